@@ -1,0 +1,297 @@
+//! MRT table dumps (RFC 6396): TABLE_DUMP, and TABLE_DUMP_V2 with additional paths (RFC 8050).
+//!
+//! This is what route collectors (Route Views, RIPE RIS) publish and what BIRD, FRR and OpenBGPD write. A dump holds
+//! every path of every peer; a forwarding table needs one a prefix. The rule is a part of RFC 4271, section 9.1:
+//!
+//! 1. the highest LOCAL_PREF, 100 where there is none;
+//! 2. the shortest AS_PATH;
+//! 3. the lowest ORIGIN: IGP, EGP, incomplete;
+//! 4. among paths by the same neighbour AS, the lowest MULTI_EXIT_DISC, 0 where there is none;
+//! 5. the lowest ORIGINATOR_ID or BGP identifier of the peer (TABLE_DUMP has none: all equal);
+//! 6. the lowest peer address, then the lowest path identifier.
+//!
+//! The outcome does not depend on the sequence of the records. The next hop is that of MP_REACH_NLRI, else NEXT_HOP,
+//! else the peer's address; where none is set or fits the family, the route counts as one without a next hop.
+//!
+//! Records that are no unicast routes are counted and skipped. A path with malformed attributes counts as withdrawn, as
+//! RFC 7606 has it; a malformed *record* ends the load with its byte offset.
+
+use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
+use std::io::BufRead;
+use std::net::IpAddr;
+
+use bgpkit_parser::models::{
+    AsPathSegment, AttrType, Attributes, CommonHeader, EntryType, MrtMessage, NetworkPrefix, Peer,
+    PeerIndexTable, RibAfiEntries, RibEntry, TableDumpMessage, TableDumpV2Message,
+};
+use bgpkit_parser::{ParserError, RawMrtRecord, chunk_mrt_record, error::BgpValidationWarning};
+use ipnet::IpNet;
+use rustc_hash::FxHashMap;
+
+use crate::addr::Address;
+use crate::nexthop::Target;
+use crate::prefix::Prefix;
+
+use super::best_path::{Contest, Path, Rank, Tie};
+use super::error::{Fault, Located};
+use super::gather::{Gather, Gathered, Via};
+
+/// LOCAL_PREF of a path that has none: the default of every common implementation.
+const DEFAULT_LOCAL_PREF: u32 = 100;
+
+pub(super) fn gather(mut input: impl BufRead, gather: &mut Gather) -> Result<(), Located> {
+    let mut dump = Dump::default();
+    let mut offset = 0;
+    while let Some(record) = next_record(&mut input).map_err(|fault| fault.at_byte(offset))? {
+        let length = record.total_bytes_len() as u64;
+        gather.report.records += 1;
+        dump.take(record, gather).map_err(|fault| fault.at_byte(offset))?;
+        offset += length;
+    }
+    dump.inet.hand_over(gather)?;
+    dump.inet6.hand_over(gather)
+}
+
+/// The next record as bytes; `None` at the end of the file.
+fn next_record(input: &mut impl BufRead) -> Result<Option<RawMrtRecord>, Fault> {
+    match chunk_mrt_record(input) {
+        Ok(record) => Ok(Some(record)),
+        Err(error) => match error.error {
+            ParserError::EofExpected => Ok(None),
+            ParserError::IoError(error) => Err(Fault::Read(error)),
+            error => Err(Fault::Mrt(error.to_string())),
+        },
+    }
+}
+
+/// The paths met so far.
+#[derive(Default)]
+struct Dump {
+    /// The peers that entries refer to by number; a dump of several tables has several of these.
+    peers: Option<PeerIndexTable>,
+    inet: Contests<u32>,
+    inet6: Contests<u128>,
+}
+
+impl Dump {
+    fn take(&mut self, record: RawMrtRecord, gather: &mut Gather) -> Result<(), Fault> {
+        if !is_unicast_or_peers(&record.common_header) {
+            gather.report.skipped += 1;
+            return Ok(());
+        }
+        let announced = announced_entries(&record);
+        let message = record.parse().map_err(|error| Fault::Mrt(error.to_string()))?.message;
+        match message {
+            MrtMessage::TableDumpMessage(entry) => self.take_v1(&entry, gather),
+            MrtMessage::TableDumpMessageBatch(entries) => {
+                entries.iter().try_for_each(|entry| self.take_v1(entry, gather))
+            }
+            MrtMessage::TableDumpV2Message(TableDumpV2Message::PeerIndexTable(peers)) => {
+                self.peers = Some(peers);
+                Ok(())
+            }
+            MrtMessage::TableDumpV2Message(TableDumpV2Message::RibAfi(entries)) => {
+                check_complete(&entries, announced)?;
+                self.take_v2(&entries, gather)
+            }
+            _ => Err(Fault::Mrt("its content is not what its header says".into())),
+        }
+    }
+
+    fn take_v1(&mut self, entry: &TableDumpMessage, gather: &mut Gather) -> Result<(), Fault> {
+        let origin = PathOrigin { bgp_id: 0, ip: entry.peer_ip, asn: entry.peer_asn.into(), path_id: 0 };
+        self.enter(entry.prefix, &entry.attributes, origin, gather)
+    }
+
+    fn take_v2(&mut self, entries: &RibAfiEntries, gather: &mut Gather) -> Result<(), Fault> {
+        for entry in &entries.rib_entries {
+            let origin = PathOrigin::of(self.peer(entry)?, entry);
+            self.enter(entries.prefix, &entry.attributes, origin, gather)?;
+        }
+        Ok(())
+    }
+
+    fn peer(&self, entry: &RibEntry) -> Result<&Peer, Fault> {
+        let peers =
+            self.peers.as_ref().ok_or_else(|| Fault::Mrt("routes before the peer index table".into()))?;
+        let unknown = || Fault::Mrt(format!("peer {} is not in the peer index table", entry.peer_index));
+        peers.get_peer_by_id(&entry.peer_index).ok_or_else(unknown)
+    }
+
+    fn enter(
+        &mut self,
+        prefix: NetworkPrefix,
+        attributes: &Attributes,
+        origin: PathOrigin,
+        gather: &mut Gather,
+    ) -> Result<(), Fault> {
+        if attributes.validation_warnings().iter().any(is_malformed) {
+            gather.report.malformed_paths += 1;
+            return Ok(());
+        }
+        // Bits beyond the length are of no meaning in MRT (RFC 6396, section 4.3.2): cut off, not refused.
+        match prefix.prefix {
+            IpNet::V4(net) => self.inet.enter(
+                Prefix::containing(net.addr().to_bits(), net.prefix_len()),
+                attributes,
+                origin,
+                gather,
+            ),
+            IpNet::V6(net) => self.inet6.enter(
+                Prefix::containing(net.addr().to_bits(), net.prefix_len()),
+                attributes,
+                origin,
+                gather,
+            ),
+        }
+    }
+}
+
+/// TABLE_DUMP's two families, and of TABLE_DUMP_V2 the peers (1) and unicast routes without (2, 4) and with (8, 10)
+/// path identifiers.
+fn is_unicast_or_peers(header: &CommonHeader) -> bool {
+    match header.entry_type {
+        EntryType::TABLE_DUMP => matches!(header.entry_subtype, 1 | 2),
+        EntryType::TABLE_DUMP_V2 => matches!(header.entry_subtype, 1 | 2 | 4 | 8 | 10),
+        _ => false,
+    }
+}
+
+/// How many entries a TABLE_DUMP_V2 route record says it has: the two bytes behind the sequence number (4 bytes), the
+/// prefix length (1 byte) and the prefix. The parser stops at the first bad entry without a word; this tells.
+fn announced_entries(record: &RawMrtRecord) -> Option<usize> {
+    let body = &record.message_bytes;
+    let at = 5 + usize::from(*body.get(4)?).div_ceil(8);
+    Some(usize::from(u16::from_be_bytes([*body.get(at)?, *body.get(at + 1)?])))
+}
+
+fn check_complete(entries: &RibAfiEntries, announced: Option<usize>) -> Result<(), Fault> {
+    let found = entries.rib_entries.len();
+    match announced {
+        Some(announced) if announced == found => Ok(()),
+        announced => Err(Fault::Mrt(format!(
+            "{} has {} paths, but only {found} can be read",
+            entries.prefix.prefix,
+            announced.unwrap_or_default()
+        ))),
+    }
+}
+
+/// Whether what is wrong with a path touches the decision or its next hop.
+fn is_malformed(warning: &BgpValidationWarning) -> bool {
+    use BgpValidationWarning::{
+        InvalidNextHopAttribute, InvalidOriginAttribute, MalformedAsPath, MalformedAttributeList,
+        OptionalAttributeError, PartialAttributeError,
+    };
+    match warning {
+        MalformedAttributeList { .. }
+        | MalformedAsPath { .. }
+        | InvalidNextHopAttribute { .. }
+        | InvalidOriginAttribute { .. } => true,
+        OptionalAttributeError { attr_type, .. } | PartialAttributeError { attr_type, .. } => matches!(
+            attr_type,
+            AttrType::ORIGIN
+                | AttrType::AS_PATH
+                | AttrType::NEXT_HOP
+                | AttrType::MULTI_EXIT_DISCRIMINATOR
+                | AttrType::LOCAL_PREFERENCE
+                | AttrType::MP_REACHABLE_NLRI
+        ),
+        _ => false,
+    }
+}
+
+/// Who sent a path.
+#[derive(Clone, Copy)]
+struct PathOrigin {
+    bgp_id: u32,
+    ip: IpAddr,
+    asn: u32,
+    path_id: u32,
+}
+
+impl PathOrigin {
+    fn of(peer: &Peer, entry: &RibEntry) -> Self {
+        PathOrigin {
+            bgp_id: peer.peer_bgp_id.to_bits(),
+            ip: peer.peer_ip,
+            asn: peer.peer_asn.into(),
+            path_id: entry.path_id.unwrap_or(0),
+        }
+    }
+}
+
+/// The contests of one family.
+#[derive(Default)]
+struct Contests<A: Address>(FxHashMap<Prefix<A>, Contest>);
+
+impl<A: Gathered> Contests<A> {
+    fn enter(
+        &mut self,
+        prefix: Prefix<A>,
+        attributes: &Attributes,
+        origin: PathOrigin,
+        gather: &mut Gather,
+    ) -> Result<(), Fault> {
+        if !gather.wants::<A>() {
+            gather.report.skipped += 1;
+            return Ok(());
+        }
+        let path = path::<A>(attributes, origin);
+        let (known, limit) = (self.0.len(), gather.max_routes());
+        match self.0.entry(prefix) {
+            Entry::Occupied(contest) => contest.into_mut().enter(path),
+            Entry::Vacant(place) if known < limit => {
+                place.insert(Contest::new(path));
+            }
+            Entry::Vacant(_) => return Err(Fault::TooManyRoutes { limit }),
+        }
+        Ok(())
+    }
+
+    /// In order of prefixes, so that next hops are numbered alike whatever the sequence of the records.
+    fn hand_over(self, gather: &mut Gather) -> Result<(), Located> {
+        let mut contests: Vec<_> = self.0.into_iter().collect();
+        contests.sort_unstable_by_key(|(prefix, _)| *prefix);
+        for (prefix, contest) in contests {
+            let via = contest.winner().map_or(Via::Unsaid, |ip| Via::Target(Target::Gateway(ip)));
+            gather.add(prefix, via, 0).map_err(|fault| fault.at(super::At::Whole))?;
+        }
+        Ok(())
+    }
+}
+
+fn path<A: Address>(attributes: &Attributes, origin: PathOrigin) -> Path {
+    let as_path = attributes.effective_as_path();
+    let rank = Rank {
+        local_pref: Reverse(attributes.local_preference().unwrap_or(DEFAULT_LOCAL_PREF)),
+        as_path_len: as_path.as_ref().map_or(0, |path| path.route_len()),
+        origin: attributes.origin() as u8,
+    };
+    let neighbor = as_path.iter().flat_map(|path| path.iter_segments()).find_map(first_as);
+    let bgp_id = attributes.origin_id().map_or(origin.bgp_id, |id| id.to_bits());
+    Path {
+        rank,
+        neighbor_as: neighbor.unwrap_or(origin.asn),
+        med: attributes.multi_exit_discriminator().unwrap_or(0),
+        tie: Tie { bgp_id, peer: origin.ip, path_id: origin.path_id },
+        via: via::<A>(attributes, origin.ip),
+    }
+}
+
+/// The neighbour AS is the first of an AS_SEQUENCE (RFC 4271, section 9.1.2.2).
+fn first_as(segment: &AsPathSegment) -> Option<u32> {
+    match segment {
+        AsPathSegment::AsSequence(sequence) => sequence.first().map(|asn| (*asn).into()),
+        _ => None,
+    }
+}
+
+/// The next hop. BIRD writes the unspecified address as the peer of routes that are its own.
+fn via<A: Address>(attributes: &Attributes, peer: IpAddr) -> Option<IpAddr> {
+    let reach = attributes.get_reachable_nlri().and_then(|reach| reach.next_hop);
+    let candidates = [reach.map(|hop| hop.global_addr()), attributes.next_hop(), Some(peer)];
+    let fits = |ip: &IpAddr| !ip.is_unspecified() && (A::BITS == 32 || ip.is_ipv6());
+    candidates.into_iter().flatten().find(fits)
+}

@@ -1,0 +1,205 @@
+//! Opening a file, and telling by its first bytes how it is packed and what is in it.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+use ruzstd::decoding::BlockDecodingStrategy::UptoBlocks;
+use ruzstd::decoding::FrameDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError::SkipFrame};
+
+use super::error::{At, Fault, Located};
+
+/// Bytes asked of the file at a time; each such read reports progress.
+const BLOCK: usize = 1 << 16;
+
+/// How a file is packed, by its magic number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not packed.
+    None,
+    /// RFC 1952, any number of members.
+    Gzip,
+    /// bzip2, any number of streams.
+    Bzip2,
+    /// RFC 8878, any number of frames.
+    Zstd,
+}
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One prefix a line.
+    Text,
+    /// RFC 6396.
+    Mrt,
+}
+
+/// An open feed: unpacked, and known by format.
+pub(super) struct Source<'a> {
+    pub(super) compression: Compression,
+    pub(super) format: Format,
+    pub(super) content: Box<dyn BufRead + 'a>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn open(path: &Path, on_progress: Option<&'a dyn Fn(u64, u64)>) -> Result<Self, Located> {
+        let open = |error| Fault::Open(error).at(At::Whole);
+        let file = File::open(path).map_err(open)?;
+        let metadata = file.metadata().map_err(open)?;
+        if metadata.is_dir() {
+            return Err(Fault::Directory.at(At::Whole));
+        }
+        Source::new(file, metadata.len(), on_progress)
+    }
+
+    /// `total` is the length of the packed input in bytes, 0 if not known.
+    pub(super) fn new(
+        input: impl Read + 'a,
+        total: u64,
+        on_progress: Option<&'a dyn Fn(u64, u64)>,
+    ) -> Result<Self, Located> {
+        let counted = Counted { input, done: 0, total, on_progress };
+        let (magic, packed) = peek::<4>(BufReader::with_capacity(BLOCK, counted)).map_err(read_fault)?;
+        if magic.is_empty() {
+            return Err(Fault::Empty.at(At::Whole));
+        }
+        let compression = Compression::of(&magic);
+        let unpacked = compression.unpack(packed);
+        let (head, content) = peek::<12>(unpacked).map_err(read_fault)?;
+        if head.is_empty() {
+            return Err(Fault::Empty.at(At::Whole));
+        }
+        Ok(Source { compression, format: Format::of(&head)?, content: Box::new(content) })
+    }
+}
+
+fn read_fault(error: io::Error) -> Located {
+    Fault::Read(error).at_byte(0)
+}
+
+impl Compression {
+    fn of(magic: &[u8]) -> Self {
+        match magic {
+            [0x1f, 0x8b, ..] => Compression::Gzip,
+            [b'B', b'Z', b'h', ..] => Compression::Bzip2,
+            [0x28, 0xb5, 0x2f, 0xfd] => Compression::Zstd,
+            _ => Compression::None,
+        }
+    }
+
+    fn unpack<'a>(self, packed: impl BufRead + 'a) -> Box<dyn BufRead + 'a> {
+        match self {
+            Compression::None => Box::new(packed),
+            Compression::Gzip => buffered(flate2::bufread::MultiGzDecoder::new(packed)),
+            Compression::Bzip2 => buffered(bzip2::bufread::MultiBzDecoder::new(packed)),
+            Compression::Zstd => buffered(Zstd::new(packed)),
+        }
+    }
+}
+
+fn buffered<'a>(input: impl Read + 'a) -> Box<dyn BufRead + 'a> {
+    Box::new(BufReader::with_capacity(BLOCK, input))
+}
+
+impl Format {
+    /// MRT begins with a time (four bytes), a type and a subtype (two bytes each, far below 256) and a length. The
+    /// fifth byte is therefore zero, which it is in no text.
+    fn of(head: &[u8]) -> Result<Self, Located> {
+        let [_, _, _, _, 0, kind, 0, subtype, _, _, _, _] = *head else {
+            return Ok(Format::Text);
+        };
+        match kind {
+            12 | 13 => Ok(Format::Mrt),
+            16 | 17 => {
+                Err(Fault::NotTableDump(format!("BGP4MP (type {kind}, subtype {subtype})")).at_byte(0))
+            }
+            11 | 32 | 33 | 48 | 49 => Err(Fault::NotTableDump(format!("type {kind}")).at_byte(0)),
+            _ => Ok(Format::Text),
+        }
+    }
+}
+
+/// The first `N` bytes (fewer at the end of the input) and the input as if they had not been read.
+fn peek<const N: usize>(mut input: impl BufRead) -> io::Result<(Vec<u8>, impl BufRead)> {
+    let mut head = Vec::with_capacity(N);
+    input.by_ref().take(N as u64).read_to_end(&mut head)?;
+    Ok((head.clone(), Cursor::new(head).chain(input)))
+}
+
+/// Counts what is read, and says so.
+struct Counted<'a, R> {
+    input: R,
+    done: u64,
+    total: u64,
+    on_progress: Option<&'a dyn Fn(u64, u64)>,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        self.done += count as u64;
+        if let Some(tell) = self.on_progress {
+            tell(self.done, self.total);
+        }
+        Ok(count)
+    }
+}
+
+/// The decoder library reads one frame; a file may hold several, and skippable ones between them.
+struct Zstd<R> {
+    input: R,
+    decoder: FrameDecoder,
+    /// Whether the decoder is inside a frame.
+    open: bool,
+}
+
+impl<R: BufRead> Zstd<R> {
+    fn new(input: R) -> Self {
+        Zstd { input, decoder: FrameDecoder::new(), open: false }
+    }
+
+    /// Starts the next frame that holds data; false at the end of the input.
+    fn next_frame(&mut self) -> io::Result<bool> {
+        while !self.open && !self.input.fill_buf()?.is_empty() {
+            match self.decoder.reset(&mut self.input) {
+                Ok(()) => self.open = true,
+                Err(FrameDecoderError::ReadFrameHeaderError(SkipFrame { length, .. })) => {
+                    io::copy(&mut self.input.by_ref().take(length.into()), &mut io::sink())?;
+                }
+                Err(error) => return Err(damaged(error)),
+            }
+        }
+        Ok(self.open)
+    }
+
+    /// The library computes the checksum but leaves comparing it to the caller.
+    fn close_frame(&mut self) -> io::Result<()> {
+        self.open = false;
+        match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {
+            (Some(told), Some(found)) if told != found => Err(damaged("the checksum is wrong")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !buffer.is_empty() && self.next_frame()? {
+            let count = self.decoder.read(buffer)?;
+            if count > 0 {
+                return Ok(count);
+            }
+            if self.decoder.is_finished() {
+                self.close_frame()?;
+            } else {
+                self.decoder.decode_blocks(&mut self.input, UptoBlocks(1)).map_err(damaged)?;
+            }
+        }
+        Ok(0)
+    }
+}
+
+fn damaged(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}

@@ -1,0 +1,143 @@
+//! Made tables of any size that look like a real full view to a lookup structure.
+//!
+//! A real table can be neither shipped nor resized; random prefixes are no substitute, since the size and the speed of
+//! every structure hang on how routes cluster. Here a table is grown as real address space was handed out: a block
+//! with its routes is halved again and again, and at each halving the routes fall on the two sides as unevenly as they
+//! do in the real table at that depth and density ([`parameters`]). The method and how well it does are described in
+//! `docs/synthetic.md`.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::Table;
+use crate::addr::{Address, Family};
+use crate::prefix::Prefix;
+
+use super::error::{Fault, Located};
+use super::gather::{Gather, Gathered, Via};
+use super::{Compression, Format, NextHopModel, Options};
+
+mod grow;
+pub mod parameters;
+mod tail;
+
+use grow::Block;
+use parameters::Shape;
+
+/// A table to be made: the same parameters give the same table on every platform.
+///
+/// ```
+/// use fullview_table::feed::synthetic::Synthetic;
+///
+/// let table = Synthetic { inet: 1000, inet6: 200, ..Synthetic::default() }.table()?;
+/// assert_eq!((table.inet.len(), table.inet6.len()), (1000, 200));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Synthetic {
+    /// IPv4 routes, at most [`Synthetic::MAX_INET`].
+    pub inet: usize,
+    /// IPv6 routes, at most [`Synthetic::MAX_INET6`].
+    pub inet6: usize,
+    /// Their next hops.
+    pub next_hops: NextHopModel,
+    /// Seed of the prefixes; the next hops have their own.
+    pub seed: u64,
+}
+
+impl Default for Synthetic {
+    /// The size of a full view in December 2020: 712,793 and 104,034 routes.
+    fn default() -> Self {
+        Synthetic { inet: 712_793, inet6: 104_034, next_hops: NextHopModel::default(), seed: 0 }
+    }
+}
+
+/// Why a table cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SyntheticError {
+    /// Beyond what the model was made for.
+    #[error("{asked} {family} routes are too many; a synthetic table has at most {limit}")]
+    Size {
+        /// The family.
+        family: Family,
+        /// The size asked for.
+        asked: usize,
+        /// The largest possible.
+        limit: usize,
+    },
+    /// No route at all, or an impossible next-hop model.
+    #[error("synthetic table {0}")]
+    Fault(Fault),
+}
+
+impl From<Located> for SyntheticError {
+    fn from(located: Located) -> Self {
+        SyntheticError::Fault(located.fault)
+    }
+}
+
+impl Synthetic {
+    /// The largest IPv4 table.
+    pub const MAX_INET: usize = 2_000_000;
+    /// The largest IPv6 table.
+    pub const MAX_INET6: usize = 500_000;
+
+    /// Makes the table: exactly the sizes asked for, no prefix twice, all in unicast address space. IPv4 stays clear of
+    /// 0.0.0.0/8, 10.0.0.0/8, 127.0.0.0/8 and 224.0.0.0/3, IPv6 within 2000::/3.
+    ///
+    /// # Errors
+    /// A [`SyntheticError`] for a size out of bounds, a table without routes, or an impossible next-hop model.
+    pub fn table(&self) -> Result<Table, SyntheticError> {
+        check_size(Family::Inet, self.inet, Self::MAX_INET)?;
+        check_size(Family::Inet6, self.inet6, Self::MAX_INET6)?;
+        let options = Options { next_hops: self.next_hops, ..Options::default() };
+        let mut gather = Gather::new(&options, Format::Text, Compression::None);
+        self.fill::<u32>(&parameters::INET, self.inet, &mut gather)?;
+        self.fill::<u128>(&parameters::INET6, self.inet6, &mut gather)?;
+        Ok(gather.finish()?.table)
+    }
+
+    fn fill<A: Gathered>(
+        &self,
+        shape: &'static Shape,
+        size: usize,
+        gather: &mut Gather,
+    ) -> Result<(), SyntheticError> {
+        for prefix in prefixes::<A>(shape, size, self.seed) {
+            gather.add(prefix, Via::Unsaid, 0).map_err(SyntheticError::Fault)?;
+        }
+        Ok(())
+    }
+}
+
+fn check_size(family: Family, asked: usize, limit: usize) -> Result<(), SyntheticError> {
+    if asked <= limit { Ok(()) } else { Err(SyntheticError::Size { family, asked, limit }) }
+}
+
+fn prefixes<A: Address>(shape: &'static Shape, size: usize, seed: u64) -> Vec<Prefix<A>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(A::BITS.into());
+    let bulk = shape.blocks.iter().map(|(_, routes)| *routes);
+    let counts = scale(bulk.chain(shape.tail.iter().map(|(_, routes)| *routes)).collect(), size);
+    let (bulk, tail) = counts.split_at(shape.blocks.len());
+    let blocks = shape.blocks.iter().zip(bulk).filter(|(_, routes)| **routes > 0);
+    let blocks = blocks.map(|((head, _), routes)| Block::new(shape.block(*head), *routes)).collect();
+    let mut prefixes = Vec::with_capacity(size);
+    grow::grow(shape, blocks, &mut rng, &mut prefixes);
+    let lengths = shape.tail.iter().zip(tail);
+    let lengths = lengths.flat_map(|((len, _), routes)| std::iter::repeat_n(*len, *routes as usize));
+    tail::add(shape, lengths.collect(), &mut rng, &mut prefixes);
+    prefixes
+}
+
+/// `counts` at another size, by largest remainders, so that the sum is exact.
+fn scale(counts: Vec<u32>, size: usize) -> Vec<u32> {
+    let all: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+    let share = |count: u32| u64::from(count) * size as u64;
+    let mut scaled: Vec<u32> = counts.iter().map(|count| (share(*count) / all) as u32).collect();
+    let missing = size as u64 - scaled.iter().map(|count| u64::from(*count)).sum::<u64>();
+    let mut by_remainder: Vec<usize> = (0..counts.len()).collect();
+    by_remainder.sort_by_key(|index| std::cmp::Reverse(share(counts[*index]) % all));
+    by_remainder.iter().take(missing as usize).for_each(|index| scaled[*index] += 1);
+    scaled
+}

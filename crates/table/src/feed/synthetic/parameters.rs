@@ -1,0 +1,163 @@
+//! What the model knows of the real table: how often a block with so many routes is filled in which way.
+//!
+//! The numbers, in `counted_inet` and `counted_inet6`, were counted from a full view of October 2025 (901,899 and
+//! 160,147 routes) by `examples/synthetic_parameters.rs`, which prints those two files; `tests/feed_synthetic.rs` counts
+//! them again and compares.
+
+use crate::addr::Address;
+use crate::prefix::Prefix;
+
+mod counted_inet;
+mod counted_inet6;
+
+/// The parameters of one family.
+pub struct Shape {
+    /// The longest length that blocks are divided down to; longer routes are the tail.
+    pub bulk_len: u8,
+    /// The length of [`Shape::blocks`].
+    pub block_len: u8,
+    /// The blocks that hold routes, and how many up to the bulk length each holds.
+    pub blocks: &'static [(u16, u32)],
+    /// How blocks of length `block_len`, one longer, … are filled.
+    pub levels: &'static [Level],
+    /// Routes of the tail by length.
+    pub tail: &'static [(u8, u32)],
+    /// Routes of the tail, in a thousand, that open a new block of the bulk length.
+    pub new_block: u16,
+    /// Length of the parts of such a block that routes of the tail gather in.
+    pub part_len: u8,
+    /// Of the other routes of the tail, those in a thousand that open a new part.
+    pub new_part: u16,
+}
+
+/// How blocks of one length are filled: a row for each [`density`] and [`cover`] that the real table has there.
+pub struct Level {
+    /// Which blocks are routes.
+    pub own: &'static [Own],
+    /// How the routes inside fall on the halves of a block.
+    pub halves: &'static [Halves],
+}
+
+/// Which blocks are routes, among those with so many routes and so covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// The [`density`] of these blocks, their own routes included.
+    pub density: u8,
+    /// Their [`cover`].
+    pub cover: u8,
+    /// Those in a thousand that are a route: first of the blocks unlike their sibling, then of its copies.
+    pub share: [u16; 2],
+}
+
+/// How the routes inside fall on the halves, in blocks with so many and so covered; all in per mille.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Halves<S = &'static [u16]> {
+    /// The [`density`] of these blocks without their own routes.
+    pub density: u8,
+    /// The [`cover`] of their halves.
+    pub cover: u8,
+    /// Those whose emptier half has which [`share`].
+    pub emptier: S,
+    /// Of those with uneven halves, those whose lower half is the fuller one.
+    pub lower: u16,
+    /// Of those with equally full halves, those whose halves are exact copies of each other.
+    pub alike: u16,
+}
+
+/// Number of density classes.
+pub const DENSITIES: usize = FEW as usize + DENSITY_BOUNDS.len() + 1;
+
+/// Up to this many routes each count is a density class of its own: near the number of routes that fill a block, one
+/// more or less decides whether some must cover others.
+pub(super) const FEW: u32 = 32;
+
+/// The first counts of the classes beyond. Powers of two stand alone: blocks announced whole, in parts of one length,
+/// hold so many.
+const DENSITY_BOUNDS: [u32; 18] =
+    [34, 37, 41, 49, 64, 65, 73, 97, 128, 129, 145, 193, 256, 257, 385, 512, 1024, 4096];
+
+/// The density class of a block with `count` routes.
+pub fn density(count: u32) -> usize {
+    let beyond = DENSITY_BOUNDS.partition_point(|bound| *bound <= count);
+    if count <= FEW { count as usize - 1 } else { FEW as usize + beyond }
+}
+
+/// Number of cover classes.
+pub const COVERS: usize = 3;
+
+/// The cover class of a block with `depth` routes around it: none, one, more.
+pub fn cover(depth: u8) -> usize {
+    usize::from(depth).min(COVERS - 1)
+}
+
+/// Number of shares.
+pub const SHARES: usize = FEW as usize / 2 + 1;
+
+/// Upper bounds, in 64ths of all routes, of the shares of many routes; one below and one at a half follow.
+const SHARE_BOUNDS: [u32; 9] = [0, 2, 4, 8, 16, 24, 28, 30, 31];
+
+/// The share class of the emptier half with `emptier` of `all` routes.
+pub fn share(emptier: u32, all: u32) -> usize {
+    if all <= FEW {
+        return emptier as usize;
+    }
+    let bound = SHARE_BOUNDS.iter().position(|bound| emptier <= bound * all / 64);
+    bound.unwrap_or(SHARE_BOUNDS.len() + usize::from(emptier == all / 2))
+}
+
+/// The lowest and the highest count of the emptier half in a share class, for `all` routes.
+pub fn counts(share: usize, all: u32) -> (u32, u32) {
+    let half = all / 2;
+    if all <= FEW {
+        return ((share as u32).min(half), (share as u32).min(half));
+    }
+    let bound = |share: usize| SHARE_BOUNDS[share] * all / 64;
+    let last = SHARE_BOUNDS.len() - 1;
+    match share {
+        0 => (0, 0),
+        share if share <= last => ((bound(share - 1) + 1).min(bound(share)), bound(share)),
+        share if share == last + 1 => ((bound(last) + 1).min(half - 1), half - 1),
+        _ => (half, half),
+    }
+}
+
+/// IPv4.
+pub const INET: Shape = Shape {
+    bulk_len: 24,
+    block_len: 8,
+    blocks: &counted_inet::BLOCKS,
+    levels: &counted_inet::LEVELS,
+    tail: &counted_inet::TAIL,
+    new_block: 469,
+    part_len: 30,
+    new_part: 463,
+};
+
+/// IPv6.
+pub const INET6: Shape = Shape {
+    bulk_len: 48,
+    block_len: 16,
+    blocks: &counted_inet6::BLOCKS,
+    levels: &counted_inet6::LEVELS,
+    tail: &counted_inet6::TAIL,
+    new_block: 317,
+    part_len: 60,
+    new_part: 133,
+};
+
+/// Written short, as is [`halves`]: there are many.
+const fn own(density: u8, cover: u8, share: [u16; 2]) -> Own {
+    Own { density, cover, share }
+}
+
+const fn halves(density: u8, cover: u8, emptier: &'static [u16], lower: u16, alike: u16) -> Halves {
+    Halves { density, cover, emptier, lower, alike }
+}
+
+impl Shape {
+    /// The block with the given first bits.
+    pub(super) fn block<A: Address>(&self, head: u16) -> Prefix<A> {
+        let first = A::from(head).unwrap_or_default() << usize::from(A::BITS - self.block_len);
+        Prefix::containing(first, self.block_len)
+    }
+}

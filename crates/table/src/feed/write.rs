@@ -1,0 +1,146 @@
+//! A table written for other programs: BIRD, `ip -batch`, or as text that [`text`](super::text) reads back.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::Table;
+use crate::addr::{Address, Family};
+use crate::nexthop::Target;
+use crate::rib::Rib;
+
+use super::text::UNREACHABLE;
+
+/// The form to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// One route a line, as [`text`](super::text) describes.
+    Text,
+    /// Two `protocol static` blocks for the configuration of BIRD 2, to be named in an `include`.
+    Bird(Numbers),
+    /// Lines for `ip -batch`.
+    IpBatch(Numbers),
+}
+
+/// What a next hop that is a mere number becomes where an address is needed.
+///
+/// BIRD takes a route by a gateway into its table only while it has an interface on the gateway's network. So the choice
+/// is between forwarding through a laboratory and a table that is complete on any machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Numbers {
+    /// Number 0 becomes the first host address, 1 the second and so on, of the networks set aside for benchmarks: 198.18.0.0/15 (RFC 2544) and
+    /// 2001:2::/48 (RFC 5180). Different next hops stay different; the machine needs an address in these networks.
+    TestAddresses,
+    /// The route is a black hole. Loads everywhere: for table sizes, BGP feeds and route servers.
+    #[default]
+    Blackhole,
+}
+
+/// Why a table could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The output did not take it.
+    #[error("cannot write the table: {0}")]
+    Io(#[from] io::Error),
+    /// 198.18.0.0/15 is used up.
+    #[error(
+        "next hop number {0} has no address in 198.18.0.0/15, which ends at number 131069; write black holes instead"
+    )]
+    NoAddress(u32),
+}
+
+/// Writes every route once, IPv4 first, in order.
+///
+/// # Errors
+/// A [`WriteError`] if `out` fails or a next hop cannot be expressed; what was written by then is not complete.
+pub fn write(table: &Table, dialect: Dialect, out: &mut impl Write) -> Result<(), WriteError> {
+    family(table, &table.inet, dialect, out)?;
+    family(table, &table.inet6, dialect, out)?;
+    Ok(out.flush()?)
+}
+
+fn family<A: Address>(
+    table: &Table,
+    rib: &Rib<A>,
+    dialect: Dialect,
+    out: &mut impl Write,
+) -> Result<(), WriteError> {
+    let bird = matches!(dialect, Dialect::Bird(_)) && !rib.is_empty();
+    if bird {
+        writeln!(out, "{}", bird_head(A::FAMILY))?;
+    }
+    for route in rib.iter() {
+        let target = table.next_hops.target(route.next_hop);
+        match dialect {
+            Dialect::Text => text(route.prefix, target, out)?,
+            Dialect::Bird(numbers) => bird_route(route.prefix, exit::<A>(target, numbers)?, out)?,
+            Dialect::IpBatch(numbers) => ip_route(route.prefix, exit::<A>(target, numbers)?, out)?,
+        }
+    }
+    if bird {
+        writeln!(out, "}}")?;
+    }
+    Ok(())
+}
+
+/// Where packets go, in the terms of the other programs.
+enum Exit {
+    Gateway(IpAddr),
+    Blackhole,
+    Unreachable,
+}
+
+fn exit<A: Address>(target: Option<Target>, numbers: Numbers) -> Result<Exit, WriteError> {
+    match (target, numbers) {
+        (None, _) => Ok(Exit::Unreachable),
+        (Some(Target::Gateway(ip)), _) => Ok(Exit::Gateway(ip)),
+        (Some(Target::Number(_)), Numbers::Blackhole) => Ok(Exit::Blackhole),
+        (Some(Target::Number(n)), Numbers::TestAddresses) => test_address(A::FAMILY, n).map(Exit::Gateway),
+    }
+}
+
+fn test_address(family: Family, number: u32) -> Result<IpAddr, WriteError> {
+    match family {
+        // The last address of the network is its broadcast address.
+        Family::Inet if number > 131_069 => Err(WriteError::NoAddress(number)),
+        Family::Inet => Ok(Ipv4Addr::from_bits(0xc612_0001 + number).into()),
+        Family::Inet6 => Ok(Ipv6Addr::from_bits((0x2001_0002 << 96) + u128::from(number) + 1).into()),
+    }
+}
+
+fn text(prefix: impl std::fmt::Display, target: Option<Target>, out: &mut impl Write) -> io::Result<()> {
+    match target {
+        Some(target) => writeln!(out, "{prefix} {target}"),
+        None => writeln!(out, "{prefix} {UNREACHABLE}"),
+    }
+}
+
+fn bird_head(family: Family) -> &'static str {
+    match family {
+        Family::Inet => "protocol static fullview4 {\n\tipv4;",
+        Family::Inet6 => "protocol static fullview6 {\n\tipv6;",
+    }
+}
+
+fn bird_route(prefix: impl std::fmt::Display, exit: Exit, out: &mut impl Write) -> io::Result<()> {
+    match exit {
+        Exit::Gateway(ip) => writeln!(out, "\troute {prefix} via {ip};"),
+        Exit::Blackhole => writeln!(out, "\troute {prefix} blackhole;"),
+        Exit::Unreachable => writeln!(out, "\troute {prefix} unreachable;"),
+    }
+}
+
+fn ip_route<A: Address>(
+    prefix: crate::prefix::Prefix<A>,
+    exit: Exit,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    match exit {
+        // The family must be named where it is not the prefix's own (RFC 8950).
+        Exit::Gateway(ip) if ip.is_ipv6() && A::BITS == 32 => {
+            writeln!(out, "route add {prefix} via inet6 {ip}")
+        }
+        Exit::Gateway(ip) => writeln!(out, "route add {prefix} via {ip}"),
+        Exit::Blackhole => writeln!(out, "route add blackhole {prefix}"),
+        Exit::Unreachable => writeln!(out, "route add unreachable {prefix}"),
+    }
+}

@@ -1,0 +1,200 @@
+//! `dpdk_lpm4`: DIR-24-8 after DPDK's `rte_lpm`. One memory access for a prefix up to /24, two beyond.
+
+use std::sync::Arc;
+
+use crate::nexthop::NextHop;
+use crate::rib::{Change, Range, Rib, Summary};
+use crate::simd::{self, Entry as _, Isa, Kernel, LANES, Lanes, Word, Word16, Word32, Words};
+
+use super::tbl24::{Tbl24, groups_needed};
+use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
+
+const NAME: &str = "dpdk_lpm4";
+
+/// The algorithm.
+pub struct DpdkLpm4 {
+    /// The instruction set of batches; the best of the machine unless given.
+    isa: Option<Isa>,
+}
+
+impl DpdkLpm4 {
+    /// With the widest vectors of the machine.
+    pub const BEST: DpdkLpm4 = DpdkLpm4 { isa: None };
+
+    /// With this instruction set, to compare them.
+    pub const fn with_isa(isa: Isa) -> Self {
+        DpdkLpm4 { isa: Some(isa) }
+    }
+}
+
+/// The table as readers and the writer share it: entries of two bytes, or four where two cannot number all next hops
+/// and groups.
+struct Dir24x8<W> {
+    table: Tbl24<W>,
+    isa: Isa,
+}
+
+impl<W: Word> Fib<u32> for Dir24x8<W> {
+    fn lookup(&self, addr: u32) -> NextHop {
+        self.table.lookup(addr)
+    }
+
+    fn lookup_batch(&self, addrs: &[u32], next_hops: &mut [NextHop]) {
+        if addrs.len() < VECTORS_FROM {
+            lookup_each(&self.table, addrs, next_hops);
+        } else {
+            simd::run(self.isa, Batch { table: &self.table, addrs, next_hops });
+        }
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.table.footprint()
+    }
+}
+
+impl<W: Word> Instance<u32> for Arc<Dir24x8<W>> {
+    fn fib(&self) -> Arc<dyn Fib<u32>> {
+        Arc::<Dir24x8<W>>::clone(self)
+    }
+
+    fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
+        let fits = u32::from(rib.highest_next_hop().0) <= Tbl24::<W>::MAX_VALUE;
+        match fits && self.table.patch(rib, changes).is_ok() {
+            true => Outcome::Applied,
+            false => Outcome::Rebuild,
+        }
+    }
+}
+
+/// Batches from this length on are worth vectors, and prefetching within the batch. In shorter ones the core overlaps the
+/// misses of plain loads by itself, and plain loads are faster than gathers where the entries are in the cache
+/// (`docs/measured.md` has the figures).
+const VECTORS_FROM: usize = 128;
+
+/// One plain load after the other. Eight a turn, since the loop around one is as long as the work in it.
+#[inline(always)]
+fn lookup_each<W: Word>(table: &Tbl24<W>, addrs: &[u32], next_hops: &mut [NextHop]) {
+    let top = table.top();
+    let one = |addr: &u32, next_hop: &mut NextHop| {
+        let entry = top[(addr >> 8) as usize].get();
+        *next_hop = if entry & W::TOP_BIT == 0 { NextHop(entry as u16) } else { lookup_long(table, *addr) };
+    };
+    let count = addrs.len().min(next_hops.len());
+    let (turns, rest) = addrs[..count].as_chunks::<8>();
+    let (turns_out, rest_out) = next_hops[..count].as_chunks_mut::<8>();
+    for (addrs, next_hops) in turns.iter().zip(turns_out) {
+        addrs.iter().zip(next_hops).for_each(|(addr, next_hop)| one(addr, next_hop));
+    }
+    rest.iter().zip(rest_out).for_each(|(addr, next_hop)| one(addr, next_hop));
+}
+
+/// The rare way, kept out of the loop so that the loop stays a load, a test and a store.
+#[cold]
+#[inline(never)]
+fn lookup_long<W: Word>(table: &Tbl24<W>, addr: u32) -> NextHop {
+    table.lookup(addr)
+}
+
+/// One call's work.
+struct Batch<'a, W> {
+    table: &'a Tbl24<W>,
+    addrs: &'a [u32],
+    next_hops: &'a mut [NextHop],
+}
+
+/// How many vectors ahead of the gathers the top table is prefetched. A core overlaps the misses of two gathers by
+/// itself, so this is where prefetching begins to help; further ahead it gains little more on a table out of cache, and
+/// costs a third of the rate where the flows' lines are in the second-level cache already.
+const AHEAD: usize = 2;
+
+impl<W: Word> Kernel for Batch<'_, W> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let count = self.addrs.len().min(self.next_hops.len());
+        let (chunks, rest) = self.addrs[..count].as_chunks::<LANES>();
+        let (out, rest_out) = self.next_hops[..count].as_chunks_mut::<LANES>();
+        for (i, (chunk, out)) in chunks.iter().zip(out).enumerate() {
+            if let Some(later) = chunks.get(i + AHEAD) {
+                prefetch_top(self.table, later);
+            }
+            lookup_chunk(lanes, self.table, chunk, out);
+        }
+        lookup_each(self.table, rest, rest_out);
+    }
+}
+
+#[inline(always)]
+fn prefetch_top<W: Word>(table: &Tbl24<W>, addrs: &[u32; LANES]) {
+    for addr in addrs {
+        simd::prefetch(table.top.as_slice(), (addr >> 8) as usize / W::ENTRIES);
+    }
+}
+
+#[inline(always)]
+fn lookup_chunk<L: Lanes, W: Word>(
+    lanes: L,
+    table: &Tbl24<W>,
+    addrs: &[u32; LANES],
+    out: &mut [NextHop; LANES],
+) {
+    if L::IN_REGISTERS {
+        let addrs = lanes.load(addrs);
+        lanes.store_next_hops(lookup_lanes(lanes, table.top.words(), table.groups.words(), addrs), out);
+    } else {
+        lookup_each(table, addrs, out);
+    }
+}
+
+#[inline(always)]
+fn lookup_lanes<L: Lanes, W: Word>(
+    lanes: L,
+    top: Words<'_, W>,
+    groups: Words<'_, W>,
+    addrs: L::U32,
+) -> L::U32 {
+    let entry = lanes.gather(top, lanes.shr::<8>(addrs));
+    let in_group = lanes.test(entry, lanes.splat(W::TOP_BIT));
+    if !lanes.any(in_group) {
+        return entry;
+    }
+    let number = lanes.and(entry, lanes.splat(W::TOP_BIT - 1));
+    let index = lanes.or(lanes.shl::<8>(number), lanes.and(addrs, lanes.splat(0xff)));
+    lanes.gather_where(in_group, groups, index, entry)
+}
+
+impl Algorithm<u32> for DpdkLpm4 {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    /// FreeBSD's `rte_get_pref`: the larger the table, the better spent are the 32 MiB.
+    fn preference(&self, summary: &Summary) -> u8 {
+        match summary.prefixes {
+            0..10 => 1,
+            prefixes @ 10..1_000 => (prefixes / 10) as u8,
+            prefixes @ 1_000..500_000 => 100 + (prefixes / 3_334) as u8,
+            _ => 250,
+        }
+    }
+
+    fn compile(&self, rib: &Rib<u32>) -> Result<Box<dyn Instance<u32>>, CompileError> {
+        let ranges: Vec<_> = rib.ranges().collect();
+        let groups = groups_needed(&ranges);
+        let numbers = groups.max(rib.highest_next_hop().index() + 1);
+        let isa = self.isa.unwrap_or_else(Isa::best);
+        if numbers <= Tbl24::<Word16>::MAX_VALUE as usize + 1 {
+            instance::<Word16>(isa, &ranges, groups)
+        } else {
+            instance::<Word32>(isa, &ranges, groups)
+        }
+    }
+}
+
+fn instance<W: Word>(
+    isa: Isa,
+    ranges: &[Range<u32>],
+    groups: usize,
+) -> Result<Box<dyn Instance<u32>>, CompileError> {
+    let table = Tbl24::<W>::build(NAME, ranges, groups)?;
+    Ok(Box::new(Arc::new(Dir24x8 { table, isa })))
+}

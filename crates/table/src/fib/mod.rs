@@ -1,0 +1,128 @@
+//! The lookup contract: what the hot path sees, and what a new algorithm implements.
+//!
+//! After FreeBSD's `fib_lookup_module` (D27401). A FIB is a compiled form of the [`Rib`]: it can always be thrown away
+//! and compiled again. To add an algorithm, write one file here and add one line to [`registry`]; conformance tests,
+//! fuzzing, experiments, command line and reports walk the registry.
+
+use std::sync::Arc;
+
+use crate::addr::Address;
+use crate::nexthop::NextHop;
+use crate::rib::{Change, Rib, Summary};
+
+pub mod bsearch4;
+pub mod choice;
+pub mod dpdk_lpm4;
+pub mod dpdk_lpm6;
+pub mod framework;
+pub mod linear;
+pub mod radix;
+pub mod radix_lockless;
+mod radix_tree;
+pub mod registry;
+mod tbl24;
+
+/// What the hot path sees. `dyn` is paid once a burst, not once a packet.
+pub trait Fib<A: Address>: Send + Sync {
+    /// The next hop of the longest prefix that contains `addr`.
+    fn lookup(&self, addr: A) -> NextHop;
+
+    /// Answers `addrs[i]` into `next_hops[i]`, for as many as the shorter slice holds.
+    fn lookup_batch(&self, addrs: &[A], next_hops: &mut [NextHop]) {
+        for (addr, next_hop) in addrs.iter().zip(next_hops) {
+            *next_hop = self.lookup(*addr);
+        }
+    }
+
+    /// Memory that lookups may touch, by part.
+    fn footprint(&self) -> Footprint;
+}
+
+/// Bytes by part of a structure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint(pub Vec<(&'static str, usize)>);
+
+impl Footprint {
+    /// All parts together, in bytes.
+    pub fn total(&self) -> usize {
+        self.0.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// A lookup algorithm: what a new file implements.
+pub trait Algorithm<A: Address>: Sync {
+    /// The name its users know; unique in the registry of its family.
+    fn name(&self) -> &'static str;
+
+    /// How well it suits such a table, 0 to 255; see [`choice`].
+    fn preference(&self, summary: &Summary) -> u8;
+
+    /// Builds the structure for the whole table. On failure the caller keeps what it had.
+    fn compile(&self, rib: &Rib<A>) -> Result<Box<dyn Instance<A>>, CompileError>;
+}
+
+/// The writer's half of a compiled table. Readers hold the [`Fib`] it hands out.
+pub trait Instance<A: Address>: Send {
+    /// The FIB as it stands. After [`Outcome::Applied`] this may be another one than before: fetch it again.
+    fn fib(&self) -> Arc<dyn Fib<A>>;
+
+    /// Brings the FIB up to `rib`, which already holds `changes`. Readers of the FIB handed out before see each
+    /// lookup answered by the old or by the new state.
+    fn patch(&mut self, rib: &Rib<A>, changes: &[Change<A>]) -> Outcome;
+}
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The FIB now answers like the RIB.
+    Applied,
+    /// This structure cannot take the change: compile it again.
+    Rebuild,
+    /// Worth doing only for many changes at once: hand them over together, later.
+    Batch,
+    /// The structure is of no further use; do not use this algorithm for this table again.
+    Error(String),
+}
+
+/// Why a table could not be compiled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    /// An index or size limit of the structure.
+    #[error("{algorithm} cannot hold this table: {needed} {what} needed, {limit} possible")]
+    Limit {
+        /// Whose limit.
+        algorithm: &'static str,
+        /// Of what there are too many.
+        what: &'static str,
+        /// How many the table needs.
+        needed: usize,
+        /// How many fit.
+        limit: usize,
+    },
+    /// The system gave no memory.
+    #[error("{algorithm} got no memory for its table: {reason}; free some, or choose a smaller algorithm")]
+    Memory {
+        /// Whose table.
+        algorithm: &'static str,
+        /// The system's words.
+        reason: String,
+    },
+}
+
+/// An [`Instance`] of an immutable structure: every change is a rebuild.
+pub(crate) struct Immutable<A: Address>(Arc<dyn Fib<A>>);
+
+impl<A: Address> Immutable<A> {
+    pub(crate) fn boxed(fib: impl Fib<A> + 'static) -> Box<dyn Instance<A>> {
+        Box::new(Immutable(Arc::new(fib)))
+    }
+}
+
+impl<A: Address> Instance<A> for Immutable<A> {
+    fn fib(&self) -> Arc<dyn Fib<A>> {
+        Arc::clone(&self.0)
+    }
+    fn patch(&mut self, _rib: &Rib<A>, _changes: &[Change<A>]) -> Outcome {
+        Outcome::Rebuild
+    }
+}

@@ -1,0 +1,48 @@
+//! `radix_lockless`: a private copy of the BSD radix tree that nobody changes, so that nobody locks.
+
+use crate::addr::{Address, Family};
+use crate::nexthop::NextHop;
+use crate::rib::{Rib, Summary};
+
+use super::radix_tree::RadixTree;
+use super::{Algorithm, CompileError, Fib, Footprint, Immutable, Instance};
+
+/// The algorithm.
+pub struct RadixLockless;
+
+/// The copy.
+struct Copied<A>(RadixTree<A>);
+
+impl<A: Address> Fib<A> for Copied<A> {
+    fn lookup(&self, addr: A) -> NextHop {
+        self.0.lookup(addr)
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.0.footprint()
+    }
+}
+
+impl<A: Address> Algorithm<A> for RadixLockless {
+    fn name(&self) -> &'static str {
+        "radix_lockless"
+    }
+
+    /// FreeBSD's `lradix4_get_pref` and `lradix6_get_pref`: near to ideal for a handful of routes, then worse with
+    /// every change that costs a copy.
+    fn preference(&self, summary: &Summary) -> u8 {
+        let (few, best, step, limit) = match summary.family {
+            Family::Inet => (250, 254, 4, 1_000),
+            Family::Inet6 => (255, 255, 40, 10_000),
+        };
+        match summary.prefixes {
+            0..10 => few,
+            prefixes if prefixes < limit => best - (prefixes / step) as u8, // below 250 under either limit
+            _ => 1,
+        }
+    }
+
+    fn compile(&self, rib: &Rib<A>) -> Result<Box<dyn Instance<A>>, CompileError> {
+        Ok(Immutable::boxed(Copied(RadixTree::new(rib))))
+    }
+}

@@ -1,0 +1,56 @@
+//! Every algorithm, one line each, in the order tables and reports list them.
+
+use crate::addr::Address;
+
+use super::{Algorithm, bsearch4, dpdk_lpm4, dpdk_lpm6, linear, radix, radix_lockless};
+
+/// Families with algorithms. A test walks these lists; so do the command line, the experiments and the reports.
+pub trait Registered: Address {
+    /// The family's algorithms, the oracle first.
+    const ALGORITHMS: &'static [&'static dyn Algorithm<Self>];
+}
+
+impl Registered for u32 {
+    const ALGORITHMS: &'static [&'static dyn Algorithm<u32>] = &[
+        &linear::Linear,
+        &radix::Radix,
+        &radix_lockless::RadixLockless,
+        &bsearch4::Bsearch4,
+        &dpdk_lpm4::DpdkLpm4::BEST,
+    ];
+}
+
+impl Registered for u128 {
+    const ALGORITHMS: &'static [&'static dyn Algorithm<u128>] =
+        &[&linear::Linear, &radix::Radix, &radix_lockless::RadixLockless, &dpdk_lpm6::DpdkLpm6::BEST];
+}
+
+/// The algorithm of that name in this family.
+pub fn find<A: Registered>(name: &str) -> Option<&'static dyn Algorithm<A>> {
+    A::ALGORITHMS.iter().copied().find(|algorithm| algorithm.name() == name)
+}
+
+/// All names of a family, for messages.
+pub fn names<A: Registered>() -> Vec<&'static str> {
+    A::ALGORITHMS.iter().map(|algorithm| algorithm.name()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn check<A: Registered>() {
+        let names = names::<A>();
+        assert_eq!(names.first(), Some(&"linear"));
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{names:?}");
+        assert!(names.iter().all(|name| find::<A>(name).is_some()));
+        assert!(find::<A>("Linear").is_none());
+    }
+
+    #[test]
+    fn names_are_unique_and_found() {
+        check::<u32>();
+        check::<u128>();
+    }
+}

@@ -1,0 +1,318 @@
+//! The RIB: the truth that every FIB is compiled from and may be thrown away for.
+
+use prefix_trie::PrefixMap;
+
+use crate::addr::{Address, Family};
+use crate::nexthop::NextHop;
+use crate::prefix::Prefix;
+
+/// One route: where a prefix goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route<A: Address> {
+    /// What is reached.
+    pub prefix: Prefix<A>,
+    /// By which next hop. [`NextHop::NONE`] makes a hole in a shorter prefix.
+    pub next_hop: NextHop,
+}
+
+/// One change to a RIB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<A: Address> {
+    /// The prefix that changes.
+    pub prefix: Prefix<A>,
+    /// Its new next hop; `None` withdraws it.
+    pub next_hop: Option<NextHop>,
+}
+
+/// Facts about a table by which algorithms judge their fitness (FreeBSD's `rib_rtable_info`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The family.
+    pub family: Family,
+    /// Routes in the table.
+    pub prefixes: usize,
+    /// Different next hops in use.
+    pub next_hops: usize,
+    /// Routes by prefix length; `BITS + 1` entries.
+    pub lengths: Vec<u32>,
+}
+
+/// All routes of one family in one table, in order.
+#[derive(Clone)]
+pub struct Rib<A: Address> {
+    routes: PrefixMap<Prefix<A>, NextHop>,
+    lengths: Vec<u32>,
+    /// Routes by next-hop index, grown on demand.
+    uses: Vec<u32>,
+    generation: u64,
+}
+
+impl<A: Address> Default for Rib<A> {
+    fn default() -> Self {
+        Rib {
+            routes: PrefixMap::new(),
+            lengths: vec![0; usize::from(A::BITS) + 1],
+            uses: Vec::new(),
+            generation: 0,
+        }
+    }
+}
+
+impl<A: Address> Rib<A> {
+    /// Adds or replaces a route; returns the next hop it had.
+    pub fn announce(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> Option<NextHop> {
+        let before = self.routes.insert(prefix, next_hop);
+        self.count(prefix, before, Some(next_hop));
+        before
+    }
+
+    /// Removes a route; returns the next hop it had, `None` if there was no such route.
+    pub fn withdraw(&mut self, prefix: Prefix<A>) -> Option<NextHop> {
+        let before = self.routes.remove(&prefix);
+        self.count(prefix, before, None);
+        before
+    }
+
+    /// Applies one change; returns the next hop the prefix had.
+    pub fn apply(&mut self, change: Change<A>) -> Option<NextHop> {
+        match change.next_hop {
+            Some(next_hop) => self.announce(change.prefix, next_hop),
+            None => self.withdraw(change.prefix),
+        }
+    }
+
+    fn count(&mut self, prefix: Prefix<A>, before: Option<NextHop>, after: Option<NextHop>) {
+        self.generation += u64::from(before != after);
+        let length = &mut self.lengths[usize::from(prefix.len())];
+        *length = *length + u32::from(after.is_some()) - u32::from(before.is_some());
+        if let Some(hop) = after {
+            self.uses.resize(self.uses.len().max(hop.index() + 1), 0);
+            self.uses[hop.index()] += 1;
+        }
+        if let Some(hop) = before {
+            self.uses[hop.index()] -= 1;
+        }
+    }
+
+    /// The next hop of exactly this prefix.
+    pub fn get(&self, prefix: Prefix<A>) -> Option<NextHop> {
+        self.routes.get(&prefix).copied()
+    }
+
+    /// The route that decides for `addr`.
+    pub fn longest_match(&self, addr: A) -> Option<Route<A>> {
+        let (prefix, next_hop) = self.routes.get_lpm(&Prefix::host(addr))?;
+        Some(Route { prefix, next_hop: *next_hop })
+    }
+
+    /// The route that decides where `prefix` itself has none: the longest strictly shorter one that covers it.
+    pub fn covering(&self, prefix: Prefix<A>) -> Option<Route<A>> {
+        let (prefix, next_hop) = self.routes.get_lpm(&prefix.parent()?)?;
+        Some(Route { prefix, next_hop: *next_hop })
+    }
+
+    /// Every route, ordered by address, shorter prefixes first.
+    pub fn iter(&self) -> impl Iterator<Item = Route<A>> + '_ {
+        self.routes.iter().map(|(prefix, hop)| Route { prefix, next_hop: *hop })
+    }
+
+    /// The routes at or below `prefix`, in the same order.
+    pub fn within(&self, prefix: Prefix<A>) -> impl Iterator<Item = Route<A>> + '_ {
+        self.routes.children(&prefix).map(|(prefix, hop)| Route { prefix, next_hop: *hop })
+    }
+
+    /// The whole address space as disjoint ranges of one next hop; see [`Ranges`].
+    pub fn ranges(&self) -> Ranges<A, impl Iterator<Item = Route<A>> + '_> {
+        Ranges::new(Prefix::containing(A::zero(), 0), NextHop::NONE, self.iter())
+    }
+
+    /// The part of the address space below `prefix` as disjoint ranges of one next hop.
+    pub fn ranges_within(&self, prefix: Prefix<A>) -> Ranges<A, impl Iterator<Item = Route<A>> + '_> {
+        let covering = self.covering(prefix).map_or(NextHop::NONE, |route| route.next_hop);
+        Ranges::new(prefix, covering, self.within(prefix))
+    }
+
+    /// The number of routes.
+    pub fn len(&self) -> usize {
+        self.routes.len()
+    }
+
+    /// Whether there is no route.
+    pub fn is_empty(&self) -> bool {
+        self.routes.is_empty()
+    }
+
+    /// Grows with every change that changed something.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The highest next-hop index in use; [`NextHop::NONE`] in an empty table.
+    pub fn highest_next_hop(&self) -> NextHop {
+        let index = self.uses.iter().rposition(|uses| *uses > 0).unwrap_or(0);
+        NextHop(u16::try_from(index).unwrap_or(u16::MAX))
+    }
+
+    /// The facts by which an algorithm is chosen.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            family: A::FAMILY,
+            prefixes: self.len(),
+            next_hops: self.uses.iter().skip(1).filter(|uses| **uses > 0).count(),
+            lengths: self.lengths.clone(),
+        }
+    }
+}
+
+/// A run of addresses with the same answer, ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range<A> {
+    /// The lowest address.
+    pub first: A,
+    /// The highest address.
+    pub last: A,
+    /// The answer for all of them.
+    pub next_hop: NextHop,
+}
+
+/// Flattens nested prefixes into the disjoint ranges they mean: ordered, without gaps, neighbours with equal next
+/// hops merged. Every compiled structure starts from this.
+///
+/// A stack holds the prefixes that are open at the current address; the table's nesting (at most [`Address::BITS`]
+/// deep, 8 in a real full view) bounds it.
+pub struct Ranges<A: Address, I: Iterator<Item = Route<A>>> {
+    routes: std::iter::Peekable<I>,
+    open: Vec<(A, NextHop)>,
+    /// The first address not yet given out; `None` after the last one.
+    at: Option<A>,
+    /// A piece already cut that did not continue the range before it.
+    pending: Option<Range<A>>,
+}
+
+impl<A: Address, I: Iterator<Item = Route<A>>> Ranges<A, I> {
+    fn new(whole: Prefix<A>, default: NextHop, routes: I) -> Self {
+        Ranges {
+            routes: routes.peekable(),
+            open: vec![(whole.last(), default)],
+            at: Some(whole.first()),
+            pending: None,
+        }
+    }
+
+    /// The next piece, not yet merged with its neighbours.
+    fn piece(&mut self) -> Option<Range<A>> {
+        let first = self.at?;
+        while let Some(route) = self.routes.next_if(|route| route.prefix.first() == first) {
+            self.open.push((route.prefix.last(), route.next_hop));
+        }
+        let (end, next_hop) = *self.open.last()?;
+        let last = match self.routes.peek() {
+            Some(route) if route.prefix.first() <= end => route.prefix.first() - A::one(),
+            _ => end,
+        };
+        self.close(last);
+        Some(Range { first, last, next_hop })
+    }
+
+    /// Moves on past `last`, closing the prefixes that end there.
+    fn close(&mut self, last: A) {
+        while self.open.last().is_some_and(|(end, _)| *end == last) {
+            self.open.pop();
+        }
+        self.at = if self.open.is_empty() { None } else { Some(last + A::one()) };
+    }
+}
+
+impl<A: Address, I: Iterator<Item = Route<A>>> Iterator for Ranges<A, I> {
+    type Item = Range<A>;
+
+    fn next(&mut self) -> Option<Range<A>> {
+        let mut range = self.pending.take().or_else(|| self.piece())?;
+        while let Some(piece) = self.piece() {
+            if piece.next_hop != range.next_hop {
+                self.pending = Some(piece);
+                break;
+            }
+            range.last = piece.last;
+        }
+        Some(range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rib(routes: &[(&str, u16)]) -> Rib<u32> {
+        let mut rib = Rib::default();
+        for (prefix, hop) in routes {
+            rib.announce(prefix.parse().unwrap(), NextHop(*hop));
+        }
+        rib
+    }
+
+    fn text<I: Iterator<Item = Route<u32>>>(ranges: Ranges<u32, I>) -> Vec<String> {
+        ranges.map(|r| format!("{}-{} {}", r.first.to_ip(), r.last.to_ip(), r.next_hop.0)).collect()
+    }
+
+    #[test]
+    fn an_empty_table_is_one_range_without_route() {
+        assert_eq!(text(Rib::default().ranges()), ["0.0.0.0-255.255.255.255 0"]);
+    }
+
+    #[test]
+    fn nested_prefixes_flatten_to_disjoint_ranges() {
+        let rib = rib(&[("10.0.0.0/8", 1), ("10.0.0.0/16", 2), ("10.0.1.0/24", 3), ("10.255.255.255/32", 4)]);
+        assert_eq!(
+            text(rib.ranges()),
+            [
+                "0.0.0.0-9.255.255.255 0",
+                "10.0.0.0-10.0.0.255 2",
+                "10.0.1.0-10.0.1.255 3",
+                "10.0.2.0-10.0.255.255 2",
+                "10.1.0.0-10.255.255.254 1",
+                "10.255.255.255-10.255.255.255 4",
+                "11.0.0.0-255.255.255.255 0",
+            ]
+        );
+    }
+
+    #[test]
+    fn equal_neighbours_merge() {
+        let rib = rib(&[("0.0.0.0/1", 5), ("128.0.0.0/1", 5), ("1.0.0.0/8", 5)]);
+        assert_eq!(text(rib.ranges()), ["0.0.0.0-255.255.255.255 5"]);
+    }
+
+    #[test]
+    fn ranges_within_a_prefix_know_what_covers_it() {
+        let rib = rib(&[("10.0.0.0/8", 1), ("10.0.1.0/25", 2)]);
+        let within = rib.ranges_within("10.0.1.0/24".parse().unwrap());
+        assert_eq!(text(within), ["10.0.1.0-10.0.1.127 2", "10.0.1.128-10.0.1.255 1"]);
+    }
+
+    #[test]
+    fn the_summary_follows_every_change() {
+        let mut rib = rib(&[("10.0.0.0/8", 1), ("10.0.0.0/16", 2), ("10.1.0.0/16", 2)]);
+        assert_eq!(
+            (rib.summary().prefixes, rib.summary().next_hops, rib.highest_next_hop()),
+            (3, 2, NextHop(2))
+        );
+        let generation = rib.generation();
+        assert_eq!(rib.announce("10.1.0.0/16".parse().unwrap(), NextHop(2)), Some(NextHop(2)));
+        assert_eq!(rib.generation(), generation, "nothing changed");
+        rib.withdraw("10.0.0.0/16".parse().unwrap());
+        rib.withdraw("10.1.0.0/16".parse().unwrap());
+        rib.withdraw("10.1.0.0/16".parse().unwrap());
+        let summary = rib.summary();
+        assert_eq!((summary.prefixes, summary.next_hops, summary.lengths[16]), (1, 1, 0));
+        assert_eq!(rib.highest_next_hop(), NextHop(1));
+    }
+
+    #[test]
+    fn the_covering_route_is_strictly_shorter() {
+        let rib = rib(&[("10.0.0.0/8", 1), ("10.0.0.0/16", 2)]);
+        assert_eq!(rib.covering("10.0.0.0/16".parse().unwrap()).unwrap().next_hop, NextHop(1));
+        assert_eq!(rib.covering("10.0.0.0/8".parse().unwrap()), None);
+        assert_eq!(rib.longest_match(0x0a00_0001).unwrap().next_hop, NextHop(2));
+    }
+}

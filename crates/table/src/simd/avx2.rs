@@ -1,0 +1,146 @@
+//! AVX2: two registers hold the lanes.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+
+use crate::nexthop::NextHop;
+
+use super::{Kernel, LANES, Lanes, Word, Words};
+
+/// Proof that the processor has AVX2; made by [`door`] alone.
+#[derive(Clone, Copy)]
+pub(super) struct Avx2(());
+
+/// Runs a kernel with AVX2.
+///
+/// # Safety
+///
+/// The processor has AVX2.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn door<K: Kernel>(kernel: K) {
+    kernel.run(Avx2(()));
+}
+
+/// Loads the words at `base + 4 * index` of the lanes whose mask has its top bit set. Why this is assembly stands at the
+/// gather of `avx512`.
+///
+/// # Safety
+///
+/// Each such address lies in a live table of [`Word`]s.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn gather(mask: __m256i, base: *const u32, index: __m256i, otherwise: __m256i) -> __m256i {
+    let mut lanes = otherwise;
+    // SAFETY: the caller's; the instruction reads those addresses only and clears its mask register.
+    unsafe {
+        asm!(
+            "vpgatherdd {lanes}, dword ptr [{base} + {index} * 4], {mask}",
+            lanes = inout(ymm_reg) lanes,
+            mask = inout(ymm_reg) mask => _,
+            base = in(reg) base,
+            index = in(ymm_reg) index,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    lanes
+}
+
+// SAFETY of all blocks below: `self` proves that the processor has the instructions; those that touch memory take whole
+// arrays by reference.
+impl Lanes for Avx2 {
+    type U32 = [__m256i; 2];
+    type Mask = [__m256i; 2];
+    const IN_REGISTERS: bool = true;
+
+    #[inline(always)]
+    fn splat(self, value: u32) -> Self::U32 {
+        // SAFETY: see above.
+        [unsafe { _mm256_set1_epi32(value as i32) }; 2]
+    }
+    #[inline(always)]
+    fn load(self, values: &[u32; LANES]) -> Self::U32 {
+        let at = values.as_ptr();
+        // SAFETY: see above; both loads are unaligned ones of 32 bytes.
+        unsafe { [_mm256_loadu_si256(at.cast()), _mm256_loadu_si256(at.add(8).cast())] }
+    }
+    #[inline(always)]
+    fn store_next_hops(self, values: Self::U32, out: &mut [NextHop; LANES]) {
+        let [low, high] = self.and(values, self.splat(0xffff));
+        // SAFETY: see above; the store is an unaligned one of 32 bytes, and a `NextHop` is a transparent `u16`. The pack
+        // works within 128-bit halves, so the middle quarters come out exchanged.
+        unsafe {
+            let packed = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(low, high));
+            _mm256_storeu_si256(out.as_mut_ptr().cast(), packed);
+        }
+    }
+    #[inline(always)]
+    fn and(self, a: Self::U32, b: Self::U32) -> Self::U32 {
+        // SAFETY: see above.
+        unsafe { [_mm256_and_si256(a[0], b[0]), _mm256_and_si256(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn or(self, a: Self::U32, b: Self::U32) -> Self::U32 {
+        // SAFETY: see above.
+        unsafe { [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn min(self, a: Self::U32, b: Self::U32) -> Self::U32 {
+        // SAFETY: see above.
+        unsafe { [_mm256_min_epu32(a[0], b[0]), _mm256_min_epu32(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn shr<const N: u32>(self, a: Self::U32) -> Self::U32 {
+        self.shr_by(a, self.splat(N))
+    }
+    #[inline(always)]
+    fn shl<const N: u32>(self, a: Self::U32) -> Self::U32 {
+        let n = self.splat(N);
+        // SAFETY: see above.
+        unsafe { [_mm256_sllv_epi32(a[0], n[0]), _mm256_sllv_epi32(a[1], n[1])] }
+    }
+    #[inline(always)]
+    fn shr_by(self, a: Self::U32, bits: Self::U32) -> Self::U32 {
+        // SAFETY: see above.
+        unsafe { [_mm256_srlv_epi32(a[0], bits[0]), _mm256_srlv_epi32(a[1], bits[1])] }
+    }
+    #[inline(always)]
+    fn test(self, a: Self::U32, b: Self::U32) -> Self::Mask {
+        let [low, high] = self.and(a, b);
+        let all = self.all();
+        // SAFETY: see above.
+        unsafe {
+            let zero = _mm256_setzero_si256();
+            let (low, high) = (_mm256_cmpeq_epi32(low, zero), _mm256_cmpeq_epi32(high, zero));
+            [_mm256_xor_si256(low, all[0]), _mm256_xor_si256(high, all[1])]
+        }
+    }
+    #[inline(always)]
+    fn any(self, mask: Self::Mask) -> bool {
+        // SAFETY: see above.
+        unsafe { _mm256_movemask_epi8(_mm256_or_si256(mask[0], mask[1])) != 0 }
+    }
+    #[inline(always)]
+    fn all(self) -> Self::Mask {
+        self.splat(u32::MAX)
+    }
+    #[inline(always)]
+    fn select(self, mask: Self::Mask, a: Self::U32, b: Self::U32) -> Self::U32 {
+        // SAFETY: see above.
+        unsafe { [_mm256_blendv_epi8(b[0], a[0], mask[0]), _mm256_blendv_epi8(b[1], a[1], mask[1])] }
+    }
+    #[inline(always)]
+    fn gather_words<W: Word>(
+        self,
+        mask: Self::Mask,
+        words: Words<'_, W>,
+        index: Self::U32,
+        otherwise: Self::U32,
+    ) -> Self::U32 {
+        let index = self.min(index, self.splat(words.last));
+        let base: *const u32 = words.words.as_ptr().cast();
+        // SAFETY: no index is beyond the last word, which is below 2^31, and a `Word` has the layout of a `u32`.
+        unsafe {
+            [gather(mask[0], base, index[0], otherwise[0]), gather(mask[1], base, index[1], otherwise[1])]
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! AVX-512: one register holds all lanes.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+
+use crate::nexthop::NextHop;
+
+use super::{Kernel, LANES, Lanes, Word, Words};
+
+/// Proof that the processor has AVX-512 F and BW; made by [`door`] alone.
+#[derive(Clone, Copy)]
+pub(super) struct Avx512(());
+
+/// Runs a kernel with AVX-512.
+///
+/// # Safety
+///
+/// The processor has AVX-512 F and BW.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) unsafe fn door<K: Kernel>(kernel: K) {
+    kernel.run(Avx512(()));
+}
+
+/// Loads the words at `base + 4 * index` of the lanes in `mask`.
+///
+/// The table may be written to meanwhile. Rust calls such reads a data race unless they are atomic, and the compiler has
+/// no atomic gather; the instruction is one, lane by lane: an aligned 4-byte load is single-copy atomic on x86 (Intel
+/// SDM 3A, 9.1.1), and loads are not reordered with later ones. Assembly states exactly that instruction, which an
+/// intrinsic, being a plain read to the compiler, would not.
+///
+/// # Safety
+///
+/// Each such address lies in a live table of [`Word`]s.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+unsafe fn gather(mask: __mmask16, base: *const u32, index: __m512i, otherwise: __m512i) -> __m512i {
+    let mut lanes = otherwise;
+    // SAFETY: the caller's; the instruction reads those addresses only and clears its mask register.
+    unsafe {
+        asm!(
+            "vpgatherdd {lanes}{{{mask}}}, dword ptr [{base} + {index} * 4]",
+            lanes = inout(zmm_reg) lanes,
+            mask = inout(kreg) mask => _,
+            base = in(reg) base,
+            index = in(zmm_reg) index,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    lanes
+}
+
+// SAFETY of all blocks below: `self` proves that the processor has the instructions; those that touch memory take whole
+// arrays by reference.
+impl Lanes for Avx512 {
+    type U32 = __m512i;
+    type Mask = __mmask16;
+    const IN_REGISTERS: bool = true;
+
+    #[inline(always)]
+    fn splat(self, value: u32) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_set1_epi32(value as i32) }
+    }
+    #[inline(always)]
+    fn load(self, values: &[u32; LANES]) -> __m512i {
+        // SAFETY: see above; the load is an unaligned one of 64 bytes.
+        unsafe { _mm512_loadu_si512(values.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    fn store_next_hops(self, values: __m512i, out: &mut [NextHop; LANES]) {
+        // SAFETY: see above; the store is an unaligned one of 32 bytes, and a `NextHop` is a transparent `u16`.
+        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), _mm512_cvtepi32_epi16(values)) }
+    }
+    #[inline(always)]
+    fn and(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_and_si512(a, b) }
+    }
+    #[inline(always)]
+    fn or(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_or_si512(a, b) }
+    }
+    #[inline(always)]
+    fn min(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_min_epu32(a, b) }
+    }
+    #[inline(always)]
+    fn shr<const N: u32>(self, a: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_srli_epi32::<N>(a) }
+    }
+    #[inline(always)]
+    fn shl<const N: u32>(self, a: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_slli_epi32::<N>(a) }
+    }
+    #[inline(always)]
+    fn shr_by(self, a: __m512i, bits: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_srlv_epi32(a, bits) }
+    }
+    #[inline(always)]
+    fn test(self, a: __m512i, b: __m512i) -> __mmask16 {
+        // SAFETY: see above.
+        unsafe { _mm512_test_epi32_mask(a, b) }
+    }
+    #[inline(always)]
+    fn any(self, mask: __mmask16) -> bool {
+        mask != 0
+    }
+    #[inline(always)]
+    fn all(self) -> __mmask16 {
+        __mmask16::MAX
+    }
+    #[inline(always)]
+    fn select(self, mask: __mmask16, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_mask_mov_epi32(b, mask, a) }
+    }
+    #[inline(always)]
+    fn gather_words<W: Word>(
+        self,
+        mask: __mmask16,
+        words: Words<'_, W>,
+        index: __m512i,
+        otherwise: __m512i,
+    ) -> __m512i {
+        let index = self.min(index, self.splat(words.last));
+        // SAFETY: no index is beyond the last word, which is below 2^31, and a `Word` has the layout of a `u32`.
+        unsafe { gather(mask, words.words.as_ptr().cast(), index, otherwise) }
+    }
+}

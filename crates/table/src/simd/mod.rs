@@ -1,0 +1,254 @@
+//! Sixteen 32-bit lanes behind one small trait, and the only `unsafe` of this crate.
+//!
+//! An algorithm writes its batch loop once, as a [`Kernel`] over [`Lanes`]; [`run`] compiles it for each instruction set
+//! and enters the version that an [`Isa`] names. An `Isa` exists only if this processor has it, and every gather clamps
+//! its indices, so kernels need no `unsafe` and can go wrong only by answering wrongly.
+#![allow(unsafe_code)]
+
+use crate::nexthop::NextHop;
+
+#[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+mod avx2;
+#[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+mod avx512;
+mod pages;
+mod scalar;
+mod word;
+
+pub use pages::Pages;
+pub use word::{Entry, Word, Word16, Word32, Words};
+
+/// Lanes of a vector.
+pub const LANES: usize = 16;
+
+/// An instruction set that this processor has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Isa(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Scalar,
+    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+    Avx2,
+    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+    Avx512,
+}
+
+impl Isa {
+    /// Plain code; every processor has it.
+    pub const SCALAR: Isa = Isa(Kind::Scalar);
+
+    /// What this processor has, the widest last.
+    pub fn available() -> Vec<Isa> {
+        #[cfg_attr(not(all(target_arch = "x86_64", not(fullview_portable))), allow(unused_mut))]
+        let mut all = vec![Isa::SCALAR];
+        #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+        {
+            let avx2 = is_x86_feature_detected!("avx2");
+            all.extend(avx2.then_some(Isa(Kind::Avx2)));
+            let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+            all.extend(avx512.then_some(Isa(Kind::Avx512)));
+        }
+        all
+    }
+
+    /// The widest this processor has.
+    pub fn best() -> Isa {
+        Isa::available().pop().unwrap_or(Isa::SCALAR)
+    }
+
+    /// `scalar`, `avx2` or `avx512`.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Scalar => "scalar",
+            #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+            Kind::Avx2 => "avx2",
+            #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+            Kind::Avx512 => "avx512",
+        }
+    }
+}
+
+/// A loop over vectors, written once for every instruction set. Only code inlined into [`run`]'s doors is compiled for
+/// their instruction set, so mark `run` and what it calls `#[inline(always)]`, and pass vectors to no closure, not even
+/// `array::from_fn`'s or `map`'s: the compiler may leave one standing alone, and the rate falls to a quarter.
+pub trait Kernel {
+    /// Does the work with these lanes.
+    fn run<L: Lanes>(self, lanes: L);
+}
+
+/// Runs a kernel with one instruction set.
+pub fn run<K: Kernel>(isa: Isa, kernel: K) {
+    match isa.0 {
+        Kind::Scalar => kernel.run(scalar::Scalar),
+        #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX2.
+        Kind::Avx2 => unsafe { avx2::door(kernel) },
+        #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX-512 F and BW.
+        Kind::Avx512 => unsafe { avx512::door(kernel) },
+    }
+}
+
+/// The vector operations that lookups need. A value of the implementing type proves that the processor has them.
+pub trait Lanes: Copy {
+    /// Sixteen `u32`.
+    type U32: Copy;
+    /// One bit a lane.
+    type Mask: Copy;
+    /// Whether lanes live in vector registers. If not, a kernel does better to treat one address after the other, though
+    /// the answers are the same.
+    const IN_REGISTERS: bool;
+
+    /// The same value in every lane.
+    fn splat(self, value: u32) -> Self::U32;
+    /// Lane `i` from `values[i]`.
+    fn load(self, values: &[u32; LANES]) -> Self::U32;
+    /// The low 16 bits of lane `i` to `out[i]`.
+    fn store_next_hops(self, values: Self::U32, out: &mut [NextHop; LANES]);
+    /// Bitwise and.
+    fn and(self, a: Self::U32, b: Self::U32) -> Self::U32;
+    /// Bitwise or.
+    fn or(self, a: Self::U32, b: Self::U32) -> Self::U32;
+    /// The lesser, unsigned.
+    fn min(self, a: Self::U32, b: Self::U32) -> Self::U32;
+    /// Logical shift right by `N` bits, below 32.
+    fn shr<const N: u32>(self, a: Self::U32) -> Self::U32;
+    /// Shift left by `N` bits, below 32.
+    fn shl<const N: u32>(self, a: Self::U32) -> Self::U32;
+    /// Logical shift right of each lane by its own number of bits, below 32.
+    fn shr_by(self, a: Self::U32, bits: Self::U32) -> Self::U32;
+    /// Lanes that have a bit in common.
+    fn test(self, a: Self::U32, b: Self::U32) -> Self::Mask;
+    /// Whether any lane is set.
+    fn any(self, mask: Self::Mask) -> bool;
+    /// `words[index]` where the mask is set, `otherwise` elsewhere. An index beyond the end reads the last word.
+    fn gather_words<W: Word>(
+        self,
+        mask: Self::Mask,
+        words: Words<'_, W>,
+        index: Self::U32,
+        otherwise: Self::U32,
+    ) -> Self::U32;
+    /// A mask of all lanes.
+    fn all(self) -> Self::Mask;
+    /// `a` where the mask is set, `b` elsewhere.
+    fn select(self, mask: Self::Mask, a: Self::U32, b: Self::U32) -> Self::U32;
+
+    /// Table entry `index` where the mask is set, `otherwise` elsewhere; see [`Words`] for how entries lie in words.
+    #[inline(always)]
+    fn gather_where<W: Word>(
+        self,
+        mask: Self::Mask,
+        words: Words<'_, W>,
+        index: Self::U32,
+        otherwise: Self::U32,
+    ) -> Self::U32 {
+        if W::ENTRIES == 1 {
+            return self.gather_words(mask, words, index, otherwise);
+        }
+        let word = self.gather_words(mask, words, self.shr::<1>(index), otherwise);
+        let half = self.shl::<4>(self.and(index, self.splat(1)));
+        let entry = self.and(self.shr_by(word, half), self.splat(0xffff));
+        self.select(mask, entry, otherwise)
+    }
+
+    /// Table entry `index` in every lane.
+    #[inline(always)]
+    fn gather<W: Word>(self, words: Words<'_, W>, index: Self::U32) -> Self::U32 {
+        self.gather_where(self.all(), words, index, self.splat(0))
+    }
+}
+
+/// Asks the processor to bring a place of a table nearer. An index beyond the end asks for nothing.
+#[inline(always)]
+pub fn prefetch<T>(table: &[T], index: usize) {
+    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        if let Some(place) = table.get(index) {
+            // SAFETY: a prefetch reads nothing the program could see, and the address is that of a live reference.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) };
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(fullview_portable))))]
+    let _ = (table, index);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::array::from_fn;
+
+    /// Every operation once, results in order; the lanes come back through 16-bit stores, high and low halves apart.
+    struct Everything<'a> {
+        narrow: &'a Pages<Word16>,
+        wide: &'a Pages<Word32>,
+        results: &'a mut Vec<[u32; LANES]>,
+    }
+
+    fn out<L: Lanes>(lanes: L, values: L::U32) -> [u32; LANES] {
+        let (mut low, mut high) = ([NextHop::NONE; LANES], [NextHop::NONE; LANES]);
+        lanes.store_next_hops(values, &mut low);
+        lanes.store_next_hops(lanes.shr::<16>(values), &mut high);
+        from_fn(|i| u32::from(high[i].0) << 16 | u32::from(low[i].0))
+    }
+
+    impl Kernel for Everything<'_> {
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            let a: [u32; LANES] = from_fn(|i| 0x9e37_79b9u32.wrapping_mul(i as u32 + 1));
+            let b: [u32; LANES] = from_fn(|i| 0x85eb_ca6bu32.wrapping_mul(i as u32 + 7));
+            // Inside, at the end, beyond it, and as far beyond as an index can be.
+            let index: [u32; LANES] = from_fn(|i| [0, 1, 2, 97, 98, 99, 100, u32::MAX][i % 8]);
+            let (a, b, index) = (lanes.load(&a), lanes.load(&b), lanes.load(&index));
+            let mask = lanes.test(a, lanes.splat(0x8000_0001));
+            let (narrow, wide) = (self.narrow.words(), self.wide.words());
+            let results = [
+                lanes.and(a, b),
+                lanes.or(a, b),
+                lanes.min(a, b),
+                lanes.shr::<9>(a),
+                lanes.shl::<5>(a),
+                lanes.shr_by(a, lanes.and(b, lanes.splat(31))),
+                lanes.select(mask, a, b),
+                lanes.gather(wide, index),
+                lanes.gather_where(mask, wide, index, b),
+                lanes.gather(narrow, index),
+                lanes.gather_where(mask, narrow, index, b),
+                lanes.gather_where(lanes.test(a, lanes.splat(0)), wide, index, b),
+            ];
+            self.results.extend(results.map(|values| out(lanes, values)));
+            let any =
+                [mask, lanes.test(a, lanes.splat(0)), lanes.all()].map(|mask| u32::from(lanes.any(mask)));
+            self.results.push(from_fn(|i| any[i % any.len()]));
+        }
+    }
+
+    #[test]
+    fn every_instruction_set_computes_what_plain_code_does() {
+        let (narrow, wide) = (Pages::<Word16>::zeroed(100).unwrap(), Pages::<Word32>::zeroed(100).unwrap());
+        for i in 0..100 {
+            narrow.set(i, 0xff00 + i as u32);
+            wide.set(i, 0xffff_0000 + i as u32);
+        }
+        let all = Isa::available().into_iter().map(|isa| {
+            let mut results = Vec::new();
+            run(isa, Everything { narrow: &narrow, wide: &wide, results: &mut results });
+            (isa.name(), results)
+        });
+        let all: Vec<_> = all.collect();
+        assert_eq!(all[0].0, "scalar");
+        assert_eq!(all[0].1[7][..8], [0, 1, 2, 97, 98, 99, 99, 99].map(|i| 0xffff_0000 + i), "clamped");
+        for (name, results) in &all {
+            assert_eq!(results, &all[0].1, "{name}");
+        }
+    }
+
+    #[test]
+    fn tables_have_a_word_at_least() {
+        assert_eq!(Pages::<Word16>::zeroed(0).unwrap().as_slice().len(), 1);
+        assert_eq!(Pages::<Word16>::zeroed(3).unwrap().as_slice().len(), 2);
+        assert!(Words::<Word32>::new(&[]).is_none());
+    }
+}

@@ -1,0 +1,103 @@
+//! The lanes in plain code: what every processor runs, and what the others are tested against.
+
+use std::array::from_fn;
+
+use crate::nexthop::NextHop;
+
+use super::word::entries;
+use super::{Entry as _, LANES, Lanes, Word, Words};
+
+/// Needs nothing of the processor.
+#[derive(Clone, Copy)]
+pub(super) struct Scalar;
+
+type U32s = [u32; LANES];
+
+impl Lanes for Scalar {
+    type U32 = U32s;
+    type Mask = [bool; LANES];
+    const IN_REGISTERS: bool = false;
+
+    #[inline(always)]
+    fn splat(self, value: u32) -> U32s {
+        [value; LANES]
+    }
+    #[inline(always)]
+    fn load(self, values: &[u32; LANES]) -> U32s {
+        *values
+    }
+    #[inline(always)]
+    fn store_next_hops(self, values: U32s, out: &mut [NextHop; LANES]) {
+        *out = values.map(|value| NextHop(value as u16));
+    }
+    #[inline(always)]
+    fn and(self, a: U32s, b: U32s) -> U32s {
+        from_fn(|i| a[i] & b[i])
+    }
+    #[inline(always)]
+    fn or(self, a: U32s, b: U32s) -> U32s {
+        from_fn(|i| a[i] | b[i])
+    }
+    #[inline(always)]
+    fn min(self, a: U32s, b: U32s) -> U32s {
+        from_fn(|i| a[i].min(b[i]))
+    }
+    #[inline(always)]
+    fn shr<const N: u32>(self, a: U32s) -> U32s {
+        a.map(|a| a >> N)
+    }
+    #[inline(always)]
+    fn shl<const N: u32>(self, a: U32s) -> U32s {
+        a.map(|a| a << N)
+    }
+    #[inline(always)]
+    fn shr_by(self, a: U32s, bits: U32s) -> U32s {
+        from_fn(|i| a[i] >> (bits[i] & 31))
+    }
+    #[inline(always)]
+    fn test(self, a: U32s, b: U32s) -> [bool; LANES] {
+        from_fn(|i| a[i] & b[i] != 0)
+    }
+    #[inline(always)]
+    fn any(self, mask: [bool; LANES]) -> bool {
+        mask.iter().fold(false, |any, lane| any | lane)
+    }
+    #[inline(always)]
+    fn all(self) -> [bool; LANES] {
+        [true; LANES]
+    }
+    #[inline(always)]
+    fn select(self, mask: [bool; LANES], a: U32s, b: U32s) -> U32s {
+        from_fn(|i| if mask[i] { a[i] } else { b[i] })
+    }
+    #[inline(always)]
+    fn gather_words<W: Word>(
+        self,
+        mask: [bool; LANES],
+        words: Words<'_, W>,
+        index: U32s,
+        otherwise: U32s,
+    ) -> U32s {
+        let word = |index: u32| {
+            let word = std::slice::from_ref(&words.words[index.min(words.last) as usize]);
+            let halves = entries(word).iter().enumerate();
+            halves.fold(0, |bits, (which, entry)| bits | entry.get() << (16 * which))
+        };
+        from_fn(|i| if mask[i] { word(index[i]) } else { otherwise[i] })
+    }
+    /// Reads the one entry wanted instead of the word around it.
+    #[inline(always)]
+    fn gather_where<W: Word>(
+        self,
+        mask: [bool; LANES],
+        words: Words<'_, W>,
+        index: U32s,
+        otherwise: U32s,
+    ) -> U32s {
+        let entries = entries(words.words);
+        let last = words.last as usize * W::ENTRIES;
+        // Beyond the last word it is the entry at the same place in the last word, as for the vectors.
+        let entry = |index: usize| entries[index.min(last + index % W::ENTRIES)].get();
+        from_fn(|i| if mask[i] { entry(index[i] as usize) } else { otherwise[i] })
+    }
+}

@@ -1,0 +1,136 @@
+//! What the tests of all algorithms share: who is tested, tables to test with, and how changes are followed.
+#![allow(dead_code)] // each test program uses its part
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+
+use flate2::read::GzDecoder;
+use fullview_table::fib::dpdk_lpm4::DpdkLpm4;
+use fullview_table::fib::dpdk_lpm6::DpdkLpm6;
+use fullview_table::fib::registry::Registered;
+use fullview_table::fib::{Algorithm, Fib, Instance, Outcome};
+use fullview_table::simd::Isa;
+use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
+
+/// An algorithm under test, with the variant tested.
+pub type Subject<A> = (String, &'static dyn Algorithm<A>);
+
+/// A family under test.
+pub trait Tested: Registered {
+    /// Algorithms that use vectors, once for each instruction set of this machine.
+    fn by_isa() -> Vec<Subject<Self>>;
+}
+
+fn leak<A: Address>(algorithm: impl Algorithm<A> + 'static) -> &'static dyn Algorithm<A> {
+    Box::leak(Box::new(algorithm))
+}
+
+impl Tested for u32 {
+    fn by_isa() -> Vec<Subject<u32>> {
+        let lpm4 = |isa: Isa| (format!("dpdk_lpm4 {}", isa.name()), leak(DpdkLpm4::with_isa(isa)));
+        Isa::available().into_iter().map(lpm4).collect()
+    }
+}
+
+impl Tested for u128 {
+    fn by_isa() -> Vec<Subject<u128>> {
+        let lpm6 = |isa: Isa| (format!("dpdk_lpm6 {}", isa.name()), leak(DpdkLpm6::with_isa(isa)));
+        Isa::available().into_iter().map(lpm6).collect()
+    }
+}
+
+/// Every registered algorithm, and every instruction set of those that have several.
+pub fn subjects<A: Tested>() -> Vec<Subject<A>> {
+    let registered = A::ALGORITHMS.iter().map(|algorithm| (algorithm.name().to_owned(), *algorithm));
+    registered.chain(A::by_isa()).collect()
+}
+
+/// Compiles a table.
+pub fn compile<A: Address>(algorithm: &dyn Algorithm<A>, rib: &Rib<A>) -> Arc<dyn Fib<A>> {
+    algorithm.compile(rib).unwrap().fib()
+}
+
+/// Fails with a readable line if the FIB answers otherwise than the RIB.
+pub fn verify<A: Address>(name: &str, fib: &dyn Fib<A>, rib: &Rib<A>, keys: impl Iterator<Item = A>) {
+    if let Err(mismatch) = probe::verify(fib, rib, keys) {
+        panic!("{name}: {mismatch}");
+    }
+}
+
+/// A table from text.
+pub fn table<A: Address>(routes: &[(&str, u16)]) -> Rib<A> {
+    let mut rib = Rib::default();
+    for (prefix, hop) in routes {
+        rib.announce(prefix.parse().unwrap(), NextHop(*hop));
+    }
+    rib
+}
+
+/// A table of prefixes that nest and touch: addresses from a few neighbourhoods, lengths of all kinds.
+pub fn random_table<A: Address>(seed: u64, routes: usize, next_hops: u16) -> Rib<A> {
+    let mut rib = Rib::default();
+    for draw in probe::uniform::<u128>(seed).take(routes) {
+        let len = (draw >> 64) as u8 % (A::BITS + 1);
+        // Two thirds of the prefixes share their first bits, so that many nest.
+        let near = if draw & 3 == 0 { 0 } else { A::BITS / 2 };
+        let addr = (A::from(draw >> (128 - u32::from(A::BITS))).unwrap() & !A::mask(near))
+            | (A::from(0x0a0b_0c0d).unwrap() << usize::from(A::BITS - 32) & A::mask(near));
+        rib.announce(Prefix::containing(addr, len), NextHop((draw >> 80) as u16 % next_hops + 1));
+    }
+    rib
+}
+
+/// Lines of a data set kept beside the project; `None`, and a printed line, where it is not.
+pub fn shared_lines(name: &str) -> Option<impl Iterator<Item = String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/tables").join(name);
+    let Ok(file) = File::open(&path) else {
+        println!("skipped: no {}", path.display());
+        return None;
+    };
+    Some(BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap))
+}
+
+/// One family of the real full view of 2025, with 64 next hops dealt out by line number.
+pub fn full_view<A: Address>() -> Option<Rib<A>> {
+    let mut rib = Rib::default();
+    for (number, line) in shared_lines("full-view-2025.txt.gz")?.enumerate() {
+        if let Ok(prefix) = line.parse::<Prefix<A>>() {
+            rib.announce(prefix, NextHop(((number * 2_654_435_761) >> 16) as u16 % 64 + 1));
+        }
+    }
+    assert!(rib.len() > 100_000, "{} routes only", rib.len());
+    Some(rib)
+}
+
+/// A compiled table that follows its RIB as the contract asks.
+pub struct Follower<A: Address> {
+    algorithm: &'static dyn Algorithm<A>,
+    instance: Box<dyn Instance<A>>,
+    /// How often the table had to be compiled again.
+    pub rebuilds: usize,
+}
+
+impl<A: Address> Follower<A> {
+    pub fn new(algorithm: &'static dyn Algorithm<A>, rib: &Rib<A>) -> Self {
+        Follower { algorithm, instance: algorithm.compile(rib).unwrap(), rebuilds: 0 }
+    }
+
+    /// Brings the compiled table up to `rib`, which holds `changes`. A wish for a larger batch counts as a rebuild: there
+    /// is no more to come.
+    pub fn follow(&mut self, rib: &Rib<A>, changes: &[Change<A>]) {
+        match self.instance.patch(rib, changes) {
+            Outcome::Applied => {}
+            Outcome::Rebuild | Outcome::Batch => {
+                self.instance = self.algorithm.compile(rib).unwrap();
+                self.rebuilds += 1;
+            }
+            Outcome::Error(error) => panic!("{}: {error}", self.algorithm.name()),
+        }
+    }
+
+    pub fn fib(&self) -> Arc<dyn Fib<A>> {
+        self.instance.fib()
+    }
+}

@@ -1,0 +1,16 @@
+//! Real data, which the project reads but does not carry.
+
+use std::path::{Path, PathBuf};
+
+/// The file `name` of the data folder beside the workspace; `None`, after a line that says so, where there is no such
+/// folder. A folder without the file is a failure in CI.
+pub fn data(name: &str) -> Option<PathBuf> {
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let path = shared.join("data").join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    assert!(!shared.exists() || std::env::var_os("CI").is_none(), "{} is missing", path.display());
+    println!("skipped: no {}", path.display());
+    None
+}
