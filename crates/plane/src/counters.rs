@@ -1,0 +1,169 @@
+//! What a worker counts: plain numbers of its own, which readers add up afterwards. No atomics in the loop.
+
+use crate::verdict::{Punt, Reason};
+
+/// Packets, and the bytes of their frames without the FCS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    /// Counts one frame.
+    #[inline(always)]
+    pub fn count(&mut self, bytes: usize) {
+        self.packets += 1;
+        self.bytes += bytes as u64;
+    }
+
+    /// Adds another count.
+    #[inline(always)]
+    pub fn add(&mut self, other: Traffic) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+/// Counts packets of one port after the other, and adds them up only when the port changes: consecutive packets mostly
+/// share it, and additions to one place in memory wait for each other.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Run {
+    port: u16,
+    traffic: Traffic,
+}
+
+impl Run {
+    /// Counts one frame; what another port had before goes to `totals`.
+    #[inline(always)]
+    pub fn count(&mut self, port: u16, bytes: usize, totals: impl FnOnce(u16, Traffic)) {
+        if port != self.port {
+            totals(self.port, self.traffic);
+            *self = Run { port, traffic: Traffic::default() };
+        }
+        self.traffic.count(bytes);
+    }
+
+    /// The last port, and what it had.
+    pub fn finish(self) -> (u16, Traffic) {
+        (self.port, self.traffic)
+    }
+}
+
+/// What one interface saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceCounters {
+    /// Came in.
+    pub received: Traffic,
+    /// Went out.
+    pub sent: Traffic,
+}
+
+/// All counters of one worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// By port number.
+    pub interfaces: Vec<InterfaceCounters>,
+    /// By [`Reason::index`].
+    pub drops: [u64; Reason::COUNT],
+    /// By [`Punt::index`].
+    pub punts: [u64; Punt::COUNT],
+}
+
+impl Counters {
+    /// Zeros for so many interfaces.
+    pub fn new(interfaces: usize) -> Counters {
+        let interfaces = vec![InterfaceCounters::default(); interfaces];
+        Counters { interfaces, drops: [0; Reason::COUNT], punts: [0; Punt::COUNT] }
+    }
+
+    /// Adds to what came in by a port; nothing if there is no such port.
+    #[inline]
+    pub(crate) fn add_received(&mut self, port: u16, traffic: Traffic) {
+        if let Some(interface) = self.interfaces.get_mut(usize::from(port)) {
+            interface.received.add(traffic);
+        }
+    }
+
+    /// Adds to what went out by a port; nothing if there is no such port.
+    #[inline]
+    pub(crate) fn add_sent(&mut self, port: u16, traffic: Traffic) {
+        if let Some(interface) = self.interfaces.get_mut(usize::from(port)) {
+            interface.sent.add(traffic);
+        }
+    }
+
+    /// Adds another worker's.
+    pub fn add(&mut self, other: &Counters) {
+        let interfaces = self.interfaces.len().max(other.interfaces.len());
+        self.interfaces.resize(interfaces, InterfaceCounters::default());
+        for (mine, theirs) in self.interfaces.iter_mut().zip(&other.interfaces) {
+            mine.received.add(theirs.received);
+            mine.sent.add(theirs.sent);
+        }
+        add_each(&mut self.drops, &other.drops);
+        add_each(&mut self.punts, &other.punts);
+    }
+
+    /// What came in by all interfaces.
+    pub fn received(&self) -> Traffic {
+        self.sum(|interface| interface.received)
+    }
+
+    /// What went out by all interfaces.
+    pub fn sent(&self) -> Traffic {
+        self.sum(|interface| interface.sent)
+    }
+
+    /// Packets dropped for any reason.
+    pub fn dropped(&self) -> u64 {
+        self.drops.iter().sum()
+    }
+
+    /// Packets punted for any reason.
+    pub fn punted(&self) -> u64 {
+        self.punts.iter().sum()
+    }
+
+    /// The reasons that occurred, and how often.
+    pub fn drop_reasons(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
+        let counted = Reason::ALL.iter().copied().zip(self.drops);
+        counted.filter(|(_, count)| *count > 0)
+    }
+
+    fn sum(&self, side: impl Fn(&InterfaceCounters) -> Traffic) -> Traffic {
+        self.interfaces.iter().fold(Traffic::default(), |mut total, interface| {
+            total.add(side(interface));
+            total
+        })
+    }
+}
+
+fn add_each(mine: &mut [u64], theirs: &[u64]) {
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        *mine += theirs;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_add_up() {
+        let mut first = Counters::new(1);
+        first.interfaces[0].received.count(60);
+        first.drops[Reason::NoRoute.index()] = 2;
+        let mut second = Counters::new(2);
+        second.interfaces[1].sent.count(62);
+        second.drops[Reason::NoRoute.index()] = 3;
+        second.punts[Punt::Arp.index()] = 1;
+        first.add(&second);
+        assert_eq!(first.received(), Traffic { packets: 1, bytes: 60 });
+        assert_eq!(first.sent(), Traffic { packets: 1, bytes: 62 });
+        assert_eq!((first.dropped(), first.punted()), (5, 1));
+        assert_eq!(first.drop_reasons().collect::<Vec<_>>(), [(Reason::NoRoute, 5)]);
+    }
+}

@@ -1,0 +1,16 @@
+//! The second flow: packet in → parse → lookup → rewrite → out.
+//!
+//! [`port`]s bring bursts of packets in, [`forward`] takes each burst from the wire to the wire, and ports send it on.
+//! A packet is never copied on its way and never lost: it is an exclusive reference to a slot of an arena
+//! ([`burst`]), and what is not forwarded comes back with its [`verdict`].
+
+pub mod adjacency;
+pub mod burst;
+pub mod counters;
+pub mod forward;
+pub mod placement;
+pub mod port;
+pub mod probe;
+pub mod traffic;
+pub mod verdict;
+pub mod wire;

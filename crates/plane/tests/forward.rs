@@ -1,0 +1,524 @@
+//! Frames in, frames out, or the exact reason why not.
+
+// A helper of a test fails by panicking, as the test itself does.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use fullview_plane::adjacency::{Adjacencies, Adjacency, MAX_MTU};
+use fullview_plane::burst::{Arena, BURST, Burst, FRAME_CAPACITY};
+use fullview_plane::counters::Traffic;
+use fullview_plane::forward::{Forwarder, Interface};
+use fullview_plane::verdict::{Punt, Reason, Verdict};
+use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, Mac};
+use fullview_plane::wire::{ipv4, ipv6};
+use fullview_table::fib::{Algorithm, linear::Linear};
+use fullview_table::{NextHop, Rib};
+use proptest::prelude::*;
+
+const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
+const SENDER: Mac = Mac([2, 0, 0, 0, 9, 9]);
+/// Port 0 is untagged, ports 1 and 2 lead out untagged, port 3 is VLAN 100.
+const PORTS: usize = 4;
+const VLAN_PORT: u16 = 3;
+
+fn v4(text: &str) -> u32 {
+    text.parse::<std::net::Ipv4Addr>().unwrap().to_bits()
+}
+
+fn v6(text: &str) -> u128 {
+    text.parse::<std::net::Ipv6Addr>().unwrap().to_bits()
+}
+
+fn neighbor(port: u16, mtu: u16, vlan: Option<u16>) -> Adjacency {
+    Adjacency {
+        port,
+        source: Mac([2, 0, 0, 0, 1, port as u8]),
+        destination: Mac([2, 0, 0, 0, 2, port as u8]),
+        mtu,
+        vlan,
+    }
+}
+
+/// Next hops: 1 → port 1, 2 → port 2 with a short MTU, 3 → port 3 with a tag, 4 → this router, 5 → unresolved.
+fn forwarder() -> Forwarder {
+    let (mut inet, mut inet6) = (Rib::<u32>::default(), Rib::<u128>::default());
+    for (prefix, hop) in [
+        ("198.19.0.0/16", 1),
+        ("198.18.2.0/24", 2),
+        ("198.18.3.0/24", 3),
+        ("198.18.4.1/32", 4),
+        ("198.18.5.0/24", 5),
+    ] {
+        inet.announce(prefix.parse().unwrap(), NextHop(hop));
+    }
+    for (prefix, hop) in [
+        ("2001:2:0:1::/64", 1),
+        ("2001:2:0:2::/64", 2),
+        ("2001:2:0:3::/64", 3),
+        ("2001:2:0:4::1/128", 4),
+        ("64:ff9b::/96", 1),
+    ] {
+        inet6.announce(prefix.parse().unwrap(), NextHop(hop));
+    }
+    let mut adjacencies = Adjacencies::new();
+    adjacencies.set(NextHop(1), &neighbor(1, 1500, None)).unwrap();
+    adjacencies.set(NextHop(2), &neighbor(2, 100, None)).unwrap();
+    adjacencies.set(NextHop(3), &neighbor(VLAN_PORT, MAX_MTU, Some(100))).unwrap();
+    adjacencies.set_local(NextHop(4));
+    let mut interfaces = [Interface { mac: OURS, vlan: None }; PORTS];
+    interfaces[usize::from(VLAN_PORT)].vlan = Some(100);
+    let (inet, inet6) = (Linear.compile(&inet).unwrap().fib(), Linear.compile(&inet6).unwrap().fib());
+    Forwarder::new(Arc::clone(&inet), Arc::clone(&inet6), adjacencies, &interfaces).unwrap()
+}
+
+fn ethernet(ethertype: EtherType, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; ETHERNET];
+    let mut frame = Frame::new_unchecked(&mut bytes);
+    frame.set_destination(OURS);
+    frame.set_source(SENDER);
+    frame.set_outer_ethertype(ethertype);
+    bytes.extend(payload);
+    bytes.resize(bytes.len().max(60), 0);
+    bytes
+}
+
+/// An IPv4 frame with `options` (a multiple of 4 bytes) and 18 bytes of payload.
+fn inet_with(source: &str, destination: &str, ttl: u8, options: &[u8]) -> Vec<u8> {
+    let len = ipv4::HEADER + options.len();
+    let mut bytes = vec![0xaa; len + 18];
+    bytes[..len].fill(0);
+    bytes[ipv4::HEADER..len].copy_from_slice(options);
+    let mut packet = ipv4::Packet::new_unchecked(&mut bytes);
+    packet.set_header_len(len);
+    packet.set_total_len((len + 18) as u16);
+    packet.set_type_of_service(0x2e);
+    packet.set_identification(0x1234);
+    packet.set_unfragmented(true);
+    packet.set_ttl(ttl);
+    packet.set_protocol(ipv4::protocol::UDP);
+    packet.set_source(v4(source));
+    packet.set_destination(v4(destination));
+    packet.fill_checksum();
+    ethernet(EtherType::IPV4, &bytes)
+}
+
+fn inet(source: &str, destination: &str, ttl: u8) -> Vec<u8> {
+    inet_with(source, destination, ttl, &[])
+}
+
+fn inet6(source: &str, destination: &str, hops: u8) -> Vec<u8> {
+    let mut bytes = vec![0xbb; ipv6::HEADER + 12];
+    let mut packet = ipv6::Packet::new_unchecked(&mut bytes);
+    packet.set_class_and_flow(0xb8, 0xabcde);
+    packet.set_payload_len(12);
+    packet.set_next_header(ipv4::protocol::UDP);
+    packet.set_hop_limit(hops);
+    packet.set_source(v6(source));
+    packet.set_destination(v6(destination));
+    ethernet(EtherType::IPV6, &bytes)
+}
+
+const SRC: &str = "198.18.0.1";
+const DST: &str = "198.19.7.7";
+const SRC6: &str = "2001:2::1";
+const DST6: &str = "2001:2:0:1::7";
+
+fn good() -> Vec<u8> {
+    inet(SRC, DST, 64)
+}
+
+fn good6() -> Vec<u8> {
+    inet6(SRC6, DST6, 64)
+}
+
+/// `frame` after a change of some bytes behind the Ethernet header, the checksum left as it was.
+fn with(mut frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
+    frame[ETHERNET + at..][..bytes.len()].copy_from_slice(bytes);
+    frame
+}
+
+/// As [`with`], and the IPv4 checksum made right again.
+fn with_summed(frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut frame = with(frame, at, bytes);
+    ipv4::Packet::new_unchecked(&mut frame[ETHERNET..]).fill_checksum();
+    frame
+}
+
+fn to(mut frame: Vec<u8>, mac: Mac) -> Vec<u8> {
+    Frame::new_unchecked(&mut frame).set_destination(mac);
+    frame
+}
+
+fn tagged(mut frame: Vec<u8>, control: u16) -> Vec<u8> {
+    frame.splice(12..12, [0x81, 0x00].into_iter().chain(control.to_be_bytes()));
+    frame
+}
+
+fn cut(mut frame: Vec<u8>, len: usize) -> Vec<u8> {
+    frame.truncate(len);
+    frame
+}
+
+/// What the frame has to look like behind the router: addresses of the next link, one hop less, summed up anew.
+fn forwarded(mut frame: Vec<u8>, port: u16) -> Vec<u8> {
+    let (is_inet, link) =
+        (Frame::new_unchecked(&frame).ethertype() == EtherType::IPV4, neighbor(port, 1500, None));
+    let mut ethernet = Frame::new_unchecked(&mut frame);
+    ethernet.set_destination(link.destination);
+    ethernet.set_source(link.source);
+    if is_inet {
+        let mut packet = ipv4::Packet::new_unchecked(ethernet.payload_mut());
+        packet.set_ttl(packet.ttl() - 1);
+        packet.fill_checksum();
+    } else {
+        let mut packet = ipv6::Packet::new_unchecked(ethernet.payload_mut());
+        packet.set_hop_limit(packet.hop_limit() - 1);
+    }
+    frame
+}
+
+/// What became of one frame.
+#[derive(Debug, PartialEq)]
+enum Fate {
+    Sent { port: u16, frame: Vec<u8> },
+    Rejected(Verdict),
+}
+
+fn sent(port: u16, frame: Vec<u8>) -> Fate {
+    Fate::Sent { port, frame }
+}
+
+fn dropped(reason: Reason) -> Fate {
+    Fate::Rejected(Verdict::Drop(reason))
+}
+
+fn punted(punt: Punt) -> Fate {
+    Fate::Rejected(Verdict::Punt(punt))
+}
+
+/// Sends frames through as one burst, and tells the fate of each. Slots hold the traces of earlier packets.
+fn run(forwarder: &mut Forwarder, frames: &[(u16, Vec<u8>)]) -> Vec<Fate> {
+    let mut arena = Arena::new(frames.len());
+    let (mut burst, mut out, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
+    for (packet, (port, frame)) in arena.packets().zip(frames) {
+        packet.set_frame(&good()); // stale bytes of a right packet must not help a short one
+        assert!(packet.set_frame(frame));
+        packet.port = *port;
+        burst.push(packet).unwrap();
+    }
+    let order: Vec<*const u8> = burst.iter().map(|packet| packet.frame().as_ptr()).collect();
+    forwarder.process(&mut burst, &mut out, &mut rejected);
+    assert_eq!((burst.len(), out.len() + rejected.len()), (0, frames.len()), "all slots come back");
+    let mut fates: Vec<Option<Fate>> = frames.iter().map(|_| None).collect();
+    for packet in out.drain().chain(rejected.drain()) {
+        let place = order.iter().position(|at| *at == packet.frame().as_ptr()).unwrap();
+        fates[place] = Some(match packet.verdict {
+            Verdict::Forward => sent(packet.port, packet.frame().to_vec()),
+            verdict => Fate::Rejected(verdict),
+        });
+    }
+    fates.into_iter().map(Option::unwrap).collect()
+}
+
+/// Every row alone, then all rows in one burst, both families mixed.
+fn check(rows: Vec<(&str, u16, Vec<u8>, Fate)>) {
+    for (name, port, frame, expected) in &rows {
+        let fate = run(&mut forwarder(), &[(*port, frame.clone())]).remove(0);
+        assert_eq!(&fate, expected, "{name}");
+    }
+    let frames: Vec<_> = rows.iter().map(|(_, port, frame, _)| (*port, frame.clone())).collect();
+    for ((name, .., expected), fate) in rows.iter().zip(run(&mut forwarder(), &frames)) {
+        assert_eq!(&fate, expected, "{name}, in one burst with the others");
+    }
+}
+
+#[test]
+fn right_packets_go_out_with_nothing_else_changed() {
+    let long = |len: usize| [good(), vec![0; len - 60]].concat();
+    let option = inet_with(SRC, DST, 64, &[7, 4, 4, 0]);
+    let router_alert = inet_with(SRC, DST, 64, &[1, 1, 148, 4, 0, 0, 0, 0]);
+    let nat64 = inet6(SRC6, "64:ff9b::198.19.0.1", 64);
+    check(vec![
+        ("IPv4", 0, good(), sent(1, forwarded(good(), 1))),
+        ("IPv6", 0, good6(), sent(1, forwarded(good6(), 1))),
+        ("TTL 2", 0, inet(SRC, DST, 2), sent(1, forwarded(inet(SRC, DST, 2), 1))),
+        ("TTL 255", 0, inet(SRC, DST, 255), sent(1, forwarded(inet(SRC, DST, 255), 1))),
+        ("hop limit 2", 0, inet6(SRC6, DST6, 2), sent(1, forwarded(inet6(SRC6, DST6, 2), 1))),
+        ("hop limit 255", 0, inet6(SRC6, DST6, 255), sent(1, forwarded(inet6(SRC6, DST6, 255), 1))),
+        ("padding", 0, long(200), sent(1, forwarded(long(200), 1))),
+        ("record route", 0, option.clone(), sent(1, forwarded(option, 1))),
+        ("router alert", 0, router_alert.clone(), sent(1, forwarded(router_alert, 1))),
+        ("inside ::/8 and right", 0, nat64.clone(), sent(1, forwarded(nat64, 1))),
+        ("other port in", 2, good(), sent(1, forwarded(good(), 1))),
+        ("169.253/16", 0, inet("169.253.0.1", DST, 9), sent(1, forwarded(inet("169.253.0.1", DST, 9), 1))),
+    ]);
+}
+
+#[test]
+fn damaged_packets_are_dropped_for_the_right_reason() {
+    let total = |len: u16| with_summed(good(), 2, &len.to_be_bytes());
+    let mut damaged_options = inet_with(SRC, DST, 64, &[1, 1, 1, 0]);
+    damaged_options[ETHERNET + 21] = 2;
+    check(vec![
+        ("empty", 0, vec![], dropped(Reason::TooShort)),
+        ("part of a MAC", 0, cut(good(), 5), dropped(Reason::TooShort)),
+        ("Ethernet only", 0, cut(good(), 14), dropped(Reason::TooShort)),
+        ("IPv4 header cut", 0, cut(good(), 33), dropped(Reason::TooShort)),
+        ("IPv6 header cut", 0, cut(good6(), 53), dropped(Reason::TooShort)),
+        ("tag cut", 0, cut(tagged(good(), 5), 17), dropped(Reason::TooShort)),
+        ("IPv6 in an IPv4 frame", 0, with(good(), 0, &[0x65]), dropped(Reason::BadVersion)),
+        ("IPv4 in an IPv6 frame", 0, with(good6(), 0, &[0x45]), dropped(Reason::BadVersion)),
+        ("IHL 4", 0, with(good(), 0, &[0x44]), dropped(Reason::HeaderLength)),
+        ("IHL 0", 0, with(good(), 0, &[0x40]), dropped(Reason::HeaderLength)),
+        ("IHL beyond the frame", 0, cut(with(good(), 0, &[0x4f]), 60), dropped(Reason::HeaderLength)),
+        ("total length 19", 0, total(19), dropped(Reason::TotalLength)),
+        ("total length 0", 0, total(0), dropped(Reason::TotalLength)),
+        ("total length beyond the frame", 0, total(47), dropped(Reason::TotalLength)),
+        ("IPv6 payload beyond the frame", 0, with(good6(), 4, &[0, 13]), dropped(Reason::TotalLength)),
+        ("checksum", 0, with(good(), 10, &[0x12, 0x34]), dropped(Reason::Checksum)),
+        ("a flipped bit", 0, with(good(), 4, &[0x12, 0x35]), dropped(Reason::Checksum)),
+        ("options outside the checksum", 0, damaged_options, dropped(Reason::Checksum)),
+        ("loose source route", 0, inet_with(SRC, DST, 64, &[131, 3, 4, 0]), dropped(Reason::SourceRoute)),
+        (
+            "strict source route, later",
+            0,
+            inet_with(SRC, DST, 64, &[1, 7, 2, 137]),
+            dropped(Reason::SourceRoute),
+        ),
+    ]);
+}
+
+#[test]
+fn frames_for_others_are_dropped() {
+    let ours_tagged = tagged(good(), 100);
+    check(vec![
+        ("another station", 0, to(good(), SENDER), dropped(Reason::NotOurMac)),
+        ("another station, IPv6", 0, to(good6(), SENDER), dropped(Reason::NotOurMac)),
+        ("unicast in a broadcast", 0, to(good(), Mac::BROADCAST), dropped(Reason::LinkBroadcast)),
+        ("no such port", PORTS as u16, good(), dropped(Reason::UnknownPort)),
+        ("LLDP", 0, ethernet(EtherType(0x88cc), &[0; 46]), dropped(Reason::NotIp)),
+        ("802.3 length", 0, ethernet(EtherType(46), &[0; 46]), dropped(Reason::NotIp)),
+        ("two tags", 0, tagged(tagged(good(), 0), 0), dropped(Reason::NotIp)),
+        ("tagged where none is expected", 0, ours_tagged, dropped(Reason::WrongVlan)),
+        ("another VLAN", VLAN_PORT, tagged(good(), 101), dropped(Reason::WrongVlan)),
+        ("untagged where a tag is expected", VLAN_PORT, good(), dropped(Reason::WrongVlan)),
+        ("ARP", 0, to(ethernet(EtherType::ARP, &[0; 28]), Mac::BROADCAST), punted(Punt::Arp)),
+    ]);
+}
+
+#[test]
+fn tags_are_taken_off_and_put_on() {
+    let into_vlan = inet(SRC, "198.18.3.3", 64);
+    let into_vlan6 = inet6(SRC6, "2001:2:0:3::3", 64);
+    check(vec![
+        ("off", VLAN_PORT, tagged(good(), 0x2064), sent(1, forwarded(good(), 1))),
+        ("off, IPv6", VLAN_PORT, tagged(good6(), 100), sent(1, forwarded(good6(), 1))),
+        ("priority only", 0, tagged(good(), 0xe000), sent(1, forwarded(good(), 1))),
+        ("on", 0, into_vlan.clone(), sent(3, tagged(forwarded(into_vlan.clone(), 3), 100))),
+        ("on, IPv6", 0, into_vlan6.clone(), sent(3, tagged(forwarded(into_vlan6, 3), 100))),
+        (
+            "off and on",
+            VLAN_PORT,
+            tagged(into_vlan.clone(), 100),
+            sent(3, tagged(forwarded(into_vlan, 3), 100)),
+        ),
+    ]);
+}
+
+#[test]
+fn martians_do_not_pass() {
+    let mut rows = Vec::new();
+    for source in
+        ["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.5", "239.1.1.1", "240.0.0.1", "255.255.255.255"]
+    {
+        rows.push((source, 0, inet(source, DST, 64), dropped(Reason::MartianSource)));
+    }
+    for destination in ["0.0.0.0", "127.1.2.3", "240.0.0.1", "255.255.255.255"] {
+        rows.push((destination, 0, inet(SRC, destination, 64), dropped(Reason::MartianDestination)));
+    }
+    for source in ["::", "::1", "::ffff:198.18.0.1", "ff0e::1"] {
+        rows.push((source, 0, inet6(source, DST6, 64), dropped(Reason::MartianSource)));
+    }
+    for destination in ["::", "::1", "::ffff:198.19.0.1"] {
+        rows.push((destination, 0, inet6(SRC6, destination, 64), dropped(Reason::MartianDestination)));
+    }
+    rows.extend([
+        ("from 169.254/16", 0, inet("169.254.0.1", DST, 64), dropped(Reason::LinkLocal)),
+        ("to 169.254/16", 0, inet(SRC, "169.254.0.1", 64), dropped(Reason::LinkLocal)),
+        ("from fe80::/10", 0, inet6("fe80::1", DST6, 64), dropped(Reason::LinkLocal)),
+        ("to fe80::/10", 0, inet6(SRC6, "febf::1", 64), dropped(Reason::LinkLocal)),
+        ("multicast", 0, inet(SRC, "239.1.2.3", 64), dropped(Reason::Multicast)),
+        (
+            "multicast frame",
+            0,
+            to(inet(SRC, "239.1.2.3", 64), Mac([1, 0, 0x5e, 1, 2, 3])),
+            dropped(Reason::Multicast),
+        ),
+        ("IPv6 multicast", 0, inet6(SRC6, "ff0e::1", 64), dropped(Reason::Multicast)),
+        (
+            "OSPF hello",
+            0,
+            to(inet(SRC, "224.0.0.5", 1), Mac([1, 0, 0x5e, 0, 0, 5])),
+            punted(Punt::LinkMulticast),
+        ),
+        ("neighbour solicitation", 0, inet6("::", "ff02::1:ff00:1", 255), punted(Punt::LinkMulticast)),
+    ]);
+    check(rows);
+}
+
+#[test]
+fn hops_routes_and_links_can_be_missing() {
+    check(vec![
+        ("TTL 0", 0, inet(SRC, DST, 0), dropped(Reason::TtlExpired)),
+        ("TTL 1", 0, inet(SRC, DST, 1), dropped(Reason::TtlExpired)),
+        ("hop limit 0", 0, inet6(SRC6, DST6, 0), dropped(Reason::HopLimitExpired)),
+        ("hop limit 1", 0, inet6(SRC6, DST6, 1), dropped(Reason::HopLimitExpired)),
+        ("no route", 0, inet(SRC, "203.0.113.1", 64), dropped(Reason::NoRoute)),
+        ("no IPv6 route", 0, inet6(SRC6, "2001:db8::1", 64), dropped(Reason::NoRoute)),
+        ("no link address", 0, inet(SRC, "198.18.5.5", 64), dropped(Reason::NoAdjacency)),
+        ("for this router", 0, inet(SRC, "198.18.4.1", 64), punted(Punt::Local)),
+        ("for this router, last hop", 0, inet(SRC, "198.18.4.1", 1), punted(Punt::Local)),
+        ("for this router, IPv6", 0, inet6(SRC6, "2001:2:0:4::1", 1), punted(Punt::Local)),
+    ]);
+}
+
+#[test]
+fn the_mtu_bounds_the_packet_and_not_its_padding() {
+    let sized = |total: u16| {
+        let mut frame = inet(SRC, "198.18.2.2", 64);
+        frame.resize(300, 0xcc);
+        with_summed(frame, 2, &total.to_be_bytes())
+    };
+    let sized6 = |payload: u16| {
+        let mut frame = inet6(SRC6, "2001:2:0:2::2", 64);
+        frame.resize(300, 0xcc);
+        with(frame, 4, &payload.to_be_bytes())
+    };
+    check(vec![
+        ("fits", 0, sized(100), sent(2, forwarded(sized(100), 2))),
+        ("one byte more", 0, sized(101), dropped(Reason::TooBig)),
+        ("IPv6 fits", 0, sized6(60), sent(2, forwarded(sized6(60), 2))),
+        ("IPv6, one byte more", 0, sized6(61), dropped(Reason::TooBig)),
+    ]);
+}
+
+#[test]
+fn every_reason_but_the_full_ring_is_counted_where_it_belongs() {
+    let mut forwarder = forwarder();
+    let frames = [(0, good()), (2, good6()), (0, cut(good(), 20)), (0, inet(SRC, DST, 1)), (9, good())];
+    run(&mut forwarder, &frames);
+    let counters = forwarder.take_counters();
+    assert_eq!(counters.interfaces[0].received, Traffic { packets: 3, bytes: 60 + 20 + 60 });
+    assert_eq!(counters.interfaces[2].received, Traffic { packets: 1, bytes: 66 });
+    assert_eq!(counters.interfaces[1].sent, Traffic { packets: 2, bytes: 126 });
+    let reasons: Vec<_> = counters.drop_reasons().collect();
+    assert_eq!(reasons, [(Reason::TooShort, 1), (Reason::UnknownPort, 1), (Reason::TtlExpired, 1)]);
+    assert_eq!((forwarder.counters().received().packets, forwarder.counters().dropped()), (0, 0));
+}
+
+#[test]
+fn a_full_egress_hands_packets_back_in_order() {
+    let (mut forwarder, mut arena) = (forwarder(), Arena::new(10));
+    let (mut burst, mut rejected) = (Burst::new(), Burst::new());
+    let mut filler = Arena::new(BURST - 4);
+    let mut ports = [Burst::new(), Burst::new()];
+    ports[1].fill(filler.packets());
+    for (n, packet) in arena.packets().enumerate() {
+        packet.set_frame(&with_summed(good(), 4, &[0, n as u8]));
+        packet.port = 0;
+        burst.push(packet).unwrap();
+    }
+    forwarder.process(&mut burst, &mut ports[..], &mut rejected);
+    let numbers = |burst: &[&mut fullview_plane::burst::Slot]| -> Vec<u8> {
+        burst.iter().map(|packet| packet.frame()[ETHERNET + 5]).collect()
+    };
+    assert_eq!(numbers(&ports[1][BURST - 4..]), [0, 1, 2, 3]);
+    assert_eq!(numbers(&rejected), [4, 5, 6, 7, 8, 9]);
+    assert!(rejected.iter().all(|packet| packet.verdict == Verdict::Drop(Reason::EgressFull)));
+    assert_eq!(forwarder.counters().drops[Reason::EgressFull.index()], 6);
+    assert_eq!(forwarder.counters().sent().packets, 4);
+}
+
+#[test]
+fn what_the_rejected_burst_has_no_room_for_stays_unprocessed() {
+    let (mut forwarder, mut arena) = (forwarder(), Arena::new(BURST + 5));
+    let (mut burst, mut out, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
+    let mut packets = arena.packets();
+    rejected.fill(packets.by_ref().take(BURST - 3));
+    for packet in packets {
+        packet.set_frame(&cut(good(), 20));
+        burst.push(packet).unwrap();
+    }
+    forwarder.process(&mut burst, &mut out, &mut rejected);
+    assert_eq!((burst.len(), out.len(), rejected.len()), (5, 0, BURST));
+    rejected.drain();
+    forwarder.process(&mut burst, &mut out, &mut rejected);
+    assert_eq!((burst.len(), rejected.len(), forwarder.counters().dropped()), (0, 5, 8));
+}
+
+#[test]
+fn full_bursts_of_both_families_keep_their_order() {
+    let frames: Vec<_> = (0..BURST).map(|n| (0, if n % 3 == 0 { good6() } else { good() })).collect();
+    let fates = run(&mut forwarder(), &frames);
+    for ((_, frame), fate) in frames.into_iter().zip(fates) {
+        assert_eq!(fate, sent(1, forwarded(frame, 1)));
+    }
+}
+
+#[test]
+fn the_longest_packet_still_fits_behind_a_tag() {
+    let mut frame = inet(SRC, "198.18.3.3", 64);
+    frame.resize(FRAME_CAPACITY, 0xdd);
+    let frame = with_summed(frame, 2, &MAX_MTU.to_be_bytes());
+    let mut expected = tagged(forwarded(frame.clone(), VLAN_PORT), 100);
+    expected.truncate(FRAME_CAPACITY); // 4 bytes of padding, none of the packet
+    check(vec![
+        ("longest", 0, frame.clone(), sent(VLAN_PORT, expected)),
+        ("one byte more", 0, with_summed(frame, 2, &(MAX_MTU + 1).to_be_bytes()), dropped(Reason::TooBig)),
+    ]);
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_never_panic_and_never_vanish(frames in prop::collection::vec(
+        (0u16..6, prop::collection::vec(any::<u8>(), 0..120)), 1..20,
+    )) {
+        prop_assert_eq!(run(&mut forwarder(), &frames).len(), frames.len());
+    }
+
+    /// A right frame with a few wrong bytes comes closer to the edges than noise does.
+    #[test]
+    fn disturbed_frames_never_panic(
+        is_inet in any::<bool>(), len in 0usize..90, spots in prop::collection::vec((0usize..64, any::<u8>()), 0..4),
+    ) {
+        let mut frame = if is_inet { good() } else { good6() };
+        frame.resize(len, 0);
+        for (at, byte) in spots {
+            if let Some(spot) = frame.get_mut(at) {
+                *spot = byte;
+            }
+        }
+        run(&mut forwarder(), &[(0, frame)]);
+    }
+
+    #[test]
+    fn any_right_inet_packet_changes_only_where_it_must(
+        tos in any::<u8>(), id in any::<u16>(), ttl in 2u8.., protocol in any::<u8>(), host in any::<u16>(),
+        payload in prop::collection::vec(any::<u8>(), 18..1400),
+    ) {
+        let mut frame = good();
+        frame.truncate(ETHERNET + ipv4::HEADER);
+        frame.extend(&payload);
+        let mut packet = ipv4::Packet::new_unchecked(&mut frame[ETHERNET..]);
+        packet.set_total_len((ipv4::HEADER + payload.len()) as u16);
+        packet.set_type_of_service(tos);
+        packet.set_identification(id);
+        packet.set_ttl(ttl);
+        packet.set_protocol(protocol);
+        packet.set_destination(v4("198.19.0.0") | u32::from(host));
+        packet.fill_checksum();
+        let fate = run(&mut forwarder(), &[(0, frame.clone())]).remove(0);
+        prop_assert_eq!(fate, sent(1, forwarded(frame, 1)));
+    }
+}
