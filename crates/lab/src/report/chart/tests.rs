@@ -1,0 +1,146 @@
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::scene::{Edges, HEIGHT, WIDTH};
+use super::*;
+
+fn bar(median: f64) -> Option<Bar> {
+    Some(Bar { min: median * 0.96, median, max: median * 1.02 })
+}
+
+/// A chart of `labels`, with as many families as each group has bars.
+fn chart(labels: &[&str], families: &[&str]) -> Chart {
+    let group = |(index, label): (usize, &&str)| Group {
+        label: (*label).into(),
+        bars: (0..families.len())
+            .map(|family| bar(22e6 + 1.1e6 * index as f64 - 2e6 * family as f64))
+            .collect(),
+    };
+    Chart {
+        title: "Impact of D27401 and D27412 on forwarding performance".into(),
+        y_label: "Packets per second forwarded".into(),
+        y_detail: "minimum, median, maximum of 5 runs".into(),
+        notes: "5000 flows of smallest UDP packets, full view of 712793 and 104034 routes, LRO and TSO disabled, \
+                harvest.mask=351, ICMP redirect disabled, Intel Xeon E5-2697Av4 (16 cores, 32 threads), Chelsio \
+                T580-LP-CR, Traffic load at 42.49Mpps"
+            .into(),
+        families: families.iter().map(|family| (*family).into()).collect(),
+        groups: labels.iter().enumerate().map(group).collect(),
+        imix_axis: true,
+    }
+}
+
+const LONG: [&str; 8] = [
+    "r368766",
+    "r368766 with D27401 (diff 80909)",
+    "r368766 with D27401 and D27412",
+    "bsearch4 & radix6_lockless <patched>",
+    "dpdk_lpm4_with_a_name_nobody_can_break_anywhere",
+    "poptrie",
+    "dxr, three kilobytes of chunks a range",
+    "DIR-24-8 with AVX-512 gather and two bytes a next hop",
+];
+const LOOKUPS: [&str; 12] = [
+    "linear",
+    "radix",
+    "radix_lockless",
+    "bsearch4",
+    "dpdk_lpm4",
+    "dpdk_lpm6",
+    "dxr",
+    "poptrie",
+    "sail",
+    "tree bitmap",
+    "range vector",
+    "own",
+];
+
+fn cases() -> Vec<(&'static str, Chart)> {
+    let both = ["IPv4", "IPv6"];
+    let mut gap = chart(&LONG[..3], &both);
+    gap.groups[1].bars[0] = None;
+    let mut nothing = chart(&LONG[..4], &both);
+    nothing.groups.iter_mut().for_each(|group| group.bars.fill(None));
+    let mut lookups = chart(&LOOKUPS, &["IPv4"]);
+    lookups.imix_axis = false;
+    lookups.groups[0].bars[0] = bar(12_345.0);
+    vec![
+        ("one", chart(&LONG[..1], &["IPv4"])),
+        ("two", chart(&LONG[..2], &both)),
+        ("three", gap),
+        ("nothing", nothing),
+        ("seven", chart(&LONG[..7], &both)),
+        ("eight", chart(&LONG, &["IPv4", "IPv6", "both"])),
+        ("lookups", lookups),
+        ("many", chart(&[LOOKUPS, LOOKUPS].concat(), &both)),
+    ]
+}
+
+fn overlap(one: Edges, other: Edges) -> bool {
+    one.0 < other.2 && other.0 < one.2 && one.1 < other.3 && other.1 < one.3
+}
+
+/// Every text inside the canvas, and no two on top of each other.
+fn assert_apart(name: &str, chart: &Chart) {
+    let scene = chart.scene().expect("a scene");
+    let boxes: Vec<(Edges, &str)> =
+        scene.texts.iter().map(|text| (text.edges().expect("a width"), text.text.as_str())).collect();
+    for (index, (edges, text)) in boxes.iter().enumerate() {
+        let (left, top, right, bottom) = *edges;
+        assert!(left >= 0 && top >= 0 && right <= WIDTH && bottom <= HEIGHT, "{name}: {text} at {edges:?}");
+        for (other, beside) in &boxes[index + 1..] {
+            assert!(!overlap(*edges, *other), "{name}: \"{text}\" {edges:?} touches \"{beside}\" {other:?}");
+        }
+    }
+}
+
+#[test]
+fn every_text_is_inside_the_canvas_and_apart_from_the_others() {
+    for (name, chart) in cases() {
+        assert_apart(name, &chart);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_words_and_no_figures_break_the_layout(
+        title in "[ -~]{1,300}",
+        notes in "[ -~]{0,900}",
+        labels in vec("[!-~][ -~]{0,60}", 1..25),
+        families in vec("[!-~][ -~]{0,50}", 1..4),
+        medians in vec(option::of(0.0f64..1e12), 75),
+        imix_axis: bool,
+    ) {
+        let mut medians = medians.into_iter();
+        let mut bars = || (0..families.len()).map(|_| medians.next().flatten().and_then(bar)).collect();
+        let groups = labels.into_iter().map(|label| Group { label, bars: bars() }).collect();
+        let (y_label, y_detail) = ("Lookups per second".into(), "minimum, median, maximum of 5 runs".into());
+        assert_apart("random", &Chart { title, y_label, y_detail, notes, families, groups, imix_axis });
+    }
+}
+
+#[test]
+fn the_svg_is_well_formed_and_says_everything() {
+    for (name, chart) in cases() {
+        let svg = chart.svg().unwrap();
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let texts = document.descendants().filter(|node| node.has_tag_name("text"));
+        let words: String = texts.filter_map(|node| node.text()).flat_map(str::split_whitespace).collect();
+        let labels = chart.groups.iter().map(|group| &group.label);
+        for text in labels.chain([&chart.title, &chart.y_label, &chart.y_detail]).chain(&chart.families[1..])
+        {
+            let joined: String = text.split_whitespace().collect();
+            assert!(words.contains(&joined), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn both_drawings_are_the_same_each_time() {
+    let chart = chart(&LONG[..2], &["IPv4"]);
+    assert_eq!(chart.svg().unwrap(), chart.svg().unwrap());
+    assert_eq!(chart.png().unwrap(), chart.png().unwrap());
+}

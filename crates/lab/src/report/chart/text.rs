@@ -1,0 +1,150 @@
+//! How wide a text is, and where to break it.
+
+use std::sync::OnceLock;
+
+use plotters::style::{FontDesc, FontFamily, FontStyle, register_font};
+
+/// The family both drawings ask for. The PNG finds the font registered under this name; the reader of the SVG has its
+/// own, which is why every width is taken with some [`SLACK`].
+pub(super) const FAMILY: FontFamily<'static> = FontFamily::SansSerif;
+const SLACK: f64 = 1.06;
+
+/// Makes the font known to the drawing library, once a process.
+pub(super) fn register() -> Result<(), String> {
+    static REGISTERED: OnceLock<bool> = OnceLock::new();
+    let font = epaint_default_fonts::UBUNTU_LIGHT;
+    let done = REGISTERED.get_or_init(|| register_font(FAMILY.as_str(), FontStyle::Normal, font).is_ok());
+    if *done { Ok(()) } else { Err("the built-in font cannot be read".into()) }
+}
+
+/// Width of a text in pixels.
+pub(super) fn width(text: &str, size: u32) -> Result<i32, String> {
+    let font = FontDesc::new(FAMILY, f64::from(size), FontStyle::Normal);
+    let (width, _) = font.box_size(text).map_err(|error| error.to_string())?;
+    Ok((f64::from(width) * SLACK).ceil() as i32)
+}
+
+/// From one line to the next.
+pub(super) fn line_height(size: u32) -> i32 {
+    (f64::from(size) * 1.15).ceil() as i32
+}
+
+/// Where a line may end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Breaks {
+    /// At spaces only.
+    Spaces,
+    /// Also after the punctuation inside an identifier: `radix_` / `lockless`.
+    Punctuation,
+}
+
+/// Breaks a text at spaces or punctuation, and elsewhere only what is wider than a whole line.
+pub(super) fn wrap(text: &str, size: u32, room: i32, breaks: Breaks) -> Result<Vec<String>, String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words(text, breaks) {
+        let longer = lines.last().map(|line| format!("{line}{word}"));
+        match longer {
+            Some(longer) if width(&longer, size)? <= room => {
+                lines.pop();
+                lines.push(longer);
+            }
+            _ => lines.extend(pieces(word.trim_start(), size, room)?),
+        }
+    }
+    Ok(lines)
+}
+
+/// Whether every unbreakable part of the text fits on a line.
+pub(super) fn words_fit(text: &str, size: u32, room: i32, breaks: Breaks) -> Result<bool, String> {
+    for word in words(text, breaks) {
+        if width(word.trim_start(), size)? > room {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The parts between which a line may end; each but the first of the text carries the space before it.
+fn words(text: &str, breaks: Breaks) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, word) in text.split_whitespace().enumerate() {
+        let spaced = if index == 0 { word.to_owned() } else { format!(" {word}") };
+        match breaks {
+            Breaks::Spaces => words.push(spaced),
+            Breaks::Punctuation => {
+                words.extend(spaced.split_inclusive(['_', '-', '/', '.', ',']).map(String::from))
+            }
+        }
+    }
+    words
+}
+
+fn pieces(word: &str, size: u32, room: i32) -> Result<Vec<String>, String> {
+    let mut pieces = vec![String::new()];
+    for letter in word.chars() {
+        let last = pieces.len() - 1;
+        let longer = format!("{}{letter}", pieces[last]);
+        if width(&longer, size)? <= room || pieces[last].is_empty() {
+            pieces[last] = longer;
+        } else {
+            pieces.push(letter.to_string());
+        }
+    }
+    Ok(pieces)
+}
+
+/// Keeps the first `most` lines, and shows with an ellipsis that there were more.
+pub(super) fn shorten(mut lines: Vec<String>, most: usize) -> Vec<String> {
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            last.push('…');
+        }
+    }
+    lines
+}
+
+/// The text, or as much of it as fits, with an ellipsis.
+pub(super) fn clip(text: &str, size: u32, room: i32) -> Result<String, String> {
+    let mut kept = text.to_owned();
+    let mut shown = kept.clone();
+    while width(&shown, size)? > room && kept.pop().is_some() {
+        shown = format!("{kept}…");
+    }
+    Ok(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wraps_at_words_and_breaks_only_what_is_too_wide() {
+        register().unwrap();
+        let room = width("some words", 20).unwrap();
+        assert_eq!(wrap("some words here", 20, room, Breaks::Spaces).unwrap(), ["some words", "here"]);
+        let lines = wrap("an_unbreakable_identifier", 20, room, Breaks::Spaces).unwrap();
+        assert!(lines.len() > 1);
+        assert_eq!(lines.concat(), "an_unbreakable_identifier");
+        for line in lines {
+            assert!(width(&line, 20).unwrap() <= room);
+        }
+    }
+
+    #[test]
+    fn identifiers_break_at_their_punctuation() {
+        register().unwrap();
+        let room = width("lockless_", 20).unwrap();
+        let lines = wrap("radix6_lockless x", 20, room, Breaks::Punctuation).unwrap();
+        assert_eq!(lines, ["radix6_", "lockless", "x"]);
+        assert!(!words_fit("radix6_lockless", 20, room, Breaks::Spaces).unwrap());
+        assert!(words_fit("radix6_lockless", 20, room, Breaks::Punctuation).unwrap());
+    }
+
+    #[test]
+    fn shortening_shows() {
+        let lines = ["a", "b", "c"].map(String::from).to_vec();
+        assert_eq!(shorten(lines.clone(), 3), ["a", "b", "c"]);
+        assert_eq!(shorten(lines, 2), ["a", "b…"]);
+    }
+}

@@ -1,0 +1,69 @@
+//! Figures as the report writes them.
+
+/// `1 run`, `5 runs`.
+pub(super) fn counted(count: u32, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// A ratio minus one, as `+4.32 %`.
+pub(super) fn signed_percent(ratio: f64) -> String {
+    // Without this, a value that rounds to zero from below would be written −0.00.
+    let percent = (ratio * 1e4).round() / 100.0 + 0.0;
+    format!("{percent:+.2} %")
+}
+
+/// The two ends of an interval of ratios minus one.
+pub(super) fn interval(low: f64, high: f64) -> String {
+    format!("{} … {}", signed_percent(low), signed_percent(high))
+}
+
+/// A probability, with the digits that matter.
+pub(super) fn probability(p: f64) -> String {
+    if p < 0.0001 { "< 0.0001".into() } else { format!("{p:.4}") }
+}
+
+/// A count or a rate with its thousands apart: `22,571,194`. A figure below a hundred keeps two digits of its fraction.
+pub(super) fn grouped(value: f64) -> String {
+    if value < 100.0 && value.fract() != 0.0 {
+        return format!("{value:.2}");
+    }
+    let digits = format!("{:.0}", value);
+    let first = digits.len() % 3;
+    let mut text = digits[..first].to_owned();
+    for start in (first..digits.len()).step_by(3) {
+        text.push_str(if text.is_empty() { "" } else { "," });
+        text.push_str(&digits[start..start + 3]);
+    }
+    text
+}
+
+/// Bytes of memory in the largest binary unit that leaves a figure above one.
+pub(super) fn bytes(count: u64) -> String {
+    let units = ["GiB", "MiB", "KiB"];
+    let sizes = units.into_iter().zip([1u64 << 30, 1 << 20, 1 << 10]);
+    let fitting = sizes.into_iter().find(|(_, size)| count >= *size);
+    fitting.map_or_else(
+        || format!("{count} B"),
+        |(unit, size)| format!("{:.0} {unit}", count as f64 / size as f64),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_read_well() {
+        assert_eq!(grouped(0.0), "0");
+        assert_eq!(grouped(99.5), "99.50");
+        assert_eq!(grouped(999.0), "999");
+        assert_eq!(grouped(1_000.0), "1,000");
+        assert_eq!(grouped(22_571_194.4), "22,571,194");
+        assert_eq!(signed_percent(0.04321), "+4.32 %");
+        assert_eq!(signed_percent(-0.000_001), "+0.00 %");
+        assert_eq!(interval(-0.01, 0.02), "-1.00 % … +2.00 %");
+        assert_eq!(probability(0.000_01), "< 0.0001");
+        assert_eq!(bytes(16 << 30), "16 GiB");
+        assert_eq!(counted(1, "run"), "1 run");
+    }
+}

@@ -1,0 +1,222 @@
+//! Better, worse, equivalent, or not known yet.
+//!
+//! Two families of tests run side by side, each corrected after Holm, so that with the given alpha
+//! - the chance of even one `Better` or `Worse` where there is no difference is at most alpha, and
+//! - the chance of even one `Equivalent` where the difference reaches the margin is at most alpha / 2.
+//!
+//! An estimate beyond the margin can only be proven a difference, one inside it can only be proven an equivalence. Each
+//! comparison therefore carries one interval, at the level its own family arrived at, and the verdict can be read from
+//! it: `Better` and `Worse` are intervals without 0 around an estimate beyond the margin, `Equivalent` is an interval
+//! within the margin. A difference that is certain but small, next to the margin, is neither until more runs tell.
+
+use super::compare::{Effect, LogDifference};
+use super::multiple::{holm, holm_levels};
+use super::power::detectable;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a comparison has shown of the variant. The sign is that of the metric: more is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// More than the baseline, and by the estimate more than the margin: the interval excludes 0, not the margin.
+    Better,
+    /// Less than the baseline, by more than the margin.
+    Worse,
+    /// Any difference is within the margin.
+    Equivalent,
+    /// None of these is proven.
+    Inconclusive {
+        /// Runs of each variant to add, if the estimate and the spread stay as they are, for a verdict with probability
+        /// 0.8. `None` when it would take more than a thousand: then the noise has to go down, or the margin up.
+        runs_needed: Option<usize>,
+    },
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Better => f.write_str("better"),
+            Verdict::Worse => f.write_str("worse"),
+            Verdict::Equivalent => f.write_str("equivalent"),
+            Verdict::Inconclusive { runs_needed: Some(1) } => f.write_str("inconclusive (1 more run)"),
+            Verdict::Inconclusive { runs_needed: Some(runs) } => write!(f, "inconclusive ({runs} more runs)"),
+            Verdict::Inconclusive { runs_needed: None } => f.write_str("inconclusive (too noisy)"),
+        }
+    }
+}
+
+/// A verdict and what it rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The difference; its interval is at the level the correction arrived at, its `p` is the uncorrected one.
+    pub effect: Effect,
+    /// Holm's p of no difference, corrected for the family.
+    pub adjusted_p: f64,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// Judges a declared family of comparisons, each a baseline and a variant, in runs (see [`super::log_ratio`]).
+///
+/// `margin` is the relative difference that does not matter (0.01 = 1 %; 0 when any matters), `alpha` the error rate of
+/// the whole family. A pair that cannot be compared yields `None`, and still counts as a member of the family.
+/// All are `None` when `alpha` is not strictly between 0 and 1, or `margin` is negative or not a number.
+pub fn judge(pairs: &[(&[f64], &[f64])], margin: f64, alpha: f64) -> Vec<Option<Judgement>> {
+    if !(alpha > 0.0 && alpha < 1.0 && margin >= 0.0) {
+        return vec![None; pairs.len()];
+    }
+    let margin = Margin::of(margin);
+    let differences: Vec<_> =
+        pairs.iter().map(|(baseline, variant)| LogDifference::of(baseline, variant)).collect();
+    // What cannot be tested cannot be rejected.
+    let p_of = |test: &dyn Fn(&LogDifference) -> f64| -> Vec<f64> {
+        differences.iter().map(|difference| difference.as_ref().map_or(1.0, test)).collect()
+    };
+    let p = p_of(&LogDifference::p);
+    let different = holm_levels(&p, alpha);
+    // Half of alpha, so that the one-sided tests of a lone comparison match its two-sided interval at alpha.
+    let equivalent = holm_levels(&p_of(&|d| d.p_outside(margin.lowest, margin.highest)), alpha / 2.0);
+    let judge_one = |(index, adjusted_p): (usize, f64)| {
+        let difference = differences[index].as_ref()?;
+        let inside = margin.contains(difference.mean);
+        let alpha = if inside { 2.0 * equivalent[index] } else { different[index] };
+        let effect = difference.effect(alpha);
+        let runs = pairs[index].0.len().min(pairs[index].1.len());
+        let missing = || runs_needed(difference.variance, margin.distance(difference.mean), alpha, runs);
+        let verdict = margin
+            .proven(&effect, inside)
+            .unwrap_or_else(|| Verdict::Inconclusive { runs_needed: missing() });
+        Some(Judgement { effect, adjusted_p, verdict })
+    };
+    holm(&p).into_iter().enumerate().map(judge_one).collect()
+}
+
+/// The differences that do not matter, relative and as logarithms.
+struct Margin {
+    relative: f64,
+    lowest: f64,
+    highest: f64,
+}
+
+impl Margin {
+    fn of(relative: f64) -> Margin {
+        Margin { relative, lowest: (-relative.min(1.0)).ln_1p(), highest: relative.ln_1p() }
+    }
+
+    fn contains(&self, log: f64) -> bool {
+        self.lowest < log && log < self.highest
+    }
+
+    /// How far an interval may reach from this estimate, a logarithm, to prove what can be proven of it.
+    fn distance(&self, log: f64) -> f64 {
+        if self.contains(log) { (log - self.lowest).min(self.highest - log) } else { log.abs() }
+    }
+
+    fn proven(&self, effect: &Effect, inside: bool) -> Option<Verdict> {
+        match inside {
+            true if -self.relative < effect.low && effect.high < self.relative => Some(Verdict::Equivalent),
+            false if effect.low > 0.0 => Some(Verdict::Better),
+            false if effect.high < 0.0 => Some(Verdict::Worse),
+            _ => None,
+        }
+    }
+}
+
+/// Probability with which the runs asked for bring a verdict.
+const POWER: f64 = 0.8;
+/// Nobody repeats a measurement more often to settle a doubt.
+const MOST_RUNS: usize = 1000;
+
+/// Runs to add to `runs` before an interval reaches no farther than `distance` (as a logarithm) from its estimate,
+/// given the sum of the two variances of a single run.
+fn runs_needed(variance: f64, distance: f64, alpha: f64, runs: usize) -> Option<usize> {
+    let enough =
+        |n: usize, degrees: f64| detectable(degrees, alpha, POWER) * (variance / n as f64).sqrt() <= distance;
+    if !enough(MOST_RUNS, f64::INFINITY) {
+        return None;
+    }
+    // Student's quantiles only add a few runs to what the normal distribution asks for, so a search from there is short.
+    let normal = variance * (detectable(f64::INFINITY, alpha, POWER) / distance).powi(2);
+    let needed = (normal as usize).max(runs + 1)..=MOST_RUNS;
+    needed.into_iter().find(|&n| enough(n, 2.0 * n as f64 - 2.0)).map(|n| n - runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Verdict, judge};
+
+    /// Five runs around `mean` whose logarithms have a standard deviation of about `cv`.
+    fn runs(mean: f64, cv: f64) -> [f64; 5] {
+        [-1.3, -0.6, 0.1, 0.5, 1.3].map(|z| mean * (1.0 + cv * z))
+    }
+
+    fn verdict(baseline: &[f64], variant: &[f64], margin: f64) -> Verdict {
+        judge(&[(baseline, variant)], margin, 0.05)[0].as_ref().expect("a pair that can be judged").verdict
+    }
+
+    #[test]
+    fn tells_the_four_verdicts_apart() {
+        let base = runs(1e6, 0.002);
+        assert_eq!(verdict(&base, &runs(1.05e6, 0.002), 0.01), Verdict::Better);
+        assert_eq!(verdict(&base, &runs(0.95e6, 0.002), 0.01), Verdict::Worse);
+        assert_eq!(verdict(&base, &runs(1.001e6, 0.002), 0.01), Verdict::Equivalent);
+        assert!(matches!(verdict(&base, &runs(1.009e6, 0.02), 0.01), Verdict::Inconclusive { .. }));
+    }
+
+    #[test]
+    fn a_certain_but_small_difference_is_no_improvement() {
+        let (base, variant) = (runs(1e6, 0.0001), runs(1.002e6, 0.0001));
+        assert_eq!(verdict(&base, &variant, 0.01), Verdict::Equivalent);
+        assert_eq!(verdict(&base, &variant, 0.0), Verdict::Better);
+    }
+
+    #[test]
+    fn the_runs_asked_for_settle_the_doubt() {
+        let Verdict::Inconclusive { runs_needed: Some(more) } =
+            verdict(&runs(1e6, 0.02), &runs(1.02e6, 0.02), 0.01)
+        else {
+            panic!("five runs with 2 % of noise cannot settle a difference of 2 %")
+        };
+        let smallest = crate::stats::smallest_effect(5 + more, 0.02, 0.05, 0.8).expect("a plan");
+        assert!((0.018..0.0205).contains(&smallest), "{more} more runs show {smallest}");
+    }
+
+    #[test]
+    fn hopeless_noise_asks_for_no_runs() {
+        let (base, variant) = (runs(1e6, 0.3), runs(1.009e6, 0.3));
+        assert_eq!(verdict(&base, &variant, 0.01), Verdict::Inconclusive { runs_needed: None });
+        assert_eq!(verdict(&base, &base, 0.0), Verdict::Inconclusive { runs_needed: None });
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_not_judged_and_still_counts() {
+        let (base, variant) = (runs(1e6, 0.01), runs(1.03e6, 0.01));
+        let alone = judge(&[(&base, &variant)], 0.01, 0.05);
+        let beside = judge(&[(&base, &variant), (&[], &variant)], 0.01, 0.05);
+        assert!(beside[1].is_none());
+        let adjusted = |judged: &[Option<super::Judgement>]| judged[0].as_ref().expect("judged").adjusted_p;
+        assert!((adjusted(&beside) - 2.0 * adjusted(&alone)).abs() < 1e-12);
+        assert!(judge(&[(&base, &variant)], -0.01, 0.05)[0].is_none());
+        assert!(judge(&[(&base, &variant)], 0.01, 1.0)[0].is_none());
+    }
+
+    /// The form in which verdicts are archived.
+    #[test]
+    fn verdicts_are_stored_by_name() {
+        for (verdict, json) in [
+            (Verdict::Better, r#""better""#),
+            (Verdict::Inconclusive { runs_needed: Some(7) }, r#"{"inconclusive":{"runs_needed":7}}"#),
+            (Verdict::Inconclusive { runs_needed: None }, r#"{"inconclusive":{"runs_needed":null}}"#),
+        ] {
+            assert_eq!(serde_json::to_string(&verdict).expect("serializable"), json);
+            assert_eq!(serde_json::from_str::<Verdict>(json).expect("deserializable"), verdict);
+        }
+    }
+
+    #[test]
+    fn verdicts_read_as_words() {
+        assert_eq!(Verdict::Equivalent.to_string(), "equivalent");
+        assert_eq!(Verdict::Inconclusive { runs_needed: Some(7) }.to_string(), "inconclusive (7 more runs)");
+    }
+}

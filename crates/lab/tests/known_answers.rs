@@ -1,0 +1,208 @@
+//! The statistics against published figures, other programs' figures, and chance itself.
+#![allow(clippy::expect_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod support;
+
+use fullview_lab::stats::{Doubt, Verdict, doubts_of_runs, holm, judge, log_ratio, smallest_effect};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A sample of the standard normal distribution (G. E. P. Box, M. E. Muller, Ann. Math. Statist. 29, 1958).
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    let (u, v): (f64, f64) = (rng.random(), rng.random());
+    (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+fn runs(rng: &mut ChaCha8Rng, n: usize, mean: f64, cv: f64) -> Vec<f64> {
+    (0..n).map(|_| mean * (cv * normal(rng)).exp()).collect()
+}
+
+/// Share of `trials` in which `happens`.
+fn share(trials: usize, mut happens: impl FnMut() -> bool) -> f64 {
+    (0..trials).filter(|_| happens()).count() as f64 / trials as f64
+}
+
+/// Families of six comparisons of five runs each.
+type Family = Vec<(Vec<f64>, Vec<f64>)>;
+
+fn family(rng: &mut ChaCha8Rng, effect: f64) -> Family {
+    (0..6).map(|_| (runs(rng, 5, 1e6, 0.008), runs(rng, 5, 1e6 * (1.0 + effect), 0.008))).collect()
+}
+
+fn verdicts(family: &Family, margin: f64) -> Vec<Verdict> {
+    let pairs: Vec<_> = family.iter().map(|(baseline, variant)| (&baseline[..], &variant[..])).collect();
+    judge(&pairs, margin, 0.05)
+        .into_iter()
+        .map(|judged| judged.expect("five runs can be judged").verdict)
+        .collect()
+}
+
+/// The family-wise false alarm rate: uncorrected, six comparisons would give 26 %.
+#[test]
+fn six_comparisons_of_nothing_rarely_alarm() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1979);
+    let alarms = share(1500, || {
+        let verdicts = verdicts(&family(&mut rng, 0.0), 0.0);
+        verdicts.iter().any(|verdict| matches!(verdict, Verdict::Better | Verdict::Worse))
+    });
+    assert!((0.02..0.065).contains(&alarms), "{alarms}");
+}
+
+/// With the margin as large as the true difference, `Equivalent` is always false.
+#[test]
+fn six_differences_at_the_margin_are_rarely_called_equivalent() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1987);
+    let alarms = share(1500, || verdicts(&family(&mut rng, 0.02), 0.02).contains(&Verdict::Equivalent));
+    assert!(alarms < 0.035, "{alarms}");
+}
+
+/// Verdict, interval and margin never contradict one another.
+#[test]
+fn the_verdict_can_be_read_from_the_interval() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let margin = 0.01;
+    for effect in [-0.03, -0.012, -0.008, 0.0, 0.009, 0.011, 0.02] {
+        for _ in 0..60 {
+            let family = family(&mut rng, effect);
+            let pairs: Vec<_> =
+                family.iter().map(|(baseline, variant)| (&baseline[..], &variant[..])).collect();
+            for judged in judge(&pairs, margin, 0.05).into_iter().flatten() {
+                let (low, high) = (judged.effect.low, judged.effect.high);
+                let read = match judged.effect.estimate {
+                    estimate if estimate.abs() < margin && -margin < low && high < margin => "equivalent",
+                    estimate if estimate >= margin && low > 0.0 => "better",
+                    estimate if estimate <= -margin && high < 0.0 => "worse",
+                    _ => "inconclusive",
+                };
+                assert!(judged.verdict.to_string().starts_with(read), "{judged:?}");
+                let alarm = matches!(judged.verdict, Verdict::Better | Verdict::Worse);
+                assert!(!alarm || judged.adjusted_p <= 0.05, "{judged:?}");
+            }
+        }
+    }
+}
+
+/// The interval covers the truth as often as it says, even with spreads of 1 to 4.
+#[test]
+fn the_interval_covers_the_truth() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1947);
+    let misses = share(3000, || {
+        let (baseline, variant) = (runs(&mut rng, 5, 1e6, 0.01), runs(&mut rng, 5, 1.1e6, 0.04));
+        let effect = log_ratio(&baseline, &variant, 0.95).expect("an effect");
+        !(effect.low..effect.high).contains(&0.1)
+    });
+    assert!((0.035..0.065).contains(&misses), "{misses}");
+}
+
+/// What a two-sided t test at 5 % shows with probability 0.8, in coefficients of variation.
+#[test]
+fn the_smallest_effect_agrees_with_the_reference_figures() {
+    for (n, expected) in [(5, 2.03), (10, 1.31), (20, 0.91)] {
+        let effect = smallest_effect(n, 1.0, 0.05, 0.8).expect("a plan");
+        assert!((effect - expected).abs() < 0.02, "{n} runs show {effect}");
+    }
+}
+
+/// … and is found as often as promised.
+#[test]
+fn the_smallest_effect_is_found_as_often_as_promised() {
+    let mut rng = ChaCha8Rng::seed_from_u64(80);
+    for n in [5, 10] {
+        let effect = smallest_effect(n, 0.01, 0.05, 0.8).expect("a plan");
+        let found = share(2000, || {
+            let (baseline, variant) = (runs(&mut rng, n, 1.0, 0.01), runs(&mut rng, n, effect.exp(), 0.01));
+            log_ratio(&baseline, &variant, 0.95).expect("an effect").p < 0.05
+        });
+        assert!((0.76..0.83).contains(&found), "{n} runs find it in {found}");
+    }
+}
+
+/// Runs added as a verdict advises bring one, more often than not.
+#[test]
+fn advice_on_runs_is_worth_following() {
+    let mut rng = ChaCha8Rng::seed_from_u64(17);
+    let truth = 1.012;
+    let (mut asked, mut settled) = (0, 0);
+    while asked < 200 {
+        let (mut baseline, mut variant) = (runs(&mut rng, 5, 1.0, 0.01), runs(&mut rng, 5, truth, 0.01));
+        let verdict = verdicts(&vec![(baseline.clone(), variant.clone())], 0.0)[0];
+        let Verdict::Inconclusive { runs_needed: Some(more) } = verdict else { continue };
+        asked += 1;
+        baseline.extend(runs(&mut rng, more, 1.0, 0.01));
+        variant.extend(runs(&mut rng, more, truth, 0.01));
+        settled += usize::from(verdicts(&vec![(baseline, variant)], 0.0)[0] == Verdict::Better);
+    }
+    assert!(settled > 140, "{settled} of {asked} were settled");
+}
+
+/// Figures from integrating the density of Student's t numerically.
+#[test]
+fn the_interval_is_that_of_the_t_density() {
+    let effect =
+        log_ratio(&[20.1, 19.8, 20.4, 20.0, 19.9], &[21.5, 22.3, 20.9, 21.8], 0.95).expect("an effect");
+    let ours = [effect.estimate, effect.low, effect.high, effect.p, effect.degrees_of_freedom];
+    for (ours, integrated) in
+        ours.into_iter().zip([0.078_851_397, 0.035_689_120, 0.123_812_459, 0.007_017_475, 3.857_715_948])
+    {
+        assert!((ours - integrated).abs() < 1e-7, "{effect:?}");
+    }
+}
+
+/// An example much used for Welch's test, in logarithms: p = 0.021 with 25 degrees of freedom.
+#[test]
+fn a_textbook_example_comes_out() {
+    let a = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4_f64];
+    let b = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5, 24.4_f64];
+    let effect = log_ratio(&a.map(f64::exp), &b.map(f64::exp), 0.95).expect("an effect");
+    assert!((effect.p - 0.0214).abs() < 1e-4, "{effect:?}");
+    assert!((effect.degrees_of_freedom - 25.0).abs() < 0.05, "{effect:?}");
+}
+
+/// Worked by hand: the ordered figures times 4, 3, 2 and 1, never falling.
+#[test]
+fn holm_adjusts_step_by_step() {
+    let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+    for (ours, by_hand) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
+        assert!((ours - by_hand).abs() < 1e-12, "{adjusted:?}");
+    }
+}
+
+/// Normal runs are not called bimodal, and two groups far apart are.
+#[test]
+fn groups_are_found_where_there_are_groups() {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let bimodal =
+        |runs: &[f64]| doubts_of_runs(runs).iter().any(|doubt| matches!(doubt, Doubt::Bimodal { .. }));
+    for n in [10, 12, 20] {
+        let alarms = share(4000, || bimodal(&runs(&mut rng, n, 1e6, 0.05)));
+        assert!(alarms < 0.008, "{n} runs: {alarms}");
+    }
+    let found = share(500, || {
+        let mut both = runs(&mut rng, 5, 1e6, 0.005);
+        both.extend(runs(&mut rng, 5, 1.1e6, 0.005));
+        bimodal(&both)
+    });
+    assert!(found > 0.95, "{found}");
+}
+
+/// Five published runs each of five kernels on 16 cores, two static routes: ministat found the last two 5.5 % and 6.6 %
+/// faster than the first, and no difference of the others, by a test without correction and without a margin.
+#[test]
+fn published_series_get_the_published_verdicts() {
+    let Some(folder) = support::shared("data/netbenches/000-xeon16-t580-two-static-routes") else { return };
+    let series = |kernel: &str| -> Vec<f64> {
+        let text = std::fs::read_to_string(folder.join(format!("{kernel}.inet4.pps"))).expect("readable");
+        text.lines().map(|line| line.parse().expect("a rate")).collect()
+    };
+    let baseline = series("r368287");
+    let variants = ["r368287D27401v2", "r368606", "r368606D27401v3", "r368606D27401v4"].map(series);
+    let judged = judge(&variants.each_ref().map(|variant| (&baseline[..], &variant[..])), 0.01, 0.05);
+    let verdicts: Vec<_> = judged.iter().flatten().map(|judged| judged.verdict).collect();
+    assert!(
+        matches!(verdicts[..], [Verdict::Inconclusive { .. }, _, Verdict::Better, Verdict::Better]),
+        "{judged:?}"
+    );
+    for (judged, published) in judged[2..].iter().flatten().zip([0.055, 0.066]) {
+        assert!((judged.effect.estimate - published).abs() < 0.001, "{judged:?}");
+    }
+}

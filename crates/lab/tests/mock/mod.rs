@@ -1,0 +1,4 @@
+//! What the tests of whole campaigns share.
+
+pub mod bench;
+pub mod question;

@@ -1,0 +1,175 @@
+//! The report, rebuilt from fixed runs: the whole text against a golden file, and what it says of poor evidence.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops where it cannot go on"
+)]
+
+mod mock;
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use fullview_lab::stats::Verdict;
+use fullview_lab::{Archive, Opening, Report, Standing, report, run};
+use mock::bench::{Heard, Mock};
+use mock::question::{QUESTION, experiment};
+
+/// A machine that is the same wherever the test runs.
+const HOST: &str = r#"{
+  "started": "2026-11-21T08:00:00Z",
+  "command": ["fullview", "bench", "a question.toml", "--label", "x"],
+  "build": { "version": "0.1.0", "rustc": "rustc 1.95.0", "commit": "0123456789ab", "debug": false },
+  "host": { "cpu": "Some CPU", "cores": 2, "threads": 4, "kernel": "Linux 6.1.0", "memory_bytes": 17179869184,
+            "caches": ["L1d 32K"], "virtual_machine": true, "load": [0.1, 0.2, 0.3] },
+  "conditions": ["a mock", "5000 flows"]
+}"#;
+
+fn measured(text: &str, folder: &Path, mock: &mut Mock) {
+    let experiment = experiment(text);
+    let mut archive = Archive::open(folder, &experiment, Opening::New).unwrap();
+    run(&experiment, &mut archive, mock, &mut Heard::default(), &AtomicBool::new(false)).unwrap();
+    fs::write(folder.join("host.json"), HOST).unwrap();
+}
+
+fn report_of(text: &str) -> Report {
+    let folder = tempfile::tempdir().unwrap();
+    measured(text, folder.path(), &mut Mock::default());
+    report(folder.path()).unwrap()
+}
+
+#[test]
+fn the_report_is_this_text() {
+    let text =
+        QUESTION.replace("subject = {", "subject = { invalid_runs = 2,").replace("runs = 4", "runs = 5");
+    let made = report_of(&text);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/README.md");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, made.readme()).unwrap();
+    }
+    assert_eq!(made.readme(), fs::read_to_string(golden).unwrap());
+}
+
+#[test]
+fn the_same_folder_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    measured(QUESTION, folder.path(), &mut Mock::default());
+    let first = report(folder.path()).unwrap();
+    first.write(folder.path()).unwrap();
+    assert_eq!(report(folder.path()).unwrap(), first);
+    for name in ["README.md", "graph.svg", "graph.png", "report.json"] {
+        assert!(folder.path().join(name).metadata().unwrap().len() > 500, "{name}");
+    }
+    assert!(fs::read(folder.path().join("graph.png")).unwrap().starts_with(b"\x89PNG\r\n"));
+}
+
+#[test]
+fn the_terminal_hears_one_line_a_comparison() {
+    let made = report_of(QUESTION);
+    assert_eq!(made.verdicts(), [Some(Verdict::Better), Some(Verdict::Better)]);
+    let lines = made.verdict_lines();
+    assert_eq!(lines.len(), 2);
+    assert!(
+        lines[0].starts_with("IPv4: r368766 with the patch against r368766: better, +5."),
+        "{}",
+        lines[0]
+    );
+}
+
+#[test]
+fn programs_read_the_same_figures() {
+    let json: serde_json::Value = serde_json::from_str(report_of(QUESTION).json()).unwrap();
+    assert_eq!(json["cells"].as_array().unwrap().len(), 4);
+    assert_eq!(json["comparisons"][0]["verdict"], "better");
+    assert_eq!(json["cells"][0]["values"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn too_few_valid_runs_are_said_and_not_judged() {
+    let made = report_of(&QUESTION.replace("runs = 4", "runs = 2"));
+    assert!(
+        made.verdict_lines()[0]
+            .contains("not judged: r368766 with the patch has 2 valid runs, and 3 are the least")
+    );
+    assert!(
+        made.readme().contains("r368766 is not in this block: it has 2 valid runs, and 3 are the least.")
+    );
+}
+
+#[test]
+fn a_campaign_without_a_valid_run_still_has_a_report() {
+    let made = report_of(&QUESTION.replace("subject = {", "subject = { invalid_runs = 1000,"));
+    assert!(made.readme().contains("12 × generator limited"));
+    assert!(made.verdict_lines()[0].contains("has 0 valid runs"));
+}
+
+#[test]
+fn a_campaign_stands_in_one_word() {
+    assert_eq!(report_of(QUESTION).standing(), Standing::Sound);
+    assert_eq!(report_of(&QUESTION.replace("1050000.0", "950000.0")).standing(), Standing::Worse);
+    assert_eq!(report_of(&QUESTION.replace("runs = 4", "runs = 1")).standing(), Standing::Unmeasured);
+    let unmeasured = QUESTION.replace("subject = {", "subject = { invalid_runs = 1000,");
+    assert_eq!(report_of(&unmeasured).standing(), Standing::Unmeasured);
+}
+
+#[test]
+fn the_graph_counts_the_runs_it_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = QUESTION.replace("subject = {", "subject = { invalid_runs = 3,") + "[analysis]\nretries = 0\n";
+    measured(&text, folder.path(), &mut Mock::default());
+    report(folder.path()).unwrap().write(folder.path()).unwrap();
+    let svg = fs::read_to_string(folder.path().join("graph.svg")).unwrap();
+    assert!(svg.contains("minimum, median, maximum of 3 to 4 runs"));
+}
+
+#[test]
+fn rates_of_zero_are_described_and_not_judged() {
+    let made = report_of(&QUESTION.replace("1050000.0", "0.0"));
+    assert!(
+        made.verdict_lines()[0].contains("a run of value zero has no ratio"),
+        "{:?}",
+        made.verdict_lines()
+    );
+}
+
+#[test]
+fn one_variant_alone_is_reported_without_verdicts() {
+    let (alone, _) = QUESTION.rsplit_once("[[variants]]").unwrap();
+    let made = report_of(alone);
+    assert!(made.verdict_lines().is_empty());
+    assert!(made.readme().contains("One variant has nothing to be compared with."));
+}
+
+#[test]
+fn more_variants_than_ministat_has_symbols_fill_several_blocks() {
+    let more: String = (0..8)
+        .map(|number| format!("[[variants]]\nname = \"v{number}\"\nlabel = \"variant {number}\"\n"))
+        .collect();
+    let made = report_of(&(QUESTION.to_owned() + &more));
+    assert_eq!(made.readme().matches("\nx r368766: inet packets-per-second forwarded\n").count(), 2);
+    assert!(made.readme().contains("variant 7: inet6 packets-per-second forwarded\n"));
+}
+
+#[test]
+fn a_stranger_among_the_runs_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    measured(QUESTION, folder.path(), &mut Mock::default());
+    let runs = folder.path().join("runs.jsonl");
+    let text = fs::read_to_string(&runs).unwrap().replacen("\"before\"", "\"stranger\"", 1);
+    fs::write(&runs, text).unwrap();
+    let error = report(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("runs.jsonl: block 0 has a run of stranger"), "{error}");
+}
+
+#[test]
+fn a_torn_line_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    measured(QUESTION, folder.path(), &mut Mock::default());
+    let runs = folder.path().join("runs.jsonl");
+    let whole = fs::read(&runs).unwrap();
+    fs::write(&runs, &whole[..whole.len() - 9]).unwrap();
+    assert!(report(folder.path()).unwrap().readme().contains("line 16 of runs.jsonl is torn"));
+}
