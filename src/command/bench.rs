@@ -1,0 +1,115 @@
+//! `fullview bench`: an experiment file in, a results folder out.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome};
+
+use super::{BadInput, Exit, report, say};
+use crate::args::BenchArgs;
+use crate::progress::CampaignBar;
+use crate::settings::{Settings, Shape};
+use crate::subject::RouterBench;
+
+pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
+    let mut experiment = read(&args.experiment)?;
+    override_by_flags(&mut experiment, args)?;
+    let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.experiment));
+    let mut bench = RouterBench::new(&experiment)?;
+    settle_shape(&mut experiment, &mut bench, &folder, args.resume)?;
+    bench.describe(&experiment.subject)?;
+    let mut archive = Archive::open(&folder, &experiment, opening(args))?;
+    let stop = stop_on_signal()?;
+    bench.conditions().iter().for_each(|line| say(&format!("  - {line}")));
+    let outcome = {
+        let mut bar = CampaignBar::new();
+        fullview_lab::run(&experiment, &mut archive, &mut bench, &mut bar, &stop)?
+    };
+    drop(archive);
+    let exit = report::write(&folder, args.json, args.gate)?;
+    if outcome == Outcome::Interrupted {
+        say(&format!("interrupted: what was measured is in {}; --resume goes on", folder.display()));
+        return Ok(Exit::Interrupted);
+    }
+    // A smoke run asks whether everything works, not whether this machine was quiet enough to measure on.
+    Ok(if args.smoke { Exit::Done } else { exit })
+}
+
+fn read(path: &Path) -> anyhow::Result<Experiment<Settings>> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| BadInput(format!("{}: cannot read the experiment: {error}", path.display())))?;
+    Ok(Experiment::parse(&path.display().to_string(), &text)?)
+}
+
+fn override_by_flags(experiment: &mut Experiment<Settings>, args: &BenchArgs) -> anyhow::Result<()> {
+    experiment.runs = args.runs.unwrap_or(experiment.runs);
+    experiment.seed = args.seed.unwrap_or(experiment.seed);
+    if let Some(table) = &args.table {
+        let table = table.to_str().context("--table: the file's name is not UTF-8")?;
+        experiment.subject.table.source = Some(table.to_owned());
+    }
+    if args.smoke {
+        shorten(experiment);
+    }
+    Ok(experiment.check()?)
+}
+
+/// One short run of each cell over small tables: enough to show that all of it works.
+fn shorten(experiment: &mut Experiment<Settings>) {
+    experiment.runs = 1;
+    experiment.title = format!("Smoke run, no measurement: {}", experiment.title);
+    let window = &mut experiment.window;
+    (window.warmup_s, window.settle_s, window.measure_s, window.sample_ms) = (0.02, 0.0, 0.1, Some(20));
+    let subject = &mut experiment.subject;
+    (subject.table.inet, subject.table.inet6) = (Some(20_000), Some(10_000));
+    subject.traffic.flows = subject.traffic.flows.map(|flows| flows.min(5_000));
+    subject.lookup.keys = Some(1 << 16);
+}
+
+fn default_folder(experiment: &Path) -> PathBuf {
+    Path::new("results").join(experiment.file_stem().unwrap_or("campaign".as_ref()))
+}
+
+fn opening(args: &BenchArgs) -> Opening {
+    match (args.resume, args.force) {
+        (true, _) => Opening::Resume,
+        (_, true) => Opening::Force,
+        _ => Opening::New,
+    }
+}
+
+/// Replaces the shape `auto` by the one that will be used, so that the record names it. A resumed campaign keeps the
+/// shape it began with.
+fn settle_shape(
+    experiment: &mut Experiment<Settings>,
+    bench: &mut RouterBench,
+    folder: &Path,
+    resume: bool,
+) -> anyhow::Result<()> {
+    if experiment.subject.load.shape.unwrap_or(Shape::Auto) != Shape::Auto {
+        return Ok(());
+    }
+    let begun = resume.then(|| read(&folder.join("campaign.toml")).ok()).flatten();
+    let shape = match begun.and_then(|before| before.subject.load.shape) {
+        Some(shape) => shape,
+        None => bench.quieter_shape(experiment)?,
+    };
+    experiment.subject.load.shape = Some(shape);
+    Ok(())
+}
+
+/// Set by Ctrl-C and by a request to terminate; a second one ends the program at once.
+fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .context("cannot watch for Ctrl-C")?;
+    Ok(stop)
+}

@@ -1,0 +1,71 @@
+//! `fullview generate`: generated traffic into a capture file.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use fullview_plane::burst::{Arena, BURST, Burst};
+use fullview_plane::port::pcap::CaptureWriter;
+use fullview_plane::traffic::frame::{Frames, Headers};
+use fullview_plane::traffic::generator::Generator;
+use fullview_table::feed::NextHopModel;
+use fullview_table::{Rib, Table};
+
+use super::{BadInput, Exit};
+use crate::args::{FamilyName, GenerateArgs};
+use crate::settings::{Model, Size, TableSettings, TrafficSettings};
+use crate::workload::packets::{INGRESS, MACS};
+use crate::workload::{packets, table};
+
+pub fn run(args: &GenerateArgs) -> anyhow::Result<Exit> {
+    let table = source(args)?;
+    match args.family {
+        FamilyName::Inet => write(args, &table.inet)?,
+        FamilyName::Inet6 => write(args, &table.inet6)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The table that destinations are drawn from; models that need none get the two static routes.
+fn source(args: &GenerateArgs) -> anyhow::Result<Table> {
+    if let Some(path) = &args.table {
+        return table::from_file(path, NextHopModel::default());
+    }
+    let drawn = matches!(args.model, Model::Prefixes | Model::Zipf);
+    ensure!(!drawn, BadInput("this model draws destinations from a table: give --table FILE".into()));
+    table::load(&TableSettings { source: Some("two-routes".into()), ..TableSettings::default() })
+}
+
+fn write<A: Headers>(args: &GenerateArgs, rib: &Rib<A>) -> anyhow::Result<()> {
+    let size = args.size.map(Size::Bytes);
+    let ranges = (args.source.clone(), args.destination.clone());
+    let traffic = TrafficSettings {
+        model: Some(args.model),
+        flows: Some(args.flows),
+        size,
+        source: ranges.0.clone(),
+        destination: ranges.1.clone(),
+        source6: ranges.0,
+        destination6: ranges.1,
+        ..TrafficSettings::default()
+    };
+    packets::check::<A>(&traffic)?;
+    let flows = packets::flows(&traffic, rib, args.seed)?;
+    let frames = Frames::new(packets::frame_size(&traffic), MACS)?;
+    let mut generator = Generator::new(&flows, &frames, INGRESS);
+    let mut writer = CaptureWriter::create(&args.write)?;
+    let mut arena = Arena::new(BURST);
+    let mut burst = Burst::new();
+    burst.fill(arena.packets());
+    burst.iter_mut().for_each(|slot| frames.prepare(slot));
+    let mut written = 0;
+    while written < args.packets {
+        let count = burst.len().min(args.packets - written);
+        generator.fill(&mut burst[..count]);
+        for (number, slot) in (written..).zip(&burst[..count]) {
+            // A microsecond apart, from the epoch on: the same call writes the same file.
+            writer.write(Duration::from_micros(number as u64), slot.frame())?;
+        }
+        written += count;
+    }
+    Ok(writer.flush()?)
+}

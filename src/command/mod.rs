@@ -1,0 +1,104 @@
+//! One file a command, and what they share: exit codes.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use fullview_plane::port::PortError;
+
+use crate::args::Cli;
+
+pub mod bench;
+pub mod forward;
+pub mod generate;
+pub mod report;
+pub mod table;
+
+/// How the program ends; documented in `fullview --help`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    Failed,
+    BadInput,
+    Invalid,
+    Worse,
+    Interrupted,
+    /// A code that another command's contract prescribes.
+    Code(u8),
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::BadInput => 2,
+            Exit::Invalid => 3,
+            Exit::Worse => 4,
+            Exit::Interrupted => 130,
+            Exit::Code(code) => code,
+        })
+    }
+}
+
+/// Input that cannot be used: the words say what to write instead.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadInput(pub String);
+
+/// A line on standard error. Nobody may be listening there, and that stops nothing.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// The causes of a failure, outermost first; a cause that the message before already tells is not told again.
+pub fn message(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |said, cause| match cause.to_string() {
+        cause if said.is_empty() => cause,
+        cause if said.contains(&cause) => said,
+        cause => format!("{said}: {cause}"),
+    })
+}
+
+/// The exit code of a failure: bad input is told from what went wrong on the way.
+pub fn exit_of(error: &anyhow::Error) -> Exit {
+    let bad = error.chain().any(|cause| {
+        cause.is::<BadInput>()
+            || cause.is::<fullview_lab::ExperimentError>()
+            || cause.is::<fullview_table::feed::FeedError>()
+            || is_bad_capture(cause)
+            || matches!(cause.downcast_ref(), Some(fullview_lab::LabError::Experiment(_)))
+    });
+    if bad { Exit::BadInput } else { Exit::Failed }
+}
+
+/// A capture with something wrong inside; a file that cannot be opened or written is none.
+fn is_bad_capture(cause: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(cause.downcast_ref(), Some(PortError::NotACapture { .. } | PortError::Record { .. }))
+}
+
+/// Whoever read our output has read enough.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    kinds.into_iter().any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Hands everything to the drop-in.
+pub fn ministat(args: Vec<OsString>) -> Exit {
+    Exit::Code(fullview_lab::ministat::main(args, &mut io::stdin(), &mut io::stdout(), &mut io::stderr()))
+}
+
+pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "fullview", &mut script);
+    io::stdout().write_all(&script)?;
+    Ok(Exit::Done)
+}
+
+pub fn man() -> anyhow::Result<Exit> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+    io::stdout().write_all(&page)?;
+    Ok(Exit::Done)
+}

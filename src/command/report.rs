@@ -1,0 +1,40 @@
+//! `fullview report`: a results folder's raw data in, its report out.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use fullview_lab::Standing;
+
+use super::Exit;
+use crate::args::ReportArgs;
+
+pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
+    if args.json {
+        let report = fullview_lab::report(&args.folder)?;
+        io::stdout().write_all(report.json().as_bytes())?;
+        return Ok(exit(report.standing(), false));
+    }
+    write(&args.folder, false, false)
+}
+
+/// Writes the report's files into `folder` and prints the verdicts, or the report's data as JSON.
+pub fn write(folder: &Path, json: bool, gate: bool) -> anyhow::Result<Exit> {
+    let report = fullview_lab::report(folder)?;
+    report.write(folder)?;
+    let mut out = io::stdout().lock();
+    if json {
+        out.write_all(report.json().as_bytes())?;
+    } else {
+        report.verdict_lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        writeln!(out, "report: {}", folder.join("README.md").display())?;
+    }
+    Ok(exit(report.standing(), gate))
+}
+
+fn exit(standing: Standing, gate: bool) -> Exit {
+    match standing {
+        Standing::Unmeasured => Exit::Invalid,
+        Standing::Worse if gate => Exit::Worse,
+        Standing::Worse | Standing::Sound => Exit::Done,
+    }
+}

@@ -1,0 +1,200 @@
+//! `fullview table`: load, convert, check or make routing tables.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use comfy_table::presets::NOTHING;
+use fullview_table::feed::synthetic::Synthetic;
+use fullview_table::feed::write::{Dialect, Numbers, write};
+use fullview_table::feed::{self, Compression, Loaded, NextHopModel};
+use fullview_table::fib::registry::{self, Registered};
+use fullview_table::rib::Summary;
+use fullview_table::{Rib, Table, probe};
+use serde_json::json;
+
+use super::{BadInput, Exit};
+use crate::args::{ConvertArgs, Feed, Format, NumbersAs, ShowArgs, SynthesizeArgs, TableCommand, VerifyArgs};
+use crate::progress;
+use crate::workload::table::load_feed;
+
+/// The oracle looks at every route for every key: larger tables are left to the other algorithms.
+const LARGEST_FOR_LINEAR: usize = 20_000;
+
+/// Random keys beside the edges of every prefix.
+const RANDOM_KEYS: usize = 1_000_000;
+
+pub fn run(command: &TableCommand) -> anyhow::Result<Exit> {
+    match command {
+        TableCommand::Show(args) => show(args),
+        TableCommand::Convert(args) => convert(args),
+        TableCommand::Verify(args) => verify(args),
+        TableCommand::Synthesize(args) => synthesize(args),
+    }
+}
+
+fn load(feed: &Feed) -> anyhow::Result<Loaded> {
+    ensure!(feed.next_hops > 0, BadInput("--next-hops 0: a route needs a next hop".into()));
+    load_feed(&feed.file, NextHopModel { count: feed.next_hops, seed: feed.seed, ..NextHopModel::default() })
+}
+
+fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
+    let loaded = load(&args.feed)?;
+    let summaries = [loaded.table.inet.summary(), loaded.table.inet6.summary()];
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &as_json(&loaded, &summaries))?;
+        writeln!(out)?;
+        return Ok(Exit::Done);
+    }
+    let report = &loaded.report;
+    writeln!(out, "{}: {}, {}", args.feed.file.display(), name(report.format), packed(report.compression))?;
+    writeln!(
+        out,
+        "{} records, {} skipped, {} malformed paths, {} routes came without next hop",
+        report.records, report.skipped, report.malformed_paths, report.without_next_hop
+    )?;
+    for summary in &summaries {
+        writeln!(out, "\n{}: {} routes, {} next hops", summary.family, summary.prefixes, summary.next_hops)?;
+        writeln!(out, "{}", lengths(summary))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn name(format: feed::Format) -> &'static str {
+    match format {
+        feed::Format::Text => "text",
+        feed::Format::Mrt => "MRT",
+    }
+}
+
+fn packed(compression: Compression) -> &'static str {
+    match compression {
+        Compression::None => "plain",
+        Compression::Gzip => "gzip",
+        Compression::Bzip2 => "bzip2",
+        Compression::Zstd => "zstd",
+    }
+}
+
+fn lengths(summary: &Summary) -> String {
+    let used = summary.lengths.iter().enumerate().filter(|(_, count)| **count > 0);
+    used.map(|(length, count)| format!("/{length} {count}")).collect::<Vec<_>>().join("  ")
+}
+
+fn as_json(loaded: &Loaded, summaries: &[Summary; 2]) -> serde_json::Value {
+    let families = summaries.iter().map(|summary| {
+        let facts =
+            json!({ "routes": summary.prefixes, "next_hops": summary.next_hops, "lengths": summary.lengths });
+        (summary.family.name().to_owned(), facts)
+    });
+    let report = &loaded.report;
+    json!({
+        "format": name(report.format),
+        "compression": packed(report.compression),
+        "records": report.records,
+        "skipped": report.skipped,
+        "without_next_hop": report.without_next_hop,
+        "malformed_paths": report.malformed_paths,
+        "families": serde_json::Map::from_iter(families),
+    })
+}
+
+fn convert(args: &ConvertArgs) -> anyhow::Result<Exit> {
+    let table = load(&args.feed)?.table;
+    let numbers = match args.numbers {
+        NumbersAs::Blackhole => Numbers::Blackhole,
+        NumbersAs::TestAddresses => Numbers::TestAddresses,
+    };
+    let dialect = match args.to {
+        Format::Bird => Dialect::Bird(numbers),
+        Format::Ip => Dialect::IpBatch(numbers),
+        Format::Text => Dialect::Text,
+    };
+    write_to(args.output.as_deref(), &table, dialect)
+}
+
+fn synthesize(args: &SynthesizeArgs) -> anyhow::Result<Exit> {
+    ensure!(args.next_hops > 0, BadInput("--next-hops 0: a route needs a next hop".into()));
+    let next_hops = NextHopModel { count: args.next_hops, seed: args.seed, ..NextHopModel::default() };
+    let synthetic = Synthetic { inet: args.inet, inet6: args.inet6, next_hops, seed: args.seed };
+    let table = synthetic.table().map_err(|error| BadInput(error.to_string()))?;
+    write_to(args.output.as_deref(), &table, Dialect::Text)
+}
+
+fn write_to(output: Option<&Path>, table: &Table, dialect: Dialect) -> anyhow::Result<Exit> {
+    match output {
+        None => flushed(BufWriter::new(io::stdout().lock()), table, dialect)?,
+        Some(path) => {
+            let file = File::create(path).with_context(|| format!("{}: cannot write", path.display()))?;
+            flushed(BufWriter::new(file), table, dialect)
+                .with_context(|| format!("{}: cannot write", path.display()))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn flushed(mut out: impl Write, table: &Table, dialect: Dialect) -> anyhow::Result<()> {
+    write(table, dialect, &mut out)?;
+    Ok(out.flush()?)
+}
+
+fn verify(args: &VerifyArgs) -> anyhow::Result<Exit> {
+    let table = load(&args.feed)?.table;
+    if let Some(name) = &args.algorithm {
+        let known = registry::find::<u32>(name).is_some() || registry::find::<u128>(name).is_some();
+        let names = [registry::names::<u32>(), registry::names::<u128>()].concat().join(", ");
+        ensure!(known, BadInput(format!("there is no lookup algorithm {name:?}: there are {names}")));
+    }
+    let mut lines = comfy_table::Table::new();
+    lines.load_style(NOTHING);
+    lines.set_header(["family", "algorithm", "keys", "bytes", "compiled in", "result"]);
+    let wrong = verify_family(&table.inet, args, &mut lines) + verify_family(&table.inet6, args, &mut lines);
+    writeln!(io::stdout(), "{lines}")?;
+    ensure!(wrong == 0, "{wrong} algorithms do not answer like the table");
+    Ok(Exit::Done)
+}
+
+/// How many algorithms of a family fail; each gets a line.
+fn verify_family<A: Registered>(rib: &Rib<A>, args: &VerifyArgs, lines: &mut comfy_table::Table) -> usize {
+    let asked = |name: &str| args.algorithm.as_ref().is_none_or(|asked| asked == name);
+    let algorithms = A::ALGORITHMS.iter().filter(|algorithm| asked(algorithm.name()));
+    let mut wrong = 0;
+    for algorithm in algorithms {
+        let _spinner = progress::spinner(algorithm.name());
+        let family = A::FAMILY.name().to_owned();
+        if algorithm.name() == "linear" && rib.len() > LARGEST_FOR_LINEAR {
+            lines.add_row([
+                family.as_str(),
+                algorithm.name(),
+                "",
+                "",
+                "",
+                "left out: too slow for a table of this size",
+            ]);
+            continue;
+        }
+        let started = Instant::now();
+        let row = match algorithm.compile(rib) {
+            Ok(instance) => checked(rib, instance.fib().as_ref(), started.elapsed().as_secs_f64()),
+            Err(error) => Err(error.to_string()),
+        };
+        wrong += usize::from(row.is_err());
+        let cells = row.unwrap_or_else(|error| [String::new(), String::new(), String::new(), error]);
+        lines.add_row([vec![family, algorithm.name().to_owned()], cells.to_vec()].concat());
+    }
+    wrong
+}
+
+/// Keys, bytes, seconds and "right", or what was wrong.
+fn checked<A: Registered>(
+    rib: &Rib<A>,
+    fib: &dyn fullview_table::fib::Fib<A>,
+    seconds: f64,
+) -> Result<[String; 4], String> {
+    let random = probe::uniform::<A>(1).take(RANDOM_KEYS).chain(probe::in_prefix(rib, 2).take(RANDOM_KEYS));
+    let keys = probe::verify(fib, rib, probe::edges(rib).chain(random)).map_err(|wrong| wrong.to_string())?;
+    Ok([keys.to_string(), fib.footprint().total().to_string(), format!("{seconds:.3} s"), "right".into()])
+}

@@ -1,0 +1,101 @@
+//! From the settings of a router to a compiled FIB.
+
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use fullview_table::fib::framework::Attachment;
+use fullview_table::fib::registry::{self, Registered};
+use fullview_table::fib::{Algorithm, Fib};
+use fullview_table::{Family, Rib};
+
+use crate::command::BadInput;
+use crate::settings::RouterSettings;
+
+/// The word for: choose by preference.
+const AUTO: &str = "auto";
+
+/// A FIB and what the framework logged on the way to it.
+pub struct Compiled<A> {
+    pub fib: Arc<dyn Fib<A>>,
+    pub log: Vec<String>,
+}
+
+/// How a family's routes will be looked up.
+enum Choice<A: Registered> {
+    Fixed(&'static dyn Algorithm<A>),
+    Among(Vec<&'static dyn Algorithm<A>>),
+}
+
+/// Says what is wrong with the settings for this family, before anything is loaded.
+pub fn check<A: Registered>(settings: &RouterSettings) -> anyhow::Result<()> {
+    choice::<A>(settings).map(drop)
+}
+
+/// Compiles the table's routes with the algorithm the settings name or lead to.
+pub fn compile<A: Registered>(settings: &RouterSettings, rib: &Rib<A>) -> anyhow::Result<Compiled<A>> {
+    match choice::<A>(settings)? {
+        Choice::Fixed(algorithm) => Ok(Compiled { fib: algorithm.compile(rib)?.fib(), log: Vec::new() }),
+        Choice::Among(modules) => attach(modules, rib),
+    }
+}
+
+/// A FIB that answers every key with "no route".
+pub fn without_routes<A: Registered>() -> anyhow::Result<Arc<dyn Fib<A>>> {
+    let oracle = A::ALGORITHMS.first().context("every family has its oracle")?;
+    Ok(oracle.compile(&Rib::default())?.fib())
+}
+
+/// As a system comes up: the framework attaches what suits an empty table, then the routes come, then it looks again.
+fn attach<A: Registered>(
+    modules: Vec<&'static dyn Algorithm<A>>,
+    rib: &Rib<A>,
+) -> anyhow::Result<Compiled<A>> {
+    let mut attachment = Attachment::new(0, &modules);
+    attachment.evaluate(&Rib::default())?;
+    attachment.evaluate(rib)?;
+    let fib = attachment.fib().context("no algorithm could be attached")?;
+    Ok(Compiled { fib, log: attachment.log().to_vec() })
+}
+
+/// The first of the names that the family has; `auto` is one that every family has.
+fn choice<A: Registered>(settings: &RouterSettings) -> anyhow::Result<Choice<A>> {
+    let asked: Vec<&str> = settings.algorithm.as_ref().map_or(vec![AUTO], |names| names.iter().collect());
+    asked.iter().filter(|name| **name != AUTO).try_for_each(|name| known(name))?;
+    let usable = asked.iter().find_map(|name| match *name {
+        AUTO => Some(modules(settings).map(Choice::Among)),
+        name => registry::find::<A>(name).map(|algorithm| Ok(Choice::Fixed(algorithm))),
+    });
+    let message =
+        || BadInput(format!("router.algorithm: {} is not for {}; {}", asked.join(", "), A::FAMILY, offer()));
+    usable.ok_or_else(message)?
+}
+
+/// All of the family's modules but the oracle, unless the settings list some.
+fn modules<A: Registered>(settings: &RouterSettings) -> anyhow::Result<Vec<&'static dyn Algorithm<A>>> {
+    let Some(listed) = &settings.modules else {
+        return Ok(A::ALGORITHMS.iter().copied().skip(1).collect());
+    };
+    listed.iter().try_for_each(|name| known(name))?;
+    let found: Vec<_> = listed.iter().filter_map(|name| registry::find::<A>(name)).collect();
+    let message = || {
+        BadInput(format!("router.modules: none of {} is for {}; {}", listed.join(", "), A::FAMILY, offer()))
+    };
+    ensure!(!found.is_empty(), message());
+    Ok(found)
+}
+
+fn known(name: &str) -> anyhow::Result<()> {
+    let known = registry::find::<u32>(name).is_some() || registry::find::<u128>(name).is_some();
+    ensure!(known, BadInput(format!("there is no lookup algorithm {name:?}; {}", offer())));
+    Ok(())
+}
+
+fn offer() -> String {
+    format!(
+        "there are {AUTO}, for {}: {}, for {}: {}",
+        Family::Inet,
+        registry::names::<u32>().join(" "),
+        Family::Inet6,
+        registry::names::<u128>().join(" ")
+    )
+}

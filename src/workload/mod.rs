@@ -1,0 +1,6 @@
+//! What a subject is made of: routes, a compiled lookup, packets.
+
+pub mod algorithm;
+pub mod packets;
+pub mod router;
+pub mod table;

@@ -1,0 +1,218 @@
+//! The program from outside: exit codes, messages, and one small campaign from end to end.
+
+#![allow(clippy::unwrap_used)] // helpers of tests stand outside `#[test]` functions
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+fn fullview() -> Command {
+    Command::cargo_bin("fullview").unwrap()
+}
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn run(args: &[&str]) -> Ran {
+    let output = fullview().args(args).output().unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A file with this content in a folder of its own.
+fn file(name: &str, content: &[u8]) -> (TempDir, String) {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join(name);
+    fs::write(&path, content).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (dir, path)
+}
+
+/// `table show` of this content fails as bad input, and says all of `words`.
+fn refused(content: &[u8], words: &[&str]) {
+    let (_dir, path) = file("table", content);
+    let ran = run(&["table", "show", &path]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    for word in words {
+        assert!(ran.err.contains(word), "{word:?} is missing in: {}", ran.err);
+    }
+}
+
+#[test]
+fn help_shows_examples_and_exit_codes() {
+    let ran = run(&["--help"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.out.contains("Examples:") && ran.out.contains("130"), "{}", ran.out);
+    assert_eq!(run(&["nonsense"]).code, 2);
+}
+
+#[test]
+fn tables_that_cannot_be_used_say_where_and_what_to_do() {
+    refused(b"10.0.0.0/8\n10.0.0.1/8\n", &["line 2", "10.0.0.0/8"]);
+    refused(b"10.0.0.0/8 1\n192.0.2.0/24 1\n10.0.0.0/8 2\n", &["line 3", "10.0.0.0/8"]);
+    refused(b"10.0.0.0/40\n", &["line 1", "40"]);
+    refused(b"hello world\n", &["line 1"]);
+    refused(b"", &["is empty"]);
+    refused(&[0, 1, 2, 255, 254, 0, 0, 0, 7, 7, 7], &[]);
+    refused(b"\x1f\x8b\x08\x00garbage", &[]);
+}
+
+#[test]
+fn a_missing_table_is_named() {
+    let ran = run(&["table", "show", "no-such-table"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("no-such-table"), "{}", ran.err);
+}
+
+#[test]
+fn too_many_next_hops_are_refused_with_the_line() {
+    let many: String =
+        (0..65_600u32).map(|n| format!("{}/32 {n}\n", std::net::Ipv4Addr::from(n << 8))).collect();
+    refused(many.as_bytes(), &["65534", "65535"]);
+}
+
+#[test]
+fn a_line_of_a_hundred_megabytes_is_refused_without_reading_it_all_into_memory() {
+    refused(&vec![b'1'; 100 << 20], &["line 1"]);
+}
+
+#[test]
+fn conversion_round_trips_through_text() {
+    let (_dir, path) = file("table", b"10.0.0.0/8 192.0.2.1\n10.1.0.0/16 192.0.2.2\n2001:db8::/32 fe80::1\n");
+    let text = run(&["table", "convert", &path, "--to", "text"]);
+    assert_eq!((text.code, text.out.lines().count()), (0, 3), "{}", text.err);
+    let (_again, second) = file("table", text.out.as_bytes());
+    assert_eq!(run(&["table", "convert", &second, "--to", "text"]).out, text.out);
+    let bird = run(&["table", "convert", &path, "--to", "bird"]);
+    assert!(bird.out.contains("route 10.1.0.0/16"), "{}", bird.out);
+}
+
+#[test]
+fn every_algorithm_verifies_against_a_small_table() {
+    let (_dir, path) =
+        file("table", b"0.0.0.0/0 1\n10.0.0.0/8 2\n10.1.2.3/32 3\n::/0 4\n2001:db8::/32 5\n::1/128 6\n");
+    let ran = run(&["table", "verify", &path]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for name in ["linear", "radix", "radix_lockless", "bsearch4", "dpdk_lpm4", "dpdk_lpm6"] {
+        assert!(ran.out.contains(name), "{name} is missing in: {}", ran.out);
+    }
+}
+
+const SMALL: &str = r#"
+title = "Small"
+families = [{ name = "inet", title = "IPv4" }, { name = "inet6", title = "IPv6" }]
+runs = 3
+seed = 1
+[window]
+warmup_s = 0.01
+measure_s = 0.05
+sample_ms = 10
+[subject]
+kind = "forward"
+table.source = "two-routes"
+traffic.model = "netbenches"
+traffic.flows = 200
+load.shape = "one-core"
+[[variants]]
+name = "radix"
+label = "radix"
+set.router.algorithm = "radix"
+[[variants]]
+name = "lockless"
+label = "lockless"
+set.router.algorithm = "radix_lockless"
+"#;
+
+#[test]
+fn a_campaign_leaves_a_report_that_can_be_rebuilt() {
+    let (dir, path) = file("small.toml", SMALL.as_bytes());
+    let out = dir.path().join("out");
+    let ran = run(&["bench", &path, "--out", out.to_str().unwrap()]);
+    assert!(ran.code == 0 || ran.code == 3, "{}", ran.err);
+    let files = ["README.md", "graph.svg", "graph.png", "runs.jsonl", "host.json", "campaign.toml"];
+    for name in files {
+        assert!(out.join(name).metadata().unwrap().len() > 0, "{name}");
+    }
+    let before = fs::read(out.join("README.md")).unwrap();
+    fs::remove_file(out.join("README.md")).unwrap();
+    assert_eq!(run(&["report", out.to_str().unwrap()]).code, ran.code);
+    assert_eq!(fs::read(out.join("README.md")).unwrap(), before);
+    second_campaign_needs_a_decision(&path, &out);
+}
+
+fn second_campaign_needs_a_decision(experiment: &str, out: &Path) {
+    let again = run(&["bench", experiment, "--out", out.to_str().unwrap()]);
+    assert_eq!(again.code, 1);
+    assert!(again.err.contains("--resume"), "{}", again.err);
+}
+
+/// The campaign with one line changed is refused as bad input, and the message says all of `words`.
+fn misasked(line: &str, instead: &str, words: &[&str]) {
+    assert!(SMALL.contains(line));
+    let (dir, path) = file("wrong.toml", SMALL.replace(line, instead).as_bytes());
+    let ran = run(&["bench", &path, "--out", dir.path().join("out").to_str().unwrap()]);
+    assert_eq!(ran.code, 2, "{instead}: {}", ran.err);
+    for word in words {
+        assert!(ran.err.contains(word), "{word:?} is missing in: {}", ran.err);
+    }
+}
+
+#[test]
+fn experiments_that_cannot_be_run_say_where_and_what_to_do() {
+    misasked("runs = 3", "runs = 0", &["wrong.toml:4"]);
+    misasked("seed = 1", "sed = 1", &["wrong.toml:5", "sed"]);
+    misasked("traffic.flows = 200", "traffic.flow = 200", &["wrong.toml", "flow"]);
+    misasked("traffic.flows = 200", "traffic.flows = 0", &["flows"]);
+    misasked("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.pps = -5.0", &["pps"]);
+    misasked("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.pps = 1e15", &["pps"]);
+    misasked("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.burst = 100000", &["burst"]);
+    misasked("algorithm = \"radix\"", "algorithm = \"radixx\"", &["radixx", "dpdk_lpm4"]);
+    misasked("table.source = \"two-routes\"", "table.source = \"no-such-file\"", &["no-such-file"]);
+    misasked("traffic.flows = 200", "traffic.flows = 200\ntraffic.size = 20", &["size"]);
+}
+
+#[test]
+fn a_results_folder_that_cannot_be_written_is_said_before_anything_runs() {
+    let (dir, path) = file("small.toml", SMALL.as_bytes());
+    let blocked = dir.path().join("small.toml").join("out");
+    let ran = run(&["bench", &path, "--out", blocked.to_str().unwrap()]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("small.toml"), "{}", ran.err);
+}
+
+#[test]
+fn a_folder_without_campaign_is_no_report() {
+    let dir = TempDir::new().unwrap();
+    let ran = run(&["report", dir.path().to_str().unwrap()]);
+    assert_ne!(ran.code, 0);
+    assert!(ran.err.contains("campaign.toml"), "{}", ran.err);
+}
+
+#[test]
+fn ministat_is_reached_with_its_own_options() {
+    let (_dir, path) = file("a", b"1\n2\n3\n");
+    let ran = run(&["ministat", "-n", &path]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.out.contains("Median"), "{}", ran.out);
+}
+
+#[test]
+fn generated_packets_are_forwarded_from_file_to_file() {
+    let (dir, table) = file("table", b"198.18.0.0/16 1\n198.19.0.0/16 2\n");
+    let (before, after) = (dir.path().join("in.pcap"), dir.path().join("out.pcap"));
+    let (before, after) = (before.to_str().unwrap(), after.to_str().unwrap());
+    let made = run(&["generate", "--flows", "200", "--packets", "500", "--write", before]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    let ran = run(&["forward", "--table", &table, "--read", before, "--write", after, "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("\"forwarded\": 500"), "{}", ran.out);
+    assert_eq!(fs::metadata(before).unwrap().len(), fs::metadata(after).unwrap().len());
+}
