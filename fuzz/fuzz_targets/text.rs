@@ -1,0 +1,6 @@
+//! Text tables, also packed: the compression is told by content.
+#![no_main]
+
+mod round_trip;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| round_trip::check(data));
