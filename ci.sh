@@ -1,0 +1,168 @@
+#!/usr/bin/env bash
+# Every check of the project, each a function that runs alone: ./ci.sh [JOB...]. Without a job: all that CI runs.
+#
+#   packages  install the Debian packages that tests compare against (needs root; else prints what is missing)
+#   fmt clippy doc deny budget    the text of the tree
+#   test      unit, property, conformance, BIRD, bgpdump and ministat tests
+#   isa       that every instruction set of this processor is tested, and the code without vectors; checks aarch64
+#   loom      the model of how tables are published, in every interleaving
+#   cless     the default features build without a C compiler
+#   smoke     every experiment once, short
+#   fuzz      every fuzz target for FUZZ_SECONDS (default 20; nightly and cargo-fuzz needed)
+#   peers     side by side with DPDK on the table in TABLE, else a synthetic one (measures; not in the default set)
+set -euo pipefail
+cd "$(dirname "$0")"
+export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
+CI=${CI:-false}
+# Panics and wrong answers show without a sanitizer, which costs half of the runs; FUZZ_SANITIZER=address for memory.
+FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
+FUZZ_SECONDS=${FUZZ_SECONDS:-20}
+
+PACKAGES=(bird2 bgpdump ministat)
+PEER_PACKAGES=(libdpdk-dev pkg-config gcc make)
+
+say() { printf '\n== %s\n' "$*"; }
+
+# Something this machine lacks: a printed reason for a user, a failure in CI.
+skip() {
+    echo "skipped: $*"
+    [ "$CI" != true ] || { echo "in CI nothing may be skipped"; return 1; }
+}
+
+missing() { # package...
+    local package
+    for package in "$@"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || echo "$package"
+    done
+}
+
+install() { # package...
+    local wanted
+    mapfile -t wanted < <(missing "$@")
+    [ ${#wanted[@]} -gt 0 ] || return 0
+    echo "Debian packages needed: ${wanted[*]}"
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get update -qq
+        # A test starts its own daemons; none may come up by itself on the user's machine.
+        local policy=/usr/sbin/policy-rc.d own=0
+        [ -e $policy ] || { printf '#!/bin/sh\nexit 101\n' >$policy; chmod +x $policy; own=1; }
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" || { [ $own = 0 ] || rm -f $policy; return 1; }
+        [ $own = 0 ] || rm -f $policy
+    else
+        skip "not root, or no apt-get: install ${wanted[*]} yourself"
+    fi
+}
+
+cargo_tool() { # name
+    command -v "cargo-$1" >/dev/null || cargo install --quiet --locked "cargo-$1"
+}
+
+packages() { install "${PACKAGES[@]}"; }
+fmt() { cargo fmt --all --check; }
+clippy() { cargo clippy --workspace --all-targets --locked -- -D warnings; }
+doc() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked; }
+
+deny() {
+    local log
+    cargo_tool deny
+    cargo deny --locked check bans licenses sources
+    # The advisory database is fetched; without a way out this part cannot run, and says so. Nothing else is forgiven.
+    log=$(mktemp)
+    if ! cargo deny --locked check advisories 2>"$log"; then
+        cat "$log" >&2
+        grep -q 'failed to fetch advisory database' "$log" || { rm -f "$log"; return 1; }
+        echo "not checked: the advisory database cannot be fetched from here"
+    fi
+    rm -f "$log"
+}
+
+test() { cargo test --workspace --locked; }
+
+# The conformance tests force each instruction set the library finds; what the processor has must be among them.
+isa() {
+    local isa forced flag
+    forced=$(cargo test --locked -p fullview-table --test conformance -- --nocapture batches_inet | tee /dev/stderr |
+        sed -n 's/.*instruction sets forced: //p')
+    [ -n "$forced" ] || { echo "the conformance tests do not say which instruction sets they forced"; return 1; }
+    for isa in avx2 avx512; do
+        flag=$isa
+        [ $isa = avx2 ] || flag=avx512bw
+        grep -qw "$flag" /proc/cpuinfo || { echo "not tested: this processor has no $isa"; continue; }
+        grep -qw "$isa" <<<"$forced" || { echo "this processor has $isa, but it was not tested"; return 1; }
+    done
+    say "isa: without any vectors, as on other processors"
+    RUSTFLAGS="${RUSTFLAGS:-} --cfg fullview_portable" cargo test --locked -p fullview-table --lib --test conformance \
+        --target-dir "${CARGO_TARGET_DIR:-target}/portable"
+    say "isa: aarch64"
+    if rustup target list --installed 2>/dev/null | grep -q aarch64-unknown-linux-gnu; then
+        cargo check --locked --workspace --target aarch64-unknown-linux-gnu
+    else
+        echo "not checked: the standard library of aarch64-unknown-linux-gnu is not installed"
+    fi
+}
+
+loom() {
+    RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" cargo test --locked -p fullview-table --test loom_publish \
+        --target-dir "${CARGO_TARGET_DIR:-target}/loom"
+}
+
+# cc and friends are hidden behind names that fail; only the linker that rustc calls stays.
+# A directory of its own: build scripts that ran before would not run again.
+cless() {
+    local dir
+    dir=$(mktemp -d)
+    printf '#!/bin/sh\necho "a C compiler was called: $*" >&2\nexit 1\n' >"$dir/fail"
+    chmod +x "$dir/fail"
+    CC="$dir/fail" CXX="$dir/fail" HOST_CC="$dir/fail" TARGET_CC="$dir/fail" \
+        cargo check --locked --workspace --target-dir "$dir/target" || { rm -rf "$dir"; return 1; }
+    rm -rf "$dir"
+}
+
+smoke() {
+    local experiment out
+    cargo build --release --locked
+    out=$(mktemp -d)
+    for experiment in experiments/*.toml; do
+        case $experiment in *peers*) continue ;; esac
+        say "smoke: $experiment"
+        "${CARGO_TARGET_DIR:-target}/release/fullview" bench "$experiment" --smoke --out "$out/$(basename "$experiment" .toml)"
+    done
+    rm -rf "$out"
+}
+
+fuzz() {
+    local target found
+    found=$(mktemp -d)
+    cargo +nightly --version >/dev/null 2>&1 || { skip "no nightly toolchain for fuzzing"; return; }
+    cargo_tool fuzz
+    (cd fuzz && cargo +nightly fuzz build --release --sanitizer "$FUZZ_SANITIZER")
+    for target in $(cd fuzz && cargo +nightly fuzz list); do
+        say "fuzz: $target"
+        # New inputs go to a directory of their own: the corpus in the tree stays as it is.
+        mkdir -p "$found/$target"
+        (cd fuzz && cargo +nightly fuzz run --release --sanitizer "$FUZZ_SANITIZER" "$target" "$found/$target" "corpus/$target" -- -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=4096 -verbosity=0)
+    done
+    rm -rf "$found"
+}
+
+peers() {
+    install "${PEER_PACKAGES[@]}"
+    cargo build --release --locked
+    "${CARGO_TARGET_DIR:-target}/release/fullview" bench experiments/peers.toml --force ${TABLE:+--table "$TABLE"}
+}
+
+budget() {
+    local files
+    files=$(git ls-files '*.rs' | grep -v -e '^fuzz/' -e '/tests/' -e '^tests/' | xargs cat | grep -cve '^\s*$' || true)
+    echo "lines of Rust outside tests/ and fuzz/, without blank ones: $files"
+}
+
+jobs=("$@")
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa loom cless smoke fuzz)
+for job in "${jobs[@]}"; do
+    [ "$(type -t "$job")" = function ] || { echo "ci.sh: no job named $job; see the head of this file"; exit 2; }
+    say "$job"
+    started=$SECONDS
+    "$job"
+    echo "-- $job: ok, $((SECONDS - started)) s"
+done
