@@ -24,6 +24,7 @@ pub mod prefix;
 pub mod probe;
 pub mod rib;
 pub mod simd;
+mod sync;
 
 pub use addr::{Address, Family};
 pub use nexthop::{NextHop, NextHops, Target};

@@ -19,6 +19,7 @@ pub mod linear;
 pub mod radix;
 pub mod radix_lockless;
 mod radix_tree;
+mod reclaim;
 pub mod registry;
 mod tbl24;
 
@@ -33,6 +34,10 @@ pub trait Fib<A: Address>: Send + Sync {
             *next_hop = self.lookup(*addr);
         }
     }
+
+    /// Asks the processor for the memory that lookups of these addresses will touch, as far as that helps; a caller
+    /// does so for the addresses after those it looks up now.
+    fn prefetch(&self, _addrs: &[A]) {}
 
     /// Memory that lookups may touch, by part.
     fn footprint(&self) -> Footprint;
