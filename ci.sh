@@ -5,6 +5,7 @@
 #   fmt clippy doc deny budget    the text of the tree
 #   test      unit, property, conformance, BIRD, bgpdump and ministat tests
 #   isa       that every instruction set of this processor is tested, and the code without vectors; checks aarch64
+#   churn     ten million changes to every table that is patched, while readers check every answer
 #   loom      how tables are published and their memory used again, in every interleaving
 #   cless     the default features build without a C compiler
 #   smoke     every experiment once, short
@@ -101,6 +102,8 @@ isa() {
     fi
 }
 
+churn() { FULLVIEW_CHURN=${FULLVIEW_CHURN:-10000000} cargo test --locked -p fullview-table --test readers -- --nocapture; }
+
 loom() {
     # The code itself, then models of what loom's atomics cannot stand in for.
     RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" cargo test --locked -p fullview-table --lib --target-dir "${CARGO_TARGET_DIR:-target}/loom" interleavings
@@ -159,7 +162,7 @@ budget() {
 }
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa loom cless smoke fuzz)
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa churn loom cless smoke fuzz)
 for job in "${jobs[@]}"; do
     [ "$(type -t "$job")" = function ] || { echo "ci.sh: no job named $job; see the head of this file"; exit 2; }
     say "$job"
