@@ -1,6 +1,9 @@
 //! Second stage: the gathered destinations of each family are looked up, all of a burst in one call.
+//!
+//! The table's memory is asked for earlier, while the first stage still reads headers: see [`Keys::push`].
 
-use fullview_table::NextHop;
+use fullview_table::fib::Fib;
+use fullview_table::{Address, NextHop};
 
 use super::Forwarder;
 use crate::burst::BURST;
@@ -14,12 +17,16 @@ pub(super) struct Keys<A> {
     len: usize,
 }
 
+/// Destinations whose part of the table is asked for in one call: enough that the call costs each of them little, few
+/// enough that most of a burst is asked for before the first one is looked up.
+const AHEAD: usize = 32;
+
 // A place in a burst is one byte.
 const _: () = assert!(BURST <= 256);
 
-impl<A: Copy + Default> Keys<A> {
+impl<A: Address> Keys<A> {
     pub(super) fn boxed() -> Box<Keys<A>> {
-        let (addrs, next_hops) = ([A::default(); BURST], [NextHop::NONE; BURST]);
+        let (addrs, next_hops) = ([A::zero(); BURST], [NextHop::NONE; BURST]);
         Box::new(Keys { addrs, next_hops, places: [0; BURST], len: 0 })
     }
 
@@ -27,14 +34,18 @@ impl<A: Copy + Default> Keys<A> {
         self.len = 0;
     }
 
-    /// Adds the destination of the packet at `place`; at most [`BURST`] between two calls of `clear`.
+    /// Adds the destination of the packet at `place`; at most [`BURST`] between two calls of `clear`. Every so many
+    /// destinations `fib` is told of them, so that its memory comes nearer while the next headers are read.
     #[inline(always)]
-    pub(super) fn push(&mut self, addr: A, place: usize) {
+    pub(super) fn push(&mut self, addr: A, place: usize, fib: &dyn Fib<A>) {
         // The remainder never differs from the length; it tells the compiler that no check is needed.
         let at = self.len % BURST;
         self.addrs[at] = addr;
         self.places[at] = place as u8;
         self.len += 1;
+        if self.len.is_multiple_of(AHEAD) {
+            fib.prefetch(&self.addrs[self.len - AHEAD..self.len]);
+        }
     }
 
     /// Each packet's place in the burst, and its next hop.

@@ -30,8 +30,8 @@ impl Forwarder {
             let counters = &mut self.counters;
             run.count(packet.port, packet.frame_len(), |port, traffic| counters.add_received(port, traffic));
             match self.interfaces.get(usize::from(packet.port)).map(|interface| key(packet, interface)) {
-                Some(Ok(Key::Inet(addr))) => self.inet_keys.push(addr, place),
-                Some(Ok(Key::Inet6(addr))) => self.inet6_keys.push(addr, place),
+                Some(Ok(Key::Inet(addr))) => self.inet_keys.push(addr, place, &*self.inet),
+                Some(Ok(Key::Inet6(addr))) => self.inet6_keys.push(addr, place, &*self.inet6),
                 Some(Err(verdict)) => packet.verdict = verdict,
                 None => packet.verdict = Verdict::Drop(Reason::UnknownPort),
             }

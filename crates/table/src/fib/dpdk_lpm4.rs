@@ -47,6 +47,10 @@ impl<W: Word> Fib<u32> for Dir24x8<W> {
         }
     }
 
+    fn prefetch(&self, addrs: &[u32]) {
+        prefetch_top(&self.table, addrs);
+    }
+
     fn footprint(&self) -> Footprint {
         self.table.footprint()
     }
@@ -124,7 +128,7 @@ impl<W: Word> Kernel for Batch<'_, W> {
 }
 
 #[inline(always)]
-fn prefetch_top<W: Word>(table: &Tbl24<W>, addrs: &[u32; LANES]) {
+fn prefetch_top<W: Word>(table: &Tbl24<W>, addrs: &[u32]) {
     for addr in addrs {
         simd::prefetch(table.top.as_slice(), (addr >> 8) as usize / W::ENTRIES);
     }

@@ -44,6 +44,10 @@ impl Fib<u128> for Trie {
         simd::run(self.isa, Batch { table: &self.table, addrs, next_hops });
     }
 
+    fn prefetch(&self, addrs: &[u128]) {
+        prefetch_top(&self.table, addrs);
+    }
+
     fn footprint(&self) -> Footprint {
         self.table.footprint()
     }
@@ -82,7 +86,7 @@ impl Kernel for Batch<'_> {
         let (out, chunks_out) = chunks_out.as_chunks_mut::<VECTORS>();
         for (i, (block, out)) in blocks.iter().zip(out).enumerate() {
             if let Some(next) = blocks.get(i + 1) {
-                prefetch_top(self.table, next);
+                prefetch_top(self.table, next.as_flattened());
             }
             lookup_chunks::<L, VECTORS>(lanes, self.table, block, out);
         }
@@ -96,8 +100,8 @@ impl Kernel for Batch<'_> {
 }
 
 #[inline(always)]
-fn prefetch_top(table: &Tbl24<Word32>, addrs: &[[u128; LANES]; VECTORS]) {
-    for addr in addrs.as_flattened() {
+fn prefetch_top(table: &Tbl24<Word32>, addrs: &[u128]) {
+    for addr in addrs {
         simd::prefetch(table.top.as_slice(), (addr >> 104) as usize);
     }
 }
