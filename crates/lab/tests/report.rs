@@ -101,7 +101,8 @@ fn too_few_valid_runs_are_said_and_not_judged() {
 
 #[test]
 fn a_campaign_without_a_valid_run_still_has_a_report() {
-    let made = report_of(&QUESTION.replace("subject = {", "subject = { invalid_runs = 1000,"));
+    let patient = QUESTION.to_owned() + "[analysis]\nmax_repeats = 100\n";
+    let made = report_of(&patient.replace("subject = {", "subject = { invalid_runs = 1000,"));
     assert!(made.readme().contains("12 × generator limited"));
     assert!(made.verdict_lines()[0].contains("has 0 valid runs"));
 }

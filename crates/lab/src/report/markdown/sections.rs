@@ -75,6 +75,8 @@ impl Facts {
             .map(|reason| format!("\n  - {}: {}", reason.name(), reason.explanation()))
             .collect();
         let legend = if meaning.is_empty() { meaning } else { format!("\n{meaning}") };
+        let Analysis { retries, .. } = &self.campaign.experiment.analysis;
+        let (most, made) = (self.campaign.experiment.max_repeats(), self.campaign.records.repeats());
         format!(
             "## Validity\n\nOnly valid runs enter the figures above.\n\n{}{legend}",
             table(&heading, &rows)
