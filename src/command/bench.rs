@@ -20,7 +20,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.experiment));
     let mut bench = RouterBench::new(&experiment)?;
     settle_shape(&mut experiment, &mut bench, &folder, args.resume)?;
-    bench.describe(&experiment.subject)?;
+    bench.describe(&experiment)?;
     let mut archive = Archive::open(&folder, &experiment, opening(args))?;
     let stop = stop_on_signal()?;
     bench.conditions().iter().for_each(|line| say(&format!("  - {line}")));

@@ -213,15 +213,18 @@ impl RouterBench {
         Ok(table)
     }
 
-    /// The report's lines about these settings; they name the shape, so that has to be settled.
-    pub fn describe(&mut self, settings: &Settings) -> anyhow::Result<()> {
+    /// The report's lines about what all variants share; they name the shape, so that has to be settled. What a variant
+    /// sets otherwise is told by the lab.
+    pub fn describe(&mut self, experiment: &Experiment<Settings>) -> anyhow::Result<()> {
+        let settings = &experiment.subject;
         let tables = self.tables.iter().map(|(settings, table)| table::describe(settings, table));
         self.conditions = tables.chain([packets::describe(&settings.traffic)]).collect();
-        let kind = settings.kind.unwrap_or(Kind::Forward);
-        self.conditions.extend(match kind {
-            Kind::Forward => forward::describe(&settings.load, self.cores)?,
-            Kind::Lookup => lookup::describe(&settings.lookup, self.cores)?,
-        });
+        if measures(experiment, Kind::Forward) {
+            self.conditions.extend(forward::describe(&settings.load, self.cores)?);
+        }
+        if measures(experiment, Kind::Lookup) {
+            self.conditions.extend(lookup::describe(&settings.lookup, self.cores)?);
+        }
         Ok(())
     }
 

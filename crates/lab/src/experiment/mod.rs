@@ -44,7 +44,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use error::ExperimentError;
+pub(crate) use difference::leaves;
+pub use error::{ExperimentError, Step};
 pub use family::Family;
 
 /// What a subject can be told. Every field is optional, so that a variant names only what it changes.
