@@ -169,7 +169,7 @@ pub enum NumbersAs {
 pub struct VerifyArgs {
     #[command(flatten)]
     pub feed: Feed,
-    /// Only this algorithm
+    /// Only this algorithm, however long it takes
     #[arg(long, value_name = "NAME")]
     pub algorithm: Option<String>,
 }
