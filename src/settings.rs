@@ -1,8 +1,12 @@
 //! What an experiment can set about its subject. Every field is optional: a variant sets what differs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::{fmt, io};
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Error, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Everything under `[subject]`, and under `set` of a variant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -84,18 +88,69 @@ pub enum Model {
     One,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Size {
     Bytes(usize),
     Named(NamedSize),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NamedSize {
     Smallest,
     Imix,
+}
+
+/// A size as the command line has it.
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Size, String> {
+        match text {
+            "smallest" => Ok(Size::Named(NamedSize::Smallest)),
+            "imix" => Ok(Size::Named(NamedSize::Imix)),
+            bytes => bytes.parse().map(Size::Bytes).map_err(|_| format!("expected {SIZE}")),
+        }
+    }
+}
+
+const SIZE: &str = "a frame size in bytes without FCS, \"smallest\" or \"imix\"";
+
+// By hand, like `Names`, because an untagged enum would not say what is expected.
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WrittenSize)
+    }
+}
+
+struct WrittenSize;
+
+impl Visitor<'_> for WrittenSize {
+    type Value = Size;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(SIZE)
+    }
+
+    fn visit_i64<E: Error>(self, bytes: i64) -> Result<Size, E> {
+        usize::try_from(bytes)
+            .map(Size::Bytes)
+            .map_err(|_| E::invalid_value(Unexpected::Signed(bytes), &self))
+    }
+
+    fn visit_u64<E: Error>(self, bytes: u64) -> Result<Size, E> {
+        usize::try_from(bytes)
+            .map(Size::Bytes)
+            .map_err(|_| E::invalid_value(Unexpected::Unsigned(bytes), &self))
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Size, E> {
+        match name.parse() {
+            Ok(Size::Named(named)) => Ok(Size::Named(named)),
+            _ => Err(E::invalid_value(Unexpected::Str(name), &self)),
+        }
+    }
 }
 
 /// `[subject.load]`: how much, on which cores, checked how.
@@ -142,6 +197,30 @@ pub struct RouterSettings {
 pub enum Names {
     One(String),
     Several(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WrittenNames)
+    }
+}
+
+struct WrittenNames;
+
+impl<'de> Visitor<'de> for WrittenNames {
+    type Value = Names;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name such as \"radix\", or a list of names")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Names, E> {
+        Ok(Names::One(name.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<Names, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(names)).map(Names::Several)
+    }
 }
 
 impl Names {
