@@ -37,7 +37,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TableSettings {
-    /// `synthetic`, `two-routes`, or a path to a table file.
+    /// One of [`TableSettings::NAMED`], or a path to a table file.
     pub source: Option<String>,
     /// IPv4 routes of a synthetic table.
     pub inet: Option<usize>,
@@ -49,6 +49,11 @@ pub struct TableSettings {
     pub seed: Option<u64>,
     /// Whether the two static routes of the test networks are added to the table (default true).
     pub static_routes: Option<bool>,
+}
+
+impl TableSettings {
+    /// Sources that are no files.
+    pub const NAMED: [&str; 2] = ["synthetic", "two-routes"];
 }
 
 /// `[subject.traffic]`: which packets, to where.
@@ -283,6 +288,34 @@ macro_rules! lay_over {
             }
         }
     };
+}
+
+impl Settings {
+    /// Paths that mean the same from every folder.
+    pub fn make_absolute(&mut self) -> io::Result<()> {
+        if let Some(source) = &mut self.table.source
+            && !TableSettings::NAMED.contains(&source.as_str())
+        {
+            *source = absolute(Path::new(source))?;
+        }
+        // A program named without a folder is looked for in PATH.
+        if let Some(peer) = &mut self.lookup.peer
+            && peer.program.components().count() > 1
+        {
+            peer.program = absolute(&peer.program)?.into();
+        }
+        Ok(())
+    }
+
+    /// What is measured unless the experiment says otherwise is a forwarding path.
+    pub fn kind(&self) -> Kind {
+        self.kind.unwrap_or(Kind::Forward)
+    }
+}
+
+fn absolute(path: &Path) -> io::Result<String> {
+    let not_utf8 = |_| io::Error::new(io::ErrorKind::InvalidFilename, "the path of this folder is not UTF-8");
+    std::path::absolute(path)?.into_os_string().into_string().map_err(not_utf8)
 }
 
 lay_over!(Settings { kind } { table, traffic, load, router, lookup });

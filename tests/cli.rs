@@ -154,6 +154,20 @@ fn second_campaign_needs_a_decision(experiment: &str, out: &Path) {
     assert!(again.err.contains("--resume"), "{}", again.err);
 }
 
+#[test]
+fn a_campaign_is_measured_again_from_its_own_folder() {
+    let (dir, _) = file("view.txt", b"198.18.0.0/16 1\n2001:2::/48 2\n");
+    let asked = SMALL.replace("two-routes", "view.txt").replace("runs = 3", "runs = 1");
+    fs::write(dir.path().join("small.toml"), asked).unwrap();
+    let bench = |file: &str, folder: &Path, out: &str| {
+        let output = fullview().args(["bench", file, "--out", out]).current_dir(folder).output().unwrap();
+        let code = output.status.code().unwrap();
+        assert!(code == 0 || code == 3, "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    bench("small.toml", dir.path(), "out");
+    bench("campaign.toml", &dir.path().join("out"), "again");
+}
+
 /// The campaign with one line changed is refused as bad input, and the message says all of `words`.
 fn misasked(line: &str, instead: &str, words: &[&str]) {
     assert!(SMALL.contains(line));

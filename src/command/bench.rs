@@ -1,9 +1,9 @@
 //! `fullview bench`: an experiment file in, a results folder out.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
 
 use anyhow::Context;
 use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome};
@@ -17,6 +17,7 @@ use crate::subject::RouterBench;
 pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     let mut experiment = read(&args.experiment)?;
     override_by_flags(&mut experiment, args)?;
+    make_absolute(&mut experiment).context("a path in the experiment cannot be made absolute")?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.experiment));
     let mut bench = RouterBench::new(&experiment)?;
     settle_shape(&mut experiment, &mut bench, &folder, args.resume)?;
@@ -55,6 +56,12 @@ fn override_by_flags(experiment: &mut Experiment<Settings>, args: &BenchArgs) ->
         shorten(experiment);
     }
     Ok(experiment.check()?)
+}
+
+/// The record is asked again from its results folder, or from any other.
+fn make_absolute(experiment: &mut Experiment<Settings>) -> io::Result<()> {
+    experiment.subject.make_absolute()?;
+    experiment.variants.iter_mut().try_for_each(|variant| variant.set.make_absolute())
 }
 
 /// One short run of each cell over small tables: enough to show that all of it works.
