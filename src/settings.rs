@@ -33,6 +33,15 @@ pub enum Kind {
     Lookup,
 }
 
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Forward => "forward",
+            Kind::Lookup => "lookup",
+        })
+    }
+}
+
 /// `[subject.table]`: the routes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -197,7 +206,7 @@ pub struct RouterSettings {
 }
 
 /// One name or several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Names {
     One(String),

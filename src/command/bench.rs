@@ -11,8 +11,8 @@ use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome};
 use super::{BadInput, Exit, report, say};
 use crate::args::BenchArgs;
 use crate::progress::CampaignBar;
-use crate::settings::{Settings, Shape};
-use crate::subject::RouterBench;
+use crate::settings::{Kind, Settings, Shape};
+use crate::subject::{RouterBench, measures};
 
 pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     let mut experiment = read(&args.experiment)?;
@@ -73,7 +73,9 @@ fn shorten(experiment: &mut Experiment<Settings>) {
     let subject = &mut experiment.subject;
     (subject.table.inet, subject.table.inet6) = (Some(20_000), Some(10_000));
     subject.traffic.flows = subject.traffic.flows.map(|flows| flows.min(5_000));
-    subject.lookup.keys = Some(1 << 16);
+    if measures(experiment, Kind::Lookup) {
+        experiment.subject.lookup.keys = Some(1 << 16);
+    }
 }
 
 fn default_folder(experiment: &Path) -> PathBuf {
@@ -96,7 +98,8 @@ fn settle_shape(
     folder: &Path,
     resume: bool,
 ) -> anyhow::Result<()> {
-    if experiment.subject.load.shape.unwrap_or(Shape::Auto) != Shape::Auto {
+    let asked = experiment.subject.load.shape.unwrap_or(Shape::Auto);
+    if asked != Shape::Auto || !measures(experiment, Kind::Forward) {
         return Ok(());
     }
     let begun = resume.then(|| read(&folder.join("campaign.toml")).ok()).flatten();

@@ -20,11 +20,13 @@ use crate::settings::{Arm, Kind, Peer, Settings, Shape, TableSettings, TrafficSe
 use crate::workload::{algorithm, packets, table};
 
 mod forward;
+mod kinds;
 mod lookup;
 mod peer;
 mod placement;
 mod share;
 
+pub use kinds::measures;
 use lookup::{Keys, Lookup};
 use peer::{Contestant, Inputs, Process};
 use placement::Cores;
@@ -121,6 +123,7 @@ impl Served for u128 {
 impl RouterBench {
     /// Checks every variant's settings and loads the tables they name.
     pub fn new(experiment: &Experiment<Settings>) -> anyhow::Result<Self> {
+        kinds::check(experiment)?;
         let mut bench = RouterBench {
             seed: experiment.seed,
             tables: Vec::new(),
@@ -157,7 +160,7 @@ impl RouterBench {
     ) -> anyhow::Result<()> {
         for planned in fullview_lab::plan(variants.len(), experiment.families.len(), 1, experiment.seed) {
             let settings = &variants[planned.cell.variant];
-            let forwards = settings.kind.unwrap_or(Kind::Forward) == Kind::Forward;
+            let forwards = settings.kind() == Kind::Forward;
             let seed = if forwards { planned.seed } else { self.seed };
             let table = self.table(&settings.table)?;
             let draw = Draw { table: settings.table.clone(), traffic: settings.traffic.clone(), seed };
@@ -229,7 +232,7 @@ impl RouterBench {
     }
 
     fn make<A: Served>(&mut self, settings: &Settings, seed: u64) -> anyhow::Result<Box<dyn Subject>> {
-        match settings.kind.unwrap_or(Kind::Forward) {
+        match settings.kind() {
             Kind::Forward => self.forward::<A>(settings, seed),
             Kind::Lookup => self.lookup::<A>(settings),
         }
@@ -323,7 +326,7 @@ impl RouterBench {
             return Ok(Shape::OneCore);
         };
         let mut settings = variant.set.clone().laid_over(&experiment.subject);
-        let forwards = settings.kind.unwrap_or(Kind::Forward) == Kind::Forward;
+        let forwards = settings.kind() == Kind::Forward;
         if !forwards || !self.cores.are_two() || self.cores.are_virtual() {
             return Ok(Shape::OneCore);
         }

@@ -196,8 +196,12 @@ impl<S: DeserializeOwned + Default> Experiment<S> {
 impl<S> Experiment<S> {
     /// Checks the whole again: for a caller that changed a field after reading, for example from a flag.
     pub fn check(&self) -> Result<(), ExperimentError> {
-        check::check(self)
-            .map_err(|mistake| ExperimentError::mistake(&self.source.name, &self.source.text, mistake))
+        check::check(self).map_err(|mistake| self.refuse(&mistake.path, mistake.message))
+    }
+
+    /// The error that refuses the value at `path`, for what only the subject's program can judge.
+    pub fn refuse(&self, path: &[Step<'_>], message: String) -> ExperimentError {
+        ExperimentError::mistake(&self.source.name, &self.source.text, path, message)
     }
 
     /// Position of the variant called `name`.
