@@ -97,7 +97,9 @@ impl<W: Word> Tbl24<W> {
         }
         let table = Self::empty(capacity_for(groups).min(limit))
             .map_err(|error| CompileError::Memory { algorithm, reason: error.to_string() })?;
-        for range in ranges {
+        // Zero, which a new table holds everywhere, is also no next hop: most of the address space of a small table need
+        // not be walked.
+        for range in ranges.iter().filter(|range| range.next_hop.is_some()) {
             table.write(range).map_err(|Full| over.clone())?;
         }
         Ok(table)
