@@ -1,5 +1,5 @@
-//! Which settings mean something to which kind of subject. One that belongs to the other kind would have no effect on what
-//! is measured, so it is refused.
+//! Which settings mean something to which kind of subject. One that belongs to the other kind would have no effect on
+//! what is measured, so it is refused.
 
 use anyhow::Context;
 use fullview_lab::{Experiment, Step};

@@ -152,7 +152,8 @@ impl RouterBench {
         Ok(bench)
     }
 
-    /// Draws what the first runs send, so that traffic which cannot be made is known before a results folder is touched.
+    /// Draws what the first runs send, so that traffic which cannot be made is known before a results folder is
+    /// touched.
     fn draw_first_block(
         &mut self,
         experiment: &Experiment<Settings>,

@@ -164,7 +164,8 @@ fn agrees(effect: Effect, [low, high, p, degrees]: [f64; 4]) {
 }
 
 /// SciPy 1.17.1, `b` and `v` the two sets as arrays:
-/// `r = ttest_rel(log(v), log(b)); ci = r.confidence_interval(0.95); print(expm1(ci.low), expm1(ci.high), r.pvalue, r.df)`
+/// `r = ttest_rel(log(v), log(b)); ci = r.confidence_interval(0.95)`, and
+/// `print(expm1(ci.low), expm1(ci.high), r.pvalue, r.df)`
 #[test]
 fn pairs_come_out_as_in_scipy() {
     let effect = Contrast::paired(&BEFORE, &AFTER).log_ratio(0.95).expect("an effect");

@@ -131,8 +131,8 @@ fn what_a_variant_sets_itself_stands_among_the_conditions() {
     let readme = report_of(&QUESTION.replace("rate = 1050000.0", "rate = 1050000.0, wrong = false"))
         .readme()
         .to_owned();
-    let lines = "  - these, but for what a variant sets itself:\n    - r368766: as above\n    - r368766 with the patch: rate = \
-                 1050000.0, wrong = false\n";
+    let lines = "  - these, but for what a variant sets itself:\n    - r368766: as above\n    \
+                 - r368766 with the patch: rate = 1050000.0, wrong = false\n";
     assert!(readme.contains(lines), "{readme}");
     assert!(!report_of(&QUESTION.replace("set = {", "# {")).readme().contains("a variant sets itself"));
 }

@@ -1,9 +1,9 @@
 //! From the figures of the runs to a verdict.
 //!
 //! The unit is one run: the seconds inside a run are correlated and share their state, so they are evidence about the
-//! run ([`doubts_of_series`]), never observations of their own. Rates are compared as ratios, by the logarithms, because
-//! a change of a program acts in percent and the spread of rates does too. Runs of the same block are compared with each
-//! other, so that what drifts from block to block does not count as spread.
+//! run ([`doubts_of_series`]), never observations of their own. Rates are compared as ratios, by the logarithms,
+//! because a change of a program acts in percent and the spread of rates does too. Runs of the same block are
+//! compared with each other, so that what drifts from block to block does not count as spread.
 //!
 //! ```
 //! use fullview_lab::stats::{Contrast, Verdict, judge};

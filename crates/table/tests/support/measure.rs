@@ -121,7 +121,8 @@ fn copies<A: Address>(low: &[Prefix<A>], high: &[Prefix<A>], len: u8) -> bool {
     low.len() == high.len() && low.iter().zip(high).all(same)
 }
 
-/// Rarer cases of few routes are left to the ones they are like; blocks of many routes are rare, and weigh all the more.
+/// Rarer cases of few routes are left to the ones they are like; blocks of many routes are rare, and weigh all the
+/// more.
 const RARE: u32 = 5;
 
 fn rows(level: &Tallies) -> Rows {

@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use super::scene::{Edges, HEIGHT, WIDTH};
+use super::scene::{Align, Edges, HEIGHT, WIDTH};
 use super::*;
 
 fn bar(median: f64) -> Option<Bar> {
@@ -156,10 +156,7 @@ fn the_picture_grows_with_its_words() {
     assert!(size(&many).0 > WIDTH);
     assert_apart("thirty", &many);
     let scene = many.scene().unwrap();
-    let figures = scene
-        .texts
-        .iter()
-        .filter(|text| text.text.ends_with('M') && text.align == super::scene::Align::Middle);
+    let figures = scene.texts.iter().filter(|text| text.text.ends_with('M') && text.align == Align::Middle);
     assert!(figures.count() >= 60, "every bar has its figure");
     assert!(scene.texts.iter().all(|text| !text.text.contains('…')));
 }

@@ -82,8 +82,8 @@ impl Facts {
         let Analysis { retries, .. } = &self.campaign.experiment.analysis;
         let (most, made) = (self.campaign.experiment.max_repeats(), self.campaign.records.repeats());
         format!(
-            "## Validity\n\nOnly valid runs enter the figures above. An invalid run is repeated up to {retries} times, and \
-             the whole campaign repeats at most {most}: {made} were.\n\n{}{legend}",
+            "## Validity\n\nOnly valid runs enter the figures above. An invalid run is repeated up to {retries} \
+             times, and the whole campaign repeats at most {most}: {made} were.\n\n{}{legend}",
             table(&heading, &rows)
         )
     }

@@ -313,8 +313,8 @@ fn shuffled_groups<'a, A: Address, F: Fn(&Block<A>) -> usize>(
 }
 
 /// Cards in the proportions of a histogram, as many as there are blocks to draw: each kind occurs as often as its
-/// weight says, but for a rest below one that chance rounds up or down (systematic sampling). Blocks must come in random
-/// order.
+/// weight says, but for a rest below one that chance rounds up or down (systematic sampling). Blocks must come in
+/// random order.
 struct Deck<'a> {
     weights: &'a [u16],
     /// Sum of the weights.
