@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::wire::ethernet::Mac;
 
-use crate::settings::Model;
+use crate::settings::{Model, Size};
 
 /// A software router with pluggable route lookup, and the lab that proves what a change does to its forwarding rate.
 #[derive(Debug, Parser)]
@@ -169,7 +169,7 @@ pub enum NumbersAs {
 pub struct VerifyArgs {
     #[command(flatten)]
     pub feed: Feed,
-    /// Only this algorithm
+    /// Only this algorithm, however long it takes
     #[arg(long, value_name = "NAME")]
     pub algorithm: Option<String>,
 }
@@ -218,8 +218,9 @@ pub struct ForwardArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  fullview generate --model netbenches --flows 5000 --packets 5000 --write flows.pcap")]
+#[command(after_help = "Examples:
+  fullview generate --model netbenches --flows 5000 --packets 5000 --write flows.pcap
+  fullview generate --size imix --packets 12000 --write imix.pcap")]
 pub struct GenerateArgs {
     /// IPv4 or IPv6
     #[arg(long, value_name = "FAMILY", default_value = "inet")]
@@ -239,9 +240,10 @@ pub struct GenerateArgs {
     /// Packets to write
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub packets: usize,
-    /// Frame size in bytes without FCS [default: the smallest that holds UDP]
-    #[arg(long, value_name = "BYTES")]
-    pub size: Option<usize>,
+    /// Frame size in bytes without FCS; `smallest`: as short as UDP can be, 60 bytes for IPv4 and 62 for IPv6; `imix`:
+    /// the simple IMIX, of every 12 frames 7 of the smallest, 4 of 590 bytes and one of 1,514
+    #[arg(long, value_name = "SIZE", default_value = "smallest")]
+    pub size: Size,
     /// The table destinations are drawn from (models prefixes and zipf)
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,

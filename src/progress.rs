@@ -59,6 +59,13 @@ pub fn bytes(what: &str) -> ProgressBar {
     bar
 }
 
+/// A bar over keys that are looked up.
+pub fn keys(what: &str, count: usize) -> ProgressBar {
+    let bar = ProgressBar::new(count as u64).with_message(what.to_owned());
+    bar.set_style(style("{bar:30} {pos}/{len} keys  {eta} left  {msg}"));
+    bar
+}
+
 /// A spinner for what has no length.
 pub fn spinner(what: &str) -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_message(what.to_owned());

@@ -1,8 +1,12 @@
 //! What an experiment can set about its subject. Every field is optional: a variant sets what differs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::{fmt, io};
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Error, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Everything under `[subject]`, and under `set` of a variant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,11 +33,20 @@ pub enum Kind {
     Lookup,
 }
 
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Forward => "forward",
+            Kind::Lookup => "lookup",
+        })
+    }
+}
+
 /// `[subject.table]`: the routes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TableSettings {
-    /// `synthetic`, `two-routes`, or a path to a table file.
+    /// One of [`TableSettings::NAMED`], or a path to a table file.
     pub source: Option<String>,
     /// IPv4 routes of a synthetic table.
     pub inet: Option<usize>,
@@ -45,6 +58,11 @@ pub struct TableSettings {
     pub seed: Option<u64>,
     /// Whether the two static routes of the test networks are added to the table (default true).
     pub static_routes: Option<bool>,
+}
+
+impl TableSettings {
+    /// Sources that are no files.
+    pub const NAMED: [&str; 2] = ["synthetic", "two-routes"];
 }
 
 /// `[subject.traffic]`: which packets, to where.
@@ -84,18 +102,69 @@ pub enum Model {
     One,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Size {
     Bytes(usize),
     Named(NamedSize),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NamedSize {
     Smallest,
     Imix,
+}
+
+/// A size as the command line has it.
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Size, String> {
+        match text {
+            "smallest" => Ok(Size::Named(NamedSize::Smallest)),
+            "imix" => Ok(Size::Named(NamedSize::Imix)),
+            bytes => bytes.parse().map(Size::Bytes).map_err(|_| format!("expected {SIZE}")),
+        }
+    }
+}
+
+const SIZE: &str = "a frame size in bytes without FCS, \"smallest\" or \"imix\"";
+
+// By hand, like `Names`, because an untagged enum would not say what is expected.
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WrittenSize)
+    }
+}
+
+struct WrittenSize;
+
+impl Visitor<'_> for WrittenSize {
+    type Value = Size;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(SIZE)
+    }
+
+    fn visit_i64<E: Error>(self, bytes: i64) -> Result<Size, E> {
+        usize::try_from(bytes)
+            .map(Size::Bytes)
+            .map_err(|_| E::invalid_value(Unexpected::Signed(bytes), &self))
+    }
+
+    fn visit_u64<E: Error>(self, bytes: u64) -> Result<Size, E> {
+        usize::try_from(bytes)
+            .map(Size::Bytes)
+            .map_err(|_| E::invalid_value(Unexpected::Unsigned(bytes), &self))
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Size, E> {
+        match name.parse() {
+            Ok(Size::Named(named)) => Ok(Size::Named(named)),
+            _ => Err(E::invalid_value(Unexpected::Str(name), &self)),
+        }
+    }
 }
 
 /// `[subject.load]`: how much, on which cores, checked how.
@@ -137,11 +206,35 @@ pub struct RouterSettings {
 }
 
 /// One name or several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Names {
     One(String),
     Several(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WrittenNames)
+    }
+}
+
+struct WrittenNames;
+
+impl<'de> Visitor<'de> for WrittenNames {
+    type Value = Names;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name such as \"radix\", or a list of names")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Names, E> {
+        Ok(Names::One(name.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<Names, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(names)).map(Names::Several)
+    }
 }
 
 impl Names {
@@ -204,6 +297,34 @@ macro_rules! lay_over {
             }
         }
     };
+}
+
+impl Settings {
+    /// Paths that mean the same from every folder.
+    pub fn make_absolute(&mut self) -> io::Result<()> {
+        if let Some(source) = &mut self.table.source
+            && !TableSettings::NAMED.contains(&source.as_str())
+        {
+            *source = absolute(Path::new(source))?;
+        }
+        // A program named without a folder is looked for in PATH.
+        if let Some(peer) = &mut self.lookup.peer
+            && peer.program.components().count() > 1
+        {
+            peer.program = absolute(&peer.program)?.into();
+        }
+        Ok(())
+    }
+
+    /// What is measured unless the experiment says otherwise is a forwarding path.
+    pub fn kind(&self) -> Kind {
+        self.kind.unwrap_or(Kind::Forward)
+    }
+}
+
+fn absolute(path: &Path) -> io::Result<String> {
+    let not_utf8 = |_| io::Error::new(io::ErrorKind::InvalidFilename, "the path of this folder is not UTF-8");
+    std::path::absolute(path)?.into_os_string().into_string().map_err(not_utf8)
 }
 
 lay_over!(Settings { kind } { table, traffic, load, router, lookup });

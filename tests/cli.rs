@@ -154,6 +154,20 @@ fn second_campaign_needs_a_decision(experiment: &str, out: &Path) {
     assert!(again.err.contains("--resume"), "{}", again.err);
 }
 
+#[test]
+fn a_campaign_is_measured_again_from_its_own_folder() {
+    let (dir, _) = file("view.txt", b"198.18.0.0/16 1\n2001:2::/48 2\n");
+    let asked = SMALL.replace("two-routes", "view.txt").replace("runs = 3", "runs = 1");
+    fs::write(dir.path().join("small.toml"), asked).unwrap();
+    let bench = |file: &str, folder: &Path, out: &str| {
+        let output = fullview().args(["bench", file, "--out", out]).current_dir(folder).output().unwrap();
+        let code = output.status.code().unwrap();
+        assert!(code == 0 || code == 3, "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    bench("small.toml", dir.path(), "out");
+    bench("campaign.toml", &dir.path().join("out"), "again");
+}
+
 /// The campaign with one line changed is refused as bad input, and the message says all of `words`.
 fn misasked(line: &str, instead: &str, words: &[&str]) {
     assert!(SMALL.contains(line));
@@ -177,6 +191,23 @@ fn experiments_that_cannot_be_run_say_where_and_what_to_do() {
     misasked("algorithm = \"radix\"", "algorithm = \"radixx\"", &["radixx", "dpdk_lpm4"]);
     misasked("table.source = \"two-routes\"", "table.source = \"no-such-file\"", &["no-such-file"]);
     misasked("traffic.flows = 200", "traffic.flows = 200\ntraffic.size = 20", &["size"]);
+    let sizes = "a frame size in bytes without FCS, \"smallest\" or \"imix\"";
+    misasked("traffic.flows = 200", "traffic.size = \"imx\"", &["wrong.toml:14:16", "imx", sizes]);
+    misasked("traffic.flows = 200", "traffic.size = -1", &["wrong.toml:14:16", "-1", sizes]);
+    misasked("traffic.flows = 200", "traffic.size = [60]", &["wrong.toml:14:16", sizes]);
+    misasked(
+        "algorithm = \"radix\"",
+        "algorithm = 3",
+        &["wrong.toml:19:24", "a name such as", "list of names"],
+    );
+}
+
+#[test]
+fn settings_of_the_other_kind_are_refused_where_they_stand() {
+    let lookup = "lookup.batch belongs to subjects of kind \"lookup\"";
+    misasked("traffic.flows = 200", "lookup.batch = 32", &["wrong.toml:14:16", lookup]);
+    let load = "load.shape belongs to subjects of kind \"forward\"";
+    misasked("kind = \"forward\"", "kind = \"lookup\"", &["wrong.toml:15:14", load]);
 }
 
 #[test]
@@ -215,4 +246,18 @@ fn generated_packets_are_forwarded_from_file_to_file() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("\"forwarded\": 500"), "{}", ran.out);
     assert_eq!(fs::metadata(before).unwrap().len(), fs::metadata(after).unwrap().len());
+}
+
+/// A global header of 24 bytes, then 16 before each packet.
+#[test]
+fn generated_packets_can_be_a_simple_imix() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("imix.pcap");
+    let made = run(&["generate", "--size", "imix", "--packets", "24", "--write", path.to_str().unwrap()]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    let twelve = 12 * 16 + 7 * 60 + 4 * 590 + 1514;
+    assert_eq!(fs::metadata(&path).unwrap().len(), 24 + 2 * twelve);
+    let wrong = run(&["generate", "--size", "imx", "--write", path.to_str().unwrap()]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("\"smallest\" or \"imix\""), "{}", wrong.err);
 }

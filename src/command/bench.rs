@@ -1,9 +1,9 @@
 //! `fullview bench`: an experiment file in, a results folder out.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
 
 use anyhow::Context;
 use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome};
@@ -11,16 +11,17 @@ use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome};
 use super::{BadInput, Exit, report, say};
 use crate::args::BenchArgs;
 use crate::progress::CampaignBar;
-use crate::settings::{Settings, Shape};
-use crate::subject::RouterBench;
+use crate::settings::{Kind, Settings, Shape};
+use crate::subject::{RouterBench, measures};
 
 pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     let mut experiment = read(&args.experiment)?;
     override_by_flags(&mut experiment, args)?;
+    make_absolute(&mut experiment).context("a path in the experiment cannot be made absolute")?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.experiment));
     let mut bench = RouterBench::new(&experiment)?;
     settle_shape(&mut experiment, &mut bench, &folder, args.resume)?;
-    bench.describe(&experiment.subject)?;
+    bench.describe(&experiment)?;
     let mut archive = Archive::open(&folder, &experiment, opening(args))?;
     let stop = stop_on_signal()?;
     bench.conditions().iter().for_each(|line| say(&format!("  - {line}")));
@@ -57,6 +58,12 @@ fn override_by_flags(experiment: &mut Experiment<Settings>, args: &BenchArgs) ->
     Ok(experiment.check()?)
 }
 
+/// The record is asked again from its results folder, or from any other.
+fn make_absolute(experiment: &mut Experiment<Settings>) -> io::Result<()> {
+    experiment.subject.make_absolute()?;
+    experiment.variants.iter_mut().try_for_each(|variant| variant.set.make_absolute())
+}
+
 /// One short run of each cell over small tables: enough to show that all of it works.
 fn shorten(experiment: &mut Experiment<Settings>) {
     experiment.runs = 1;
@@ -66,7 +73,9 @@ fn shorten(experiment: &mut Experiment<Settings>) {
     let subject = &mut experiment.subject;
     (subject.table.inet, subject.table.inet6) = (Some(20_000), Some(10_000));
     subject.traffic.flows = subject.traffic.flows.map(|flows| flows.min(5_000));
-    subject.lookup.keys = Some(1 << 16);
+    if measures(experiment, Kind::Lookup) {
+        experiment.subject.lookup.keys = Some(1 << 16);
+    }
 }
 
 fn default_folder(experiment: &Path) -> PathBuf {
@@ -89,7 +98,8 @@ fn settle_shape(
     folder: &Path,
     resume: bool,
 ) -> anyhow::Result<()> {
-    if experiment.subject.load.shape.unwrap_or(Shape::Auto) != Shape::Auto {
+    let asked = experiment.subject.load.shape.unwrap_or(Shape::Auto);
+    if asked != Shape::Auto || !measures(experiment, Kind::Forward) {
         return Ok(());
     }
     let begun = resume.then(|| read(&folder.join("campaign.toml")).ok()).flatten();

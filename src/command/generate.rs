@@ -12,7 +12,7 @@ use fullview_table::{Rib, Table};
 
 use super::{BadInput, Exit};
 use crate::args::{FamilyName, GenerateArgs};
-use crate::settings::{Model, Size, TableSettings, TrafficSettings};
+use crate::settings::{Model, TableSettings, TrafficSettings};
 use crate::workload::packets::{INGRESS, MACS};
 use crate::workload::{packets, table};
 
@@ -36,12 +36,11 @@ fn source(args: &GenerateArgs) -> anyhow::Result<Table> {
 }
 
 fn write<A: Headers>(args: &GenerateArgs, rib: &Rib<A>) -> anyhow::Result<()> {
-    let size = args.size.map(Size::Bytes);
     let ranges = (args.source.clone(), args.destination.clone());
     let traffic = TrafficSettings {
         model: Some(args.model),
         flows: Some(args.flows),
-        size,
+        size: Some(args.size),
         source: ranges.0.clone(),
         destination: ranges.1.clone(),
         source6: ranges.0,

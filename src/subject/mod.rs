@@ -20,11 +20,13 @@ use crate::settings::{Arm, Kind, Peer, Settings, Shape, TableSettings, TrafficSe
 use crate::workload::{algorithm, packets, table};
 
 mod forward;
+mod kinds;
 mod lookup;
 mod peer;
 mod placement;
 mod share;
 
+pub use kinds::measures;
 use lookup::{Keys, Lookup};
 use peer::{Contestant, Inputs, Process};
 use placement::Cores;
@@ -121,6 +123,7 @@ impl Served for u128 {
 impl RouterBench {
     /// Checks every variant's settings and loads the tables they name.
     pub fn new(experiment: &Experiment<Settings>) -> anyhow::Result<Self> {
+        kinds::check(experiment)?;
         let mut bench = RouterBench {
             seed: experiment.seed,
             tables: Vec::new(),
@@ -149,7 +152,8 @@ impl RouterBench {
         Ok(bench)
     }
 
-    /// Draws what the first runs send, so that traffic which cannot be made is known before a results folder is touched.
+    /// Draws what the first runs send, so that traffic which cannot be made is known before a results folder is
+    /// touched.
     fn draw_first_block(
         &mut self,
         experiment: &Experiment<Settings>,
@@ -157,7 +161,7 @@ impl RouterBench {
     ) -> anyhow::Result<()> {
         for planned in fullview_lab::plan(variants.len(), experiment.families.len(), 1, experiment.seed) {
             let settings = &variants[planned.cell.variant];
-            let forwards = settings.kind.unwrap_or(Kind::Forward) == Kind::Forward;
+            let forwards = settings.kind() == Kind::Forward;
             let seed = if forwards { planned.seed } else { self.seed };
             let table = self.table(&settings.table)?;
             let draw = Draw { table: settings.table.clone(), traffic: settings.traffic.clone(), seed };
@@ -213,20 +217,23 @@ impl RouterBench {
         Ok(table)
     }
 
-    /// The report's lines about these settings; they name the shape, so that has to be settled.
-    pub fn describe(&mut self, settings: &Settings) -> anyhow::Result<()> {
+    /// The report's lines about what all variants share; they name the shape, so that has to be settled. What a variant
+    /// sets otherwise is told by the lab.
+    pub fn describe(&mut self, experiment: &Experiment<Settings>) -> anyhow::Result<()> {
+        let settings = &experiment.subject;
         let tables = self.tables.iter().map(|(settings, table)| table::describe(settings, table));
         self.conditions = tables.chain([packets::describe(&settings.traffic)]).collect();
-        let kind = settings.kind.unwrap_or(Kind::Forward);
-        self.conditions.extend(match kind {
-            Kind::Forward => forward::describe(&settings.load, self.cores)?,
-            Kind::Lookup => lookup::describe(&settings.lookup, self.cores)?,
-        });
+        if measures(experiment, Kind::Forward) {
+            self.conditions.extend(forward::describe(&settings.load, self.cores)?);
+        }
+        if measures(experiment, Kind::Lookup) {
+            self.conditions.extend(lookup::describe(&settings.lookup, self.cores)?);
+        }
         Ok(())
     }
 
     fn make<A: Served>(&mut self, settings: &Settings, seed: u64) -> anyhow::Result<Box<dyn Subject>> {
-        match settings.kind.unwrap_or(Kind::Forward) {
+        match settings.kind() {
             Kind::Forward => self.forward::<A>(settings, seed),
             Kind::Lookup => self.lookup::<A>(settings),
         }
@@ -320,7 +327,7 @@ impl RouterBench {
             return Ok(Shape::OneCore);
         };
         let mut settings = variant.set.clone().laid_over(&experiment.subject);
-        let forwards = settings.kind.unwrap_or(Kind::Forward) == Kind::Forward;
+        let forwards = settings.kind() == Kind::Forward;
         if !forwards || !self.cores.are_two() || self.cores.are_virtual() {
             return Ok(Shape::OneCore);
         }

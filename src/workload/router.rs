@@ -10,8 +10,8 @@ use fullview_table::{NextHop, NextHops};
 
 use super::packets;
 
-/// A router with two ports: one that faces the generator, with the address `mac`, and one that faces the receiver, behind
-/// which every next hop is a neighbour.
+/// A router with two ports: one that faces the generator, with the address `mac`, and one that faces the receiver,
+/// behind which every next hop is a neighbour.
 pub fn router(
     inet: Arc<dyn Fib<u32>>,
     inet6: Arc<dyn Fib<u128>>,

@@ -23,7 +23,7 @@ pub mod validity;
 
 pub use archive::{Archive, Opening};
 pub use error::{ArchiveError, LabError};
-pub use experiment::{Analysis, Experiment, ExperimentError, Family, Settings, Variant, Window};
+pub use experiment::{Analysis, Experiment, ExperimentError, Family, Settings, Step, Variant, Window};
 pub use plan::{Cell, Planned, plan};
 pub use report::{Report, Standing, report};
 pub use run::{Outcome, Progress, Starting, run};

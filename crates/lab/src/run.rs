@@ -49,8 +49,9 @@ pub trait Progress {
 
 /// Makes every run of the experiment that the archive does not hold yet.
 ///
-/// Invalid runs are kept and repeated at the end of their block, up to [`crate::Analysis::retries`] times. When `stop`
-/// becomes true the run in progress ends, is kept as interrupted, and the campaign returns.
+/// Invalid runs are kept and repeated at the end of their block, up to [`crate::Analysis::retries`] times each and
+/// [`Experiment::max_repeats`] times in all. When `stop` becomes true the run in progress ends, is kept as interrupted,
+/// and the campaign returns.
 pub fn run<S: Settings>(
     experiment: &Experiment<S>,
     archive: &mut Archive,

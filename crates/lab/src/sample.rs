@@ -3,7 +3,7 @@
 //! A crash loses at most the run in progress. It may leave half a line at the end of the file: reading tolerates that
 //! one line and says so; any other line that cannot be read is an error, because it means the evidence was changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -71,6 +71,15 @@ pub struct Records {
     whole: u64,
     /// Whether the last whole line lacks only its line break.
     unterminated: bool,
+}
+
+impl Records {
+    /// Runs that were made because an earlier one of the same block and cell was invalid.
+    pub(crate) fn repeats(&self) -> usize {
+        let ended = || self.runs.iter().filter(|run| !run.is_interrupted());
+        let cells: BTreeSet<_> = ended().map(|run| (run.block, &run.variant, &run.family)).collect();
+        ended().count() - cells.len()
+    }
 }
 
 /// Reads all runs of a journal.

@@ -13,6 +13,7 @@ pub(crate) struct Schedule<'a> {
     variants: Vec<Name<'a>>,
     families: Vec<Name<'a>>,
     retries: usize,
+    max_repeats: usize,
 }
 
 /// What the records and what the reader call a variant or a family.
@@ -28,28 +29,36 @@ impl<'a> Schedule<'a> {
         let (variants, families): (Vec<_>, Vec<_>) = (variants.collect(), families.collect());
         let runs = plan(variants.len(), families.len(), experiment.runs, experiment.seed);
         let blocks = runs.chunk_by(|one, next| one.block == next.block).map(<[Planned]>::to_vec).collect();
-        Self { blocks, variants, families, retries: experiment.analysis.retries as usize }
+        let (retries, max_repeats) = (experiment.analysis.retries as usize, experiment.max_repeats());
+        Self { blocks, variants, families, retries, max_repeats }
     }
 
     /// The next run and its attempt: first every run of a block in its order, then, round by round, the invalid ones.
     pub(crate) fn next(&self, records: &Records) -> Option<(Planned, u32)> {
-        self.blocks.iter().find_map(|block| self.next_of(block, records))
+        let retries = self.retries(records);
+        self.blocks.iter().find_map(|block| self.next_of(block, records, retries))
     }
 
-    fn next_of(&self, block: &[Planned], records: &Records) -> Option<(Planned, u32)> {
-        let open = block.iter().filter(|planned| self.is_open(planned, records));
+    /// Repeats that one run may still get: none when the campaign has made all it may.
+    fn retries(&self, records: &Records) -> usize {
+        if records.repeats() < self.max_repeats { self.retries } else { 0 }
+    }
+
+    fn next_of(&self, block: &[Planned], records: &Records, retries: usize) -> Option<(Planned, u32)> {
+        let open = block.iter().filter(|planned| self.is_open(planned, records, retries));
         let planned = open.min_by_key(|planned| self.spent(planned, records))?;
         let attempt = self.made(planned, records).count();
         Some((*planned, u32::try_from(attempt).unwrap_or(u32::MAX)))
     }
 
     pub(crate) fn left(&self, records: &Records) -> usize {
-        self.blocks.iter().flatten().filter(|planned| self.is_open(planned, records)).count()
+        let retries = self.retries(records);
+        self.blocks.iter().flatten().filter(|planned| self.is_open(planned, records, retries)).count()
     }
 
     /// Whether a valid run is still missing and may still be tried for.
-    fn is_open(&self, planned: &Planned, records: &Records) -> bool {
-        !self.made(planned, records).any(RunRecord::is_valid) && self.spent(planned, records) <= self.retries
+    fn is_open(&self, planned: &Planned, records: &Records, retries: usize) -> bool {
+        !self.made(planned, records).any(RunRecord::is_valid) && self.spent(planned, records) <= retries
     }
 
     /// Runs made that were not cut short from outside: only these use up retries.

@@ -67,10 +67,27 @@ fn invalid_runs_are_kept_and_repeated_at_the_end_of_their_block() {
 #[test]
 fn repeats_have_an_end() {
     let folder = tempfile::tempdir().unwrap();
-    let text =
-        QUESTION.replace("subject = {", "subject = { invalid_runs = 1000,") + "[analysis]\nretries = 1\n";
+    let text = QUESTION.replace("subject = {", "subject = { invalid_runs = 1000,")
+        + "[analysis]\nretries = 1\nmax_repeats = 16\n";
     let (outcome, records, _) = campaign(&text, folder.path(), Opening::New, &mut Mock::default()).unwrap();
     assert_eq!((outcome, records.runs.len()), (Outcome::Complete, 32));
+}
+
+/// Every run that was planned is made once, and half as many again.
+#[test]
+fn a_noisy_machine_makes_a_campaign_half_as_long_again_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = QUESTION.replace("subject = {", "subject = { invalid_runs = 1000,");
+    let (outcome, records, _) = campaign(&text, folder.path(), Opening::New, &mut Mock::default()).unwrap();
+    assert_eq!((outcome, records.runs.len()), (Outcome::Complete, 16 + 8));
+    assert_eq!(records.runs.iter().filter(|run| run.attempt == 0).count(), 16);
+    let (_, again, _) = campaign(&text, folder.path(), Opening::Resume, &mut Mock::default()).unwrap();
+    assert_eq!(again.runs.len(), 24);
+    let report = fullview_lab::report(folder.path()).unwrap();
+    let words = "16 of the 16 planned runs have no valid result, in 4 cells: see the validity table; the campaign made \
+                 all 8 repeats of invalid runs it may";
+    assert!(report.warnings().iter().any(|line| line.starts_with(words)), "{:?}", report.warnings());
+    assert!(report.readme().contains("repeats at most 8: 8 were."));
 }
 
 #[test]

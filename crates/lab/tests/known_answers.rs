@@ -3,7 +3,7 @@
 
 mod support;
 
-use fullview_lab::stats::{Doubt, Verdict, doubts_of_runs, holm, judge, log_ratio, smallest_effect};
+use fullview_lab::stats::{Contrast, Doubt, Effect, Verdict, doubts_of_runs, holm, judge, smallest_effect};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -15,6 +15,10 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 
 fn runs(rng: &mut ChaCha8Rng, n: usize, mean: f64, cv: f64) -> Vec<f64> {
     (0..n).map(|_| mean * (cv * normal(rng)).exp()).collect()
+}
+
+fn log_ratio(baseline: &[f64], variant: &[f64], confidence: f64) -> Option<Effect> {
+    Contrast::independent(baseline, variant).log_ratio(confidence)
 }
 
 /// Share of `trials` in which `happens`.
@@ -30,7 +34,8 @@ fn family(rng: &mut ChaCha8Rng, effect: f64) -> Family {
 }
 
 fn verdicts(family: &Family, margin: f64) -> Vec<Verdict> {
-    let pairs: Vec<_> = family.iter().map(|(baseline, variant)| (&baseline[..], &variant[..])).collect();
+    let pairs: Vec<_> =
+        family.iter().map(|(baseline, variant)| Contrast::independent(baseline, variant)).collect();
     judge(&pairs, margin, 0.05)
         .into_iter()
         .map(|judged| judged.expect("five runs can be judged").verdict)
@@ -65,7 +70,7 @@ fn the_verdict_can_be_read_from_the_interval() {
         for _ in 0..60 {
             let family = family(&mut rng, effect);
             let pairs: Vec<_> =
-                family.iter().map(|(baseline, variant)| (&baseline[..], &variant[..])).collect();
+                family.iter().map(|(baseline, variant)| Contrast::independent(baseline, variant)).collect();
             for judged in judge(&pairs, margin, 0.05).into_iter().flatten() {
                 let (low, high) = (judged.effect.low, judged.effect.high);
                 let read = match judged.effect.estimate {
@@ -148,6 +153,81 @@ fn the_interval_is_that_of_the_t_density() {
     }
 }
 
+const BEFORE: [f64; 5] = [713_234.0, 715_001.0, 712_870.0, 714_410.0, 713_900.0];
+const AFTER: [f64; 5] = [729_800.0, 730_100.0, 727_950.0, 731_020.0, 727_400.0];
+
+fn agrees(effect: Effect, [low, high, p, degrees]: [f64; 4]) {
+    let ours = [effect.low, effect.high, effect.p, effect.degrees_of_freedom];
+    for (ours, known) in ours.into_iter().zip([low, high, p, degrees]) {
+        assert!((ours / known - 1.0).abs() < 1e-9, "{effect:?}: {known}");
+    }
+}
+
+/// SciPy 1.17.1, `b` and `v` the two sets as arrays:
+/// `r = ttest_rel(log(v), log(b)); ci = r.confidence_interval(0.95)`, and
+/// `print(expm1(ci.low), expm1(ci.high), r.pvalue, r.df)`
+#[test]
+fn pairs_come_out_as_in_scipy() {
+    let effect = Contrast::paired(&BEFORE, &AFTER).log_ratio(0.95).expect("an effect");
+    agrees(effect, [0.019_292_677_774_867_054, 0.023_772_944_102_799_78, 1.123_684_673_257_562_6e-5, 4.0]);
+    assert!((effect.estimate - 0.021_530_354_726_672_56).abs() < 1e-12);
+}
+
+/// The same with `r = ttest_ind(log(v), log(b), equal_var=False)`.
+#[test]
+fn independent_sets_come_out_as_in_scipy() {
+    let effect = log_ratio(&BEFORE, &AFTER, 0.95).expect("an effect");
+    agrees(
+        effect,
+        [
+            0.018_878_397_383_580_714,
+            0.024_189_214_638_092_65,
+            5.556_474_000_984_729e-7,
+            6.408_254_506_915_447,
+        ],
+    );
+}
+
+/// The additional hours of sleep of Student's paper of 1908, as logarithms: t = 4.0621 with 9 degrees of freedom,
+/// p = 0.002833, interval 0.7001 to 2.4599 (`scipy.stats.ttest_rel(y, x)`).
+#[test]
+fn students_own_example_comes_out() {
+    let x = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0_f64].map(f64::exp);
+    let y = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4_f64].map(f64::exp);
+    let effect = Contrast::paired(&x, &y).log_ratio(0.95).expect("an effect");
+    let interval = [0.700_114_236_723_017_5_f64, 2.459_885_763_276_983].map(f64::exp_m1);
+    agrees(effect, [interval[0], interval[1], 0.002_832_890_197_384_273, 9.0]);
+}
+
+/// The interval of pairs covers the truth as often as it says, whatever drifts from block to block.
+#[test]
+fn the_interval_of_pairs_covers_the_truth() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1908);
+    let misses = share(3000, || {
+        let (baseline, drift) = (runs(&mut rng, 5, 1e6, 0.01), runs(&mut rng, 5, 1.0, 0.2));
+        let variant = runs(&mut rng, 5, 1.1e6, 0.01);
+        let drifting =
+            |runs: Vec<f64>| -> Vec<f64> { runs.iter().zip(&drift).map(|(run, by)| run * by).collect() };
+        let (baseline, variant) = (drifting(baseline), drifting(variant));
+        let effect = Contrast::paired(&baseline, &variant).log_ratio(0.95).expect("an effect");
+        !(effect.low..effect.high).contains(&0.1)
+    });
+    assert!((0.035..0.065).contains(&misses), "{misses}");
+}
+
+/// What a paired test at 5 % shows with probability 0.8, in standard deviations of the differences, from SciPy's
+/// non-central t: the root `e` of `nct.sf(t.ppf(.975, n - 1), n - 1, e * sqrt(n)) - .8`.
+#[test]
+fn the_smallest_effect_of_pairs_errs_as_little_as_it_says() {
+    for (n, exact, error) in [(3, 3.264_044, 0.052), (5, 1.681_997, 0.012), (10, 0.996_002, 0.002)] {
+        let spread: Vec<f64> = (0..n).map(|run| (0.01 * f64::from(run)).exp()).collect();
+        let ones = vec![1.0; spread.len()];
+        let deviation = 0.01 * (f64::from(n) * (f64::from(n) + 1.0) / 12.0).sqrt();
+        let effect = Contrast::paired(&ones, &spread).smallest_effect(0.05, 0.8).expect("a plan");
+        assert!((effect / deviation / exact - 1.0).abs() < error, "{n} blocks show {effect}");
+    }
+}
+
 /// An example much used for Welch's test, in logarithms: p = 0.021 with 25 degrees of freedom.
 #[test]
 fn a_textbook_example_comes_out() {
@@ -196,7 +276,8 @@ fn published_series_get_the_published_verdicts() {
     };
     let baseline = series("r368287");
     let variants = ["r368287D27401v2", "r368606", "r368606D27401v3", "r368606D27401v4"].map(series);
-    let judged = judge(&variants.each_ref().map(|variant| (&baseline[..], &variant[..])), 0.01, 0.05);
+    let judged =
+        judge(&variants.each_ref().map(|variant| Contrast::independent(&baseline, variant)), 0.01, 0.05);
     let verdicts: Vec<_> = judged.iter().flatten().map(|judged| judged.verdict).collect();
     assert!(
         matches!(verdicts[..], [Verdict::Inconclusive { .. }, _, Verdict::Better, Verdict::Better]),

@@ -271,6 +271,21 @@ fn quiet_leaves_out_names_and_header_only() {
     assert_eq!(median, "x   7            50           750           200           300     238.04761\n");
 }
 
+/// Lines of Debian's ministat: a mean counts up from +0, and the two zeros are equal, so that the extremes are those
+/// that came first and last.
+#[test]
+fn zeros_of_either_sign_come_out_as_in_the_reference_program() {
+    for (figures, line) in [
+        ("-0\n-0\n-0\n", "x   3            -0            -0            -0             0             0\n"),
+        ("0\n0\n0\n0\n-0\n", "x   5             0            -0             0             0             0\n"),
+        ("-0\n0\n-1\n", "x   3            -1             0            -0   -0.33333333    0.57735027\n"),
+    ] {
+        let folder = folder_of(&[("zeros", figures)]);
+        let (code, text, _) = ours_in(&folder, &["-nq", "zeros"], "");
+        assert_eq!((code, text.as_str()), (0, line), "{figures:?}");
+    }
+}
+
 #[test]
 fn equal_figures_have_no_plot() {
     let folder = folder_of(&[("flat", "5\n5\n5\n")]);

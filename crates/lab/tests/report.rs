@@ -101,7 +101,8 @@ fn too_few_valid_runs_are_said_and_not_judged() {
 
 #[test]
 fn a_campaign_without_a_valid_run_still_has_a_report() {
-    let made = report_of(&QUESTION.replace("subject = {", "subject = { invalid_runs = 1000,"));
+    let patient = QUESTION.to_owned() + "[analysis]\nmax_repeats = 100\n";
+    let made = report_of(&patient.replace("subject = {", "subject = { invalid_runs = 1000,"));
     assert!(made.readme().contains("12 × generator limited"));
     assert!(made.verdict_lines()[0].contains("has 0 valid runs"));
 }
@@ -123,6 +124,35 @@ fn the_graph_counts_the_runs_it_shows() {
     report(folder.path()).unwrap().write(folder.path()).unwrap();
     let svg = fs::read_to_string(folder.path().join("graph.svg")).unwrap();
     assert!(svg.contains("minimum, median, maximum of 3 to 4 runs"));
+}
+
+#[test]
+fn what_a_variant_sets_itself_stands_among_the_conditions() {
+    let readme = report_of(&QUESTION.replace("rate = 1050000.0", "rate = 1050000.0, wrong = false"))
+        .readme()
+        .to_owned();
+    let lines = "  - these, but for what a variant sets itself:\n    - r368766: as above\n    \
+                 - r368766 with the patch: rate = 1050000.0, wrong = false\n";
+    assert!(readme.contains(lines), "{readme}");
+    assert!(!report_of(&QUESTION.replace("set = {", "# {")).readme().contains("a variant sets itself"));
+}
+
+/// One block in which one of the variants has no valid run, and the blocks are no pairs any longer.
+#[test]
+fn complete_blocks_are_judged_as_pairs_and_others_are_not() {
+    let tests = |report: &Report| -> Vec<String> {
+        let json: serde_json::Value = serde_json::from_str(report.json()).unwrap();
+        let comparisons = json["comparisons"].as_array().unwrap();
+        comparisons.iter().map(|one| one["test"].as_str().unwrap().to_owned()).collect()
+    };
+    let whole = report_of(QUESTION);
+    assert_eq!(tests(&whole), ["paired", "paired"]);
+    assert!(whole.verdict_lines()[0].ends_with("; paired)"), "{:?}", whole.verdict_lines());
+    let holed =
+        QUESTION.replace("subject = {", "subject = { invalid_runs = 1,") + "[analysis]\nretries = 0\n";
+    let holed = report_of(&holed);
+    assert_eq!(tests(&holed).iter().filter(|test| *test == "independent").count(), 1);
+    assert!(holed.readme().contains("| Welch "));
 }
 
 #[test]

@@ -27,6 +27,8 @@ fn print(measured: &measure::Measured) {
     println!("use super::{{Level, halves, own}};\n");
     print_pairs("BLOCKS: [(u16, u32)", &measured.blocks);
     print_pairs("TAIL: [(u8, u32)", &measured.tail);
+    println!("#[rustfmt::skip] // all in a line");
+    println!("pub(super) const LENGTHS: [u32; {}] = {:?};\n", measured.lengths.len(), measured.lengths);
     println!("#[rustfmt::skip] // several a line");
     println!("pub(super) const LEVELS: [Level; {}] = [", measured.levels.len());
     for (own, halves) in &measured.levels {
@@ -54,11 +56,16 @@ fn print_pairs<T: std::fmt::Display>(head: &str, pairs: &[(T, u32)]) {
 }
 
 fn own_text(row: &Own) -> String {
-    let Own { density, cover, share } = row;
-    format!("own({density}, {cover}, {share:?})")
+    let Own { case, share } = row;
+    compact(format!("own({case}, {share:?})"))
 }
 
 fn halves_text(row: &Halves<Vec<u16>>) -> String {
-    let Halves { density, cover, emptier, lower, alike } = row;
-    format!("halves({density}, {cover}, &{emptier:?}, {lower}, {alike})")
+    let Halves { case, emptier, lower, alike } = row;
+    compact(format!("halves({case}, &{emptier:?}, {lower}, {alike})"))
+}
+
+/// There are thousands of rows.
+fn compact(row: String) -> String {
+    row.replace(' ', "")
 }

@@ -100,8 +100,8 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`, by multiplication; 0 for a limit of 0. The bias of at most limit / 2^64 is far below what
-    /// any number of keys could show.
+    /// A number below `limit`, by multiplication; 0 for a limit of 0. The bias of at most limit / 2^64 is far below
+    /// what any number of keys could show.
     fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.next()) * limit as u128) >> 64) as usize
     }

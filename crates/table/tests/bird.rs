@@ -66,7 +66,8 @@ fn write_bird(table: &Table, numbers: Numbers, path: &Path) {
     out.flush().unwrap();
 }
 
-/// A running BIRD that touches nothing of the machine: no kernel protocol, everything in its folder. Ends with the test.
+/// A running BIRD that touches nothing of the machine: no kernel protocol, everything in its folder. Ends with the
+/// test.
 struct Bird {
     folder: tempfile::TempDir,
     process: Child,
@@ -149,8 +150,8 @@ fn bird_accepts_every_form_of_next_hop() {
     }
 }
 
-/// Two BIRDs, one with the table as static routes, which the other learns over eBGP: its dump has a peer, AS paths and next
-/// hops, as a route collector's has.
+/// Two BIRDs, one with the table as static routes, which the other learns over eBGP: its dump has a peer, AS paths
+/// and next hops, as a route collector's has.
 #[test]
 fn a_full_view_goes_through_bird_and_back() {
     if !installed(&["bird", "birdc", "bgpdump"]) {

@@ -161,7 +161,8 @@ fn readers_of_a_patched_table_see_old_or_new() {
 }
 
 /// New groups under a reader's eyes: block after block gets its first longer prefix, while a reader watches the last
-/// address of the blocks that are next. Their answer never changes, but a group linked before it is filled would lose it.
+/// address of the blocks that are next. Their answer never changes, but a group linked before it is filled would lose
+/// it.
 fn readers_see_whole_groups<A: Registered>(name: &str) {
     const BLOCKS: u32 = 500;
     const WATCHED: usize = 16;

@@ -120,14 +120,14 @@ fn comparisons<S>(experiment: &Experiment<S>) -> Checked {
     distinct("comparison", written, |index| vec![list[0], list[1], Step::Item(index)])
 }
 
-fn known<S>(experiment: &Experiment<S>, name: &str, path: &[Step]) -> Checked {
+fn known<S>(experiment: &Experiment<S>, name: &str, path: &[Step<'static>]) -> Checked {
     let names: Vec<&str> = experiment.variants.iter().map(|variant| variant.name.as_str()).collect();
     let message = format!("there is no variant \"{name}\": name one of {}", names.join(", "));
     require(names.contains(&name), path, &message)
 }
 
 /// A name becomes part of file names and of command lines.
-fn usable_name(name: &str, path: &[Step]) -> Checked {
+fn usable_name(name: &str, path: &[Step<'static>]) -> Checked {
     let usable_char = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let message = format!(
@@ -138,12 +138,12 @@ fn usable_name(name: &str, path: &[Step]) -> Checked {
 }
 
 /// A label stands alone on a line of ministat's output and under a bar of the graph.
-fn label(text: &str, path: &[Step]) -> Checked {
+fn label(text: &str, path: &[Step<'static>]) -> Checked {
     require(!text.trim().is_empty(), path, "empty text: it labels lines of the report, so write something")?;
     one_line(text, path)
 }
 
-fn one_line(text: &str, path: &[Step]) -> Checked {
+fn one_line(text: &str, path: &[Step<'static>]) -> Checked {
     let plain = !text.chars().any(char::is_control);
     require(plain, path, "line breaks and control characters cannot stand here: write one plain line")
 }
@@ -151,7 +151,7 @@ fn one_line(text: &str, path: &[Step]) -> Checked {
 fn distinct<T: Ord + std::fmt::Display>(
     what: &str,
     values: impl Iterator<Item = T>,
-    place: impl Fn(usize) -> Vec<Step>,
+    place: impl Fn(usize) -> Vec<Step<'static>>,
 ) -> Checked {
     let mut seen = BTreeSet::new();
     for (index, value) in values.enumerate() {
@@ -161,6 +161,6 @@ fn distinct<T: Ord + std::fmt::Display>(
     Ok(())
 }
 
-fn require(holds: bool, path: &[Step], message: &str) -> Checked {
+fn require(holds: bool, path: &[Step<'static>], message: &str) -> Checked {
     if holds { Ok(()) } else { Err(Mistake { path: path.to_vec(), message: message.into() }) }
 }

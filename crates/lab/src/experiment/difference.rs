@@ -34,8 +34,13 @@ impl<S: Settings> Experiment<S> {
 
 /// Every value of an experiment by its dotted path.
 fn settings<S: Serialize>(experiment: &Experiment<S>) -> Result<BTreeMap<String, String>, toml::ser::Error> {
+    Ok(leaves(Table::try_from(experiment)?))
+}
+
+/// Every value of a table by its dotted path.
+pub(crate) fn leaves(table: Table) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    let mut waiting = vec![(String::new(), Value::Table(Table::try_from(experiment)?))];
+    let mut waiting = vec![(String::new(), Value::Table(table))];
     while let Some((path, value)) = waiting.pop() {
         match value {
             Value::Table(inner) => {
@@ -49,7 +54,7 @@ fn settings<S: Serialize>(experiment: &Experiment<S>) -> Result<BTreeMap<String,
             }
         }
     }
-    Ok(found)
+    found
 }
 
 fn below(path: &str, key: &str) -> String {

@@ -18,15 +18,17 @@ pub struct ExperimentError {
 
 /// One step from the top of the file down to a value.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step {
-    Key(&'static str),
+pub enum Step<'a> {
+    /// The value of this key in a table.
+    Key(&'a str),
+    /// The element at this position, from zero, in a list.
     Item(usize),
 }
 
 /// A value that was read but makes no experiment.
 #[derive(Debug)]
 pub(super) struct Mistake {
-    pub(super) path: Vec<Step>,
+    pub(super) path: Vec<Step<'static>>,
     pub(super) message: String,
 }
 
@@ -38,8 +40,8 @@ impl ExperimentError {
         Self::at(file, text, offset, format!("{}{mend}", error.message()))
     }
 
-    pub(super) fn mistake(file: &str, text: &str, mistake: Mistake) -> Self {
-        Self::at(file, text, offset_of(text, &mistake.path), mistake.message)
+    pub(super) fn mistake(file: &str, text: &str, path: &[Step<'_>], message: String) -> Self {
+        Self::at(file, text, offset_of(text, path), message)
     }
 
     fn at(file: &str, text: &str, offset: usize, message: String) -> Self {
@@ -55,7 +57,7 @@ impl ExperimentError {
 }
 
 /// Byte offset of the value at `path`, or of the deepest table on the way to it that the text does spell out.
-fn offset_of(text: &str, path: &[Step]) -> usize {
+fn offset_of(text: &str, path: &[Step<'_>]) -> usize {
     let Ok(document) = DeTable::parse(text) else { return 0 };
     let Some((Step::Key(first), rest)) = path.split_first() else { return 0 };
     let Some(mut here) = document.get_ref().get(*first) else { return 0 };
@@ -66,7 +68,7 @@ fn offset_of(text: &str, path: &[Step]) -> usize {
     here.span().start
 }
 
-fn descend<'a, 'i>(value: &'a DeValue<'i>, step: Step) -> Option<&'a toml::Spanned<DeValue<'i>>> {
+fn descend<'a, 'i>(value: &'a DeValue<'i>, step: Step<'_>) -> Option<&'a toml::Spanned<DeValue<'i>>> {
     match step {
         Step::Key(key) => value.get(key),
         Step::Item(index) => value.get(index),

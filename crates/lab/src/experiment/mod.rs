@@ -44,7 +44,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use error::ExperimentError;
+pub(crate) use difference::leaves;
+pub use error::{ExperimentError, Step};
 pub use family::Family;
 
 /// What a subject can be told. Every field is optional, so that a variant names only what it changes.
@@ -147,6 +148,10 @@ pub struct Analysis {
     pub comparisons: Option<Vec<[String; 2]>>,
     /// How often an invalid run is repeated.
     pub retries: u32,
+    /// Repeats of invalid runs in the whole campaign; when absent, half as many as runs are planned, so that a noisy
+    /// machine makes a campaign half as long again at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_repeats: Option<usize>,
     /// What the value of a run counts, as it stands in the ministat labels.
     pub metric: String,
     /// Draw the right axis of the netbenches graphs: the rate as Ethernet throughput under simple IMIX.
@@ -161,6 +166,7 @@ impl Default for Analysis {
             alpha: 0.05,
             comparisons: None,
             retries: 2,
+            max_repeats: None,
             metric: "packets-per-second forwarded".into(),
             imix_axis: false,
         }
@@ -190,8 +196,12 @@ impl<S: DeserializeOwned + Default> Experiment<S> {
 impl<S> Experiment<S> {
     /// Checks the whole again: for a caller that changed a field after reading, for example from a flag.
     pub fn check(&self) -> Result<(), ExperimentError> {
-        check::check(self)
-            .map_err(|mistake| ExperimentError::mistake(&self.source.name, &self.source.text, mistake))
+        check::check(self).map_err(|mistake| self.refuse(&mistake.path, mistake.message))
+    }
+
+    /// The error that refuses the value at `path`, for what only the subject's program can judge.
+    pub fn refuse(&self, path: &[Step<'_>], message: String) -> ExperimentError {
+        ExperimentError::mistake(&self.source.name, &self.source.text, path, message)
     }
 
     /// Position of the variant called `name`.
@@ -202,6 +212,16 @@ impl<S> Experiment<S> {
     /// Position of the variant all others are compared with.
     pub fn baseline(&self) -> usize {
         self.analysis.baseline.as_deref().and_then(|name| self.variant_index(name)).unwrap_or(0)
+    }
+
+    /// Runs of the plan, without repeats.
+    pub fn planned_runs(&self) -> usize {
+        self.runs as usize * self.variants.len() * self.families.len()
+    }
+
+    /// How many repeats of invalid runs the whole campaign may make.
+    pub fn max_repeats(&self) -> usize {
+        self.analysis.max_repeats.unwrap_or(self.planned_runs().div_ceil(2))
     }
 
     /// The declared family of comparisons, without repeating it for each family of the measurement.

@@ -1,8 +1,9 @@
 //! ministat, the statistics utility of FreeBSD, to the byte.
 //!
 //! Two decades of performance claims in the BSD world are written in ministat's form, so the lab prints it too, and old
-//! series can be compared with new ones by eye or by `diff`. The form is that of FreeBSD since 2020: the median of an even
-//! set averages the two middle values, and the error of the relative difference is that of a ratio (delta method).
+//! series can be compared with new ones by eye or by `diff`. The form is that of FreeBSD since 2020: the median of an
+//! even set averages the two middle values, and the error of the relative difference is that of a ratio (delta
+//! method).
 //!
 //! It answers less than [`crate::stats`] does: the variances are pooled, every set is compared with the first one
 //! without any correction for the number of comparisons, and "no difference proven" is not "equal".

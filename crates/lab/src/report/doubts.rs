@@ -37,14 +37,30 @@ fn of_campaign(campaign: &Campaign, evidence: &Evidence) -> Vec<String> {
             "line {line} of runs.jsonl is torn: the run it belonged to was lost when the program stopped"
         ));
     }
-    let planned = campaign.experiment.runs as usize;
-    let short = evidence.cells().iter().filter(|cell| cell.values.len() < planned).count();
-    if short > 0 {
-        found.push(format!(
-            "cells with fewer valid runs than the {planned} planned: {short}; see the validity table; --resume with a higher --runs adds blocks"
-        ));
-    }
+    found.extend(missing_runs(campaign, evidence));
     found
+}
+
+/// How many valid runs the plan has and the evidence lacks, and why nobody tried for them any longer.
+fn missing_runs(campaign: &Campaign, evidence: &Evidence) -> Option<String> {
+    let planned = campaign.experiment.runs as usize;
+    let lacking = |cell: &CellRuns| planned.saturating_sub(cell.values.len());
+    let short = evidence.cells().iter().filter(|cell| lacking(cell) > 0).count();
+    let missing: usize = evidence.cells().iter().map(lacking).sum();
+    let all = campaign.experiment.planned_runs();
+    let said = format!(
+        "{missing} of the {all} planned runs have no valid result, in {}: see the validity table",
+        counted(short as u32, "cell")
+    );
+    let most = campaign.experiment.max_repeats();
+    let advice = match campaign.records.repeats() >= most {
+        true => format!(
+            "the campaign made all {most} repeats of invalid runs it may: find what disturbs the machine, or raise \
+             analysis.max_repeats"
+        ),
+        false => "--resume with a higher --runs adds blocks".into(),
+    };
+    (short > 0).then(|| format!("{said}; {advice}"))
 }
 
 fn of_cell(cell: &CellRuns) -> Vec<String> {

@@ -18,6 +18,8 @@ pub(super) struct CellRuns {
     pub(super) cell: Cell,
     /// Values of the valid runs, in the order they were made.
     pub(super) values: Vec<f64>,
+    /// The same by block.
+    pub(super) by_block: BTreeMap<u32, f64>,
     /// Rates within each valid run.
     pub(super) series: Vec<Vec<f64>>,
     /// Runs of any kind.
@@ -48,6 +50,7 @@ impl CellRuns {
         Self {
             cell,
             values: valid.iter().map(|run| run.value).collect(),
+            by_block: valid.iter().map(|run| (run.block, run.value)).collect(),
             series: valid.iter().map(|run| run.samples.clone()).collect(),
             made: runs.len(),
             repeated: runs.iter().filter(|run| run.attempt > 0).count(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::error::{ArchiveError, LabError};
-use crate::stats::{Effect, Verdict};
+use crate::stats::{Design, Effect, Verdict};
 use crate::validity::Validity;
 
 use super::Facts;
@@ -51,6 +51,7 @@ struct Comparison<'a> {
     family: &'a str,
     variant: &'a str,
     against: &'a str,
+    test: Option<Design>,
     effect: Option<&'a Effect>,
     adjusted_p: Option<f64>,
     verdict: Option<&'a Verdict>,
@@ -105,6 +106,7 @@ impl Facts {
             family: &experiment.families[judged.family].name,
             variant: &experiment.variants[judged.comparison.variant].name,
             against: &experiment.variants[judged.comparison.against].name,
+            test: judgement.map(|judgement| judgement.design),
             effect: judgement.map(|judgement| &judgement.effect),
             adjusted_p: judgement.map(|judgement| judgement.adjusted_p),
             verdict: judgement.map(|judgement| &judgement.verdict),

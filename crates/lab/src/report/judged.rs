@@ -1,7 +1,7 @@
 //! The declared comparisons, judged together as one family.
 
 use crate::experiment::{Comparison, Experiment};
-use crate::stats::{Judgement, Verdict, judge, smallest_effect};
+use crate::stats::{Contrast, Design, Judgement, Verdict, judge};
 
 use super::evidence::{CellRuns, Evidence, FEWEST_RUNS};
 use super::number::{counted, interval, signed_percent};
@@ -26,31 +26,56 @@ pub(super) fn judge_all<S>(experiment: &Experiment<S>, evidence: &Evidence) -> V
     let families = 0..experiment.families.len();
     let declared: Vec<(usize, Comparison)> =
         families.flat_map(|family| comparisons.iter().map(move |comparison| (family, *comparison))).collect();
-    let pairs: Vec<(&[f64], &[f64])> = declared
+    let runs: Vec<Runs> = declared
         .iter()
         .map(|(family, pair)| {
-            (judgeable(evidence.cell(pair.against, *family)), judgeable(evidence.cell(pair.variant, *family)))
+            Runs::of(evidence.cell(pair.against, *family), evidence.cell(pair.variant, *family))
         })
         .collect();
-    let judgements = judge(&pairs, experiment.analysis.margin, experiment.analysis.alpha);
+    let contrasts: Vec<Contrast<'_>> = runs.iter().map(Runs::contrast).collect();
+    let judgements = judge(&contrasts, experiment.analysis.margin, experiment.analysis.alpha);
     // The first step of Holm's procedure is the strictest: what passes it passes all.
     let strictest = experiment.analysis.alpha / declared.len().max(1) as f64;
-    let judged = declared.iter().zip(judgements).map(|((family, comparison), judgement)| {
-        let baseline = evidence.cell(comparison.against, *family);
-        let variant = evidence.cell(comparison.variant, *family);
+    let judged = declared.iter().zip(judgements).zip(contrasts).map(|((declared, judgement), contrast)| {
+        let (family, comparison) = *declared;
+        let baseline = evidence.cell(comparison.against, family);
+        let variant = evidence.cell(comparison.variant, family);
+        let smallest = contrast.smallest_effect(strictest, POWER);
         Judged {
-            comparison: *comparison,
-            family: *family,
+            comparison,
+            family,
             outcome: judgement.ok_or_else(|| obstacle(experiment, baseline, variant)),
-            smallest_effect: smallest(baseline, variant, strictest),
+            smallest_effect: smallest.filter(|effect| effect.is_finite()),
         }
     });
     judged.collect()
 }
 
-/// The runs that may be judged: none, when there are too few. The comparison still counts as one of the family.
-fn judgeable(cell: &CellRuns) -> &[f64] {
-    if cell.enough() { &cell.values } else { &[] }
+/// The runs of a comparison that may be judged: none of a cell that has too few. The comparison still counts as one of
+/// the family.
+struct Runs {
+    baseline: Vec<f64>,
+    variant: Vec<f64>,
+    design: Design,
+}
+
+impl Runs {
+    /// Pairs, where both cells have one valid run in each of the same blocks; else two sets.
+    fn of(baseline: &CellRuns, variant: &CellRuns) -> Self {
+        let complete = baseline.by_block.keys().eq(variant.by_block.keys());
+        let once = [baseline, variant].iter().all(|cell| cell.by_block.len() == cell.values.len());
+        let design = if complete && once { Design::Paired } else { Design::Independent };
+        let judgeable = |cell: &CellRuns| match design {
+            _ if !cell.enough() => Vec::new(),
+            Design::Paired => cell.by_block.values().copied().collect(),
+            Design::Independent => cell.values.clone(),
+        };
+        Self { baseline: judgeable(baseline), variant: judgeable(variant), design }
+    }
+
+    fn contrast(&self) -> Contrast<'_> {
+        Contrast { baseline: &self.baseline, variant: &self.variant, design: self.design }
+    }
 }
 
 fn obstacle<S>(experiment: &Experiment<S>, baseline: &CellRuns, variant: &CellRuns) -> String {
@@ -65,31 +90,20 @@ fn obstacle<S>(experiment: &Experiment<S>, baseline: &CellRuns, variant: &CellRu
     }
 }
 
-fn smallest(baseline: &CellRuns, variant: &CellRuns, alpha: f64) -> Option<f64> {
-    if !(baseline.enough() && variant.enough()) {
-        return None;
-    }
-    let (one, other) = (baseline.description()?, variant.description()?);
-    let spread = |mean: f64, stddev: f64| stddev / mean;
-    let (one_cv, other_cv) = (spread(one.mean, one.stddev), spread(other.mean, other.stddev));
-    let pooled = ((one_cv.powi(2) + other_cv.powi(2)) / 2.0).sqrt();
-    smallest_effect(one.n.min(other.n), pooled, alpha, POWER).filter(|effect| effect.is_finite())
-}
-
 impl Judged {
     pub(super) fn verdict(&self) -> Option<Verdict> {
         self.outcome.as_ref().ok().map(|judgement| judgement.verdict)
     }
 
-    /// For the terminal: family, pair, verdict, estimate and interval.
+    /// For the terminal: family, pair, verdict, estimate, interval and test.
     pub(super) fn line<S>(&self, experiment: &Experiment<S>) -> String {
         let family = &experiment.families[self.family].title;
         let variant = &experiment.variants[self.comparison.variant].label;
         let against = &experiment.variants[self.comparison.against].label;
         let found = match &self.outcome {
-            Ok(Judgement { effect, verdict, .. }) => {
+            Ok(Judgement { effect, verdict, design, .. }) => {
                 let (estimate, range) = (signed_percent(effect.estimate), interval(effect.low, effect.high));
-                format!("{verdict}, {estimate} ({range})")
+                format!("{verdict}, {estimate} ({range}; {design})")
             }
             Err(obstacle) => obstacle.clone(),
         };

@@ -11,10 +11,12 @@ mod judged;
 mod markdown;
 mod number;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::archive::{Campaign, write_file};
 use crate::error::LabError;
+use crate::experiment::leaves;
 use crate::stats::Verdict;
 use chart::{Bar, Chart, Group};
 use evidence::Evidence;
@@ -143,15 +145,29 @@ impl Facts {
         declared.chain(provenance.host.conditions()).collect()
     }
 
+    /// For each variant the settings it changes, by which the conditions do not hold for it.
+    fn changes(&self) -> impl Iterator<Item = (&str, BTreeMap<String, String>)> {
+        let variants = self.campaign.experiment.variants.iter();
+        variants.map(|variant| (variant.label.as_str(), leaves(variant.set.clone())))
+    }
+
+    /// The names of these settings in one phrase; none where no variant changes any.
+    fn changed_names(&self) -> Option<String> {
+        let names: BTreeSet<String> = self.changes().flat_map(|(_, set)| set.into_keys()).collect();
+        let names = Vec::from_iter(names).join(", ");
+        (!names.is_empty()).then(|| format!("variants differ in {names}"))
+    }
+
     fn chart(&self) -> Chart {
         let experiment = &self.campaign.experiment;
         let note = experiment.note.clone().into_iter();
         let groups = experiment.variants.iter().enumerate();
+        let conditions: Vec<String> = self.conditions().into_iter().chain(self.changed_names()).collect();
         Chart {
             title: self.title().into(),
             y_label: axis_label(&experiment.analysis.metric),
             y_detail: format!("minimum, median, maximum of {}", self.runs_per_bar()),
-            notes: note.chain([without_links(&self.conditions().join(", "))]).collect::<Vec<_>>().join(" — "),
+            notes: note.chain([without_links(&conditions.join(", "))]).collect::<Vec<_>>().join(" — "),
             families: experiment.families.iter().map(|family| family.title.clone()).collect(),
             groups: groups.map(|(at, variant)| self.group(at, &variant.label)).collect(),
             imix_axis: experiment.analysis.imix_axis,

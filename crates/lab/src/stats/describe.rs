@@ -27,7 +27,8 @@ impl Description {
         // The orders of the two summations are ministat's, so that both agree to the last bit: the mean over the
         // figures as they came, the squares over the sorted ones. Squared deviations, not squares: the difference of
         // two sums of squares has no digits left when the spread is small.
-        let mean = values.iter().sum::<f64>() / n as f64;
+        // And from zero on: an empty sum of floats is −0 in Rust, which would make the mean of zeros −0 if all were.
+        let mean = values.iter().fold(0.0, |sum, value| sum + value) / n as f64;
         let squares: f64 = sorted.iter().map(|value| (value - mean) * (value - mean)).sum();
         let stddev = if n > 1 { (squares / (n as f64 - 1.0)).sqrt() } else { 0.0 };
         Some(Description {
@@ -53,7 +54,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
 
 pub(super) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    // Added to 0, −0 becomes 0: the two are equal, as in ministat, and stay in the order they came.
+    sorted.sort_by(|one, other| (one + 0.0).total_cmp(&(other + 0.0)));
     sorted
 }
 

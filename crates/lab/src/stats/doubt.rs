@@ -85,8 +85,8 @@ const FAR_RELATIVE: f64 = 0.02;
 const MAD_TO_STDDEV: f64 = 1.4826;
 /// Fewer runs always fall into groups somehow.
 const FEWEST_FOR_GROUPS: usize = 10;
-/// Two groups lie this many times as far apart as the wider of them is wide. Normal runs do so in four of a thousand sets
-/// of ten, and more rarely in larger sets.
+/// Two groups lie this many times as far apart as the wider of them is wide. Normal runs do so in four of a thousand
+/// sets of ten, and more rarely in larger sets.
 const GAP_TO_WIDTH: f64 = 1.5;
 /// A drift must stand out this many standard errors from the scatter of the seconds; they are correlated, so it is more
 /// than independent seconds would need.

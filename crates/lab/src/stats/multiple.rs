@@ -15,8 +15,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The level at which each test of the family is decided in the end: alpha over the number of tests that were still open
-/// when it was rejected or, for those that were not, when the procedure stopped.
+/// The level at which each test of the family is decided in the end: alpha over the number of tests that were still
+/// open when it was rejected or, for those that were not, when the procedure stopped.
 ///
 /// An interval at this level excludes what its test rejects, and only that.
 pub(super) fn holm_levels(p: &[f64], alpha: f64) -> Vec<f64> {

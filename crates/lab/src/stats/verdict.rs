@@ -9,7 +9,7 @@
 //! it: `Better` and `Worse` are intervals without 0 around an estimate beyond the margin, `Equivalent` is an interval
 //! within the margin. A difference that is certain but small, next to the margin, is neither until more runs tell.
 
-use super::compare::{Effect, LogDifference};
+use super::compare::{Contrast, Design, Effect, LogDifference};
 use super::multiple::{holm, holm_levels};
 use super::power::detectable;
 use serde::{Deserialize, Serialize};
@@ -55,20 +55,21 @@ pub struct Judgement {
     pub adjusted_p: f64,
     /// What follows.
     pub verdict: Verdict,
+    /// Which test it was.
+    pub design: Design,
 }
 
-/// Judges a declared family of comparisons, each a baseline and a variant, in runs (see [`super::log_ratio`]).
+/// Judges a declared family of comparisons (see [`Contrast::log_ratio`]).
 ///
 /// `margin` is the relative difference that does not matter (0.01 = 1 %; 0 when any matters), `alpha` the error rate of
 /// the whole family. A pair that cannot be compared yields `None`, and still counts as a member of the family.
 /// All are `None` when `alpha` is not strictly between 0 and 1, or `margin` is negative or not a number.
-pub fn judge(pairs: &[(&[f64], &[f64])], margin: f64, alpha: f64) -> Vec<Option<Judgement>> {
+pub fn judge(contrasts: &[Contrast<'_>], margin: f64, alpha: f64) -> Vec<Option<Judgement>> {
     if !(alpha > 0.0 && alpha < 1.0 && margin >= 0.0) {
-        return vec![None; pairs.len()];
+        return vec![None; contrasts.len()];
     }
     let margin = Margin::of(margin);
-    let differences: Vec<_> =
-        pairs.iter().map(|(baseline, variant)| LogDifference::of(baseline, variant)).collect();
+    let differences: Vec<_> = contrasts.iter().map(LogDifference::of).collect();
     // What cannot be tested cannot be rejected.
     let p_of = |test: &dyn Fn(&LogDifference) -> f64| -> Vec<f64> {
         differences.iter().map(|difference| difference.as_ref().map_or(1.0, test)).collect()
@@ -82,12 +83,12 @@ pub fn judge(pairs: &[(&[f64], &[f64])], margin: f64, alpha: f64) -> Vec<Option<
         let inside = margin.contains(difference.mean);
         let alpha = if inside { 2.0 * equivalent[index] } else { different[index] };
         let effect = difference.effect(alpha);
-        let runs = pairs[index].0.len().min(pairs[index].1.len());
-        let missing = || runs_needed(difference.variance, margin.distance(difference.mean), alpha, runs);
+        let contrast = &contrasts[index];
+        let missing = || runs_needed(difference, margin.distance(difference.mean), alpha, contrast);
         let verdict = margin
             .proven(&effect, inside)
             .unwrap_or_else(|| Verdict::Inconclusive { runs_needed: missing() });
-        Some(Judgement { effect, adjusted_p, verdict })
+        Some(Judgement { effect, adjusted_p, verdict, design: contrast.design })
     };
     holm(&p).into_iter().enumerate().map(judge_one).collect()
 }
@@ -128,23 +129,32 @@ const POWER: f64 = 0.8;
 /// Nobody repeats a measurement more often to settle a doubt.
 const MOST_RUNS: usize = 1000;
 
-/// Runs to add to `runs` before an interval reaches no farther than `distance` (as a logarithm) from its estimate,
-/// given the sum of the two variances of a single run.
-fn runs_needed(variance: f64, distance: f64, alpha: f64, runs: usize) -> Option<usize> {
+/// Runs to add to those of `contrast` before an interval reaches no farther than `distance` (as a logarithm) from its
+/// estimate.
+fn runs_needed(
+    difference: &LogDifference,
+    distance: f64,
+    alpha: f64,
+    contrast: &Contrast<'_>,
+) -> Option<usize> {
+    let runs = contrast.baseline.len().min(contrast.variant.len());
+    let variance = difference.variance;
     let enough =
         |n: usize, degrees: f64| detectable(degrees, alpha, POWER) * (variance / n as f64).sqrt() <= distance;
     if !enough(MOST_RUNS, f64::INFINITY) {
         return None;
     }
-    // Student's quantiles only add a few runs to what the normal distribution asks for, so a search from there is short.
+    // Student's quantiles only add a few runs to what the normal distribution asks for, so a search from there is
+    // short.
     let normal = variance * (detectable(f64::INFINITY, alpha, POWER) / distance).powi(2);
     let needed = (normal as usize).max(runs + 1)..=MOST_RUNS;
-    needed.into_iter().find(|&n| enough(n, 2.0 * n as f64 - 2.0)).map(|n| n - runs)
+    let degrees = |n: usize| contrast.design.degrees_of_freedom(n as f64);
+    needed.into_iter().find(|&n| enough(n, degrees(n))).map(|n| n - runs)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Verdict, judge};
+    use super::{Contrast, Design, Verdict, judge};
 
     /// Five runs around `mean` whose logarithms have a standard deviation of about `cv`.
     fn runs(mean: f64, cv: f64) -> [f64; 5] {
@@ -152,7 +162,10 @@ mod tests {
     }
 
     fn verdict(baseline: &[f64], variant: &[f64], margin: f64) -> Verdict {
-        judge(&[(baseline, variant)], margin, 0.05)[0].as_ref().expect("a pair that can be judged").verdict
+        judge(&[Contrast::independent(baseline, variant)], margin, 0.05)[0]
+            .as_ref()
+            .expect("a pair that can be judged")
+            .verdict
     }
 
     #[test]
@@ -192,13 +205,34 @@ mod tests {
     #[test]
     fn what_cannot_be_compared_is_not_judged_and_still_counts() {
         let (base, variant) = (runs(1e6, 0.01), runs(1.03e6, 0.01));
-        let alone = judge(&[(&base, &variant)], 0.01, 0.05);
-        let beside = judge(&[(&base, &variant), (&[], &variant)], 0.01, 0.05);
+        let alone = judge(&[Contrast::independent(&base, &variant)], 0.01, 0.05);
+        let beside = judge(
+            &[Contrast::independent(&base, &variant), Contrast::independent(&[], &variant)],
+            0.01,
+            0.05,
+        );
         assert!(beside[1].is_none());
         let adjusted = |judged: &[Option<super::Judgement>]| judged[0].as_ref().expect("judged").adjusted_p;
         assert!((adjusted(&beside) - 2.0 * adjusted(&alone)).abs() < 1e-12);
-        assert!(judge(&[(&base, &variant)], -0.01, 0.05)[0].is_none());
-        assert!(judge(&[(&base, &variant)], 0.01, 1.0)[0].is_none());
+        assert!(judge(&[Contrast::independent(&base, &variant)], -0.01, 0.05)[0].is_none());
+        assert!(judge(&[Contrast::independent(&base, &variant)], 0.01, 1.0)[0].is_none());
+    }
+
+    /// The blocks drift by 3 % each; within them the variant is 2 % faster, give or take a little.
+    #[test]
+    fn pairs_are_judged_as_pairs_and_say_so() {
+        let base: Vec<f64> = (0..5).map(|block| 1e6 * 1.03f64.powi(block)).collect();
+        let variant: Vec<f64> =
+            base.iter().zip([1.02, 1.021, 1.019, 1.02, 1.022]).map(|(run, by)| run * by).collect();
+        let judged = |contrast| judge(&[contrast], 0.01, 0.05)[0].expect("a pair that can be judged");
+        let (pairs, sets) =
+            (judged(Contrast::paired(&base, &variant)), judged(Contrast::independent(&base, &variant)));
+        assert_eq!((pairs.design, pairs.verdict), (Design::Paired, Verdict::Better));
+        assert_eq!(sets.design, Design::Independent);
+        assert!(
+            matches!(sets.verdict, Verdict::Inconclusive { runs_needed: Some(more) } if more > 20),
+            "{sets:?}"
+        );
     }
 
     /// The form in which verdicts are archived.

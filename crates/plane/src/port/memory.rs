@@ -85,8 +85,8 @@ impl<'a> Receiver<'a> {
         if !self.frames.is_abandoned() {
             return false;
         }
-        // `is_abandoned` is a relaxed load of the count that the other end lowered, with release order, when it went. The
-        // fence makes what it sent before visible to the look at the ring.
+        // `is_abandoned` is a relaxed load of the count that the other end lowered, with release order, when it went.
+        // The fence makes what it sent before visible to the look at the ring.
         fence(Ordering::Acquire);
         self.frames.is_empty()
     }

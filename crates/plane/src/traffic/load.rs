@@ -219,10 +219,10 @@ impl LoadResult {
         self.sent.saturating_sub(came_out + self.dropped)
     }
 
-    /// The rate of the router alone, one value a slice: packets forwarded in what remains of the time when generator and
-    /// receiver have had theirs for every packet sent, rate / (1 − sent rate / loop rate). Without drops that is
-    /// 1 / (1 / rate − 1 / loop rate). `None` for a slice where the loop was not the faster of the two: then the router
-    /// costs less than the measurement can tell. Empty without a control arm.
+    /// The rate of the router alone, one value a slice: packets forwarded in what remains of the time when generator
+    /// and receiver have had theirs for every packet sent, rate / (1 − sent rate / loop rate). Without drops that is
+    /// 1 / (1 / rate − 1 / loop rate). `None` for a slice where the loop was not the faster of the two: then the
+    /// router costs less than the measurement can tell. Empty without a control arm.
     pub fn router_rates(&self) -> Vec<Option<f64>> {
         let slices = self.rates.iter().zip(&self.sent_rates).zip(&self.loop_rates);
         let alone = |((rate, sent), of_loop): ((&f64, &f64), &f64)| {

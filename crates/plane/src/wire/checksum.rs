@@ -70,8 +70,8 @@ pub fn checksum(bytes: &[u8]) -> u16 {
     Sum::ZERO.bytes(bytes).checksum()
 }
 
-/// Whether an IPv4 header without options is undamaged. Straight-line code for the hot path; the one's complement sum is
-/// the same in either byte order (RFC 1071, section 2.B), so no word is swapped.
+/// Whether an IPv4 header without options is undamaged. Straight-line code for the hot path; the one's complement sum
+/// is the same in either byte order (RFC 1071, section 2.B), so no word is swapped.
 #[inline(always)]
 pub fn header_verifies(header: &[u8; 20]) -> bool {
     let word = |at: usize| u64::from(u32::from_ne_bytes(Field::<4>(at).get(header)));

@@ -1,14 +1,15 @@
 //! The best of several BGP paths: the part of RFC 4271, section 9.1 that a table dump has the facts for.
 //!
-//! In this order: the highest LOCAL_PREF (100 where there is none); the shortest AS_PATH (an AS_SET counts one, confederation
-//! segments none); the lowest ORIGIN; among paths by the same neighbour AS, the lowest MULTI_EXIT_DISC (0 where there is
-//! none); the lowest ORIGINATOR_ID or BGP identifier; the lowest peer address; the lowest path identifier.
+//! In this order: the highest LOCAL_PREF (100 where there is none); the shortest AS_PATH (an AS_SET counts one,
+//! confederation segments none); the lowest ORIGIN; among paths by the same neighbour AS, the lowest MULTI_EXIT_DISC
+//! (0 where there is none); the lowest ORIGINATOR_ID or BGP identifier; the lowest peer address; the lowest path
+//! identifier.
 //!
 //! Left out is what a dump does not tell: eBGP before iBGP, and the distance to the next hop.
 //!
 //! MULTI_EXIT_DISC makes the rule no order: three paths may beat each other in a circle, and a winner kept pair by pair
-//! would depend on the sequence of the file. So the best path *of each neighbour AS* is kept (within one AS the rule is an
-//! order) and the winner is taken from these at the end: RFC 4271's own procedure, whatever the sequence.
+//! would depend on the sequence of the file. So the best path *of each neighbour AS* is kept (within one AS the rule
+//! is an order) and the winner is taken from these at the end: RFC 4271's own procedure, whatever the sequence.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;

@@ -23,12 +23,13 @@ pub enum Dialect {
 
 /// What a next hop that is a mere number becomes where an address is needed.
 ///
-/// BIRD takes a route by a gateway into its table only while it has an interface on the gateway's network. So the choice
-/// is between forwarding through a laboratory and a table that is complete on any machine.
+/// BIRD takes a route by a gateway into its table only while it has an interface on the gateway's network. So the
+/// choice is between forwarding through a laboratory and a table that is complete on any machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numbers {
-    /// Number 0 becomes the first host address, 1 the second and so on, of the networks set aside for benchmarks: 198.18.0.0/15 (RFC 2544) and
-    /// 2001:2::/48 (RFC 5180). Different next hops stay different; the machine needs an address in these networks.
+    /// Number 0 becomes the first host address, 1 the second and so on, of the networks set aside for benchmarks:
+    /// 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180). Different next hops stay different; the machine needs an
+    /// address in these networks.
     TestAddresses,
     /// The route is a black hole. Loads everywhere: for table sizes, BGP feeds and route servers.
     #[default]

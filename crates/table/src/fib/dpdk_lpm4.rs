@@ -70,8 +70,8 @@ impl<W: Word> Instance<u32> for Arc<Dir24x8<W>> {
     }
 }
 
-/// Batches from this length on are worth vectors, and prefetching within the batch. In shorter ones the core overlaps the
-/// misses of plain loads by itself, and plain loads are faster than gathers where the entries are in the cache
+/// Batches from this length on are worth vectors, and prefetching within the batch. In shorter ones the core overlaps
+/// the misses of plain loads by itself, and plain loads are faster than gathers where the entries are in the cache
 /// (`docs/measured.md` has the figures).
 const VECTORS_FROM: usize = 128;
 

@@ -42,9 +42,10 @@ impl<A: Address> Attachment<A> {
         Attachment { fib_number, modules: modules.to_vec(), current: None, instances: 0, log }
     }
 
-    /// Attaches the best algorithm for the table as it is, or changes to one that is better by more than the hysteresis;
-    /// the one attached is compiled anew if the table has changed since. A module that fails to compile the table is passed
-    /// over for the next best; what was attached serves on until another has succeeded. An error is the last module's.
+    /// Attaches the best algorithm for the table as it is, or changes to one that is better by more than the
+    /// hysteresis; the one attached is compiled anew if the table has changed since. A module that fails to compile
+    /// the table is passed over for the next best; what was attached serves on until another has succeeded. An error
+    /// is the last module's.
     pub fn evaluate(&mut self, rib: &Rib<A>) -> Result<(), CompileError> {
         let summary = rib.summary();
         let attached = self.current.as_ref().map(|current| current.module);

@@ -374,7 +374,8 @@ impl<A: Address> RadixTree<A> {
     }
 
     fn new_inner(&mut self) -> u32 {
-        // There are as many slots for inner nodes as leaves were ever in use at once, and fewer inner nodes than leaves.
+        // There are as many slots for inner nodes as leaves were ever in use at once, and fewer inner nodes than
+        // leaves.
         self.free_inners.pop().unwrap_or(NIL)
     }
 

@@ -1,10 +1,10 @@
 //! When the memory of a replaced part may be written again: once no reader holds a view from before it was replaced.
 //!
-//! A structure that patches itself by small copies hands its readers a *view*, an `Arc` that carries a [`Token`]. A part
-//! that a patch replaces is [retired](Reclaim::retire): readers of this view may be in it. With [`Reclaim::turn`] the
-//! structure begins a new view, which cannot reach what was retired before, and readers change to it when they fetch the
-//! FIB again. Readers never wait and write nothing but the count of their `Arc`; one that keeps an old view delays reuse
-//! and nothing else.
+//! A structure that patches itself by small copies hands its readers a *view*, an `Arc` that carries a [`Token`]. A
+//! part that a patch replaces is [retired](Reclaim::retire): readers of this view may be in it. With
+//! [`Reclaim::turn`] the structure begins a new view, which cannot reach what was retired before, and readers change
+//! to it when they fetch the FIB again. Readers never wait and write nothing but the count of their `Arc`; one that
+//! keeps an old view delays reuse and nothing else.
 
 use std::collections::VecDeque;
 

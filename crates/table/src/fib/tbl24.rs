@@ -97,7 +97,9 @@ impl<W: Word> Tbl24<W> {
         }
         let table = Self::empty(capacity_for(groups).min(limit))
             .map_err(|error| CompileError::Memory { algorithm, reason: error.to_string() })?;
-        for range in ranges {
+        // Zero, which a new table holds everywhere, is also no next hop: most of the address space of a small table
+        // need not be walked.
+        for range in ranges.iter().filter(|range| range.next_hop.is_some()) {
             table.write(range).map_err(|Full| over.clone())?;
         }
         Ok(table)
@@ -132,8 +134,8 @@ impl<W: Word> Tbl24<W> {
         NextHop(entry as u16)
     }
 
-    /// Writes what `rib` says about the changed prefixes. When the groups run out some of the changes are in and some not,
-    /// each address still having its old answer or its new one.
+    /// Writes what `rib` says about the changed prefixes. When the groups run out some of the changes are in and some
+    /// not, each address still having its old answer or its new one.
     pub(super) fn patch<A: Address>(&self, rib: &Rib<A>, changes: &[Change<A>]) -> Result<(), Full> {
         for change in changes {
             for range in rib.ranges_within(change.prefix) {

@@ -21,8 +21,8 @@ pub(super) unsafe fn door<K: Kernel>(kernel: K) {
     kernel.run(Avx2(()));
 }
 
-/// Loads the words at `base + 4 * index` of the lanes whose mask has its top bit set. Why this is assembly stands at the
-/// gather of `avx512`.
+/// Loads the words at `base + 4 * index` of the lanes whose mask has its top bit set. Why this is assembly stands at
+/// the gather of `avx512`.
 ///
 /// # Safety
 ///
@@ -66,8 +66,8 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn store_next_hops(self, values: Self::U32, out: &mut [NextHop; LANES]) {
         let [low, high] = self.and(values, self.splat(0xffff));
-        // SAFETY: see above; the store is an unaligned one of 32 bytes, and a `NextHop` is a transparent `u16`. The pack
-        // works within 128-bit halves, so the middle quarters come out exchanged.
+        // SAFETY: see above; the store is an unaligned one of 32 bytes, and a `NextHop` is a transparent `u16`. The
+        // pack works within 128-bit halves, so the middle quarters come out exchanged.
         unsafe {
             let packed = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(low, high));
             _mm256_storeu_si256(out.as_mut_ptr().cast(), packed);

@@ -1,8 +1,8 @@
 //! Sixteen 32-bit lanes behind one small trait, and the only `unsafe` of this crate.
 //!
-//! An algorithm writes its batch loop once, as a [`Kernel`] over [`Lanes`]; [`run`] compiles it for each instruction set
-//! and enters the version that an [`Isa`] names. An `Isa` exists only if this processor has it, and every gather clamps
-//! its indices, so kernels need no `unsafe` and can go wrong only by answering wrongly.
+//! An algorithm writes its batch loop once, as a [`Kernel`] over [`Lanes`]; [`run`] compiles it for each instruction
+//! set and enters the version that an [`Isa`] names. An `Isa` exists only if this processor has it, and every gather
+//! clamps its indices, so kernels need no `unsafe` and can go wrong only by answering wrongly.
 #![allow(unsafe_code)]
 
 use crate::nexthop::NextHop;
@@ -96,8 +96,8 @@ pub trait Lanes: Copy {
     type U32: Copy;
     /// One bit a lane.
     type Mask: Copy;
-    /// Whether lanes live in vector registers. If not, a kernel does better to treat one address after the other, though
-    /// the answers are the same.
+    /// Whether lanes live in vector registers. If not, a kernel does better to treat one address after the other,
+    /// though the answers are the same.
     const IN_REGISTERS: bool;
 
     /// The same value in every lane.

@@ -30,8 +30,8 @@ impl Entry for AtomicU32 {
     }
 }
 
-/// An aligned 32-bit word of table entries. Gathers load whole words: an aligned word never crosses a cache line, and no
-/// load reaches beyond the table.
+/// An aligned 32-bit word of table entries. Gathers load whole words: an aligned word never crosses a cache line, and
+/// no load reaches beyond the table.
 ///
 /// # Safety
 ///
@@ -69,8 +69,8 @@ unsafe impl Word for Word32 {
 /// The entries that these words consist of.
 #[inline(always)]
 pub(super) fn entries<W: Word>(words: &[W]) -> &[W::Entry] {
-    // SAFETY: by the contract of `Word` the same bytes are this many entries in a row, and what is aligned for a word is
-    // aligned for its entries.
+    // SAFETY: by the contract of `Word` the same bytes are this many entries in a row, and what is aligned for a word
+    // is aligned for its entries.
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), words.len() * W::ENTRIES) }
 }
 

@@ -39,8 +39,8 @@ fn nesting<A: Address>(prefixes: &[Prefix<A>]) -> Vec<usize> {
     counts
 }
 
-/// Different values of the first `bits` bits among the longer prefixes: the nodes of a multibit trie at that depth, and,
-/// at 24 bits, the second-stage groups of DIR-24-8.
+/// Different values of the first `bits` bits among the longer prefixes: the nodes of a multibit trie at that depth,
+/// and, at 24 bits, the second-stage groups of DIR-24-8.
 pub fn groups<A: Address>(prefixes: &[Prefix<A>], bits: u8) -> usize {
     let longer = prefixes.iter().filter(|prefix| prefix.len() > bits);
     let mut heads: Vec<A> = longer.map(|prefix| prefix.first() & A::mask(bits)).collect();

@@ -1,7 +1,7 @@
 //! Counts the parameters of the synthetic model from a table.
 
 use fullview_table::feed::synthetic::parameters::{
-    COVERS, DENSITIES, Halves, Own, SHARES, Shape, cover, density, share,
+    CASES, Halves, NEAR, Own, SHARES, Shape, case, neighbours, share, tells_neighbours,
 };
 use fullview_table::{Address, Prefix, Rib};
 
@@ -12,6 +12,7 @@ pub type Rows = (Vec<Own>, Vec<Halves<Vec<u16>>>);
 pub struct Measured {
     pub blocks: Vec<(u16, u32)>,
     pub levels: Vec<Rows>,
+    pub lengths: Vec<u32>,
     pub tail: Vec<(u8, u32)>,
 }
 
@@ -25,46 +26,54 @@ struct Tally {
     alike: [u32; 2],
 }
 
-/// By density and cover.
-type Tallies = [[Tally; COVERS]; DENSITIES];
+/// By case.
+type Tallies = Vec<Tally>;
 
 /// Counts the parameters of one family.
 pub fn measure<A: Address>(rib: &Rib<A>, shape: &Shape) -> Measured {
     let all = rib.iter().map(|route| route.prefix);
     let (bulk, beyond): (Vec<_>, Vec<_>) = all.partition(|prefix| prefix.len() <= shape.bulk_len);
     let levels = usize::from(shape.bulk_len - shape.block_len) + 1;
-    let mut tallies = vec![[[Tally::default(); COVERS]; DENSITIES]; levels];
+    let mut tallies = vec![vec![Tally::default(); CASES]; levels];
     let head = |prefix: &Prefix<A>| prefix.first().bits(0, shape.block_len) as u16;
     let mut blocks = Vec::new();
     for routes in bulk.chunk_by(|a, b| head(a) == head(b)) {
+        let block = shape_block(&routes[0], shape);
         blocks.push((head(&routes[0]), routes.len() as u32));
-        count(Block { routes, len: shape.block_len, depth: 0, copied: false }, &mut tallies);
+        count(Block { routes, block, depth: 0, copied: false }, &bulk, &mut tallies);
     }
-    let lengths = shape.bulk_len + 1..=A::BITS;
-    let tail = lengths.map(|len| (len, beyond.iter().filter(|prefix| prefix.len() == len).count() as u32));
+    let of_length =
+        |len, among: &[Prefix<A>]| among.iter().filter(|prefix| prefix.len() == len).count() as u32;
+    let tail = (shape.bulk_len + 1..=A::BITS).map(|len| (len, of_length(len, &beyond)));
     Measured {
         blocks,
         levels: tallies.iter().map(rows).collect(),
+        lengths: (shape.block_len..=shape.bulk_len).map(|len| of_length(len, &bulk)).collect(),
         tail: tail.filter(|(_, routes)| *routes > 0).collect(),
     }
+}
+
+fn shape_block<A: Address>(route: &Prefix<A>, shape: &Shape) -> Prefix<A> {
+    Prefix::containing(route.first(), shape.block_len)
 }
 
 /// One block, never without routes.
 struct Block<'a, A: Address> {
     routes: &'a [Prefix<A>],
-    len: u8,
+    block: Prefix<A>,
     /// Routes around it.
     depth: u8,
     /// Whether its sibling is a copy of it.
     copied: bool,
 }
 
-/// Counts a block, at the first of `levels`, and the blocks in it.
-fn count<A: Address>(block: Block<A>, levels: &mut [Tallies]) {
-    let Block { mut routes, len, mut depth, copied } = block;
+/// Counts a block, at the first of `levels`, and the blocks in it; `all` are the routes of the table.
+fn count<A: Address>(of: Block<A>, all: &[Prefix<A>], levels: &mut [Tallies]) {
+    let Block { mut routes, block, mut depth, copied } = of;
     let [level, deeper @ ..] = levels else { return };
-    let own = routes[0].len() == len;
-    let tally = &mut level[density(routes.len() as u32)][cover(depth)];
+    let beside = if deeper.len() <= NEAR { beside(block, all) } else { 0 };
+    let own = routes[0].len() == block.len();
+    let tally = &mut level[case(routes.len() as u32, depth, beside)];
     tally.own[usize::from(copied)][usize::from(own)] += 1;
     if own {
         routes = &routes[1..];
@@ -73,13 +82,26 @@ fn count<A: Address>(block: Block<A>, levels: &mut [Tallies]) {
     if routes.is_empty() {
         return;
     }
-    let (low, high) = routes.split_at(routes.partition_point(|prefix| prefix.first().bits(len, 1) == 0));
-    let copied = copies(low, high, len);
-    let tally = &mut level[density(routes.len() as u32)][cover(depth)];
+    let in_lower = |prefix: &Prefix<A>| prefix.first().bits(block.len(), 1) == 0;
+    let (low, high) = routes.split_at(routes.partition_point(in_lower));
+    let copied = copies(low, high, block.len());
+    let tally = &mut level[case(routes.len() as u32, depth, beside)];
     count_halves(tally, (low.len() as u32, high.len() as u32), copied);
     for routes in [low, high].into_iter().filter(|half| !half.is_empty()) {
-        count(Block { routes, len: len + 1, depth, copied }, deeper);
+        let block = Prefix::containing(routes[0].first(), block.len() + 1);
+        count(Block { routes, block, depth, copied }, all, deeper);
     }
+}
+
+/// Which of the blocks beside this one hold routes.
+fn beside<A: Address>(block: Prefix<A>, all: &[Prefix<A>]) -> usize {
+    let holds = |addr: Option<A>| {
+        let Some(other) = addr.map(|addr| Prefix::containing(addr, block.len())) else { return false };
+        let from = all.partition_point(|prefix| prefix.first() < other.first());
+        let inside = all[from..].iter().take_while(|prefix| prefix.first() <= other.last());
+        inside.into_iter().any(|prefix| prefix.len() >= block.len())
+    };
+    neighbours(holds(block.first().checked_sub(&A::one())), holds(block.last().checked_add(&A::one())))
 }
 
 fn count_halves(tally: &mut Tally, (low, high): (u32, u32), copied: bool) {
@@ -99,18 +121,20 @@ fn copies<A: Address>(low: &[Prefix<A>], high: &[Prefix<A>], len: u8) -> bool {
     low.len() == high.len() && low.iter().zip(high).all(same)
 }
 
+/// Rarer cases of few routes are left to the ones they are like; blocks of many routes are rare, and weigh all the
+/// more.
+const RARE: u32 = 5;
+
 fn rows(level: &Tallies) -> Rows {
-    let keys = (0..DENSITIES).flat_map(|density| (0..COVERS).map(move |cover| (density, cover)));
     let (mut own, mut halves) = (Vec::new(), Vec::new());
-    for (density, cover) in keys {
-        let tally = &level[density][cover];
-        let (density, cover) = (density as u8, cover as u8);
-        if tally.own != [[0, 0]; 2] {
-            own.push(Own { density, cover, share: own_shares(tally) });
+    for (case, tally) in (0..).zip(level) {
+        let fewest = if tells_neighbours(case.into()) { RARE } else { 1 };
+        if tally.own.iter().flatten().sum::<u32>() >= fewest {
+            own.push(Own { case, share: own_shares(tally) });
         }
-        if tally.emptier != [0; SHARES] {
+        if tally.emptier.iter().sum::<u32>() >= fewest {
             let [lower, alike] = [tally.lower, tally.alike].map(|counts| per_mille(counts)[1]);
-            halves.push(Halves { density, cover, emptier: trimmed(&per_mille(tally.emptier)), lower, alike });
+            halves.push(Halves { case, emptier: trimmed(&per_mille(tally.emptier)), lower, alike });
         }
     }
     (own, halves)

@@ -117,8 +117,8 @@ impl<A: Address> Follower<A> {
         Follower { algorithm, instance: algorithm.compile(rib).unwrap(), rebuilds: 0 }
     }
 
-    /// Brings the compiled table up to `rib`, which holds `changes`. A wish for a larger batch counts as a rebuild: there
-    /// is no more to come.
+    /// Brings the compiled table up to `rib`, which holds `changes`. A wish for a larger batch counts as a rebuild:
+    /// there is no more to come.
     pub fn follow(&mut self, rib: &Rib<A>, changes: &[Change<A>]) {
         match self.instance.patch(rib, changes) {
             Outcome::Applied => {}

@@ -1,7 +1,7 @@
 //! What stands under the bars: level where there is room for words, upright where there is not.
 
 use super::layout::SMALLEST;
-use super::text::{Breaks, clip, line_height, width, words_fit, wrap};
+use super::text::{Breaks, line_height, widest_word, width, words_fit, wrap};
 
 /// Ways tried to set the labels under the bars, best first.
 const LABELS: [(u32, Breaks); 7] = [
@@ -14,8 +14,8 @@ const LABELS: [(u32, Breaks); 7] = [
     (SMALLEST, Breaks::Punctuation),
 ];
 const MOST_LABEL_LINES: usize = 4;
-/// Size of labels that stand upright, and the most room they get.
-pub(super) const UPRIGHT: u32 = 24;
+/// Size of labels that stand upright, and the length of their lines unless a word is longer.
+const UPRIGHT: u32 = 24;
 const UPRIGHT_ROOM: i32 = 330;
 
 /// Lines of text of one size.
@@ -27,8 +27,11 @@ pub(super) struct Lines {
 /// What stands under the bars, one a group.
 pub(super) enum Labels {
     Level(Vec<Lines>),
-    /// Read from bottom to top, each with its length: where the groups are too narrow for a word.
-    Upright(Vec<(String, i32)>),
+    /// Read from bottom to top, all within a length: where the groups are too narrow for a word.
+    Upright {
+        labels: Vec<Lines>,
+        length: i32,
+    },
 }
 
 impl Labels {
@@ -43,10 +46,18 @@ impl Labels {
         upright(texts)
     }
 
+    /// Room that one of them needs across, beside the space to the next.
+    pub(super) fn width(&self) -> i32 {
+        match self {
+            Self::Level(_) => 0,
+            Self::Upright { labels, .. } => labels.iter().map(Lines::height).max().unwrap_or(0),
+        }
+    }
+
     pub(super) fn height(&self) -> i32 {
         match self {
             Self::Level(labels) => labels.iter().map(Lines::height).max().unwrap_or(0),
-            Self::Upright(labels) => labels.iter().map(|(_, length)| *length).max().unwrap_or(0),
+            Self::Upright { length, .. } => *length,
         }
     }
 }
@@ -58,12 +69,18 @@ impl Lines {
 }
 
 fn upright(texts: &[&str]) -> Result<Labels, String> {
-    let set = |text: &&str| {
-        let clipped = clip(text, UPRIGHT, UPRIGHT_ROOM)?;
-        let length = width(&clipped, UPRIGHT)?;
-        Ok((clipped, length))
-    };
-    Ok(Labels::Upright(texts.iter().map(set).collect::<Result<_, String>>()?))
+    let mut room = UPRIGHT_ROOM;
+    for text in texts {
+        room = room.max(widest_word(text, UPRIGHT, Breaks::Punctuation)?);
+    }
+    let set =
+        |text: &&str| Ok(Lines { lines: wrap(text, UPRIGHT, room, Breaks::Punctuation)?, size: UPRIGHT });
+    let labels = texts.iter().map(set).collect::<Result<Vec<_>, String>>()?;
+    let mut length = 0;
+    for line in labels.iter().flat_map(|label| &label.lines) {
+        length = length.max(width(line, UPRIGHT)?);
+    }
+    Ok(Labels::Upright { labels, length })
 }
 
 fn fits(texts: &[&str], size: u32, room: i32, breaks: Breaks) -> Result<bool, String> {

@@ -3,9 +3,9 @@
 use plotters::style::RGBColor;
 
 use super::axis::{self, Axis, IMIX_BITS};
-use super::labels::{Labels, Lines, UPRIGHT};
+use super::labels::{Labels, Lines};
 use super::scene::{Align, Edges, HEIGHT, Scene, Shape, Text, WIDTH};
-use super::text::{Breaks, clip, line_height, register, shorten, width, wrap};
+use super::text::{Breaks, line_height, register, width, wrap};
 use super::{Bar, Chart};
 
 const INK: RGBColor = RGBColor(0x33, 0x33, 0x33);
@@ -38,25 +38,33 @@ const EDGE: i32 = 28;
 const BETWEEN_LABELS: i32 = 16;
 const AXIS_ROOM: i32 = 190;
 const WIDEST_BAR: i32 = 230;
-const MOST_TITLE_LINES: usize = 2;
-const MOST_NOTE_LINES: usize = 4;
+/// Part of a group's slot that its bars take.
+const BARS: (i32, i32) = (7, 10);
+/// The plot is at least as high, and the picture grows where its words leave it less.
+const LOWEST_PLOT: i32 = 480;
+const SWATCH: i32 = 28;
+const AFTER_SWATCH: i32 = 12;
+const BETWEEN_NAMES: i32 = 48;
 
 pub(super) fn layout(chart: &Chart) -> Result<Scene, String> {
     register()?;
-    let whole = WIDTH - 2 * EDGE;
-    let title = Lines {
-        lines: shorten(wrap(&chart.title, TITLE, whole, Breaks::Spaces)?, MOST_TITLE_LINES),
-        size: TITLE,
-    };
-    let notes = Lines {
-        lines: shorten(wrap(&chart.notes, NOTE, whole, Breaks::Spaces)?, MOST_NOTE_LINES),
-        size: NOTE,
-    };
     let texts: Vec<&str> = chart.groups.iter().map(|group| group.label.as_str()).collect();
-    let mut page = Page { scene: Scene::default(), chart, plot: (AXIS_ROOM, 0, right_end(chart), 0) };
-    let labels = Labels::set(&texts, page.slot() - BETWEEN_LABELS)?;
+    let groups = texts.len().max(1) as i32;
+    let sides = AXIS_ROOM + right_margin(chart);
+    let widest = [WIDTH, sides + groups * chart.narrowest_slot()?, chart.widest_name()? + 2 * EDGE];
+    let whole = widest.into_iter().fold(0, i32::max);
+    let labels = Labels::set(&texts, (whole - sides) / groups - BETWEEN_LABELS)?;
+    let whole = whole.max(sides + groups * (labels.width() + BETWEEN_LABELS));
+    let set = |text: &str, size| {
+        Ok::<_, String>(Lines { lines: wrap(text, size, whole - 2 * EDGE, Breaks::Spaces)?, size })
+    };
+    let (title, notes) = (set(&chart.title, TITLE)?, set(&chart.notes, NOTE)?);
+    let scene = Scene { width: whole, height: HEIGHT, shapes: Vec::new(), texts: Vec::new() };
+    let mut page = Page { scene, chart, plot: (AXIS_ROOM, 0, whole - right_margin(chart), 0) };
     page.plot.1 = page.head(&title)?;
-    page.plot.3 = HEIGHT - EDGE - notes.height() - 2 * EDGE / 3 - labels.height() - EDGE / 2;
+    let below = EDGE / 2 + labels.height() + 2 * EDGE / 3 + notes.height() + EDGE;
+    page.scene.height = HEIGHT.max(page.plot.1 + chart.lowest_plot()? + below);
+    page.plot.3 = page.scene.height - below;
     page.foot(&labels, &notes);
     let axis = Axis::reaching(chart.largest() * HEADROOM);
     page.grid(&axis)?;
@@ -65,13 +73,33 @@ pub(super) fn layout(chart: &Chart) -> Result<Scene, String> {
     Ok(page.scene)
 }
 
-fn right_end(chart: &Chart) -> i32 {
-    WIDTH - if chart.imix_axis { AXIS_ROOM } else { 2 * EDGE }
+fn right_margin(chart: &Chart) -> i32 {
+    if chart.imix_axis { AXIS_ROOM } else { 2 * EDGE }
 }
 
 impl Chart {
     fn bars(&self) -> impl Iterator<Item = &Bar> {
         self.groups.iter().flat_map(|group| group.bars.iter().flatten())
+    }
+
+    /// Room for the figures above the bars of a group, set as small as they may be.
+    fn narrowest_slot(&self) -> Result<i32, String> {
+        let figures = self.bars().map(|bar| width(&axis::measured(bar.median), SMALLEST));
+        let widest = figures.collect::<Result<Vec<_>, _>>()?.into_iter().fold(0, i32::max);
+        // One pixel a bar more, for what the division leaves.
+        Ok((widest + 1) * self.families.len() as i32 * BARS.1 / BARS.0 + 1)
+    }
+
+    /// Of the entries of the legend.
+    fn widest_name(&self) -> Result<i32, String> {
+        let names = self.families.iter().map(|name| width(name, LEGEND));
+        let widest = names.collect::<Result<Vec<_>, _>>()?.into_iter().fold(0, i32::max);
+        Ok(SWATCH + AFTER_SWATCH + widest)
+    }
+
+    /// High enough for what stands upright beside it.
+    fn lowest_plot(&self) -> Result<i32, String> {
+        Ok(LOWEST_PLOT.max(width(&self.y_label, SMALLEST)?).max(width(&self.y_detail, SMALLEST)?))
     }
 
     fn largest(&self) -> f64 {
@@ -128,34 +156,52 @@ impl Page<'_> {
 
     /// Title and legend; returns where the plot may begin.
     fn head(&mut self, title: &Lines) -> Result<i32, String> {
-        self.stack(title, WIDTH / 2, EDGE, INK);
+        self.stack(title, self.scene.width / 2, EDGE, INK);
         // The label of the uppermost mark rises above the plot by half a line.
         let gap = line_height(TICK) / 2 + 4;
         let below = EDGE + title.height() + gap;
         if self.chart.families.len() < 2 {
             return Ok(below);
         }
-        self.legend(below)?;
-        Ok(below + line_height(LEGEND) + gap)
+        Ok(self.legend(below)? + gap)
     }
 
-    /// One row, centred, above the plot: there it overlaps nothing.
-    fn legend(&mut self, top: i32) -> Result<(), String> {
-        let (swatch, gap, between) = (28, 12, 48);
-        let room = (WIDTH - 2 * EDGE) / self.chart.families.len() as i32 - swatch - gap - between;
-        let names = self.chart.families.iter().map(|name| clip(name, LEGEND, room));
-        let names = names.collect::<Result<Vec<_>, _>>()?;
-        let widths = names.iter().map(|name| width(name, LEGEND)).collect::<Result<Vec<_>, _>>()?;
-        let row = widths.iter().map(|width| swatch + gap + width + between).sum::<i32>() - between;
-        let mut x = (WIDTH - row) / 2;
-        for ((name, width), colour) in names.into_iter().zip(widths).zip(FAMILIES.into_iter().cycle()) {
-            let middle = top + line_height(LEGEND) / 2;
-            let edges = (x, middle - swatch / 2, x + swatch, middle + swatch / 2);
-            self.scene.shapes.push(Shape::Box { edges, colour });
-            self.text(&name, x + swatch + gap, top, LEGEND, Align::Left);
-            x += swatch + gap + width + between;
+    /// As many rows as the names need, centred, above the plot: there they overlap nothing. Returns where they end.
+    fn legend(&mut self, mut top: i32) -> Result<i32, String> {
+        let coloured = self.chart.families.iter().zip(FAMILIES.into_iter().cycle());
+        let mut rows: Vec<Vec<(&str, i32, RGBColor)>> = vec![Vec::new()];
+        for (name, colour) in coloured {
+            let wide = width(name, LEGEND)?;
+            let last = rows.len() - 1;
+            if !rows[last].is_empty()
+                && row_width(&rows[last]) + BETWEEN_NAMES + SWATCH + AFTER_SWATCH + wide > self.whole()
+            {
+                rows.push(vec![(name, wide, colour)]);
+            } else {
+                rows[last].push((name, wide, colour));
+            }
         }
-        Ok(())
+        for row in rows {
+            self.legend_row(&row, top);
+            top += line_height(LEGEND);
+        }
+        Ok(top)
+    }
+
+    fn legend_row(&mut self, row: &[(&str, i32, RGBColor)], top: i32) {
+        let mut x = (self.scene.width - row_width(row)) / 2;
+        for (name, wide, colour) in row {
+            let middle = top + line_height(LEGEND) / 2;
+            let edges = (x, middle - SWATCH / 2, x + SWATCH, middle + SWATCH / 2);
+            self.scene.shapes.push(Shape::Box { edges, colour: *colour });
+            self.text(name, x + SWATCH + AFTER_SWATCH, top, LEGEND, Align::Left);
+            x += SWATCH + AFTER_SWATCH + wide + BETWEEN_NAMES;
+        }
+    }
+
+    /// Width of the picture between its edges.
+    fn whole(&self) -> i32 {
+        self.scene.width - 2 * EDGE
     }
 
     fn slot(&self) -> i32 {
@@ -176,13 +222,21 @@ impl Page<'_> {
                     self.stack(label, self.middle(group), below, INK);
                 }
             }
-            Labels::Upright(labels) => {
-                for (group, (label, length)) in labels.iter().enumerate() {
-                    self.upright(label, self.middle(group), below + length / 2, UPRIGHT);
+            Labels::Upright { labels, length } => {
+                for (group, label) in labels.iter().enumerate() {
+                    self.upright_stack(label, self.middle(group), below + length / 2);
                 }
             }
         }
-        self.stack(notes, WIDTH / 2, HEIGHT - EDGE - notes.height(), FAINT);
+        self.stack(notes, self.scene.width / 2, self.scene.height - EDGE - notes.height(), FAINT);
+    }
+
+    /// Lines that read from bottom to top, the first on the left, around a point.
+    fn upright_stack(&mut self, block: &Lines, x: i32, y: i32) {
+        let first = x - (block.height() - line_height(block.size)) / 2;
+        for (row, line) in (0..).zip(&block.lines) {
+            self.upright(line, first + row * line_height(block.size), y, block.size);
+        }
     }
 
     fn grid(&mut self, axis: &Axis) -> Result<(), String> {
@@ -208,7 +262,7 @@ impl Page<'_> {
         self.line((right, top), (right, bottom), AXIS, 2);
         self.beside(
             &["Theoretical Ethernet throughput with simple IMIX"],
-            WIDTH - EDGE - AXIS_LABEL as i32 / 2,
+            self.scene.width - EDGE - AXIS_LABEL as i32 / 2,
         )
     }
 
@@ -220,7 +274,7 @@ impl Page<'_> {
 
     fn bars(&mut self, axis: &Axis) -> Result<(), String> {
         let families = self.chart.families.len().max(1) as i32;
-        let wide = (self.slot() * 7 / 10 / families).clamp(4, WIDEST_BAR);
+        let wide = (self.slot() * BARS.0 / BARS.1 / families).clamp(4, WIDEST_BAR);
         let size = self.figure_size(wide)?;
         for (group, bars) in self.chart.groups.iter().enumerate() {
             let first = self.middle(group) - wide * families / 2;
@@ -290,6 +344,12 @@ impl Place {
     fn middle(&self) -> i32 {
         self.left + self.wide / 2
     }
+}
+
+/// Entries of a legend side by side.
+fn row_width(row: &[(&str, i32, RGBColor)]) -> i32 {
+    let entries = row.iter().map(|(_, wide, _)| SWATCH + AFTER_SWATCH + wide + BETWEEN_NAMES);
+    entries.sum::<i32>() - BETWEEN_NAMES
 }
 
 fn bits_per_second(rate: f64) -> String {

@@ -9,6 +9,7 @@ use plotters::style::{Color, FontDesc, FontStyle, FontTransform, RGBColor, TextS
 
 use super::text::{self, FAMILY};
 
+/// Sides of a picture, unless its words need more.
 pub(super) const WIDTH: i32 = 1920;
 pub(super) const HEIGHT: i32 = 1080;
 const BYTES_PER_PIXEL: usize = 3;
@@ -49,9 +50,12 @@ pub(super) enum Shape {
     Line { from: (i32, i32), to: (i32, i32), colour: RGBColor, width: i32 },
 }
 
-/// A picture of [`WIDTH`] × [`HEIGHT`] pixels.
-#[derive(Debug, Default)]
+/// A picture.
+#[derive(Debug)]
 pub(super) struct Scene {
+    /// In pixels.
+    pub(super) width: i32,
+    pub(super) height: i32,
     /// In the order they are drawn.
     pub(super) shapes: Vec<Shape>,
     pub(super) texts: Vec<Text>,
@@ -116,16 +120,16 @@ impl Scene {
     /// The picture as an SVG document.
     pub(super) fn svg(&self) -> Result<String, String> {
         let mut svg = String::new();
-        self.draw(SVGBackend::with_string(&mut svg, (WIDTH as u32, HEIGHT as u32)), &SVG)?;
+        self.draw(SVGBackend::with_string(&mut svg, (self.width as u32, self.height as u32)), &SVG)?;
         Ok(svg)
     }
 
     /// The picture as a PNG file.
     pub(super) fn png(&self) -> Result<Vec<u8>, String> {
-        let (width, height) = (WIDTH * OVERSAMPLING, HEIGHT * OVERSAMPLING);
+        let (width, height) = (self.width * OVERSAMPLING, self.height * OVERSAMPLING);
         let mut pixels = vec![0; width as usize * height as usize * BYTES_PER_PIXEL];
         self.draw(BitMapBackend::with_buffer(&mut pixels, (width as u32, height as u32)), &PNG)?;
-        encode(&average(&pixels)).map_err(|error| error.to_string())
+        self.encode(&average(&pixels, self.width as usize)).map_err(|error| error.to_string())
     }
 
     fn draw<B: DrawingBackend>(&self, backend: B, medium: &Medium) -> Result<(), String> {
@@ -157,15 +161,26 @@ impl Scene {
         }
         area.present()
     }
+
+    fn encode(&self, pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
+        let mut file = Vec::new();
+        let mut encoder = png::Encoder::new(&mut file, self.width as u32, self.height as u32);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(pixels)?;
+        writer.finish()?;
+        Ok(file)
+    }
 }
 
-/// Each pixel of the result is the mean of the square of pixels it was drawn as.
-fn average(large: &[u8]) -> Vec<u8> {
+/// Each pixel of the result, `width` a row, is the mean of the square of pixels it was drawn as.
+fn average(large: &[u8], width: usize) -> Vec<u8> {
     let side = OVERSAMPLING as usize;
-    let row = WIDTH as usize * side * BYTES_PER_PIXEL;
+    let row = width * side * BYTES_PER_PIXEL;
     let mut small = Vec::with_capacity(large.len() / (side * side));
     for rows in large.chunks_exact(row * side) {
-        for x in 0..WIDTH as usize {
+        for x in 0..width {
             small.extend((0..BYTES_PER_PIXEL).map(|channel| {
                 let first = x * side * BYTES_PER_PIXEL + channel;
                 let places = (0..side * side).map(|n| first + n / side * row + n % side * BYTES_PER_PIXEL);
@@ -175,15 +190,4 @@ fn average(large: &[u8]) -> Vec<u8> {
         }
     }
     small
-}
-
-fn encode(pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
-    let mut file = Vec::new();
-    let mut encoder = png::Encoder::new(&mut file, WIDTH as u32, HEIGHT as u32);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(pixels)?;
-    writer.finish()?;
-    Ok(file)
 }

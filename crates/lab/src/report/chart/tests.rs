@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use super::scene::{Edges, HEIGHT, WIDTH};
+use super::scene::{Align, Edges, HEIGHT, WIDTH};
 use super::*;
 
 fn bar(median: f64) -> Option<Bar> {
@@ -65,7 +65,9 @@ fn cases() -> Vec<(&'static str, Chart)> {
     let mut lookups = chart(&LOOKUPS, &["IPv4"]);
     lookups.imix_axis = false;
     lookups.groups[0].bars[0] = bar(12_345.0);
+    let thirty: Vec<&str> = LONG.iter().chain(&LOOKUPS).chain(&LONG).copied().collect();
     vec![
+        ("twenty-eight", chart(&thirty, &both)),
         ("one", chart(&LONG[..1], &["IPv4"])),
         ("two", chart(&LONG[..2], &both)),
         ("three", gap),
@@ -88,7 +90,10 @@ fn assert_apart(name: &str, chart: &Chart) {
         scene.texts.iter().map(|text| (text.edges().expect("a width"), text.text.as_str())).collect();
     for (index, (edges, text)) in boxes.iter().enumerate() {
         let (left, top, right, bottom) = *edges;
-        assert!(left >= 0 && top >= 0 && right <= WIDTH && bottom <= HEIGHT, "{name}: {text} at {edges:?}");
+        assert!(
+            left >= 0 && top >= 0 && right <= scene.width && bottom <= scene.height,
+            "{name}: {text} at {edges:?}"
+        );
         for (other, beside) in &boxes[index + 1..] {
             assert!(!overlap(*edges, *other), "{name}: \"{text}\" {edges:?} touches \"{beside}\" {other:?}");
         }
@@ -136,6 +141,24 @@ fn the_svg_is_well_formed_and_says_everything() {
             assert!(words.contains(&joined), "{name}: {text}");
         }
     }
+}
+
+/// A picture of the usual size where the words fit, a larger one where they do not.
+#[test]
+fn the_picture_grows_with_its_words() {
+    let size = |chart: &Chart| chart.scene().map(|scene| (scene.width, scene.height)).unwrap();
+    let small = chart(&LONG[..3], &["IPv4", "IPv6"]);
+    assert_eq!(size(&small), (WIDTH, HEIGHT));
+    let notes = small.notes.repeat(20);
+    assert!(size(&Chart { notes, ..small }).1 > HEIGHT);
+    let many: Vec<String> = (0..30).map(|n| format!("{n}: {}", LONG[7].repeat(3))).collect();
+    let many = chart(&many.iter().map(String::as_str).collect::<Vec<_>>(), &["IPv4", "IPv6"]);
+    assert!(size(&many).0 > WIDTH);
+    assert_apart("thirty", &many);
+    let scene = many.scene().unwrap();
+    let figures = scene.texts.iter().filter(|text| text.text.ends_with('M') && text.align == Align::Middle);
+    assert!(figures.count() >= 60, "every bar has its figure");
+    assert!(scene.texts.iter().all(|text| !text.text.contains('…')));
 }
 
 #[test]

@@ -56,12 +56,14 @@ pub(super) fn wrap(text: &str, size: u32, room: i32, breaks: Breaks) -> Result<V
 
 /// Whether every unbreakable part of the text fits on a line.
 pub(super) fn words_fit(text: &str, size: u32, room: i32, breaks: Breaks) -> Result<bool, String> {
-    for word in words(text, breaks) {
-        if width(word.trim_start(), size)? > room {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    Ok(widest_word(text, size, breaks)? <= room)
+}
+
+/// Width of the widest unbreakable part of the text.
+pub(super) fn widest_word(text: &str, size: u32, breaks: Breaks) -> Result<i32, String> {
+    words(text, breaks)
+        .iter()
+        .try_fold(0, |widest: i32, word| Ok(widest.max(width(word.trim_start(), size)?)))
 }
 
 /// The parts between which a line may end; each but the first of the text carries the space before it.
@@ -93,27 +95,6 @@ fn pieces(word: &str, size: u32, room: i32) -> Result<Vec<String>, String> {
     Ok(pieces)
 }
 
-/// Keeps the first `most` lines, and shows with an ellipsis that there were more.
-pub(super) fn shorten(mut lines: Vec<String>, most: usize) -> Vec<String> {
-    if lines.len() > most {
-        lines.truncate(most);
-        if let Some(last) = lines.last_mut() {
-            last.push('…');
-        }
-    }
-    lines
-}
-
-/// The text, or as much of it as fits, with an ellipsis.
-pub(super) fn clip(text: &str, size: u32, room: i32) -> Result<String, String> {
-    let mut kept = text.to_owned();
-    let mut shown = kept.clone();
-    while width(&shown, size)? > room && kept.pop().is_some() {
-        shown = format!("{kept}…");
-    }
-    Ok(shown)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,12 +120,5 @@ mod tests {
         assert_eq!(lines, ["radix6_", "lockless", "x"]);
         assert!(!words_fit("radix6_lockless", 20, room, Breaks::Spaces).unwrap());
         assert!(words_fit("radix6_lockless", 20, room, Breaks::Punctuation).unwrap());
-    }
-
-    #[test]
-    fn shortening_shows() {
-        let lines = ["a", "b", "c"].map(String::from).to_vec();
-        assert_eq!(shorten(lines.clone(), 3), ["a", "b", "c"]);
-        assert_eq!(shorten(lines, 2), ["a", "b…"]);
     }
 }

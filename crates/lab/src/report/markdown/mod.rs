@@ -2,7 +2,7 @@
 
 mod sections;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::LabError;
 use crate::ministat::{MOST_SETS, Set, Style, render};
@@ -47,7 +47,20 @@ impl Facts {
     fn opening(&self) -> String {
         let items: String = self.conditions().iter().map(|line| format!("  - {line}\n")).collect();
         let note = self.campaign.experiment.note.as_ref().map(|note| format!("\nNote: {note}\n"));
-        format!("{}:\n{items}{}", self.title(), note.unwrap_or_default())
+        format!("{}:\n{items}{}{}", self.title(), self.variants(), note.unwrap_or_default())
+    }
+
+    /// What each variant sets otherwise than the conditions say.
+    fn variants(&self) -> String {
+        let line = |(label, set): (&str, BTreeMap<String, String>)| {
+            let set: Vec<String> =
+                set.into_iter().map(|(key, value)| escaped(&format!("{key} = {value}"))).collect();
+            let set = if set.is_empty() { "as above".into() } else { set.join(", ") };
+            format!("    - {}: {set}\n", escaped(label))
+        };
+        let lines: String = self.changes().map(line).collect();
+        let heading = "  - these, but for what a variant sets itself:\n";
+        self.changed_names().map(|_| format!("{heading}{lines}")).unwrap_or_default()
     }
 
     /// What the subjects logged, each line once a variant, in the order of the experiment's variants and families.

@@ -25,6 +25,7 @@ impl Facts {
             "Against",
             "Difference",
             "Interval",
+            "Test",
             "Adjusted p",
             "Verdict",
             "Smallest effect",
@@ -32,7 +33,9 @@ impl Facts {
         let rows = self.judged.iter().map(|judged| self.verdict_row(judged)).collect::<Vec<_>>();
         format!(
             "## Verdicts\n\n{}\n\nThe unit is one run. The difference is the ratio of the geometric means of the \
-             valid runs, less one (Welch's t on logarithms). Intervals and p are corrected by Holm's procedure for \
+             valid runs, less one. Where both variants have a valid run in each of the same blocks, the test is \
+             Student's t on the logarithms of the ratios within the blocks (paired); elsewhere the blocks are no pairs, \
+             and it is Welch's t on the logarithms of both sets. Intervals and p are corrected by Holm's procedure for \
              {}: the chance of any false alarm among them is at most {:.0} %. Equivalent means that the whole \
              interval lies within the margin of ±{:.2} %. The smallest effect is what as many runs with this spread \
              show with a probability of {:.0} %.",
@@ -57,10 +60,11 @@ impl Facts {
             Ok(judgement) => [
                 signed_percent(judgement.effect.estimate),
                 interval(judgement.effect.low, judgement.effect.high),
+                judgement.design.to_string(),
                 probability(judgement.adjusted_p),
                 verdict(&judgement.verdict),
             ],
-            Err(obstacle) => ["–".into(), "–".into(), "–".into(), escaped(obstacle)],
+            Err(obstacle) => ["–", "–", "–", "–", &escaped(obstacle)].map(str::to_owned),
         };
         names.into_iter().chain(found).chain([smallest]).collect()
     }
@@ -75,8 +79,11 @@ impl Facts {
             .map(|reason| format!("\n  - {}: {}", reason.name(), reason.explanation()))
             .collect();
         let legend = if meaning.is_empty() { meaning } else { format!("\n{meaning}") };
+        let Analysis { retries, .. } = &self.campaign.experiment.analysis;
+        let (most, made) = (self.campaign.experiment.max_repeats(), self.campaign.records.repeats());
         format!(
-            "## Validity\n\nOnly valid runs enter the figures above.\n\n{}{legend}",
+            "## Validity\n\nOnly valid runs enter the figures above. An invalid run is repeated up to {retries} \
+             times, and the whole campaign repeats at most {most}: {made} were.\n\n{}{legend}",
             table(&heading, &rows)
         )
     }

@@ -1,8 +1,8 @@
-//! Dividing blocks with their routes, one length after another: which blocks are routes, and how the routes inside fall on
-//! the two halves.
+//! Dividing blocks with their routes, one length after another: which blocks are routes, and how the routes inside
+//! fall on the two halves.
 //!
-//! All blocks of one length and density draw from one histogram without replacement, as from a deck of cards: so the whole
-//! follows the histogram closely whatever the seed, and the seed decides which block gets which card.
+//! All blocks of one length and density draw from one histogram without replacement, as from a deck of cards: so the
+//! whole follows the histogram closely whatever the seed, and the seed decides which block gets which card.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -11,7 +11,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::addr::Address;
 use crate::prefix::Prefix;
 
-use super::parameters::{COVERS, DENSITIES, FEW, Halves, Own, SHARES, Shape, counts, cover, density};
+use super::parameters::{
+    CASES, FEW, Halves, NEAR, Own, SHARES, Shape, case, counts, distance, neighbours, special,
+};
 
 /// A block that holds routes.
 #[derive(Clone, Copy)]
@@ -26,11 +28,23 @@ pub(super) struct Block<A> {
     pub(super) copied: bool,
     /// Address bits in any combination of which there is a copy of this block: it stands for them all.
     pub(super) copies: A,
+    /// Which of the two blocks beside it hold routes: see [`neighbours`].
+    beside: usize,
+    /// Whether special-use space lies in it.
+    special: bool,
 }
 
 impl<A: Address> Block<A> {
     pub(super) fn new(prefix: Prefix<A>, routes: u32) -> Self {
-        Block { first: prefix.first(), routes, depth: 0, copied: false, copies: A::zero() }
+        Block {
+            first: prefix.first(),
+            routes,
+            depth: 0,
+            copied: false,
+            copies: A::zero(),
+            beside: 0,
+            special: true,
+        }
     }
 
     /// How many blocks this one stands for.
@@ -40,7 +54,7 @@ impl<A: Address> Block<A> {
 
     /// Which histogram it draws from.
     fn case(&self) -> usize {
-        density(self.routes) * COVERS + cover(self.depth)
+        case(self.routes, self.depth, self.beside)
     }
 
     fn prefixes(&self, len: u8) -> impl Iterator<Item = Prefix<A>> + use<A> {
@@ -51,34 +65,59 @@ impl<A: Address> Block<A> {
     }
 }
 
-/// The most routes a block of length `len` can hold: itself, its halves, their halves, down to the bulk length. Cut to 2^30,
-/// beyond any table, so that sums do not overflow.
+/// The most routes a block of length `len` can hold: itself, its halves, their halves, down to the bulk length. Cut to
+/// 2^30, beyond any table, so that sums do not overflow.
 fn capacity(shape: &Shape, len: u8) -> u32 {
     (1 << (shape.bulk_len + 1).saturating_sub(len).min(30)) - 1
 }
 
-/// Adds the routes of blocks of the shape's block length to `prefixes`.
+/// Adds the routes of blocks of the shape's block length to `prefixes`: of each length, from the shape's block length
+/// on, as many as `lengths` says.
 pub(super) fn grow<A: Address>(
-    shape: &Shape,
+    shape: &'static Shape,
     mut blocks: Vec<Block<A>>,
+    lengths: &[u32],
     rng: &mut ChaCha8Rng,
     prefixes: &mut Vec<Prefix<A>>,
 ) {
-    for (len, level) in (shape.block_len..).zip(shape.levels) {
-        let own = by_case(level.own, &ALWAYS, |row| (row.density, row.cover));
-        let halves = by_case(level.halves, &EVENLY, |row| (row.density, row.cover));
-        let level = Level { len, inside: capacity(shape, len + 1), own, halves };
-        level.take_own(&mut blocks, rng, prefixes);
+    for ((len, level), wanted) in (shape.block_len..).zip(shape.levels).zip(lengths) {
+        let own = by_case(level.own, &ALWAYS, |row| row.case.into());
+        let halves = by_case(level.halves, &EVENLY, |row| row.case.into());
+        let level = Level { shape, len, inside: capacity(shape, len + 1), own, halves };
+        if usize::from(shape.bulk_len - len) <= NEAR {
+            look_beside(&mut blocks, len);
+        }
+        level.take_own(&mut blocks, *wanted, rng, prefixes);
         blocks = level.halve(blocks, rng);
     }
     debug_assert!(blocks.is_empty(), "blocks of the bulk length have no room inside");
 }
 
+/// Notes for each block which of those beside it hold routes, copies included.
+fn look_beside<A: Address>(blocks: &mut [Block<A>], len: u8) {
+    let copies =
+        |(index, block): (usize, &Block<A>)| block.prefixes(len).map(move |copy| (copy.first(), copy, index));
+    let mut all: Vec<_> = blocks.iter().enumerate().flat_map(copies).collect();
+    all.sort_unstable_by_key(|(first, ..)| *first);
+    let adjoin = |one: Option<&(A, Prefix<A>, usize)>, next: Option<&(A, Prefix<A>, usize)>| {
+        let (Some((_, one, _)), Some((next, ..))) = (one, next) else { return false };
+        one.last().checked_add(&A::one()) == Some(*next)
+    };
+    for (place, this) in all.iter().enumerate() {
+        let before = place.checked_sub(1).and_then(|place| all.get(place));
+        let block = &mut blocks[this.2];
+        // The lowest copy stands for the others.
+        if block.first == this.0 {
+            block.beside = neighbours(adjoin(before, Some(this)), adjoin(Some(this), all.get(place + 1)));
+        }
+    }
+}
+
 /// Rows by [`Block::case`].
-type ByCase<T> = [&'static T; DENSITIES * COVERS];
+type ByCase<T> = [&'static T; CASES];
 
 /// Where the real table has no block to learn from: every block is a route.
-static ALWAYS: Own = Own { density: 0, cover: 0, share: [1000, 1000] };
+static ALWAYS: Own = Own { case: 0, share: [1000, 1000] };
 
 /// All blocks in the last share.
 const EVEN: [u16; SHARES] = {
@@ -88,26 +127,20 @@ const EVEN: [u16; SHARES] = {
 };
 
 /// And routes inside fall on both halves evenly.
-static EVENLY: Halves = Halves { density: 0, cover: 0, emptier: &EVEN, lower: 500, alike: 0 };
+static EVENLY: Halves = Halves { case: 0, emptier: &EVEN, lower: 500, alike: 0 };
 
 /// For each case its row, or that of the nearest density the real table has at this length, of the same cover if it has
 /// a near one.
-fn by_case<T>(rows: &'static [T], unknown: &'static T, key: impl Fn(&T) -> (u8, u8)) -> ByCase<T> {
-    std::array::from_fn(|case| {
-        let distance = |row: &&T| {
-            let (density, cover) = key(row);
-            let other = cover as usize != case % COVERS;
-            usize::from(density).abs_diff(case / COVERS) + if other { OTHER_COVER } else { 0 }
-        };
-        rows.iter().min_by_key(distance).unwrap_or(unknown)
-    })
+fn by_case<T>(rows: &'static [T], unknown: &'static T, case_of: impl Fn(&T) -> usize) -> ByCase<T> {
+    std::array::from_fn(|case| rows.iter().min_by_key(|row| distance(case_of(row), case)).unwrap_or(unknown))
 }
 
-/// Another cover is as far off as that many density classes.
-const OTHER_COVER: usize = 4;
+/// Of a length with fewer routes each may lie around thousands of others: there the cards decide.
+const FEW_OF_A_LENGTH: u64 = 100;
 
 /// The blocks of one length.
 struct Level {
+    shape: &'static Shape,
     len: u8,
     /// The most routes one half can hold.
     inside: u32,
@@ -116,29 +149,74 @@ struct Level {
 }
 
 impl Level {
-    /// Makes some blocks routes, and leaves in the blocks what lies inside them.
+    /// Makes `wanted` blocks routes, if that many can be, and leaves in the blocks what lies inside them.
     fn take_own<A: Address>(
         &self,
         blocks: &mut Vec<Block<A>>,
+        wanted: u32,
         rng: &mut ChaCha8Rng,
         prefixes: &mut Vec<Prefix<A>>,
     ) {
-        let case = |block: &Block<A>| block.case() * 2 + usize::from(block.copied);
-        for group in shuffled_groups(blocks, case, rng) {
-            let own = self.own[group[0].case()].share[usize::from(group[0].copied)];
-            let weights = [1000 - own, own];
-            let mut deck = Deck::new(group, &weights, rng);
-            for block in group {
-                // A block too full for its halves, or full of one route, is that route whatever the card says.
-                let full = block.routes > 2 * self.inside;
-                if deck.draw(block.weight()) == 1 || full {
-                    prefixes.extend(block.prefixes(self.len));
-                    block.routes -= 1;
-                    block.depth = block.depth.saturating_add(1);
-                }
-            }
+        let mut taken = self.draw_own(blocks, rng);
+        self.settle(blocks, &mut taken, wanted.into(), rng);
+        for (block, _) in blocks.iter_mut().zip(taken).filter(|(_, taken)| *taken) {
+            prefixes.extend(block.prefixes(self.len));
+            block.routes -= 1;
+            block.depth = block.depth.saturating_add(1);
         }
         blocks.retain(|block| block.routes > 0);
+    }
+
+    /// Which blocks, put in the order of their cases, the cards make routes.
+    fn draw_own<A: Address>(&self, blocks: &mut [Block<A>], rng: &mut ChaCha8Rng) -> Vec<bool> {
+        let case = |block: &Block<A>| block.case() * 2 + usize::from(block.copied);
+        let mut taken = Vec::with_capacity(blocks.len());
+        for group in shuffled_groups(blocks, case, rng) {
+            let own = self.own_share(&group[0]);
+            let weights = [1000 - own, own];
+            let mut deck = Deck::new(group, &weights, rng);
+            // A block too full for its halves, or full of one route, is that route whatever the card says.
+            taken.extend(group.iter().map(|block| deck.draw(block.weight()) == 1 || self.is_full(block)));
+        }
+        taken
+    }
+
+    fn own_share<A: Address>(&self, block: &Block<A>) -> u16 {
+        self.own[block.case()].share[usize::from(block.copied)]
+    }
+
+    fn is_full<A: Address>(&self, block: &Block<A>) -> bool {
+        let [lower, upper] = self.rooms(block);
+        block.routes > lower + upper
+    }
+
+    /// Changes some of the cards' decisions, those that were nearest to chance first, until as many routes are taken as
+    /// are wanted.
+    fn settle<A: Address>(&self, blocks: &[Block<A>], taken: &mut [bool], wanted: u64, rng: &mut ChaCha8Rng) {
+        let chosen = blocks.iter().zip(taken.iter()).filter(|(_, taken)| **taken);
+        let made: u64 = chosen.map(|(block, _)| block.weight()).sum();
+        let (more, mut missing) = (made < wanted, made.abs_diff(wanted));
+        if wanted < FEW_OF_A_LENGTH {
+            return;
+        }
+        let mut open: Vec<(u64, usize)> = Vec::new();
+        for (index, block) in blocks.iter().enumerate().filter(|_| missing > 0) {
+            let share = u64::from(self.own_share(block));
+            // A route around many others changes much, one around none leaves its block to nobody: between the two.
+            let weight =
+                share * (1000 - share) / u64::from(block.routes.isqrt()) + 1000 / u64::from(block.routes);
+            let rank = u64::from(rng.random::<u32>()) * 1_000_000 / (weight + 1);
+            if taken[index] != more && (more || !self.is_full(block)) {
+                open.push((rank, index));
+            }
+        }
+        open.sort_unstable();
+        for (_, index) in open {
+            if blocks[index].weight() <= missing {
+                missing -= blocks[index].weight();
+                taken[index] = more;
+            }
+        }
     }
 
     /// The halves that hold routes.
@@ -172,19 +250,49 @@ impl Level {
         rng: &mut ChaCha8Rng,
         halves: &mut Vec<Block<A>>,
     ) {
-        let bit = A::one() << usize::from(A::BITS - self.len - 1);
         let fuller = block.routes - emptier;
-        let half = |upper: bool, routes| {
-            let first = if upper { block.first | bit } else { block.first };
-            Block { first, routes, copied: false, ..block }
-        };
-        if emptier == fuller && per_mille(row.alike, rng) {
-            halves.push(Block { routes: emptier, copied: true, copies: block.copies | bit, ..block });
+        if emptier == fuller && per_mille(row.alike, rng) && !block.special {
+            let copies = block.copies | self.half_bit();
+            halves.push(Block { routes: emptier, copied: true, copies, ..block });
             return;
         }
         let upper = !per_mille(row.lower, rng);
-        halves
-            .extend([half(upper, fuller), half(!upper, emptier)].into_iter().filter(|half| half.routes > 0));
+        let [lower_room, upper_room] = self.rooms(&block);
+        let lower = if upper { emptier } else { fuller };
+        let lower = lower.min(lower_room).max(block.routes.saturating_sub(upper_room));
+        let routes = [lower, block.routes - lower];
+        halves.extend([false, true].into_iter().zip(routes).filter(|(_, routes)| *routes > 0).map(
+            |(upper, routes)| {
+                let half = self.half(&block, upper);
+                let special = block.special && special::<A>(self.shape).any(|special| half.covers(special));
+                Block { first: half.first(), routes, copied: false, special, ..block }
+            },
+        ));
+    }
+
+    /// The address bit that tells the halves apart.
+    fn half_bit<A: Address>(&self) -> A {
+        A::one() << usize::from(A::BITS - self.len - 1)
+    }
+
+    fn half<A: Address>(&self, block: &Block<A>, upper: bool) -> Prefix<A> {
+        let first = if upper { block.first | self.half_bit() } else { block.first };
+        Prefix::containing(first, self.len + 1)
+    }
+
+    /// The most routes that the lower and the upper half can hold beside special-use space.
+    fn rooms<A: Address>(&self, block: &Block<A>) -> [u32; 2] {
+        if !block.special || self.inside == 0 {
+            return [self.inside; 2];
+        }
+        [false, true].map(|upper| {
+            let half = self.half(block, upper);
+            let lost = special::<A>(self.shape).filter_map(|special| match special.covers(half) {
+                true => Some(self.inside),
+                false => half.covers(special).then(|| capacity(self.shape, special.len())),
+            });
+            self.inside.saturating_sub(lost.sum())
+        })
     }
 }
 
@@ -204,8 +312,9 @@ fn shuffled_groups<'a, A: Address, F: Fn(&Block<A>) -> usize>(
     blocks.chunk_by_mut(move |a, b| case(a) == case(b))
 }
 
-/// Cards in the proportions of a histogram, as many as there are blocks to draw: each kind occurs as often as its weight
-/// says, but for a rest below one that chance rounds up or down (systematic sampling). Blocks must come in random order.
+/// Cards in the proportions of a histogram, as many as there are blocks to draw: each kind occurs as often as its
+/// weight says, but for a rest below one that chance rounds up or down (systematic sampling). Blocks must come in
+/// random order.
 struct Deck<'a> {
     weights: &'a [u16],
     /// Sum of the weights.

@@ -22,7 +22,7 @@ pub mod parameters;
 mod tail;
 
 use grow::Block;
-use parameters::Shape;
+use parameters::{Shape, special};
 
 /// A table to be made: the same parameters give the same table on every platform.
 ///
@@ -82,8 +82,8 @@ impl Synthetic {
     /// The largest IPv6 table.
     pub const MAX_INET6: usize = 500_000;
 
-    /// Makes the table: exactly the sizes asked for, no prefix twice, all in unicast address space. IPv4 stays clear of
-    /// 0.0.0.0/8, 10.0.0.0/8, 127.0.0.0/8 and 224.0.0.0/3, IPv6 within 2000::/3.
+    /// Makes the table: exactly the sizes asked for, no prefix twice, none in the blocks of IANA's
+    /// special-purpose registries (RFC 6890, RFC 8190), in 224.0.0.0/3 or outside 2000::/3.
     ///
     /// # Errors
     /// A [`SyntheticError`] for a size out of bounds, a table without routes, or an impossible next-hop model.
@@ -117,13 +117,16 @@ fn check_size(family: Family, asked: usize, limit: usize) -> Result<(), Syntheti
 fn prefixes<A: Address>(shape: &'static Shape, size: usize, seed: u64) -> Vec<Prefix<A>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(A::BITS.into());
-    let bulk = shape.blocks.iter().map(|(_, routes)| *routes);
+    let usable = |head: u16| !special(shape).any(|special| special.covers(shape.block::<A>(head)));
+    let heads: Vec<(u16, u32)> = shape.blocks.iter().copied().filter(|(head, _)| usable(*head)).collect();
+    let bulk = heads.iter().map(|(_, routes)| *routes);
     let counts = scale(bulk.chain(shape.tail.iter().map(|(_, routes)| *routes)).collect(), size);
-    let (bulk, tail) = counts.split_at(shape.blocks.len());
-    let blocks = shape.blocks.iter().zip(bulk).filter(|(_, routes)| **routes > 0);
+    let (bulk, tail) = counts.split_at(heads.len());
+    let lengths = scale(shape.lengths.to_vec(), bulk.iter().map(|routes| *routes as usize).sum());
+    let blocks = heads.iter().zip(bulk).filter(|(_, routes)| **routes > 0);
     let blocks = blocks.map(|((head, _), routes)| Block::new(shape.block(*head), *routes)).collect();
     let mut prefixes = Vec::with_capacity(size);
-    grow::grow(shape, blocks, &mut rng, &mut prefixes);
+    grow::grow(shape, blocks, &lengths, &mut rng, &mut prefixes);
     let lengths = shape.tail.iter().zip(tail);
     let lengths = lengths.flat_map(|((len, _), routes)| std::iter::repeat_n(*len, *routes as usize));
     tail::add(shape, lengths.collect(), &mut rng, &mut prefixes);

@@ -1,8 +1,8 @@
 //! What the model knows of the real table: how often a block with so many routes is filled in which way.
 //!
 //! The numbers, in `counted_inet` and `counted_inet6`, were counted from a full view of October 2025 (901,899 and
-//! 160,147 routes) by `examples/synthetic_parameters.rs`, which prints those two files; `tests/feed_synthetic.rs` counts
-//! them again and compares.
+//! 160,147 routes) by `examples/synthetic_parameters.rs`, which prints those two files; `tests/feed_synthetic.rs`
+//! counts them again and compares.
 
 use crate::addr::Address;
 use crate::prefix::Prefix;
@@ -20,6 +20,10 @@ pub struct Shape {
     pub blocks: &'static [(u16, u32)],
     /// How blocks of length `block_len`, one longer, … are filled.
     pub levels: &'static [Level],
+    /// Routes up to the bulk length, by length from `block_len` on.
+    pub lengths: &'static [u32],
+    /// Blocks that no route lies in, disjoint and none longer than the bulk length.
+    pub special: &'static [(u128, u8)],
     /// Routes of the tail by length.
     pub tail: &'static [(u8, u32)],
     /// Routes of the tail, in a thousand, that open a new block of the bulk length.
@@ -30,7 +34,7 @@ pub struct Shape {
     pub new_part: u16,
 }
 
-/// How blocks of one length are filled: a row for each [`density`] and [`cover`] that the real table has there.
+/// How blocks of one length are filled: a row for each [`case`] that the real table has there.
 pub struct Level {
     /// Which blocks are routes.
     pub own: &'static [Own],
@@ -41,10 +45,8 @@ pub struct Level {
 /// Which blocks are routes, among those with so many routes and so covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Own {
-    /// The [`density`] of these blocks, their own routes included.
-    pub density: u8,
-    /// Their [`cover`].
-    pub cover: u8,
+    /// The [`case`] of these blocks, their own routes included.
+    pub case: u16,
     /// Those in a thousand that are a route: first of the blocks unlike their sibling, then of its copies.
     pub share: [u16; 2],
 }
@@ -52,10 +54,8 @@ pub struct Own {
 /// How the routes inside fall on the halves, in blocks with so many and so covered; all in per mille.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Halves<S = &'static [u16]> {
-    /// The [`density`] of these blocks without their own routes.
-    pub density: u8,
-    /// The [`cover`] of their halves.
-    pub cover: u8,
+    /// The [`case`] of these blocks without their own routes.
+    pub case: u16,
     /// Those whose emptier half has which [`share`].
     pub emptier: S,
     /// Of those with uneven halves, those whose lower half is the fuller one.
@@ -89,6 +89,49 @@ pub const COVERS: usize = 3;
 pub fn cover(depth: u8) -> usize {
     usize::from(depth).min(COVERS - 1)
 }
+
+/// Number of neighbour classes.
+pub const NEIGHBOURS: usize = 4;
+
+/// The class of a block by whether the blocks of its length before and behind it hold routes: announced space goes on
+/// across the boundaries of blocks, so that routes lie on the side of a neighbour.
+pub fn neighbours(before: bool, behind: bool) -> usize {
+    usize::from(before) + 2 * usize::from(behind)
+}
+
+/// Neighbours are told apart up to this many routes, in blocks of the last lengths.
+const LONELY: u32 = 16;
+/// So many lengths before the bulk length. Above these it is not where announced space goes on that decides, and the
+/// routes would gather in too few blocks.
+pub const NEAR: usize = 8;
+
+/// Number of cases.
+pub const CASES: usize = DENSITIES * COVERS * NEIGHBOURS;
+
+/// The case of a block: its density, its cover and, where it holds few routes, its neighbours.
+pub fn case(routes: u32, depth: u8, neighbours: usize) -> usize {
+    let neighbours = if routes <= LONELY { neighbours } else { 0 };
+    (density(routes) * COVERS + cover(depth)) * NEIGHBOURS + neighbours
+}
+
+/// Whether this is a case of so few routes that neighbours are told apart.
+pub fn tells_neighbours(case: usize) -> bool {
+    case < density(LONELY + 1) * COVERS * NEIGHBOURS
+}
+
+/// How unlike two cases are, in density classes.
+pub(super) fn distance(one: usize, other: usize) -> usize {
+    let parts = |case: usize| (case / NEIGHBOURS / COVERS, case / NEIGHBOURS % COVERS, case % NEIGHBOURS);
+    let (one, other) = (parts(one), parts(other));
+    let unlike = |differ: bool, by: usize| if differ { by } else { 0 };
+    one.0.abs_diff(other.0)
+        + unlike(one.1 != other.1, OTHER_COVER)
+        + unlike(one.2 != other.2, OTHER_NEIGHBOURS)
+}
+
+/// Another cover is as far off as that many density classes, other neighbours as this many.
+const OTHER_COVER: usize = 4;
+const OTHER_NEIGHBOURS: usize = 2;
 
 /// Number of shares.
 pub const SHARES: usize = FEW as usize / 2 + 1;
@@ -127,6 +170,8 @@ pub const INET: Shape = Shape {
     block_len: 8,
     blocks: &counted_inet::BLOCKS,
     levels: &counted_inet::LEVELS,
+    lengths: &counted_inet::LENGTHS,
+    special: &SPECIAL_INET,
     tail: &counted_inet::TAIL,
     new_block: 469,
     part_len: 30,
@@ -139,19 +184,61 @@ pub const INET6: Shape = Shape {
     block_len: 16,
     blocks: &counted_inet6::BLOCKS,
     levels: &counted_inet6::LEVELS,
+    lengths: &counted_inet6::LENGTHS,
+    special: &SPECIAL_INET6,
     tail: &counted_inet6::TAIL,
     new_block: 317,
     part_len: 60,
     new_part: 133,
 };
 
-/// Written short, as is [`halves`]: there are many.
-const fn own(density: u8, cover: u8, share: [u16; 2]) -> Own {
-    Own { density, cover, share }
+/// IANA's registry of special-purpose addresses (RFC 6890, RFC 8190), IPv4.
+const SPECIAL_INET: [(u128, u8); 18] = [
+    v4([0, 0, 0, 0], 8),
+    v4([10, 0, 0, 0], 8),
+    v4([100, 64, 0, 0], 10),
+    v4([127, 0, 0, 0], 8),
+    v4([169, 254, 0, 0], 16),
+    v4([172, 16, 0, 0], 12),
+    v4([192, 0, 0, 0], 24),
+    v4([192, 0, 2, 0], 24),
+    v4([192, 31, 196, 0], 24),
+    v4([192, 52, 193, 0], 24),
+    v4([192, 88, 99, 0], 24),
+    v4([192, 168, 0, 0], 16),
+    v4([192, 175, 48, 0], 24),
+    v4([198, 18, 0, 0], 15),
+    v4([198, 51, 100, 0], 24),
+    v4([203, 0, 113, 0], 24),
+    v4([224, 0, 0, 0], 4),
+    v4([240, 0, 0, 0], 4),
+];
+
+/// The same for IPv6, as far as it lies in 2000::/3.
+const SPECIAL_INET6: [(u128, u8); 5] = [
+    (0x2001_0000 << 96, 23),
+    (0x2001_0db8 << 96, 32),
+    (0x2002_0000 << 96, 16),
+    (0x2620_004f_8000 << 80, 48),
+    (0x3fff_0000 << 96, 20),
+];
+
+const fn v4(octets: [u8; 4], len: u8) -> (u128, u8) {
+    (u32::from_be_bytes(octets) as u128, len)
 }
 
-const fn halves(density: u8, cover: u8, emptier: &'static [u16], lower: u16, alike: u16) -> Halves {
-    Halves { density, cover, emptier, lower, alike }
+/// Where no route may lie.
+pub(super) fn special<A: Address>(shape: &'static Shape) -> impl Iterator<Item = Prefix<A>> {
+    shape.special.iter().map(|(first, len)| Prefix::containing(A::from(*first).unwrap_or_default(), *len))
+}
+
+/// Written short, as is [`halves`]: there are many.
+const fn own(case: u16, share: [u16; 2]) -> Own {
+    Own { case, share }
+}
+
+const fn halves(case: u16, emptier: &'static [u16], lower: u16, alike: u16) -> Halves {
+    Halves { case, emptier, lower, alike }
 }
 
 impl Shape {

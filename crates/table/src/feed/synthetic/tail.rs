@@ -9,7 +9,7 @@ use crate::addr::Address;
 use crate::prefix::Prefix;
 
 use super::grow::per_mille;
-use super::parameters::Shape;
+use super::parameters::{Shape, special};
 
 /// Adds routes of the given lengths, all longer than the bulk, inside routes made before.
 ///
@@ -17,7 +17,7 @@ use super::parameters::Shape;
 /// route opens a new block or joins the block of an earlier one drawn evenly, so that full blocks fill further; inside
 /// a block the same goes for its parts.
 pub(super) fn add<A: Address>(
-    shape: &Shape,
+    shape: &'static Shape,
     mut lengths: Vec<u8>,
     rng: &mut ChaCha8Rng,
     prefixes: &mut Vec<Prefix<A>>,
@@ -29,8 +29,8 @@ pub(super) fn add<A: Address>(
         let joined = choose(&known, rng).filter(|_| !per_mille(shape.new_block, rng));
         let place = joined.map(|known| part(shape, known, len, rng));
         let mut prefix = within(place.unwrap_or_else(|| new_block(shape, &hosts, rng)), len, rng);
-        // A full block cannot take another: a new one then, until there is room.
-        while !taken.insert(prefix) {
+        // A full block cannot take another, special-use space none: a new one then, until there is room.
+        while special(shape).any(|special| special.covers(prefix)) || !taken.insert(prefix) {
             prefix = within(new_block(shape, &hosts, rng), len, rng);
         }
         known.push(prefix);
