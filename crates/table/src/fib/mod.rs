@@ -10,7 +10,7 @@ use crate::addr::Address;
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
 
-pub mod bsearch4;
+pub mod bsearch;
 pub mod choice;
 pub mod dpdk_lpm4;
 pub mod dpdk_lpm6;
