@@ -214,7 +214,8 @@ fn preferences_are_freebsds() {
 /// FreeBSD has no `bsearch6`: as long as it is `bsearch4`'s curve that decides, nothing but the handful differs.
 #[test]
 fn preferences_of_the_ipv6_twin() {
-    let (inet, inet6) = (registry::find::<u32>("bsearch4").unwrap(), registry::find::<u128>("bsearch6").unwrap());
+    let (inet, inet6) =
+        (registry::find::<u32>("bsearch4").unwrap(), registry::find::<u128>("bsearch6").unwrap());
     for prefixes in [10, 29, 30, 100_000] {
         let expected = inet.preference(&summary(Family::Inet, prefixes));
         assert_eq!(inet6.preference(&summary(Family::Inet6, prefixes)), expected, "{prefixes} prefixes");

@@ -14,6 +14,9 @@ pub mod bsearch;
 pub mod choice;
 pub mod dpdk_lpm4;
 pub mod dpdk_lpm6;
+pub mod dxr;
+mod dxr_store;
+mod dxr_tables;
 pub mod framework;
 pub mod linear;
 pub mod radix;
@@ -83,7 +86,8 @@ pub enum Outcome {
     Applied,
     /// This structure cannot take the change: compile it again.
     Rebuild,
-    /// Worth doing only for many changes at once: hand them over together, later.
+    /// Worth doing only for many changes at once: hand them over together, later. The next call is taken for that batch,
+    /// however small it is.
     Batch,
     /// The structure is of no further use; do not use this algorithm for this table again.
     Error(String),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use flate2::read::GzDecoder;
 use fullview_table::fib::dpdk_lpm4::DpdkLpm4;
 use fullview_table::fib::dpdk_lpm6::DpdkLpm6;
+use fullview_table::fib::dxr::Dxr;
 use fullview_table::fib::registry::Registered;
 use fullview_table::fib::{Algorithm, Fib, Instance, Outcome};
 use fullview_table::simd::Isa;
@@ -30,7 +31,8 @@ fn leak<A: Address>(algorithm: impl Algorithm<A> + 'static) -> &'static dyn Algo
 impl Tested for u32 {
     fn by_isa() -> Vec<Subject<u32>> {
         let lpm4 = |isa: Isa| (format!("dpdk_lpm4 {}", isa.name()), leak(DpdkLpm4::with_isa(isa)));
-        Isa::available().into_iter().map(lpm4).collect()
+        let dxr = |isa: Isa| (format!("dxr {}", isa.name()), leak(Dxr::with_isa(isa)));
+        Isa::available().into_iter().flat_map(|isa| [lpm4(isa), dxr(isa)]).collect()
     }
 }
 
@@ -117,10 +119,14 @@ impl<A: Address> Follower<A> {
         Follower { algorithm, instance: algorithm.compile(rib).unwrap(), rebuilds: 0 }
     }
 
-    /// Brings the compiled table up to `rib`, which holds `changes`. A wish for a larger batch counts as a rebuild: there
-    /// is no more to come.
+    /// Brings the compiled table up to `rib`, which holds `changes`. Who wishes for a larger batch is told that this is
+    /// all; who insists is compiled again.
     pub fn follow(&mut self, rib: &Rib<A>, changes: &[Change<A>]) {
-        match self.instance.patch(rib, changes) {
+        let outcome = match self.instance.patch(rib, changes) {
+            Outcome::Batch => self.instance.patch(rib, changes),
+            outcome => outcome,
+        };
+        match outcome {
             Outcome::Applied => {}
             Outcome::Rebuild | Outcome::Batch => {
                 self.instance = self.algorithm.compile(rib).unwrap();
