@@ -373,6 +373,10 @@ impl Writer {
         (first..=last).for_each(|chunk| self.dirty[chunk as usize / 64] |= 1 << (chunk % 64));
     }
 
+    fn count_dirty(&self) -> usize {
+        self.dirty.iter().map(|bits| bits.count_ones() as usize).sum()
+    }
+
     /// The marked chunks, whose marks it takes away.
     fn take_dirty(&mut self) -> Vec<usize> {
         let mut numbers = Vec::new();
@@ -415,10 +419,10 @@ impl Instance<u32> for Writer {
             return Outcome::Batch;
         }
         self.asked = false;
-        let dirty = self.take_dirty();
-        if dirty.len() > MOST_DIRTY || self.has_outgrown_its_split(rib) {
+        if self.count_dirty() > MOST_DIRTY || self.has_outgrown_its_split(rib) {
             return Outcome::Rebuild;
         }
+        let dirty = self.take_dirty();
         self.tables.recompile(rib, &dirty);
         if self.is_fragmented() {
             return Outcome::Rebuild;

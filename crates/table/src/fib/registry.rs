@@ -2,7 +2,7 @@
 
 use crate::addr::Address;
 
-use super::{Algorithm, bsearch, dpdk_lpm4, dpdk_lpm6, dxr, linear, radix, radix_lockless};
+use super::{Algorithm, bsearch, dpdk_lpm4, dpdk_lpm6, dxr, linear, poptrie, radix, radix_lockless};
 
 /// Families with algorithms. A test walks these lists; so do the command line, the experiments and the reports.
 pub trait Registered: Address {
@@ -18,6 +18,7 @@ impl Registered for u32 {
         &bsearch::Bsearch,
         &dpdk_lpm4::DpdkLpm4::BEST,
         &dxr::Dxr::BEST,
+        &poptrie::Poptrie::BEST,
     ];
 }
 
@@ -29,6 +30,7 @@ impl Registered for u128 {
         &radix::Radix,
         &radix_lockless::RadixLockless,
         &dpdk_lpm6::DpdkLpm6::BEST,
+        &poptrie::Poptrie::BEST,
     ];
 }
 

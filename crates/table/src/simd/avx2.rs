@@ -11,12 +11,12 @@ use super::{Kernel, LANES, Lanes, Word, Words};
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
-/// Runs a kernel with AVX2.
+/// Runs a kernel with AVX2, and with population counts and shifts in one instruction.
 ///
 /// # Safety
 ///
-/// The processor has AVX2.
-#[target_feature(enable = "avx2")]
+/// The processor has AVX2, POPCNT and BMI2.
+#[target_feature(enable = "avx2,popcnt,bmi2")]
 pub(super) unsafe fn door<K: Kernel>(kernel: K) {
     kernel.run(Avx2(()));
 }

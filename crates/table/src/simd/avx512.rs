@@ -11,12 +11,12 @@ use super::{Kernel, LANES, Lanes, Word, Words};
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(());
 
-/// Runs a kernel with AVX-512.
+/// Runs a kernel with AVX-512, and with population counts and shifts in one instruction.
 ///
 /// # Safety
 ///
-/// The processor has AVX-512 F and BW.
-#[target_feature(enable = "avx512f,avx512bw")]
+/// The processor has AVX-512 F and BW, POPCNT and BMI2.
+#[target_feature(enable = "avx512f,avx512bw,popcnt,bmi2")]
 pub(super) unsafe fn door<K: Kernel>(kernel: K) {
     kernel.run(Avx512(()));
 }

@@ -44,9 +44,10 @@ impl Isa {
         let mut all = vec![Isa::SCALAR];
         #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
         {
-            let avx2 = is_x86_feature_detected!("avx2");
+            let bits = is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("bmi2");
+            let avx2 = bits && is_x86_feature_detected!("avx2");
             all.extend(avx2.then_some(Isa(Kind::Avx2)));
-            let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+            let avx512 = avx2 && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
             all.extend(avx512.then_some(Isa(Kind::Avx512)));
         }
         all
@@ -82,10 +83,11 @@ pub fn run<K: Kernel>(isa: Isa, kernel: K) {
     match isa.0 {
         Kind::Scalar => kernel.run(scalar::Scalar),
         #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
-        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX2.
+        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX2, POPCNT and BMI2.
         Kind::Avx2 => unsafe { avx2::door(kernel) },
         #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
-        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX-512 F and BW.
+        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX-512 F and BW, POPCNT and
+        // BMI2.
         Kind::Avx512 => unsafe { avx512::door(kernel) },
     }
 }

@@ -10,6 +10,7 @@ use flate2::read::GzDecoder;
 use fullview_table::fib::dpdk_lpm4::DpdkLpm4;
 use fullview_table::fib::dpdk_lpm6::DpdkLpm6;
 use fullview_table::fib::dxr::Dxr;
+use fullview_table::fib::poptrie::Poptrie;
 use fullview_table::fib::registry::Registered;
 use fullview_table::fib::{Algorithm, Fib, Instance, Outcome};
 use fullview_table::simd::Isa;
@@ -28,18 +29,22 @@ fn leak<A: Address>(algorithm: impl Algorithm<A> + 'static) -> &'static dyn Algo
     Box::leak(Box::new(algorithm))
 }
 
+fn poptrie<A: Address>(isa: Isa) -> Subject<A> {
+    (format!("poptrie {}", isa.name()), leak(Poptrie::with_isa(isa)))
+}
+
 impl Tested for u32 {
     fn by_isa() -> Vec<Subject<u32>> {
         let lpm4 = |isa: Isa| (format!("dpdk_lpm4 {}", isa.name()), leak(DpdkLpm4::with_isa(isa)));
         let dxr = |isa: Isa| (format!("dxr {}", isa.name()), leak(Dxr::with_isa(isa)));
-        Isa::available().into_iter().flat_map(|isa| [lpm4(isa), dxr(isa)]).collect()
+        Isa::available().into_iter().flat_map(|isa| [lpm4(isa), dxr(isa), poptrie(isa)]).collect()
     }
 }
 
 impl Tested for u128 {
     fn by_isa() -> Vec<Subject<u128>> {
         let lpm6 = |isa: Isa| (format!("dpdk_lpm6 {}", isa.name()), leak(DpdkLpm6::with_isa(isa)));
-        Isa::available().into_iter().map(lpm6).collect()
+        Isa::available().into_iter().flat_map(|isa| [lpm6(isa), poptrie(isa)]).collect()
     }
 }
 
