@@ -48,9 +48,10 @@ impl<A: Registered> Follower<A> {
 
     /// Compares with the oracle at the edges of all prefixes, address by address and as one batch.
     fn verify(&mut self, rib: &Rib<A>, keys: &[A]) {
-        if !self.waiting.is_empty() {
+        if !self.waiting.is_empty() && self.instance.patch(rib, &self.waiting) != Outcome::Applied {
             self.rebuild(rib);
         }
+        self.waiting.clear();
         let (fib, oracle) = (self.instance.fib(), compile(&Linear, rib).fib());
         let mut batch = vec![NextHop::NONE; keys.len()];
         fib.lookup_batch(keys, &mut batch);

@@ -146,12 +146,12 @@ fn readers_see_old_or_new<A: Registered>(
 #[test]
 fn readers_of_a_patched_table_see_old_or_new() {
     let answers = [NextHop(1), NextHop(2), NextHop(3)];
-    for name in ["radix", "dpdk_lpm4"] {
+    for name in ["radix", "dpdk_lpm4", "poptrie"] {
         for flipped in ["10.0.0.0/16", "10.0.0.0/26"] {
             readers_see_old_or_new::<u32>(name, &[("10.0.0.0/8", 1)], flipped, &answers);
         }
     }
-    for name in ["radix", "dpdk_lpm6"] {
+    for name in ["radix", "dpdk_lpm6", "poptrie"] {
         for flipped in ["2001:db8::/32", "2001:db8::/64", "2001:db8::/122"] {
             // The host route has the table made with groups enough for the whole depth.
             let stable = [("2001::/16", 1), ("2001:db8:ffff::1/128", 4)];

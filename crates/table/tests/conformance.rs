@@ -5,6 +5,7 @@ mod support;
 
 use fullview_table::fib::choice::choose;
 use fullview_table::fib::linear::Linear;
+use fullview_table::fib::registry::Registered;
 use fullview_table::fib::{Algorithm, registry};
 use fullview_table::rib::Summary;
 use fullview_table::simd::Isa;
@@ -208,6 +209,20 @@ fn preferences_are_freebsds() {
         assert_eq!(inet.map(of4), expected4, "{prefixes} IPv4 prefixes");
         assert_eq!(inet6.map(of6), expected6, "{prefixes} IPv6 prefixes");
     }
+}
+
+/// FreeBSD has no `bsearch6`: as long as it is `bsearch4`'s curve that decides, nothing but the handful differs.
+#[test]
+fn preferences_of_the_ipv6_twin() {
+    let (inet, inet6) =
+        (registry::find::<u32>("bsearch4").unwrap(), registry::find::<u128>("bsearch6").unwrap());
+    for prefixes in [10, 29, 30, 100_000] {
+        let expected = inet.preference(&summary(Family::Inet, prefixes));
+        assert_eq!(inet6.preference(&summary(Family::Inet6, prefixes)), expected, "{prefixes} prefixes");
+    }
+    let modules = &u128::ALGORITHMS[1..];
+    let chosen = |prefixes| choose(modules, None, &summary(Family::Inet6, prefixes)).unwrap().name();
+    assert_eq!([2, 9, 10].map(chosen), ["bsearch6", "bsearch6", "radix_lockless"]);
 }
 
 /// Where a table that grows or shrinks through `sizes` changes its algorithm, and to which.

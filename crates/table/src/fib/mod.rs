@@ -10,12 +10,19 @@ use crate::addr::Address;
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
 
-pub mod bsearch4;
+pub mod bsearch;
 pub mod choice;
 pub mod dpdk_lpm4;
 pub mod dpdk_lpm6;
+pub mod dxr;
+mod dxr_store;
+mod dxr_tables;
 pub mod framework;
 pub mod linear;
+pub mod poptrie;
+mod poptrie_space;
+mod poptrie_store;
+mod poptrie_writer;
 pub mod radix;
 pub mod radix_lockless;
 mod radix_tree;
@@ -83,7 +90,8 @@ pub enum Outcome {
     Applied,
     /// This structure cannot take the change: compile it again.
     Rebuild,
-    /// Worth doing only for many changes at once: hand them over together, later.
+    /// Worth doing only for many changes at once: hand them over together, later. The next call is taken for that batch,
+    /// however small it is.
     Batch,
     /// The structure is of no further use; do not use this algorithm for this table again.
     Error(String),

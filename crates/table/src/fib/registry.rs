@@ -2,7 +2,7 @@
 
 use crate::addr::Address;
 
-use super::{Algorithm, bsearch4, dpdk_lpm4, dpdk_lpm6, linear, radix, radix_lockless};
+use super::{Algorithm, bsearch, dpdk_lpm4, dpdk_lpm6, dxr, linear, poptrie, radix, radix_lockless};
 
 /// Families with algorithms. A test walks these lists; so do the command line, the experiments and the reports.
 pub trait Registered: Address {
@@ -15,14 +15,23 @@ impl Registered for u32 {
         &linear::Linear,
         &radix::Radix,
         &radix_lockless::RadixLockless,
-        &bsearch4::Bsearch4,
+        &bsearch::Bsearch,
         &dpdk_lpm4::DpdkLpm4::BEST,
+        &dxr::Dxr::BEST,
+        &poptrie::Poptrie::BEST,
     ];
 }
 
 impl Registered for u128 {
-    const ALGORITHMS: &'static [&'static dyn Algorithm<u128>] =
-        &[&linear::Linear, &radix::Radix, &radix_lockless::RadixLockless, &dpdk_lpm6::DpdkLpm6::BEST];
+    const ALGORITHMS: &'static [&'static dyn Algorithm<u128>] = &[
+        &linear::Linear,
+        // Before the trees, which claim as much for a handful of routes: the first of equals serves.
+        &bsearch::Bsearch,
+        &radix::Radix,
+        &radix_lockless::RadixLockless,
+        &dpdk_lpm6::DpdkLpm6::BEST,
+        &poptrie::Poptrie::BEST,
+    ];
 }
 
 /// The algorithm of that name in this family.

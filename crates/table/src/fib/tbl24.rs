@@ -244,7 +244,7 @@ pub(super) fn groups_needed<A: Address>(ranges: &[Range<A>]) -> usize {
 }
 
 /// Blocks of `bits` bits that hold a boundary between two ranges elsewhere than at their start.
-fn blocks_divided<A: Address>(ranges: &[Range<A>], bits: u8) -> usize {
+pub(super) fn blocks_divided<A: Address>(ranges: &[Range<A>], bits: u8) -> usize {
     let mask = A::mask(bits);
     let inside = ranges.iter().map(|range| range.first).filter(|first| *first & mask != *first);
     let mut before = None;

@@ -11,12 +11,12 @@ use super::{Kernel, LANES, Lanes, Word, Words};
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
-/// Runs a kernel with AVX2.
+/// Runs a kernel with AVX2, and with population counts and shifts in one instruction.
 ///
 /// # Safety
 ///
-/// The processor has AVX2.
-#[target_feature(enable = "avx2")]
+/// The processor has AVX2, POPCNT and BMI2.
+#[target_feature(enable = "avx2,popcnt,bmi2")]
 pub(super) unsafe fn door<K: Kernel>(kernel: K) {
     kernel.run(Avx2(()));
 }
@@ -84,6 +84,16 @@ impl Lanes for Avx2 {
         unsafe { [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])] }
     }
     #[inline(always)]
+    fn add(self, a: Self::U32, b: Self::U32) -> Self::U32 {
+        // SAFETY: see above.
+        unsafe { [_mm256_add_epi32(a[0], b[0]), _mm256_add_epi32(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn sub(self, a: Self::U32, b: Self::U32) -> Self::U32 {
+        // SAFETY: see above.
+        unsafe { [_mm256_sub_epi32(a[0], b[0]), _mm256_sub_epi32(a[1], b[1])] }
+    }
+    #[inline(always)]
     fn min(self, a: Self::U32, b: Self::U32) -> Self::U32 {
         // SAFETY: see above.
         unsafe { [_mm256_min_epu32(a[0], b[0]), _mm256_min_epu32(a[1], b[1])] }
@@ -94,14 +104,24 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     fn shl<const N: u32>(self, a: Self::U32) -> Self::U32 {
-        let n = self.splat(N);
-        // SAFETY: see above.
-        unsafe { [_mm256_sllv_epi32(a[0], n[0]), _mm256_sllv_epi32(a[1], n[1])] }
+        self.shl_by(a, self.splat(N))
     }
     #[inline(always)]
     fn shr_by(self, a: Self::U32, bits: Self::U32) -> Self::U32 {
         // SAFETY: see above.
         unsafe { [_mm256_srlv_epi32(a[0], bits[0]), _mm256_srlv_epi32(a[1], bits[1])] }
+    }
+    #[inline(always)]
+    fn shl_by(self, a: Self::U32, bits: Self::U32) -> Self::U32 {
+        // SAFETY: see above.
+        unsafe { [_mm256_sllv_epi32(a[0], bits[0]), _mm256_sllv_epi32(a[1], bits[1])] }
+    }
+    /// AVX2 compares signed numbers only: `a` is at most `b` where it is the lesser of the two.
+    #[inline(always)]
+    fn at_most(self, a: Self::U32, b: Self::U32) -> Self::Mask {
+        let least = self.min(a, b);
+        // SAFETY: see above.
+        unsafe { [_mm256_cmpeq_epi32(least[0], a[0]), _mm256_cmpeq_epi32(least[1], a[1])] }
     }
     #[inline(always)]
     fn test(self, a: Self::U32, b: Self::U32) -> Self::Mask {

@@ -11,12 +11,12 @@ use super::{Kernel, LANES, Lanes, Word, Words};
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(());
 
-/// Runs a kernel with AVX-512.
+/// Runs a kernel with AVX-512, and with population counts and shifts in one instruction.
 ///
 /// # Safety
 ///
-/// The processor has AVX-512 F and BW.
-#[target_feature(enable = "avx512f,avx512bw")]
+/// The processor has AVX-512 F and BW, POPCNT and BMI2.
+#[target_feature(enable = "avx512f,avx512bw,popcnt,bmi2")]
 pub(super) unsafe fn door<K: Kernel>(kernel: K) {
     kernel.run(Avx512(()));
 }
@@ -82,6 +82,16 @@ impl Lanes for Avx512 {
         unsafe { _mm512_or_si512(a, b) }
     }
     #[inline(always)]
+    fn add(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_add_epi32(a, b) }
+    }
+    #[inline(always)]
+    fn sub(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_sub_epi32(a, b) }
+    }
+    #[inline(always)]
     fn min(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: see above.
         unsafe { _mm512_min_epu32(a, b) }
@@ -100,6 +110,16 @@ impl Lanes for Avx512 {
     fn shr_by(self, a: __m512i, bits: __m512i) -> __m512i {
         // SAFETY: see above.
         unsafe { _mm512_srlv_epi32(a, bits) }
+    }
+    #[inline(always)]
+    fn shl_by(self, a: __m512i, bits: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_sllv_epi32(a, bits) }
+    }
+    #[inline(always)]
+    fn at_most(self, a: __m512i, b: __m512i) -> __mmask16 {
+        // SAFETY: see above.
+        unsafe { _mm512_cmple_epu32_mask(a, b) }
     }
     #[inline(always)]
     fn test(self, a: __m512i, b: __m512i) -> __mmask16 {

@@ -39,6 +39,14 @@ impl Lanes for Scalar {
         from_fn(|i| a[i] | b[i])
     }
     #[inline(always)]
+    fn add(self, a: U32s, b: U32s) -> U32s {
+        from_fn(|i| a[i].wrapping_add(b[i]))
+    }
+    #[inline(always)]
+    fn sub(self, a: U32s, b: U32s) -> U32s {
+        from_fn(|i| a[i].wrapping_sub(b[i]))
+    }
+    #[inline(always)]
     fn min(self, a: U32s, b: U32s) -> U32s {
         from_fn(|i| a[i].min(b[i]))
     }
@@ -53,6 +61,14 @@ impl Lanes for Scalar {
     #[inline(always)]
     fn shr_by(self, a: U32s, bits: U32s) -> U32s {
         from_fn(|i| a[i] >> (bits[i] & 31))
+    }
+    #[inline(always)]
+    fn shl_by(self, a: U32s, bits: U32s) -> U32s {
+        from_fn(|i| a[i] << (bits[i] & 31))
+    }
+    #[inline(always)]
+    fn at_most(self, a: U32s, b: U32s) -> [bool; LANES] {
+        from_fn(|i| a[i] <= b[i])
     }
     #[inline(always)]
     fn test(self, a: U32s, b: U32s) -> [bool; LANES] {

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use flate2::read::GzDecoder;
 use fullview_table::fib::dpdk_lpm4::DpdkLpm4;
 use fullview_table::fib::dpdk_lpm6::DpdkLpm6;
+use fullview_table::fib::dxr::Dxr;
+use fullview_table::fib::poptrie::Poptrie;
 use fullview_table::fib::registry::Registered;
 use fullview_table::fib::{Algorithm, Fib, Instance, Outcome};
 use fullview_table::simd::Isa;
@@ -27,17 +29,22 @@ fn leak<A: Address>(algorithm: impl Algorithm<A> + 'static) -> &'static dyn Algo
     Box::leak(Box::new(algorithm))
 }
 
+fn poptrie<A: Address>(isa: Isa) -> Subject<A> {
+    (format!("poptrie {}", isa.name()), leak(Poptrie::with_isa(isa)))
+}
+
 impl Tested for u32 {
     fn by_isa() -> Vec<Subject<u32>> {
         let lpm4 = |isa: Isa| (format!("dpdk_lpm4 {}", isa.name()), leak(DpdkLpm4::with_isa(isa)));
-        Isa::available().into_iter().map(lpm4).collect()
+        let dxr = |isa: Isa| (format!("dxr {}", isa.name()), leak(Dxr::with_isa(isa)));
+        Isa::available().into_iter().flat_map(|isa| [lpm4(isa), dxr(isa), poptrie(isa)]).collect()
     }
 }
 
 impl Tested for u128 {
     fn by_isa() -> Vec<Subject<u128>> {
         let lpm6 = |isa: Isa| (format!("dpdk_lpm6 {}", isa.name()), leak(DpdkLpm6::with_isa(isa)));
-        Isa::available().into_iter().map(lpm6).collect()
+        Isa::available().into_iter().flat_map(|isa| [lpm6(isa), poptrie(isa)]).collect()
     }
 }
 
@@ -117,10 +124,14 @@ impl<A: Address> Follower<A> {
         Follower { algorithm, instance: algorithm.compile(rib).unwrap(), rebuilds: 0 }
     }
 
-    /// Brings the compiled table up to `rib`, which holds `changes`. A wish for a larger batch counts as a rebuild:
-    /// there is no more to come.
+    /// Brings the compiled table up to `rib`, which holds `changes`. Who wishes for a larger batch is told that this is
+    /// all; who insists is compiled again.
     pub fn follow(&mut self, rib: &Rib<A>, changes: &[Change<A>]) {
-        match self.instance.patch(rib, changes) {
+        let outcome = match self.instance.patch(rib, changes) {
+            Outcome::Batch => self.instance.patch(rib, changes),
+            outcome => outcome,
+        };
+        match outcome {
             Outcome::Applied => {}
             Outcome::Rebuild | Outcome::Batch => {
                 self.instance = self.algorithm.compile(rib).unwrap();

@@ -1,29 +1,30 @@
-//! `bsearch4`: binary search over the sorted starts of disjoint ranges; after FreeBSD's module of that name.
+//! `bsearch4` and `bsearch6`: binary search over the sorted starts of disjoint ranges; after FreeBSD's `bsearch4`.
 
 use std::hint::select_unpredictable;
 
+use crate::addr::{Address, Family};
 use crate::nexthop::NextHop;
 use crate::rib::{Rib, Summary};
 
 use super::{Algorithm, CompileError, Fib, Footprint, Immutable, Instance};
 
-/// The algorithm.
-pub struct Bsearch4;
+/// The algorithm, for either family.
+pub struct Bsearch;
 
 /// Lookups that advance together, so that their cache misses overlap.
 const TOGETHER: usize = 8;
 
 /// Range `i` begins at `starts[i]`, ends before `starts[i + 1]` and goes to `next_hops[i]`. The first one begins at 0.
-struct Ranges {
-    starts: Vec<u32>,
+struct Ranges<A> {
+    starts: Vec<A>,
     next_hops: Vec<NextHop>,
 }
 
-impl Ranges {
+impl<A: Address> Ranges<A> {
     /// Searches for `N` addresses at once. The number of steps depends on the table alone, and a step selects
     /// without a branch that an address could make the processor mispredict.
     #[inline(always)]
-    fn search<const N: usize>(&self, addrs: &[u32; N]) -> [NextHop; N] {
+    fn search<const N: usize>(&self, addrs: &[A; N]) -> [NextHop; N] {
         let mut found = [0; N];
         let mut left = self.starts.len();
         while left > 1 {
@@ -38,13 +39,13 @@ impl Ranges {
     }
 }
 
-impl Fib<u32> for Ranges {
-    fn lookup(&self, addr: u32) -> NextHop {
+impl<A: Address> Fib<A> for Ranges<A> {
+    fn lookup(&self, addr: A) -> NextHop {
         let [next_hop] = self.search(&[addr]);
         next_hop
     }
 
-    fn lookup_batch(&self, addrs: &[u32], next_hops: &mut [NextHop]) {
+    fn lookup_batch(&self, addrs: &[A], next_hops: &mut [NextHop]) {
         let count = addrs.len().min(next_hops.len());
         let (whole, rest) = addrs[..count].as_chunks::<TOGETHER>();
         let (whole_out, rest_out) = next_hops[..count].as_chunks_mut::<TOGETHER>();
@@ -64,21 +65,26 @@ impl Fib<u32> for Ranges {
     }
 }
 
-impl Algorithm<u32> for Bsearch4 {
+impl<A: Address> Algorithm<A> for Bsearch {
     fn name(&self) -> &'static str {
-        "bsearch4"
+        match A::FAMILY {
+            Family::Inet => "bsearch4",
+            Family::Inet6 => "bsearch6",
+        }
     }
 
-    /// FreeBSD's `bsearch4_get_pref`: ideal for an end system's handful of routes, soon worse than the radix tree.
+    /// FreeBSD's `bsearch4_get_pref`: ideal for an end system's handful of routes, soon worse than the radix tree. FreeBSD
+    /// has no `bsearch6`; it gets the same curve, but for the handful, where the radix tree of IPv6 claims the whole 255.
     fn preference(&self, summary: &Summary) -> u8 {
-        match summary.prefixes {
-            0..10 => 253,
-            prefixes @ 10..30 => 255 - 8 * prefixes as u8,
+        match (summary.prefixes, A::FAMILY) {
+            (0..10, Family::Inet) => 253,
+            (0..10, Family::Inet6) => 255,
+            (prefixes @ 10..30, _) => 255 - 8 * prefixes as u8,
             _ => 1,
         }
     }
 
-    fn compile(&self, rib: &Rib<u32>) -> Result<Box<dyn Instance<u32>>, CompileError> {
+    fn compile(&self, rib: &Rib<A>) -> Result<Box<dyn Instance<A>>, CompileError> {
         let (starts, next_hops) = rib.ranges().map(|range| (range.first, range.next_hop)).unzip();
         Ok(Immutable::boxed(Ranges { starts, next_hops }))
     }
