@@ -1,11 +1,18 @@
 //! Announcements and withdrawals in any order: every registered algorithm follows the RIB as the contract asks, answers
-//! like the oracle, and does not grow by routes that come and go.
+//! like the oracle, does not grow by routes that come and go, and gives all its memory back.
 #![no_main]
 
+use std::alloc::System;
+
+use cap::Cap;
 use fullview_table::fib::linear::Linear;
 use fullview_table::fib::registry::Registered;
 use fullview_table::fib::{Algorithm, Instance, Outcome};
 use fullview_table::{Change, NextHop, Prefix, Rib, probe};
+
+/// Counts what is allocated, so that a run can be held to give back what it took.
+#[global_allocator]
+static ALLOCATED: Cap<System> = Cap::new(System, usize::MAX);
 
 /// More would spend the time on one input.
 const MOST_CHANGES: usize = 40;
@@ -109,5 +116,7 @@ fn check<A: Registered>(input: &[u8]) {
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some((family, input)) = data.split_first() else { return };
+    let before = ALLOCATED.allocated();
     if family & 1 == 0 { check::<u32>(input) } else { check::<u128>(input) }
+    assert_eq!(ALLOCATED.allocated(), before, "bytes were not given back");
 });
