@@ -244,8 +244,9 @@ impl<A: Address> Algorithm<A> for Poptrie {
         NAME
     }
 
+    /// By rank on full views: just below FreeBSD's `dxr` and the DPDK modules at their best. FreeBSD has no poptrie.
     fn preference(&self, _summary: &Summary) -> u8 {
-        240
+        249
     }
 
     fn compile(&self, rib: &Rib<A>) -> Result<Box<dyn Instance<A>>, CompileError> {
