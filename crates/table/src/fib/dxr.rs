@@ -354,7 +354,7 @@ const FEW_ROUTES: usize = 1024;
 
 impl Writer {
     fn new(settings: Dxr, rib: &Rib<u32>) -> Result<Self, CompileError> {
-        let tables = Tables::compile(rib);
+        let tables = Tables::compile(rib.ranges());
         let snapshot = Snapshot::new(&tables, settings.isa.unwrap_or_else(Isa::best))?;
         Ok(Writer {
             settings,
@@ -449,5 +449,34 @@ impl Algorithm<u32> for Dxr {
 
     fn compile(&self, rib: &Rib<u32>) -> Result<Box<dyn Instance<u32>>, CompileError> {
         Ok(Box::new(Writer::new(*self, rib)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rib::Range;
+
+    /// Two addresses a range, and no two neighbours alike: every chunk needs 2,048 words and one for their number.
+    fn fine_ranges(count: u32) -> impl Iterator<Item = Range<u32>> {
+        let fine = (0..count).map(|n| Range {
+            first: 2 * n,
+            last: 2 * n + 1,
+            next_hop: NextHop((n % 65_521) as u16),
+        });
+        let rest = Range { first: 2 * count, last: u32::MAX, next_hop: NextHop(7) };
+        fine.chain([rest])
+    }
+
+    #[test]
+    fn ranges_beyond_the_reach_of_descriptors_are_refused() {
+        let fits = Tables::compile(fine_ranges(2_000 * 2_048));
+        assert!(Snapshot::new(&fits, Isa::SCALAR).is_ok());
+        let beyond = Tables::compile(fine_ranges(2_100 * 2_048));
+        let error = CompileError::from(Snapshot::new(&beyond, Isa::SCALAR).err().unwrap());
+        assert_eq!(
+            error.to_string(),
+            "dxr cannot hold this table: 4302900 words of ranges needed, 4194304 possible"
+        );
     }
 }

@@ -61,9 +61,10 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn compile(rib: &Rib<u32>) -> Self {
+    /// From ranges that cover the address space in order.
+    pub(super) fn compile(all: impl Iterator<Item = Range<u32>>) -> Self {
         let (mut chunks, mut ranges) = (vec![0; CHUNKS], Store::default());
-        each_chunk(rib.ranges(), |number, pieces| chunks[number] = describe(&mut ranges, pieces));
+        each_chunk(all, |number, pieces| chunks[number] = describe(&mut ranges, pieces));
         let direct_bits = choose_direct_bits(&chunks);
         let mut rows = Store::default();
         let direct = chunks.chunks_exact(CHUNKS >> direct_bits).map(|row| rows.share(row)).collect();

@@ -6,12 +6,11 @@
 //! `reclaim`). The direct table's entry is stored last, with release order; lookups load it with acquire order, so
 //! whoever sees it sees all below it. So a lookup goes through the old part or the new one and never through both.
 
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-
-use zerocopy::FromZeros;
-use zerocopy::error::AllocError;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::nexthop::NextHop;
+use crate::simd::{Pages, Word16, Word32};
 
 use super::Footprint;
 
@@ -24,14 +23,12 @@ pub(super) const SLOTS: usize = 1 << SLOT_BITS;
 /// Marks an entry of the direct table that is a node's number; others are next hops.
 pub(super) const NODE: u32 = 1 << 31;
 
-/// A node as readers see it. Its atomics need no order of their own.
-#[derive(FromZeros)]
-pub(super) struct Node {
-    vector: AtomicU64,
-    leafvec: AtomicU64,
-    leaves: AtomicU32,
-    children: AtomicU32,
-}
+/// Words of a node: `vector` in two halves, the low one first, `leafvec` likewise, then where the leaves begin, and where
+/// the children begin.
+pub(super) const NODE_WORDS: usize = 6;
+pub(super) const LEAFVEC: usize = 2;
+pub(super) const LEAVES: usize = 4;
+pub(super) const CHILDREN: usize = 5;
 
 /// What a node says.
 #[derive(Clone, Copy)]
@@ -52,83 +49,79 @@ impl Content {
         self.vector >> slot & 1 != 0
     }
 
-    /// The child of a slot that has one; for others a number without meaning.
+    /// The child of a slot that has one.
     #[inline(always)]
     pub(super) fn child(&self, slot: usize) -> u32 {
-        self.children.wrapping_add(rank(self.vector, slot))
+        self.children + rank(self.vector, slot)
     }
 
-    /// The leaf of a slot without child; for others a number without meaning.
+    /// The leaf of a slot without child.
     #[inline(always)]
     pub(super) fn leaf(&self, slot: usize) -> u32 {
-        self.leaves.wrapping_add(rank(self.leafvec, slot))
+        self.leaves + rank(self.leafvec, slot)
     }
 }
 
-/// How many bits are set before the last one at or below `slot`.
+/// How many bits are set before the last one at or below `slot`, of which there is one.
 #[inline(always)]
 fn rank(bits: u64, slot: usize) -> u32 {
     let up_to_slot = (2u64 << slot).wrapping_sub(1);
-    (bits & up_to_slot).count_ones().wrapping_sub(1)
+    (bits & up_to_slot).count_ones() - 1
 }
 
 /// The tables.
 pub(super) struct Store {
-    pub(super) direct: Vec<AtomicU32>,
-    pub(super) nodes: Vec<Node>,
-    pub(super) leaves: Vec<AtomicU16>,
+    pub(super) direct: Pages<Word32>,
+    pub(super) nodes: Pages<Word32>,
+    pub(super) leaves: Pages<Word16>,
     /// Nodes and leaves that lookups can reach.
     used: [AtomicUsize; 2],
 }
 
 impl Store {
     /// Places that are never written to cost no memory.
-    pub(super) fn zeroed(nodes: u32, leaves: u32) -> Result<Self, AllocError> {
+    pub(super) fn zeroed(nodes: u32, leaves: u32) -> io::Result<Self> {
         Ok(Store {
-            direct: AtomicU32::new_vec_zeroed(1 << DIRECT_BITS)?,
-            nodes: Node::new_vec_zeroed(nodes as usize)?,
-            leaves: AtomicU16::new_vec_zeroed(leaves as usize)?,
+            direct: Pages::zeroed(1 << DIRECT_BITS)?,
+            nodes: Pages::zeroed(nodes as usize * NODE_WORDS)?,
+            leaves: Pages::zeroed(leaves as usize)?,
             used: [const { AtomicUsize::new(0) }; 2],
         })
     }
 
     #[inline(always)]
-    pub(super) fn entry(&self, index: usize) -> u32 {
-        self.direct[index].load(Ordering::Acquire)
-    }
-
-    #[inline(always)]
     pub(super) fn node(&self, number: u32) -> Content {
-        let node = &self.nodes[number as usize];
+        let base = number as usize * NODE_WORDS;
+        let long = |word: usize| {
+            u64::from(self.nodes.get(base + word + 1)) << 32 | u64::from(self.nodes.get(base + word))
+        };
         Content {
-            vector: node.vector.load(Ordering::Relaxed),
-            leafvec: node.leafvec.load(Ordering::Relaxed),
-            leaves: node.leaves.load(Ordering::Relaxed),
-            children: node.children.load(Ordering::Relaxed),
+            vector: long(0),
+            leafvec: long(LEAFVEC),
+            leaves: self.nodes.get(base + LEAVES),
+            children: self.nodes.get(base + CHILDREN),
         }
     }
 
     #[inline(always)]
     pub(super) fn leaf(&self, number: u32) -> NextHop {
-        NextHop(self.leaves[number as usize].load(Ordering::Relaxed))
-    }
-
-    pub(super) fn publish(&self, index: usize, entry: u32) {
-        self.direct[index].store(entry, Ordering::Release);
+        NextHop(self.leaves.get(number as usize) as u16)
     }
 
     /// Writes a node that nothing leads to.
     pub(super) fn write_node(&self, number: u32, content: &Content) {
-        let node = &self.nodes[number as usize];
-        node.vector.store(content.vector, Ordering::Relaxed);
-        node.leafvec.store(content.leafvec, Ordering::Relaxed);
-        node.leaves.store(content.leaves, Ordering::Relaxed);
-        node.children.store(content.children, Ordering::Relaxed);
+        let Content { vector, leafvec, leaves, children } = *content;
+        let halves = |bits: u64| [bits as u32, (bits >> 32) as u32];
+        let ([v0, v1], [l0, l1]) = (halves(vector), halves(leafvec));
+        let words = [v0, v1, l0, l1, leaves, children];
+        for (index, word) in (number as usize * NODE_WORDS..).zip(words) {
+            self.nodes.set(index, word);
+        }
     }
 
     /// Writes a leaf that nothing leads to.
     pub(super) fn write_leaf(&self, number: u32, next_hop: NextHop) {
-        self.leaves[number as usize].store(next_hop.0, Ordering::Relaxed);
+        self.leaves.set(number as usize, u32::from(next_hop.0));
     }
 
     /// How many nodes and leaves lookups can reach.
@@ -139,8 +132,8 @@ impl Store {
     pub(super) fn footprint(&self) -> Footprint {
         let used = |which: usize| self.used[which].load(Ordering::Relaxed);
         Footprint(vec![
-            ("direct", size_of_val(&self.direct[..])),
-            ("nodes", used(0) * size_of::<Node>()),
+            ("direct", size_of::<u32>() << DIRECT_BITS),
+            ("nodes", used(0) * NODE_WORDS * size_of::<u32>()),
             ("leaves", used(1) * size_of::<u16>()),
         ])
     }

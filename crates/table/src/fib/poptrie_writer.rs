@@ -96,15 +96,15 @@ fn low<A: Address>(index: usize) -> A {
 }
 
 impl Writer {
-    /// A poptrie of these ranges, which cover the address space.
+    /// A poptrie of these ranges, which cover the address space, in a store with so many nodes and leaves.
     pub(super) fn build<A: Address>(
         store: Store,
+        [nodes, leaves]: [u32; 2],
         ranges: impl Iterator<Item = Range<A>>,
     ) -> Result<Self, Full> {
-        let places = |len: usize| Space::new(u32::try_from(len).unwrap_or(u32::MAX));
         let mut writer = Writer {
-            nodes: places(store.nodes.len()),
-            leaves: places(store.leaves.len()),
+            nodes: Space::new(nodes),
+            leaves: Space::new(leaves),
             store: Arc::new(store),
             edit: Edit::default(),
             used: [0; 2],
@@ -173,7 +173,7 @@ impl Writer {
     }
 
     fn entry(&self, index: usize) -> Item {
-        match self.store.entry(index) {
+        match self.store.direct.get(index) {
             next_hop @ 0..NODE => Item::Leaf(NextHop(next_hop as u16)),
             node => Item::Node(self.store.node(node & !NODE)),
         }
@@ -181,12 +181,12 @@ impl Writer {
 
     /// Links what was built into the direct table. From here on nothing leads to what it replaces.
     fn publish(&mut self, index: usize, new: Item) -> Result<(), Full> {
-        let before = self.store.entry(index);
+        let before = self.store.direct.get(index);
         let entry = match new {
             Item::Leaf(next_hop) => u32::from(next_hop.0),
             Item::Node(content) => NODE | self.write_nodes(&[content])?,
         };
-        self.store.publish(index, entry);
+        self.store.direct.set(index, entry);
         if before & NODE != 0 {
             self.edit.replaced.push(Part::Nodes(before & !NODE, 1));
         }

@@ -67,6 +67,10 @@ impl Lanes for Scalar {
         from_fn(|i| a[i] << (bits[i] & 31))
     }
     #[inline(always)]
+    fn count_ones(self, a: U32s) -> U32s {
+        a.map(u32::count_ones)
+    }
+    #[inline(always)]
     fn at_most(self, a: U32s, b: U32s) -> [bool; LANES] {
         from_fn(|i| a[i] <= b[i])
     }
