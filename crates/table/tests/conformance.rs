@@ -5,6 +5,7 @@ mod support;
 
 use fullview_table::fib::choice::choose;
 use fullview_table::fib::linear::Linear;
+use fullview_table::fib::preference::Preferences;
 use fullview_table::fib::{Algorithm, registry};
 use fullview_table::rib::Summary;
 use fullview_table::simd::Isa;
@@ -221,7 +222,7 @@ fn switches<A: Tested>(
     let mut current = registry::find::<A>(start);
     let mut switches = Vec::new();
     for prefixes in sizes {
-        let next = choose(&modules, current, &summary(A::FAMILY, prefixes)).unwrap();
+        let next = choose(&Preferences::Guessed, &modules, current, &summary(A::FAMILY, prefixes)).unwrap();
         if current.is_some_and(|current| current.name() != next.name()) {
             switches.push((prefixes, next.name()));
         }

@@ -16,10 +16,11 @@ pub mod dpdk_lpm4;
 pub mod dpdk_lpm6;
 pub mod framework;
 pub mod linear;
+pub mod preference;
 pub mod radix;
 pub mod radix_lockless;
 mod radix_tree;
-mod reclaim;
+pub(crate) mod reclaim;
 pub mod registry;
 mod tbl24;
 
