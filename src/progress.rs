@@ -59,6 +59,14 @@ pub fn bytes(what: &str) -> ProgressBar {
     bar
 }
 
+/// A bar over things that take about equally long.
+pub fn steps(count: u64) -> ProgressBar {
+    let bar = ProgressBar::new(count);
+    bar.set_style(style("{bar:30} {pos}/{len}  {eta} left  {msg}"));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
 /// A spinner for what has no length.
 pub fn spinner(what: &str) -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_message(what.to_owned());

@@ -1,6 +1,7 @@
 //! What the lab measures here: a whole forwarding path, lookups alone, and other implementations of lookup.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ mod forward;
 mod lookup;
 mod peer;
 mod placement;
-mod share;
+pub mod share;
 
 use lookup::{Keys, Lookup};
 use peer::{Contestant, Inputs, Process};
@@ -37,6 +38,7 @@ pub struct RouterBench {
     inet: Streams<u32>,
     inet6: Streams<u128>,
     conditions: Vec<String>,
+    preferences: BTreeSet<String>,
     contestants: Vec<String>,
     peer_inputs: Option<PeerInputs>,
     process: Option<Rc<RefCell<Process>>>,
@@ -127,6 +129,7 @@ impl RouterBench {
             inet: Streams::default(),
             inet6: Streams::default(),
             conditions: Vec::new(),
+            preferences: BTreeSet::new(),
             contestants: Vec::new(),
             peer_inputs: None,
             process: None,
@@ -183,7 +186,7 @@ impl RouterBench {
         lookup::check_settings(&settings.lookup)?;
         match &settings.lookup.peer {
             Some(peer) => self.check_peer::<A>(settings, peer),
-            None => algorithm::check::<A>(&settings.router),
+            None => Ok(self.preferences.extend(algorithm::check::<A>(&settings.router)?)),
         }
     }
 
@@ -216,7 +219,8 @@ impl RouterBench {
     /// The report's lines about these settings; they name the shape, so that has to be settled.
     pub fn describe(&mut self, settings: &Settings) -> anyhow::Result<()> {
         let tables = self.tables.iter().map(|(settings, table)| table::describe(settings, table));
-        self.conditions = tables.chain([packets::describe(&settings.traffic)]).collect();
+        let preferences = self.preferences.iter().cloned();
+        self.conditions = tables.chain([packets::describe(&settings.traffic)]).chain(preferences).collect();
         let kind = settings.kind.unwrap_or(Kind::Forward);
         self.conditions.extend(match kind {
             Kind::Forward => forward::describe(&settings.load, self.cores)?,

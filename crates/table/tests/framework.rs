@@ -29,7 +29,7 @@ struct Driven<A: Address> {
 impl<A: Registered> Driven<A> {
     fn new(modules: &[&str], settings: Settings) -> Self {
         let modules: Vec<Module<A>> = modules.iter().map(|name| registry::find(name).unwrap()).collect();
-        let table = Attachment::new(0, modules.into(), Arc::new(settings));
+        let table = Attachment::new(Time::ZERO, 0, modules.into(), Arc::new(settings));
         Driven { rib: Arc::default(), table, jobs: Vec::new() }
     }
 

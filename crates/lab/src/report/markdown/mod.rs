@@ -50,7 +50,8 @@ impl Facts {
         format!("{}:\n{items}{}", self.title(), note.unwrap_or_default())
     }
 
-    /// What the subjects logged, each line once a variant, in the order of the experiment's variants and families.
+    /// What the subjects logged, each line once a variant, in the order of the experiment's variants and families. Lines
+    /// that differ only in their times are one.
     fn log(&self) -> String {
         let (variants, families) = (&self.campaign.experiment.variants, &self.campaign.experiment.families);
         let cells = variants.iter().flat_map(|variant| families.iter().map(move |family| (variant, family)));
@@ -59,7 +60,7 @@ impl Facts {
             logged.map(move |event| (&variant.name, event))
         });
         let mut seen = BTreeSet::new();
-        let once = lines.filter(|line| seen.insert(*line));
+        let once = lines.filter(|(variant, event)| seen.insert((*variant, without_time(event))));
         let text: String = once.map(|(variant, event)| format!("{variant}: {event}\n")).collect();
         if text.is_empty() { text } else { format!("{LOG_TITLE}\n{}", fenced(&text)) }
     }
@@ -135,4 +136,10 @@ fn escaped(text: &str) -> String {
         safe.push(letter);
     }
     safe
+}
+
+/// A log line behind its time in brackets, if it has one.
+fn without_time(line: &str) -> &str {
+    let timed = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    timed.filter(|(time, _)| time.parse::<f64>().is_ok()).map_or(line, |(_, text)| text)
 }

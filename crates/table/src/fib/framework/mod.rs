@@ -6,12 +6,12 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use fullview_table::fib::framework::{Attachment, Origin, Settings, Time};
+//! use fullview_table::fib::framework::{Attachment, Origin, Time};
 //! use fullview_table::fib::registry::Registered;
 //! use fullview_table::{Change, NextHop, Rib};
 //!
 //! let mut rib = Arc::new(Rib::<u32>::default());
-//! let mut table = Attachment::new(0, u32::ALGORITHMS.into(), Arc::new(Settings::default()));
+//! let mut table = Attachment::new(Time::ZERO, 0, u32::ALGORITHMS.into(), Arc::default());
 //! let mut reader = table.reader();
 //!
 //! let change = Change { prefix: "198.18.0.0/15".parse()?, next_hop: Some(NextHop(1)) };
@@ -139,10 +139,15 @@ impl<A: Address> Lacking<A> {
 
 impl<A: Address> Attachment<A> {
     /// Nothing is attached before the first call with a RIB; of equally preferred modules the first is taken.
-    pub fn new(number: u32, modules: Arc<[Module<A>]>, settings: Arc<Settings>) -> Self {
-        Self::publishing(number, modules, settings, Publisher::new(&Nothing::default()))
+    pub fn new(now: Time, number: u32, modules: Arc<[Module<A>]>, settings: Arc<Settings>) -> Self {
+        let publisher = Publisher::new(&Nothing::default());
+        let mut table = Self::publishing(number, modules, settings, publisher);
+        let modules = table.modules.iter();
+        modules.for_each(|module| table.log.module(now, *module, ModuleEvent::Registered));
+        table
     }
 
+    /// As one of many tables, whose modules are announced elsewhere.
     fn publishing(
         number: u32,
         modules: Arc<[Module<A>]>,
@@ -170,7 +175,7 @@ impl<A: Address> Attachment<A> {
 
     /// The RIB now holds `changes`. A route of an interface and a static one are in the FIB when this returns, others
     /// when the delay policy says so.
-    pub fn changed(&mut self, now: Time, rib: &Arc<Rib<A>>, changes: &[Change<A>], origin: Origin) {
+    pub fn changed(&mut self, now: Time, rib: &Rib<A>, changes: &[Change<A>], origin: Origin) {
         let count = changes.len() as u64;
         self.evaluation.changed(now, count, &self.settings);
         if let Some(building) = &mut self.building {
@@ -190,7 +195,7 @@ impl<A: Address> Attachment<A> {
     }
 
     /// Does what is due. With [`Compile::Elsewhere`] compiling is left to whoever fetches [`Self::job`].
-    pub fn tick(&mut self, now: Time, rib: &Arc<Rib<A>>) {
+    pub fn tick(&mut self, now: Time, rib: &Rib<A>) {
         if matches!(self.lacking, Some(Lacking::Batch(_))) && self.delay.is_due(now) {
             self.deliver(now, rib);
         }
@@ -209,7 +214,7 @@ impl<A: Address> Attachment<A> {
 
     /// Looks at once which algorithm suits the table best, and compiles it again if the RIB has changes the framework
     /// was not told of, such as a whole table that was loaded. The error is why the table is not served as it is.
-    pub fn evaluate(&mut self, now: Time, rib: &Arc<Rib<A>>) -> Result<(), CompileError> {
+    pub fn evaluate(&mut self, now: Time, rib: &Rib<A>) -> Result<(), CompileError> {
         if self.current.is_some() && rib.generation() != self.publisher.generation() {
             self.lacking = Some(Lacking::Rebuild);
             self.delay.hurry(now, &self.settings);
@@ -222,7 +227,7 @@ impl<A: Address> Attachment<A> {
 
     /// Has the module of that name serve the table whatever its preference, until [`Self::release`]. A ban on it is
     /// forgotten. What served before goes on until this one is compiled.
-    pub fn force(&mut self, now: Time, rib: &Arc<Rib<A>>, module: &str) -> Result<(), ModuleError> {
+    pub fn force(&mut self, now: Time, rib: &Rib<A>, module: &str) -> Result<(), ModuleError> {
         let module = self.modules.iter().find(|known| known.name() == module).ok_or(ModuleError::Unknown)?;
         self.failures.forget(module.name());
         self.pinned = Some(module.name());
@@ -232,14 +237,14 @@ impl<A: Address> Attachment<A> {
     }
 
     /// Lets preference choose again.
-    pub fn release(&mut self, now: Time, rib: &Arc<Rib<A>>) {
+    pub fn release(&mut self, now: Time, rib: &Rib<A>) {
         self.pinned = None;
         self.evaluation.ask(now);
         self.tick(now, rib);
     }
 
     /// Offers another module for the table's choice.
-    pub fn attach(&mut self, now: Time, rib: &Arc<Rib<A>>, module: Module<A>) -> Result<(), ModuleError> {
+    pub fn attach(&mut self, now: Time, rib: &Rib<A>, module: Module<A>) -> Result<(), ModuleError> {
         let modules = with(&self.modules, module)?;
         self.log.module(now, module, ModuleEvent::Registered);
         self.use_modules(now, rib, modules);
@@ -247,7 +252,7 @@ impl<A: Address> Attachment<A> {
     }
 
     /// Takes a module away. If it serves the table it does so until another is compiled.
-    pub fn detach(&mut self, now: Time, rib: &Arc<Rib<A>>, module: &str) -> Result<(), ModuleError> {
+    pub fn detach(&mut self, now: Time, rib: &Rib<A>, module: &str) -> Result<(), ModuleError> {
         let (modules, gone) = without(&self.modules, module)?;
         self.log.module(now, gone, ModuleEvent::Unregistered);
         self.use_modules(now, rib, modules);
@@ -255,7 +260,7 @@ impl<A: Address> Attachment<A> {
     }
 
     /// These are the modules from now on.
-    fn use_modules(&mut self, now: Time, rib: &Arc<Rib<A>>, modules: Arc<[Module<A>]>) {
+    fn use_modules(&mut self, now: Time, rib: &Rib<A>, modules: Arc<[Module<A>]>) {
         let gone = self.modules.iter().filter(|old| modules.iter().all(|new| new.name() != old.name()));
         for module in gone {
             self.failures.forget(module.name());

@@ -1,7 +1,5 @@
 //! What becomes of a change: one handler for each [`Outcome`].
 
-use std::sync::Arc;
-
 use crate::addr::Address;
 use crate::fib::Outcome;
 use crate::rib::{Change, Rib};
@@ -81,7 +79,7 @@ impl<A: Address> Attachment<A> {
     }
 
     /// Brings the FIB up to date without delay, compiling here whatever the settings say.
-    pub(super) fn sync(&mut self, now: Time, rib: &Arc<Rib<A>>) {
+    pub(super) fn sync(&mut self, now: Time, rib: &Rib<A>) {
         self.deliver(now, rib);
         if self.lacking.is_none() && self.current.is_some() {
             return;

@@ -5,11 +5,29 @@ use std::sync::Arc;
 use crate::addr::Address;
 use crate::fib::choice::choose;
 use crate::fib::{CompileError, Instance, Outcome};
-use crate::rib::Rib;
+use crate::rib::{Change, Rib};
 
 use super::job::{Building, Built, Job};
 use super::settings::Time;
 use super::{Attached, Attachment, Lacking, Module};
+
+/// A table that was compiled, and from which generation of the RIB.
+struct Compiled<A: Address> {
+    module: Module<A>,
+    instance: Box<dyn Instance<A>>,
+    generation: u64,
+}
+
+impl<A: Address> Compiled<A> {
+    /// Brings it up to the RIB as it is now, if it can take what changed since; `None` were too many changes.
+    fn catch_up(&mut self, rib: &Rib<A>, since: Option<Vec<Change<A>>>) -> Outcome {
+        match since {
+            _ if self.generation == rib.generation() => Outcome::Applied,
+            Some(changes) => self.instance.patch(rib, &changes),
+            None => Outcome::Rebuild,
+        }
+    }
+}
 
 impl<A: Address> Attachment<A> {
     /// The table to be compiled now, if there is one and none is being compiled. Its result is to be
@@ -26,26 +44,33 @@ impl<A: Address> Attachment<A> {
 
     /// Takes a compiled table. What changed since it was given out is patched, or has it compiled again later; one that
     /// knows less than what serves is dropped.
-    pub fn offer(&mut self, now: Time, rib: &Arc<Rib<A>>, built: Built<A>) {
+    pub fn offer(&mut self, now: Time, rib: &Rib<A>, built: Built<A>) {
         let Some(building) = self.building.take_if(|building| building.number == built.number) else {
             return;
         };
-        match built.result {
-            Ok(instance) => self.compiled(now, rib, (built.module, instance, built.generation), building),
-            Err(error) => self.failed(now, built.module, error),
-        }
+        self.take(now, rib, built, building.since);
         self.tick(now, rib);
     }
 
     /// Until nothing is due any more: a module that fails is kept back, and the next best tried.
-    pub(super) fn compile_here(&mut self, now: Time, rib: &Arc<Rib<A>>) {
-        while let Some(job) = self.job(now, rib) {
-            let built = job.run();
-            let Some(building) = self.building.take() else { return };
-            match built.result {
-                Ok(instance) => self.compiled(now, rib, (built.module, instance, built.generation), building),
-                Err(error) => self.failed(now, built.module, error),
+    pub(super) fn compile_here(&mut self, now: Time, rib: &Rib<A>) {
+        while self.building.is_none()
+            && let Some(module) = self.wanted(now, rib)
+        {
+            let (result, generation) = (module.compile(rib), rib.generation());
+            self.take(now, rib, Built { result, module, generation, number: 0 }, None);
+        }
+    }
+
+    fn take(&mut self, now: Time, rib: &Rib<A>, built: Built<A>, since: Option<Vec<Change<A>>>) {
+        match built.result {
+            Ok(instance) => {
+                self.failures.forget(built.module.name());
+                self.failure = None;
+                let compiled = Compiled { module: built.module, instance, generation: built.generation };
+                self.compiled(now, rib, compiled, since);
             }
+            Err(error) => self.failed(now, built.module, error),
         }
     }
 
@@ -93,41 +118,39 @@ impl<A: Address> Attachment<A> {
         &mut self,
         now: Time,
         rib: &Rib<A>,
-        (module, mut instance, generation): (Module<A>, Box<dyn Instance<A>>, u64),
-        building: Building<A>,
+        mut compiled: Compiled<A>,
+        since: Option<Vec<Change<A>>>,
     ) {
-        self.failures.forget(module.name());
-        self.failure = None;
-        let caught_up = match building.since {
-            _ if generation == rib.generation() => Outcome::Applied,
-            Some(changes) => instance.patch(rib, &changes),
-            None => Outcome::Rebuild,
-        };
-        match caught_up {
+        let knows_more = self.current.is_none() || compiled.generation > self.generation();
+        match compiled.catch_up(rib, since) {
             Outcome::Applied => {
-                self.install(now, module, instance);
+                self.install(now, compiled);
                 self.applied(now, rib);
             }
-            Outcome::Rebuild | Outcome::Batch if generation > self.generation() || self.current.is_none() => {
-                self.install(now, module, instance);
+            Outcome::Rebuild | Outcome::Batch if knows_more => {
+                let generation = compiled.generation;
+                self.install(now, compiled);
                 self.publish(generation);
                 self.delay.synced(now);
-                let changes = rib.generation() - generation;
-                self.needs_rebuild(now, "rtable changed while it was compiled", changes);
+                self.needs_rebuild(
+                    now,
+                    "rtable changed while it was compiled",
+                    rib.generation() - generation,
+                );
             }
             Outcome::Rebuild | Outcome::Batch => {
-                self.note(now, "rebuild_fd_flm", &format!("{} is stale, dropped", module.name()));
+                self.note(now, "rebuild_fd_flm", &format!("{} is stale, dropped", compiled.module.name()));
             }
             Outcome::Error(reason) => {
-                let text = format!("{} algo instance setup failed: {reason}", module.name());
-                self.note(now, "setup_fd_instance", &text);
-                self.failures.ban(module.name());
+                let name = compiled.module.name();
+                self.note(now, "setup_fd_instance", &format!("{name} algo instance setup failed: {reason}"));
+                self.failures.ban(name);
                 self.evaluation.ask(now);
             }
         }
     }
 
-    fn install(&mut self, now: Time, module: Module<A>, instance: Box<dyn Instance<A>>) {
+    fn install(&mut self, now: Time, Compiled { module, instance, .. }: Compiled<A>) {
         if self.algorithm().is_some_and(|name| name != module.name()) {
             self.note(now, "rebuild_fd_flm", &format!("switching algo to {}", module.name()));
         }

@@ -231,7 +231,7 @@ impl<A: Address> FamilyTables<A> {
         Ok(())
     }
 
-    fn each_active(&mut self, mut act: impl FnMut(&mut Attachment<A>, &Arc<Rib<A>>)) {
+    fn each_active(&mut self, mut act: impl FnMut(&mut Attachment<A>, &Rib<A>)) {
         for (number, table) in &mut self.tables {
             if let Some(active) = &mut table.active {
                 act(&mut active.attachment, &active.rib);

@@ -110,9 +110,14 @@ fn modules_come_and_go_while_the_table_is_served() {
 
 #[test]
 fn the_whole_registry_may_be_attached() {
-    let mut table = Attachment::new(0, u128::ALGORITHMS.into(), Arc::default());
-    table.evaluate(ms(0), &Arc::default()).unwrap();
+    let mut table = Attachment::new(ms(0), 0, u128::ALGORITHMS.into(), Arc::default());
+    table.evaluate(ms(0), &Rib::default()).unwrap();
     assert_eq!(table.algorithm(), Some("radix_lockless"));
+    let first = table.log().iter().next().map(ToString::to_string);
+    assert_eq!(
+        first.as_deref(),
+        Some("[0.000000] [fib_algo] fib_module_register: attaching linear to inet6")
+    );
 }
 
 #[test]

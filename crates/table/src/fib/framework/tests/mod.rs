@@ -117,7 +117,11 @@ const fn ms(millis: u64) -> Time {
 impl Driven {
     fn new(modules: &[Module<u32>], settings: Settings) -> Self {
         let (rib, settings) = (Arc::default(), Arc::new(settings));
-        Driven { rib, table: Attachment::new(0, modules.into(), settings), routes: 0 }
+        Driven {
+            rib,
+            table: Attachment::publishing(0, modules.into(), settings, Publisher::new(&Nothing::default())),
+            routes: 0,
+        }
     }
 
     /// So many new routes, each a change of its own.
