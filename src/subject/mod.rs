@@ -186,7 +186,10 @@ impl RouterBench {
         lookup::check_settings(&settings.lookup)?;
         match &settings.lookup.peer {
             Some(peer) => self.check_peer::<A>(settings, peer),
-            None => Ok(self.preferences.extend(algorithm::check::<A>(&settings.router)?)),
+            None => {
+                self.preferences.extend(algorithm::check::<A>(&settings.router)?);
+                Ok(())
+            }
         }
     }
 

@@ -290,13 +290,14 @@ fn jobs_run_in_another_thread() {
     let (synced, sweeps, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
     let mut offered = 0;
     thread::scope(|scope| {
+        let send = |job: Option<Job<u32>>| job.into_iter().for_each(|job| jobs.send(job).unwrap());
         scope.spawn(move || work.iter().for_each(|job| results.send(job.run()).unwrap()));
         let reader = driven.table.reader();
         scope.spawn(|| watch(reader, ROUTES, &synced, &sweeps, &done));
         for n in 0..ROUTES {
             let now = ms(u64::from(n) * 10);
             driven.apply(now, &[announced(n)], Origin::Protocol);
-            driven.table.job(now, &driven.rib).map(|job| jobs.send(job).unwrap());
+            send(driven.table.job(now, &driven.rib));
             for built in built.try_iter() {
                 driven.table.offer(now, &driven.rib, built);
                 offered += 1;
@@ -311,12 +312,12 @@ fn jobs_run_in_another_thread() {
         let mut now = ms(u64::from(ROUTES) * 10);
         while !driven.table.is_synced() {
             now += ms(1_000);
-            driven.table.job(now, &driven.rib).map(|job| jobs.send(job).unwrap());
+            send(driven.table.job(now, &driven.rib));
             driven.table.offer(now, &driven.rib, built.recv().unwrap());
         }
-        drop(jobs);
         driven.verify();
         done.store(true, Ordering::Relaxed);
+        drop(jobs);
     });
     assert!(offered > 3, "{offered}");
 }

@@ -143,3 +143,16 @@ fn without_time(line: &str) -> &str {
     let timed = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
     timed.filter(|(time, _)| time.parse::<f64>().is_ok()).map_or(line, |(_, text)| text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::without_time;
+
+    #[test]
+    fn only_a_time_in_front_is_left_out() {
+        assert_eq!(without_time("[0.120000] [fib_algo] inet.0"), "[fib_algo] inet.0");
+        for line in ["[fib_algo] inet.0", "[] x", "[1.5]", "plain"] {
+            assert_eq!(without_time(line), line);
+        }
+    }
+}

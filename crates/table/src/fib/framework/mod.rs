@@ -59,6 +59,9 @@ use retry::Failures;
 /// An algorithm, as modules are handed around.
 pub type Module<A> = &'static dyn Algorithm<A>;
 
+/// Several, which many tables may share.
+pub type Modules<A> = Arc<[Module<A>]>;
+
 /// Where a change comes from, which decides whether it may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -95,7 +98,7 @@ pub enum ModuleError {
 pub struct Attachment<A: Address> {
     number: u32,
     settings: Arc<Settings>,
-    modules: Arc<[Module<A>]>,
+    modules: Modules<A>,
     current: Option<Attached<A>>,
     /// What the FIB lacks; `None` if it answers like the RIB.
     lacking: Option<Lacking<A>>,
@@ -139,7 +142,7 @@ impl<A: Address> Lacking<A> {
 
 impl<A: Address> Attachment<A> {
     /// Nothing is attached before the first call with a RIB; of equally preferred modules the first is taken.
-    pub fn new(now: Time, number: u32, modules: Arc<[Module<A>]>, settings: Arc<Settings>) -> Self {
+    pub fn new(now: Time, number: u32, modules: Modules<A>, settings: Arc<Settings>) -> Self {
         let publisher = Publisher::new(&Nothing::default());
         let mut table = Self::publishing(number, modules, settings, publisher);
         let modules = table.modules.iter();
@@ -150,7 +153,7 @@ impl<A: Address> Attachment<A> {
     /// As one of many tables, whose modules are announced elsewhere.
     fn publishing(
         number: u32,
-        modules: Arc<[Module<A>]>,
+        modules: Modules<A>,
         settings: Arc<Settings>,
         publisher: Publisher<A>,
     ) -> Self {
@@ -176,6 +179,16 @@ impl<A: Address> Attachment<A> {
     /// The RIB now holds `changes`. A route of an interface and a static one are in the FIB when this returns, others
     /// when the delay policy says so.
     pub fn changed(&mut self, now: Time, rib: &Rib<A>, changes: &[Change<A>], origin: Origin) {
+        if !changes.is_empty() {
+            self.follow(now, rib, changes);
+        }
+        if !origin.waits() {
+            self.sync(now, rib);
+        }
+        self.tick(now, rib);
+    }
+
+    fn follow(&mut self, now: Time, rib: &Rib<A>, changes: &[Change<A>]) {
         let count = changes.len() as u64;
         self.evaluation.changed(now, count, &self.settings);
         if let Some(building) = &mut self.building {
@@ -188,10 +201,6 @@ impl<A: Address> Attachment<A> {
             }
             None => self.patch(now, rib, changes),
         }
-        if !origin.waits() {
-            self.sync(now, rib);
-        }
-        self.tick(now, rib);
     }
 
     /// Does what is due. With [`Compile::Elsewhere`] compiling is left to whoever fetches [`Self::job`].
@@ -243,6 +252,13 @@ impl<A: Address> Attachment<A> {
         self.tick(now, rib);
     }
 
+    /// Goes by other settings from now on.
+    pub fn configure(&mut self, now: Time, rib: &Rib<A>, settings: Arc<Settings>) {
+        self.settings = settings;
+        self.evaluation.ask(now);
+        self.tick(now, rib);
+    }
+
     /// Offers another module for the table's choice.
     pub fn attach(&mut self, now: Time, rib: &Rib<A>, module: Module<A>) -> Result<(), ModuleError> {
         let modules = with(&self.modules, module)?;
@@ -260,7 +276,7 @@ impl<A: Address> Attachment<A> {
     }
 
     /// These are the modules from now on.
-    fn use_modules(&mut self, now: Time, rib: &Rib<A>, modules: Arc<[Module<A>]>) {
+    fn use_modules(&mut self, now: Time, rib: &Rib<A>, modules: Modules<A>) {
         let gone = self.modules.iter().filter(|old| modules.iter().all(|new| new.name() != old.name()));
         for module in gone {
             self.failures.forget(module.name());
@@ -327,16 +343,13 @@ impl<A: Address> Drop for Attachment<A> {
 }
 
 /// The modules and one more.
-fn with<A: Address>(modules: &[Module<A>], module: Module<A>) -> Result<Arc<[Module<A>]>, ModuleError> {
+fn with<A: Address>(modules: &[Module<A>], module: Module<A>) -> Result<Modules<A>, ModuleError> {
     let known = modules.iter().any(|known| known.name() == module.name());
     if known { Err(ModuleError::Known) } else { Ok(modules.iter().copied().chain([module]).collect()) }
 }
 
 /// The modules but one, and that one.
-fn without<A: Address>(
-    modules: &[Module<A>],
-    module: &str,
-) -> Result<(Arc<[Module<A>]>, Module<A>), ModuleError> {
+fn without<A: Address>(modules: &[Module<A>], module: &str) -> Result<(Modules<A>, Module<A>), ModuleError> {
     let (gone, rest): (Vec<_>, Vec<_>) = modules.iter().copied().partition(|known| known.name() == module);
     let gone = gone.first().ok_or(ModuleError::Unknown)?;
     if rest.is_empty() { Err(ModuleError::Last) } else { Ok((rest.into(), *gone)) }

@@ -132,11 +132,8 @@ impl<A: Address> Attachment<A> {
                 self.install(now, compiled);
                 self.publish(generation);
                 self.delay.synced(now);
-                self.needs_rebuild(
-                    now,
-                    "rtable changed while it was compiled",
-                    rib.generation() - generation,
-                );
+                let changes = rib.generation().saturating_sub(generation);
+                self.needs_rebuild(now, "rtable changed while it was compiled", changes);
             }
             Outcome::Rebuild | Outcome::Batch => {
                 self.note(now, "rebuild_fd_flm", &format!("{} is stale, dropped", compiled.module.name()));

@@ -15,7 +15,7 @@ use crate::rib::{Change, Rib};
 use super::log::{Entry, Log, ModuleEvent};
 use super::publish::{Nothing, Publisher, Reader};
 use super::settings::{Settings, Time};
-use super::{Attachment, Built, Job, Module, ModuleError, Origin, with, without};
+use super::{Attachment, Built, Job, Module, ModuleError, Modules, Origin, with, without};
 
 /// The tables of both families.
 pub struct Tables {
@@ -62,6 +62,13 @@ impl Tables {
         self.inet.remove(number).and(self.inet6.remove(number))
     }
 
+    /// Goes by other settings from now on.
+    pub fn configure(&mut self, now: Time, settings: Settings) {
+        let settings = Arc::new(settings);
+        self.inet.configure(now, Arc::clone(&settings));
+        self.inet6.configure(now, settings);
+    }
+
     /// Does what is due in all tables.
     pub fn tick(&mut self, now: Time) {
         self.inet.tick(now);
@@ -81,7 +88,7 @@ fn modules<A: Registered>() -> Vec<Module<A>> {
 
 /// The tables of one family.
 pub struct FamilyTables<A: Address> {
-    modules: Arc<[Module<A>]>,
+    modules: Modules<A>,
     settings: Arc<Settings>,
     tables: FxHashMap<u32, Table<A>>,
     /// When tables have something to do, and which.
@@ -163,7 +170,7 @@ impl<A: Address> FamilyTables<A> {
         self.tables.get(&number)?.active.as_deref()
     }
 
-    /// Changes a table, by one change or by many at once.
+    /// Changes a table, by one change or by many at once. What a table has already is no change.
     pub fn apply(
         &mut self,
         now: Time,
@@ -173,10 +180,9 @@ impl<A: Address> FamilyTables<A> {
     ) -> Result<(), NoSuchTable> {
         self.with(number, |active| {
             let rib = Arc::make_mut(&mut active.rib);
-            for change in changes {
-                rib.apply(*change);
-            }
-            active.attachment.changed(now, &active.rib, changes, origin);
+            let changes: Vec<Change<A>> =
+                changes.iter().copied().filter(|change| rib.apply(*change) != change.next_hop).collect();
+            active.attachment.changed(now, &active.rib, &changes, origin);
         })
     }
 
@@ -229,6 +235,12 @@ impl<A: Address> FamilyTables<A> {
             }
         });
         Ok(())
+    }
+
+    /// Goes by other settings from now on.
+    pub fn configure(&mut self, now: Time, settings: Arc<Settings>) {
+        self.settings = Arc::clone(&settings);
+        self.each_active(|attachment, rib| attachment.configure(now, rib, Arc::clone(&settings)));
     }
 
     fn each_active(&mut self, mut act: impl FnMut(&mut Attachment<A>, &Rib<A>)) {

@@ -89,6 +89,36 @@ fn only_tables_that_wait_are_looked_at() {
 }
 
 #[test]
+fn what_a_table_has_already_is_no_change() {
+    let told = Told::new("told", 9, Outcome::Rebuild);
+    let modules: [Module<u32>; 1] = [told];
+    let mut tables = FamilyTables::new(ms(0), &modules, Arc::default());
+    tables.create(0);
+    for second in 1..5 {
+        let again = [change("10.0.0.0/8", Some(2)), change("10.1.0.0/16", None)];
+        tables.apply(ms(second * 1_000), 0, &again, Origin::Static).unwrap();
+        assert_eq!(told.state().compiled, 1);
+    }
+}
+
+#[test]
+fn settings_may_change() {
+    let told = Told::new("told", 9, Outcome::Rebuild);
+    let modules: [Module<u32>; 1] = [told];
+    let mut tables = FamilyTables::new(ms(0), &modules, Arc::default());
+    tables.create(0);
+    let synced = |tables: &mut FamilyTables<u32>, now| {
+        tables.apply(ms(now), 0, &[change("10.0.0.0/8", Some(now as u16))], Origin::Protocol).unwrap();
+        tables.attachment(0).unwrap().is_synced()
+    };
+    assert!(synced(&mut tables, 1_000) && synced(&mut tables, 1_001) && !synced(&mut tables, 1_002));
+    tables.configure(ms(1_003), Arc::new(Settings { bucket_time: Time::ZERO, ..Settings::default() }));
+    tables.tick(ms(1_051));
+    assert!(!tables.attachment(0).unwrap().is_synced());
+    assert!(synced(&mut tables, 1_052) && synced(&mut tables, 1_053));
+}
+
+#[test]
 fn the_oracle_is_no_module() {
     let tables = Tables::new(ms(0), Settings::default());
     assert_eq!(tables.inet.log().len() + 1, u32::ALGORITHMS.len());
