@@ -8,7 +8,7 @@
 #   churn     ten million changes to every table that is patched, while readers check every answer
 #   loom      how tables are published and their memory used again, in every interleaving
 #   cless     the default features build without a C compiler
-#   smoke     every experiment once, short
+#   smoke     a calibration and every experiment once, short
 #   fuzz      every fuzz target for FUZZ_SECONDS (default 20; nightly and cargo-fuzz needed)
 #   peers     side by side with DPDK on the table in TABLE, else a synthetic one (measures; not in the default set)
 set -euo pipefail
@@ -126,6 +126,7 @@ smoke() {
     local experiment out
     cargo build --release --locked
     out=$(mktemp -d)
+    "${CARGO_TARGET_DIR:-target}/release/fullview" table calibrate --smoke --output "$out/preferences.toml"
     for experiment in experiments/*.toml; do
         case $experiment in *peers*) continue ;; esac
         say "smoke: $experiment"

@@ -109,6 +109,8 @@ pub enum TableCommand {
     Verify(VerifyArgs),
     /// Make a table that looks like a real one to a lookup structure
     Synthesize(SynthesizeArgs),
+    /// Measure every algorithm over tables of growing size on this machine, and write the preferences that follow
+    Calibrate(CalibrateArgs),
 }
 
 #[derive(Debug, Args)]
@@ -194,6 +196,20 @@ pub struct SynthesizeArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "An experiment uses the file with router.preferences = \"preferences.toml\".
+
+Example:
+  fullview table calibrate --output preferences.toml")]
+pub struct CalibrateArgs {
+    /// Only show that it works: small tables, short. The figures mean nothing
+    #[arg(long, visible_alias = "quick")]
+    pub smoke: bool,
+    /// Where the preferences go
+    #[arg(long, short, value_name = "FILE", default_value = "preferences.toml")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Example:
   fullview forward --table view.txt.gz --read in.pcap --write out.pcap --algorithm auto")]
 pub struct ForwardArgs {
@@ -209,6 +225,9 @@ pub struct ForwardArgs {
     /// The lookup algorithm; a family that does not have it uses auto
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub algorithm: String,
+    /// By which auto chooses: a file of `fullview table calibrate` [default: FreeBSD's guesses]
+    #[arg(long, value_name = "FILE")]
+    pub preferences: Option<PathBuf>,
     /// The router's Ethernet address: frames to other stations are dropped
     #[arg(long, value_name = "MAC", default_value = "02:00:00:00:00:02")]
     pub mac: Mac,

@@ -1,7 +1,9 @@
 //! The program: it joins the table, the plane and the lab, and decides the exit code.
 
 mod args;
+mod calibration;
 mod command;
+mod preferences;
 mod progress;
 mod settings;
 mod subject;

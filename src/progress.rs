@@ -63,6 +63,15 @@ pub fn bytes(what: &str) -> ProgressBar {
 pub fn keys(what: &str, count: usize) -> ProgressBar {
     let bar = ProgressBar::new(count as u64).with_message(what.to_owned());
     bar.set_style(style("{bar:30} {pos}/{len} keys  {eta} left  {msg}"));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// A bar over things that take about equally long.
+pub fn steps(count: u64) -> ProgressBar {
+    let bar = ProgressBar::new(count);
+    bar.set_style(style("{bar:30} {pos}/{len}  {eta} left  {msg}"));
+    bar.enable_steady_tick(Duration::from_millis(500));
     bar
 }
 

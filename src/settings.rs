@@ -203,6 +203,8 @@ pub struct RouterSettings {
     pub algorithm: Option<Names>,
     /// What `auto` may choose from; names of the other family are passed over.
     pub modules: Option<Vec<String>>,
+    /// By which `auto` chooses: a file of `fullview table calibrate`; FreeBSD's guesses if absent.
+    pub preferences: Option<PathBuf>,
 }
 
 /// One name or several.
@@ -333,7 +335,7 @@ lay_over!(TrafficSettings {
     model, flows, size, exponent, source, destination, source6, destination6
 } {});
 lay_over!(LoadSettings { pps, shape, burst, packets, check_one_in } {});
-lay_over!(RouterSettings { algorithm, modules } {});
+lay_over!(RouterSettings { algorithm, modules, preferences } {});
 lay_over!(LookupSettings { arm, batch, keys, peer } {});
 
 impl fullview_lab::Settings for Settings {

@@ -272,3 +272,73 @@ fn generated_packets_can_be_a_simple_imix() {
     assert_eq!(wrong.code, 2);
     assert!(wrong.err.contains("\"smallest\" or \"imix\""), "{}", wrong.err);
 }
+
+/// The small campaign with routers chosen by these preferences.
+fn small_by(preferences: &str) -> String {
+    let set = format!("set.router.algorithm = \"auto\"\nset.router.preferences = {preferences:?}");
+    SMALL.replace("set.router.algorithm = \"radix\"", &set)
+}
+
+#[test]
+fn a_calibration_decides_what_an_experiment_uses() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("preferences.toml");
+    let preferences = path.to_str().unwrap();
+    let ran = run(&["table", "calibrate", "--smoke", "--output", preferences]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for word in ["dpdk_lpm4", "inet6", "preference"] {
+        assert!(ran.out.contains(word), "{word:?} is missing in: {}", ran.out);
+    }
+    let written = fs::read_to_string(&path).unwrap();
+    // Whatever was measured, this test knows who is best.
+    let favoured: String = written
+        .split("\n[")
+        .map(|table| match table.starts_with("inet.linear") || !table.starts_with("inet") {
+            true => table.to_owned() + "\n[",
+            false => favour(table) + "\n[",
+        })
+        .collect();
+    fs::write(&path, favoured.trim_end_matches("\n[")).unwrap();
+    let (campaign_dir, campaign) = file("small.toml", small_by(preferences).as_bytes());
+    let out = campaign_dir.path().join("out");
+    let ran = run(&["bench", &campaign, "--out", out.to_str().unwrap()]);
+    assert!(ran.code == 0 || ran.code == 3, "{}", ran.err);
+    let report = fs::read_to_string(out.join("README.md")).unwrap();
+    assert!(report.contains("preferences") && report.contains("measured on"), "{report}");
+    let switch =
+        report.lines().find(|line| line.contains("switching algo to")).unwrap_or_else(|| panic!("{report}"));
+    assert!(
+        switch.contains("[fib_algo] inet.0 (bsearch4#1) rebuild_fd_flm: switching algo to dpdk_lpm4"),
+        "{switch}"
+    );
+}
+
+/// One algorithm's points: bsearch4 is best for no routes at all, dpdk_lpm4 from two on, radix_lockless for IPv6.
+fn favour(table: &str) -> String {
+    let name = table.split(']').next().unwrap();
+    let (none, some) = match name {
+        "inet.bsearch4" => (200, 10),
+        "inet.dpdk_lpm4" => (10, 200),
+        "inet6.radix_lockless" => (250, 250),
+        _ => (1, 1),
+    };
+    let figures = "batch-ns = 1.0, independent-ns = 1.0, update-us = 1.0, bytes = 1";
+    format!(
+        "{name}]\npoints = [{{ prefixes = 1, preference = {none}, {figures} }}, {{ prefixes = 2, preference = {some}, {figures} }}]"
+    )
+}
+
+#[test]
+fn preferences_that_cannot_be_used_say_where_and_what_to_do() {
+    let head = "machine = \"m\"\ndate = \"d\"\nformula = \"f\"\nsmoke = false\ncore-share = 1.0\n";
+    let refused = |content: &str, words: &[&str]| {
+        let (_dir, preferences) = file("preferences.toml", content.as_bytes());
+        let (dir, campaign) = file("small.toml", small_by(&preferences).as_bytes());
+        let ran = run(&["bench", &campaign, "--out", dir.path().join("out").to_str().unwrap()]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        words.iter().for_each(|word| assert!(ran.err.contains(word), "{word:?} is missing in: {}", ran.err));
+    };
+    refused("machine = 3\n", &["preferences.toml:1:11"]);
+    refused(&format!("{head}[inet.radix]\npoints = []\n"), &["preferences.toml:7:10", "at least one"]);
+    refused(head, &["nothing about radix for inet", "calibrate again"]);
+}

@@ -23,7 +23,8 @@ use crate::workload::{algorithm, table};
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
     let names = Names::Several(vec![args.algorithm.clone(), "auto".into()]);
-    let settings = RouterSettings { algorithm: Some(names), modules: None };
+    let preferences = args.preferences.clone();
+    let settings = RouterSettings { algorithm: Some(names), modules: None, preferences };
     algorithm::check::<u32>(&settings)?;
     let reader = CaptureReader::open(&args.read)?;
     ensure!(!same_file(&args.read, &args.write), BadInput("--read and --write are the same file".into()));

@@ -10,6 +10,7 @@ use fullview_plane::port::PortError;
 use crate::args::Cli;
 
 pub mod bench;
+pub mod calibrate;
 pub mod forward;
 pub mod generate;
 pub mod report;

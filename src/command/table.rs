@@ -33,6 +33,7 @@ pub fn run(command: &TableCommand) -> anyhow::Result<Exit> {
         TableCommand::Convert(args) => convert(args),
         TableCommand::Verify(args) => verify(args),
         TableCommand::Synthesize(args) => synthesize(args),
+        TableCommand::Calibrate(args) => super::calibrate::run(args),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the lab measures here: a whole forwarding path, lookups alone, and other implementations of lookup.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ mod kinds;
 mod lookup;
 mod peer;
 mod placement;
-mod share;
+pub mod share;
 
 pub use kinds::measures;
 use lookup::{Keys, Lookup};
@@ -39,6 +40,7 @@ pub struct RouterBench {
     inet: Streams<u32>,
     inet6: Streams<u128>,
     conditions: Vec<String>,
+    preferences: BTreeSet<String>,
     contestants: Vec<String>,
     peer_inputs: Option<PeerInputs>,
     process: Option<Rc<RefCell<Process>>>,
@@ -130,6 +132,7 @@ impl RouterBench {
             inet: Streams::default(),
             inet6: Streams::default(),
             conditions: Vec::new(),
+            preferences: BTreeSet::new(),
             contestants: Vec::new(),
             peer_inputs: None,
             process: None,
@@ -187,7 +190,10 @@ impl RouterBench {
         lookup::check_settings(&settings.lookup)?;
         match &settings.lookup.peer {
             Some(peer) => self.check_peer::<A>(settings, peer),
-            None => algorithm::check::<A>(&settings.router),
+            None => {
+                self.preferences.extend(algorithm::check::<A>(&settings.router)?);
+                Ok(())
+            }
         }
     }
 
@@ -222,7 +228,8 @@ impl RouterBench {
     pub fn describe(&mut self, experiment: &Experiment<Settings>) -> anyhow::Result<()> {
         let settings = &experiment.subject;
         let tables = self.tables.iter().map(|(settings, table)| table::describe(settings, table));
-        self.conditions = tables.chain([packets::describe(&settings.traffic)]).collect();
+        let preferences = self.preferences.iter().cloned();
+        self.conditions = tables.chain([packets::describe(&settings.traffic)]).chain(preferences).collect();
         if measures(experiment, Kind::Forward) {
             self.conditions.extend(forward::describe(&settings.load, self.cores)?);
         }

@@ -1,20 +1,23 @@
 //! From the settings of a router to a compiled FIB.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use fullview_table::fib::framework::Attachment;
+use fullview_table::fib::framework::{self, Attachment};
+use fullview_table::fib::preference::Preferences;
 use fullview_table::fib::registry::{self, Registered};
 use fullview_table::fib::{Algorithm, Fib};
 use fullview_table::{Family, Rib};
 
 use crate::command::BadInput;
+use crate::preferences;
 use crate::settings::RouterSettings;
 
 /// The word for: choose by preference.
 const AUTO: &str = "auto";
 
-/// A FIB and what the framework logged on the way to it.
+/// A FIB and what the framework logged on the way to it, with the times since it began.
 pub struct Compiled<A> {
     pub fib: Arc<dyn Fib<A>>,
     pub log: Vec<String>,
@@ -26,16 +29,34 @@ enum Choice<A: Registered> {
     Among(Vec<&'static dyn Algorithm<A>>),
 }
 
-/// Says what is wrong with the settings for this family, before anything is loaded.
-pub fn check<A: Registered>(settings: &RouterSettings) -> anyhow::Result<()> {
-    choice::<A>(settings).map(drop)
+/// Says what is wrong with the settings for this family, before anything is loaded; else how a report describes the
+/// preferences they name.
+pub fn check<A: Registered>(settings: &RouterSettings) -> anyhow::Result<Option<String>> {
+    let Choice::Among(modules) = choice::<A>(settings)? else { return Ok(None) };
+    let Some(path) = &settings.preferences else { return Ok(None) };
+    let loaded = preferences::load(path)?;
+    if let Preferences::Measured(measured) = &loaded.preferences {
+        let missing = modules.iter().find(|module| measured.curve(A::FAMILY, module.name()).is_none());
+        let message = |name| {
+            format!(
+                "{}: nothing about {name} for {}; calibrate again, or leave it out of router.modules",
+                path.display(),
+                A::FAMILY
+            )
+        };
+        ensure!(
+            missing.is_none(),
+            BadInput(missing.map_or_else(String::new, |module| message(module.name())))
+        );
+    }
+    Ok(Some(loaded.description))
 }
 
 /// Compiles the table's routes with the algorithm the settings name or lead to.
 pub fn compile<A: Registered>(settings: &RouterSettings, rib: &Rib<A>) -> anyhow::Result<Compiled<A>> {
     match choice::<A>(settings)? {
         Choice::Fixed(algorithm) => Ok(Compiled { fib: algorithm.compile(rib)?.fib(), log: Vec::new() }),
-        Choice::Among(modules) => attach(modules, rib),
+        Choice::Among(modules) => attach(&modules, preferences(settings)?, rib),
     }
 }
 
@@ -45,16 +66,25 @@ pub fn without_routes<A: Registered>() -> anyhow::Result<Arc<dyn Fib<A>>> {
     Ok(oracle.compile(&Rib::default())?.fib())
 }
 
+fn preferences(settings: &RouterSettings) -> anyhow::Result<Preferences> {
+    let file = settings.preferences.as_deref();
+    file.map_or(Ok(Preferences::Guessed), |path| Ok(preferences::load(path)?.preferences))
+}
+
 /// As a system comes up: the framework attaches what suits an empty table, then the routes come, then it looks again.
 fn attach<A: Registered>(
-    modules: Vec<&'static dyn Algorithm<A>>,
+    modules: &[&'static dyn Algorithm<A>],
+    preferences: Preferences,
     rib: &Rib<A>,
 ) -> anyhow::Result<Compiled<A>> {
-    let mut attachment = Attachment::new(0, &modules);
-    attachment.evaluate(&Rib::default())?;
-    attachment.evaluate(rib)?;
-    let fib = attachment.fib().context("no algorithm could be attached")?;
-    Ok(Compiled { fib, log: attachment.log().to_vec() })
+    let began = Instant::now();
+    let settings = framework::Settings { preferences, ..framework::Settings::default() };
+    let mut attachment = Attachment::new(began.elapsed(), 0, modules.into(), Arc::new(settings));
+    attachment.evaluate(began.elapsed(), &Rib::default())?;
+    attachment.evaluate(began.elapsed(), rib)?;
+    let log = attachment.log().iter().map(ToString::to_string).collect();
+    // The attachment ends here, and with it what it publishes; the FIB does not change any more.
+    Ok(Compiled { fib: attachment.fib(), log })
 }
 
 /// The first of the names that the family has; `auto` is one that every family has.

@@ -33,7 +33,8 @@ pub trait Subject {
     /// [`Measurement::interrupted`].
     fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError>;
 
-    /// Log lines that belong in the report, such as the attachment of an algorithm or a switch between two.
+    /// Log lines that belong in the report, such as the attachment of an algorithm or a switch between two. A line may
+    /// begin with the time it happened, in seconds in brackets, as a kernel prints it: `[0.120000] …`.
     fn events(&self) -> Vec<String> {
         Vec::new()
     }

@@ -19,6 +19,7 @@
 pub mod addr;
 pub mod feed;
 pub mod fib;
+pub mod group;
 pub mod nexthop;
 pub mod prefix;
 pub mod probe;

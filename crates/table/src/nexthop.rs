@@ -34,6 +34,8 @@ pub enum Target {
     Gateway(IpAddr),
     /// A number without further meaning: benchmarks, and feeds that carry indices.
     Number(u32),
+    /// Several next hops among which flows are shared: the number of a group of [`Groups`](crate::group::Groups).
+    Group(u32),
 }
 
 impl Display for Target {
@@ -41,6 +43,7 @@ impl Display for Target {
         match self {
             Target::Gateway(ip) => ip.fmt(f),
             Target::Number(n) => n.fmt(f),
+            Target::Group(number) => write!(f, "group {number}"),
         }
     }
 }

@@ -5,6 +5,7 @@ mod support;
 
 use fullview_table::fib::choice::choose;
 use fullview_table::fib::linear::Linear;
+use fullview_table::fib::preference::Preferences;
 use fullview_table::fib::registry::Registered;
 use fullview_table::fib::{Algorithm, registry};
 use fullview_table::rib::Summary;
@@ -221,7 +222,9 @@ fn preferences_of_the_ipv6_twin() {
         assert_eq!(inet6.preference(&summary(Family::Inet6, prefixes)), expected, "{prefixes} prefixes");
     }
     let modules = &u128::ALGORITHMS[1..];
-    let chosen = |prefixes| choose(modules, None, &summary(Family::Inet6, prefixes)).unwrap().name();
+    let guessed = Preferences::Guessed;
+    let chosen =
+        |prefixes| choose(&guessed, modules, None, &summary(Family::Inet6, prefixes)).unwrap().name();
     assert_eq!([2, 9, 10].map(chosen), ["bsearch6", "bsearch6", "radix_lockless"]);
 }
 
@@ -236,7 +239,7 @@ fn switches<A: Tested>(
     let mut current = registry::find::<A>(start);
     let mut switches = Vec::new();
     for prefixes in sizes {
-        let next = choose(&modules, current, &summary(A::FAMILY, prefixes)).unwrap();
+        let next = choose(&Preferences::Guessed, &modules, current, &summary(A::FAMILY, prefixes)).unwrap();
         if current.is_some_and(|current| current.name() != next.name()) {
             switches.push((prefixes, next.name()));
         }

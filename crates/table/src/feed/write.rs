@@ -47,6 +47,14 @@ pub enum WriteError {
         "next hop number {0} has no address in 198.18.0.0/15, which ends at number 131069; write black holes instead"
     )]
     NoAddress(u32),
+    /// The formats name one next hop a route.
+    #[error(
+        "{prefix} goes to a next-hop group, which none of the formats can express; give it a plain next hop"
+    )]
+    Group {
+        /// The route.
+        prefix: String,
+    },
 }
 
 /// Writes every route once, IPv4 first, in order.
@@ -71,6 +79,9 @@ fn family<A: Address>(
     }
     for route in rib.iter() {
         let target = table.next_hops.target(route.next_hop);
+        if let Some(Target::Group(_)) = target {
+            return Err(WriteError::Group { prefix: route.prefix.to_string() });
+        }
         match dialect {
             Dialect::Text => text(route.prefix, target, out)?,
             Dialect::Bird(numbers) => bird_route(route.prefix, exit::<A>(target, numbers)?, out)?,
@@ -92,7 +103,7 @@ enum Exit {
 
 fn exit<A: Address>(target: Option<Target>, numbers: Numbers) -> Result<Exit, WriteError> {
     match (target, numbers) {
-        (None, _) => Ok(Exit::Unreachable),
+        (None | Some(Target::Group(_)), _) => Ok(Exit::Unreachable),
         (Some(Target::Gateway(ip)), _) => Ok(Exit::Gateway(ip)),
         (Some(Target::Number(_)), Numbers::Blackhole) => Ok(Exit::Blackhole),
         (Some(Target::Number(n)), Numbers::TestAddresses) => test_address(A::FAMILY, n).map(Exit::Gateway),

@@ -23,10 +23,11 @@ pub mod poptrie;
 mod poptrie_space;
 mod poptrie_store;
 mod poptrie_writer;
+pub mod preference;
 pub mod radix;
 pub mod radix_lockless;
 mod radix_tree;
-mod reclaim;
+pub(crate) mod reclaim;
 pub mod registry;
 mod tbl24;
 

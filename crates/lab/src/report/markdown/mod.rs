@@ -63,7 +63,8 @@ impl Facts {
         self.changed_names().map(|_| format!("{heading}{lines}")).unwrap_or_default()
     }
 
-    /// What the subjects logged, each line once a variant, in the order of the experiment's variants and families.
+    /// What the subjects logged, each line once a variant, in the order of the experiment's variants and families. Lines
+    /// that differ only in their times are one.
     fn log(&self) -> String {
         let (variants, families) = (&self.campaign.experiment.variants, &self.campaign.experiment.families);
         let cells = variants.iter().flat_map(|variant| families.iter().map(move |family| (variant, family)));
@@ -72,7 +73,7 @@ impl Facts {
             logged.map(move |event| (&variant.name, event))
         });
         let mut seen = BTreeSet::new();
-        let once = lines.filter(|line| seen.insert(*line));
+        let once = lines.filter(|(variant, event)| seen.insert((*variant, without_time(event))));
         let text: String = once.map(|(variant, event)| format!("{variant}: {event}\n")).collect();
         if text.is_empty() { text } else { format!("{LOG_TITLE}\n{}", fenced(&text)) }
     }
@@ -148,4 +149,23 @@ fn escaped(text: &str) -> String {
         safe.push(letter);
     }
     safe
+}
+
+/// A log line behind its time in brackets, if it has one.
+fn without_time(line: &str) -> &str {
+    let timed = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    timed.filter(|(time, _)| time.parse::<f64>().is_ok()).map_or(line, |(_, text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_time;
+
+    #[test]
+    fn only_a_time_in_front_is_left_out() {
+        assert_eq!(without_time("[0.120000] [fib_algo] inet.0"), "[fib_algo] inet.0");
+        for line in ["[fib_algo] inet.0", "[] x", "[1.5]", "plain"] {
+            assert_eq!(without_time(line), line);
+        }
+    }
 }

@@ -1,0 +1,126 @@
+//! How readers come by the FIB: one atomic load a burst, never a wait, whatever the writer does.
+//!
+//! A FIB is published whole. A reader keeps the one it saw last and compares one pointer before each burst; only when
+//! another was published it pays for the reference count. What it holds stays valid until it asks again, so a switch
+//! of algorithm frees the old structure once the last reader has moved on.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use arc_swap::cache::Cache;
+
+use crate::addr::Address;
+use crate::fib::{Fib, Footprint};
+use crate::nexthop::NextHop;
+
+/// A FIB as it stands behind the pointer that readers load, which must be thin.
+struct Published<A: Address>(Arc<dyn Fib<A>>);
+
+struct Shared<A: Address> {
+    fib: ArcSwap<Published<A>>,
+    /// Of the RIB that the FIB answers like. A patch in place advances it without another FIB.
+    generation: AtomicU64,
+}
+
+/// What writer and readers share.
+struct Handle<A: Address>(Arc<Shared<A>>);
+
+impl<A: Address> Clone for Handle<A> {
+    fn clone(&self) -> Self {
+        Handle(Arc::clone(&self.0))
+    }
+}
+
+impl<A: Address> Deref for Handle<A> {
+    type Target = ArcSwap<Published<A>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0.fib
+    }
+}
+
+/// A FIB without routes: what readers see of a table that nothing serves.
+struct NoRoutes;
+
+impl<A: Address> Fib<A> for NoRoutes {
+    fn lookup(&self, _addr: A) -> NextHop {
+        NextHop::NONE
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
+    }
+}
+
+/// What many tables without routes share.
+pub(super) struct Nothing<A: Address>(Arc<Published<A>>);
+
+impl<A: Address> Default for Nothing<A> {
+    fn default() -> Self {
+        Nothing(Arc::new(Published(Arc::new(NoRoutes))))
+    }
+}
+
+/// The writer's end.
+pub(super) struct Publisher<A: Address>(Handle<A>);
+
+impl<A: Address> Publisher<A> {
+    pub(super) fn new(nothing: &Nothing<A>) -> Self {
+        let shared = Shared { fib: ArcSwap::new(Arc::clone(&nothing.0)), generation: AtomicU64::new(0) };
+        Publisher(Handle(Arc::new(shared)))
+    }
+
+    /// Another handle on the same readers.
+    pub(super) fn share(&self) -> Self {
+        Publisher(self.0.clone())
+    }
+
+    /// Readers see `fib`, which answers like the RIB of this generation, from their next burst on. One they have already
+    /// is not published again: they would count references for nothing.
+    pub(super) fn publish(&self, fib: Arc<dyn Fib<A>>, generation: u64) {
+        if !Arc::ptr_eq(&self.0.load().0, &fib) {
+            self.0.store(Arc::new(Published(fib)));
+        }
+        // After the FIB: a reader that sees the generation sees at least its answers.
+        self.0.0.generation.store(generation, Ordering::Release);
+    }
+
+    pub(super) fn withdraw(&self) {
+        self.0.store(Nothing::default().0);
+    }
+
+    pub(super) fn fib(&self) -> Arc<dyn Fib<A>> {
+        Arc::clone(&self.0.load().0)
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.0.0.generation.load(Ordering::Acquire)
+    }
+
+    pub(super) fn reader(&self) -> Reader<A> {
+        Reader { cache: Cache::new(self.0.clone()), handle: self.0.clone() }
+    }
+}
+
+/// A worker's end: each worker has its own.
+#[derive(Clone)]
+pub struct Reader<A: Address> {
+    cache: Cache<Handle<A>, Arc<Published<A>>>,
+    handle: Handle<A>,
+}
+
+impl<A: Address> Reader<A> {
+    /// The FIB as it stands, for one burst: ask again before the next.
+    #[inline]
+    pub fn fib(&mut self) -> &dyn Fib<A> {
+        &*self.cache.load().0
+    }
+
+    /// The generation of the RIB up to which the FIB has synced. An answer looked up after this was read may be kept for
+    /// as long as it reads the same (FreeBSD's `RT_GEN`).
+    pub fn generation(&self) -> u64 {
+        self.handle.0.generation.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,166 @@
+//! Compiling a table: when, with which module, and what becomes of the result.
+
+use std::sync::Arc;
+
+use crate::addr::Address;
+use crate::fib::choice::choose;
+use crate::fib::{CompileError, Instance, Outcome};
+use crate::rib::{Change, Rib};
+
+use super::job::{Building, Built, Job};
+use super::settings::Time;
+use super::{Attached, Attachment, Lacking, Module};
+
+/// A table that was compiled, and from which generation of the RIB.
+struct Compiled<A: Address> {
+    module: Module<A>,
+    instance: Box<dyn Instance<A>>,
+    generation: u64,
+}
+
+impl<A: Address> Compiled<A> {
+    /// Brings it up to the RIB as it is now, if it can take what changed since; `None` were too many changes.
+    fn catch_up(&mut self, rib: &Rib<A>, since: Option<Vec<Change<A>>>) -> Outcome {
+        match since {
+            _ if self.generation == rib.generation() => Outcome::Applied,
+            Some(changes) => self.instance.patch(rib, &changes),
+            None => Outcome::Rebuild,
+        }
+    }
+}
+
+impl<A: Address> Attachment<A> {
+    /// The table to be compiled now, if there is one and none is being compiled. Its result is to be
+    /// [offered](Self::offer); until then no other is given out.
+    pub fn job(&mut self, now: Time, rib: &Arc<Rib<A>>) -> Option<Job<A>> {
+        if self.building.is_some() {
+            return None;
+        }
+        let module = self.wanted(now, rib)?;
+        self.jobs += 1;
+        self.building = Some(Building::new(self.jobs));
+        Some(Job { module, rib: Arc::clone(rib), number: self.jobs })
+    }
+
+    /// Takes a compiled table. What changed since it was given out is patched, or has it compiled again later; one that
+    /// knows less than what serves is dropped.
+    pub fn offer(&mut self, now: Time, rib: &Rib<A>, built: Built<A>) {
+        let Some(building) = self.building.take_if(|building| building.number == built.number) else {
+            return;
+        };
+        self.take(now, rib, built, building.since);
+        self.tick(now, rib);
+    }
+
+    /// Until nothing is due any more: a module that fails is kept back, and the next best tried.
+    pub(super) fn compile_here(&mut self, now: Time, rib: &Rib<A>) {
+        while self.building.is_none()
+            && let Some(module) = self.wanted(now, rib)
+        {
+            let (result, generation) = (module.compile(rib), rib.generation());
+            self.take(now, rib, Built { result, module, generation, number: 0 }, None);
+        }
+    }
+
+    fn take(&mut self, now: Time, rib: &Rib<A>, built: Built<A>, since: Option<Vec<Change<A>>>) {
+        match built.result {
+            Ok(instance) => {
+                self.failures.forget(built.module.name());
+                self.failure = None;
+                let compiled = Compiled { module: built.module, instance, generation: built.generation };
+                self.compiled(now, rib, compiled, since);
+            }
+            Err(error) => self.failed(now, built.module, error),
+        }
+    }
+
+    /// When a table may have to be compiled. What waits for a module to be set free has no time of its own.
+    pub(super) fn compile_deadline(&self) -> Option<Time> {
+        let sync = match (&self.lacking, &self.current) {
+            (Some(Lacking::Rebuild), _) => self.delay.due(),
+            (_, None) => Some(Time::ZERO),
+            _ => None,
+        };
+        let sync = sync.filter(|_| !self.usable().is_empty());
+        [sync, self.evaluation.due(), self.failures.next()].into_iter().flatten().min()
+    }
+
+    /// The module to compile the table with, if that is due.
+    fn wanted(&mut self, now: Time, rib: &Rib<A>) -> Option<Module<A>> {
+        let is_due = |time: Option<Time>| time.is_some_and(|time| time <= now);
+        let rebuild = matches!(self.lacking, Some(Lacking::Rebuild)) && self.delay.is_due(now);
+        let asked = is_due(self.evaluation.due()) || is_due(self.failures.next());
+        if !(rebuild || asked || self.current.is_none()) {
+            return None;
+        }
+        self.failures.set_free(now);
+        self.evaluation.answered();
+        let best = self.best(rib)?;
+        (rebuild || self.algorithm() != Some(best.name())).then_some(best)
+    }
+
+    /// The modules that may be tried: the one chosen by hand, or all while that is kept back.
+    pub(super) fn usable(&self) -> Vec<Module<A>> {
+        let allowed = self.modules.iter().copied().filter(|module| self.failures.allow(module.name()));
+        let allowed: Vec<Module<A>> = allowed.collect();
+        let pinned = allowed.iter().copied().find(|module| self.pinned == Some(module.name()));
+        pinned.map_or(allowed, |pinned| vec![pinned])
+    }
+
+    /// The best module that may be tried. The one attached has no advantage once it may not.
+    fn best(&self, rib: &Rib<A>) -> Option<Module<A>> {
+        let usable = self.usable();
+        let attached = usable.iter().copied().find(|module| self.algorithm() == Some(module.name()));
+        choose(&self.settings.preferences, &usable, attached, &rib.summary())
+    }
+
+    fn compiled(
+        &mut self,
+        now: Time,
+        rib: &Rib<A>,
+        mut compiled: Compiled<A>,
+        since: Option<Vec<Change<A>>>,
+    ) {
+        let knows_more = self.current.is_none() || compiled.generation > self.generation();
+        match compiled.catch_up(rib, since) {
+            Outcome::Applied => {
+                self.install(now, compiled);
+                self.applied(now, rib);
+            }
+            Outcome::Rebuild | Outcome::Batch if knows_more => {
+                let generation = compiled.generation;
+                self.install(now, compiled);
+                self.publish(generation);
+                self.delay.synced(now);
+                let changes = rib.generation().saturating_sub(generation);
+                self.needs_rebuild(now, "rtable changed while it was compiled", changes);
+            }
+            Outcome::Rebuild | Outcome::Batch => {
+                self.note(now, "rebuild_fd_flm", &format!("{} is stale, dropped", compiled.module.name()));
+            }
+            Outcome::Error(reason) => {
+                let name = compiled.module.name();
+                self.note(now, "setup_fd_instance", &format!("{name} algo instance setup failed: {reason}"));
+                self.failures.ban(name);
+                self.evaluation.ask(now);
+            }
+        }
+    }
+
+    fn install(&mut self, now: Time, Compiled { module, instance, .. }: Compiled<A>) {
+        if self.algorithm().is_some_and(|name| name != module.name()) {
+            self.note(now, "rebuild_fd_flm", &format!("switching algo to {}", module.name()));
+        }
+        self.instances += 1;
+        self.current = Some(Attached { module, instance, number: self.instances });
+    }
+
+    /// What served goes on. The module is kept back for a while, so that the next best is tried if the table is not
+    /// served as it is.
+    fn failed(&mut self, now: Time, module: Module<A>, error: CompileError) {
+        let failures = self.failures.failed(now, module.name(), self.settings.retry_delay);
+        let text = format!("{} algo instance setup failed, failures={failures}: {error}", module.name());
+        self.note(now, "setup_fd_instance", &text);
+        self.failure = Some(error);
+    }
+}

@@ -1,0 +1,108 @@
+//! Modules that failed a table: kept back for a while after a failed compile, for good after an error.
+
+use super::settings::Time;
+
+/// Doublings of the delay, at most.
+const MOST_DOUBLINGS: u32 = 10;
+
+/// The modules that failed; empty as a rule.
+#[derive(Debug, Default)]
+pub(super) struct Failures(Vec<Failure>);
+
+#[derive(Debug)]
+struct Failure {
+    module: &'static str,
+    /// Compiles that failed, one after the other.
+    failures: u32,
+    held: Held,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Held {
+    /// Free to try again.
+    No,
+    Until(Time),
+    ForGood,
+}
+
+impl Failures {
+    fn of(&mut self, module: &'static str) -> &mut Failure {
+        let known = self.0.iter().position(|failure| failure.module == module);
+        let at = known.unwrap_or_else(|| {
+            self.0.push(Failure { module, failures: 0, held: Held::No });
+            self.0.len() - 1
+        });
+        &mut self.0[at]
+    }
+
+    /// A compile failed; returns how many have, one after the other.
+    pub(super) fn failed(&mut self, now: Time, module: &'static str, delay: Time) -> u32 {
+        let failure = self.of(module);
+        failure.failures = failure.failures.saturating_add(1);
+        failure.held = Held::Until(now + delay * (1 << failure.failures.min(MOST_DOUBLINGS)));
+        failure.failures
+    }
+
+    /// The module is not to be used again.
+    pub(super) fn ban(&mut self, module: &'static str) {
+        self.of(module).held = Held::ForGood;
+    }
+
+    /// It compiled, or somebody asked for it by name: what was is forgotten.
+    pub(super) fn forget(&mut self, module: &str) {
+        self.0.retain(|failure| failure.module != module);
+    }
+
+    /// Whether the module may be tried.
+    pub(super) fn allow(&self, module: &str) -> bool {
+        self.0.iter().all(|failure| failure.module != module || failure.held == Held::No)
+    }
+
+    /// When the first of those kept back is to be tried again.
+    pub(super) fn next(&self) -> Option<Time> {
+        let times = self.0.iter().filter_map(|failure| match failure.held {
+            Held::Until(time) => Some(time),
+            Held::No | Held::ForGood => None,
+        });
+        times.min()
+    }
+
+    /// Sets those free whose time has come.
+    pub(super) fn set_free(&mut self, now: Time) {
+        let over = |held: &Held| matches!(held, Held::Until(time) if *time <= now);
+        self.0.iter_mut().filter(|failure| over(&failure.held)).for_each(|failure| failure.held = Held::No);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_doubles_the_wait_up_to_a_limit() {
+        let (mut failures, delay) = (Failures::default(), Time::from_millis(50));
+        let mut now = Time::ZERO;
+        for wait in [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 51_200, 51_200, 51_200] {
+            failures.failed(now, "a", delay);
+            assert_eq!(failures.next(), Some(now + Time::from_millis(wait)));
+            assert!(!failures.allow("a") && failures.allow("b"));
+            now += Time::from_millis(wait);
+            failures.set_free(now - Time::from_millis(1));
+            assert!(!failures.allow("a"));
+            failures.set_free(now);
+            assert!(failures.allow("a"));
+        }
+        failures.forget("a");
+        assert_eq!(failures.failed(now, "a", delay), 1);
+    }
+
+    #[test]
+    fn a_ban_has_no_end_until_it_is_forgotten() {
+        let mut failures = Failures::default();
+        failures.ban("a");
+        failures.set_free(Time::MAX);
+        assert_eq!((failures.allow("a"), failures.next()), (false, None));
+        failures.forget("a");
+        assert!(failures.allow("a"));
+    }
+}

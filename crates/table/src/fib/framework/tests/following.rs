@@ -1,0 +1,134 @@
+//! How the FIB follows the RIB: the four outcomes, the delay, and who does not wait.
+
+use super::*;
+
+#[test]
+fn a_patched_fib_is_never_behind() {
+    let told = Told::new("told", 9, Outcome::Applied);
+    let mut driven = Driven::new(&[told], Settings::default());
+    for now in 0..200 {
+        driven.add(now, 3);
+        assert_eq!(driven.published(), driven.routes);
+        assert_eq!(driven.table.generation(), driven.rib.generation());
+    }
+    let state = told.state();
+    assert_eq!((state.compiled, state.patched.len()), (1, 599), "the first change attached it");
+}
+
+#[test]
+fn a_fib_that_cannot_be_patched_is_compiled_at_once_in_a_quiet_table() {
+    let told = Told::new("told", 9, Outcome::Rebuild);
+    let mut driven = Driven::new(&[told], Settings::default());
+    for second in 0..5 {
+        driven.add(second * 1_000, 1);
+        assert_eq!((driven.published(), driven.table.is_synced()), (driven.routes, true));
+    }
+    assert_eq!(told.state().compiled, 5);
+}
+
+/// A storm of one change a millisecond, over ten seconds.
+#[test]
+fn in_a_storm_the_fib_is_never_further_behind_than_the_longest_delay() {
+    let told = Told::new("told", 9, Outcome::Rebuild);
+    let mut driven = Driven::new(&[told], Settings::default());
+    let mut behind_since = None;
+    for now in 0..10_000 {
+        driven.tick(now);
+        behind_since = behind_since.filter(|_| !driven.table.is_synced());
+        driven.add(now, 1);
+        let synced = driven.table.is_synced();
+        assert_eq!(synced, driven.table.generation() == driven.rib.generation());
+        assert_eq!(synced, driven.published() == driven.routes);
+        behind_since = if synced { None } else { behind_since.or(Some(now)) };
+        assert!(behind_since.is_none_or(|since| now - since < 1_000), "at {now} ms");
+        assert!(driven.table.next_deadline().is_none_or(|deadline| deadline > ms(now)));
+    }
+    assert!((10..14).contains(&told.state().compiled), "{} compiles", told.state().compiled);
+    driven.tick(11_000);
+    assert!(driven.table.is_synced());
+}
+
+#[test]
+fn changes_are_gathered_for_a_module_that_wants_many() {
+    let told = Told::new("told", 9, Outcome::Batch);
+    let mut driven = Driven::new(&[told], Settings::default());
+    driven.add(0, 1);
+    // Quiet: delivered at once, but one change is too few for this module, so it is compiled.
+    driven.add(1_000, 1);
+    assert_eq!((told.state().compiled, told.state().patched.clone()), (2, vec![1, 1]));
+    for now in 1_001..1_040 {
+        driven.add(now, 1);
+    }
+    assert_eq!(driven.published(), 2);
+    assert_eq!(driven.table.next_deadline(), Some(ms(1_101)), "25 changes in the first 50 ms");
+    driven.tick(1_100);
+    assert_eq!(driven.published(), 2);
+    driven.tick(1_101);
+    assert_eq!(driven.published(), 41);
+    assert_eq!((told.state().compiled, told.state().patched.clone()), (2, vec![1, 1, 1, 39]));
+}
+
+#[test]
+fn a_module_with_an_error_is_banned_and_the_next_best_takes_over() {
+    let best = Told::new("best", 99, Outcome::Applied);
+    let next = Told::new("next", 50, Outcome::Applied);
+    let mut driven = Driven::new(&[next, best], Settings::default());
+    driven.table.force(ms(0), &driven.rib, "best").unwrap();
+    driven.add(0, 2);
+    best.tell(|state| state.outcome = Outcome::Error("out of luck".into()));
+    driven.add(2_000, 1);
+    assert_eq!((driven.table.algorithm(), driven.table.pinned()), (Some("next"), None));
+    assert_eq!(driven.published(), 3);
+    driven.add(3_000, 200);
+    driven.tick(90_000);
+    assert_eq!(driven.table.algorithm(), Some("next"), "a ban has no end");
+    assert_eq!(
+        driven.log()[..3],
+        [
+            "[2.000000] [fib_algo] inet.0 (best#1) handle_rtable_change_cb: algo reported non-recoverable error: \
+             out of luck",
+            "[2.000000] [fib_algo] inet.0 (best#1) schedule_fd_rebuild: Scheduling rebuild: algo reported \
+             non-recoverable error",
+            "[2.000000] [fib_algo] inet.0 (best#1) rebuild_fd_flm: switching algo to next",
+        ]
+    );
+    best.tell(|state| state.outcome = Outcome::Applied);
+    driven.table.force(ms(91_000), &driven.rib, "best").unwrap();
+    assert_eq!(driven.table.algorithm(), Some("best"), "who asks by name gets it");
+}
+
+#[test]
+fn without_any_module_left_the_last_fib_serves_on_and_nobody_spins() {
+    let only = Told::new("only", 9, Outcome::Applied);
+    let mut driven = Driven::new(&[only], Settings::default());
+    driven.add(0, 2);
+    only.tell(|state| state.outcome = Outcome::Error("broken".into()));
+    driven.add(2_000, 3);
+    assert_eq!((driven.published(), driven.table.is_synced()), (2, false));
+    assert!(driven.log().last().unwrap().contains("no algo selected"));
+    while let Some(deadline) = driven.table.next_deadline() {
+        assert!(deadline > ms(2_000));
+        driven.table.tick(deadline, &driven.rib);
+    }
+}
+
+#[test]
+fn interface_and_static_routes_do_not_wait() {
+    for (outcome, compile) in [
+        (Outcome::Rebuild, Compile::Here),
+        (Outcome::Rebuild, Compile::Elsewhere),
+        (Outcome::Batch, Compile::Here),
+        (Outcome::Batch, Compile::Elsewhere),
+    ] {
+        let told = Told::new("told", 9, outcome);
+        let mut driven = Driven::new(&[told], Settings { compile, ..Settings::default() });
+        driven.add_one(0, Origin::Interface);
+        assert_eq!(driven.published(), 1, "even the first");
+        for (now, origin) in [(10, Origin::Interface), (20, Origin::Static)] {
+            driven.add(now, 30);
+            assert_ne!(driven.published(), driven.routes);
+            driven.add_one(now, origin);
+            assert_eq!((driven.published(), driven.table.is_synced()), (driven.routes, true));
+        }
+    }
+}

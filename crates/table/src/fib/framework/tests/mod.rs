@@ -1,0 +1,158 @@
+//! The framework, driven moment by moment with modules that do as they are told.
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::fib::{Footprint, Outcome};
+use crate::nexthop::NextHop;
+use crate::prefix::Prefix;
+use crate::rib::Summary;
+
+mod choosing;
+mod compiling;
+mod following;
+mod many;
+
+/// What a module is told to do, and what it did.
+#[derive(Clone)]
+struct State {
+    preference: u8,
+    /// Compiles that will fail.
+    failing: usize,
+    outcome: Outcome,
+    compiled: usize,
+    /// Changes in each patch.
+    patched: Vec<usize>,
+}
+
+/// A module that does as it is told.
+struct Told {
+    name: &'static str,
+    state: Arc<Mutex<State>>,
+}
+
+impl Told {
+    /// Modules live as long as the program.
+    fn new(name: &'static str, preference: u8, outcome: Outcome) -> &'static Told {
+        let state = State { preference, failing: 0, outcome, compiled: 0, patched: Vec::new() };
+        Box::leak(Box::new(Told { name, state: Arc::new(Mutex::new(state)) }))
+    }
+
+    fn tell(&self, tell: impl FnOnce(&mut State)) {
+        tell(&mut self.state.lock().unwrap());
+    }
+
+    fn state(&self) -> State {
+        self.state.lock().unwrap().clone()
+    }
+}
+
+impl Algorithm<u32> for Told {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn preference(&self, _summary: &Summary) -> u8 {
+        self.state().preference
+    }
+    fn compile(&self, rib: &Rib<u32>) -> Result<Box<dyn Instance<u32>>, CompileError> {
+        let mut state = self.state.lock().unwrap();
+        if state.failing > 0 {
+            state.failing -= 1;
+            return Err(CompileError::Limit { algorithm: self.name, what: "routes", needed: 1, limit: 0 });
+        }
+        state.compiled += 1;
+        Ok(Box::new(Copy { fib: Arc::new(Copied(rib.clone())), state: Arc::clone(&self.state) }))
+    }
+}
+
+/// The RIB itself, copied.
+struct Copied(Rib<u32>);
+
+impl Fib<u32> for Copied {
+    fn lookup(&self, addr: u32) -> NextHop {
+        self.0.longest_match(addr).map_or(NextHop::NONE, |route| route.next_hop)
+    }
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
+    }
+}
+
+struct Copy {
+    fib: Arc<Copied>,
+    state: Arc<Mutex<State>>,
+}
+
+impl Instance<u32> for Copy {
+    fn fib(&self) -> Arc<dyn Fib<u32>> {
+        Arc::<Copied>::clone(&self.fib)
+    }
+    fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
+        let mut state = self.state.lock().unwrap();
+        state.patched.push(changes.len());
+        // Only what it was handed: changes that the framework forgot stay missing.
+        if state.outcome == Outcome::Applied || state.outcome == Outcome::Batch && changes.len() > 1 {
+            let mut patched = self.fib.0.clone();
+            for change in changes {
+                patched.apply(*change);
+            }
+            assert!(patched.iter().eq(rib.iter()), "the changes are all there are");
+            self.fib = Arc::new(Copied(patched));
+            return Outcome::Applied;
+        }
+        state.outcome.clone()
+    }
+}
+
+/// A table with its RIB.
+struct Driven {
+    rib: Arc<Rib<u32>>,
+    table: Attachment<u32>,
+    routes: u32,
+}
+
+const fn ms(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+impl Driven {
+    fn new(modules: &[Module<u32>], settings: Settings) -> Self {
+        let (rib, settings) = (Arc::default(), Arc::new(settings));
+        Driven {
+            rib,
+            table: Attachment::publishing(0, modules.into(), settings, Publisher::new(&Nothing::default())),
+            routes: 0,
+        }
+    }
+
+    /// So many new routes, each a change of its own.
+    fn add(&mut self, now: u64, routes: u32) {
+        (0..routes).for_each(|_| self.add_one(now, Origin::Protocol));
+    }
+
+    fn add_one(&mut self, now: u64, origin: Origin) {
+        self.routes += 1;
+        let prefix = Prefix::containing(self.routes << 8, 24);
+        let change = Change { prefix, next_hop: Some(NextHop(self.routes as u16 % 9 + 1)) };
+        Arc::make_mut(&mut self.rib).apply(change);
+        self.table.changed(ms(now), &self.rib, &[change], origin);
+    }
+
+    fn tick(&mut self, now: u64) {
+        self.table.tick(ms(now), &self.rib);
+    }
+
+    /// How many of the routes the FIB that readers have knows, by the newest.
+    fn published(&self) -> u32 {
+        let fib = self.table.fib();
+        (1..=self.routes).rev().find(|route| fib.lookup(route << 8).is_some()).unwrap_or(0)
+    }
+
+    fn log(&self) -> Vec<String> {
+        self.table.log().iter().map(ToString::to_string).collect()
+    }
+
+    /// The log without what is told of every rebuild.
+    fn story(&self) -> Vec<String> {
+        self.log().into_iter().filter(|line| !line.contains("Scheduling rebuild")).collect()
+    }
+}

@@ -1,0 +1,385 @@
+//! Next-hop groups: several next hops behind one index, among which flows are shared by weight (ECMP).
+//!
+//! A route's next-hop index stands for a plain next hop or for a group ([`Target::Group`]); lookups do not know the
+//! difference. After the lookup a worker has the group pick a member by the flow's hash: one load from a small array,
+//! one from the group's [slots].
+//!
+//! # When an index is used again
+//!
+//! Groups are shared by all routes with the same members and counted. The index of one that is no longer used is given
+//! to another group only when no reader can meet it any more:
+//! - the caller [releases](Groups::release) a group after the FIB that no longer leads to it was published;
+//! - a worker fetches its [`GroupView`] *before* it looks anything up in a burst, so that a worker with a view from
+//!   after the release has a FIB from after it, too;
+//! - and the index waits until the last view from before the release is gone.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use arc_swap::cache::Cache;
+use rustc_hash::FxHashMap;
+
+use crate::fib::reclaim::{Reclaim, Token};
+use crate::nexthop::{NextHop, NextHops, Target, TooManyNextHops};
+// Another type than the standard one under loom.
+use crate::sync::Arc as TokenArc;
+
+mod hash;
+mod slots;
+
+pub use hash::flow_hash;
+use slots::Slots;
+
+/// Members of a group, at most.
+pub const MOST_MEMBERS: usize = 64;
+
+/// One way out of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Member {
+    /// A plain next hop.
+    pub next_hop: NextHop,
+    /// Its share of the flows, relative to the others'.
+    pub weight: u16,
+}
+
+/// Why there is no such group.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GroupError {
+    /// None, or too many.
+    #[error("a next-hop group has 1 to {MOST_MEMBERS} members, not {0}")]
+    Size(usize),
+    /// A member may not be what it is.
+    #[error("next hop {} cannot be a member of a group: {reason}", next_hop.0)]
+    Member {
+        /// Which.
+        next_hop: NextHop,
+        /// Why.
+        reason: &'static str,
+    },
+    /// The smallest member would get no flows at all.
+    #[error("the weights are too uneven: the smallest must be at least a {}th of all together", slots::MOST)]
+    Uneven,
+    /// The index was not given out by [`Groups::acquire`], or all who held it have released it.
+    #[error("next hop {} is no group in use", .0.0)]
+    Unknown(NextHop),
+    /// No index is left for another group.
+    #[error(transparent)]
+    TooMany(#[from] TooManyNextHops),
+}
+
+/// The groups of one table of next hops: the writer's half.
+pub struct Groups {
+    groups: Vec<Group>,
+    /// Groups in use by their members, in order.
+    known: FxHashMap<Vec<Member>, u32>,
+    /// Which group an index stands for, for the life of both.
+    numbers: FxHashMap<NextHop, u32>,
+    /// Numbers that nobody can meet any more.
+    free: Vec<u32>,
+    released: Reclaim<u32>,
+    view: Arc<ArcSwap<GroupView>>,
+}
+
+struct Group {
+    index: NextHop,
+    members: Vec<Member>,
+    slots: Slots,
+    references: u32,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        let released = Reclaim::new();
+        let view = GroupView { spans: Vec::new(), slots: Vec::new(), _token: released.token() };
+        Groups {
+            groups: Vec::new(),
+            known: FxHashMap::default(),
+            numbers: FxHashMap::default(),
+            free: Vec::new(),
+            released,
+            view: Arc::new(ArcSwap::from_pointee(view)),
+        }
+    }
+}
+
+impl Groups {
+    /// The index of the group with these members, in any order: one that is in use, or a new one. It counts one
+    /// reference more. Readers know a new group after [`Self::publish`], which thus comes before its first route.
+    pub fn acquire(&mut self, next_hops: &mut NextHops, members: &[Member]) -> Result<NextHop, GroupError> {
+        let members = self.checked(next_hops, members)?;
+        if let Some(number) = self.known.get(&members) {
+            let group = &mut self.groups[*number as usize];
+            group.references += 1;
+            return Ok(group.index);
+        }
+        let number = self.free.last().copied().unwrap_or(self.groups.len() as u32);
+        let index = next_hops.intern(Target::Group(number))?;
+        self.free.pop();
+        self.numbers.insert(index, number);
+        let group = Group { index, slots: Slots::new(&members), members: members.clone(), references: 1 };
+        match self.groups.get_mut(number as usize) {
+            Some(free) => *free = group,
+            None => self.groups.push(group),
+        }
+        self.known.insert(members, number);
+        Ok(index)
+    }
+
+    /// Ordered, and such as a group may have.
+    fn checked(&self, next_hops: &NextHops, members: &[Member]) -> Result<Vec<Member>, GroupError> {
+        let mut members = members.to_vec();
+        members.sort_unstable();
+        if !(1..=MOST_MEMBERS).contains(&members.len()) {
+            return Err(GroupError::Size(members.len()));
+        }
+        let twice = members.windows(2).find(|pair| pair[0].next_hop == pair[1].next_hop);
+        let refused = |next_hop, reason| Err(GroupError::Member { next_hop, reason });
+        if let Some(pair) = twice {
+            return refused(pair[0].next_hop, "it is named twice; add up its weights");
+        }
+        for member in &members {
+            match next_hops.target(member.next_hop) {
+                None => return refused(member.next_hop, "there is no such next hop"),
+                Some(Target::Group(_)) => return refused(member.next_hop, "it is a group; name its members"),
+                Some(_) if member.weight == 0 => return refused(member.next_hop, "weight 0; leave it out"),
+                Some(_) => {}
+            }
+        }
+        if slots::fits(&members) { Ok(members) } else { Err(GroupError::Uneven) }
+    }
+
+    /// One more route uses the group.
+    pub fn retain(&mut self, index: NextHop) -> Result<(), GroupError> {
+        self.group(index)?.references += 1;
+        Ok(())
+    }
+
+    /// One route less uses the group, and the FIB that readers have now shows it: its generation has reached that of
+    /// the change.
+    pub fn release(&mut self, index: NextHop) -> Result<(), GroupError> {
+        let number = self.number(index)?;
+        let group = self.group(index)?;
+        group.references -= 1;
+        if group.references == 0 {
+            let members = std::mem::take(&mut group.members);
+            self.forget(&members, number);
+            self.released.retire(number);
+        }
+        Ok(())
+    }
+
+    /// Gives a group other members, for all routes that use it: a link went down, or came back. Flows of members that
+    /// stay keep their member; the index remains.
+    pub fn change(
+        &mut self,
+        next_hops: &NextHops,
+        index: NextHop,
+        members: &[Member],
+    ) -> Result<(), GroupError> {
+        let members = self.checked(next_hops, members)?;
+        let number = self.number(index)?;
+        let group = self.group(index)?;
+        group.slots.change(&members);
+        let before = std::mem::replace(&mut group.members, members.clone());
+        self.forget(&before, number);
+        self.known.entry(members).or_insert(number);
+        Ok(())
+    }
+
+    /// No route that comes shall share this group for these members.
+    fn forget(&mut self, members: &[Member], number: u32) {
+        if self.known.get(members) == Some(&number) {
+            self.known.remove(members);
+        }
+    }
+
+    /// The members of a group in use, in the order of their indices.
+    pub fn members(&self, index: NextHop) -> Option<&[Member]> {
+        let group = &self.groups[*self.numbers.get(&index)? as usize];
+        (group.references > 0).then_some(&group.members)
+    }
+
+    fn number(&self, index: NextHop) -> Result<u32, GroupError> {
+        self.numbers.get(&index).copied().ok_or(GroupError::Unknown(index))
+    }
+
+    fn group(&mut self, index: NextHop) -> Result<&mut Group, GroupError> {
+        let number = self.number(index)?;
+        let group = &mut self.groups[number as usize];
+        if group.references > 0 { Ok(group) } else { Err(GroupError::Unknown(index)) }
+    }
+
+    /// Shows readers all groups as they are now. One call after many changes costs no more than after one.
+    pub fn publish(&mut self) {
+        let released = self.released.retired() > 0;
+        let token = if released { self.released.turn() } else { self.released.token() };
+        self.view.store(Arc::new(GroupView::new(&self.groups, token)));
+        self.free.extend(self.released.reclaim());
+    }
+
+    /// A worker's end: each worker has its own.
+    pub fn reader(&self) -> GroupReader {
+        GroupReader(Cache::new(Arc::clone(&self.view)))
+    }
+}
+
+/// Fetches the groups as they stand.
+#[derive(Clone)]
+pub struct GroupReader(Cache<Arc<ArcSwap<GroupView>>, Arc<GroupView>>);
+
+impl GroupReader {
+    /// The groups for one burst: to be fetched before its lookups.
+    #[inline]
+    pub fn groups(&mut self) -> &GroupView {
+        self.0.load()
+    }
+}
+
+/// All groups at one moment: the readers' half.
+pub struct GroupView {
+    /// By next-hop index, up to the highest group's.
+    spans: Vec<Span>,
+    slots: Vec<NextHop>,
+    /// As long as somebody reads this view the indices it knows are not used again.
+    _token: TokenArc<Token>,
+}
+
+/// The slots of a group. A plain next hop has one: itself.
+#[derive(Clone, Copy)]
+struct Span {
+    first: u32,
+    mask: u32,
+}
+
+impl GroupView {
+    fn new(groups: &[Group], token: TokenArc<Token>) -> Self {
+        let spans = groups.iter().map(|group| group.index.0).max().map_or(0, |highest| highest + 1);
+        let mut slots: Vec<NextHop> = (0..spans).map(NextHop).collect();
+        let plain = |index: u16| Span { first: index.into(), mask: 0 };
+        let mut spans: Vec<Span> = (0..spans).map(plain).collect();
+        for group in groups {
+            let of_group = group.slots.as_slice();
+            spans[group.index.index()] = Span { first: slots.len() as u32, mask: of_group.len() as u32 - 1 };
+            slots.extend_from_slice(of_group);
+        }
+        GroupView { spans, slots, _token: token }
+    }
+
+    /// The member that a flow with this hash goes to; a plain next hop is its own.
+    #[inline]
+    pub fn select(&self, next_hop: NextHop, flow_hash: u32) -> NextHop {
+        self.spans
+            .get(next_hop.index())
+            .map_or(next_hop, |span| self.slots[(span.first + (flow_hash & span.mask)) as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(count: u32) -> NextHops {
+        let mut next_hops = NextHops::default();
+        (0..count).for_each(|number| drop(next_hops.intern(Target::Number(number))));
+        next_hops
+    }
+
+    fn members(weights: &[(u16, u16)]) -> Vec<Member> {
+        weights.iter().map(|(hop, weight)| Member { next_hop: NextHop(*hop), weight: *weight }).collect()
+    }
+
+    #[test]
+    fn flows_are_shared_by_weight_and_plain_next_hops_pass() {
+        let (mut next_hops, mut groups) = (plain(4), Groups::default());
+        let mut reader = groups.reader();
+        assert_eq!(reader.groups().select(NextHop(3), 99), NextHop(3));
+        let group = groups.acquire(&mut next_hops, &members(&[(2, 3), (1, 1)])).unwrap();
+        groups.publish();
+        let view = reader.groups();
+        let to_first = (0..64).filter(|hash| view.select(group, *hash) == NextHop(1)).count();
+        let to_second = (0..64).filter(|hash| view.select(group, *hash) == NextHop(2)).count();
+        assert_eq!((to_first, to_second), (16, 48));
+        for hop in [NextHop::NONE, NextHop(1), NextHop(4), NextHop(60_000)] {
+            assert_eq!(view.select(hop, 12_345), hop);
+        }
+    }
+
+    #[test]
+    fn a_link_that_goes_down_moves_its_own_flows_only() {
+        let (mut next_hops, mut groups) = (plain(8), Groups::default());
+        let all = members(&[(1, 1), (2, 1), (3, 1), (4, 1), (5, 1)]);
+        let group = groups.acquire(&mut next_hops, &all).unwrap();
+        groups.publish();
+        let mut reader = groups.reader();
+        let hash = |flow: u16| flow_hash(1, 0xc612_0001, 0xc613_0001, 17, (flow, 53));
+        let before: Vec<NextHop> = (0..5_000).map(|flow| reader.groups().select(group, hash(flow))).collect();
+        groups.change(&next_hops, group, &all[..4]).unwrap();
+        groups.publish();
+        for (flow, before) in (0..).zip(before) {
+            let after = reader.groups().select(group, hash(flow));
+            assert!(after == before || before == NextHop(5) && after != NextHop(5), "{flow}");
+        }
+        assert_eq!(groups.members(group).unwrap(), &all[..4]);
+    }
+
+    #[test]
+    fn groups_are_shared_and_counted() {
+        let (mut next_hops, mut groups) = (plain(3), Groups::default());
+        let one = groups.acquire(&mut next_hops, &members(&[(1, 1), (2, 1)])).unwrap();
+        let other = groups.acquire(&mut next_hops, &members(&[(2, 1), (1, 1)])).unwrap();
+        assert_eq!((one, next_hops.len()), (other, 4));
+        assert_eq!(next_hops.target(one), Some(Target::Group(0)));
+        groups.retain(one).unwrap();
+        for _ in 0..3 {
+            assert!(groups.members(one).is_some());
+            groups.release(one).unwrap();
+        }
+        assert_eq!(groups.members(one), None);
+        assert_eq!(groups.release(one), Err(GroupError::Unknown(one)));
+        assert_eq!(groups.retain(NextHop(1)), Err(GroupError::Unknown(NextHop(1))));
+    }
+
+    #[test]
+    fn an_index_is_used_again_when_no_reader_can_meet_it() {
+        let (mut next_hops, mut groups) = (plain(3), Groups::default());
+        let first = groups.acquire(&mut next_hops, &members(&[(1, 1)])).unwrap();
+        groups.publish();
+        let mut reader = groups.reader();
+        assert_eq!(reader.groups().select(first, 5), NextHop(1));
+        groups.release(first).unwrap();
+        groups.publish();
+        groups.publish();
+        let second = groups.acquire(&mut next_hops, &members(&[(2, 1)])).unwrap();
+        assert_ne!(second, first, "a reader still has the view from before the release");
+        groups.publish();
+        assert_eq!(reader.groups().select(first, 5), NextHop(1), "its old slots are there until then");
+        groups.publish();
+        let third = groups.acquire(&mut next_hops, &members(&[(3, 1)])).unwrap();
+        assert_eq!(third, first);
+        groups.publish();
+        let view = reader.groups();
+        assert_eq!((view.select(third, 1), view.select(second, 1)), (NextHop(3), NextHop(2)));
+    }
+
+    #[test]
+    fn what_is_no_group_is_refused_with_its_mend() {
+        let (mut next_hops, mut groups) = (plain(70), Groups::default());
+        let group = groups.acquire(&mut next_hops, &members(&[(1, 1), (2, 2)])).unwrap();
+        let many: Vec<(u16, u16)> = (1..=65).map(|hop| (hop, 1)).collect();
+        let refused: [(&[(u16, u16)], &str); 7] = [
+            (&[], "1 to 64 members, not 0"),
+            (&many, "not 65"),
+            (&[(1, 1), (1, 2)], "named twice"),
+            (&[(1, 0), (2, 1)], "weight 0"),
+            (&[(99, 1)], "no such next hop"),
+            (&[(group.0, 1)], "it is a group"),
+            (&[(1, 1), (2, 5_000)], "too uneven"),
+        ];
+        for (asked, words) in refused {
+            let error = groups.acquire(&mut next_hops, &members(asked)).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+            assert!(groups.change(&next_hops, group, &members(asked)).is_err());
+        }
+        assert_eq!(groups.acquire(&mut next_hops, &members(&many[..64])).unwrap(), NextHop(72));
+    }
+}
