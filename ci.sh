@@ -7,6 +7,8 @@
 #   isa       that every instruction set of this processor is tested, and the code without vectors; checks aarch64
 #   loom      how tables are published and their memory used again, in every interleaving
 #   cless     the default features build without a C compiler
+#   api       that the public interface of fullview-table is the one in public-api.txt (ACCEPT=1 takes the new one)
+#   capi      the C interface: header, library, example and checks in C, with sanitizers (ACCEPT=1 takes a new header)
 #   smoke     every experiment once, short
 #   fuzz      every fuzz target for FUZZ_SECONDS (default 20; nightly and cargo-fuzz needed)
 #   peers     side by side with DPDK on the table in TABLE, else a synthetic one (measures; not in the default set)
@@ -19,6 +21,7 @@ FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
 FUZZ_SECONDS=${FUZZ_SECONDS:-20}
 
 PACKAGES=(bird2 bgpdump ministat)
+C_PACKAGES=(gcc libc6-dev)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make)
 
 say() { printf '\n== %s\n' "$*"; }
@@ -53,8 +56,20 @@ install() { # package...
     fi
 }
 
-cargo_tool() { # name
-    command -v "cargo-$1" >/dev/null || cargo install --quiet --locked "cargo-$1"
+cargo_tool() { cargo_program "cargo-$1"; } # name
+
+cargo_program() { # name
+    command -v "$1" >/dev/null || cargo install --quiet --locked "$1"
+}
+
+# Compares what was made with what is committed; a difference that is meant is accepted with ACCEPT=1.
+accepted() { # made committed
+    if [ "${ACCEPT:-}" = 1 ]; then
+        cp "$1" "$2"
+    elif ! diff -u "$2" "$1"; then
+        echo "$2 is not what the code says now. If the change is meant: ACCEPT=1 ./ci.sh $job, and commit the file"
+        return 1
+    fi
 }
 
 packages() { install "${PACKAGES[@]}"; }
@@ -119,6 +134,42 @@ cless() {
     rm -rf "$dir"
 }
 
+# From the dev profile: its assertions and overflow checks are on. The flags of C are those a careful user would set.
+capi() {
+    local dir built crate=crates/table-c
+    install "${C_PACKAGES[@]}"
+    cargo_program cbindgen
+    dir=$(mktemp -d)
+    cbindgen --quiet --config $crate/cbindgen.toml --output "$dir/fullview_table.h" $crate
+    accepted "$dir/fullview_table.h" $crate/include/fullview_table.h
+    cargo build --locked -p fullview-table-c
+    built=${CARGO_TARGET_DIR:-target}/debug
+    printf '198.18.0.0/15 192.0.2.1\n2001:2::/48 2001:db8::1\n' >"$dir/table.txt"
+    local c=(gcc -std=c11 -Wall -Wextra -Werror -g -I $crate/include)
+    # What rustc --print native-static-libs asks for.
+    local static=("$built/libfullview_table_c.a" -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc)
+    local shared=(-L "$built" -lfullview_table_c -lpthread)
+    local program
+    for program in tests/check examples/lookup; do
+        "${c[@]}" $crate/$program.c "${static[@]}" -o "$dir/static"
+        "${c[@]}" $crate/$program.c "${shared[@]}" -o "$dir/shared"
+        "${c[@]}" -fsanitize=address,undefined -fno-sanitize-recover $crate/$program.c "${static[@]}" -o "$dir/sanitized"
+        run_c_program "$dir" $program
+    done
+    rm -rf "$dir"
+}
+
+run_c_program() { # folder program
+    local kind answer
+    for kind in static shared sanitized; do
+        answer=$(LD_LIBRARY_PATH=$built "$1/$kind" "$1/table.txt" 198.19.255.255 2001:2::1 10.0.0.1)
+        echo "$2, $kind: ${answer//$'\n'/, }"
+        [ "$2" = tests/check ] || [ "$answer" = "198.19.255.255 192.0.2.1
+2001:2::1 2001:db8::1
+10.0.0.1 has no route" ] || { echo "a wrong answer"; return 1; }
+    done
+}
+
 smoke() {
     local experiment out
     cargo build --release --locked
@@ -159,7 +210,7 @@ budget() {
 }
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa loom cless smoke fuzz)
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa loom cless api capi smoke fuzz)
 for job in "${jobs[@]}"; do
     [ "$(type -t "$job")" = function ] || { echo "ci.sh: no job named $job; see the head of this file"; exit 2; }
     say "$job"
