@@ -56,10 +56,13 @@ install() { # package...
     fi
 }
 
-cargo_tool() { cargo_program "cargo-$1"; } # name
+cargo_tool() { # name
+    command -v "cargo-$1" >/dev/null || cargo install --quiet --locked "cargo-$1"
+}
 
-cargo_program() { # name
-    command -v "$1" >/dev/null || cargo install --quiet --locked "$1"
+# For programs whose output is committed: another version may write the same thing otherwise.
+cargo_program() { # name version
+    "$1" --version 2>/dev/null | grep -qwF "$2" || cargo install --quiet --locked --force "$1@$2"
 }
 
 # Compares what was made with what is committed; a difference that is meant is accepted with ACCEPT=1.
@@ -134,11 +137,22 @@ cless() {
     rm -rf "$dir"
 }
 
+# Without the impls that every type has and the derived ones. The tool reads rustdoc's JSON, which is unstable in form only:
+# the bootstrap variable lets the stable compiler write it, so that the text does not depend on a nightly of some day.
+api() {
+    local made
+    cargo_program cargo-public-api 0.52.0
+    made=$(mktemp)
+    RUSTC_BOOTSTRAP=1 cargo +stable public-api -p fullview-table -sss --color never >"$made"
+    accepted "$made" crates/table/public-api.txt
+    rm -f "$made"
+}
+
 # From the dev profile: its assertions and overflow checks are on. The flags of C are those a careful user would set.
 capi() {
     local dir built crate=crates/table-c
     install "${C_PACKAGES[@]}"
-    cargo_program cbindgen
+    cargo_program cbindgen 0.29.4
     dir=$(mktemp -d)
     cbindgen --quiet --config $crate/cbindgen.toml --output "$dir/fullview_table.h" $crate
     accepted "$dir/fullview_table.h" $crate/include/fullview_table.h
