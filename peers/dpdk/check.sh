@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Checks dpdk-lookup, built with the address and undefined-behaviour sanitizers, on a table of eight routes:
 # right answers, wrong answers, and every kind of broken input must end in the documented exit code.
-# Needs no huge pages and no root. Usage: peers/check.sh
+# Needs no huge pages and no root. Usage: peers/dpdk/check.sh
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-program=$here/build/dpdk-lookup-sanitized
+program=$here/../build/dpdk-lookup-sanitized
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failures=0
 
-make --silent -C "$here/dpdk" SANITIZE=1 || exit 4
+make --silent -C "$here" SANITIZE=1 || exit 4
 
 # bytes HEX...: writes the bytes given as hexadecimal digits, all arguments in a row.
 bytes() {
@@ -63,6 +63,15 @@ fresh_input; printf 'run rte_fib_dir24_8_2b_scalar:32 s 0.01\nquit\n' >"$scratch
 expect 0 '"peer":"rte_fib_dir24_8_2b_scalar"' "a served run" --serve <"$scratch/commands"
 printf 'run nothing:32 s 0.01\n' >"$scratch/commands"
 expect 0 '"error":"command 1: no such contestant' "a served mistake" --serve <"$scratch/commands"
+bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
+printf 'run rte_lpm_lookup:1 s 0.01\n' >"$scratch/commands"
+expect 0 '"contestant":"rte_lpm_lookup:1","family":"inet","stream":"s","bad":1,"of":6' "wrong answers served" \
+	--serve <"$scratch/commands"
+expect 0 'command 1: this contestant answers wrongly' "a run of who answers wrongly" --serve <"$scratch/commands"
+fresh_input; echo '0.0.0.0/0 7' >>"$input/table.txt"
+expect 0 '"contestant":"rte_lpm_lookup:1","why":"rte_lpm refuses inet route' "a refusal served" \
+	--serve <"$scratch/commands"
+fresh_input
 expect 1 'no such contestant' "an unknown contestant" --only nothing:32
 expect 1 'usage:' "an unknown option" --nothing
 expect 4 'ask for less' "more memory than the machine has" --memory 1048576
