@@ -246,8 +246,8 @@ static void build_all(struct match *match, const struct route_list tables[FAMILI
 	}
 }
 
-/* Where nobody takes turns with us there is nobody to tell who is missing: a library that cannot hold the table ends the
- * program. What this CPU cannot run is only left out. */
+/* Where nobody takes turns with us there is nobody to tell who is missing: a library that cannot hold the table ends
+ * the program. What this CPU cannot run is only left out. */
 static void insist(const struct match *match, const struct route_list tables[FAMILIES])
 {
 	for (size_t i = 0; i < match->refused; i++) {

@@ -102,7 +102,10 @@ func choose(only string) ([]contestant, error) {
 }
 
 func prepare(folder string, chosen []contestant) (*match, error) {
-	prepared := &match{ready: ready{Ready: true, Pages: pages(), Contestants: []string{}, Facts: []fact{}, Bad: []wrong{}, Refused: []struct{}{}}}
+	// Empty lists, not absent ones: the ready line has them all.
+	prepared := &match{ready: ready{
+		Ready: true, Pages: pages(), Contestants: []string{}, Facts: []fact{}, Bad: []wrong{}, Refused: []struct{}{},
+	}}
 	for _, family := range []string{"inet", "inet6"} {
 		if err := prepared.add(folder, family, chosen); err != nil {
 			return nil, err

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds go-lookup and runs it on one core. Usage: peers/go/run.sh [go-lookup options] FOLDER   (see peers/README.md)
+# Builds go-lookup and runs it on one core; see peers/README.md.
+# Usage: peers/go/run.sh [go-lookup options] FOLDER
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # Version 4 of the instruction set has AVX-512; without it the libraries' assembly and popcounts are those of version 3.

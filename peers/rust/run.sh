@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds rust-lookup and runs it on one core. Usage: peers/rust/run.sh [rust-lookup options] FOLDER   (see peers/README.md)
+# Builds rust-lookup and runs it on one core; see peers/README.md.
+# Usage: peers/rust/run.sh [rust-lookup options] FOLDER
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export CARGO_TARGET_DIR=$here/../build/rust

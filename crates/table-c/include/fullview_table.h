@@ -196,10 +196,12 @@ enum fv_status fv_table_algorithm(const struct fv_table *table,
                                   size_t size);
 
 /**
- * The index of a next hop given as an address ("192.0.2.1") or a number ("7"): the same text always gets the same index.
+ * The index of a next hop given as an address ("192.0.2.1") or a number ("7"): the same text always gets the same
+ * index.
  *
  * # Safety
- * `table` is a table that nobody else uses now; `target` is text that ends with a NUL; `next_hop` is room for one value.
+ * `table` is a table that nobody else uses now; `target` is text that ends with a NUL; `next_hop` is room for one
+ * value.
  */
 enum fv_status fv_next_hop(struct fv_table *table,
                            const char *target,
@@ -287,8 +289,8 @@ struct fv_reader *fv_reader_new(const struct fv_table *table);
 void fv_reader_free(struct fv_reader *reader);
 
 /**
- * Looks up `count` IPv4 addresses in the table as it is now: `next_hops[i]` becomes the next hop of `addrs[i]`, 0 where
- * there is no route. FV_NOT_COMPILED, with all answers 0, before fv_table_compile().
+ * Looks up `count` IPv4 addresses in the table as it is now: `next_hops[i]` becomes the next hop of `addrs[i]`, 0
+ * where there is no route. FV_NOT_COMPILED, with all answers 0, before fv_table_compile().
  *
  * Any number of threads may call this with the same reader. Batches of 32 and more are faster than single addresses.
  *

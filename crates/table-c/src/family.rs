@@ -154,7 +154,8 @@ impl<A: Registered> Routes<A> {
         Ok(())
     }
 
-    /// The algorithm at work is of no further use for this table: another one takes over, unless this one was asked for.
+    /// The algorithm at work is of no further use for this table: another one takes over, unless this one was asked
+    /// for.
     fn give_up(&mut self, algorithm: &'static str, reason: String) -> Result<(), Error> {
         if matches!(self.wanted, Wanted::This(_)) {
             return Err(Error::GaveUp { algorithm, reason });

@@ -1,8 +1,8 @@
 //! The boundary: every function here is a line of `include/fullview_table.h`.
 //!
-//! What C promises is written under *Safety* of each function and cannot be checked; what can be checked is: null and
-//! misaligned pointers, lengths, text that is not UTF-8, values out of range. A panic, which would be a bug of ours, ends
-//! at this boundary as [`FvStatus::FV_BUG`].
+//! What C promises is written under *Safety* of each function and cannot be checked; what can be checked is: null
+//! and misaligned pointers, lengths, text that is not UTF-8, values out of range. A panic, which would be a bug of
+//! ours, ends at this boundary as [`FvStatus::FV_BUG`].
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types)] // names as C writes them
 
@@ -356,10 +356,12 @@ unsafe fn write_text(text: &str, buffer: *mut c_char, size: usize) -> Result<(),
 
 // ---- next hops ----
 
-/// The index of a next hop given as an address ("192.0.2.1") or a number ("7"): the same text always gets the same index.
+/// The index of a next hop given as an address ("192.0.2.1") or a number ("7"): the same text always gets the same
+/// index.
 ///
 /// # Safety
-/// `table` is a table that nobody else uses now; `target` is text that ends with a NUL; `next_hop` is room for one value.
+/// `table` is a table that nobody else uses now; `target` is text that ends with a NUL; `next_hop` is room for one
+/// value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_next_hop(
     table: *mut fv_table,
@@ -521,8 +523,8 @@ pub unsafe extern "C" fn fv_reader_free(reader: *mut fv_reader) {
     }
 }
 
-/// Looks up `count` IPv4 addresses in the table as it is now: `next_hops[i]` becomes the next hop of `addrs[i]`, 0 where
-/// there is no route. FV_NOT_COMPILED, with all answers 0, before fv_table_compile().
+/// Looks up `count` IPv4 addresses in the table as it is now: `next_hops[i]` becomes the next hop of `addrs[i]`, 0
+/// where there is no route. FV_NOT_COMPILED, with all answers 0, before fv_table_compile().
 ///
 /// Any number of threads may call this with the same reader. Batches of 32 and more are faster than single addresses.
 ///

@@ -1,5 +1,5 @@
-/* Every function of fullview_table.h, its refusals too, and readers in threads while the table changes. Ends with 0 if all
- * is as the header says. Built and run by ./ci.sh capi, with sanitizers as well. */
+/* Every function of fullview_table.h, its refusals too, and readers in threads while the table changes. Ends with 0 if
+ * all is as the header says. Built and run by ./ci.sh capi, with sanitizers as well. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -29,7 +29,7 @@
 //! # Units and conventions
 //!
 //! - An address is an integer in host byte order, `u32` for IPv4 and `u128` for IPv6: the first bit on the wire is the
-//!   most significant bit. [`Address::from_ip`] and [`Address::to_ip`] convert from and to the standard library's types.
+//!   most significant bit. [`Address::from_ip`] and [`Address::to_ip`] convert from and to the types of [`std::net`].
 //! - A prefix length counts bits from the most significant one, 0 to [`Address::BITS`]. A [`Prefix`] is canonical by
 //!   construction.
 //! - A [`NextHop`] is an index, 1 to [`NextHop::MAX`]; 0 means no route. [`NextHops`] says what an index stands for.
@@ -53,9 +53,9 @@
 //! - In the whole crate clippy refuses `unwrap`, `expect`, `panic!`, `unreachable!`, `todo!` and `unimplemented!`. The
 //!   few `expect`s there are stand under an `allow`, their message being the argument why they cannot fail.
 //! - In [`feed`] and [`prefix`], which read what strangers wrote, it refuses indexing and slicing as well.
-//! - Elsewhere indices come out of structures that this crate has built, and are checked by the compiler's bounds checks;
-//!   that none can fail is tested, not proven: by conformance and churn tests of every algorithm, and by fuzzing of
-//!   everything that parses and of sequences of changes.
+//! - Elsewhere indices come out of structures that this crate has built, under the compiler's bounds checks; that none
+//!   can fail is tested, not proven: by conformance and churn tests of every algorithm, and by fuzzing of everything
+//!   that parses and of sequences of changes.
 //!
 //! What may still panic is a broken precondition that the documentation states ([`Address::bits`] has one), and what
 //! aborts is memory that runs out, as in all of Rust. The large tables ask for theirs and answer

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Checks the programs of peers/rust and peers/go on a table of eight routes: right answers of every library, wrong
+# answers told, and broken input ending in the documented exit code. peers/dpdk has a check of its own.
+# Usage: peers/check.sh [rust] [go]        (both unless told)
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+. "$here/tiny.sh"
+
+# expect CODE PATTERN NAME [OPTION...]: runs $program on $input with the commands in $commands.
+expect() {
+	local code=$1 pattern=$2 name=$3 output status
+	shift 3
+	output=$("$program" "$@" "$input" 2>&1 <<<"$commands")
+	status=$?
+	if ((status == code)) && grep -q -- "$pattern" <<<"$output"; then
+		echo "ok      $language: $name"
+	else
+		echo "FAILED  $language: $name: exit $status, want $code and a line with: $pattern"
+		sed 's/^/        /' <<<"$output"
+		failures=$((failures + 1))
+	fi
+}
+
+# check LANGUAGE CONTESTANT: one of its contestants stands for all where commands are given.
+check() {
+	language=$1 program=$here/$1/run.sh commands=quit
+	fresh_input; expect 0 '"bad":\[\]' "right answers of every library"
+	expect 0 "\"$2\"" "the ready line" --serve
+	commands="run $2 s 0.01"; expect 0 '"on_cpu"' "a served run" --serve
+	expect 0 '"contestants":\["'"$2"'"\]' "one contestant only" --only "$2" --serve
+	commands="run nobody:1 s 0.01"; expect 0 'command 1: no such contestant' "an unknown contestant served" --serve
+	commands="run $2 t 0.01"; expect 0 'command 1: no such stream' "an unknown stream" --serve
+	commands="run $2 s"; expect 0 'command 1: want: run PEER:BATCH STREAM SECONDS' "half a command" --serve
+	expect 1 'nobody' "an unknown contestant" --only nobody:1
+
+	bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
+	expect 3 '"bad":1' "a wrong answer"
+	expect 3 '10.1.2.255: expected 5, answered 32767' "which answer is wrong"
+	commands="run $2 s 0.01"; expect 0 'command 1: this contestant answers wrongly' "a run of who answers wrongly" --serve
+	fresh_input; bytes 0500 0600 0600 0000 >"$input/s.inet6.answers"; expect 3 '2001:db8:1::7: expected 6' "an IPv6 answer"
+
+	fresh_input; rm "$input/table.txt"; expect 2 'table.txt' "no table"
+	fresh_input; rm "$input/s.inet.answers"; expect 2 's.inet.answers' "no answers"
+	fresh_input; rm "$input"/*.keys; expect 2 'no key file' "no keys"
+	fresh_input; bytes 00 >>"$input/s.inet6.keys"; expect 2 'truncated' "half a key"
+	fresh_input; echo '10.0.0.0/33 1' >>"$input/table.txt"; expect 2 'table.txt:9' "a length beyond the address"
+	fresh_input; echo '10.9.0.0/16 0' >>"$input/table.txt"; expect 2 'table.txt:9' "next hop 0"
+}
+
+declare -A contestants=([rust]=prefix_trie_inet:1 [go]=bart_table_inet:1)
+(($# > 0)) || set -- rust go
+for language in "$@"; do
+	check "$language" "${contestants[$language]:?"$language: there are rust and go"}"
+done
+((failures == 0)) || { echo "$failures failed" >&2; exit 1; }
