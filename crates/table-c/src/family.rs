@@ -19,6 +19,8 @@ pub(crate) struct Routes<A: Registered> {
     rib: Rib<A>,
     wanted: Wanted<A>,
     compiled: Option<Compiled<A>>,
+    /// Whether the routes have changes that what is compiled has not: the last one could not be followed.
+    behind: bool,
     published: Arc<Published<A>>,
 }
 
@@ -39,7 +41,7 @@ pub(crate) struct Compiled<A: Registered> {
 impl<A: Registered> Default for Routes<A> {
     fn default() -> Self {
         let published = Arc::new(ArcSwap::from_pointee(None));
-        Routes { rib: Rib::default(), wanted: Wanted::Auto, compiled: None, published }
+        Routes { rib: Rib::default(), wanted: Wanted::Auto, compiled: None, behind: false, published }
     }
 }
 
@@ -121,8 +123,18 @@ impl<A: Registered> Routes<A> {
         for change in changes {
             self.rib.apply(*change);
         }
+        let followed = self.follow(changes);
+        self.behind = followed.is_err();
+        followed
+    }
+
+    /// Brings what is compiled up to the routes, which hold the changes already.
+    fn follow(&mut self, changes: &[Change<A>]) -> Result<(), Error> {
         let Some(compiled) = &mut self.compiled else { return Ok(()) };
-        match compiled.instance.patch(&self.rib, changes) {
+        // These changes alone would not bring it up to date.
+        let outcome =
+            if self.behind { Outcome::Rebuild } else { compiled.instance.patch(&self.rib, changes) };
+        match outcome {
             Outcome::Applied => self.publish(),
             Outcome::Rebuild | Outcome::Batch => self.rebuild()?,
             Outcome::Error(reason) => {
@@ -169,6 +181,7 @@ impl<A: Registered> Routes<A> {
 
     fn show(&mut self, compiled: Compiled<A>) {
         self.compiled = Some(compiled);
+        self.behind = false;
         self.publish();
     }
 
@@ -189,4 +202,70 @@ pub(crate) fn look_up<A: Registered>(
     let fib = now.as_ref().as_ref().ok_or(Error::NotCompiled(A::FAMILY))?;
     fib.lookup_batch(addrs, answers);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fullview_table::fib::CompileError;
+    use fullview_table::rib::Summary;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// `dpdk_lpm4`, which can be told to fail.
+    struct Failing(AtomicBool);
+
+    static FAILING: Failing = Failing(AtomicBool::new(false));
+
+    struct Inner(Box<dyn Instance<u32>>);
+
+    impl Algorithm<u32> for Failing {
+        fn name(&self) -> &'static str {
+            "failing"
+        }
+        fn preference(&self, _summary: &Summary) -> u8 {
+            0
+        }
+        fn compile(&self, rib: &Rib<u32>) -> Result<Box<dyn Instance<u32>>, CompileError> {
+            if self.0.load(Ordering::Relaxed) {
+                return Err(CompileError::Limit {
+                    algorithm: "failing",
+                    what: "routes",
+                    needed: 1,
+                    limit: 0,
+                });
+            }
+            Ok(Box::new(Inner(registry::find("dpdk_lpm4").unwrap().compile(rib)?)))
+        }
+    }
+
+    impl Instance<u32> for Inner {
+        fn fib(&self) -> Arc<dyn Fib<u32>> {
+            self.0.fib()
+        }
+        fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
+            match FAILING.0.load(Ordering::Relaxed) {
+                true => Outcome::Rebuild,
+                false => self.0.patch(rib, changes),
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_that_could_not_be_followed_comes_with_the_next_one() {
+        let mut routes = Routes::<u32>::default();
+        routes.compile(Wanted::This(&FAILING)).unwrap();
+        let announce =
+            |prefix: &str, hop| Change { prefix: prefix.parse().unwrap(), next_hop: Some(NextHop(hop)) };
+        let answers = |routes: &Routes<u32>| {
+            let mut answers = [NextHop::NONE; 2];
+            look_up(&routes.published, &[0x0a00_0001, 0x0b00_0001], &mut answers).unwrap();
+            answers.map(|hop| hop.0)
+        };
+        FAILING.0.store(true, Ordering::Relaxed);
+        assert!(matches!(routes.change(&[announce("10.0.0.0/8", 1)]), Err(Error::Compile(_))));
+        assert_eq!(answers(&routes), [0, 0], "readers see the table as it was");
+        FAILING.0.store(false, Ordering::Relaxed);
+        routes.change(&[announce("11.0.0.0/8", 2)]).unwrap();
+        assert_eq!(answers(&routes), [1, 2]);
+    }
 }

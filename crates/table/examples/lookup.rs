@@ -10,7 +10,7 @@ use std::path::Path;
 
 use fullview_table::fib::choice;
 use fullview_table::fib::registry::Registered;
-use fullview_table::{Address, NextHops, Rib, feed};
+use fullview_table::{NextHops, Rib, feed};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
