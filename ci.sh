@@ -8,9 +8,13 @@
 #   churn     ten million changes to every table that is patched, while readers check every answer
 #   loom      how tables are published and their memory used again, in every interleaving
 #   cless     the default features build without a C compiler
+#   api       that the public interface of fullview-table is the one in public-api.txt (ACCEPT=1 takes the new one)
+#   capi      the C interface: header, library, example and checks in C, with sanitizers (ACCEPT=1 takes a new header)
 #   smoke     a calibration and every experiment once, short
 #   fuzz      every fuzz target for FUZZ_SECONDS (default 20; nightly and cargo-fuzz needed)
-#   peers     side by side with DPDK on the table in TABLE, else a synthetic one (measures; not in the default set)
+#   peers_check  that the Rust and Go libraries measured beside ours build, and answer a tiny table rightly
+#   peers     every algorithm beside DPDK and other libraries, on the table in TABLE, else a synthetic one
+#             (measures for some ten minutes, PEERS_QUICK=1 for one or two; not in the default set)
 set -euo pipefail
 cd "$(dirname "$0")"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
@@ -20,6 +24,7 @@ FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
 FUZZ_SECONDS=${FUZZ_SECONDS:-20}
 
 PACKAGES=(bird2 bgpdump ministat)
+C_PACKAGES=(gcc libc6-dev)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make)
 
 say() { printf '\n== %s\n' "$*"; }
@@ -56,6 +61,21 @@ install() { # package...
 
 cargo_tool() { # name
     command -v "cargo-$1" >/dev/null || cargo install --quiet --locked "cargo-$1"
+}
+
+# For programs whose output is committed: another version may write the same thing otherwise.
+cargo_program() { # name version
+    "$1" --version 2>/dev/null | grep -qwF "$2" || cargo install --quiet --locked --force "$1@$2"
+}
+
+# Compares what was made with what is committed; a difference that is meant is accepted with ACCEPT=1.
+accepted() { # made committed
+    if [ "${ACCEPT:-}" = 1 ]; then
+        cp "$1" "$2"
+    elif ! diff -u "$2" "$1"; then
+        echo "$2 is not what the code says now. If the change is meant: ACCEPT=1 ./ci.sh $job, and commit the file"
+        return 1
+    fi
 }
 
 packages() { install "${PACKAGES[@]}"; }
@@ -122,6 +142,54 @@ cless() {
     rm -rf "$dir"
 }
 
+# Without the impls that every type has and the derived ones. The tool reads rustdoc's JSON, which is unstable in form
+# only: the bootstrap variable lets the stable compiler write it, so that the text depends on no nightly of some day.
+api() {
+    local made
+    cargo_program cargo-public-api 0.52.0
+    made=$(mktemp)
+    RUSTC_BOOTSTRAP=1 cargo +stable public-api -p fullview-table -sss --color never >"$made"
+    accepted "$made" crates/table/public-api.txt
+    rm -f "$made"
+}
+
+# From the dev profile: its assertions and overflow checks are on. The flags of C are those a careful user would set.
+capi() {
+    local dir built crate=crates/table-c
+    install "${C_PACKAGES[@]}"
+    cargo_program cbindgen 0.29.4
+    dir=$(mktemp -d)
+    cbindgen --quiet --config $crate/cbindgen.toml --output "$dir/fullview_table.h" $crate
+    accepted "$dir/fullview_table.h" $crate/include/fullview_table.h
+    cargo build --locked -p fullview-table-c
+    built=${CARGO_TARGET_DIR:-target}/debug
+    printf '198.18.0.0/15 192.0.2.1\n2001:2::/48 2001:db8::1\n' >"$dir/table.txt"
+    local c=(gcc -std=c11 -Wall -Wextra -Werror -g -I $crate/include)
+    local sanitizers=(-fsanitize=address,undefined -fno-sanitize-recover)
+    # What rustc --print native-static-libs asks for.
+    local static=("$built/libfullview_table_c.a" -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc)
+    local shared=(-L "$built" -lfullview_table_c -lpthread)
+    local program
+    for program in tests/check examples/lookup; do
+        "${c[@]}" $crate/$program.c "${static[@]}" -o "$dir/static"
+        "${c[@]}" $crate/$program.c "${shared[@]}" -o "$dir/shared"
+        "${c[@]}" "${sanitizers[@]}" $crate/$program.c "${static[@]}" -o "$dir/sanitized"
+        run_c_program "$dir" $program
+    done
+    rm -rf "$dir"
+}
+
+run_c_program() { # folder program
+    local kind answer
+    for kind in static shared sanitized; do
+        answer=$(LD_LIBRARY_PATH=$built "$1/$kind" "$1/table.txt" 198.19.255.255 2001:2::1 10.0.0.1)
+        echo "$2, $kind: ${answer//$'\n'/, }"
+        [ "$2" = tests/check ] || [ "$answer" = "198.19.255.255 192.0.2.1
+2001:2::1 2001:db8::1
+10.0.0.1 has no route" ] || { echo "a wrong answer"; return 1; }
+    done
+}
+
 smoke() {
     local experiment out
     cargo build --release --locked
@@ -150,10 +218,34 @@ fuzz() {
     rm -rf "$found"
 }
 
+peers_check() {
+    peers/check.sh rust
+    command -v go >/dev/null || { skip "no go: install Go 1.24 or newer"; return; }
+    peers/check.sh go
+}
+
 peers() {
+    local fullview=${CARGO_TARGET_DIR:-target}/release/fullview table=${TABLE:-} dir experiment status flags=()
     install "${PEER_PACKAGES[@]}"
+    command -v go >/dev/null || { echo "Go 1.24 or newer is needed for peers/go"; return 1; }
     cargo build --release --locked
-    "${CARGO_TARGET_DIR:-target}/release/fullview" bench experiments/peers.toml --force ${TABLE:+--table "$TABLE"}
+    dir=$(mktemp -d)
+    if [ "${PEERS_QUICK:-}" = 1 ]; then
+        flags=(--runs 3 --seconds 0.05)
+        [ -n "$table" ] || { table=$dir/table.txt; "$fullview" table synthesize --inet 90000 --inet6 16000 >"$table"; }
+    fi
+    [ -z "$table" ] || flags+=(--table "$table")
+    for experiment in peers peers6; do
+        # 3: some cell has no valid run, which is so where a peer answers wrongly. The table below shows it.
+        status=0
+        "$fullview" bench experiments/$experiment.toml --force "${flags[@]}" >/dev/null || status=$?
+        [ $status = 0 ] || [ $status = 3 ] || return $status
+    done
+    for experiment in peers peers6; do
+        say "results/$experiment"
+        "$fullview" report results/$experiment --overview structure_bytes,build_ms || [ $? = 3 ]
+    done
+    rm -rf "$dir"
 }
 
 budget() {
@@ -163,7 +255,7 @@ budget() {
 }
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa churn loom cless smoke fuzz)
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa churn loom cless api capi peers_check smoke fuzz)
 for job in "${jobs[@]}"; do
     [ "$(type -t "$job")" = function ] || { echo "ci.sh: no job named $job; see the head of this file"; exit 2; }
     say "$job"

@@ -1,92 +1,59 @@
 #!/usr/bin/env bash
-# Checks dpdk-lookup, built with the address and undefined-behaviour sanitizers, on a table of eight routes:
-# right answers, wrong answers, and every kind of broken input must end in the documented exit code.
-# Needs no huge pages and no root. Usage: peers/check.sh
+# Checks the programs of peers/rust and peers/go on a table of eight routes: right answers of every library, wrong
+# answers told, and broken input ending in the documented exit code. peers/dpdk has a check of its own.
+# Usage: peers/check.sh [rust] [go]        (both unless told)
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-program=$here/build/dpdk-lookup-sanitized
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failures=0
+. "$here/tiny.sh"
 
-make --silent -C "$here/dpdk" SANITIZE=1 || exit 4
-
-# bytes HEX...: writes the bytes given as hexadecimal digits, all arguments in a row.
-bytes() {
-	local digits="$*"
-	digits=${digits// /}
-	printf "$(sed 's/../\\x&/g' <<<"$digits")"
-}
-
-# A fresh, correct input folder in $input.
-fresh_input() {
-	input=$scratch/input
-	rm -rf "$input"
-	mkdir "$input"
-	cat >"$input/table.txt" <<-TABLE
-		10.0.0.0/8 1
-		10.1.2.128/25 4
-		10.1.0.0/16 2
-		10.1.2.0/24 3
-		10.1.2.255/32 32767
-		2001:db8::/32 5
-		2001:db8:1::/48 6
-		2001:db8:1::7/128 9
-	TABLE
-	# 10.0.0.1, 10.1.9.1, 10.1.2.3, 10.1.2.200, 10.1.2.255, 11.0.0.0
-	bytes 0100000a 0109010a 0302010a c802010a ff02010a 0000000b >"$input/s.inet.keys"
-	bytes 0100 0200 0300 0400 ff7f 0000 >"$input/s.inet.answers"
-	# 2001:db8::1, 2001:db8:1::1, 2001:db8:1::7, ::
-	bytes 20010db8000000000000000000000001 20010db8000100000000000000000001 \
-		20010db8000100000000000000000007 00000000000000000000000000000000 >"$input/s.inet6.keys"
-	bytes 0500 0600 0900 0000 >"$input/s.inet6.answers"
-}
-
-# expect CODE PATTERN NAME [OPTION...]: runs on $input and checks the exit code and one line of the output.
+# expect CODE PATTERN NAME [OPTION...]: runs $program on $input with the commands in $commands.
 expect() {
 	local code=$1 pattern=$2 name=$3 output status
 	shift 3
-	output=$("$program" --memory 256 --samples 1 --seconds 0.001 "$@" "$input" 2>&1)
+	output=$("$program" "$@" "$input" 2>&1 <<<"$commands")
 	status=$?
 	if ((status == code)) && grep -q -- "$pattern" <<<"$output"; then
-		echo "ok      $name"
+		echo "ok      $language: $name"
 	else
-		echo "FAILED  $name: exit $status, want $code and a line with: $pattern"
+		echo "FAILED  $language: $name: exit $status, want $code and a line with: $pattern"
 		sed 's/^/        /' <<<"$output"
 		failures=$((failures + 1))
 	fi
 }
 
-fresh_input; expect 0 '"stream":"s","batch":32,"mlps":.*"bad":0' "right answers"
-fresh_input; printf 'run rte_fib_dir24_8_2b_scalar:32 s 0.01\nquit\n' >"$scratch/commands"
-expect 0 '"peer":"rte_fib_dir24_8_2b_scalar"' "a served run" --serve <"$scratch/commands"
-printf 'run nothing:32 s 0.01\n' >"$scratch/commands"
-expect 0 '"error":"command 1: no such contestant' "a served mistake" --serve <"$scratch/commands"
-expect 1 'no such contestant' "an unknown contestant" --only nothing:32
-expect 1 'usage:' "an unknown option" --nothing
-expect 4 'ask for less' "more memory than the machine has" --memory 1048576
-expect 4 'EAL does not start' "a core that does not exist" --core 127
+# check LANGUAGE CONTESTANT: one of its contestants stands for all where commands are given.
+check() {
+	language=$1 program=$here/$1/run.sh commands=quit
+	fresh_input; expect 0 '"bad":\[\]' "right answers of every library"
+	expect 0 "\"$2\"" "the ready line" --serve
+	commands="run $2 s 0.01"; expect 0 '"on_cpu"' "a served run" --serve
+	expect 0 '"contestants":\["'"$2"'"\]' "one contestant only" --only "$2" --serve
+	commands="run nobody:1 s 0.01"; expect 0 'command 1: no such contestant' "an unknown contestant served" --serve
+	commands="run $2 t 0.01"; expect 0 'command 1: no such stream' "an unknown stream" --serve
+	commands="run $2 s"; expect 0 'command 1: want: run PEER:BATCH STREAM SECONDS' "half a command" --serve
+	expect 1 'nobody' "an unknown contestant" --only nobody:1
 
-bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
-expect 3 '1 bad of 6; first is key 4, 10.1.2.255, expected 5' "a wrong IPv4 answer"
-fresh_input; bytes 0500 0600 0600 0000 >"$input/s.inet6.answers"
-expect 3 '1 bad of 4; first is key 2, 2001:db8:1::7, expected 6' "a wrong IPv6 answer"
+	bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
+	expect 3 '"bad":1' "a wrong answer"
+	expect 3 '10.1.2.255: expected 5, answered 32767' "which answer is wrong"
+	commands="run $2 s 0.01"; expect 0 'command 1: this contestant answers wrongly' "a run of who answers wrongly" --serve
+	fresh_input; bytes 0500 0600 0600 0000 >"$input/s.inet6.answers"; expect 3 '2001:db8:1::7: expected 6' "an IPv6 answer"
 
-fresh_input; rm "$input/table.txt"; expect 2 'table.txt: No such file' "no table"
-fresh_input; rm "$input/s.inet.answers"; expect 2 's.inet.answers: No such file' "no answers"
-fresh_input; rm "$input"/*.keys; expect 2 'no key file' "no keys"
-fresh_input; bytes 00 >>"$input/s.inet6.keys"; expect 2 'truncated: 65 bytes' "half a key"
-fresh_input; bytes 0000 >>"$input/s.inet.answers"; expect 2 '7 answers for the 6 keys' "too many answers"
-fresh_input; : >"$input/s.inet.keys"; expect 2 'empty' "an empty file"
-fresh_input; cp "$input/s.inet.keys" "$input/a b.inet.keys"; expect 2 'stream names' "a stream name with a blank"
-fresh_input; sed -i '/:/d' "$input/table.txt"; expect 2 'no inet6 route' "keys without routes"
+	fresh_input; rm "$input/table.txt"; expect 2 'table.txt' "no table"
+	fresh_input; rm "$input/s.inet.answers"; expect 2 's.inet.answers' "no answers"
+	fresh_input; rm "$input"/*.keys; expect 2 'no key file' "no keys"
+	fresh_input; bytes 00 >>"$input/s.inet6.keys"; expect 2 'truncated' "half a key"
+	fresh_input; echo '10.0.0.0/33 1' >>"$input/table.txt"; expect 2 'table.txt:9' "a length beyond the address"
+	fresh_input; echo '10.9.0.0/16 0' >>"$input/table.txt"; expect 2 'table.txt:9' "next hop 0"
+}
 
-for line in '10.0.0.0/8' '10.0.0.0 1' '10.0.0.0/33 1' '10.0.0.0/-1 1' '10.0.0.1/8 1' '10.0.0.0/8 0' \
-	'10.0.0.0/8 65536' '10.0.0/8 1' '2001:db8::1/32 1' '10.0.0.0/8 1 x' ''; do
-	fresh_input; echo "$line" >>"$input/table.txt"; expect 2 'table.txt:9: ' "the table line \"$line\""
+declare -A contestants=([rust]=prefix_trie_inet:1 [go]=bart_table_inet:1)
+(($# > 0)) || set -- rust go
+for language in "$@"; do
+	check "$language" "${contestants[$language]:?"$language: there are rust and go"}"
 done
-fresh_input; echo '10.9.0.0/16 32768' >>"$input/table.txt"; expect 5 'rte_fib refuses' "a next hop beyond two bytes"
-fresh_input; echo '0.0.0.0/0 7' >>"$input/table.txt"; expect 5 'rte_lpm refuses' "a default route in rte_lpm"
-
 ((failures == 0)) || { echo "$failures failed" >&2; exit 1; }

@@ -67,6 +67,9 @@ pub struct BenchArgs {
     /// Runs of every variant and family, instead of the file's
     #[arg(long, value_name = "N")]
     pub runs: Option<u32>,
+    /// Seconds that count in every run, instead of the file's
+    #[arg(long, value_name = "S")]
+    pub seconds: Option<f64>,
     /// Seed of the order and of all traffic, instead of the file's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -97,6 +100,9 @@ pub struct ReportArgs {
     /// Print the report's data as JSON and write nothing
     #[arg(long)]
     pub json: bool,
+    /// Print one table of all medians and write nothing; counters named here, separated by commas, are its last columns
+    #[arg(long, value_name = "COUNTERS", num_args = 0..=1, default_missing_value = "", conflicts_with = "json")]
+    pub overview: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,5 +1,6 @@
 //! What an experiment can set about its subject. Every field is optional: a variant sets what differs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::{fmt, io};
@@ -18,6 +19,8 @@ pub struct Settings {
     pub table: TableSettings,
     #[serde(default)]
     pub traffic: TrafficSettings,
+    #[serde(default, skip_serializing_if = "StreamSettings::is_empty")]
+    pub streams: StreamSettings,
     #[serde(default)]
     pub load: LoadSettings,
     #[serde(default)]
@@ -83,6 +86,27 @@ pub struct TrafficSettings {
     /// The same for IPv6.
     pub source6: Option<String>,
     pub destination6: Option<String>,
+}
+
+/// `[subject.streams.NAME]`: traffic by name, laid over `[subject.traffic]`. A family of the experiment called
+/// `inet.NAME` is IPv4 with that stream, so that one experiment compares its variants on several.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StreamSettings(pub BTreeMap<String, TrafficSettings>);
+
+impl StreamSettings {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is set here wins over `base`, stream by stream.
+    pub fn laid_over(mut self, base: &Self) -> Self {
+        for (name, stream) in &base.0 {
+            let over = self.0.remove(name).unwrap_or_default();
+            self.0.insert(name.clone(), over.laid_over(stream));
+        }
+        self
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -199,7 +223,7 @@ pub enum Shape {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RouterSettings {
     /// A name of the registry, or `auto`: chosen by preference among `modules`. Of several names, the first that the
-    /// family has.
+    /// family has. `every` makes one variant of each algorithm that all families of the experiment have.
     pub algorithm: Option<Names>,
     /// What `auto` may choose from; names of the other family are passed over.
     pub modules: Option<Vec<String>>,
@@ -329,7 +353,7 @@ fn absolute(path: &Path) -> io::Result<String> {
     std::path::absolute(path)?.into_os_string().into_string().map_err(not_utf8)
 }
 
-lay_over!(Settings { kind } { table, traffic, load, router, lookup });
+lay_over!(Settings { kind } { table, traffic, streams, load, router, lookup });
 lay_over!(TableSettings { source, inet, inet6, next_hops, seed, static_routes } {});
 lay_over!(TrafficSettings {
     model, flows, size, exponent, source, destination, source6, destination6

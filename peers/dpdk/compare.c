@@ -25,10 +25,20 @@ struct options {
 	const char *folder;
 };
 
-/* What is measured: the contestants that take part and the streams they run on. */
+/* A contestant that was asked for and cannot take part. */
+struct refusal {
+	const struct contestant *contestant;
+	const char *why;
+};
+
+/* What is measured: the contestants that take part, with the wrong answers of each by stream, the streams they run on,
+ * and who could not take part. */
 struct match {
 	const struct contestant *contestants[CONTESTANTS];
+	size_t *bad[CONTESTANTS];
 	size_t count;
+	struct refusal refusals[CONTESTANTS];
+	size_t refused;
 	struct stream_list streams;
 	const char *pages;
 };
@@ -153,12 +163,14 @@ static bool is_called(const struct contestant *contestant, const char *name)
 	       strtoul(name + length + 1, &end, 10) == contestant->batch && *end == '\0';
 }
 
-static const struct contestant *find_contestant(const struct match *match, const char *name)
+/* The number of a contestant, or `count` if there is none of that name. */
+static size_t number_of(const struct match *match, const char *name)
 {
-	for (size_t i = 0; i < match->count; i++)
-		if (is_called(match->contestants[i], name))
-			return match->contestants[i];
-	return NULL;
+	size_t i = 0;
+
+	while (i < match->count && !is_called(match->contestants[i], name))
+		i++;
+	return i;
 }
 
 static const struct stream *find_stream(const struct match *match, const char *name, enum family family)
@@ -185,12 +197,12 @@ static void restrict_to(struct match *match, char *list)
 
 	match->count = 0;
 	for (char *name = strtok_r(list, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
-		const struct contestant *contestant = find_contestant(&all, name);
+		size_t number = number_of(&all, name);
 
-		if (contestant == NULL)
+		if (number == all.count)
 			fail(EXIT_USAGE, "--only %s: no such contestant for these keys; the README lists them", name);
-		if (find_contestant(match, name) == NULL)
-			match->contestants[match->count++] = contestant;
+		if (number_of(match, name) == match->count)
+			match->contestants[match->count++] = all.contestants[number];
 	}
 }
 
@@ -205,20 +217,45 @@ static void choose_contestants(struct match *match, char *only)
 		fail(EXIT_USAGE, "--only names no contestant");
 }
 
-/* Builds every structure that is needed and leaves out the contestants this CPU cannot run, saying so. */
+/* Why a contestant cannot take part, once its structure has been asked for; NULL if it can. */
+static const char *obstacle(const struct contestant *contestant, const struct route_list tables[FAMILIES])
+{
+	const char *refusal = build_for(contestant, tables);
+
+	if (refusal != NULL)
+		return refusal;
+	return activate(contestant) ? NULL : "this CPU cannot run it";
+}
+
+/* Builds every structure that is needed and leaves out the contestants that cannot take part, saying so. */
 static void build_all(struct match *match, const struct route_list tables[FAMILIES])
 {
-	size_t kept = 0;
+	size_t asked = match->count;
 
-	for (size_t i = 0; i < match->count; i++) {
-		build_for(match->contestants[i], tables);
-		if (activate(match->contestants[i]))
-			match->contestants[kept++] = match->contestants[i];
-		else
-			fprintf(stderr, "dpdk-lookup: %s:%u left out: this CPU cannot run it\n",
-				match->contestants[i]->peer, match->contestants[i]->batch);
+	match->count = 0;
+	for (size_t i = 0; i < asked; i++) {
+		const struct contestant *contestant = match->contestants[i];
+		const char *why = obstacle(contestant, tables);
+
+		if (why == NULL) {
+			match->contestants[match->count++] = contestant;
+			continue;
+		}
+		match->refusals[match->refused++] = (struct refusal){contestant, why};
+		fprintf(stderr, "dpdk-lookup: %s:%u left out: %s\n", contestant->peer, contestant->batch, why);
 	}
-	match->count = kept;
+}
+
+/* Where nobody takes turns with us there is nobody to tell who is missing: a library that cannot hold the table ends
+ * the program. What this CPU cannot run is only left out. */
+static void insist(const struct match *match, const struct route_list tables[FAMILIES])
+{
+	for (size_t i = 0; i < match->refused; i++) {
+		const char *refusal = build_for(match->refusals[i].contestant, tables);
+
+		if (refusal != NULL)
+			fail(EXIT_REFUSED, "%s; leave it out with --only", refusal);
+	}
 }
 
 /* build_all has seen every contestant become active once; not to any more would mean timing or verifying another. */
@@ -236,15 +273,19 @@ static size_t verify(const struct contestant *contestant, const struct stream *s
 	return count_bad(contestant, stream);
 }
 
-static void verify_all(const struct match *match)
+/* Counts the wrong answers of every contestant on every stream; returns their sum. */
+static size_t verify_all(struct match *match)
 {
 	size_t bad = 0;
 
-	for (size_t c = 0; c < match->count; c++)
+	for (size_t c = 0; c < match->count; c++) {
+		match->bad[c] = calloc(match->streams.count, sizeof(*match->bad[c]));
+		if (match->bad[c] == NULL)
+			fail(EXIT_ENVIRONMENT, "out of memory: free some");
 		for (size_t s = 0; s < match->streams.count; s++)
-			bad += verify(match->contestants[c], &match->streams.streams[s]);
-	if (bad > 0)
-		fail(EXIT_WRONG_ANSWER, "%zu wrong answers; nothing was timed", bad);
+			bad += match->bad[c][s] = verify(match->contestants[c], &match->streams.streams[s]);
+	}
+	return bad;
 }
 
 /* ---- samples ---- */
@@ -278,11 +319,58 @@ static void run_samples(const struct match *match, unsigned samples, double seco
 
 /* ---- serving commands ---- */
 
+/* Where a structure can tell how long it took to build. */
+static void print_facts(const struct match *match)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < match->count; i++) {
+		double seconds = build_seconds(match->contestants[i]);
+
+		if (seconds > 0)
+			printf("%s{\"contestant\":\"%s:%u\",\"build_s\":%.3f}", first ? "" : ",",
+			       match->contestants[i]->peer, match->contestants[i]->batch, seconds);
+		first = first && !(seconds > 0);
+	}
+}
+
+static void print_bad(const struct match *match)
+{
+	const char *separator = "";
+
+	for (size_t c = 0; c < match->count; c++)
+		for (size_t s = 0; s < match->streams.count; s++) {
+			const struct stream *stream = &match->streams.streams[s];
+
+			if (match->bad[c][s] == 0)
+				continue;
+			printf("%s{\"contestant\":\"%s:%u\",\"family\":\"%s\",\"stream\":\"%s\",\"bad\":%zu,"
+			       "\"of\":%zu}",
+			       separator, match->contestants[c]->peer, match->contestants[c]->batch,
+			       family_names[stream->family], stream->name, match->bad[c][s], stream->count);
+			separator = ",";
+		}
+}
+
+static void print_refusals(const struct match *match)
+{
+	for (size_t i = 0; i < match->refused; i++)
+		printf("%s{\"contestant\":\"%s:%u\",\"why\":\"%s\"}", i ? "," : "",
+		       match->refusals[i].contestant->peer, match->refusals[i].contestant->batch,
+		       match->refusals[i].why);
+}
+
 static void print_ready(const struct match *match)
 {
 	printf("{\"ready\":true,\"pages\":\"%s\",\"contestants\":[", match->pages);
 	for (size_t i = 0; i < match->count; i++)
 		printf("%s\"%s:%u\"", i ? "," : "", match->contestants[i]->peer, match->contestants[i]->batch);
+	printf("],\"facts\":[");
+	print_facts(match);
+	printf("],\"bad\":[");
+	print_bad(match);
+	printf("],\"refused\":[");
+	print_refusals(match);
 	printf("],\"streams\":[");
 	for (size_t i = 0; i < match->streams.count; i++)
 		printf("%s{\"stream\":\"%s\",\"family\":\"%s\"}", i ? "," : "", match->streams.streams[i].name,
@@ -296,20 +384,22 @@ static const char *obey(const struct match *match, char *line)
 {
 	char peer[64], stream_name[256], rest;
 	double seconds;
-	const struct contestant *contestant;
+	size_t number;
 	const struct stream *stream;
 
 	if (sscanf(line, "run %63s %255s %lf %c", peer, stream_name, &seconds, &rest) != 3)
 		return "want: run PEER:BATCH STREAM SECONDS, or quit";
 	if (!(seconds > 0 && seconds <= 3600))
 		return "seconds must be above 0 and up to 3600";
-	contestant = find_contestant(match, peer);
-	if (contestant == NULL)
+	number = number_of(match, peer);
+	if (number == match->count)
 		return "no such contestant; the ready line lists them";
-	stream = find_stream(match, stream_name, family_of(contestant));
+	stream = find_stream(match, stream_name, family_of(match->contestants[number]));
 	if (stream == NULL)
 		return "no such stream of this contestant's family; the ready line lists them";
-	sample(match, contestant, stream, seconds);
+	if (match->bad[number][stream - match->streams.streams] > 0)
+		return "this contestant answers wrongly and is not timed";
+	sample(match, match->contestants[number], stream, seconds);
 	return NULL;
 }
 
@@ -335,18 +425,25 @@ int main(int argc, char **argv)
 	struct options options = parse_options(argc, argv);
 	struct route_list tables[FAMILIES] = {0};
 	struct match match = {0};
+	size_t bad;
 
 	read_table(options.folder, tables);
 	match.streams = read_streams(options.folder);
 	choose_contestants(&match, options.only);
 	match.pages = start_eal(&options, argv[0]);
 	build_all(&match, tables);
+	if (!options.serve)
+		insist(&match, tables);
 	free_table(tables);
-	verify_all(&match);
+	bad = verify_all(&match);
+	if (bad > 0 && !options.serve)
+		fail(EXIT_WRONG_ANSWER, "%zu wrong answers; nothing was timed", bad);
 	if (options.serve)
 		serve(&match);
 	else
 		run_samples(&match, options.samples, options.seconds);
+	for (size_t i = 0; i < match.count; i++)
+		free(match.bad[i]);
 	free_streams(&match.streams);
 	if (rte_eal_cleanup() != 0)
 		fail(EXIT_ENVIRONMENT, "EAL does not shut down");

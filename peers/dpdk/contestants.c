@@ -32,15 +32,6 @@ static uint32_t tbl8_bound(const struct route_list *table)
 	return groups ? groups : 1;
 }
 
-static void *created(void *structure, const char *name)
-{
-	if (structure == NULL)
-		fail(rte_errno == ENOMEM ? EXIT_ENVIRONMENT : EXIT_REFUSED,
-		     "cannot create %s: %s; give more with --memory, or leave it out with --only", name,
-		     rte_strerror(rte_errno));
-	return structure;
-}
-
 static void *create_lpm(const struct route_list *table)
 {
 	const struct rte_lpm_config config = {
@@ -133,31 +124,51 @@ static const struct {
 	[RTE_FIB6] = {"rte_fib6", INET6, create_fib6, add_fib6},
 };
 
-static void *built[STRUCTURES];
+/* A structure once it has been asked for: what was built, in how long, or why it could not be. */
+static struct {
+	void *structure;
+	double seconds;
+	char refusal[160];
+} built[STRUCTURES];
+
+static bool create(enum structure structure, const struct route_list *table)
+{
+	const char *name = kinds[structure].name;
+
+	built[structure].structure = kinds[structure].create(table);
+	if (built[structure].structure != NULL)
+		return true;
+	if (rte_errno == ENOMEM)
+		fail(EXIT_ENVIRONMENT, "no memory to create %s; give more with --memory, or leave it out with --only", name);
+	snprintf(built[structure].refusal, sizeof(built[structure].refusal), "%s cannot be created for this table: %s",
+		 name, rte_strerror(rte_errno));
+	return false;
+}
 
 /* Adds the routes of depth `from` to `to` in table order. */
-static void add_depths(enum structure structure, add_route add, const struct route_list *table, int from, int to)
+static bool add_depths(enum structure structure, add_route add, const struct route_list *table, int from, int to)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const struct route *route = &table->routes[i];
-		int error = route->depth < from || route->depth > to ? 0 : add(built[structure], route);
+		int error = route->depth < from || route->depth > to ? 0 : add(built[structure].structure, route);
 
-		if (error != 0)
-			fail(EXIT_REFUSED, "%s refuses %s route %zu (depth %u, next hop %u): %s; leave it out with --only",
-			     kinds[structure].name, family_names[kinds[structure].family], i + 1, route->depth,
-			     route->next_hop, rte_strerror(-error));
+		if (error == 0)
+			continue;
+		snprintf(built[structure].refusal, sizeof(built[structure].refusal),
+			 "%s refuses %s route %zu (depth %u, next hop %u): %s", kinds[structure].name,
+			 family_names[kinds[structure].family], i + 1, route->depth, route->next_hop,
+			 rte_strerror(-error));
+		return false;
 	}
+	return true;
 }
 
-static void add_all(enum structure structure, const struct route_list *table)
+static bool add_all(enum structure structure, const struct route_list *table)
 {
-	if (structure != RTE_LPM) {
-		add_depths(structure, kinds[structure].add, table, 0, 128);
-		return;
-	}
-	add_depths(RTE_LPM, add_lpm, table, 0, 23);
-	add_depths(RTE_LPM, store_lpm24, table, 24, 24);
-	add_depths(RTE_LPM, add_lpm, table, 25, 32);
+	if (structure != RTE_LPM)
+		return add_depths(structure, kinds[structure].add, table, 0, 128);
+	return add_depths(RTE_LPM, add_lpm, table, 0, 23) && add_depths(RTE_LPM, store_lpm24, table, 24, 24) &&
+	       add_depths(RTE_LPM, add_lpm, table, 25, 32);
 }
 
 enum family family_of(const struct contestant *contestant)
@@ -165,23 +176,35 @@ enum family family_of(const struct contestant *contestant)
 	return kinds[contestant->structure].family;
 }
 
-void build_for(const struct contestant *contestant, const struct route_list tables[FAMILIES])
+static void build(enum structure structure, const struct route_list *table)
 {
-	enum structure structure = contestant->structure;
-	const struct route_list *table = &tables[kinds[structure].family];
 	struct timespec from, to;
 
-	if (built[structure] != NULL)
-		return;
-	if (table->count == 0)
-		fail(EXIT_INPUT, "table.txt has no %s route, but there are %s keys",
-		     family_names[kinds[structure].family], family_names[kinds[structure].family]);
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	built[structure] = created(kinds[structure].create(table), kinds[structure].name);
-	add_all(structure, table);
+	if (!create(structure, table) || !add_all(structure, table))
+		return;
 	clock_gettime(CLOCK_MONOTONIC, &to);
+	built[structure].seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
 	fprintf(stderr, "dpdk-lookup: %s: %zu routes in %.2f s\n", kinds[structure].name, table->count,
-		(double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9);
+		built[structure].seconds);
+}
+
+const char *build_for(const struct contestant *contestant, const struct route_list tables[FAMILIES])
+{
+	enum structure structure = contestant->structure;
+	const char *family = family_names[kinds[structure].family];
+	const struct route_list *table = &tables[kinds[structure].family];
+
+	if (table->count == 0)
+		fail(EXIT_INPUT, "table.txt has no %s route, but there are %s keys", family, family);
+	if (built[structure].structure == NULL && built[structure].refusal[0] == '\0')
+		build(structure, table);
+	return built[structure].refusal[0] == '\0' ? NULL : built[structure].refusal;
+}
+
+double build_seconds(const struct contestant *contestant)
+{
+	return contestant->structure == RTE_LPM ? 0 : built[contestant->structure].seconds;
 }
 
 /* ---- looking up ---- */
@@ -307,7 +330,7 @@ const struct contestant contestants[CONTESTANTS] = {
 
 bool activate(const struct contestant *contestant)
 {
-	void *structure = built[contestant->structure];
+	void *structure = built[contestant->structure].structure;
 
 	switch (contestant->structure) {
 	case RTE_FIB:
@@ -321,6 +344,6 @@ bool activate(const struct contestant *contestant)
 
 void look_up(const struct contestant *contestant, const void *keys, size_t n, union results *out)
 {
-	if (contestant->lookup(built[contestant->structure], keys, n, contestant->batch, out) != 0)
+	if (contestant->lookup(built[contestant->structure].structure, keys, n, contestant->batch, out) != 0)
 		fail(EXIT_ENVIRONMENT, "%s reports an error", contestant->peer);
 }

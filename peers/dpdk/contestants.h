@@ -36,9 +36,12 @@ extern const struct contestant contestants[CONTESTANTS];
 
 enum family family_of(const struct contestant *contestant);
 
-/* Builds the structure this contestant looks up in, unless another contestant already did. Fails with
- * EXIT_ENVIRONMENT when memory is short and with EXIT_REFUSED when the structure cannot hold the table. */
-void build_for(const struct contestant *contestant, const struct route_list tables[FAMILIES]);
+/* Builds the structure this contestant looks up in, unless another contestant already did. Returns NULL, or why the
+ * structure cannot hold the table; fails with EXIT_ENVIRONMENT when memory is short. */
+const char *build_for(const struct contestant *contestant, const struct route_list tables[FAMILIES]);
+
+/* How long that took in seconds; 0 where the way it was built makes the time meaningless. */
+double build_seconds(const struct contestant *contestant);
 
 /* Makes this contestant's lookup function the active one of its structure, which contestants share.
  * False if this CPU cannot run it. Its structure must have been built. */

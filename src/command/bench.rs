@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, io};
 
 use anyhow::Context;
-use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome};
+use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome, Window};
 
 use super::{BadInput, Exit, report, say};
 use crate::args::BenchArgs;
 use crate::progress::CampaignBar;
 use crate::settings::{Kind, Settings, Shape};
 use crate::subject::{RouterBench, measures};
+use crate::workload::every;
 
 pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     let mut experiment = read(&args.experiment)?;
@@ -42,12 +43,18 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
 fn read(path: &Path) -> anyhow::Result<Experiment<Settings>> {
     let text = fs::read_to_string(path)
         .map_err(|error| BadInput(format!("{}: cannot read the experiment: {error}", path.display())))?;
-    Ok(Experiment::parse(&path.display().to_string(), &text)?)
+    let mut experiment = Experiment::parse(&path.display().to_string(), &text)?;
+    every::expand(&mut experiment);
+    experiment.check()?;
+    Ok(experiment)
 }
 
 fn override_by_flags(experiment: &mut Experiment<Settings>, args: &BenchArgs) -> anyhow::Result<()> {
     experiment.runs = args.runs.unwrap_or(experiment.runs);
     experiment.seed = args.seed.unwrap_or(experiment.seed);
+    if let Some(seconds) = args.seconds {
+        shorten_window(&mut experiment.window, seconds);
+    }
     if let Some(table) = &args.table {
         let table = table.to_str().context("--table: the file's name is not UTF-8")?;
         experiment.subject.table.source = Some(table.to_owned());
@@ -64,6 +71,13 @@ fn make_absolute(experiment: &mut Experiment<Settings>) -> io::Result<()> {
     experiment.variants.iter_mut().try_for_each(|variant| variant.set.make_absolute())
 }
 
+/// Another length of the measurement; its samples are no longer than it.
+fn shorten_window(window: &mut Window, seconds: f64) {
+    let most = (seconds * 1e3).round().max(1.0) as u64;
+    window.measure_s = seconds;
+    window.sample_ms = window.sample_ms.map(|sample| sample.min(most));
+}
+
 /// One short run of each cell over small tables: enough to show that all of it works.
 fn shorten(experiment: &mut Experiment<Settings>) {
     experiment.runs = 1;
@@ -72,7 +86,9 @@ fn shorten(experiment: &mut Experiment<Settings>) {
     (window.warmup_s, window.settle_s, window.measure_s, window.sample_ms) = (0.02, 0.0, 0.1, Some(20));
     let subject = &mut experiment.subject;
     (subject.table.inet, subject.table.inet6) = (Some(20_000), Some(10_000));
-    subject.traffic.flows = subject.traffic.flows.map(|flows| flows.min(5_000));
+    for traffic in [&mut subject.traffic].into_iter().chain(subject.streams.0.values_mut()) {
+        traffic.flows = traffic.flows.map(|flows| flows.min(5_000));
+    }
     if measures(experiment, Kind::Lookup) {
         experiment.subject.lookup.keys = Some(1 << 16);
     }

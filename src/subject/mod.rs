@@ -1,14 +1,14 @@
 //! What the lab measures here: a whole forwarding path, lookups alone, and other implementations of lookup.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use fullview_lab::stats::Description;
 use fullview_lab::{Bench, Experiment, Measurement, Subject, SubjectError, Validity, Window};
 use fullview_plane::traffic::frame::Headers;
@@ -17,19 +17,21 @@ use fullview_table::fib::registry::Registered;
 use fullview_table::{Family, Rib, Table};
 
 use crate::command::BadInput;
-use crate::settings::{Arm, Kind, Peer, Settings, Shape, TableSettings, TrafficSettings};
+use crate::settings::{Arm, Kind, LookupSettings, Peer, Settings, Shape, TableSettings, TrafficSettings};
 use crate::workload::{algorithm, packets, table};
 
 mod forward;
 mod kinds;
 mod lookup;
+mod panel;
 mod peer;
 mod placement;
 pub mod share;
 
 pub use kinds::measures;
 use lookup::{Keys, Lookup};
-use peer::{Contestant, Inputs, Process};
+use panel::Panel;
+use peer::{Contestant, Handed, Process};
 use placement::Cores;
 use share::CoreShare;
 
@@ -41,9 +43,14 @@ pub struct RouterBench {
     inet6: Streams<u128>,
     conditions: Vec<String>,
     preferences: BTreeSet<String>,
-    contestants: Vec<String>,
+    /// Settings and family of each lookup, and whether its answers have been verified.
+    verified: Vec<(Settings, Family, Rc<Cell<bool>>)>,
+    /// The contestants of each peer's program.
+    contestants: Vec<(PathBuf, String)>,
     peer_inputs: Option<PeerInputs>,
-    process: Option<Rc<RefCell<Process>>>,
+    /// What all peers are given, written when the first of them starts.
+    handed: Option<Rc<Handed>>,
+    processes: Vec<(PathBuf, Rc<RefCell<Process>>)>,
     cores: Cores,
 }
 
@@ -61,13 +68,11 @@ pub struct Draw {
     seed: u64,
 }
 
-/// What a peer's process is started with.
-#[derive(Clone, PartialEq)]
+/// What all peers are started with.
 struct PeerInputs {
-    program: PathBuf,
     table: TableSettings,
-    traffic: TrafficSettings,
     keys: Option<usize>,
+    streams: Vec<(Family, String, TrafficSettings)>,
 }
 
 /// Draws kept: the variants of a block may differ in table and traffic.
@@ -133,9 +138,11 @@ impl RouterBench {
             inet6: Streams::default(),
             conditions: Vec::new(),
             preferences: BTreeSet::new(),
+            verified: Vec::new(),
             contestants: Vec::new(),
             peer_inputs: None,
-            process: None,
+            handed: None,
+            processes: Vec::new(),
             cores: Cores::observe()?,
         };
         let variants: Vec<Settings> = experiment
@@ -163,33 +170,35 @@ impl RouterBench {
         variants: &[Settings],
     ) -> anyhow::Result<()> {
         for planned in fullview_lab::plan(variants.len(), experiment.families.len(), 1, experiment.seed) {
-            let settings = &variants[planned.cell.variant];
+            let family = &experiment.families[planned.cell.family].name;
+            let Panel { family, settings, .. } = Panel::of(&variants[planned.cell.variant], family)?;
             let forwards = settings.kind() == Kind::Forward;
             let seed = if forwards { planned.seed } else { self.seed };
             let table = self.table(&settings.table)?;
             let draw = Draw { table: settings.table.clone(), traffic: settings.traffic.clone(), seed };
-            match experiment.families[planned.cell.family].name.as_str() {
-                "inet" => drop(self.flows::<u32>(&draw, &table)?),
-                _ => drop(self.flows::<u128>(&draw, &table)?),
+            match family {
+                Family::Inet => drop(self.flows::<u32>(&draw, &table)?),
+                Family::Inet6 => drop(self.flows::<u128>(&draw, &table)?),
             }
         }
         Ok(())
     }
 
     fn check(&mut self, settings: &Settings, family: &str) -> anyhow::Result<()> {
+        let panel = Panel::of(settings, family)?;
         forward::check_load(&settings.load)?;
-        match family {
-            "inet" => self.check_family::<u32>(settings),
-            "inet6" => self.check_family::<u128>(settings),
-            other => bail!(BadInput(format!("there is no family {other:?}: families are inet and inet6"))),
+        match panel.family {
+            Family::Inet => self.check_family::<u32>(&panel),
+            Family::Inet6 => self.check_family::<u128>(&panel),
         }
     }
 
-    fn check_family<A: Served>(&mut self, settings: &Settings) -> anyhow::Result<()> {
+    fn check_family<A: Served>(&mut self, panel: &Panel) -> anyhow::Result<()> {
+        let settings = &panel.settings;
         packets::check::<A>(&settings.traffic)?;
         lookup::check_settings(&settings.lookup)?;
         match &settings.lookup.peer {
-            Some(peer) => self.check_peer::<A>(settings, peer),
+            Some(peer) => self.check_peer::<A>(panel, peer),
             None => {
                 self.preferences.extend(algorithm::check::<A>(&settings.router)?);
                 Ok(())
@@ -197,19 +206,27 @@ impl RouterBench {
         }
     }
 
-    /// One process serves all contestants, so they have to agree on what it is given.
-    fn check_peer<A: Served>(&mut self, settings: &Settings, peer: &Peer) -> anyhow::Result<()> {
+    /// All peers are given the same folder, so the variants have to agree on what is in it.
+    fn check_peer<A: Served>(&mut self, panel: &Panel, peer: &Peer) -> anyhow::Result<()> {
         let missing = || BadInput(format!("lookup.peer names no contestant for {}", A::FAMILY));
-        self.contestants.push(A::contestant(peer).ok_or_else(missing)?.clone());
-        let given = PeerInputs {
-            program: peer.program.clone(),
-            table: settings.table.clone(),
-            traffic: settings.traffic.clone(),
-            keys: settings.lookup.keys,
-        };
-        let first = self.peer_inputs.get_or_insert_with(|| given.clone());
-        let message = "lookup.peer: all variants with a peer share its program, table, traffic and keys";
-        ensure!(*first == given, BadInput(message.into()));
+        self.contestants.push((peer.program.clone(), A::contestant(peer).ok_or_else(missing)?.clone()));
+        let Settings { table, lookup, traffic, .. } = &panel.settings;
+        let given = self.peer_inputs.get_or_insert_with(|| PeerInputs {
+            table: table.clone(),
+            keys: lookup.keys,
+            streams: Vec::new(),
+        });
+        let known =
+            given.streams.iter().find(|(family, name, _)| (*family, name) == (A::FAMILY, &panel.stream));
+        let agree = (&given.table, given.keys) == (table, lookup.keys)
+            && known.is_none_or(|(.., known)| known == traffic);
+        ensure!(
+            agree,
+            BadInput("lookup.peer: all variants with a peer share their table, traffic and keys".into())
+        );
+        if known.is_none() {
+            given.streams.push((A::FAMILY, panel.stream.clone(), traffic.clone()));
+        }
         Ok(())
     }
 
@@ -229,7 +246,7 @@ impl RouterBench {
         let settings = &experiment.subject;
         let tables = self.tables.iter().map(|(settings, table)| table::describe(settings, table));
         let preferences = self.preferences.iter().cloned();
-        self.conditions = tables.chain([packets::describe(&settings.traffic)]).chain(preferences).collect();
+        self.conditions = tables.chain(describe_traffic(settings)).chain(preferences).collect();
         if measures(experiment, Kind::Forward) {
             self.conditions.extend(forward::describe(&settings.load, self.cores)?);
         }
@@ -239,10 +256,10 @@ impl RouterBench {
         Ok(())
     }
 
-    fn make<A: Served>(&mut self, settings: &Settings, seed: u64) -> anyhow::Result<Box<dyn Subject>> {
-        match settings.kind() {
-            Kind::Forward => self.forward::<A>(settings, seed),
-            Kind::Lookup => self.lookup::<A>(settings),
+    fn make<A: Served>(&mut self, panel: &Panel, seed: u64) -> anyhow::Result<Box<dyn Subject>> {
+        match panel.settings.kind() {
+            Kind::Forward => self.forward::<A>(&panel.settings, seed),
+            Kind::Lookup => self.lookup::<A>(panel),
         }
     }
 
@@ -265,21 +282,36 @@ impl RouterBench {
         Ok(flows)
     }
 
-    fn lookup<A: Served>(&mut self, settings: &Settings) -> anyhow::Result<Box<dyn Subject>> {
+    fn lookup<A: Served>(&mut self, panel: &Panel) -> anyhow::Result<Box<dyn Subject>> {
+        let settings = &panel.settings;
         let table = self.table(&settings.table)?;
         if let Some(peer) = &settings.lookup.peer {
-            return self.contestant::<A>(settings, peer, &table);
+            return self.contestant::<A>(panel, peer);
         }
         let keys = self.keys::<A>(settings, &table)?;
-        let compiled = algorithm::compile(&settings.router, A::rib(&table))?;
         self.cores.pin_one()?;
+        let started = Instant::now();
+        let compiled = algorithm::compile(&settings.router, A::rib(&table))?;
         Ok(Box::new(Lookup {
+            build: started.elapsed(),
             fib: compiled.fib,
             keys,
             arm: settings.lookup.arm.unwrap_or(Arm::Batch),
             batch: settings.lookup.batch.unwrap_or(lookup::BATCH),
             events: compiled.log,
+            verified: self.verified(settings, A::FAMILY),
         }))
+    }
+
+    /// Whether a lookup with these settings has been verified: to be set when it has.
+    fn verified(&mut self, settings: &Settings, family: Family) -> Rc<Cell<bool>> {
+        let mut known = self.verified.iter();
+        if let Some((.., verified)) = known.find(|(known, of, _)| (known, *of) == (settings, family)) {
+            return Rc::clone(verified);
+        }
+        let verified = Rc::new(Cell::new(false));
+        self.verified.push((settings.clone(), family, Rc::clone(&verified)));
+        verified
     }
 
     /// Keys stay the same for a whole campaign, so that a peer can verify them once: drawn by the experiment's seed.
@@ -299,32 +331,51 @@ impl RouterBench {
         Ok(keys)
     }
 
-    fn contestant<A: Served>(
-        &mut self,
-        settings: &Settings,
-        peer: &Peer,
-        table: &Table,
-    ) -> anyhow::Result<Box<dyn Subject>> {
+    fn contestant<A: Served>(&mut self, panel: &Panel, peer: &Peer) -> anyhow::Result<Box<dyn Subject>> {
         let name = A::contestant(peer).context("checked before the first run")?.clone();
-        let process = match &self.process {
-            Some(process) => Rc::clone(process),
-            None => self.start_peer(settings, peer, table)?,
+        let known = self.processes.iter().find(|(program, _)| *program == peer.program);
+        let process = match known {
+            Some((_, process)) => Rc::clone(process),
+            None => self.start_peer(&peer.program)?,
         };
-        Ok(Box::new(Contestant { process, name }))
+        Ok(Box::new(Contestant { process, name, family: A::FAMILY, stream: panel.stream.clone() }))
     }
 
-    fn start_peer(
-        &mut self,
-        settings: &Settings,
-        peer: &Peer,
-        table: &Table,
-    ) -> anyhow::Result<Rc<RefCell<Process>>> {
-        let (inet, inet6) = (self.keys::<u32>(settings, table)?, self.keys::<u128>(settings, table)?);
-        let inputs = Inputs { table, inet: &inet, inet6: &inet6 };
-        self.contestants.sort();
-        self.contestants.dedup();
-        let process = Process::start(&peer.program, &self.contestants, &inputs, self.cores.pin_one()?)?;
-        Ok(Rc::clone(self.process.insert(Rc::new(RefCell::new(process)))))
+    fn start_peer(&mut self, program: &Path) -> anyhow::Result<Rc<RefCell<Process>>> {
+        let handed = self.handed()?;
+        let of_program = self.contestants.iter().filter(|(of, _)| of == program);
+        let mut names: Vec<&str> = of_program.map(|(_, name)| name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let process = Process::start(program, &names, handed, self.cores.pin_one()?)?;
+        let process = Rc::new(RefCell::new(process));
+        self.processes.push((program.into(), Rc::clone(&process)));
+        Ok(process)
+    }
+
+    fn handed(&mut self) -> anyhow::Result<Rc<Handed>> {
+        if let Some(handed) = &self.handed {
+            return Ok(Rc::clone(handed));
+        }
+        let handed = Rc::new(self.hand_over()?);
+        self.handed = Some(Rc::clone(&handed));
+        Ok(handed)
+    }
+
+    /// Writes the table and all streams for the peers.
+    fn hand_over(&mut self) -> anyhow::Result<Handed> {
+        let given = self.peer_inputs.take().context("checked before the first run")?;
+        let table = self.table(&given.table)?;
+        let handed = Handed::new(&table)?;
+        for (family, name, traffic) in given.streams {
+            let lookup = LookupSettings { keys: given.keys, ..LookupSettings::default() };
+            let settings = Settings { table: given.table.clone(), traffic, lookup, ..Settings::default() };
+            match family {
+                Family::Inet => handed.add(&name, &*self.keys::<u32>(&settings, &table)?)?,
+                Family::Inet6 => handed.add(&name, &*self.keys::<u128>(&settings, &table)?)?,
+            }
+        }
+        Ok(handed)
     }
 
     /// The shape whose samples spread less in a short trial of these settings. In a virtual machine that is one core
@@ -364,10 +415,10 @@ impl Bench<Settings> for RouterBench {
         family: &str,
         seed: u64,
     ) -> Result<Box<dyn Subject + 'a>, SubjectError> {
-        let made = match Family::named(family) {
-            Some(Family::Inet) => self.make::<u32>(settings, seed),
-            Some(Family::Inet6) => self.make::<u128>(settings, seed),
-            None => Err(BadInput(format!("there is no family {family:?}")).into()),
+        let panel = Panel::of(settings, family)?;
+        let made = match panel.family {
+            Family::Inet => self.make::<u32>(&panel, seed),
+            Family::Inet6 => self.make::<u128>(&panel, seed),
         };
         Ok(made?)
     }
@@ -375,6 +426,15 @@ impl Bench<Settings> for RouterBench {
     fn conditions(&mut self) -> Vec<String> {
         self.conditions.clone()
     }
+}
+
+/// One line, or one for each named stream.
+fn describe_traffic(settings: &Settings) -> Vec<String> {
+    let named = settings.streams.0.iter().map(|(name, stream)| {
+        format!("{name}: {}", packets::describe(&stream.clone().laid_over(&settings.traffic)))
+    });
+    let named: Vec<String> = named.collect();
+    if named.is_empty() { vec![packets::describe(&settings.traffic)] } else { named }
 }
 
 /// The lengths of a run's samples: the lead-in as the first, which is not counted, then the samples.

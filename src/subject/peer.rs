@@ -1,7 +1,8 @@
-//! Another implementation of lookup, measured through a process that answers `peers/README.md`'s protocol.
+//! Other implementations of lookup, measured through processes that answer `peers/README.md`'s protocol.
 //!
-//! It gets the same table and keys as our own algorithms, has verified every answer before it says it is ready, and
-//! takes its turns in the same randomised blocks: the comparison is side by side or it is none.
+//! They get the same table and keys as our own algorithms, have verified every answer before they say they are
+//! ready, and take their turns in the same randomised blocks: the comparison is side by side or it is none. A
+//! contestant that answered wrongly or could not hold the table is not timed; its runs say so.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -13,15 +14,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use fullview_lab::{Measurement, Subject, SubjectError, Window};
-use fullview_table::{Address, NextHop, Rib, Table};
+use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
+use fullview_table::{Address, Family, NextHop, Rib, Table};
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use super::lookup::Keys;
-
-/// The name of the one stream we hand over.
-const STREAM: &str = "keys";
+use super::lookup::{BUILD_MS, BYTES, Keys};
 
 /// A running peer. It ends with this value.
 pub struct Process {
@@ -29,7 +27,7 @@ pub struct Process {
     commands: ChildStdin,
     replies: BufReader<ChildStdout>,
     ready: Ready,
-    _inputs: TempDir,
+    _inputs: Rc<Handed>,
 }
 
 /// The line a peer prints once it has loaded the table and verified every answer.
@@ -37,6 +35,35 @@ pub struct Process {
 struct Ready {
     contestants: Vec<String>,
     pages: String,
+    facts: Vec<Fact>,
+    bad: Vec<Bad>,
+    refused: Vec<Refusal>,
+}
+
+/// What a contestant can tell about its structure.
+#[derive(Debug, Deserialize)]
+struct Fact {
+    contestant: String,
+    bytes: Option<f64>,
+    build_s: Option<f64>,
+}
+
+/// Wrong answers on one stream.
+#[derive(Debug, Deserialize)]
+struct Bad {
+    contestant: String,
+    family: String,
+    stream: String,
+    bad: usize,
+    of: usize,
+    first: Option<String>,
+}
+
+/// A contestant that cannot take part.
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    contestant: String,
+    why: String,
 }
 
 /// Lookups a second, and the share of the time during which the peer had the core.
@@ -52,27 +79,18 @@ struct Reply {
     error: Option<String>,
 }
 
-/// What a peer is given: the table and, for each family, the keys with the answers expected.
-pub struct Inputs<'a> {
-    pub table: &'a Table,
-    pub inet: &'a Keys<u32>,
-    pub inet6: &'a Keys<u128>,
-}
-
 impl Process {
     /// Starts `program` with only these contestants and waits until it is ready.
     pub fn start(
         program: &Path,
-        contestants: &[String],
-        inputs: &Inputs<'_>,
+        contestants: &[&str],
+        inputs: Rc<Handed>,
         core: usize,
     ) -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir().context("no folder for the peer's inputs")?;
-        inputs.write(folder.path())?;
         let mut child = Command::new(program)
             .env("CORE", core.to_string())
             .args(["--only", &contestants.join(","), "--serve"])
-            .arg(folder.path())
+            .arg(inputs.folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -81,13 +99,16 @@ impl Process {
             bail!("{}: no pipes to the peer", program.display());
         };
         let mut replies = BufReader::new(replies);
-        let ready = serde_json::from_str(&line(&mut replies)?).context("the peer's first line")?;
-        Ok(Process { child, commands, replies, ready, _inputs: folder })
+        let ready = line(&mut replies).with_context(|| program.display().to_string())?;
+        let ready = serde_json::from_str(&ready).with_context(|| {
+            format!("{}: its first line is not as peers/README.md says", program.display())
+        })?;
+        Ok(Process { child, commands, replies, ready, _inputs: inputs })
     }
 
     /// One sample of `contestant` over `length`.
-    fn sample(&mut self, contestant: &str, length: Duration) -> anyhow::Result<Sample> {
-        writeln!(self.commands, "run {contestant} {STREAM} {}", length.as_secs_f64())?;
+    fn sample(&mut self, contestant: &str, stream: &str, length: Duration) -> anyhow::Result<Sample> {
+        writeln!(self.commands, "run {contestant} {stream} {}", length.as_secs_f64())?;
         let reply: Reply = serde_json::from_str(&line(&mut self.replies)?).context("the peer's answer")?;
         match reply {
             Reply { error: Some(error), .. } => bail!("the peer refused: {error}"),
@@ -112,14 +133,35 @@ fn line(replies: &mut impl BufRead) -> anyhow::Result<String> {
     Ok(line)
 }
 
-impl Inputs<'_> {
-    fn write(&self, folder: &Path) -> anyhow::Result<()> {
-        let mut table = BufWriter::new(File::create(folder.join("table.txt"))?);
-        write_routes(&mut table, &self.table.inet)?;
-        write_routes(&mut table, &self.table.inet6)?;
-        table.flush()?;
-        write_stream(folder, "inet", self.inet, |key| key.to_le_bytes().to_vec())?;
-        write_stream(folder, "inet6", self.inet6, |key| key.to_be_bytes().to_vec())
+/// The folder that all peers read: the table and the streams of keys with their answers.
+pub struct Handed {
+    folder: TempDir,
+}
+
+impl Handed {
+    pub fn new(table: &Table) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir().context("no folder for the peers' inputs")?;
+        let mut routes = BufWriter::new(File::create(folder.path().join("table.txt"))?);
+        write_routes(&mut routes, &table.inet)?;
+        write_routes(&mut routes, &table.inet6)?;
+        routes.flush()?;
+        Ok(Handed { folder })
+    }
+
+    /// Adds a stream. IPv4 keys are little-endian integers, IPv6 keys are in network order.
+    pub fn add<A: Address + Into<u128>>(&self, name: &str, keys: &Keys<A>) -> anyhow::Result<()> {
+        let create = |what: &str| {
+            let name = format!("{name}.{}.{what}", A::FAMILY);
+            File::create(self.folder.path().join(name)).map(BufWriter::new)
+        };
+        let (mut addrs, mut answers) = (create("keys")?, create("answers")?);
+        keys.addrs.iter().try_for_each(|key| match A::FAMILY {
+            Family::Inet => addrs.write_all(&(*key).into().to_le_bytes()[..4]),
+            Family::Inet6 => addrs.write_all(&(*key).into().to_be_bytes()),
+        })?;
+        keys.expected.iter().try_for_each(|NextHop(hop)| answers.write_all(&hop.to_le_bytes()))?;
+        addrs.flush()?;
+        Ok(answers.flush()?)
     }
 }
 
@@ -127,54 +169,74 @@ fn write_routes<A: Address>(to: &mut impl Write, rib: &Rib<A>) -> std::io::Resul
     rib.iter().try_for_each(|route| writeln!(to, "{} {}", route.prefix, route.next_hop.0))
 }
 
-fn write_stream<A: Address>(
-    folder: &Path,
-    family: &str,
-    keys: &Keys<A>,
-    bytes: impl Fn(&A) -> Vec<u8>,
-) -> anyhow::Result<()> {
-    let create =
-        |what: &str| File::create(folder.join(format!("{STREAM}.{family}.{what}"))).map(BufWriter::new);
-    let (mut addrs, mut answers) = (create("keys")?, create("answers")?);
-    keys.addrs.iter().try_for_each(|key| addrs.write_all(&bytes(key)))?;
-    keys.expected.iter().try_for_each(|NextHop(hop)| answers.write_all(&hop.to_le_bytes()))?;
-    addrs.flush()?;
-    Ok(answers.flush()?)
-}
-
-/// One contestant of a running peer.
+/// One contestant of a running peer, on one stream.
 pub struct Contestant {
     pub process: Rc<RefCell<Process>>,
     pub name: String,
+    pub family: Family,
+    pub stream: String,
+}
+
+impl Contestant {
+    /// Why it is not timed: the kind of reason, and the sentence for the report.
+    fn obstacle(&self) -> Option<(Validity, String)> {
+        let Ready { bad, refused, .. } = &self.process.borrow().ready;
+        if let Some(refusal) = refused.iter().find(|refusal| refusal.contestant == self.name) {
+            return Some((Validity::Refused, format!("{}: {}", self.name, refusal.why)));
+        }
+        let wrong = |bad: &&Bad| {
+            (&bad.contestant, bad.family.as_str(), &bad.stream)
+                == (&self.name, self.family.name(), &self.stream)
+        };
+        let Bad { bad, of, first, .. } = bad.iter().find(wrong)?;
+        let first = first.as_ref().map(|first| format!(", the first {first}")).unwrap_or_default();
+        Some((Validity::Misrouted, format!("{}: {bad} of {of} answers wrong{first}", self.name)))
+    }
+
+    /// What the peer knows about its structure, as our own lookups count it.
+    fn facts(&self) -> impl Iterator<Item = (String, f64)> {
+        let process = self.process.borrow();
+        let fact = process.ready.facts.iter().find(|fact| fact.contestant == self.name);
+        let bytes = fact.and_then(|fact| fact.bytes).map(|bytes| (BYTES.to_owned(), bytes));
+        let build = fact.and_then(|fact| fact.build_s).map(|seconds| (BUILD_MS.to_owned(), seconds * 1e3));
+        bytes.into_iter().chain(build)
+    }
 }
 
 impl Subject for Contestant {
-    /// The peer verified every answer before it was ready; what it could not run it left out.
+    /// The peer verified every answer before it was ready. What did not pass is not timed: [`Self::measure`] makes
+    /// a run of it that does not count.
     fn verify(&mut self) -> Result<(), SubjectError> {
         let process = self.process.borrow();
         let ready = &process.ready.contestants;
-        if ready.contains(&self.name) {
+        if ready.contains(&self.name) || self.obstacle().is_some() {
             return Ok(());
         }
         Err(format!("the peer does not offer {}, only {}", self.name, ready.join(", ")).into())
     }
 
     fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
+        if let Some((reason, _)) = self.obstacle() {
+            return Ok(Measurement { doubts: vec![reason], ..Measurement::default() });
+        }
         let mut process = self.process.borrow_mut();
         let mut samples = Vec::new();
         let lengths = super::sample_lengths(window);
         for length in lengths.take_while(|_| !stop.load(Ordering::Relaxed)) {
-            samples.push(process.sample(&self.name, length)?);
+            samples.push(process.sample(&self.name, &self.stream, length)?);
         }
+        drop(process);
         let counted = samples.split_off(1.min(samples.len()));
         let mut measurement = super::measurement(counted.iter().map(|sample| sample.rate).collect());
         let share = counted.iter().map(|sample| sample.on_cpu).fold(1.0, f64::min);
         super::judge_share(&mut measurement, share);
+        measurement.counters.extend(self.facts());
         measurement.interrupted = stop.load(Ordering::Relaxed);
         Ok(measurement)
     }
 
     fn events(&self) -> Vec<String> {
-        vec![format!("{} on {} pages", self.name, self.process.borrow().ready.pages)]
+        let pages = format!("{} on {} pages", self.name, self.process.borrow().ready.pages);
+        vec![self.obstacle().map_or(pages, |(_, why)| why)]
     }
 }

@@ -24,6 +24,8 @@ pub enum Validity {
     Drift,
     /// Something came out where it should not have.
     Misrouted,
+    /// The subject could not be set up as asked, and said why.
+    Refused,
     /// A link went down or changed its speed during the run.
     LinkEvent,
     /// Other work ran on the measured cores.
@@ -42,6 +44,7 @@ impl Validity {
             Self::WrongFlows => "wrong flows",
             Self::Drift => "drift",
             Self::Misrouted => "misrouted",
+            Self::Refused => "refused",
             Self::LinkEvent => "link event",
             Self::NoisyCores => "noisy cores",
             Self::Interrupted => "interrupted",
@@ -65,6 +68,7 @@ impl Validity {
             Self::Misrouted => {
                 "the output was wrong, and a wrong result has no speed: mend the subject first"
             }
+            Self::Refused => "the subject cannot be what was asked for: its log says why",
             Self::LinkEvent => {
                 "a link changed state during the run: wait for the links before the load starts"
             }

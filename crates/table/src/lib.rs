@@ -1,4 +1,6 @@
-//! The first flow: table feed → RIB → FIB algorithm → published snapshot.
+//! Routing tables of both IP families, the feeds they come from, and longest-prefix-match lookup behind one contract.
+//!
+//! The flow: table feed → [`Rib`] → [`fib::Algorithm`] → [`fib::Fib`], which readers hold.
 //!
 //! ```
 //! use fullview_table::{NextHop, Rib, fib::registry};
@@ -14,7 +16,51 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This crate does no I/O outside [`feed`], reads no clock and spawns no thread.
+//! # Where to begin
+//!
+//! | to | see | run |
+//! | --- | --- | --- |
+//! | load a table and look up | [`feed::load`], [`Table`] | `cargo run --release --example lookup -- TABLE ADDRESS...` |
+//! | look up many addresses at once | [`fib::Fib::lookup_batch`] | `cargo run --release --example batch -- TABLE` |
+//! | change routes while others look up | [`fib::Instance::patch`] | `cargo run --release --example update -- TABLE` |
+//! | write an algorithm | [`fib::Algorithm`], [`fib::registry`] | |
+//! | prove that a compiled table is right | [`probe::verify`] | |
+//!
+//! # Units and conventions
+//!
+//! - An address is an integer in host byte order, `u32` for IPv4 and `u128` for IPv6: the first bit on the wire is the
+//!   most significant bit. [`Address::from_ip`] and [`Address::to_ip`] convert from and to the types of [`std::net`].
+//! - A prefix length counts bits from the most significant one, 0 to [`Address::BITS`]. A [`Prefix`] is canonical by
+//!   construction.
+//! - A [`NextHop`] is an index, 1 to [`NextHop::MAX`]; 0 means no route. [`NextHops`] says what an index stands for.
+//! - Sizes are bytes ([`fib::Footprint`]); times in update traces are seconds since 1970 ([`feed::updates::Update`]).
+//!
+//! # Threads
+//!
+//! A [`fib::Fib`] is `Send + Sync` and is read by any number of threads without waiting (`radix` alone takes a lock, to
+//! measure what that costs). The [`Rib`] and the [`fib::Instance`] belong to the one who writes. A reader sees each
+//! lookup answered by the table before or after a change, never by a mixture. This crate itself does no I/O outside
+//! [`feed`], reads no clock and spawns no thread.
+//!
+//! # Errors and panics
+//!
+//! Errors are types: [`prefix::PrefixError`], [`nexthop::TooManyNextHops`], [`feed::FeedError`],
+//! [`feed::write::WriteError`], [`feed::synthetic::SyntheticError`], [`fib::CompileError`], [`probe::Mismatch`]. Each
+//! message says where, what and what to do about it.
+//!
+//! No input panics: no file, text, prefix, address, next hop or sequence of changes. What keeps this so:
+//!
+//! - In the whole crate clippy refuses `unwrap`, `expect`, `panic!`, `unreachable!`, `todo!` and `unimplemented!`. The
+//!   few `expect`s there are stand under an `allow`, their message being the argument why they cannot fail.
+//! - In [`feed`] and [`prefix`], which read what strangers wrote, it refuses indexing and slicing as well.
+//! - Elsewhere indices come out of structures that this crate has built, under the compiler's bounds checks; that none
+//!   can fail is tested, not proven: by conformance and churn tests of every algorithm, and by fuzzing of everything
+//!   that parses and of sequences of changes.
+//!
+//! What may still panic is a broken precondition that the documentation states ([`Address::bits`] has one), and what
+//! aborts is memory that runs out, as in all of Rust. The large tables ask for theirs and answer
+//! [`fib::CompileError::Memory`].
+#![warn(clippy::unreachable, clippy::unimplemented)]
 
 pub mod addr;
 pub mod feed;
@@ -33,6 +79,17 @@ pub use prefix::Prefix;
 pub use rib::{Change, Rib, Route};
 
 /// One routing table: the routes of both families and the next hops they share.
+///
+/// ```
+/// use fullview_table::{Table, Target};
+///
+/// let mut table = Table::default();
+/// let gateway = table.next_hops.intern(Target::Gateway("192.0.2.1".parse()?))?;
+/// table.inet.announce("198.18.0.0/15".parse()?, gateway);
+/// let route = table.inet.longest_match(0xc612_0001).ok_or("no route")?;
+/// assert_eq!(table.next_hops.target(route.next_hop), Some(Target::Gateway("192.0.2.1".parse()?)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Table {
     /// IPv4 routes.

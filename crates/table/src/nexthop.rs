@@ -60,6 +60,17 @@ pub struct TooManyNextHops {
 }
 
 /// The next hops of one table, numbered from 1 in the order they were met.
+///
+/// ```
+/// use fullview_table::{NextHop, NextHops, Target};
+///
+/// let mut next_hops = NextHops::default();
+/// let gateway = Target::Gateway("192.0.2.1".parse()?);
+/// assert_eq!(next_hops.intern(gateway)?, NextHop(1));
+/// assert_eq!(next_hops.intern(gateway)?, NextHop(1), "known already");
+/// assert_eq!(next_hops.target(NextHop(1)), Some(gateway));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct NextHops {
     targets: Vec<Target>,
@@ -68,6 +79,9 @@ pub struct NextHops {
 
 impl NextHops {
     /// The index of `target`, given one now if it is new.
+    ///
+    /// # Errors
+    /// [`TooManyNextHops`] if it is new and [`NextHop::MAX`] indices are given out.
     pub fn intern(&mut self, target: Target) -> Result<NextHop, TooManyNextHops> {
         if let Some(known) = self.index.get(&target) {
             return Ok(*known);

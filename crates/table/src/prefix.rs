@@ -1,4 +1,5 @@
 //! Prefixes, canonical by construction: no bit is set beyond the length.
+#![deny(clippy::indexing_slicing, clippy::string_slice)] // their text is written by strangers
 
 use std::fmt::{self, Debug, Display};
 use std::str::FromStr;
@@ -7,6 +8,18 @@ use crate::addr::Address;
 
 /// A network prefix, for example `198.18.0.0/16`. Ordered by address, then shorter first, which is the order of a
 /// walk that meets every prefix before the ones it covers.
+///
+/// ```
+/// use fullview_table::{Address, Prefix};
+///
+/// let prefix: Prefix<u32> = "198.18.0.0/15".parse()?;
+/// assert!(prefix.contains(0xc613_ffff) && !prefix.contains(0xc614_0000));
+/// assert_eq!((prefix.len(), prefix.last().to_ip().to_string()), (15, "198.19.255.255".to_owned()));
+/// // Bits beyond the length are refused in text, and cut off where that is asked for.
+/// assert!("198.18.0.1/15".parse::<Prefix<u32>>().is_err());
+/// assert_eq!(Prefix::containing(0xc612_0001, 15), prefix);
+/// # Ok::<(), fullview_table::prefix::PrefixError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix<A> {
     addr: A,

@@ -42,6 +42,20 @@ pub fn edges<A: Address>(rib: &Rib<A>) -> impl Iterator<Item = A> + '_ {
 const BATCH: usize = 251;
 
 /// Compares single and batch lookups of every key with the RIB. Returns how many keys were compared.
+///
+/// ```
+/// use fullview_table::{NextHop, Rib, fib::registry, probe};
+///
+/// let mut rib = Rib::<u32>::default();
+/// rib.announce("198.18.0.0/15".parse()?, NextHop(1));
+/// let keys = probe::edges(&rib).chain(probe::uniform(7).take(1000));
+/// let algorithm = registry::find::<u32>("dpdk_lpm4").ok_or("no such algorithm")?;
+/// assert_eq!(probe::verify(&*algorithm.compile(&rib)?.fib(), &rib, keys), Ok(1004));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The first [`Mismatch`].
 pub fn verify<A: Address>(
     fib: &dyn Fib<A>,
     rib: &Rib<A>,

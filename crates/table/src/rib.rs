@@ -38,6 +38,17 @@ pub struct Summary {
 }
 
 /// All routes of one family in one table, in order.
+///
+/// ```
+/// use fullview_table::{Change, NextHop, Rib};
+///
+/// let mut rib = Rib::<u128>::default();
+/// assert_eq!(rib.announce("2001:2::/48".parse()?, NextHop(7)), None);
+/// let withdrawal = Change { prefix: "2001:2::/48".parse()?, next_hop: None };
+/// assert_eq!(rib.apply(withdrawal), Some(NextHop(7)), "the next hop it had");
+/// assert!(rib.is_empty());
+/// # Ok::<(), fullview_table::prefix::PrefixError>(())
+/// ```
 #[derive(Clone)]
 pub struct Rib<A: Address> {
     routes: PrefixMap<Prefix<A>, NextHop>,
@@ -122,6 +133,16 @@ impl<A: Address> Rib<A> {
     }
 
     /// The whole address space as disjoint ranges of one next hop; see [`Ranges`].
+    ///
+    /// ```
+    /// use fullview_table::{NextHop, Rib};
+    ///
+    /// let mut rib = Rib::<u32>::default();
+    /// rib.announce("128.0.0.0/1".parse()?, NextHop(1));
+    /// let ranges: Vec<_> = rib.ranges().map(|range| (range.first, range.last, range.next_hop)).collect();
+    /// assert_eq!(ranges, [(0, 0x7fff_ffff, NextHop::NONE), (0x8000_0000, u32::MAX, NextHop(1))]);
+    /// # Ok::<(), fullview_table::prefix::PrefixError>(())
+    /// ```
     pub fn ranges(&self) -> Ranges<A, impl Iterator<Item = Route<A>> + '_> {
         Ranges::new(Prefix::containing(A::zero(), 0), NextHop::NONE, self.iter())
     }

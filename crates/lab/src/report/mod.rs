@@ -10,6 +10,7 @@ mod json;
 mod judged;
 mod markdown;
 mod number;
+mod overview;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,6 +22,7 @@ use crate::stats::Verdict;
 use chart::{Bar, Chart, Group};
 use evidence::Evidence;
 use judged::Judged;
+use overview::Overview;
 
 /// A finished report. Its graph is drawn when it is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +34,7 @@ pub struct Report {
     warnings: Vec<String>,
     standing: Standing,
     chart: Chart,
+    overview: Overview,
 }
 
 /// A campaign in one word, for exit codes.
@@ -63,6 +66,7 @@ pub fn report(folder: &Path) -> Result<Report, LabError> {
         verdicts: facts.judged.iter().map(Judged::verdict).collect(),
         standing: facts.standing(),
         chart: facts.chart(),
+        overview: Overview::of(&facts),
         warnings: facts.doubts,
     })
 }
@@ -84,6 +88,11 @@ impl Report {
     /// One line a comparison, for the terminal.
     pub fn verdict_lines(&self) -> Vec<String> {
         self.lines.clone()
+    }
+
+    /// Every variant in every family as one table for the terminal, with these counters as the last columns.
+    pub fn overview(&self, counters: &[String]) -> String {
+        self.overview.table(counters)
     }
 
     /// The campaign in one word.

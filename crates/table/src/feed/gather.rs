@@ -128,10 +128,10 @@ impl<'o> Gather<'o> {
 /// Two routes for one prefix are a mistake in the feed even where they agree: a table dump has none. Names the first
 /// line that repeats another.
 fn refuse_repeats<A: Address>(entries: &[Entry<A>]) -> Result<(), Located> {
-    let repeats = entries.windows(2).filter(|pair| pair[0].prefix == pair[1].prefix);
-    let Some(earliest) = repeats.min_by_key(|pair| pair[1].line) else { return Ok(()) };
-    let (prefix, first) = (earliest[1].prefix.to_string(), earliest[0].line);
-    Err(Fault::Repeated { prefix, first }.at_line(earliest[1].line))
+    let repeats = entries.array_windows().filter(|[first, second]| first.prefix == second.prefix);
+    let Some([first, second]) = repeats.min_by_key(|[_, second]| second.line) else { return Ok(()) };
+    let prefix = second.prefix.to_string();
+    Err(Fault::Repeated { prefix, first: first.line }.at_line(second.line))
 }
 
 /// Lets generic code reach the entries of its family.

@@ -37,8 +37,8 @@ impl<R: BufRead> Lines<R> {
             let number = self.number;
             let bounds = content(&self.buffer).map_err(|fault| fault.at_line(number))?;
             if !bounds.is_empty() {
-                let content = std::str::from_utf8(&self.buffer[bounds]);
-                let content = content.map_err(|_| Fault::NotText.at_line(number))?;
+                let content = self.buffer.get(bounds).and_then(|bytes| std::str::from_utf8(bytes).ok());
+                let content = content.ok_or_else(|| Fault::NotText.at_line(number))?;
                 return Ok(Some(Line { number, content }));
             }
         }
@@ -73,7 +73,7 @@ fn content(line: &[u8]) -> Result<std::ops::Range<usize>, Fault> {
     if line.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace()) {
         return Err(Fault::NotText);
     }
-    let end = line.iter().position(|byte| *byte == b'#').unwrap_or(line.len());
-    let start = line[..end].len() - line[..end].trim_ascii_start().len();
-    Ok(start..start.max(line[..end].trim_ascii_end().len()))
+    let text = line.split(|byte| *byte == b'#').next().unwrap_or_default();
+    let start = text.len() - text.trim_ascii_start().len();
+    Ok(start..start + text.trim_ascii().len())
 }

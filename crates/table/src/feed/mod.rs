@@ -13,6 +13,7 @@
 //!
 //! A damaged or hostile file never panics and never yields half a table: the answer is a whole [`Table`] or one
 //! [`FeedError`] that names the file, the line or byte, and what to do.
+#![deny(clippy::indexing_slicing, clippy::string_slice)] // what is read here was written by strangers
 
 use std::io::Read;
 use std::path::Path;
@@ -25,8 +26,10 @@ mod error;
 mod gather;
 mod lines;
 pub mod mrt;
+#[allow(clippy::indexing_slicing)] // reads nothing: its indices are its own
 mod next_hops;
 mod source;
+#[allow(clippy::indexing_slicing)] // reads nothing: its indices are its own
 pub mod synthetic;
 pub mod text;
 pub mod updates;
@@ -99,6 +102,19 @@ pub fn load(path: &Path, options: &Options) -> Result<Loaded, FeedError> {
 }
 
 /// Loads a table from any stream; `name` stands for the file in messages.
+///
+/// ```
+/// use fullview_table::feed::{self, Options};
+///
+/// let text = "198.18.0.0/15 192.0.2.1\n2001:2::/48 2001:db8::1\n";
+/// let loaded = feed::read(text.as_bytes(), "two routes".as_ref(), &Options::default())?;
+/// assert_eq!((loaded.report.inet, loaded.report.inet6), (1, 1));
+///
+/// let damaged = feed::read("198.18.0.0/99\n".as_bytes(), "a file".as_ref(), &Options::default());
+/// let error = damaged.err().ok_or("loaded")?;
+/// assert_eq!(error.to_string(), "a file, line 1: prefix length \"99\" is not a number from 0 to 32");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// As [`load`].

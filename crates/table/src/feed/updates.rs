@@ -63,6 +63,21 @@ pub struct Updates<'a> {
 /// Opens the trace in `input`, packed or not; `name` stands for the file in messages. New next hops are added to
 /// `next_hops`.
 ///
+/// ```
+/// use fullview_table::feed::updates;
+/// use fullview_table::{Table, Target};
+///
+/// let mut table = Table::default();
+/// let trace = "1418774413 a 198.18.0.0/15 192.0.2.1\n1418774414 w 198.18.0.0/15\n";
+/// let changes = updates::read(trace.as_bytes(), "a trace".as_ref(), &mut table.next_hops)?;
+/// let changes = changes.collect::<Result<Vec<_>, _>>()?;
+/// changes[0].apply(&mut table);
+/// assert_eq!(table.inet.len(), 1);
+/// changes[1].apply(&mut table);
+/// assert!(table.inet.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// A [`FeedError`] if the beginning cannot be read or the input is empty.
 pub fn read<'a>(

@@ -59,6 +59,19 @@ pub enum WriteError {
 
 /// Writes every route once, IPv4 first, in order.
 ///
+/// ```
+/// use fullview_table::feed::write::{Dialect, write};
+/// use fullview_table::{Table, Target};
+///
+/// let mut table = Table::default();
+/// let hop = table.next_hops.intern(Target::Gateway("192.0.2.1".parse()?))?;
+/// table.inet.announce("198.18.0.0/15".parse()?, hop);
+/// let mut text = Vec::new();
+/// write(&table, Dialect::Text, &mut text)?;
+/// assert_eq!(text, b"198.18.0.0/15 192.0.2.1\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// A [`WriteError`] if `out` fails or a next hop cannot be expressed; what was written by then is not complete.
 pub fn write(table: &Table, dialect: Dialect, out: &mut impl Write) -> Result<(), WriteError> {

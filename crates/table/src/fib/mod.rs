@@ -71,10 +71,29 @@ pub trait Algorithm<A: Address>: Sync {
     fn preference(&self, summary: &Summary) -> u8;
 
     /// Builds the structure for the whole table. On failure the caller keeps what it had.
+    ///
+    /// # Errors
+    /// A [`CompileError`] if the structure cannot hold the table or gets no memory.
     fn compile(&self, rib: &Rib<A>) -> Result<Box<dyn Instance<A>>, CompileError>;
 }
 
 /// The writer's half of a compiled table. Readers hold the [`Fib`] it hands out.
+///
+/// ```
+/// use fullview_table::fib::{Outcome, registry};
+/// use fullview_table::{Change, NextHop, Rib};
+///
+/// let algorithm = registry::find::<u32>("dpdk_lpm4").ok_or("no such algorithm")?;
+/// let mut rib = Rib::default();
+/// let mut instance = algorithm.compile(&rib)?;
+/// let change = Change { prefix: "198.18.0.0/15".parse()?, next_hop: Some(NextHop(1)) };
+/// rib.apply(change);                                    // the RIB first: it is the truth
+/// if instance.patch(&rib, &[change]) != Outcome::Applied {
+///     instance = algorithm.compile(&rib)?;
+/// }
+/// assert_eq!(instance.fib().lookup(0xc612_0001), NextHop(1)); // fetched again after the change
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Instance<A: Address>: Send {
     /// The FIB as it stands. After [`Outcome::Applied`] this may be another one than before: fetch it again.
     fn fib(&self) -> Arc<dyn Fib<A>>;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds dpdk-lookup, reserves the huge pages it wants, runs it, and puts the huge pages back as they were.
-# Usage: peers/run.sh [dpdk-lookup options] FOLDER        (see peers/README.md)
+# Usage: peers/dpdk/run.sh [dpdk-lookup options] FOLDER        (see peers/README.md)
 set -euo pipefail
 
 readonly here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -72,7 +72,7 @@ reserve_huge_pages() {
 for tool in make pkg-config "${CC:-cc}"; do
 	command -v "$tool" >/dev/null || give_up 4 "$tool is missing: apt install build-essential pkg-config libdpdk-dev"
 done
-make --silent -C "$here/dpdk" >&2 || give_up 4 "the build failed, see above"
+make --silent -C "$here" >&2 || give_up 4 "the build failed, see above"
 
 refuse_too_much
 trap clean_up EXIT
@@ -82,7 +82,7 @@ trap 'exit 129' HUP
 reserve_huge_pages
 
 # In the background, so that a signal to this script is acted on at once; `<&0` hands it our standard input even so.
-"$here/build/dpdk-lookup" --core "$core" --memory "$memory_mb" "$@" <&0 &
+"$here/../build/dpdk-lookup" --core "$core" --memory "$memory_mb" "$@" <&0 &
 child=$!
 status=0
 wait "$child" || status=$?

@@ -1,0 +1,172 @@
+//! The whole campaign as one table for the terminal: a row a variant, a column a family, then chosen counters.
+
+use std::collections::BTreeMap;
+
+use super::Facts;
+use super::evidence::CellRuns;
+use super::number::grouped;
+use crate::validity::Validity;
+
+/// What [`Overview::table`] is written from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Overview {
+    metric: String,
+    families: Vec<String>,
+    rows: Vec<Row>,
+    /// Why cells have no figure, in the order of their numbers.
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Row {
+    label: String,
+    cells: Vec<String>,
+    /// Of the first family that has each.
+    counters: BTreeMap<String, f64>,
+}
+
+impl Overview {
+    pub(super) fn of(facts: &Facts) -> Self {
+        let experiment = &facts.campaign.experiment;
+        let mut notes = Vec::new();
+        let variants = experiment.variants.iter().enumerate();
+        let rows = variants.map(|(at, variant)| facts.row(at, &variant.label, &mut notes)).collect();
+        let families = experiment.families.iter().map(|family| family.title.clone()).collect();
+        Overview { metric: experiment.analysis.metric.clone(), families, rows, notes }
+    }
+
+    /// Columns under each other, with these counters as the last ones.
+    pub(super) fn table(&self, counters: &[String]) -> String {
+        let heading = [String::new()].into_iter().chain(self.families.iter().chain(counters).cloned());
+        let rows: Vec<Vec<String>> = [heading.collect()]
+            .into_iter()
+            .chain(self.rows.iter().map(|row| row.columns(counters)))
+            .collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+        let mut text = format!("million {}, median (minimum–maximum) of the valid runs\n\n", self.metric);
+        for row in &rows {
+            text.push_str(&line(row, &widths));
+        }
+        for (number, note) in self.notes.iter().enumerate() {
+            text.push_str(&format!("\n[{}] {note}", number + 1));
+        }
+        text.trim_end().to_owned() + "\n"
+    }
+}
+
+/// The first column to the left, all others to the right.
+fn line(row: &[String], widths: &[usize]) -> String {
+    let mut text = format!("{:width$}", row[0], width = widths[0]);
+    for (cell, width) in row.iter().zip(widths).skip(1) {
+        text.push_str(&format!("  {cell:>width$}"));
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+impl Row {
+    fn columns(&self, counters: &[String]) -> Vec<String> {
+        let figure = |name: &String| self.counters.get(name).map_or("–".into(), |count| grouped(*count));
+        [&self.label].into_iter().chain(&self.cells).cloned().chain(counters.iter().map(figure)).collect()
+    }
+}
+
+impl Facts {
+    fn row(&self, variant: usize, label: &str, notes: &mut Vec<String>) -> Row {
+        let mut row = Row { label: label.into(), cells: Vec::new(), counters: BTreeMap::new() };
+        for cell in self.evidence.of_variant(variant) {
+            row.cells.push(self.overview_cell(cell, notes));
+            for (name, count) in &cell.counters {
+                row.counters.entry(name.clone()).or_insert(*count);
+            }
+        }
+        row
+    }
+
+    /// The figures, or why there are none, with the number of a note if the subject said more.
+    fn overview_cell(&self, cell: &CellRuns, notes: &mut Vec<String>) -> String {
+        if let Some(runs) = cell.description() {
+            return format!("{} ({}–{})", millions(runs.median), millions(runs.min), millions(runs.max));
+        }
+        let reasons: Vec<&str> = cell.invalid.keys().map(|reason| reason.name()).collect();
+        if reasons.is_empty() {
+            return "not run".into();
+        }
+        // What spoils a run says nothing in words; a subject that is wrong or refuses does.
+        let telling =
+            [Validity::Misrouted, Validity::Refused].iter().any(|reason| cell.invalid.contains_key(reason));
+        let said = self.said(cell).filter(|_| telling);
+        let number = said.map(|said| format!(" [{}]", numbered(notes, said)));
+        reasons.join(", ") + &number.unwrap_or_default()
+    }
+
+    /// The last line that the runs of a cell logged.
+    fn said(&self, cell: &CellRuns) -> Option<&String> {
+        let experiment = &self.campaign.experiment;
+        let variant = &experiment.variants[cell.cell.variant].name;
+        let family = &experiment.families[cell.cell.family].name;
+        let mut runs = self.campaign.records.runs.iter().rev();
+        runs.find(|run| run.variant == *variant && run.family == *family)?.events.last()
+    }
+}
+
+/// The number of a note, counted from 1; a new one joins the others.
+fn numbered(notes: &mut Vec<String>, note: &String) -> usize {
+    let known = notes.iter().position(|known| known == note);
+    known.unwrap_or_else(|| {
+        notes.push(note.clone());
+        notes.len() - 1
+    }) + 1
+}
+
+/// Millions, with three digits or more.
+fn millions(value: f64) -> String {
+    let millions = value / 1e6;
+    let digits = if millions >= 100.0 { 0 } else { 1 + usize::from(millions < 10.0) };
+    format!("{millions:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_under_each_other_and_notes_below() {
+        let row = |label: &str, cells: [&str; 2], bytes: Option<f64>| Row {
+            label: label.into(),
+            cells: cells.map(str::to_owned).into(),
+            counters: bytes.map(|bytes| ("bytes".to_owned(), bytes)).into_iter().collect(),
+        };
+        let overview = Overview {
+            metric: "lookups-per-second".into(),
+            families: vec!["uniform".into(), "flows".into()],
+            rows: vec![
+                row("a long label", ["12.0 (11.0–13.0)", "1500 (1400–1600)"], Some(33_654_272.0)),
+                row("short", ["misrouted [1]", "0.50 (0.40–0.60)"], None),
+            ],
+            notes: vec!["3 of 10 answers wrong".into()],
+        };
+        let expected = [
+            "million lookups-per-second, median (minimum–maximum) of the valid runs",
+            "",
+            "                       uniform             flows       bytes",
+            "a long label  12.0 (11.0–13.0)  1500 (1400–1600)  33,654,272",
+            "short            misrouted [1]  0.50 (0.40–0.60)           –",
+            "",
+            "[1] 3 of 10 answers wrong",
+            "",
+        ];
+        assert_eq!(overview.table(&["bytes".into()]), expected.join("\n"));
+    }
+
+    #[test]
+    fn figures_keep_the_digits_that_matter() {
+        assert_eq!([1.5e9, 99.94e6, 9.994e6, 5e5].map(millions), ["1500", "99.9", "9.99", "0.50"]);
+    }
+
+    #[test]
+    fn a_note_stands_once() {
+        let mut notes = Vec::new();
+        assert_eq!(["a", "b", "a"].map(|note| numbered(&mut notes, &note.to_owned())), [1, 2, 1]);
+    }
+}

@@ -1,0 +1,210 @@
+// Measures route lookups of Go libraries on one core, on the table and keys that fullview measures itself with.
+// Formats, protocol and exit codes: peers/README.md.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What a contestant takes.
+type fact struct {
+	Contestant string  `json:"contestant"`
+	Bytes      uint64  `json:"bytes"`
+	Seconds    float64 `json:"build_s"`
+}
+
+type listed struct {
+	Stream string `json:"stream"`
+	Family string `json:"family"`
+}
+
+// The line printed when all is built and verified.
+type ready struct {
+	Ready       bool       `json:"ready"`
+	Pages       string     `json:"pages"`
+	Contestants []string   `json:"contestants"`
+	Streams     []listed   `json:"streams"`
+	Facts       []fact     `json:"facts"`
+	Bad         []wrong    `json:"bad"`
+	Refused     []struct{} `json:"refused"` // these libraries take every table
+}
+
+type sample struct {
+	Peer   string  `json:"peer"`
+	Family string  `json:"family"`
+	Stream string  `json:"stream"`
+	Batch  int     `json:"batch"`
+	Mlps   float64 `json:"mlps"`
+	Bad    int     `json:"bad"`
+	OnCPU  float64 `json:"on_cpu"`
+	Pages  string  `json:"pages"`
+}
+
+type match struct {
+	entries []entry
+	streams []stream
+	ready   ready
+}
+
+func main() {
+	only := flag.String("only", "", "contestants, separated by commas; without it all")
+	serve := flag.Bool("serve", false, "take commands from standard input")
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: go-lookup [-only CONTESTANT,...] [-serve] FOLDER") }
+	flag.CommandLine.Init("go-lookup", flag.ContinueOnError)
+	if flag.CommandLine.Parse(os.Args[1:]) != nil || flag.NArg() != 1 {
+		flag.Usage()
+		os.Exit(1)
+	}
+	chosen, err := choose(*only)
+	exitOn(err, 1)
+	runtime.LockOSThread()
+	prepared, err := prepare(flag.Arg(0), chosen)
+	exitOn(err, 2)
+	// What is allocated from here on is a line of JSON now and then: no collection falls into a sample.
+	debug.SetGCPercent(-1)
+	print(prepared.ready)
+	if *serve {
+		prepared.serve()
+	} else if len(prepared.ready.Bad) > 0 {
+		os.Exit(3)
+	}
+}
+
+func exitOn(err error, code int) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "go-lookup:", err)
+		os.Exit(code)
+	}
+}
+
+func choose(only string) ([]contestant, error) {
+	if only == "" {
+		return contestants, nil
+	}
+	var chosen []contestant
+	for _, name := range strings.Split(only, ",") {
+		at := slices.IndexFunc(contestants, func(c contestant) bool { return c.name+":1" == name })
+		if at < 0 {
+			return nil, fmt.Errorf("-only %s: no such contestant", name)
+		}
+		chosen = append(chosen, contestants[at])
+	}
+	return chosen, nil
+}
+
+func prepare(folder string, chosen []contestant) (*match, error) {
+	// Empty lists, not absent ones: the ready line has them all.
+	prepared := &match{ready: ready{
+		Ready: true, Pages: pages(), Contestants: []string{}, Facts: []fact{}, Bad: []wrong{}, Refused: []struct{}{},
+	}}
+	for _, family := range []string{"inet", "inet6"} {
+		if err := prepared.add(folder, family, chosen); err != nil {
+			return nil, err
+		}
+	}
+	if len(prepared.streams) == 0 {
+		return nil, fmt.Errorf("%s: no key file", folder)
+	}
+	return prepared, nil
+}
+
+// Builds the contestants of a family, if it has keys, and verifies every answer.
+func (m *match) add(folder, family string, chosen []contestant) error {
+	streams, err := readStreams(folder, family)
+	if err != nil || len(streams) == 0 {
+		return err
+	}
+	routes, err := readRoutes(folder, family)
+	if err != nil {
+		return err
+	}
+	for _, one := range chosen {
+		if one.family == family {
+			m.take(one.take(routes), streams)
+		}
+	}
+	for _, stream := range streams {
+		m.ready.Streams = append(m.ready.Streams, listed{stream.name, family})
+	}
+	m.streams = append(m.streams, streams...)
+	return nil
+}
+
+func (m *match) take(taken entry, streams []stream) {
+	m.entries = append(m.entries, taken)
+	m.ready.Contestants = append(m.ready.Contestants, taken.name)
+	m.ready.Facts = append(m.ready.Facts, fact{taken.name, taken.bytes, taken.seconds})
+	for _, stream := range streams {
+		if bad := verify(taken, stream); bad != nil {
+			m.ready.Bad = append(m.ready.Bad, *bad)
+		}
+	}
+}
+
+// Go asks for nothing: huge pages come where the kernel gives them to everybody.
+func pages() string {
+	enabled, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
+	if err == nil && strings.Contains(string(enabled), "[always]") {
+		return "THP"
+	}
+	return "4K"
+}
+
+// Answers one line per command until "quit" or the end of input.
+func (m *match) serve() {
+	input := bufio.NewScanner(os.Stdin)
+	for number := 1; input.Scan() && input.Text() != "quit"; number++ {
+		answer, err := m.obey(input.Text())
+		if err != nil {
+			print(map[string]string{"error": fmt.Sprintf("command %d: %s", number, err)})
+		} else {
+			print(answer)
+		}
+	}
+}
+
+func (m *match) obey(line string) (sample, error) {
+	words := strings.Split(line, " ")
+	if len(words) != 4 || words[0] != "run" {
+		return sample{}, fmt.Errorf("want: run PEER:BATCH STREAM SECONDS, or quit")
+	}
+	seconds, err := strconv.ParseFloat(words[3], 64)
+	if err != nil || !(seconds > 0 && seconds <= 3600) {
+		return sample{}, fmt.Errorf("seconds must be above 0 and up to 3600")
+	}
+	by := slices.IndexFunc(m.entries, func(e entry) bool { return e.name == words[1] })
+	if by < 0 {
+		return sample{}, fmt.Errorf("no such contestant; the ready line lists them")
+	}
+	family := m.entries[by].family
+	on := slices.IndexFunc(m.streams, func(s stream) bool { return s.name == words[2] && s.family == family })
+	if on < 0 {
+		return sample{}, fmt.Errorf("no such stream of this contestant's family; the ready line lists them")
+	}
+	if slices.ContainsFunc(m.ready.Bad, func(b wrong) bool { return b.Contestant == words[1] && b.Stream == words[2] }) {
+		return sample{}, fmt.Errorf("this contestant answers wrongly and is not timed")
+	}
+	return m.sample(m.entries[by], m.streams[on], seconds), nil
+}
+
+// A tenth of its length untimed, because the contestant before it owned the caches, then the timed part.
+func (m *match) sample(by entry, on stream, seconds float64) sample {
+	timed(by, on, seconds/10)
+	mlps, onCPU := timed(by, on, seconds)
+	return sample{strings.TrimSuffix(by.name, ":1"), on.family, on.name, 1, mlps, 0, onCPU, m.ready.Pages}
+}
+
+func print(line any) {
+	text, err := json.Marshal(line)
+	exitOn(err, 4)
+	fmt.Println(string(text))
+}

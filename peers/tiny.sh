@@ -1,0 +1,32 @@
+# Sourced by the checks: a correct input folder with a table of eight routes, in $input below $scratch.
+
+# bytes HEX...: writes the bytes given as hexadecimal digits, all arguments in a row.
+bytes() {
+	local digits="$*"
+	digits=${digits// /}
+	printf "$(sed 's/../\\x&/g' <<<"$digits")"
+}
+
+# A fresh, correct input folder in $input.
+fresh_input() {
+	input=$scratch/input
+	rm -rf "$input"
+	mkdir "$input"
+	cat >"$input/table.txt" <<-TABLE
+		10.0.0.0/8 1
+		10.1.2.128/25 4
+		10.1.0.0/16 2
+		10.1.2.0/24 3
+		10.1.2.255/32 32767
+		2001:db8::/32 5
+		2001:db8:1::/48 6
+		2001:db8:1::7/128 9
+	TABLE
+	# 10.0.0.1, 10.1.9.1, 10.1.2.3, 10.1.2.200, 10.1.2.255, 11.0.0.0
+	bytes 0100000a 0109010a 0302010a c802010a ff02010a 0000000b >"$input/s.inet.keys"
+	bytes 0100 0200 0300 0400 ff7f 0000 >"$input/s.inet.answers"
+	# 2001:db8::1, 2001:db8:1::1, 2001:db8:1::7, ::
+	bytes 20010db8000000000000000000000001 20010db8000100000000000000000001 \
+		20010db8000100000000000000000007 00000000000000000000000000000000 >"$input/s.inet6.keys"
+	bytes 0500 0600 0900 0000 >"$input/s.inet6.answers"
+}

@@ -1,0 +1,137 @@
+//! Other implementations beside ours, from outside: a peer that is a shell script, on several streams.
+
+#![allow(clippy::unwrap_used)] // helpers of tests stand outside `#[test]` functions
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// Offers `sound`, which is right everywhere, `wrong`, which is wrong on one stream, and refuses `small`. It insists on
+/// the inputs that `peers/README.md` promises.
+const PEER: &str = r#"#!/bin/sh
+for folder; do :; done
+count() { wc -c <"$folder/$1"; }
+[ "$(wc -l <"$folder/table.txt")" -gt 100 ] || { echo "no table" >&2; exit 2; }
+for stream in flows uniform; do
+    [ "$(count $stream.inet.keys)" = "$((4 * 4096))" ] || { echo "$stream: keys" >&2; exit 2; }
+    [ "$(count $stream.inet.answers)" = "$((2 * 4096))" ] || { echo "$stream: answers" >&2; exit 2; }
+done
+cat <<READY | tr -d '\n'
+{"ready":true,"pages":"4K","contestants":["sound:1","wrong:1"],"streams":[],
+"facts":[{"contestant":"sound:1","bytes":1234567,"build_s":0.25}],
+"bad":[{"contestant":"wrong:1","family":"inet","stream":"flows","bad":3,"of":4096,"first":"10.0.0.1: expected 1"}],
+"refused":[{"contestant":"small:1","why":"too many routes"}]}
+READY
+echo
+while read -r command contestant stream seconds; do
+    [ "$command" = run ] || exit 0
+    case $contestant.$stream in
+    sound:1.uniform | sound:1.flows | wrong:1.uniform) echo '{"mlps":12.5,"on_cpu":1.0}' ;;
+    *) echo "{\"error\":\"$contestant on $stream\"}" ;;
+    esac
+done
+"#;
+
+const EXPERIMENT: &str = r#"
+title = "Peers"
+families = [{ name = "inet.uniform", title = "uniform" }, { name = "inet.flows", title = "flows" }]
+runs = 3
+seed = 1
+window = { warmup_s = 0.001, measure_s = 0.004, sample_ms = 2 }
+analysis = { baseline = "sound", metric = "lookups-per-second" }
+
+[subject]
+kind = "lookup"
+table = { source = "synthetic", inet = 2000, inet6 = 200 }
+lookup = { keys = 4096, arm = "batch" }
+
+[subject.streams]
+uniform = { model = "addresses", flows = 4096 }
+flows = { model = "prefixes", flows = 50 }
+
+[[variants]]
+name = "ours"
+label = "ours: {algorithm}"
+set.router.algorithm = "every"
+"#;
+
+fn write(folder: &Path, name: &str, content: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, content).unwrap();
+    path
+}
+
+/// The experiment with a variant for each of these contestants.
+fn experiment(folder: &Path, contestants: &[&str]) -> PathBuf {
+    let peer = write(folder, "peer.sh", PEER);
+    fs::set_permissions(&peer, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut text = EXPERIMENT.to_owned();
+    for name in contestants {
+        let peer = peer.display();
+        text += &format!(
+            "[[variants]]\nname = \"{name}\"\nlabel = \"the {name} one\"\n\
+             set.lookup.peer = {{ program = \"{peer}\", inet = \"{name}:1\" }}\n"
+        );
+    }
+    write(folder, "peers.toml", &text)
+}
+
+/// Exit code, standard output and standard error of the program.
+fn run(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    let output = Command::cargo_bin("fullview").unwrap().current_dir(folder).args(args).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// The line of the overview that begins so.
+fn row<'o>(overview: &'o str, label: &str) -> &'o str {
+    overview.lines().find(|line| line.starts_with(label)).unwrap_or_default()
+}
+
+#[test]
+fn who_answers_wrongly_or_cannot_take_part_stands_in_the_table() {
+    let folder = TempDir::new().unwrap();
+    experiment(folder.path(), &["sound", "wrong", "small"]);
+    let (code, _, err) = run(folder.path(), &["bench", "peers.toml", "--out", "out"]);
+    assert_eq!(code, 3, "cells without valid runs: {err}");
+    let (code, overview, err) =
+        run(folder.path(), &["report", "out", "--overview", "structure_bytes,build_ms"]);
+    assert_eq!(code, 3, "{err}");
+    let words = |label| row(&overview, label).split_whitespace().collect::<Vec<_>>().join(" ");
+    let figure = "12.5 (12.5–12.5)";
+    assert_eq!(words("the sound"), format!("the sound one {figure} {figure} 1,234,567 250"), "{overview}");
+    assert_eq!(words("the wrong"), format!("the wrong one {figure} misrouted [1] – –"), "{overview}");
+    assert_eq!(words("the small"), "the small one refused [2] refused [2] – –", "{overview}");
+    assert!(
+        overview.contains("[1] wrong:1: 3 of 4096 answers wrong, the first 10.0.0.1: expected 1\n"),
+        "{overview}"
+    );
+    assert!(overview.contains("[2] small:1: too many routes"), "{overview}");
+}
+
+#[test]
+fn every_algorithm_takes_part_but_the_oracle() {
+    let folder = TempDir::new().unwrap();
+    experiment(folder.path(), &["sound"]);
+    // A shared machine may spoil runs, so the code does not matter here, only who took part.
+    let (_, _, err) = run(folder.path(), &["bench", "peers.toml", "--out", "out"]);
+    let (_, overview, _) = run(folder.path(), &["report", "out", "--overview"]);
+    for algorithm in ["radix", "radix_lockless", "bsearch4", "dpdk_lpm4"] {
+        assert!(!row(&overview, &format!("ours: {algorithm} ")).is_empty(), "{algorithm}: {overview}{err}");
+    }
+    assert!(!overview.contains("linear"), "{overview}");
+}
+
+#[test]
+fn a_family_without_its_stream_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = experiment(folder.path(), &["sound"]);
+    let text = fs::read_to_string(&path).unwrap().replace("inet.flows", "inet.nothing");
+    fs::write(&path, text).unwrap();
+    let (code, _, err) = run(folder.path(), &["bench", "peers.toml", "--out", "out"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("there is no [subject.streams.nothing]"), "{err}");
+}
