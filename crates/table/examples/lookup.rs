@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use fullview_table::fib::choice;
+use fullview_table::fib::preference::Preferences;
 use fullview_table::fib::registry::Registered;
 use fullview_table::{NextHops, Rib, feed};
 
@@ -23,8 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Compiles one family with the algorithm that suits its table best, and answers the addresses of that family.
 fn answer<A: Registered>(rib: &Rib<A>, next_hops: &NextHops, addrs: &[IpAddr]) -> Result<(), Box<dyn Error>> {
-    let algorithm =
-        choice::choose(A::ALGORITHMS, None, &rib.summary()).ok_or("no algorithm for this family")?;
+    let algorithm = choice::choose(&Preferences::Guessed, A::ALGORITHMS, None, &rib.summary())
+        .ok_or("no algorithm for this family")?;
     let fib = algorithm.compile(rib)?.fib();
     println!(
         "{}: {} routes, {} bytes as {}",
