@@ -205,36 +205,49 @@ fn announced(n: u32) -> Change<u32> {
     }
 }
 
-/// Looks up all routes over and over, until `done`: each must be there if it was announced and synced before the look,
-/// and answer with its own next hop or not at all if it was not.
-fn watch(
-    mut reader: Reader<u32>,
-    routes: u32,
-    synced: &AtomicUsize,
-    sweeps: &AtomicUsize,
-    done: &AtomicBool,
-) {
-    let keys: Vec<u32> = (0..routes).map(|n| announced(n).prefix.first() + n % 256).collect();
-    let mut answers = vec![NextHop::NONE; keys.len()];
-    while !done.load(Ordering::Relaxed) {
-        let certain = synced.load(Ordering::Acquire);
-        reader.fib().lookup_batch(&keys, &mut answers);
-        for (n, answer) in answers.iter().enumerate() {
-            let right = announced(n as u32).next_hop.unwrap();
-            assert!(
-                *answer == right || n >= certain && *answer == NextHop::NONE,
-                "{n} of {certain}: {answer:?}"
-            );
-        }
-        sweeps.fetch_add(1, Ordering::Relaxed);
-    }
+/// What writer and readers tell each other.
+#[derive(Default)]
+struct Course {
+    /// Routes whose announcement has begun, and those that the FIB surely has.
+    begun: AtomicUsize,
+    synced: AtomicUsize,
+    sweeps: AtomicUsize,
+    done: AtomicBool,
 }
 
-/// Waits until every reader had a look, however busy the machine is.
-fn let_them_look(sweeps: &AtomicUsize, readers: usize) {
-    let before = sweeps.load(Ordering::Relaxed);
-    while sweeps.load(Ordering::Relaxed) < before + 2 * readers {
-        thread::yield_now();
+impl Course {
+    /// Looks up all routes over and over: each answers with its own next hop if it was synced before the look, not at
+    /// all if its announcement had not begun after it, and with either in between.
+    fn watch(&self, mut reader: Reader<u32>, routes: u32) {
+        let keys: Vec<u32> = (0..routes).map(|n| announced(n).prefix.first() + n % 256).collect();
+        let mut answers = vec![NextHop::NONE; keys.len()];
+        while !self.done.load(Ordering::Relaxed) {
+            let certain = self.synced.load(Ordering::Acquire);
+            reader.fib().lookup_batch(&keys, &mut answers);
+            let possible = self.begun.load(Ordering::SeqCst);
+            for (n, answer) in answers.iter().enumerate() {
+                let right = Some(*answer) == announced(n as u32).next_hop && n < possible;
+                let not_yet = *answer == NextHop::NONE && n >= certain;
+                assert!(right || not_yet, "{n}: {answer:?}, {certain} certain, {possible} possible");
+            }
+            self.sweeps.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until every reader had a look, however busy the machine is.
+    fn let_them_look(&self, readers: usize) {
+        let before = self.sweeps.load(Ordering::Relaxed);
+        while self.sweeps.load(Ordering::Relaxed) < before + 2 * readers {
+            thread::yield_now();
+        }
+    }
+
+    fn announce(&self, driven: &mut Driven<u32>, n: u32, now: Time, origin: Origin) {
+        self.begun.store(n as usize + 1, Ordering::SeqCst);
+        driven.apply(now, &[announced(n)], origin);
+        if driven.table.is_synced() {
+            self.synced.store(n as usize + 1, Ordering::Release);
+        }
     }
 }
 
@@ -244,36 +257,34 @@ fn readers_in_other_threads_see_right_answers_only() {
     const ROUTES: u32 = 600;
     let order = ["radix", "bsearch4", "dpdk_lpm4", "radix_lockless", "radix", "dpdk_lpm4"];
     let mut driven = Driven::<u32>::new(&["radix", "linear"], Settings::default());
-    let (synced, sweeps, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let course = Course::default();
     thread::scope(|scope| {
         for _ in 0..2 {
             let reader = driven.table.reader();
-            scope.spawn(|| watch(reader, ROUTES, &synced, &sweeps, &done));
+            scope.spawn(|| course.watch(reader, ROUTES));
         }
         for n in 0..ROUTES {
             let now = ms(u64::from(n) * 20);
-            driven.apply(now, &[announced(n)], if n % 7 == 0 { Origin::Static } else { Origin::Protocol });
-            if driven.table.is_synced() {
-                synced.store(n as usize + 1, Ordering::Release);
-            }
+            let origin = if n % 7 == 0 { Origin::Static } else { Origin::Protocol };
+            course.announce(&mut driven, n, now, origin);
             if n % 50 == 0 {
                 let name = order[n as usize / 50 % order.len()];
                 let module = registry::find(name).unwrap();
                 let _ = driven.table.attach(now, &driven.rib, module);
                 driven.table.force(now, &driven.rib, name).unwrap();
                 assert_eq!(driven.table.algorithm(), Some(name));
-                let_them_look(&sweeps, 2);
+                course.let_them_look(2);
             }
             if n % 50 == 25 {
                 let name = driven.table.algorithm().unwrap();
                 driven.table.detach(now, &driven.rib, name).unwrap();
                 assert_ne!(driven.table.algorithm(), Some(name));
-                let_them_look(&sweeps, 2);
+                course.let_them_look(2);
             }
         }
         driven.run_to(ms(1_000_000));
         driven.verify();
-        done.store(true, Ordering::Relaxed);
+        course.done.store(true, Ordering::Relaxed);
     });
     let switches = driven.table.log().iter().filter(|line| line.text.contains("switching")).count();
     assert!(switches >= 20, "{switches}");
@@ -287,26 +298,26 @@ fn jobs_run_in_another_thread() {
     let mut driven = Driven::<u32>::new(&["radix_lockless"], settings);
     let (jobs, work) = std::sync::mpsc::channel::<Job<u32>>();
     let (results, built) = std::sync::mpsc::channel();
-    let (synced, sweeps, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let course = Course::default();
     let mut offered = 0;
     thread::scope(|scope| {
         let send = |job: Option<Job<u32>>| job.into_iter().for_each(|job| jobs.send(job).unwrap());
         scope.spawn(move || work.iter().for_each(|job| results.send(job.run()).unwrap()));
         let reader = driven.table.reader();
-        scope.spawn(|| watch(reader, ROUTES, &synced, &sweeps, &done));
+        scope.spawn(|| course.watch(reader, ROUTES));
         for n in 0..ROUTES {
             let now = ms(u64::from(n) * 10);
-            driven.apply(now, &[announced(n)], Origin::Protocol);
+            course.announce(&mut driven, n, now, Origin::Protocol);
             send(driven.table.job(now, &driven.rib));
             for built in built.try_iter() {
                 driven.table.offer(now, &driven.rib, built);
                 offered += 1;
             }
             if driven.table.is_synced() {
-                synced.store(n as usize + 1, Ordering::Release);
+                course.synced.store(n as usize + 1, Ordering::Release);
             }
             if n % 20 == 0 {
-                let_them_look(&sweeps, 1);
+                course.let_them_look(1);
             }
         }
         let mut now = ms(u64::from(ROUTES) * 10);
@@ -316,7 +327,7 @@ fn jobs_run_in_another_thread() {
             driven.table.offer(now, &driven.rib, built.recv().unwrap());
         }
         driven.verify();
-        done.store(true, Ordering::Relaxed);
+        course.done.store(true, Ordering::Relaxed);
         drop(jobs);
     });
     assert!(offered > 3, "{offered}");

@@ -2,7 +2,7 @@
 //!
 //! A route's next-hop index stands for a plain next hop or for a group ([`Target::Group`]); lookups do not know the
 //! difference. After the lookup a worker has the group pick a member by the flow's hash: one load from a small array,
-//! one from the group's [slots].
+//! one from the group's slots (`slots.rs`).
 //!
 //! # When an index is used again
 //!

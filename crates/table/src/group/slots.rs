@@ -112,7 +112,7 @@ impl Slots {
     }
 }
 
-/// How many slots the smallest of these members would have if there were as many as possible.
+/// Whether the smallest of these members is due a slot of as many as there may be.
 pub(super) fn fits(members: &[Member]) -> bool {
     ratio(members) <= MOST
 }
