@@ -73,8 +73,9 @@ impl<A: Address> Algorithm<A> for Bsearch {
         }
     }
 
-    /// FreeBSD's `bsearch4_get_pref`: ideal for an end system's handful of routes, soon worse than the radix tree. FreeBSD
-    /// has no `bsearch6`; it gets the same curve, but for the handful, where the radix tree of IPv6 claims the whole 255.
+    /// FreeBSD's `bsearch4_get_pref`: ideal for an end system's handful of routes, soon worse than the radix tree.
+    /// FreeBSD has no `bsearch6`; it gets the same curve, but for the handful, where the radix tree of IPv6 claims the
+    /// whole 255.
     fn preference(&self, summary: &Summary) -> u8 {
         match (summary.prefixes, A::FAMILY) {
             (0..10, Family::Inet) => 253,

@@ -1,4 +1,4 @@
-//! `dxr`: a two-stage direct table of 2^20 chunks, and sorted ranges in each; after Zec, Rizzo, Mikuc and FreeBSD's module.
+//! `dxr`: a direct table of 2^20 chunks in two stages, and sorted ranges in each chunk; after Zec, Rizzo and Mikuc.
 //!
 //! ```text
 //!   address   |  D bits  |  X = 20 - D bits  |  12 bits  |
@@ -8,9 +8,9 @@
 //!                                 └──▶ ranges [ start hop, start hop, … ]    chunks that are alike are stored once
 //! ```
 //!
-//! A chunk is 4,096 addresses. Its descriptor in the row is the next hop of all of them, or says where its ranges lie and
-//! how many they are; they are sorted by their first address and found by bisection. A range takes four bytes, or two
-//! in a chunk where all begin at a multiple of 256 and all next hops are below 4,096.
+//! A chunk is 4,096 addresses. Its descriptor in the row is the next hop of all of them, or says where its ranges lie
+//! and how many they are; they are sorted by their first address and found by bisection. A range takes four bytes, or
+//! two in a chunk where all begin at a multiple of 256 and all next hops are below 4,096.
 
 use std::array;
 use std::hint::select_unpredictable;
@@ -31,21 +31,18 @@ use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
 const NAME: &str = "dxr";
 
 /// The algorithm.
-#[derive(Clone, Copy)]
 pub struct Dxr {
     /// The instruction set of batches; the best of the machine unless given.
     isa: Option<Isa>,
-    /// Holes in the ranges, in per cent of them, beyond which a change means a rebuild.
-    frag_limit: usize,
 }
 
 impl Dxr {
-    /// With the widest vectors of the machine, and FreeBSD's default for `net.route.algo.dxr.frag_limit`.
-    pub const BEST: Dxr = Dxr { isa: None, frag_limit: 1 };
+    /// With the widest vectors of the machine.
+    pub const BEST: Dxr = Dxr { isa: None };
 
     /// With this instruction set, to compare them.
     pub const fn with_isa(isa: Isa) -> Self {
-        Dxr { isa: Some(isa), ..Dxr::BEST }
+        Dxr { isa: Some(isa) }
     }
 }
 
@@ -268,7 +265,8 @@ fn begin<L: Lanes>(lanes: L, snapshot: &Snapshot, addr: L::U32, descriptor: L::U
     search
 }
 
-/// Halves what is left in the lanes of `unfinished`; the others stay as they are: half of what they have left is nothing.
+/// Halves what is left in the lanes of `unfinished`; the others stay as they are: half of what they have left is
+/// nothing.
 #[inline(always)]
 fn step<L: Lanes>(lanes: L, snapshot: &Snapshot, search: &mut Search<L>, unfinished: L::Mask) {
     let half = lanes.shr::<1>(search.left);
@@ -286,7 +284,6 @@ fn step<L: Lanes>(lanes: L, snapshot: &Snapshot, search: &mut Search<L>, unfinis
 
 /// The writer's half.
 struct Writer {
-    settings: Dxr,
     tables: Tables,
     /// A bit for each chunk that may have changed since the snapshot.
     dirty: Vec<u64>,
@@ -345,6 +342,9 @@ impl Snapshot {
     }
 }
 
+/// Holes in the ranges, in per cent of them, beyond which a change means a rebuild: FreeBSD's default for
+/// `net.route.algo.dxr.frag_limit`.
+const FRAG_LIMIT: usize = 1;
 /// Words of holes that are no reason to rebuild however small the table is.
 const HOLES_ALLOWED: usize = 1024;
 /// Beyond so many changed chunks compiling all is faster: each changed one is looked up in the RIB by itself.
@@ -353,11 +353,10 @@ const MOST_DIRTY: usize = CHUNKS / 16;
 const FEW_ROUTES: usize = 1024;
 
 impl Writer {
-    fn new(settings: Dxr, rib: &Rib<u32>) -> Result<Self, CompileError> {
+    fn new(isa: Isa, rib: &Rib<u32>) -> Result<Self, CompileError> {
         let tables = Tables::compile(rib.ranges());
-        let snapshot = Snapshot::new(&tables, settings.isa.unwrap_or_else(Isa::best))?;
+        let snapshot = Snapshot::new(&tables, isa)?;
         Ok(Writer {
-            settings,
             tables,
             dirty: vec![0; CHUNKS / 64],
             asked: false,
@@ -392,7 +391,13 @@ impl Writer {
     /// Whether the ranges have holes beyond the limit.
     fn is_fragmented(&self) -> bool {
         let ranges = &self.tables.ranges;
-        ranges.unused() > ranges.used() * self.settings.frag_limit / 100 + HOLES_ALLOWED
+        ranges.unused() > ranges.used() * FRAG_LIMIT / 100 + HOLES_ALLOWED
+    }
+
+    /// Whether a batch has stored ranges that descriptors cannot point to: they are lost, and so is what they stood
+    /// for.
+    fn is_out_of_reach(&self) -> bool {
+        self.tables.ranges.words().len() > MOST_WORDS
     }
 
     /// Whether the table has grown or shrunk so much that another D may be better.
@@ -407,8 +412,8 @@ impl Instance<u32> for Writer {
         Arc::<Snapshot>::clone(&self.snapshot)
     }
 
-    /// A snapshot costs a copy of the table however little has changed, so one change alone is asked to wait for others;
-    /// the call after that is taken for the batch, however small.
+    /// A snapshot costs a copy of the table however little has changed, so one change alone is asked to wait for
+    /// others; the call after that is taken for the batch, however small.
     fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
         if rib.generation() == self.generation {
             return Outcome::Applied;
@@ -419,7 +424,7 @@ impl Instance<u32> for Writer {
             return Outcome::Batch;
         }
         self.asked = false;
-        if self.count_dirty() > MOST_DIRTY || self.has_outgrown_its_split(rib) {
+        if self.count_dirty() > MOST_DIRTY || self.has_outgrown_its_split(rib) || self.is_out_of_reach() {
             return Outcome::Rebuild;
         }
         let dirty = self.take_dirty();
@@ -448,7 +453,7 @@ impl Algorithm<u32> for Dxr {
     }
 
     fn compile(&self, rib: &Rib<u32>) -> Result<Box<dyn Instance<u32>>, CompileError> {
-        Ok(Box::new(Writer::new(*self, rib)?))
+        Ok(Box::new(Writer::new(self.isa.unwrap_or_else(Isa::best), rib)?))
     }
 }
 

@@ -110,8 +110,8 @@ pub enum Outcome {
     Applied,
     /// This structure cannot take the change: compile it again.
     Rebuild,
-    /// Worth doing only for many changes at once: hand them over together, later. The next call is taken for that batch,
-    /// however small it is.
+    /// Worth doing only for many changes at once: hand them over together, later. The next call is taken for that
+    /// batch, however small it is.
     Batch,
     /// The structure is of no further use; do not use this algorithm for this table again.
     Error(String),

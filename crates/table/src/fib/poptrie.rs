@@ -10,9 +10,9 @@
 //!                               changes
 //! ```
 //!
-//! Asai, Ohara, "Poptrie: a compressed trie with population count for fast and scalable software IP routing table lookup",
-//! SIGCOMM 2015. Eighteen bits and six a step leave two for the last node, in IPv4 and in IPv6: there, sixteen slots in a
-//! row mean one address.
+//! Asai, Ohara, "Poptrie: a compressed trie with population count for fast and scalable software IP routing table
+//! lookup", SIGCOMM 2015. Eighteen bits and six a step leave two for the last node, in IPv4 and in IPv6: there, sixteen
+//! slots in a row mean one address.
 
 use std::array;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 //!
 //! # Readers during a write
 //!
-//! A node and its leaves are written while nothing leads to them, and change no more until no reader can be in them (see
-//! `reclaim`). The direct table's entry is stored last, with release order; lookups load it with acquire order, so
+//! A node and its leaves are written while nothing leads to them, and change no more until no reader can be in them
+//! (see `reclaim`). The direct table's entry is stored last, with release order; lookups load it with acquire order, so
 //! whoever sees it sees all below it. So a lookup goes through the old part or the new one and never through both.
 
 use std::io;
@@ -23,8 +23,8 @@ pub(super) const SLOTS: usize = 1 << SLOT_BITS;
 /// Marks an entry of the direct table that is a node's number; others are next hops.
 pub(super) const NODE: u32 = 1 << 31;
 
-/// Words of a node: `vector` in two halves, the low one first, `leafvec` likewise, then where the leaves begin, and where
-/// the children begin.
+/// Words of a node: `vector` in two halves, the low one first, `leafvec` likewise, then where the leaves begin, and
+/// where the children begin.
 pub(super) const NODE_WORDS: usize = 6;
 pub(super) const LEAFVEC: usize = 2;
 pub(super) const LEAVES: usize = 4;

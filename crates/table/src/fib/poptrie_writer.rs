@@ -135,7 +135,8 @@ impl Writer {
         }
     }
 
-    /// Brings the block of a prefix up to the RIB. If the store is full, each address has its old answer or its new one.
+    /// Brings the block of a prefix up to the RIB. If the store is full, each address has its old answer or its new
+    /// one.
     pub(super) fn update<A: Address>(&mut self, rib: &Rib<A>, prefix: Prefix<A>) -> Result<(), Full> {
         let result = if prefix.len() <= DIRECT_BITS {
             self.write_entries(prefix, rib.ranges_within(prefix))
