@@ -2,7 +2,7 @@
 
 use crate::addr::Address;
 
-use super::{Algorithm, bsearch4, dpdk_lpm4, dpdk_lpm6, linear, radix, radix_lockless};
+use super::{Algorithm, bsearch4, dir18, dpdk_lpm4, dpdk_lpm6, linear, radix, radix_lockless};
 
 /// Families with algorithms. A test walks these lists; so do the command line, the experiments and the reports.
 pub trait Registered: Address {
@@ -17,6 +17,7 @@ impl Registered for u32 {
         &radix_lockless::RadixLockless,
         &bsearch4::Bsearch4,
         &dpdk_lpm4::DpdkLpm4::BEST,
+        &dir18::Dir18::BEST,
     ];
 }
 

@@ -16,7 +16,7 @@ mod scalar;
 mod word;
 
 pub use pages::Pages;
-pub use word::{Entry, Word, Word16, Word32, Words};
+pub use word::{Entry, Ring, Word, Word16, Word32, Words};
 
 /// Lanes of a vector.
 pub const LANES: usize = 16;
@@ -110,6 +110,8 @@ pub trait Lanes: Copy {
     fn and(self, a: Self::U32, b: Self::U32) -> Self::U32;
     /// Bitwise or.
     fn or(self, a: Self::U32, b: Self::U32) -> Self::U32;
+    /// The sum, modulo 2^32.
+    fn add(self, a: Self::U32, b: Self::U32) -> Self::U32;
     /// The lesser, unsigned.
     fn min(self, a: Self::U32, b: Self::U32) -> Self::U32;
     /// Logical shift right by `N` bits, below 32.
@@ -130,6 +132,11 @@ pub trait Lanes: Copy {
         index: Self::U32,
         otherwise: Self::U32,
     ) -> Self::U32;
+    /// The low 16 bits of ring entry `index[i]` to `out[i]`, by one plain load a lane: while the lines are near these are
+    /// quicker than a gather, and leave the core free to run ahead where they are not.
+    fn fetch<W: Word>(self, ring: Ring<'_, W>, index: Self::U32, out: &mut [NextHop; LANES]);
+    /// Whether any of these is `wanted`.
+    fn contains(self, next_hops: &[NextHop; 2 * LANES], wanted: NextHop) -> bool;
     /// A mask of all lanes.
     fn all(self) -> Self::Mask;
     /// `a` where the mask is set, `b` elsewhere.
@@ -207,6 +214,7 @@ mod tests {
             let results = [
                 lanes.and(a, b),
                 lanes.or(a, b),
+                lanes.add(a, b),
                 lanes.min(a, b),
                 lanes.shr::<9>(a),
                 lanes.shl::<5>(a),
@@ -222,6 +230,15 @@ mod tests {
             let any =
                 [mask, lanes.test(a, lanes.splat(0)), lanes.all()].map(|mask| u32::from(lanes.any(mask)));
             self.results.push(from_fn(|i| any[i % any.len()]));
+            let mut fetched = [NextHop::NONE; 2 * LANES];
+            let halves = fetched.as_chunks_mut::<LANES>().0;
+            lanes.fetch(self.narrow.ring(), index, &mut halves[0]);
+            lanes.fetch(self.wide.ring(), a, &mut halves[1]);
+            self.results.push(from_fn(|i| u32::from(fetched[i].0)));
+            self.results.push(from_fn(|i| u32::from(fetched[LANES + i].0)));
+            let found =
+                [fetched[0], fetched[2 * LANES - 1], NextHop(7)].map(|hop| lanes.contains(&fetched, hop));
+            self.results.push(from_fn(|i| u32::from(found[i % found.len()])));
         }
     }
 
@@ -239,7 +256,10 @@ mod tests {
         });
         let all: Vec<_> = all.collect();
         assert_eq!(all[0].0, "scalar");
-        assert_eq!(all[0].1[7][..8], [0, 1, 2, 97, 98, 99, 99, 99].map(|i| 0xffff_0000 + i), "clamped");
+        assert_eq!(all[0].1[8][..8], [0, 1, 2, 97, 98, 99, 99, 99].map(|i| 0xffff_0000 + i), "clamped");
+        let wrapped = &all[0].1[all[0].1.len() - 3..];
+        assert_eq!(wrapped[0][..8], [0, 1, 2, 97 - 64, 98 - 64, 99 - 64, 100 - 64, 63].map(|i| 0xff00 + i));
+        assert_eq!(wrapped[2][..3], [1, 1, 0], "found at either end, and what is not there is not");
         for (name, results) in &all {
             assert_eq!(results, &all[0].1, "{name}");
         }

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use memmap2::{MmapMut, MmapRaw};
 
 use super::word::entries;
-use super::{Entry as _, Word, Words};
+use super::{Entry as _, Ring, Word, Words};
 
 /// A table of words, all zero when made.
 pub struct Pages<W> {
@@ -42,6 +42,12 @@ impl<W: Word> Pages<W> {
     #[allow(clippy::expect_used)]
     pub fn words(&self) -> Words<'_, W> {
         Words::new(self.as_slice()).expect("a table has one word at least")
+    }
+
+    /// The entries as a ring: as many as the highest power of two among their number.
+    #[inline(always)]
+    pub fn ring(&self) -> Ring<'_, W> {
+        Ring::new(self.as_slice())
     }
 
     /// The entries, rounded up to whole words.

@@ -5,7 +5,7 @@ use std::array::from_fn;
 use crate::nexthop::NextHop;
 
 use super::word::entries;
-use super::{Entry as _, LANES, Lanes, Word, Words};
+use super::{Entry as _, LANES, Lanes, Ring, Word, Words};
 
 /// Needs nothing of the processor.
 #[derive(Clone, Copy)]
@@ -37,6 +37,18 @@ impl Lanes for Scalar {
     #[inline(always)]
     fn or(self, a: U32s, b: U32s) -> U32s {
         from_fn(|i| a[i] | b[i])
+    }
+    #[inline(always)]
+    fn add(self, a: U32s, b: U32s) -> U32s {
+        from_fn(|i| a[i].wrapping_add(b[i]))
+    }
+    #[inline(always)]
+    fn fetch<W: Word>(self, ring: Ring<'_, W>, index: U32s, out: &mut [NextHop; LANES]) {
+        *out = index.map(|index| NextHop(ring.get(index) as u16));
+    }
+    #[inline(always)]
+    fn contains(self, next_hops: &[NextHop; 2 * LANES], wanted: NextHop) -> bool {
+        next_hops.contains(&wanted)
     }
     #[inline(always)]
     fn min(self, a: U32s, b: U32s) -> U32s {

@@ -2,6 +2,12 @@
 
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
+#[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+use crate::nexthop::NextHop;
+
+#[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+use super::LANES;
+
 /// One table entry: an atomic of its own.
 pub trait Entry: Send + Sync + 'static {
     /// Its value. What was written before the entry was set is seen by who reads it here.
@@ -94,5 +100,51 @@ impl<'t, W: Word> Words<'t, W> {
     pub fn new(words: &'t [W]) -> Option<Self> {
         let last = words.len().checked_sub(1)?.min(i32::MAX as usize) as u32;
         Some(Words { words, last })
+    }
+}
+
+/// A table of 2^n entries whose indices wrap: the bits of an index beyond the n lowest do not count.
+pub struct Ring<'t, W: Word> {
+    pub(super) entries: &'t [W::Entry],
+    /// One less than the number of entries.
+    pub(super) mask: u32,
+}
+
+impl<W: Word> Clone for Ring<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W: Word> Copy for Ring<'_, W> {}
+
+impl<'t, W: Word> Ring<'t, W> {
+    /// The largest ring that begins with the first of these words, of which there is one at least.
+    #[inline(always)]
+    pub(super) fn new(words: &'t [W]) -> Self {
+        let entries = entries(words);
+        let length = 1usize << entries.len().ilog2().min(31);
+        Ring { entries: &entries[..length], mask: (length - 1) as u32 }
+    }
+
+    /// The entry that `index` wraps to.
+    #[inline(always)]
+    pub fn get(self, index: u32) -> u32 {
+        // SAFETY: `new` made the slice one entry longer than the mask.
+        unsafe { self.entries.get_unchecked((index & self.mask) as usize) }.get()
+    }
+
+    /// The entries at these indices.
+    ///
+    /// # Safety
+    ///
+    /// No index is beyond the mask.
+    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+    #[inline(always)]
+    pub(super) unsafe fn fetch(self, indices: &[u32; LANES], out: &mut [NextHop; LANES]) {
+        for (index, out) in indices.iter().zip(out) {
+            // SAFETY: the caller's.
+            *out = NextHop(unsafe { self.entries.get_unchecked(*index as usize) }.get() as u16);
+        }
     }
 }
