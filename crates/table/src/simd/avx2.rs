@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use crate::nexthop::NextHop;
 
-use super::{Kernel, LANES, Lanes, Ring, Word, Words};
+use super::{Kernel, LANES, Lanes, Word, Words, sealed};
 
 /// Proof that the processor has AVX2; made by [`door`] alone.
 #[derive(Clone, Copy)]
@@ -45,6 +45,8 @@ unsafe fn gather(mask: __m256i, base: *const u32, index: __m256i, otherwise: __m
     lanes
 }
 
+impl sealed::Sealed for Avx2 {}
+
 // SAFETY of all blocks below: `self` proves that the processor has the instructions; those that touch memory take whole
 // arrays by reference.
 impl Lanes for Avx2 {
@@ -62,6 +64,15 @@ impl Lanes for Avx2 {
         let at = values.as_ptr();
         // SAFETY: see above; both loads are unaligned ones of 32 bytes.
         unsafe { [_mm256_loadu_si256(at.cast()), _mm256_loadu_si256(at.add(8).cast())] }
+    }
+    #[inline(always)]
+    fn store(self, lanes: Self::U32, values: &mut [u32; LANES]) {
+        let at = values.as_mut_ptr();
+        // SAFETY: see above; both stores are unaligned ones of 32 bytes.
+        unsafe {
+            _mm256_storeu_si256(at.cast(), lanes[0]);
+            _mm256_storeu_si256(at.add(8).cast(), lanes[1]);
+        }
     }
     #[inline(always)]
     fn store_next_hops(self, values: Self::U32, out: &mut [NextHop; LANES]) {
@@ -87,29 +98,6 @@ impl Lanes for Avx2 {
     fn add(self, a: Self::U32, b: Self::U32) -> Self::U32 {
         // SAFETY: see above.
         unsafe { [_mm256_add_epi32(a[0], b[0]), _mm256_add_epi32(a[1], b[1])] }
-    }
-    #[inline(always)]
-    fn fetch<W: Word>(self, ring: Ring<'_, W>, index: Self::U32, out: &mut [NextHop; LANES]) {
-        let [low, high] = self.and(index, self.splat(ring.mask));
-        let mut indices = [0u32; LANES];
-        let at = indices.as_mut_ptr();
-        // SAFETY: see above; the stores are unaligned ones of 32 bytes, of indices that the mask has cut.
-        unsafe {
-            _mm256_storeu_si256(at.cast(), low);
-            _mm256_storeu_si256(at.add(8).cast(), high);
-            ring.fetch(&indices, out);
-        }
-    }
-    #[inline(always)]
-    fn contains(self, next_hops: &[NextHop; 2 * LANES], wanted: NextHop) -> bool {
-        let at = next_hops.as_ptr();
-        // SAFETY: see above; both loads are unaligned ones of 32 bytes, and a `NextHop` is a transparent `u16`.
-        unsafe {
-            let wanted = _mm256_set1_epi16(wanted.0 as i16);
-            let low = _mm256_cmpeq_epi16(_mm256_loadu_si256(at.cast()), wanted);
-            let high = _mm256_cmpeq_epi16(_mm256_loadu_si256(at.add(LANES).cast()), wanted);
-            _mm256_movemask_epi8(_mm256_or_si256(low, high)) != 0
-        }
     }
     #[inline(always)]
     fn min(self, a: Self::U32, b: Self::U32) -> Self::U32 {

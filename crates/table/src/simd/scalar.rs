@@ -5,13 +5,15 @@ use std::array::from_fn;
 use crate::nexthop::NextHop;
 
 use super::word::entries;
-use super::{Entry as _, LANES, Lanes, Ring, Word, Words};
+use super::{Entry as _, LANES, Lanes, Word, Words, sealed};
 
 /// Needs nothing of the processor.
 #[derive(Clone, Copy)]
 pub(super) struct Scalar;
 
 type U32s = [u32; LANES];
+
+impl sealed::Sealed for Scalar {}
 
 impl Lanes for Scalar {
     type U32 = U32s;
@@ -25,6 +27,10 @@ impl Lanes for Scalar {
     #[inline(always)]
     fn load(self, values: &[u32; LANES]) -> U32s {
         *values
+    }
+    #[inline(always)]
+    fn store(self, lanes: U32s, values: &mut [u32; LANES]) {
+        *values = lanes;
     }
     #[inline(always)]
     fn store_next_hops(self, values: U32s, out: &mut [NextHop; LANES]) {
@@ -41,14 +47,6 @@ impl Lanes for Scalar {
     #[inline(always)]
     fn add(self, a: U32s, b: U32s) -> U32s {
         from_fn(|i| a[i].wrapping_add(b[i]))
-    }
-    #[inline(always)]
-    fn fetch<W: Word>(self, ring: Ring<'_, W>, index: U32s, out: &mut [NextHop; LANES]) {
-        *out = index.map(|index| NextHop(ring.get(index) as u16));
-    }
-    #[inline(always)]
-    fn contains(self, next_hops: &[NextHop; 2 * LANES], wanted: NextHop) -> bool {
-        next_hops.contains(&wanted)
     }
     #[inline(always)]
     fn min(self, a: U32s, b: U32s) -> U32s {

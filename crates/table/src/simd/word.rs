@@ -2,11 +2,7 @@
 
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
-#[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
-use crate::nexthop::NextHop;
-
-#[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
-use super::LANES;
+use super::{LANES, Lanes};
 
 /// One table entry: an atomic of its own.
 pub trait Entry: Send + Sync + 'static {
@@ -103,11 +99,16 @@ impl<'t, W: Word> Words<'t, W> {
     }
 }
 
+/// The mask of the ring in a table of so many entries, one at least.
+pub(super) fn ring_mask(entries: usize) -> u32 {
+    ((1u64 << entries.ilog2().min(31)) - 1) as u32
+}
+
 /// A table of 2^n entries whose indices wrap: the bits of an index beyond the n lowest do not count.
 pub struct Ring<'t, W: Word> {
-    pub(super) entries: &'t [W::Entry],
-    /// One less than the number of entries.
-    pub(super) mask: u32,
+    entries: &'t [W::Entry],
+    /// One less than the power of two; below the number of entries.
+    mask: u32,
 }
 
 impl<W: Word> Clone for Ring<'_, W> {
@@ -119,32 +120,52 @@ impl<W: Word> Clone for Ring<'_, W> {
 impl<W: Word> Copy for Ring<'_, W> {}
 
 impl<'t, W: Word> Ring<'t, W> {
-    /// The largest ring that begins with the first of these words, of which there is one at least.
+    /// The first entries of this table: as many as the highest power of two among their number, which is not zero.
     #[inline(always)]
-    pub(super) fn new(words: &'t [W]) -> Self {
-        let entries = entries(words);
-        let length = 1usize << entries.len().ilog2().min(31);
-        Ring { entries: &entries[..length], mask: (length - 1) as u32 }
+    pub(super) fn new(entries: &'t [W::Entry], mask: u32) -> Self {
+        debug_assert_eq!(mask, ring_mask(entries.len()));
+        Ring { entries, mask }
     }
 
     /// The entry that `index` wraps to.
     #[inline(always)]
     pub fn get(self, index: u32) -> u32 {
-        // SAFETY: `new` made the slice one entry longer than the mask.
+        // SAFETY: the mask is below the number of entries.
         unsafe { self.entries.get_unchecked((index & self.mask) as usize) }.get()
     }
+}
 
-    /// The entries at these indices.
-    ///
-    /// # Safety
-    ///
-    /// No index is beyond the mask.
-    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+/// Ring entries found by vectors, `N` vectors of them, to be read one by one: as long as the entries are near, plain loads
+/// are quicker than a gather.
+///
+/// A vector that has just been stored makes single loads from it wait, so let some turns of the loop lie between
+/// [`Self::set`] and [`Self::get`].
+pub struct Places<'t, W: Word, const N: usize> {
+    ring: Ring<'t, W>,
+    /// None beyond the mask of the ring.
+    places: [[u32; LANES]; N],
+}
+
+impl<'t, W: Word, const N: usize> Places<'t, W, N> {
+    /// Places in this ring, the first entry for now.
     #[inline(always)]
-    pub(super) unsafe fn fetch(self, indices: &[u32; LANES], out: &mut [NextHop; LANES]) {
-        for (index, out) in indices.iter().zip(out) {
-            // SAFETY: the caller's.
-            *out = NextHop(unsafe { self.entries.get_unchecked(*index as usize) }.get() as u16);
-        }
+    pub fn new(ring: Ring<'t, W>) -> Self {
+        Places { ring, places: [[0; LANES]; N] }
+    }
+
+    /// Makes vector `number` the places that these indices wrap to.
+    #[inline(always)]
+    pub fn set<L: Lanes>(&mut self, lanes: L, number: usize, indices: L::U32) {
+        lanes.store(lanes.and(indices, lanes.splat(self.ring.mask)), &mut self.places[number]);
+    }
+
+    /// The entries of vector `number`, in the order of its lanes.
+    #[inline(always)]
+    pub fn get(&self, number: usize) -> impl Iterator<Item = u32> + '_ {
+        // SAFETY: `new` and `set` let no place in that is beyond the mask, which is below the number of entries; nobody
+        // outside this module can say what lanes compute.
+        self.places[number]
+            .iter()
+            .map(|place| unsafe { self.ring.entries.get_unchecked(*place as usize) }.get())
     }
 }

@@ -1,11 +1,12 @@
-//! Many lookups at once: vectors for the index, plain loads for the leaves.
+//! Many lookups at once: vectors find the leaves, plain loads read them.
 //!
-//! Per address this is a gather lane and six plain instructions, and the leaves of one vector pair are fetched while the
-//! index entries of the next are on their way. Gathers for both steps, plain loads for both, and prefetches within the
-//! batch are all slower (`docs/algorithms/dir18.md` has the figures).
+//! Per address this is a lane of a gather and four plain instructions. The leaves of one vector are read three turns after
+//! they were found, so that index entries and leaves of some sixty addresses are on their way at a time. A second gather for
+//! the leaves, plain loads for the index and prefetches within the batch were all slower, and so was any way to look for
+//! [`PARTED`] but a branch at each answer (`docs/algorithms/dir18.md` has the figures).
 
 use crate::nexthop::NextHop;
-use crate::simd::{Kernel, LANES, Lanes};
+use crate::simd::{Kernel, LANES, Lanes, Places, Word16, Word32, Words};
 
 use super::entry::{BLOCK_BITS, Entry};
 use super::{PARTED, Table};
@@ -17,22 +18,24 @@ pub(super) struct Batch<'a> {
     pub(super) next_hops: &'a mut [NextHop],
 }
 
-/// Addresses of two vectors: enough to have two gathers under way.
-const PAIR: usize = 2 * LANES;
+/// Turns between finding leaves and reading them.
+const AHEAD: usize = 3;
+
+/// Leaves that were found, of one vector more than the turns ahead: a power of two, to count round in.
+type Found<'t> = Places<'t, Word16, { AHEAD + 1 }>;
 
 impl Kernel for Batch<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let count = self.addrs.len().min(self.next_hops.len());
         let (addrs, next_hops) = (&self.addrs[..count], &mut self.next_hops[..count]);
-        let (pairs, rest) = addrs.as_chunks::<PAIR>();
-        let (pairs_out, rest_out) = next_hops.as_chunks_mut::<PAIR>();
-        if L::IN_REGISTERS {
-            lookup_pairs(lanes, self.table, pairs, pairs_out);
-            lookup_each(self.table, rest, rest_out);
-        } else {
-            lookup_each(self.table, addrs, next_hops);
+        if !L::IN_REGISTERS {
+            return lookup_each(self.table, addrs, next_hops);
         }
+        let (chunks, rest) = addrs.as_chunks::<LANES>();
+        let (out, rest_out) = next_hops.as_chunks_mut::<LANES>();
+        lookup_chunks(lanes, self.table, chunks, out);
+        lookup_each(self.table, rest, rest_out);
     }
 }
 
@@ -44,33 +47,25 @@ fn lookup_each(table: &Table, addrs: &[u32], next_hops: &mut [NextHop]) {
 }
 
 #[inline(always)]
-fn lookup_pairs<L: Lanes>(lanes: L, table: &Table, pairs: &[[u32; PAIR]], out: &mut [[NextHop; PAIR]]) {
-    let Some((first, others)) = pairs.split_first() else { return };
-    let mut leaves = find_leaves(lanes, table, first);
-    for (pair, out) in others.iter().zip(&mut *out) {
-        let next = find_leaves(lanes, table, pair);
-        fetch(lanes, table, leaves, out);
-        leaves = next;
-    }
-    fetch(lanes, table, leaves, &mut out[others.len()]);
-    for (pair, out) in pairs.iter().zip(out) {
-        if lanes.contains(out, PARTED) {
-            lookup_parted(table, pair, out);
+fn lookup_chunks<L: Lanes>(lanes: L, table: &Table, chunks: &[[u32; LANES]], out: &mut [[NextHop; LANES]]) {
+    let index = table.index.words();
+    let mut found = Found::new(table.leaves.ring());
+    for turn in 0..chunks.len() + AHEAD {
+        if let Some(addrs) = chunks.get(turn) {
+            found.set(lanes, turn % (AHEAD + 1), find(lanes, index, addrs));
+        }
+        if let Some(read) = turn.checked_sub(AHEAD) {
+            answer(table, &found, read % (AHEAD + 1), &chunks[read], &mut out[read]);
         }
     }
 }
 
-/// The numbers of the leaves that answer these addresses.
+/// The leaves of these addresses.
 #[inline(always)]
-fn find_leaves<L: Lanes>(lanes: L, table: &Table, addrs: &[u32; PAIR]) -> [L::U32; 2] {
-    let (halves, _) = addrs.as_chunks::<LANES>();
-    let (low, high) = (lanes.load(&halves[0]), lanes.load(&halves[1]));
-    let index = table.index.words();
-    let entries = [
-        lanes.gather(index, lanes.shr::<{ BLOCK_BITS as u32 }>(low)),
-        lanes.gather(index, lanes.shr::<{ BLOCK_BITS as u32 }>(high)),
-    ];
-    [leaf(lanes, entries[0], low), leaf(lanes, entries[1], high)]
+fn find<L: Lanes>(lanes: L, index: Words<'_, Word32>, addrs: &[u32; LANES]) -> L::U32 {
+    let addrs = lanes.load(addrs);
+    let entries = lanes.gather(index, lanes.shr::<{ BLOCK_BITS as u32 }>(addrs));
+    leaf(lanes, entries, addrs)
 }
 
 /// [`Entry::leaf`], for each lane.
@@ -81,18 +76,18 @@ fn leaf<L: Lanes>(lanes: L, entries: L::U32, addrs: L::U32) -> L::U32 {
 }
 
 #[inline(always)]
-fn fetch<L: Lanes>(lanes: L, table: &Table, leaves: [L::U32; 2], out: &mut [NextHop; PAIR]) {
-    let (halves, _) = out.as_chunks_mut::<LANES>();
-    let ring = table.leaves.ring();
-    lanes.fetch(ring, leaves[0], &mut halves[0]);
-    lanes.fetch(ring, leaves[1], &mut halves[1]);
+fn answer(table: &Table, found: &Found, number: usize, addrs: &[u32; LANES], out: &mut [NextHop; LANES]) {
+    for ((leaf, addr), next_hop) in found.get(number).zip(addrs).zip(out) {
+        *next_hop = NextHop(leaf as u16);
+        if *next_hop == PARTED {
+            *next_hop = lookup_anew(table, *addr);
+        }
+    }
 }
 
-/// Answers anew what lies in a part with an array of its own.
+/// The rare way, kept out of the loop.
 #[cold]
 #[inline(never)]
-fn lookup_parted(table: &Table, addrs: &[u32; PAIR], out: &mut [NextHop; PAIR]) {
-    for (addr, next_hop) in addrs.iter().zip(out).filter(|(_, next_hop)| **next_hop == PARTED) {
-        *next_hop = table.lookup(*addr);
-    }
+fn lookup_anew(table: &Table, addr: u32) -> NextHop {
+    table.lookup(addr)
 }

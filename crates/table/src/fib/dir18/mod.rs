@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::nexthop::NextHop;
 use crate::rib::{Rib, Summary};
 use crate::simd::{self, Isa, Pages, Word16, Word32};
-use crate::sync;
+use crate::sync::Arc as Held;
 
 use super::reclaim::Token;
 use super::{Algorithm, CompileError, Fib, Footprint, Instance};
@@ -144,7 +144,7 @@ impl Table {
 struct View {
     table: Arc<Table>,
     isa: Isa,
-    _token: sync::Arc<Token>,
+    _token: Held<Token>,
 }
 
 impl Fib<u32> for View {

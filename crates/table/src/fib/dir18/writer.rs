@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::nexthop::NextHop;
 use crate::prefix::Prefix;
 use crate::rib::{Change, Range, Rib};
 use crate::simd::Isa;
@@ -16,6 +17,8 @@ use super::{NAME, OWN_NUMBERS, PARTED, PARTS, Table, View};
 /// Arrays retired before a new view begins. Each view that readers still hold keeps up to this many from being used
 /// again; a new view costs an allocation.
 const VIEW_EVERY: usize = 256;
+/// The leaves of one large page.
+const FEWEST_LEAVES: usize = 1 << 20;
 /// An entry's places have 26 bits.
 const MOST_LEAVES: usize = 1 << 26;
 
@@ -35,6 +38,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn compile(rib: &Rib<u32>, isa: Isa) -> Result<Self, CompileError> {
+        check_next_hops(rib.highest_next_hop())?;
         let ranges: Vec<_> = rib.ranges().collect();
         let needed = leaves_needed(&ranges);
         let limit = |_| CompileError::Limit { algorithm: NAME, what: "leaves", needed, limit: MOST_LEAVES };
@@ -249,7 +253,9 @@ impl Instance<u32> for Writer {
 
     fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
         for change in changes {
-            if self.change(rib, change.prefix).is_err() {
+            // Compiling says what is wrong with such a next hop.
+            let known = change.next_hop.is_none_or(|next_hop| check_next_hops(next_hop).is_ok());
+            if !known || self.change(rib, change.prefix).is_err() {
                 return Outcome::Rebuild;
             }
         }
@@ -259,6 +265,13 @@ impl Instance<u32> for Writer {
         self.publish();
         Outcome::Applied
     }
+}
+
+/// The number that no next hop has marks the parts.
+fn check_next_hops(highest: NextHop) -> Result<(), CompileError> {
+    let (needed, limit) = (highest.index(), usize::from(NextHop::MAX));
+    let error = CompileError::Limit { algorithm: NAME, what: "next hops", needed, limit };
+    if needed > limit { Err(error) } else { Ok(()) }
 }
 
 /// Takes from the front of `rest` what overlaps the `2^bits` addresses from `first` on, and leaves in it what reaches
@@ -314,7 +327,7 @@ fn block_leaves(first: u32, ranges: &[Range<u32>]) -> usize {
 }
 
 /// Room for as much again as is needed, so that growth does not soon mean a new table. Leaves that are never used cost
-/// no memory.
+/// no memory, but for the first large page.
 fn capacity_for(needed: usize) -> u32 {
-    (2 * needed).next_power_of_two().min(MOST_LEAVES) as u32
+    (2 * needed).next_power_of_two().clamp(FEWEST_LEAVES, MOST_LEAVES) as u32
 }
