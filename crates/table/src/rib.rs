@@ -149,8 +149,11 @@ impl<A: Address> Rib<A> {
 
     /// The part of the address space below `prefix` as disjoint ranges of one next hop.
     pub fn ranges_within(&self, prefix: Prefix<A>) -> Ranges<A, impl Iterator<Item = Route<A>> + '_> {
-        let covering = self.covering(prefix).map_or(NextHop::NONE, |route| route.next_hop);
-        Ranges::new(prefix, covering, self.within(prefix))
+        let mut within = self.within(prefix).peekable();
+        // What covers a prefix with a route of its own is never asked for, and costs a search.
+        let own = within.peek().is_some_and(|route| route.prefix == prefix);
+        let covering = if own { None } else { self.covering(prefix) };
+        Ranges::new(prefix, covering.map_or(NextHop::NONE, |route| route.next_hop), within)
     }
 
     /// The number of routes.

@@ -146,7 +146,7 @@ fn readers_see_old_or_new<A: Registered>(
 #[test]
 fn readers_of_a_patched_table_see_old_or_new() {
     let answers = [NextHop(1), NextHop(2), NextHop(3)];
-    for name in ["radix", "dpdk_lpm4", "poptrie"] {
+    for name in ["radix", "dpdk_lpm4", "poptrie", "dir18"] {
         for flipped in ["10.0.0.0/16", "10.0.0.0/26"] {
             readers_see_old_or_new::<u32>(name, &[("10.0.0.0/8", 1)], flipped, &answers);
         }
@@ -210,6 +210,7 @@ fn readers_see_whole_groups<A: Registered>(name: &str) {
 #[test]
 fn readers_never_see_a_group_half_filled() {
     readers_see_whole_groups::<u32>("dpdk_lpm4");
+    readers_see_whole_groups::<u32>("dir18");
     readers_see_whole_groups::<u128>("dpdk_lpm6");
 }
 

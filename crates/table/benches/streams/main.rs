@@ -9,6 +9,8 @@
 
 mod keys;
 mod measure;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,10 +18,9 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use clap::Parser;
-use fullview_table::feed::{self, Options};
 use fullview_table::fib::Fib;
 use fullview_table::fib::registry::{self, Registered};
-use fullview_table::{Address, Family, NextHop, Prefix, Rib, Route, probe};
+use fullview_table::{Address, Family, NextHop, Rib};
 
 use keys::Stream;
 use measure::Mode;
@@ -68,38 +69,13 @@ fn family(name: &str) -> Result<Family, String> {
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let options = Options { family: Some(args.family), ..Options::default() };
-    let table = feed::load(&args.table, &options)?.table;
-    conditions(&args);
-    match args.family {
-        Family::Inet => run(&args, with_next_hops(&table.inet, args.next_hops)),
-        Family::Inet6 => run(&args, with_next_hops(&table.inet6, args.next_hops)),
-    }
-}
-
-fn conditions(args: &Args) {
-    let huge = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
-    println!("transparent huge pages: {}", if huge.is_empty() { "unknown" } else { huge.trim() });
-    if std::env::var_os("GLIBC_TUNABLES").is_none() {
-        println!("keys on small pages: GLIBC_TUNABLES=glibc.malloc.hugetlb=1 puts them on large ones");
-    }
+    let table = support::load(&args.table, args.family)?;
+    support::print_page_sizes();
     println!("next hops: {}, keys: 2^{}, passes: {}", args.next_hops, args.keys, args.repeats);
-}
-
-/// The same routes with next hops that do not depend on the neighbours: the hardest case for what merges ranges.
-fn with_next_hops<A: Address>(rib: &Rib<A>, next_hops: u16) -> Rib<A> {
-    let mut dealt = Rib::default();
-    for Route { prefix, .. } in rib.iter() {
-        dealt.announce(prefix, NextHop((hash(prefix) % u64::from(next_hops)) as u16 + 1));
+    match args.family {
+        Family::Inet => run(&args, support::with_next_hops(&table.inet, args.next_hops)),
+        Family::Inet6 => run(&args, support::with_next_hops(&table.inet6, args.next_hops)),
     }
-    dealt
-}
-
-fn hash<A: Address>(prefix: Prefix<A>) -> u64 {
-    let (high, low) = (prefix.first().bits(0, 32) as u64, prefix.first().bits(A::BITS - 32, 32) as u64);
-    let middle = prefix.first().bits((A::BITS - 32) / 2, 32) as u64;
-    let seed = (high << 32 | middle) ^ low.rotate_left(16) ^ u64::from(prefix.len()) << 56;
-    probe::uniform::<u128>(seed).next().map_or(0, |draw| (draw >> 64) as u64)
 }
 
 /// A compiled table under its name.

@@ -12,6 +12,7 @@ use crate::rib::{Change, Rib, Summary};
 
 pub mod bsearch;
 pub mod choice;
+pub mod dir18;
 pub mod dpdk_lpm4;
 pub mod dpdk_lpm6;
 pub mod dxr;

@@ -2,7 +2,7 @@
 
 use crate::addr::Address;
 
-use super::{Algorithm, bsearch, dpdk_lpm4, dpdk_lpm6, dxr, linear, poptrie, radix, radix_lockless};
+use super::{Algorithm, bsearch, dir18, dpdk_lpm4, dpdk_lpm6, dxr, linear, poptrie, radix, radix_lockless};
 
 /// Families with algorithms. A test walks these lists; so do the command line, the experiments and the reports.
 pub trait Registered: Address {
@@ -19,6 +19,7 @@ impl Registered for u32 {
         &dpdk_lpm4::DpdkLpm4::BEST,
         &dxr::Dxr::BEST,
         &poptrie::Poptrie::BEST,
+        &dir18::Dir18::BEST,
     ];
 }
 

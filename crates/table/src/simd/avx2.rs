@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use crate::nexthop::NextHop;
 
-use super::{Kernel, LANES, Lanes, Word, Words};
+use super::{Kernel, LANES, Lanes, Word, Words, sealed};
 
 /// Proof that the processor has AVX2; made by [`door`] alone.
 #[derive(Clone, Copy)]
@@ -56,6 +56,7 @@ fn count_ones(a: __m256i) -> __m256i {
     let bytes = _mm256_add_epi8(_mm256_shuffle_epi8(ones, low), _mm256_shuffle_epi8(ones, high));
     _mm256_madd_epi16(_mm256_maddubs_epi16(bytes, _mm256_set1_epi8(1)), _mm256_set1_epi16(1))
 }
+impl sealed::Sealed for Avx2 {}
 
 // SAFETY of all blocks below: `self` proves that the processor has the instructions; those that touch memory take whole
 // arrays by reference.
@@ -74,6 +75,15 @@ impl Lanes for Avx2 {
         let at = values.as_ptr();
         // SAFETY: see above; both loads are unaligned ones of 32 bytes.
         unsafe { [_mm256_loadu_si256(at.cast()), _mm256_loadu_si256(at.add(8).cast())] }
+    }
+    #[inline(always)]
+    fn store(self, lanes: Self::U32, values: &mut [u32; LANES]) {
+        let at = values.as_mut_ptr();
+        // SAFETY: see above; both stores are unaligned ones of 32 bytes.
+        unsafe {
+            _mm256_storeu_si256(at.cast(), lanes[0]);
+            _mm256_storeu_si256(at.add(8).cast(), lanes[1]);
+        }
     }
     #[inline(always)]
     fn store_next_hops(self, values: Self::U32, out: &mut [NextHop; LANES]) {

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use crate::nexthop::NextHop;
 
-use super::{Kernel, LANES, Lanes, Word, Words};
+use super::{Kernel, LANES, Lanes, Word, Words, sealed};
 
 /// Proof that the processor has AVX-512 F and BW; made by [`door`] alone.
 #[derive(Clone, Copy)]
@@ -49,6 +49,8 @@ unsafe fn gather(mask: __mmask16, base: *const u32, index: __m512i, otherwise: _
     lanes
 }
 
+impl sealed::Sealed for Avx512 {}
+
 // SAFETY of all blocks below: `self` proves that the processor has the instructions; those that touch memory take whole
 // arrays by reference.
 impl Lanes for Avx512 {
@@ -65,6 +67,11 @@ impl Lanes for Avx512 {
     fn load(self, values: &[u32; LANES]) -> __m512i {
         // SAFETY: see above; the load is an unaligned one of 64 bytes.
         unsafe { _mm512_loadu_si512(values.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    fn store(self, lanes: __m512i, values: &mut [u32; LANES]) {
+        // SAFETY: see above; the store is an unaligned one of 64 bytes.
+        unsafe { _mm512_storeu_si512(values.as_mut_ptr().cast(), lanes) }
     }
     #[inline(always)]
     fn store_next_hops(self, values: __m512i, out: &mut [NextHop; LANES]) {

@@ -16,7 +16,7 @@ mod scalar;
 mod word;
 
 pub use pages::Pages;
-pub use word::{Entry, Word, Word16, Word32, Words};
+pub use word::{Entry, Places, Ring, Word, Word16, Word32, Words};
 
 /// Lanes of a vector.
 pub const LANES: usize = 16;
@@ -90,8 +90,13 @@ pub fn run<K: Kernel>(isa: Isa, kernel: K) {
     }
 }
 
+/// Keeps [`Lanes`] to this module: what is done without checks relies on what its operations compute.
+mod sealed {
+    pub trait Sealed {}
+}
+
 /// The vector operations that lookups need. A value of the implementing type proves that the processor has them.
-pub trait Lanes: Copy {
+pub trait Lanes: Copy + sealed::Sealed {
     /// Sixteen `u32`.
     type U32: Copy;
     /// One bit a lane.
@@ -140,6 +145,8 @@ pub trait Lanes: Copy {
         index: Self::U32,
         otherwise: Self::U32,
     ) -> Self::U32;
+    /// `values[i]` from lane `i`.
+    fn store(self, lanes: Self::U32, values: &mut [u32; LANES]);
     /// A mask of all lanes.
     fn all(self) -> Self::Mask;
     /// `a` where the mask is set, `b` elsewhere.
@@ -238,6 +245,13 @@ mod tests {
             let any =
                 [mask, lanes.test(a, lanes.splat(0)), lanes.all()].map(|mask| u32::from(lanes.any(mask)));
             self.results.push(from_fn(|i| any[i % any.len()]));
+            let mut places = Places::<_, 2>::new(self.narrow.ring());
+            places.set(lanes, 1, index);
+            let mut found = places.get(1);
+            self.results.push(from_fn(|_| found.next().unwrap()));
+            let mut stored = [0; LANES];
+            lanes.store(a, &mut stored);
+            self.results.push(stored);
         }
     }
 
@@ -256,6 +270,8 @@ mod tests {
         let all: Vec<_> = all.collect();
         assert_eq!(all[0].0, "scalar");
         assert_eq!(all[0].1[13][..8], [0, 1, 2, 97, 98, 99, 99, 99].map(|i| 0xffff_0000 + i), "clamped");
+        let wrapped = &all[0].1[all[0].1.len() - 2];
+        assert_eq!(wrapped[..8], [0, 1, 2, 97 - 64, 98 - 64, 99 - 64, 100 - 64, 63].map(|i| 0xff00 + i));
         for (name, results) in &all {
             assert_eq!(results, &all[0].1, "{name}");
         }

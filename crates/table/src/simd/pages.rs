@@ -9,13 +9,15 @@ use std::marker::PhantomData;
 
 use memmap2::{MmapMut, MmapRaw};
 
-use super::word::entries;
-use super::{Entry as _, Word, Words};
+use super::word::{entries, ring_mask};
+use super::{Entry as _, Ring, Word, Words};
 
 /// A table of words, all zero when made.
 pub struct Pages<W> {
     mapping: MmapRaw,
     words: usize,
+    /// See [`Ring`]; kept because every lookup needs it.
+    ring_mask: u32,
     content: PhantomData<[W]>,
 }
 
@@ -23,16 +25,17 @@ impl<W: Word> Pages<W> {
     /// A table of so many entries, rounded up to whole words, and of one word at least. Fails as `mmap(2)` does.
     pub fn zeroed(entries: usize) -> io::Result<Self> {
         let words = entries.div_ceil(W::ENTRIES).max(1);
-        let mapping = MmapMut::map_anon(words * size_of::<W>())?;
+        let mapping = MmapMut::map_anon(whole_pages(words * size_of::<W>()))?;
         advise_huge(&mapping);
-        Ok(Pages { mapping: mapping.into(), words, content: PhantomData })
+        let ring_mask = ring_mask(words * W::ENTRIES);
+        Ok(Pages { mapping: mapping.into(), words, ring_mask, content: PhantomData })
     }
 
     /// The words.
     #[inline(always)]
     pub fn as_slice(&self) -> &[W] {
         let first = self.mapping.as_mut_ptr().cast::<W>().cast_const();
-        // SAFETY: the mapping is private, page-aligned, `words` words long and zeroed, which are valid words, and lives
+        // SAFETY: the mapping is private, page-aligned, `words` words long at least and zeroed, which are valid words, and lives
         // as long as `self`. Nothing reaches it except through these shared slices of atomics.
         unsafe { std::slice::from_raw_parts(first, self.words) }
     }
@@ -42,6 +45,12 @@ impl<W: Word> Pages<W> {
     #[allow(clippy::expect_used)]
     pub fn words(&self) -> Words<'_, W> {
         Words::new(self.as_slice()).expect("a table has one word at least")
+    }
+
+    /// The entries as a ring: as many as the highest power of two among their number.
+    #[inline(always)]
+    pub fn ring(&self) -> Ring<'_, W> {
+        Ring::new(self.entries(), self.ring_mask)
     }
 
     /// The entries, rounded up to whole words.
@@ -60,6 +69,14 @@ impl<W: Word> Pages<W> {
     pub fn set(&self, index: usize, value: u32) {
         self.entries()[index].set(value);
     }
+}
+
+/// The size of a large page, where there are some.
+const LARGE_PAGE: usize = 2 << 20;
+
+/// A mapping gets large pages only where it fills them: one that nearly does is rounded up.
+fn whole_pages(bytes: usize) -> usize {
+    if bytes < LARGE_PAGE / 2 { bytes } else { bytes.next_multiple_of(LARGE_PAGE) }
 }
 
 /// A hint: refused, the table works on small pages.

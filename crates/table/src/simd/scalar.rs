@@ -5,13 +5,15 @@ use std::array::from_fn;
 use crate::nexthop::NextHop;
 
 use super::word::entries;
-use super::{Entry as _, LANES, Lanes, Word, Words};
+use super::{Entry as _, LANES, Lanes, Word, Words, sealed};
 
 /// Needs nothing of the processor.
 #[derive(Clone, Copy)]
 pub(super) struct Scalar;
 
 type U32s = [u32; LANES];
+
+impl sealed::Sealed for Scalar {}
 
 impl Lanes for Scalar {
     type U32 = U32s;
@@ -25,6 +27,10 @@ impl Lanes for Scalar {
     #[inline(always)]
     fn load(self, values: &[u32; LANES]) -> U32s {
         *values
+    }
+    #[inline(always)]
+    fn store(self, lanes: U32s, values: &mut [u32; LANES]) {
+        *values = lanes;
     }
     #[inline(always)]
     fn store_next_hops(self, values: U32s, out: &mut [NextHop; LANES]) {

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
+use super::{LANES, Lanes};
+
 /// One table entry: an atomic of its own.
 pub trait Entry: Send + Sync + 'static {
     /// Its value. What was written before the entry was set is seen by who reads it here.
@@ -94,5 +96,76 @@ impl<'t, W: Word> Words<'t, W> {
     pub fn new(words: &'t [W]) -> Option<Self> {
         let last = words.len().checked_sub(1)?.min(i32::MAX as usize) as u32;
         Some(Words { words, last })
+    }
+}
+
+/// The mask of the ring in a table of so many entries, one at least.
+pub(super) fn ring_mask(entries: usize) -> u32 {
+    ((1u64 << entries.ilog2().min(31)) - 1) as u32
+}
+
+/// A table of 2^n entries whose indices wrap: the bits of an index beyond the n lowest do not count.
+pub struct Ring<'t, W: Word> {
+    entries: &'t [W::Entry],
+    /// One less than the power of two; below the number of entries.
+    mask: u32,
+}
+
+impl<W: Word> Clone for Ring<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W: Word> Copy for Ring<'_, W> {}
+
+impl<'t, W: Word> Ring<'t, W> {
+    /// The first entries of this table: as many as the highest power of two among their number, which is not zero.
+    #[inline(always)]
+    pub(super) fn new(entries: &'t [W::Entry], mask: u32) -> Self {
+        debug_assert_eq!(mask, ring_mask(entries.len()));
+        Ring { entries, mask }
+    }
+
+    /// The entry that `index` wraps to.
+    #[inline(always)]
+    pub fn get(self, index: u32) -> u32 {
+        // SAFETY: the mask is below the number of entries.
+        unsafe { self.entries.get_unchecked((index & self.mask) as usize) }.get()
+    }
+}
+
+/// Ring entries found by vectors, `N` vectors of them, to be read one by one: as long as the entries are near, plain loads
+/// are quicker than a gather.
+///
+/// A vector that has just been stored makes single loads from it wait, so let some turns of the loop lie between
+/// [`Self::set`] and [`Self::get`].
+pub struct Places<'t, W: Word, const N: usize> {
+    ring: Ring<'t, W>,
+    /// None beyond the mask of the ring.
+    places: [[u32; LANES]; N],
+}
+
+impl<'t, W: Word, const N: usize> Places<'t, W, N> {
+    /// Places in this ring, the first entry for now.
+    #[inline(always)]
+    pub fn new(ring: Ring<'t, W>) -> Self {
+        Places { ring, places: [[0; LANES]; N] }
+    }
+
+    /// Makes vector `number` the places that these indices wrap to.
+    #[inline(always)]
+    pub fn set<L: Lanes>(&mut self, lanes: L, number: usize, indices: L::U32) {
+        lanes.store(lanes.and(indices, lanes.splat(self.ring.mask)), &mut self.places[number]);
+    }
+
+    /// The entries of vector `number`, in the order of its lanes.
+    #[inline(always)]
+    pub fn get(&self, number: usize) -> impl Iterator<Item = u32> + '_ {
+        // SAFETY: `new` and `set` let no place in that is beyond the mask, which is below the number of entries; nobody
+        // outside this module can say what lanes compute.
+        self.places[number]
+            .iter()
+            .map(|place| unsafe { self.ring.entries.get_unchecked(*place as usize) }.get())
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flate2::read::GzDecoder;
+use fullview_table::fib::dir18::Dir18;
 use fullview_table::fib::dpdk_lpm4::DpdkLpm4;
 use fullview_table::fib::dpdk_lpm6::DpdkLpm6;
 use fullview_table::fib::dxr::Dxr;
@@ -37,7 +38,8 @@ impl Tested for u32 {
     fn by_isa() -> Vec<Subject<u32>> {
         let lpm4 = |isa: Isa| (format!("dpdk_lpm4 {}", isa.name()), leak(DpdkLpm4::with_isa(isa)));
         let dxr = |isa: Isa| (format!("dxr {}", isa.name()), leak(Dxr::with_isa(isa)));
-        Isa::available().into_iter().flat_map(|isa| [lpm4(isa), dxr(isa), poptrie(isa)]).collect()
+        let dir18 = |isa: Isa| (format!("dir18 {}", isa.name()), leak(Dir18::with_isa(isa)));
+        Isa::available().into_iter().flat_map(|isa| [lpm4(isa), dxr(isa), poptrie(isa), dir18(isa)]).collect()
     }
 }
 

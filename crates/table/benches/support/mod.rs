@@ -1,0 +1,37 @@
+//! What the benches share: the table they measure on.
+
+use std::path::Path;
+
+use fullview_table::feed::{self, Options};
+use fullview_table::{Address, Family, NextHop, Prefix, Rib, Route, Table, probe};
+
+/// The routes of one family in a file.
+pub fn load(path: &Path, family: Family) -> anyhow::Result<Table> {
+    let options = Options { family: Some(family), ..Options::default() };
+    Ok(feed::load(path, &options)?.table)
+}
+
+/// The same routes with next hops that do not depend on the neighbours: the hardest case for what merges ranges.
+pub fn with_next_hops<A: Address>(rib: &Rib<A>, next_hops: u16) -> Rib<A> {
+    let mut dealt = Rib::default();
+    for Route { prefix, .. } in rib.iter() {
+        dealt.announce(prefix, NextHop((hash(prefix) % u64::from(next_hops)) as u16 + 1));
+    }
+    dealt
+}
+
+fn hash<A: Address>(prefix: Prefix<A>) -> u64 {
+    let (high, low) = (prefix.first().bits(0, 32) as u64, prefix.first().bits(A::BITS - 32, 32) as u64);
+    let middle = prefix.first().bits((A::BITS - 32) / 2, 32) as u64;
+    let seed = (high << 32 | middle) ^ low.rotate_left(16) ^ u64::from(prefix.len()) << 56;
+    probe::uniform::<u128>(seed).next().map_or(0, |draw| (draw >> 64) as u64)
+}
+
+/// What decides about large tables and is no part of them.
+pub fn print_page_sizes() {
+    let huge = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    println!("transparent huge pages: {}", if huge.is_empty() { "unknown" } else { huge.trim() });
+    if std::env::var_os("GLIBC_TUNABLES").is_none() {
+        println!("keys on small pages: GLIBC_TUNABLES=glibc.malloc.hugetlb=1 puts them on large ones");
+    }
+}

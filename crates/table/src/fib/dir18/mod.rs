@@ -1,0 +1,182 @@
+//! `dir18`: an index by the first 18 bits, and for each block an array of answers as fine as the block needs.
+//!
+//! ```text
+//!   address   |   18 bits    |      14 bits       |
+//!                    │                 │
+//!   index    [ … place, shift … ]      │ >> shift
+//!                    │                 │
+//!   leaves   [ … 3 3 7 3 … ]◀──────────┘   2, 4, … 64 next hops, in one or two cache lines
+//! ```
+//!
+//! Like DIR-24-8 a lookup is two loads without any branch on data, but a block without long prefixes costs a few bytes and
+//! a block with one answer none at all, so that a full view takes 7 MB instead of 32: it stays in the cache, where a line
+//! costs a tenth. An 18-bit index is where index and arrays together are smallest.
+//!
+//! Blocks with prefixes longer than /24 are *divided*: the leaf of such a /24 is [`PARTED`], and an array of its own, up to
+//! 256 leaves, holds its answers. Batches look for that value when they are done; single lookups branch on it.
+//!
+//! # Readers during a write
+//!
+//! One writer stores while readers look up; index entries and leaves are atomics. A lookup reads one index entry and one
+//! leaf of the array it leads to (and in a divided block the place of a part's array, and one leaf there).
+//! - An answer that changes is stored into its leaf. Arrays stay as fine as they once had to be, so a route that comes and
+//!   goes costs stores only.
+//! - An array that must become finer is written anew elsewhere, complete, and the index entry set to it, with release order.
+//!   The old one is [retired](super::reclaim::Reclaim): its leaves are not written again before every reader that may be in
+//!   it is gone. The places of the parts' arrays lie behind the leaves of a divided block and never change; another place
+//!   means another array for the whole block.
+//!
+//! So each lookup is answered by the table before or after a change. When leaves run out the table is compiled anew.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::nexthop::NextHop;
+use crate::rib::{Rib, Summary};
+use crate::simd::{self, Isa, Pages, Word16, Word32};
+use crate::sync::Arc as Held;
+
+use super::reclaim::Token;
+use super::{Algorithm, CompileError, Fib, Footprint, Instance};
+
+mod batch;
+mod entry;
+mod space;
+mod writer;
+
+use batch::Batch;
+use entry::{BLOCK_BITS, Entry, INDEX_BITS, PART_BITS};
+use writer::Writer;
+
+const NAME: &str = "dir18";
+
+/// The algorithm.
+pub struct Dir18 {
+    /// The instruction set of batches; the best of the machine unless given.
+    isa: Option<Isa>,
+}
+
+impl Dir18 {
+    /// With the widest vectors of the machine.
+    pub const BEST: Dir18 = Dir18 { isa: None };
+
+    /// With this instruction set, to compare them.
+    pub const fn with_isa(isa: Isa) -> Self {
+        Dir18 { isa: Some(isa) }
+    }
+}
+
+/// The leaf of a /24 that has an array of its own. No next hop has this number.
+const PARTED: NextHop = NextHop(u16::MAX);
+/// Parts of a divided block.
+const PARTS: u32 = 1 << (BLOCK_BITS - PART_BITS);
+/// Where, in the array of a divided block, the entries of its parts begin, two leaves each.
+const PART_ENTRIES: u32 = 2 * PARTS;
+/// The first leaves answer for blocks of one next hop: each leaf holds its own number.
+const OWN_NUMBERS: u32 = 1 << 16;
+
+/// The table as readers and the writer share it.
+struct Table {
+    index: Pages<Word32>,
+    leaves: Pages<Word16>,
+    /// Leaves in use.
+    taken: AtomicUsize,
+}
+
+impl Table {
+    /// A table without routes, with so many leaves, a power of two.
+    fn empty(leaves: u32) -> io::Result<Self> {
+        let table = Table {
+            index: Pages::zeroed(1 << INDEX_BITS)?,
+            leaves: Pages::zeroed(leaves as usize)?,
+            taken: AtomicUsize::new(0),
+        };
+        (0..OWN_NUMBERS).for_each(|number| table.leaves.set(number as usize, number));
+        (0..1u32 << INDEX_BITS).for_each(|block| {
+            let none = Entry::uniform(NextHop::NONE, block << BLOCK_BITS);
+            table.index.set(block as usize, none.0);
+        });
+        Ok(table)
+    }
+
+    #[inline(always)]
+    fn entry(&self, addr: u32) -> Entry {
+        Entry(self.index.ring().get(addr >> BLOCK_BITS))
+    }
+
+    #[inline(always)]
+    fn leaf(&self, entry: Entry, addr: u32) -> NextHop {
+        NextHop(self.leaves.ring().get(entry.leaf(addr)) as u16)
+    }
+
+    #[inline(always)]
+    fn lookup(&self, addr: u32) -> NextHop {
+        let entry = self.entry(addr);
+        match self.leaf(entry, addr) {
+            PARTED => self.lookup_part(entry, addr),
+            next_hop => next_hop,
+        }
+    }
+
+    /// The rare way, kept out of the loops.
+    #[cold]
+    #[inline(never)]
+    fn lookup_part(&self, block: Entry, addr: u32) -> NextHop {
+        self.leaf(self.part(block, addr), addr)
+    }
+
+    /// The entry of the part that holds `addr`, in a divided block.
+    fn part(&self, block: Entry, addr: u32) -> Entry {
+        let at = Self::part_entry(block, addr);
+        let [low, high] = [at, at.wrapping_add(1)].map(|leaf| self.leaves.ring().get(leaf));
+        Entry(high << 16 | low)
+    }
+
+    /// The number of the first of two leaves that hold that entry.
+    fn part_entry(block: Entry, addr: u32) -> u32 {
+        let number = addr >> PART_BITS & (PARTS - 1);
+        block.leaf(addr).wrapping_add(PART_ENTRIES + number)
+    }
+}
+
+/// What readers hold: the table, and the proof that they may be in arrays it had when they fetched it.
+struct View {
+    table: Arc<Table>,
+    isa: Isa,
+    _token: Held<Token>,
+}
+
+impl Fib<u32> for View {
+    fn lookup(&self, addr: u32) -> NextHop {
+        self.table.lookup(addr)
+    }
+
+    fn lookup_batch(&self, addrs: &[u32], next_hops: &mut [NextHop]) {
+        simd::run(self.isa, Batch { table: &self.table, addrs, next_hops });
+    }
+
+    fn footprint(&self) -> Footprint {
+        let leaves = self.table.taken.load(Ordering::Relaxed);
+        Footprint(vec![("index", size_of::<u32>() << INDEX_BITS), ("leaves", size_of::<u16>() * leaves)])
+    }
+}
+
+impl Algorithm<u32> for Dir18 {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    /// The fastest for large tables; below a hundred routes its index is most of what it costs.
+    fn preference(&self, summary: &Summary) -> u8 {
+        match summary.prefixes {
+            0..10 => 10,
+            10..100 => 200,
+            _ => 254,
+        }
+    }
+
+    fn compile(&self, rib: &Rib<u32>) -> Result<Box<dyn Instance<u32>>, CompileError> {
+        Ok(Box::new(Writer::compile(rib, self.isa.unwrap_or_else(Isa::best))?))
+    }
+}

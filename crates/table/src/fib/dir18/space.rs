@@ -1,0 +1,106 @@
+//! Which leaves are free: arrays of 2, 4, … 256 leaves, a free list for each size.
+
+/// An array of `2^class` leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Array {
+    pub(super) class: u8,
+    pub(super) place: u32,
+}
+
+/// The largest array.
+pub(super) const LARGEST: u8 = 8;
+/// Leaves of a cache line. Arrays up to this size lie inside one line, larger ones begin with one.
+const LINE: u8 = 5;
+
+/// The leaves of one table.
+pub(super) struct Space {
+    free: [Vec<u32>; LARGEST as usize + 1],
+    /// What lies beyond has never been used.
+    top: u32,
+    end: u32,
+    /// Leaves in use.
+    taken: usize,
+}
+
+impl Space {
+    /// Leaves from `start`, where a line begins, up to `end`.
+    pub(super) fn new(start: u32, end: u32) -> Self {
+        Space { free: Default::default(), top: start, end, taken: start as usize }
+    }
+
+    /// An array of `2^class` leaves, with whatever is in them; `None` if there is no room.
+    pub(super) fn take(&mut self, class: u8) -> Option<u32> {
+        let place = self.find(class)?;
+        self.taken += 1 << class;
+        Some(place)
+    }
+
+    fn find(&mut self, class: u8) -> Option<u32> {
+        if let Some(place) = self.free[usize::from(class)].pop() {
+            return Some(place);
+        }
+        if class < LINE { self.halve(class + 1) } else { self.fresh(class) }
+    }
+
+    /// The lower half of a larger array; the upper one stays free.
+    fn halve(&mut self, class: u8) -> Option<u32> {
+        let place = self.find(class)?;
+        self.free[usize::from(class - 1)].push(place + (1 << (class - 1)));
+        Some(place)
+    }
+
+    fn fresh(&mut self, class: u8) -> Option<u32> {
+        let place = self.top;
+        let top = place + (1 << class);
+        (top <= self.end).then(|| self.top = top)?;
+        Some(place)
+    }
+
+    /// Nothing leads to this array any more, but a reader may be in it.
+    pub(super) fn leave(&mut self, array: Array) {
+        self.taken -= 1 << array.class;
+    }
+
+    /// No reader is in this array, which was left.
+    pub(super) fn give_back(&mut self, array: Array) {
+        self.free[usize::from(array.class)].push(array.place);
+    }
+
+    /// Leaves in arrays that lookups reach.
+    pub(super) fn taken(&self) -> usize {
+        self.taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_do_not_overlap_and_stay_inside_their_lines() {
+        let mut space = Space::new(64, 4096);
+        let mut used = vec![false; 4096];
+        let classes = (1..=LARGEST).cycle().map_while(|class| Some((class, space.take(class)?)));
+        for (class, place) in classes.collect::<Vec<_>>() {
+            let leaves = place as usize..place as usize + (1 << class);
+            assert_eq!(place % (1 << class.min(LINE)), 0, "class {class}");
+            assert!(used[leaves.clone()].iter().all(|used| !used), "class {class} at {place}");
+            used[leaves].fill(true);
+        }
+        assert!(
+            used[..64].iter().all(|used| !used) && used[64..].iter().filter(|used| **used).count() > 3_500
+        );
+    }
+
+    #[test]
+    fn what_comes_back_is_used_again() {
+        let mut space = Space::new(0, 256);
+        let place = space.take(8).unwrap();
+        assert!(space.take(8).is_none() && space.take(1).is_none());
+        let array = Array { class: 8, place };
+        space.leave(array);
+        assert!(space.take(8).is_none(), "a reader may be in it");
+        space.give_back(array);
+        assert_eq!((space.take(8), space.taken()), (Some(place), 256));
+    }
+}

@@ -1,0 +1,333 @@
+//! The writer's half: blocks are written in place where their arrays are fine enough, else anew.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::nexthop::NextHop;
+use crate::prefix::Prefix;
+use crate::rib::{Change, Range, Rib};
+use crate::simd::Isa;
+
+use super::super::reclaim::Reclaim;
+use super::super::{CompileError, Fib, Instance, Outcome};
+use super::entry::{BLOCK_BITS, Entry, INDEX_BITS, PART_BITS};
+use super::space::{Array, LARGEST, Space};
+use super::{NAME, OWN_NUMBERS, PARTED, PARTS, Table, View};
+
+/// Arrays retired before a new view begins. Each view that readers still hold keeps up to this many from being used
+/// again; a new view costs an allocation.
+const VIEW_EVERY: usize = 256;
+/// The leaves of one large page.
+const FEWEST_LEAVES: usize = 1 << 20;
+/// An entry's places have 26 bits.
+const MOST_LEAVES: usize = 1 << 26;
+
+/// No leaves are left.
+#[derive(Debug)]
+pub(super) struct Full;
+
+/// The only one to write to its table.
+pub(super) struct Writer {
+    table: Arc<Table>,
+    space: Space,
+    retired: Reclaim<Array>,
+    view: Arc<View>,
+    /// Kept for its memory.
+    ranges: Vec<Range<u32>>,
+}
+
+impl Writer {
+    pub(super) fn compile(rib: &Rib<u32>, isa: Isa) -> Result<Self, CompileError> {
+        check_next_hops(rib.highest_next_hop())?;
+        let ranges: Vec<_> = rib.ranges().collect();
+        let needed = leaves_needed(&ranges);
+        let limit = |_| CompileError::Limit { algorithm: NAME, what: "leaves", needed, limit: MOST_LEAVES };
+        let mut writer = Writer::empty(capacity_for(needed), isa)?;
+        writer.write_blocks(Prefix::default_route(), &ranges).map_err(limit)?;
+        writer.publish();
+        Ok(writer)
+    }
+
+    fn empty(leaves: u32, isa: Isa) -> Result<Self, CompileError> {
+        let table = Table::empty(leaves)
+            .map_err(|error| CompileError::Memory { algorithm: NAME, reason: error.to_string() })?;
+        let table = Arc::new(table);
+        let retired = Reclaim::new();
+        let view = Arc::new(View { table: Arc::clone(&table), isa, _token: retired.token() });
+        let space = Space::new(OWN_NUMBERS, leaves);
+        Ok(Writer { table, space, retired, view, ranges: Vec::new() })
+    }
+
+    /// Brings the blocks that meet `prefix` up to `ranges`, which cover them all.
+    fn write_blocks(&mut self, prefix: Prefix<u32>, ranges: &[Range<u32>]) -> Result<(), Full> {
+        let mut rest = ranges;
+        for block in prefix.first() >> BLOCK_BITS..=prefix.last() >> BLOCK_BITS {
+            let within = overlapping(&mut rest, block << BLOCK_BITS, BLOCK_BITS);
+            self.write_block(block, within)?;
+        }
+        Ok(())
+    }
+
+    /// Brings one block up to `ranges`, which cover it.
+    fn write_block(&mut self, block: u32, ranges: &[Range<u32>]) -> Result<(), Full> {
+        let first = block << BLOCK_BITS;
+        let old = Entry(self.table.index.get(block as usize));
+        if let [range] = ranges {
+            self.replace(block, old, Entry::uniform(range.next_hop, first));
+            return Ok(());
+        }
+        let mut cut = ranges.iter().map(|range| cut(range, first, BLOCK_BITS));
+        if cut.all(|range| self.write_in_place(old, &range)) {
+            return Ok(());
+        }
+        let new = match fineness(ranges, BLOCK_BITS) {
+            class if class > BLOCK_BITS - PART_BITS => self.divided(first, ranges)?,
+            class => self.array(first, BLOCK_BITS, class, ranges)?,
+        };
+        self.replace(block, old, new);
+        Ok(())
+    }
+
+    /// Sets the answer of one range, inside one block, where that takes no other arrays than there are. If not, part of the
+    /// range may be set.
+    fn write_in_place(&self, entry: Entry, range: &Range<u32>) -> bool {
+        if entry.is_uniform() {
+            self.table.leaf(entry, range.first) == range.next_hop
+        } else if entry.is_divided() {
+            let parts = range.first >> PART_BITS..=range.last >> PART_BITS;
+            parts
+                .map(|part| cut(range, part << PART_BITS, PART_BITS))
+                .all(|range| self.write_part(entry, &range))
+        } else {
+            aligned(range, entry.shift()) && {
+                self.fill(entry, range);
+                true
+            }
+        }
+    }
+
+    /// [`Self::write_in_place`] for a range inside one part.
+    fn write_part(&self, block: Entry, range: &Range<u32>) -> bool {
+        let next_hop = self.table.leaf(block, range.first);
+        if next_hop == PARTED {
+            let part = self.table.part(block, range.first);
+            return aligned(range, part.shift()) && {
+                self.fill(part, range);
+                true
+            };
+        }
+        if aligned(range, block.shift()) {
+            self.fill(block, range);
+            return true;
+        }
+        next_hop == range.next_hop
+    }
+
+    /// Sets the leaves of a range that begins and ends where leaves do.
+    fn fill(&self, entry: Entry, range: &Range<u32>) {
+        let count = (range.last >> entry.shift()) - (range.first >> entry.shift()) + 1;
+        let start = entry.leaf(range.first);
+        (0..count).for_each(|leaf| self.set(start.wrapping_add(leaf), range.next_hop.0));
+    }
+
+    fn set(&self, leaf: u32, value: u16) {
+        let leaves = self.table.leaves.entries();
+        self.table.leaves.set(leaf as usize & (leaves.len() - 1), u32::from(value));
+    }
+
+    /// A new array of `2^class` leaves for the block or part of `2^bits` addresses that begins at `first`.
+    fn array(&mut self, first: u32, bits: u8, class: u8, ranges: &[Range<u32>]) -> Result<Entry, Full> {
+        let entry = Entry::array(self.take(class)?, u32::from(bits - class), first);
+        ranges.iter().for_each(|range| self.fill(entry, &cut(range, first, bits)));
+        Ok(entry)
+    }
+
+    /// A new array for a divided block, and the arrays of those of its parts that need one.
+    fn divided(&mut self, first: u32, ranges: &[Range<u32>]) -> Result<Entry, Full> {
+        let block = Entry::divided(self.take(LARGEST)?, first);
+        let mut rest = ranges;
+        for part in (0..PARTS).map(|part| first + (part << PART_BITS)) {
+            let within = overlapping(&mut rest, part, PART_BITS);
+            let entry = match within {
+                [range] => {
+                    self.set(block.leaf(part), range.next_hop.0);
+                    Entry(0)
+                }
+                _ => {
+                    self.set(block.leaf(part), PARTED.0);
+                    self.array(part, PART_BITS, fineness(within, PART_BITS), within)?
+                }
+            };
+            let at = Table::part_entry(block, part);
+            self.set(at, entry.0 as u16);
+            self.set(at.wrapping_add(1), (entry.0 >> 16) as u16);
+        }
+        Ok(block)
+    }
+
+    /// An array that no reader is in.
+    fn take(&mut self, class: u8) -> Result<u32, Full> {
+        if let Some(place) = self.space.take(class) {
+            return Ok(place);
+        }
+        self.turn();
+        self.space.take(class).ok_or(Full)
+    }
+
+    /// Lets readers into the new arrays of a block, and no more into the old ones.
+    fn replace(&mut self, block: u32, old: Entry, new: Entry) {
+        if old != new {
+            self.table.index.set(block as usize, new.0);
+            self.retire_block(old, block << BLOCK_BITS);
+        }
+    }
+
+    fn retire_block(&mut self, entry: Entry, first: u32) {
+        if entry.is_uniform() {
+            return;
+        }
+        if !entry.is_divided() {
+            return self.retire(entry, first, BLOCK_BITS - entry.shift() as u8);
+        }
+        for part in (0..PARTS).map(|part| first + (part << PART_BITS)) {
+            if self.table.leaf(entry, part) == PARTED {
+                let array = self.table.part(entry, part);
+                self.retire(array, part, PART_BITS - array.shift() as u8);
+            }
+        }
+        self.retire(entry, first, LARGEST);
+    }
+
+    fn retire(&mut self, entry: Entry, first: u32, class: u8) {
+        let place = entry.leaf(first) & (self.table.leaves.entries().len() as u32 - 1);
+        let array = Array { class, place };
+        self.space.leave(array);
+        self.retired.retire(array);
+    }
+
+    /// Begins a new view, and takes back what no reader can be in any more.
+    fn turn(&mut self) {
+        let (table, isa) = (Arc::clone(&self.table), self.view.isa);
+        self.view = Arc::new(View { table, isa, _token: self.retired.turn() });
+        self.retired.reclaim().into_iter().for_each(|array| self.space.give_back(array));
+    }
+
+    /// What readers of the footprint see.
+    fn publish(&self) {
+        self.table.taken.store(self.space.taken(), Ordering::Relaxed);
+    }
+
+    fn change(&mut self, rib: &Rib<u32>, prefix: Prefix<u32>) -> Result<(), Full> {
+        let mut ranges = std::mem::take(&mut self.ranges);
+        ranges.clear();
+        ranges.extend(rib.ranges_within(prefix));
+        let result = self.change_to(rib, prefix, &mut ranges);
+        self.ranges = ranges;
+        result
+    }
+
+    fn change_to(
+        &mut self,
+        rib: &Rib<u32>,
+        prefix: Prefix<u32>,
+        ranges: &mut Vec<Range<u32>>,
+    ) -> Result<(), Full> {
+        if prefix.len() <= INDEX_BITS {
+            return self.write_blocks(prefix, ranges);
+        }
+        let entry = self.table.entry(prefix.first());
+        if ranges.iter().all(|range| self.write_in_place(entry, range)) {
+            return Ok(());
+        }
+        let block = Prefix::containing(prefix.first(), INDEX_BITS);
+        ranges.clear();
+        ranges.extend(rib.ranges_within(block));
+        self.write_blocks(block, ranges)
+    }
+}
+
+impl Instance<u32> for Writer {
+    fn fib(&self) -> Arc<dyn Fib<u32>> {
+        Arc::<View>::clone(&self.view)
+    }
+
+    fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
+        for change in changes {
+            // Compiling says what is wrong with such a next hop.
+            let known = change.next_hop.is_none_or(|next_hop| check_next_hops(next_hop).is_ok());
+            if !known || self.change(rib, change.prefix).is_err() {
+                return Outcome::Rebuild;
+            }
+        }
+        if self.retired.retired() >= VIEW_EVERY {
+            self.turn();
+        }
+        self.publish();
+        Outcome::Applied
+    }
+}
+
+/// The number that no next hop has marks the parts.
+fn check_next_hops(highest: NextHop) -> Result<(), CompileError> {
+    let (needed, limit) = (highest.index(), usize::from(NextHop::MAX));
+    let error = CompileError::Limit { algorithm: NAME, what: "next hops", needed, limit };
+    if needed > limit { Err(error) } else { Ok(()) }
+}
+
+/// Takes from the front of `rest` what overlaps the `2^bits` addresses from `first` on, and leaves in it what reaches
+/// further. Both begin at `first` or before.
+fn overlapping<'r>(rest: &mut &'r [Range<u32>], first: u32, bits: u8) -> &'r [Range<u32>] {
+    let last = first | ((1 << bits) - 1);
+    let ended = rest.iter().take_while(|range| range.last < last).count();
+    let within = &rest[..(ended + 1).min(rest.len())];
+    let used = ended + usize::from(rest.get(ended).is_some_and(|range| range.last == last));
+    *rest = &rest[used..];
+    within
+}
+
+/// The part of a range in the `2^bits` addresses from `first` on.
+fn cut(range: &Range<u32>, first: u32, bits: u8) -> Range<u32> {
+    let last = first | ((1 << bits) - 1);
+    Range { first: range.first.max(first), last: range.last.min(last), ..*range }
+}
+
+/// Whether a range begins and ends where leaves of `2^shift` addresses do.
+fn aligned(range: &Range<u32>, shift: u32) -> bool {
+    let inside = (1 << shift) - 1;
+    range.first & inside == 0 && range.last & inside == inside
+}
+
+/// How often `2^bits` addresses must be halved for every boundary between these ranges to lie between two leaves.
+fn fineness(ranges: &[Range<u32>], bits: u8) -> u8 {
+    let starts = ranges.iter().skip(1).fold(0, |starts, range| starts | range.first);
+    bits - starts.trailing_zeros().min(u32::from(bits)) as u8
+}
+
+/// Leaves of all arrays that the whole address space takes.
+fn leaves_needed(ranges: &[Range<u32>]) -> usize {
+    let mut rest = ranges;
+    let blocks = (0..1u32 << INDEX_BITS).map(|block| {
+        let within = overlapping(&mut rest, block << BLOCK_BITS, BLOCK_BITS);
+        block_leaves(block << BLOCK_BITS, within)
+    });
+    blocks.sum::<usize>() + OWN_NUMBERS as usize
+}
+
+fn block_leaves(first: u32, ranges: &[Range<u32>]) -> usize {
+    match (ranges, fineness(ranges, BLOCK_BITS)) {
+        ([_], _) => 0,
+        (_, class) if class <= BLOCK_BITS - PART_BITS => 1 << class,
+        _ => {
+            let mut rest = ranges;
+            let parts = (0..PARTS).map(|part| overlapping(&mut rest, first + (part << PART_BITS), PART_BITS));
+            let arrays = parts.filter(|part| part.len() > 1).map(|part| 1 << fineness(part, PART_BITS));
+            (1 << LARGEST) + arrays.sum::<usize>()
+        }
+    }
+}
+
+/// Room for as much again as is needed, so that growth does not soon mean a new table. Leaves that are never used cost
+/// no memory, but for the first large page.
+fn capacity_for(needed: usize) -> u32 {
+    (2 * needed).next_power_of_two().clamp(FEWEST_LEAVES, MOST_LEAVES) as u32
+}

@@ -1,0 +1,181 @@
+//! What only `dir18` can get wrong: arrays that move under readers, parts, and running out of leaves.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helpers are tests too
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use fullview_table::fib::dir18::Dir18;
+use fullview_table::fib::{Algorithm, CompileError, Fib, Outcome};
+use fullview_table::{Change, NextHop, Prefix, Rib, probe};
+
+use support::{Follower, compile, table, verify};
+
+fn announce(rib: &mut Rib<u32>, follower: &mut Follower<u32>, prefix: Prefix<u32>, hop: Option<u16>) {
+    let change = Change { prefix, next_hop: hop.map(NextHop) };
+    rib.apply(change);
+    follower.follow(rib, &[change]);
+}
+
+fn leaves(fib: &dyn Fib<u32>) -> usize {
+    fib.footprint().0.iter().find(|part| part.0 == "leaves").unwrap().1 / 2
+}
+
+/// Leaves beyond the fixed ones.
+fn arrays(routes: &[(&str, u16)]) -> usize {
+    leaves(&*compile(&Dir18::BEST, &table(routes))) - (1 << 16)
+}
+
+#[test]
+fn a_block_has_the_leaves_that_its_boundaries_need() {
+    assert_eq!(arrays(&[]), 0);
+    assert_eq!(arrays(&[("10.0.0.0/8", 1), ("10.64.0.0/18", 2)]), 0, "one answer a block");
+    assert_eq!(arrays(&[("10.0.0.0/19", 1)]), 2);
+    assert_eq!(arrays(&[("10.0.0.0/24", 1)]), 64);
+    assert_eq!(arrays(&[("10.0.0.0/24", 1), ("10.0.64.0/20", 1)]), 64 + 4);
+    assert_eq!(arrays(&[("10.0.0.0/25", 1)]), 256 + 2, "a divided block, and one part of two leaves");
+    assert_eq!(arrays(&[("10.0.0.0/32", 1), ("10.0.63.255/32", 2)]), 256 + 2 * 256);
+    assert_eq!(arrays(&[("10.0.0.0/24", 1), ("10.0.1.0/24", 1)]), 32, "equal neighbours are one range");
+}
+
+/// A hundred thousand host routes in fifty thousand /24s: everything is divided.
+#[test]
+fn host_routes_everywhere() {
+    let mut rib = Rib::default();
+    for (n, addr) in probe::uniform::<u32>(1).take(50_000).enumerate() {
+        let hop = NextHop(n as u16 % 1_000 + 1);
+        rib.announce(Prefix::host(addr), hop);
+        rib.announce(Prefix::host(addr ^ 0x55), hop);
+        rib.announce(Prefix::containing(addr, 18 + n as u8 % 12), NextHop(n as u16 % 7));
+    }
+    verify("dir18", &*compile(&Dir18::BEST, &rib), &rib, probe::edges(&rib).step_by(3));
+}
+
+#[test]
+fn a_next_hop_without_a_number_of_its_own_is_refused() {
+    let mut rib = table::<u32>(&[("10.0.0.0/8", 1)]);
+    let mut instance = Dir18::BEST.compile(&rib).unwrap();
+    let change = Change { prefix: "10.1.0.0/16".parse().unwrap(), next_hop: Some(NextHop(u16::MAX)) };
+    rib.apply(change);
+    assert_eq!(instance.patch(&rib, &[change]), Outcome::Rebuild);
+    let error = Dir18::BEST.compile(&rib).err().unwrap();
+    assert!(matches!(error, CompileError::Limit { what: "next hops", .. }), "{error}");
+}
+
+/// As long as a reader keeps the first view nothing that it may be in is used again, so leaves run out; a reader that
+/// fetches the table now and then sees changes without end.
+#[test]
+fn leaves_run_out_only_under_a_reader_that_never_lets_go() {
+    for (keeps, expected) in [(true, 1..100), (false, 0..1)] {
+        let mut rib = table::<u32>(&[("0.0.0.0/1", 1)]);
+        let mut follower = Follower::new(&Dir18::BEST, &rib);
+        let kept = keeps.then(|| follower.fib());
+        let block: Prefix<u32> = "10.0.0.0/18".parse().unwrap();
+        for turn in 0..5_000u32 {
+            announce(
+                &mut rib,
+                &mut follower,
+                Prefix::containing(block.first() + turn % 64 * 256, 26),
+                Some(2),
+            );
+            announce(&mut rib, &mut follower, Prefix::containing(block.first() + turn % 64 * 256, 26), None);
+            // One answer for the whole block takes its array away.
+            rib.announce(block, NextHop(3));
+            announce(&mut rib, &mut follower, block, None);
+        }
+        assert!(expected.contains(&follower.rebuilds), "{} rebuilds, kept: {keeps}", follower.rebuilds);
+        verify("dir18", &*follower.fib(), &rib, probe::edges(&rib));
+        drop(kept);
+    }
+}
+
+/// Routes that come and go for ever leave the table as small as its finest arrays.
+#[test]
+fn flapping_routes_are_stores_into_the_leaves_there_are() {
+    let mut rib = table::<u32>(&[("10.0.0.0/8", 1), ("10.0.0.0/24", 2), ("10.0.1.128/25", 3)]);
+    let mut follower = Follower::new(&Dir18::BEST, &rib);
+    let before = leaves(&*follower.fib());
+    for prefix in ["10.0.0.0/24", "10.0.1.128/25", "10.0.0.0/22"].map(|prefix| prefix.parse().unwrap()) {
+        for hop in [None, Some(4), None, Some(5)] {
+            announce(&mut rib, &mut follower, prefix, hop);
+            assert_eq!(leaves(&*follower.fib()), before, "{prefix}");
+            verify("dir18", &*follower.fib(), &rib, probe::edges(&rib));
+        }
+    }
+    assert_eq!(follower.rebuilds, 0);
+}
+
+/// A reader in full run, and a writer that makes one block coarser and finer, divides it and puts it together again. The
+/// writer says what it is about to do and what it has done: an answer must be that of some step in between.
+#[test]
+fn every_answer_is_that_of_a_state_during_the_lookup() {
+    const STEPS: usize = 6_000;
+    let block: Prefix<u32> = "10.0.0.0/18".parse().unwrap();
+    let watched: Vec<u32> = (0..64).map(|n| block.first() + n * 256 + n).collect();
+    let steps: Vec<Change<u32>> = (0..STEPS)
+        .map(|step| {
+            let len = [18, 24, 30, 20, 32, 26, 18][step % 7];
+            let prefix = Prefix::containing(watched[step * 5 % 64], len);
+            Change { prefix, next_hop: (step % 3 > 0).then_some(NextHop(step as u16 % 500 + 1)) }
+        })
+        .collect();
+    let start = table::<u32>(&[("10.0.0.0/8", 1)]);
+    let answers = answers_after_each(&start, &steps, &watched);
+    let mut rib = start.clone();
+    let mut follower = Follower::new(&Dir18::BEST, &rib);
+    let published = Mutex::new(follower.fib());
+    let (begun, done, over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let sweeps = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut seen = vec![NextHop::NONE; watched.len()];
+            while !over.load(Ordering::SeqCst) {
+                let fib = Arc::clone(&published.lock().unwrap());
+                for _ in 0..4 {
+                    let from = done.load(Ordering::SeqCst);
+                    fib.lookup_batch(&watched, &mut seen);
+                    let to = begun.load(Ordering::SeqCst);
+                    for (n, hop) in seen.iter().enumerate() {
+                        let allowed = &mut answers[from..=to].iter();
+                        assert!(allowed.any(|state| state[n] == *hop), "{hop:?} for {n} in {from}..={to}");
+                    }
+                    sweeps.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        });
+        for (n, step) in steps.iter().enumerate() {
+            if n % 8 == 0 {
+                let before = sweeps.load(Ordering::SeqCst);
+                while sweeps.load(Ordering::SeqCst) == before && !reader.is_finished() {
+                    thread::yield_now();
+                }
+            }
+            begun.store(n + 1, Ordering::SeqCst);
+            rib.apply(*step);
+            follower.follow(&rib, &[*step]);
+            done.store(n + 1, Ordering::SeqCst);
+            *published.lock().unwrap() = follower.fib();
+        }
+        over.store(true, Ordering::SeqCst);
+        reader.join().unwrap();
+    });
+    assert_eq!(follower.rebuilds, 0, "the reader did not watch what was patched");
+    verify("dir18", &*follower.fib(), &rib, probe::edges(&rib).chain(watched));
+}
+
+/// The right answers for the watched addresses before the first step and after each.
+fn answers_after_each(start: &Rib<u32>, steps: &[Change<u32>], watched: &[u32]) -> Vec<Vec<NextHop>> {
+    let mut rib = start.clone();
+    let answers = |rib: &Rib<u32>| -> Vec<NextHop> {
+        let answer = |addr: &u32| rib.longest_match(*addr).map_or(NextHop::NONE, |route| route.next_hop);
+        watched.iter().map(answer).collect()
+    };
+    let mut all = vec![answers(&rib)];
+    for step in steps {
+        rib.apply(*step);
+        all.push(answers(&rib));
+    }
+    all
+}
