@@ -2,7 +2,7 @@
 
 use crate::addr::Address;
 
-use super::{Algorithm, bsearch4, dpdk_lpm4, dpdk_lpm6, linear, radix, radix_lockless};
+use super::{Algorithm, bsearch4, btree6, dpdk_lpm4, dpdk_lpm6, linear, radix, radix_lockless};
 
 /// Families with algorithms. A test walks these lists; so do the command line, the experiments and the reports.
 pub trait Registered: Address {
@@ -21,8 +21,13 @@ impl Registered for u32 {
 }
 
 impl Registered for u128 {
-    const ALGORITHMS: &'static [&'static dyn Algorithm<u128>] =
-        &[&linear::Linear, &radix::Radix, &radix_lockless::RadixLockless, &dpdk_lpm6::DpdkLpm6::BEST];
+    const ALGORITHMS: &'static [&'static dyn Algorithm<u128>] = &[
+        &linear::Linear,
+        &radix::Radix,
+        &radix_lockless::RadixLockless,
+        &dpdk_lpm6::DpdkLpm6::BEST,
+        &btree6::Btree6::BEST,
+    ];
 }
 
 /// The algorithm of that name in this family.
