@@ -1,0 +1,164 @@
+//! Lookup rates of the algorithms on streams of addresses, one core, every answer verified first.
+//!
+//! ```text
+//! cargo bench -p fullview-table --bench streams -- --table full-view.txt.gz --algorithms dpdk_lpm4
+//! ```
+//!
+//! All that is compared is measured in turns inside one run, so that a machine that slows down slows all of it. Keys lie
+//! in memory in the order of use and answers go to a buffer of one batch, as a forwarding loop has it.
+
+mod keys;
+mod measure;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use clap::Parser;
+use fullview_table::feed::{self, Options};
+use fullview_table::fib::Fib;
+use fullview_table::fib::registry::{self, Registered};
+use fullview_table::{Address, Family, NextHop, Prefix, Rib, Route, probe};
+
+use keys::Stream;
+use measure::Mode;
+
+#[derive(Parser)]
+#[command(about = "Lookup rates of the algorithms on streams of addresses")]
+struct Args {
+    /// The routing table, in any form `fullview table` reads; its own next hops are not used.
+    #[arg(long)]
+    table: PathBuf,
+    /// inet or inet6.
+    #[arg(long, default_value = "inet", value_parser = family)]
+    family: Family,
+    /// The algorithms to compare; all that are not linear or radix unless given.
+    #[arg(long, value_delimiter = ',')]
+    algorithms: Vec<String>,
+    /// Addresses in one call.
+    #[arg(long, value_delimiter = ',', default_value = "32,64,256")]
+    batches: Vec<usize>,
+    /// The streams, by letter; all of the family unless given.
+    #[arg(long, value_delimiter = ',')]
+    streams: Vec<char>,
+    /// Next hops, dealt out by a hash of the prefix.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..65_535))]
+    next_hops: u16,
+    /// Keys in a stream, as a power of two.
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(8..28))]
+    keys: u32,
+    /// Passes over each stream, of which the median counts.
+    #[arg(long, default_value_t = 9)]
+    repeats: usize,
+    /// Also calls `prefetch` for the batch after the one looked up.
+    #[arg(long)]
+    prefetch: bool,
+    /// Also one lookup after the other, each waiting for the answer before it.
+    #[arg(long)]
+    dependent: bool,
+    /// What `cargo bench` adds.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn family(name: &str) -> Result<Family, String> {
+    Family::named(name).ok_or_else(|| format!("{name} is neither inet nor inet6"))
+}
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let options = Options { family: Some(args.family), ..Options::default() };
+    let table = feed::load(&args.table, &options)?.table;
+    conditions(&args);
+    match args.family {
+        Family::Inet => run(&args, with_next_hops(&table.inet, args.next_hops)),
+        Family::Inet6 => run(&args, with_next_hops(&table.inet6, args.next_hops)),
+    }
+}
+
+fn conditions(args: &Args) {
+    let huge = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    println!("transparent huge pages: {}", if huge.is_empty() { "unknown" } else { huge.trim() });
+    if std::env::var_os("GLIBC_TUNABLES").is_none() {
+        println!("keys on small pages: GLIBC_TUNABLES=glibc.malloc.hugetlb=1 puts them on large ones");
+    }
+    println!("next hops: {}, keys: 2^{}, passes: {}", args.next_hops, args.keys, args.repeats);
+}
+
+/// The same routes with next hops that do not depend on the neighbours: the hardest case for what merges ranges.
+fn with_next_hops<A: Address>(rib: &Rib<A>, next_hops: u16) -> Rib<A> {
+    let mut dealt = Rib::default();
+    for Route { prefix, .. } in rib.iter() {
+        dealt.announce(prefix, NextHop((hash(prefix) % u64::from(next_hops)) as u16 + 1));
+    }
+    dealt
+}
+
+fn hash<A: Address>(prefix: Prefix<A>) -> u64 {
+    let (high, low) = (prefix.first().bits(0, 32) as u64, prefix.first().bits(A::BITS - 32, 32) as u64);
+    let middle = prefix.first().bits((A::BITS - 32) / 2, 32) as u64;
+    let seed = (high << 32 | middle) ^ low.rotate_left(16) ^ u64::from(prefix.len()) << 56;
+    probe::uniform::<u128>(seed).next().map_or(0, |draw| (draw >> 64) as u64)
+}
+
+/// A compiled table under its name.
+type Compiled<A> = (&'static str, Arc<dyn Fib<A>>);
+
+fn run<A: Registered>(args: &Args, rib: Rib<A>) -> anyhow::Result<()> {
+    ensure!(!rib.is_empty(), "{} has no {} routes", args.table.display(), A::FAMILY);
+    let fibs = compile(&algorithms::<A>(&args.algorithms), &rib)?;
+    for stream in Stream::of(A::FAMILY, &args.streams)? {
+        let keys = keys::draw(stream, &rib, 1 << args.keys);
+        verify(&fibs, &rib, &keys)?;
+        println!("\n({}) {}, Mlookups/s, median (least, most)", stream.letter(A::FAMILY), stream.words());
+        measure::compare(&fibs, &keys, &modes(args), args.repeats);
+    }
+    Ok(())
+}
+
+fn modes(args: &Args) -> Vec<Mode> {
+    let mut modes: Vec<Mode> = args.batches.iter().copied().map(Mode::Batch).collect();
+    if args.prefetch {
+        modes.extend(args.batches.iter().copied().map(Mode::PrefetchedBatch));
+    }
+    modes.extend(args.dependent.then_some(Mode::Dependent));
+    modes
+}
+
+fn algorithms<A: Registered>(asked: &[String]) -> Vec<String> {
+    let slow = |name: &&str| *name == "linear" || name.starts_with("radix");
+    match asked {
+        [] => registry::names::<A>().into_iter().filter(|name| !slow(name)).map(str::to_owned).collect(),
+        asked => asked.to_vec(),
+    }
+}
+
+fn compile<A: Registered>(names: &[String], rib: &Rib<A>) -> anyhow::Result<Vec<Compiled<A>>> {
+    let compile = |name: &String| {
+        let algorithm = registry::find::<A>(name)
+            .with_context(|| format!("no {name} for {}: {}", A::FAMILY, registry::names::<A>().join(", ")))?;
+        let start = Instant::now();
+        let fib = algorithm.compile(rib)?.fib();
+        let (took, bytes) = (start.elapsed(), fib.footprint().total());
+        println!("{name}: {} routes compiled in {:.3} s, {bytes} bytes", rib.len(), took.as_secs_f64());
+        Ok((algorithm.name(), fib))
+    };
+    names.iter().map(compile).collect()
+}
+
+/// Every answer to every key, against the ranges of the RIB.
+fn verify<A: Address>(fibs: &[Compiled<A>], rib: &Rib<A>, keys: &[A]) -> anyhow::Result<()> {
+    let ranges: Vec<_> = rib.ranges().collect();
+    let expect = |key: &A| ranges[ranges.partition_point(|range| range.last < *key)].next_hop;
+    let expected: Vec<NextHop> = keys.iter().map(expect).collect();
+    for (name, fib) in fibs {
+        let mut answers = vec![NextHop(u16::MAX); keys.len()];
+        for (keys, answers) in keys.chunks(251).zip(answers.chunks_mut(251)) {
+            fib.lookup_batch(keys, answers);
+        }
+        let wrong = answers.iter().zip(&expected).filter(|(answer, expected)| answer != expected).count();
+        ensure!(wrong == 0, "{name} answers {wrong} of {} keys wrongly", keys.len());
+    }
+    Ok(())
+}
