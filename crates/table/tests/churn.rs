@@ -151,7 +151,7 @@ fn readers_of_a_patched_table_see_old_or_new() {
             readers_see_old_or_new::<u32>(name, &[("10.0.0.0/8", 1)], flipped, &answers);
         }
     }
-    for name in ["radix", "dpdk_lpm6", "poptrie"] {
+    for name in ["radix", "dpdk_lpm6", "poptrie", "btree6"] {
         for flipped in ["2001:db8::/32", "2001:db8::/64", "2001:db8::/122"] {
             // The host route has the table made with groups enough for the whole depth.
             let stable = [("2001::/16", 1), ("2001:db8:ffff::1/128", 4)];
@@ -212,6 +212,7 @@ fn readers_never_see_a_group_half_filled() {
     readers_see_whole_groups::<u32>("dpdk_lpm4");
     readers_see_whole_groups::<u32>("dir18");
     readers_see_whole_groups::<u128>("dpdk_lpm6");
+    readers_see_whole_groups::<u128>("btree6");
 }
 
 /// Announcing and withdrawing the same prefixes for ever leaves the answers and the size as they were.

@@ -11,6 +11,7 @@ use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
 
 pub mod bsearch;
+pub mod btree6;
 pub mod choice;
 pub mod dir18;
 pub mod dpdk_lpm4;

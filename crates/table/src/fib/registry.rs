@@ -2,7 +2,9 @@
 
 use crate::addr::Address;
 
-use super::{Algorithm, bsearch, dir18, dpdk_lpm4, dpdk_lpm6, dxr, linear, poptrie, radix, radix_lockless};
+use super::{
+    Algorithm, bsearch, btree6, dir18, dpdk_lpm4, dpdk_lpm6, dxr, linear, poptrie, radix, radix_lockless,
+};
 
 /// Families with algorithms. A test walks these lists; so do the command line, the experiments and the reports.
 pub trait Registered: Address {
@@ -32,6 +34,7 @@ impl Registered for u128 {
         &radix_lockless::RadixLockless,
         &dpdk_lpm6::DpdkLpm6::BEST,
         &poptrie::Poptrie::BEST,
+        &btree6::Btree6::BEST,
     ];
 }
 

@@ -5,9 +5,9 @@ use std::arch::x86_64::*;
 
 use crate::nexthop::NextHop;
 
-use super::{Kernel, LANES, Lanes, Word, Words, sealed};
+use super::{Kernel, LANES, Lanes, Line, Word, Words, sealed};
 
-/// Proof that the processor has AVX2; made by [`door`] alone.
+/// Proof that the processor has AVX2 and POPCNT; made by [`door`] alone.
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
@@ -15,8 +15,8 @@ pub(super) struct Avx2(());
 ///
 /// # Safety
 ///
-/// The processor has AVX2.
-#[target_feature(enable = "avx2")]
+/// The processor has AVX2 and POPCNT.
+#[target_feature(enable = "avx2,popcnt")]
 pub(super) unsafe fn door<K: Kernel>(kernel: K) {
     kernel.run(Avx2(()));
 }
@@ -57,6 +57,28 @@ fn count_ones(a: __m256i) -> __m256i {
     _mm256_madd_epi16(_mm256_maddubs_epi16(bytes, _mm256_set1_epi8(1)), _mm256_set1_epi16(1))
 }
 impl sealed::Sealed for Avx2 {}
+/// The 16 words at `line`, some of which may be written to meanwhile: those the caller must leave out of account.
+///
+/// # Safety
+///
+/// There are 64 bytes of a live [`Line`] at `line`.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn load_line(line: *const u32) -> [__m256i; 2] {
+    let (low, high);
+    // SAFETY: the caller's; the instructions read these bytes only.
+    unsafe {
+        asm!(
+            "vmovdqu {low}, ymmword ptr [{line}]",
+            "vmovdqu {high}, ymmword ptr [{line} + 32]",
+            low = out(ymm_reg) low,
+            high = out(ymm_reg) high,
+            line = in(reg) line,
+            options(nostack, preserves_flags, pure, readonly),
+        );
+    }
+    [low, high]
+}
 
 // SAFETY of all blocks below: `self` proves that the processor has the instructions; those that touch memory take whole
 // arrays by reference.
@@ -189,5 +211,21 @@ impl Lanes for Avx2 {
         unsafe {
             [gather(mask[0], base, index[0], otherwise[0]), gather(mask[1], base, index[1], otherwise[1])]
         }
+    }
+    /// A last is below the key unless the lesser of both is the key.
+    #[inline(always)]
+    fn below<T: Line>(self, line: &T, key: u32) -> u32 {
+        const { assert!(size_of::<T>() == 64 && T::LASTS <= 16) };
+        let mask = (1u32 << T::LASTS) - 1;
+        // SAFETY: a `Line` has 64 bytes.
+        let not_below = unsafe {
+            let ([low, high], key) =
+                (load_line(std::ptr::from_ref(line).cast()), _mm256_set1_epi32(key as i32));
+            let low = _mm256_cmpeq_epi32(_mm256_min_epu32(low, key), key);
+            let high = _mm256_cmpeq_epi32(_mm256_min_epu32(high, key), key);
+            let low = _mm256_movemask_ps(_mm256_castsi256_ps(low)) as u32;
+            low | (_mm256_movemask_ps(_mm256_castsi256_ps(high)) as u32) << 8
+        };
+        (!not_below & mask).count_ones()
     }
 }

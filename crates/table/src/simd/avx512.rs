@@ -5,9 +5,9 @@ use std::arch::x86_64::*;
 
 use crate::nexthop::NextHop;
 
-use super::{Kernel, LANES, Lanes, Word, Words, sealed};
+use super::{Kernel, LANES, Lanes, Line, Word, Words, sealed};
 
-/// Proof that the processor has AVX-512 F and BW; made by [`door`] alone.
+/// Proof that the processor has AVX-512 F and BW, and POPCNT; made by [`door`] alone.
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(());
 
@@ -15,8 +15,8 @@ pub(super) struct Avx512(());
 ///
 /// # Safety
 ///
-/// The processor has AVX-512 F and BW.
-#[target_feature(enable = "avx512f,avx512bw")]
+/// The processor has AVX-512 F and BW, and POPCNT.
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
 pub(super) unsafe fn door<K: Kernel>(kernel: K) {
     kernel.run(Avx512(()));
 }
@@ -50,6 +50,31 @@ unsafe fn gather(mask: __mmask16, base: *const u32, index: __m512i, otherwise: _
 }
 
 impl sealed::Sealed for Avx512 {}
+/// A bit for each of the 16 words at `line` that `mask` selects and that are below those of `key`. Assembly for the reason
+/// that stands at [`gather`]: words that the mask leaves out may be written to meanwhile.
+///
+/// # Safety
+///
+/// There are 64 bytes of a live [`Line`] at `line`.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+unsafe fn words_below(line: *const u32, key: __m512i, mask: __mmask16) -> u32 {
+    let bits: u32;
+    // SAFETY: the caller's; the instruction reads these bytes only.
+    unsafe {
+        asm!(
+            "vpcmpnleud {below}{{{mask}}}, {key}, zmmword ptr [{line}]",
+            "kmovd {bits:e}, {below}",
+            below = out(kreg) _,
+            mask = in(kreg) mask,
+            key = in(zmm_reg) key,
+            line = in(reg) line,
+            bits = out(reg) bits,
+            options(nostack, preserves_flags, pure, readonly),
+        );
+    }
+    bits
+}
 
 // SAFETY of all blocks below: `self` proves that the processor has the instructions; those that touch memory take whole
 // arrays by reference.
@@ -171,5 +196,13 @@ impl Lanes for Avx512 {
         let index = self.min(index, self.splat(words.last));
         // SAFETY: no index is beyond the last word, which is below 2^31, and a `Word` has the layout of a `u32`.
         unsafe { gather(mask, words.words.as_ptr().cast(), index, otherwise) }
+    }
+    #[inline(always)]
+    fn below<T: Line>(self, line: &T, key: u32) -> u32 {
+        const { assert!(size_of::<T>() == 64 && T::LASTS <= 16) };
+        let mask = ((1u32 << T::LASTS) - 1) as __mmask16;
+        // SAFETY: a `Line` has 64 bytes.
+        unsafe { words_below(std::ptr::from_ref(line).cast(), _mm512_set1_epi32(key as i32), mask) }
+            .count_ones()
     }
 }

@@ -11,10 +11,12 @@ use crate::nexthop::NextHop;
 mod avx2;
 #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
 mod avx512;
+mod lines;
 mod pages;
 mod scalar;
 mod word;
 
+pub use lines::{Branch, Deeper, FANOUT, Leaf, Line, Lines, Place, RANGES, ROOTS, Search, Slot};
 pub use pages::Pages;
 pub use word::{Entry, Places, Ring, Word, Word16, Word32, Words};
 
@@ -44,9 +46,9 @@ impl Isa {
         let mut all = vec![Isa::SCALAR];
         #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
         {
-            let avx2 = is_x86_feature_detected!("avx2");
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt");
             all.extend(avx2.then_some(Isa(Kind::Avx2)));
-            let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+            let avx512 = avx2 && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
             all.extend(avx512.then_some(Isa(Kind::Avx512)));
         }
         all
@@ -82,10 +84,10 @@ pub fn run<K: Kernel>(isa: Isa, kernel: K) {
     match isa.0 {
         Kind::Scalar => kernel.run(scalar::Scalar),
         #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
-        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX2.
+        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX2 and POPCNT.
         Kind::Avx2 => unsafe { avx2::door(kernel) },
         #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
-        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX-512 F and BW.
+        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX-512 F and BW, and POPCNT.
         Kind::Avx512 => unsafe { avx512::door(kernel) },
     }
 }
@@ -170,11 +172,27 @@ pub trait Lanes: Copy + sealed::Sealed {
         self.select(mask, entry, otherwise)
     }
 
+    /// How many of the lasts of a line are below `key`; they are sorted, and at most `T::LASTS`.
+    fn below<T: Line>(self, line: &T, key: u32) -> u32;
+
     /// Table entry `index` in every lane.
     #[inline(always)]
     fn gather<W: Word>(self, words: Words<'_, W>, index: Self::U32) -> Self::U32 {
         self.gather_where(self.all(), words, index, self.splat(0))
     }
+}
+
+/// Asks the processor to bring a cache line nearer, wherever it lies.
+#[inline(always)]
+fn prefetch_unchecked(place: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing the program could see, and does nothing where there is no memory.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(fullview_portable))))]
+    let _ = place;
 }
 
 /// Asks the processor to bring a place of a table nearer. An index beyond the end asks for nothing.

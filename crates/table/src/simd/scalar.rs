@@ -1,11 +1,12 @@
 //! The lanes in plain code: what every processor runs, and what the others are tested against.
 
 use std::array::from_fn;
+use std::sync::atomic::Ordering;
 
 use crate::nexthop::NextHop;
 
 use super::word::entries;
-use super::{Entry as _, LANES, Lanes, Word, Words, sealed};
+use super::{Entry as _, LANES, Lanes, Line, Word, Words, sealed};
 
 /// Needs nothing of the processor.
 #[derive(Clone, Copy)]
@@ -110,6 +111,14 @@ impl Lanes for Scalar {
             halves.fold(0, |bits, (which, entry)| bits | entry.get() << (16 * which))
         };
         from_fn(|i| if mask[i] { word(index[i]) } else { otherwise[i] })
+    }
+    /// In four steps without a branch: lasts that a line does not have are above all keys.
+    #[inline(always)]
+    fn below<T: Line>(self, line: &T, key: u32) -> u32 {
+        let lasts = line.lasts();
+        let is_below = |i: usize| lasts.get(i).is_some_and(|last| last.load(Ordering::Relaxed) < key);
+        [8, 4, 2, 1].into_iter().fold(0, |below, step| below + step * usize::from(is_below(below + step - 1)))
+            as u32
     }
     /// Reads the one entry wanted instead of the word around it.
     #[inline(always)]

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flate2::read::GzDecoder;
+use fullview_table::fib::btree6::Btree6;
 use fullview_table::fib::dir18::Dir18;
 use fullview_table::fib::dpdk_lpm4::DpdkLpm4;
 use fullview_table::fib::dpdk_lpm6::DpdkLpm6;
@@ -46,7 +47,8 @@ impl Tested for u32 {
 impl Tested for u128 {
     fn by_isa() -> Vec<Subject<u128>> {
         let lpm6 = |isa: Isa| (format!("dpdk_lpm6 {}", isa.name()), leak(DpdkLpm6::with_isa(isa)));
-        Isa::available().into_iter().flat_map(|isa| [lpm6(isa), poptrie(isa)]).collect()
+        let btree6 = |isa: Isa| (format!("btree6 {}", isa.name()), leak(Btree6::with_isa(isa)));
+        Isa::available().into_iter().flat_map(|isa| [lpm6(isa), poptrie(isa), btree6(isa)]).collect()
     }
 }
 

@@ -1,0 +1,312 @@
+//! The writer's half: trees made from the RIB.
+
+use std::io;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::fib::{CompileError, Footprint};
+use crate::prefix::Prefix;
+use crate::rib::{Range, Rib};
+use crate::simd::{Deeper, FANOUT, Isa, Lines, Place, RANGES, ROOTS, Slot};
+
+use super::pieces::{self, KEY_BITS, ROOT_BITS};
+use super::space::{Full, Hold, Row, Space, Store};
+use super::{BRANCHES, ESCAPE, NAME, View};
+
+/// Lines that a branch or a leaf gets at first, so that there is room for more: used as long as they suffice.
+const ROOMY: (usize, usize) = (FANOUT - 2, RANGES - 1);
+/// Slots of a tree at most.
+const MOST_SLOTS: usize = FANOUT.pow(BRANCHES as u32) * RANGES;
+/// Bits by which a tree that would be too large is divided.
+const DIVISION: u8 = 8;
+
+/// All trees, and the view that readers are given.
+pub(super) struct Trees {
+    pub(super) space: Space,
+    /// Trees of one answer, by that answer: blocks share them.
+    uniform: FxHashMap<u16, Place>,
+    pub(super) shared: FxHashSet<Place>,
+    isa: Isa,
+    view: Arc<View>,
+}
+
+impl Trees {
+    /// Compiles a table, in stores that are doubled until they suffice. Lines never touched cost no memory.
+    pub(super) fn build(rib: &Rib<u128>, isa: Isa) -> Result<Self, CompileError> {
+        let mut lines = rib.len() + (1 << 14);
+        loop {
+            let memory =
+                |error: io::Error| CompileError::Memory { algorithm: NAME, reason: error.to_string() };
+            let mut trees = Trees::empty(lines, isa).map_err(memory)?;
+            if trees.roots(rib, rib.ranges()).is_ok() {
+                trees.view = trees.new_view(trees.space.token());
+                return Ok(trees);
+            }
+            if lines >= Lines::MOST {
+                return Err(CompileError::Limit {
+                    algorithm: NAME,
+                    what: "lines",
+                    needed: lines + 1,
+                    limit: Lines::MOST,
+                });
+            }
+            lines *= 2;
+        }
+    }
+
+    fn empty(lines: usize, isa: Isa) -> io::Result<Self> {
+        let space = Space::new(lines)?;
+        let view = View {
+            lines: Arc::clone(&space.lines),
+            isa,
+            footprint: Footprint::default(),
+            _hold: space.token(),
+        };
+        Ok(Trees {
+            space,
+            uniform: FxHashMap::default(),
+            shared: FxHashSet::default(),
+            isa,
+            view: Arc::new(view),
+        })
+    }
+
+    /// What readers are given now.
+    pub(super) fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view)
+    }
+
+    fn new_view(&self, token: Hold) -> Arc<View> {
+        let bytes = |store| 64 * self.space.used(store);
+        Arc::new(View {
+            lines: Arc::clone(&self.space.lines),
+            isa: self.isa,
+            footprint: Footprint(vec![
+                ("roots", 4 * ROOTS),
+                ("branches", bytes(Store::Branches)),
+                ("leaves", bytes(Store::Leaves)),
+            ]),
+            _hold: token,
+        })
+    }
+
+    /// After changes: begins a new view if lines were replaced, and takes those back that nobody reads any more.
+    pub(super) fn turn(&mut self) {
+        if let Some(token) = self.space.turn() {
+            self.view = self.new_view(token);
+            self.space.reclaim();
+        }
+    }
+
+    /// Makes the trees of blocks of 16 bits, all of which `ranges` cover.
+    pub(super) fn roots(
+        &mut self,
+        rib: &Rib<u128>,
+        ranges: impl Iterator<Item = Range<u128>>,
+    ) -> Result<(), Full> {
+        let mut slots = Vec::new();
+        for range in ranges {
+            for top in (range.first >> 112) as u16..=(range.last >> 112) as u16 {
+                let block = Prefix::containing(u128::from(top) << 112, ROOT_BITS);
+                let (first, last) = (range.first.max(block.first()), range.last.min(block.last()));
+                pieces::push(&mut slots, &Range { first, last, ..range }, 0);
+                if last == block.last() {
+                    let tree = self.tree(rib, block, &mut slots)?;
+                    self.set_root(top, tree);
+                    slots.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set_root(&mut self, top: u16, tree: Place) {
+        let before = self.space.lines.root(top);
+        if before != tree {
+            self.space.lines.set_root(top, tree);
+            self.retire_tree(before);
+        }
+    }
+
+    /// The tree of a block, as the RIB has it.
+    pub(super) fn block(&mut self, rib: &Rib<u128>, block: Prefix<u128>) -> Result<Place, Full> {
+        let mut slots = pieces::slots(rib.ranges_within(block), pieces::consumed(block));
+        self.tree(rib, block, &mut slots)
+    }
+
+    /// A tree with these slots.
+    fn tree(&mut self, rib: &Rib<u128>, block: Prefix<u128>, slots: &mut Vec<Slot>) -> Result<Place, Full> {
+        if let [Slot { hop, .. }] = slots[..]
+            && hop != ESCAPE
+        {
+            return self.uniform(hop);
+        }
+        divide(slots);
+        self.go_deeper(rib, block, 0, slots)?;
+        self.write(slots)
+    }
+
+    /// The tree of blocks with one answer.
+    fn uniform(&mut self, hop: u16) -> Result<Place, Full> {
+        if let Some(tree) = self.uniform.get(&hop) {
+            return Ok(*tree);
+        }
+        let tree = self.write(&[Slot { last: u32::MAX, hop, deeper: None }])?;
+        self.uniform.insert(hop, tree);
+        self.shared.insert(tree);
+        Ok(tree)
+    }
+
+    /// Makes the trees of slots that lead deeper, of which the first slot begins at `first`.
+    pub(super) fn go_deeper(
+        &mut self,
+        rib: &Rib<u128>,
+        block: Prefix<u128>,
+        mut first: u32,
+        slots: &mut [Slot],
+    ) -> Result<(), Full> {
+        for slot in slots {
+            if slot.hop == ESCAPE && slot.deeper.is_none() {
+                let bits = if slot.last == first { KEY_BITS } else { DIVISION };
+                let tree = self.block(rib, pieces::cell(block, slot.last, bits))?;
+                slot.deeper = Some(Deeper { tree, bits: u32::from(bits) });
+            }
+            first = slot.last.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// Writes a whole tree.
+    fn write(&mut self, slots: &[Slot]) -> Result<Place, Full> {
+        let (fanout, ranges) = ROOMY;
+        let roomy = slots.len() <= fanout.pow(BRANCHES as u32) * ranges;
+        let row = self.space.take(Store::Branches, 1)?;
+        self.write_branch(row, BRANCHES - 1, slots, if roomy { ROOMY } else { (FANOUT, RANGES) })?;
+        Ok(self.space.lines.place(row))
+    }
+
+    /// Writes a branch with so many branches below it, and all these.
+    fn write_branch(
+        &mut self,
+        line: usize,
+        below: usize,
+        slots: &[Slot],
+        fill: (usize, usize),
+    ) -> Result<(), Full> {
+        if below == 0 {
+            return self.write_leaves(line, slots, slots.len().div_ceil(fill.1));
+        }
+        let children = slots.len().div_ceil(fill.1).div_ceil(fill.0.pow(below as u32));
+        let row = self.space.take(Store::Branches, children)?;
+        for i in 0..children {
+            self.write_branch(row + i, below - 1, part(slots, i, children), fill)?;
+        }
+        self.link(line, row, slots, children);
+        Ok(())
+    }
+
+    /// Writes a branch and so many leaves below it.
+    pub(super) fn write_leaves(&mut self, line: usize, slots: &[Slot], leaves: usize) -> Result<(), Full> {
+        let row = self.space.take(Store::Leaves, leaves)?;
+        for i in 0..leaves {
+            let slots = part(slots, i, leaves);
+            let deeper = slots.iter().any(|slot| slot.deeper.is_some());
+            let list = if deeper { self.space.take(Store::Branches, 1)? } else { 0 };
+            self.space.lines.write_leaf(row + i, slots, list);
+        }
+        self.link(line, row, slots, leaves);
+        Ok(())
+    }
+
+    /// Writes a branch whose children, in a row, have equal parts of these slots.
+    fn link(&self, line: usize, row: usize, slots: &[Slot], children: usize) {
+        let mut lasts = [u32::MAX; FANOUT - 1];
+        for (i, last) in lasts.iter_mut().enumerate().take(children - 1) {
+            *last = part(slots, i, children).last().map_or(u32::MAX, |slot| slot.last);
+        }
+        self.space.lines.write_branch(line, self.space.lines.place(row), &lasts);
+    }
+
+    /// Gives a tree back, with those it leads to.
+    pub(super) fn retire_tree(&mut self, tree: Place) {
+        if tree.line() != 0 && !self.shared.contains(&tree) {
+            self.retire_branch(tree.line(), BRANCHES);
+            self.space.retire(Row(Store::Branches, tree.line()));
+        }
+    }
+
+    /// Gives back what lies below a branch from which so many steps lead to the leaves.
+    fn retire_branch(&mut self, line: usize, steps: usize) {
+        let first = self.space.lines.first(line).line();
+        let row = Row(if steps == 1 { Store::Leaves } else { Store::Branches }, first);
+        for child in first..first + self.space.length(row) {
+            if steps == 1 { self.retire_list(child) } else { self.retire_branch(child, steps - 1) }
+        }
+        self.space.retire(row);
+    }
+
+    /// Gives back what a leaf leads to.
+    fn retire_list(&mut self, leaf: usize) {
+        let lines = Arc::clone(&self.space.lines);
+        if lines.list(leaf) != 0 {
+            for slot in (0..RANGES).filter(|slot| lines.answer(leaf, *slot) == ESCAPE) {
+                lines.deeper(leaf, slot).into_iter().for_each(|deeper| self.retire_tree(deeper.tree));
+            }
+            self.space.retire(Row(Store::Branches, lines.list(leaf)));
+        }
+    }
+}
+
+/// Part `i` of `parts` parts whose sizes differ by one at most.
+fn part(slots: &[Slot], i: usize, parts: usize) -> &[Slot] {
+    &slots[i * slots.len() / parts..(i + 1) * slots.len() / parts]
+}
+
+/// Makes slots fewer than a tree can hold: the blocks with most of them get a tree of their own.
+fn divide(slots: &mut Vec<Slot>) {
+    if slots.len() <= MOST_SLOTS {
+        return;
+    }
+    let shift = KEY_BITS - DIVISION;
+    let mut sizes = [0usize; 1 << DIVISION];
+    slots.iter().for_each(|slot| sizes[(slot.last >> shift) as usize] += 1);
+    let mut largest: Vec<usize> = (0..sizes.len()).collect();
+    largest.sort_by_key(|block| std::cmp::Reverse(sizes[*block]));
+    let mut left = slots.len();
+    let mut apart = [false; 1 << DIVISION];
+    for block in largest {
+        if left <= MOST_SLOTS / 2 {
+            break;
+        }
+        // The slot that goes on into the block from the one before is cut at its edge.
+        left = left + 2 - sizes[block].min(left);
+        apart[block] = true;
+    }
+    *slots = set_apart(slots, &apart, shift);
+}
+
+/// The slots with those blocks replaced by one slot each.
+fn set_apart(slots: &[Slot], apart: &[bool], shift: u8) -> Vec<Slot> {
+    let mut all = Vec::new();
+    let mut first = 0;
+    for slot in slots {
+        for block in first >> shift..=slot.last >> shift {
+            let end = block << shift | ((1 << shift) - 1);
+            let whole = Slot { last: end, hop: ESCAPE, deeper: None };
+            let part = Slot { last: slot.last.min(end), ..*slot };
+            push_or_extend(&mut all, if apart[block as usize] { whole } else { part });
+        }
+        first = slot.last.wrapping_add(1);
+    }
+    all
+}
+
+/// Adds a slot, or none if the last one is the same block's or has the same answer.
+fn push_or_extend(all: &mut Vec<Slot>, slot: Slot) {
+    match all.last_mut() {
+        Some(before) if before.last == slot.last => {}
+        Some(before) if before.hop == slot.hop && slot.hop != ESCAPE => before.last = slot.last,
+        _ => all.push(slot),
+    }
+}

@@ -1,0 +1,238 @@
+//! `btree6`: a B-tree of cache lines over the ranges below each first 16 bits; four lines for every prefix up to /48.
+//!
+//! ```text
+//!   address  | 16 bits |      32 bits: the key       | …
+//!                 │                 │
+//!   roots     [ … tree … ]          │
+//!                 └▶ branch ────────┤  15 last keys, one comparison; 16 children in a row
+//!                      └▶ branch ───┤
+//!                           └▶ branch
+//!                                └▶ leaf             10 ranges: last keys and next hops
+//! ```
+//!
+//! Every tree has the same depth, so that a batch goes through it in steps, without a branch that depends on data. An
+//! answer [`ESCAPE`] is none: the range holds a boundary that a key cannot express (prefixes longer than /48), or the tree
+//! would be too large for its depth. Its line of places then leads to a tree of the same kind for that block, whose key
+//! are 32 bits further on.
+
+use std::sync::Arc;
+
+use crate::nexthop::NextHop;
+use crate::rib::{Change, Rib, Summary};
+use crate::simd::{self, Isa, Kernel, LANES, Lanes, Lines, Search};
+
+use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
+
+mod build;
+mod patch;
+mod pieces;
+mod space;
+
+use build::Trees;
+use space::Hold;
+
+const NAME: &str = "btree6";
+
+/// The answer that is none: no next hop has this number.
+const ESCAPE: u16 = u16::MAX;
+
+const _: () = assert!(ESCAPE > NextHop::MAX);
+
+/// The algorithm.
+pub struct Btree6 {
+    /// The instruction set of lookups; the best of the machine unless given.
+    isa: Option<Isa>,
+}
+
+impl Btree6 {
+    /// With the widest vectors of the machine.
+    pub const BEST: Btree6 = Btree6 { isa: None };
+
+    /// With this instruction set, to compare them.
+    pub const fn with_isa(isa: Isa) -> Self {
+        Btree6 { isa: Some(isa) }
+    }
+}
+
+/// What readers hold.
+struct View {
+    lines: Arc<Lines>,
+    isa: Isa,
+    /// Bytes in use when the view began.
+    footprint: Footprint,
+    /// Replaced lines are not written again before the views that can reach them have ended.
+    _hold: Hold,
+}
+
+impl Fib<u128> for View {
+    fn lookup(&self, addr: u128) -> NextHop {
+        let mut next_hop = NextHop::NONE;
+        simd::run(self.isa, One { search: self.lines.search(), addr, next_hop: &mut next_hop });
+        next_hop
+    }
+
+    fn lookup_batch(&self, addrs: &[u128], next_hops: &mut [NextHop]) {
+        simd::run(self.isa, Batch { search: self.lines.search(), addrs, next_hops });
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.footprint.clone()
+    }
+}
+
+/// Branches from the root of a tree to a leaf.
+const BRANCHES: usize = 3;
+
+/// The 32 bits that are searched in a tree whose addresses have `consumed` bits before the last 16 that lead to it.
+/// Behind the end of an address are zeroes.
+#[inline(always)]
+fn key(addr: u128, consumed: u32) -> u32 {
+    ((addr << consumed) >> 80) as u32
+}
+
+/// A single lookup.
+struct One<'a> {
+    search: Search<'a>,
+    addr: u128,
+    next_hop: &'a mut NextHop,
+}
+
+impl Kernel for One<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        *self.next_hop = lookup(lanes, self.search, self.addr);
+    }
+}
+
+/// One lookup, to any depth.
+#[inline(always)]
+fn lookup<L: Lanes>(lanes: L, search: Search<'_>, addr: u128) -> NextHop {
+    let (mut tree, mut consumed) = (search.root((addr >> 112) as u16), 0);
+    loop {
+        let key = key(addr, consumed);
+        let mut place = tree;
+        for _ in 0..BRANCHES {
+            place = search.descend(lanes, place, key);
+        }
+        let hop = search.hop(lanes, place, key);
+        if hop != ESCAPE {
+            return NextHop(hop);
+        }
+        let Some(deeper) = search.deeper(lanes, place, key) else { return NextHop::NONE };
+        (tree, consumed) = (deeper.tree, consumed + deeper.bits);
+    }
+}
+
+/// One call's work.
+struct Batch<'a> {
+    search: Search<'a>,
+    addrs: &'a [u128],
+    next_hops: &'a mut [NextHop],
+}
+
+/// Blocks of 16 whose leaves are on their way together: what one block's three steps through the branches take is too
+/// short for its leaves to come from the third-level cache.
+const BLOCKS: usize = 2;
+
+impl Kernel for Batch<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let count = self.addrs.len().min(self.next_hops.len());
+        let (blocks, rest) = self.addrs[..count].as_chunks::<LANES>();
+        let (out, rest_out) = self.next_hops[..count].as_chunks_mut::<LANES>();
+        let (pairs, blocks) = blocks.as_chunks::<BLOCKS>();
+        let (pairs_out, out) = out.as_chunks_mut::<BLOCKS>();
+        for (pair, out) in pairs.iter().zip(pairs_out) {
+            lookup_blocks(lanes, self.search, pair, out);
+        }
+        for (block, out) in blocks.iter().zip(out) {
+            lookup_blocks(lanes, self.search, std::array::from_ref(block), std::array::from_mut(out));
+        }
+        for (addr, out) in rest.iter().zip(rest_out) {
+            *out = lookup(lanes, self.search, *addr);
+        }
+    }
+}
+
+/// Looks `N` blocks of addresses up. Each loop below is one step for 16 addresses and is unrolled: a step of one address
+/// takes 20 cycles, and the schedulers of the processor hold so few of its instructions that addresses one after the other
+/// would overlap four at a time.
+#[inline(always)]
+fn lookup_blocks<L: Lanes, const N: usize>(
+    lanes: L,
+    search: Search<'_>,
+    addrs: &[[u128; LANES]; N],
+    out: &mut [[NextHop; LANES]; N],
+) {
+    let mut leaves = [[search.root(0); LANES]; N];
+    for (addrs, leaves) in addrs.iter().zip(&mut leaves) {
+        let mut places = *leaves;
+        for i in 0..LANES {
+            places[i] = search.descend(lanes, search.root((addrs[i] >> 112) as u16), key(addrs[i], 0));
+        }
+        for i in 0..LANES {
+            places[i] = search.descend(lanes, places[i], key(addrs[i], 0));
+            search.prefetch_branch(places[i]);
+        }
+        for i in 0..LANES {
+            leaves[i] = search.descend(lanes, places[i], key(addrs[i], 0));
+            search.prefetch_leaf(leaves[i]);
+        }
+    }
+    for ((addrs, leaves), out) in addrs.iter().zip(&leaves).zip(&mut *out) {
+        for i in 0..LANES {
+            out[i] = NextHop(search.hop(lanes, leaves[i], key(addrs[i], 0)));
+        }
+    }
+    let escaped = |out: &[NextHop]| out.iter().fold(false, |any, hop| any | (hop.0 == ESCAPE));
+    if escaped(out.as_flattened()) {
+        go_deeper(lanes, search, addrs.as_flattened(), out.as_flattened_mut());
+    }
+}
+
+/// Looks those up again that have no answer yet.
+#[inline(always)]
+fn go_deeper<L: Lanes>(lanes: L, search: Search<'_>, addrs: &[u128], out: &mut [NextHop]) {
+    for (addr, out) in addrs.iter().zip(out) {
+        if out.0 == ESCAPE {
+            *out = lookup(lanes, search, *addr);
+        }
+    }
+}
+
+impl Instance<u128> for Trees {
+    fn fib(&self) -> Arc<dyn Fib<u128>> {
+        self.view()
+    }
+
+    fn patch(&mut self, rib: &Rib<u128>, changes: &[Change<u128>]) -> Outcome {
+        for change in changes {
+            if self.apply(rib, change.prefix).is_err() {
+                return Outcome::Rebuild;
+            }
+        }
+        self.turn();
+        Outcome::Applied
+    }
+}
+
+impl Algorithm<u128> for Btree6 {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    /// Below the radix trees while those fit the first-level cache; above FreeBSD's fastest, which it beats at any size,
+    /// for large tables.
+    fn preference(&self, summary: &Summary) -> u8 {
+        match summary.prefixes {
+            0..10 => 1,
+            prefixes @ 10..1_000 => (prefixes / 10) as u8,
+            prefixes @ 1_000..100_000 => 105 + (prefixes / 667) as u8,
+            _ => 255,
+        }
+    }
+
+    fn compile(&self, rib: &Rib<u128>) -> Result<Box<dyn Instance<u128>>, CompileError> {
+        Ok(Box::new(Trees::build(rib, self.isa.unwrap_or_else(Isa::best))?))
+    }
+}
