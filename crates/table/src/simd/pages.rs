@@ -23,7 +23,7 @@ impl<W: Word> Pages<W> {
     /// A table of so many entries, rounded up to whole words, and of one word at least. Fails as `mmap(2)` does.
     pub fn zeroed(entries: usize) -> io::Result<Self> {
         let words = entries.div_ceil(W::ENTRIES).max(1);
-        let mapping = MmapMut::map_anon(words * size_of::<W>())?;
+        let mapping = MmapMut::map_anon(mapped(words * size_of::<W>()))?;
         advise_huge(&mapping);
         Ok(Pages { mapping: mapping.into(), words, content: PhantomData })
     }
@@ -60,6 +60,13 @@ impl<W: Word> Pages<W> {
     pub fn set(&self, index: usize, value: u32) {
         self.entries()[index].set(value);
     }
+}
+
+/// A size in whole huge pages, if it fills one: Linux (since 6.13) begins only such mappings at a huge page, and what lies
+/// before the first huge page of another one stays on small pages.
+fn mapped(bytes: usize) -> usize {
+    const HUGE: usize = 2 << 20;
+    if bytes < HUGE { bytes } else { bytes.next_multiple_of(HUGE) }
 }
 
 /// A hint: refused, the table works on small pages.
