@@ -214,13 +214,12 @@ impl Lanes for Avx2 {
     }
     /// A last is below the key unless the lesser of both is the key.
     #[inline(always)]
-    fn below<T: Line>(self, line: &T, key: u32) -> u32 {
+    fn below<T: Line>(self, line: &T, [key, _]: Self::U32) -> u32 {
         const { assert!(size_of::<T>() == 64 && T::LASTS <= 16) };
         let mask = (1u32 << T::LASTS) - 1;
         // SAFETY: a `Line` has 64 bytes.
         let not_below = unsafe {
-            let ([low, high], key) =
-                (load_line(std::ptr::from_ref(line).cast()), _mm256_set1_epi32(key as i32));
+            let [low, high] = load_line(std::ptr::from_ref(line).cast());
             let low = _mm256_cmpeq_epi32(_mm256_min_epu32(low, key), key);
             let high = _mm256_cmpeq_epi32(_mm256_min_epu32(high, key), key);
             let low = _mm256_movemask_ps(_mm256_castsi256_ps(low)) as u32;

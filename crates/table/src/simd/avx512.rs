@@ -198,11 +198,10 @@ impl Lanes for Avx512 {
         unsafe { gather(mask, words.words.as_ptr().cast(), index, otherwise) }
     }
     #[inline(always)]
-    fn below<T: Line>(self, line: &T, key: u32) -> u32 {
+    fn below<T: Line>(self, line: &T, key: __m512i) -> u32 {
         const { assert!(size_of::<T>() == 64 && T::LASTS <= 16) };
         let mask = ((1u32 << T::LASTS) - 1) as __mmask16;
         // SAFETY: a `Line` has 64 bytes.
-        unsafe { words_below(std::ptr::from_ref(line).cast(), _mm512_set1_epi32(key as i32), mask) }
-            .count_ones()
+        unsafe { words_below(std::ptr::from_ref(line).cast(), key, mask) }.count_ones()
     }
 }

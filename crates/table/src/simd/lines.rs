@@ -16,7 +16,7 @@ use std::io;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use super::word::entries;
-use super::{Entry as _, Lanes, Pages, Word32};
+use super::{Lanes, Pages, Word32};
 
 /// Children of a branch at most.
 pub const FANOUT: usize = 16;
@@ -26,6 +26,11 @@ pub const RANGES: usize = 10;
 pub const ROOTS: usize = 1 << 16;
 /// Bytes of a line.
 const LINE: usize = 64;
+
+/// How readers load links and answers. What a link leads to was written before the link was stored with release order. On
+/// x86 no load is done before an earlier one, and a compiler cannot know where a link leads before it is loaded; but it
+/// takes an acquire load for a barrier and fetches the addresses looked up from memory again after each.
+const LINK: Ordering = if cfg!(target_arch = "x86_64") { Ordering::Relaxed } else { Ordering::Acquire };
 
 /// A line that divides keys: child `i` holds those up to `lasts[i]`, the child behind them all others.
 #[repr(C, align(64))]
@@ -257,31 +262,31 @@ impl Search<'_> {
     #[inline(always)]
     pub fn root(self, top: u16) -> Place {
         // SAFETY: `zeroed` makes 2^16 of them.
-        Place(unsafe { self.roots.get_unchecked(usize::from(top)) }.get())
+        Place(unsafe { self.roots.get_unchecked(usize::from(top)) }.load(LINK))
     }
 
     /// The child of a branch that a key belongs to.
     #[inline(always)]
-    pub fn descend<L: Lanes>(self, lanes: L, branch: Place, key: u32) -> Place {
+    pub fn descend<L: Lanes>(self, lanes: L, branch: Place, key: L::U32) -> Place {
         // SAFETY: a place is within the store; see the head of this file.
         let branch = unsafe { &*self.branches.as_ptr().byte_add(branch.0 as usize) };
-        let below = lanes.below(branch, key);
+        let first = branch.first.load(LINK);
         // At most 15 lines into a row that lies within both stores, whose bytes fit 32 bits.
-        Place(branch.first.load(Ordering::Acquire).wrapping_add(below * LINE as u32))
+        Place(first.wrapping_add(lanes.below(branch, key) * LINE as u32))
     }
 
     /// The answer of a leaf for a key.
     #[inline(always)]
-    pub fn hop<L: Lanes>(self, lanes: L, leaf: Place, key: u32) -> u16 {
+    pub fn hop<L: Lanes>(self, lanes: L, leaf: Place, key: L::U32) -> u16 {
         // SAFETY: a place is within the store; see the head of this file.
         let leaf = unsafe { &*self.leaves.as_ptr().byte_add(leaf.0 as usize) };
         let below = lanes.below(leaf, key) as usize;
         // SAFETY: at most 9 of 10, by the contract of `below`.
-        unsafe { leaf.hops.get_unchecked(below) }.load(Ordering::Acquire)
+        unsafe { leaf.hops.get_unchecked(below) }.load(LINK)
     }
 
     /// Where the slot of a leaf that a key belongs to leads.
-    pub fn deeper<L: Lanes>(self, lanes: L, leaf: Place, key: u32) -> Option<Deeper> {
+    pub fn deeper<L: Lanes>(self, lanes: L, leaf: Place, key: L::U32) -> Option<Deeper> {
         let leaf = self.leaves.get(leaf.line())?;
         self.listed(leaf.deeper.load(Ordering::Acquire) as usize, lanes.below(leaf, key) as usize)
     }

@@ -172,8 +172,8 @@ pub trait Lanes: Copy + sealed::Sealed {
         self.select(mask, entry, otherwise)
     }
 
-    /// How many of the lasts of a line are below `key`; they are sorted, and at most `T::LASTS`.
-    fn below<T: Line>(self, line: &T, key: u32) -> u32;
+    /// How many of the lasts of a line are below the key that all lanes hold; they are sorted, and `T::LASTS`.
+    fn below<T: Line>(self, line: &T, key: Self::U32) -> u32;
 
     /// Table entry `index` in every lane.
     #[inline(always)]
@@ -293,6 +293,53 @@ mod tests {
         for (name, results) in &all {
             assert_eq!(results, &all[0].1, "{name}");
         }
+    }
+
+    /// The child and the answer of a key in a branch with so many lasts, and in a leaf; both lines are number 1.
+    struct Searched<'a> {
+        lines: &'a Lines,
+        key: u32,
+        found: &'a mut Vec<(usize, u16)>,
+    }
+
+    impl Kernel for Searched<'_> {
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            let (search, line, key) = (self.lines.search(), self.lines.place(1), lanes.splat(self.key));
+            self.found.push((search.descend(lanes, line, key).line(), search.hop(lanes, line, key)));
+        }
+    }
+
+    #[test]
+    fn every_instruction_set_finds_the_child_and_the_range_of_a_key() {
+        let lasts: [u32; FANOUT - 1] =
+            from_fn(|i| [5, 0x7fff_ffff, 0x8000_0000, 0xffff_fff0][i % 4] + (i / 4) as u32);
+        for count in 0..FANOUT {
+            let mut lasts = lasts[..count].to_vec();
+            lasts.sort_unstable();
+            let lines = Lines::zeroed(20).unwrap();
+            lines.write_branch(1, lines.place(3), &lasts);
+            let ends = lasts.iter().copied().take(RANGES - 1).chain([u32::MAX]);
+            let slots: Vec<Slot> =
+                ends.zip(100..).map(|(last, hop)| Slot { last, hop, deeper: None }).collect();
+            lines.write_leaf(1, &slots, 0);
+            let near = lasts.iter().flat_map(|last| [last - 1, *last, last + 1]);
+            for key in near.chain([0, u32::MAX]) {
+                let child = lasts.partition_point(|last| *last < key);
+                let range = slots.partition_point(|slot| slot.last < key);
+                for isa in Isa::available() {
+                    let mut found = Vec::new();
+                    run(isa, Searched { lines: &lines, key, found: &mut found });
+                    assert_eq!(found, [(3 + child, 100 + range as u16)], "{} {key:#x}", isa.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "line 20 of 20")]
+    fn a_place_beyond_the_stores_is_refused() {
+        Lines::zeroed(20).unwrap().place(20);
     }
 
     #[test]

@@ -71,12 +71,12 @@ impl<W: Word> Pages<W> {
     }
 }
 
-/// The size of a large page, where there are some.
-const LARGE_PAGE: usize = 2 << 20;
+/// The size of a huge page, where there are some.
+const HUGE_PAGE: usize = 2 << 20;
 
-/// A mapping gets large pages only where it fills them: one that nearly does is rounded up.
+/// Linux (since 6.13) begins a mapping at a huge page only if it fills whole ones: a size that nearly does is rounded up.
 fn whole_pages(bytes: usize) -> usize {
-    if bytes < LARGE_PAGE / 2 { bytes } else { bytes.next_multiple_of(LARGE_PAGE) }
+    if bytes < HUGE_PAGE / 2 { bytes } else { bytes.next_multiple_of(HUGE_PAGE) }
 }
 
 /// A hint: refused, the table works on small pages.

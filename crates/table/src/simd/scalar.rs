@@ -114,7 +114,7 @@ impl Lanes for Scalar {
     }
     /// In four steps without a branch: lasts that a line does not have are above all keys.
     #[inline(always)]
-    fn below<T: Line>(self, line: &T, key: u32) -> u32 {
+    fn below<T: Line>(self, line: &T, [key, ..]: U32s) -> u32 {
         let lasts = line.lasts();
         let is_below = |i: usize| lasts.get(i).is_some_and(|last| last.load(Ordering::Relaxed) < key);
         [8, 4, 2, 1].into_iter().fold(0, |below, step| below + step * usize::from(is_below(below + step - 1)))

@@ -109,7 +109,7 @@ impl Kernel for One<'_> {
 fn lookup<L: Lanes>(lanes: L, search: Search<'_>, addr: u128) -> NextHop {
     let (mut tree, mut consumed) = (search.root((addr >> 112) as u16), 0);
     loop {
-        let key = key(addr, consumed);
+        let key = lanes.splat(key(addr, consumed));
         let mut place = tree;
         for _ in 0..BRANCHES {
             place = search.descend(lanes, place, key);
@@ -168,24 +168,28 @@ fn lookup_blocks<L: Lanes, const N: usize>(
     for (addrs, leaves) in addrs.iter().zip(&mut leaves) {
         let mut places = *leaves;
         for i in 0..LANES {
-            places[i] = search.descend(lanes, search.root((addrs[i] >> 112) as u16), key(addrs[i], 0));
+            let tree = search.root((addrs[i] >> 112) as u16);
+            places[i] = search.descend(lanes, tree, lanes.splat(key(addrs[i], 0)));
         }
         for i in 0..LANES {
-            places[i] = search.descend(lanes, places[i], key(addrs[i], 0));
+            places[i] = search.descend(lanes, places[i], lanes.splat(key(addrs[i], 0)));
             search.prefetch_branch(places[i]);
         }
         for i in 0..LANES {
-            leaves[i] = search.descend(lanes, places[i], key(addrs[i], 0));
+            leaves[i] = search.descend(lanes, places[i], lanes.splat(key(addrs[i], 0)));
             search.prefetch_leaf(leaves[i]);
         }
     }
+    // An escape plus one sets bit 16. To look for them in `out` would wait for the stores of single answers to arrive.
+    let mut sums = 0;
     for ((addrs, leaves), out) in addrs.iter().zip(&leaves).zip(&mut *out) {
         for i in 0..LANES {
-            out[i] = NextHop(search.hop(lanes, leaves[i], key(addrs[i], 0)));
+            let hop = search.hop(lanes, leaves[i], lanes.splat(key(addrs[i], 0)));
+            sums |= u32::from(hop) + 1;
+            out[i] = NextHop(hop);
         }
     }
-    let escaped = |out: &[NextHop]| out.iter().fold(false, |any, hop| any | (hop.0 == ESCAPE));
-    if escaped(out.as_flattened()) {
+    if sums > u32::from(ESCAPE) {
         go_deeper(lanes, search, addrs.as_flattened(), out.as_flattened_mut());
     }
 }

@@ -1,0 +1,156 @@
+//! `btree6` where its trees are deepest, fullest and most often copied.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helpers are tests too
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use fullview_table::fib::registry;
+use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
+
+use support::{Follower, verify};
+
+fn follower(rib: &Rib<u128>) -> Follower<u128> {
+    Follower::new(registry::find("btree6").unwrap(), rib)
+}
+
+fn prefix(text: &str) -> Prefix<u128> {
+    text.parse().unwrap()
+}
+
+fn change(rib: &mut Rib<u128>, follower: &mut Follower<u128>, prefix: Prefix<u128>, hop: Option<u16>) {
+    let change = Change { prefix, next_hop: hop.map(NextHop) };
+    rib.apply(change);
+    follower.follow(rib, &[change]);
+}
+
+/// Long prefixes below three /32s: trees below trees below trees.
+fn long_prefixes(count: usize) -> Rib<u128> {
+    let mut rib = Rib::default();
+    rib.announce(prefix("2001:db8::/32"), NextHop(1));
+    for (i, draw) in probe::uniform::<u128>(11).take(count).enumerate() {
+        let block = prefix(["2001:db8::/32", "2001:db9::/32", "2a00:1::/32"][i % 3]);
+        let len = [56, 64, 80, 112, 127, 128][i % 6];
+        // A quarter share 60 bits, so that some blocks are full.
+        let addr = if i % 4 == 0 { draw & (u128::MAX >> 60) } else { draw & (u128::MAX >> 32) };
+        rib.announce(Prefix::containing(block.first() | addr, len), NextHop((draw >> 96) as u16 % 500 + 1));
+    }
+    rib
+}
+
+#[test]
+fn long_prefixes_below_a_few_short_ones() {
+    let rib = long_prefixes(20_000);
+    verify("btree6", &*follower(&rib).fib(), &rib, probe::edges(&rib));
+}
+
+/// More ranges below one /16 than a tree can hold.
+fn crowded() -> Rib<u128> {
+    let mut rib = Rib::default();
+    for i in 0..30_000u128 {
+        // Half of them close together, the others everywhere.
+        let at = if i % 2 == 0 { i << 1 } else { i.wrapping_mul(0x9e37_79b9) & 0xffff_ffff };
+        let first = prefix("2001::/16").first() | at << 80;
+        rib.announce(Prefix::containing(first, 48), NextHop((i % 300) as u16 + 1));
+    }
+    rib
+}
+
+#[test]
+fn a_tree_that_would_be_too_large_is_divided() {
+    let rib = crowded();
+    verify("btree6", &*follower(&rib).fib(), &rib, probe::edges(&rib));
+}
+
+/// Changes of all lengths in tables where most slots lead deeper. What was changed is looked at after each change,
+/// everything at the end.
+fn follows(mut rib: Rib<u128>, seed: u64, changes: usize) {
+    let mut follower = follower(&rib);
+    let known: Vec<Prefix<u128>> = rib.iter().map(|route| route.prefix).collect();
+    for (i, draw) in probe::uniform::<u128>(seed).take(changes).enumerate() {
+        let near = known[draw as usize % known.len()];
+        let len = if i % 3 == 0 { near.len() } else { 17 + (draw >> 64) as u8 % 112 };
+        let prefix = Prefix::containing(near.first() | (draw & !u128::mask(near.len())), len);
+        change(&mut rib, &mut follower, prefix, (i % 2 == 0).then_some((draw >> 100) as u16 % 700 + 1));
+        let around =
+            [prefix.first(), prefix.last(), prefix.first().wrapping_sub(1), prefix.last().wrapping_add(1)];
+        verify("btree6", &*follower.fib(), &rib, around.into_iter());
+    }
+    verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
+}
+
+#[test]
+fn changes_where_most_slots_lead_deeper() {
+    follows(long_prefixes(3_000), 21, 2_000);
+}
+
+#[test]
+fn changes_in_a_divided_tree() {
+    follows(crowded(), 22, 300);
+}
+
+/// New boundaries without end, under a reader that never asks for the newest view: its lines must stay as they are, so
+/// space runs out and the table is compiled again; with views that end, lines come back.
+#[test]
+fn lines_come_back_when_nobody_reads_them() {
+    let mut rib = Rib::default();
+    rib.announce(prefix("2001::/16"), NextHop(1));
+    let mut follower = follower(&rib);
+    let place = |i: u128| Prefix::containing(prefix("2001::/16").first() | i << 84, 44);
+    for i in 0..8_000 {
+        change(&mut rib, &mut follower, place(i), Some(2 + i as u16 % 7));
+        if i >= 40 {
+            change(&mut rib, &mut follower, place(i - 40), None);
+        }
+    }
+    let without_reader = follower.rebuilds;
+    let held = follower.fib();
+    let expected = rib.clone();
+    for i in 8_000..16_000 {
+        change(&mut rib, &mut follower, place(i), Some(2 + i as u16 % 7));
+        change(&mut rib, &mut follower, place(i - 40), None);
+    }
+    assert_eq!(without_reader, 0, "rebuilds without a reader");
+    assert!(follower.rebuilds > 0, "a reader holds its lines");
+    verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
+    // Boundaries stay and answers change in place, but never into those of another address.
+    let answers = |fib: &dyn fullview_table::fib::Fib<u128>| fib.lookup(prefix("2001:ffff::/32").first());
+    assert_eq!(answers(&*held), expected.longest_match(prefix("2001:ffff::/32").first()).unwrap().next_hop);
+}
+
+/// Rows are copied and written again while a reader is under way: the neighbours of what changes keep their answer.
+#[test]
+fn neighbours_keep_their_answer_while_lines_are_copied() {
+    let mut rib = Rib::default();
+    rib.announce(prefix("2001::/16"), NextHop(1));
+    let block = |i: u128| Prefix::containing(prefix("2001:db8::/32").first() | i << 84, 44);
+    for i in 0..200 {
+        rib.announce(block(2 * i), NextHop(9));
+    }
+    let mut follower = follower(&rib);
+    let keys: Vec<u128> = (0..200).map(|i| block(2 * i).last()).collect();
+    let (view, done) = (std::sync::Mutex::new(follower.fib()), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut seen = vec![NextHop::NONE; keys.len()];
+            while !done.load(Ordering::Relaxed) {
+                let fib = std::sync::Arc::clone(&view.lock().unwrap());
+                fib.lookup_batch(&keys, &mut seen);
+                assert!(seen.iter().all(|hop| *hop == NextHop(9)), "{seen:?}");
+            }
+        });
+        for (i, draw) in probe::uniform::<u128>(5).take(20_000).enumerate() {
+            let gap = block(2 * (draw as u16 as u128 % 200) + 1).first() | (draw >> 64 & 0xf) << 80;
+            let hop = (i % 2 == 0).then_some((draw >> 100) as u16 % 5 + 2);
+            change(&mut rib, &mut follower, Prefix::containing(gap, 48), hop);
+            *view.lock().unwrap() = follower.fib();
+            if reader.is_finished() {
+                break;
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+        reader.join().unwrap();
+    });
+    verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
+}
