@@ -12,7 +12,7 @@
 //! a block with one answer none at all, so that a full view takes 7 MB instead of 32: it stays in the cache, where a line
 //! costs a tenth. An 18-bit index is where index and arrays together are smallest.
 //!
-//! Blocks with prefixes longer than /24 are *divided*: the leaf of such a /24 is [`PARTED`], and an array of its own, up to
+//! Blocks with prefixes longer than /24 are *divided*: the leaf of such a /24 is `PARTED`, and an array of its own, up to
 //! 256 leaves, holds its answers. Batches look for that value when they are done; single lookups branch on it.
 //!
 //! # Readers during a write
@@ -22,7 +22,7 @@
 //! - An answer that changes is stored into its leaf. Arrays stay as fine as they once had to be, so a route that comes and
 //!   goes costs stores only.
 //! - An array that must become finer is written anew elsewhere, complete, and the index entry set to it, with release order.
-//!   The old one is [retired](super::reclaim::Reclaim): its leaves are not written again before every reader that may be in
+//!   The old one is retired (`reclaim.rs`): its leaves are not written again before every reader that may be in
 //!   it is gone. The places of the parts' arrays lie behind the leaves of a divided block and never change; another place
 //!   means another array for the whole block.
 //!
