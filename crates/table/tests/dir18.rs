@@ -107,8 +107,8 @@ fn flapping_routes_are_stores_into_the_leaves_there_are() {
     assert_eq!(follower.rebuilds, 0);
 }
 
-/// A reader in full run, and a writer that makes one block coarser and finer, divides it and puts it together again. The
-/// writer says what it is about to do and what it has done: an answer must be that of some step in between.
+/// A reader in full run, and a writer that makes one block coarser and finer, divides it and puts it together again.
+/// The writer says what it is about to do and what it has done: an answer must be that of some step in between.
 #[test]
 fn every_answer_is_that_of_a_state_during_the_lookup() {
     const STEPS: usize = 6_000;

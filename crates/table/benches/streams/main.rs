@@ -4,8 +4,8 @@
 //! cargo bench -p fullview-table --bench streams -- --table full-view.txt.gz --algorithms dpdk_lpm4
 //! ```
 //!
-//! All that is compared is measured in turns inside one run, so that a machine that slows down slows all of it. Keys lie
-//! in memory in the order of use and answers go to a buffer of one batch, as a forwarding loop has it.
+//! All that is compared is measured in turns inside one run, so that a machine that slows down slows all of it. Keys
+//! lie in memory in the order of use and answers go to a buffer of one batch, as a forwarding loop has it.
 
 mod keys;
 mod measure;

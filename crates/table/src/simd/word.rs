@@ -135,8 +135,8 @@ impl<'t, W: Word> Ring<'t, W> {
     }
 }
 
-/// Ring entries found by vectors, `N` vectors of them, to be read one by one: as long as the entries are near, plain loads
-/// are quicker than a gather.
+/// Ring entries found by vectors, `N` vectors of them, to be read one by one: as long as the entries are near, plain
+/// loads are quicker than a gather.
 ///
 /// A vector that has just been stored makes single loads from it wait, so let some turns of the loop lie between
 /// [`Self::set`] and [`Self::get`].

@@ -1,9 +1,9 @@
 //! Many lookups at once: vectors find the leaves, plain loads read them.
 //!
-//! Per address this is a lane of a gather and four plain instructions. The leaves of one vector are read three turns after
-//! they were found, so that index entries and leaves of some sixty addresses are on their way at a time. A second gather for
-//! the leaves, plain loads for the index and prefetches within the batch were all slower, and so was any way to look for
-//! [`PARTED`] but a branch at each answer (`docs/algorithms/dir18.md` has the figures).
+//! Per address this is a lane of a gather and four plain instructions. The leaves of one vector are read three turns
+//! after they were found, so that index entries and leaves of some sixty addresses are on their way at a time. A second
+//! gather for the leaves, plain loads for the index and prefetches within the batch were all slower, and so was any way
+//! to look for [`PARTED`] but a branch at each answer (`docs/algorithms/dir18.md` has the figures).
 
 use crate::nexthop::NextHop;
 use crate::simd::{Kernel, LANES, Lanes, Places, Word16, Word32, Words};

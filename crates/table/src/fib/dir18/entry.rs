@@ -9,15 +9,16 @@ pub(super) const BLOCK_BITS: u8 = 32 - INDEX_BITS;
 /// Bits of an address inside a part, of which a divided block has 64: longer prefixes than /24 are rare.
 pub(super) const PART_BITS: u8 = 8;
 
-/// The place of an array of answers and the width of the addresses that share one, for one block or one part of a block.
+/// The place of an array of answers and the width of the addresses that share one, for one block or one part of a
+/// block.
 ///
 /// ```text
 ///   | divided | place − (first address >> shift)  mod 2^26 | shift |
 ///     1 bit     26 bits                                      5 bits
 /// ```
 ///
-/// With the block's own address taken off beforehand, the answer for an address is at `place + (addr >> shift)`: no bits
-/// of the address need be cut away, and the ring that the leaves form does away with the carry.
+/// With the block's own address taken off beforehand, the answer for an address is at `place + (addr >> shift)`: no
+/// bits of the address need be cut away, and the ring that the leaves form does away with the carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry(pub(super) u32);
 

@@ -8,23 +8,23 @@
 //!   leaves   [ … 3 3 7 3 … ]◀──────────┘   2, 4, … 64 next hops, in one or two cache lines
 //! ```
 //!
-//! Like DIR-24-8 a lookup is two loads without any branch on data, but a block without long prefixes costs a few bytes and
-//! a block with one answer none at all, so that a full view takes 7 MB instead of 32: it stays in the cache, where a line
-//! costs a tenth. An 18-bit index is where index and arrays together are smallest.
+//! Like DIR-24-8 a lookup is two loads without any branch on data, but a block without long prefixes costs a few bytes
+//! and a block with one answer none at all, so that a full view takes 7.6 MB instead of 33.8, which the third-level
+//! cache holds. One bit more in the index would save 5 % of that and double the index.
 //!
-//! Blocks with prefixes longer than /24 are *divided*: the leaf of such a /24 is [`PARTED`], and an array of its own, up to
-//! 256 leaves, holds its answers. Batches look for that value when they are done; single lookups branch on it.
+//! Blocks with prefixes longer than /24 are *divided*: the leaf of such a /24 is `PARTED`, and an array of its own, up
+//! to 256 leaves, holds its answers. Every lookup branches on that rare value.
 //!
 //! # Readers during a write
 //!
-//! One writer stores while readers look up; index entries and leaves are atomics. A lookup reads one index entry and one
-//! leaf of the array it leads to (and in a divided block the place of a part's array, and one leaf there).
-//! - An answer that changes is stored into its leaf. Arrays stay as fine as they once had to be, so a route that comes and
-//!   goes costs stores only.
-//! - An array that must become finer is written anew elsewhere, complete, and the index entry set to it, with release order.
-//!   The old one is [retired](super::reclaim::Reclaim): its leaves are not written again before every reader that may be in
-//!   it is gone. The places of the parts' arrays lie behind the leaves of a divided block and never change; another place
-//!   means another array for the whole block.
+//! One writer stores while readers look up; index entries and leaves are atomics. A lookup reads one index entry and
+//! one leaf of the array it leads to (and in a divided block the place of a part's array, and one leaf there).
+//! - An answer that changes is stored into its leaf. Arrays stay as fine as they once had to be, so a route that comes
+//!   and goes costs stores only.
+//! - An array that must become finer is written anew elsewhere, complete, and the index entry set to it, with release
+//!   order. The old one is retired (`reclaim.rs`): its leaves are not written again before every reader that may be in
+//!   it is gone. The places of the parts' arrays lie behind the leaves of a divided block and never change; another
+//!   place means another array for the whole block.
 //!
 //! So each lookup is answered by the table before or after a change. When leaves run out the table is compiled anew.
 

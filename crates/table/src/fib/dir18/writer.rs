@@ -88,8 +88,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Sets the answer of one range, inside one block, where that takes no other arrays than there are. If not, part of the
-    /// range may be set.
+    /// Sets the answer of one range, inside one block, where that takes no other arrays than there are. If not, part of
+    /// the range may be set.
     fn write_in_place(&self, entry: Entry, range: &Range<u32>) -> bool {
         if entry.is_uniform() {
             self.table.leaf(entry, range.first) == range.next_hop
