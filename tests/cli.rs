@@ -101,7 +101,7 @@ fn every_algorithm_verifies_against_a_small_table() {
         file("table", b"0.0.0.0/0 1\n10.0.0.0/8 2\n10.1.2.3/32 3\n::/0 4\n2001:db8::/32 5\n::1/128 6\n");
     let ran = run(&["table", "verify", &path]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for name in ["linear", "radix", "radix_lockless", "bsearch4", "dpdk_lpm4", "dpdk_lpm6"] {
+    for name in ["linear", "radix", "radix_lockless", "bsearch4", "dpdk_lpm4", "dpdk_lpm6", "btree6"] {
         assert!(ran.out.contains(name), "{name} is missing in: {}", ran.out);
     }
 }
