@@ -23,10 +23,10 @@ pub(super) unsafe fn door<K: Kernel>(kernel: K) {
 
 /// Loads the words at `base + 4 * index` of the lanes in `mask`.
 ///
-/// The table may be written to meanwhile. Rust calls such reads a data race unless they are atomic, and the compiler has
-/// no atomic gather; the instruction is one, lane by lane: an aligned 4-byte load is single-copy atomic on x86 (Intel
-/// SDM 3A, 9.1.1), and loads are not reordered with later ones. Assembly states exactly that instruction, which an
-/// intrinsic, being a plain read to the compiler, would not.
+/// The table may be written to meanwhile. Rust calls such reads a data race unless they are atomic, and the compiler
+/// has no atomic gather; the instruction is one, lane by lane: an aligned 4-byte load is single-copy atomic on x86
+/// (Intel SDM 3A, 9.1.1), and loads are not reordered with later ones. Assembly states exactly that instruction, which
+/// an intrinsic, being a plain read to the compiler, would not.
 ///
 /// # Safety
 ///
@@ -49,8 +49,8 @@ unsafe fn gather(mask: __mmask16, base: *const u32, index: __m512i, otherwise: _
     lanes
 }
 
-/// A bit for each of the 16 words at `line` that `mask` selects and that are below those of `key`. Assembly for the reason
-/// that stands at [`gather`]: words that the mask leaves out may be written to meanwhile.
+/// A bit for each of the 16 words at `line` that `mask` selects and that are below those of `key`. Assembly for the
+/// reason that stands at [`gather`]: words that the mask leaves out may be written to meanwhile.
 ///
 /// # Safety
 ///

@@ -1,16 +1,16 @@
 //! Search lines: cache lines of sorted numbers, each searched with one comparison, linked to trees.
 //!
 //! A [`Branch`] holds the last key below each of its 16 children, a [`Leaf`] the last key of each of its 10 ranges; the
-//! child or the range of a key is the number of lasts below the key. Unused lasts are `u32::MAX`, which is below nothing.
-//! Children lie in a row, so a branch needs to know its first one only.
+//! child or the range of a key is the number of lasts below the key. Unused lasts are `u32::MAX`, which is below
+//! nothing. Children lie in a row, so a branch needs to know its first one only.
 //!
 //! # Why no lookup checks a bound
 //!
-//! A link is a [`Place`]: a line from which a whole row of 16 lies within the store of branches as well as that of leaves,
-//! which are of one length. Only [`Lines`] makes places and checks them when it does; links are stored as places of the
-//! same `Lines`, and the zero of an unwritten link is the first line. A search finds at most 15 lasts below a key in a
-//! branch and 9 in a leaf, however they were filled, so it goes at most to the end of the row or to the last hop. A
-//! caller's mistake thus leads to a wrong answer and to nothing worse.
+//! A link is a [`Place`]: a line from which a whole row of 16 lies within the store of branches as well as that of
+//! leaves, which are of one length. Only [`Lines`] makes places and checks them when it does; links are stored as
+//! places of the same `Lines`, and the zero of an unwritten link is the first line. A search finds at most 15 lasts
+//! below a key in a branch and 9 in a leaf, however they were filled, so it goes at most to the end of the row or to
+//! the last hop. A caller's mistake thus leads to a wrong answer and to nothing worse.
 
 use std::io;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -27,9 +27,9 @@ pub const ROOTS: usize = 1 << 16;
 /// Bytes of a line.
 const LINE: usize = 64;
 
-/// How readers load links and answers. What a link leads to was written before the link was stored with release order. On
-/// x86 no load is done before an earlier one, and a compiler cannot know where a link leads before it is loaded; but it
-/// takes an acquire load for a barrier and fetches the addresses looked up from memory again after each.
+/// How readers load links and answers. What a link leads to was written before the link was stored with release order.
+/// On x86 no load is done before an earlier one, and a compiler cannot know where a link leads before it is loaded;
+/// but it takes an acquire load for a barrier and fetches the addresses looked up from memory again after each.
 const LINK: Ordering = if cfg!(target_arch = "x86_64") { Ordering::Relaxed } else { Ordering::Acquire };
 
 /// A line that divides keys: child `i` holds those up to `lasts[i]`, the child behind them all others.

@@ -62,8 +62,8 @@ impl<W: Word> Pages<W> {
     }
 }
 
-/// A size in whole huge pages, if it fills one: Linux (since 6.13) begins only such mappings at a huge page, and what lies
-/// before the first huge page of another one stays on small pages.
+/// A size in whole huge pages, if it fills one: Linux (since 6.13) begins only such mappings at a huge page, and what
+/// lies before the first huge page of another one stays on small pages.
 fn mapped(bytes: usize) -> usize {
     const HUGE: usize = 2 << 20;
     if bytes < HUGE { bytes } else { bytes.next_multiple_of(HUGE) }
