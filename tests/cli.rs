@@ -111,6 +111,8 @@ fn every_algorithm_verifies_against_a_small_table() {
         "dpdk_lpm6",
         "dxr",
         "poptrie",
+        "dir18",
+        "btree6",
     ];
     for name in names {
         assert!(ran.out.contains(name), "{name} is missing in: {}", ran.out);

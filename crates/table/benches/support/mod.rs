@@ -20,11 +20,11 @@ pub fn with_next_hops<A: Address>(rib: &Rib<A>, next_hops: u16) -> Rib<A> {
     dealt
 }
 
+/// Of all bits of the prefix, 32 at a time.
 fn hash<A: Address>(prefix: Prefix<A>) -> u64 {
-    let (high, low) = (prefix.first().bits(0, 32) as u64, prefix.first().bits(A::BITS - 32, 32) as u64);
-    let middle = prefix.first().bits((A::BITS - 32) / 2, 32) as u64;
-    let seed = (high << 32 | middle) ^ low.rotate_left(16) ^ u64::from(prefix.len()) << 56;
-    probe::uniform::<u128>(seed).next().map_or(0, |draw| (draw >> 64) as u64)
+    let draw = |seed| probe::uniform::<u128>(seed).next().map_or(0, |draw| (draw >> 64) as u64);
+    let words = (0..A::BITS).step_by(32).map(|offset| prefix.first().bits(offset, 32) as u64);
+    words.fold(draw(u64::from(prefix.len())), |hash, word| draw(hash ^ word))
 }
 
 /// What decides about large tables and is no part of them.

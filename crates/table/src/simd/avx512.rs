@@ -50,8 +50,9 @@ unsafe fn gather(mask: __mmask16, base: *const u32, index: __m512i, otherwise: _
 }
 
 impl sealed::Sealed for Avx512 {}
-/// A bit for each of the 16 words at `line` that `mask` selects and that are below those of `key`. Assembly for the reason
-/// that stands at [`gather`]: words that the mask leaves out may be written to meanwhile.
+
+/// A bit for each of the 16 words at `line` that `mask` selects and that are below those of `key`. Assembly for the
+/// reason that stands at [`gather`]: words that the mask leaves out may be written to meanwhile.
 ///
 /// # Safety
 ///

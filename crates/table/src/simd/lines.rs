@@ -1,16 +1,16 @@
 //! Search lines: cache lines of sorted numbers, each searched with one comparison, linked to trees.
 //!
 //! A [`Branch`] holds the last key below each of its 16 children, a [`Leaf`] the last key of each of its 10 ranges; the
-//! child or the range of a key is the number of lasts below the key. Unused lasts are `u32::MAX`, which is below nothing.
-//! Children lie in a row, so a branch needs to know its first one only.
+//! child or the range of a key is the number of lasts below the key. Unused lasts are `u32::MAX`, which is below
+//! nothing. Children lie in a row, so a branch needs to know its first one only.
 //!
-//! # Why no lookup checks a bound
+//! # Why no lookup can leave the stores
 //!
-//! A link is a [`Place`]: a line from which a whole row of 16 lies within the store of branches as well as that of leaves,
-//! which are of one length. Only [`Lines`] makes places and checks them when it does; links are stored as places of the
-//! same `Lines`, and the zero of an unwritten link is the first line. A search finds at most 15 lasts below a key in a
-//! branch and 9 in a leaf, however they were filled, so it goes at most to the end of the row or to the last hop. A
-//! caller's mistake thus leads to a wrong answer and to nothing worse.
+//! A link is a [`Place`], made by [`Lines`] alone, which checks that a whole row of 16 lines lies behind it in the store of
+//! branches as well as that of leaves; they are of one length. As a caller may bring the place of other, larger `Lines`,
+//! each search takes the last line for what lies beyond it. It finds at most 15 lasts below a key in a branch and 9 in a
+//! leaf, however they were filled, so it never reads beyond a line. A caller's mistake leads to a wrong answer and to
+//! nothing worse.
 
 use std::io;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -27,9 +27,9 @@ pub const ROOTS: usize = 1 << 16;
 /// Bytes of a line.
 const LINE: usize = 64;
 
-/// How readers load links and answers. What a link leads to was written before the link was stored with release order. On
-/// x86 no load is done before an earlier one, and a compiler cannot know where a link leads before it is loaded; but it
-/// takes an acquire load for a barrier and fetches the addresses looked up from memory again after each.
+/// How readers load links and answers. What a link leads to was written before the link was stored with release order.
+/// On x86 no load is done before an earlier one, and a compiler cannot know where a link leads before it is loaded;
+/// but it takes an acquire load for a barrier and fetches the addresses looked up from memory again after each.
 const LINK: Ordering = if cfg!(target_arch = "x86_64") { Ordering::Relaxed } else { Ordering::Acquire };
 
 /// A line that divides keys: child `i` holds those up to `lasts[i]`, the child behind them all others.
@@ -149,7 +149,13 @@ impl Lines {
     /// What readers hold on to during a batch.
     #[inline(always)]
     pub fn search(&self) -> Search<'_> {
-        Search { roots: entries(self.roots.as_slice()), branches: self.branches(), leaves: self.leaves() }
+        let last = Place(((self.capacity + FANOUT - 1) * LINE) as u32);
+        Search {
+            roots: entries(self.roots.as_slice()),
+            branches: self.branches(),
+            leaves: self.leaves(),
+            last,
+        }
     }
 
     fn branches(&self) -> &[Branch] {
@@ -255,6 +261,8 @@ pub struct Search<'t> {
     roots: &'t [AtomicU32],
     branches: &'t [Branch],
     leaves: &'t [Leaf],
+    /// The last line of either store.
+    last: Place,
 }
 
 impl Search<'_> {
@@ -268,8 +276,8 @@ impl Search<'_> {
     /// The child of a branch that a key belongs to.
     #[inline(always)]
     pub fn descend<L: Lanes>(self, lanes: L, branch: Place, key: L::U32) -> Place {
-        // SAFETY: a place is within the store; see the head of this file.
-        let branch = unsafe { &*self.branches.as_ptr().byte_add(branch.0 as usize) };
+        // SAFETY: not beyond the last line, and a place is a whole number of lines.
+        let branch = unsafe { &*self.branches.as_ptr().byte_add(branch.0.min(self.last.0) as usize) };
         let first = branch.first.load(LINK);
         // At most 15 lines into a row that lies within both stores, whose bytes fit 32 bits.
         Place(first.wrapping_add(lanes.below(branch, key) * LINE as u32))
@@ -278,8 +286,8 @@ impl Search<'_> {
     /// The answer of a leaf for a key.
     #[inline(always)]
     pub fn hop<L: Lanes>(self, lanes: L, leaf: Place, key: L::U32) -> u16 {
-        // SAFETY: a place is within the store; see the head of this file.
-        let leaf = unsafe { &*self.leaves.as_ptr().byte_add(leaf.0 as usize) };
+        // SAFETY: not beyond the last line, and a place is a whole number of lines.
+        let leaf = unsafe { &*self.leaves.as_ptr().byte_add(leaf.0.min(self.last.0) as usize) };
         let below = lanes.below(leaf, key) as usize;
         // SAFETY: at most 9 of 10, by the contract of `below`.
         unsafe { leaf.hops.get_unchecked(below) }.load(LINK)

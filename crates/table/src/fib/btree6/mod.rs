@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Every tree has the same depth, so that a batch goes through it in steps, without a branch that depends on data. An
-//! answer [`ESCAPE`] is none: the range holds a boundary that a key cannot express (prefixes longer than /48), or the tree
-//! would be too large for its depth. Its line of places then leads to a tree of the same kind for that block, whose key
-//! are 32 bits further on.
+//! answer `ESCAPE` is none: the range holds a boundary that a key cannot express (prefixes longer than /48), or the
+//! tree would be too large for its depth. Its line of places then leads to a tree of the same kind for that block,
+//! whose key are 32 bits further on.
 
 use std::sync::Arc;
 
@@ -154,9 +154,9 @@ impl Kernel for Batch<'_> {
     }
 }
 
-/// Looks `N` blocks of addresses up. Each loop below is one step for 16 addresses and is unrolled: a step of one address
-/// takes 20 cycles, and the schedulers of the processor hold so few of its instructions that addresses one after the other
-/// would overlap four at a time.
+/// Looks `N` blocks of addresses up. Each loop below is one step for 16 addresses and is unrolled: a step of one
+/// address takes 20 cycles, and the schedulers of the processor hold so few of its instructions that addresses one
+/// after the other would overlap four at a time.
 #[inline(always)]
 fn lookup_blocks<L: Lanes, const N: usize>(
     lanes: L,
@@ -225,8 +225,8 @@ impl Algorithm<u128> for Btree6 {
         NAME
     }
 
-    /// Below the radix trees while those fit the first-level cache; above FreeBSD's fastest, which it beats at any size,
-    /// for large tables.
+    /// Below the radix trees while those fit the first-level cache; above FreeBSD's fastest, which it beats at any
+    /// size, for large tables.
     fn preference(&self, summary: &Summary) -> u8 {
         match summary.prefixes {
             0..10 => 1,

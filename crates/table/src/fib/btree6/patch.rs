@@ -1,13 +1,13 @@
 //! Changes, under the eyes of readers.
 //!
-//! - Where a change only gives existing ranges other next hops, these are stored, one after the other: a lookup reads one
-//!   of them. Ranges that become equal stay apart, so that a route that flaps is never more than that.
-//! - A change with a new boundary writes the leaves of one branch anew, and the rows on the way from there to the root of
-//!   the tree, 49 lines at most; storing the new root publishes them all. The old rows are given back.
+//! - Where a change only gives existing ranges other next hops, these are stored, one after the other: a lookup reads
+//!   one of them. Ranges that become equal stay apart, so that a route that flaps is never more than that.
+//! - A change with a new boundary writes the leaves of one branch anew, and the rows on the way from there to the root
+//!   of the tree, 49 lines at most; storing the new root publishes them all. The old rows are given back.
 //! - A tree in which that branch has no room is written anew as a whole.
 //!
-//! Either way a lookup meets the old answer of its address or the new one: it reads the boundaries of one leaf, which never
-//! change, and one answer.
+//! Either way a lookup meets the old answer of its address or the new one: it reads the boundaries of one leaf, which
+//! never change, and one answer.
 
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ struct Link {
 type Path = [Span; BRANCHES];
 
 impl Trees {
-    /// Brings the trees up to the RIB at and below a prefix. A change that fails for lack of space leaves them as they were,
-    /// but for answers that are new already.
+    /// Brings the trees up to the RIB at and below a prefix. A change that fails for lack of space leaves them as they
+    /// were, but for answers that are new already.
     pub(super) fn apply(&mut self, rib: &Rib<u128>, prefix: Prefix<u128>) -> Result<(), Full> {
         if prefix.len() <= ROOT_BITS {
             return self.roots(rib, rib.ranges_within(prefix));
@@ -58,8 +58,8 @@ impl Trees {
         Ok(())
     }
 
-    /// Brings the tree of a block up to the RIB at and below a prefix. Returns the tree that takes its place, if it is not
-    /// the same; what this one does not use of it has been given back.
+    /// Brings the tree of a block up to the RIB at and below a prefix. Returns the tree that takes its place, if it is
+    /// not the same; what this one does not use of it has been given back.
     fn change(
         &mut self,
         rib: &Rib<u128>,
@@ -136,8 +136,8 @@ impl Trees {
         Span { line: first.line() + child, from, to }
     }
 
-    /// What to store where, and which other trees to change, if that is all there is to do: if each range of the tree lies
-    /// in one of the new ones, which begin at `from`, or leads deeper.
+    /// What to store where, and which other trees to change, if that is all there is to do: if each range of the tree
+    /// lies in one of the new ones, which begin at `from`, or leads deeper.
     fn stores(
         &self,
         tree: Place,
@@ -203,8 +203,8 @@ impl Trees {
         Ok(tree)
     }
 
-    /// The slots below a branch, with new ones in the place of those for their keys; and the trees to which those had led.
-    /// `None` if the new ones go beyond the branch, or into a block that was set apart.
+    /// The slots below a branch, with new ones in the place of those for their keys; and the trees to which those had
+    /// led. `None` if the new ones go beyond the branch, or into a block that was set apart.
     fn spliced(&self, branch: Span, from: u32, new: Vec<Slot>) -> Option<(Vec<Slot>, Vec<Place>)> {
         let to = new.last()?.last;
         if to > branch.to {

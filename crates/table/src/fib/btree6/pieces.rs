@@ -29,8 +29,8 @@ pub(super) fn cell(block: Prefix<u128>, key: u32, bits: u8) -> Prefix<u128> {
     Prefix::containing(block.first() | (u128::from(key) << 80) >> consumed(block), len)
 }
 
-/// Adds what a range means for the keys of a tree. Ranges come in order and without gaps; a key whose addresses belong to
-/// several of them gets [`ESCAPE`].
+/// Adds what a range means for the keys of a tree. Ranges come in order and without gaps; a key whose addresses belong
+/// to several of them gets [`ESCAPE`].
 pub(super) fn push(slots: &mut Vec<Slot>, range: &Range<u128>, consumed: u32) {
     let (first, last) = (range.first << consumed, range.last << consumed | ((1 << consumed) - 1));
     let (mut from, to) = ((first >> 80) as u32, (last >> 80) as u32);

@@ -1,7 +1,7 @@
 //! Which lines are in use, and which may be written again.
 //!
-//! Lines are taken and given back in rows, 1 to 16 in a row, as the children of a branch lie. A row given back is written
-//! again only when no reader can be in it any more ([`Reclaim`]).
+//! Lines are taken and given back in rows, 1 to 16 in a row, as the children of a branch lie. A row given back is
+//! written again only when no reader can be in it any more ([`Reclaim`]).
 
 use std::io;
 use std::sync::Arc;
