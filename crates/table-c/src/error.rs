@@ -20,8 +20,10 @@ pub(crate) enum Error {
     Algorithm { name: String, family: fullview_table::Family, known: String },
     #[error("{0}")]
     Compile(#[from] CompileError),
-    #[error("{algorithm} gave up: {reason}; compile with another algorithm")]
-    GaveUp { algorithm: &'static str, reason: String },
+    #[error(
+        "every algorithm gave up on the {0} routes; call fv_table_compile with one by name to have it tried again"
+    )]
+    Unserved(fullview_table::Family),
     #[error("{0}")]
     NextHops(#[from] TooManyNextHops),
     #[error("nothing is compiled for {0}: call fv_table_compile first")]
@@ -40,7 +42,7 @@ impl Error {
             Error::Argument(_) => FvStatus::FV_ARGUMENT,
             Error::Feed(_) => FvStatus::FV_FEED,
             Error::Algorithm { .. } => FvStatus::FV_ALGORITHM,
-            Error::Compile(_) | Error::GaveUp { .. } => FvStatus::FV_COMPILE,
+            Error::Compile(_) | Error::Unserved(_) => FvStatus::FV_COMPILE,
             Error::NextHops(_) => FvStatus::FV_NEXT_HOPS,
             Error::NotCompiled(_) => FvStatus::FV_NOT_COMPILED,
             Error::Bug(_) => FvStatus::FV_BUG,

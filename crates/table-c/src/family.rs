@@ -1,103 +1,67 @@
-//! One family of a table: its routes, the algorithm it is to be compiled with, and the FIB its readers see.
+//! One family of a table: its routes, the algorithm that serves them, and what its readers hold.
+//!
+//! Choosing, following, falling back and publishing are the framework's ([`fullview_table::fib::framework`]). Here is
+//! what C adds: nothing is served before somebody asks, and every call is done when it returns.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use arc_swap::ArcSwap;
-use fullview_table::fib::preference::Preferences;
+use fullview_table::fib::framework::{Attachment, Modules, Origin, Settings, SharedReader, Time};
 use fullview_table::fib::registry::{self, Registered};
-use fullview_table::fib::{Algorithm, Fib, Instance, Outcome, choice};
 use fullview_table::{Change, NextHop, Rib};
 
 use crate::error::Error;
 
-type Module<A> = &'static dyn Algorithm<A>;
-
-/// What readers take at the beginning of a batch; `None` before the first compile.
-pub(crate) type Published<A> = ArcSwap<Option<Arc<dyn Fib<A>>>>;
+/// What readers look up in; empty before the first compile.
+pub(crate) type Published<A> = OnceLock<SharedReader<A>>;
 
 /// The writer's side of one family.
 pub(crate) struct Routes<A: Registered> {
     rib: Rib<A>,
-    wanted: Wanted<A>,
-    compiled: Option<Compiled<A>>,
-    /// Whether the routes have changes that what is compiled has not: the last one could not be followed.
-    behind: bool,
+    modules: Modules<A>,
+    /// `None` before the first compile.
+    attachment: Option<Attachment<A>>,
+    clock: Clock,
     published: Arc<Published<A>>,
 }
 
-/// By which algorithm to compile.
-#[derive(Clone, Copy)]
-pub(crate) enum Wanted<A: Registered> {
-    /// The best by preference.
-    Auto,
-    This(Module<A>),
+/// The framework's time, counted by calls instead of read. The framework may put off what a caller with a timer comes
+/// back for; there is no timer here, only the next call, so calls are what time passes by. A time that stands still
+/// would not do: a module that failed once would never be tried again, nor the choice looked at again.
+#[derive(Default)]
+struct Clock(Time);
+
+impl Clock {
+    /// A change: after a hundred of them a module that failed is tried again, later after twice as many each time.
+    fn change(&mut self) -> Time {
+        self.0 += Time::from_millis(1);
+        self.0
+    }
+
+    /// Something was asked for by hand: longer than the framework keeps a module back, so that all are tried.
+    fn request(&mut self) -> Time {
+        self.0 += Time::from_secs(60);
+        self.0
+    }
 }
 
-/// An algorithm, and what it has made of the routes.
-pub(crate) struct Compiled<A: Registered> {
-    algorithm: Module<A>,
-    instance: Box<dyn Instance<A>>,
+/// The choice is looked at again with the hundredth change, not soon after: no later call need come.
+fn settings() -> Settings {
+    Settings { evaluate_soon: Time::ZERO, ..Settings::default() }
 }
 
 impl<A: Registered> Default for Routes<A> {
+    /// The oracle is among the modules since it can be asked for by name; by preference it comes last.
     fn default() -> Self {
-        let published = Arc::new(ArcSwap::from_pointee(None));
-        Routes { rib: Rib::default(), wanted: Wanted::Auto, compiled: None, behind: false, published }
-    }
-}
-
-impl<A: Registered> Wanted<A> {
-    pub(crate) fn named(name: &str) -> Result<Self, Error> {
-        if name == "auto" {
-            return Ok(Wanted::Auto);
-        }
-        let unknown = || Error::Algorithm {
-            name: name.into(),
-            family: A::FAMILY,
-            known: registry::names::<A>().join(", "),
-        };
-        registry::find(name).map(Wanted::This).ok_or_else(unknown)
-    }
-
-    fn compile(self, rib: &Rib<A>, current: Option<Module<A>>) -> Result<Compiled<A>, Error> {
-        match self {
-            Wanted::This(algorithm) => Compiled::of(algorithm, rib),
-            Wanted::Auto => best(A::ALGORITHMS, rib, current),
-        }
-    }
-}
-
-/// Compiled with the best of `modules` by preference that can hold the table. The oracle takes part only in tests.
-fn best<A: Registered>(
-    modules: &[Module<A>],
-    rib: &Rib<A>,
-    current: Option<Module<A>>,
-) -> Result<Compiled<A>, Error> {
-    let summary = rib.summary();
-    let mut modules: Vec<Module<A>> =
-        modules.iter().copied().filter(|module| module.name() != "linear").collect();
-    let mut failure = Error::Bug("no algorithm is registered".into());
-    let among =
-        |modules: &[Module<A>], one: Module<A>| modules.iter().any(|module| module.name() == one.name());
-    while let Some(best) =
-        choice::choose(&Preferences::Guessed, &modules, current.filter(|one| among(&modules, *one)), &summary)
-    {
-        match Compiled::of(best, rib) {
-            Ok(compiled) => return Ok(compiled),
-            Err(error) => failure = error,
-        }
-        modules.retain(|module| module.name() != best.name());
-    }
-    Err(failure)
-}
-
-impl<A: Registered> Compiled<A> {
-    fn of(algorithm: Module<A>, rib: &Rib<A>) -> Result<Self, Error> {
-        Ok(Compiled { algorithm, instance: algorithm.compile(rib)? })
+        Self::served_by(A::ALGORITHMS.into())
     }
 }
 
 impl<A: Registered> Routes<A> {
+    fn served_by(modules: Modules<A>) -> Self {
+        let (rib, clock) = (Rib::default(), Clock::default());
+        Routes { rib, modules, attachment: None, clock, published: Arc::default() }
+    }
+
     pub(crate) fn rib(&self) -> &Rib<A> {
         &self.rib
     }
@@ -108,91 +72,102 @@ impl<A: Registered> Routes<A> {
 
     /// The algorithm at work and the bytes its lookups may touch; `None` before the first compile.
     pub(crate) fn at_work(&self) -> Option<(&'static str, usize)> {
-        let compiled = self.compiled.as_ref()?;
-        Some((compiled.algorithm.name(), compiled.instance.fib().footprint().total()))
+        let attachment = self.attachment.as_ref()?;
+        Some((attachment.algorithm()?, attachment.fib().footprint().total()))
     }
 
-    /// Compiles the routes and shows them to the readers.
-    pub(crate) fn compile(&mut self, wanted: Wanted<A>) -> Result<(), Error> {
-        let compiled = wanted.compile(&self.rib, None)?;
-        self.wanted = wanted;
-        self.show(compiled);
+    /// Has the algorithm of that name serve the routes, or the best one if `auto` is asked for.
+    pub(crate) fn compile(&mut self, algorithm: &str) -> Result<(), Error> {
+        let wanted = Some(algorithm).filter(|name| *name != "auto");
+        let now = self.clock.request();
+        if let Some(attachment) = &mut self.attachment {
+            return choose(attachment, now, &self.rib, wanted);
+        }
+        let mut attachment = Attachment::new(now, 0, Arc::clone(&self.modules), Arc::new(settings()));
+        choose(&mut attachment, now, &self.rib, wanted)?;
+        self.published.get_or_init(|| attachment.shared_reader());
+        self.attachment = Some(attachment);
         Ok(())
     }
 
-    /// Makes the changes, and shows them to the readers if there are any readers' tables yet. An error is the
-    /// algorithm's: the changes are made then, but the readers see the table as it was before them.
+    /// Makes the changes, and shows them to the readers if anything is compiled. On an error the changes are made, but
+    /// no algorithm could follow: readers see the table as it was before them.
     pub(crate) fn change(&mut self, changes: &[Change<A>]) -> Result<(), Error> {
-        for change in changes {
-            self.rib.apply(*change);
-        }
-        let followed = self.follow(changes);
-        self.behind = followed.is_err();
-        followed
+        let rib = &mut self.rib;
+        let changes: Vec<Change<A>> =
+            changes.iter().copied().filter(|change| rib.apply(*change) != change.next_hop).collect();
+        let Some(attachment) = &mut self.attachment else { return Ok(()) };
+        // Static routes do not wait: what was changed is to be seen when the call returns.
+        attachment.changed(self.clock.change(), &self.rib, &changes, Origin::Static);
+        served(attachment)
     }
 
-    /// Brings what is compiled up to the routes, which hold the changes already.
-    fn follow(&mut self, changes: &[Change<A>]) -> Result<(), Error> {
-        let Some(compiled) = &mut self.compiled else { return Ok(()) };
-        // These changes alone would not bring it up to date.
-        let outcome =
-            if self.behind { Outcome::Rebuild } else { compiled.instance.patch(&self.rib, changes) };
-        match outcome {
-            Outcome::Applied => self.publish(),
-            Outcome::Rebuild | Outcome::Batch => self.rebuild()?,
-            Outcome::Error(reason) => {
-                let algorithm = compiled.algorithm.name();
-                self.give_up(algorithm, reason)?;
-            }
-        }
-        Ok(())
+    /// Takes over other routes; returns those it had, or keeps them if no algorithm can serve the others.
+    pub(crate) fn replace(&mut self, routes: Rib<A>) -> Result<Rib<A>, Error> {
+        let before = self.rib.replace(routes);
+        let Err(error) = self.catch_up() else { return Ok(before) };
+        self.rib.replace(before);
+        // If this fails as well, readers still have what was compiled from these routes.
+        self.catch_up().ok();
+        Err(error)
     }
 
-    /// What the routes in `rib` would be compiled to; nothing if nothing has been compiled yet.
-    pub(crate) fn prepare(&self, rib: &Rib<A>) -> Result<Option<Compiled<A>>, Error> {
-        let current = self.compiled.as_ref().map(|compiled| compiled.algorithm);
-        current.map(|current| self.wanted.compile(rib, Some(current))).transpose()
+    /// Compiles routes that the framework was not told of.
+    fn catch_up(&mut self) -> Result<(), Error> {
+        let Some(attachment) = &mut self.attachment else { return Ok(()) };
+        attachment.evaluate(self.clock.request(), &self.rib)?;
+        served(attachment)
     }
+}
 
-    /// Takes over other routes, with what [`Self::prepare`] made of them.
-    pub(crate) fn replace_all(&mut self, rib: Rib<A>, compiled: Option<Compiled<A>>) {
-        self.rib = rib;
-        if let Some(compiled) = compiled {
-            self.show(compiled);
+/// Readers outlive the table with what they have; see `fv_table_free`.
+impl<A: Registered> Drop for Routes<A> {
+    fn drop(&mut self) {
+        if let Some(attachment) = self.attachment.take() {
+            attachment.retire();
         }
     }
+}
 
-    fn rebuild(&mut self) -> Result<(), Error> {
-        if let Some(compiled) = self.prepare(&self.rib)? {
-            self.show(compiled);
-        }
-        Ok(())
-    }
+/// Pins the module that is wanted, `None` being the best one. If it cannot serve the table, all is as it was: the
+/// framework has kept what served, and goes by the former choice again.
+fn choose<A: Registered>(
+    attachment: &mut Attachment<A>,
+    now: Time,
+    rib: &Rib<A>,
+    wanted: Option<&str>,
+) -> Result<(), Error> {
+    let before = attachment.pinned();
+    pin(attachment, now, rib, wanted)?;
+    let refused = wanted.filter(|wanted| attachment.algorithm() != Some(*wanted));
+    let Some(refused) = refused else { return served(attachment) };
+    let reason = attachment.failure_of(refused).cloned();
+    pin(attachment, now, rib, before)?;
+    Err(reason.map_or(Error::Unserved(A::FAMILY), Error::Compile))
+}
 
-    /// The algorithm at work is of no further use for this table: another one takes over, unless this one was asked
-    /// for.
-    fn give_up(&mut self, algorithm: &'static str, reason: String) -> Result<(), Error> {
-        if matches!(self.wanted, Wanted::This(_)) {
-            return Err(Error::GaveUp { algorithm, reason });
-        }
-        let all = A::ALGORITHMS.iter().copied();
-        let others: Vec<Module<A>> = all.filter(|module| module.name() != algorithm).collect();
-        let compiled = best(&others, &self.rib, None)?;
-        self.show(compiled);
-        Ok(())
-    }
+fn pin<A: Registered>(
+    attachment: &mut Attachment<A>,
+    now: Time,
+    rib: &Rib<A>,
+    module: Option<&str>,
+) -> Result<(), Error> {
+    let Some(name) = module else {
+        attachment.release(now, rib);
+        return Ok(());
+    };
+    let known = || registry::names::<A>().join(", ");
+    let unknown = |_| Error::Algorithm { name: name.into(), family: A::FAMILY, known: known() };
+    attachment.force(now, rib, name).map_err(unknown)
+}
 
-    fn show(&mut self, compiled: Compiled<A>) {
-        self.compiled = Some(compiled);
-        self.behind = false;
-        self.publish();
+/// Whether readers see the routes as they are.
+fn served<A: Registered>(attachment: &Attachment<A>) -> Result<(), Error> {
+    if attachment.is_synced() {
+        return Ok(());
     }
-
-    /// After a change the instance may hand out another FIB than before.
-    fn publish(&self) {
-        let fib = self.compiled.as_ref().map(|compiled| compiled.instance.fib());
-        self.published.store(Arc::new(fib));
-    }
+    let failure = attachment.failure().cloned();
+    Err(failure.map_or(Error::Unserved(A::FAMILY), Error::Compile))
 }
 
 /// Looks up as many addresses as there are answers in the table as it is now.
@@ -201,74 +176,10 @@ pub(crate) fn look_up<A: Registered>(
     addrs: &[A],
     answers: &mut [NextHop],
 ) -> Result<(), Error> {
-    let now = published.load();
-    let fib = now.as_ref().as_ref().ok_or(Error::NotCompiled(A::FAMILY))?;
-    fib.lookup_batch(addrs, answers);
+    let reader = published.get().ok_or(Error::NotCompiled(A::FAMILY))?;
+    reader.with(|fib| fib.lookup_batch(addrs, answers));
     Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use fullview_table::fib::CompileError;
-    use fullview_table::rib::Summary;
-    use std::sync::atomic::{AtomicBool, Ordering};
-
-    /// `dpdk_lpm4`, which can be told to fail.
-    struct Failing(AtomicBool);
-
-    static FAILING: Failing = Failing(AtomicBool::new(false));
-
-    struct Inner(Box<dyn Instance<u32>>);
-
-    impl Algorithm<u32> for Failing {
-        fn name(&self) -> &'static str {
-            "failing"
-        }
-        fn preference(&self, _summary: &Summary) -> u8 {
-            0
-        }
-        fn compile(&self, rib: &Rib<u32>) -> Result<Box<dyn Instance<u32>>, CompileError> {
-            if self.0.load(Ordering::Relaxed) {
-                return Err(CompileError::Limit {
-                    algorithm: "failing",
-                    what: "routes",
-                    needed: 1,
-                    limit: 0,
-                });
-            }
-            Ok(Box::new(Inner(registry::find("dpdk_lpm4").unwrap().compile(rib)?)))
-        }
-    }
-
-    impl Instance<u32> for Inner {
-        fn fib(&self) -> Arc<dyn Fib<u32>> {
-            self.0.fib()
-        }
-        fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
-            match FAILING.0.load(Ordering::Relaxed) {
-                true => Outcome::Rebuild,
-                false => self.0.patch(rib, changes),
-            }
-        }
-    }
-
-    #[test]
-    fn a_change_that_could_not_be_followed_comes_with_the_next_one() {
-        let mut routes = Routes::<u32>::default();
-        routes.compile(Wanted::This(&FAILING)).unwrap();
-        let announce =
-            |prefix: &str, hop| Change { prefix: prefix.parse().unwrap(), next_hop: Some(NextHop(hop)) };
-        let answers = |routes: &Routes<u32>| {
-            let mut answers = [NextHop::NONE; 2];
-            look_up(&routes.published, &[0x0a00_0001, 0x0b00_0001], &mut answers).unwrap();
-            answers.map(|hop| hop.0)
-        };
-        FAILING.0.store(true, Ordering::Relaxed);
-        assert!(matches!(routes.change(&[announce("10.0.0.0/8", 1)]), Err(Error::Compile(_))));
-        assert_eq!(answers(&routes), [0, 0], "readers see the table as it was");
-        FAILING.0.store(false, Ordering::Relaxed);
-        routes.change(&[announce("11.0.0.0/8", 2)]).unwrap();
-        assert_eq!(answers(&routes), [1, 2]);
-    }
-}
+mod tests;

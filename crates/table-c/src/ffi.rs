@@ -264,7 +264,7 @@ pub unsafe extern "C" fn fv_table_free(table: *mut fv_table) {
 }
 
 /// Replaces all routes and next hops by those of a file: text or MRT, plain or compressed. Families that are compiled
-/// are compiled anew.
+/// are compiled anew. If one cannot be, FV_COMPILE, all is as before, but IPv4 readers may have seen the file's routes.
 ///
 /// # Safety
 /// `table` is a table that nobody else uses now; `path` is text that ends with a NUL.
@@ -279,6 +279,9 @@ pub unsafe extern "C" fn fv_table_load(table: *mut fv_table, path: *const c_char
 
 /// Compiles a family's routes for its readers, by the algorithm of that name, or by "auto", which takes the best for
 /// the table. From then on every change reaches the readers at once.
+///
+/// "auto" chooses again as the table changes. An algorithm asked for by name that cannot take a change gives way to
+/// the best that can, which fv_table_algorithm() names, and is tried again later, at once if it is asked for again.
 ///
 /// # Safety
 /// `table` is a table that nobody else uses now; `algorithm` is text that ends with a NUL.
@@ -404,8 +407,8 @@ pub unsafe extern "C" fn fv_next_hop_text(
 
 /// Adds one route or replaces it. The prefix is text of either family: "198.18.0.0/15", "2001:2::/48".
 ///
-/// FV_COMPILE, here as in all changes, means that the routes are changed, but the algorithm could not follow and
-/// readers see the table as it was: compile with another one.
+/// FV_COMPILE, here as in all changes, means that the routes are changed, but no algorithm could follow and readers see
+/// the table as it was: compile again once there is memory, or fewer routes.
 ///
 /// # Safety
 /// `table` is a table that nobody else uses now; `prefix` is text that ends with a NUL.

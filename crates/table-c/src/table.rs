@@ -9,7 +9,7 @@ use fullview_table::fib::registry::Registered;
 use fullview_table::{Address, Change, NextHop, NextHops, Prefix, Target};
 
 use crate::error::Error;
-use crate::family::{Published, Routes, Wanted};
+use crate::family::{Published, Routes};
 
 /// Both families and the next hops they share.
 #[derive(Default)]
@@ -40,17 +40,19 @@ impl Table {
     /// Takes over the routes of a file, or leaves everything as it was.
     pub(crate) fn load(&mut self, path: &Path) -> Result<(), Error> {
         let loaded = feed::load(path, &Options::default())?.table;
-        let (inet, inet6) = (self.inet.prepare(&loaded.inet)?, self.inet6.prepare(&loaded.inet6)?);
-        self.inet.replace_all(loaded.inet, inet);
-        self.inet6.replace_all(loaded.inet6, inet6);
+        let before = self.inet.replace(loaded.inet)?;
+        if let Err(error) = self.inet6.replace(loaded.inet6) {
+            self.inet.replace(before)?;
+            return Err(error);
+        }
         self.next_hops = loaded.next_hops;
         Ok(())
     }
 
     pub(crate) fn compile(&mut self, family: Families, algorithm: &str) -> Result<(), Error> {
         match family {
-            Families::Inet => self.inet.compile(Wanted::named(algorithm)?),
-            Families::Inet6 => self.inet6.compile(Wanted::named(algorithm)?),
+            Families::Inet => self.inet.compile(algorithm),
+            Families::Inet6 => self.inet6.compile(algorithm),
         }
     }
 

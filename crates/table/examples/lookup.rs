@@ -7,9 +7,9 @@
 use std::error::Error;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 
-use fullview_table::fib::choice;
-use fullview_table::fib::preference::Preferences;
+use fullview_table::fib::framework::{Attachment, Time};
 use fullview_table::fib::registry::Registered;
 use fullview_table::{NextHops, Rib, feed};
 
@@ -22,18 +22,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     answer(&table.inet6, &table.next_hops, &addrs)
 }
 
-/// Compiles one family with the algorithm that suits its table best, and answers the addresses of that family.
+/// Has the framework choose the algorithm that suits one family's table best, and answers the addresses of that family.
 fn answer<A: Registered>(rib: &Rib<A>, next_hops: &NextHops, addrs: &[IpAddr]) -> Result<(), Box<dyn Error>> {
-    let algorithm = choice::choose(&Preferences::Guessed, A::ALGORITHMS, None, &rib.summary())
-        .ok_or("no algorithm for this family")?;
-    let fib = algorithm.compile(rib)?.fib();
-    println!(
-        "{}: {} routes, {} bytes as {}",
-        A::FAMILY,
-        rib.len(),
-        fib.footprint().total(),
-        algorithm.name()
-    );
+    // Nothing changes afterwards, so no time passes either; `update.rs` has a table that changes.
+    let mut table = Attachment::new(Time::ZERO, 0, A::ALGORITHMS.into(), Arc::default());
+    table.evaluate(Time::ZERO, rib)?;
+    let mut reader = table.reader();
+    let fib = reader.fib();
+    let algorithm = table.algorithm().ok_or("no algorithm for this family")?;
+    println!("{}: {} routes, {} bytes as {algorithm}", A::FAMILY, rib.len(), fib.footprint().total());
     for addr in addrs.iter().filter_map(|addr| A::from_any(*addr)) {
         match next_hops.target(fib.lookup(addr)) {
             Some(target) => println!("{} goes to {target}", addr.to_ip()),

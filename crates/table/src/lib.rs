@@ -22,7 +22,7 @@
 //! | --- | --- | --- |
 //! | load a table and look up | [`feed::load`], [`Table`] | `cargo run --release --example lookup -- TABLE ADDRESS...` |
 //! | look up many addresses at once | [`fib::Fib::lookup_batch`] | `cargo run --release --example batch -- TABLE` |
-//! | change routes while others look up | [`fib::Instance::patch`] | `cargo run --release --example update -- TABLE` |
+//! | change routes while others look up | [`fib::framework::Attachment`] | `cargo run --release --example update -- TABLE` |
 //! | write an algorithm | [`fib::Algorithm`], [`fib::registry`] | |
 //! | prove that a compiled table is right | [`probe::verify`] | |
 //!

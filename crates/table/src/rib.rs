@@ -92,6 +92,25 @@ impl<A: Address> Rib<A> {
         }
     }
 
+    /// Takes over all routes of another RIB; returns those it had. The generation grows beyond either, so that whoever
+    /// follows this RIB sees that it is not what it was.
+    ///
+    /// ```
+    /// use fullview_table::{NextHop, Rib};
+    ///
+    /// let (mut rib, mut other) = (Rib::<u32>::default(), Rib::default());
+    /// rib.announce("198.18.0.0/15".parse()?, NextHop(1));
+    /// other.announce("10.0.0.0/8".parse()?, NextHop(1));
+    /// let before = rib.replace(other);
+    /// assert!(rib.get("10.0.0.0/8".parse()?).is_some() && rib.len() == 1);
+    /// assert!(before.get("198.18.0.0/15".parse()?).is_some() && rib.generation() > before.generation());
+    /// # Ok::<(), fullview_table::prefix::PrefixError>(())
+    /// ```
+    pub fn replace(&mut self, routes: Rib<A>) -> Rib<A> {
+        let generation = self.generation.max(routes.generation) + 1;
+        std::mem::replace(self, Rib { generation, ..routes })
+    }
+
     fn count(&mut self, prefix: Prefix<A>, before: Option<NextHop>, after: Option<NextHop>) {
         self.generation += u64::from(before != after);
         let length = &mut self.lengths[usize::from(prefix.len())];

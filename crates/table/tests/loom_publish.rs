@@ -1,11 +1,9 @@
 //! How `tbl24` publishes a group, in every interleaving and every order of memory that the language allows.
 //!
 //! A model: the table itself lies in zeroed mapped memory that vector code reads, where loom's atomics cannot stand.
-//! The steps and their orderings are those of `Tbl24::write_part` and `Tbl24::lookup`, with [`Word`]'s `set` and
+//! The steps and their orderings are those of `Tbl24::write_part` and `Tbl24::lookup`, with `simd::Word`'s `set` and
 //! `get`; groups have two entries instead of 256, which changes how long a fill takes and nothing else. A change to
 //! one of them belongs here too.
-//!
-//! [`Word`]: fullview_table::simd::Word
 #![cfg(loom)]
 
 use loom::sync::Arc;

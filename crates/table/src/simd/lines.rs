@@ -56,6 +56,7 @@ pub struct Leaf {
 /// The type has 64 bytes, is aligned to 64, and begins with the numbers that [`Line::lasts`] gives, at most 16.
 pub unsafe trait Line {
     /// Numbers searched.
+    #[cfg_attr(not(all(target_arch = "x86_64", not(fullview_portable))), allow(dead_code))] // plain code needs none
     const LASTS: usize;
     /// They.
     fn lasts(&self) -> &[AtomicU32];

@@ -1,6 +1,6 @@
 //! Sixteen 32-bit lanes behind one small trait, and the only `unsafe` of this crate.
 //!
-//! An algorithm writes its batch loop once, as a [`Kernel`] over [`Lanes`]; [`run`] compiles it for each instruction
+//! An algorithm writes its batch loop once, as a `Kernel` over `Lanes`; `run` compiles it for each instruction
 //! set and enters the version that an [`Isa`] names. An `Isa` exists only if this processor has it, and every gather
 //! clamps its indices, so kernels need no `unsafe` and can go wrong only by answering wrongly.
 #![allow(unsafe_code)]
@@ -16,12 +16,12 @@ mod pages;
 mod scalar;
 mod word;
 
-pub use lines::{Branch, Deeper, FANOUT, Leaf, Line, Lines, Place, RANGES, ROOTS, Search, Slot};
-pub use pages::Pages;
-pub use word::{Entry, Places, Ring, Word, Word16, Word32, Words};
+pub(crate) use lines::{Deeper, FANOUT, Line, Lines, Place, RANGES, ROOTS, Search, Slot};
+pub(crate) use pages::Pages;
+pub(crate) use word::{Entry, Places, Ring, Word, Word16, Word32, Words};
 
 /// Lanes of a vector.
-pub const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// An instruction set that this processor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +74,13 @@ impl Isa {
 /// A loop over vectors, written once for every instruction set. Only code inlined into [`run`]'s doors is compiled for
 /// their instruction set, so mark `run` and what it calls `#[inline(always)]`, and pass vectors to no closure, not even
 /// `array::from_fn`'s or `map`'s: the compiler may leave one standing alone, and the rate falls to a quarter.
-pub trait Kernel {
+pub(crate) trait Kernel {
     /// Does the work with these lanes.
     fn run<L: Lanes>(self, lanes: L);
 }
 
 /// Runs a kernel with one instruction set.
-pub fn run<K: Kernel>(isa: Isa, kernel: K) {
+pub(crate) fn run<K: Kernel>(isa: Isa, kernel: K) {
     match isa.0 {
         Kind::Scalar => kernel.run(scalar::Scalar),
         #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
@@ -98,7 +98,7 @@ mod sealed {
 }
 
 /// The vector operations that lookups need. A value of the implementing type proves that the processor has them.
-pub trait Lanes: Copy + sealed::Sealed {
+pub(crate) trait Lanes: Copy + sealed::Sealed {
     /// Sixteen `u32`.
     type U32: Copy;
     /// One bit a lane.
@@ -122,6 +122,7 @@ pub trait Lanes: Copy + sealed::Sealed {
     /// The difference, modulo 2^32.
     fn sub(self, a: Self::U32, b: Self::U32) -> Self::U32;
     /// The lesser, unsigned.
+    #[cfg_attr(not(all(target_arch = "x86_64", not(fullview_portable))), allow(dead_code))] // plain code needs none
     fn min(self, a: Self::U32, b: Self::U32) -> Self::U32;
     /// Logical shift right by `N` bits, below 32.
     fn shr<const N: u32>(self, a: Self::U32) -> Self::U32;
@@ -197,7 +198,7 @@ fn prefetch_unchecked(place: *const u8) {
 
 /// Asks the processor to bring a place of a table nearer. An index beyond the end asks for nothing.
 #[inline(always)]
-pub fn prefetch<T>(table: &[T], index: usize) {
+pub(crate) fn prefetch<T>(table: &[T], index: usize) {
     #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -18,6 +18,8 @@ use super::gather::{Gather, Gathered, Via};
 use super::{Compression, Format, NextHopModel, Options};
 
 mod grow;
+// Public for those who count them again, the example that prints them and a test; no interface to build on.
+#[doc(hidden)]
 pub mod parameters;
 mod tail;
 

@@ -45,7 +45,7 @@ mod tests;
 
 pub use job::{Built, Job};
 pub use log::{Entry, Log};
-pub use publish::Reader;
+pub use publish::{Reader, SharedReader};
 pub use settings::{Compile, Settings, Time};
 pub use tables::{FamilyTables, NoSuchTable, TableError, Tables};
 
@@ -292,6 +292,16 @@ impl<A: Address> Attachment<A> {
         self.publisher.reader()
     }
 
+    /// The same for many threads that cannot each have their own.
+    pub fn shared_reader(&self) -> SharedReader<A> {
+        self.publisher.shared_reader()
+    }
+
+    /// Ends the table, but leaves its readers the FIB they have. Of one that is dropped they find no route any more.
+    pub fn retire(mut self) {
+        self.publisher = Publisher::new(&Nothing::default());
+    }
+
     /// What readers look up in: without routes before anything is attached.
     pub fn fib(&self) -> Arc<dyn Fib<A>> {
         self.publisher.fib()
@@ -320,6 +330,11 @@ impl<A: Address> Attachment<A> {
     /// Why the last compile failed, unless one has succeeded since.
     pub fn failure(&self) -> Option<&CompileError> {
         self.failure.as_ref()
+    }
+
+    /// Why the last compile by the module of that name failed, unless it has succeeded since.
+    pub fn failure_of(&self, module: &str) -> Option<&CompileError> {
+        self.failures.error(module)
     }
 
     /// What happened.

@@ -102,6 +102,10 @@ impl<A: Address> Publisher<A> {
     pub(super) fn reader(&self) -> Reader<A> {
         Reader { cache: Cache::new(self.0.clone()), handle: self.0.clone() }
     }
+
+    pub(super) fn shared_reader(&self) -> SharedReader<A> {
+        SharedReader(self.0.clone())
+    }
 }
 
 /// A worker's end: each worker has its own.
@@ -122,5 +126,18 @@ impl<A: Address> Reader<A> {
     /// as long as it reads the same (FreeBSD's `RT_GEN`).
     pub fn generation(&self) -> u64 {
         self.handle.0.generation.load(Ordering::Acquire)
+    }
+}
+
+/// One end for many threads, where they cannot each have a [`Reader`]. It keeps no FIB between bursts, so that none
+/// stays in memory because nobody asked for the next one; for that each burst takes the newest anew, which is dearer
+/// than to compare a pointer, but no wait either.
+#[derive(Clone)]
+pub struct SharedReader<A: Address>(Handle<A>);
+
+impl<A: Address> SharedReader<A> {
+    /// Has one burst done with the FIB as it stands.
+    pub fn with<T>(&self, burst: impl FnOnce(&dyn Fib<A>) -> T) -> T {
+        burst(&*self.0.load().0)
     }
 }

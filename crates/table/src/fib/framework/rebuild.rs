@@ -158,7 +158,8 @@ impl<A: Address> Attachment<A> {
     /// What served goes on. The module is kept back for a while, so that the next best is tried if the table is not
     /// served as it is.
     fn failed(&mut self, now: Time, module: Module<A>, error: CompileError) {
-        let failures = self.failures.failed(now, module.name(), self.settings.retry_delay);
+        let delay = self.settings.retry_delay;
+        let failures = self.failures.failed(now, module.name(), delay, error.clone());
         let text = format!("{} algo instance setup failed, failures={failures}: {error}", module.name());
         self.note(now, "setup_fd_instance", &text);
         self.failure = Some(error);

@@ -1,5 +1,7 @@
 //! Modules that failed a table: kept back for a while after a failed compile, for good after an error.
 
+use crate::fib::CompileError;
+
 use super::settings::Time;
 
 /// Doublings of the delay, at most.
@@ -14,6 +16,8 @@ struct Failure {
     module: &'static str,
     /// Compiles that failed, one after the other.
     failures: u32,
+    /// The last of them.
+    error: Option<CompileError>,
     held: Held,
 }
 
@@ -29,16 +33,23 @@ impl Failures {
     fn of(&mut self, module: &'static str) -> &mut Failure {
         let known = self.0.iter().position(|failure| failure.module == module);
         let at = known.unwrap_or_else(|| {
-            self.0.push(Failure { module, failures: 0, held: Held::No });
+            self.0.push(Failure { module, failures: 0, error: None, held: Held::No });
             self.0.len() - 1
         });
         &mut self.0[at]
     }
 
     /// A compile failed; returns how many have, one after the other.
-    pub(super) fn failed(&mut self, now: Time, module: &'static str, delay: Time) -> u32 {
+    pub(super) fn failed(
+        &mut self,
+        now: Time,
+        module: &'static str,
+        delay: Time,
+        error: CompileError,
+    ) -> u32 {
         let failure = self.of(module);
         failure.failures = failure.failures.saturating_add(1);
+        failure.error = Some(error);
         failure.held = Held::Until(now + delay * (1 << failure.failures.min(MOST_DOUBLINGS)));
         failure.failures
     }
@@ -51,6 +62,11 @@ impl Failures {
     /// It compiled, or somebody asked for it by name: what was is forgotten.
     pub(super) fn forget(&mut self, module: &str) {
         self.0.retain(|failure| failure.module != module);
+    }
+
+    /// Why the module's last compile failed.
+    pub(super) fn error(&self, module: &str) -> Option<&CompileError> {
+        self.0.iter().find(|failure| failure.module == module)?.error.as_ref()
     }
 
     /// Whether the module may be tried.
@@ -78,12 +94,16 @@ impl Failures {
 mod tests {
     use super::*;
 
+    fn refused() -> CompileError {
+        CompileError::Limit { algorithm: "a", what: "routes", needed: 2, limit: 1 }
+    }
+
     #[test]
     fn each_failure_doubles_the_wait_up_to_a_limit() {
         let (mut failures, delay) = (Failures::default(), Time::from_millis(50));
         let mut now = Time::ZERO;
         for wait in [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 51_200, 51_200, 51_200] {
-            failures.failed(now, "a", delay);
+            failures.failed(now, "a", delay, refused());
             assert_eq!(failures.next(), Some(now + Time::from_millis(wait)));
             assert!(!failures.allow("a") && failures.allow("b"));
             now += Time::from_millis(wait);
@@ -92,8 +112,10 @@ mod tests {
             failures.set_free(now);
             assert!(failures.allow("a"));
         }
+        assert_eq!(failures.error("a"), Some(&refused()));
         failures.forget("a");
-        assert_eq!(failures.failed(now, "a", delay), 1);
+        assert_eq!(failures.error("a"), None);
+        assert_eq!(failures.failed(now, "a", delay, refused()), 1);
     }
 
     #[test]

@@ -132,3 +132,47 @@ fn interface_and_static_routes_do_not_wait() {
         }
     }
 }
+
+#[test]
+fn a_shared_reader_follows_and_keeps_no_fib() {
+    let mut driven = Driven::new(&[Told::new("rebuilt", 9, Outcome::Rebuild)], Settings::default());
+    let reader = driven.table.shared_reader();
+    let answer = |route: u32| reader.with(|fib| fib.lookup(route << 8));
+    assert_eq!(answer(1), NextHop::NONE, "nothing is attached yet");
+    driven.add_one(0, Origin::Static);
+    let first = Arc::downgrade(&driven.table.fib());
+    assert_eq!(answer(1), NextHop(2));
+    driven.add_one(1, Origin::Static);
+    assert_eq!(answer(2), NextHop(3));
+    assert!(first.upgrade().is_none(), "the first FIB is freed, though its reader is there");
+}
+
+#[test]
+fn a_table_that_retires_leaves_its_readers_what_they_have() {
+    let routes = |retires: bool| {
+        let mut driven = Driven::new(&[Told::new("any", 9, Outcome::Applied)], Settings::default());
+        driven.add_one(0, Origin::Static);
+        let (mut reader, shared) = (driven.table.reader(), driven.table.shared_reader());
+        if retires {
+            driven.table.retire()
+        } else {
+            drop(driven)
+        }
+        [reader.fib().lookup(1 << 8), shared.with(|fib| fib.lookup(1 << 8))]
+    };
+    assert_eq!(routes(true), [NextHop(2); 2]);
+    assert_eq!(routes(false), [NextHop::NONE; 2]);
+}
+
+#[test]
+fn why_a_module_failed_is_known_while_another_serves() {
+    let (best, next) = (Told::new("best", 200, Outcome::Rebuild), Told::new("next", 50, Outcome::Applied));
+    let mut driven = Driven::new(&[best, next], Settings::default());
+    best.tell(|state| state.failing = 1);
+    driven.add_one(0, Origin::Static);
+    assert_eq!((driven.table.algorithm(), driven.table.failure()), (Some("next"), None));
+    let failure = driven.table.failure_of("best");
+    assert!(matches!(failure, Some(CompileError::Limit { algorithm: "best", .. })), "{failure:?}");
+    driven.tick(100);
+    assert_eq!((driven.table.algorithm(), driven.table.failure_of("best")), (Some("best"), None));
+}
