@@ -1,6 +1,6 @@
 //! The RIB: the truth that every FIB is compiled from and may be thrown away for.
 
-use prefix_trie::PrefixMap;
+use prefix_trie::{AsView, PrefixMap, TrieView};
 
 use crate::addr::{Address, Family};
 use crate::nexthop::NextHop;
@@ -168,11 +168,14 @@ impl<A: Address> Rib<A> {
 
     /// The part of the address space below `prefix` as disjoint ranges of one next hop.
     pub fn ranges_within(&self, prefix: Prefix<A>) -> Ranges<A, impl Iterator<Item = Route<A>> + '_> {
-        let mut within = self.within(prefix).peekable();
+        let at = self.routes.view_at(&prefix);
         // What covers a prefix with a route of its own is never asked for, and costs a search.
-        let own = within.peek().is_some_and(|route| route.prefix == prefix);
-        let covering = if own { None } else { self.covering(prefix) };
-        Ranges::new(prefix, covering.map_or(NextHop::NONE, |route| route.next_hop), within)
+        let own = at.and_then(|at| at.value()).copied();
+        let whole = own.or_else(|| Some(self.covering(prefix)?.next_hop));
+        // Most prefixes have no longer ones, and a walk that finds none still allocates.
+        let longer = at.is_some_and(|at| at.left().is_some() || at.right().is_some());
+        let within = longer.then(|| self.within(prefix)).into_iter().flatten();
+        Ranges::new(prefix, whole.unwrap_or(NextHop::NONE), within)
     }
 
     /// The number of routes.
@@ -225,6 +228,8 @@ pub struct Range<A> {
 /// deep, 8 in a real full view) bounds it.
 pub struct Ranges<A: Address, I: Iterator<Item = Route<A>>> {
     routes: std::iter::Peekable<I>,
+    /// Where it ends, and the answer where no prefix is open.
+    whole: (A, NextHop),
     open: Vec<(A, NextHop)>,
     /// The first address not yet given out; `None` after the last one.
     at: Option<A>,
@@ -236,7 +241,8 @@ impl<A: Address, I: Iterator<Item = Route<A>>> Ranges<A, I> {
     fn new(whole: Prefix<A>, default: NextHop, routes: I) -> Self {
         Ranges {
             routes: routes.peekable(),
-            open: vec![(whole.last(), default)],
+            whole: (whole.last(), default),
+            open: Vec::new(),
             at: Some(whole.first()),
             pending: None,
         }
@@ -248,7 +254,7 @@ impl<A: Address, I: Iterator<Item = Route<A>>> Ranges<A, I> {
         while let Some(route) = self.routes.next_if(|route| route.prefix.first() == first) {
             self.open.push((route.prefix.last(), route.next_hop));
         }
-        let (end, next_hop) = *self.open.last()?;
+        let (end, next_hop) = *self.open.last().unwrap_or(&self.whole);
         let last = match self.routes.peek() {
             Some(route) if route.prefix.first() <= end => route.prefix.first() - A::one(),
             _ => end,
@@ -262,7 +268,7 @@ impl<A: Address, I: Iterator<Item = Route<A>>> Ranges<A, I> {
         while self.open.last().is_some_and(|(end, _)| *end == last) {
             self.open.pop();
         }
-        self.at = if self.open.is_empty() { None } else { Some(last + A::one()) };
+        self.at = (last != self.whole.0).then(|| last + A::one());
     }
 }
 

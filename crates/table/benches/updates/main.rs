@@ -72,7 +72,8 @@ fn run<A: Registered>(args: &Args, rib: &Rib<A>) -> anyhow::Result<()> {
     for name in &args.algorithms {
         let algorithm = registry::find::<A>(name)
             .with_context(|| format!("no {name} for {}: {}", A::FAMILY, registry::names::<A>().join(", ")))?;
-        let writer = Writer { rib: rib.clone(), algorithm, instance: algorithm.compile(rib)?, rebuilds: 0 };
+        let instance = algorithm.compile(rib)?;
+        let writer = Writer { rib: rib.clone(), algorithm, published: instance.fib(), instance, rebuilds: 0 };
         println!("\n{}", measure(args, writer)?);
     }
     Ok(())
@@ -81,42 +82,43 @@ fn run<A: Registered>(args: &Args, rib: &Rib<A>) -> anyhow::Result<()> {
 /// Lookups in one call of the reader.
 const BATCH: usize = 256;
 
+/// Keeps what one thread writes off the lines that the other reads for something else.
+#[repr(align(128))]
+struct Apart<T>(T);
+
 /// What the threads share.
 struct Shared<A: Address> {
-    published: Mutex<Arc<dyn Fib<A>>>,
+    published: Apart<Mutex<Arc<dyn Fib<A>>>>,
     /// Grows with every other FIB published, so that the reader need not take the lock to see that there is none.
-    version: AtomicU64,
-    looked_up: AtomicU64,
-    over: AtomicBool,
+    version: Apart<AtomicU64>,
+    looked_up: Apart<AtomicU64>,
+    over: Apart<AtomicBool>,
 }
 
 impl<A: Address> Shared<A> {
     fn fetch(&self) -> Arc<dyn Fib<A>> {
-        Arc::clone(&self.published.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        Arc::clone(&self.published.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
     fn publish(&self, fib: Arc<dyn Fib<A>>) {
-        let mut published = self.published.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if !Arc::ptr_eq(&published, &fib) {
-            *published = fib;
-            self.version.fetch_add(1, Ordering::Release);
-        }
+        *self.published.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = fib;
+        self.version.0.fetch_add(1, Ordering::Release);
     }
 
     fn look_up(&self, keys: &[A]) {
         let (mut version, mut fib) = (0, self.fetch());
         let mut answers = [NextHop::NONE; BATCH];
         for batch in keys.chunks_exact(BATCH).cycle() {
-            if self.over.load(Ordering::Relaxed) {
+            if self.over.0.load(Ordering::Relaxed) {
                 return;
             }
-            let newest = self.version.load(Ordering::Acquire);
+            let newest = self.version.0.load(Ordering::Acquire);
             if newest != version {
                 (version, fib) = (newest, self.fetch());
             }
             fib.lookup_batch(batch, &mut answers);
             black_box(&answers);
-            self.looked_up.fetch_add(BATCH as u64, Ordering::Relaxed);
+            self.looked_up.0.fetch_add(BATCH as u64, Ordering::Relaxed);
         }
     }
 }
@@ -126,6 +128,8 @@ struct Writer<A: Address> {
     rib: Rib<A>,
     algorithm: &'static dyn Algorithm<A>,
     instance: Box<dyn Instance<A>>,
+    /// What the reader was given last: a FIB that takes changes in place is not published again.
+    published: Arc<dyn Fib<A>>,
     rebuilds: usize,
 }
 
@@ -140,19 +144,25 @@ impl<A: Address> Writer<A> {
             }
             Outcome::Error(error) => bail!("{}: {error}", self.algorithm.name()),
         }
-        shared.publish(self.instance.fib());
+        let fib = self.instance.fib();
+        if !Arc::ptr_eq(&self.published, &fib) {
+            self.published = Arc::clone(&fib);
+            shared.publish(fib);
+        }
         Ok(())
     }
 
     /// Withdraws these routes and announces them again, one by one; returns what each change took.
     fn flap(&mut self, routes: &[Route<A>], shared: &Shared<A>) -> anyhow::Result<Vec<Duration>> {
         let mut took = Vec::with_capacity(2 * routes.len());
+        let mut start = Instant::now();
         for next_hop in [false, true] {
             for route in routes {
                 let change = Change { prefix: route.prefix, next_hop: next_hop.then_some(route.next_hop) };
-                let start = Instant::now();
                 self.apply(change, shared)?;
-                took.push(start.elapsed());
+                let end = Instant::now();
+                took.push(end - start);
+                start = end;
             }
         }
         Ok(took)
@@ -164,10 +174,10 @@ fn measure<A: Address>(args: &Args, mut writer: Writer<A>) -> anyhow::Result<Str
     let routes = drawn(&writer.rib, args.changes / 2);
     let keys: Vec<A> = probe::in_prefix(&writer.rib, 2).take(1 << 22).collect();
     let shared = Shared {
-        published: Mutex::new(writer.instance.fib()),
-        version: AtomicU64::new(0),
-        looked_up: AtomicU64::new(0),
-        over: AtomicBool::new(false),
+        published: Apart(Mutex::new(writer.instance.fib())),
+        version: Apart(AtomicU64::new(0)),
+        looked_up: Apart(AtomicU64::new(0)),
+        over: Apart(AtomicBool::new(false)),
     };
     let mut rates = Rates::default();
     thread::scope(|scope| {
@@ -177,7 +187,7 @@ fn measure<A: Address>(args: &Args, mut writer: Writer<A>) -> anyhow::Result<Str
         });
         pin(args.cores.get(1));
         let result = rates.turns(args.turns, &mut writer, &routes, &shared);
-        shared.over.store(true, Ordering::Relaxed);
+        shared.over.0.store(true, Ordering::Relaxed);
         result
     })?;
     let checked = probe::verify(&*writer.instance.fib(), &writer.rib, probe::edges(&writer.rib))?;
@@ -261,9 +271,9 @@ fn window<A: Address, T>(
     shared: &Shared<A>,
     work: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<(f64, f64, T)> {
-    let (start, before) = (Instant::now(), shared.looked_up.load(Ordering::Relaxed));
+    let (start, before) = (Instant::now(), shared.looked_up.0.load(Ordering::Relaxed));
     let result = work()?;
-    let lookups = shared.looked_up.load(Ordering::Relaxed) - before;
+    let lookups = shared.looked_up.0.load(Ordering::Relaxed) - before;
     Ok((start.elapsed().as_secs_f64(), lookups as f64, result))
 }
 

@@ -54,7 +54,9 @@ impl Btree6 {
     }
 }
 
-/// What readers hold.
+/// What readers hold. Aligned so that the count before it in its `Arc`, which the writer changes with every change of the
+/// table, is not on the line that readers read.
+#[repr(align(128))]
 struct View {
     lines: Arc<Lines>,
     isa: Isa,

@@ -76,12 +76,16 @@ const PART_ENTRIES: u32 = 2 * PARTS;
 /// The first leaves answer for blocks of one next hop: each leaf holds its own number.
 const OWN_NUMBERS: u32 = 1 << 16;
 
+/// Leaves in use. The writer stores it while readers take the addresses beside it at every batch: on a line of its own,
+/// away from the one that a processor may fetch with it, it costs them nothing.
+#[repr(align(128))]
+struct Taken(AtomicUsize);
+
 /// The table as readers and the writer share it.
 struct Table {
     index: Pages<Word32>,
     leaves: Pages<Word16>,
-    /// Leaves in use.
-    taken: AtomicUsize,
+    taken: Taken,
 }
 
 impl Table {
@@ -90,7 +94,7 @@ impl Table {
         let table = Table {
             index: Pages::zeroed(1 << INDEX_BITS)?,
             leaves: Pages::zeroed(leaves as usize)?,
-            taken: AtomicUsize::new(0),
+            taken: Taken(AtomicUsize::new(0)),
         };
         (0..OWN_NUMBERS).for_each(|number| table.leaves.set(number as usize, number));
         (0..1u32 << INDEX_BITS).for_each(|block| {
@@ -141,6 +145,9 @@ impl Table {
 }
 
 /// What readers hold: the table, and the proof that they may be in arrays it had when they fetched it.
+/// Aligned so that the count before it in its `Arc`, which the writer changes with every change of the table, is not on
+/// the line that readers read.
+#[repr(align(128))]
 struct View {
     table: Arc<Table>,
     isa: Isa,
@@ -157,7 +164,7 @@ impl Fib<u32> for View {
     }
 
     fn footprint(&self) -> Footprint {
-        let leaves = self.table.taken.load(Ordering::Relaxed);
+        let leaves = self.table.taken.0.load(Ordering::Relaxed);
         Footprint(vec![("index", size_of::<u32>() << INDEX_BITS), ("leaves", size_of::<u16>() * leaves)])
     }
 }

@@ -214,7 +214,7 @@ impl Writer {
 
     /// What readers of the footprint see.
     fn publish(&self) {
-        self.table.taken.store(self.space.taken(), Ordering::Relaxed);
+        self.table.taken.0.store(self.space.taken(), Ordering::Relaxed);
     }
 
     fn change(&mut self, rib: &Rib<u32>, prefix: Prefix<u32>) -> Result<(), Full> {
