@@ -138,8 +138,9 @@ fn read<A: Address>(name: &str, published: &Published<A>, histories: &[History<A
         for (addr, history) in addrs.iter_mut().zip(&chosen) {
             *addr = history.addr;
         }
-        let fib = Arc::clone(&published.fib.read().unwrap());
+        // First, since a table fetched before may be replaced between the two.
         let from = published.visible.load(Ordering::Acquire);
+        let fib = Arc::clone(&published.fib.read().unwrap());
         fib.lookup_batch(&addrs, &mut answers);
         let single = fib.lookup(addrs[0]);
         let to = published.begun.load(Ordering::Acquire);
