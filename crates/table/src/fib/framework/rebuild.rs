@@ -1,6 +1,7 @@
 //! Compiling a table: when, with which module, and what becomes of the result.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::addr::Address;
 use crate::fib::choice::choose;
@@ -10,6 +11,9 @@ use crate::rib::{Change, Rib};
 use super::job::{Building, Built, Job};
 use super::settings::Time;
 use super::{Attached, Attachment, Lacking, Module};
+
+/// Without any delay a module that always fails would be tried for ever at the same moment.
+const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
 /// A table that was compiled, and from which generation of the RIB.
 struct Compiled<A: Address> {
@@ -158,7 +162,7 @@ impl<A: Address> Attachment<A> {
     /// What served goes on. The module is kept back for a while, so that the next best is tried if the table is not
     /// served as it is.
     fn failed(&mut self, now: Time, module: Module<A>, error: CompileError) {
-        let delay = self.settings.retry_delay;
+        let delay = self.settings.retry_delay.max(SHORTEST_RETRY);
         let failures = self.failures.failed(now, module.name(), delay, error.clone());
         let text = format!("{} algo instance setup failed, failures={failures}: {error}", module.name());
         self.note(now, "setup_fd_instance", &text);

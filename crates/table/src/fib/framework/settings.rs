@@ -33,7 +33,8 @@ pub struct Settings {
     pub evaluate_after_changes: u64,
     /// See [`Self::evaluate_after_changes`].
     pub evaluate_soon: Duration,
-    /// The n-th failure of a module to compile keeps it back for this, doubled n times, ten times at most.
+    /// The n-th failure of a module to compile keeps it back for this, a millisecond at least, doubled n times,
+    /// ten times at most.
     pub retry_delay: Duration,
     /// By which algorithms are chosen.
     pub preferences: Preferences,

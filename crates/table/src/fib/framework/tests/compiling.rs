@@ -1,5 +1,7 @@
 //! Compiles that fail, that are tried again, and that run elsewhere.
 
+use std::time::Duration;
+
 use super::*;
 use crate::fib::registry;
 
@@ -71,6 +73,18 @@ fn an_only_module_that_fails_leaves_its_last_fib_and_is_tried_again() {
     let doubled = [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 51_200];
     assert_eq!((&waits[..10], &waits[10..]), (&doubled[..], &[51_200; 2][..]));
     assert_eq!(driven.published(), 2);
+}
+
+#[test]
+fn without_a_retry_delay_a_module_is_not_tried_twice_at_once() {
+    let only = Told::new("only", 9, Outcome::Rebuild);
+    let settings = Settings { retry_delay: Duration::ZERO, ..Settings::default() };
+    let mut driven = Driven::started(&[only], settings);
+    only.tell(|state| state.failing = 1);
+    driven.add(1_000, 1);
+    assert_eq!((driven.published(), driven.table.next_deadline()), (1, Some(ms(1_002))));
+    driven.tick(1_002);
+    assert!(driven.table.is_synced());
 }
 
 #[test]
