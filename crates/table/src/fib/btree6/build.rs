@@ -179,11 +179,16 @@ impl Trees {
 
     /// Writes a whole tree.
     fn write(&mut self, slots: &[Slot]) -> Result<Place, Full> {
-        let (fanout, ranges) = ROOMY;
-        let roomy = slots.len() <= fanout.pow(BRANCHES as u32) * ranges;
         let row = self.space.take(Store::Branches, 1)?;
-        self.write_branch(row, BRANCHES - 1, slots, if roomy { ROOMY } else { (FANOUT, RANGES) })?;
+        self.write_below(row, BRANCHES - 1, slots)?;
         Ok(self.space.lines.place(row))
+    }
+
+    /// Writes a branch with so many branches below it, and all these, with room for more as far as possible.
+    pub(super) fn write_below(&mut self, line: usize, below: usize, slots: &[Slot]) -> Result<(), Full> {
+        let (fanout, ranges) = ROOMY;
+        let roomy = slots.len() <= fanout.pow(below as u32 + 1) * ranges;
+        self.write_branch(line, below, slots, if roomy { ROOMY } else { (FANOUT, RANGES) })
     }
 
     /// Writes a branch with so many branches below it, and all these.
@@ -207,7 +212,7 @@ impl Trees {
     }
 
     /// Writes a branch and so many leaves below it.
-    pub(super) fn write_leaves(&mut self, line: usize, slots: &[Slot], leaves: usize) -> Result<(), Full> {
+    fn write_leaves(&mut self, line: usize, slots: &[Slot], leaves: usize) -> Result<(), Full> {
         let row = self.space.take(Store::Leaves, leaves)?;
         for i in 0..leaves {
             let slots = part(slots, i, leaves);

@@ -2,9 +2,10 @@
 //!
 //! - Where a change only gives existing ranges other next hops, these are stored, one after the other: a lookup reads
 //!   one of them. Ranges that become equal stay apart, so that a route that flaps is never more than that.
-//! - A change with a new boundary writes the leaves of one branch anew, and the rows on the way from there to the root
-//!   of the tree, 49 lines at most; storing the new root publishes them all. The old rows are given back.
-//! - A tree in which that branch has no room is written anew as a whole.
+//! - A new boundary writes the leaves of one branch anew, and the rows on the way from there to the root of the tree, 49
+//!   lines at most; storing the new root publishes them all. The old rows are given back.
+//! - Where that branch has no room, what is below the one above it is written anew, and its ranges spread evenly; where
+//!   that has none either, the whole tree.
 //!
 //! Either way a lookup meets the old answer of its address or the new one: it reads the boundaries of one leaf, which
 //! never change, and one answer.
@@ -31,6 +32,9 @@ struct Span {
 /// An answer to store: leaf, slot and next hop.
 type Answer = (usize, usize, u16);
 
+/// All that a change is, if it is in place.
+type Stores = (Vec<Answer>, Vec<Link>);
+
 /// A slot of a leaf that leads to another tree, and the block of that tree.
 struct Link {
     leaf: usize,
@@ -51,52 +55,80 @@ impl Trees {
         }
         let top = (prefix.first() >> 112) as u16;
         let before = self.space.lines.root(top);
-        let tree = self.change(rib, before, Prefix::containing(prefix.first(), ROOT_BITS), prefix)?;
+        let mut tree = before;
+        let result = self.change(rib, &mut tree, Prefix::containing(prefix.first(), ROOT_BITS), prefix);
         if tree != before {
             self.space.lines.set_root(top, tree);
         }
-        Ok(())
+        result
     }
 
-    /// Brings the tree of a block up to the RIB at and below a prefix. Returns the tree that takes its place, if it is
-    /// not the same; what this one does not use of it has been given back.
+    /// Brings the tree of a block up to the RIB at and below a prefix. Where another tree takes its place, what that one
+    /// does not use of it has been given back, even if there is no space for all of the change.
     fn change(
         &mut self,
         rib: &Rib<u128>,
-        tree: Place,
+        tree: &mut Place,
         block: Prefix<u128>,
         prefix: Prefix<u128>,
-    ) -> Result<Place, Full> {
-        if self.shared.contains(&tree) {
+    ) -> Result<(), Full> {
+        if self.shared.contains(tree) {
             return self.renew(rib, tree, block);
         }
         let prefix = if prefix.covers(block) { block } else { prefix };
         let consumed = pieces::consumed(block);
         let from = key(prefix.first(), consumed);
-        let path = self.path(tree, from);
+        let path = self.path(*tree, from);
         let leaf = self.child(path[BRANCHES - 1], from);
         let to = pieces::last_key(prefix.last(), consumed);
         if let Some((slot, deeper)) = self.leads_deeper(leaf, from, to) {
             let block = Prefix::containing(prefix.first(), block.len() + deeper.bits as u8);
-            self.change_deeper(rib, Link { leaf: leaf.line, slot, deeper, block }, prefix)?;
-            return Ok(tree);
+            return self.change_deeper(rib, Link { leaf: leaf.line, slot, deeper, block }, prefix);
         }
         // A prefix longer than the key changes what its key means: the whole of that is asked for.
         let prefix = Prefix::containing(prefix.first(), prefix.len().min(block.len() + KEY_BITS));
         let slots = pieces::slots(rib.ranges_within(prefix), consumed);
-        let Some((stores, links)) = self.stores(tree, block, from, &slots) else {
-            return self.rewrite(rib, &path, block, from, slots);
-        };
-        stores.into_iter().for_each(|(leaf, slot, hop)| self.space.lines.set_hop(leaf, slot, hop));
-        links.into_iter().try_for_each(|link| self.change_deeper(rib, link, prefix))?;
-        Ok(tree)
+        if let Some(stores) = self.stores(*tree, block, from, &slots) {
+            return self.store(rib, stores, prefix);
+        }
+        self.change_branches(rib, tree, block, prefix, &slots)
+    }
+
+    /// Puts the slots of a prefix in the place of what there is, one branch above leaves after the other.
+    fn change_branches(
+        &mut self,
+        rib: &Rib<u128>,
+        tree: &mut Place,
+        block: Prefix<u128>,
+        prefix: Prefix<u128>,
+        mut slots: &[Slot],
+    ) -> Result<(), Full> {
+        let mut from = key(prefix.first(), pieces::consumed(block));
+        while !slots.is_empty() {
+            let path = self.path(*tree, from);
+            let to = path[BRANCHES - 1].to;
+            let here = up_to(&mut slots, to);
+            match self.stores(*tree, block, from, &here) {
+                Some(stores) => self.store(rib, stores, prefix)?,
+                None if self.rewrite(rib, tree, block, &path, from, &here)? => {}
+                None => return self.renew(rib, tree, block),
+            }
+            from = to.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, rib: &Rib<u128>, stores: Stores, prefix: Prefix<u128>) -> Result<(), Full> {
+        let (answers, links) = stores;
+        answers.into_iter().for_each(|(leaf, slot, hop)| self.space.lines.set_hop(leaf, slot, hop));
+        links.into_iter().try_for_each(|link| self.change_deeper(rib, link, prefix))
     }
 
     /// Writes a tree anew.
-    fn renew(&mut self, rib: &Rib<u128>, tree: Place, block: Prefix<u128>) -> Result<Place, Full> {
+    fn renew(&mut self, rib: &Rib<u128>, tree: &mut Place, block: Prefix<u128>) -> Result<(), Full> {
         let new = self.block(rib, block)?;
-        self.retire_tree(tree);
-        Ok(new)
+        self.retire_tree(std::mem::replace(tree, new));
+        Ok(())
     }
 
     /// The slot of a leaf that holds all these keys and leads to another tree, if there is one.
@@ -109,11 +141,12 @@ impl Trees {
     /// Changes the tree that a slot of a leaf leads to.
     fn change_deeper(&mut self, rib: &Rib<u128>, link: Link, prefix: Prefix<u128>) -> Result<(), Full> {
         let Link { leaf, slot, deeper, block } = link;
-        let tree = self.change(rib, deeper.tree, block, prefix)?;
+        let mut tree = deeper.tree;
+        let result = self.change(rib, &mut tree, block, prefix);
         if tree != deeper.tree {
             self.space.lines.set_deeper(leaf, slot, Deeper { tree, ..deeper });
         }
-        Ok(())
+        result
     }
 
     /// The branches on the way to a key.
@@ -138,13 +171,7 @@ impl Trees {
 
     /// What to store where, and which other trees to change, if that is all there is to do: if each range of the tree
     /// lies in one of the new ones, which begin at `from`, or leads deeper.
-    fn stores(
-        &self,
-        tree: Place,
-        block: Prefix<u128>,
-        mut from: u32,
-        new: &[Slot],
-    ) -> Option<(Vec<Answer>, Vec<Link>)> {
+    fn stores(&self, tree: Place, block: Prefix<u128>, mut from: u32, new: &[Slot]) -> Option<Stores> {
         let (mut answers, mut links) = (Vec::new(), Vec::new());
         let mut new = new.iter().peekable();
         while new.peek().is_some() {
@@ -179,40 +206,49 @@ impl Trees {
         Some((answers, links))
     }
 
-    /// Puts slots, of which the first begins at `from`, in the place of what there is, with new leaves below the last
-    /// branch of the path to `from`; writes the whole tree anew if that is not enough.
+    /// Puts slots, of which the first begins at `from`, in the place of what there is, with new lines below the lowest
+    /// branch of the path to `from` that has room. Says whether there is one below the root.
     fn rewrite(
         &mut self,
         rib: &Rib<u128>,
-        path: &Path,
+        tree: &mut Place,
         block: Prefix<u128>,
+        path: &Path,
         from: u32,
-        new: Vec<Slot>,
-    ) -> Result<Place, Full> {
-        let (tree, last) = (self.space.lines.place(path[0].line), path[BRANCHES - 1]);
-        let Some((mut slots, dropped)) = self.spliced(last, from, new) else {
-            return self.renew(rib, tree, block);
-        };
-        pieces::merge(&mut slots);
-        if slots.len() > FANOUT * RANGES {
-            return self.renew(rib, tree, block);
+        new: &[Slot],
+    ) -> Result<bool, Full> {
+        for below in 0..BRANCHES - 1 {
+            let path = &path[..BRANCHES - below];
+            let branch = path[BRANCHES - below - 1];
+            let Some((mut slots, dropped)) = self.spliced(branch, below, from, new) else { return Ok(false) };
+            let room = RANGES * FANOUT.pow(below as u32 + 1);
+            // Routes that come and go keep their boundaries as long as there is room for them.
+            if slots.len() > room {
+                pieces::merge(&mut slots);
+            }
+            if slots.len() <= room {
+                self.go_deeper(rib, block, branch.from, &mut slots)?;
+                *tree = self.copy_path(path, &slots)?;
+                dropped.into_iter().for_each(|tree| self.retire_tree(tree));
+                return Ok(true);
+            }
         }
-        self.go_deeper(rib, block, last.from, &mut slots)?;
-        let tree = self.copy_path(path, &slots)?;
-        dropped.into_iter().for_each(|tree| self.retire_tree(tree));
-        Ok(tree)
+        Ok(false)
     }
 
-    /// The slots below a branch, with new ones in the place of those for their keys; and the trees to which those had
-    /// led. `None` if the new ones go beyond the branch, or into a block that was set apart.
-    fn spliced(&self, branch: Span, from: u32, new: Vec<Slot>) -> Option<(Vec<Slot>, Vec<Place>)> {
+    /// The slots below a branch with so many branches below it, with new ones in the place of those for their keys; and
+    /// the trees to which those had led. `None` if the new ones go into a block that was set apart.
+    fn spliced(
+        &self,
+        branch: Span,
+        below: usize,
+        from: u32,
+        new: &[Slot],
+    ) -> Option<(Vec<Slot>, Vec<Place>)> {
         let to = new.last()?.last;
-        if to > branch.to {
-            return None;
-        }
         let (mut all, mut dropped, mut new) = (Vec::new(), Vec::new(), Some(new));
         let mut first = branch.from;
-        for old in self.slots_below(branch) {
+        for old in self.slots_below(branch, below) {
             if first < from {
                 all.push(Slot { last: old.last.min(from - 1), ..old });
             }
@@ -231,47 +267,57 @@ impl Trees {
         Some((all, dropped))
     }
 
-    /// The slots of all leaves of a branch.
-    fn slots_below(&self, branch: Span) -> Vec<Slot> {
+    /// The slots of all leaves under a branch with so many branches below it.
+    fn slots_below(&self, branch: Span, below: usize) -> Vec<Slot> {
         let mut slots = Vec::new();
-        let mut leaf = self.child(branch, branch.from);
+        let mut from = branch.from;
         loop {
+            let leaf = (0..=below).fold(branch, |branch, _| self.child(branch, from));
             slots.extend(self.space.lines.slots(leaf.line, leaf.to));
             if leaf.to == branch.to {
                 return slots;
             }
-            leaf = self.child(branch, leaf.to + 1);
+            from = leaf.to + 1;
         }
     }
 
-    /// Writes the leaves of the last branch of a path with these slots, and copies of the rows on the path, the root's
+    /// Writes what is below the last branch of a path with these slots, and copies of the rows on the path, the root's
     /// included. All rows are there before the old ones are given back.
-    fn copy_path(&mut self, path: &Path, slots: &[Slot]) -> Result<Place, Full> {
+    fn copy_path(&mut self, path: &[Span], slots: &[Slot]) -> Result<Place, Full> {
         let lines = Arc::clone(&self.space.lines);
-        let first = |branch: Span| lines.first(branch.line).line();
+        let (last, below) = (path.len() - 1, BRANCHES - path.len());
         let mut rows = vec![path[0].line];
-        rows.extend(path[..BRANCHES - 1].iter().map(|branch| first(*branch)));
+        rows.extend(path[..last].iter().map(|branch| lines.first(branch.line).line()));
         let mut copies = Vec::new();
         for row in &rows {
             copies.push(self.space.take(Store::Branches, self.space.length(Row(Store::Branches, *row)))?);
         }
-        let copy = |step: usize| copies[step] + path[step].line - rows[step];
-        let leaves = slots.len().div_ceil(RANGES - 1).min(FANOUT);
-        self.write_leaves(copy(BRANCHES - 1), slots, leaves)?;
+        self.write_below(copies[last] + path[last].line - rows[last], below, slots)?;
         for (step, (row, new)) in rows.iter().zip(&copies).enumerate() {
             for i in 0..self.space.length(Row(Store::Branches, *row)) {
                 let (old, new) = (row + i, new + i);
                 let below = copies.get(step + 1).map(|row| lines.place(*row));
                 match below.filter(|_| old == path[step].line) {
                     Some(copied) => lines.write_branch(new, copied, &lines.lasts(old)),
-                    None if old == path[step].line => {} // written with its leaves
+                    None if old == path[step].line => {} // written with what is below it
                     None => lines.write_branch(new, lines.first(old), &lines.lasts(old)),
                 }
             }
         }
-        self.retire_leaves(first(path[BRANCHES - 1]));
+        self.retire_below(path[last].line, below);
         rows.iter().for_each(|row| self.space.retire(Row(Store::Branches, *row)));
         Ok(lines.place(copies[0]))
+    }
+
+    /// Gives back the lines below a branch with so many branches below it, but not the trees to which they lead.
+    fn retire_below(&mut self, branch: usize, below: usize) {
+        let row = self.space.lines.first(branch).line();
+        if below == 0 {
+            return self.retire_leaves(row);
+        }
+        let branches = Row(Store::Branches, row);
+        (row..row + self.space.length(branches)).for_each(|branch| self.retire_below(branch, below - 1));
+        self.space.retire(branches);
     }
 
     /// Gives a row of leaves back, but not the trees to which they lead.
@@ -285,4 +331,17 @@ impl Trees {
         }
         self.space.retire(leaves);
     }
+}
+
+/// Takes from the front of `slots` what they say about keys up to `to`, and leaves in them what reaches further.
+fn up_to(slots: &mut &[Slot], to: u32) -> Vec<Slot> {
+    let ended = slots.iter().take_while(|slot| slot.last <= to).count();
+    let (here, rest) = slots.split_at(ended);
+    let mut here = here.to_vec();
+    if here.last().is_none_or(|slot| slot.last < to) {
+        // Such a slot has a plain answer: those that lead deeper hold one key.
+        here.extend(rest.first().map(|slot| Slot { last: to, ..*slot }));
+    }
+    *slots = rest;
+    here
 }
