@@ -6,11 +6,12 @@
 //!
 //! # Why no lookup can leave the stores
 //!
-//! A link is a [`Place`], made by [`Lines`] alone, which checks that a whole row of 16 lines lies behind it in the store of
-//! branches as well as that of leaves; they are of one length. As a caller may bring the place of other, larger `Lines`,
-//! each search takes the last line for what lies beyond it. It finds at most 15 lasts below a key in a branch and 9 in a
-//! leaf, however they were filled, so it never reads beyond a line. A caller's mistake leads to a wrong answer and to
-//! nothing worse.
+//! Readers never see a place: a [`Walk`] keeps those of its lookups beside the stores they are of. They come from the
+//! roots, from the first child of a branch, or from a list. Every root and every first child was zero at first or
+//! went through [`Lines::place`], which checks that a whole row of 16 lines lies behind it in the store of branches as
+//! well as that of leaves (they are of one length); what a list says is checked when it is read. A step finds at most
+//! 15 lasts below a key in a branch and 9 in a leaf, however they were filled, so it ends within the row, and reads
+//! within the line. A caller's mistake, a place of other `Lines` too, leads to a wrong answer and to nothing worse.
 
 use std::io;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -150,13 +151,7 @@ impl Lines {
     /// What readers hold on to during a batch.
     #[inline(always)]
     pub fn search(&self) -> Search<'_> {
-        let last = Place(((self.capacity + FANOUT - 1) * LINE) as u32);
-        Search {
-            roots: entries(self.roots.as_slice()),
-            branches: self.branches(),
-            leaves: self.leaves(),
-            last,
-        }
+        Search { roots: entries(self.roots.as_slice()), branches: self.branches(), leaves: self.leaves() }
     }
 
     fn branches(&self) -> &[Branch] {
@@ -262,42 +257,20 @@ pub struct Search<'t> {
     roots: &'t [AtomicU32],
     branches: &'t [Branch],
     leaves: &'t [Leaf],
-    /// The last line of either store.
-    last: Place,
 }
 
-impl Search<'_> {
+impl<'t> Search<'t> {
+    /// Lookups side by side, all at line 0.
+    #[inline(always)]
+    pub fn walk<const N: usize>(self) -> Walk<'t, N> {
+        Walk { search: self, places: [Place(0); N] }
+    }
+
     /// The tree of keys that begin with `top`.
     #[inline(always)]
-    pub fn root(self, top: u16) -> Place {
+    fn root(self, top: u16) -> Place {
         // SAFETY: `zeroed` makes 2^16 of them.
         Place(unsafe { self.roots.get_unchecked(usize::from(top)) }.load(LINK))
-    }
-
-    /// The child of a branch that a key belongs to.
-    #[inline(always)]
-    pub fn descend<L: Lanes>(self, lanes: L, branch: Place, key: L::U32) -> Place {
-        // SAFETY: not beyond the last line, and a place is a whole number of lines.
-        let branch = unsafe { &*self.branches.as_ptr().byte_add(branch.0.min(self.last.0) as usize) };
-        let first = branch.first.load(LINK);
-        // At most 15 lines into a row that lies within both stores, whose bytes fit 32 bits.
-        Place(first.wrapping_add(lanes.below(branch, key) * LINE as u32))
-    }
-
-    /// The answer of a leaf for a key.
-    #[inline(always)]
-    pub fn hop<L: Lanes>(self, lanes: L, leaf: Place, key: L::U32) -> u16 {
-        // SAFETY: not beyond the last line, and a place is a whole number of lines.
-        let leaf = unsafe { &*self.leaves.as_ptr().byte_add(leaf.0.min(self.last.0) as usize) };
-        let below = lanes.below(leaf, key) as usize;
-        // SAFETY: at most 9 of 10, by the contract of `below`.
-        unsafe { leaf.hops.get_unchecked(below) }.load(LINK)
-    }
-
-    /// Where the slot of a leaf that a key belongs to leads.
-    pub fn deeper<L: Lanes>(self, lanes: L, leaf: Place, key: L::U32) -> Option<Deeper> {
-        let leaf = self.leaves.get(leaf.line())?;
-        self.listed(leaf.deeper.load(Ordering::Acquire) as usize, lanes.below(leaf, key) as usize)
     }
 
     /// A list's entry. Lists hold checked places, but any branch may be taken for one, so this one is checked again.
@@ -307,16 +280,65 @@ impl Search<'_> {
         let valid = list != 0 && tree.line() + FANOUT <= self.branches.len();
         valid.then_some(Deeper { tree, bits: 8 * (link % LINE as u32) })
     }
+}
 
-    /// Asks for a branch that will be searched soon.
+/// `N` lookups on their way through the trees, and where each of them is.
+#[derive(Clone, Copy)]
+pub struct Walk<'t, const N: usize> {
+    search: Search<'t>,
+    /// Of these stores, and at most 15 lines into a row: see the head of this file.
+    places: [Place; N],
+}
+
+impl<const N: usize> Walk<'_, N> {
+    /// Takes a lookup to the tree of keys that begin with `top`.
     #[inline(always)]
-    pub fn prefetch_branch(self, place: Place) {
-        super::prefetch_unchecked(self.branches.as_ptr().cast::<u8>().wrapping_add(place.0 as usize));
+    pub fn enter(&mut self, lookup: usize, top: u16) {
+        self.places[lookup] = self.search.root(top);
     }
 
-    /// Asks for a leaf that will be searched soon.
+    /// Takes a lookup that is at a branch to the child that its key belongs to.
     #[inline(always)]
-    pub fn prefetch_leaf(self, place: Place) {
-        super::prefetch_unchecked(self.leaves.as_ptr().cast::<u8>().wrapping_add(place.0 as usize));
+    pub fn descend<L: Lanes>(&mut self, lanes: L, lookup: usize, key: L::U32) {
+        // SAFETY: a place of a walk is that of a whole line in each of its stores.
+        let branch = unsafe { &*self.search.branches.as_ptr().byte_add(self.places[lookup].0 as usize) };
+        let first = branch.first.load(LINK);
+        // At most 15 lines into a row that lies within both stores, whose bytes fit 32 bits.
+        self.places[lookup] = Place(first.wrapping_add(lanes.below(branch, key) * LINE as u32));
+    }
+
+    /// The answer for the key of a lookup that is at a leaf.
+    #[inline(always)]
+    pub fn hop<L: Lanes>(&self, lanes: L, lookup: usize, key: L::U32) -> u16 {
+        // SAFETY: a place of a walk is that of a whole line in each of its stores.
+        let leaf = unsafe { &*self.search.leaves.as_ptr().byte_add(self.places[lookup].0 as usize) };
+        let below = lanes.below(leaf, key) as usize;
+        // SAFETY: at most 9 of 10, by the contract of `below`.
+        unsafe { leaf.hops.get_unchecked(below) }.load(LINK)
+    }
+
+    /// Takes a lookup that is at a leaf to the tree that the range of its key leads to, and says how many bits
+    /// further on that tree's keys begin; `None` if the range leads nowhere.
+    #[inline(always)]
+    pub fn deeper<L: Lanes>(&mut self, lanes: L, lookup: usize, key: L::U32) -> Option<u32> {
+        let leaf = self.search.leaves.get(self.places[lookup].line())?;
+        let list = leaf.deeper.load(Ordering::Acquire) as usize;
+        let Deeper { tree, bits } = self.search.listed(list, lanes.below(leaf, key) as usize)?;
+        self.places[lookup] = tree;
+        Some(bits)
+    }
+
+    /// Asks for the branch a lookup is at.
+    #[inline(always)]
+    pub fn prefetch_branch(&self, lookup: usize) {
+        let branches = self.search.branches.as_ptr().cast::<u8>();
+        super::prefetch_unchecked(branches.wrapping_add(self.places[lookup].0 as usize));
+    }
+
+    /// Asks for the leaf a lookup is at.
+    #[inline(always)]
+    pub fn prefetch_leaf(&self, lookup: usize) {
+        let leaves = self.search.leaves.as_ptr().cast::<u8>();
+        super::prefetch_unchecked(leaves.wrapping_add(self.places[lookup].0 as usize));
     }
 }

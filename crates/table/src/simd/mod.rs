@@ -296,18 +296,23 @@ mod tests {
         }
     }
 
-    /// The child and the answer of a key in a branch with so many lasts, and in a leaf; both lines are number 1.
+    /// The child and the answer of a key: line 1 is the root of a tree, as a branch and as a leaf. Child `i` of the
+    /// branch is a leaf that answers `i`.
     struct Searched<'a> {
         lines: &'a Lines,
         key: u32,
-        found: &'a mut Vec<(usize, u16)>,
+        found: &'a mut Vec<[u16; 2]>,
     }
 
     impl Kernel for Searched<'_> {
         #[inline(always)]
         fn run<L: Lanes>(self, lanes: L) {
-            let (search, line, key) = (self.lines.search(), self.lines.place(1), lanes.splat(self.key));
-            self.found.push((search.descend(lanes, line, key).line(), search.hop(lanes, line, key)));
+            let key = lanes.splat(self.key);
+            let mut walk = self.lines.search().walk::<2>();
+            walk.enter(0, 7);
+            walk.enter(1, 7);
+            walk.descend(lanes, 0, key);
+            self.found.push([walk.hop(lanes, 0, key), walk.hop(lanes, 1, key)]);
         }
     }
 
@@ -319,7 +324,12 @@ mod tests {
             let mut lasts = lasts[..count].to_vec();
             lasts.sort_unstable();
             let lines = Lines::zeroed(20).unwrap();
+            lines.set_root(7, lines.place(1));
             lines.write_branch(1, lines.place(3), &lasts);
+            for child in 0..FANOUT {
+                let slot = Slot { last: u32::MAX, hop: child as u16, deeper: None };
+                lines.write_leaf(3 + child, &[slot], 0);
+            }
             let ends = lasts.iter().copied().take(RANGES - 1).chain([u32::MAX]);
             let slots: Vec<Slot> =
                 ends.zip(100..).map(|(last, hop)| Slot { last, hop, deeper: None }).collect();
@@ -331,7 +341,7 @@ mod tests {
                 for isa in Isa::available() {
                     let mut found = Vec::new();
                     run(isa, Searched { lines: &lines, key, found: &mut found });
-                    assert_eq!(found, [(3 + child, 100 + range as u16)], "{} {key:#x}", isa.name());
+                    assert_eq!(found, [[child as u16, 100 + range as u16]], "{} {key:#x}", isa.name());
                 }
             }
         }
