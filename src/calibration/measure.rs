@@ -94,7 +94,12 @@ impl<A: Address> Contestant<A> {
 
     fn follow(&mut self, rib: &Rib<A>, change: Change<A>) -> anyhow::Result<Duration> {
         let started = Instant::now();
-        match self.instance.patch(rib, &[change]) {
+        let mut outcome = self.instance.patch(rib, &[change]);
+        if outcome == Outcome::Batch {
+            // There is no more to come: the next call is the batch.
+            outcome = self.instance.patch(rib, &[change]);
+        }
+        match outcome {
             Outcome::Applied => {}
             Outcome::Rebuild | Outcome::Batch => self.instance = self.algorithm.compile(rib)?,
             Outcome::Error(reason) => anyhow::bail!("{}: {reason}", self.name()),

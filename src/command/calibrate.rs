@@ -1,13 +1,16 @@
 //! `fullview table calibrate`: what every algorithm costs on this machine, and the preferences that follow.
 
-use std::fs;
+use std::fs::Permissions;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use anyhow::Context;
 use comfy_table::presets::NOTHING;
 use fullview_lab::host::Provenance;
 use fullview_plane::placement::{Placement, Role};
 use fullview_table::Family;
+use tempfile::{Builder, NamedTempFile};
 use toml::Spanned;
 
 use super::{Exit, say};
@@ -20,8 +23,8 @@ use crate::subject::share::CoreShare;
 pub fn run(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let effort = if args.smoke { Effort::SMOKE } else { Effort::FULL };
     let unwritable = || format!("{}: cannot write the preferences", args.output.display());
-    // Known before minutes are spent, and without touching what is there.
-    fs::OpenOptions::new().append(true).create(true).open(&args.output).with_context(unwritable)?;
+    // Known before minutes are spent. What is there stays until all is measured, however this ends.
+    drop(beside(&args.output).with_context(unwritable)?);
     Placement::one_core()?.pin(Role::Router)?;
     let bar = progress::steps(effort.steps() as u64);
     let share = CoreShare::start(1);
@@ -29,11 +32,21 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let inet6 = calibration::family::<u128>(&effort, &bar)?;
     let share = share.share();
     bar.finish_and_clear();
-    fs::write(&args.output, file(&inet, &inet6, args.smoke, share).to_string()).with_context(unwritable)?;
+    let mut output = beside(&args.output).with_context(unwritable)?;
+    output
+        .write_all(file(&inet, &inet6, args.smoke, share).to_string().as_bytes())
+        .with_context(unwritable)?;
+    output.persist(&args.output).with_context(unwritable)?;
     print::<u32>(&inet)?;
     print::<u128>(&inet6)?;
     warn(args.smoke, share);
     Ok(Exit::Done)
+}
+
+/// A file in the same folder, which can take the other's place.
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Builder::new().permissions(Permissions::from_mode(0o644)).tempfile_in(folder)
 }
 
 fn file(inet: &[Row], inet6: &[Row], smoke: bool, core_share: f64) -> File {

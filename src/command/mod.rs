@@ -69,7 +69,7 @@ pub fn exit_of(error: &anyhow::Error) -> Exit {
             || cause.is::<fullview_lab::ExperimentError>()
             || cause.is::<fullview_table::feed::FeedError>()
             || is_bad_capture(cause)
-            || matches!(cause.downcast_ref(), Some(fullview_lab::LabError::Experiment(_)))
+            || is_bad_archive(cause)
     });
     if bad { Exit::BadInput } else { Exit::Failed }
 }
@@ -77,6 +77,15 @@ pub fn exit_of(error: &anyhow::Error) -> Exit {
 /// A capture with something wrong inside; a file that cannot be opened or written is none.
 fn is_bad_capture(cause: &(dyn std::error::Error + 'static)) -> bool {
     matches!(cause.downcast_ref(), Some(PortError::NotACapture { .. } | PortError::Record { .. }))
+}
+
+/// An experiment or a results folder that cannot be read as one.
+fn is_bad_archive(cause: &(dyn std::error::Error + 'static)) -> bool {
+    use fullview_lab::{ArchiveError::*, LabError::*};
+    matches!(
+        cause.downcast_ref(),
+        Some(Experiment(_) | Archive(Read { .. } | Record { .. } | Malformed { .. }))
+    )
 }
 
 /// Whoever read our output has read enough.

@@ -75,6 +75,8 @@ enum Event {
     Release,
     Toggle(usize),
     Offer,
+    /// A change that the framework is not told of, but asked to look.
+    Untold(u8, u8, u16),
 }
 
 /// The direct table of `dpdk_lpm4` takes too long for hundreds of courses; it has a test of its own.
@@ -91,6 +93,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Release),
         1 => (0..4usize).prop_map(Event::Toggle),
         2 => Just(Event::Offer),
+        1 => (any::<u8>(), 8..=28u8, 1..40u16).prop_map(|(place, len, hop)| Event::Untold(place, len, hop)),
     ]
 }
 
@@ -117,6 +120,12 @@ impl Driven<u32> {
                 }
             }
             Event::Offer => self.offer_jobs(*now),
+            Event::Untold(place, len, hop) => {
+                let prefix = Prefix::containing(0x0a00_0000 + (u32::from(*place) << 12), *len);
+                Arc::make_mut(&mut self.rib).announce(prefix, NextHop(*hop));
+                // With nothing attached, or a job under way, the table is served later.
+                let _ = self.table.evaluate(*now, &self.rib);
+            }
         }
         self.run_to(*now);
     }

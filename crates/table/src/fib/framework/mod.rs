@@ -222,11 +222,16 @@ impl<A: Address> Attachment<A> {
     }
 
     /// Looks at once which algorithm suits the table best, and compiles it again if the RIB has changes the framework
-    /// was not told of, such as a whole table that was loaded. The error is why the table is not served as it is.
+    /// was not told of, such as a whole table that was loaded. They show in the RIB's generation, so it has to be the same
+    /// RIB all along: another one's routes come in by [`Rib::replace`]. The error is why the table is not served as it is.
     pub fn evaluate(&mut self, now: Time, rib: &Rib<A>) -> Result<(), CompileError> {
         if self.current.is_some() && rib.generation() != self.publisher.generation() {
             self.lacking = Some(Lacking::Rebuild);
             self.delay.hurry(now, &self.settings);
+        }
+        if let Some(building) = &mut self.building {
+            // What was told since the job was given out may not be all that changed.
+            building.since = None;
         }
         self.evaluation.ask(now);
         self.tick(now, rib);
