@@ -11,7 +11,7 @@
 #   api       that the public interface of fullview-table is the one in public-api.txt (ACCEPT=1 takes the new one)
 #   capi      the C interface: header, library, example and checks in C, with sanitizers (ACCEPT=1 takes a new header)
 #   smoke     a calibration and every experiment once, short
-#   fuzz      every fuzz target for FUZZ_SECONDS (default 20; nightly and cargo-fuzz needed)
+#   fuzz      every fuzz target for FUZZ_SECONDS (default 30; nightly and cargo-fuzz needed)
 #   peers_check  that the Rust and Go libraries measured beside ours build, and answer a tiny table rightly
 #   peers     every algorithm beside DPDK and other libraries, on the table in TABLE, else a synthetic one
 #             (measures for some ten minutes, PEERS_QUICK=1 for one or two; not in the default set)
@@ -21,7 +21,7 @@ export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
 CI=${CI:-false}
 # Panics and wrong answers show without a sanitizer, which costs half of the runs; FUZZ_SANITIZER=address for memory.
 FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
-FUZZ_SECONDS=${FUZZ_SECONDS:-20}
+FUZZ_SECONDS=${FUZZ_SECONDS:-30}
 
 PACKAGES=(bird2 bgpdump ministat)
 C_PACKAGES=(gcc libc6-dev)
