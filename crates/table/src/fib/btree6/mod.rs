@@ -157,7 +157,7 @@ impl Kernel for Batch<'_> {
 }
 
 /// The same for each lane, without a loop: compilers leave one this long as it is, and 16 iterations that carry their
-/// places through memory take half as long again.
+/// places through memory take longer.
 macro_rules! for_lanes {
     ($i:ident => $($body:tt)*) => { for_lanes!(@ $i [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] $($body)*) };
     (@ $i:ident [$($lane:literal)*] $body:block) => { $({ let $i = $lane; $body })* };
