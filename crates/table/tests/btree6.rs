@@ -182,3 +182,24 @@ fn keys_of_former_branches_are_no_places() {
     }
     verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
 }
+
+/// Trees below one another fill more lines than there are routes: a table that was just compiled has spare ones yet.
+#[test]
+fn a_full_table_is_not_compiled_again_for_each_boundary() {
+    let mut rib = Rib::default();
+    for draw in probe::uniform::<u128>(3).take(3_124) {
+        let len = 49 + draw as u8 % 79;
+        rib.announce(
+            Prefix::containing(0x2001 << 112 | (draw >> 16), len),
+            NextHop((draw >> 8) as u16 % 500 + 1),
+        );
+    }
+    let mut follower = follower(&rib);
+    for i in 0..200 {
+        let place = Prefix::containing(0x2001 << 112 | (i + 7) << 90, 64);
+        change(&mut rib, &mut follower, place, Some(9));
+        change(&mut rib, &mut follower, place, None);
+    }
+    assert!(follower.rebuilds <= 2, "{} rebuilds", follower.rebuilds);
+    verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
+}

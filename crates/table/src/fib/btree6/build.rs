@@ -32,14 +32,16 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    /// Compiles a table, in stores that are doubled until they suffice. Lines never touched cost no memory.
+    /// Compiles a table, in stores that are doubled until half of them suffices: a table without spare lines would be
+    /// compiled again for each new boundary. Lines never touched cost no memory.
     pub(super) fn build(rib: &Rib<u128>, isa: Isa) -> Result<Self, CompileError> {
         let mut lines = rib.len() + (1 << 14);
         loop {
             let memory =
                 |error: io::Error| CompileError::Memory { algorithm: NAME, reason: error.to_string() };
             let mut trees = Trees::empty(lines, isa).map_err(memory)?;
-            if trees.roots(rib, rib.ranges()).is_ok() {
+            let built = trees.roots(rib, rib.ranges()).is_ok();
+            if built && (trees.space.has_spare_half() || lines >= Lines::MOST) {
                 trees.view = trees.new_view(trees.space.token());
                 return Ok(trees);
             }

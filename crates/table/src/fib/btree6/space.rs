@@ -115,6 +115,11 @@ impl Space {
         self.rows[store as usize].used
     }
 
+    /// Whether changes find at least as many lines as are in use, in either store.
+    pub(super) fn has_spare_half(&self) -> bool {
+        self.rows.iter().all(|rows| rows.used <= self.lines.capacity() / 2)
+    }
+
     /// The token of a new view if the present one can reach rows that were given back.
     pub(super) fn turn(&mut self) -> Option<Hold> {
         (self.retired.retired() > 0).then(|| self.retired.turn())
