@@ -203,3 +203,17 @@ fn a_full_table_is_not_compiled_again_for_each_boundary() {
     assert!(follower.rebuilds <= 2, "{} rebuilds", follower.rebuilds);
     verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
 }
+
+/// A block of one answer after the other: trees of answers that nobody has any more are given back.
+#[test]
+fn trees_of_former_answers_come_back() {
+    let mut rib = Rib::default();
+    rib.announce(prefix("2001::/16"), NextHop(1));
+    let mut follower = follower(&rib);
+    let before = follower.fib().footprint().total();
+    for hop in 2..20_000 {
+        change(&mut rib, &mut follower, prefix("2001::/16"), Some(hop));
+    }
+    assert_eq!((follower.rebuilds, follower.fib().footprint().total()), (0, before));
+    verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
+}

@@ -110,9 +110,9 @@ impl Space {
         self.retired.retire(row);
     }
 
-    /// Lines in use in a store.
-    pub(super) fn used(&self, store: Store) -> usize {
-        self.rows[store as usize].used
+    /// Lines in use in each store.
+    pub(super) fn used(&self) -> [usize; 2] {
+        self.rows.each_ref().map(|rows| rows.used)
     }
 
     /// Whether changes find at least as many lines as are in use, in either store.
