@@ -154,3 +154,66 @@ fn neighbours_keep_their_answer_while_lines_are_copied() {
     });
     verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
 }
+
+/// Lines that list what slots of a leaf lead to are written where branches were, whose keys must never be taken for
+/// places: here they would be places just behind the last line of a table that was compiled from one route.
+#[test]
+fn keys_of_former_branches_are_no_places() {
+    let mut rib = Rib::default();
+    rib.announce(prefix("2000::/3"), NextHop(1));
+    let mut follower = follower(&rib);
+    let lines = 1 + (1 << 14);
+    let block = |top: u128| Prefix::containing(top << 112, 16);
+    let at = |top: u128, key: u128, len| Prefix::containing(top << 112 | key << 80, len);
+    for (i, draw) in probe::uniform::<u128>(31).take(6_000).enumerate() {
+        let (top, hop) = (0x2000 + draw % 8, Some(2 + (draw >> 40) as u16 % 4));
+        // A block that loses all its routes is one answer when its own route changes: its branches are given back.
+        if i % 300 < 8 {
+            let top = 0x2000 + i as u128 % 300;
+            (0..64).for_each(|key| change(&mut rib, &mut follower, at(top, lines * 64 + key, 48), None));
+            change(&mut rib, &mut follower, block(top), hop);
+        }
+        let len = [48, 64][(draw >> 20) as usize % 2];
+        let key = (draw >> 24) % 200;
+        match i % 3 {
+            0 => change(&mut rib, &mut follower, at(0x3000 + (draw >> 64) % 64, key, len), hop),
+            _ => change(&mut rib, &mut follower, at(top, lines * 64 + key % 64, 48), hop),
+        }
+    }
+    verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
+}
+
+/// Trees below one another fill more lines than there are routes: a table that was just compiled has spare ones yet.
+#[test]
+fn a_full_table_is_not_compiled_again_for_each_boundary() {
+    let mut rib = Rib::default();
+    for draw in probe::uniform::<u128>(3).take(3_124) {
+        let len = 49 + draw as u8 % 79;
+        rib.announce(
+            Prefix::containing(0x2001 << 112 | (draw >> 16), len),
+            NextHop((draw >> 8) as u16 % 500 + 1),
+        );
+    }
+    let mut follower = follower(&rib);
+    for i in 0..200 {
+        let place = Prefix::containing(0x2001 << 112 | (i + 7) << 90, 64);
+        change(&mut rib, &mut follower, place, Some(9));
+        change(&mut rib, &mut follower, place, None);
+    }
+    assert!(follower.rebuilds <= 2, "{} rebuilds", follower.rebuilds);
+    verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
+}
+
+/// A block of one answer after the other: trees of answers that nobody has any more are given back.
+#[test]
+fn trees_of_former_answers_come_back() {
+    let mut rib = Rib::default();
+    rib.announce(prefix("2001::/16"), NextHop(1));
+    let mut follower = follower(&rib);
+    let before = follower.fib().footprint().total();
+    for hop in 2..20_000 {
+        change(&mut rib, &mut follower, prefix("2001::/16"), Some(hop));
+    }
+    assert_eq!((follower.rebuilds, follower.fib().footprint().total()), (0, before));
+    verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
+}

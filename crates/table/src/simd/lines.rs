@@ -198,13 +198,17 @@ impl Lines {
     }
 
     /// Writes a leaf that no reader can reach yet, of 1 to [`RANGES`] slots. `list` is a line of the branches for what
-    /// some slots lead to, and 0 if none does.
+    /// some slots lead to, and 0 if none does. What the line held before, keys of a branch maybe, would be read as
+    /// places: it is wiped.
     pub fn write_leaf(&self, line: usize, slots: &[Slot], list: usize) {
         let leaf = &self.leaves()[line];
         for (i, (last, hop)) in leaf.lasts.iter().zip(&leaf.hops).enumerate() {
             let slot = slots.get(i).copied().unwrap_or(Slot { last: u32::MAX, hop: 0, deeper: None });
             last.store(slot.last, Ordering::Relaxed);
             hop.store(slot.hop, Ordering::Relaxed);
+        }
+        if list != 0 {
+            self.branches()[list].lasts.iter().for_each(|link| link.store(0, Ordering::Relaxed));
         }
         leaf.deeper.store(list as u32, Ordering::Relaxed);
         for (i, slot) in slots.iter().enumerate() {
@@ -273,11 +277,12 @@ impl<'t> Search<'t> {
         Place(unsafe { self.roots.get_unchecked(usize::from(top)) }.load(LINK))
     }
 
-    /// A list's entry. Lists hold checked places, but any branch may be taken for one, so this one is checked again.
+    /// A list's entry, if it was set: no tree begins at line 0. Lists hold checked places, but any branch may be taken
+    /// for one, so this one is checked again, as [`Lines::place`] does: a row lies behind the last line of the capacity.
     fn listed(self, list: usize, slot: usize) -> Option<Deeper> {
         let link = self.branches.get(list)?.lasts.get(slot)?.load(Ordering::Acquire);
         let tree = Place(link & !(LINE as u32 - 1));
-        let valid = list != 0 && tree.line() + FANOUT <= self.branches.len();
+        let valid = list != 0 && tree.line() != 0 && tree.line() + FANOUT < self.branches.len();
         valid.then_some(Deeper { tree, bits: 8 * (link % LINE as u32) })
     }
 }

@@ -348,6 +348,28 @@ mod tests {
     }
 
     #[test]
+    fn a_list_holds_what_was_set_and_nothing_of_the_branch_before_it() {
+        let lines = Lines::zeroed(20).unwrap();
+        // As places: of line 0, of the last line that may be used, of the two behind it.
+        lines.write_branch(5, lines.place(1), &[7, 19 * 64, 20 * 64, 21 * 64]);
+        let deeper = Deeper { tree: lines.place(19), bits: 32 };
+        let slots: Vec<Slot> =
+            (0..6).map(|i| Slot { last: i, hop: 1, deeper: (i == 5).then_some(deeper) }).collect();
+        lines.write_leaf(3, &slots, 5);
+        assert_eq!(lines.slots(3, 5).collect::<Vec<_>>(), slots);
+    }
+
+    #[test]
+    fn a_branch_taken_for_a_list_leads_to_nothing_beyond_the_capacity() {
+        let lines = Lines::zeroed(20).unwrap();
+        lines.write_leaf(3, &[Slot { last: u32::MAX, hop: 1, deeper: None }], 5);
+        lines.write_branch(5, lines.place(1), &[7, 19 * 64, 20 * 64, 21 * 64]);
+        let trees: Vec<_> =
+            (0..5).map(|slot| lines.deeper(3, slot).map(|deeper| deeper.tree.line())).collect();
+        assert_eq!(trees, [None, Some(19), None, None, None]);
+    }
+
+    #[test]
     #[should_panic(expected = "line 20 of 20")]
     fn a_place_beyond_the_stores_is_refused() {
         Lines::zeroed(20).unwrap().place(20);

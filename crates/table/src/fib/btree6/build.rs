@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use crate::fib::{CompileError, Footprint};
+use crate::fib::CompileError;
 use crate::prefix::Prefix;
 use crate::rib::{Range, Rib};
-use crate::simd::{Deeper, FANOUT, Isa, Lines, Place, RANGES, ROOTS, Slot};
+use crate::simd::{Deeper, FANOUT, Isa, Lines, Place, RANGES, Slot};
 
 use super::pieces::{self, KEY_BITS, ROOT_BITS};
 use super::space::{Full, Hold, Row, Space, Store};
@@ -24,22 +24,25 @@ const DIVISION: u8 = 8;
 /// All trees, and the view that readers are given.
 pub(super) struct Trees {
     pub(super) space: Space,
-    /// Trees of one answer, by that answer: blocks share them.
-    uniform: FxHashMap<u16, Place>,
-    pub(super) shared: FxHashSet<Place>,
+    /// Trees of one answer, by that answer, and how many links lead to each: blocks share them.
+    uniform: FxHashMap<u16, (Place, usize)>,
+    /// Their answers.
+    pub(super) shared: FxHashMap<Place, u16>,
     isa: Isa,
     view: Arc<View>,
 }
 
 impl Trees {
-    /// Compiles a table, in stores that are doubled until they suffice. Lines never touched cost no memory.
+    /// Compiles a table, in stores that are doubled until half of them suffices: a table without spare lines would be
+    /// compiled again for each new boundary. Lines never touched cost no memory.
     pub(super) fn build(rib: &Rib<u128>, isa: Isa) -> Result<Self, CompileError> {
         let mut lines = rib.len() + (1 << 14);
         loop {
             let memory =
                 |error: io::Error| CompileError::Memory { algorithm: NAME, reason: error.to_string() };
             let mut trees = Trees::empty(lines, isa).map_err(memory)?;
-            if trees.roots(rib, rib.ranges()).is_ok() {
+            let built = trees.roots(rib, rib.ranges()).is_ok();
+            if built && (trees.space.has_spare_half() || lines >= Lines::MOST) {
                 trees.view = trees.new_view(trees.space.token());
                 return Ok(trees);
             }
@@ -57,16 +60,11 @@ impl Trees {
 
     fn empty(lines: usize, isa: Isa) -> io::Result<Self> {
         let space = Space::new(lines)?;
-        let view = View {
-            lines: Arc::clone(&space.lines),
-            isa,
-            footprint: Footprint::default(),
-            _hold: space.token(),
-        };
+        let view = View { lines: Arc::clone(&space.lines), isa, used: space.used(), _hold: space.token() };
         Ok(Trees {
             space,
             uniform: FxHashMap::default(),
-            shared: FxHashSet::default(),
+            shared: FxHashMap::default(),
             isa,
             view: Arc::new(view),
         })
@@ -78,24 +76,21 @@ impl Trees {
     }
 
     fn new_view(&self, token: Hold) -> Arc<View> {
-        let bytes = |store| 64 * self.space.used(store);
         Arc::new(View {
             lines: Arc::clone(&self.space.lines),
             isa: self.isa,
-            footprint: Footprint(vec![
-                ("roots", 4 * ROOTS),
-                ("branches", bytes(Store::Branches)),
-                ("leaves", bytes(Store::Leaves)),
-            ]),
+            used: self.space.used(),
             _hold: token,
         })
     }
 
-    /// After changes: begins a new view if lines were replaced, and takes those back that nobody reads any more.
+    /// After changes: begins a new view if lines were replaced or added, and takes those back that nobody reads any more.
     pub(super) fn turn(&mut self) {
         if let Some(token) = self.space.turn() {
             self.view = self.new_view(token);
             self.space.reclaim();
+        } else if self.view.used != self.space.used() {
+            self.view = self.new_view(self.space.token());
         }
     }
 
@@ -125,8 +120,9 @@ impl Trees {
         let before = self.space.lines.root(top);
         if before != tree {
             self.space.lines.set_root(top, tree);
-            self.retire_tree(before);
         }
+        // A shared tree in its own place was counted for the new link; the old one is gone.
+        self.retire_tree(before);
     }
 
     /// The tree of a block, as the RIB has it.
@@ -147,15 +143,28 @@ impl Trees {
         self.write(slots)
     }
 
-    /// The tree of blocks with one answer.
+    /// The tree of blocks with one answer, for one more link.
     fn uniform(&mut self, hop: u16) -> Result<Place, Full> {
-        if let Some(tree) = self.uniform.get(&hop) {
+        if let Some((tree, links)) = self.uniform.get_mut(&hop) {
+            *links += 1;
             return Ok(*tree);
         }
         let tree = self.write(&[Slot { last: u32::MAX, hop, deeper: None }])?;
-        self.uniform.insert(hop, tree);
-        self.shared.insert(tree);
+        self.uniform.insert(hop, (tree, 1));
+        self.shared.insert(tree, hop);
         Ok(tree)
+    }
+
+    /// Takes back one link to a tree, if it is shared. Says whether others are left.
+    fn unlink(&mut self, tree: Place) -> bool {
+        let Some(hop) = self.shared.get(&tree).copied() else { return false };
+        if let Some((_, links)) = self.uniform.get_mut(&hop).filter(|(_, links)| *links > 1) {
+            *links -= 1;
+            return true;
+        }
+        self.uniform.remove(&hop);
+        self.shared.remove(&tree);
+        false
     }
 
     /// Makes the trees of slots that lead deeper, of which the first slot begins at `first`.
@@ -233,9 +242,9 @@ impl Trees {
         self.space.lines.write_branch(line, self.space.lines.place(row), &lasts);
     }
 
-    /// Gives a tree back, with those it leads to.
+    /// Gives a tree back, with those it leads to, unless other links lead to it.
     pub(super) fn retire_tree(&mut self, tree: Place) {
-        if tree.line() != 0 && !self.shared.contains(&tree) {
+        if tree.line() != 0 && !self.unlink(tree) {
             self.retire_branch(tree.line(), BRANCHES);
             self.space.retire(Row(Store::Branches, tree.line()));
         }

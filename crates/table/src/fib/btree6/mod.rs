@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
-use crate::simd::{self, Isa, Kernel, LANES, Lanes, Lines, Search};
+use crate::simd::{self, Isa, Kernel, LANES, Lanes, Lines, ROOTS, Search};
 
 use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
 
@@ -29,7 +29,7 @@ mod pieces;
 mod space;
 
 use build::Trees;
-use space::Hold;
+use space::{Hold, Store};
 
 const NAME: &str = "btree6";
 
@@ -60,8 +60,8 @@ impl Btree6 {
 struct View {
     lines: Arc<Lines>,
     isa: Isa,
-    /// Bytes in use when the view began.
-    footprint: Footprint,
+    /// Lines in use in each store when the view began.
+    used: [usize; 2],
     /// Replaced lines are not written again before the views that can reach them have ended.
     _hold: Hold,
 }
@@ -78,7 +78,12 @@ impl Fib<u128> for View {
     }
 
     fn footprint(&self) -> Footprint {
-        self.footprint.clone()
+        let bytes = |store| 64 * self.used[store as usize];
+        Footprint(vec![
+            ("roots", 4 * ROOTS),
+            ("branches", bytes(Store::Branches)),
+            ("leaves", bytes(Store::Leaves)),
+        ])
     }
 }
 

@@ -72,7 +72,7 @@ impl Trees {
         block: Prefix<u128>,
         prefix: Prefix<u128>,
     ) -> Result<(), Full> {
-        if self.shared.contains(tree) {
+        if self.shared.contains_key(tree) {
             return self.renew(rib, tree, block);
         }
         let prefix = if prefix.covers(block) { block } else { prefix };

@@ -110,9 +110,14 @@ impl Space {
         self.retired.retire(row);
     }
 
-    /// Lines in use in a store.
-    pub(super) fn used(&self, store: Store) -> usize {
-        self.rows[store as usize].used
+    /// Lines in use in each store.
+    pub(super) fn used(&self) -> [usize; 2] {
+        self.rows.each_ref().map(|rows| rows.used)
+    }
+
+    /// Whether changes find at least as many lines as are in use, in either store.
+    pub(super) fn has_spare_half(&self) -> bool {
+        self.rows.iter().all(|rows| rows.used <= self.lines.capacity() / 2)
     }
 
     /// The token of a new view if the present one can reach rows that were given back.
