@@ -278,7 +278,7 @@ impl<'t> Search<'t> {
     }
 
     /// A list's entry, if it was set: no tree begins at line 0. Lists hold checked places, but any branch may be taken
-    /// for one, so this one is checked again, as [`Lines::place`] does: a row lies behind the last line of the capacity.
+    /// for one, so this one is checked again, as [`Lines::place`] does: behind the last one allowed lies a row.
     fn listed(self, list: usize, slot: usize) -> Option<Deeper> {
         let link = self.branches.get(list)?.lasts.get(slot)?.load(Ordering::Acquire);
         let tree = Place(link & !(LINE as u32 - 1));

@@ -84,7 +84,7 @@ impl Trees {
         })
     }
 
-    /// After changes: begins a new view if lines were replaced or added, and takes those back that nobody reads any more.
+    /// After changes: begins a new view if lines were replaced or added, and takes back those that nobody reads now.
     pub(super) fn turn(&mut self) {
         if let Some(token) = self.space.turn() {
             self.view = self.new_view(token);
