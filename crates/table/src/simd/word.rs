@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 
 use crate::nexthop::NextHop;
 
-use super::{LANES, Lanes, prefetch};
+use super::{LANES, Lanes};
 
 /// One table entry: an atomic of its own.
 pub trait Entry: Send + Sync + 'static {
@@ -156,12 +156,6 @@ impl<'t, W: Word> Ring<'t, W> {
     pub fn get(self, index: u32) -> u32 {
         // SAFETY: the mask is below the number of entries.
         unsafe { self.entries.get_unchecked((index & self.mask) as usize) }.get()
-    }
-
-    /// Asks the processor to bring that entry nearer.
-    #[inline(always)]
-    pub fn prefetch(self, index: u32) {
-        prefetch(self.entries, (index & self.mask) as usize);
     }
 }
 

@@ -120,10 +120,11 @@ impl<W: Word> Table<W> {
         Entry(self.top().get(addr))
     }
 
-    /// Reads the index and asks for the leaves: the second of the two loads that a lookup waits for.
+    /// Asks for index entries alone. To ask for leaves they would have to be there already, and a load that waits for them
+    /// holds up the caller more than the leaves would.
     fn prefetch(&self, addrs: &[u32]) {
-        let leaves = self.leaves.ring();
-        addrs.iter().for_each(|addr| leaves.prefetch(self.entry(*addr).leaf(*addr)));
+        let index = self.index.as_slice();
+        addrs.iter().for_each(|addr| simd::prefetch(index, (addr >> BLOCK_BITS) as usize));
     }
 
     #[inline(always)]
