@@ -38,6 +38,7 @@ use crate::rib::{Rib, Summary};
 use crate::simd::{self, Isa, Pages, Top, Word, Word8, Word16, Word32};
 use crate::sync::Arc as Held;
 
+use super::apart::Apart;
 use super::reclaim::Token;
 use super::{Algorithm, CompileError, Fib, Footprint, Instance};
 
@@ -71,16 +72,12 @@ impl Dir18 {
 /// Parts of a divided block.
 const PARTS: u32 = 1 << (BLOCK_BITS - PART_BITS);
 
-/// Leaves in use. The writer stores it while readers take the addresses beside it at every batch: on a line of its own,
-/// away from the one that a processor may fetch with it, it costs them nothing.
-#[repr(align(128))]
-struct Taken(AtomicUsize);
-
 /// The table as readers and the writer share it; a word `W` is as many leaves as four bytes hold.
 struct Table<W: Word> {
     index: Pages<Word32>,
     leaves: Pages<W>,
-    taken: Taken,
+    /// Leaves in use.
+    taken: Apart<AtomicUsize>,
 }
 
 impl<W: Word> Table<W> {
@@ -99,7 +96,7 @@ impl<W: Word> Table<W> {
         let table = Table {
             index: Pages::zeroed(1 << INDEX_BITS)?,
             leaves: Pages::zeroed(leaves as usize)?,
-            taken: Taken(AtomicUsize::new(0)),
+            taken: Apart(AtomicUsize::new(0)),
         };
         (0..Self::OWN_NUMBERS).for_each(|number| table.leaves.set(number as usize, number));
         (0..1u32 << INDEX_BITS).for_each(|block| {
@@ -164,8 +161,7 @@ impl<W: Word> Table<W> {
 }
 
 /// What readers hold: the table, and the proof that they may be in arrays it had when they fetched it.
-/// Aligned so that the count before it in its `Arc`, which the writer changes with every change of the table, is not on
-/// the line that readers read.
+/// Why it is aligned stands at [`Apart`].
 #[repr(align(128))]
 struct View<W: Word> {
     table: Arc<Table<W>>,
