@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use crate::nexthop::NextHop;
 
-use super::{Kernel, LANES, Lanes, Line, Word, Words, sealed};
+use super::{Found, Kernel, LANES, Lanes, Line, Top, Word, Words, inserts, sealed};
 
 /// Proof that the processor has AVX-512 F and BW, and POPCNT; made by [`door`] alone.
 #[derive(Clone, Copy)]
@@ -197,6 +197,19 @@ impl Lanes for Avx512 {
         let index = self.min(index, self.splat(words.last));
         // SAFETY: no index is beyond the last word, which is below 2^31, and a `Word` has the layout of a `u32`.
         unsafe { gather(mask, words.words.as_ptr().cast(), index, otherwise) }
+    }
+    #[inline(always)]
+    fn read_top<const BITS: u32>(self, top: Top<'_, BITS>, addrs: &[u32; LANES]) -> __m512i {
+        // SAFETY: see above; AVX-512 implies AVX2.
+        unsafe {
+            let [low, high] = inserts::read_top(top, addrs);
+            _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+        }
+    }
+    #[inline(always)]
+    fn read_next_hops<W: Word>(self, found: Found<'_, W>, out: &mut [NextHop; LANES]) -> bool {
+        // SAFETY: see above; AVX-512 implies AVX2.
+        unsafe { inserts::read_next_hops(found, out) }
     }
     #[inline(always)]
     fn below<T: Line>(self, line: &T, key: __m512i) -> u32 {
