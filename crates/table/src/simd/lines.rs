@@ -255,6 +255,15 @@ impl Lines {
     }
 }
 
+/// Asks for what lies so many bytes behind a block of a row, whether the row goes on that far or not.
+#[inline(always)]
+pub fn prefetch_behind<T>(block: &T, bytes: usize) {
+    let first = std::ptr::from_ref(block).cast::<u8>().wrapping_add(bytes);
+    for line in 0..size_of::<T>().div_ceil(LINE) {
+        super::prefetch_unchecked(first.wrapping_add(line * LINE));
+    }
+}
+
 /// The stores as a reader sees them.
 #[derive(Clone, Copy)]
 pub struct Search<'t> {

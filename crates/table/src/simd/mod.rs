@@ -16,7 +16,9 @@ mod pages;
 mod scalar;
 mod word;
 
-pub(crate) use lines::{Deeper, FANOUT, Line, Lines, Place, RANGES, ROOTS, Search, Slot};
+pub(crate) use lines::{
+    Deeper, FANOUT, Line, Lines, Place, RANGES, ROOTS, Search, Slot, Walk, prefetch_behind,
+};
 pub(crate) use pages::Pages;
 pub(crate) use word::{Entry, Places, Ring, Word, Word16, Word32, Words};
 
