@@ -7,8 +7,8 @@
 //! # Why no lookup can leave the stores
 //!
 //! Readers never see a place: a [`Walk`] keeps those of its lookups beside the stores they are of. They come from the
-//! index, from the first child of a branch, or from a list. Where in the index is masked to its length. Every place in it
-//! and every first child was zero at first or went through [`Lines::place`], which checks that a whole row of 16 lines lies behind it in the store of branches as
+//! roots, from the first child of a branch, or from a list. Every root and every first child was zero at first or
+//! went through [`Lines::place`], which checks that a whole row of 16 lines lies behind it in the store of branches as
 //! well as that of leaves (they are of one length); what a list says is checked when it is read. A step finds at most
 //! 15 lasts below a key in a branch and 9 in a leaf, however they were filled, so it ends within the row, and reads
 //! within the line. A caller's mistake, a place of other `Lines` too, leads to a wrong answer and to nothing worse.
@@ -23,14 +23,10 @@ use super::{Lanes, Pages, Word32};
 pub const FANOUT: usize = 16;
 /// Ranges of a leaf at most.
 pub const RANGES: usize = 10;
-/// Parts of the index: one for each value of the first 16 bits.
+/// Trees: one for each value of the first 16 bits.
 pub const ROOTS: usize = 1 << 16;
 /// Bytes of a line.
 const LINE: usize = 64;
-/// Bits of a part's entry that say how far its keys are shifted; those above them say where it begins.
-const SHIFT_BITS: u32 = 6;
-/// Places in the index at most: more would lie beyond the reach of an entry.
-const MOST_PLACES: usize = 1 << (32 - SHIFT_BITS);
 
 /// How readers load links and answers. What a link leads to was written before the link was stored with release order.
 /// On x86 no load is done before an earlier one, and a compiler cannot know where a link leads before it is loaded;
@@ -112,35 +108,13 @@ pub struct Slot {
 pub struct Deeper {
     /// The tree.
     pub tree: Place,
-    /// How many bits: 32 at most.
+    /// How many bits: a multiple of eight.
     pub bits: u32,
 }
 
-/// Which places of the index are for the keys behind 16 bits: place `base` for the lowest ones, and the next for those
-/// whose bits from `shift` on are one higher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The first place.
-    pub base: usize,
-    /// Bits of a key that do not count: 32 at most.
-    pub shift: u32,
-}
-
-impl Part {
-    /// The place for a key.
-    #[inline(always)]
-    pub fn at(self, key: u32) -> usize {
-        self.base + (u64::from(key) >> self.shift) as usize
-    }
-}
-
-/// An index of trees, a store of branches and one of leaves. Readers search them while one writer stores.
+/// A table of roots, a store of branches and one of leaves. Readers search them while one writer stores.
 pub struct Lines {
-    /// For each value of the first 16 bits a [`Part`] of the index.
-    parts: Pages<Word32>,
-    /// Trees. As many entries as the mask says, and no others than [`Lines::set_tree`] made.
-    index: Pages<Word32>,
-    mask: u32,
+    roots: Pages<Word32>,
     branches: Pages<Word32>,
     leaves: Pages<Word32>,
     /// Lines of either store, the last row not counted.
@@ -151,16 +125,12 @@ impl Lines {
     /// Lines at most: more would lie beyond the reach of a place.
     pub const MOST: usize = u32::MAX as usize / LINE - FANOUT;
 
-    /// Stores of so many lines each, [`Self::MOST`] at most, and an index of so many places, rounded up to a power of two
-    /// as far as possible. Every link and every place in the index leads to line 0.
-    pub fn zeroed(lines: usize, places: usize) -> io::Result<Self> {
+    /// Stores of so many lines each, [`Self::MOST`] at most, in which every link leads to line 0.
+    pub fn zeroed(lines: usize) -> io::Result<Self> {
         let capacity = lines.min(Self::MOST);
         let words = (capacity + FANOUT) * LINE / size_of::<Word32>();
-        let places = places.min(MOST_PLACES).next_power_of_two();
         Ok(Lines {
-            parts: Pages::zeroed(ROOTS)?,
-            index: Pages::zeroed(places)?,
-            mask: places as u32 - 1,
+            roots: Pages::zeroed(ROOTS)?,
             branches: Pages::zeroed(words)?,
             leaves: Pages::zeroed(words)?,
             capacity,
@@ -181,18 +151,7 @@ impl Lines {
     /// What readers hold on to during a batch.
     #[inline(always)]
     pub fn search(&self) -> Search<'_> {
-        Search {
-            parts: entries(self.parts.as_slice()),
-            index: entries(self.index.as_slice()),
-            mask: self.mask,
-            branches: self.branches(),
-            leaves: self.leaves(),
-        }
-    }
-
-    /// Places in the index.
-    pub fn places(&self) -> usize {
-        self.mask as usize + 1
+        Search { roots: entries(self.roots.as_slice()), branches: self.branches(), leaves: self.leaves() }
     }
 
     fn branches(&self) -> &[Branch] {
@@ -208,31 +167,14 @@ impl Lines {
         unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words) / LINE) }
     }
 
-    /// The part of the index for keys behind `top`.
-    pub fn part(&self, top: u16) -> Part {
-        let entry = self.parts.get(usize::from(top));
-        Part { base: (entry >> SHIFT_BITS) as usize, shift: entry % (1 << SHIFT_BITS) }
+    /// The tree of keys that begin with `top`.
+    pub fn root(&self, top: u16) -> Place {
+        self.search().root(top)
     }
 
-    /// Gives the keys behind `top` another part of the index, which is complete.
-    pub fn set_part(&self, top: u16, part: Part) {
-        assert!(part.base < self.places() && part.shift <= 32, "{part:?} of {}", self.places());
-        self.parts.set(usize::from(top), (part.base as u32) << SHIFT_BITS | part.shift);
-    }
-
-    /// The tree at a place of the index.
-    pub fn tree(&self, at: usize) -> Place {
-        Place(self.index.get(at))
-    }
-
-    /// Sets the tree at a place of the index; it is complete.
-    pub fn set_tree(&self, at: usize, tree: Place) {
-        self.index.set(at, self.place(tree.line()).0);
-    }
-
-    /// Gives a branch other children, which are complete and divided as those it had, under the eyes of readers.
-    pub fn set_first(&self, line: usize, first: Place) {
-        self.branches()[line].first.store(self.place(first.line()).0, Ordering::Release);
+    /// Sets a tree, which is complete.
+    pub fn set_root(&self, top: u16, tree: Place) {
+        self.roots.set(usize::from(top), self.place(tree.line()).0);
     }
 
     /// Writes a branch that no reader can reach yet: the children from `first` on, divided after each of `lasts`.
@@ -298,7 +240,7 @@ impl Lines {
 
     /// Changes where a slot leads, under the eyes of readers; the leaf has a list.
     pub fn set_deeper(&self, line: usize, slot: usize, deeper: Deeper) {
-        let link = self.place(deeper.tree.line()).0 | deeper.bits;
+        let link = self.place(deeper.tree.line()).0 | (deeper.bits / 8);
         self.branches()[self.list(line)].lasts[slot].store(link, Ordering::Release);
     }
 
@@ -325,10 +267,7 @@ pub fn prefetch_behind<T>(block: &T, bytes: usize) {
 /// The stores as a reader sees them.
 #[derive(Clone, Copy)]
 pub struct Search<'t> {
-    parts: &'t [AtomicU32],
-    /// More entries than the mask.
-    index: &'t [AtomicU32],
-    mask: u32,
+    roots: &'t [AtomicU32],
     branches: &'t [Branch],
     leaves: &'t [Leaf],
 }
@@ -340,14 +279,11 @@ impl<'t> Search<'t> {
         Walk { search: self, places: [Place(0); N] }
     }
 
-    /// The tree of a key behind `top`.
+    /// The tree of keys that begin with `top`.
     #[inline(always)]
-    fn tree(self, top: u16, key: u32) -> Place {
+    fn root(self, top: u16) -> Place {
         // SAFETY: `zeroed` makes 2^16 of them.
-        let part = unsafe { self.parts.get_unchecked(usize::from(top)) }.load(LINK);
-        let at = (part >> SHIFT_BITS).wrapping_add((u64::from(key) >> (part % (1 << SHIFT_BITS))) as u32);
-        // SAFETY: `zeroed` makes one more of them than the mask.
-        Place(unsafe { self.index.get_unchecked((at & self.mask) as usize) }.load(LINK))
+        Place(unsafe { self.roots.get_unchecked(usize::from(top)) }.load(LINK))
     }
 
     /// A list's entry, if it was set: no tree begins at line 0. Lists hold checked places, but any branch may be taken
@@ -356,7 +292,7 @@ impl<'t> Search<'t> {
         let link = self.branches.get(list)?.lasts.get(slot)?.load(Ordering::Acquire);
         let tree = Place(link & !(LINE as u32 - 1));
         let valid = list != 0 && tree.line() != 0 && tree.line() + FANOUT < self.branches.len();
-        valid.then_some(Deeper { tree, bits: link % LINE as u32 })
+        valid.then_some(Deeper { tree, bits: 8 * (link % LINE as u32) })
     }
 }
 
@@ -369,10 +305,10 @@ pub struct Walk<'t, const N: usize> {
 }
 
 impl<const N: usize> Walk<'_, N> {
-    /// Takes a lookup to the tree of a key behind `top`.
+    /// Takes a lookup to the tree of keys that begin with `top`.
     #[inline(always)]
-    pub fn enter(&mut self, lookup: usize, top: u16, key: u32) {
-        self.places[lookup] = self.search.tree(top, key);
+    pub fn enter(&mut self, lookup: usize, top: u16) {
+        self.places[lookup] = self.search.root(top);
     }
 
     /// Takes a lookup that is at a branch to the child that its key belongs to.

@@ -17,7 +17,7 @@ mod scalar;
 mod word;
 
 pub(crate) use lines::{
-    Deeper, FANOUT, Line, Lines, Part, Place, RANGES, ROOTS, Search, Slot, Walk, prefetch_behind,
+    Deeper, FANOUT, Line, Lines, Place, RANGES, ROOTS, Search, Slot, Walk, prefetch_behind,
 };
 pub(crate) use pages::Pages;
 pub(crate) use word::{Entry, Places, Ring, Word, Word16, Word32, Words};
@@ -311,8 +311,8 @@ mod tests {
         fn run<L: Lanes>(self, lanes: L) {
             let key = lanes.splat(self.key);
             let mut walk = self.lines.search().walk::<2>();
-            walk.enter(0, 7, self.key);
-            walk.enter(1, 7, self.key);
+            walk.enter(0, 7);
+            walk.enter(1, 7);
             walk.descend(lanes, 0, key);
             self.found.push([walk.hop(lanes, 0, key), walk.hop(lanes, 1, key)]);
         }
@@ -325,9 +325,8 @@ mod tests {
         for count in 0..FANOUT {
             let mut lasts = lasts[..count].to_vec();
             lasts.sort_unstable();
-            let lines = Lines::zeroed(20, 1).unwrap();
-            lines.set_part(7, Part { base: 0, shift: 32 });
-            lines.set_tree(0, lines.place(1));
+            let lines = Lines::zeroed(20).unwrap();
+            lines.set_root(7, lines.place(1));
             lines.write_branch(1, lines.place(3), &lasts);
             for child in 0..FANOUT {
                 let slot = Slot { last: u32::MAX, hop: child as u16, deeper: None };
@@ -352,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_list_holds_what_was_set_and_nothing_of_the_branch_before_it() {
-        let lines = Lines::zeroed(20, 1).unwrap();
+        let lines = Lines::zeroed(20).unwrap();
         // As places: of line 0, of the last line that may be used, of the two behind it.
         lines.write_branch(5, lines.place(1), &[7, 19 * 64, 20 * 64, 21 * 64]);
         let deeper = Deeper { tree: lines.place(19), bits: 32 };
@@ -364,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_branch_taken_for_a_list_leads_to_nothing_beyond_the_capacity() {
-        let lines = Lines::zeroed(20, 1).unwrap();
+        let lines = Lines::zeroed(20).unwrap();
         lines.write_leaf(3, &[Slot { last: u32::MAX, hop: 1, deeper: None }], 5);
         lines.write_branch(5, lines.place(1), &[7, 19 * 64, 20 * 64, 21 * 64]);
         let trees: Vec<_> =
@@ -372,49 +371,10 @@ mod tests {
         assert_eq!(trees, [None, Some(19), None, None, None]);
     }
 
-    /// Four places for the keys behind 7, by their first two bits.
-    struct Entered<'a> {
-        lines: &'a Lines,
-        found: &'a mut Vec<u16>,
-    }
-
-    impl Kernel for Entered<'_> {
-        #[inline(always)]
-        fn run<L: Lanes>(self, lanes: L) {
-            for key in [0, 0x3fff_ffff, 0x4000_0000, 0x8000_0000, u32::MAX] {
-                let mut walk = self.lines.search().walk::<1>();
-                walk.enter(0, 7, key);
-                self.found.push(walk.hop(lanes, 0, lanes.splat(key)));
-            }
-        }
-    }
-
-    #[test]
-    fn a_part_of_the_index_is_as_fine_as_it_says() {
-        let lines = Lines::zeroed(20, 8).unwrap();
-        for tree in 0..4 {
-            lines.write_leaf(tree + 1, &[Slot { last: u32::MAX, hop: 10 + tree as u16, deeper: None }], 0);
-            lines.set_tree(4 + tree, lines.place(tree + 1));
-        }
-        lines.set_part(7, Part { base: 4, shift: 30 });
-        for isa in Isa::available() {
-            let mut found = Vec::new();
-            run(isa, Entered { lines: &lines, found: &mut found });
-            assert_eq!(found, [10, 10, 11, 12, 13], "{}", isa.name());
-        }
-    }
-
-    #[test]
-    fn a_part_of_the_index_that_reaches_beyond_it_begins_again() {
-        let lines = Lines::zeroed(20, 8).unwrap();
-        lines.set_part(7, Part { base: 7, shift: 0 });
-        run(Isa::best(), Entered { lines: &lines, found: &mut Vec::new() });
-    }
-
     #[test]
     #[should_panic(expected = "line 20 of 20")]
     fn a_place_beyond_the_stores_is_refused() {
-        Lines::zeroed(20, 1).unwrap().place(20);
+        Lines::zeroed(20).unwrap().place(20);
     }
 
     #[test]

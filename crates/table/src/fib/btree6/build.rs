@@ -6,19 +6,20 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::fib::CompileError;
-use crate::rib::Rib;
+use crate::prefix::Prefix;
+use crate::rib::{Range, Rib};
 use crate::simd::{Deeper, FANOUT, Isa, Lines, Place, RANGES, Slot};
 
-use super::pieces::{self, Home, KEY_BITS};
+use super::pieces::{self, KEY_BITS, ROOT_BITS};
 use super::space::{Full, Hold, Row, Space, Store};
 use super::{BRANCHES, ESCAPE, NAME, View};
 
 /// Lines that a branch or a leaf gets at first, so that there is room for more: used as long as they suffice.
 const ROOMY: (usize, usize) = (FANOUT - 2, RANGES - 1);
 /// Slots of a tree at most.
-pub(super) const MOST_SLOTS: usize = FANOUT.pow(BRANCHES as u32) * RANGES;
+const MOST_SLOTS: usize = FANOUT.pow(BRANCHES as u32) * RANGES;
 /// Bits by which a tree that would be too large is divided.
-const DIVISION: u32 = 8;
+const DIVISION: u8 = 8;
 
 /// All trees, and the view that readers are given.
 pub(super) struct Trees {
@@ -27,10 +28,6 @@ pub(super) struct Trees {
     uniform: FxHashMap<u16, (Place, usize)>,
     /// Their answers.
     pub(super) shared: FxHashMap<Place, u16>,
-    /// The length of the block whose tree a place of the index leads to.
-    pub(super) lens: Vec<u8>,
-    /// A change found more ranges than the tree of a piece can hold: its block is to be divided anew.
-    pub(super) crowded: bool,
     isa: Isa,
     view: Arc<View>,
 }
@@ -44,7 +41,7 @@ impl Trees {
             let memory =
                 |error: io::Error| CompileError::Memory { algorithm: NAME, reason: error.to_string() };
             let mut trees = Trees::empty(lines, isa).map_err(memory)?;
-            let built = trees.blocks(rib, rib.ranges()).is_ok();
+            let built = trees.roots(rib, rib.ranges()).is_ok();
             if built && (trees.space.has_spare_half() || lines >= Lines::MOST) {
                 trees.view = trees.new_view(trees.space.token());
                 return Ok(trees);
@@ -63,19 +60,11 @@ impl Trees {
 
     fn empty(lines: usize, isa: Isa) -> io::Result<Self> {
         let space = Space::new(lines)?;
-        let view = View {
-            lines: Arc::clone(&space.lines),
-            isa,
-            used: space.used(),
-            indexed: space.indexed(),
-            _hold: space.token(),
-        };
+        let view = View { lines: Arc::clone(&space.lines), isa, used: space.used(), _hold: space.token() };
         Ok(Trees {
             space,
             uniform: FxHashMap::default(),
             shared: FxHashMap::default(),
-            lens: Vec::new(),
-            crowded: false,
             isa,
             view: Arc::new(view),
         })
@@ -91,7 +80,6 @@ impl Trees {
             lines: Arc::clone(&self.space.lines),
             isa: self.isa,
             used: self.space.used(),
-            indexed: self.space.indexed(),
             _hold: token,
         })
     }
@@ -106,26 +94,57 @@ impl Trees {
         }
     }
 
+    /// Makes the trees of blocks of 16 bits, all of which `ranges` cover.
+    pub(super) fn roots(
+        &mut self,
+        rib: &Rib<u128>,
+        ranges: impl Iterator<Item = Range<u128>>,
+    ) -> Result<(), Full> {
+        let mut slots = Vec::new();
+        for range in ranges {
+            for top in (range.first >> 112) as u16..=(range.last >> 112) as u16 {
+                let block = Prefix::containing(u128::from(top) << 112, ROOT_BITS);
+                let (first, last) = (range.first.max(block.first()), range.last.min(block.last()));
+                pieces::push(&mut slots, &Range { first, last, ..range }, 0);
+                if last == block.last() {
+                    let tree = self.tree(rib, block, &mut slots)?;
+                    self.set_root(top, tree);
+                    slots.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set_root(&mut self, top: u16, tree: Place) {
+        let before = self.space.lines.root(top);
+        if before != tree {
+            self.space.lines.set_root(top, tree);
+        }
+        // A shared tree in its own place was counted for the new link; the old one is gone.
+        self.retire_tree(before);
+    }
+
     /// The tree of a block, as the RIB has it.
-    fn block(&mut self, rib: &Rib<u128>, home: Home) -> Result<Place, Full> {
-        let mut slots = pieces::slots(rib.ranges_within(home.block), home.consumed);
-        self.tree(rib, home, &mut slots)
+    pub(super) fn block(&mut self, rib: &Rib<u128>, block: Prefix<u128>) -> Result<Place, Full> {
+        let mut slots = pieces::slots(rib.ranges_within(block), pieces::consumed(block));
+        self.tree(rib, block, &mut slots)
     }
 
     /// A tree with these slots.
-    pub(super) fn tree(&mut self, rib: &Rib<u128>, home: Home, slots: &mut Vec<Slot>) -> Result<Place, Full> {
+    fn tree(&mut self, rib: &Rib<u128>, block: Prefix<u128>, slots: &mut Vec<Slot>) -> Result<Place, Full> {
         if let [Slot { hop, .. }] = slots[..]
             && hop != ESCAPE
         {
             return self.uniform(hop);
         }
-        divide(slots, home);
-        self.go_deeper(rib, home, home.first(), slots)?;
+        divide(slots);
+        self.go_deeper(rib, block, 0, slots)?;
         self.write(slots)
     }
 
     /// The tree of blocks with one answer, for one more link.
-    pub(super) fn uniform(&mut self, hop: u16) -> Result<Place, Full> {
+    fn uniform(&mut self, hop: u16) -> Result<Place, Full> {
         if let Some((tree, links)) = self.uniform.get_mut(&hop) {
             *links += 1;
             return Ok(*tree);
@@ -152,14 +171,14 @@ impl Trees {
     pub(super) fn go_deeper(
         &mut self,
         rib: &Rib<u128>,
-        home: Home,
+        block: Prefix<u128>,
         mut first: u32,
         slots: &mut [Slot],
     ) -> Result<(), Full> {
         for slot in slots {
             if slot.hop == ESCAPE && slot.deeper.is_none() {
-                let bits = KEY_BITS - (slot.last - first + 1).ilog2() as u8;
-                let tree = self.block(rib, Home::cell(home.part(slot.last, bits)))?;
+                let bits = if slot.last == first { KEY_BITS } else { DIVISION };
+                let tree = self.block(rib, pieces::cell(block, slot.last, bits))?;
                 slot.deeper = Some(Deeper { tree, bits: u32::from(bits) });
             }
             first = slot.last.wrapping_add(1);
@@ -176,10 +195,9 @@ impl Trees {
 
     /// Writes a branch with so many branches below it, and all these, with room for more as far as possible.
     pub(super) fn write_below(&mut self, line: usize, below: usize, slots: &[Slot]) -> Result<(), Full> {
-        let leaves = |fanout: usize| fanout.pow(below as u32 + 1);
-        let roomy = slots.len() <= leaves(ROOMY.0) * ROOMY.1;
-        let spread = (FANOUT, slots.len().div_ceil(leaves(FANOUT)));
-        self.write_branch(line, below, slots, if roomy { ROOMY } else { spread })
+        let (fanout, ranges) = ROOMY;
+        let roomy = slots.len() <= fanout.pow(below as u32 + 1) * ranges;
+        self.write_branch(line, below, slots, if roomy { ROOMY } else { (FANOUT, RANGES) })
     }
 
     /// Writes a branch with so many branches below it, and all these.
@@ -259,43 +277,39 @@ fn part(slots: &[Slot], i: usize, parts: usize) -> &[Slot] {
     &slots[i * slots.len() / parts..(i + 1) * slots.len() / parts]
 }
 
-/// Makes slots fewer than a tree can hold: the parts of its block with most of them get a tree of their own.
-fn divide(slots: &mut Vec<Slot>, home: Home) {
+/// Makes slots fewer than a tree can hold: the blocks with most of them get a tree of their own.
+fn divide(slots: &mut Vec<Slot>) {
     if slots.len() <= MOST_SLOTS {
         return;
     }
-    let shift = (home.last() - home.first()).ilog2() + 1 - DIVISION;
+    let shift = KEY_BITS - DIVISION;
     let mut sizes = [0usize; 1 << DIVISION];
-    slots.iter().for_each(|slot| sizes[part_of(slot.last, shift)] += 1);
+    slots.iter().for_each(|slot| sizes[(slot.last >> shift) as usize] += 1);
     let mut largest: Vec<usize> = (0..sizes.len()).collect();
-    largest.sort_by_key(|part| std::cmp::Reverse(sizes[*part]));
+    largest.sort_by_key(|block| std::cmp::Reverse(sizes[*block]));
     let mut left = slots.len();
     let mut apart = [false; 1 << DIVISION];
-    for part in largest {
+    for block in largest {
         if left <= MOST_SLOTS / 2 {
             break;
         }
-        // The slot that goes on into the part from the one before is cut at its edge.
-        left = left + 2 - sizes[part].min(left);
-        apart[part] = true;
+        // The slot that goes on into the block from the one before is cut at its edge.
+        left = left + 2 - sizes[block].min(left);
+        apart[block] = true;
     }
-    *slots = set_apart(slots, &apart, shift, home.first());
+    *slots = set_apart(slots, &apart, shift);
 }
 
-/// Which part of its block a key belongs to.
-fn part_of(key: u32, shift: u32) -> usize {
-    (key >> shift) as usize % (1 << DIVISION)
-}
-
-/// The slots, of which the first begins at `first`, with those parts replaced by one slot each.
-fn set_apart(slots: &[Slot], apart: &[bool], shift: u32, mut first: u32) -> Vec<Slot> {
+/// The slots with those blocks replaced by one slot each.
+fn set_apart(slots: &[Slot], apart: &[bool], shift: u8) -> Vec<Slot> {
     let mut all = Vec::new();
+    let mut first = 0;
     for slot in slots {
-        for part in first >> shift..=slot.last >> shift {
-            let end = part << shift | ((1 << shift) - 1);
+        for block in first >> shift..=slot.last >> shift {
+            let end = block << shift | ((1 << shift) - 1);
             let whole = Slot { last: end, hop: ESCAPE, deeper: None };
-            let cut = Slot { last: slot.last.min(end), ..*slot };
-            push_or_extend(&mut all, if apart[part_of(end, shift)] { whole } else { cut });
+            let part = Slot { last: slot.last.min(end), ..*slot };
+            push_or_extend(&mut all, if apart[block as usize] { whole } else { part });
         }
         first = slot.last.wrapping_add(1);
     }

@@ -24,7 +24,6 @@ use crate::simd::{self, Isa, Kernel, LANES, Lanes, Lines, ROOTS, Search, Walk};
 use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
 
 mod build;
-mod index;
 mod patch;
 mod pieces;
 mod space;
@@ -63,8 +62,6 @@ struct View {
     isa: Isa,
     /// Lines in use in each store when the view began.
     used: [usize; 2],
-    /// Places of the index in use.
-    indexed: usize,
     /// Replaced lines are not written again before the views that can reach them have ended.
     _hold: Hold,
 }
@@ -83,7 +80,7 @@ impl Fib<u128> for View {
     fn footprint(&self) -> Footprint {
         let bytes = |store| 64 * self.used[store as usize];
         Footprint(vec![
-            ("index", 4 * (ROOTS + self.indexed)),
+            ("roots", 4 * ROOTS),
             ("branches", bytes(Store::Branches)),
             ("leaves", bytes(Store::Leaves)),
         ])
@@ -91,7 +88,7 @@ impl Fib<u128> for View {
 }
 
 /// Branches from the root of a tree to a leaf.
-const BRANCHES: usize = 2;
+const BRANCHES: usize = 3;
 
 /// The 32 bits that are searched in a tree whose addresses have `consumed` bits before the last 16 that lead to it.
 /// Behind the end of an address are zeroes.
@@ -118,7 +115,7 @@ impl Kernel for One<'_> {
 #[inline(always)]
 fn lookup<L: Lanes>(lanes: L, search: Search<'_>, addr: u128) -> NextHop {
     let (mut walk, mut consumed) = (search.walk::<1>(), 0);
-    walk.enter(0, (addr >> 112) as u16, key(addr, 0));
+    walk.enter(0, (addr >> 112) as u16);
     loop {
         let key = lanes.splat(key(addr, consumed));
         for _ in 0..BRANCHES {
@@ -187,7 +184,10 @@ fn to_leaves<'t, L: Lanes>(lanes: L, search: Search<'t>, addrs: &[u128; LANES]) 
     simd::prefetch_behind(addrs, KEYS_AHEAD);
     let mut walk = search.walk();
     for_lanes!(i => {
-        walk.enter(i, (addrs[i] >> 112) as u16, key(addrs[i], 0));
+        walk.enter(i, (addrs[i] >> 112) as u16);
+        walk.descend(lanes, i, lanes.splat(key(addrs[i], 0)));
+    });
+    for_lanes!(i => {
         walk.descend(lanes, i, lanes.splat(key(addrs[i], 0)));
         walk.prefetch_branch(i);
     });

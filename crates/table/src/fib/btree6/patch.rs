@@ -2,10 +2,10 @@
 //!
 //! - Where a change only gives existing ranges other next hops, these are stored, one after the other: a lookup reads
 //!   one of them. Ranges that become equal stay apart, so that a route that flaps is never more than that.
-//! - A new boundary writes the leaves of one branch anew, and the row of that branch, 32 lines at most; one store in the
-//!   root publishes them all. The old rows are given back.
-//! - Where that branch has no room, the whole tree is written anew, and its ranges spread evenly; it is stored in all its
-//!   places of the index. Where the tree has none either, its block of 16 bits is divided anew.
+//! - A new boundary writes the leaves of one branch anew, and the rows on the way from there to the root of the tree, 49
+//!   lines at most; storing the new root publishes them all. The old rows are given back.
+//! - Where that branch has no room, what is below the one above it is written anew, and its ranges spread evenly; where
+//!   that has none either, the whole tree.
 //!
 //! Either way a lookup meets the old answer of its address or the new one: it reads the boundaries of one leaf, which
 //! never change, and one answer.
@@ -16,8 +16,8 @@ use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::simd::{Deeper, FANOUT, Place, RANGES, Slot};
 
-use super::build::{MOST_SLOTS, Trees};
-use super::pieces::{self, Home, KEY_BITS, ROOT_BITS};
+use super::build::Trees;
+use super::pieces::{self, KEY_BITS, ROOT_BITS};
 use super::space::{Full, Row, Store};
 use super::{BRANCHES, ESCAPE, key};
 
@@ -40,7 +40,7 @@ struct Link {
     leaf: usize,
     slot: usize,
     deeper: Deeper,
-    home: Home,
+    block: Prefix<u128>,
 }
 
 /// The way from a root to the branch above a leaf.
@@ -51,23 +51,16 @@ impl Trees {
     /// were, but for answers that are new already.
     pub(super) fn apply(&mut self, rib: &Rib<u128>, prefix: Prefix<u128>) -> Result<(), Full> {
         if prefix.len() <= ROOT_BITS {
-            return self.blocks(rib, rib.ranges_within(prefix));
+            return self.roots(rib, rib.ranges_within(prefix));
         }
-        let mut next = Some(prefix.first());
-        while let Some(addr) = next.filter(|addr| prefix.contains(*addr)) {
-            let (before, home) = self.tree_of(addr);
-            let mut tree = before;
-            let result = self.change(rib, &mut tree, home, prefix);
-            if tree != before {
-                self.set_tree(self.space.lines.part((addr >> 112) as u16), home, tree);
-            }
-            result?;
-            if std::mem::take(&mut self.crowded) {
-                return self.blocks(rib, rib.ranges_within(Prefix::containing(addr, ROOT_BITS)));
-            }
-            next = home.block.last().checked_add(1);
+        let top = (prefix.first() >> 112) as u16;
+        let before = self.space.lines.root(top);
+        let mut tree = before;
+        let result = self.change(rib, &mut tree, Prefix::containing(prefix.first(), ROOT_BITS), prefix);
+        if tree != before {
+            self.space.lines.set_root(top, tree);
         }
-        Ok(())
+        result
     }
 
     /// Brings the tree of a block up to the RIB at and below a prefix. Where another tree takes its place, what that one
@@ -76,30 +69,29 @@ impl Trees {
         &mut self,
         rib: &Rib<u128>,
         tree: &mut Place,
-        home: Home,
+        block: Prefix<u128>,
         prefix: Prefix<u128>,
     ) -> Result<(), Full> {
         if self.shared.contains_key(tree) {
-            return self.renew(rib, tree, home);
+            return self.renew(rib, tree, block);
         }
-        let prefix = if prefix.covers(home.block) { home.block } else { prefix };
-        let consumed = home.consumed;
+        let prefix = if prefix.covers(block) { block } else { prefix };
+        let consumed = pieces::consumed(block);
         let from = key(prefix.first(), consumed);
-        let path = self.path(*tree, home, from);
+        let path = self.path(*tree, from);
         let leaf = self.child(path[BRANCHES - 1], from);
         let to = pieces::last_key(prefix.last(), consumed);
         if let Some((slot, deeper)) = self.leads_deeper(leaf, from, to) {
-            let home = Home::cell(home.part(from, deeper.bits as u8));
-            return self.change_deeper(rib, Link { leaf: leaf.line, slot, deeper, home }, prefix);
+            let block = Prefix::containing(prefix.first(), block.len() + deeper.bits as u8);
+            return self.change_deeper(rib, Link { leaf: leaf.line, slot, deeper, block }, prefix);
         }
         // A prefix longer than the key changes what its key means: the whole of that is asked for.
-        let longest = ROOT_BITS + consumed as u8 + KEY_BITS;
-        let prefix = Prefix::containing(prefix.first(), prefix.len().min(longest));
+        let prefix = Prefix::containing(prefix.first(), prefix.len().min(block.len() + KEY_BITS));
         let slots = pieces::slots(rib.ranges_within(prefix), consumed);
-        if let Some(stores) = self.stores(*tree, home, from, &slots) {
+        if let Some(stores) = self.stores(*tree, block, from, &slots) {
             return self.store(rib, stores, prefix);
         }
-        self.change_branches(rib, tree, home, prefix, &slots)
+        self.change_branches(rib, tree, block, prefix, &slots)
     }
 
     /// Puts the slots of a prefix in the place of what there is, one branch above leaves after the other.
@@ -107,19 +99,19 @@ impl Trees {
         &mut self,
         rib: &Rib<u128>,
         tree: &mut Place,
-        home: Home,
+        block: Prefix<u128>,
         prefix: Prefix<u128>,
         mut slots: &[Slot],
     ) -> Result<(), Full> {
-        let mut from = key(prefix.first(), home.consumed);
+        let mut from = key(prefix.first(), pieces::consumed(block));
         while !slots.is_empty() {
-            let path = self.path(*tree, home, from);
+            let path = self.path(*tree, from);
             let to = path[BRANCHES - 1].to;
             let here = up_to(&mut slots, to);
-            match self.stores(*tree, home, from, &here) {
+            match self.stores(*tree, block, from, &here) {
                 Some(stores) => self.store(rib, stores, prefix)?,
-                None if self.rewrite(rib, tree, home, &path, from, &here)? => {}
-                None => return self.renew(rib, tree, home),
+                None if self.rewrite(rib, tree, block, &path, from, &here)? => {}
+                None => return self.renew(rib, tree, block),
             }
             from = to.wrapping_add(1);
         }
@@ -132,14 +124,9 @@ impl Trees {
         links.into_iter().try_for_each(|link| self.change_deeper(rib, link, prefix))
     }
 
-    /// Writes a tree anew, unless its piece of a block has become too large for one.
-    fn renew(&mut self, rib: &Rib<u128>, tree: &mut Place, home: Home) -> Result<(), Full> {
-        let mut slots = pieces::slots(rib.ranges_within(home.block), home.consumed);
-        if home.consumed == 0 && slots.len() > MOST_SLOTS {
-            self.crowded = true;
-            return Ok(());
-        }
-        let new = self.tree(rib, home, &mut slots)?;
+    /// Writes a tree anew.
+    fn renew(&mut self, rib: &Rib<u128>, tree: &mut Place, block: Prefix<u128>) -> Result<(), Full> {
+        let new = self.block(rib, block)?;
         self.retire_tree(std::mem::replace(tree, new));
         Ok(())
     }
@@ -153,9 +140,9 @@ impl Trees {
 
     /// Changes the tree that a slot of a leaf leads to.
     fn change_deeper(&mut self, rib: &Rib<u128>, link: Link, prefix: Prefix<u128>) -> Result<(), Full> {
-        let Link { leaf, slot, deeper, home } = link;
+        let Link { leaf, slot, deeper, block } = link;
         let mut tree = deeper.tree;
-        let result = self.change(rib, &mut tree, home, prefix);
+        let result = self.change(rib, &mut tree, block, prefix);
         if tree != deeper.tree {
             self.space.lines.set_deeper(leaf, slot, Deeper { tree, ..deeper });
         }
@@ -163,8 +150,8 @@ impl Trees {
     }
 
     /// The branches on the way to a key.
-    fn path(&self, tree: Place, home: Home, key: u32) -> Path {
-        let mut span = Span { line: tree.line(), from: home.first(), to: home.last() };
+    fn path(&self, tree: Place, key: u32) -> Path {
+        let mut span = Span { line: tree.line(), from: 0, to: u32::MAX };
         let mut path = [span; BRANCHES];
         for step in &mut path[1..] {
             span = self.child(span, key);
@@ -184,11 +171,11 @@ impl Trees {
 
     /// What to store where, and which other trees to change, if that is all there is to do: if each range of the tree
     /// lies in one of the new ones, which begin at `from`, or leads deeper.
-    fn stores(&self, tree: Place, home: Home, mut from: u32, new: &[Slot]) -> Option<Stores> {
+    fn stores(&self, tree: Place, block: Prefix<u128>, mut from: u32, new: &[Slot]) -> Option<Stores> {
         let (mut answers, mut links) = (Vec::new(), Vec::new());
         let mut new = new.iter().peekable();
         while new.peek().is_some() {
-            let leaf = self.child(self.path(tree, home, from)[BRANCHES - 1], from);
+            let leaf = self.child(self.path(tree, from)[BRANCHES - 1], from);
             let mut first = leaf.from;
             for (i, old) in self.space.lines.slots(leaf.line, leaf.to).enumerate() {
                 if old.last >= from && new.peek().is_some() {
@@ -198,9 +185,9 @@ impl Trees {
                     match old.deeper.filter(|_| old.hop == ESCAPE) {
                         Some(deeper) => {
                             while new.next_if(|now| now.last < old.last).is_some() {}
-                            let home = Home::cell(home.part(old.last, deeper.bits as u8));
+                            let block = pieces::cell(block, old.last, deeper.bits as u8);
                             new.peek()?;
-                            links.push(Link { leaf: leaf.line, slot: i, deeper, home });
+                            links.push(Link { leaf: leaf.line, slot: i, deeper, block });
                         }
                         None => {
                             let now = new.peek()?;
@@ -225,12 +212,12 @@ impl Trees {
         &mut self,
         rib: &Rib<u128>,
         tree: &mut Place,
-        home: Home,
+        block: Prefix<u128>,
         path: &Path,
         from: u32,
         new: &[Slot],
     ) -> Result<bool, Full> {
-        for below in 0..BRANCHES {
+        for below in 0..BRANCHES - 1 {
             let path = &path[..BRANCHES - below];
             let branch = path[BRANCHES - below - 1];
             let Some((mut slots, dropped)) = self.spliced(branch, below, from, new) else { return Ok(false) };
@@ -240,8 +227,8 @@ impl Trees {
                 pieces::merge(&mut slots);
             }
             if slots.len() <= room {
-                self.go_deeper(rib, home, branch.from, &mut slots)?;
-                self.write_again(tree, path, &slots)?;
+                self.go_deeper(rib, block, branch.from, &mut slots)?;
+                *tree = self.copy_path(path, &slots)?;
                 dropped.into_iter().for_each(|tree| self.retire_tree(tree));
                 return Ok(true);
             }
@@ -294,37 +281,32 @@ impl Trees {
         }
     }
 
-    /// Writes what is below the last branch of a path with these slots. All rows are there before the old ones are given
-    /// back.
-    fn write_again(&mut self, tree: &mut Place, path: &[Span], slots: &[Slot]) -> Result<(), Full> {
-        match path {
-            [root, branch] => self.write_leaves_again(root.line, branch.line, slots),
-            _ => {
-                let new = self.space.take(Store::Branches, 1)?;
-                self.write_below(new, BRANCHES - 1, slots)?;
-                let old = std::mem::replace(tree, self.space.lines.place(new)).line();
-                self.retire_below(old, BRANCHES - 1);
-                self.space.retire(Row(Store::Branches, old));
-                Ok(())
+    /// Writes what is below the last branch of a path with these slots, and copies of the rows on the path, the root's
+    /// included. All rows are there before the old ones are given back.
+    fn copy_path(&mut self, path: &[Span], slots: &[Slot]) -> Result<Place, Full> {
+        let lines = Arc::clone(&self.space.lines);
+        let (last, below) = (path.len() - 1, BRANCHES - path.len());
+        let mut rows = vec![path[0].line];
+        rows.extend(path[..last].iter().map(|branch| lines.first(branch.line).line()));
+        let mut copies = Vec::new();
+        for row in &rows {
+            copies.push(self.space.take(Store::Branches, self.space.length(Row(Store::Branches, *row)))?);
+        }
+        self.write_below(copies[last] + path[last].line - rows[last], below, slots)?;
+        for (step, (row, new)) in rows.iter().zip(&copies).enumerate() {
+            for i in 0..self.space.length(Row(Store::Branches, *row)) {
+                let (old, new) = (row + i, new + i);
+                let below = copies.get(step + 1).map(|row| lines.place(*row));
+                match below.filter(|_| old == path[step].line) {
+                    Some(copied) => lines.write_branch(new, copied, &lines.lasts(old)),
+                    None if old == path[step].line => {} // written with what is below it
+                    None => lines.write_branch(new, lines.first(old), &lines.lasts(old)),
+                }
             }
         }
-    }
-
-    /// Writes the leaves of a branch with these slots, and a copy of the row in which it lies. The root goes on being
-    /// divided as it was, so it stays where it is and is told of its new children.
-    fn write_leaves_again(&mut self, root: usize, branch: usize, slots: &[Slot]) -> Result<(), Full> {
-        let lines = Arc::clone(&self.space.lines);
-        let row = lines.first(root).line();
-        let length = self.space.length(Row(Store::Branches, row));
-        let copy = self.space.take(Store::Branches, length)?;
-        self.write_below(copy + branch - row, 0, slots)?;
-        for (old, new) in (row..row + length).zip(copy..).filter(|(old, _)| *old != branch) {
-            lines.write_branch(new, lines.first(old), &lines.lasts(old));
-        }
-        lines.set_first(root, lines.place(copy));
-        self.retire_below(branch, 0);
-        self.space.retire(Row(Store::Branches, row));
-        Ok(())
+        self.retire_below(path[last].line, below);
+        rows.iter().for_each(|row| self.space.retire(Row(Store::Branches, *row)));
+        Ok(lines.place(copies[0]))
     }
 
     /// Gives back the lines below a branch with so many branches below it, but not the trees to which they lead.

@@ -13,45 +13,20 @@ pub(super) const KEY_BITS: u8 = 32;
 /// Bits of an address, shifted as [`key`] does, that lie behind the key.
 const BEHIND: u128 = (1 << 80) - 1;
 
-/// What a tree is for: the addresses of a block, by keys that begin some bits behind the first 16.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Home {
-    pub(super) block: Prefix<u128>,
-    pub(super) consumed: u32,
-}
-
-impl Home {
-    /// Of a tree that the index leads to: a block of 16 bits or a part of one.
-    pub(super) fn indexed(block: Prefix<u128>) -> Self {
-        Home { block, consumed: 0 }
-    }
-
-    /// Of a tree that a slot leads to.
-    pub(super) fn cell(block: Prefix<u128>) -> Self {
-        Home { block, consumed: u32::from(block.len() - ROOT_BITS) }
-    }
-
-    /// The key of its first address.
-    pub(super) fn first(self) -> u32 {
-        key(self.block.first(), self.consumed)
-    }
-
-    /// The key of its last address.
-    pub(super) fn last(self) -> u32 {
-        last_key(self.block.last(), self.consumed)
-    }
-
-    /// The block of addresses of one of its keys, or of the first `bits` bits of that.
-    pub(super) fn part(self, key: u32, bits: u8) -> Prefix<u128> {
-        let before = ROOT_BITS + self.consumed as u8;
-        let first = Prefix::containing(self.block.first(), before).first();
-        Prefix::containing(first | (u128::from(key) << 80) >> self.consumed, before + bits)
-    }
+/// Bits of an address before the 16 that lead to the tree of this block.
+pub(super) fn consumed(block: Prefix<u128>) -> u32 {
+    u32::from(block.len() - ROOT_BITS)
 }
 
 /// The key of the last address of `prefix`, where the bits behind the end of an address count as ones.
 pub(super) fn last_key(last: u128, consumed: u32) -> u32 {
     key(last, consumed) | (((1u128 << consumed) - 1) >> 80) as u32
+}
+
+/// The block of addresses of one key of a tree, or of its first `bits` bits.
+pub(super) fn cell(block: Prefix<u128>, key: u32, bits: u8) -> Prefix<u128> {
+    let len = block.len() + bits;
+    Prefix::containing(block.first() | (u128::from(key) << 80) >> consumed(block), len)
 }
 
 /// Adds what a range means for the keys of a tree. Ranges come in order and without gaps; a key whose addresses belong

@@ -1,13 +1,13 @@
 //! Which lines are in use, and which may be written again.
 //!
-//! Lines are taken and given back in rows, 1 to 16 in a row, as the children of a branch lie, and places of the index in
-//! tables, 2^n in one. What is given back is written again only when no reader can be in it any more ([`Reclaim`]).
+//! Lines are taken and given back in rows, 1 to 16 in a row, as the children of a branch lie. A row given back is
+//! written again only when no reader can be in it any more ([`Reclaim`]).
 
 use std::io;
 use std::sync::Arc;
 
 use crate::fib::reclaim::{Reclaim, Token};
-use crate::simd::{FANOUT, Lines, ROOTS};
+use crate::simd::{FANOUT, Lines};
 use crate::sync::Arc as Counted;
 
 /// What a view holds for as long as somebody can read through it.
@@ -27,49 +27,6 @@ pub(super) enum Store {
 /// A row in use: its store and its first line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row(pub(super) Store, pub(super) usize);
-
-/// Places of the index in use, 2^`bits` from the first one on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Table {
-    pub(super) first: usize,
-    pub(super) bits: u32,
-}
-
-/// What readers may be in yet.
-enum Retired {
-    Row(Row),
-    Table(Table),
-}
-
-/// The bookkeeping of the index: a place for each first 16 bits, then tables.
-struct Tables {
-    /// Places from here on were never used.
-    next: usize,
-    /// Free tables by bits.
-    free: [Vec<usize>; 32],
-    /// Places in use.
-    used: usize,
-}
-
-impl Tables {
-    fn new() -> Self {
-        Tables { next: ROOTS, free: Default::default(), used: ROOTS }
-    }
-
-    fn take(&mut self, bits: u32, places: usize) -> Option<usize> {
-        let first = self.free[bits as usize].pop().or_else(|| self.fresh(bits, places))?;
-        self.used += 1 << bits;
-        Some(first)
-    }
-
-    fn fresh(&mut self, bits: u32, places: usize) -> Option<usize> {
-        let first = self.next;
-        (first + (1 << bits) <= places).then(|| {
-            self.next += 1 << bits;
-            first
-        })
-    }
-}
 
 /// The bookkeeping of one store.
 struct Rows {
@@ -120,23 +77,18 @@ impl Rows {
     }
 }
 
-/// Places in the index for each line of a store. Those never touched cost no memory.
-const PLACES_A_LINE: usize = 32;
-
-/// The lines and the index, and the rows and tables they form.
+/// The lines, and the rows they form.
 pub(super) struct Space {
     pub(super) lines: Arc<Lines>,
     rows: [Rows; 2],
-    tables: Tables,
-    retired: Reclaim<Retired>,
+    retired: Reclaim<Row>,
 }
 
 impl Space {
     pub(super) fn new(lines: usize) -> io::Result<Self> {
         Ok(Space {
-            lines: Arc::new(Lines::zeroed(lines, ROOTS + PLACES_A_LINE * lines)?),
+            lines: Arc::new(Lines::zeroed(lines)?),
             rows: [Rows::new(), Rows::new()],
-            tables: Tables::new(),
             retired: Reclaim::new(),
         })
     }
@@ -155,24 +107,7 @@ impl Space {
     /// No path leads to this row any more, or will when the next view begins.
     pub(super) fn retire(&mut self, row: Row) {
         self.rows[row.0 as usize].used -= self.length(row);
-        self.retired.retire(Retired::Row(row));
-    }
-
-    /// A table that no reader can reach, of which nothing is known but where it begins.
-    pub(super) fn take_table(&mut self, bits: u32) -> Result<Table, Full> {
-        let first = self.tables.take(bits, self.lines.places()).ok_or(Full)?;
-        Ok(Table { first, bits })
-    }
-
-    /// No part leads to this table any more, or will when the next view begins.
-    pub(super) fn retire_table(&mut self, table: Table) {
-        self.tables.used -= 1 << table.bits;
-        self.retired.retire(Retired::Table(table));
-    }
-
-    /// Places of the index in use.
-    pub(super) fn indexed(&self) -> usize {
-        self.tables.used
+        self.retired.retire(row);
     }
 
     /// Lines in use in each store.
@@ -180,10 +115,9 @@ impl Space {
         self.rows.each_ref().map(|rows| rows.used)
     }
 
-    /// Whether changes find at least as many lines as are in use, in either store, and as many places.
+    /// Whether changes find at least as many lines as are in use, in either store.
     pub(super) fn has_spare_half(&self) -> bool {
-        self.tables.used <= self.lines.places() / 2
-            && self.rows.iter().all(|rows| rows.used <= self.lines.capacity() / 2)
+        self.rows.iter().all(|rows| rows.used <= self.lines.capacity() / 2)
     }
 
     /// The token of a new view if the present one can reach rows that were given back.
@@ -196,16 +130,11 @@ impl Space {
         self.retired.token()
     }
 
-    /// Makes free what nobody can be in.
+    /// Makes the rows free that no reader can be in.
     pub(super) fn reclaim(&mut self) {
-        for retired in self.retired.reclaim() {
-            match retired {
-                Retired::Row(Row(store, first)) => {
-                    let rows = &mut self.rows[store as usize];
-                    rows.free[usize::from(rows.lengths[first])].push(first as u32);
-                }
-                Retired::Table(table) => self.tables.free[table.bits as usize].push(table.first),
-            }
+        for Row(store, first) in self.retired.reclaim() {
+            let rows = &mut self.rows[store as usize];
+            rows.free[usize::from(rows.lengths[first])].push(first as u32);
         }
     }
 }
