@@ -78,14 +78,16 @@ unsafe fn words_below(line: *const u32, key: __m512i, mask: __mmask16) -> u32 {
     bits
 }
 
-/// [`Branch::child`] of the number of words that [`words_below`] finds, in one piece: taken apart, the compiler moves the
-/// parts of 16 lanes away from each other and keeps what lies between on the stack.
+/// [`Branch::child`] of the number of words that [`words_below`] finds, in one piece: taken apart, the compiler moves
+/// the parts of 16 lanes away from each other and keeps what lies between on the stack.
+///
+/// Needs no contract: a branch has 64 bytes.
 #[target_feature(enable = "avx512f,avx512bw,popcnt")]
 #[inline]
 fn child_of(branch: &Branch, key: __m512i, mask: __mmask16) -> u32 {
     let child: u32;
-    // SAFETY: reads the bytes of the branch only: its words as in `words_below`, and the first child's place, an aligned
-    // word, which no load on x86 reads in two parts or before an earlier load.
+    // SAFETY: reads the bytes of the branch only: its words as in `words_below`, and the first child's place, an
+    // aligned word, which no load on x86 reads in two parts or before an earlier load.
     unsafe {
         asm!(
             "vpcmpnleud {below}{{{mask}}}, {key}, zmmword ptr [{line}]",

@@ -54,8 +54,8 @@ impl Btree6 {
     }
 }
 
-/// What readers hold. Aligned so that the count before it in its `Arc`, which the writer changes with every change of the
-/// table, is not on the line that readers read.
+/// What readers hold. Aligned so that the count before it in its `Arc`, which the writer changes with every change of
+/// the table, is not on the line that readers read.
 #[repr(align(128))]
 struct View {
     lines: Arc<Lines>,
