@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 
 use crate::nexthop::NextHop;
 
+use super::lines::Branch;
 use super::{Found, Kernel, LANES, Lanes, Line, Top, Word, Words, inserts, sealed};
 
 /// Proof that the processor has AVX-512 F and BW, and POPCNT; made by [`door`] alone.
@@ -75,6 +76,35 @@ unsafe fn words_below(line: *const u32, key: __m512i, mask: __mmask16) -> u32 {
         );
     }
     bits
+}
+
+/// [`Branch::child`] of the number of words that [`words_below`] finds, in one piece: taken apart, the compiler moves
+/// the parts of 16 lanes away from each other and keeps what lies between on the stack.
+///
+/// Needs no contract: a branch has 64 bytes.
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+#[inline]
+fn child_of(branch: &Branch, key: __m512i, mask: __mmask16) -> u32 {
+    let child: u32;
+    // SAFETY: reads the bytes of the branch only: its words as in `words_below`, and the first child's place, an
+    // aligned word, which no load on x86 reads in two parts or before an earlier load.
+    unsafe {
+        asm!(
+            "vpcmpnleud {below}{{{mask}}}, {key}, zmmword ptr [{line}]",
+            "kmovd {child:e}, {below}",
+            "popcnt {child:e}, {child:e}",
+            "shl {child:e}, 6",
+            "add {child:e}, dword ptr [{line} + {first}]",
+            below = out(kreg) _,
+            mask = in(kreg) mask,
+            key = in(zmm_reg) key,
+            line = in(reg) std::ptr::from_ref(branch),
+            child = out(reg) child,
+            first = const Branch::FIRST,
+            options(nostack, pure, readonly),
+        );
+    }
+    child
 }
 
 // SAFETY of all blocks below: `self` proves that the processor has the instructions; those that touch memory take whole
@@ -210,6 +240,11 @@ impl Lanes for Avx512 {
     fn read_next_hops<W: Word>(self, found: Found<'_, W>, out: &mut [NextHop; LANES]) -> bool {
         // SAFETY: see above; AVX-512 implies AVX2.
         unsafe { inserts::read_next_hops(found, out) }
+    }
+    #[inline(always)]
+    fn child(self, branch: &Branch, key: __m512i) -> u32 {
+        // SAFETY: see above.
+        unsafe { child_of(branch, key, (1 << Branch::LASTS) - 1) }
     }
     #[inline(always)]
     fn below<T: Line>(self, line: &T, key: __m512i) -> u32 {

@@ -18,7 +18,10 @@ mod pages;
 mod scalar;
 mod word;
 
-pub(crate) use lines::{Deeper, FANOUT, Line, Lines, Place, RANGES, ROOTS, Search, Slot};
+use lines::Branch;
+pub(crate) use lines::{
+    Deeper, FANOUT, Line, Lines, Place, RANGES, ROOTS, Search, Slot, Walk, prefetch_behind,
+};
 pub(crate) use pages::Pages;
 pub(crate) use word::{Entry, Found, Places, Ring, Top, Word, Word8, Word16, Word32, Words};
 
@@ -185,6 +188,12 @@ pub(crate) trait Lanes: Copy + sealed::Sealed {
 
     /// How many of the lasts of a line are below the key that all lanes hold; they are sorted, and `T::LASTS`.
     fn below<T: Line>(self, line: &T, key: Self::U32) -> u32;
+
+    /// Where the child of a branch begins to which the key that all lanes hold belongs: a place.
+    #[inline(always)]
+    fn child(self, branch: &Branch, key: Self::U32) -> u32 {
+        branch.child(self.below(branch, key))
+    }
 
     /// Table entry `index` in every lane.
     #[inline(always)]
