@@ -3,6 +3,12 @@
 // A helper of a test fails by panicking, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
+mod conformance;
+#[cfg(target_os = "linux")]
+mod namespace;
+#[cfg(target_os = "linux")]
+mod packet;
+
 use std::collections::HashSet;
 use std::io::{Cursor, Write};
 use std::path::Path;
