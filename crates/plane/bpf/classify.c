@@ -24,7 +24,7 @@
 /* What becomes of a frame; the indices of `counts`. classify.rs knows the names. */
 enum answer {
 	FORWARD,
-	NOT_OURS, /* no interface of ours, or another station's MAC address */
+	NOT_OURS, /* no interface of ours that forwards its family, or another station's MAC address */
 	NOT_IP,
 	LOCAL,
 	GROUP, /* multicast and broadcast */
@@ -44,7 +44,9 @@ struct place {
 
 struct station {
 	__u8 mac[ETH_ALEN];
-	__u16 sockets; /* where the sockets of its queues begin */
+	__u8 forwards_inet;
+	__u8 forwards_inet6;
+	__u32 sockets; /* where the sockets of its queues begin */
 	__u32 queues;
 };
 
@@ -229,9 +231,9 @@ static __always_inline enum answer skb_answer(struct __sk_buff *skb)
 	if (skb->gso_size || skb->len > LONGEST)
 		return TOO_LONG;
 	if (frame.h_proto == bpf_htons(ETH_P_IP))
-		return skb_inet(skb);
+		return station->forwards_inet ? skb_inet(skb) : NOT_OURS;
 	if (frame.h_proto == bpf_htons(ETH_P_IPV6))
-		return skb_inet6(skb);
+		return station->forwards_inet6 ? skb_inet6(skb) : NOT_OURS;
 	return NOT_IP;
 }
 
@@ -309,9 +311,9 @@ static __always_inline enum answer xdp_answer(struct xdp_md *xdp, __u32 *socket)
 	if (len - at > LONGEST - ETH_HLEN)
 		return TOO_LONG;
 	if (type == bpf_htons(ETH_P_IP))
-		return xdp_inet(xdp, len, at);
+		return station->forwards_inet ? xdp_inet(xdp, len, at) : NOT_OURS;
 	if (type == bpf_htons(ETH_P_IPV6))
-		return xdp_inet6(xdp, len, at);
+		return station->forwards_inet6 ? xdp_inet6(xdp, len, at) : NOT_OURS;
 	return NOT_IP;
 }
 
