@@ -12,6 +12,8 @@ mod namespace;
 mod packet;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod packets;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod xdp;
 
 use std::collections::HashSet;
 use std::io::{Cursor, Write};
