@@ -24,6 +24,8 @@ pub mod pcap;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
+pub mod tap;
+#[cfg(target_os = "linux")]
 pub mod umem;
 #[cfg(target_os = "linux")]
 pub mod xdp;

@@ -12,6 +12,8 @@ mod namespace;
 mod packet;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod packets;
+#[cfg(target_os = "linux")]
+mod tap;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod xdp;
 

@@ -9,6 +9,7 @@ mod map;
 mod packet_ring;
 mod send;
 mod socket;
+pub(super) mod tun;
 mod xdp_ring;
 
 pub(super) use custody::{Custody, Memory};
