@@ -6,6 +6,8 @@
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod classify;
 mod conformance;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod killed;
 #[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]
