@@ -312,7 +312,7 @@ fn answers(
     for message in Messages(bytes).filter(|message| message.sequence == dump.sequence) {
         dump.is_void |= message.flags & uapi::NLM_F_DUMP_INTR != 0;
         match message.kind {
-            uapi::NLMSG_DONE => done = true,
+            uapi::NLMSG_DONE => (done, dump.is_void) = (true, dump.is_void | (code(&message) < 0)),
             uapi::NLMSG_ERROR => {
                 refused(&message, dump.part)?;
                 done = true;
@@ -328,10 +328,15 @@ fn answers(
     Ok(done)
 }
 
+/// How a dump ended, or why there is none: 0, or an error less than that.
+fn code(message: &Message<'_>) -> i32 {
+    message.body.first_chunk().map_or(0, |bytes| i32::from_ne_bytes(*bytes))
+}
+
 /// Kernels before 5.3 have no next-hop objects, and some have no IPv6: there is nothing to list.
 fn refused(message: &Message<'_>, part: Part) -> Result<(), SocketError> {
     const EOPNOTSUPP: i32 = 95;
-    let code = message.body.first_chunk().map_or(0, |bytes| i32::from_ne_bytes(*bytes));
+    let code = code(message);
     if code == 0 || code == -EOPNOTSUPP && matches!(part, Part::Objects | Part::Inet6) {
         return Ok(());
     }

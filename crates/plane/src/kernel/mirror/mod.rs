@@ -31,9 +31,6 @@ mod routes;
 mod sets;
 mod view;
 
-#[cfg(test)]
-mod tests;
-
 pub use report::Report;
 
 /// What can be dumped.

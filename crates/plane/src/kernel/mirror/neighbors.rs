@@ -99,11 +99,12 @@ impl<A: Address> Default for Hosts<A> {
 }
 
 impl<A: Address> Hosts<A> {
-    /// A neighbour came, or its link moved to another table.
-    pub fn add(&mut self, address: A, link: LinkIndex, table: u32, index: NextHop) {
-        self.remove(address, link);
+    /// A neighbour came, or its link moved to another table: then the index it had is returned.
+    pub fn add(&mut self, address: A, link: LinkIndex, table: u32, index: NextHop) -> Option<NextHop> {
+        let before = self.remove(address, link);
         self.all.insert((address, link), Host { table, index, is_placed: false });
         self.dirty.insert((address, link));
+        before
     }
 
     /// A neighbour went; its index is returned.

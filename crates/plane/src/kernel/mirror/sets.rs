@@ -155,12 +155,9 @@ impl Sets {
 
     /// Looks at all sets again after links or objects have changed. Returns those whose routes lead elsewhere now.
     pub fn refresh_all(&mut self, links: &Links) -> FxHashSet<SetId> {
-        let ids = 0..self.sets.len() as SetId;
-        ids.filter(|id| self.is_used(*id)).filter(|id| self.refresh(*id, links)).collect()
-    }
-
-    fn is_used(&self, id: SetId) -> bool {
-        self.sets.get(id as usize).is_some_and(|set| set.references > 0)
+        let used = |(id, set): (SetId, &Set)| (set.references > 0).then_some(id);
+        let used: Vec<SetId> = (0..).zip(&self.sets).filter_map(used).collect();
+        used.into_iter().filter(|id| self.refresh(*id, links)).collect()
     }
 
     /// Returns whether its routes lead elsewhere now.
