@@ -14,14 +14,14 @@ use std::time::Duration;
 use fullview_table::fib::framework::Time;
 
 use super::decode::{self, Message, Messages};
-use super::event::{Event, LinkIndex, AnyPrefix, Placement};
+use super::event::{AnyPrefix, Event, LinkIndex, Placement};
 use super::mirror::{Mirror, Part};
 use super::socket::{Received, Socket, SocketError};
 use super::uapi;
 
 /// In this order, since routes name objects, and neighbours links.
-const PARTS: [Part; 6] =
-    [Part::Links, Part::Addresses, Part::Neighbors, Part::Objects, Part::Inet, Part::Inet6];
+const PARTS: [Part; 7] =
+    [Part::Rules, Part::Links, Part::Addresses, Part::Neighbors, Part::Objects, Part::Inet, Part::Inet6];
 
 const GROUPS: [u32; 9] = [
     uapi::RTNLGRP_LINK,
@@ -165,7 +165,7 @@ impl Follower {
 
     /// While its part is dumped a change has to wait.
     fn heard(&mut self, event: Event, mirror: &mut Mirror) {
-        let waits = self.running.as_ref().is_some_and(|dump| part(&event) == Some(dump.part));
+        let waits = self.running.as_ref().is_some_and(|dump| part(&event) == dump.part);
         match waits {
             false => mirror.apply(event),
             true if self.held.len() < MOST_HELD => self.held.push(event),
@@ -266,6 +266,7 @@ fn use_neighbor(link: LinkIndex, address: IpAddr) -> Vec<u8> {
 /// The request that lists a part: its type, the family, and the size of its header.
 fn question(part: Part) -> (u16, u8, usize) {
     match part {
+        Part::Rules => (uapi::RTM_GETRULE, uapi::AF_UNSPEC, 12),
         Part::Links => (uapi::RTM_GETLINK, uapi::AF_UNSPEC, 16),
         Part::Addresses => (uapi::RTM_GETADDR, uapi::AF_UNSPEC, 8),
         Part::Neighbors => (uapi::RTM_GETNEIGH, uapi::AF_UNSPEC, 12),
@@ -276,8 +277,8 @@ fn question(part: Part) -> (u16, u8, usize) {
 }
 
 /// What a change is about.
-fn part(event: &Event) -> Option<Part> {
-    Some(match event {
+fn part(event: &Event) -> Part {
+    match event {
         Event::Link(_) | Event::LinkGone(_) => Part::Links,
         Event::Address(..) | Event::AddressGone(..) => Part::Addresses,
         Event::Neighbor(_) | Event::NeighborGone(..) => Part::Neighbors,
@@ -286,8 +287,8 @@ fn part(event: &Event) -> Option<Part> {
             AnyPrefix::Inet(_) => Part::Inet,
             AnyPrefix::Inet6(_) => Part::Inet6,
         },
-        Event::Rule => return None,
-    })
+        Event::Rule => Part::Rules,
+    }
 }
 
 fn events(bytes: &[u8], statistics: &mut Statistics) -> Vec<Event> {
@@ -341,6 +342,7 @@ fn refused(message: &Message<'_>, part: Part) -> Result<(), SocketError> {
         return Ok(());
     }
     let what = match part {
+        Part::Rules => "rules",
         Part::Links => "links",
         Part::Addresses => "addresses",
         Part::Neighbors => "neighbours",

@@ -24,7 +24,6 @@ pub const RTM_NEWNEIGH: u16 = 28;
 pub const RTM_DELNEIGH: u16 = 29;
 pub const RTM_GETNEIGH: u16 = 30;
 pub const RTM_NEWRULE: u16 = 32;
-pub const RTM_DELRULE: u16 = 33;
 pub const RTM_GETRULE: u16 = 34;
 pub const RTM_NEWNEXTHOP: u16 = 104;
 pub const RTM_DELNEXTHOP: u16 = 105;
@@ -70,13 +69,10 @@ pub const NDA_LLADDR: u16 = 2;
 pub const NTF_USE: u8 = 0x01;
 pub const NTF_PROXY: u8 = 0x08;
 
-pub const NUD_INCOMPLETE: u16 = 0x01;
 pub const NUD_REACHABLE: u16 = 0x02;
 pub const NUD_STALE: u16 = 0x04;
 pub const NUD_DELAY: u16 = 0x08;
 pub const NUD_PROBE: u16 = 0x10;
-pub const NUD_FAILED: u16 = 0x20;
-pub const NUD_NOARP: u16 = 0x40;
 pub const NUD_PERMANENT: u16 = 0x80;
 
 pub const RTA_DST: u16 = 1;

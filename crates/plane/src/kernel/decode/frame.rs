@@ -28,8 +28,12 @@ impl<'a> Iterator for Messages<'a> {
     fn next(&mut self) -> Option<Message<'a>> {
         let len = usize::try_from(u32_at(self.0, 0)?).ok()?;
         let body = self.0.get(HEADER..len)?;
-        let message =
-            Message { kind: u16_at(self.0, 4)?, flags: u16_at(self.0, 6)?, sequence: u32_at(self.0, 8)?, body };
+        let message = Message {
+            kind: u16_at(self.0, 4)?,
+            flags: u16_at(self.0, 6)?,
+            sequence: u32_at(self.0, 8)?,
+            body,
+        };
         self.0 = self.0.get(len.next_multiple_of(4)..).unwrap_or_default();
         Some(message)
     }

@@ -58,9 +58,7 @@ pub fn event(message: &Message<'_>) -> Result<Option<Event>, Malformed> {
             let (id, object) = object::object(body).ok_or_else(|| malformed("an id"))?;
             Some(Event::NextHop(id, object))
         }
-        uapi::RTM_DELNEXTHOP => {
-            Some(Event::NextHopGone(object::id(body).ok_or_else(|| malformed("an id"))?))
-        }
+        uapi::RTM_DELNEXTHOP => Some(Event::NextHopGone(object::id(body).ok_or_else(|| malformed("an id"))?)),
         uapi::RTM_NEWRULE => is_own_rule(body).then_some(Event::Rule),
         _ => None,
     };

@@ -109,7 +109,8 @@ impl<A: Address> Family<A> {
             _ => KERNEL,
         });
         self.local.apply(Change { prefix, next_hop });
-        let tables: Vec<u32> = self.routes.keys().copied().filter(|table| *table != uapi::RT_TABLE_LOCAL).collect();
+        let tables: Vec<u32> =
+            self.routes.keys().copied().filter(|table| *table != uapi::RT_TABLE_LOCAL).collect();
         for table in tables {
             self.touch(table, prefix, true);
         }
@@ -178,7 +179,9 @@ impl<A: Address> Family<A> {
             }
         }
         let Family { local, routes, hosts, .. } = self;
-        hosts.commit(now, tables, &sets.indices, |table, prefix| own(local, routes, table, prefix, sets).is_some());
+        hosts.commit(now, tables, &sets.indices, |table, prefix| {
+            own(local, routes, table, prefix, sets).is_some()
+        });
     }
 
     fn hand_over(
@@ -203,8 +206,14 @@ impl<A: Address> Family<A> {
 
     /// What lies below prefixes of the table `local` that came or went.
     fn hidden(&self, prefixes: &[Prefix<A>], rib: &Rib<A>) -> Vec<Prefix<A>> {
-        let covers = |prefix: &&Prefix<A>| prefix.len() < A::BITS && prefix.len() > 0 && self.is_local_or_was(**prefix, rib);
-        prefixes.iter().filter(covers).flat_map(|prefix| rib.within(*prefix).map(|route| route.prefix)).collect()
+        let covers = |prefix: &&Prefix<A>| {
+            prefix.len() < A::BITS && prefix.len() > 0 && self.is_local_or_was(**prefix, rib)
+        };
+        prefixes
+            .iter()
+            .filter(covers)
+            .flat_map(|prefix| rib.within(*prefix).map(|route| route.prefix))
+            .collect()
     }
 
     fn is_local_or_was(&self, prefix: Prefix<A>, rib: &Rib<A>) -> bool {
@@ -255,9 +264,8 @@ pub(super) fn holds(hops: &[Hop], hop: &Hop) -> bool {
 
 fn is_same(known: &Entry, gone: &Entry, hops: Option<&[Hop]>, sets: &Sets) -> bool {
     let beside = (known.metric, known.selective) == (gone.metric, gone.selective);
-    let same_hops = |known: &[Hop], gone: &[Hop]| {
-        known.len() == gone.len() && known.iter().all(|hop| holds(gone, hop))
-    };
+    let same_hops =
+        |known: &[Hop], gone: &[Hop]| known.len() == gone.len() && known.iter().all(|hop| holds(gone, hop));
     beside
         && match (known.way.set().and_then(|id| sets.hops(id)), hops) {
             (Some(known), Some(gone)) => same_hops(known, gone),

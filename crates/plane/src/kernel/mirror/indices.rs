@@ -40,6 +40,8 @@ const FIXED: [Via; 5] = [Via::Kernel, Via::Broadcast, Via::Blackhole, Via::Unrea
 
 pub(super) struct Indices {
     pub next_hops: NextHops,
+    /// Views do not know all of them yet.
+    pub is_new: bool,
     known: FxHashMap<Via, NextHop>,
     /// By index; `None` for groups and what is free.
     slots: Vec<Option<Slot>>,
@@ -72,6 +74,7 @@ impl Default for Indices {
     fn default() -> Self {
         let mut indices = Indices {
             next_hops: NextHops::default(),
+            is_new: false,
             known: FxHashMap::default(),
             slots: Vec::new(),
             numbers: 0,
@@ -110,6 +113,7 @@ impl Indices {
                 self.next_hops.intern(Target::Number(self.numbers))?
             }
         };
+        self.is_new = true;
         self.known.insert(via, index);
         if self.slots.len() <= index.index() {
             self.slots.resize_with(index.index() + 1, || None);
@@ -187,10 +191,5 @@ impl Indices {
             self.free.push(index);
         }
         over
-    }
-
-    /// How many indices wait for views to go.
-    pub fn waiting(&self) -> usize {
-        self.waiting.iter().map(|(_, released)| released.len()).sum()
     }
 }

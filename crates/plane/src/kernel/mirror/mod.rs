@@ -36,6 +36,8 @@ pub use report::Report;
 /// What can be dumped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
+    /// Rules of policy routing.
+    Rules,
     /// Network interfaces.
     Links,
     /// Addresses of this host.
@@ -217,7 +219,9 @@ impl Mirror {
             self.create(route.table);
         }
         let way = match &route.action {
-            Action::Forward(hops) => Way::Set(self.sets.acquire(Key::Hops(hops.as_slice().into()), &self.links)),
+            Action::Forward(hops) => {
+                Way::Set(self.sets.acquire(Key::Hops(hops.as_slice().into()), &self.links))
+            }
             Action::Object(id) => Way::Set(self.sets.acquire(Key::Object(*id), &self.links)),
             other => fixed(other),
         };
@@ -230,7 +234,9 @@ impl Mirror {
     /// A route that we do not know as it was: what the kernel has now has to be looked at.
     fn remove_route(&mut self, route: Route) {
         let is_known = match route.prefix {
-            AnyPrefix::Inet(prefix) => self.removed(&route, prefix, |mirror| (&mut mirror.inet, &mut mirror.sets)),
+            AnyPrefix::Inet(prefix) => {
+                self.removed(&route, prefix, |mirror| (&mut mirror.inet, &mut mirror.sets))
+            }
             AnyPrefix::Inet6(prefix) => {
                 self.removed(&route, prefix, |mirror| (&mut mirror.inet6, &mut mirror.sets))
             }
@@ -298,6 +304,7 @@ impl Mirror {
     /// A dump of this part begins: the events that follow are what there is.
     pub fn begin(&mut self, part: Part) {
         match part {
+            Part::Rules => self.has_rules = false,
             Part::Links => self.links.mark(),
             Part::Addresses => {
                 self.links.forget_addresses();
@@ -318,7 +325,7 @@ impl Mirror {
                 gone.iter().for_each(|index| self.remove_link(*index));
                 gone.len()
             }
-            Part::Addresses => 0,
+            Part::Rules | Part::Addresses => 0,
             Part::Neighbors => {
                 let gone = self.neighbors.unseen();
                 gone.iter().for_each(|(link, address)| self.remove_neighbor(*link, *address));
@@ -370,7 +377,7 @@ impl Mirror {
         if std::mem::take(&mut self.sets.groups_changed) {
             self.sets.groups.publish();
         }
-        if std::mem::take(&mut self.view_changed) {
+        if std::mem::take(&mut self.view_changed) | std::mem::take(&mut self.sets.indices.is_new) {
             self.publish_view();
         }
     }

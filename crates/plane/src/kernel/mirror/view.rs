@@ -106,7 +106,9 @@ impl Mirror {
             Via::Blackhole => Adjacency::Blackhole,
             Via::Unreachable => Adjacency::Unreachable,
             Via::Prohibit => Adjacency::Prohibit,
-            Via::Network(link) => by(link).map_or(Adjacency::Local, |interface| Adjacency::Glean { interface }),
+            Via::Network(link) => {
+                by(link).map_or(Adjacency::Local, |interface| Adjacency::Glean { interface })
+            }
             Via::Station(link, address) => match (by(link), self.neighbors.get(link, address)) {
                 (Some(interface), Some(known)) => Adjacency::Neighbor { interface, mac: known.mac },
                 (Some(interface), None) => Adjacency::Glean { interface },
