@@ -144,6 +144,11 @@ impl Indices {
         self.known.get(&via).copied()
     }
 
+    /// What an index means.
+    pub fn via(&self, index: NextHop) -> Option<Via> {
+        self.slots.get(index.index())?.as_ref().map(|slot| slot.via)
+    }
+
     /// Every index that means something, even to nobody but a worker that lags behind.
     pub fn iter(&self) -> impl Iterator<Item = (NextHop, Via)> + '_ {
         self.known.iter().map(|(via, index)| (*index, *via))

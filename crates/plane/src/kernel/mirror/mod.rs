@@ -29,6 +29,7 @@ mod neighbors;
 mod report;
 mod routes;
 mod sets;
+mod unresolved;
 mod view;
 
 pub use report::Report;
