@@ -29,7 +29,7 @@ mod neighbors;
 mod report;
 mod routes;
 mod sets;
-mod unresolved;
+mod stations;
 mod view;
 
 pub use report::Report;
