@@ -21,8 +21,8 @@ use workers::Workers;
 
 mod links;
 mod resolve;
+mod share;
 mod story;
-mod sysctl;
 mod workers;
 
 /// What the router is to do.
@@ -45,7 +45,7 @@ pub fn run(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counters> {
     check(options)?;
     let mut control = Control::new(options)?;
     control.fill(stop)?;
-    let mut workers = Workers::new(options.workers);
+    let mut workers = Workers::new(options.workers)?;
     let mut ports = Ports::default();
     while !stop.load(Ordering::Relaxed) {
         ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
@@ -62,7 +62,7 @@ fn check(options: &Options) -> anyhow::Result<()> {
     for (place, name) in options.interfaces.iter().enumerate() {
         let twice = options.interfaces.iter().take(place).any(|before| before == name);
         ensure!(!twice, BadInput(format!("--interfaces: {name} is named twice")));
-        sysctl::check(name)?;
+        share::check(name)?;
     }
     Ok(())
 }
@@ -80,7 +80,10 @@ struct Control {
 impl Control {
     fn new(options: &Options) -> anyhow::Result<Control> {
         let began = Instant::now();
-        let mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.settings.clone());
+        let mut mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.settings.clone());
+        if share::KERNEL_FORWARDS {
+            mirror.heed_forwarding();
+        }
         let follower =
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
         let algorithm = options.algorithm.clone();

@@ -108,7 +108,9 @@ fn a_table_from_bgp_is_answered_as_the_kernel_answers() {
     receiver.wait_for("master6", inet6);
     println!("BIRD has {inet} + {inet6} routes after {:.1} s", began.elapsed().as_secs_f64());
 
-    watch.settle_until(|mirror| mirror.report().inet >= inet && mirror.report().inet6 >= inet6);
+    let is_there =
+        watch.settle_until(|mirror| mirror.report().inet >= inet && mirror.report().inet6 >= inet6);
+    assert!(is_there, "{:?}", watch.mirror.report());
     println!("so have we after {:.1} s: {:?}", began.elapsed().as_secs_f64(), watch.statistics());
     assert_holds(&watch, &table);
     assert!(watch.compare(&router, &sample(&table.inet)) > 0);

@@ -35,16 +35,15 @@ impl Watch {
     pub fn settle(&mut self) {
         let mut silent = Instant::now();
         while silent.elapsed() < Duration::from_millis(400) || !self.follower.is_synced() {
-            let now = self.began.elapsed();
             let before = self.follower.statistics();
-            while self.follower.advance(now, &mut self.mirror).unwrap() {}
-            if self.follower.statistics() != before
-                || self.mirror.next_deadline().is_some_and(|due| due <= now + Duration::from_secs(2))
-            {
-                silent = Instant::now();
-            }
+            while self.follower.advance(self.began.elapsed(), &mut self.mirror).unwrap() {}
             if self.follower.is_synced() {
                 self.mirror.commit(self.began.elapsed());
+            }
+            let soon = self.began.elapsed() + Duration::from_secs(2);
+            let is_due = self.mirror.next_deadline().is_some_and(|due| due <= soon);
+            if self.follower.statistics() != before || is_due {
+                silent = Instant::now();
             }
             std::thread::sleep(Duration::from_millis(1));
         }
