@@ -47,6 +47,8 @@ pub fn run(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counters> {
     control.fill(stop)?;
     let mut workers = Workers::new(options.workers)?;
     let mut ports = Ports::default();
+    ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
+    control.story.begun(control.began.elapsed(), &control.mirror.report());
     while !stop.load(Ordering::Relaxed) {
         ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
         control.turn(LONGEST_WAIT)?;
@@ -98,7 +100,6 @@ impl Control {
             self.follower.advance(self.began.elapsed(), &mut self.mirror)?;
         }
         self.commit();
-        self.story.filled(self.began.elapsed(), &self.mirror.report());
         Ok(())
     }
 

@@ -17,7 +17,7 @@ pub struct Story {
 }
 
 impl Story {
-    pub fn filled(&self, now: Duration, report: &Report) {
+    pub fn begun(&self, now: Duration, report: &Report) {
         let Report { inet, inet6, .. } = report;
         line(now, &format!("the kernel has routes to {inet} IPv4 and {inet6} IPv6 prefixes; forwarding"));
     }

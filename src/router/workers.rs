@@ -16,10 +16,11 @@ use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::port::packet::PacketPort;
 use fullview_plane::port::{Port, PortError};
 use fullview_plane::verdict::{Punt, Verdict};
-use fullview_plane::view::{ViewReader, Views};
+use fullview_plane::view::ViewReader;
 use fullview_plane::wire::ethernet::EtherType;
 use fullview_plane::wire::{ethernet, ipv4, ipv6};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::resolve::Wanted;
 use super::share::{Giver, Share};
@@ -76,14 +77,17 @@ impl Workers {
     }
 
     /// New workers on these interfaces, by port; `None` is not there.
-    pub fn restart(&mut self, views: &Views, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
+    pub fn restart(&mut self, mirror: &Mirror, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
         self.end()?;
-        let ports = self.open(links)?;
-        links.iter().flatten().try_for_each(|(_, name)| self.share.take(name))?;
+        let Some(ports) = unless_gone(self.open(links))? else { return Ok(()) };
+        if unless_gone(links.iter().flatten().try_for_each(|(_, name)| self.share.take(name)))?.is_none() {
+            return Ok(());
+        }
         let share = &mut self.share;
-        let start = |ports| Worker::start(views.reader(), ports, share.giver());
+        let start = |ports| Worker::start(mirror.views().reader(), ports, share.giver());
         self.running = ports.into_iter().map(start).collect();
-        Ok(())
+        // From this moment on, and not before, frames are ours: none is forwarded twice, none by nobody.
+        self.share.follow(mirror)
     }
 
     /// By worker and port.
@@ -106,9 +110,9 @@ impl Workers {
         self.running.iter().flat_map(|worker| worker.wanted.try_iter()).collect()
     }
 
-    /// The kernel first, so that nothing is lost that comes meanwhile.
+    /// Frames are the kernel's from now on, and what we have already is still forwarded.
     fn end(&mut self) -> anyhow::Result<()> {
-        self.share.release();
+        self.share.pause()?;
         self.running.iter().for_each(|worker| worker.stop.store(true, Ordering::Relaxed));
         for worker in self.running.drain(..) {
             let (giver, counters) =
@@ -116,6 +120,7 @@ impl Workers {
             self.share.take_back(giver);
             self.counters.add(&counters?);
         }
+        self.share.release();
         Ok(())
     }
 
@@ -227,6 +232,19 @@ impl<'a> Path<'a> {
         let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
         // Whatever it says, the next round finds out.
         let _ = poll(&mut fds.collect::<Vec<_>>(), Some(&timeout));
+    }
+}
+
+/// An interface may go while ports are opened: netlink will say so, and all is tried again then.
+fn unless_gone<T>(result: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+    const GONE: [Errno; 3] = [Errno::NODEV, Errno::NXIO, Errno::NETDOWN];
+    let is_gone = |error: &anyhow::Error| {
+        let codes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
+        codes.into_iter().any(|code| GONE.contains(&Errno::from_raw_os_error(code)))
+    };
+    match result {
+        Err(error) if is_gone(&error) => Ok(None),
+        other => other.map(Some),
     }
 }
 

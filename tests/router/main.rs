@@ -3,7 +3,11 @@
 
 mod basics;
 mod bird;
+mod flaps;
+mod frr;
 mod full_view;
 mod lab;
 mod node;
+mod ospf;
+mod trouble;
 mod watch;
