@@ -15,10 +15,12 @@ use fullview_table::fib::registry::{self, Registered};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::command::{BadInput, say};
+use freshness::Freshness;
 use links::Ports;
 use story::Story;
 use workers::Workers;
 
+mod freshness;
 mod links;
 mod resolve;
 mod share;
@@ -45,7 +47,7 @@ pub fn run(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counters> {
     check(options)?;
     let mut control = Control::new(options)?;
     control.fill(stop)?;
-    let mut workers = Workers::new(options.workers)?;
+    let mut workers = Workers::new(options.workers, control.freshness.notes())?;
     let mut ports = Ports::default();
     ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
     control.story.begun(control.began.elapsed(), &control.mirror.report());
@@ -76,6 +78,7 @@ struct Control {
     mirror: Mirror,
     algorithm: Option<String>,
     resolver: resolve::Resolver,
+    freshness: Freshness,
     story: Story,
 }
 
@@ -90,7 +93,8 @@ impl Control {
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
         let algorithm = options.algorithm.clone();
         let resolver = resolve::Resolver::default();
-        Ok(Control { began, follower, mirror, algorithm, resolver, story: Story::default() })
+        let (freshness, story) = (Freshness::default(), Story::default());
+        Ok(Control { began, follower, mirror, algorithm, resolver, freshness, story })
     }
 
     /// Takes in everything there is, before the first packet.
@@ -146,7 +150,8 @@ impl Control {
     fn resolve(&mut self, workers: &mut Workers) -> anyhow::Result<()> {
         let now = self.began.elapsed();
         let wanted = workers.unresolved();
-        self.resolver.resolve(now, wanted, &self.mirror, &self.follower).context("resolving neighbours")
+        self.resolver.resolve(now, wanted, &self.mirror, &self.follower).context("resolving neighbours")?;
+        self.freshness.refresh(now, &self.mirror, &self.follower).context("keeping neighbours fresh")
     }
 }
 

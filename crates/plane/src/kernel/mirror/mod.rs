@@ -34,6 +34,7 @@ mod stations;
 mod view;
 
 pub use report::Report;
+pub use stations::Doubtful;
 
 /// What can be dumped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
