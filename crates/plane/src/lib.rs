@@ -11,6 +11,7 @@ pub mod burst;
 pub mod counters;
 pub mod forward;
 pub mod interface;
+pub mod kernel;
 pub mod placement;
 pub mod port;
 pub mod probe;

@@ -1,0 +1,240 @@
+//! The threads that forward: each has its own end of every port, its own packet memory, its own counters.
+
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use fullview_plane::burst::{Arena, BURST, Slot};
+use fullview_plane::counters::Counters;
+use fullview_plane::forward::Forwarder;
+use fullview_plane::kernel::event::LinkIndex;
+use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::port::PortError;
+use fullview_plane::port::packet::PacketPort;
+use fullview_plane::verdict::{Punt, Verdict};
+use fullview_plane::view::ViewReader;
+use fullview_plane::wire::ethernet::EtherType;
+use fullview_plane::wire::{ethernet, ipv4, ipv6};
+use fullview_plane::worker::{Rejected, Slow, Wait, Worker};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::freshness::{Notes, NotingPort};
+use super::resolve::Wanted;
+use super::share::{Giver, Share};
+
+/// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
+const PACKETS: usize = 5 * BURST;
+
+/// Rounds at most for what came before the end.
+const LAST_ROUNDS: u32 = 64;
+
+/// How long a worker without packets sleeps at most before it looks whether it is to stop.
+const SLEEP: Duration = Duration::from_millis(50);
+
+/// Destinations that may wait for the control thread.
+const WANTED: usize = 64;
+
+pub struct Workers {
+    count: usize,
+    share: Share,
+    notes: Arc<Notes>,
+    running: Vec<Running>,
+    /// Of those that ran before.
+    counters: Counters,
+}
+
+/// A worker's thread.
+struct Running {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<(Giver, Result<Counters, PortError>)>,
+    wanted: Receiver<Wanted>,
+}
+
+/// By number; `None` is not there.
+type WorkerPorts<'a> = Vec<Option<NotingPort<'a>>>;
+
+impl Workers {
+    /// So many, once ports are known.
+    pub fn new(count: usize, notes: Arc<Notes>) -> anyhow::Result<Workers> {
+        let (share, counters) = (Share::new(count)?, Counters::new(0));
+        Ok(Workers { count, share, notes, running: Vec::new(), counters })
+    }
+
+    /// Whether all go on. One that ended has something to say: the next restart returns it.
+    pub fn are_running(&self) -> bool {
+        !self.running.is_empty() && self.running.iter().all(|worker| !worker.thread.is_finished())
+    }
+
+    /// Tells the kernel what is ours, as the mirror has it now.
+    pub fn follow(&mut self, mirror: &Mirror) -> anyhow::Result<()> {
+        self.share.follow(mirror)
+    }
+
+    /// New workers on these interfaces, by port; `None` is not there.
+    pub fn restart(&mut self, mirror: &Mirror, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
+        self.end()?;
+        let Some(ports) = unless_gone(self.open(links))? else { return Ok(()) };
+        if unless_gone(links.iter().flatten().try_for_each(|(_, name)| self.share.take(name)))?.is_none() {
+            return Ok(());
+        }
+        let share = &mut self.share;
+        let numbers: Vec<LinkIndex> =
+            links.iter().map(|link| link.as_ref().map_or(0, |(link, _)| *link)).collect();
+        let start = |ports| Running::start(mirror.views().reader(), ports, share.giver(), numbers.clone());
+        self.running = ports.into_iter().map(start).collect();
+        // From this moment on, and not before, frames are ours: none is forwarded twice, none by nobody.
+        self.share.follow(mirror)
+    }
+
+    /// By worker and port.
+    fn open(&mut self, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<Vec<WorkerPorts<'static>>> {
+        let mut all: Vec<WorkerPorts<'static>> = (0..self.count).map(|_| Vec::new()).collect();
+        for (number, link) in (0..).zip(links) {
+            let Some((_, name)) = link else {
+                all.iter_mut().for_each(|ports| ports.push(None));
+                continue;
+            };
+            let group = PacketPort::open_group(number, name, self.count, self.share.options()?)?;
+            let group =
+                group.into_iter().map(|port| Some(NotingPort { port, notes: Arc::clone(&self.notes) }));
+            all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(port));
+        }
+        Ok(all)
+    }
+
+    /// Destinations that workers could not send to.
+    pub fn unresolved(&mut self) -> Vec<Wanted> {
+        self.running.iter().flat_map(|worker| worker.wanted.try_iter()).collect()
+    }
+
+    /// Frames are the kernel's from now on, and what we have already is still forwarded.
+    fn end(&mut self) -> anyhow::Result<()> {
+        self.share.pause()?;
+        self.running.iter().for_each(|worker| worker.stop.store(true, Ordering::Relaxed));
+        for worker in self.running.drain(..) {
+            let (giver, counters) =
+                worker.thread.join().map_err(|_| anyhow!("a worker panicked; this is a bug"))?;
+            self.share.take_back(giver);
+            self.counters.add(&counters?);
+        }
+        self.share.release();
+        Ok(())
+    }
+
+    /// Ends all; what they counted.
+    pub fn stop(mut self) -> anyhow::Result<Counters> {
+        self.end()?;
+        Ok(self.counters)
+    }
+}
+
+impl Running {
+    fn start(views: ViewReader, ports: WorkerPorts<'static>, giver: Giver, links: Vec<LinkIndex>) -> Running {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (sender, wanted) = sync_channel(WANTED);
+        let stopped = Arc::clone(&stop);
+        let slow = ToKernel { giver, links, wanted: sender };
+        let thread = thread::spawn(move || work(views, ports, slow, &stopped));
+        Running { stop, thread, wanted }
+    }
+}
+
+/// Forwards until it is to stop, or all ports are gone.
+fn work(
+    views: ViewReader,
+    ports: WorkerPorts<'static>,
+    mut slow: ToKernel,
+    stop: &AtomicBool,
+) -> (Giver, Result<Counters, PortError>) {
+    let mut arena = Arena::new(PACKETS * ports.len());
+    let mut worker = Worker::new(Forwarder::new(views), ports, arena.packets(), &mut slow, Sleep);
+    let mut result = worker.run(stop);
+    // What had come by then is not lost.
+    for _ in 0..LAST_ROUNDS {
+        match worker.round() {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => result = Err(error),
+        }
+    }
+    let counters = worker.published().counters();
+    drop(worker);
+    (slow.giver, result.map(|()| counters))
+}
+
+/// Waits for frames.
+struct Sleep;
+
+impl<'a> Wait<NotingPort<'a>> for Sleep {
+    fn wait(&mut self, ports: &[Option<NotingPort<'a>>]) {
+        let fds = ports.iter().flatten().map(|port| PollFd::from_borrowed_fd(port.as_fd(), PollFlags::IN));
+        let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
+        // Whatever it says, the next round finds out.
+        let _ = poll(&mut fds.collect::<Vec<_>>(), Some(&timeout));
+    }
+}
+
+/// Gives rejected packets to the kernel, and notes neighbours that are missing.
+struct ToKernel {
+    giver: Giver,
+    /// The kernel's numbers of the ports.
+    links: Vec<LinkIndex>,
+    wanted: SyncSender<Wanted>,
+}
+
+impl Slow for &mut ToKernel {
+    fn take(&mut self, rejected: Rejected<'_, '_>) {
+        for packet in rejected.packets.iter() {
+            if let Some(link) = self.links.get(usize::from(packet.port)) {
+                self.giver.give(*link, packet);
+            }
+            want(packet, &self.wanted);
+        }
+        self.giver.flush();
+    }
+}
+
+/// An interface may go while ports are opened: netlink will say so, and all is tried again then.
+fn unless_gone<T>(result: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+    const GONE: [Errno; 3] = [Errno::NODEV, Errno::NXIO, Errno::NETDOWN];
+    let is_gone = |error: &anyhow::Error| {
+        let codes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
+        codes.into_iter().any(|code| GONE.contains(&Errno::from_raw_os_error(code)))
+    };
+    match result {
+        Err(error) if is_gone(&error) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Notes where a packet was to go whose neighbour is not known.
+fn want(packet: &Slot, wanted: &SyncSender<Wanted>) {
+    if packet.verdict != Verdict::Punt(Punt::Glean) {
+        return;
+    }
+    if let Some(destination) = destination(packet.frame()) {
+        // If there are more than the control thread can take, the next packet asks again.
+        let _ = wanted.try_send(Wanted { interface: packet.interface, destination });
+    }
+}
+
+fn destination(frame: &[u8]) -> Option<IpAddr> {
+    let frame = ethernet::Frame::new_checked(frame).ok()?;
+    match frame.ethertype() {
+        EtherType::IPV4 => {
+            let packet = ipv4::Packet::new_checked(frame.payload()).ok()?;
+            Some(IpAddr::V4(packet.destination().into()))
+        }
+        EtherType::IPV6 => {
+            let packet = ipv6::Packet::new_checked(frame.payload()).ok()?;
+            Some(IpAddr::V6(packet.destination().into()))
+        }
+        _ => None,
+    }
+}
