@@ -1,0 +1,40 @@
+//! What a router has to do with each kind of frame, told by the Linux kernel: a catalogue of frames goes through the
+//! kernel's own forwarding and through ours, and what comes out is compared byte by byte.
+//!
+//! A further device under test implements [`dut::Dut`] and is handed to [`compare`]; one that works on the interfaces
+//! of a namespace starts from [`testbed::Testbed`].
+
+// Helpers of a test fail by panicking, as the test itself does.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod catalogue;
+mod dut;
+mod frames;
+mod kernel;
+mod namespace;
+mod testbed;
+mod topology;
+
+use dut::{Dut, Output};
+use kernel::Kernel;
+
+/// Runs every case.
+fn play(dut: &mut impl Dut) -> Vec<(String, Vec<Output>)> {
+    let run = |dut: &mut dyn Dut, step| match step {
+        catalogue::Step::Send(side, frame) => dut.exchange(side, &frame),
+        catalogue::Step::Wait(awaited) => dut.wait(awaited),
+    };
+    catalogue::all()
+        .into_iter()
+        .map(|case| (case.name, case.steps.into_iter().map(|step| run(dut, step)).collect()))
+        .collect()
+}
+
+#[test]
+fn kernel_prints() {
+    let mut kernel = Kernel::new().unwrap();
+    for (name, outputs) in play(&mut kernel) {
+        println!("{name}");
+        outputs.iter().for_each(|output| print!("{output}"));
+    }
+}
