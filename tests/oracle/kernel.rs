@@ -4,7 +4,7 @@ use std::io;
 
 use crate::dut::{Dut, Output};
 use crate::testbed::Testbed;
-use crate::topology::{self, LINK_LENGTHS, LINK_LOCAL, ROUTER, ROUTES, SIDES, STATION, To};
+use crate::topology::{self, LINK_LENGTHS, LINK_LOCAL, ROUTER, ROUTES, SIDES, STATION, STATION_LOCAL, To};
 
 /// Set before there are interfaces, so that they inherit it.
 const SETTINGS: [(&str, &str); 12] = [
@@ -32,9 +32,10 @@ impl Kernel {
     pub fn new() -> io::Result<Kernel> {
         let mut testbed = Testbed::new(&SETTINGS)?;
         for side in &SIDES {
-            // Three requests in a third of a second.
+            // Three requests in a third of a second, and answers at once.
             testbed.router.sysctl(&format!("ipv4/neigh/{}/retrans_time_ms", side.name), "100");
             testbed.router.sysctl(&format!("ipv6/neigh/{}/retrans_time_ms", side.name), "100");
+            testbed.router.sysctl(&format!("ipv6/neigh/{}/anycast_delay", side.name), "0");
         }
         configure(&testbed);
         testbed.wait_until_up();
@@ -62,7 +63,8 @@ pub fn configure(testbed: &Testbed) {
         router.ip(&format!("addr add {inet}/{} brd + dev {name}", LINK_LENGTHS.0));
         router.ip(&format!("addr add {inet6}/{} dev {name} nodad", LINK_LENGTHS.1));
         router.ip(&format!("addr add {LINK_LOCAL}/64 dev {name} nodad"));
-        for station in stations(number) {
+        let local = STATION_LOCAL.to_string();
+        for station in stations(number).iter().chain([&local]) {
             router.ip(&format!("neigh add {station} lladdr {mac} dev {name} nud permanent"));
         }
     }

@@ -12,11 +12,14 @@ mod dut;
 mod frames;
 mod kernel;
 mod namespace;
+mod normal;
+mod ours;
 mod testbed;
 mod topology;
 
 use dut::{Dut, Output};
 use kernel::Kernel;
+use ours::Ours;
 
 /// Runs every case.
 fn play(dut: &mut impl Dut) -> Vec<(String, Vec<Output>)> {
@@ -31,10 +34,20 @@ fn play(dut: &mut impl Dut) -> Vec<(String, Vec<Output>)> {
 }
 
 #[test]
-fn kernel_prints() {
-    let mut kernel = Kernel::new().unwrap();
-    for (name, outputs) in play(&mut kernel) {
-        println!("{name}");
-        outputs.iter().for_each(|output| print!("{output}"));
+fn prints() {
+    let kernel = play(&mut Kernel::new().unwrap());
+    let ours = play(&mut Ours::new());
+    let mut count = 0;
+    for ((name, kernel), (_, ours)) in kernel.iter().zip(&ours) {
+        let (kernel, ours) = (normal::outputs(kernel), normal::outputs(ours));
+        if kernel != ours {
+            count += 1;
+            println!("{name}");
+            println!("  kernel");
+            kernel.iter().for_each(|output| print!("{output}"));
+            println!("  ours");
+            ours.iter().for_each(|output| print!("{output}"));
+        }
     }
+    println!("{count} of {} differ", kernel.len());
 }

@@ -44,6 +44,9 @@ pub fn inet6(side: usize, host: u16) -> Ipv6Addr {
 /// The router's link-local address, on every link the same.
 pub const LINK_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 
+/// The station's link-local address, on every link the same.
+pub const STATION_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2);
+
 pub const ROUTER: u8 = 1;
 pub const STATION: u8 = 2;
 

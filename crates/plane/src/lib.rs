@@ -8,6 +8,7 @@ pub mod adjacency;
 pub mod burst;
 pub mod counters;
 pub mod forward;
+pub mod host;
 pub mod interface;
 pub mod placement;
 pub mod port;

@@ -166,7 +166,7 @@ fn too_big(cases: &mut Cases) {
 }
 
 fn martians(cases: &mut Cases) {
-    for source in ["::", "::1", "ff02::1", "ff0e::1", "fe80::9", "::ffff:10.0.1.9", "fc00::1", "fec0::1"] {
+    for source in ["::", "::1", "ff02::1", "ff0e::1", "fe80::2", "::ffff:10.0.1.9", "fc00::1", "fec0::1"] {
         let from = |destination| Inet6::udp(source.inet6(), destination);
         cases.inet6(format!("from {source}"), &from(RIGHT_HOST));
         cases.inet6(format!("from {source}, hop limit 1"), &from(RIGHT_HOST).hop_limit(1));
@@ -186,13 +186,13 @@ fn martians(cases: &mut Cases) {
         "ff01::1",
         "ff05::1",
         "ff0e::1",
-        "fe80::77",
+        "fe80::2",
     ] {
         let packet = cases.udp6(destination);
         cases.inet6(format!("to {destination}"), &packet);
         let packet = cases.udp6(destination).hop_limit(1);
         cases.inet6(format!("to {destination}, hop limit 1"), &packet);
     }
-    let packet = Inet6::udp("fe80::9".inet6(), "fe80::77".inet6());
+    let packet = Inet6::udp("fe80::2".inet6(), "fe80::2".inet6());
     cases.inet6("from link-local to link-local", &packet);
 }

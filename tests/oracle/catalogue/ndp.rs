@@ -42,7 +42,7 @@ fn frame(packet: &Inet6) -> Vec<u8> {
 fn solicitations(cases: &mut Cases) {
     let (own, station) = (topology::inet6(LEFT, ROUTER.into()), topology::inet6(LEFT, STATION.into()));
     let unspecified = Ipv6Addr::UNSPECIFIED;
-    let near: Ipv6Addr = "fe80::9".inet6();
+    let near: Ipv6Addr = "fe80::2".inet6();
     let foreign = topology::inet6(LEFT, 0x77);
     for (name, source, destination, message) in [
         ("own address", station, group(own), solicitation(own)),
@@ -113,7 +113,7 @@ fn damage(cases: &mut Cases) {
 
 fn others(cases: &mut Cases) {
     let own = topology::inet6(LEFT, ROUTER.into());
-    let near: Ipv6Addr = "fe80::9".inet6();
+    let near: Ipv6Addr = "fe80::2".inet6();
     let routers: Ipv6Addr = "ff02::2".inet6();
     let advert = |target: Ipv6Addr, flags| {
         let builder = Builder::neighbor(Kind::NeighborAdvertisement, flags, target.to_bits());

@@ -25,6 +25,8 @@ pub enum Kind {
     ParameterProblem,
     /// The header that follows is of no known kind.
     UnknownNextHeader,
+    /// An option is of no known kind, and its sender wants to be told.
+    UnknownOption,
     /// Asks for an answer.
     EchoRequest,
     /// Answer to an echo request.
@@ -55,6 +57,7 @@ impl Numbers for Kind {
         (Kind::TimeExceeded, 3, 0),
         (Kind::ParameterProblem, 4, 0),
         (Kind::UnknownNextHeader, 4, 1),
+        (Kind::UnknownOption, 4, 2),
         (Kind::EchoRequest, 128, 0),
         (Kind::EchoReply, 129, 0),
         (Kind::RouterSolicitation, 133, 0),

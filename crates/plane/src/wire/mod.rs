@@ -7,6 +7,7 @@
 pub mod arp;
 pub mod checksum;
 pub mod ethernet;
+pub mod extension;
 pub mod icmp;
 pub mod icmpv6;
 pub mod ipv4;
