@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use fullview_plane::wire::checksum::{pseudo_ipv4, pseudo_ipv6};
+use fullview_plane::wire::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
 use fullview_plane::wire::{icmp, icmpv6, ipv4, ipv6, udp};
 
@@ -75,6 +75,13 @@ impl Inet {
         view.set_rest(rest);
         view.fill_checksum();
         Inet::new(source, destination, ipv4::protocol::ICMP, message)
+    }
+
+    /// The first segment of a connection.
+    pub fn syn(source: Ipv4Addr, destination: Ipv4Addr) -> Inet {
+        let tcp = ipv4::protocol::TCP;
+        let pseudo = pseudo_ipv4(source.to_bits(), destination.to_bits(), tcp, SYN.len() as u16);
+        Inet::new(source, destination, tcp, segment(pseudo))
     }
 
     pub fn ttl(self, ttl: u8) -> Inet {
@@ -178,6 +185,13 @@ impl Inet6 {
         Inet6::new(source, destination, icmpv6, message)
     }
 
+    /// The first segment of a connection.
+    pub fn syn(source: Ipv6Addr, destination: Ipv6Addr) -> Inet6 {
+        let tcp = ipv4::protocol::TCP;
+        let pseudo = pseudo_ipv6(source.to_bits(), destination.to_bits(), tcp, SYN.len() as u32);
+        Inet6::new(source, destination, tcp, segment(pseudo))
+    }
+
     pub fn hop_limit(self, hop_limit: u8) -> Inet6 {
         Inet6 { hop_limit, ..self }
     }
@@ -211,6 +225,15 @@ impl Inet6 {
     pub fn frame_from(&self, side: usize) -> Vec<u8> {
         from_station(side, EtherType::IPV6, &self.bytes())
     }
+}
+
+/// TCP from port 40000 to port 80, without a checksum.
+const SYN: [u8; 20] = [0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0xff, 0xff, 0, 0, 0, 0];
+
+fn segment(pseudo: Sum) -> Vec<u8> {
+    let mut segment = SYN.to_vec();
+    segment[16..18].copy_from_slice(&pseudo.bytes(&SYN).checksum().to_be_bytes());
+    segment
 }
 
 fn datagram(content: Vec<u8>, sum: impl FnOnce(&mut udp::Datagram<&mut [u8]>)) -> Vec<u8> {

@@ -7,7 +7,7 @@ use crate::testbed::Testbed;
 use crate::topology::{self, LINK_LENGTHS, LINK_LOCAL, ROUTER, ROUTES, SIDES, STATION, STATION_LOCAL, To};
 
 /// Set before there are interfaces, so that they inherit it.
-const SETTINGS: [(&str, &str); 12] = [
+const SETTINGS: [(&str, &str); 14] = [
     ("ipv4/ip_forward", "1"),
     ("ipv6/conf/all/forwarding", "1"),
     ("ipv6/conf/default/forwarding", "1"),
@@ -21,6 +21,8 @@ const SETTINGS: [(&str, &str); 12] = [
     ("ipv4/icmp_ratelimit", "0"),
     ("ipv4/icmp_ratemask", "0"),
     ("ipv6/icmp/ratelimit", "0"),
+    ("ipv4/icmp_msgs_per_sec", "1000000"),
+    ("ipv4/icmp_msgs_burst", "1000000"),
     ("ipv6/auto_flowlabels", "0"),
 ];
 
@@ -35,7 +37,7 @@ impl Kernel {
             // Three requests in a third of a second, and answers at once.
             testbed.router.sysctl(&format!("ipv4/neigh/{}/retrans_time_ms", side.name), "100");
             testbed.router.sysctl(&format!("ipv6/neigh/{}/retrans_time_ms", side.name), "100");
-            testbed.router.sysctl(&format!("ipv6/neigh/{}/anycast_delay", side.name), "0");
+            testbed.router.sysctl(&format!("ipv6/neigh/{}/proxy_delay", side.name), "0");
         }
         configure(&testbed);
         testbed.wait_until_up();

@@ -1,7 +1,6 @@
 //! IPv4 to the router itself.
 
 use fullview_plane::wire::icmp::Kind;
-use fullview_plane::wire::ipv4::protocol;
 
 use super::Cases;
 use crate::frames::{Inet, MORE_FRAGMENTS};
@@ -66,7 +65,6 @@ fn closed(cases: &mut Cases) {
     short.payload.truncate(5);
     let mut long = cases.udp(router);
     long.payload[5] += 1;
-    let syn = [0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0xff, 0xff, 0, 0, 0, 0].to_vec();
     for (name, packet) in [
         ("closed port", cases.udp(router)),
         ("closed port of another link", cases.udp(topology::inet(RIGHT, ROUTER))),
@@ -81,7 +79,7 @@ fn closed(cases: &mut Cases) {
         ("closed port, first fragment", cases.udp(router).fragment(MORE_FRAGMENTS)),
         ("unknown protocol to the router", cases.udp(router).protocol(253)),
         ("OSPF to the router", cases.udp(router).protocol(89)),
-        ("TCP to the router", Inet::new(cases.source(), router, protocol::TCP, syn)),
+        ("TCP to the router", Inet::syn(cases.source(), router)),
         ("unknown message to the router", Inet::icmp(cases.source(), router, Kind::Other(42, 0), 0, &[0; 4])),
         ("timestamp request", Inet::icmp(cases.source(), router, Kind::Other(13, 0), 0, &[0; 12])),
         ("address mask request", Inet::icmp(cases.source(), router, Kind::Other(17, 0), 0, &[0; 4])),

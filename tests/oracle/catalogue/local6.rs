@@ -3,7 +3,6 @@
 use std::net::Ipv6Addr;
 
 use fullview_plane::wire::icmpv6::Kind;
-use fullview_plane::wire::ipv4::protocol;
 
 use super::{Cases, IntoInet6};
 use crate::frames::Inet6;
@@ -58,7 +57,6 @@ fn closed(cases: &mut Cases) {
     unsummed.payload[6..8].fill(0);
     let mut short = cases.udp6(own);
     short.payload.truncate(5);
-    let syn = [0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0xff, 0xff, 0, 0, 0, 0].to_vec();
     let with = |cases: &mut Cases, next_header| Inet6::new(cases.source6(), own, next_header, vec![0; 16]);
     for (name, packet) in [
         ("closed port", cases.udp6(own)),
@@ -73,7 +71,7 @@ fn closed(cases: &mut Cases) {
         ("unknown next header", with(cases, 253)),
         ("OSPF to the router", with(cases, 89)),
         ("no next header", with(cases, 59)),
-        ("TCP to the router", Inet6::new(cases.source6(), own, protocol::TCP, syn)),
+        ("TCP to the router", Inet6::syn(cases.source6(), own)),
         ("unknown error to the router", Inet6::icmp(cases.source6(), own, Kind::Other(100, 0), 0, &[0; 4])),
         (
             "unknown information to the router",

@@ -106,9 +106,11 @@ impl Host {
         self.originate6(now, (from, to), 0, message, way, out);
     }
 
+    /// As [`Host::way_back`]; but of the router's other addresses one of the link the packet came in by says more than
+    /// one of the link the error leaves by (RFC 4443, section 2.2).
     pub(super) fn way_back6(&self, to: Ipv6Addr, about: Ipv6Addr, interface: u16) -> Option<(Way, Ipv6Addr)> {
         let way = self.way(to.into(), interface)?;
-        let from = if self.is_own(about.into()) { Some(about) } else { self.source_inet6(way.interface, to) };
+        let from = if self.is_own(about.into()) { Some(about) } else { self.source_inet6(interface, to) };
         from.map(|from| (way, from))
     }
 

@@ -25,13 +25,29 @@ pub(super) fn stamp(packet: &mut [u8], own: Ipv4Addr, now: Duration) {
     ipv4::Packet::new_unchecked(packet).fill_checksum();
 }
 
+/// Where in the packet the first damaged option begins, if there is one.
+pub(super) fn damage(header: &[u8]) -> Option<usize> {
+    let mut at = ipv4::HEADER;
+    while let Some(kind) = header.get(at).filter(|kind| **kind != END) {
+        let len = if *kind == NO_OPERATION { Some(1) } else { length(&header[at..]) };
+        let Some(len) = len else { return Some(at) };
+        at += len;
+    }
+    None
+}
+
+/// The length of the option in front, if it lies within the header.
+fn length(options: &[u8]) -> Option<usize> {
+    let len = usize::from(*options.get(1)?);
+    (2..=options.len()).contains(&len).then_some(len)
+}
+
 /// The option in front, and the others; `None` at the end, or where lengths are damaged.
 fn split(options: &mut [u8]) -> Option<(&mut [u8], &mut [u8])> {
     let len = match *options {
         [] | [END, ..] => return None,
         [NO_OPERATION, ..] => 1,
-        [_, len, ..] if len >= 2 => usize::from(len),
-        _ => return None,
+        _ => length(options)?,
     };
     options.split_at_mut_checked(len)
 }
@@ -102,6 +118,14 @@ mod tests {
         let others = [68, 12, 5, 3, 10, 0, 0, 9, 0, 0, 0, 0];
         assert_eq!(stamped(&others), others);
         assert_eq!(stamped(&[68, 8, 9, 0x10, 1, 1, 1, 1]), [68, 8, 9, 0x20, 1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn damage_is_found_where_it_begins() {
+        let at = |options: &[u8]| damage(&[&[0; ipv4::HEADER], options].concat());
+        assert_eq!([at(&[]), at(&[1, 1, 1, 0]), at(&[0, 9, 9, 9]), at(&[7, 3, 4, 1])], [None; 4]);
+        assert_eq!([at(&[9, 0, 1, 1]), at(&[1, 9, 1, 1])], [Some(20), Some(21)]);
+        assert_eq!([at(&[9, 5, 1, 1]), at(&[1, 1, 1, 9])], [Some(20), Some(23)]);
     }
 
     proptest! {

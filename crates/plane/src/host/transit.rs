@@ -15,6 +15,10 @@ impl Host {
     /// Forwards an IPv4 packet, or tells its sender why not.
     pub(super) fn transit(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
         let Some(packet) = send::inet(arrival.payload).filter(|_| !arrival.to_group) else { return };
+        if let Some(at) = options::damage(packet.header()) {
+            let pointer = (at as u32) << 24;
+            return self.error(now, arrival, icmp::Kind::ParameterProblem, pointer, out);
+        }
         let to = IpAddr::from(Ipv4Addr::from(packet.destination()));
         let error = match self.routes.find(to) {
             Some(Hop::Station(interface, station)) => {
