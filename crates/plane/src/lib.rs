@@ -5,6 +5,8 @@
 //! ([`burst`]), and what is not forwarded comes back with its [`verdict`].
 
 pub mod adjacency;
+#[cfg(feature = "bpf")]
+pub mod bpf;
 pub mod burst;
 pub mod counters;
 pub mod forward;
@@ -17,3 +19,4 @@ pub mod traffic;
 pub mod verdict;
 pub mod view;
 pub mod wire;
+pub mod worker;
