@@ -73,7 +73,7 @@ impl Advertisers {
 impl Host {
     /// Says what has to be said first: whose addresses these are now. Hosts are told of the router by the next
     /// [`Host::tick`].
-    pub fn announce(&mut self, out: &mut Output) {
+    pub fn announce(&self, out: &mut Output) {
         for (number, interface) in (0..).zip(&self.interfaces) {
             for own in &interface.addresses {
                 match own.ip {

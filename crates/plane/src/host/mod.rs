@@ -42,6 +42,7 @@ mod local6;
 mod ndp;
 mod neighbor;
 mod options;
+mod outbox;
 pub mod output;
 mod packet;
 mod redirect;
@@ -50,9 +51,8 @@ pub mod router;
 mod routes;
 mod send;
 mod setup;
+pub mod slow;
 mod source;
-#[cfg(test)]
-mod tests;
 mod transit;
 
 pub use limit::Limit;
