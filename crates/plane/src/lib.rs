@@ -10,6 +10,7 @@ pub mod bpf;
 pub mod burst;
 pub mod counters;
 pub mod forward;
+pub mod host;
 pub mod interface;
 pub mod kernel;
 pub mod placement;

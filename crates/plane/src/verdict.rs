@@ -151,7 +151,7 @@ counters! {
         Broadcast = "broadcast",
         /// From or to an address that means something on its own link only.
         LinkLocal = "link_local",
-        /// With an IPv4 option that every router on the way is to look at.
+        /// With an IPv4 option that every router on the way is to look at, or with damaged ones.
         Options = "options",
         /// To an address of this router.
         Local = "local",

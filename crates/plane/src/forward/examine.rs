@@ -112,7 +112,7 @@ fn malformed(error: Malformed) -> Verdict {
 }
 
 /// What IPv4 options decide (RFC 7126): source routes are dropped, what every router on the way has to write in or to
-/// look at is punted, other options are the end hosts' business.
+/// look at is punted, as is damage, other options are the end hosts' business.
 fn options(mut options: &[u8]) -> Option<Verdict> {
     const END: u8 = 0;
     const NO_OPERATION: u8 = 1;
@@ -133,9 +133,9 @@ fn options(mut options: &[u8]) -> Option<Verdict> {
         }
         match *options {
             [NO_OPERATION, ..] => options = &options[1..],
-            // A length below 2 or beyond the header is damage: what follows it means nothing.
-            [_, len, ..] if len >= 2 => options = options.get(usize::from(len)..).unwrap_or(&[]),
-            _ => return verdict,
+            // A length below 2 or beyond the header is damage, of which the sender is told.
+            [_, len, ..] if (2..=options.len()).contains(&len.into()) => options = &options[len.into()..],
+            _ => return Some(Verdict::Punt(Punt::Options)),
         }
     }
 }

@@ -149,6 +149,11 @@ impl<T: AsRef<[u8]>> Packet<T> {
         &self.0.as_ref()[HEADER..self.header_len()]
     }
 
+    /// All that the view is over, without judging what it is.
+    pub fn bytes(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+
     /// What the packet carries, as long as the total length says.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[self.header_len()..usize::from(self.total_len())]
@@ -184,6 +189,12 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Packet<T> {
     /// Makes this a whole packet, which routers may fragment or not.
     pub fn set_unfragmented(&mut self, dont_fragment: bool) {
         FRAGMENT.set_number(self.0.as_mut(), if dont_fragment { 0x4000 } else { 0 });
+    }
+
+    /// Makes this a part of a longer packet: where it belongs there, a multiple of 8 bytes, and whether others follow.
+    pub fn set_fragment(&mut self, offset: usize, more: bool) {
+        let flag = if more { 0x2000 } else { 0 };
+        FRAGMENT.set_number(self.0.as_mut(), flag | (offset / 8) as u16 & 0x1fff);
     }
 
     /// Sets the hops left; the checksum is not touched.

@@ -91,6 +91,11 @@ impl<T: AsRef<[u8]>> Packet<T> {
         DESTINATION.number(self.0.as_ref())
     }
 
+    /// All that the view is over, without judging what it is.
+    pub fn bytes(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+
     /// What the packet carries, as long as the payload length says.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[HEADER..self.total_len()]

@@ -4,12 +4,16 @@
 //! that is all. What a value means, and whether it may be forwarded, is for [`crate::forward`] to say. Each file names
 //! every field of its header once, so that no offset appears twice.
 
+pub mod arp;
 pub mod checksum;
 pub mod ethernet;
+pub mod extension;
 pub mod icmp;
 pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
+pub mod message;
+pub mod ndp;
 pub mod udp;
 
 /// Why bytes cannot be viewed as a header.

@@ -1,0 +1,151 @@
+//! IPv6 extension headers, RFC 8200 section 4: what stands between the fixed header and the upper layer.
+
+use super::ipv6;
+
+/// Kinds of extension headers, as next-header fields number them.
+pub mod kind {
+    /// For every router on the way.
+    pub const HOP_BY_HOP: u8 = 0;
+    /// Stations to visit.
+    pub const ROUTING: u8 = 43;
+    /// A part of a longer packet.
+    pub const FRAGMENT: u8 = 44;
+    /// Nothing follows.
+    pub const NONE: u8 = 59;
+    /// For the destination.
+    pub const DESTINATION: u8 = 60;
+}
+
+/// A header of the chain. The last one is the upper layer's, or an extension header that cannot be looked behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// What it is.
+    pub kind: u8,
+    /// Where in the packet the field lies that says so.
+    pub named_at: usize,
+    /// Where in the packet it begins.
+    pub at: usize,
+    /// An extension header, or all that is left.
+    pub bytes: &'a [u8],
+}
+
+impl Part<'_> {
+    fn is_extension(&self) -> bool {
+        matches!(self.kind, kind::HOP_BY_HOP | kind::ROUTING | kind::FRAGMENT | kind::DESTINATION)
+    }
+
+    /// Whether this is a fragment header, and of another fragment than the first: what follows is no header.
+    fn ends_headers(&self) -> bool {
+        self.kind == kind::FRAGMENT && u16::from_be_bytes([self.bytes[2], self.bytes[3]]) & 0xfff8 != 0
+    }
+}
+
+/// The headers behind the fixed one, in order. The chain ends early where a header is cut.
+pub fn parts<T: AsRef<[u8]>>(packet: &ipv6::Packet<T>) -> impl Iterator<Item = Part<'_>> {
+    const NEXT_HEADER_AT: usize = 6;
+    Parts { rest: packet.payload(), next: Some((packet.next_header(), NEXT_HEADER_AT)), at: ipv6::HEADER }
+}
+
+struct Parts<'a> {
+    rest: &'a [u8],
+    /// Which header begins here, and where that is said.
+    next: Option<(u8, usize)>,
+    at: usize,
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = Part<'a>;
+
+    fn next(&mut self) -> Option<Part<'a>> {
+        let (kind, named_at) = self.next.take()?;
+        let at = self.at;
+        let part = Part { kind, named_at, at, bytes: self.rest };
+        if !part.is_extension() {
+            return Some(part);
+        }
+        let [following, units, ..] = *self.rest else { return None };
+        let len = if kind == kind::FRAGMENT { 8 } else { (usize::from(units) + 1) * 8 };
+        let (bytes, rest) = self.rest.split_at_checked(len)?;
+        let part = Part { bytes, ..part };
+        self.next = (!part.ends_headers()).then_some((following, at));
+        (self.rest, self.at) = (rest, at + len);
+        Some(part)
+    }
+}
+
+/// What an option that is not understood demands (RFC 8200, section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// The packet is discarded.
+    Discard,
+    /// And the sender told.
+    Report,
+    /// And the sender told, unless the packet went to a group.
+    ReportUnlessGroup,
+}
+
+/// The first option of a hop-by-hop or destination header that may not be skipped, and where it begins in that header.
+/// Padding and the router alert are understood.
+pub fn unknown_option(header: &[u8]) -> Option<(Demand, usize)> {
+    const PAD_1: u8 = 0;
+    let mut at = 2;
+    while let Some(kind) = header.get(at) {
+        let demand = match kind >> 6 {
+            0 => None,
+            1 => Some(Demand::Discard),
+            2 => Some(Demand::Report),
+            _ => Some(Demand::ReportUnlessGroup),
+        };
+        if let Some(demand) = demand {
+            return Some((demand, at));
+        }
+        let len = header.get(at + 1).copied().map_or(0, usize::from);
+        at += if *kind == PAD_1 { 1 } else { 2 + len };
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::ipv4::protocol::UDP;
+
+    fn chain(first: u8, bytes: &[u8]) -> Vec<(u8, usize, usize, usize)> {
+        let mut packet = [&[0; ipv6::HEADER], bytes].concat();
+        let mut view = ipv6::Packet::new_unchecked(&mut packet);
+        view.set_class_and_flow(0, 0);
+        view.set_payload_len(bytes.len() as u16);
+        view.set_next_header(first);
+        let view = ipv6::Packet::new_checked(&packet[..]).unwrap();
+        parts(&view).map(|part| (part.kind, part.named_at, part.at, part.bytes.len())).collect()
+    }
+
+    #[test]
+    fn chains_are_walked_to_the_upper_layer() {
+        assert_eq!(chain(UDP, &[7; 9]), [(UDP, 6, 40, 9)]);
+        let options = [60, 0, 1, 4, 0, 0, 0, 0, UDP, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let walked = chain(0, &[&options[..], &[1, 2, 3]].concat());
+        assert_eq!(walked, [(0, 6, 40, 8), (60, 40, 48, 16), (UDP, 48, 64, 3)]);
+    }
+
+    #[test]
+    fn chains_end_where_nothing_can_be_known() {
+        assert_eq!(chain(0, &[UDP, 1, 1, 4, 0, 0, 0, 0]), [], "the header is cut");
+        assert_eq!(chain(0, &[UDP]), []);
+        let later_fragment = [UDP, 0, 0, 8, 0, 0, 0, 1, 9, 9];
+        assert_eq!(chain(44, &later_fragment), [(44, 6, 40, 8)]);
+        let first_fragment = [UDP, 0, 0, 1, 0, 0, 0, 1, 9, 9];
+        assert_eq!(chain(44, &first_fragment), [(44, 6, 40, 8), (UDP, 40, 48, 2)]);
+    }
+
+    #[test]
+    fn options_demand_what_their_first_bits_say() {
+        let header = |kind| [UDP, 0, 0, 5, 2, 0, kind, 0];
+        assert_eq!(unknown_option(&header(1)), None);
+        assert_eq!(unknown_option(&[UDP, 0, 0x1e, 9, 0x9e]), None, "lengths beyond the header end it");
+        let demands = [(0x5e, Demand::Discard), (0x9e, Demand::Report), (0xde, Demand::ReportUnlessGroup)];
+        for (kind, demand) in demands {
+            assert_eq!(unknown_option(&header(kind)), Some((demand, 6)));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Any frames at any times to a router without a kernel: it does not panic, keeps within its limits, and what it makes
+//! itself can be read. Input: for each frame a byte of options, a byte of time, a byte of length, and its bytes.
+#![no_main]
+
+use std::time::Duration;
+
+use fullview_plane::burst::{Arena, Burst};
+use fullview_plane::host::config::{Config, NeighborSettings, Settings, StaticRoute, Target};
+use fullview_plane::host::router::Router;
+use fullview_plane::interface::{Interface, InterfaceAddress};
+use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
+use fullview_plane::wire::{arp, extension, icmp, icmpv6, ipv4, ipv6, ndp};
+use libfuzzer_sys::fuzz_target;
+
+const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
+const SLOTS: usize = 64;
+
+fn address(ip: &str, len: u8) -> InterfaceAddress {
+    InterfaceAddress { ip: ip.parse().expect("an address"), len }
+}
+
+fn interface(port: u16) -> Interface {
+    let inet = address(&format!("10.0.{port}.1"), 24);
+    let inet6 = address(&format!("2001:db8:{port}::1"), 64);
+    let addresses = vec![inet, inet6, address("fe80::1", 64)];
+    Interface { addresses, redirects: true, mtu: 1280, ..Interface::new(port, OURS) }
+}
+
+fn config() -> Config {
+    let neighbors =
+        NeighborSettings { capacity: 16, incomplete: 8, queued: 16, ..NeighborSettings::default() };
+    let route = |ip, len, gateway: &str| StaticRoute {
+        network: address(ip, len),
+        target: Target::Gateway(gateway.parse().expect("an address")),
+    };
+    let routes = vec![route("0.0.0.0", 0, "10.0.1.2"), route("::", 0, "2001:db8:1::2")];
+    let settings = Settings { neighbors, ..Settings::default() };
+    Config { interfaces: vec![interface(0), interface(1)], routes, settings, ..Config::default() }
+}
+
+/// The next frame of the input: by which port, after how long, and its bytes, in order where the options say so.
+fn next(input: &mut &[u8]) -> Option<(u16, Duration, Vec<u8>)> {
+    let ([options, time, len], rest) = input.split_first_chunk()?;
+    let (bytes, rest) = rest.split_at(rest.len().min(usize::from(*len)));
+    *input = rest;
+    let mut frame = bytes.to_vec();
+    // Few inputs would ever guess the address, or the checksums.
+    if options & 2 != 0 && frame.len() >= 6 {
+        frame[..6].copy_from_slice(&OURS.0);
+    }
+    if options & 4 != 0 {
+        sum(&mut frame);
+    }
+    // Longer than any link takes.
+    if options & 8 != 0 {
+        frame.resize(frame.len() + 1400, 0);
+    }
+    Some((u16::from(options & 1), Duration::from_millis(u64::from(*time) * 20), frame))
+}
+
+fn sum(frame: &mut [u8]) {
+    let Ok(mut frame) = Frame::new_checked(frame) else { return };
+    if let Ok(mut packet) = ipv4::Packet::new_checked(frame.payload_mut()) {
+        packet.fill_checksum();
+    }
+}
+
+/// Whatever the host makes can be read by the views it was read with.
+fn read(frame: &[u8]) {
+    let frame = Frame::new_checked(frame).expect("a frame that is sent is whole");
+    match frame.ethertype() {
+        EtherType::ARP => {
+            arp::Message::parse(frame.payload()).expect("a message that is sent is whole");
+        }
+        EtherType::IPV4 => {
+            let packet =
+                ipv4::Packet::new_checked(frame.payload()).expect("a packet that is sent is in order");
+            assert!(packet.verify_checksum() && packet.ttl() > 0);
+            icmp::Message::new_checked(packet.payload()).map(|message| message.kind()).ok();
+        }
+        EtherType::IPV6 => {
+            let packet =
+                ipv6::Packet::new_checked(frame.payload()).expect("a packet that is sent is in order");
+            assert!(packet.hop_limit() > 0);
+            assert!(extension::parts(&packet).count() <= packet.payload().len() + 1);
+            icmpv6::Message::new_checked(packet.payload()).map(|message| message.mtu()).ok();
+            ndp::target(packet.payload()).ok();
+        }
+        other => panic!("{other:?} was sent"),
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut now = Duration::from_secs(1);
+    let mut router = Router::new(now, &config()).expect("the configuration fits together");
+    let mut input = bytes;
+    while let Some((port, time, frame)) = next(&mut input) {
+        now += time;
+        let mut arena = Arena::new(SLOTS);
+        let (mut burst, mut free, mut out) = (Burst::new(), Burst::new(), Burst::new());
+        free.fill(arena.packets());
+        let slot = free.pop().expect("there are slots");
+        slot.set_frame(&frame);
+        slot.port = port;
+        burst.fill([slot].into_iter());
+        router.process(now, &mut burst, &mut out, &mut free);
+        assert_eq!(burst.len() + free.len() + out.len(), SLOTS, "no slot is lost");
+        out.iter().filter(|packet| packet.frame_len() > HEADER).for_each(|packet| read(packet.frame()));
+    }
+    let counters = router.host().counters();
+    let most = 200.0 + (now.as_secs_f64() * 1000.0);
+    assert!(counters.errors as f64 <= most, "{counters:?} in {now:?}");
+});

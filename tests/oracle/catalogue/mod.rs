@@ -1,0 +1,128 @@
+//! What is sent: each case a name that stays the same, and the frames of one conversation.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::frames::{Inet, Inet6};
+use crate::topology::{LEFT, SIDES};
+
+mod arp;
+mod inet;
+mod inet6;
+mod link;
+mod local;
+mod local6;
+mod ndp;
+mod resolve;
+
+/// One step of a case.
+pub enum Step {
+    /// A frame comes in on a side.
+    Send(usize, Vec<u8>),
+    /// As many frames are awaited on the sides, without anything being sent.
+    Wait([usize; SIDES.len()]),
+}
+
+/// A conversation.
+pub struct Case {
+    pub name: String,
+    pub steps: Vec<Step>,
+}
+
+/// All cases, in the order in which they have to run: some teach the router neighbours.
+pub fn all() -> Vec<Case> {
+    let mut cases = Cases::default();
+    for add in [inet::add, inet6::add, local::add, local6::add, link::add, arp::add, ndp::add, resolve::add] {
+        add(&mut cases);
+    }
+    cases.list
+}
+
+/// The list as it grows, and sources no case has used yet: routers count errors by whom they go to.
+#[derive(Default)]
+pub struct Cases {
+    list: Vec<Case>,
+    sources: u16,
+}
+
+impl Cases {
+    /// A source on the left that nobody else uses.
+    fn source(&mut self) -> Ipv4Addr {
+        self.sources += 1;
+        let [high, low] = self.sources.to_be_bytes();
+        Ipv4Addr::new(198, 18, high, low)
+    }
+
+    /// As [`Cases::source`], for IPv6.
+    fn source6(&mut self) -> Ipv6Addr {
+        self.sources += 1;
+        Ipv6Addr::new(0x2001, 2, 0, 8, 0, 0, 0, self.sources)
+    }
+
+    /// A datagram from a new source.
+    fn udp(&mut self, destination: impl IntoInet) -> Inet {
+        Inet::udp(self.source(), destination.inet())
+    }
+
+    /// As [`Cases::udp`], for IPv6.
+    fn udp6(&mut self, destination: impl IntoInet6) -> Inet6 {
+        Inet6::udp(self.source6(), destination.inet6())
+    }
+
+    /// One frame from the left.
+    fn frame(&mut self, name: impl Into<String>, frame: Vec<u8>) {
+        self.on(LEFT, name, frame);
+    }
+
+    /// One frame from any side.
+    fn on(&mut self, side: usize, name: impl Into<String>, frame: Vec<u8>) {
+        self.steps(name, vec![Step::Send(side, frame)]);
+    }
+
+    fn steps(&mut self, name: impl Into<String>, steps: Vec<Step>) {
+        self.list.push(Case { name: name.into(), steps });
+    }
+
+    /// A packet from the left.
+    fn inet(&mut self, name: impl Into<String>, packet: &Inet) {
+        self.frame(format!("inet: {}", name.into()), packet.frame_from(LEFT));
+    }
+
+    /// A packet from the left.
+    fn inet6(&mut self, name: impl Into<String>, packet: &Inet6) {
+        self.frame(format!("inet6: {}", name.into()), packet.frame_from(LEFT));
+    }
+}
+
+/// Text of the catalogue, or an address.
+pub trait IntoInet {
+    fn inet(self) -> Ipv4Addr;
+}
+
+impl IntoInet for &str {
+    fn inet(self) -> Ipv4Addr {
+        self.parse().expect("the catalogue's addresses are right")
+    }
+}
+
+impl IntoInet for Ipv4Addr {
+    fn inet(self) -> Ipv4Addr {
+        self
+    }
+}
+
+/// Text of the catalogue, or an address.
+pub trait IntoInet6 {
+    fn inet6(self) -> Ipv6Addr;
+}
+
+impl IntoInet6 for &str {
+    fn inet6(self) -> Ipv6Addr {
+        self.parse().expect("the catalogue's addresses are right")
+    }
+}
+
+impl IntoInet6 for Ipv6Addr {
+    fn inet6(self) -> Ipv6Addr {
+        self
+    }
+}

@@ -1,0 +1,89 @@
+//! The Linux kernel as a router: the oracle.
+
+use std::io;
+
+use crate::dut::{Dut, Output};
+use crate::testbed::Testbed;
+use crate::topology::{self, LINK_LENGTHS, LINK_LOCAL, ROUTER, ROUTES, SIDES, STATION, STATION_LOCAL, To};
+
+/// Set before there are interfaces, so that they inherit it.
+const SETTINGS: [(&str, &str); 14] = [
+    ("ipv4/ip_forward", "1"),
+    ("ipv6/conf/all/forwarding", "1"),
+    ("ipv6/conf/default/forwarding", "1"),
+    ("ipv4/conf/all/rp_filter", "0"),
+    ("ipv4/conf/default/rp_filter", "0"),
+    ("ipv4/conf/all/send_redirects", "0"),
+    ("ipv4/conf/default/send_redirects", "0"),
+    // No link-local addresses but ours.
+    ("ipv6/conf/default/addr_gen_mode", "1"),
+    // Answers are compared one by one: none may be withheld, none may hold a random flow label.
+    ("ipv4/icmp_ratelimit", "0"),
+    ("ipv4/icmp_ratemask", "0"),
+    ("ipv6/icmp/ratelimit", "0"),
+    ("ipv4/icmp_msgs_per_sec", "1000000"),
+    ("ipv4/icmp_msgs_burst", "1000000"),
+    ("ipv6/auto_flowlabels", "0"),
+];
+
+/// A kernel between the stations of a test bed.
+pub struct Kernel(Testbed);
+
+impl Kernel {
+    /// Namespaces, addresses, neighbours and routes.
+    pub fn new() -> io::Result<Kernel> {
+        let mut testbed = Testbed::new(&SETTINGS)?;
+        for side in &SIDES {
+            // Three requests in a third of a second, and answers at once.
+            testbed.router.sysctl(&format!("ipv4/neigh/{}/retrans_time_ms", side.name), "100");
+            testbed.router.sysctl(&format!("ipv6/neigh/{}/retrans_time_ms", side.name), "100");
+            testbed.router.sysctl(&format!("ipv6/neigh/{}/proxy_delay", side.name), "0");
+        }
+        configure(&testbed);
+        testbed.wait_until_up();
+        Ok(Kernel(testbed))
+    }
+}
+
+impl Dut for Kernel {
+    fn exchange(&mut self, side: usize, frame: &[u8]) -> Output {
+        self.0.exchange(side, frame)
+    }
+
+    fn wait(&mut self, awaited: [usize; SIDES.len()]) -> Output {
+        self.0.collect(awaited)
+    }
+}
+
+/// Gives the router's namespace what [`crate::topology`] says, by `ip`: links up, addresses, neighbours, routes.
+pub fn configure(testbed: &Testbed) {
+    let router = &testbed.router;
+    for (number, side) in SIDES.iter().enumerate() {
+        let (name, mac) = (side.name, topology::station_mac(number));
+        let (inet, inet6) = (topology::inet(number, ROUTER), topology::inet6(number, ROUTER.into()));
+        router.ip(&format!("link set {name} up"));
+        router.ip(&format!("addr add {inet}/{} brd + dev {name}", LINK_LENGTHS.0));
+        router.ip(&format!("addr add {inet6}/{} dev {name} nodad", LINK_LENGTHS.1));
+        router.ip(&format!("addr add {LINK_LOCAL}/64 dev {name} nodad"));
+        let local = STATION_LOCAL.to_string();
+        for station in stations(number).iter().chain([&local]) {
+            router.ip(&format!("neigh add {station} lladdr {mac} dev {name} nud permanent"));
+        }
+    }
+    ROUTES.iter().for_each(|(prefix, to)| router.ip(&route(prefix, *to)));
+}
+
+fn stations(side: usize) -> [String; 2] {
+    [topology::inet(side, STATION).to_string(), topology::inet6(side, STATION.into()).to_string()]
+}
+
+fn route(prefix: &str, to: To) -> String {
+    let [inet, inet6] = if let To::Station(side) = to { stations(side) } else { Default::default() };
+    let via = if prefix.contains(':') { inet6 } else { inet };
+    match to {
+        To::Station(_) => format!("route add {prefix} via {via}"),
+        To::Blackhole => format!("route add blackhole {prefix}"),
+        To::Unreachable => format!("route add unreachable {prefix}"),
+        To::Prohibit => format!("route add prohibit {prefix}"),
+    }
+}
