@@ -7,6 +7,7 @@
 pub mod adjacency;
 pub mod burst;
 pub mod counters;
+pub mod explain;
 pub mod forward;
 pub mod interface;
 pub mod placement;
@@ -15,4 +16,5 @@ pub mod probe;
 pub mod traffic;
 pub mod verdict;
 pub mod view;
+pub mod watch;
 pub mod wire;
