@@ -5,11 +5,14 @@
 //! ([`burst`]), and what is not forwarded comes back with its [`verdict`].
 
 pub mod adjacency;
+#[cfg(feature = "bpf")]
+pub mod bpf;
 pub mod burst;
 pub mod counters;
 pub mod explain;
 pub mod forward;
 pub mod interface;
+pub mod kernel;
 pub mod placement;
 pub mod port;
 pub mod probe;

@@ -1,0 +1,31 @@
+//! Which of the interfaces are there: workers have ports on those, and get others when an interface goes or comes.
+
+use fullview_plane::kernel::event::LinkIndex;
+use fullview_plane::kernel::mirror::Mirror;
+
+use super::workers::Workers;
+use crate::command::say;
+
+/// The links that workers have ports on now, by port.
+#[derive(Default)]
+pub struct Ports {
+    links: Vec<Option<LinkIndex>>,
+}
+
+impl Ports {
+    /// Workers that know an interface under another number start again with the one of now.
+    pub fn follow(&mut self, mirror: &Mirror, names: &[String], workers: &mut Workers) -> anyhow::Result<()> {
+        let links: Vec<Option<LinkIndex>> =
+            (0..names.len()).map(|port| mirror.port_link(port).map(|link| link.index)).collect();
+        if links == self.links && workers.are_running() {
+            return Ok(());
+        }
+        let missing = names.iter().zip(&links).filter(|(_, link)| link.is_none());
+        missing
+            .for_each(|(name, _)| say(&format!("interface {name} is not there; it will be used when it is")));
+        let present = |(name, link): (&String, &Option<LinkIndex>)| link.map(|_| name.clone());
+        workers.restart(mirror.views(), names.iter().zip(&links).map(present).collect())?;
+        self.links = links;
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! The threads that forward: each has its own end of every port, its own packet memory, its own counters.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use fullview_plane::burst::{Arena, BURST, Burst};
+use fullview_plane::counters::Counters;
+use fullview_plane::forward::Forwarder;
+use fullview_plane::port::packet::{PacketOptions, PacketPort};
+use fullview_plane::port::{Port, PortError};
+use fullview_plane::verdict::{Punt, Verdict};
+use fullview_plane::view::{ViewReader, Views};
+use fullview_plane::wire::ethernet::EtherType;
+use fullview_plane::wire::{ethernet, ipv4, ipv6};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::resolve::Wanted;
+
+/// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
+const PACKETS: usize = 5 * BURST;
+
+/// Rounds without a packet before a worker sleeps until there is one.
+const ROUNDS: u32 = 200;
+
+/// How long it sleeps at most before it looks whether it is to stop.
+const SLEEP: Duration = Duration::from_millis(50);
+
+/// Destinations that may wait for the control thread.
+const WANTED: usize = 64;
+
+pub struct Workers {
+    count: usize,
+    running: Vec<Worker>,
+    /// Of those that ran before.
+    counters: Counters,
+}
+
+struct Worker {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Counters, PortError>>,
+    wanted: Receiver<Wanted>,
+}
+
+impl Workers {
+    /// So many, once ports are known.
+    pub fn new(count: usize) -> Workers {
+        Workers { count, running: Vec::new(), counters: Counters::new(0) }
+    }
+
+    /// Whether all go on. One that ended has something to say: the next restart returns it.
+    pub fn are_running(&self) -> bool {
+        !self.running.is_empty() && self.running.iter().all(|worker| !worker.thread.is_finished())
+    }
+
+    /// New workers on these interfaces, by port; `None` is not there.
+    pub fn restart(&mut self, views: &Views, interfaces: Vec<Option<String>>) -> anyhow::Result<()> {
+        self.end()?;
+        let ports = self.open(&interfaces)?;
+        self.running = ports.into_iter().map(|ports| Worker::start(views.reader(), ports)).collect();
+        Ok(())
+    }
+
+    /// By worker and port.
+    fn open(&self, interfaces: &[Option<String>]) -> Result<Vec<WorkerPorts>, PortError> {
+        let mut all: Vec<WorkerPorts> = (0..self.count).map(|_| Vec::new()).collect();
+        for (number, name) in (0..).zip(interfaces) {
+            let Some(name) = name else {
+                all.iter_mut().for_each(|ports| ports.push(None));
+                continue;
+            };
+            let group = PacketPort::open_group(number, name, self.count, PacketOptions::default())?;
+            all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(Some(port)));
+        }
+        Ok(all)
+    }
+
+    /// Destinations that workers could not send to.
+    pub fn unresolved(&mut self) -> Vec<Wanted> {
+        self.running.iter().flat_map(|worker| worker.wanted.try_iter()).collect()
+    }
+
+    fn end(&mut self) -> anyhow::Result<()> {
+        self.running.iter().for_each(|worker| worker.stop.store(true, Ordering::Relaxed));
+        for worker in self.running.drain(..) {
+            let counters = worker.thread.join().map_err(|_| anyhow!("a worker panicked; this is a bug"))?;
+            self.counters.add(&counters?);
+        }
+        Ok(())
+    }
+
+    /// Ends all; what they counted.
+    pub fn stop(mut self) -> anyhow::Result<Counters> {
+        self.end()?;
+        Ok(self.counters)
+    }
+}
+
+/// By number; `None` is not there.
+type WorkerPorts = Vec<Option<PacketPort<'static>>>;
+
+impl Worker {
+    fn start(views: ViewReader, ports: WorkerPorts) -> Worker {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (sender, wanted) = sync_channel(WANTED);
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || work(views, ports, &sender, &stopped));
+        Worker { stop, thread, wanted }
+    }
+}
+
+/// Forwards until it is to stop, or a port is gone for good.
+fn work(
+    views: ViewReader,
+    ports: WorkerPorts,
+    wanted: &SyncSender<Wanted>,
+    stop: &AtomicBool,
+) -> Result<Counters, PortError> {
+    let mut arena = Arena::new(PACKETS * ports.len().max(1));
+    let mut path = Path::new(views, ports);
+    let mut packets = arena.packets();
+    path.free.fill(&mut packets);
+    let mut idle = 0;
+    while !stop.load(Ordering::Relaxed) && !path.is_finished() {
+        idle = if path.round(wanted)? > 0 { 0 } else { idle + 1 };
+        // What a port has taken of the free packets makes room for more.
+        path.free.fill(&mut packets);
+        if idle > ROUNDS {
+            path.sleep();
+            idle = 0;
+        }
+    }
+    Ok(path.forwarder.take_counters())
+}
+
+/// The ports and the bursts between them.
+struct Path<'a> {
+    forwarder: Forwarder,
+    ports: Vec<Option<PacketPort<'a>>>,
+    egress: Vec<Burst<'a>>,
+    burst: Burst<'a>,
+    rejected: Burst<'a>,
+    free: Burst<'a>,
+}
+
+impl<'a> Path<'a> {
+    fn new(views: ViewReader, ports: Vec<Option<PacketPort<'a>>>) -> Path<'a> {
+        let egress = ports.iter().map(|_| Burst::new()).collect();
+        let (burst, rejected, free) = (Burst::new(), Burst::new(), Burst::new());
+        Path { forwarder: Forwarder::new(views), ports, egress, burst, rejected, free }
+    }
+
+    /// Every port once; returns how many packets there were.
+    fn round(&mut self, wanted: &SyncSender<Wanted>) -> Result<usize, PortError> {
+        let mut received = 0;
+        for number in 0..self.ports.len() {
+            let Some(port) = &mut self.ports[number] else { continue };
+            port.recycle(&mut self.free);
+            received += unless_down(port.receive(&mut self.burst, BURST))?;
+            self.forwarder.process(&mut self.burst, &mut *self.egress, &mut self.rejected);
+            self.rejected.iter().for_each(|packet| want(packet, wanted));
+            self.send()?;
+            self.free.fill(self.rejected.drain());
+        }
+        Ok(received)
+    }
+
+    /// What a port does not take now is lost, as at any full queue.
+    fn send(&mut self) -> Result<(), PortError> {
+        for (port, burst) in self.ports.iter_mut().zip(&mut self.egress) {
+            if let Some(port) = port {
+                unless_down(port.transmit(burst))?;
+                port.reclaim(&mut self.free);
+            }
+            self.free.fill(burst.drain());
+        }
+        Ok(())
+    }
+
+    fn is_finished(&self) -> bool {
+        self.ports.iter().flatten().any(|port| port.is_finished())
+    }
+
+    fn sleep(&self) {
+        let fds =
+            self.ports.iter().flatten().map(|port| PollFd::from_borrowed_fd(port.as_fd(), PollFlags::IN));
+        let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
+        // Whatever it says, the next round finds out.
+        let _ = poll(&mut fds.collect::<Vec<_>>(), Some(&timeout));
+    }
+}
+
+/// An interface that is down goes on when it is up, and one that is gone is told of by netlink.
+fn unless_down(result: Result<usize, PortError>) -> Result<usize, PortError> {
+    match result {
+        Err(PortError::Down { .. } | PortError::Removed { .. }) => Ok(0),
+        other => other,
+    }
+}
+
+/// Notes where a packet was to go whose neighbour is not known. The kernel has the packet too, and forwards nothing.
+fn want(packet: &fullview_plane::burst::Slot, wanted: &SyncSender<Wanted>) {
+    if packet.verdict != Verdict::Punt(Punt::Glean) {
+        return;
+    }
+    if let Some(destination) = destination(packet.frame()) {
+        // If there are more than the control thread can take, the next packet asks again.
+        let _ = wanted.try_send(Wanted { interface: packet.interface, destination });
+    }
+}
+
+fn destination(frame: &[u8]) -> Option<IpAddr> {
+    let frame = ethernet::Frame::new_checked(frame).ok()?;
+    match frame.ethertype() {
+        EtherType::IPV4 => {
+            let packet = ipv4::Packet::new_checked(frame.payload()).ok()?;
+            Some(IpAddr::V4(packet.destination().into()))
+        }
+        EtherType::IPV6 => {
+            let packet = ipv6::Packet::new_checked(frame.payload()).ok()?;
+            Some(IpAddr::V6(packet.destination().into()))
+        }
+        _ => None,
+    }
+}

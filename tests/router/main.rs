@@ -1,0 +1,6 @@
+//! The router on Linux from end to end: namespaces, cables, the kernel's routes, packets through our process.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
+
+mod basics;
+mod lab;
+mod node;
