@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+pub mod operations;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::wire::ethernet::Mac;
 
 use crate::settings::{Model, Size};
+use operations::{CaptureDropsArgs, OperationsArgs, ShowRouterArgs, TraceArgs};
 
 /// A software router with pluggable route lookup, and the lab that proves what a change does to its forwarding rate.
 #[derive(Debug, Parser)]
@@ -38,7 +41,13 @@ pub enum Command {
     #[command(subcommand)]
     Table(TableCommand),
     /// Forward packets between interfaces of this host, or from a capture file into another
-    Forward(ForwardArgs),
+    Forward(Box<ForwardArgs>),
+    /// Ask a running router what it has and what it does
+    Show(ShowRouterArgs),
+    /// Tell stage by stage what becomes of packets, in a running router or by a table
+    Trace(TraceArgs),
+    /// Have a running router's dropped packets written to a file, with the reasons
+    CaptureDrops(CaptureDropsArgs),
     /// Write generated traffic to a capture file
     Generate(GenerateArgs),
     /// Compare sets of numbers: a drop-in for FreeBSD's ministat (its own options; see ministat -h)
@@ -261,6 +270,8 @@ pub struct ForwardArgs {
     /// Counters as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub operations: OperationsArgs,
 }
 
 #[derive(Debug, Args)]

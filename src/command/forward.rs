@@ -17,11 +17,13 @@ use serde_json::json;
 
 use super::{BadInput, Exit};
 use crate::args::ForwardArgs;
-use crate::router;
+use crate::args::operations::OperationsArgs;
+use crate::operations::{self, capture};
 use crate::settings::{Names, RouterSettings};
 use crate::workload::packets::INGRESS;
 use crate::workload::router::router as workload_router;
 use crate::workload::{algorithm, table};
+use crate::{control, router};
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
     let names = Names::Several(vec![args.algorithm.clone(), "auto".into()]);
@@ -45,10 +47,24 @@ fn interfaces(args: &ForwardArgs, settings: &RouterSettings) -> anyhow::Result<E
         },
         netlink_buffer: args.netlink_buffer,
         workers: args.workers,
+        operations: operations(&args.operations),
     };
     let stop = router::stop_on_signal()?;
     print(&router::run(&options, &stop)?, args.json)?;
     Ok(Exit::Done)
+}
+
+fn operations(args: &OperationsArgs) -> operations::Options {
+    let capture = |file: &PathBuf| capture::Options {
+        file: file.clone(),
+        bytes: args.capture_limit.unwrap_or(capture::Options::BYTES),
+        packets_per_second: args.capture_rate.unwrap_or(capture::Options::PACKETS_PER_SECOND),
+    };
+    operations::Options {
+        control: args.control.clone().or_else(|| args.name.as_deref().map(control::default_path)),
+        metrics: args.metrics.clone(),
+        capture_drops: args.capture_drops.as_ref().map(capture),
+    }
 }
 
 /// From file to file.

@@ -64,7 +64,8 @@ impl Client {
 
     /// Asks, and waits for the answer as it was given.
     pub fn ask_raw(&mut self, request: &Request) -> Result<Value, AskError> {
-        let line = self.exchange(request).map_err(|source| AskError::Broken { path: self.path.clone(), source })?;
+        let line =
+            self.exchange(request).map_err(|source| AskError::Broken { path: self.path.clone(), source })?;
         match self.understand(&line)? {
             Answer::Ok(value) => Ok(value),
             Answer::Error(message) => Err(AskError::Refused(message)),

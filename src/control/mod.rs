@@ -34,9 +34,30 @@ pub enum Answer {
     Error(String),
 }
 
+const FOLDER: &str = "/run/fullview";
+
 /// Where the router of that name listens.
 pub fn default_path(name: &str) -> PathBuf {
-    PathBuf::from("/run/fullview").join(format!("{name}.sock"))
+    PathBuf::from(FOLDER).join(format!("{name}.sock"))
+}
+
+/// Where the only router listens that has a name; the error says which there are.
+pub fn only_path() -> Result<PathBuf, String> {
+    let entries = std::fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let mut sockets: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    sockets.retain(|path| path.extension().is_some_and(|extension| extension == "sock"));
+    sockets.sort();
+    match &sockets[..] {
+        [only] => Ok(only.clone()),
+        [] => Err(format!(
+            "no router has a socket in {FOLDER}; is `fullview forward --name` running? --control names another socket"
+        )),
+        several => {
+            let names =
+                several.iter().filter_map(|path| path.file_stem()?.to_str()).collect::<Vec<_>>().join(", ");
+            Err(format!("several routers are running: {names}; choose one with --name"))
+        }
+    }
 }
 
 /// The next line without its end; `None` when the other side has closed. A line cut short by that is none.

@@ -26,8 +26,6 @@ pub enum Request {
     Watch(Watch),
     /// What was noted since the last time: [`super::status::Noted`].
     Noted,
-    /// Reads the configuration file again; answered with what changed, in words.
-    Reload,
 }
 
 /// Which routes.

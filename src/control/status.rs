@@ -15,7 +15,7 @@ pub struct Interface {
     pub mac: String,
     pub mtu: u32,
     pub up: bool,
-    pub table: u16,
+    pub table: u32,
     /// The families it forwards.
     pub forwards: Vec<String>,
     /// off, loose or strict.
@@ -77,7 +77,10 @@ pub struct Way {
     pub next_hop: u16,
     /// Its part of the flows, in slots of the group.
     pub share: u32,
+    /// What the routes call it.
     pub leads: String,
+    /// What is known about its link.
+    pub adjacency: String,
 }
 
 /// How a table is served.
@@ -101,7 +104,7 @@ pub struct Fib {
     pub synced: bool,
     /// Why the last compile failed.
     pub failure: Option<String>,
-    /// The framework's last line about a table that was compiled.
+    /// The framework's last line about compiling the table anew.
     pub last_rebuild: Option<String>,
     /// The framework's lines, oldest first.
     pub log: Vec<String>,
@@ -113,7 +116,7 @@ pub struct Fib {
 pub struct Neighbor {
     pub address: String,
     pub interface: String,
-    pub mac: Option<String>,
+    pub mac: String,
     pub state: String,
 }
 
@@ -123,10 +126,12 @@ pub struct Neighbor {
 pub struct Counters {
     pub received: Traffic,
     pub sent: Traffic,
-    /// By reason, those that never occurred left out.
+    /// By reason.
     pub drops: BTreeMap<String, u64>,
     pub punts: BTreeMap<String, u64>,
     pub workers: Vec<Worker>,
+    /// What the kernel told, and how.
+    pub netlink: BTreeMap<String, u64>,
 }
 
 /// A worker's share.
@@ -135,7 +140,7 @@ pub struct Counters {
 pub struct Worker {
     pub name: String,
     pub received: Traffic,
-    /// Seconds spent on bursts that were not empty.
+    /// Seconds it was awake: it sleeps when nothing comes for a while.
     pub busy_seconds: f64,
     /// Seconds since it began.
     pub seconds: f64,

@@ -15,12 +15,21 @@ use fullview_table::fib::registry::{self, Registered};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::command::{BadInput, say};
+use crate::operations::hub::Hub;
+use crate::operations::{self, Operations};
+use crate::telemetry::events::Events;
+use desk::Desk;
+pub use inside::Inside;
 use links::Ports;
+pub use show::Snapshot;
 use story::Story;
 use workers::Workers;
 
+pub mod desk;
+mod inside;
 mod links;
 mod resolve;
+mod show;
 mod story;
 mod sysctl;
 mod workers;
@@ -35,6 +44,8 @@ pub struct Options {
     /// Bytes for changes that the kernel tells of faster than they are taken in.
     pub netlink_buffer: usize,
     pub workers: usize,
+    /// What operators have of it.
+    pub operations: operations::Options,
 }
 
 /// Nothing waits longer than this to be looked at.
@@ -43,14 +54,20 @@ const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// Forwards until `stop`; returns what was counted.
 pub fn run(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counters> {
     check(options)?;
-    let mut control = Control::new(options)?;
+    let (desk, asker) = desk::open().context("the router's desk")?;
+    let (hub, events) = (Arc::<Hub>::default(), Arc::<Events>::default());
+    let listening = operations::Listening::open(&options.operations)?;
+    let mut control = Control::new(options, desk, Arc::clone(&events))?;
     control.fill(stop)?;
-    let mut workers = Workers::new(options.workers);
+    let mut workers = Workers::new(options.workers, Arc::clone(&hub));
     let mut ports = Ports::default();
+    ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
+    let _operations = Operations::start(listening, &options.interfaces, &asker, &hub, &events)?;
     while !stop.load(Ordering::Relaxed) {
-        ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
         control.turn(LONGEST_WAIT)?;
+        control.serve(&workers);
         control.resolve(&mut workers)?;
+        ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
     }
     let counters = workers.stop()?;
     control.story.farewell(control.follower.statistics());
@@ -75,17 +92,18 @@ struct Control {
     algorithm: Option<String>,
     resolver: resolve::Resolver,
     story: Story,
+    desk: Desk,
 }
 
 impl Control {
-    fn new(options: &Options) -> anyhow::Result<Control> {
+    fn new(options: &Options, desk: Desk, events: Arc<Events>) -> anyhow::Result<Control> {
         let began = Instant::now();
         let mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.settings.clone());
         let follower =
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
         let algorithm = options.algorithm.clone();
         let resolver = resolve::Resolver::default();
-        Ok(Control { began, follower, mirror, algorithm, resolver, story: Story::default() })
+        Ok(Control { began, follower, mirror, algorithm, resolver, story: Story::new(events), desk })
     }
 
     /// Takes in everything there is, before the first packet.
@@ -130,12 +148,18 @@ impl Control {
         let deadlines = self.mirror.next_deadline().into_iter().chain(self.follower.next_deadline());
         let due = deadlines.min().map_or(longest, |deadline| deadline.saturating_sub(now).min(longest));
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(due.subsec_nanos()) };
-        let fds = self.follower.fds();
-        let mut fds = fds.each_ref().map(|fd| PollFd::new(fd, PollFlags::IN));
+        let [news, answers] = self.follower.fds();
+        let mut fds = [news, answers, self.desk.fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error).context("waiting for the kernel"),
         }
+    }
+
+    /// Answers those who ask.
+    fn serve(&mut self, workers: &Workers) {
+        let (mirror, statistics) = (&mut self.mirror, self.follower.statistics());
+        self.desk.serve(&mut Inside::new(mirror, workers, statistics));
     }
 
     /// What workers met and could not send to.

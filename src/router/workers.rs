@@ -14,12 +14,14 @@ use fullview_plane::forward::Forwarder;
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::port::{Port, PortError};
 use fullview_plane::verdict::{Punt, Verdict};
-use fullview_plane::view::{ViewReader, Views};
+use fullview_plane::view::Views;
 use fullview_plane::wire::ethernet::EtherType;
 use fullview_plane::wire::{ethernet, ipv4, ipv6};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::resolve::Wanted;
+use super::show::{Show, Shown, Snapshot};
+use crate::operations::hub::Hub;
 
 /// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
 const PACKETS: usize = 5 * BURST;
@@ -38,18 +40,26 @@ pub struct Workers {
     running: Vec<Worker>,
     /// Of those that ran before.
     counters: Counters,
+    hub: Arc<Hub>,
 }
 
 struct Worker {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<Counters, PortError>>,
     wanted: Receiver<Wanted>,
+    shown: Shown,
 }
 
 impl Workers {
-    /// So many, once ports are known.
-    pub fn new(count: usize) -> Workers {
-        Workers { count, running: Vec::new(), counters: Counters::new(0) }
+    /// So many, once ports are known; `hub` is for those who watch packets.
+    pub fn new(count: usize, hub: Arc<Hub>) -> Workers {
+        Workers { count, running: Vec::new(), counters: Counters::new(0), hub }
+    }
+
+    /// What each worker showed last, and before them what earlier ones had counted.
+    pub fn snapshots(&self) -> Vec<Snapshot> {
+        let earlier = Snapshot { counters: self.counters.clone(), ..Snapshot::new("ended".into()) };
+        std::iter::once(earlier).chain(self.running.iter().map(|worker| worker.shown.get())).collect()
     }
 
     /// Whether all go on. One that ended has something to say: the next restart returns it.
@@ -61,7 +71,12 @@ impl Workers {
     pub fn restart(&mut self, views: &Views, interfaces: Vec<Option<String>>) -> anyhow::Result<()> {
         self.end()?;
         let ports = self.open(&interfaces)?;
-        self.running = ports.into_iter().map(|ports| Worker::start(views.reader(), ports)).collect();
+        let start = |(number, ports)| {
+            let mut forwarder = Forwarder::new(views.reader());
+            forwarder.watch(self.hub.connect());
+            Worker::start(number, forwarder, ports)
+        };
+        self.running = (0..).zip(ports).map(start).collect();
         Ok(())
     }
 
@@ -104,24 +119,27 @@ impl Workers {
 type WorkerPorts = Vec<Option<PacketPort<'static>>>;
 
 impl Worker {
-    fn start(views: ViewReader, ports: WorkerPorts) -> Worker {
+    fn start(number: usize, forwarder: Forwarder, ports: WorkerPorts) -> Worker {
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, wanted) = sync_channel(WANTED);
         let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || work(views, ports, &sender, &stopped));
-        Worker { stop, thread, wanted }
+        let shown = Shown::new(number.to_string());
+        let show = shown.begin();
+        let thread = thread::spawn(move || work(forwarder, ports, &sender, &stopped, show));
+        Worker { stop, thread, wanted, shown }
     }
 }
 
 /// Forwards until it is to stop, or a port is gone for good.
 fn work(
-    views: ViewReader,
+    forwarder: Forwarder,
     ports: WorkerPorts,
     wanted: &SyncSender<Wanted>,
     stop: &AtomicBool,
+    mut show: Show,
 ) -> Result<Counters, PortError> {
     let mut arena = Arena::new(PACKETS * ports.len().max(1));
-    let mut path = Path::new(views, ports);
+    let mut path = Path::new(forwarder, ports);
     let mut packets = arena.packets();
     path.free.fill(&mut packets);
     let mut idle = 0;
@@ -129,8 +147,9 @@ fn work(
         idle = if path.round(wanted)? > 0 { 0 } else { idle + 1 };
         // What a port has taken of the free packets makes room for more.
         path.free.fill(&mut packets);
+        show.round(path.forwarder.counters());
         if idle > ROUNDS {
-            path.sleep();
+            show.sleep(path.forwarder.counters(), || path.sleep());
             idle = 0;
         }
     }
@@ -148,10 +167,10 @@ struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    fn new(views: ViewReader, ports: Vec<Option<PacketPort<'a>>>) -> Path<'a> {
+    fn new(forwarder: Forwarder, ports: Vec<Option<PacketPort<'a>>>) -> Path<'a> {
         let egress = ports.iter().map(|_| Burst::new()).collect();
         let (burst, rejected, free) = (Burst::new(), Burst::new(), Burst::new());
-        Path { forwarder: Forwarder::new(views), ports, egress, burst, rejected, free }
+        Path { forwarder, ports, egress, burst, rejected, free }
     }
 
     /// Every port once; returns how many packets there were.

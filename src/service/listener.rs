@@ -68,7 +68,9 @@ impl Listener {
     pub fn address(&self) -> String {
         match self {
             Listener::Unix(_, file) => file.path.display().to_string(),
-            Listener::Tcp(listener) => listener.local_addr().map_or_else(|_| "?".into(), |address| address.to_string()),
+            Listener::Tcp(listener) => {
+                listener.local_addr().map_or_else(|_| "?".into(), |address| address.to_string())
+            }
         }
     }
 
@@ -112,9 +114,8 @@ fn remove_stale(path: &Path) -> Result<(), ListenError> {
         return Err(ListenError::NotASocket(path.to_owned()));
     }
     match UnixStream::connect(path) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(|source| ListenError::System { at: path.display().to_string(), source })
-        }
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)
+            .map_err(|source| ListenError::System { at: path.display().to_string(), source }),
         Err(source) => Err(ListenError::System { at: path.display().to_string(), source }),
         Ok(_) => Err(ListenError::InUse(path.to_owned())),
     }

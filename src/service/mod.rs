@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 pub use deadline::Timed;
-pub use listener::{Listener, ListenError};
+pub use listener::Listener;
 
 /// Clients served at a time; further ones are turned away at once.
 const MOST_CLIENTS: usize = 16;
@@ -41,11 +41,17 @@ pub struct Service {
 
 impl Service {
     /// Serves `listener` in a thread of that name.
-    pub fn start(name: &str, listener: Listener, handler: Arc<Handler>, refuse: Refusal) -> io::Result<Service> {
+    pub fn start(
+        name: &str,
+        listener: Listener,
+        handler: Arc<Handler>,
+        refuse: Refusal,
+    ) -> io::Result<Service> {
         let (wake, woken) = UnixStream::pair()?;
         listener.set_nonblocking()?;
         let clients = Clients { name: name.to_owned(), handler, refuse, count: Arc::default() };
-        let thread = Builder::new().name(name.to_owned()).spawn(move || accept(&listener, &woken, &clients))?;
+        let thread =
+            Builder::new().name(name.to_owned()).spawn(move || accept(&listener, &woken, &clients))?;
         Ok(Service { wake, thread: Some(thread) })
     }
 }
@@ -63,7 +69,8 @@ impl Drop for Service {
 
 fn accept(listener: &Listener, woken: &UnixStream, clients: &Clients) {
     loop {
-        let mut waited = [PollFd::new(listener, PollFlags::IN), PollFd::from_borrowed_fd(woken.as_fd(), PollFlags::IN)];
+        let mut waited =
+            [PollFd::new(listener, PollFlags::IN), PollFd::from_borrowed_fd(woken.as_fd(), PollFlags::IN)];
         match poll(&mut waited, None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return,

@@ -13,7 +13,7 @@ use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::{Interface, SourceCheck};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::view::{Parts, TableReaders, View, Views};
-use fullview_plane::watch::{Collector, Matching, Watch, Watched, Watchers};
+use fullview_plane::watch::{Collector, Matching, Watch, Watchers};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::wire::{ipv4, ipv6};
 use fullview_table::fib::{Algorithm, linear::Linear};
@@ -81,7 +81,6 @@ struct Lab {
     _groups: Groups,
     forwarder: Forwarder,
     watchers: Watchers,
-    watched: Watched,
     collector: Collector,
 }
 
@@ -100,10 +99,11 @@ fn lab() -> Lab {
     parts.tables.push(table(5));
     parts.groups = groups.shared_reader();
     let views = Views::new(View::new(parts).unwrap());
-    let forwarder = Forwarder::new(views.reader());
+    let mut forwarder = Forwarder::new(views.reader());
     let watchers = Watchers::new();
     let (watched, collector) = watchers.connect();
-    Lab { views, _groups: groups, forwarder, watchers, watched, collector }
+    forwarder.watch(watched);
+    Lab { views, _groups: groups, forwarder, watchers, collector }
 }
 
 /// Knows the routes of both tables.
@@ -254,7 +254,7 @@ fn travel(lab: &mut Lab, port: u16, bytes: &[u8]) -> (Verdict, Option<(u16, Vec<
     assert!(packet.set_frame(bytes));
     packet.port = port;
     burst.fill([packet].into_iter());
-    lab.watched.process(&mut lab.forwarder, &mut burst, &mut sent, &mut rejected);
+    lab.forwarder.process(&mut burst, &mut sent, &mut rejected);
     let note = lab.collector.next().expect("every packet is watched");
     assert_eq!(note.before.frame(), bytes);
     let departure = note.departure.map(|(port, copied)| (port, copied.frame().to_vec()));
@@ -378,14 +378,14 @@ fn watches_note_what_they_ask_for_and_no_more() {
         packet.set_frame(&frame(&choice));
         packet.port = 2;
         burst.fill([packet].into_iter());
-        lab.watched.process(&mut lab.forwarder, &mut burst, &mut sent, &mut rejected);
+        lab.forwarder.process(&mut burst, &mut sent, &mut rejected);
         noted.extend(std::iter::from_fn(|| lab.collector.next()).map(|note| (note.watch, note.verdict)));
     }
     let blackhole = Verdict::Drop(Reason::Blackhole);
     let of = |number| noted.iter().filter(move |(watch, _)| *watch == number).map(|(_, verdict)| *verdict);
     assert_eq!(of(traced).collect::<Vec<_>>(), [Verdict::Forward; 2]);
     assert_eq!(of(dropped).collect::<Vec<_>>(), [blackhole; 3]);
-    assert_eq!(lab.collector.missed(), 1, "the fourth drop had nobody left to note it");
+    assert_eq!(lab.collector.take_missed(), 1, "the fourth drop had nobody left to note it");
     lab.watchers.remove(traced);
     lab.watchers.remove(dropped);
     assert_eq!(lab.forwarder.counters().dropped(), 4);

@@ -2,7 +2,7 @@
 //!
 //! A worker asks once a burst whether anybody watches, which is one pointer to compare. If somebody does, it copies the
 //! frames that match before the loop has them, sees what becomes of them, and puts the [`Note`] into a ring of its own;
-//! nobody waits, and a ring that is full is a number ([`Collector::missed`]). Whoever collects the notes explains or
+//! nobody waits, and a ring that is full is a number ([`Collector::take_missed`]). Whoever collects the notes explains or
 //! writes them in a thread of its own.
 
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use crate::forward::{Egress, Forwarder};
 use crate::verdict::Verdict;
 pub use matching::{Matching, MatchingError};
 
+pub mod capture;
 mod matching;
 
 /// Notes in a worker's ring.
@@ -157,22 +158,32 @@ impl Collector {
         self.notes.pop().ok()
     }
 
-    /// Packets that would have been noted if there had been room.
-    pub fn missed(&self) -> u64 {
-        self.missed.load(Ordering::Relaxed)
+    /// Packets that would have been noted if there had been room, since this was last asked.
+    pub fn take_missed(&mut self) -> u64 {
+        self.missed.swap(0, Ordering::Relaxed)
+    }
+
+    /// Whether the worker is gone, and its last note fetched.
+    pub fn is_abandoned(&self) -> bool {
+        self.notes.is_abandoned() && self.notes.is_empty()
     }
 }
 
-/// A worker's end.
+/// A worker's end, for its [`Forwarder::watch`].
 pub struct Watched {
     watches: Cache<Arc<ArcSwapOption<Watches>>, Option<Arc<Watches>>>,
     notes: Notes,
 }
 
 impl Watched {
-    /// [`Forwarder::process`], watched.
+    /// Whether anybody watches.
     #[inline]
-    pub fn process<'a>(
+    pub(crate) fn is_on(&mut self) -> bool {
+        self.watches.load().is_some()
+    }
+
+    /// Has the burst forwarded, and notes what is asked for.
+    pub(crate) fn process<'a>(
         &mut self,
         forwarder: &mut Forwarder,
         burst: &mut Burst<'a>,
@@ -180,7 +191,7 @@ impl Watched {
         rejected: &mut Burst<'a>,
     ) {
         match self.watches.load() {
-            None => forwarder.process(burst, egress, rejected),
+            None => forwarder.forward(burst, egress, rejected),
             Some(watches) => self.notes.process(watches, forwarder, burst, egress, rejected),
         }
     }
@@ -196,7 +207,6 @@ struct Notes {
 
 impl Notes {
     /// Allocates nothing, but copies: the price of being watched.
-    #[cold]
     fn process<'a>(
         &mut self,
         watches: &Watches,
@@ -207,7 +217,7 @@ impl Notes {
     ) {
         let before = rejected.len();
         self.copy_traced(watches, burst);
-        forwarder.process(burst, &mut Noting { egress, traced: &mut self.traced }, rejected);
+        forwarder.forward(burst, &mut Noting { egress, traced: &mut self.traced }, rejected);
         for packet in &rejected[before..] {
             with_slot(&mut self.traced, packet, |note| note.verdict = packet.verdict);
             self.note_drop(watches, packet);

@@ -24,6 +24,7 @@ use sets::{Key, Sets};
 
 mod family;
 mod indices;
+mod inspect;
 mod links;
 mod neighbors;
 mod report;
@@ -32,6 +33,7 @@ mod sets;
 mod unresolved;
 mod view;
 
+pub use inspect::Station;
 pub use report::Report;
 
 /// What can be dumped.

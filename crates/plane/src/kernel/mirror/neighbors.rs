@@ -69,6 +69,11 @@ impl Neighbors {
         self.0.iter().filter(|(_, known)| !known.seen).map(|(key, _)| *key).collect()
     }
 
+    /// All of them.
+    pub fn keys(&self) -> impl Iterator<Item = (LinkIndex, IpAddr)> + '_ {
+        self.0.keys().copied()
+    }
+
     /// Those on a link.
     pub fn on(&self, link: LinkIndex) -> Vec<IpAddr> {
         self.0.keys().filter(|(on, _)| *on == link).map(|(_, address)| *address).collect()

@@ -54,7 +54,7 @@ impl Mirror {
     }
 
     /// The kernel's numbers of our tables, by place in the view.
-    fn table_numbers(&self) -> Vec<u32> {
+    pub(super) fn table_numbers(&self) -> Vec<u32> {
         let others = self.inet.tables().filter(|number| *number != uapi::RT_TABLE_MAIN);
         let mut numbers: Vec<u32> = others.collect();
         numbers.sort_unstable();

@@ -151,11 +151,6 @@ impl<A: Address> FamilyTables<A> {
         self.tables.is_empty()
     }
 
-    /// The numbers of all tables, in no order.
-    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
-        self.tables.keys().copied()
-    }
-
     /// A worker's view of a table.
     pub fn reader(&self, number: u32) -> Result<Reader<A>, NoSuchTable> {
         self.tables.get(&number).map(|table| table.publisher.reader()).ok_or(NoSuchTable(number))
