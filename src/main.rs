@@ -3,6 +3,8 @@
 mod args;
 mod calibration;
 mod command;
+mod config;
+mod confine;
 mod control;
 mod operations;
 mod preferences;
@@ -40,6 +42,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Forward(args) => command::forward::run(&args),
         Command::Show(args) => command::show::run(&args),
         Command::Trace(args) => command::trace::run(&args),
+        Command::Reload(args) => command::reload::reload(&args),
+        Command::CheckConfig(args) => command::reload::check(&args),
         Command::CaptureDrops(args) => command::capture_drops::run(&args),
         Command::Generate(args) => command::generate::run(&args),
         Command::Ministat(args) => Ok(command::ministat(args.args)),

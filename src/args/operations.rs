@@ -40,6 +40,24 @@ pub struct OperationsArgs {
     /// Packets a second that are captured at most [default: 1000]
     #[arg(long, value_name = "N", requires = "capture_drops")]
     pub capture_rate: Option<u64>,
+    /// Run as this user once everything is open, with the few privileges that are still needed
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+    /// Do not restrict system calls to those that the router needs
+    #[arg(long)]
+    pub no_seccomp: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckConfigArgs {
+    /// The configuration file
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct ReloadArgs {
+    #[command(flatten)]
+    pub router: Router,
 }
 
 #[derive(Debug, Args)]

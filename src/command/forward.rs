@@ -12,18 +12,14 @@ use fullview_plane::forward::Forwarder;
 use fullview_plane::port::pcap::{CapturePort, CaptureReader, CaptureWriter};
 use fullview_plane::port::{Port, PortError};
 use fullview_table::feed::NextHopModel;
-use fullview_table::fib::framework;
 use serde_json::json;
 
-use super::{BadInput, Exit};
+use super::{BadInput, Exit, route};
 use crate::args::ForwardArgs;
-use crate::args::operations::OperationsArgs;
-use crate::operations::{self, capture};
 use crate::settings::{Names, RouterSettings};
 use crate::workload::packets::INGRESS;
 use crate::workload::router::router as workload_router;
 use crate::workload::{algorithm, table};
-use crate::{control, router};
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
     let names = Names::Several(vec![args.algorithm.clone(), "auto".into()]);
@@ -32,38 +28,7 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
     algorithm::check::<u32>(&settings)?;
     match (&args.table, &args.read, &args.write) {
         (Some(table), Some(read), Some(write)) => captures(args, &settings, [table, read, write]),
-        _ => interfaces(args, &settings),
-    }
-}
-
-/// Between interfaces, until the program is asked to end.
-fn interfaces(args: &ForwardArgs, settings: &RouterSettings) -> anyhow::Result<Exit> {
-    let options = router::Options {
-        interfaces: args.interfaces.clone(),
-        algorithm: Some(args.algorithm.clone()).filter(|name| name != algorithm::AUTO),
-        settings: framework::Settings {
-            preferences: algorithm::preferences(settings)?,
-            ..Default::default()
-        },
-        netlink_buffer: args.netlink_buffer,
-        workers: args.workers,
-        operations: operations(&args.operations),
-    };
-    let stop = router::stop_on_signal()?;
-    print(&router::run(&options, &stop)?, args.json)?;
-    Ok(Exit::Done)
-}
-
-fn operations(args: &OperationsArgs) -> operations::Options {
-    let capture = |file: &PathBuf| capture::Options {
-        file: file.clone(),
-        bytes: args.capture_limit.unwrap_or(capture::Options::BYTES),
-        packets_per_second: args.capture_rate.unwrap_or(capture::Options::PACKETS_PER_SECOND),
-    };
-    operations::Options {
-        control: args.control.clone().or_else(|| args.name.as_deref().map(control::default_path)),
-        metrics: args.metrics.clone(),
-        capture_drops: args.capture_drops.as_ref().map(capture),
+        _ => print(&route::run(args)?, args.json).map(|()| Exit::Done),
     }
 }
 

@@ -26,6 +26,8 @@ pub enum Request {
     Watch(Watch),
     /// What was noted since the last time: [`super::status::Noted`].
     Noted,
+    /// Reads the configuration file again; answered with words that say what is in force.
+    Reload,
 }
 
 /// Which routes.

@@ -7,7 +7,7 @@ use fullview_plane::adjacency::Adjacency;
 use fullview_plane::counters::{self, Counters, InterfaceCounters};
 use fullview_plane::explain::describe;
 use fullview_plane::interface::{Interface, SourceCheck};
-use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::kernel::mirror::{Mirror, UsableNeighbor};
 use fullview_plane::verdict::{Punt, Reason};
 use fullview_plane::view::View;
 use fullview_table::fib::framework::{Entry, FamilyTables};
@@ -114,9 +114,9 @@ fn netlink(inside: &Inside<'_>) -> BTreeMap<String, u64> {
 }
 
 pub fn neighbors(inside: &Inside<'_>) -> Vec<status::Neighbor> {
-    let mut stations = inside.mirror().stations();
+    let mut stations = inside.mirror().usable_neighbors();
     stations.sort_by(|one, other| (&one.link, one.address).cmp(&(&other.link, other.address)));
-    let neighbor = |station: &fullview_plane::kernel::mirror::Station| status::Neighbor {
+    let neighbor = |station: &UsableNeighbor| status::Neighbor {
         address: station.address.to_string(),
         interface: station.link.clone(),
         mac: station.mac.to_string(),

@@ -13,7 +13,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::de::{Deserialize, Deserializer, Error};
+
+use crate::config::reload::on_hangup;
 use crate::control::server;
+use crate::router::Operating;
 use crate::router::desk::Asker;
 use crate::service::{Listener, Service};
 use crate::telemetry::events::Events;
@@ -53,6 +57,12 @@ impl FromStr for MetricsAt {
     }
 }
 
+impl<'de> Deserialize<'de> for MetricsAt {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
 impl MetricsAt {
     fn listen(&self) -> anyhow::Result<Listener> {
         Ok(match self {
@@ -88,17 +98,26 @@ pub struct Operations {
 
 impl Operations {
     pub fn start(
-        listening: Listening,
+        operating: Operating,
         ports: &[String],
         asker: &Asker,
         hub: &Arc<Hub>,
         events: &Arc<Events>,
     ) -> anyhow::Result<Operations> {
+        let Operating { listening, reload } = operating;
         let mut services = Vec::new();
+        let reloader = match reload {
+            Some((reloader, signals)) => {
+                let reloader = Arc::new(reloader);
+                on_hangup(signals, Arc::clone(&reloader), asker.clone(), Arc::clone(events))?;
+                Some(reloader)
+            }
+            None => None,
+        };
         if let Some(listener) = listening.control {
             crate::command::say(&format!("control: {}", listener.address()));
-            let (asker, hub, events) = (asker.clone(), Arc::clone(hub), Arc::clone(events));
-            let respond = move || Respond::new(asker.clone(), Arc::clone(&hub), Arc::clone(&events));
+            let respond = Respond::new(asker.clone(), Arc::clone(hub), Arc::clone(events), reloader);
+            let respond = move || respond.for_client();
             services.push(server::start(listener, respond)?);
         }
         if let Some(listener) = listening.metrics {

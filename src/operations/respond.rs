@@ -12,6 +12,7 @@ use std::net::IpAddr;
 
 use super::hub::{Hub, Session};
 use super::inspect;
+use crate::config::reload::Reloader;
 use crate::control::request::{self, Request};
 use crate::control::server::Responder;
 use crate::control::{Answer, status};
@@ -25,12 +26,20 @@ pub struct Respond {
     asker: Asker,
     hub: Arc<Hub>,
     events: Arc<Events>,
+    reloader: Option<Arc<Reloader>>,
     session: Option<Session>,
 }
 
 impl Respond {
-    pub fn new(asker: Asker, hub: Arc<Hub>, events: Arc<Events>) -> Respond {
-        Respond { asker, hub, events, session: None }
+    pub fn new(asker: Asker, hub: Arc<Hub>, events: Arc<Events>, reloader: Option<Arc<Reloader>>) -> Respond {
+        Respond { asker, hub, events, reloader, session: None }
+    }
+
+    /// One that watches nothing yet.
+    pub fn for_client(&self) -> Respond {
+        let (hub, events, reloader) =
+            (Arc::clone(&self.hub), Arc::clone(&self.events), self.reloader.clone());
+        Respond::new(self.asker.clone(), hub, events, reloader)
     }
 
     fn ask<T: Serialize + Send + 'static>(
@@ -54,6 +63,7 @@ impl Respond {
             }
             Request::Watch(watch) => self.watch(watch),
             Request::Noted => self.noted(),
+            Request::Reload => self.reload(),
         }
     }
 
@@ -70,6 +80,13 @@ impl Respond {
         self.session = None;
         self.session = Some(self.hub.watch(watch).ok_or("too many watch packets already; try again")?);
         value(&())
+    }
+
+    fn reload(&self) -> Result<serde_json::Value, String> {
+        let reloader = self.reloader.as_ref();
+        let reloader =
+            reloader.ok_or("the router was started without --config: there is nothing to read again")?;
+        value(&reloader.reload(&self.asker, &self.events)?)
     }
 
     fn noted(&mut self) -> Result<serde_json::Value, String> {

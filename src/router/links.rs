@@ -9,22 +9,22 @@ use crate::command::say;
 /// The links that workers have ports on now, by port.
 #[derive(Default)]
 pub struct Ports {
-    links: Vec<Option<LinkIndex>>,
+    links: Vec<Option<(LinkIndex, String)>>,
 }
 
 impl Ports {
     /// Workers that know an interface under another number start again with the one of now.
     pub fn follow(&mut self, mirror: &Mirror, names: &[String], workers: &mut Workers) -> anyhow::Result<()> {
-        let links: Vec<Option<LinkIndex>> =
-            (0..names.len()).map(|port| mirror.port_link(port).map(|link| link.index)).collect();
+        workers.follow(mirror)?;
+        let link = |port| mirror.port_link(port).map(|link| (link.index, link.name.clone()));
+        let links: Vec<_> = (0..names.len()).map(link).collect();
         if links == self.links && workers.are_running() {
             return Ok(());
         }
         let missing = names.iter().zip(&links).filter(|(_, link)| link.is_none());
         missing
             .for_each(|(name, _)| say(&format!("interface {name} is not there; it will be used when it is")));
-        let present = |(name, link): (&String, &Option<LinkIndex>)| link.map(|_| name.clone());
-        workers.restart(mirror.views(), names.iter().zip(&links).map(present).collect())?;
+        workers.restart(mirror.views(), &links)?;
         self.links = links;
         Ok(())
     }

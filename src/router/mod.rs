@@ -2,6 +2,7 @@
 //!
 //! One thread (the caller's) listens to the kernel and keeps tables and views; each worker forwards between all ports.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,14 +10,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use fullview_plane::counters::Counters;
 use fullview_plane::kernel::follow::Follower;
-use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::kernel::mirror::{InterfacePolicy, Mirror};
 use fullview_table::fib::framework::{FamilyTables, Settings};
 use fullview_table::fib::registry::{self, Registered};
+use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::command::{BadInput, say};
+use crate::config::reload::Reloader;
 use crate::operations::hub::Hub;
-use crate::operations::{self, Operations};
+use crate::operations::{Listening, Operations};
 use crate::telemetry::events::Events;
 use desk::Desk;
 pub use inside::Inside;
@@ -29,9 +32,9 @@ pub mod desk;
 mod inside;
 mod links;
 mod resolve;
+mod share;
 mod show;
 mod story;
-mod sysctl;
 mod workers;
 
 /// What the router is to do.
@@ -44,25 +47,31 @@ pub struct Options {
     /// Bytes for changes that the kernel tells of faster than they are taken in.
     pub netlink_buffer: usize,
     pub workers: usize,
-    /// What operators have of it.
-    pub operations: operations::Options,
+    /// What is wanted of interfaces.
+    pub policies: BTreeMap<String, InterfacePolicy>,
+}
+
+/// What operators have of it.
+#[derive(Default)]
+pub struct Operating {
+    pub listening: Listening,
+    /// The configuration that may be read again, and the signals that say so.
+    pub reload: Option<(Reloader, SignalFd)>,
 }
 
 /// Nothing waits longer than this to be looked at.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// Forwards until `stop`; returns what was counted.
-pub fn run(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counters> {
-    check(options)?;
+pub fn run(options: &Options, operating: Operating, stop: &AtomicBool) -> anyhow::Result<Counters> {
     let (desk, asker) = desk::open().context("the router's desk")?;
     let (hub, events) = (Arc::<Hub>::default(), Arc::<Events>::default());
-    let listening = operations::Listening::open(&options.operations)?;
     let mut control = Control::new(options, desk, Arc::clone(&events))?;
     control.fill(stop)?;
-    let mut workers = Workers::new(options.workers, Arc::clone(&hub));
+    let mut workers = Workers::new(options.workers, Arc::clone(&hub))?;
     let mut ports = Ports::default();
     ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
-    let _operations = Operations::start(listening, &options.interfaces, &asker, &hub, &events)?;
+    let _operations = Operations::start(operating, &options.interfaces, &asker, &hub, &events)?;
     while !stop.load(Ordering::Relaxed) {
         control.turn(LONGEST_WAIT)?;
         control.serve(&workers);
@@ -74,12 +83,13 @@ pub fn run(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counters> {
     Ok(counters)
 }
 
-fn check(options: &Options) -> anyhow::Result<()> {
+/// Says what is wrong with the options, or with the kernel's settings.
+pub fn check(options: &Options) -> anyhow::Result<()> {
     ensure!(options.workers > 0, BadInput("--workers 0: give at least 1".into()));
     for (place, name) in options.interfaces.iter().enumerate() {
         let twice = options.interfaces.iter().take(place).any(|before| before == name);
         ensure!(!twice, BadInput(format!("--interfaces: {name} is named twice")));
-        sysctl::check(name)?;
+        share::check(name)?;
     }
     Ok(())
 }
@@ -98,7 +108,11 @@ struct Control {
 impl Control {
     fn new(options: &Options, desk: Desk, events: Arc<Events>) -> anyhow::Result<Control> {
         let began = Instant::now();
-        let mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.settings.clone());
+        let mut mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.settings.clone());
+        if share::KERNEL_FORWARDS {
+            mirror.heed_forwarding();
+        }
+        mirror.set_policies(options.policies.clone());
         let follower =
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
         let algorithm = options.algorithm.clone();
@@ -158,8 +172,10 @@ impl Control {
 
     /// Answers those who ask.
     fn serve(&mut self, workers: &Workers) {
-        let (mirror, statistics) = (&mut self.mirror, self.follower.statistics());
-        self.desk.serve(&mut Inside::new(mirror, workers, statistics));
+        let Control { desk, mirror, algorithm, follower, began, .. } = self;
+        let statistics = follower.statistics();
+        let mut inside = Inside { now: began.elapsed(), mirror, algorithm, workers, statistics };
+        desk.serve(&mut inside);
     }
 
     /// What workers met and could not send to.

@@ -11,7 +11,9 @@ use anyhow::anyhow;
 use fullview_plane::burst::{Arena, BURST, Burst};
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
-use fullview_plane::port::packet::{PacketOptions, PacketPort};
+use fullview_plane::kernel::event::LinkIndex;
+use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::port::packet::PacketPort;
 use fullview_plane::port::{Port, PortError};
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::view::Views;
@@ -20,6 +22,7 @@ use fullview_plane::wire::{ethernet, ipv4, ipv6};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::resolve::Wanted;
+use super::share::{Giver, Share};
 use super::show::{Show, Shown, Snapshot};
 use crate::operations::hub::Hub;
 
@@ -37,6 +40,7 @@ const WANTED: usize = 64;
 
 pub struct Workers {
     count: usize,
+    share: Share,
     running: Vec<Worker>,
     /// Of those that ran before.
     counters: Counters,
@@ -45,15 +49,25 @@ pub struct Workers {
 
 struct Worker {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Counters, PortError>>,
+    thread: JoinHandle<(Giver, Result<Counters, PortError>)>,
     wanted: Receiver<Wanted>,
     shown: Shown,
 }
 
+/// An end of an interface, and the interface's number in the kernel.
+struct WorkerPort<'a> {
+    link: LinkIndex,
+    port: PacketPort<'a>,
+}
+
+/// By number; `None` is not there.
+type WorkerPorts<'a> = Vec<Option<WorkerPort<'a>>>;
+
 impl Workers {
     /// So many, once ports are known; `hub` is for those who watch packets.
-    pub fn new(count: usize, hub: Arc<Hub>) -> Workers {
-        Workers { count, running: Vec::new(), counters: Counters::new(0), hub }
+    pub fn new(count: usize, hub: Arc<Hub>) -> anyhow::Result<Workers> {
+        let counters = Counters::new(0);
+        Ok(Workers { count, share: Share::new(count)?, running: Vec::new(), counters, hub })
     }
 
     /// What each worker showed last, and before them what earlier ones had counted.
@@ -67,29 +81,37 @@ impl Workers {
         !self.running.is_empty() && self.running.iter().all(|worker| !worker.thread.is_finished())
     }
 
+    /// Tells the kernel what is ours, as the mirror has it now.
+    pub fn follow(&mut self, mirror: &Mirror) -> anyhow::Result<()> {
+        self.share.follow(mirror)
+    }
+
     /// New workers on these interfaces, by port; `None` is not there.
-    pub fn restart(&mut self, views: &Views, interfaces: Vec<Option<String>>) -> anyhow::Result<()> {
+    pub fn restart(&mut self, views: &Views, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
         self.end()?;
-        let ports = self.open(&interfaces)?;
+        let ports = self.open(links)?;
+        links.iter().flatten().try_for_each(|(_, name)| self.share.take(name))?;
+        let (share, hub) = (&mut self.share, &self.hub);
         let start = |(number, ports)| {
             let mut forwarder = Forwarder::new(views.reader());
-            forwarder.watch(self.hub.connect());
-            Worker::start(number, forwarder, ports)
+            forwarder.watch(hub.connect());
+            Worker::start(number, forwarder, ports, share.giver())
         };
         self.running = (0..).zip(ports).map(start).collect();
         Ok(())
     }
 
     /// By worker and port.
-    fn open(&self, interfaces: &[Option<String>]) -> Result<Vec<WorkerPorts>, PortError> {
-        let mut all: Vec<WorkerPorts> = (0..self.count).map(|_| Vec::new()).collect();
-        for (number, name) in (0..).zip(interfaces) {
-            let Some(name) = name else {
+    fn open(&mut self, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<Vec<WorkerPorts<'static>>> {
+        let mut all: Vec<WorkerPorts<'static>> = (0..self.count).map(|_| Vec::new()).collect();
+        for (number, link) in (0..).zip(links) {
+            let Some((link, name)) = link else {
                 all.iter_mut().for_each(|ports| ports.push(None));
                 continue;
             };
-            let group = PacketPort::open_group(number, name, self.count, PacketOptions::default())?;
-            all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(Some(port)));
+            let group = PacketPort::open_group(number, name, self.count, self.share.options()?)?;
+            let group = group.into_iter().map(|port| Some(WorkerPort { link: *link, port }));
+            all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(port));
         }
         Ok(all)
     }
@@ -99,10 +121,14 @@ impl Workers {
         self.running.iter().flat_map(|worker| worker.wanted.try_iter()).collect()
     }
 
+    /// The kernel first, so that nothing is lost that comes meanwhile.
     fn end(&mut self) -> anyhow::Result<()> {
+        self.share.release();
         self.running.iter().for_each(|worker| worker.stop.store(true, Ordering::Relaxed));
         for worker in self.running.drain(..) {
-            let counters = worker.thread.join().map_err(|_| anyhow!("a worker panicked; this is a bug"))?;
+            let (giver, counters) =
+                worker.thread.join().map_err(|_| anyhow!("a worker panicked; this is a bug"))?;
+            self.share.take_back(giver);
             self.counters.add(&counters?);
         }
         Ok(())
@@ -115,17 +141,17 @@ impl Workers {
     }
 }
 
-/// By number; `None` is not there.
-type WorkerPorts = Vec<Option<PacketPort<'static>>>;
-
 impl Worker {
-    fn start(number: usize, forwarder: Forwarder, ports: WorkerPorts) -> Worker {
+    fn start(number: usize, forwarder: Forwarder, ports: WorkerPorts<'static>, mut giver: Giver) -> Worker {
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, wanted) = sync_channel(WANTED);
         let stopped = Arc::clone(&stop);
         let shown = Shown::new(number.to_string());
         let show = shown.begin();
-        let thread = thread::spawn(move || work(forwarder, ports, &sender, &stopped, show));
+        let thread = thread::spawn(move || {
+            let counters = work(forwarder, ports, &mut giver, &sender, &stopped, show);
+            (giver, counters)
+        });
         Worker { stop, thread, wanted, shown }
     }
 }
@@ -133,7 +159,8 @@ impl Worker {
 /// Forwards until it is to stop, or a port is gone for good.
 fn work(
     forwarder: Forwarder,
-    ports: WorkerPorts,
+    ports: WorkerPorts<'static>,
+    giver: &mut Giver,
     wanted: &SyncSender<Wanted>,
     stop: &AtomicBool,
     mut show: Show,
@@ -141,16 +168,21 @@ fn work(
     let mut arena = Arena::new(PACKETS * ports.len().max(1));
     let mut path = Path::new(forwarder, ports);
     let mut packets = arena.packets();
-    path.free.fill(&mut packets);
     let mut idle = 0;
     while !stop.load(Ordering::Relaxed) && !path.is_finished() {
-        idle = if path.round(wanted)? > 0 { 0 } else { idle + 1 };
-        // What a port has taken of the free packets makes room for more.
+        // What ports have taken of the free packets makes room for more.
         path.free.fill(&mut packets);
+        idle = if path.round(giver, wanted)? > 0 { 0 } else { idle + 1 };
         show.round(path.forwarder.counters());
         if idle > ROUNDS {
             show.sleep(path.forwarder.counters(), || path.sleep());
             idle = 0;
+        }
+    }
+    // What had come by then is not lost.
+    for _ in 0..ROUNDS {
+        if path.round(giver, wanted)? == 0 {
+            break;
         }
     }
     Ok(path.forwarder.take_counters())
@@ -159,7 +191,7 @@ fn work(
 /// The ports and the bursts between them.
 struct Path<'a> {
     forwarder: Forwarder,
-    ports: Vec<Option<PacketPort<'a>>>,
+    ports: WorkerPorts<'a>,
     egress: Vec<Burst<'a>>,
     burst: Burst<'a>,
     rejected: Burst<'a>,
@@ -167,21 +199,25 @@ struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    fn new(forwarder: Forwarder, ports: Vec<Option<PacketPort<'a>>>) -> Path<'a> {
+    fn new(forwarder: Forwarder, ports: WorkerPorts<'a>) -> Path<'a> {
         let egress = ports.iter().map(|_| Burst::new()).collect();
         let (burst, rejected, free) = (Burst::new(), Burst::new(), Burst::new());
         Path { forwarder, ports, egress, burst, rejected, free }
     }
 
     /// Every port once; returns how many packets there were.
-    fn round(&mut self, wanted: &SyncSender<Wanted>) -> Result<usize, PortError> {
+    fn round(&mut self, giver: &mut Giver, wanted: &SyncSender<Wanted>) -> Result<usize, PortError> {
         let mut received = 0;
         for number in 0..self.ports.len() {
-            let Some(port) = &mut self.ports[number] else { continue };
+            let Some(WorkerPort { link, port }) = &mut self.ports[number] else { continue };
             port.recycle(&mut self.free);
             received += unless_down(port.receive(&mut self.burst, BURST))?;
             self.forwarder.process(&mut self.burst, &mut *self.egress, &mut self.rejected);
-            self.rejected.iter().for_each(|packet| want(packet, wanted));
+            for packet in self.rejected.iter() {
+                giver.give(*link, packet);
+                want(packet, wanted);
+            }
+            giver.flush();
             self.send()?;
             self.free.fill(self.rejected.drain());
         }
@@ -191,7 +227,7 @@ impl<'a> Path<'a> {
     /// What a port does not take now is lost, as at any full queue.
     fn send(&mut self) -> Result<(), PortError> {
         for (port, burst) in self.ports.iter_mut().zip(&mut self.egress) {
-            if let Some(port) = port {
+            if let Some(WorkerPort { port, .. }) = port {
                 unless_down(port.transmit(burst))?;
                 port.reclaim(&mut self.free);
             }
@@ -201,12 +237,12 @@ impl<'a> Path<'a> {
     }
 
     fn is_finished(&self) -> bool {
-        self.ports.iter().flatten().any(|port| port.is_finished())
+        self.ports.iter().flatten().any(|end| end.port.is_finished())
     }
 
     fn sleep(&self) {
-        let fds =
-            self.ports.iter().flatten().map(|port| PollFd::from_borrowed_fd(port.as_fd(), PollFlags::IN));
+        let ends = self.ports.iter().flatten();
+        let fds = ends.map(|end| PollFd::from_borrowed_fd(end.port.as_fd(), PollFlags::IN));
         let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
         // Whatever it says, the next round finds out.
         let _ = poll(&mut fds.collect::<Vec<_>>(), Some(&timeout));
@@ -221,7 +257,7 @@ fn unless_down(result: Result<usize, PortError>) -> Result<usize, PortError> {
     }
 }
 
-/// Notes where a packet was to go whose neighbour is not known. The kernel has the packet too, and forwards nothing.
+/// Notes where a packet was to go whose neighbour is not known.
 fn want(packet: &fullview_plane::burst::Slot, wanted: &SyncSender<Wanted>) {
     if packet.verdict != Verdict::Punt(Punt::Glean) {
         return;

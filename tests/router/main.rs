@@ -2,5 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
 
 mod basics;
+mod bird;
+mod full_view;
 mod lab;
 mod node;
+mod watch;

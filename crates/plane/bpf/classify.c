@@ -243,7 +243,7 @@ int to_ring(struct __sk_buff *skb)
 	return skb_answer(skb) == FORWARD ? 0xffff : 0;
 }
 
-SEC("tc")
+SEC("classifier")
 int not_to_kernel(struct __sk_buff *skb)
 {
 	enum answer answer = skb_answer(skb);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use fullview_table::Prefix;
+use fullview_table::{Family, Prefix};
 
 use crate::interface::InterfaceAddress;
 use crate::wire::ethernet::Mac;
@@ -35,6 +35,8 @@ pub enum Event {
     NextHop(u32, Object),
     /// A next-hop object is gone, and with it the routes that used it.
     NextHopGone(u32),
+    /// Whether packets of a family that come in by a link are forwarded (sysctl `forwarding`).
+    Forwarding(LinkIndex, Family, bool),
     /// A rule of policy routing that hosts do not have by default is there.
     Rule,
 }

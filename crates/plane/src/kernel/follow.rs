@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+use fullview_table::Family;
 use fullview_table::fib::framework::Time;
 
 use super::decode::{self, Message, Messages};
@@ -20,10 +21,21 @@ use super::socket::{Received, Socket, SocketError};
 use super::uapi;
 
 /// In this order, since routes name objects, and neighbours links.
-const PARTS: [Part; 7] =
-    [Part::Rules, Part::Links, Part::Addresses, Part::Neighbors, Part::Objects, Part::Inet, Part::Inet6];
+const PARTS: [Part; 9] = [
+    Part::Rules,
+    Part::Links,
+    Part::Addresses,
+    Part::Forwarding,
+    Part::Forwarding6,
+    Part::Neighbors,
+    Part::Objects,
+    Part::Inet,
+    Part::Inet6,
+];
 
-const GROUPS: [u32; 9] = [
+const GROUPS: [u32; 11] = [
+    uapi::RTNLGRP_IPV4_NETCONF,
+    uapi::RTNLGRP_IPV6_NETCONF,
     uapi::RTNLGRP_LINK,
     uapi::RTNLGRP_NEIGH,
     uapi::RTNLGRP_IPV4_IFADDR,
@@ -266,6 +278,8 @@ fn use_neighbor(link: LinkIndex, address: IpAddr) -> Vec<u8> {
 /// The request that lists a part: its type, the family, and the size of its header.
 fn question(part: Part) -> (u16, u8, usize) {
     match part {
+        Part::Forwarding => (uapi::RTM_GETNETCONF, uapi::AF_INET, 4),
+        Part::Forwarding6 => (uapi::RTM_GETNETCONF, uapi::AF_INET6, 4),
         Part::Rules => (uapi::RTM_GETRULE, uapi::AF_UNSPEC, 12),
         Part::Links => (uapi::RTM_GETLINK, uapi::AF_UNSPEC, 16),
         Part::Addresses => (uapi::RTM_GETADDR, uapi::AF_UNSPEC, 8),
@@ -287,6 +301,8 @@ fn part(event: &Event) -> Part {
             AnyPrefix::Inet(_) => Part::Inet,
             AnyPrefix::Inet6(_) => Part::Inet6,
         },
+        Event::Forwarding(_, Family::Inet, _) => Part::Forwarding,
+        Event::Forwarding(_, Family::Inet6, _) => Part::Forwarding6,
         Event::Rule => Part::Rules,
     }
 }
@@ -338,10 +354,11 @@ fn code(message: &Message<'_>) -> i32 {
 fn refused(message: &Message<'_>, part: Part) -> Result<(), SocketError> {
     const EOPNOTSUPP: i32 = 95;
     let code = code(message);
-    if code == 0 || code == -EOPNOTSUPP && matches!(part, Part::Objects | Part::Inet6) {
+    if code == 0 || code == -EOPNOTSUPP && matches!(part, Part::Objects | Part::Inet6 | Part::Forwarding6) {
         return Ok(());
     }
     let what = match part {
+        Part::Forwarding | Part::Forwarding6 => "settings",
         Part::Rules => "rules",
         Part::Links => "links",
         Part::Addresses => "addresses",

@@ -25,6 +25,8 @@ pub const RTM_DELNEIGH: u16 = 29;
 pub const RTM_GETNEIGH: u16 = 30;
 pub const RTM_NEWRULE: u16 = 32;
 pub const RTM_GETRULE: u16 = 34;
+pub const RTM_NEWNETCONF: u16 = 80;
+pub const RTM_GETNETCONF: u16 = 82;
 pub const RTM_NEWNEXTHOP: u16 = 104;
 pub const RTM_DELNEXTHOP: u16 = 105;
 pub const RTM_GETNEXTHOP: u16 = 106;
@@ -37,6 +39,8 @@ pub const RTNLGRP_IPV4_RULE: u32 = 8;
 pub const RTNLGRP_IPV6_IFADDR: u32 = 9;
 pub const RTNLGRP_IPV6_ROUTE: u32 = 11;
 pub const RTNLGRP_IPV6_RULE: u32 = 19;
+pub const RTNLGRP_IPV4_NETCONF: u32 = 24;
+pub const RTNLGRP_IPV6_NETCONF: u32 = 25;
 pub const RTNLGRP_NEXTHOP: u32 = 32;
 
 pub const AF_UNSPEC: u8 = 0;
@@ -100,6 +104,9 @@ pub const RTN_THROW: u8 = 9;
 pub const RTPROT_KERNEL: u8 = 2;
 pub const RTPROT_BOOT: u8 = 3;
 pub const RTPROT_STATIC: u8 = 4;
+
+pub const NETCONFA_IFINDEX: u16 = 1;
+pub const NETCONFA_FORWARDING: u16 = 2;
 
 pub const NHA_ID: u16 = 1;
 pub const NHA_GROUP: u16 = 2;

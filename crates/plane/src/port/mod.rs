@@ -9,6 +9,10 @@ use std::path::PathBuf;
 
 use crate::burst::Burst;
 
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod classify;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod inject;
 #[cfg(target_os = "linux")]
 pub mod link;
 pub mod memory;

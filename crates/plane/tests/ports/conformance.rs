@@ -29,6 +29,10 @@ impl<'a> Pool<'a> {
         self.slots.iter().map(|slot| ptr::from_ref(&**slot)).collect::<HashSet<_>>().len()
     }
 
+    pub fn give(&mut self, burst: &mut Burst<'a>) {
+        self.slots.extend(burst.drain());
+    }
+
     pub fn take(&mut self, count: usize) -> Burst<'a> {
         let mut burst = Burst::new();
         burst.fill(self.slots.drain(self.slots.len() - count..));

@@ -28,7 +28,13 @@ pub fn in_namespace(test: impl FnOnce() + Send) {
 fn enter_new_namespace() {
     rustix::thread::unshare(rustix::thread::UnshareFlags::NEWNET).unwrap();
     // Otherwise every interface that comes up sends something by itself.
-    std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").unwrap();
+    sysctl("net/ipv6/conf/default/disable_ipv6", "1");
+}
+
+/// Sets a parameter of the kernel, which is the namespace's own below `net/`.
+pub fn sysctl(parameter: &str, value: &str) {
+    let path = format!("/proc/sys/{parameter}");
+    std::fs::write(&path, value).unwrap_or_else(|error| panic!("{path}: {error}"));
 }
 
 /// Runs `ip` with these arguments, written as one line.

@@ -6,6 +6,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use fullview_table::Family;
+
 use crate::interface::InterfaceAddress;
 use crate::wire::ethernet::Mac;
 
@@ -59,6 +61,7 @@ pub fn event(message: &Message<'_>) -> Result<Option<Event>, Malformed> {
             Some(Event::NextHop(id, object))
         }
         uapi::RTM_DELNEXTHOP => Some(Event::NextHopGone(object::id(body).ok_or_else(|| malformed("an id"))?)),
+        uapi::RTM_NEWNETCONF => forwarding(body),
         uapi::RTM_NEWRULE => is_own_rule(body).then_some(Event::Rule),
         _ => None,
     };
@@ -136,6 +139,15 @@ fn ip(value: &[u8]) -> Option<IpAddr> {
     let inet = || <[u8; 4]>::try_from(value).ok().map(|bytes| IpAddr::V4(Ipv4Addr::from(bytes)));
     let inet6 = || <[u8; 16]>::try_from(value).ok().map(|bytes| IpAddr::V6(Ipv6Addr::from(bytes)));
     inet().or_else(inet6)
+}
+
+/// `struct netconfmsg`, 4 bytes with its padding. Of settings only this one is heeded; those that hold for all links, or
+/// for new ones, have negative numbers and are told of link by link.
+fn forwarding(body: &[u8]) -> Option<Event> {
+    let attributes = Attributes(body.get(4..)?);
+    let family = if u8_at(body, 0)? == uapi::AF_INET { Family::Inet } else { Family::Inet6 };
+    let link = attributes.u32(uapi::NETCONFA_IFINDEX).filter(|link| *link <= i32::MAX as u32)?;
+    Some(Event::Forwarding(link, family, attributes.u32(uapi::NETCONFA_FORWARDING)? != 0))
 }
 
 /// Neither one of the three that every host has, nor the one that VRFs bring: those hold for all packets alike.

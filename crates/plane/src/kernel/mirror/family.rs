@@ -131,6 +131,15 @@ impl<A: Address> Family<A> {
         self.routes.keys().copied().filter(|table| *table != uapi::RT_TABLE_LOCAL)
     }
 
+    /// The addresses that the table `local` has routes to.
+    pub fn local_hosts(&self) -> impl Iterator<Item = A> + '_ {
+        self.local
+            .iter()
+            .map(|route| route.prefix)
+            .filter(|prefix| prefix.len() == A::BITS)
+            .map(Prefix::first)
+    }
+
     /// How many prefixes the kernel has routes to.
     pub fn len(&self) -> usize {
         self.routes.values().map(Routes::len).sum()

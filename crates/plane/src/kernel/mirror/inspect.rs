@@ -11,7 +11,7 @@ use crate::wire::ethernet::Mac;
 
 /// A neighbour that may be sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Station {
+pub struct UsableNeighbor {
     /// Its address.
     pub address: IpAddr,
     /// The name of its link.
@@ -51,12 +51,17 @@ impl Mirror {
     }
 
     /// All neighbours that may be sent to, in no order.
-    pub fn stations(&self) -> Vec<Station> {
-        let station = |(link, address): (LinkIndex, IpAddr)| {
+    pub fn usable_neighbors(&self) -> Vec<UsableNeighbor> {
+        let neighbor = |(link, address): (LinkIndex, IpAddr)| {
             let known = self.neighbors.get(link, address)?;
-            Some(Station { address, link: self.link_name(link), mac: known.mac, is_stale: known.is_stale })
+            Some(UsableNeighbor {
+                address,
+                link: self.link_name(link),
+                mac: known.mac,
+                is_stale: known.is_stale,
+            })
         };
-        self.neighbors.keys().filter_map(station).collect()
+        self.neighbors.keys().filter_map(neighbor).collect()
     }
 
     fn link_name(&self, link: LinkIndex) -> String {

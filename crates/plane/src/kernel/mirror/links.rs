@@ -1,6 +1,7 @@
 //! The kernel's links: which are ours, what state they are in, where their packets are looked up.
 
-use rustc_hash::FxHashMap;
+use fullview_table::Family;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::interface::InterfaceAddress;
 use crate::kernel::event::{Link, LinkIndex, LinkKind};
@@ -31,6 +32,9 @@ pub(super) struct Links {
     /// The names of the links we forward by; a name's place is its port's number.
     ports: Vec<String>,
     links: FxHashMap<LinkIndex, Known>,
+    /// Whether the kernel's settings decide what is forwarded, and those it has told of.
+    pub heeds_forwarding: bool,
+    forwards: FxHashSet<(LinkIndex, Family)>,
     /// Interface numbers, which stay for ever: they are the indices of counters.
     numbers: Vec<Place>,
 }
@@ -47,7 +51,7 @@ impl Links {
     pub fn new(ports: Vec<String>) -> Links {
         let place = |port| Place { port, vlan: None };
         let numbers = (0..).map(place).take(ports.len()).collect();
-        Links { ports, links: FxHashMap::default(), numbers }
+        Links { ports, numbers, ..Links::default() }
     }
 
     pub fn ports(&self) -> &[String] {
@@ -76,6 +80,7 @@ impl Links {
 
     /// Returns whether it was known.
     pub fn remove(&mut self, index: LinkIndex) -> bool {
+        self.forwards.retain(|(link, _)| *link != index);
         self.links.remove(&index).is_some()
     }
 
@@ -95,6 +100,15 @@ impl Links {
         let before = known.addresses.len();
         known.addresses.retain(|known| *known != address);
         known.addresses.len() < before
+    }
+
+    /// Returns whether that is new.
+    pub fn set_forwarding(&mut self, index: LinkIndex, family: Family, on: bool) -> bool {
+        if on { self.forwards.insert((index, family)) } else { self.forwards.remove(&(index, family)) }
+    }
+
+    pub fn forwards(&self, index: LinkIndex, family: Family) -> bool {
+        !self.heeds_forwarding || self.forwards.contains(&(index, family))
     }
 
     /// Before a dump: what it does not mention is gone. Its addresses are mentioned anew.

@@ -6,6 +6,8 @@
 //!
 //! A dump is told of by [`Mirror::begin`] and [`Mirror::end`]: what it did not mention is gone.
 
+use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use fullview_table::fib::framework::{FamilyTables, Settings, Tables, Time};
@@ -27,18 +29,24 @@ mod indices;
 mod inspect;
 mod links;
 mod neighbors;
+mod policy;
 mod report;
 mod routes;
 mod sets;
-mod unresolved;
+mod stations;
 mod view;
 
-pub use inspect::Station;
+pub use inspect::UsableNeighbor;
+pub use policy::InterfacePolicy;
 pub use report::Report;
 
 /// What can be dumped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
+    /// Which links forward IPv4.
+    Forwarding,
+    /// Which links forward IPv6.
+    Forwarding6,
     /// Rules of policy routing.
     Rules,
     /// Network interfaces.
@@ -73,6 +81,8 @@ pub struct Mirror {
     /// Given up, and the generations that all FIBs have to reach.
     following: Vec<(Generations, Vec<Released>, Vec<NextHop>)>,
     has_rules: bool,
+    /// By the names of interfaces.
+    policies: BTreeMap<String, InterfacePolicy>,
 }
 
 /// Of the RIBs at one moment, by family and table.
@@ -103,6 +113,7 @@ impl Mirror {
             suspects_inet: false,
             following: Vec::new(),
             has_rules: false,
+            policies: BTreeMap::new(),
         };
         mirror.create(uapi::RT_TABLE_MAIN);
         mirror
@@ -125,6 +136,9 @@ impl Mirror {
             Event::RouteGone(route) => self.remove_route(route),
             Event::NextHop(id, object) => self.sets_changed |= self.sets.set_object(id, object),
             Event::NextHopGone(id) => self.remove_object(id),
+            Event::Forwarding(link, family, on) => {
+                self.view_changed |= self.links.set_forwarding(link, family, on)
+            }
             Event::Rule => self.has_rules = true,
         }
     }
@@ -307,6 +321,7 @@ impl Mirror {
     /// A dump of this part begins: the events that follow are what there is.
     pub fn begin(&mut self, part: Part) {
         match part {
+            Part::Forwarding | Part::Forwarding6 => {}
             Part::Rules => self.has_rules = false,
             Part::Links => self.links.mark(),
             Part::Addresses => {
@@ -328,7 +343,7 @@ impl Mirror {
                 gone.iter().for_each(|index| self.remove_link(*index));
                 gone.len()
             }
-            Part::Rules | Part::Addresses => 0,
+            Part::Forwarding | Part::Forwarding6 | Part::Rules | Part::Addresses => 0,
             Part::Neighbors => {
                 let gone = self.neighbors.unseen();
                 gone.iter().for_each(|(link, address)| self.remove_neighbor(*link, *address));
@@ -413,6 +428,12 @@ impl Mirror {
         reached(&self.tables.inet, &generations.inet) && reached(&self.tables.inet6, &generations.inet6)
     }
 
+    /// Forwards only what the kernel would forward too, by its settings for each link. Otherwise everything.
+    pub fn heed_forwarding(&mut self) {
+        self.links.heeds_forwarding = true;
+        self.view_changed = true;
+    }
+
     /// Whether IPv4 routes may have gone, or come, without a word. Asking answers it: dump them.
     pub fn suspects_inet(&mut self) -> bool {
         std::mem::take(&mut self.suspects_inet)
@@ -431,6 +452,13 @@ impl Mirror {
     /// The same, to choose algorithms.
     pub fn tables_mut(&mut self) -> &mut Tables {
         &mut self.tables
+    }
+
+    /// Addresses whose packets are for this host, broadcasts of its networks among them.
+    pub fn local_addresses(&self) -> HashSet<IpAddr> {
+        let inet = self.inet.local_hosts().map(|address| IpAddr::V4(address.to_ip()));
+        let inet6 = self.inet6.local_hosts().map(|address| IpAddr::V6(address.to_ip()));
+        inet.chain(inet6).collect()
     }
 
     /// The link that has a port's name now.

@@ -1,5 +1,6 @@
 //! The view that workers forward by, as it follows from links, addresses, neighbours and next hops.
 
+use fullview_table::Family;
 use fullview_table::fib::framework::Tables;
 use fullview_table::group::Groups;
 
@@ -64,7 +65,7 @@ impl Mirror {
 
     fn interfaces(&self, tables: &[u32]) -> Vec<Interface> {
         let interface = |(place, link): (Place, Option<&Link>)| match link {
-            Some(link) => self.interface(place, link, tables),
+            Some(link) => self.with_policy(self.interface(place, link, tables)),
             None => self.absent(place),
         };
         self.links.interfaces().map(interface).collect()
@@ -78,6 +79,8 @@ impl Mirror {
             mtu: link.mtu,
             up: self.links.state(link.index) == State::Up,
             table: table.and_then(|place| u16::try_from(place).ok()).unwrap_or(0),
+            forwards_inet: self.links.forwards(link.index, Family::Inet),
+            forwards_inet6: self.links.forwards(link.index, Family::Inet6),
             addresses: self.links.addresses(link.index).to_vec(),
             ..Interface::new(place.port, link.mac)
         }
