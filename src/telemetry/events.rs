@@ -34,7 +34,7 @@ pub enum Kind {
 
 impl Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Kind::Router => "router",
             Kind::Link => "link",
             Kind::Resync => "resync",

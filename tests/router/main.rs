@@ -3,7 +3,9 @@
 
 mod basics;
 mod bird;
+mod exposition;
 mod full_view;
 mod lab;
 mod node;
+mod operations;
 mod watch;
