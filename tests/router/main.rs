@@ -4,6 +4,7 @@
 mod basics;
 mod bird;
 mod flaps;
+mod fresh;
 mod frr;
 mod full_view;
 mod lab;
