@@ -15,17 +15,23 @@ pub struct Ports {
 impl Ports {
     /// Workers that know an interface under another number start again with the one of now.
     pub fn follow(&mut self, mirror: &Mirror, names: &[String], workers: &mut Workers) -> anyhow::Result<()> {
-        workers.follow(mirror)?;
         let link = |port| mirror.port_link(port).map(|link| (link.index, link.name.clone()));
         let links: Vec<_> = (0..names.len()).map(link).collect();
-        if links == self.links && workers.are_running() {
-            return Ok(());
+        let is_idle = links.iter().all(Option::is_none);
+        if links == self.links && (is_idle || workers.are_running()) {
+            return workers.follow(mirror);
         }
-        let missing = names.iter().zip(&links).filter(|(_, link)| link.is_none());
-        missing
-            .for_each(|(name, _)| say(&format!("interface {name} is not there; it will be used when it is")));
-        workers.restart(mirror.views(), &links)?;
+        if links != self.links {
+            tell_missing(names, &links);
+        }
+        workers.restart(mirror, &links)?;
         self.links = links;
         Ok(())
+    }
+}
+
+fn tell_missing(names: &[String], links: &[Option<(LinkIndex, String)>]) {
+    for (name, _) in names.iter().zip(links).filter(|(_, link)| link.is_none()) {
+        say(&format!("interface {name} is not there; it will be used when it is"));
     }
 }

@@ -22,6 +22,7 @@ use crate::operations::hub::Hub;
 use crate::operations::{Listening, Operations};
 use crate::telemetry::events::Events;
 use desk::Desk;
+use freshness::Freshness;
 pub use inside::Inside;
 use links::Ports;
 pub use show::Snapshot;
@@ -29,6 +30,7 @@ use story::Story;
 use workers::Workers;
 
 pub mod desk;
+mod freshness;
 mod inside;
 mod links;
 mod resolve;
@@ -68,10 +70,11 @@ pub fn run(options: &Options, operating: Operating, stop: &AtomicBool) -> anyhow
     let (hub, events) = (Arc::<Hub>::default(), Arc::<Events>::default());
     let mut control = Control::new(options, desk, Arc::clone(&events))?;
     control.fill(stop)?;
-    let mut workers = Workers::new(options.workers, Arc::clone(&hub))?;
+    let mut workers = Workers::new(options.workers, control.freshness.notes(), Arc::clone(&hub))?;
     let mut ports = Ports::default();
     ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
     let _operations = Operations::start(operating, &options.interfaces, &asker, &hub, &events)?;
+    control.story.begun(control.began.elapsed(), &control.mirror.report());
     while !stop.load(Ordering::Relaxed) {
         control.turn(LONGEST_WAIT)?;
         control.serve(&workers);
@@ -101,6 +104,7 @@ struct Control {
     mirror: Mirror,
     algorithm: Option<String>,
     resolver: resolve::Resolver,
+    freshness: Freshness,
     story: Story,
     desk: Desk,
 }
@@ -117,7 +121,8 @@ impl Control {
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
         let algorithm = options.algorithm.clone();
         let resolver = resolve::Resolver::default();
-        Ok(Control { began, follower, mirror, algorithm, resolver, story: Story::new(events), desk })
+        let (freshness, story) = (Freshness::default(), Story::new(events));
+        Ok(Control { began, follower, mirror, algorithm, resolver, freshness, story, desk })
     }
 
     /// Takes in everything there is, before the first packet.
@@ -127,7 +132,6 @@ impl Control {
             self.follower.advance(self.began.elapsed(), &mut self.mirror)?;
         }
         self.commit();
-        self.story.filled(self.began.elapsed(), &self.mirror.report());
         Ok(())
     }
 
@@ -182,7 +186,8 @@ impl Control {
     fn resolve(&mut self, workers: &mut Workers) -> anyhow::Result<()> {
         let now = self.began.elapsed();
         let wanted = workers.unresolved();
-        self.resolver.resolve(now, wanted, &self.mirror, &self.follower).context("resolving neighbours")
+        self.resolver.resolve(now, wanted, &self.mirror, &self.follower).context("resolving neighbours")?;
+        self.freshness.refresh(now, &self.mirror, &self.follower).context("keeping neighbours fresh")
     }
 }
 

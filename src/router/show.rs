@@ -1,14 +1,13 @@
 //! What a worker has counted, where others can read it while it works.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fullview_plane::counters::Counters;
+use fullview_plane::worker::Published;
 
-/// A worker shows what it has counted after so many rounds, and before it sleeps.
-const ROUNDS: u32 = 256;
-
-/// What a worker showed last.
+/// What a worker has counted up to now.
 #[derive(Clone)]
 pub struct Snapshot {
     pub name: String,
@@ -19,62 +18,44 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub fn new(name: String) -> Snapshot {
-        Snapshot { name, counters: Counters::new(0), awake: Duration::ZERO, age: Duration::ZERO }
+    /// Of workers that have ended.
+    pub fn of_earlier(counters: Counters) -> Snapshot {
+        Snapshot { name: "ended".into(), counters, awake: Duration::ZERO, age: Duration::ZERO }
     }
 }
 
-/// The readers' end.
-#[derive(Clone)]
-pub struct Shown(Arc<Mutex<Snapshot>>);
+/// Written by the worker, read by others; nobody waits for anybody.
+pub struct Shown {
+    began: Instant,
+    /// In nanoseconds.
+    asleep: AtomicU64,
+    published: OnceLock<Arc<Published>>,
+}
+
+impl Default for Shown {
+    fn default() -> Shown {
+        Shown { began: Instant::now(), asleep: AtomicU64::new(0), published: OnceLock::new() }
+    }
+}
 
 impl Shown {
-    pub fn new(name: String) -> Shown {
-        Shown(Arc::new(Mutex::new(Snapshot::new(name))))
+    /// Where the worker publishes its counters.
+    pub fn show(&self, published: Arc<Published>) {
+        // It is told once, by the worker's thread as it begins.
+        let _ = self.published.set(published);
     }
 
-    pub fn get(&self) -> Snapshot {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The worker's end.
-    pub fn begin(&self) -> Show {
-        Show { shown: self.clone(), began: Instant::now(), asleep: Duration::ZERO, rounds: 0 }
-    }
-}
-
-/// The worker's end.
-pub struct Show {
-    shown: Shown,
-    began: Instant,
-    asleep: Duration,
-    rounds: u32,
-}
-
-impl Show {
-    /// To be called once a round.
-    #[inline]
-    pub fn round(&mut self, counters: &Counters) {
-        self.rounds += 1;
-        if self.rounds >= ROUNDS {
-            self.show(counters);
-        }
-    }
-
-    /// Sleeps, and notes how long.
-    pub fn sleep(&mut self, counters: &Counters, sleep: impl FnOnce()) {
-        self.show(counters);
+    /// Sleeps, and counts how long.
+    pub fn asleep(&self, sleep: impl FnOnce()) {
         let began = Instant::now();
         sleep();
-        self.asleep += began.elapsed();
+        self.asleep.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Never waits: while somebody reads, the worker goes on and shows more the next time.
-    fn show(&mut self, counters: &Counters) {
-        self.rounds = 0;
-        let Ok(mut shown) = self.shown.0.try_lock() else { return };
-        shown.counters.clone_from(counters);
-        shown.age = self.began.elapsed();
-        shown.awake = shown.age.saturating_sub(self.asleep);
+    pub fn snapshot(&self, number: usize) -> Snapshot {
+        let counters =
+            self.published.get().map_or_else(|| Counters::new(0), |published| published.counters());
+        let (age, asleep) = (self.began.elapsed(), Duration::from_nanos(self.asleep.load(Ordering::Relaxed)));
+        Snapshot { name: number.to_string(), counters, awake: age.saturating_sub(asleep), age }
     }
 }

@@ -34,7 +34,7 @@ impl Story {
         }
     }
 
-    pub fn filled(&self, now: Duration, report: &Report) {
+    pub fn begun(&self, now: Duration, report: &Report) {
         let Report { inet, inet6, .. } = report;
         let text = format!("the kernel has routes to {inet} IPv4 and {inet6} IPv6 prefixes; forwarding");
         self.line(now, Kind::Router, &text);

@@ -1,6 +1,7 @@
 //! The threads that forward: each has its own end of every port, its own packet memory, its own counters.
 
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -8,31 +9,33 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use fullview_plane::burst::{Arena, BURST, Burst};
+use fullview_plane::burst::{Arena, BURST, Slot};
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::kernel::event::LinkIndex;
 use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::port::PortError;
 use fullview_plane::port::packet::PacketPort;
-use fullview_plane::port::{Port, PortError};
 use fullview_plane::verdict::{Punt, Verdict};
-use fullview_plane::view::Views;
 use fullview_plane::wire::ethernet::EtherType;
 use fullview_plane::wire::{ethernet, ipv4, ipv6};
+use fullview_plane::worker::{Rejected, Slow, Wait, Worker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
+use super::freshness::{Notes, NotingPort};
 use super::resolve::Wanted;
 use super::share::{Giver, Share};
-use super::show::{Show, Shown, Snapshot};
+use super::show::{Shown, Snapshot};
 use crate::operations::hub::Hub;
 
 /// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
 const PACKETS: usize = 5 * BURST;
 
-/// Rounds without a packet before a worker sleeps until there is one.
-const ROUNDS: u32 = 200;
+/// Rounds at most for what came before the end.
+const LAST_ROUNDS: u32 = 64;
 
-/// How long it sleeps at most before it looks whether it is to stop.
+/// How long a worker without packets sleeps at most before it looks whether it is to stop.
 const SLEEP: Duration = Duration::from_millis(50);
 
 /// Destinations that may wait for the control thread.
@@ -41,39 +44,36 @@ const WANTED: usize = 64;
 pub struct Workers {
     count: usize,
     share: Share,
-    running: Vec<Worker>,
+    notes: Arc<Notes>,
+    running: Vec<Running>,
     /// Of those that ran before.
     counters: Counters,
     hub: Arc<Hub>,
 }
 
-struct Worker {
+/// A worker's thread.
+struct Running {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(Giver, Result<Counters, PortError>)>,
     wanted: Receiver<Wanted>,
-    shown: Shown,
-}
-
-/// An end of an interface, and the interface's number in the kernel.
-struct WorkerPort<'a> {
-    link: LinkIndex,
-    port: PacketPort<'a>,
+    shown: Arc<Shown>,
 }
 
 /// By number; `None` is not there.
-type WorkerPorts<'a> = Vec<Option<WorkerPort<'a>>>;
+type WorkerPorts<'a> = Vec<Option<NotingPort<'a>>>;
 
 impl Workers {
     /// So many, once ports are known; `hub` is for those who watch packets.
-    pub fn new(count: usize, hub: Arc<Hub>) -> anyhow::Result<Workers> {
-        let counters = Counters::new(0);
-        Ok(Workers { count, share: Share::new(count)?, running: Vec::new(), counters, hub })
+    pub fn new(count: usize, notes: Arc<Notes>, hub: Arc<Hub>) -> anyhow::Result<Workers> {
+        let (share, counters) = (Share::new(count)?, Counters::new(0));
+        Ok(Workers { count, share, notes, running: Vec::new(), counters, hub })
     }
 
-    /// What each worker showed last, and before them what earlier ones had counted.
+    /// What each worker has counted, and before them what earlier ones had.
     pub fn snapshots(&self) -> Vec<Snapshot> {
-        let earlier = Snapshot { counters: self.counters.clone(), ..Snapshot::new("ended".into()) };
-        std::iter::once(earlier).chain(self.running.iter().map(|worker| worker.shown.get())).collect()
+        let earlier = Snapshot::of_earlier(self.counters.clone());
+        let running = (0..).zip(&self.running).map(|(number, worker)| worker.shown.snapshot(number));
+        std::iter::once(earlier).chain(running).collect()
     }
 
     /// Whether all go on. One that ended has something to say: the next restart returns it.
@@ -87,30 +87,36 @@ impl Workers {
     }
 
     /// New workers on these interfaces, by port; `None` is not there.
-    pub fn restart(&mut self, views: &Views, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
+    pub fn restart(&mut self, mirror: &Mirror, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
         self.end()?;
-        let ports = self.open(links)?;
-        links.iter().flatten().try_for_each(|(_, name)| self.share.take(name))?;
+        let Some(ports) = unless_gone(self.open(links))? else { return Ok(()) };
+        if unless_gone(links.iter().flatten().try_for_each(|(_, name)| self.share.take(name)))?.is_none() {
+            return Ok(());
+        }
         let (share, hub) = (&mut self.share, &self.hub);
-        let start = |(number, ports)| {
-            let mut forwarder = Forwarder::new(views.reader());
+        let numbers: Vec<LinkIndex> =
+            links.iter().map(|link| link.as_ref().map_or(0, |(link, _)| *link)).collect();
+        let start = |ports| {
+            let mut forwarder = Forwarder::new(mirror.views().reader());
             forwarder.watch(hub.connect());
-            Worker::start(number, forwarder, ports, share.giver())
+            Running::start(forwarder, ports, share.giver(), numbers.clone())
         };
-        self.running = (0..).zip(ports).map(start).collect();
-        Ok(())
+        self.running = ports.into_iter().map(start).collect();
+        // From this moment on, and not before, frames are ours: none is forwarded twice, none by nobody.
+        self.share.follow(mirror)
     }
 
     /// By worker and port.
     fn open(&mut self, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<Vec<WorkerPorts<'static>>> {
         let mut all: Vec<WorkerPorts<'static>> = (0..self.count).map(|_| Vec::new()).collect();
         for (number, link) in (0..).zip(links) {
-            let Some((link, name)) = link else {
+            let Some((_, name)) = link else {
                 all.iter_mut().for_each(|ports| ports.push(None));
                 continue;
             };
             let group = PacketPort::open_group(number, name, self.count, self.share.options()?)?;
-            let group = group.into_iter().map(|port| Some(WorkerPort { link: *link, port }));
+            let group =
+                group.into_iter().map(|port| Some(NotingPort { port, notes: Arc::clone(&self.notes) }));
             all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(port));
         }
         Ok(all)
@@ -121,9 +127,9 @@ impl Workers {
         self.running.iter().flat_map(|worker| worker.wanted.try_iter()).collect()
     }
 
-    /// The kernel first, so that nothing is lost that comes meanwhile.
+    /// Frames are the kernel's from now on, and what we have already is still forwarded.
     fn end(&mut self) -> anyhow::Result<()> {
-        self.share.release();
+        self.share.pause()?;
         self.running.iter().for_each(|worker| worker.stop.store(true, Ordering::Relaxed));
         for worker in self.running.drain(..) {
             let (giver, counters) =
@@ -131,6 +137,7 @@ impl Workers {
             self.share.take_back(giver);
             self.counters.add(&counters?);
         }
+        self.share.release();
         Ok(())
     }
 
@@ -141,124 +148,99 @@ impl Workers {
     }
 }
 
-impl Worker {
-    fn start(number: usize, forwarder: Forwarder, ports: WorkerPorts<'static>, mut giver: Giver) -> Worker {
+impl Running {
+    fn start(
+        forwarder: Forwarder,
+        ports: WorkerPorts<'static>,
+        giver: Giver,
+        links: Vec<LinkIndex>,
+    ) -> Running {
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, wanted) = sync_channel(WANTED);
         let stopped = Arc::clone(&stop);
-        let shown = Shown::new(number.to_string());
-        let show = shown.begin();
-        let thread = thread::spawn(move || {
-            let counters = work(forwarder, ports, &mut giver, &sender, &stopped, show);
-            (giver, counters)
-        });
-        Worker { stop, thread, wanted, shown }
+        let slow = ToKernel { giver, links, wanted: sender };
+        let shown = Arc::<Shown>::default();
+        let show = Arc::clone(&shown);
+        let thread = thread::spawn(move || work(forwarder, ports, slow, &stopped, show));
+        Running { stop, thread, wanted, shown }
     }
 }
 
-/// Forwards until it is to stop, or a port is gone for good.
+/// Forwards until it is to stop, or all ports are gone.
 fn work(
     forwarder: Forwarder,
     ports: WorkerPorts<'static>,
-    giver: &mut Giver,
-    wanted: &SyncSender<Wanted>,
+    mut slow: ToKernel,
     stop: &AtomicBool,
-    mut show: Show,
-) -> Result<Counters, PortError> {
-    let mut arena = Arena::new(PACKETS * ports.len().max(1));
-    let mut path = Path::new(forwarder, ports);
-    let mut packets = arena.packets();
-    let mut idle = 0;
-    while !stop.load(Ordering::Relaxed) && !path.is_finished() {
-        // What ports have taken of the free packets makes room for more.
-        path.free.fill(&mut packets);
-        idle = if path.round(giver, wanted)? > 0 { 0 } else { idle + 1 };
-        show.round(path.forwarder.counters());
-        if idle > ROUNDS {
-            show.sleep(path.forwarder.counters(), || path.sleep());
-            idle = 0;
-        }
-    }
+    shown: Arc<Shown>,
+) -> (Giver, Result<Counters, PortError>) {
+    let mut arena = Arena::new(PACKETS * ports.len());
+    let sleep = Sleep(Arc::clone(&shown));
+    let mut worker = Worker::new(forwarder, ports, arena.packets(), &mut slow, sleep);
+    shown.show(worker.published());
+    let mut result = worker.run(stop);
     // What had come by then is not lost.
-    for _ in 0..ROUNDS {
-        if path.round(giver, wanted)? == 0 {
-            break;
+    for _ in 0..LAST_ROUNDS {
+        match worker.round() {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => result = Err(error),
         }
     }
-    Ok(path.forwarder.take_counters())
+    let counters = worker.published().counters();
+    drop(worker);
+    (slow.giver, result.map(|()| counters))
 }
 
-/// The ports and the bursts between them.
-struct Path<'a> {
-    forwarder: Forwarder,
-    ports: WorkerPorts<'a>,
-    egress: Vec<Burst<'a>>,
-    burst: Burst<'a>,
-    rejected: Burst<'a>,
-    free: Burst<'a>,
-}
+/// Waits for frames.
+struct Sleep(Arc<Shown>);
 
-impl<'a> Path<'a> {
-    fn new(forwarder: Forwarder, ports: WorkerPorts<'a>) -> Path<'a> {
-        let egress = ports.iter().map(|_| Burst::new()).collect();
-        let (burst, rejected, free) = (Burst::new(), Burst::new(), Burst::new());
-        Path { forwarder, ports, egress, burst, rejected, free }
-    }
-
-    /// Every port once; returns how many packets there were.
-    fn round(&mut self, giver: &mut Giver, wanted: &SyncSender<Wanted>) -> Result<usize, PortError> {
-        let mut received = 0;
-        for number in 0..self.ports.len() {
-            let Some(WorkerPort { link, port }) = &mut self.ports[number] else { continue };
-            port.recycle(&mut self.free);
-            received += unless_down(port.receive(&mut self.burst, BURST))?;
-            self.forwarder.process(&mut self.burst, &mut *self.egress, &mut self.rejected);
-            for packet in self.rejected.iter() {
-                giver.give(*link, packet);
-                want(packet, wanted);
-            }
-            giver.flush();
-            self.send()?;
-            self.free.fill(self.rejected.drain());
-        }
-        Ok(received)
-    }
-
-    /// What a port does not take now is lost, as at any full queue.
-    fn send(&mut self) -> Result<(), PortError> {
-        for (port, burst) in self.ports.iter_mut().zip(&mut self.egress) {
-            if let Some(WorkerPort { port, .. }) = port {
-                unless_down(port.transmit(burst))?;
-                port.reclaim(&mut self.free);
-            }
-            self.free.fill(burst.drain());
-        }
-        Ok(())
-    }
-
-    fn is_finished(&self) -> bool {
-        self.ports.iter().flatten().any(|end| end.port.is_finished())
-    }
-
-    fn sleep(&self) {
-        let ends = self.ports.iter().flatten();
-        let fds = ends.map(|end| PollFd::from_borrowed_fd(end.port.as_fd(), PollFlags::IN));
+impl<'a> Wait<NotingPort<'a>> for Sleep {
+    fn wait(&mut self, ports: &[Option<NotingPort<'a>>]) {
+        let fds = ports.iter().flatten().map(|port| PollFd::from_borrowed_fd(port.as_fd(), PollFlags::IN));
         let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
         // Whatever it says, the next round finds out.
-        let _ = poll(&mut fds.collect::<Vec<_>>(), Some(&timeout));
+        self.0.asleep(|| {
+            let _ = poll(&mut fds.collect::<Vec<_>>(), Some(&timeout));
+        });
     }
 }
 
-/// An interface that is down goes on when it is up, and one that is gone is told of by netlink.
-fn unless_down(result: Result<usize, PortError>) -> Result<usize, PortError> {
+/// Gives rejected packets to the kernel, and notes neighbours that are missing.
+struct ToKernel {
+    giver: Giver,
+    /// The kernel's numbers of the ports.
+    links: Vec<LinkIndex>,
+    wanted: SyncSender<Wanted>,
+}
+
+impl Slow for &mut ToKernel {
+    fn take(&mut self, rejected: Rejected<'_, '_>) {
+        for packet in rejected.packets.iter() {
+            if let Some(link) = self.links.get(usize::from(packet.port)) {
+                self.giver.give(*link, packet);
+            }
+            want(packet, &self.wanted);
+        }
+        self.giver.flush();
+    }
+}
+
+/// An interface may go while ports are opened: netlink will say so, and all is tried again then.
+fn unless_gone<T>(result: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+    const GONE: [Errno; 3] = [Errno::NODEV, Errno::NXIO, Errno::NETDOWN];
+    let is_gone = |error: &anyhow::Error| {
+        let codes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
+        codes.into_iter().any(|code| GONE.contains(&Errno::from_raw_os_error(code)))
+    };
     match result {
-        Err(PortError::Down { .. } | PortError::Removed { .. }) => Ok(0),
-        other => other,
+        Err(error) if is_gone(&error) => Ok(None),
+        other => other.map(Some),
     }
 }
 
 /// Notes where a packet was to go whose neighbour is not known.
-fn want(packet: &fullview_plane::burst::Slot, wanted: &SyncSender<Wanted>) {
+fn want(packet: &Slot, wanted: &SyncSender<Wanted>) {
     if packet.verdict != Verdict::Punt(Punt::Glean) {
         return;
     }

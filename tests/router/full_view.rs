@@ -15,7 +15,7 @@ use fullview_table::feed::{self, Options};
 use fullview_table::{Address, Rib, Table};
 
 use crate::bird::Bird;
-use crate::lab::forward;
+use crate::lab::{forward, prepare};
 use crate::node::{Node, cable, may_run};
 use crate::watch::Watch;
 
@@ -49,12 +49,13 @@ pub fn speaker(me: u8, rest: &str, policy: &str) -> String {
 
 /// Hands everything to the kernel, and takes nothing from it.
 pub const TO_KERNEL: &str = "graceful restart wait 30;\n\
-    protocol kernel { persist; scan time 3600; ipv4 { export all; import none; }; }\n\
-    protocol kernel { persist; scan time 3600; ipv6 { export all; import none; }; }";
+    protocol kernel { persist; graceful restart; scan time 3600; ipv4 { export all; import none; }; }\n\
+    protocol kernel { persist; graceful restart; scan time 3600; ipv6 { export all; import none; }; }";
 
 /// The two of them, with a cable in the networks of the test addresses.
 pub fn pair() -> (Node, Node) {
     let (upstream, router) = (Node::new(), Node::new());
+    prepare(&router);
     cable((&upstream, "eth0"), (&router, "eth1"));
     for (node, name, me) in [(&upstream, "eth0", 1), (&router, "eth1", 2)] {
         node.ip(&format!("addr add 198.18.255.{me}/15 dev {name}"));

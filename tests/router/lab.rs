@@ -15,6 +15,7 @@ impl Lab {
     /// 10.0.1.0/24 and 2001:db8:1::/64 on the left, 2 on the right; the router is .1, hosts are .2.
     pub fn new() -> Lab {
         let lab = Lab { left: Node::new(), router: Node::new(), right: Node::new() };
+        prepare(&lab.router);
         cable((&lab.left, "eth0"), (&lab.router, "eth1"));
         cable((&lab.right, "eth0"), (&lab.router, "eth2"));
         for (host, side) in [(&lab.left, 1), (&lab.right, 2)] {
@@ -30,6 +31,25 @@ impl Lab {
     pub fn forward(&self, options: &[&str]) -> Program {
         forward(&self.router, "eth1,eth2", options)
     }
+}
+
+/// The kernel forwards beside us where it can be kept from forwarding the same, and not at all otherwise.
+pub fn prepare(router: &Node) {
+    if cfg!(feature = "bpf") {
+        router.sysctl("net.ipv4.conf.all.forwarding", "1");
+        router.sysctl("net.ipv4.conf.default.forwarding", "1");
+        router.sysctl("net.ipv6.conf.all.forwarding", "1");
+        router.sysctl("net.ipv6.conf.default.forwarding", "1");
+    }
+}
+
+/// A host that every address is an address of, by one of its interfaces.
+pub fn be_everybody(node: &Node, interface: &str) {
+    for name in ["all", interface] {
+        node.sysctl(&format!("net.ipv4.conf.{name}.rp_filter"), "0");
+    }
+    node.ip("route replace local default dev lo table 100");
+    node.ip(&format!("rule add iif {interface} lookup 100"));
 }
 
 pub fn forward(router: &Node, interfaces: &str, options: &[&str]) -> Program {

@@ -2,7 +2,7 @@
 //! were started in it, however they end; no name is left behind.
 
 use std::io::Read;
-use std::net::{IpAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -110,11 +110,6 @@ impl Node {
             self.run(move || UdpSocket::bind(&address).unwrap_or_else(|error| panic!("{address}: {error}")));
         socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         socket
-    }
-
-    /// What the kernel has resolved an address of a neighbour to.
-    pub fn neighbor(&self, address: IpAddr) -> String {
-        self.ip(&format!("neigh show {address}"))
     }
 }
 

@@ -21,3 +21,4 @@ pub mod verdict;
 pub mod view;
 pub mod watch;
 pub mod wire;
+pub mod worker;

@@ -45,7 +45,7 @@ impl Share {
         Ok(PacketOptions { filter: Some(self.classifier.filter()?), ..PacketOptions::default() })
     }
 
-    /// From now on the kernel does not forward what we do.
+    /// Prepares an interface for what [`Self::follow`] will say.
     pub fn take(&mut self, interface: &str) -> anyhow::Result<()> {
         let link = Link::named(interface)?;
         self.classifier.take_from_kernel(&link)?;
@@ -53,7 +53,13 @@ impl Share {
         Ok(())
     }
 
-    /// The kernel forwards everything again.
+    /// The kernel forwards everything, from now until [`Self::follow`] says otherwise.
+    pub fn pause(&mut self) -> anyhow::Result<()> {
+        self.view = None;
+        Ok(self.classifier.set_stations(&HashMap::new())?)
+    }
+
+    /// Leaves all interfaces as they were.
     pub fn release(&mut self) {
         self.taken.drain(..).for_each(|link| self.classifier.release(&link));
     }

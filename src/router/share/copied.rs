@@ -24,6 +24,10 @@ impl Share {
         Ok(())
     }
 
+    pub fn pause(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     pub fn release(&mut self) {}
 
     /// One for each worker.

@@ -231,7 +231,11 @@ impl Follower {
             self.statistics.dumps += 1;
             self.statistics.mended += mirror.end(dump.part) as u64;
         }
+        // What went while it was dumped may be gone already: that is no reason to dump it again.
+        let suspects = mirror.suspects_inet();
         std::mem::take(&mut self.held).into_iter().for_each(|event| mirror.apply(event));
+        let suspects = suspects || mirror.suspects_inet() && dump.part != Part::Inet;
+        self.suspicion = self.suspicion.or(suspects.then_some(now + SUSPICION));
     }
 
     fn ask(&mut self, now: Time, mirror: &mut Mirror) -> Result<(), SocketError> {

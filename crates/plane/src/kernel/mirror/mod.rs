@@ -39,6 +39,7 @@ mod view;
 pub use inspect::UsableNeighbor;
 pub use policy::InterfacePolicy;
 pub use report::Report;
+pub use stations::Doubtful;
 
 /// What can be dumped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -74,6 +74,12 @@ impl Neighbors {
         self.0.keys().copied()
     }
 
+    /// Those in doubt.
+    pub fn stale(&self) -> impl Iterator<Item = (LinkIndex, IpAddr, Mac)> + '_ {
+        let stale = self.0.iter().filter(|(_, known)| known.is_stale);
+        stale.map(|((link, address), known)| (*link, *address, known.mac))
+    }
+
     /// Those on a link.
     pub fn on(&self, link: LinkIndex) -> Vec<IpAddr> {
         self.0.keys().filter(|(on, _)| *on == link).map(|(_, address)| *address).collect()
