@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+pub mod operations;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::wire::ethernet::Mac;
 
 use crate::settings::{Model, Size};
+use operations::{CaptureDropsArgs, CheckConfigArgs, OperationsArgs, ReloadArgs, ShowRouterArgs, TraceArgs};
 
 /// A software router with pluggable route lookup, and the lab that proves what a change does to its forwarding rate.
 #[derive(Debug, Parser)]
@@ -38,7 +41,17 @@ pub enum Command {
     #[command(subcommand)]
     Table(TableCommand),
     /// Forward packets between interfaces of this host, or from a capture file into another
-    Forward(ForwardArgs),
+    Forward(Box<ForwardArgs>),
+    /// Ask a running router what it has and what it does
+    Show(ShowRouterArgs),
+    /// Tell stage by stage what becomes of packets, in a running router or by a table
+    Trace(TraceArgs),
+    /// Have a running router's dropped packets written to a file, with the reasons
+    CaptureDrops(CaptureDropsArgs),
+    /// Have a running router read its configuration file again
+    Reload(ReloadArgs),
+    /// Check a configuration file of `forward --config`
+    CheckConfig(CheckConfigArgs),
     /// Write generated traffic to a capture file
     Generate(GenerateArgs),
     /// Compare sets of numbers: a drop-in for FreeBSD's ministat (its own options; see ministat -h)
@@ -236,6 +249,10 @@ pub struct ForwardArgs {
     /// Forward between these interfaces of this host
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["table", "read", "write"])]
     pub interfaces: Vec<String>,
+    /// Forward as this file says; it is read again at SIGHUP and `fullview reload`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interfaces", "table", "read", "write", "algorithm",
+        "preferences", "name", "control", "metrics", "capture_drops", "user", "no_seccomp"])]
+    pub config: Option<PathBuf>,
     /// Bytes for changes that the kernel tells of faster than they are taken in
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20, requires = "interfaces")]
     pub netlink_buffer: usize,
@@ -243,13 +260,13 @@ pub struct ForwardArgs {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "interfaces")]
     pub workers: usize,
     /// The routing table
-    #[arg(long, value_name = "FILE", required_unless_present = "interfaces")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["interfaces", "config"])]
     pub table: Option<PathBuf>,
     /// Packets that arrive
-    #[arg(long, value_name = "PCAP", required_unless_present = "interfaces")]
+    #[arg(long, value_name = "PCAP", required_unless_present_any = ["interfaces", "config"])]
     pub read: Option<PathBuf>,
     /// Packets that leave
-    #[arg(long, value_name = "PCAP", required_unless_present = "interfaces")]
+    #[arg(long, value_name = "PCAP", required_unless_present_any = ["interfaces", "config"])]
     pub write: Option<PathBuf>,
     /// The lookup algorithm; a family that does not have it uses auto
     #[arg(long, value_name = "NAME", default_value = "auto")]
@@ -263,6 +280,8 @@ pub struct ForwardArgs {
     /// Counters as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub operations: OperationsArgs,
 }
 
 #[derive(Debug, Args)]

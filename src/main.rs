@@ -3,11 +3,17 @@
 mod args;
 mod calibration;
 mod command;
+mod config;
+mod confine;
+mod control;
+mod operations;
 mod preferences;
 mod progress;
 mod router;
+mod service;
 mod settings;
 mod subject;
+mod telemetry;
 mod workload;
 
 use std::process::ExitCode;
@@ -34,6 +40,11 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Report(args) => command::report::run(&args),
         Command::Table(args) => command::table::run(&args),
         Command::Forward(args) => command::forward::run(&args),
+        Command::Show(args) => command::show::run(&args),
+        Command::Trace(args) => command::trace::run(&args),
+        Command::Reload(args) => command::reload::reload(&args),
+        Command::CheckConfig(args) => command::reload::check(&args),
+        Command::CaptureDrops(args) => command::capture_drops::run(&args),
         Command::Generate(args) => command::generate::run(&args),
         Command::Ministat(args) => Ok(command::ministat(args.args)),
         Command::Completions { shell } => command::completions(shell),

@@ -12,12 +12,10 @@ use fullview_plane::forward::Forwarder;
 use fullview_plane::port::pcap::{CapturePort, CaptureReader, CaptureWriter};
 use fullview_plane::port::{Port, PortError};
 use fullview_table::feed::NextHopModel;
-use fullview_table::fib::framework;
 use serde_json::json;
 
-use super::{BadInput, Exit};
+use super::{BadInput, Exit, route};
 use crate::args::ForwardArgs;
-use crate::router;
 use crate::settings::{Names, RouterSettings};
 use crate::workload::packets::INGRESS;
 use crate::workload::router::router as workload_router;
@@ -30,25 +28,8 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
     algorithm::check::<u32>(&settings)?;
     match (&args.table, &args.read, &args.write) {
         (Some(table), Some(read), Some(write)) => captures(args, &settings, [table, read, write]),
-        _ => interfaces(args, &settings),
+        _ => print(&route::run(args)?, args.json).map(|()| Exit::Done),
     }
-}
-
-/// Between interfaces, until the program is asked to end.
-fn interfaces(args: &ForwardArgs, settings: &RouterSettings) -> anyhow::Result<Exit> {
-    let options = router::Options {
-        interfaces: args.interfaces.clone(),
-        algorithm: Some(args.algorithm.clone()).filter(|name| name != algorithm::AUTO),
-        settings: framework::Settings {
-            preferences: algorithm::preferences(settings)?,
-            ..Default::default()
-        },
-        netlink_buffer: args.netlink_buffer,
-        workers: args.workers,
-    };
-    let stop = router::stop_on_signal()?;
-    print(&router::run(&options, &stop)?, args.json)?;
-    Ok(Exit::Done)
 }
 
 /// From file to file.

@@ -11,10 +11,15 @@ use crate::args::Cli;
 
 pub mod bench;
 pub mod calibrate;
+pub mod capture_drops;
 pub mod forward;
 pub mod generate;
+pub mod reload;
 pub mod report;
+pub mod route;
+pub mod show;
 pub mod table;
+pub mod trace;
 
 /// How the program ends; documented in `fullview --help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

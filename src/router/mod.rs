@@ -2,6 +2,7 @@
 //!
 //! One thread (the caller's) listens to the kernel and keeps tables and views; each worker forwards between all ports.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,21 +10,32 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use fullview_plane::counters::Counters;
 use fullview_plane::kernel::follow::Follower;
-use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::kernel::mirror::{InterfacePolicy, Mirror};
 use fullview_table::fib::framework::{FamilyTables, Settings};
 use fullview_table::fib::registry::{self, Registered};
+use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::command::{BadInput, say};
+use crate::config::reload::Reloader;
+use crate::operations::hub::Hub;
+use crate::operations::{Listening, Operations};
+use crate::telemetry::events::Events;
+use desk::Desk;
 use freshness::Freshness;
+pub use inside::Inside;
 use links::Ports;
+pub use show::Snapshot;
 use story::Story;
 use workers::Workers;
 
+pub mod desk;
 mod freshness;
+mod inside;
 mod links;
 mod resolve;
 mod share;
+mod show;
 mod story;
 mod workers;
 
@@ -37,31 +49,45 @@ pub struct Options {
     /// Bytes for changes that the kernel tells of faster than they are taken in.
     pub netlink_buffer: usize,
     pub workers: usize,
+    /// What is wanted of interfaces.
+    pub policies: BTreeMap<String, InterfacePolicy>,
+}
+
+/// What operators have of it.
+#[derive(Default)]
+pub struct Operating {
+    pub listening: Listening,
+    /// The configuration that may be read again, and the signals that say so.
+    pub reload: Option<(Reloader, SignalFd)>,
 }
 
 /// Nothing waits longer than this to be looked at.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// Forwards until `stop`; returns what was counted.
-pub fn run(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counters> {
-    check(options)?;
-    let mut control = Control::new(options)?;
+pub fn run(options: &Options, operating: Operating, stop: &AtomicBool) -> anyhow::Result<Counters> {
+    let (desk, asker) = desk::open().context("the router's desk")?;
+    let (hub, events) = (Arc::<Hub>::default(), Arc::<Events>::default());
+    let mut control = Control::new(options, desk, Arc::clone(&events))?;
     control.fill(stop)?;
-    let mut workers = Workers::new(options.workers, control.freshness.notes())?;
+    let mut workers = Workers::new(options.workers, control.freshness.notes(), Arc::clone(&hub))?;
     let mut ports = Ports::default();
     ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
+    let _operations = Operations::start(operating, &options.interfaces, &asker, &hub, &events)?;
     control.story.begun(control.began.elapsed(), &control.mirror.report());
     while !stop.load(Ordering::Relaxed) {
-        ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
         control.turn(LONGEST_WAIT)?;
+        control.serve(&workers);
         control.resolve(&mut workers)?;
+        ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
     }
     let counters = workers.stop()?;
     control.story.farewell(control.follower.statistics());
     Ok(counters)
 }
 
-fn check(options: &Options) -> anyhow::Result<()> {
+/// Says what is wrong with the options, or with the kernel's settings.
+pub fn check(options: &Options) -> anyhow::Result<()> {
     ensure!(options.workers > 0, BadInput("--workers 0: give at least 1".into()));
     for (place, name) in options.interfaces.iter().enumerate() {
         let twice = options.interfaces.iter().take(place).any(|before| before == name);
@@ -80,21 +106,23 @@ struct Control {
     resolver: resolve::Resolver,
     freshness: Freshness,
     story: Story,
+    desk: Desk,
 }
 
 impl Control {
-    fn new(options: &Options) -> anyhow::Result<Control> {
+    fn new(options: &Options, desk: Desk, events: Arc<Events>) -> anyhow::Result<Control> {
         let began = Instant::now();
         let mut mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.settings.clone());
         if share::KERNEL_FORWARDS {
             mirror.heed_forwarding();
         }
+        mirror.set_policies(options.policies.clone());
         let follower =
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
         let algorithm = options.algorithm.clone();
         let resolver = resolve::Resolver::default();
-        let (freshness, story) = (Freshness::default(), Story::default());
-        Ok(Control { began, follower, mirror, algorithm, resolver, freshness, story })
+        let (freshness, story) = (Freshness::default(), Story::new(events));
+        Ok(Control { began, follower, mirror, algorithm, resolver, freshness, story, desk })
     }
 
     /// Takes in everything there is, before the first packet.
@@ -138,12 +166,20 @@ impl Control {
         let deadlines = self.mirror.next_deadline().into_iter().chain(self.follower.next_deadline());
         let due = deadlines.min().map_or(longest, |deadline| deadline.saturating_sub(now).min(longest));
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(due.subsec_nanos()) };
-        let fds = self.follower.fds();
-        let mut fds = fds.each_ref().map(|fd| PollFd::new(fd, PollFlags::IN));
+        let [news, answers] = self.follower.fds();
+        let mut fds = [news, answers, self.desk.fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error).context("waiting for the kernel"),
         }
+    }
+
+    /// Answers those who ask.
+    fn serve(&mut self, workers: &Workers) {
+        let Control { desk, mirror, algorithm, follower, began, .. } = self;
+        let statistics = follower.statistics();
+        let mut inside = Inside { now: began.elapsed(), mirror, algorithm, workers, statistics };
+        desk.serve(&mut inside);
     }
 
     /// What workers met and could not send to.

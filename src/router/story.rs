@@ -1,14 +1,20 @@
 //! What the router says while it runs, each line once: the framework's log, and what the kernel has.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fullview_plane::kernel::follow::Statistics;
 use fullview_plane::kernel::mirror::{Mirror, Report};
 
 use crate::command::say;
+use crate::operations::inspect::is_rebuild;
+use crate::telemetry::events::{Events, Kind};
 
-#[derive(Default)]
 pub struct Story {
+    events: Arc<Events>,
+    /// Interfaces, and whether they were up.
+    links: BTreeMap<String, bool>,
     /// Lines of the framework said so far: up to this moment, and how many of it.
     last: Duration,
     of_last: usize,
@@ -17,29 +23,61 @@ pub struct Story {
 }
 
 impl Story {
+    pub fn new(events: Arc<Events>) -> Story {
+        Story {
+            events,
+            links: BTreeMap::new(),
+            last: Duration::ZERO,
+            of_last: 0,
+            warned_of_rules: false,
+            statistics: Statistics::default(),
+        }
+    }
+
     pub fn begun(&self, now: Duration, report: &Report) {
         let Report { inet, inet6, .. } = report;
-        line(now, &format!("the kernel has routes to {inet} IPv4 and {inet6} IPv6 prefixes; forwarding"));
+        let text = format!("the kernel has routes to {inet} IPv4 and {inet6} IPv6 prefixes; forwarding");
+        self.line(now, Kind::Router, &text);
+    }
+
+    /// As the framework writes its own; remembered too.
+    fn line(&self, now: Duration, kind: Kind, text: &str) {
+        say(&format!("[{:.6}] {text}", now.as_secs_f64()));
+        self.events.note(kind, text);
+    }
+
+    /// What came, went, or changed its state.
+    fn links(&mut self, mirror: &Mirror) {
+        let view = mirror.views().current();
+        let now =
+            view.parts().interfaces.iter().map(|interface| (interface.name.clone(), interface.up)).collect();
+        let before = std::mem::replace(&mut self.links, now);
+        for (name, up) in self.links.iter().filter(|(name, up)| before.get(*name) != Some(up)) {
+            self.events.note(Kind::Link, format!("{name} is {}", if *up { "up" } else { "down" }));
+        }
     }
 
     pub fn tell(&mut self, now: Duration, mirror: &mut Mirror, statistics: Statistics) {
         self.framework(mirror);
-        mirror.take_notes().iter().for_each(|note| line(now, note));
+        self.links(mirror);
+        mirror.take_notes().iter().for_each(|note| self.line(now, Kind::Warning, note));
         if mirror.report().has_rules && !self.warned_of_rules {
             self.warned_of_rules = true;
-            line(
+            self.line(
                 now,
+                Kind::Warning,
                 "`ip rule` has rules of its own: they are not followed, packets go by the main table or their VRF's",
             );
         }
         if statistics.overflows > self.statistics.overflows {
-            line(
+            self.line(
                 now,
+                Kind::Resync,
                 "the kernel dropped messages: everything is compared again, forwarding goes on; --netlink-buffer makes more room",
             );
         }
         if statistics.malformed > self.statistics.malformed {
-            line(now, "a netlink message was not understood and is passed over");
+            self.line(now, Kind::Warning, "a netlink message was not understood and is passed over");
         }
         self.statistics = statistics;
     }
@@ -48,7 +86,10 @@ impl Story {
         let log = mirror.log();
         let said = |at: Duration| log.iter().filter(|entry| entry.at == at).count();
         let new = log.iter().filter(|entry| entry.at >= self.last);
-        new.skip(self.of_last).for_each(|entry| say(&entry.to_string()));
+        for entry in new.skip(self.of_last) {
+            say(&entry.to_string());
+            kind_of(&entry.text).into_iter().for_each(|kind| self.events.note(kind, &*entry.text));
+        }
         if let Some(last) = log.last() {
             (self.last, self.of_last) = (last.at, said(last.at));
         }
@@ -62,7 +103,11 @@ impl Story {
     }
 }
 
-/// As the framework writes its own.
-fn line(now: Duration, text: &str) {
-    say(&format!("[{:.6}] {text}", now.as_secs_f64()));
+/// Which lines of the framework are events: tables compiled, and algorithms that failed.
+fn kind_of(line: &str) -> Option<Kind> {
+    match line {
+        _ if line.contains("failed") || line.contains("error") => Some(Kind::Ban),
+        _ if is_rebuild(line) => Some(Kind::Rebuild),
+        _ => None,
+    }
 }

@@ -17,7 +17,6 @@ use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::port::PortError;
 use fullview_plane::port::packet::PacketPort;
 use fullview_plane::verdict::{Punt, Verdict};
-use fullview_plane::view::ViewReader;
 use fullview_plane::wire::ethernet::EtherType;
 use fullview_plane::wire::{ethernet, ipv4, ipv6};
 use fullview_plane::worker::{Rejected, Slow, Wait, Worker};
@@ -27,6 +26,8 @@ use rustix::io::Errno;
 use super::freshness::{Notes, NotingPort};
 use super::resolve::Wanted;
 use super::share::{Giver, Share};
+use super::show::{Shown, Snapshot};
+use crate::operations::hub::Hub;
 
 /// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
 const PACKETS: usize = 5 * BURST;
@@ -47,6 +48,7 @@ pub struct Workers {
     running: Vec<Running>,
     /// Of those that ran before.
     counters: Counters,
+    hub: Arc<Hub>,
 }
 
 /// A worker's thread.
@@ -54,16 +56,24 @@ struct Running {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(Giver, Result<Counters, PortError>)>,
     wanted: Receiver<Wanted>,
+    shown: Arc<Shown>,
 }
 
 /// By number; `None` is not there.
 type WorkerPorts<'a> = Vec<Option<NotingPort<'a>>>;
 
 impl Workers {
-    /// So many, once ports are known.
-    pub fn new(count: usize, notes: Arc<Notes>) -> anyhow::Result<Workers> {
+    /// So many, once ports are known; `hub` is for those who watch packets.
+    pub fn new(count: usize, notes: Arc<Notes>, hub: Arc<Hub>) -> anyhow::Result<Workers> {
         let (share, counters) = (Share::new(count)?, Counters::new(0));
-        Ok(Workers { count, share, notes, running: Vec::new(), counters })
+        Ok(Workers { count, share, notes, running: Vec::new(), counters, hub })
+    }
+
+    /// What each worker has counted, and before them what earlier ones had.
+    pub fn snapshots(&self) -> Vec<Snapshot> {
+        let earlier = Snapshot::of_earlier(self.counters.clone());
+        let running = (0..).zip(&self.running).map(|(number, worker)| worker.shown.snapshot(number));
+        std::iter::once(earlier).chain(running).collect()
     }
 
     /// Whether all go on. One that ended has something to say: the next restart returns it.
@@ -83,10 +93,14 @@ impl Workers {
         if unless_gone(links.iter().flatten().try_for_each(|(_, name)| self.share.take(name)))?.is_none() {
             return Ok(());
         }
-        let share = &mut self.share;
+        let (share, hub) = (&mut self.share, &self.hub);
         let numbers: Vec<LinkIndex> =
             links.iter().map(|link| link.as_ref().map_or(0, |(link, _)| *link)).collect();
-        let start = |ports| Running::start(mirror.views().reader(), ports, share.giver(), numbers.clone());
+        let start = |ports| {
+            let mut forwarder = Forwarder::new(mirror.views().reader());
+            forwarder.watch(hub.connect());
+            Running::start(forwarder, ports, share.giver(), numbers.clone())
+        };
         self.running = ports.into_iter().map(start).collect();
         // From this moment on, and not before, frames are ours: none is forwarded twice, none by nobody.
         self.share.follow(mirror)
@@ -135,25 +149,35 @@ impl Workers {
 }
 
 impl Running {
-    fn start(views: ViewReader, ports: WorkerPorts<'static>, giver: Giver, links: Vec<LinkIndex>) -> Running {
+    fn start(
+        forwarder: Forwarder,
+        ports: WorkerPorts<'static>,
+        giver: Giver,
+        links: Vec<LinkIndex>,
+    ) -> Running {
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, wanted) = sync_channel(WANTED);
         let stopped = Arc::clone(&stop);
         let slow = ToKernel { giver, links, wanted: sender };
-        let thread = thread::spawn(move || work(views, ports, slow, &stopped));
-        Running { stop, thread, wanted }
+        let shown = Arc::<Shown>::default();
+        let show = Arc::clone(&shown);
+        let thread = thread::spawn(move || work(forwarder, ports, slow, &stopped, show));
+        Running { stop, thread, wanted, shown }
     }
 }
 
 /// Forwards until it is to stop, or all ports are gone.
 fn work(
-    views: ViewReader,
+    forwarder: Forwarder,
     ports: WorkerPorts<'static>,
     mut slow: ToKernel,
     stop: &AtomicBool,
+    shown: Arc<Shown>,
 ) -> (Giver, Result<Counters, PortError>) {
     let mut arena = Arena::new(PACKETS * ports.len());
-    let mut worker = Worker::new(Forwarder::new(views), ports, arena.packets(), &mut slow, Sleep);
+    let sleep = Sleep(Arc::clone(&shown));
+    let mut worker = Worker::new(forwarder, ports, arena.packets(), &mut slow, sleep);
+    shown.show(worker.published());
     let mut result = worker.run(stop);
     // What had come by then is not lost.
     for _ in 0..LAST_ROUNDS {
@@ -169,14 +193,16 @@ fn work(
 }
 
 /// Waits for frames.
-struct Sleep;
+struct Sleep(Arc<Shown>);
 
 impl<'a> Wait<NotingPort<'a>> for Sleep {
     fn wait(&mut self, ports: &[Option<NotingPort<'a>>]) {
         let fds = ports.iter().flatten().map(|port| PollFd::from_borrowed_fd(port.as_fd(), PollFlags::IN));
         let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
         // Whatever it says, the next round finds out.
-        let _ = poll(&mut fds.collect::<Vec<_>>(), Some(&timeout));
+        self.0.asleep(|| {
+            let _ = poll(&mut fds.collect::<Vec<_>>(), Some(&timeout));
+        });
     }
 }
 

@@ -71,7 +71,7 @@ fn send(socket: UdpSocket, stop: Arc<AtomicBool>) -> JoinHandle<u32> {
         while !stop.load(Ordering::Relaxed) {
             for _ in 0..10 {
                 let stable = STABLE + ((number / 2 % STABLE_PREFIXES) << 8) + 1;
-                let other = FLAPPING + (number.wrapping_mul(2_654_435_761) % flapping << 8) + 1;
+                let other = FLAPPING + ((number.wrapping_mul(2_654_435_761) % flapping) << 8) + 1;
                 let to = Ipv4Addr::from(if number.is_multiple_of(2) { stable } else { other });
                 socket.send_to(&number.to_be_bytes(), (to, 9)).unwrap();
                 number += 1;

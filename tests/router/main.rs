@@ -3,11 +3,14 @@
 
 mod basics;
 mod bird;
+mod exposition;
 mod flaps;
+mod fresh;
 mod frr;
 mod full_view;
 mod lab;
 mod node;
+mod operations;
 mod ospf;
 mod trouble;
 mod watch;

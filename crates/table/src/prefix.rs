@@ -112,6 +112,12 @@ impl<A: Address> Prefix<A> {
     pub fn parent(self) -> Option<Self> {
         self.len.checked_sub(1).map(|len| Prefix::containing(self.addr, len))
     }
+
+    /// The other half of the parent, if that is the upper one.
+    pub(crate) fn right_of(self) -> Option<Self> {
+        let beside = Prefix::containing(self.last().checked_add(&A::one())?, self.len);
+        (beside.parent() == self.parent()).then_some(beside)
+    }
 }
 
 impl<A: Address> Display for Prefix<A> {

@@ -151,6 +151,28 @@ impl<A: Address> Rib<A> {
         self.routes.children(&prefix).map(|(prefix, hop)| Route { prefix, next_hop: *hop })
     }
 
+    /// The routes below `prefix` that come after `last` in that order, which `prefix` covers: how a walk goes on where
+    /// another one ended, however long the way there was.
+    ///
+    /// ```
+    /// use fullview_table::{NextHop, Prefix, Rib};
+    ///
+    /// let mut rib = Rib::<u32>::default();
+    /// for prefix in ["10.0.0.0/8", "10.64.0.0/10", "10.64.0.0/16", "10.128.0.0/9", "11.0.0.0/8"] {
+    ///     rib.announce(prefix.parse()?, NextHop(1));
+    /// }
+    /// let after: Vec<_> = rib.after("10.0.0.0/8".parse()?, "10.64.0.0/10".parse()?).collect();
+    /// let prefixes: Vec<_> = after.iter().map(|route| route.prefix.to_string()).collect();
+    /// assert_eq!(prefixes, ["10.64.0.0/16", "10.128.0.0/9"]);
+    /// # Ok::<(), fullview_table::prefix::PrefixError>(())
+    /// ```
+    pub fn after(&self, prefix: Prefix<A>, last: Prefix<A>) -> impl Iterator<Item = Route<A>> + '_ {
+        let longer = self.within(last).filter(move |route| route.prefix != last);
+        let path = std::iter::successors(Some(last), |on_path| on_path.parent());
+        let path = path.take_while(move |on_path| on_path.len() > prefix.len());
+        longer.chain(path.filter_map(Prefix::right_of).flat_map(|beside| self.within(beside)))
+    }
+
     /// The whole address space as disjoint ranges of one next hop; see [`Ranges`].
     ///
     /// ```

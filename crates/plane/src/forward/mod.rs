@@ -16,6 +16,7 @@ use crate::burst::{Burst, Packet};
 use crate::counters::{Counters, Run};
 use crate::verdict::{Reason, Verdict};
 use crate::view::{View, ViewReader};
+use crate::watch::Watched;
 use lookup::TableKeys;
 use redirect::NOTED;
 use tag::Tags;
@@ -63,6 +64,7 @@ pub struct Forwarder {
     /// The view that `stages` is made for.
     view: Arc<View>,
     stages: Stages,
+    watched: Option<Box<Watched>>,
 }
 
 impl Forwarder {
@@ -70,13 +72,43 @@ impl Forwarder {
     pub fn new(mut views: ViewReader) -> Forwarder {
         let view = Arc::clone(views.view());
         let stages = Stages::new(&view);
-        Forwarder { views, view, stages }
+        Forwarder { views, view, stages, watched: None }
+    }
+
+    /// Lets packets be noted on their way from now on.
+    pub fn watch(&mut self, watched: Watched) {
+        self.watched = Some(Box::new(watched));
     }
 
     /// Forwards what is in `burst`: packets that go on are rewritten and given to `egress` in their order, the others
     /// go to `rejected`, each as it came in and with its verdict in its slot. None is lost: as many are taken from the
     /// front of `burst` as `rejected` has room for, which is all of them if it was empty, and the rest stays.
     pub fn process<'a>(
+        &mut self,
+        burst: &mut Burst<'a>,
+        egress: &mut (impl Egress<'a> + ?Sized),
+        rejected: &mut Burst<'a>,
+    ) {
+        if self.watched.as_deref_mut().is_some_and(Watched::is_on) {
+            return self.process_watched(burst, egress, rejected);
+        }
+        self.forward(burst, egress, rejected);
+    }
+
+    #[cold]
+    fn process_watched<'a>(
+        &mut self,
+        burst: &mut Burst<'a>,
+        egress: &mut (impl Egress<'a> + ?Sized),
+        rejected: &mut Burst<'a>,
+    ) {
+        let Some(mut watched) = self.watched.take() else { return };
+        watched.process(self, burst, egress, rejected);
+        self.watched = Some(watched);
+    }
+
+    #[inline(always)]
+    pub(crate) fn forward<'a>(
         &mut self,
         burst: &mut Burst<'a>,
         egress: &mut (impl Egress<'a> + ?Sized),

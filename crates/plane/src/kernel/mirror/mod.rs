@@ -6,6 +6,7 @@
 //!
 //! A dump is told of by [`Mirror::begin`] and [`Mirror::end`]: what it did not mention is gone.
 
+use std::collections::BTreeMap;
 use std::collections::HashSet;
 use std::net::IpAddr;
 
@@ -25,14 +26,18 @@ use sets::{Key, Sets};
 
 mod family;
 mod indices;
+mod inspect;
 mod links;
 mod neighbors;
+mod policy;
 mod report;
 mod routes;
 mod sets;
 mod stations;
 mod view;
 
+pub use inspect::UsableNeighbor;
+pub use policy::InterfacePolicy;
 pub use report::Report;
 pub use stations::Doubtful;
 
@@ -77,6 +82,8 @@ pub struct Mirror {
     /// Given up, and the generations that all FIBs have to reach.
     following: Vec<(Generations, Vec<Released>, Vec<NextHop>)>,
     has_rules: bool,
+    /// By the names of interfaces.
+    policies: BTreeMap<String, InterfacePolicy>,
 }
 
 /// Of the RIBs at one moment, by family and table.
@@ -107,6 +114,7 @@ impl Mirror {
             suspects_inet: false,
             following: Vec::new(),
             has_rules: false,
+            policies: BTreeMap::new(),
         };
         mirror.create(uapi::RT_TABLE_MAIN);
         mirror

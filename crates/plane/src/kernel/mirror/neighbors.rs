@@ -69,6 +69,11 @@ impl Neighbors {
         self.0.iter().filter(|(_, known)| !known.seen).map(|(key, _)| *key).collect()
     }
 
+    /// All of them.
+    pub fn keys(&self) -> impl Iterator<Item = (LinkIndex, IpAddr)> + '_ {
+        self.0.keys().copied()
+    }
+
     /// Those in doubt.
     pub fn stale(&self) -> impl Iterator<Item = (LinkIndex, IpAddr, Mac)> + '_ {
         let stale = self.0.iter().filter(|(_, known)| known.is_stale);

@@ -55,7 +55,7 @@ impl Mirror {
     }
 
     /// The kernel's numbers of our tables, by place in the view.
-    fn table_numbers(&self) -> Vec<u32> {
+    pub(super) fn table_numbers(&self) -> Vec<u32> {
         let others = self.inet.tables().filter(|number| *number != uapi::RT_TABLE_MAIN);
         let mut numbers: Vec<u32> = others.collect();
         numbers.sort_unstable();
@@ -65,7 +65,7 @@ impl Mirror {
 
     fn interfaces(&self, tables: &[u32]) -> Vec<Interface> {
         let interface = |(place, link): (Place, Option<&Link>)| match link {
-            Some(link) => self.interface(place, link, tables),
+            Some(link) => self.with_policy(self.interface(place, link, tables)),
             None => self.absent(place),
         };
         self.links.interfaces().map(interface).collect()

@@ -1,0 +1,168 @@
+//! What the headers of a packet say, and what is wrong with them.
+
+use std::net::IpAddr;
+
+use fullview_table::Address;
+
+use crate::burst::FRAME_CAPACITY;
+use crate::forward::martian;
+use crate::interface::Interface;
+use crate::verdict::{Punt, Reason, Verdict};
+use crate::wire::ethernet::{EtherType, Frame, Mac};
+use crate::wire::{Malformed, ipv4, ipv6};
+
+/// The headers of a packet in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// To which station the frame was sent.
+    pub mac: Mac,
+    /// From where.
+    pub source: IpAddr,
+    /// To where.
+    pub destination: IpAddr,
+    /// TTL or hop limit.
+    pub hops: u8,
+    /// Bytes of the IP packet.
+    pub total_len: usize,
+    /// Whether a router may fragment it.
+    pub may_be_fragmented: bool,
+    /// Protocol and ports by which its flow is known besides the addresses.
+    pub(super) flow: (u8, (u16, u16)),
+}
+
+/// The frame, if it is whole.
+pub(super) fn ethernet(frame: &[u8]) -> Option<Frame<&[u8]>> {
+    Frame::new_checked(frame).ok()
+}
+
+/// Reads the headers of a frame that is whole; otherwise what becomes of it.
+pub(super) fn read(frame: &[u8], interface: &Interface, strict: bool) -> Result<Headers, Verdict> {
+    let frame = Frame::new_unchecked(frame);
+    match frame.ethertype() {
+        EtherType::IPV4 if !interface.forwards_inet => Err(Verdict::Punt(Punt::NotForwarding)),
+        EtherType::IPV6 if !interface.forwards_inet6 => Err(Verdict::Punt(Punt::NotForwarding)),
+        EtherType::IPV4 => inet(&frame, strict),
+        EtherType::IPV6 => inet6(&frame, strict),
+        EtherType::ARP => Err(Verdict::Punt(Punt::Arp)),
+        _ => Err(Verdict::Punt(Punt::NotIp)),
+    }
+}
+
+fn inet(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
+    let ip = ipv4::Packet::new_checked(frame.payload()).map_err(malformed)?;
+    if !ip.verify_checksum() {
+        return Err(Verdict::Drop(Reason::Checksum));
+    }
+    if let Some(verdict) = martian::inet(ip.source(), ip.destination(), strict) {
+        return Err(verdict);
+    }
+    options(ip.options())?;
+    let whole = !ip.more_fragments() && ip.fragment_offset() == 0;
+    let ports = whole.then(|| ports(frame.payload(), ip.header_len(), ip.protocol())).flatten();
+    Ok(Headers {
+        mac: frame.destination(),
+        source: ip.source().to_ip().into(),
+        destination: ip.destination().to_ip().into(),
+        hops: ip.ttl(),
+        total_len: ip.total_len().into(),
+        may_be_fragmented: !ip.dont_fragment(),
+        flow: ports.map_or((0, (0, 0)), |ports| (ip.protocol(), ports)),
+    })
+}
+
+fn inet6(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
+    let ip = ipv6::Packet::new_checked(frame.payload()).map_err(malformed)?;
+    if let Some(verdict) = martian::inet6(ip.source(), ip.destination(), strict) {
+        return Err(verdict);
+    }
+    let label = ip.flow_label();
+    let ports = ports(frame.payload(), ipv6::HEADER, ip.next_header());
+    let unlabelled = ports.map_or((0, (0, 0)), |ports| (ip.next_header(), ports));
+    let labelled = (0, ((label >> 16) as u16, label as u16));
+    Ok(Headers {
+        mac: frame.destination(),
+        source: ip.source().to_ip().into(),
+        destination: ip.destination().to_ip().into(),
+        hops: ip.hop_limit(),
+        total_len: ip.total_len(),
+        may_be_fragmented: false,
+        flow: if label == 0 { unlabelled } else { labelled },
+    })
+}
+
+fn malformed(error: Malformed) -> Verdict {
+    Verdict::Drop(match error {
+        Malformed::TooShort { .. } => Reason::TooShort,
+        Malformed::Version { .. } => Reason::BadVersion,
+        Malformed::HeaderLength { .. } => Reason::HeaderLength,
+        Malformed::TotalLength { .. } => Reason::TotalLength,
+    })
+}
+
+/// A source route ends the packet wherever it stands; record route, timestamp and router alert are for the kernel
+/// (RFC 7126).
+fn options(options: &[u8]) -> Result<(), Verdict> {
+    let kinds = kinds(options);
+    if kinds.iter().any(|kind| matches!(kind, 131 | 137)) {
+        return Err(Verdict::Drop(Reason::SourceRoute));
+    }
+    if kinds.iter().any(|kind| matches!(kind, 7 | 68 | 148)) {
+        return Err(Verdict::Punt(Punt::Options));
+    }
+    Ok(())
+}
+
+/// The kinds of the options up to the end or to damage, the damaged one included.
+fn kinds(options: &[u8]) -> Vec<u8> {
+    let mut kinds = Vec::new();
+    let mut at = 0;
+    while let Some(kind) = options.get(at).copied().filter(|kind| *kind != 0) {
+        kinds.push(kind);
+        at += match (kind, options.get(at + 1)) {
+            (1, _) => 1,
+            (_, Some(len)) if *len >= 2 => usize::from(*len),
+            _ => return kinds,
+        };
+    }
+    kinds
+}
+
+/// The two ports behind an IP header, of protocols that have them: TCP, UDP, DCCP, SCTP, UDP-Lite.
+pub(crate) fn ports(packet: &[u8], header: usize, protocol: u8) -> Option<(u16, u16)> {
+    if !matches!(protocol, 6 | 17 | 33 | 132 | 136) {
+        return None;
+    }
+    let bytes = packet.get(header..header + 4)?;
+    Some((u16::from_be_bytes([bytes[0], bytes[1]]), u16::from_be_bytes([bytes[2], bytes[3]])))
+}
+
+/// As the flow's hash takes them.
+pub(super) fn widened(addr: IpAddr) -> u128 {
+    match addr {
+        IpAddr::V4(ip) => ip.to_bits().into(),
+        IpAddr::V6(ip) => ip.to_bits(),
+    }
+}
+
+/// The frame on the next link: new addresses, one hop less, the next link's tag instead of the old one.
+pub(super) fn rewritten(frame: &[u8], headers: &Headers, from: Mac, to: Mac, vlan: Option<u16>) -> Vec<u8> {
+    let came = Frame::new_unchecked(frame);
+    let mut payload = came.payload().to_vec();
+    match headers.destination {
+        IpAddr::V4(_) => {
+            let mut ip = ipv4::Packet::new_unchecked(&mut payload);
+            ip.set_ttl(headers.hops - 1);
+            ip.fill_checksum();
+        }
+        IpAddr::V6(_) => payload[7] = headers.hops - 1,
+    }
+    let mut sent = [to.0, from.0].concat();
+    if let Some(vlan) = vlan {
+        sent.extend(EtherType::VLAN.0.to_be_bytes());
+        sent.extend(vlan.to_be_bytes());
+    }
+    sent.extend(came.ethertype().0.to_be_bytes());
+    sent.extend(payload);
+    sent.truncate(FRAME_CAPACITY);
+    sent
+}

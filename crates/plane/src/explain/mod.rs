@@ -1,0 +1,300 @@
+//! Why a packet goes where it goes, told stage by stage.
+//!
+//! This is the forwarding path once more, written to be read: one packet, one thing after the other, straight from the
+//! view and the FIBs, with none of the loop's code. What the loop did is compared with it, so that an explanation that
+//! does not fit is noticed ([`Explanation::disagreement`]); a test over random frames holds the two together.
+
+use std::net::IpAddr;
+
+use fullview_table::group::flow_hash;
+use fullview_table::{Address, NextHop};
+
+use crate::adjacency::{Adjacency, MAX_MTU};
+
+use crate::interface::Interface;
+use crate::verdict::{Punt, Reason, Verdict};
+use crate::view::View;
+use crate::wire::ethernet::Mac;
+use headers::{Headers, read};
+pub use step::Step;
+
+pub(crate) mod headers;
+mod step;
+
+/// What the routes and next hops are called, for whoever knows: the view and the FIBs hold numbers only.
+pub trait Names {
+    /// The longest match among the routes of a table (its place in [`crate::view::Parts::tables`]): its prefix, and the
+    /// next hop it has.
+    fn route(&self, table: u16, addr: IpAddr) -> Option<(String, NextHop)>;
+    /// What a next hop is called.
+    fn next_hop(&self, hop: NextHop) -> Option<String>;
+}
+
+/// Nobody knows.
+impl Names for () {
+    fn route(&self, _table: u16, _addr: IpAddr) -> Option<(String, NextHop)> {
+        None
+    }
+    fn next_hop(&self, _hop: NextHop) -> Option<String> {
+        None
+    }
+}
+
+/// What becomes of a packet, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// In the order in which it happens.
+    pub steps: Vec<Step>,
+    /// How it ends.
+    pub verdict: Verdict,
+    /// The port it leaves by, and the frame that leaves; `None` if it is not forwarded.
+    pub departure: Option<(u16, Vec<u8>)>,
+}
+
+/// What the loop did with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome<'a> {
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Of a packet that was forwarded: the port it left by, and the frame.
+    pub departure: Option<(u16, &'a [u8])>,
+}
+
+impl Explanation {
+    /// In what the loop did otherwise; `None` if it did as explained. A port that took no more is no disagreement.
+    pub fn disagreement(&self, outcome: &Outcome<'_>) -> Option<String> {
+        let expected = self.verdict;
+        if expected == Verdict::Forward && outcome.verdict == Verdict::Drop(Reason::EgressFull) {
+            return None;
+        }
+        if outcome.verdict != expected {
+            return Some(format!("the loop's verdict was {}, not {expected}", outcome.verdict));
+        }
+        let (port, frame) = self.departure.as_ref()?;
+        match outcome.departure {
+            Some((by, _)) if by != *port => Some(format!("it left by port {by}, not {port}")),
+            Some((_, sent)) if sent != frame => Some(format!("it left as {}, not {}", hex(sent), hex(frame))),
+            Some(_) => None,
+            None => Some("the loop did not send it".into()),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Explains what becomes of `frame` when it comes in by `port`.
+pub fn explain(view: &View, names: &dyn Names, port: u16, frame: &[u8]) -> Explanation {
+    let mut path = Path { view, names, steps: Vec::new() };
+    let (verdict, departure) = match path.walk(port, frame) {
+        Ok(departure) => (Verdict::Forward, Some(departure)),
+        Err(verdict) => (verdict, None),
+    };
+    if verdict != Verdict::Forward {
+        path.steps.push(Step::Ended(verdict));
+    }
+    Explanation { steps: path.steps, verdict, departure }
+}
+
+/// A packet on its way.
+struct Path<'a> {
+    view: &'a View,
+    names: &'a dyn Names,
+    steps: Vec<Step>,
+}
+
+/// The port to leave by, and the frame.
+type Departure = (u16, Vec<u8>);
+
+impl<'a> Path<'a> {
+    fn walk(&mut self, port: u16, frame: &[u8]) -> Result<Departure, Verdict> {
+        let (number, interface) = self.arrive(port, frame)?;
+        let headers = read(frame, interface, self.view.parts().policy.drops_martians)?;
+        self.steps.push(Step::Headers(headers.clone()));
+        let found = self.look_up(interface.table, headers.destination);
+        if headers.mac.is_group() {
+            return Err(in_group_frame(self.view.parts().adjacencies.get(found)));
+        }
+        let hop = self.pick(found, &headers);
+        self.check_source(number, interface, &headers)?;
+        self.leave(hop, &headers, frame)
+    }
+
+    /// Which interface takes the frame.
+    fn arrive(&mut self, port: u16, frame: &[u8]) -> Result<(u16, &'a Interface), Verdict> {
+        let (view, bytes) = (self.view, frame.len());
+        let whole = headers::ethernet(frame).ok_or(Verdict::Drop(Reason::TooShort))?;
+        let at = view.port(port).ok_or(Verdict::Drop(Reason::UnknownPort))?;
+        let vlan = whole.vlan().unwrap_or(0);
+        let number = at.interface(vlan).ok_or(Verdict::Punt(Punt::OtherVlan))?;
+        let interface = view.interface(number).ok_or(Verdict::Drop(Reason::UnknownPort))?;
+        self.steps.push(Step::Received { interface: interface.name.clone(), vlan, bytes });
+        let destination = whole.destination();
+        if !interface.up {
+            return Err(Verdict::Drop(Reason::InterfaceDown));
+        }
+        if destination != interface.mac && !destination.is_group() {
+            return Err(Verdict::Drop(Reason::NotOurMac));
+        }
+        Ok((number, interface))
+    }
+
+    /// What the FIB of a table says, with the route as far as its name is known.
+    fn look_up(&mut self, table: u16, addr: IpAddr) -> NextHop {
+        let hop = self.ask(table, addr);
+        let route = self.names.route(table, addr);
+        let behind = route.as_ref().is_some_and(|(_, of_route)| *of_route != hop);
+        let prefix = route.map(|(prefix, _)| prefix);
+        let name = self.names.next_hop(hop);
+        self.steps.push(Step::Found { table, addr, prefix, hop, name, behind });
+        hop
+    }
+
+    fn ask(&self, table: u16, addr: IpAddr) -> NextHop {
+        let Some(readers) = self.view.parts().tables.get(usize::from(table)) else { return NextHop::NONE };
+        match addr {
+            IpAddr::V4(ip) => readers.inet.with(|fib| fib.lookup(u32::from_ip(ip))),
+            IpAddr::V6(ip) => readers.inet6.with(|fib| fib.lookup(u128::from_ip(ip))),
+        }
+    }
+
+    /// The member of a group that the packet's flow goes to; another next hop is its own.
+    fn pick(&mut self, found: NextHop, headers: &Headers) -> NextHop {
+        let mut reader = self.view.parts().groups.reader();
+        let groups = reader.groups();
+        if !groups.is_group(found) {
+            return found;
+        }
+        let (protocol, ports) = headers.flow;
+        let addresses = [headers.source, headers.destination].map(headers::widened);
+        let hash = flow_hash(self.view.parts().policy.flow_seed, addresses[0], addresses[1], protocol, ports);
+        let hop = groups.select(found, hash);
+        let members = distinct(groups.members(found));
+        let number = members.iter().position(|member| *member == hop).map_or(0, |place| place + 1);
+        self.steps.push(Step::Member { group: found, number, of: members.len(), hash, hop });
+        hop
+    }
+
+    /// Reverse path forwarding (RFC 3704).
+    fn check_source(
+        &mut self,
+        came_in: u16,
+        interface: &Interface,
+        headers: &Headers,
+    ) -> Result<(), Verdict> {
+        use crate::interface::SourceCheck::{Loose, Off, Strict};
+        let check = interface.source_check;
+        if check == Off {
+            return Ok(());
+        }
+        let back = self.ask(interface.table, headers.source);
+        let mut reader = self.view.parts().groups.reader();
+        let ways: Vec<NextHop> = reader.groups().members(back).iter().copied().chain([back]).collect();
+        let ways = ways.into_iter().filter_map(|hop| self.view.parts().adjacencies.get(hop));
+        let mut links = ways.filter_map(link_of);
+        let passes = match check {
+            Off => true,
+            Loose => back.is_some() && links.next().is_some(),
+            Strict => links.any(|link| link == came_in),
+        };
+        self.steps.push(Step::Source { check, source: headers.source, back, passes });
+        if passes { Ok(()) } else { Err(Verdict::Drop(Reason::SourceCheck)) }
+    }
+
+    /// What the next hop is, and what the packet looks like behind it.
+    fn leave(&mut self, hop: NextHop, headers: &Headers, frame: &[u8]) -> Result<Departure, Verdict> {
+        if !hop.is_some() {
+            return Err(Verdict::Drop(Reason::NoRoute));
+        }
+        let adjacency = self.view.parts().adjacencies.get(hop);
+        self.steps.push(Step::NextHop { hop, leads: self.describe(adjacency) });
+        let (number, mac) = self.neighbor(adjacency, headers)?;
+        let interface = self.view.interface(number).ok_or(Verdict::Drop(Reason::NoAdjacency))?;
+        alive(headers)?;
+        let mtu = interface.mtu.min(MAX_MTU.into());
+        self.steps.push(Step::Length { bytes: headers.total_len, mtu });
+        if headers.total_len > mtu as usize {
+            return Err(Verdict::Drop(too_long(headers)));
+        }
+        self.steps.push(Step::Hops { before: headers.hops, after: headers.hops - 1 });
+        let sent = headers::rewritten(frame, headers, interface.mac, mac, interface.vlan);
+        self.steps.push(Step::Sent { interface: interface.name.clone(), mac, bytes: sent.len() });
+        Ok((interface.port, sent))
+    }
+
+    /// A station that can be sent to; otherwise what becomes of the packet.
+    fn neighbor(&self, adjacency: Option<Adjacency>, headers: &Headers) -> Result<(u16, Mac), Verdict> {
+        let link = adjacency.and_then(link_of).and_then(|number| self.view.interface(number));
+        if link.is_some_and(|interface| !interface.up) {
+            return Err(Verdict::Drop(Reason::InterfaceDown));
+        }
+        match adjacency {
+            Some(Adjacency::Neighbor { interface, mac }) => Ok((interface, mac)),
+            Some(Adjacency::Glean { .. }) => alive(headers).and(Err(Verdict::Punt(Punt::Glean))),
+            None => alive(headers).and(Err(Verdict::Drop(Reason::NoAdjacency))),
+            Some(Adjacency::Local) => Err(Verdict::Punt(Punt::Local)),
+            Some(Adjacency::Broadcast) => Err(Verdict::Drop(Reason::DirectedBroadcast)),
+            Some(Adjacency::Blackhole) => Err(Verdict::Drop(Reason::Blackhole)),
+            Some(Adjacency::Unreachable) => Err(Verdict::Drop(Reason::Unreachable)),
+            Some(Adjacency::Prohibit) => Err(Verdict::Drop(Reason::Prohibited)),
+        }
+    }
+
+    fn describe(&self, adjacency: Option<Adjacency>) -> String {
+        describe(self.view, adjacency)
+    }
+}
+
+/// What a next hop leads to, in words.
+pub fn describe(view: &View, adjacency: Option<Adjacency>) -> String {
+    let name =
+        |number: u16| view.interface(number).map_or("no interface", |interface| interface.name.as_str());
+    match adjacency {
+        Some(Adjacency::Neighbor { interface, mac }) => format!("neighbour {mac} on {}", name(interface)),
+        Some(Adjacency::Glean { interface }) => format!("a station on {} not known yet", name(interface)),
+        Some(Adjacency::Local) => "this router".into(),
+        Some(Adjacency::Broadcast) => "all stations of a network".into(),
+        Some(Adjacency::Blackhole) => "blackhole".into(),
+        Some(Adjacency::Unreachable) => "unreachable".into(),
+        Some(Adjacency::Prohibit) => "prohibited".into(),
+        None => "nothing known".into(),
+    }
+}
+
+/// The interface by which something is reached.
+fn link_of(adjacency: Adjacency) -> Option<u16> {
+    match adjacency {
+        Adjacency::Neighbor { interface, .. } | Adjacency::Glean { interface } => Some(interface),
+        _ => None,
+    }
+}
+
+/// A unicast packet in a broadcast or multicast frame is never forwarded (RFC 1812, section 5.3.4).
+fn in_group_frame(adjacency: Option<Adjacency>) -> Verdict {
+    match adjacency {
+        Some(Adjacency::Local) => Verdict::Punt(Punt::Local),
+        Some(Adjacency::Broadcast) => Verdict::Punt(Punt::Broadcast),
+        _ => Verdict::Drop(Reason::LinkBroadcast),
+    }
+}
+
+fn alive(headers: &Headers) -> Result<(), Verdict> {
+    match headers.destination {
+        _ if headers.hops > 1 => Ok(()),
+        IpAddr::V4(_) => Err(Verdict::Drop(Reason::TtlExpired)),
+        IpAddr::V6(_) => Err(Verdict::Drop(Reason::HopLimitExpired)),
+    }
+}
+
+fn too_long(headers: &Headers) -> Reason {
+    if headers.may_be_fragmented { Reason::NeedsFragments } else { Reason::TooBig }
+}
+
+/// Each once, in their order.
+fn distinct(slots: &[NextHop]) -> Vec<NextHop> {
+    let mut members = slots.to_vec();
+    members.sort_unstable();
+    members.dedup();
+    members
+}

@@ -1,0 +1,84 @@
+//! Captures of what was dropped: pcapng, each packet with the reason as its comment, which Wireshark and tshark show.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pcap_file::DataLink;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::blocks::opt_common::CommonOption;
+
+/// A capture being written, which never grows beyond a limit.
+pub struct CommentedCapture<W: Write> {
+    writer: PcapNgWriter<W>,
+    /// How many of the interfaces the file knows.
+    interfaces: Vec<String>,
+    room: u64,
+}
+
+/// Why a packet was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The file is as large as it may become.
+    #[error("the capture is full")]
+    Full,
+    /// The file takes no more.
+    #[error("the capture cannot be written: {0}")]
+    Write(String),
+}
+
+impl<W: Write> CommentedCapture<W> {
+    /// At most `limit` bytes to `output`.
+    pub fn new(output: W, limit: u64) -> Result<CommentedCapture<W>, CaptureError> {
+        let writer = PcapNgWriter::new(output).map_err(failed)?;
+        Ok(CommentedCapture { writer, interfaces: Vec::new(), room: limit })
+    }
+
+    /// Writes a frame that an interface took at some time.
+    pub fn write(
+        &mut self,
+        interface: &str,
+        at: SystemTime,
+        frame: &[u8],
+        comment: &str,
+    ) -> Result<(), CaptureError> {
+        // More than the headers, options and paddings of both blocks need.
+        let needed = (frame.len() + comment.len() + interface.len() + 128) as u64;
+        self.room = self.room.checked_sub(needed).ok_or(CaptureError::Full)?;
+        let block = EnhancedPacketBlock {
+            interface_id: self.interface(interface)?,
+            timestamp: at.duration_since(UNIX_EPOCH).unwrap_or_default(),
+            original_len: frame.len() as u32,
+            data: Cow::Borrowed(frame),
+            options: vec![EnhancedPacketOption::Common(CommonOption::Comment(Cow::Borrowed(comment)))],
+        };
+        self.writer.write_pcapng_block(block).map(drop).map_err(failed)
+    }
+
+    /// The number of an interface, which the file is told of first.
+    fn interface(&mut self, name: &str) -> Result<u32, CaptureError> {
+        if let Some(known) = self.interfaces.iter().position(|known| known == name) {
+            return Ok(known as u32);
+        }
+        let options = vec![InterfaceDescriptionOption::IfName(Cow::Borrowed(name))];
+        let block = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options };
+        self.writer.write_pcapng_block(block).map_err(failed)?;
+        self.interfaces.push(name.to_owned());
+        Ok(self.interfaces.len() as u32 - 1)
+    }
+
+    /// Hands what is buffered to the system.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.writer.get_mut().flush()
+    }
+}
+
+/// With its causes, which the messages of the outer ones leave out.
+fn failed(error: impl std::error::Error) -> CaptureError {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    CaptureError::Write(causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}")))
+}

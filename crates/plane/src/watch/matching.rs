@@ -1,0 +1,272 @@
+//! Which packets: a few words as tcpdump would have them, all of which have to fit.
+//!
+//! ```text
+//! dst 192.0.2.0/24
+//! inet6 and src 2001:db8::/32 and proto icmp6
+//! udp and dport 53
+//! ```
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use fullview_table::{Address, Prefix};
+
+use crate::explain::headers::ports;
+use crate::wire::ethernet::{EtherType, Frame};
+use crate::wire::{ipv4, ipv6};
+
+/// Where packets come in, and what they are; empty takes all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matching {
+    /// Only those of this port and VLAN; VLAN 0 means untagged frames.
+    pub place: Option<(u16, u16)>,
+    tests: Vec<Test>,
+}
+
+/// A word that is not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0}; write tests joined by \"and\": inet, inet6, arp, src PREFIX, dst PREFIX, proto NAME-OR-NUMBER, udp, tcp, \
+     icmp, icmp6, sport N, dport N, vlan N"
+)]
+pub struct MatchingError(String);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Test {
+    Type(EtherType),
+    Vlan(u16),
+    Source(Network),
+    Destination(Network),
+    Protocol(u8),
+    SourcePort(u16),
+    DestinationPort(u16),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Network {
+    Inet(Prefix<u32>),
+    Inet6(Prefix<u128>),
+}
+
+impl Network {
+    fn contains(&self, addr: Option<IpAddr>) -> bool {
+        match (self, addr) {
+            (Network::Inet(prefix), Some(IpAddr::V4(ip))) => prefix.contains(ip.to_bits()),
+            (Network::Inet6(prefix), Some(IpAddr::V6(ip))) => prefix.contains(ip.to_bits()),
+            _ => false,
+        }
+    }
+}
+
+/// A prefix, or an address for the prefix of it alone.
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Network, String> {
+        let whole = |error| format!("{error}");
+        match text.parse() {
+            Ok(IpAddr::V4(ip)) => Ok(Network::Inet(Prefix::host(u32::from_ip(ip)))),
+            Ok(IpAddr::V6(ip)) => Ok(Network::Inet6(Prefix::host(u128::from_ip(ip)))),
+            Err(_) if text.contains(':') => text.parse().map(Network::Inet6).map_err(whole),
+            Err(_) => text.parse().map(Network::Inet).map_err(whole),
+        }
+    }
+}
+
+impl FromStr for Matching {
+    type Err = MatchingError;
+
+    fn from_str(text: &str) -> Result<Matching, MatchingError> {
+        let mut words = text.split_whitespace();
+        let mut tests = Vec::new();
+        while let Some(word) = words.next() {
+            tests.push(test(word, &mut words).map_err(MatchingError)?);
+            match words.next() {
+                None | Some("and") => {}
+                Some(other) => return Err(MatchingError(format!("\"{other}\" where \"and\" is expected"))),
+            }
+        }
+        if text.split_whitespace().next_back() == Some("and") {
+            return Err(MatchingError("nothing follows the last \"and\"".into()));
+        }
+        Ok(Matching { place: None, tests })
+    }
+}
+
+fn test<'t>(word: &str, words: &mut impl Iterator<Item = &'t str>) -> Result<Test, String> {
+    let mut argument = || words.next().ok_or_else(|| format!("nothing follows \"{word}\""));
+    Ok(match word {
+        "inet" | "ip" => Test::Type(EtherType::IPV4),
+        "inet6" | "ip6" => Test::Type(EtherType::IPV6),
+        "arp" => Test::Type(EtherType::ARP),
+        "src" => Test::Source(argument()?.parse()?),
+        "dst" => Test::Destination(argument()?.parse()?),
+        "sport" => Test::SourcePort(number(argument()?)?),
+        "dport" => Test::DestinationPort(number(argument()?)?),
+        "vlan" => Test::Vlan(number(argument()?)?),
+        "proto" => Test::Protocol(protocol(argument()?)?),
+        name => Test::Protocol(named(name).ok_or_else(|| format!("\"{name}\" is not understood"))?),
+    })
+}
+
+fn number(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| format!("\"{text}\" is not a number from 0 to 65535"))
+}
+
+fn protocol(text: &str) -> Result<u8, String> {
+    let number = named(text).or_else(|| text.parse().ok());
+    number
+        .ok_or_else(|| format!("\"{text}\" is neither a protocol's number nor one of udp, tcp, icmp, icmp6"))
+}
+
+fn named(name: &str) -> Option<u8> {
+    match name {
+        "icmp" => Some(1),
+        "tcp" => Some(6),
+        "udp" => Some(17),
+        "icmp6" => Some(58),
+        _ => None,
+    }
+}
+
+impl Matching {
+    /// Whether a frame that comes in by `port` is one of them. A frame too short for what is asked is none.
+    pub fn matches(&self, port: u16, frame: &[u8]) -> bool {
+        let Ok(frame) = Frame::new_checked(frame) else {
+            return self.tests.is_empty() && self.place.is_none_or(|(of, _)| of == port);
+        };
+        let vlan = frame.vlan().unwrap_or(0);
+        if self.place.is_some_and(|place| place != (port, vlan)) {
+            return false;
+        }
+        let fields = Fields::read(&frame);
+        self.tests.iter().all(|test| fields.pass(test))
+    }
+}
+
+/// What the tests ask about.
+struct Fields {
+    ethertype: EtherType,
+    vlan: u16,
+    source: Option<IpAddr>,
+    destination: Option<IpAddr>,
+    protocol: Option<u8>,
+    ports: Option<(u16, u16)>,
+}
+
+impl Fields {
+    fn read(frame: &Frame<&[u8]>) -> Fields {
+        let ethertype = frame.ethertype();
+        let bare = Fields {
+            ethertype,
+            vlan: frame.vlan().unwrap_or(0),
+            source: None,
+            destination: None,
+            protocol: None,
+            ports: None,
+        };
+        match ethertype {
+            EtherType::IPV4 => bare.with_inet(frame.payload()),
+            EtherType::IPV6 => bare.with_inet6(frame.payload()),
+            _ => bare,
+        }
+    }
+
+    /// Whatever is wrong with its lengths: a packet that is dropped for them can be looked for by its addresses.
+    fn with_inet(self, packet: &[u8]) -> Fields {
+        if packet.len() < ipv4::HEADER {
+            return self;
+        }
+        let ip = ipv4::Packet::new_unchecked(packet);
+        let ports =
+            (ip.fragment_offset() == 0).then(|| ports(packet, ip.header_len(), ip.protocol())).flatten();
+        Fields {
+            source: Some(ip.source().to_ip().into()),
+            destination: Some(ip.destination().to_ip().into()),
+            protocol: Some(ip.protocol()),
+            ports,
+            ..self
+        }
+    }
+
+    fn with_inet6(self, packet: &[u8]) -> Fields {
+        if packet.len() < ipv6::HEADER {
+            return self;
+        }
+        let ip = ipv6::Packet::new_unchecked(packet);
+        Fields {
+            source: Some(ip.source().to_ip().into()),
+            destination: Some(ip.destination().to_ip().into()),
+            protocol: Some(ip.next_header()),
+            ports: ports(packet, ipv6::HEADER, ip.next_header()),
+            ..self
+        }
+    }
+
+    fn pass(&self, test: &Test) -> bool {
+        match test {
+            Test::Type(ethertype) => self.ethertype == *ethertype,
+            Test::Vlan(vlan) => self.vlan == *vlan,
+            Test::Source(network) => network.contains(self.source),
+            Test::Destination(network) => network.contains(self.destination),
+            Test::Protocol(protocol) => self.protocol == Some(*protocol),
+            Test::SourcePort(port) => self.ports.is_some_and(|(source, _)| source == *port),
+            Test::DestinationPort(port) => self.ports.is_some_and(|(_, destination)| destination == *port),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ethernet, IPv4 192.0.2.1 to 198.51.100.7, UDP 1000 to 53.
+    fn frame() -> Vec<u8> {
+        let mut frame = [2; 12].to_vec();
+        frame.extend([8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 7]);
+        frame.extend([0x03, 0xe8, 0, 53, 0, 8, 0, 0]);
+        frame
+    }
+
+    #[test]
+    fn all_tests_have_to_fit() {
+        let fits = |text: &str| text.parse::<Matching>().unwrap().matches(3, &frame());
+        for text in [
+            "",
+            "inet",
+            "dst 198.51.100.0/24",
+            "src 192.0.2.1",
+            "udp and dport 53",
+            "proto 17 and sport 1000",
+        ] {
+            assert!(fits(text), "{text}");
+        }
+        for text in
+            ["inet6", "arp", "dst 198.51.101.0/24", "udp and dport 54", "tcp", "src ::/0", "vlan 7", "icmp6"]
+        {
+            assert!(!fits(text), "{text}");
+        }
+        let at = |place| Matching { place: Some(place), ..Matching::default() }.matches(3, &frame());
+        assert_eq!([(3, 0), (2, 0), (3, 9)].map(at), [true, false, false]);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said() {
+        let refused = |text: &str| text.parse::<Matching>().unwrap_err().to_string();
+        assert!(refused("dst 192.0.2.0/33").contains("33"));
+        assert!(refused("port 5").contains("\"port\" is not understood"));
+        assert!(refused("udp dport 5").contains("\"dport\" where \"and\""));
+        assert!(refused("udp and").contains("nothing follows the last"));
+        assert!(refused("dst").contains("nothing follows \"dst\""));
+        assert!(refused("sport 70000").contains("70000"));
+    }
+
+    #[test]
+    fn short_frames_match_nothing_that_is_asked() {
+        for len in 0..frame().len() {
+            let udp: Matching = "udp and dport 53".parse().unwrap();
+            assert!(!udp.matches(0, &frame()[..len]) || len >= 38, "{len}");
+            assert!(Matching::default().matches(0, &frame()[..len]));
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! The explanation of a packet's way and the way it really took, over random frames and a router with everything:
+//! VLANs, tables, groups, source checks, links that are down, next hops of all kinds.
+
+// A helper of a test fails by panicking, as the test itself does.
+#![allow(clippy::unwrap_used)]
+
+use std::net::IpAddr;
+
+use fullview_plane::adjacency::{Adjacencies, Adjacency};
+use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY};
+use fullview_plane::explain::{Explanation, Names, Outcome, explain};
+use fullview_plane::forward::Forwarder;
+use fullview_plane::interface::{Interface, SourceCheck};
+use fullview_plane::verdict::{Punt, Reason, Verdict};
+use fullview_plane::view::{Parts, TableReaders, View, Views};
+use fullview_plane::watch::{Collector, Matching, Watch, Watchers};
+use fullview_plane::wire::ethernet::Mac;
+use fullview_plane::wire::{ipv4, ipv6};
+use fullview_table::fib::{Algorithm, linear::Linear};
+use fullview_table::group::{Groups, Member};
+use fullview_table::{Address, NextHop, NextHops, Rib, Target};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
+
+/// Next hops 1 to 3 are neighbours on interfaces 1 to 3 (3 is a VLAN, 2 has a short MTU), 4 is one on an interface that
+/// is down, 5 to 10 are the other kinds, 11 is nothing, 12 is the group of 1, 2 and 3.
+fn adjacencies() -> Adjacencies {
+    let mut adjacencies = Adjacencies::new();
+    for number in 1..=4 {
+        let neighbor = Adjacency::Neighbor { interface: number, mac: Mac([2, 0, 0, 0, 2, number as u8]) };
+        adjacencies.set(NextHop(number), neighbor);
+    }
+    let kinds = [
+        Adjacency::Glean { interface: 1 },
+        Adjacency::Local,
+        Adjacency::Broadcast,
+        Adjacency::Blackhole,
+        Adjacency::Unreachable,
+        Adjacency::Prohibit,
+    ];
+    (5..).zip(kinds).for_each(|(hop, kind)| adjacencies.set(NextHop(hop), kind));
+    adjacencies
+}
+
+fn interfaces() -> Vec<Interface> {
+    let interface = |name: &str, port| Interface { name: name.into(), ..Interface::new(port, OURS) };
+    vec![
+        Interface { source_check: SourceCheck::Loose, ..interface("eth0", 0) },
+        Interface { source_check: SourceCheck::Strict, ..interface("eth1", 1) },
+        Interface { mtu: 100, ..interface("eth2", 2) },
+        Interface { vlan: Some(7), table: 1, ..interface("eth2.7", 2) },
+        Interface { up: false, ..interface("eth3", 3) },
+        Interface { vlan: Some(9), forwards_inet: false, ..interface("eth0.9", 0) },
+        Interface { vlan: Some(10), forwards_inet6: false, ..interface("eth0.10", 0) },
+    ]
+}
+
+/// The third byte of the address is the next hop, so that every kind is met; some routes differ in table 1.
+fn inet(shift: u16) -> Rib<u32> {
+    let mut rib = Rib::default();
+    for hop in 1..=12 {
+        rib.announce(format!("10.0.{hop}.0/24").parse().unwrap(), NextHop((hop + shift - 1) % 12 + 1));
+    }
+    rib
+}
+
+fn inet6(shift: u16) -> Rib<u128> {
+    let mut rib = Rib::default();
+    for hop in 1..=12 {
+        rib.announce(format!("2001:db8:{hop}::/48").parse().unwrap(), NextHop((hop + shift - 1) % 12 + 1));
+    }
+    rib
+}
+
+struct Lab {
+    views: Views,
+    _groups: Groups,
+    forwarder: Forwarder,
+    watchers: Watchers,
+    collector: Collector,
+}
+
+fn lab() -> Lab {
+    let mut next_hops = NextHops::default();
+    (1..=11).for_each(|number| drop(next_hops.intern(Target::Number(number))));
+    let mut groups = Groups::default();
+    let members: Vec<Member> = (1..=3).map(|hop| Member { next_hop: NextHop(hop), weight: hop }).collect();
+    assert_eq!(groups.acquire(&mut next_hops, &members).unwrap(), NextHop(12));
+    groups.publish();
+    let table = |shift| {
+        let inet = Linear.compile(&inet(shift)).unwrap().fib();
+        TableReaders::fixed(inet, Linear.compile(&inet6(shift)).unwrap().fib())
+    };
+    let mut parts = Parts::new(interfaces(), adjacencies(), table(0));
+    parts.tables.push(table(5));
+    parts.groups = groups.shared_reader();
+    let views = Views::new(View::new(parts).unwrap());
+    let mut forwarder = Forwarder::new(views.reader());
+    let watchers = Watchers::new();
+    let (watched, collector) = watchers.connect();
+    forwarder.watch(watched);
+    Lab { views, _groups: groups, forwarder, watchers, collector }
+}
+
+/// Knows the routes of both tables.
+struct Known;
+
+impl Names for Known {
+    fn route(&self, table: u16, addr: IpAddr) -> Option<(String, NextHop)> {
+        let shift = table * 5;
+        match addr {
+            IpAddr::V4(ip) => inet(shift)
+                .longest_match(u32::from_ip(ip))
+                .map(|route| (route.prefix.to_string(), route.next_hop)),
+            IpAddr::V6(ip) => inet6(shift)
+                .longest_match(u128::from_ip(ip))
+                .map(|route| (route.prefix.to_string(), route.next_hop)),
+        }
+    }
+    fn next_hop(&self, hop: NextHop) -> Option<String> {
+        (hop == NextHop(1)).then(|| "192.0.2.1".into())
+    }
+}
+
+/// What is chosen at random about a frame; each number picks one of several cases.
+#[derive(Clone, Debug)]
+struct Choice {
+    port: u16,
+    tag: Option<u16>,
+    mac: u8,
+    is_inet: bool,
+    addresses: (u8, u8),
+    hops: u8,
+    payload: usize,
+    options: u8,
+    protocol: u8,
+    fragment: u16,
+    label: u8,
+    /// Bytes overwritten last, checksum and all.
+    damage: Vec<(u16, u8)>,
+    cut: Option<u16>,
+}
+
+fn choice() -> impl Strategy<Value = Choice> {
+    let link = (0u16..5, prop::option::weighted(0.4, prop::sample::select(vec![0u16, 7, 9, 10, 11])), 0u8..8);
+    let ip = (any::<bool>(), (0u8..18, 0u8..18), prop::sample::select(vec![0u8, 1, 2, 64, 255]), 0usize..200);
+    let rest = (0u8..12, prop::sample::select(vec![1u8, 6, 17, 58, 132]), 0u8..8, 0u8..3);
+    let harm =
+        (prop::collection::vec((0u16..80, any::<u8>()), 0..2), prop::option::weighted(0.1, 0u16..90), 0u8..3);
+    (link, ip, rest, harm).prop_map(
+        |(
+            (port, tag, mac),
+            (is_inet, addresses, hops, payload),
+            (options, protocol, fragment, label),
+            harm,
+        )| {
+            let (damage, cut, harmed) = harm;
+            let fragment = if fragment == 7 { 0x2001 } else { u16::from(fragment == 6) << 14 };
+            let (damage, cut) = if harmed == 0 { (damage, cut) } else { (Vec::new(), None) };
+            Choice {
+                port,
+                tag,
+                mac,
+                is_inet,
+                addresses,
+                hops,
+                payload,
+                options,
+                protocol,
+                fragment,
+                label,
+                damage,
+                cut,
+            }
+        },
+    )
+}
+
+/// Mostly an address of one of the routes, sometimes one without, or one that is no unicast address.
+fn address4(number: u8) -> u32 {
+    let odd = [[224, 0, 0, 5], [239, 1, 1, 1], [255; 4], [127, 0, 0, 1], [169, 254, 1, 1]];
+    let usual = [10, 0, number, 200];
+    u32::from_be_bytes(odd.get(usize::from(number).wrapping_sub(13)).copied().unwrap_or(usual))
+}
+
+fn address6(number: u8) -> u128 {
+    let odd = [0xff02 << 112 | 5, 0xff0e << 112 | 5, 0xfe80 << 112 | 1, 1, 0xffff_0000_0000 | 7];
+    let usual = 0x2001_0db8 << 96 | u128::from(number) << 80 | 9;
+    odd.get(usize::from(number).wrapping_sub(13)).copied().unwrap_or(usual)
+}
+
+fn frame(choice: &Choice) -> Vec<u8> {
+    let mac = match choice.mac {
+        0 => Mac([0xff; 6]),
+        1 => Mac([2, 0, 0, 0, 0, 2]),
+        _ => OURS,
+    };
+    let mut frame = [mac.0, [2, 0, 0, 0, 9, 9]].concat();
+    choice.tag.iter().for_each(|vlan| frame.extend([[0x81, 0], (0x6000 | vlan).to_be_bytes()].concat()));
+    frame.extend(if choice.is_inet { [8, 0] } else { [0x86, 0xdd] });
+    frame.extend(if choice.is_inet { packet4(choice) } else { packet6(choice) });
+    frame.resize(frame.len().max(60), 0);
+    for (at, byte) in &choice.damage {
+        frame[usize::from(*at) % 60] = *byte;
+    }
+    frame.truncate(choice.cut.map_or(FRAME_CAPACITY, usize::from));
+    frame
+}
+
+fn packet4(choice: &Choice) -> Vec<u8> {
+    let options: &[u8] = match choice.options {
+        0 => &[131, 3, 4, 0],
+        1 => &[1, 1, 148, 4, 0, 0, 0, 0],
+        2 => &[1, 7, 1, 137],
+        3 => &[68, 8, 5, 0, 0, 0, 0, 0],
+        4 => &[130, 4, 0, 0],
+        _ => &[],
+    };
+    let len = ipv4::HEADER + options.len();
+    let mut packet = vec![0; len + choice.payload];
+    packet[ipv4::HEADER..len].copy_from_slice(options);
+    packet[len..].iter_mut().zip(0..).for_each(|(byte, value)| *byte = value);
+    packet[6..8].copy_from_slice(&choice.fragment.to_be_bytes());
+    let total = packet.len() as u16;
+    let mut ip = ipv4::Packet::new_unchecked(&mut packet);
+    ip.set_header_len(len);
+    ip.set_total_len(total);
+    ip.set_ttl(choice.hops);
+    ip.set_protocol(choice.protocol);
+    ip.set_source(address4(choice.addresses.0));
+    ip.set_destination(address4(choice.addresses.1));
+    ip.fill_checksum();
+    packet
+}
+
+fn packet6(choice: &Choice) -> Vec<u8> {
+    let mut packet = vec![0x60, 0, 0, choice.label, 0, choice.payload as u8, choice.protocol, choice.hops];
+    packet.extend(address6(choice.addresses.0).to_be_bytes());
+    packet.extend(address6(choice.addresses.1).to_be_bytes());
+    packet.extend((0..choice.payload).map(|byte| byte as u8));
+    assert!(packet.len() >= ipv6::HEADER);
+    packet
+}
+
+/// What the loop does with a frame, noticed by a watch.
+fn travel(lab: &mut Lab, port: u16, bytes: &[u8]) -> (Verdict, Option<(u16, Vec<u8>)>) {
+    let mut arena = Arena::new(1);
+    let (mut burst, mut sent, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
+    let packet = arena.packets().next().unwrap();
+    assert!(packet.set_frame(bytes));
+    packet.port = port;
+    burst.fill([packet].into_iter());
+    lab.forwarder.process(&mut burst, &mut sent, &mut rejected);
+    let note = lab.collector.next().expect("every packet is watched");
+    assert_eq!(note.before.frame(), bytes);
+    let departure = note.departure.map(|(port, copied)| (port, copied.frame().to_vec()));
+    match (sent.first(), rejected.first()) {
+        (Some(packet), None) => assert_eq!(departure.as_ref().unwrap().1, packet.frame()),
+        (None, Some(packet)) => assert_eq!((packet.verdict, packet.frame()), (note.verdict, bytes)),
+        _ => panic!("a packet was lost"),
+    }
+    (note.verdict, departure)
+}
+
+fn explained(lab: &mut Lab, port: u16, bytes: &[u8]) -> Explanation {
+    let explanation = explain(&lab.views.current(), &Known, port, bytes);
+    let (verdict, departure) = travel(lab, port, bytes);
+    let departure = departure.as_ref().map(|(port, frame)| (*port, frame.as_slice()));
+    let disagreement = explanation.disagreement(&Outcome { verdict, departure });
+    assert_eq!(disagreement, None, "{:#?}\n{bytes:02x?}", explanation.steps);
+    explanation
+}
+
+fn watched_lab() -> Lab {
+    let mut lab = lab();
+    lab.watchers.add(Arc::new(Watch::new(Matching::default(), false, u64::MAX)));
+    lab
+}
+
+#[test]
+fn the_explanation_is_what_happens() {
+    let mut seen = HashSet::new();
+    let mut lab = watched_lab();
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    for _ in 0..20_000 {
+        let choice = choice().new_tree(&mut runner).unwrap().current();
+        seen.insert(explained(&mut lab, choice.port, &frame(&choice)).verdict);
+    }
+    let missing = |verdict: &Verdict| !seen.contains(verdict);
+    let drops = Reason::ALL
+        .iter()
+        .filter(|reason| **reason != Reason::EgressFull)
+        .map(|reason| Verdict::Drop(*reason));
+    let punts = Punt::ALL
+        .iter()
+        .filter(|punt| **punt != Punt::Arp && **punt != Punt::NotIp)
+        .map(|punt| Verdict::Punt(*punt));
+    let missed: Vec<_> = drops.chain(punts).chain([Verdict::Forward]).filter(missing).collect();
+    assert!(missed.is_empty(), "never met: {missed:?}");
+}
+
+fn plain(addresses: (u8, u8)) -> Choice {
+    Choice {
+        port: 2,
+        tag: None,
+        mac: 7,
+        is_inet: true,
+        addresses,
+        hops: 64,
+        payload: 20,
+        options: 9,
+        protocol: 17,
+        fragment: 0,
+        label: 0,
+        damage: Vec::new(),
+        cut: None,
+    }
+}
+
+#[test]
+fn steps_read_as_sentences() {
+    let mut lab = watched_lab();
+    let mut told = |choice: &Choice| -> Vec<String> {
+        explained(&mut lab, choice.port, &frame(choice)).steps.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        told(&plain((1, 1))),
+        [
+            "received on eth2, 60 bytes",
+            "IPv4 header ok: 10.0.1.200 -> 10.0.1.200, TTL 64, 40 bytes",
+            "table 0: 10.0.1.0/24 via next hop 1 (192.0.2.1)",
+            "next hop 1: neighbour 02:00:00:00:02:01 on eth1",
+            "length 40, the link takes 1500",
+            "hops left 64 -> 63",
+            "sent on eth1 to 02:00:00:00:02:01, 60 bytes",
+        ]
+    );
+    let grouped = told(&Choice { port: 0, ..plain((1, 12)) });
+    assert!(
+        grouped[3].starts_with("group 12: member ") && grouped[3].contains(" of 3, next hop "),
+        "{grouped:#?}"
+    );
+    assert_eq!(grouped[4], "source check (loose) passes: the way back to 10.0.1.200 is next hop 1");
+    let expired = told(&Choice { hops: 1, ..plain((1, 1)) });
+    assert_eq!(expired.last().unwrap(), "dropped: ttl_expired");
+    assert_eq!(told(&Choice { tag: Some(11), ..plain((1, 1)) }), ["handed to the host: other_vlan"]);
+}
+
+#[test]
+fn a_loop_that_does_otherwise_is_noticed() {
+    let explanation = explain(&lab().views.current(), &(), 2, &frame(&plain((1, 1))));
+    let sent = explanation.departure.clone().unwrap().1;
+    let told = |verdict, departure| explanation.disagreement(&Outcome { verdict, departure });
+    assert_eq!(told(Verdict::Forward, Some((1, &sent))), None);
+    assert_eq!(told(Verdict::Drop(Reason::EgressFull), None), None);
+    assert!(told(Verdict::Forward, Some((2, &sent))).unwrap().contains("port 2, not 1"));
+    assert!(told(Verdict::Forward, Some((1, &sent[..59]))).unwrap().contains("it left as"));
+    assert!(told(Verdict::Drop(Reason::NoRoute), None).unwrap().contains("no_route, not forward"));
+}
+
+#[test]
+fn watches_note_what_they_ask_for_and_no_more() {
+    let mut lab = lab();
+    let watch =
+        |text: &str, drops_only, count| Arc::new(Watch::new(text.parse().unwrap(), drops_only, count));
+    let traced = lab.watchers.add(watch("dst 10.0.1.0/24", false, 2));
+    let dropped = lab.watchers.add(watch("", true, 3));
+    let mut noted = Vec::new();
+    for number in [1, 2, 8, 1, 1, 8, 8, 8] {
+        let choice = plain((1, number));
+        let mut arena = Arena::new(1);
+        let (mut burst, mut sent, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
+        let packet = arena.packets().next().unwrap();
+        packet.set_frame(&frame(&choice));
+        packet.port = 2;
+        burst.fill([packet].into_iter());
+        lab.forwarder.process(&mut burst, &mut sent, &mut rejected);
+        noted.extend(std::iter::from_fn(|| lab.collector.next()).map(|note| (note.watch, note.verdict)));
+    }
+    let blackhole = Verdict::Drop(Reason::Blackhole);
+    let of = |number| noted.iter().filter(move |(watch, _)| *watch == number).map(|(_, verdict)| *verdict);
+    assert_eq!(of(traced).collect::<Vec<_>>(), [Verdict::Forward; 2]);
+    assert_eq!(of(dropped).collect::<Vec<_>>(), [blackhole; 3]);
+    assert_eq!(lab.collector.take_missed(), 1, "the fourth drop had nobody left to note it");
+    lab.watchers.remove(traced);
+    lab.watchers.remove(dropped);
+    assert_eq!(lab.forwarder.counters().dropped(), 4);
+}

@@ -1,0 +1,46 @@
+//! `fullview capture-drops`: what a running router drops, and why, into a file of ours: the router itself may not write
+//! any.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::time::{Duration, UNIX_EPOCH};
+
+use anyhow::Context;
+use fullview_plane::watch::Matching;
+use fullview_plane::watch::capture::CommentedCapture;
+
+use super::show::connect;
+use super::trace::{follow, from_hex};
+use super::{BadInput, Exit};
+use crate::args::operations::CaptureDropsArgs;
+use crate::control::request::Watch;
+use crate::control::status::Packet;
+
+pub fn run(args: &CaptureDropsArgs) -> anyhow::Result<Exit> {
+    let matching: Result<Matching, _> = args.r#match.parse();
+    matching.map_err(|error| BadInput(format!("--match: {error}")))?;
+    let path = || args.write.display().to_string();
+    let mut client = connect(&args.router)?;
+    let file = File::create(&args.write).with_context(path)?;
+    let mut capture = CommentedCapture::new(BufWriter::new(file), u64::MAX).with_context(path)?;
+    let watch = Watch {
+        drops_only: true,
+        interface: args.interface.clone(),
+        matching: Some(args.r#match.clone()),
+        count: args.count,
+    };
+    let mut written = 0;
+    let missed = follow(&mut client, watch, args.seconds, |packet| {
+        written += 1;
+        write(&mut capture, packet).with_context(path)
+    })?;
+    capture.flush().with_context(path)?;
+    super::say(&format!("{}: {written} dropped packets, {missed} left out", args.write.display()));
+    Ok(Exit::Done)
+}
+
+fn write(capture: &mut CommentedCapture<BufWriter<File>>, packet: &Packet) -> anyhow::Result<()> {
+    let frame = from_hex(&packet.frame).map_err(BadInput)?;
+    let at = UNIX_EPOCH + Duration::from_micros(packet.at);
+    Ok(capture.write(&packet.interface, at, &frame, &packet.verdict)?)
+}

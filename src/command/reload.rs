@@ -1,0 +1,23 @@
+//! `fullview reload` and `fullview check-config`.
+
+use std::io::{self, Write};
+
+use super::Exit;
+use super::show::connect;
+use crate::args::operations::{CheckConfigArgs, ReloadArgs};
+use crate::config::Config;
+use crate::control::request::Request;
+
+/// The answer says what is in force, or why nothing was changed.
+pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {
+    let told: String = connect(&args.router)?.ask(&Request::Reload)?;
+    writeln!(io::stdout(), "{told}")?;
+    Ok(Exit::Done)
+}
+
+pub fn check(args: &CheckConfigArgs) -> anyhow::Result<Exit> {
+    let config = Config::load(&args.file)?;
+    let interfaces = config.router.interfaces.join(", ");
+    writeln!(io::stdout(), "{}: in order; forwards between {interfaces}", args.file.display())?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,73 @@
+//! `fullview forward` between interfaces of this host, until it is asked to end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use fullview_plane::counters::Counters;
+
+use crate::args::ForwardArgs;
+use crate::args::operations::OperationsArgs;
+use crate::config::reload::{Reloader, block_hangup};
+use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Router};
+use crate::confine::confine;
+use crate::operations::Listening;
+use crate::router::{self, Operating, Options};
+
+pub fn run(args: &ForwardArgs) -> anyhow::Result<Counters> {
+    let config = args.config.as_deref().map_or_else(|| Ok(typed(args)), Config::load)?;
+    config.check()?;
+    let options = options(&config)?;
+    router::check(&options)?;
+    let listening = Listening::open(&config.operations())?;
+    // Before the first thread: signals and confinement hold for those that come.
+    let reload = args.config.clone().map(|path| with_signals(path, &config)).transpose()?;
+    confine(&config.confine)?;
+    let stop = router::stop_on_signal()?;
+    router::run(&options, Operating { listening, reload }, &stop)
+}
+
+fn with_signals(path: PathBuf, config: &Config) -> anyhow::Result<(Reloader, nix::sys::signalfd::SignalFd)> {
+    Ok((Reloader::new(path, config.clone()), block_hangup()?))
+}
+
+fn options(config: &Config) -> anyhow::Result<Options> {
+    let live = config.live()?;
+    Ok(Options {
+        interfaces: config.router.interfaces.clone(),
+        algorithm: live.algorithm,
+        settings: live.settings,
+        netlink_buffer: config.router.netlink_buffer,
+        workers: config.router.workers,
+        policies: live.policies,
+    })
+}
+
+/// What the flags say, as a file would.
+fn typed(args: &ForwardArgs) -> Config {
+    let OperationsArgs {
+        name,
+        control,
+        metrics,
+        capture_drops,
+        capture_limit,
+        capture_rate,
+        user,
+        no_seccomp,
+    } = args.operations.clone();
+    let capture = |drops| Capture { drops, bytes: capture_limit, packets_per_second: capture_rate };
+    Config {
+        router: Router {
+            interfaces: args.interfaces.clone(),
+            workers: args.workers,
+            algorithm: args.algorithm.clone(),
+            preferences: args.preferences.clone(),
+            netlink_buffer: args.netlink_buffer,
+        },
+        framework: Framework::default(),
+        interface: BTreeMap::new(),
+        control: Control { name, socket: control },
+        metrics: Metrics { listen: metrics },
+        capture: capture_drops.map(capture),
+        confine: Confine { user, seccomp: !no_seccomp },
+    }
+}

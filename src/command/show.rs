@@ -1,0 +1,263 @@
+//! `fullview show`: asks a running router.
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::{BadInput, Exit};
+use crate::args::operations::{Router, ShowRouterArgs, ShowWhat};
+use crate::control;
+use crate::control::client::Client;
+use crate::control::request::{self, Request};
+use crate::control::status::{Counters, Event, Fib, Interface, Neighbor, Path, Route, Routes, Traffic};
+
+pub fn run(args: &ShowRouterArgs) -> anyhow::Result<Exit> {
+    let mut client = connect(&args.router)?;
+    match &args.what {
+        ShowWhat::Interfaces => show(&mut client, args, &Request::Interfaces, interfaces)?,
+        ShowWhat::Fib => show(&mut client, args, &Request::Fib, fibs)?,
+        ShowWhat::Neighbors => show(&mut client, args, &Request::Neighbors, neighbors)?,
+        ShowWhat::Counters => show(&mut client, args, &Request::Counters, counters)?,
+        ShowWhat::Events { last } => {
+            show(&mut client, args, &Request::Events(request::Events { last: *last }), events)?;
+        }
+        ShowWhat::Routes { what, table, limit } => {
+            routes(&mut client, args, what.as_deref(), *table, limit.unwrap_or(usize::MAX))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The router that the flags mean.
+pub fn connect(router: &Router) -> anyhow::Result<Client> {
+    let named = || router.name.as_deref().map(control::default_path);
+    let path: Option<PathBuf> = router.control.clone().or_else(named);
+    let path = path.map_or_else(control::only_path, Ok).map_err(|error| anyhow!(error))?;
+    Ok(Client::connect(&path)?)
+}
+
+/// Asks, and prints the answer for people or for scripts.
+fn show<T: DeserializeOwned + Serialize>(
+    client: &mut Client,
+    args: &ShowRouterArgs,
+    request: &Request,
+    for_people: impl Fn(&T, &mut dyn Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let answer: T = client.ask(request)?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{:#}", serde_json::to_value(&answer)?)?;
+    } else {
+        for_people(&answer, &mut out)?;
+    }
+    Ok(())
+}
+
+/// Columns under headings; those named in `numbers` are flush right.
+fn table<const N: usize>(headings: [&str; N], numbers: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(headings);
+    for column in numbers {
+        if let Some(column) = table.column_mut(*column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+fn print(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
+}
+
+fn interfaces(interfaces: &Vec<Interface>, out: &mut dyn Write) -> io::Result<()> {
+    let headings = [
+        "interface",
+        "state",
+        "MAC",
+        "MTU",
+        "table",
+        "rx packets",
+        "rx bytes",
+        "tx packets",
+        "tx bytes",
+        "addresses",
+    ];
+    let mut lines = table(headings, &[3, 4, 5, 6, 7, 8]);
+    for interface in interfaces {
+        let Traffic { packets, bytes } = interface.received;
+        let sent = interface.sent;
+        lines.add_row([
+            interface.name.clone(),
+            if interface.up { "up" } else { "down" }.into(),
+            interface.mac.clone(),
+            interface.mtu.to_string(),
+            interface.table.to_string(),
+            packets.to_string(),
+            bytes.to_string(),
+            sent.packets.to_string(),
+            sent.bytes.to_string(),
+            interface.addresses.join(" "),
+        ]);
+    }
+    print(&lines, out)
+}
+
+fn neighbors(neighbors: &Vec<Neighbor>, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = table(["address", "interface", "MAC", "state"], &[]);
+    for Neighbor { address, interface, mac, state } in neighbors {
+        lines.add_row([address, interface, mac, state]);
+    }
+    print(&lines, out)
+}
+
+fn fibs(fibs: &Vec<Fib>, out: &mut dyn Write) -> io::Result<()> {
+    let headings = ["family", "table", "routes", "algorithm", "bytes", "generation", "state"];
+    let mut lines = table(headings, &[1, 2, 4, 5]);
+    for fib in fibs {
+        let algorithm = fib.algorithm.as_deref().unwrap_or("none");
+        let pinned = if fib.pinned { " (pinned)" } else { "" };
+        lines.add_row([
+            fib.family.clone(),
+            fib.table.to_string(),
+            fib.routes.to_string(),
+            format!("{algorithm}{pinned}"),
+            fib.bytes.to_string(),
+            fib.generation.to_string(),
+            state(fib),
+        ]);
+    }
+    print(&lines, out)?;
+    for fib in fibs.iter().filter(|fib| !fib.log.is_empty()) {
+        writeln!(
+            out,
+            "\n{} table {}: last rebuild: {}",
+            fib.family,
+            fib.table,
+            fib.last_rebuild.as_deref().unwrap_or("none")
+        )?;
+        fib.log.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+    }
+    Ok(())
+}
+
+fn state(fib: &Fib) -> String {
+    match &fib.failure {
+        Some(failure) => format!("failed: {failure}"),
+        None if fib.synced => "synced".into(),
+        None => format!("behind, the routes are at {}", fib.rib_generation),
+    }
+}
+
+fn counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
+    let Counters { received, sent, .. } = counters;
+    writeln!(out, "received  {} packets, {} bytes", received.packets, received.bytes)?;
+    writeln!(out, "forwarded {} packets, {} bytes", sent.packets, sent.bytes)?;
+    for (what, counts) in [("dropped", &counters.drops), ("for the host", &counters.punts)] {
+        for (reason, count) in counts.iter().filter(|(_, count)| **count > 0) {
+            writeln!(out, "{what}: {reason} {count}")?;
+        }
+    }
+    for worker in counters.workers.iter().filter(|worker| worker.seconds > 0.0) {
+        let share = 100.0 * worker.busy_seconds / worker.seconds;
+        writeln!(
+            out,
+            "worker {}: {} packets, awake {share:.1} % of {:.0} s",
+            worker.name, worker.received.packets, worker.seconds
+        )?;
+    }
+    let netlink: Vec<String> =
+        counters.netlink.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    writeln!(out, "netlink: {}", netlink.join(", "))
+}
+
+fn events(events: &Vec<Event>, out: &mut dyn Write) -> io::Result<()> {
+    events.iter().try_for_each(|event| writeln!(out, "{} {:<8} {}", time(event.at), event.kind, event.text))
+}
+
+/// UTC, to the millisecond.
+pub fn time(micros: u64) -> String {
+    let time = i64::try_from(micros).ok().and_then(|micros| jiff::Timestamp::from_microsecond(micros).ok());
+    time.map_or_else(|| format!("{micros} us"), |time| time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+}
+
+/// An address is looked up, a prefix listed; without either, both families are.
+fn routes(
+    client: &mut Client,
+    args: &ShowRouterArgs,
+    what: Option<&str>,
+    table: u32,
+    limit: usize,
+) -> anyhow::Result<()> {
+    match what.map(|what| (what, what.parse::<IpAddr>())) {
+        Some((_, Ok(address))) => show(client, args, &Request::Path(request::Path { address, table }), path),
+        Some((prefix, Err(_))) if prefix.contains('/') => list(client, args, prefix, table, limit).map(drop),
+        Some((other, Err(_))) => Err(BadInput(format!("{other} is neither an address nor a prefix")).into()),
+        None => {
+            let listed = list(client, args, "0.0.0.0/0", table, limit)?;
+            list(client, args, "::/0", table, limit - listed).map(drop)
+        }
+    }
+}
+
+/// Page by page, each printed as it comes; returns how many.
+fn list(
+    client: &mut Client,
+    args: &ShowRouterArgs,
+    within: &str,
+    table: u32,
+    limit: usize,
+) -> anyhow::Result<usize> {
+    let (mut listed, mut after) = (0, None);
+    while listed < limit {
+        let most = request::Routes::MOST.min(limit - listed);
+        let query = request::Routes { table, within: within.to_owned(), after, limit: most };
+        let page: Routes = client.ask(&Request::Routes(query))?;
+        listed += page.routes.len();
+        print_routes(&page.routes, args.json)?;
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(listed)
+}
+
+/// One JSON object a line: a table of a million routes is no array.
+fn print_routes(routes: &[Route], as_json: bool) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    for route in routes {
+        match as_json {
+            true => writeln!(out, "{}", json!(route))?,
+            false => writeln!(out, "{} {} (next hop {})", route.prefix, route.leads, route.next_hop)?,
+        }
+    }
+    Ok(())
+}
+
+fn path(path: &Path, out: &mut dyn Write) -> io::Result<()> {
+    let Path { address, table, route, fib_next_hop, ways } = path;
+    match route {
+        Some(Route { prefix, next_hop, leads }) => {
+            writeln!(out, "{address}: table {table}, route {prefix}, next hop {next_hop}: {leads}")?;
+        }
+        None => writeln!(out, "{address}: table {table}, no route")?,
+    }
+    let of_route = route.as_ref().map_or(0, |route| route.next_hop);
+    if of_route != *fib_next_hop {
+        writeln!(out, "  the FIB still answers with next hop {fib_next_hop}")?;
+    }
+    let slots: u32 = ways.iter().map(|way| way.share).sum();
+    for way in ways {
+        let share =
+            if ways.len() > 1 { format!(", {}/{slots} of the flows", way.share) } else { String::new() };
+        writeln!(out, "  next hop {}: {}{share}; {}", way.next_hop, way.leads, way.adjacency)?;
+    }
+    Ok(())
+}

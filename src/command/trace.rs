@@ -1,0 +1,212 @@
+//! `fullview trace`: what becomes of packets, stage by stage, in a running router or by a table.
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY};
+use fullview_plane::explain::{Explanation, Names, Outcome, explain};
+use fullview_plane::forward::Forwarder;
+use fullview_plane::port::pcap::CaptureReader;
+use fullview_plane::verdict::Verdict;
+use fullview_plane::watch::Matching;
+use fullview_table::feed::NextHopModel;
+use fullview_table::{Address, NextHop, Table};
+use serde_json::json;
+
+use super::show::{connect, time};
+use super::{BadInput, Exit};
+use crate::args::operations::TraceArgs;
+use crate::control::client::Client;
+use crate::control::request::{Request, Watch};
+use crate::control::status::{Noted, Packet};
+use crate::settings::RouterSettings;
+use crate::workload::packets::INGRESS;
+use crate::workload::router::router;
+use crate::workload::{algorithm, table};
+
+/// How often a router is asked for what it noted.
+const TICK: Duration = Duration::from_millis(100);
+
+pub fn run(args: &TraceArgs) -> anyhow::Result<Exit> {
+    let matching: Matching = args.r#match.parse().map_err(|error| BadInput(format!("--match: {error}")))?;
+    match &args.table {
+        Some(file) => offline(args, &matching, &table::from_file(file, NextHopModel::default())?),
+        None => online(args),
+    }
+}
+
+fn online(args: &TraceArgs) -> anyhow::Result<Exit> {
+    let watch = Watch {
+        drops_only: args.drops,
+        interface: args.interface.clone(),
+        matching: Some(args.r#match.clone()),
+        count: args.count,
+    };
+    let mut disagreements = 0;
+    let missed = follow(&mut connect(&args.router)?, watch, args.seconds, |packet| {
+        disagreements += u64::from(packet.disagreement.is_some());
+        print(packet, args.json)
+    })?;
+    if missed > 0 {
+        super::say(&format!("{missed} packets more were not noted"));
+    }
+    Ok(verdict(disagreements))
+}
+
+/// An explanation that does not fit is a mistake of ours, and said twice.
+fn verdict(disagreements: u64) -> Exit {
+    if disagreements == 0 {
+        return Exit::Done;
+    }
+    super::say(&format!(
+        "fullview: {disagreements} packets were forwarded otherwise than explained; this is a bug, or the routes changed meanwhile: trace again"
+    ));
+    Exit::Failed
+}
+
+/// Fetches what a watch notes until it is finished or time is up; returns how many packets it missed.
+pub fn follow(
+    client: &mut Client,
+    watch: Watch,
+    seconds: Option<u64>,
+    mut each: impl FnMut(&Packet) -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
+    let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    client.ask_raw(&Request::Watch(watch))?;
+    let mut missed = 0;
+    loop {
+        let noted: Noted = client.ask(&Request::Noted)?;
+        noted.packets.iter().try_for_each(&mut each)?;
+        if noted.finished {
+            return Ok(missed);
+        }
+        missed += noted.missed;
+        if until.is_some_and(|until| Instant::now() >= until) {
+            return Ok(missed);
+        }
+        sleep(TICK);
+    }
+}
+
+fn print(packet: &Packet, as_json: bool) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        writeln!(out, "{}", json!(packet))?;
+        return Ok(());
+    }
+    let at = if packet.at == 0 { String::new() } else { time(packet.at) + " " };
+    writeln!(out, "{at}{}", packet.verdict)?;
+    packet.steps.iter().try_for_each(|step| writeln!(out, "  {step}"))?;
+    if let Some(disagreement) = &packet.disagreement {
+        writeln!(out, "  BUT THE ROUTER DID OTHERWISE: {disagreement}")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// By a table: the same loop, and the same explanation.
+fn offline(args: &TraceArgs, matching: &Matching, table: &Table) -> anyhow::Result<Exit> {
+    let frames = frames(args)?;
+    let settings = RouterSettings::default();
+    let inet = algorithm::compile(&settings, &table.inet)?.fib;
+    let inet6 = algorithm::compile(&settings, &table.inet6)?.fib;
+    let mut router = router(inet, inet6, &table.next_hops, args.mac)?;
+    let fits = |frame: &&Vec<u8>| matching.matches(INGRESS, frame);
+    let traced = frames.iter().filter(fits).map(|frame| trace(&mut router, table, frame));
+    let wanted = traced.filter(|packet| !args.drops || packet.verdict.starts_with("drop"));
+    let mut disagreements = 0;
+    for packet in wanted.take(usize::try_from(args.count).unwrap_or(usize::MAX)) {
+        disagreements += u64::from(packet.disagreement.is_some());
+        print(&packet, args.json)?;
+    }
+    Ok(verdict(disagreements))
+}
+
+fn frames(args: &TraceArgs) -> anyhow::Result<Vec<Vec<u8>>> {
+    if let Some(hex) = &args.packet {
+        let frame = from_hex(hex).map_err(|problem| BadInput(format!("--packet: {problem}")))?;
+        ensure!(
+            frame.len() <= FRAME_CAPACITY,
+            BadInput(format!("--packet: longer than {FRAME_CAPACITY} bytes"))
+        );
+        return Ok(vec![frame]);
+    }
+    let path = args
+        .read
+        .as_ref()
+        .ok_or_else(|| BadInput("--table: say which frames, with --packet or --read".into()))?;
+    let (mut reader, mut arena) = (CaptureReader::open(path)?, Arena::new(1));
+    let (mut frames, mut slots) = (Vec::new(), arena.packets());
+    let Some(slot) = slots.next() else { return Ok(frames) };
+    while reader.read_into(slot)?.is_some() {
+        frames.push(slot.frame().to_vec());
+    }
+    Ok(frames)
+}
+
+/// Pairs of digits; spaces and colons between them are passed over.
+pub fn from_hex(text: &str) -> Result<Vec<u8>, String> {
+    let digit = |at: char| at.to_digit(16).ok_or_else(|| format!("{at:?} is no hexadecimal digit"));
+    let digits: Vec<u32> =
+        text.chars().filter(|at| !at.is_whitespace() && *at != ':').map(digit).collect::<Result<_, _>>()?;
+    if digits.len() % 2 != 0 {
+        return Err("an odd number of digits".into());
+    }
+    Ok(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+}
+
+fn trace(router: &mut Forwarder, table: &Table, frame: &[u8]) -> Packet {
+    let explanation = explain(router.view(), &TableNames(table), INGRESS, frame);
+    let mut arena = Arena::new(1);
+    let (mut burst, mut sent, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
+    burst.fill(arena.packets().map(|slot| {
+        slot.port = INGRESS;
+        // Frames are no longer than a slot: see `frames`.
+        slot.set_frame(frame);
+        slot
+    }));
+    router.process(&mut burst, &mut sent, &mut rejected);
+    let outcome = match (sent.first(), rejected.first()) {
+        (Some(slot), _) => Outcome { verdict: Verdict::Forward, departure: Some((slot.port, slot.frame())) },
+        (None, Some(slot)) => Outcome { verdict: slot.verdict, departure: None },
+        // Nothing came out at all: no verdict there is would agree with that.
+        (None, None) => Outcome { verdict: Verdict::Forward, departure: None },
+    };
+    describe(frame, &explanation, &outcome)
+}
+
+fn describe(frame: &[u8], explanation: &Explanation, outcome: &Outcome<'_>) -> Packet {
+    Packet {
+        at: 0,
+        interface: String::new(),
+        frame: frame.iter().map(|byte| format!("{byte:02x}")).collect(),
+        verdict: outcome.verdict.to_string(),
+        steps: explanation.steps.iter().map(ToString::to_string).collect(),
+        disagreement: explanation.disagreement(outcome),
+    }
+}
+
+struct TableNames<'a>(&'a Table);
+
+impl Names for TableNames<'_> {
+    fn route(&self, _table: u16, addr: IpAddr) -> Option<(String, NextHop)> {
+        match addr {
+            IpAddr::V4(ip) => self
+                .0
+                .inet
+                .longest_match(u32::from_ip(ip))
+                .map(|route| (route.prefix.to_string(), route.next_hop)),
+            IpAddr::V6(ip) => self
+                .0
+                .inet6
+                .longest_match(u128::from_ip(ip))
+                .map(|route| (route.prefix.to_string(), route.next_hop)),
+        }
+    }
+
+    fn next_hop(&self, hop: NextHop) -> Option<String> {
+        self.0.next_hops.target(hop).map(|target| target.to_string())
+    }
+}

@@ -1,0 +1,307 @@
+//! The configuration file of `fullview forward --config`: TOML, and strict. An unknown key, a wrong type or a value that
+//! cannot be is refused with its line and column.
+//!
+//! What may change while the router runs is [`Live`]; everything else is refused by a reload, and needs a restart.
+
+pub mod reload;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use fullview_plane::interface::SourceCheck;
+use fullview_plane::kernel::mirror::InterfacePolicy;
+use fullview_table::fib::framework;
+use serde::Deserialize;
+
+use crate::command::BadInput;
+use crate::control;
+use crate::operations::{self, MetricsAt, capture};
+use crate::settings::{Names, RouterSettings};
+use crate::workload::algorithm;
+
+/// The file as it is written.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    pub router: Router,
+    #[serde(default)]
+    pub framework: Framework,
+    /// By name.
+    #[serde(default)]
+    pub interface: BTreeMap<String, Interface>,
+    #[serde(default)]
+    pub control: Control,
+    #[serde(default)]
+    pub metrics: Metrics,
+    pub capture: Option<Capture>,
+    #[serde(default)]
+    pub confine: Confine,
+}
+
+/// `[router]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Router {
+    pub interfaces: Vec<String>,
+    #[serde(default = "one")]
+    pub workers: usize,
+    /// Of every table whose family has it; `auto` leaves the choice to the framework. May change.
+    #[serde(default = "auto")]
+    pub algorithm: String,
+    /// By which `auto` chooses: a file of `fullview table calibrate`. May change.
+    pub preferences: Option<PathBuf>,
+    #[serde(default = "netlink_buffer")]
+    pub netlink_buffer: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn auto() -> String {
+    algorithm::AUTO.into()
+}
+
+fn netlink_buffer() -> usize {
+    32 << 20
+}
+
+/// `[framework]`: FreeBSD's sysctls. May change.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Framework {
+    pub bucket_time_ms: Option<u64>,
+    pub bucket_change_threshold_rate: Option<u32>,
+    pub max_sync_delay_ms: Option<u64>,
+}
+
+/// `[interface.NAME]`. May change.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Interface {
+    #[serde(default)]
+    pub source_check: Check,
+    #[serde(default)]
+    pub redirects: bool,
+}
+
+/// How sources are checked (RFC 3704).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    #[default]
+    Off,
+    Loose,
+    Strict,
+}
+
+/// `[control]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Control {
+    /// The socket is /run/fullview/NAME.sock.
+    pub name: Option<String>,
+    pub socket: Option<PathBuf>,
+}
+
+/// `[metrics]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Metrics {
+    /// ADDRESS:PORT, or the path of a Unix socket.
+    #[serde(default)]
+    pub listen: Option<MetricsAt>,
+}
+
+/// `[capture]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Capture {
+    pub drops: PathBuf,
+    pub bytes: Option<u64>,
+    pub packets_per_second: Option<u64>,
+}
+
+/// `[confine]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Confine {
+    /// Whom to run as.
+    pub user: Option<String>,
+    /// Whether system calls are restricted to those that the router needs.
+    #[serde(default = "yes")]
+    pub seccomp: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Default for Confine {
+    fn default() -> Self {
+        Confine { user: None, seccomp: true }
+    }
+}
+
+/// What may change while the router runs.
+#[derive(Debug, Clone)]
+pub struct Live {
+    /// `None` leaves the choice to the framework.
+    pub algorithm: Option<String>,
+    pub settings: framework::Settings,
+    pub policies: BTreeMap<String, InterfacePolicy>,
+}
+
+impl Config {
+    /// Reads and checks a file.
+    pub fn load(path: &Path) -> anyhow::Result<Config> {
+        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        Config::parse(&text).map_err(|error| BadInput(format!("{}: {error:#}", path.display())).into())
+    }
+
+    /// Checks a text.
+    pub fn parse(text: &str) -> anyhow::Result<Config> {
+        let config: Config = toml::from_str(text)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Says what cannot be.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let Router { interfaces, workers, .. } = &self.router;
+        ensure!(!interfaces.is_empty(), "router.interfaces: name at least one");
+        ensure!(*workers > 0, "router.workers: give at least 1");
+        for (place, name) in interfaces.iter().enumerate() {
+            ensure!(!interfaces[..place].contains(name), "router.interfaces: {name} is named twice");
+        }
+        for name in self.interface.keys() {
+            let of = name.split('.').next().unwrap_or(name);
+            let known = interfaces.iter().any(|interface| interface == name || interface == of);
+            ensure!(known, "interface.{name}: it is neither one of router.interfaces nor a VLAN of one");
+        }
+        let both = self.control.name.is_some() && self.control.socket.is_some();
+        ensure!(!both, "control: name and socket are two ways to say one thing; leave one out");
+        algorithm::check::<u32>(&self.lookup())?;
+        self.live().map(drop)
+    }
+
+    fn lookup(&self) -> RouterSettings {
+        let names = Names::Several(vec![self.router.algorithm.clone(), algorithm::AUTO.into()]);
+        RouterSettings { algorithm: Some(names), modules: None, preferences: self.router.preferences.clone() }
+    }
+
+    /// What operators have of it.
+    pub fn operations(&self) -> operations::Options {
+        let named = || self.control.name.as_deref().map(control::default_path);
+        operations::Options {
+            control: self.control.socket.clone().or_else(named),
+            metrics: self.metrics.listen.clone(),
+            capture_drops: self.capture.as_ref().map(Capture::options),
+        }
+    }
+
+    /// What may change.
+    pub fn live(&self) -> anyhow::Result<Live> {
+        let settings = framework::Settings {
+            preferences: algorithm::preferences(&self.lookup())?,
+            ..self.framework.settings()
+        };
+        let algorithm = Some(self.router.algorithm.clone()).filter(|name| name != algorithm::AUTO);
+        let policies = self.interface.iter().map(|(name, interface)| (name.clone(), interface.policy()));
+        Ok(Live { algorithm, settings, policies: policies.collect() })
+    }
+
+    /// The sections that differ from another configuration and cannot change while the router runs.
+    pub fn frozen_differences(&self, new: &Config) -> Vec<&'static str> {
+        let (old, new_router) = (&self.router, &new.router);
+        let differs = [
+            ("router.interfaces", old.interfaces != new_router.interfaces),
+            ("router.workers", old.workers != new_router.workers),
+            ("router.netlink-buffer", old.netlink_buffer != new_router.netlink_buffer),
+            ("control", self.control != new.control),
+            ("metrics", self.metrics != new.metrics),
+            ("capture", self.capture != new.capture),
+            ("confine", self.confine != new.confine),
+        ];
+        differs.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect()
+    }
+}
+
+impl Framework {
+    fn settings(&self) -> framework::Settings {
+        let defaults = framework::Settings::default();
+        framework::Settings {
+            bucket_time: self.bucket_time_ms.map_or(defaults.bucket_time, Duration::from_millis),
+            bucket_change_threshold_rate: self
+                .bucket_change_threshold_rate
+                .unwrap_or(defaults.bucket_change_threshold_rate),
+            max_sync_delay: self.max_sync_delay_ms.map_or(defaults.max_sync_delay, Duration::from_millis),
+            ..defaults
+        }
+    }
+}
+
+impl Interface {
+    fn policy(&self) -> InterfacePolicy {
+        let source_check = match self.source_check {
+            Check::Off => SourceCheck::Off,
+            Check::Loose => SourceCheck::Loose,
+            Check::Strict => SourceCheck::Strict,
+        };
+        InterfacePolicy { source_check, redirects: self.redirects }
+    }
+}
+
+impl Capture {
+    fn options(&self) -> capture::Options {
+        capture::Options {
+            file: self.drops.clone(),
+            bytes: self.bytes.unwrap_or(capture::Options::BYTES),
+            packets_per_second: self.packets_per_second.unwrap_or(capture::Options::PACKETS_PER_SECOND),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "[router]\ninterfaces = [\"eth1\", \"eth2\"]\n";
+
+    fn refused(text: &str) -> String {
+        format!("{:#}", Config::parse(text).unwrap_err())
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let unknown = refused(&format!("{SMALL}speed = 9\n"));
+        assert!(unknown.contains("line 3, column 1") && unknown.contains("`speed`"), "{unknown}");
+        assert!(refused("[router]\ninterfaces = \"eth1\"\n").contains("line 2, column 14"));
+        assert!(refused(&format!("{SMALL}[interface.eth3]\n")).contains("interface.eth3"));
+        assert!(refused(&format!("{SMALL}[interface.eth1]\nsource-check = \"often\"\n")).contains("line 4"));
+        assert!(refused(&format!("{SMALL}algorithm = \"fastest\"\n")).contains("\"fastest\""));
+        assert!(refused(&format!("{SMALL}[metrics]\nlisten = \"9100\"\n")).contains("line 4, column 10"));
+        assert!(refused("[router]\ninterfaces = [\"eth1\", \"eth1\"]\n").contains("named twice"));
+    }
+
+    #[test]
+    fn what_may_change_is_told_from_what_may_not() {
+        let before = Config::parse(SMALL).unwrap();
+        let after = Config::parse(&format!(
+            "{SMALL}algorithm = \"poptrie\"\n[interface.\"eth1.7\"]\nsource-check = \"strict\"\n[framework]\nmax-sync-delay-ms = 5\n"
+        ))
+        .unwrap();
+        assert!(before.frozen_differences(&after).is_empty());
+        let live = after.live().unwrap();
+        assert_eq!(live.algorithm.as_deref(), Some("poptrie"));
+        assert_eq!(live.settings.max_sync_delay, Duration::from_millis(5));
+        assert_eq!(live.policies["eth1.7"].source_check, SourceCheck::Strict);
+        let other =
+            Config::parse("[router]\ninterfaces = [\"eth1\"]\nworkers = 2\n[control]\nname = \"edge\"\n")
+                .unwrap();
+        assert_eq!(before.frozen_differences(&other), ["router.interfaces", "router.workers", "control"]);
+    }
+}

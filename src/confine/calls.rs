@@ -1,0 +1,172 @@
+//! The system calls that the router needs. Any other fails with EPERM: a router that is asked for something it must not
+//! do goes on forwarding.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    apply_filter,
+};
+
+/// Files, memory, time, threads, signals, sockets: what the standard library and the router call.
+const ALLOWED: &[i64] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_readv,
+    libc::SYS_writev,
+    libc::SYS_pread64,
+    libc::SYS_pwrite64,
+    libc::SYS_lseek,
+    libc::SYS_close,
+    libc::SYS_openat,
+    libc::SYS_fstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_readlinkat,
+    libc::SYS_getdents64,
+    libc::SYS_unlinkat,
+    libc::SYS_fcntl,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_ioctl,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_mlock,
+    libc::SYS_futex,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_gettimeofday,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_getcpu,
+    libc::SYS_rseq,
+    libc::SYS_set_robust_list,
+    libc::SYS_set_tid_address,
+    libc::SYS_gettid,
+    libc::SYS_getpid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getrandom,
+    libc::SYS_getrlimit,
+    libc::SYS_prlimit64,
+    libc::SYS_prctl,
+    libc::SYS_uname,
+    libc::SYS_sysinfo,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_signalfd4,
+    libc::SYS_tgkill,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    libc::SYS_pipe2,
+    libc::SYS_eventfd2,
+    libc::SYS_ppoll,
+    libc::SYS_epoll_create1,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_socket,
+    libc::SYS_socketpair,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_connect,
+    libc::SYS_shutdown,
+    libc::SYS_getsockname,
+    libc::SYS_getpeername,
+    libc::SYS_getsockopt,
+    libc::SYS_setsockopt,
+    libc::SYS_sendto,
+    libc::SYS_recvfrom,
+    libc::SYS_sendmsg,
+    libc::SYS_recvmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_recvmmsg,
+    #[cfg(feature = "bpf")]
+    libc::SYS_bpf,
+    #[cfg(feature = "bpf")]
+    libc::SYS_perf_event_open,
+    // Older ways to say the same, which the C library still uses on this architecture.
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_stat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lstat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_access,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_readlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_unlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_arch_prctl,
+];
+
+/// From now on for this thread and those it starts.
+pub fn restrict() -> anyhow::Result<()> {
+    filters()?.iter().try_for_each(|filter| apply_filter(filter))?;
+    Ok(())
+}
+
+/// Two filters, of which the kernel asks both: one allows, the other has the C library start threads by `clone`, whose
+/// flags can be seen. Those of `clone3` lie in memory, where no filter can look.
+fn filters() -> anyhow::Result<[BpfProgram; 2]> {
+    let arch = std::env::consts::ARCH.try_into()?;
+    let clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    let unknown = SeccompAction::Errno(libc::ENOSYS as u32);
+    let older = SeccompFilter::new(clone3, SeccompAction::Allow, unknown, arch)?;
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    let allowed = SeccompFilter::new(rules()?, refused, SeccompAction::Allow, arch)?;
+    Ok([older.try_into()?, allowed.try_into()?])
+}
+
+fn rules() -> anyhow::Result<BTreeMap<i64, Vec<SeccompRule>>> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
+    // Threads, but no processes.
+    let thread = libc::CLONE_THREAD as u64;
+    let condition =
+        SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), thread)?;
+    rules.insert(libc::SYS_clone, vec![SeccompRule::new(vec![condition])?]);
+    // Left to the other filter.
+    rules.insert(libc::SYS_clone3, Vec::new());
+    Ok(rules)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+    use std::thread;
+
+    /// In a thread of its own, which alone is restricted.
+    #[test]
+    fn no_program_is_started_and_the_rest_goes_on() {
+        let restricted = thread::spawn(|| {
+            restrict().unwrap();
+            let refused = |error: std::io::Error| error.raw_os_error() == Some(libc::EPERM);
+            assert!(refused(Command::new("/bin/true").exec()), "execve");
+            assert!(refused(Command::new("/bin/true").spawn().unwrap_err()), "fork, vfork");
+            assert!(refused(std::fs::create_dir("/proc/fullview").unwrap_err()), "mkdir");
+            assert!(refused(std::fs::hard_link("/proc/a", "/proc/b").unwrap_err()), "link");
+            // Threads, files and sockets are what a router lives on.
+            assert_eq!(thread::spawn(|| 7).join().unwrap(), 7);
+            assert!(std::fs::read_to_string("/proc/self/status").unwrap().contains("Seccomp:\t2"));
+            std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        });
+        restricted.join().unwrap();
+    }
+}

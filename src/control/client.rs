@@ -1,0 +1,89 @@
+//! The operator's end of the control socket.
+
+use std::io::{self, BufReader};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::request::Request;
+use super::{Answer, LONGEST_ANSWER, read_line, write_line};
+
+/// A router that takes longer than this has more to do than to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// Nobody listens.
+    #[error("{}: no router answers here: {source}; is `fullview forward` running, and is --control the same?", path.display())]
+    Absent {
+        /// Where it was asked.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The conversation broke.
+    #[error("{}: the router stopped answering: {source}", path.display())]
+    Broken {
+        /// Where it was asked.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another version, most likely.
+    #[error("{}: an answer this program does not understand: {source}; are both of one version?", path.display())]
+    Strange {
+        /// Where it was asked.
+        path: PathBuf,
+        /// What is strange.
+        source: serde_json::Error,
+    },
+    /// The router says no.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// A conversation with a router.
+pub struct Client {
+    path: PathBuf,
+    stream: BufReader<UnixStream>,
+}
+
+impl Client {
+    /// Finds the router that listens at `path`.
+    pub fn connect(path: &Path) -> Result<Client, AskError> {
+        let absent = |source| AskError::Absent { path: path.to_owned(), source };
+        let stream = UnixStream::connect(path).map_err(absent)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(absent)?;
+        stream.set_write_timeout(Some(PATIENCE)).map_err(absent)?;
+        Ok(Client { path: path.to_owned(), stream: BufReader::new(stream) })
+    }
+
+    /// Asks, and waits for the answer as it was given.
+    pub fn ask_raw(&mut self, request: &Request) -> Result<Value, AskError> {
+        let line =
+            self.exchange(request).map_err(|source| AskError::Broken { path: self.path.clone(), source })?;
+        match self.understand(&line)? {
+            Answer::Ok(value) => Ok(value),
+            Answer::Error(message) => Err(AskError::Refused(message)),
+        }
+    }
+
+    /// Asks, and waits for an answer of that kind.
+    pub fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, AskError> {
+        let value = self.ask_raw(request)?;
+        serde_json::from_value(value).map_err(|source| AskError::Strange { path: self.path.clone(), source })
+    }
+
+    fn exchange(&mut self, request: &Request) -> io::Result<Vec<u8>> {
+        write_line(self.stream.get_mut(), request)?;
+        read_line(&mut self.stream, LONGEST_ANSWER)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn understand(&self, line: &[u8]) -> Result<Answer, AskError> {
+        serde_json::from_slice(line).map_err(|source| AskError::Strange { path: self.path.clone(), source })
+    }
+}

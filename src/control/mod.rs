@@ -1,0 +1,80 @@
+//! The control socket: one JSON request a line, one JSON answer a line.
+//!
+//! ```text
+//! {"routes":{"address":"192.0.2.1"}}      {"ok":{...}}
+//! "interfaces"                            {"ok":[...]}
+//! "nonsense"                              {"error":"..."}
+//! ```
+//!
+//! [`server`] answers by way of a [`Responder`], [`client`] asks; what passes between them is in [`request`] and
+//! [`status`].
+
+pub mod client;
+pub mod request;
+pub mod server;
+pub mod status;
+
+use std::io::{self, BufRead, Read, Write};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A longer request is refused; a longer answer never is made.
+const LONGEST_REQUEST: u64 = 64 << 10;
+const LONGEST_ANSWER: u64 = 64 << 20;
+
+/// The answer to one request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// What was asked for.
+    Ok(Value),
+    /// Why there is none, and what to do.
+    Error(String),
+}
+
+const FOLDER: &str = "/run/fullview";
+
+/// Where the router of that name listens.
+pub fn default_path(name: &str) -> PathBuf {
+    PathBuf::from(FOLDER).join(format!("{name}.sock"))
+}
+
+/// Where the only router listens that has a name; the error says which there are.
+pub fn only_path() -> Result<PathBuf, String> {
+    let entries = std::fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let mut sockets: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    sockets.retain(|path| path.extension().is_some_and(|extension| extension == "sock"));
+    sockets.sort();
+    match &sockets[..] {
+        [only] => Ok(only.clone()),
+        [] => Err(format!(
+            "no router has a socket in {FOLDER}; is `fullview forward --name` running? --control names another socket"
+        )),
+        several => {
+            let names =
+                several.iter().filter_map(|path| path.file_stem()?.to_str()).collect::<Vec<_>>().join(", ");
+            Err(format!("several routers are running: {names}; choose one with --name"))
+        }
+    }
+}
+
+/// The next line without its end; `None` when the other side has closed. A line cut short by that is none.
+fn read_line(input: &mut impl BufRead, longest: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    input.by_ref().take(longest + 1).read_until(b'\n', &mut line)?;
+    match line.pop() {
+        Some(b'\n') => Ok(Some(line)),
+        Some(_) if line.len() as u64 >= longest => {
+            Err(io::Error::new(io::ErrorKind::InvalidData, format!("a line is longer than {longest} bytes")))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn write_line(output: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    output.write_all(&line)
+}

@@ -1,0 +1,103 @@
+//! Who watches packets, and the way of the notes from all workers to each of them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fullview_plane::watch::{Collector, Note, Watch, Watched, Watchers};
+
+/// Notes kept for one who does not fetch them.
+const MOST: usize = 1024;
+/// Watches at a time: each costs the workers a look at every packet.
+const MOST_WATCHES: usize = 8;
+
+/// Shared by workers, control clients and captures; no worker ever waits for it.
+#[derive(Default)]
+pub struct Hub(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    watchers: Watchers,
+    collectors: Vec<Collector>,
+    kept: HashMap<u64, Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    notes: VecDeque<Note>,
+    missed: u64,
+}
+
+/// One who watches, until this is dropped.
+pub struct Session {
+    hub: Arc<Hub>,
+    watch: Arc<Watch>,
+    number: u64,
+}
+
+impl Hub {
+    /// A worker's end.
+    pub fn connect(&self) -> Watched {
+        let mut inner = self.inner();
+        let (watched, collector) = inner.watchers.connect();
+        inner.collectors.push(collector);
+        watched
+    }
+
+    /// Begins to watch; `None` if too many do.
+    pub fn watch(self: &Arc<Hub>, watch: Arc<Watch>) -> Option<Session> {
+        let mut inner = self.inner();
+        if inner.kept.len() >= MOST_WATCHES {
+            return None;
+        }
+        let number = inner.watchers.add(Arc::clone(&watch));
+        inner.kept.insert(number, Kept::default());
+        Some(Session { hub: Arc::clone(self), watch, number })
+    }
+
+    /// Every field is whole between two statements that could panic.
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    /// What was noted since the last time, and how many notes were lost meanwhile.
+    pub fn fetch(&self) -> (Vec<Note>, u64) {
+        let mut inner = self.hub.inner();
+        inner.collect();
+        let kept = inner.kept.entry(self.number).or_default();
+        (kept.notes.drain(..).collect(), std::mem::take(&mut kept.missed))
+    }
+
+    /// What it watches for.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let mut inner = self.hub.inner();
+        inner.watchers.remove(self.number);
+        inner.kept.remove(&self.number);
+    }
+}
+
+impl Inner {
+    /// Takes the notes of all workers to those they are for. Notes whose watch is over are dropped.
+    fn collect(&mut self) {
+        for collector in &mut self.collectors {
+            while let Some(note) = collector.next() {
+                let Some(kept) = self.kept.get_mut(&note.watch) else { continue };
+                if kept.notes.len() == MOST {
+                    kept.missed += 1;
+                } else {
+                    kept.notes.push_back(note);
+                }
+            }
+        }
+        let missed: u64 = self.collectors.iter_mut().map(Collector::take_missed).sum();
+        self.kept.values_mut().for_each(|kept| kept.missed += missed);
+        self.collectors.retain(|collector| !collector.is_abandoned());
+    }
+}

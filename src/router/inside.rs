@@ -1,0 +1,62 @@
+//! What those who ask the router's thread find.
+
+use std::time::Duration;
+
+use fullview_plane::kernel::follow::Statistics;
+use fullview_plane::kernel::mirror::Mirror;
+use fullview_table::Address;
+use fullview_table::fib::framework::FamilyTables;
+
+use super::show::Snapshot;
+use super::workers::Workers;
+use crate::config::Live;
+
+/// The router as its own thread sees it.
+pub struct Inside<'a> {
+    pub(super) now: Duration,
+    pub(super) mirror: &'a mut Mirror,
+    pub(super) algorithm: &'a mut Option<String>,
+    pub(super) workers: &'a Workers,
+    pub(super) statistics: Statistics,
+}
+
+impl Inside<'_> {
+    /// Tables, next hops, neighbours, views.
+    pub fn mirror(&self) -> &Mirror {
+        self.mirror
+    }
+
+    /// How the kernel is followed.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// What each worker has counted.
+    pub fn snapshots(&self) -> Vec<Snapshot> {
+        self.workers.snapshots()
+    }
+
+    /// Goes by another configuration from now on. Workers see it with their next burst.
+    pub fn reconfigure(&mut self, live: Live) {
+        self.mirror.set_policies(live.policies);
+        self.mirror.commit(self.now);
+        let tables = self.mirror.tables_mut();
+        tables.configure(self.now, live.settings);
+        if *self.algorithm != live.algorithm {
+            release(self.now, &mut tables.inet);
+            release(self.now, &mut tables.inet6);
+        }
+        // The router's thread has the tables served by it before it does anything else.
+        *self.algorithm = live.algorithm;
+    }
+}
+
+/// Lets preference choose again.
+fn release<A: Address>(now: Duration, tables: &mut FamilyTables<A>) {
+    let pinned = |number: &u32| tables.attachment(*number).is_some_and(|table| table.pinned().is_some());
+    let numbers: Vec<u32> = tables.numbers().filter(pinned).collect();
+    for number in numbers {
+        // The table is there: its number was just read.
+        let _ = tables.release(now, number);
+    }
+}

@@ -1,0 +1,161 @@
+//! Where clients come in: a Unix socket with its file, or a TCP port.
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+
+use super::Connection;
+
+/// Clients that wait to be accepted.
+const BACKLOG: i32 = 16;
+
+/// Why nothing can be served there.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Somebody listens there already.
+    #[error("{}: another router is at work on this socket; stop it, or choose another path", .0.display())]
+    InUse(PathBuf),
+    /// There is something else of that name.
+    #[error("{}: is there already and no socket; remove it, or choose another path", .0.display())]
+    NotASocket(PathBuf),
+    /// The system's refusal.
+    #[error("cannot listen on {at}: {source}")]
+    System {
+        /// Where.
+        at: String,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// A socket that clients connect to.
+pub enum Listener {
+    /// With the file that is removed in the end.
+    Unix(UnixListener, SocketFile),
+    /// A port.
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    /// A Unix socket that its owner and group may use, and nobody else. The file of a router that died is replaced;
+    /// missing folders are made.
+    pub fn unix(path: &Path) -> Result<Listener, ListenError> {
+        let failed = |source| ListenError::System { at: path.display().to_string(), source };
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        remove_stale(path)?;
+        let listener = bind_private(path).map_err(failed)?;
+        let file = SocketFile::of(path).map_err(failed)?;
+        Ok(Listener::Unix(listener, file))
+    }
+
+    /// A TCP port; port 0 has the system choose one.
+    pub fn tcp(address: SocketAddr) -> Result<Listener, ListenError> {
+        let failed = |source| ListenError::System { at: address.to_string(), source };
+        TcpListener::bind(address).map(Listener::Tcp).map_err(failed)
+    }
+
+    /// Where it listens, as people write it.
+    pub fn address(&self) -> String {
+        match self {
+            Listener::Unix(_, file) => file.path.display().to_string(),
+            Listener::Tcp(listener) => {
+                listener.local_addr().map_or_else(|_| "?".into(), |address| address.to_string())
+            }
+        }
+    }
+
+    pub(super) fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Listener::Unix(listener, _) => listener.set_nonblocking(true),
+            Listener::Tcp(listener) => listener.set_nonblocking(true),
+        }
+    }
+
+    pub(super) fn accept(&self) -> io::Result<Box<dyn Connection>> {
+        Ok(match self {
+            Listener::Unix(listener, _) => Box::new(listener.accept()?.0),
+            Listener::Tcp(listener) => Box::new(listener.accept()?.0),
+        })
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Unix(listener, _) => listener.as_fd(),
+            Listener::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// The mode is set before the name exists: at no moment may others connect.
+fn bind_private(path: &Path) -> io::Result<UnixListener> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    fchmod(&socket, Mode::from_raw_mode(0o660))?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    listen(&socket, BACKLOG)?;
+    Ok(UnixListener::from(socket))
+}
+
+/// Removes the socket of a router that is gone.
+fn remove_stale(path: &Path) -> Result<(), ListenError> {
+    let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !found.file_type().is_socket() {
+        return Err(ListenError::NotASocket(path.to_owned()));
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)
+            .map_err(|source| ListenError::System { at: path.display().to_string(), source }),
+        Err(source) => Err(ListenError::System { at: path.display().to_string(), source }),
+        Ok(_) => Err(ListenError::InUse(path.to_owned())),
+    }
+}
+
+/// The name of a socket, removed with it unless it means another one by then.
+pub struct SocketFile {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl SocketFile {
+    fn of(path: &Path) -> io::Result<SocketFile> {
+        Ok(SocketFile { path: path.to_owned(), identity: identity(path)? })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
+            // A file that cannot be removed is taken for stale by the next router.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
+}
+
+impl Connection for UnixStream {
+    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(timeout))?;
+        self.set_write_timeout(Some(timeout))
+    }
+}
+
+impl Connection for TcpStream {
+    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(timeout))?;
+        self.set_write_timeout(Some(timeout))
+    }
+}

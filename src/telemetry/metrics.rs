@@ -1,0 +1,165 @@
+//! The router's figures in the text format of OpenMetrics, which Prometheus scrapes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode as encode_text;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use crate::control::status;
+
+/// Everything one scrape shows.
+#[derive(Debug, Clone, Default)]
+pub struct Scrape {
+    pub interfaces: Vec<status::Interface>,
+    pub counters: status::Counters,
+    pub fibs: Vec<status::Fib>,
+    pub neighbors: Vec<status::Neighbor>,
+    /// How many events there have been.
+    pub events: u64,
+}
+
+/// The text.
+pub fn encode(scrape: Scrape) -> String {
+    let mut registry = Registry::with_prefix("fullview");
+    registry.register_collector(Box::new(scrape));
+    let mut text = String::new();
+    // Writing to a string does not fail, and the encoder has no other reason to.
+    let _ = encode_text(&mut text, &registry);
+    text
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+/// A figure with what tells it from others of its family.
+type Sample<T> = (Labels, T);
+
+struct Page<'a>(DescriptorEncoder<'a>);
+
+impl Page<'_> {
+    /// A family of figures that only grow.
+    fn counters(&mut self, name: &str, help: &str, samples: Vec<Sample<f64>>) -> fmt::Result {
+        let kind = ConstCounter::new(0.0).metric_type();
+        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
+        samples
+            .iter()
+            .try_for_each(|(labels, value)| ConstCounter::new(*value).encode(family.encode_family(labels)?))
+    }
+
+    /// The same, in whole numbers.
+    fn counts(&mut self, name: &str, help: &str, samples: Vec<Sample<u64>>) -> fmt::Result {
+        let kind = ConstCounter::new(0u64).metric_type();
+        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
+        samples
+            .iter()
+            .try_for_each(|(labels, value)| ConstCounter::new(*value).encode(family.encode_family(labels)?))
+    }
+
+    /// A family of figures that rise and fall.
+    fn gauges(&mut self, name: &str, help: &str, samples: Vec<Sample<u64>>) -> fmt::Result {
+        let kind = ConstGauge::new(0u64).metric_type();
+        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
+        samples
+            .iter()
+            .try_for_each(|(labels, value)| ConstGauge::new(*value).encode(family.encode_family(labels)?))
+    }
+}
+
+impl Collector for Scrape {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut page = Page(encoder);
+        let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
+        page.gauges("build_info", "The version that runs; always 1", vec![(version, 1)])?;
+        self.interfaces(&mut page)?;
+        self.reasons(&mut page)?;
+        self.workers(&mut page)?;
+        self.fibs(&mut page)?;
+        self.others(&mut page)
+    }
+}
+
+impl Scrape {
+    fn interfaces(&self, page: &mut Page<'_>) -> fmt::Result {
+        let each = |figure: fn(&status::Interface) -> u64| -> Vec<Sample<u64>> {
+            let sample = |of: &status::Interface| (vec![("interface", of.name.clone())], figure(of));
+            self.interfaces.iter().map(sample).collect()
+        };
+        page.gauges("interface_up", "Whether the link is up: 1 or 0", each(|of| of.up.into()))?;
+        page.gauges("interface_mtu_bytes", "The longest IP packet the link takes", each(|of| of.mtu.into()))?;
+        let packets = "Packets that came in by the interface";
+        page.counts("interface_receive_packets", packets, each(|of| of.received.packets))?;
+        let bytes = "Bytes of frames that came in by the interface, without FCS";
+        page.counts("interface_receive_bytes", bytes, each(|of| of.received.bytes))?;
+        let packets = "Packets forwarded out by the interface";
+        page.counts("interface_transmit_packets", packets, each(|of| of.sent.packets))?;
+        let bytes = "Bytes of frames forwarded out by the interface, without FCS";
+        page.counts("interface_transmit_bytes", bytes, each(|of| of.sent.bytes))
+    }
+
+    fn reasons(&self, page: &mut Page<'_>) -> fmt::Result {
+        let each = |counts: &BTreeMap<String, u64>| -> Vec<Sample<u64>> {
+            counts.iter().map(|(reason, count)| (vec![("reason", reason.clone())], *count)).collect()
+        };
+        page.counts(
+            "dropped_packets",
+            "Packets that were not forwarded, by reason",
+            each(&self.counters.drops),
+        )?;
+        let help = "Packets left to the host, by reason";
+        page.counts("punted_packets", help, each(&self.counters.punts))
+    }
+
+    fn workers(&self, page: &mut Page<'_>) -> fmt::Result {
+        let each = |figure: fn(&status::Worker) -> f64| -> Vec<Sample<f64>> {
+            let sample = |worker: &status::Worker| (vec![("worker", worker.name.clone())], figure(worker));
+            self.counters.workers.iter().map(sample).collect()
+        };
+        let help = "Seconds a worker was awake; its rate is the busy share";
+        page.counters("worker_busy_seconds", help, each(|worker| worker.busy_seconds))?;
+        page.counters("worker_seconds", "Seconds since a worker began", each(|worker| worker.seconds))
+    }
+
+    fn fibs(&self, page: &mut Page<'_>) -> fmt::Result {
+        let labels =
+            |fib: &status::Fib| vec![("family", fib.family.clone()), ("table", fib.table.to_string())];
+        let each = |figure: fn(&status::Fib) -> u64| -> Vec<Sample<u64>> {
+            self.fibs.iter().map(|fib| (labels(fib), figure(fib))).collect()
+        };
+        let served = |fib: &status::Fib| {
+            let algorithm = fib.algorithm.clone()?;
+            Some(([labels(fib), vec![("algorithm", algorithm)]].concat(), 1))
+        };
+        let algorithms = self.fibs.iter().filter_map(served).collect();
+        page.gauges("fib_info", "The algorithm that serves a table; always 1", algorithms)?;
+        page.gauges("fib_routes", "Routes in a table", each(|fib| fib.routes as u64))?;
+        page.gauges("fib_bytes", "Memory that lookups may touch", each(|fib| fib.bytes as u64))?;
+        let help = "The state of the routes that the FIB answers by; grows with every change";
+        page.gauges("fib_generation", help, each(|fib| fib.generation))?;
+        page.gauges(
+            "fib_synced",
+            "Whether the FIB answers like the routes: 1 or 0",
+            each(|fib| fib.synced.into()),
+        )
+    }
+
+    fn others(&self, page: &mut Page<'_>) -> fmt::Result {
+        let mut states: BTreeMap<String, u64> = BTreeMap::from([("stale".into(), 0), ("usable".into(), 0)]);
+        self.neighbors.iter().for_each(|neighbor| *states.entry(neighbor.state.clone()).or_default() += 1);
+        let states = states.into_iter().map(|(state, count)| (vec![("state", state)], count)).collect();
+        page.gauges("neighbors", "Neighbours that may be sent to, by state", states)?;
+        let netlink =
+            |name: &str| vec![(Labels::new(), self.counters.netlink.get(name).copied().unwrap_or(0))];
+        page.counts("netlink_messages", "Messages of the kernel that were understood", netlink("messages"))?;
+        let help = "Times the kernel had to drop messages, and everything was read again";
+        page.counts("netlink_resyncs", help, netlink("resyncs"))?;
+        page.counts(
+            "events",
+            "Events noted; `fullview show events` has the last",
+            vec![(Labels::new(), self.events)],
+        )
+    }
+}
