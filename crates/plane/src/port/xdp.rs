@@ -149,6 +149,18 @@ impl XdpPort {
         self.mode
     }
 
+    /// Closes the port. In copy mode the slots that it had come back, for nobody writes to them any more; a network card
+    /// may go on for a while, so with zero copy they are not used again.
+    pub fn close(self) -> Vec<Packet<'static>> {
+        let XdpPort { mode, socket, rings, mut custody, lost, .. } = self;
+        drop((rings, socket));
+        let mut packets = lost;
+        if mode == XdpMode::Copy {
+            packets.extend(custody.take_all());
+        }
+        packets
+    }
+
     /// The interface it works on.
     pub fn link(&self) -> &Link {
         &self.link
@@ -164,11 +176,11 @@ impl XdpPort {
         self.unsendable
     }
 
-    /// Frames that came in and found no free slot or no room. A system call.
+    /// Frames that came in and found no free slot (in copy mode; else the card counts them) or no room. A system call.
     pub fn lost(&self) -> Result<u64, PortError> {
         let counts: io::Result<libc::xdp_statistics> = self.socket.get(libc::SOL_XDP, libc::XDP_STATISTICS);
         let counts = counts.map_err(|error| self.link.failed(error))?;
-        Ok(counts.rx_dropped + counts.rx_ring_full + counts.rx_fill_ring_empty_descs)
+        Ok(counts.rx_dropped + counts.rx_ring_full)
     }
 
     /// Puts a packet into the ring of frames to send.
