@@ -14,7 +14,7 @@ use std::time::Duration;
 use libc::xdp_desc;
 
 use super::link::Link;
-use super::sys::{Custody, Socket, XdpRings};
+use super::sys::{Custody, Socket, XdpRings, strips_tags};
 use super::umem::Umem;
 use super::{Port, PortError};
 use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet};
@@ -118,6 +118,9 @@ impl XdpPort {
     ) -> Result<XdpPort, PortError> {
         let link = Link::named(interface)?;
         let socket = Socket::raw(libc::AF_XDP).map_err(link.cannot("be given an AF_XDP socket"))?;
+        if strips_tags(interface).map_err(link.cannot("be asked for its offloads"))? {
+            return Err(PortError::StripsTags { interface: interface.to_owned() });
+        }
         socket
             .set(libc::SOL_XDP, libc::XDP_UMEM_REG, umem.registration())
             .map_err(link.cannot("be given the packet memory (AF_XDP, unaligned chunks)"))?;

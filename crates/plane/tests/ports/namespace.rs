@@ -42,6 +42,12 @@ pub fn ip(arguments: &str) {
     run("ip", arguments);
 }
 
+/// Has an interface leave VLAN tags on the frames, as AF_XDP sockets need it.
+#[cfg(feature = "bpf")]
+pub fn leave_tags_on(interface: &str) {
+    run("ethtool", &format!("-K {interface} rxvlan off"));
+}
+
 /// Runs a program, which has to succeed.
 pub fn run(program: &str, arguments: &str) {
     let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();

@@ -9,7 +9,7 @@ use fullview_plane::port::{Port, PortError};
 
 use crate::classify::{arrived, cases, classifier, open, put, routing_kernel};
 use crate::conformance::{Pool, carries_everything_in_order, carry, error_of, frame, keeps_tags};
-use crate::namespace::{cable, in_namespace, ip};
+use crate::namespace::{cable, in_namespace, ip, leave_tags_on};
 
 /// More than all ports of a test hold.
 const SLOTS: usize = 3000;
@@ -19,6 +19,7 @@ fn bench(umem: &Umem, options: XdpOptions) -> (Classifier, [XdpPort; 2]) {
     cable("left", "right", FRAME_CAPACITY);
     let mut classifier = Classifier::load().unwrap();
     let mut port = |number, name| {
+        leave_tags_on(name);
         let port = XdpPort::open(number, name, umem, options).unwrap();
         classifier.redirect(port.link(), Redirected::All, &[port.as_fd()]).unwrap();
         port
@@ -79,6 +80,9 @@ fn what_cannot_be_is_refused_by_name() {
     in_namespace(|| {
         let (umem, _packets) = Umem::new(BURST);
         cable("left", "right", 1514);
+        let message = XdpPort::open(0, "left", &umem, XdpOptions::default()).err().unwrap().to_string();
+        assert!(message.contains("`ethtool -K left rxvlan off`"), "{message}");
+        leave_tags_on("left");
         let open = |options| XdpPort::open(0, "left", &umem, options);
         let refused = |options| open(options).err().unwrap().to_string();
         let message = refused(XdpOptions { copying: Copying::Never, ..XdpOptions::default() });
@@ -113,6 +117,7 @@ fn every_frame_gets_the_answer_it_should_by_xdp() {
         let mut pool = Pool::of(packets);
         let mut source = open("source");
         let mut classifier = classifier();
+        leave_tags_on("in");
         let mut port = XdpPort::open(0, "in", &umem, XdpOptions::default()).unwrap();
         let link = Link::named("in").unwrap();
         classifier.redirect(&link, Redirected::Forwardable, &[port.as_fd()]).unwrap();

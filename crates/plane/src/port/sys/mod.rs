@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 mod custody;
+mod ethtool;
 mod map;
 mod packet_ring;
 mod send;
@@ -13,6 +14,7 @@ pub(super) mod tun;
 mod xdp_ring;
 
 pub(super) use custody::{Custody, Memory};
+pub(super) use ethtool::strips_tags;
 pub(super) use packet_ring::{Filled, PacketRing, RingSize};
 pub(super) use send::SendBatch;
 pub(super) use socket::{Socket, interface_index};
