@@ -22,6 +22,8 @@ macro_rules! object {
     };
 }
 
+/// `bpf/forward.c`: the forwarding path, `forward`.
+pub const FORWARD: Object = object!("forward");
 /// `bpf/pass.c`: one program, `pass`, which lets every frame through.
 pub const PASS: Object = object!("pass");
 

@@ -9,6 +9,8 @@ pub mod adjacency;
 pub mod bpf;
 pub mod burst;
 pub mod counters;
+#[cfg(feature = "bpf")]
+pub mod engine;
 pub mod forward;
 pub mod placement;
 pub mod port;

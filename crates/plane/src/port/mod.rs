@@ -11,6 +11,8 @@ use crate::burst::Burst;
 
 pub mod memory;
 pub mod pcap;
+#[cfg(feature = "bpf")]
+pub(crate) mod sys;
 
 /// A port.
 pub trait Port<'a> {
