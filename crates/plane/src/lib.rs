@@ -12,9 +12,11 @@ pub mod counters;
 #[cfg(feature = "bpf")]
 pub mod engine;
 pub mod forward;
+pub mod interface;
 pub mod placement;
 pub mod port;
 pub mod probe;
 pub mod traffic;
 pub mod verdict;
+pub mod view;
 pub mod wire;
