@@ -328,6 +328,14 @@ static __always_inline const struct port *find_port(const struct generation *now
 	return 0;
 }
 
+/* Why a packet that is too long for a next hop does not go there. One that no plan knows is all zeroes. */
+static __always_inline int why(const struct hop *hop)
+{
+	if (hop->mtu)
+		return TOO_BIG;
+	return hop->reason ? (int)hop->reason : NO_NEIGHBOR;
+}
+
 struct tagged {
 	struct ethhdr ethernet;
 	__be16 tci;
@@ -432,7 +440,7 @@ static __always_inline int forward_inet(struct xdp_md *frame, const struct gener
 	if (hop->slot_mask)
 		hop = member(now, hop, hash_inet(now, ip, end));
 	if (total > hop->mtu)
-		return -(int)(hop->mtu ? TOO_BIG : hop->reason);
+		return -why(hop);
 	if (ip->ttl <= 1)
 		return -TTL_EXPIRED;
 	if (tagged || hop->vlan) {
@@ -469,7 +477,7 @@ static __always_inline int forward_inet6(struct xdp_md *frame, const struct gene
 	if (hop->slot_mask)
 		hop = member(now, hop, hash_inet6(now, ip, end));
 	if (total > hop->mtu)
-		return -(int)(hop->mtu ? TOO_BIG : hop->reason);
+		return -why(hop);
 	if (ip->hop_limit <= 1)
 		return -TTL_EXPIRED;
 	if (tagged || hop->vlan) {

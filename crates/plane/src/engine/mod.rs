@@ -14,11 +14,13 @@ use fullview_table::fib::Fib;
 use fullview_table::fib::image::Image;
 
 use crate::bpf::{self, Attached, BpfError, Loaded};
+use crate::view::TableReaders;
 
 mod counters;
 mod generation;
 mod layout;
 mod plan;
+mod view;
 
 pub use counters::{Counters, Reason};
 pub use plan::{Ingress, Plan, Way};
@@ -31,6 +33,8 @@ use plan::Compiled;
 pub const INET_ALGORITHM: &str = "dir18";
 /// The algorithm that has to serve IPv6 tables.
 pub const INET6_ALGORITHM: &str = "btree6";
+
+const PROGRAM: &str = "forward";
 
 /// Why the kernel forwards without the program.
 #[derive(Debug, thiserror::Error)]
@@ -80,25 +84,16 @@ pub enum EngineError {
     },
 }
 
-/// The FIBs of the main table.
-#[derive(Clone, Copy)]
-pub struct Fibs<'t> {
-    /// IPv4, of [`INET_ALGORITHM`].
-    pub inet: &'t dyn Fib<u32>,
-    /// IPv6, of [`INET6_ALGORITHM`].
-    pub inet6: &'t dyn Fib<u128>,
-}
-
-/// Their memory.
+/// The memory of both FIBs.
 struct Images<'t> {
     inet: Image<'t>,
     inet6: Image<'t>,
 }
 
-impl<'t> Fibs<'t> {
-    fn images(self) -> Result<Images<'t>, EngineError> {
-        let inet = self.inet.image().filter(|image| matches!(image, Image::Dir18 { .. }));
-        let inet6 = self.inet6.image().filter(|image| matches!(image, Image::Btree6 { .. }));
+impl<'t> Images<'t> {
+    fn new(inet: &'t dyn Fib<u32>, inet6: &'t dyn Fib<u128>) -> Result<Images<'t>, EngineError> {
+        let inet = inet.image().filter(|image| matches!(image, Image::Dir18 { .. }));
+        let inet6 = inet6.image().filter(|image| matches!(image, Image::Btree6 { .. }));
         let missing = |family, wanted| EngineError::Algorithm { family, wanted };
         Ok(Images {
             inet: inet.ok_or_else(|| missing("IPv4", INET_ALGORITHM))?,
@@ -117,6 +112,10 @@ pub struct Engine {
     plan: Compiled,
     /// Counts the plans.
     number: u64,
+    /// The main table.
+    tables: Option<TableReaders>,
+    /// Whether the tables that packets go by are those of the last call.
+    serves: bool,
     /// Where packets are to be forwarded, and where they are.
     wanted: Vec<(u32, XdpMode)>,
     attached: Vec<Attached>,
@@ -130,35 +129,51 @@ impl Engine {
         let counted = take(&mut loaded, "counted")?.try_into()?;
         let generations =
             [generation(&mut loaded, "generation_0")?, generation(&mut loaded, "generation_1")?];
-        loaded.xdp("forward")?;
-        let (plan, number) = (Compiled::default(), 0);
+        loaded.xdp(PROGRAM)?;
+        let (plan, number, tables) = (Compiled::default(), 0, None);
         let (wanted, attached) = (Vec::new(), Vec::new());
-        Ok(Engine { loaded, current, generations, counted, plan, number, wanted, attached })
+        Ok(Engine {
+            loaded,
+            current,
+            generations,
+            counted,
+            plan,
+            number,
+            tables,
+            serves: false,
+            wanted,
+            attached,
+        })
     }
 
-    /// Goes by another plan, and the tables as they are now.
-    pub fn publish(&mut self, plan: &Plan, fibs: Fibs<'_>) -> Result<usize, EngineError> {
-        let compiled = Compiled::new(plan);
-        self.plan = self.or_detach(compiled)?;
-        self.number += 1;
-        self.sync(fibs)
+    /// Goes by another plan, and by these tables as they are now: dir18 has to serve IPv4, btree6 IPv6
+    /// ([`INET_ALGORITHM`], [`INET6_ALGORITHM`]).
+    ///
+    /// # Errors
+    /// As [`Self::sync`].
+    pub fn publish(&mut self, plan: &Plan, tables: TableReaders) -> Result<usize, EngineError> {
+        self.plan = Compiled::new(plan).or_else(|error| self.or_detach(Err(error)))?;
+        (self.number, self.tables) = (self.number + 1, Some(tables));
+        self.sync()
     }
 
     /// Has packets forwarded by the tables as they are now; says how many blocks of them were copied. To be called by
-    /// whoever writes the tables, or while that one waits. Returns when no packet goes by the tables before.
+    /// whoever writes the tables, or while that one waits. Returns when no packet goes by the tables before. Does nothing
+    /// before the first [`Self::publish`].
     ///
     /// # Errors
     /// The kernel then forwards alone, until a later call finds the mistake mended.
-    pub fn sync(&mut self, fibs: Fibs<'_>) -> Result<usize, EngineError> {
-        let copied = self.switch(fibs);
-        let copied = self.or_detach(copied)?;
+    pub fn sync(&mut self) -> Result<usize, EngineError> {
+        let Some(TableReaders { inet, inet6 }) = self.tables.clone() else { return Ok(0) };
+        let switched = inet.with(|inet| inet6.with(|inet6| self.switch(inet, inet6)));
+        let copied = self.or_detach(switched)?;
         self.attach_all()?;
         Ok(copied)
     }
 
-    fn switch(&mut self, fibs: Fibs<'_>) -> Result<usize, EngineError> {
+    fn switch(&mut self, inet: &dyn Fib<u32>, inet6: &dyn Fib<u128>) -> Result<usize, EngineError> {
         let [idle, _] = &mut self.generations;
-        let copied = idle.follow(&fibs.images()?, self.number, &self.plan)?;
+        let copied = idle.follow(&Images::new(inet, inet6)?, self.number, &self.plan)?;
         self.current.set(0, &idle.map, 0)?;
         self.generations.swap(0, 1);
         Ok(copied)
@@ -166,23 +181,23 @@ impl Engine {
 
     /// Has the program see what comes in by an interface, from the first successful [`Self::sync`] on.
     pub fn attach(&mut self, ifindex: u32, mode: XdpMode) -> Result<(), EngineError> {
-        self.wanted.push((ifindex, mode));
-        if self.number == 0 {
-            return Ok(());
+        if self.serves {
+            self.attached.push(bpf::attach(self.loaded.xdp(PROGRAM)?, ifindex, mode)?);
         }
-        self.attach_all()
-            .map_err(|error| { self.wanted.pop(); error })
+        self.wanted.push((ifindex, mode));
+        Ok(())
     }
 
     fn attach_all(&mut self) -> Result<(), EngineError> {
         for (ifindex, mode) in &self.wanted[self.attached.len()..] {
-            self.attached.push(bpf::attach(self.loaded.xdp("forward")?, *ifindex, *mode)?);
+            self.attached.push(bpf::attach(self.loaded.xdp(PROGRAM)?, *ifindex, *mode)?);
         }
         Ok(())
     }
 
     /// Stale tables must not forward.
     fn or_detach<T>(&mut self, result: Result<T, EngineError>) -> Result<T, EngineError> {
+        self.serves = result.is_ok();
         result.inspect_err(|_| self.attached.clear())
     }
 
@@ -193,7 +208,7 @@ impl Engine {
 
     /// The program itself, to be run on single packets.
     pub fn program(&mut self) -> Result<&mut Xdp, EngineError> {
-        Ok(self.loaded.xdp("forward")?)
+        Ok(self.loaded.xdp(PROGRAM)?)
     }
 }
 
