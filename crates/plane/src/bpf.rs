@@ -26,6 +26,8 @@ macro_rules! object {
 pub const FORWARD: Object = object!("forward");
 /// `bpf/pass.c`: one program, `pass`, which lets every frame through.
 pub const PASS: Object = object!("pass");
+/// `bpf/testbed.c`: generator and receiver, and forwarders to compare with.
+pub const TESTBED: Object = object!("testbed");
 
 /// What the kernel refused.
 #[derive(Debug, thiserror::Error)]
@@ -117,6 +119,12 @@ impl Loaded {
             })?;
         }
         Ok(xdp)
+    }
+
+    /// A program that [`Self::xdp`] was called for before.
+    pub fn loaded_xdp(&self, name: &'static str) -> Result<&Xdp, BpfError> {
+        let missing = || BpfError::Missing { object: self.object.name, kind: "XDP program", name };
+        self.ebpf.program(name).and_then(|program| program.try_into().ok()).ok_or_else(missing)
     }
 
     /// What to say of a map that the object ought to have.

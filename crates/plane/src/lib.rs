@@ -16,6 +16,8 @@ pub mod interface;
 pub mod placement;
 pub mod port;
 pub mod probe;
+#[cfg(feature = "bpf")]
+pub mod testbed;
 pub mod traffic;
 pub mod verdict;
 pub mod view;
