@@ -18,6 +18,7 @@ const BATCH: u32 = 64;
 
 /// Words of `struct sending`.
 mod sending {
+    pub const NEXT: usize = 0;
     pub const MASK: usize = 2;
     pub const DEVICE: usize = 3;
     pub const HEADER: usize = 4;
@@ -114,8 +115,9 @@ impl Ends {
         Received { right: count(receiving::RIGHT), wrong: count(receiving::WRONG) }
     }
 
-    /// Notes from now on, or no longer, to which station each packet goes.
+    /// Notes from now on, or no longer, to which station each packet goes; the sequence begins anew.
     pub fn record(&self, record: bool) {
+        self.sent.words()[sending::NEXT].store(0, Ordering::Relaxed);
         let words = self.received.words();
         if record {
             words[receiving::STATIONS..].iter().for_each(|word| word.store(0, Ordering::Relaxed));
