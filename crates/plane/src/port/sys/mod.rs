@@ -1,6 +1,18 @@
-//! Memory shared with the kernel: all `unsafe` of this crate, behind safe interfaces.
+//! Sockets, mappings and rings shared with the kernel: all `unsafe` of this crate, behind safe interfaces.
+//!
+//! Nothing here decides anything: what the kernel writes is checked against the bounds of its mapping before it is
+//! used, and each type owns what it points to.
 #![allow(unsafe_code)]
 
+mod map;
+mod packet_ring;
+mod send;
+mod socket;
+#[cfg(feature = "bpf")]
 mod words;
 
+pub(super) use packet_ring::{Filled, PacketRing, RingSize};
+pub(super) use send::SendBatch;
+pub(super) use socket::{Socket, interface_index};
+#[cfg(feature = "bpf")]
 pub(crate) use words::SharedWords;

@@ -1,7 +1,17 @@
 //! Ports: what goes in comes out, in order, and every slot comes back.
 
 // A helper of a test fails by panicking, as the test itself does.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod classify;
+mod conformance;
+#[cfg(target_os = "linux")]
+mod namespace;
+#[cfg(target_os = "linux")]
+mod packet;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod packets;
 
 use std::collections::HashSet;
 use std::io::{Cursor, Write};
