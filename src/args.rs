@@ -37,7 +37,7 @@ pub enum Command {
     /// Load, convert, check or make routing tables
     #[command(subcommand)]
     Table(TableCommand),
-    /// Forward the packets of a capture file through the router into another
+    /// Forward packets between interfaces of this host, or from a capture file into another
     Forward(ForwardArgs),
     /// Write generated traffic to a capture file
     Generate(GenerateArgs),
@@ -216,18 +216,39 @@ pub struct CalibrateArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  fullview forward --table view.txt.gz --read in.pcap --write out.pcap --algorithm auto")]
+#[command(
+    after_help = "With --interfaces the kernel says what there is: links, addresses, neighbours, routes; `ip`, BIRD and FRR
+work as they are. Ctrl-C, SIGINT or SIGTERM ends it, and the counters are printed.
+
+Exit codes:
+  0    ended when it was asked to, or at the end of the capture
+  1    it could not go on: the message names the interface and says why
+  2    wrong arguments, or a host that is not set up for it: the message says how to mend that
+
+Examples:
+  fullview forward --interfaces eth1,eth2
+  ip netns exec lab fullview forward --interfaces eth1,eth2 --algorithm poptrie
+  fullview forward --table view.txt.gz --read in.pcap --write out.pcap --algorithm auto"
+)]
 pub struct ForwardArgs {
+    /// Forward between these interfaces of this host
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["table", "read", "write"])]
+    pub interfaces: Vec<String>,
+    /// Bytes for changes that the kernel tells of faster than they are taken in
+    #[arg(long, value_name = "BYTES", default_value_t = 32 << 20, requires = "interfaces")]
+    pub netlink_buffer: usize,
+    /// Threads that forward
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "interfaces")]
+    pub workers: usize,
     /// The routing table
-    #[arg(long, value_name = "FILE")]
-    pub table: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "interfaces")]
+    pub table: Option<PathBuf>,
     /// Packets that arrive
-    #[arg(long, value_name = "PCAP")]
-    pub read: PathBuf,
+    #[arg(long, value_name = "PCAP", required_unless_present = "interfaces")]
+    pub read: Option<PathBuf>,
     /// Packets that leave
-    #[arg(long, value_name = "PCAP")]
-    pub write: PathBuf,
+    #[arg(long, value_name = "PCAP", required_unless_present = "interfaces")]
+    pub write: Option<PathBuf>,
     /// The lookup algorithm; a family that does not have it uses auto
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub algorithm: String,

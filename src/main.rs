@@ -5,6 +5,7 @@ mod calibration;
 mod command;
 mod preferences;
 mod progress;
+mod router;
 mod settings;
 mod subject;
 mod workload;

@@ -1,8 +1,8 @@
-//! `fullview forward`: the packets of a capture file through the router into another.
+//! `fullview forward`: packets between interfaces of this host, or from a capture file into another.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
 
@@ -12,13 +12,15 @@ use fullview_plane::forward::Forwarder;
 use fullview_plane::port::pcap::{CapturePort, CaptureReader, CaptureWriter};
 use fullview_plane::port::{Port, PortError};
 use fullview_table::feed::NextHopModel;
+use fullview_table::fib::framework;
 use serde_json::json;
 
 use super::{BadInput, Exit};
 use crate::args::ForwardArgs;
+use crate::router;
 use crate::settings::{Names, RouterSettings};
 use crate::workload::packets::INGRESS;
-use crate::workload::router::router;
+use crate::workload::router::router as workload_router;
 use crate::workload::{algorithm, table};
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
@@ -26,14 +28,43 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
     let preferences = args.preferences.clone();
     let settings = RouterSettings { algorithm: Some(names), modules: None, preferences };
     algorithm::check::<u32>(&settings)?;
-    let reader = CaptureReader::open(&args.read)?;
-    ensure!(!same_file(&args.read, &args.write), BadInput("--read and --write are the same file".into()));
-    let table = table::from_file(&args.table, NextHopModel::default())?;
+    match (&args.table, &args.read, &args.write) {
+        (Some(table), Some(read), Some(write)) => captures(args, &settings, [table, read, write]),
+        _ => interfaces(args, &settings),
+    }
+}
+
+/// Between interfaces, until the program is asked to end.
+fn interfaces(args: &ForwardArgs, settings: &RouterSettings) -> anyhow::Result<Exit> {
+    let options = router::Options {
+        interfaces: args.interfaces.clone(),
+        algorithm: Some(args.algorithm.clone()).filter(|name| name != algorithm::AUTO),
+        settings: framework::Settings {
+            preferences: algorithm::preferences(settings)?,
+            ..Default::default()
+        },
+        netlink_buffer: args.netlink_buffer,
+        workers: args.workers,
+    };
+    let stop = router::stop_on_signal()?;
+    print(&router::run(&options, &stop)?, args.json)?;
+    Ok(Exit::Done)
+}
+
+/// From file to file.
+fn captures(
+    args: &ForwardArgs,
+    settings: &RouterSettings,
+    [table, read, write]: [&PathBuf; 3],
+) -> anyhow::Result<Exit> {
+    let reader = CaptureReader::open(read)?;
+    ensure!(!same_file(read, write), BadInput("--read and --write are the same file".into()));
+    let table = table::from_file(table, NextHopModel::default())?;
     let (inet, inet6) =
-        (algorithm::compile(&settings, &table.inet)?, algorithm::compile(&settings, &table.inet6)?);
+        (algorithm::compile(settings, &table.inet)?, algorithm::compile(settings, &table.inet6)?);
     inet.log.iter().chain(&inet6.log).for_each(|line| eprintln!("{line}"));
-    let mut router = router(inet.fib, inet6.fib, &table.next_hops, args.mac)?;
-    forward(&mut router, reader, CaptureWriter::create(&args.write)?)?;
+    let mut router = workload_router(inet.fib, inet6.fib, &table.next_hops, args.mac)?;
+    forward(&mut router, reader, CaptureWriter::create(write)?)?;
     print(router.counters(), args.json)?;
     Ok(Exit::Done)
 }

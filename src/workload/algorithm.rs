@@ -15,7 +15,7 @@ use crate::preferences;
 use crate::settings::RouterSettings;
 
 /// The word for: choose by preference.
-const AUTO: &str = "auto";
+pub const AUTO: &str = "auto";
 
 /// A FIB and what the framework logged on the way to it, with the times since it began.
 pub struct Compiled<A> {
@@ -66,7 +66,8 @@ pub fn without_routes<A: Registered>() -> anyhow::Result<Arc<dyn Fib<A>>> {
     Ok(oracle.compile(&Rib::default())?.fib())
 }
 
-fn preferences(settings: &RouterSettings) -> anyhow::Result<Preferences> {
+/// What the settings say about preferences.
+pub fn preferences(settings: &RouterSettings) -> anyhow::Result<Preferences> {
     let file = settings.preferences.as_deref();
     file.map_or(Ok(Preferences::Guessed), |path| Ok(preferences::load(path)?.preferences))
 }

@@ -22,7 +22,7 @@ mod offload;
 pub mod packet;
 pub mod pcap;
 #[cfg(target_os = "linux")]
-mod sys;
+pub(crate) mod sys;
 #[cfg(target_os = "linux")]
 pub mod tap;
 #[cfg(target_os = "linux")]

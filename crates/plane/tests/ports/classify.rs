@@ -278,6 +278,13 @@ fn nothing_is_attached_where_another_program_is_or_nothing_is() {
         assert!(refused.starts_with("interface in has an XDP program already; `ip link"), "{refused}");
         drop(first);
         second.redirect(&link, Redirected::Forwardable, &[]).unwrap();
+        second.release(&link);
+        // Places for sockets are used again.
+        let other = open("out");
+        for _ in 0..3 {
+            let many = second.redirect(&link, Redirected::Forwardable, &[other.as_fd(); 1025]).unwrap_err();
+            assert!(many.to_string().starts_with("interface in: there are more than 1024 queues"), "{many}");
+        }
         ip("link del dev in");
         let gone = Classifier::load().unwrap().take_from_kernel(&link).unwrap_err().to_string();
         assert!(gone.starts_with("interface in: the kernel cannot be kept"), "{gone}");

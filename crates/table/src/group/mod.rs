@@ -84,6 +84,8 @@ struct Group {
     index: NextHop,
     members: Vec<Member>,
     slots: Slots,
+    /// Whether others that ask for the same members get this group.
+    is_shared: bool,
     references: u32,
 }
 
@@ -112,17 +114,36 @@ impl Groups {
             group.references += 1;
             return Ok(group.index);
         }
+        let number = self.begin(next_hops, &members, true)?;
+        self.known.insert(members, number);
+        Ok(self.groups[number as usize].index)
+    }
+
+    /// The index of a new group with these members, which no other shares, whatever its members are or become: for one
+    /// whose members [change](Self::change) by themselves.
+    pub fn create(&mut self, next_hops: &mut NextHops, members: &[Member]) -> Result<NextHop, GroupError> {
+        let members = self.checked(next_hops, members)?;
+        let number = self.begin(next_hops, &members, false)?;
+        Ok(self.groups[number as usize].index)
+    }
+
+    fn begin(
+        &mut self,
+        next_hops: &mut NextHops,
+        members: &[Member],
+        is_shared: bool,
+    ) -> Result<u32, TooManyNextHops> {
         let number = self.free.last().copied().unwrap_or(self.groups.len() as u32);
         let index = next_hops.intern(Target::Group(number))?;
         self.free.pop();
         self.numbers.insert(index, number);
-        let group = Group { index, slots: Slots::new(&members), members: members.clone(), references: 1 };
+        let slots = Slots::new(members);
+        let group = Group { index, slots, members: members.to_vec(), is_shared, references: 1 };
         match self.groups.get_mut(number as usize) {
             Some(free) => *free = group,
             None => self.groups.push(group),
         }
-        self.known.insert(members, number);
-        Ok(index)
+        Ok(number)
     }
 
     /// Ordered, and such as a group may have.
@@ -181,8 +202,10 @@ impl Groups {
         let group = self.group(index)?;
         group.slots.change(&members);
         let before = std::mem::replace(&mut group.members, members.clone());
-        self.forget(&before, number);
-        self.known.entry(members).or_insert(number);
+        if group.is_shared {
+            self.forget(&before, number);
+            self.known.entry(members).or_insert(number);
+        }
         Ok(())
     }
 

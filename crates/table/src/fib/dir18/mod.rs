@@ -37,6 +37,7 @@ use crate::rib::{Rib, Summary};
 use crate::simd::{self, Isa, Pages, Word16, Word32};
 use crate::sync::Arc as Held;
 
+use super::image::{Image, Section};
 use super::reclaim::Token;
 use super::{Algorithm, CompileError, Fib, Footprint, Instance};
 
@@ -166,6 +167,11 @@ impl Fib<u32> for View {
     fn footprint(&self) -> Footprint {
         let leaves = self.table.taken.0.load(Ordering::Relaxed);
         Footprint(vec![("index", size_of::<u32>() << INDEX_BITS), ("leaves", size_of::<u16>() * leaves)])
+    }
+
+    fn image(&self) -> Option<Image<'_>> {
+        let (index, leaves) = (Section(&self.table.index), Section(&self.table.leaves));
+        Some(Image::Dir18 { index, leaves })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::fib::registry::Registered;
 use crate::rib::{Change, Rib};
 
 use super::log::{Entry, Log, ModuleEvent};
-use super::publish::{Nothing, Publisher, Reader};
+use super::publish::{Nothing, Publisher, Reader, SharedReader};
 use super::settings::{Settings, Time};
 use super::{Attachment, Built, Job, Module, ModuleError, Modules, Origin, with, without};
 
@@ -154,6 +154,16 @@ impl<A: Address> FamilyTables<A> {
     /// A worker's view of a table.
     pub fn reader(&self, number: u32) -> Result<Reader<A>, NoSuchTable> {
         self.tables.get(&number).map(|table| table.publisher.reader()).ok_or(NoSuchTable(number))
+    }
+
+    /// The same for many workers, each of which gets its own end from it.
+    pub fn shared_reader(&self, number: u32) -> Result<SharedReader<A>, NoSuchTable> {
+        self.tables.get(&number).map(|table| table.publisher.shared_reader()).ok_or(NoSuchTable(number))
+    }
+
+    /// The numbers of all tables, in no order.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        self.tables.keys().copied()
     }
 
     /// The routes of a table; `None` before the first.

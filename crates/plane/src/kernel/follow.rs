@@ -1,0 +1,375 @@
+//! Keeps a [`Mirror`] like the kernel: everything once, then every change; and everything again, by comparison, when
+//! the kernel had to drop a message or a dump was disturbed.
+//!
+//! Two sockets: on one the kernel tells of changes, on the other it is asked. While one part is being dumped, changes
+//! to this part are held back, for a dump may still hold what a change has already undone; they follow when it has
+//! ended. Forwarding goes on all the while, by what is known.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use fullview_table::Family;
+use fullview_table::fib::framework::Time;
+
+use super::decode::{self, Message, Messages};
+use super::event::{AnyPrefix, Event, LinkIndex, Placement};
+use super::mirror::{Mirror, Part};
+use super::socket::{Received, Socket, SocketError};
+use super::uapi;
+
+/// In this order, since routes name objects, and neighbours links.
+const PARTS: [Part; 9] = [
+    Part::Rules,
+    Part::Links,
+    Part::Addresses,
+    Part::Forwarding,
+    Part::Forwarding6,
+    Part::Neighbors,
+    Part::Objects,
+    Part::Inet,
+    Part::Inet6,
+];
+
+const GROUPS: [u32; 11] = [
+    uapi::RTNLGRP_IPV4_NETCONF,
+    uapi::RTNLGRP_IPV6_NETCONF,
+    uapi::RTNLGRP_LINK,
+    uapi::RTNLGRP_NEIGH,
+    uapi::RTNLGRP_IPV4_IFADDR,
+    uapi::RTNLGRP_IPV4_ROUTE,
+    uapi::RTNLGRP_IPV4_RULE,
+    uapi::RTNLGRP_IPV6_IFADDR,
+    uapi::RTNLGRP_IPV6_ROUTE,
+    uapi::RTNLGRP_IPV6_RULE,
+    uapi::RTNLGRP_NEXTHOP,
+];
+
+/// Calls of `recv` between two looks at anything else.
+const AT_ONCE: usize = 64;
+
+/// Events held back during a dump, at most; with more it is begun anew.
+const MOST_HELD: usize = 1 << 20;
+
+/// IPv4 routes are dumped on suspicion so long after it arose, since one event seldom comes alone.
+const SUSPICION: Duration = Duration::from_millis(100);
+
+/// A dump that was disturbed is repeated after this, doubled each time, seven times at most.
+const RETRY: Duration = Duration::from_millis(10);
+
+/// What happened, as numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Messages understood.
+    pub events: u64,
+    /// Messages that were damaged.
+    pub malformed: u64,
+    /// How often the kernel dropped messages.
+    pub overflows: u64,
+    /// Dumps that were disturbed by changes.
+    pub interrupted: u64,
+    /// Dumps ended, of any part.
+    pub dumps: u64,
+    /// What dumps found that was told of by nobody, or gone.
+    pub mended: u64,
+}
+
+/// Follows the kernel.
+pub struct Follower {
+    news: Socket,
+    questions: Socket,
+    sequence: u32,
+    wanted: VecDeque<Part>,
+    running: Option<Dump>,
+    held: Vec<Event>,
+    /// Not before then.
+    retry_at: Time,
+    failures: u32,
+    suspicion: Option<Time>,
+    statistics: Statistics,
+}
+
+/// A dump under way.
+struct Dump {
+    part: Part,
+    sequence: u32,
+    /// It does not count: something changed under it, or was lost meanwhile.
+    is_void: bool,
+}
+
+impl Follower {
+    /// Listens from now on, and will ask for everything. `receive_buffer` is that of changes, in bytes.
+    pub fn new(receive_buffer: Option<usize>) -> Result<Follower, SocketError> {
+        Ok(Follower {
+            news: Socket::open(&GROUPS, receive_buffer)?,
+            questions: Socket::open(&[], None)?,
+            sequence: 0,
+            wanted: PARTS.into(),
+            running: None,
+            held: Vec::new(),
+            retry_at: Time::ZERO,
+            failures: 0,
+            suspicion: None,
+            statistics: Statistics::default(),
+        })
+    }
+
+    /// To wait until one of them can be read.
+    pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
+        use std::os::fd::AsFd;
+        [self.news.as_fd(), self.questions.as_fd()]
+    }
+
+    /// Whether the mirror has everything there was.
+    pub fn is_synced(&self) -> bool {
+        self.wanted.is_empty() && self.running.is_none()
+    }
+
+    /// What happened so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// When there is something to do even if nothing can be read.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let dump = (self.running.is_none() && !self.wanted.is_empty()).then_some(self.retry_at);
+        dump.into_iter().chain(self.suspicion).min()
+    }
+
+    /// Takes in what can be read now; returns whether there may be more.
+    pub fn advance(&mut self, now: Time, mirror: &mut Mirror) -> Result<bool, SocketError> {
+        let more_news = self.hear(mirror)?;
+        let more_answers = self.read_answers(now, mirror)?;
+        if mirror.suspects_inet() && self.suspicion.is_none() {
+            self.suspicion = Some(now + SUSPICION);
+        }
+        if self.suspicion.is_some_and(|at| at <= now) {
+            self.suspicion = None;
+            self.want(Part::Inet);
+        }
+        self.ask(now, mirror)?;
+        Ok(more_news || more_answers)
+    }
+
+    fn want(&mut self, part: Part) {
+        if !self.wanted.contains(&part) {
+            self.wanted.push_back(part);
+        }
+    }
+
+    /// Changes.
+    fn hear(&mut self, mirror: &mut Mirror) -> Result<bool, SocketError> {
+        for _ in 0..AT_ONCE {
+            let events = match self.news.receive()? {
+                Received::Nothing => return Ok(false),
+                Received::Lost => {
+                    self.lost();
+                    continue;
+                }
+                Received::Some(bytes) => events(bytes, &mut self.statistics),
+            };
+            events.into_iter().for_each(|event| self.heard(event, mirror));
+        }
+        Ok(true)
+    }
+
+    /// While its part is dumped a change has to wait.
+    fn heard(&mut self, event: Event, mirror: &mut Mirror) {
+        let waits = self.running.as_ref().is_some_and(|dump| part(&event) == dump.part);
+        match waits {
+            false => mirror.apply(event),
+            true if self.held.len() < MOST_HELD => self.held.push(event),
+            true => self.lost(),
+        }
+    }
+
+    /// Whatever is known may be wrong: everything is asked for again.
+    fn lost(&mut self) {
+        self.statistics.overflows += 1;
+        self.held.clear();
+        self.wanted = PARTS.into();
+        self.running.iter_mut().for_each(|dump| dump.is_void = true);
+    }
+
+    /// A part of what is being dumped.
+    fn read_answers(&mut self, now: Time, mirror: &mut Mirror) -> Result<bool, SocketError> {
+        for _ in 0..AT_ONCE {
+            // What else comes on this socket are errors about neighbours that went meanwhile.
+            let Some(dump) = &mut self.running else {
+                while let Received::Some(_) = self.questions.receive()? {}
+                return Ok(false);
+            };
+            let done = match self.questions.receive()? {
+                Received::Nothing => return Ok(false),
+                Received::Lost => {
+                    dump.is_void = true;
+                    continue;
+                }
+                Received::Some(bytes) => answers(bytes, dump, mirror, &mut self.statistics)?,
+            };
+            if done {
+                self.end(now, mirror);
+                return Ok(true);
+            }
+        }
+        Ok(true)
+    }
+
+    fn end(&mut self, now: Time, mirror: &mut Mirror) {
+        let Some(dump) = self.running.take() else { return };
+        if dump.is_void {
+            self.statistics.interrupted += 1;
+            if !self.wanted.contains(&dump.part) {
+                self.wanted.push_front(dump.part);
+            }
+            self.retry_at = now + RETRY * (1 << self.failures.min(7));
+            self.failures += 1;
+        } else {
+            self.failures = 0;
+            self.statistics.dumps += 1;
+            self.statistics.mended += mirror.end(dump.part) as u64;
+        }
+        // What went while it was dumped may be gone already: that is no reason to dump it again.
+        let suspects = mirror.suspects_inet();
+        std::mem::take(&mut self.held).into_iter().for_each(|event| mirror.apply(event));
+        let suspects = suspects || mirror.suspects_inet() && dump.part != Part::Inet;
+        self.suspicion = self.suspicion.or(suspects.then_some(now + SUSPICION));
+    }
+
+    fn ask(&mut self, now: Time, mirror: &mut Mirror) -> Result<(), SocketError> {
+        if self.running.is_some() || now < self.retry_at {
+            return Ok(());
+        }
+        let Some(part) = self.wanted.pop_front() else { return Ok(()) };
+        self.sequence = self.sequence.wrapping_add(1);
+        let (kind, family, header) = question(part);
+        let mut body = vec![0; header];
+        body.iter_mut().take(1).for_each(|byte| *byte = family);
+        mirror.begin(part);
+        self.questions.send(kind, uapi::NLM_F_DUMP, self.sequence, &body)?;
+        self.running = Some(Dump { part, sequence: self.sequence, is_void: false });
+        Ok(())
+    }
+
+    /// Has the kernel verify a neighbour, as if it had sent to it itself. One it has forgotten it is not to learn anew.
+    pub fn keep_fresh(&self, link: LinkIndex, address: IpAddr) -> Result<(), SocketError> {
+        self.questions.send(uapi::RTM_NEWNEIGH, 0, 0, &use_neighbor(link, address))
+    }
+
+    /// Has the kernel resolve a neighbour that it may know nothing of.
+    pub fn resolve(&self, link: LinkIndex, address: IpAddr) -> Result<(), SocketError> {
+        self.questions.send(uapi::RTM_NEWNEIGH, uapi::NLM_F_CREATE, 0, &use_neighbor(link, address))
+    }
+}
+
+/// `struct ndmsg` and the address.
+fn use_neighbor(link: LinkIndex, address: IpAddr) -> Vec<u8> {
+    let (family, octets) = match address {
+        IpAddr::V4(ip) => (uapi::AF_INET, ip.octets().to_vec()),
+        IpAddr::V6(ip) => (uapi::AF_INET6, ip.octets().to_vec()),
+    };
+    let mut body = vec![family, 0, 0, 0];
+    body.extend(link.to_ne_bytes());
+    body.extend([0, 0, uapi::NTF_USE, 0]);
+    body.extend((4 + octets.len() as u16).to_ne_bytes());
+    body.extend(uapi::NDA_DST.to_ne_bytes());
+    body.extend(octets);
+    body
+}
+
+/// The request that lists a part: its type, the family, and the size of its header.
+fn question(part: Part) -> (u16, u8, usize) {
+    match part {
+        Part::Forwarding => (uapi::RTM_GETNETCONF, uapi::AF_INET, 4),
+        Part::Forwarding6 => (uapi::RTM_GETNETCONF, uapi::AF_INET6, 4),
+        Part::Rules => (uapi::RTM_GETRULE, uapi::AF_UNSPEC, 12),
+        Part::Links => (uapi::RTM_GETLINK, uapi::AF_UNSPEC, 16),
+        Part::Addresses => (uapi::RTM_GETADDR, uapi::AF_UNSPEC, 8),
+        Part::Neighbors => (uapi::RTM_GETNEIGH, uapi::AF_UNSPEC, 12),
+        Part::Objects => (uapi::RTM_GETNEXTHOP, uapi::AF_UNSPEC, 8),
+        Part::Inet => (uapi::RTM_GETROUTE, uapi::AF_INET, 12),
+        Part::Inet6 => (uapi::RTM_GETROUTE, uapi::AF_INET6, 12),
+    }
+}
+
+/// What a change is about.
+fn part(event: &Event) -> Part {
+    match event {
+        Event::Link(_) | Event::LinkGone(_) => Part::Links,
+        Event::Address(..) | Event::AddressGone(..) => Part::Addresses,
+        Event::Neighbor(_) | Event::NeighborGone(..) => Part::Neighbors,
+        Event::NextHop(..) | Event::NextHopGone(_) => Part::Objects,
+        Event::Route(route, _) | Event::RouteGone(route) => match route.prefix {
+            AnyPrefix::Inet(_) => Part::Inet,
+            AnyPrefix::Inet6(_) => Part::Inet6,
+        },
+        Event::Forwarding(_, Family::Inet, _) => Part::Forwarding,
+        Event::Forwarding(_, Family::Inet6, _) => Part::Forwarding6,
+        Event::Rule => Part::Rules,
+    }
+}
+
+fn events(bytes: &[u8], statistics: &mut Statistics) -> Vec<Event> {
+    Messages(bytes).filter_map(|message| understood(&message, statistics)).collect()
+}
+
+fn understood(message: &Message<'_>, statistics: &mut Statistics) -> Option<Event> {
+    let event = decode::event(message);
+    statistics.events += u64::from(matches!(event, Ok(Some(_))));
+    statistics.malformed += u64::from(event.is_err());
+    event.ok().flatten()
+}
+
+/// Takes in a piece of a dump; returns whether it was the last.
+fn answers(
+    bytes: &[u8],
+    dump: &mut Dump,
+    mirror: &mut Mirror,
+    statistics: &mut Statistics,
+) -> Result<bool, SocketError> {
+    let mut done = false;
+    for message in Messages(bytes).filter(|message| message.sequence == dump.sequence) {
+        dump.is_void |= message.flags & uapi::NLM_F_DUMP_INTR != 0;
+        match message.kind {
+            uapi::NLMSG_DONE => (done, dump.is_void) = (true, dump.is_void | (code(&message) < 0)),
+            uapi::NLMSG_ERROR => {
+                refused(&message, dump.part)?;
+                done = true;
+            }
+            uapi::NLMSG_OVERRUN => dump.is_void = true,
+            _ => match understood(&message, statistics) {
+                // A dump lists routes in their order.
+                Some(Event::Route(route, _)) => mirror.apply(Event::Route(route, Placement::Last)),
+                event => event.into_iter().for_each(|event| mirror.apply(event)),
+            },
+        }
+    }
+    Ok(done)
+}
+
+/// How a dump ended, or why there is none: 0, or an error less than that.
+fn code(message: &Message<'_>) -> i32 {
+    message.body.first_chunk().map_or(0, |bytes| i32::from_ne_bytes(*bytes))
+}
+
+/// Kernels before 5.3 have no next-hop objects, and some have no IPv6: there is nothing to list.
+fn refused(message: &Message<'_>, part: Part) -> Result<(), SocketError> {
+    const EOPNOTSUPP: i32 = 95;
+    let code = code(message);
+    if code == 0 || code == -EOPNOTSUPP && matches!(part, Part::Objects | Part::Inet6 | Part::Forwarding6) {
+        return Ok(());
+    }
+    let what = match part {
+        Part::Forwarding | Part::Forwarding6 => "settings",
+        Part::Rules => "rules",
+        Part::Links => "links",
+        Part::Addresses => "addresses",
+        Part::Neighbors => "neighbours",
+        Part::Objects => "next-hop objects",
+        Part::Inet => "IPv4 routes",
+        Part::Inet6 => "IPv6 routes",
+    };
+    Err(SocketError::Refused { what, source: io::Error::from_raw_os_error(-code) })
+}

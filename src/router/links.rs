@@ -1,0 +1,36 @@
+//! Which of the interfaces are there: workers have ports on those, and get others when an interface goes or comes.
+
+use fullview_plane::kernel::event::LinkIndex;
+use fullview_plane::kernel::mirror::Mirror;
+
+use super::workers::Workers;
+use crate::command::say;
+
+/// The links that workers have ports on now, by port.
+#[derive(Default)]
+pub struct Ports {
+    links: Vec<Option<(LinkIndex, String)>>,
+}
+
+impl Ports {
+    /// Workers that know an interface under another number start again with the one of now.
+    pub fn follow(&mut self, mirror: &Mirror, names: &[String], workers: &mut Workers) -> anyhow::Result<()> {
+        let link = |port| mirror.port_link(port).map(|link| (link.index, link.name.clone()));
+        let links: Vec<_> = (0..names.len()).map(link).collect();
+        if links == self.links && workers.are_running() {
+            return workers.follow(mirror);
+        }
+        if links != self.links {
+            tell_missing(names, &links);
+        }
+        workers.restart(mirror, &links)?;
+        self.links = links;
+        Ok(())
+    }
+}
+
+fn tell_missing(names: &[String], links: &[Option<(LinkIndex, String)>]) {
+    for (name, _) in names.iter().zip(links).filter(|(_, link)| link.is_none()) {
+        say(&format!("interface {name} is not there; it will be used when it is"));
+    }
+}

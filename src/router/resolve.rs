@@ -1,0 +1,47 @@
+//! Neighbours that workers meet packets for and nobody has resolved: the kernel is asked to.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use fullview_plane::kernel::event::LinkIndex;
+use fullview_plane::kernel::follow::Follower;
+use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::kernel::socket::SocketError;
+
+/// A destination that a packet was for, and the interface it came in by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Wanted {
+    pub interface: u16,
+    pub destination: IpAddr,
+}
+
+/// The kernel tries for some seconds by itself.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Neighbours asked for within the time above, at most: somebody may scan a whole network.
+const MOST: usize = 256;
+
+#[derive(Default)]
+pub struct Resolver {
+    asked: HashMap<(LinkIndex, IpAddr), Duration>,
+}
+
+impl Resolver {
+    pub fn resolve(
+        &mut self,
+        now: Duration,
+        wanted: Vec<Wanted>,
+        mirror: &Mirror,
+        follower: &Follower,
+    ) -> Result<(), SocketError> {
+        self.asked.retain(|_, at| now.saturating_sub(*at) < PATIENCE);
+        for Wanted { interface, destination } in wanted {
+            let Some(neighbor) = mirror.unresolved(interface, destination) else { continue };
+            if self.asked.len() < MOST && self.asked.insert(neighbor, now).is_none() {
+                follower.resolve(neighbor.0, neighbor.1)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! Routes flap while packets flow: every packet arrives, by a route there was.
+//!
+//! `upstream` announces stable and flapping prefixes by BGP; whatever is not announced goes to `other` by the default
+//! route. `FULLVIEW_TABLE=full` has 100,000 prefixes flap.
+
+use std::collections::HashSet;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::bird::Bird;
+use crate::full_view::{TO_KERNEL, pair, speaker};
+use crate::lab::{be_everybody, forward, reaches};
+use crate::node::{Node, cable, may_run};
+
+const STABLE: u32 = 0x1400_0000;
+const FLAPPING: u32 = 0x1e00_0000;
+const STABLE_PREFIXES: u32 = 500;
+
+fn flapping_prefixes() -> u32 {
+    let full = std::env::var_os("FULLVIEW_TABLE").is_some_and(|value| value == "full");
+    if full { 100_000 } else { 5_000 }
+}
+
+/// Static routes of /24 from `first` on, in a block of that name.
+fn routes(name: &str, first: u32, count: u32) -> String {
+    let route = |n| format!("route {}/24 via 198.18.0.77;\n", Ipv4Addr::from(first + (n << 8)));
+    let all: String = (0..count).map(route).collect();
+    format!("protocol static {name} {{ ipv4; {all} }}\n")
+}
+
+/// Packets with numbers, and which of them came.
+struct Receiver {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<u32>>,
+}
+
+impl Receiver {
+    fn start(socket: UdpSocket) -> Receiver {
+        rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 16 << 20).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let (mut heard, mut numbers) = ([0; 64], Vec::new());
+            loop {
+                match socket.recv(&mut heard) {
+                    Ok(4) => numbers.push(u32::from_be_bytes(heard[..4].try_into().unwrap())),
+                    Ok(_) => {}
+                    Err(_) if stopped.load(Ordering::Relaxed) => return numbers,
+                    Err(_) => {}
+                }
+            }
+        });
+        Receiver { stop, thread }
+    }
+
+    fn end(self) -> Vec<u32> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Sends to a stable and a flapping prefix by turns, about 1,000 packets a second: even numbers are stable.
+fn send(socket: UdpSocket, stop: Arc<AtomicBool>) -> JoinHandle<u32> {
+    let flapping = flapping_prefixes();
+    thread::spawn(move || {
+        let mut number = 0u32;
+        while !stop.load(Ordering::Relaxed) {
+            for _ in 0..10 {
+                let stable = STABLE + ((number / 2 % STABLE_PREFIXES) << 8) + 1;
+                let other = FLAPPING + (number.wrapping_mul(2_654_435_761) % flapping << 8) + 1;
+                let to = Ipv4Addr::from(if number.is_multiple_of(2) { stable } else { other });
+                socket.send_to(&number.to_be_bytes(), (to, 9)).unwrap();
+                number += 1;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        number
+    })
+}
+
+#[test]
+fn flapping_routes_lose_nothing_and_mislead_nothing() {
+    if !may_run(&["ip", "bird", "birdc", "setpriv"]) {
+        return;
+    }
+    let (upstream, router) = pair();
+    let (source, other) = (Node::new(), Node::new());
+    cable((&source, "eth0"), (&router, "eth2"));
+    cable((&other, "eth0"), (&router, "eth3"));
+    upstream.ip("addr add 198.18.0.77/15 dev eth0");
+    router.ip("addr add 10.0.2.1/24 dev eth2");
+    router.ip("addr add 10.0.3.1/24 dev eth3");
+    source.ip("addr add 10.0.2.2/24 dev eth0");
+    source.ip("route add default via 10.0.2.1");
+    other.ip("addr add 10.0.3.2/24 dev eth0");
+    router.ip("route add default via 10.0.3.2");
+    be_everybody(&upstream, "eth0");
+    be_everybody(&other, "eth0");
+
+    let count = flapping_prefixes();
+    let tables = routes("stable", STABLE, STABLE_PREFIXES) + &routes("flapping", FLAPPING, count);
+    let sender = Bird::start(&upstream, &speaker(1, &tables, "import none; export all"));
+    let receiver = Bird::start(&router, &speaker(2, TO_KERNEL, "import all; export none"));
+    let all = (STABLE_PREFIXES + count) as usize;
+    receiver.wait_for("master4", all);
+    let program = forward(&router, "eth1,eth2,eth3", &[]);
+    let (from, there, elsewhere) =
+        (source.udp("10.0.2.2:0"), upstream.udp("0.0.0.0:9"), other.udp("0.0.0.0:9"));
+    assert!(
+        reaches(&from, &there, "20.0.0.1:9") && reaches(&from, &elsewhere, "99.0.0.1:9"),
+        "{}",
+        program.output()
+    );
+
+    let (there, elsewhere) = (Receiver::start(there), Receiver::start(elsewhere));
+    let stop = Arc::new(AtomicBool::new(false));
+    let sending = send(from, Arc::clone(&stop));
+    for _ in 0..2 {
+        sender.ask("disable flapping");
+        receiver.wait_for("master4", STABLE_PREFIXES as usize);
+        thread::sleep(Duration::from_millis(1500));
+        sender.ask("enable flapping");
+        receiver.wait_for("master4", all);
+        thread::sleep(Duration::from_millis(1500));
+    }
+    stop.store(true, Ordering::Relaxed);
+    let sent = sending.join().unwrap();
+    let (there, elsewhere) = (there.end(), elsewhere.end());
+    let (_, said) = program.end("TERM");
+    judge(sent, &there, &elsewhere, &said);
+}
+
+fn judge(sent: u32, there: &[u32], elsewhere: &[u32], said: &str) {
+    println!("{sent} sent, {} came by BGP's routes, {} by the default route", there.len(), elsewhere.len());
+    assert!(
+        elsewhere.iter().all(|number| number % 2 == 1),
+        "a packet to a stable prefix went astray: {said}"
+    );
+    let arrived: HashSet<u32> = there.iter().chain(elsewhere).copied().collect();
+    let lost: Vec<u32> = (0..sent).filter(|number| !arrived.contains(number)).collect();
+    assert!(lost.is_empty(), "{} lost, the first is {}: {said}", lost.len(), lost[0]);
+    let mut seen = HashSet::new();
+    let twice: Vec<u32> =
+        there.iter().chain(elsewhere).copied().filter(|number| !seen.insert(*number)).collect();
+    assert!(twice.is_empty(), "{} came twice: {twice:?}: {said}", twice.len());
+    assert!(!elsewhere.is_empty(), "nothing flapped");
+}

@@ -1,0 +1,45 @@
+//! FRR in a host of the test's own: zebra and ospfd with sockets and files in a folder that goes with them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use crate::node::{Node, Program};
+
+pub struct Frr {
+    folder: tempfile::TempDir,
+    pub zebra: Program,
+    pub ospfd: Program,
+}
+
+impl Frr {
+    pub fn start(node: &Node, ospf: &str) -> Frr {
+        let folder = tempfile::tempdir().unwrap();
+        // The daemons give up root's rights for those of their own user.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        fs::write(folder.path().join("zebra.conf"), "hostname test\n").unwrap();
+        fs::write(folder.path().join("ospfd.conf"), ospf).unwrap();
+        let zebra = start(node, &folder, "zebra");
+        crate::node::eventually(std::time::Duration::from_secs(20), || {
+            folder.path().join("zserv.api").exists()
+        });
+        let ospfd = start(node, &folder, "ospfd");
+        Frr { folder, zebra, ospfd }
+    }
+
+    pub fn ask(&self, question: &str) -> String {
+        let mut vtysh = Command::new("vtysh");
+        let output =
+            vtysh.arg("--vty_socket").arg(self.folder.path()).args(["-c", question]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+fn start(node: &Node, folder: &tempfile::TempDir, daemon: &str) -> Program {
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (config, socket, pid) =
+        (file(&format!("{daemon}.conf")), file("zserv.api"), file(&format!("{daemon}.pid")));
+    let folder = folder.path().to_str().unwrap();
+    let arguments = ["-f", &config, "-z", &socket, "-i", &pid, "--vty_socket", folder, "-P", "0"];
+    node.start(daemon, &[&arguments[..], &["-u", "frr", "-g", "frr", "--log", "stdout"]].concat())
+}

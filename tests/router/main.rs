@@ -1,0 +1,13 @@
+//! The router on Linux from end to end: namespaces, cables, the kernel's routes, packets through our process.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
+
+mod basics;
+mod bird;
+mod flaps;
+mod frr;
+mod full_view;
+mod lab;
+mod node;
+mod ospf;
+mod trouble;
+mod watch;

@@ -1,0 +1,272 @@
+//! What goes wrong in a host's life: afterwards everything is as the kernel has it.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use fullview_table::Prefix;
+
+use crate::bird::Bird;
+use crate::full_view::{TO_KERNEL, pair, speaker};
+use crate::lab::{Lab, reaches};
+use crate::node::{Node, cable, eventually, may_run};
+use crate::watch::Watch;
+
+const PROGRAMS: [&str; 3] = ["ip", "setpriv", "ping"];
+
+/// A thousand routes by one command.
+fn batch(node: &Node, line: impl Fn(u32) -> String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("batch");
+    std::fs::write(&file, (0..1000).map(|n| line(n) + "\n").collect::<String>()).unwrap();
+    node.ip(&format!("-batch {}", file.display()));
+}
+
+fn network(n: u32) -> String {
+    format!("172.{}.{}.0/24", 16 + n / 256, n % 256)
+}
+
+#[test]
+fn lost_messages_are_mended() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    let mut watch = Watch::new(&lab.router, &["eth1", "eth2"], 1);
+    let overflows = || watch.statistics().overflows;
+    assert_eq!(overflows(), 0);
+    batch(&lab.router, |n| format!("route add {} via 10.0.2.2", network(n)));
+    watch.settle();
+    assert!(watch.statistics().overflows > 0, "a thousand messages cannot have fitted");
+    batch(&lab.router, |n| match n % 2 {
+        0 => format!("route del {} via 10.0.2.2", network(n)),
+        _ => format!("route replace {} via 10.0.1.2", network(n)),
+    });
+    watch.settle();
+    let kept =
+        |n: u32| watch.mirror.tables().inet.rib(254).unwrap().get(network(n).parse::<Prefix<u32>>().unwrap());
+    assert!((0..1000).all(|n| kept(n).is_some() == (n % 2 == 1)));
+    let addresses: Vec<IpAddr> =
+        (0..1000).map(|n| IpAddr::from([172, 16 + (n / 256) as u8, (n % 256) as u8, 9])).collect();
+    assert_eq!(watch.compare(&lab.router, &addresses), 500);
+}
+
+#[test]
+fn odd_routes_are_answered_as_the_kernel_answers() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    let watch = &mut Watch::new(&lab.router, &["eth1", "eth2"], 1 << 20);
+    for route in [
+        "172.16.0.0/24 via 10.0.2.2 realm 7 initcwnd 20 congctl cubic quickack 1",
+        "172.16.1.0/24 nexthop via 10.0.1.2 weight 3 nexthop via 10.0.2.2 weight 1",
+        "172.16.2.0/24 via inet6 2001:db8:2::2 dev eth2",
+        "172.16.3.0/24 via 10.0.9.9 dev eth1 onlink",
+        "172.16.4.0/24 dev eth2 proto 77 scope link",
+        "172.16.5.0/24 via 10.0.1.2 metric 20",
+        "172.16.5.0/24 via 10.0.2.2 metric 10",
+        "blackhole 172.16.6.0/24",
+        "unreachable 172.16.7.0/24",
+        "prohibit 172.16.8.0/24",
+    ] {
+        lab.router.ip(&format!("route add {route}"));
+    }
+    lab.router.ip("nexthop add id 7 via 10.0.1.2 dev eth1");
+    lab.router.ip("nexthop add id 8 via 10.0.2.2 dev eth2");
+    lab.router.ip("nexthop add id 9 group 7/8,3");
+    lab.router.ip("route add 172.16.9.0/24 nhid 9");
+    lab.router.ip("route add 172.16.10.0/24 nhid 7");
+    lab.router.ip("-6 route add 2001:db8:9::/48 nexthop via 2001:db8:1::2 nexthop via 2001:db8:2::2");
+    lab.router.ip("-6 route add 2001:db8:8::/48 via 2001:db8:1::2");
+    lab.router.ip("-6 route append 2001:db8:8::/48 via 2001:db8:2::2");
+    let mut addresses: Vec<IpAddr> = (0..=10).map(|n| IpAddr::from([172, 16, n, 1])).collect();
+    addresses.extend(
+        ["2001:db8:9::1", "2001:db8:8::1", "10.0.1.77", "10.0.2.2"].map(|ip| ip.parse::<IpAddr>().unwrap()),
+    );
+    let mut agree = |changed: &str| {
+        watch.settle();
+        println!("{changed}: {} have a way", watch.compare(&lab.router, &addresses));
+    };
+    agree("all of them");
+    for change in [
+        "nexthop replace id 7 via 10.0.1.3 dev eth1",
+        "nexthop del id 8",
+        "nexthop del id 7",
+        "-6 route del 2001:db8:8::/48 via 2001:db8:1::2",
+        "route del 172.16.5.0/24 metric 10",
+        "route replace 172.16.0.0/24 via 10.0.1.2",
+        "route append 172.16.0.0/24 via 10.0.2.2",
+        "addr add 10.0.1.9/24 dev eth1",
+        "addr del 10.0.2.1/24 dev eth2",
+        "link set dev eth1 down",
+        "link set dev eth1 up",
+        "addr flush dev eth1",
+        "link del eth2",
+    ] {
+        lab.router.ip(change);
+        agree(change);
+    }
+}
+
+#[test]
+fn a_vrf_is_a_table_of_its_own() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    if !lab.router.try_command("ip link add blue type vrf table 100").status.success() {
+        eprintln!("skipped: this kernel has no VRFs");
+        return;
+    }
+    let mut watch = Watch::new(&lab.router, &["eth1", "eth2"], 1 << 20);
+    lab.router.ip("link set dev blue up");
+    lab.router.ip("link set dev eth2 master blue");
+    lab.router.ip("route add 172.16.0.0/24 via 10.0.2.2 vrf blue");
+    watch.settle();
+    let far: IpAddr = "172.16.0.1".parse().unwrap();
+    assert_eq!(watch.mirror.stations(254, far), []);
+    assert_eq!(watch.mirror.stations(100, far).len(), 1);
+    let view = watch.mirror.views().current();
+    assert_eq!((view.interface(0).unwrap().table, view.interface(1).unwrap().table), (0, 1));
+}
+
+#[test]
+fn an_interface_goes_and_comes_back() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    let mut program = lab.forward(&[]);
+    let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+    assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
+    lab.router.ip("link del eth2");
+    program.wait_for("eth2 is not there");
+    lab.left.command("ping -c 1 -W 2 10.0.1.1");
+    cable((&lab.right, "eth0"), (&lab.router, "eth2"));
+    lab.router.ip("addr add 10.0.2.1/24 dev eth2");
+    lab.right.ip("addr add 10.0.2.2/24 dev eth0");
+    lab.right.ip("route replace default via 10.0.2.1");
+    assert!(
+        eventually(Duration::from_secs(20), || reaches(&left, &right, "10.0.2.2:9")),
+        "{}",
+        program.output()
+    );
+    let (code, said) = program.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn a_longer_packet_goes_through_once_the_link_takes_it() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    let ends = [(&lab.left, "eth0"), (&lab.router, "eth1"), (&lab.right, "eth0"), (&lab.router, "eth2")];
+    ends[..2].iter().for_each(|(node, name)| drop(node.ip(&format!("link set dev {name} mtu 1900"))));
+    let program = lab.forward(&[]);
+    let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+    assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
+    let mut heard = [0; 2000];
+    right.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let arrives = |len: usize, heard: &mut [u8]| {
+        let _ = left.send_to(&vec![7; len], "10.0.2.2:9");
+        right.recv(heard).is_ok_and(|got| got == len)
+    };
+    assert!(eventually(Duration::from_secs(5), || arrives(1400, &mut heard)));
+    assert!(!arrives(1700, &mut heard), "longer than the link takes");
+    ends[2..].iter().for_each(|(node, name)| drop(node.ip(&format!("link set dev {name} mtu 1900"))));
+    // The sender may have been told of the shorter link, and believes it for a while.
+    lab.left.ip("route flush cache");
+    assert!(eventually(Duration::from_secs(10), || arrives(1700, &mut heard)), "{}", program.output());
+}
+
+/// Routes, links, addresses, rules and programs of a host, as text; without counters and times.
+fn state(node: &Node) -> String {
+    let shown = ["addr show", "route show table all", "-6 route show table all", "rule show", "nexthop show"];
+    let shown = shown.map(|what| node.ip(what)).concat();
+    let steady = |word: &&str| !word.ends_with("sec");
+    shown
+        .lines()
+        .map(|line| line.split_whitespace().filter(steady).collect::<Vec<_>>().join(" ") + "\n")
+        .collect()
+}
+
+#[test]
+fn killed_at_any_moment_it_leaves_the_host_as_it_was() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    let before = state(&lab.router);
+    let arguments = ["forward", "--interfaces", "eth1,eth2"];
+    for wait in [0, 5, 20, 50, 100, 200, 400, 1000] {
+        let program = lab.router.start(env!("CARGO_BIN_EXE_fullview"), &arguments);
+        std::thread::sleep(Duration::from_millis(wait));
+        program.end("KILL");
+        assert_eq!(state(&lab.router), before, "killed after {wait} ms");
+    }
+    let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+    if cfg!(feature = "bpf") {
+        assert!(reaches(&left, &right, "10.0.2.2:9"), "the kernel forwards on");
+    }
+    let program = lab.forward(&[]);
+    assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
+    assert_eq!(program.end("INT").0, Some(0));
+    assert_eq!(state(&lab.router), before);
+}
+
+#[test]
+fn bird_restarts_gracefully_and_nothing_changes_meanwhile() {
+    if !may_run(&["ip", "setpriv", "bird", "birdc"]) {
+        return;
+    }
+    let (upstream, router) = pair();
+    let routes =
+        "protocol static { ipv4; route 20.0.0.0/24 via 198.18.0.77; route 20.0.1.0/24 via 198.18.0.77; }";
+    upstream.ip("addr add 198.18.0.77/15 dev eth0");
+    let _sender = Bird::start(&upstream, &speaker(1, routes, "import none; export all"));
+    let mut receiver = Bird::start(&router, &speaker(2, TO_KERNEL, "import all; export none"));
+    receiver.wait_for("master4", 2);
+    let mut watch = Watch::new(&router, &["eth1"], 1 << 20);
+    let far: IpAddr = "20.0.1.1".parse().unwrap();
+    let there = |watch: &Watch| watch.mirror.stations(254, far).len() == 1;
+    assert!(watch.settle_until(|mirror| mirror.stations(254, far).len() == 1));
+    receiver.restart_gracefully(&router);
+    watch.settle();
+    assert!(there(&watch), "its routes stay in the kernel, and here");
+    receiver.wait_for("master4", 2);
+    watch.settle();
+    assert!(there(&watch));
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_the_interface_and_the_mend() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    let mut program =
+        lab.router.start(env!("CARGO_BIN_EXE_fullview"), &["forward", "--interfaces", "eth1,nonsense"]);
+    program.wait_for("interface nonsense is not there");
+    assert!(program.is_running(), "it may come yet");
+    assert_eq!(program.end("TERM").0, Some(0));
+    let run = |arguments: &str| {
+        let output =
+            lab.router.try_command(&format!("{} forward {arguments}", env!("CARGO_BIN_EXE_fullview")));
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = run("--interfaces eth1,eth1");
+    assert!(code == Some(2) && said.contains("eth1 is named twice"), "{said}");
+    let (code, said) = run("--interfaces eth1 --algorithm nonsense");
+    assert!(code == Some(2) && said.contains("nonsense"), "{said}");
+    let (code, said) = run("--interfaces eth1 --table x");
+    assert_eq!(code, Some(2), "{said}");
+    if !cfg!(feature = "bpf") {
+        lab.router.sysctl("net.ipv4.conf.eth1.forwarding", "1");
+        let (code, said) = run("--interfaces eth1");
+        assert!(
+            code == Some(2) && said.contains("net.ipv4.conf.eth1.forwarding=0") && said.contains("bpf"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! The mirror itself, in this process, of a host of the test: what it answers is compared with what the kernel says.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use fullview_plane::kernel::follow::{Follower, Statistics};
+use fullview_plane::kernel::mirror::Mirror;
+use fullview_table::Address;
+
+use crate::node::{Node, eventually};
+
+const MAIN: u32 = 254;
+
+pub struct Watch {
+    follower: Follower,
+    pub mirror: Mirror,
+    began: Instant,
+}
+
+impl Watch {
+    pub fn new(node: &Node, interfaces: &[&str], receive_buffer: usize) -> Watch {
+        let follower = node.run(move || Follower::new(Some(receive_buffer)).unwrap());
+        let names = interfaces.iter().map(|name| (*name).to_owned()).collect();
+        let mut watch = Watch {
+            follower,
+            mirror: Mirror::new(Duration::ZERO, names, Default::default()),
+            began: Instant::now(),
+        };
+        watch.settle();
+        watch
+    }
+
+    /// Takes in what the kernel says until it has been silent for a while and all tables have followed.
+    pub fn settle(&mut self) {
+        let mut silent = Instant::now();
+        while silent.elapsed() < Duration::from_millis(400) || !self.follower.is_synced() {
+            let before = self.follower.statistics();
+            while self.follower.advance(self.began.elapsed(), &mut self.mirror).unwrap() {}
+            if self.follower.is_synced() {
+                self.mirror.commit(self.began.elapsed());
+            }
+            let soon = self.began.elapsed() + Duration::from_secs(2);
+            let is_due = self.mirror.next_deadline().is_some_and(|due| due <= soon);
+            if self.follower.statistics() != before || is_due {
+                silent = Instant::now();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub fn settle_until(&mut self, mut is_so: impl FnMut(&Mirror) -> bool) -> bool {
+        eventually(Duration::from_secs(20), || {
+            self.settle();
+            is_so(&self.mirror)
+        })
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        self.follower.statistics()
+    }
+
+    /// The stations that packets to an address go to, as FIB and RIB say alike.
+    pub fn stations(&self, address: IpAddr) -> Vec<(u32, IpAddr)> {
+        let view = self.mirror.views().current();
+        let tables = self.mirror.tables();
+        let (by_fib, by_rib) = match address {
+            IpAddr::V4(ip) => (
+                view.parts().tables[0].inet.with(|fib| fib.lookup(u32::from_ip(ip))),
+                tables
+                    .inet
+                    .rib(MAIN)
+                    .and_then(|rib| rib.longest_match(u32::from_ip(ip)))
+                    .map(|route| route.next_hop),
+            ),
+            IpAddr::V6(ip) => (
+                view.parts().tables[0].inet6.with(|fib| fib.lookup(u128::from_ip(ip))),
+                tables
+                    .inet6
+                    .rib(MAIN)
+                    .and_then(|rib| rib.longest_match(u128::from_ip(ip)))
+                    .map(|route| route.next_hop),
+            ),
+        };
+        assert_eq!(by_fib, by_rib.unwrap_or_default(), "{address}");
+        self.mirror.stations(MAIN, address)
+    }
+
+    /// Asks the kernel of the host for each address: it has to say the same. Returns how many have a way.
+    pub fn compare(&self, node: &Node, addresses: &[IpAddr]) -> usize {
+        let kernel = ask_kernel(node, addresses);
+        for address in addresses {
+            let ours: Vec<IpAddr> = self.stations(*address).into_iter().map(|(_, station)| station).collect();
+            match kernel.get(address) {
+                Some(station) => {
+                    assert!(ours.contains(station), "{address}: the kernel {station}, we {ours:?}")
+                }
+                None => assert!(ours.is_empty(), "{address}: the kernel has no way, we {ours:?}"),
+            }
+        }
+        kernel.len()
+    }
+}
+
+/// Where the kernel would send to each of them; those it has no way to are left out.
+fn ask_kernel(node: &Node, addresses: &[IpAddr]) -> HashMap<IpAddr, IpAddr> {
+    let folder = tempfile::tempdir().unwrap();
+    let batch = folder.path().join("batch");
+    let lines: String = addresses.iter().map(|address| format!("route get {address}\n")).collect();
+    std::fs::write(&batch, lines).unwrap();
+    let output = node.try_command(&format!("ip -force -batch {}", batch.display()));
+    let said = String::from_utf8(output.stdout).unwrap();
+    said.lines().filter_map(station).collect()
+}
+
+/// `198.51.100.1 via 10.0.1.2 dev eth1 …`, or without `via` if it is on the link.
+fn station(line: &str) -> Option<(IpAddr, IpAddr)> {
+    let mut words = line.split_whitespace();
+    let address: IpAddr = words.next()?.parse().ok()?;
+    let mut words = words.skip_while(|word| *word == "from" || word.parse::<IpAddr>().is_ok());
+    match words.next()? {
+        "via" => Some((address, words.find_map(|word| word.parse().ok())?)),
+        "dev" => Some((address, address)),
+        _ => None,
+    }
+}
