@@ -17,7 +17,7 @@ use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::wire::ethernet::Mac;
 
 use crate::conformance::{Pool, send};
-use crate::namespace::{in_namespace, ip, sysctl};
+use crate::namespace::{in_namespace, ip, sysctl, wait_until_up};
 use crate::packets::{ROUTER, SENDER, echo, forwarded, udp, udp6};
 
 /// More than all ports of a test hold.
@@ -59,6 +59,7 @@ pub fn routing_kernel() {
     ] {
         ip(arguments);
     }
+    wait_until_up(&["in", "source", "out", "sink"]);
 }
 
 /// A classifier that knows the router's two interfaces.

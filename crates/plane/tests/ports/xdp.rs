@@ -9,7 +9,7 @@ use fullview_plane::port::{Port, PortError};
 
 use crate::classify::{arrived, cases, classifier, open, put, routing_kernel};
 use crate::conformance::{Pool, carries_everything_in_order, carry, error_of, frame, keeps_tags};
-use crate::namespace::{cable, in_namespace, ip, leave_tags_on};
+use crate::namespace::{cable, in_namespace, ip, leave_tags_on, wait_until_up};
 
 /// More than all ports of a test hold.
 const SLOTS: usize = 3000;
@@ -64,6 +64,7 @@ fn xdp_ports_survive_a_link_that_goes_down_and_say_when_it_is_gone() {
         ip("link set dev right down");
         error_of(&mut right, |error| matches!(error, PortError::Down { .. }));
         ip("link set dev right up");
+        wait_until_up(&["left", "right"]);
         let frames = [frame(1, 60)];
         assert_eq!(carry(&mut left, &mut right, &mut pool, &frames), frames);
         ip("link del dev right");
