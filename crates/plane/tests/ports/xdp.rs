@@ -1,13 +1,13 @@
 //! AF_XDP sockets, in a namespace with a cable.
 
 use fullview_plane::burst::{BURST, FRAME_CAPACITY};
-use fullview_plane::port::classify::{ANSWERS, Classifier, Redirected};
+use fullview_plane::port::classify::{Classifier, Redirected};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::umem::Umem;
 use fullview_plane::port::xdp::{BusyPoll, Copying, XdpMode, XdpOptions, XdpPort};
 use fullview_plane::port::{Port, PortError};
 
-use crate::classify::{arrived, cases, classifier, open, put, routing_kernel};
+use crate::classify::{answers, cases, classifier, open, routing_kernel};
 use crate::conformance::{Pool, carries_everything_in_order, carry, error_of, frame, keeps_tags};
 use crate::namespace::{cable, in_namespace, ip, leave_tags_on, wait_until_up};
 
@@ -124,14 +124,7 @@ fn every_frame_gets_the_answer_it_should_by_xdp() {
         classifier.redirect(&link, Redirected::Forwardable, &[port.as_fd()]).unwrap();
         port.recycle(&mut pool.take(64)); // the kernel keeps no frame for which there is no slot
         for (answer, frame) in cases() {
-            let before = classifier.counts().unwrap();
-            put(&mut source, &mut pool, std::slice::from_ref(&frame));
-            let mut frames = arrived(&mut port, &mut pool);
-            let after = classifier.counts().unwrap();
-            let got: Vec<_> =
-                (0..ANSWERS.len()).filter(|at| after[*at] > before[*at]).map(|at| ANSWERS[at]).collect();
-            assert_eq!(got, [answer], "{frame:02x?}");
-            assert_eq!(frames.pop(), (answer == "forward").then_some(frame));
+            answers(&mut classifier, &mut source, &mut port, &mut pool, answer, &frame);
         }
     });
 }
