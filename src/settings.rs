@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// What is measured: a whole forwarding path, or lookups alone.
+    /// What is measured: a whole forwarding path, lookups alone, or a forwarding path inside the kernel.
     pub kind: Option<Kind>,
     #[serde(default)]
     pub table: TableSettings,
@@ -27,6 +27,8 @@ pub struct Settings {
     pub router: RouterSettings,
     #[serde(default)]
     pub lookup: LookupSettings,
+    #[serde(default)]
+    pub kernel: KernelSettings,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +36,7 @@ pub struct Settings {
 pub enum Kind {
     Forward,
     Lookup,
+    Kernel,
 }
 
 impl fmt::Display for Kind {
@@ -41,6 +44,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Kind::Forward => "forward",
             Kind::Lookup => "lookup",
+            Kind::Kernel => "kernel",
         })
     }
 }
@@ -311,6 +315,27 @@ pub enum Arm {
     None,
 }
 
+/// `[subject.kernel]`: a forwarding path inside the kernel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct KernelSettings {
+    /// Who forwards.
+    pub forwarder: Option<KernelForwarder>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelForwarder {
+    /// The kernel's own path.
+    IpForward,
+    /// An XDP program that asks the kernel's tables by its helper.
+    FibLookup,
+    /// An XDP program that sends everything to one station, without lookup.
+    Redirect,
+    /// Our tables in our XDP program.
+    Engine,
+}
+
 macro_rules! lay_over {
     ($type:ty { $($field:ident),* } { $($nested:ident),* }) => {
         impl $type {
@@ -353,7 +378,7 @@ fn absolute(path: &Path) -> io::Result<String> {
     std::path::absolute(path)?.into_os_string().into_string().map_err(not_utf8)
 }
 
-lay_over!(Settings { kind } { table, traffic, streams, load, router, lookup });
+lay_over!(Settings { kind } { table, traffic, streams, load, router, lookup, kernel });
 lay_over!(TableSettings { source, inet, inet6, next_hops, seed, static_routes } {});
 lay_over!(TrafficSettings {
     model, flows, size, exponent, source, destination, source6, destination6
@@ -361,6 +386,7 @@ lay_over!(TrafficSettings {
 lay_over!(LoadSettings { pps, shape, burst, packets, check_one_in } {});
 lay_over!(RouterSettings { algorithm, modules, preferences } {});
 lay_over!(LookupSettings { arm, batch, keys, peer } {});
+lay_over!(KernelSettings { forwarder } {});
 
 impl fullview_lab::Settings for Settings {
     fn over(self, base: &Self) -> Self {

@@ -8,8 +8,12 @@ use serde_json::Value;
 use crate::settings::{Kind, Settings};
 
 /// Settings of one kind only, by their path below `[subject]` or `set`.
-const OF_ONE_KIND: [(&[&str], Kind); 3] =
-    [(&["load"], Kind::Forward), (&["traffic", "size"], Kind::Forward), (&["lookup"], Kind::Lookup)];
+const OF_ONE_KIND: [(&[&str], Kind); 4] = [
+    (&["load"], Kind::Forward),
+    (&["traffic", "size"], Kind::Forward),
+    (&["lookup"], Kind::Lookup),
+    (&["kernel"], Kind::Kernel),
+];
 
 /// Whether any variant is of this kind.
 pub fn measures(experiment: &Experiment<Settings>, kind: Kind) -> bool {

@@ -21,6 +21,11 @@ use crate::settings::{Arm, Kind, LookupSettings, Peer, Settings, Shape, TableSet
 use crate::workload::{algorithm, packets, table};
 
 mod forward;
+#[cfg(feature = "bpf")]
+mod kernel;
+#[cfg(not(feature = "bpf"))]
+#[path = "kernel_absent.rs"]
+mod kernel;
 mod kinds;
 mod lookup;
 mod panel;
@@ -52,6 +57,7 @@ pub struct RouterBench {
     handed: Option<Rc<Handed>>,
     processes: Vec<(PathBuf, Rc<RefCell<Process>>)>,
     cores: Cores,
+    bed: kernel::Bed,
 }
 
 /// Drawn packets and keys of one family. Runs of a block share them; the last few draws are kept.
@@ -88,7 +94,7 @@ impl<A> Default for Streams<A> {
 type Fibs = (Arc<dyn Fib<u32>>, Arc<dyn Fib<u128>>);
 
 /// The family-generic part of the bench: which stream store belongs to an address type, which RIB of a table.
-pub trait Served: Registered + Headers {
+pub trait Served: Registered + Headers + kernel::OnWire {
     fn rib(table: &Table) -> &Rib<Self>;
     fn streams(bench: &mut RouterBench) -> &mut Streams<Self>;
     /// This FIB, and one without routes for the other family.
@@ -144,6 +150,7 @@ impl RouterBench {
             handed: None,
             processes: Vec::new(),
             cores: Cores::observe()?,
+            bed: kernel::Bed::default(),
         };
         let variants: Vec<Settings> = experiment
             .variants
@@ -172,7 +179,7 @@ impl RouterBench {
         for planned in fullview_lab::plan(variants.len(), experiment.families.len(), 1, experiment.seed) {
             let family = &experiment.families[planned.cell.family].name;
             let Panel { family, settings, .. } = Panel::of(&variants[planned.cell.variant], family)?;
-            let forwards = settings.kind() == Kind::Forward;
+            let forwards = settings.kind() != Kind::Lookup;
             let seed = if forwards { planned.seed } else { self.seed };
             let table = self.table(&settings.table)?;
             let draw = Draw { table: settings.table.clone(), traffic: settings.traffic.clone(), seed };
@@ -253,6 +260,9 @@ impl RouterBench {
         if measures(experiment, Kind::Lookup) {
             self.conditions.extend(lookup::describe(&settings.lookup, self.cores)?);
         }
+        if measures(experiment, Kind::Kernel) {
+            self.conditions.extend(kernel::describe(self.cores)?);
+        }
         Ok(())
     }
 
@@ -260,7 +270,19 @@ impl RouterBench {
         match panel.settings.kind() {
             Kind::Forward => self.forward::<A>(&panel.settings, seed),
             Kind::Lookup => self.lookup::<A>(panel),
+            Kind::Kernel => self.kernel::<A>(&panel.settings, seed),
         }
+    }
+
+    fn kernel<A: Served>(&mut self, settings: &Settings, seed: u64) -> anyhow::Result<Box<dyn Subject>> {
+        let table = self.table(&settings.table)?;
+        let draw = Draw { table: settings.table.clone(), traffic: settings.traffic.clone(), seed };
+        let flows = self.flows::<A>(&draw, &table)?;
+        let missing = || BadInput("kind \"kernel\": set kernel.forwarder, to \"engine\" for example".into());
+        let forwarder = settings.kernel.forwarder.ok_or_else(missing)?;
+        let path =
+            kernel::KernelPath::new(&mut self.bed, (&settings.table, &table), &flows, forwarder, self.cores)?;
+        Ok(Box::new(path))
     }
 
     fn forward<A: Served>(&mut self, settings: &Settings, seed: u64) -> anyhow::Result<Box<dyn Subject>> {

@@ -22,8 +22,12 @@ macro_rules! object {
     };
 }
 
+/// `bpf/forward.c`: the forwarding path, `forward`.
+pub const FORWARD: Object = object!("forward");
 /// `bpf/pass.c`: one program, `pass`, which lets every frame through.
 pub const PASS: Object = object!("pass");
+/// `bpf/testbed.c`: generator and receiver, and forwarders to compare with.
+pub const TESTBED: Object = object!("testbed");
 
 /// `bpf/classify.c`: what will be forwarded, and what stays with the kernel.
 pub const CLASSIFY: Object = object!("classify");
@@ -121,6 +125,12 @@ impl Loaded {
             })?;
         }
         Ok(xdp)
+    }
+
+    /// A program that [`Self::xdp`] was called for before.
+    pub fn loaded_xdp(&self, name: &'static str) -> Result<&Xdp, BpfError> {
+        let missing = || BpfError::Missing { object: self.object.name, kind: "XDP program", name };
+        self.ebpf.program(name).and_then(|program| program.try_into().ok()).ok_or_else(missing)
     }
 
     /// Has the kernel verify and compile a program of another kind than XDP.

@@ -5,11 +5,13 @@
 //! ([`burst`]), and what is not forwarded comes back with its [`verdict`].
 
 pub mod adjacency;
-#[cfg(feature = "bpf")]
+#[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod bpf;
 pub mod burst;
 pub mod counters;
 pub mod explain;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod engine;
 pub mod forward;
 pub mod host;
 pub mod interface;
@@ -17,6 +19,8 @@ pub mod kernel;
 pub mod placement;
 pub mod port;
 pub mod probe;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod testbed;
 pub mod traffic;
 pub mod verdict;
 pub mod view;

@@ -108,7 +108,6 @@ pub struct Classifier {
     stations: HashMap<Place, Station>,
     local: HashSet<IpAddr>,
     queues: HashMap<u32, Queues>,
-    next_socket: u32,
     attached: HashMap<u32, FdLink>,
 }
 
@@ -121,7 +120,7 @@ impl Classifier {
             loader.override_global("TRAILER", &trailer, true).override_global("LONGEST", &longest, true);
         })?;
         let (stations, local, queues) = (HashMap::new(), HashSet::new(), HashMap::new());
-        Ok(Classifier { loaded, trailer, stations, local, queues, next_socket: 0, attached: HashMap::new() })
+        Ok(Classifier { loaded, trailer, stations, local, queues, attached: HashMap::new() })
     }
 
     /// The mark of what goes back to the kernel.
@@ -139,8 +138,8 @@ impl Classifier {
         }
         for (place, station) in wanted {
             if self.stations.get(place) != Some(station) {
-                self.stations.insert(*place, *station);
                 self.write_station(*place, *station)?;
+                self.stations.insert(*place, *station);
             }
         }
         Ok(())
@@ -225,17 +224,28 @@ impl Classifier {
     }
 
     fn place_sockets(&mut self, link: &Link, sockets: &[BorrowedFd<'_>]) -> Result<(), ClassifyError> {
-        let queues = Queues { first: self.next_socket, count: sockets.len() as u32 };
-        if queues.first + queues.count > SOCKETS {
-            return Err(ClassifyError::TooManySockets { interface: link.name().to_owned() });
-        }
+        let full = || ClassifyError::TooManySockets { interface: link.name().to_owned() };
+        let queues = self.room_for(sockets.len() as u32).ok_or_else(full)?;
         let mut map: XskMap<&mut MapData> = self.loaded.map("sockets")?;
         for (index, socket) in (queues.first..).zip(sockets) {
             map.set(index, *socket, 0).map_err(ClassifyError::Map)?;
         }
-        self.next_socket += queues.count;
         self.queues.insert(link.index(), queues);
         Ok(())
+    }
+
+    /// Places for so many sockets, in the first gap that others leave.
+    fn room_for(&self, count: u32) -> Option<Queues> {
+        let mut taken: Vec<_> = self.queues.values().copied().collect();
+        taken.sort_by_key(|queues| queues.first);
+        let mut first = 0;
+        for others in taken {
+            if others.first - first >= count {
+                break;
+            }
+            first = others.first + others.count;
+        }
+        (first + count <= SOCKETS).then_some(Queues { first, count })
     }
 
     /// In the driver if it can, which is said if it cannot.

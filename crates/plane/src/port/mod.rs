@@ -22,7 +22,7 @@ mod offload;
 pub mod packet;
 pub mod pcap;
 #[cfg(target_os = "linux")]
-mod sys;
+pub(crate) mod sys;
 #[cfg(target_os = "linux")]
 pub mod tap;
 #[cfg(target_os = "linux")]
@@ -68,6 +68,16 @@ pub enum PortError {
         source: std::io::Error,
         /// What to do.
         mend: &'static str,
+    },
+    /// The card takes VLAN tags off, and an AF_XDP socket would not know of them.
+    #[error(
+        "interface {interface} takes VLAN tags off before an AF_XDP socket sees the frames, so that tagged and untagged \
+         ones look the same; `ethtool -K {interface} rxvlan off` (and with veth, `txvlan off` at the other end) has \
+         them left on"
+    )]
+    StripsTags {
+        /// Its name.
+        interface: String,
     },
     /// The link is down; the port goes on when it is up again.
     #[error("interface {interface} is down; `ip link set dev {interface} up` brings it up")]

@@ -14,7 +14,7 @@ use std::time::Duration;
 use libc::xdp_desc;
 
 use super::link::Link;
-use super::sys::{Custody, Socket, XdpRings};
+use super::sys::{Custody, Socket, XdpRings, strips_tags};
 use super::umem::Umem;
 use super::{Port, PortError};
 use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet};
@@ -118,6 +118,9 @@ impl XdpPort {
     ) -> Result<XdpPort, PortError> {
         let link = Link::named(interface)?;
         let socket = Socket::raw(libc::AF_XDP).map_err(link.cannot("be given an AF_XDP socket"))?;
+        if strips_tags(interface).map_err(link.cannot("be asked for its offloads"))? {
+            return Err(PortError::StripsTags { interface: interface.to_owned() });
+        }
         socket
             .set(libc::SOL_XDP, libc::XDP_UMEM_REG, umem.registration())
             .map_err(link.cannot("be given the packet memory (AF_XDP, unaligned chunks)"))?;
@@ -149,6 +152,18 @@ impl XdpPort {
         self.mode
     }
 
+    /// Closes the port. In copy mode the slots that it had come back, for nobody writes to them any more; a network card
+    /// may go on for a while, so with zero copy they are not used again.
+    pub fn close(self) -> Vec<Packet<'static>> {
+        let XdpPort { mode, socket, rings, mut custody, lost, .. } = self;
+        drop((rings, socket));
+        let mut packets = lost;
+        if mode == XdpMode::Copy {
+            packets.extend(custody.take_all());
+        }
+        packets
+    }
+
     /// The interface it works on.
     pub fn link(&self) -> &Link {
         &self.link
@@ -164,11 +179,11 @@ impl XdpPort {
         self.unsendable
     }
 
-    /// Frames that came in and found no free slot or no room. A system call.
+    /// Frames that came in and found no free slot (in copy mode; else the card counts them) or no room. A system call.
     pub fn lost(&self) -> Result<u64, PortError> {
         let counts: io::Result<libc::xdp_statistics> = self.socket.get(libc::SOL_XDP, libc::XDP_STATISTICS);
         let counts = counts.map_err(|error| self.link.failed(error))?;
-        Ok(counts.rx_dropped + counts.rx_ring_full + counts.rx_fill_ring_empty_descs)
+        Ok(counts.rx_dropped + counts.rx_ring_full)
     }
 
     /// Puts a packet into the ring of frames to send.

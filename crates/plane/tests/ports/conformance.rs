@@ -25,7 +25,7 @@ impl<'a> Pool<'a> {
     }
 
     pub fn new(arena: &'a mut Arena) -> Pool<'a> {
-        Pool { slots: arena.packets().collect() }
+        Pool::of(arena.packets().collect())
     }
 
     /// How many there are, each another one.

@@ -15,7 +15,7 @@ use fullview_plane::port::xdp::{XdpOptions, XdpPort};
 
 use crate::classify::{arrived, classifier, open, plain, put, routing_kernel};
 use crate::conformance::Pool;
-use crate::namespace::{in_namespace, interfaces};
+use crate::namespace::{in_namespace, interfaces, leave_tags_on};
 
 /// Tells the child that it is one.
 const CHILD: &str = "FULLVIEW_TEST_HOLDS_PORTS";
@@ -27,6 +27,7 @@ fn a_process_that_is_killed_leaves_nothing_behind() {
     }
     in_namespace(|| {
         routing_kernel();
+        ["in", "out"].iter().for_each(|interface| leave_tags_on(interface));
         let mut arena = Arena::new(1000);
         let mut pool = Pool::new(&mut arena);
         let (mut source, mut sink) = (open("source"), open("sink"));

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 /// Runs a test in a network namespace of its own, if this process may make one. Otherwise it says so, and fails in CI.
 pub fn in_namespace(test: impl FnOnce() + Send) {
@@ -42,6 +43,12 @@ pub fn ip(arguments: &str) {
     run("ip", arguments);
 }
 
+/// Has an interface leave VLAN tags on the frames, as AF_XDP sockets need it.
+#[cfg(feature = "bpf")]
+pub fn leave_tags_on(interface: &str) {
+    run("ethtool", &format!("-K {interface} rxvlan off"));
+}
+
 /// Runs a program, which has to succeed.
 pub fn run(program: &str, arguments: &str) {
     let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();
@@ -54,6 +61,20 @@ pub fn cable(left: &str, right: &str, frame: usize) {
     for end in [left, right] {
         ip(&format!("link set dev {end} mtu {} up", frame - 14));
     }
+    wait_until_up(&[left, right]);
+}
+
+/// Until frames can go: the kernel finds out a little later that the other end is up as well.
+pub fn wait_until_up(interfaces: &[&str]) {
+    let is_up = |interface: &&str| {
+        let shown = Command::new("ip").args(["-br", "link", "show", "dev", interface]).output().unwrap();
+        String::from_utf8_lossy(&shown.stdout).split_whitespace().nth(1) == Some("UP")
+    };
+    let up = (0..1000).any(|_| {
+        thread::sleep(Duration::from_millis(5));
+        interfaces.iter().all(is_up)
+    });
+    assert!(up, "{interfaces:?} do not come up");
 }
 
 /// The interfaces there are.

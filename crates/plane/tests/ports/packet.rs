@@ -11,7 +11,7 @@ use fullview_plane::wire::checksum::Sum;
 use crate::conformance::{
     Pool, SLOTS, carries_everything_in_order, carry, error_of, frame, keeps_tags, receive,
 };
-use crate::namespace::{cable, in_namespace, ip};
+use crate::namespace::{cable, in_namespace, ip, wait_until_up};
 
 fn open<'a>(number: u16, interface: &str) -> PacketPort<'a> {
     PacketPort::open(number, interface, PacketOptions::default()).unwrap()
@@ -42,6 +42,7 @@ fn packet_ports_survive_a_link_that_goes_down_and_say_when_it_is_gone() {
         ip("link set dev right down");
         error_of(&mut right, |error| matches!(error, PortError::Down { .. }));
         ip("link set dev right up");
+        wait_until_up(&["left", "right"]);
         let frames = [frame(1, 60)];
         assert_eq!(carry(&mut left, &mut right, &mut pool, &frames), frames);
         ip("link del dev right");

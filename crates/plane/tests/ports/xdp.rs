@@ -1,15 +1,15 @@
 //! AF_XDP sockets, in a namespace with a cable.
 
 use fullview_plane::burst::{BURST, FRAME_CAPACITY};
-use fullview_plane::port::classify::{ANSWERS, Classifier, Redirected};
+use fullview_plane::port::classify::{Classifier, Redirected};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::umem::Umem;
 use fullview_plane::port::xdp::{BusyPoll, Copying, XdpMode, XdpOptions, XdpPort};
 use fullview_plane::port::{Port, PortError};
 
-use crate::classify::{arrived, cases, classifier, open, put, routing_kernel};
+use crate::classify::{answers, cases, classifier, open, routing_kernel};
 use crate::conformance::{Pool, carries_everything_in_order, carry, error_of, frame, keeps_tags};
-use crate::namespace::{cable, in_namespace, ip};
+use crate::namespace::{cable, in_namespace, ip, leave_tags_on, wait_until_up};
 
 /// More than all ports of a test hold.
 const SLOTS: usize = 3000;
@@ -19,6 +19,7 @@ fn bench(umem: &Umem, options: XdpOptions) -> (Classifier, [XdpPort; 2]) {
     cable("left", "right", FRAME_CAPACITY);
     let mut classifier = Classifier::load().unwrap();
     let mut port = |number, name| {
+        leave_tags_on(name);
         let port = XdpPort::open(number, name, umem, options).unwrap();
         classifier.redirect(port.link(), Redirected::All, &[port.as_fd()]).unwrap();
         port
@@ -63,6 +64,7 @@ fn xdp_ports_survive_a_link_that_goes_down_and_say_when_it_is_gone() {
         ip("link set dev right down");
         error_of(&mut right, |error| matches!(error, PortError::Down { .. }));
         ip("link set dev right up");
+        wait_until_up(&["left", "right"]);
         let frames = [frame(1, 60)];
         assert_eq!(carry(&mut left, &mut right, &mut pool, &frames), frames);
         ip("link del dev right");
@@ -79,6 +81,9 @@ fn what_cannot_be_is_refused_by_name() {
     in_namespace(|| {
         let (umem, _packets) = Umem::new(BURST);
         cable("left", "right", 1514);
+        let message = XdpPort::open(0, "left", &umem, XdpOptions::default()).err().unwrap().to_string();
+        assert!(message.contains("`ethtool -K left rxvlan off`"), "{message}");
+        leave_tags_on("left");
         let open = |options| XdpPort::open(0, "left", &umem, options);
         let refused = |options| open(options).err().unwrap().to_string();
         let message = refused(XdpOptions { copying: Copying::Never, ..XdpOptions::default() });
@@ -113,19 +118,13 @@ fn every_frame_gets_the_answer_it_should_by_xdp() {
         let mut pool = Pool::of(packets);
         let mut source = open("source");
         let mut classifier = classifier();
+        leave_tags_on("in");
         let mut port = XdpPort::open(0, "in", &umem, XdpOptions::default()).unwrap();
         let link = Link::named("in").unwrap();
         classifier.redirect(&link, Redirected::Forwardable, &[port.as_fd()]).unwrap();
         port.recycle(&mut pool.take(64)); // the kernel keeps no frame for which there is no slot
         for (answer, frame) in cases() {
-            let before = classifier.counts().unwrap();
-            put(&mut source, &mut pool, std::slice::from_ref(&frame));
-            let mut frames = arrived(&mut port, &mut pool);
-            let after = classifier.counts().unwrap();
-            let got: Vec<_> =
-                (0..ANSWERS.len()).filter(|at| after[*at] > before[*at]).map(|at| ANSWERS[at]).collect();
-            assert_eq!(got, [answer], "{frame:02x?}");
-            assert_eq!(frames.pop(), (answer == "forward").then_some(frame));
+            answers(&mut classifier, &mut source, &mut port, &mut pool, answer, &frame);
         }
     });
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::addr::Address;
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
+use image::Image;
 
 mod apart;
 pub mod bsearch;
@@ -21,6 +22,7 @@ pub mod dxr;
 mod dxr_store;
 mod dxr_tables;
 pub mod framework;
+pub mod image;
 pub mod linear;
 pub mod poptrie;
 mod poptrie_space;
@@ -52,6 +54,11 @@ pub trait Fib<A: Address>: Send + Sync {
 
     /// Memory that lookups may touch, by part.
     fn footprint(&self) -> Footprint;
+
+    /// The memory itself, for lookups in a copy of it; `None` if nobody is told how to look up in it.
+    fn image(&self) -> Option<Image<'_>> {
+        None
+    }
 }
 
 /// Bytes by part of a structure.

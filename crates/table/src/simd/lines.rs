@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use super::word::entries;
 use super::{Lanes, Pages, Word32};
+use crate::fib::image::Section;
 
 /// Children of a branch at most.
 pub const FANOUT: usize = 16;
@@ -197,6 +198,7 @@ impl Lines {
             place.store(last, Ordering::Relaxed);
         }
         branch.first.store(self.place(first.line()).0, Ordering::Release);
+        note(&self.branches, line);
     }
 
     /// The lasts of a branch.
@@ -221,8 +223,10 @@ impl Lines {
         }
         if list != 0 {
             self.branches()[list].lasts.iter().for_each(|link| link.store(0, Ordering::Relaxed));
+            note(&self.branches, list);
         }
         leaf.deeper.store(list as u32, Ordering::Relaxed);
+        note(&self.leaves, line);
         for (i, slot) in slots.iter().enumerate() {
             slot.deeper.into_iter().for_each(|deeper| self.set_deeper(line, i, deeper));
         }
@@ -248,12 +252,20 @@ impl Lines {
     /// Changes one answer under the eyes of readers.
     pub fn set_hop(&self, line: usize, slot: usize, hop: u16) {
         self.leaves()[line].hops[slot].store(hop, Ordering::Release);
+        note(&self.leaves, line);
     }
 
     /// Changes where a slot leads, under the eyes of readers; the leaf has a list.
     pub fn set_deeper(&self, line: usize, slot: usize, deeper: Deeper) {
         let link = self.place(deeper.tree.line()).0 | (deeper.bits / 8);
-        self.branches()[self.list(line)].lasts[slot].store(link, Ordering::Release);
+        let list = self.list(line);
+        self.branches()[list].lasts[slot].store(link, Ordering::Release);
+        note(&self.branches, list);
+    }
+
+    /// Roots, branches and leaves, for copies.
+    pub fn sections(&self) -> [Section<'_>; 3] {
+        [Section(&self.roots), Section(&self.branches), Section(&self.leaves)]
     }
 
     /// The line with what the slots of a leaf lead to; 0 if there is none.
@@ -265,6 +277,11 @@ impl Lines {
     pub fn deeper(&self, leaf: usize, slot: usize) -> Option<Deeper> {
         self.search().listed(self.list(leaf), slot)
     }
+}
+
+/// A line of this store was written.
+fn note(store: &Pages<Word32>, line: usize) {
+    store.note_written(line * LINE / size_of::<Word32>());
 }
 
 /// Asks for what lies so many bytes behind a block of a row, whether the row goes on that far or not.

@@ -11,6 +11,7 @@ use memmap2::{MmapMut, MmapRaw};
 
 use super::word::{entries, ring_mask};
 use super::{Entry as _, Ring, Word, Words};
+use crate::fib::image::{BLOCK, Memory, Written};
 
 /// A table of words, all zero when made.
 pub struct Pages<W> {
@@ -18,6 +19,7 @@ pub struct Pages<W> {
     words: usize,
     /// See [`Ring`]; kept because every lookup needs it.
     ring_mask: u32,
+    written: Written,
     content: PhantomData<[W]>,
 }
 
@@ -28,7 +30,13 @@ impl<W: Word> Pages<W> {
         let mapping = MmapMut::map_anon(whole_pages(words * size_of::<W>()))?;
         advise_huge(&mapping);
         let ring_mask = ring_mask(words * W::ENTRIES);
-        Ok(Pages { mapping: mapping.into(), words, ring_mask, content: PhantomData })
+        Ok(Pages {
+            mapping: mapping.into(),
+            words,
+            ring_mask,
+            written: Written::new(words),
+            content: PhantomData,
+        })
     }
 
     /// The words.
@@ -68,6 +76,40 @@ impl<W: Word> Pages<W> {
     /// Sets entry `index`; panics beyond the end.
     pub fn set(&self, index: usize, value: u32) {
         self.entries()[index].set(value);
+        self.written.note(index / W::ENTRIES);
+    }
+
+    /// Entries of this word were stored by other ways than [`Self::set`].
+    pub(super) fn note_written(&self, word: usize) {
+        self.written.note(word);
+    }
+}
+
+impl<W: Word> Memory for Pages<W> {
+    fn written(&self) -> &Written {
+        &self.written
+    }
+
+    fn read(&self, first: usize, words: &mut [u32; BLOCK]) {
+        let held = self.words.min(first + BLOCK).saturating_sub(first);
+        words[held..].fill(0);
+        for (at, word) in (first..).zip(&mut words[..held]) {
+            *word = self.word(at);
+        }
+    }
+}
+
+impl<W: Word> Pages<W> {
+    /// The entries of a word as they lie in memory.
+    fn word(&self, word: usize) -> u32 {
+        let entries = &self.entries()[word * W::ENTRIES..][..W::ENTRIES];
+        match entries {
+            [low, high] => {
+                let [low, high] = [low, high].map(|entry| (entry.get() as u16).to_ne_bytes());
+                u32::from_ne_bytes([low[0], low[1], high[0], high[1]])
+            }
+            entries => entries.first().map_or(0, |entry| entry.get()),
+        }
     }
 }
 

@@ -100,4 +100,8 @@ impl Custody {
             Some(&mut *slot)
         }
     }
+    /// Gives all its packets back.
+    pub fn take_all(&mut self) -> impl Iterator<Item = Packet<'static>> + '_ {
+        (0..self.memory.0.count).filter_map(|index| self.take(index))
+    }
 }

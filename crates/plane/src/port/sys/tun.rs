@@ -23,7 +23,8 @@ pub fn create(name: &str, has_queues: bool) -> io::Result<(File, String)> {
     Ok((file, String::from_utf8_lossy(&name.collect::<Vec<_>>()).into_owned()))
 }
 
-fn request(name: &str, flags: c_short) -> io::Result<ifreq> {
+/// A question about the interface of that name.
+pub fn request(name: &str, flags: c_short) -> io::Result<ifreq> {
     // SAFETY: names and numbers: all zeros is a valid value.
     let mut request: ifreq = unsafe { std::mem::zeroed() };
     if name.len() >= request.ifr_name.len() || name.bytes().any(|byte| byte == 0) {

@@ -21,6 +21,7 @@ use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
 use crate::simd::{self, Isa, Kernel, LANES, Lanes, Lines, ROOTS, Search, Walk};
 
+use super::image::Image;
 use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
 
 mod build;
@@ -84,6 +85,11 @@ impl Fib<u128> for View {
             ("branches", bytes(Store::Branches)),
             ("leaves", bytes(Store::Leaves)),
         ])
+    }
+
+    fn image(&self) -> Option<Image<'_>> {
+        let [roots, branches, leaves] = self.lines.sections();
+        Some(Image::Btree6 { roots, branches, leaves })
     }
 }
 

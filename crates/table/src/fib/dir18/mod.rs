@@ -39,6 +39,7 @@ use crate::simd::{self, Isa, Pages, Top, Word, Word8, Word16, Word32};
 use crate::sync::Arc as Held;
 
 use super::apart::Apart;
+use super::image::{Image, Section};
 use super::reclaim::Token;
 use super::{Algorithm, CompileError, Fib, Footprint, Instance};
 
@@ -186,6 +187,11 @@ impl<W: Word> Fib<u32> for View<W> {
         let leaves = self.table.taken.0.load(Ordering::Relaxed);
         let leaves = leaves * size_of::<W>() / W::ENTRIES;
         Footprint(vec![("index", size_of::<u32>() << INDEX_BITS), ("leaves", leaves)])
+    }
+
+    fn image(&self) -> Option<Image<'_>> {
+        let (index, leaves) = (Section(&self.table.index), Section(&self.table.leaves));
+        Some(Image::Dir18 { index, leaves, leaf_bytes: size_of::<W>() / W::ENTRIES })
     }
 }
 

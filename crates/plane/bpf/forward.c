@@ -1,0 +1,557 @@
+/*
+ * The forwarding path in the kernel: parse, lookup, rewrite, out. What is not a plain packet with a neighbour to go to
+ * is left as it came and passed to the kernel, which answers, delivers or drops it as if this program were not there.
+ *
+ * All that is looked up in is one value of a map, a "generation". There are two: packets go by one of them while the
+ * other one is written. `current` says by which; src/engine/generation.rs has the rules.
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+/* Sizes and order as in src/engine/layout.rs. All are powers of two: what a table says is masked, not compared, so the
+ * verifier knows it to be within and no branch is left of that. */
+#define INDEX (1 << 18)
+#define LEAVES (1 << 23)
+#define ROOTS (1 << 16)
+#define LINES (1 << 16)
+#define HOPS (1 << 16)
+#define SLOTS (1 << 17)
+#define PORTS (1 << 10)
+
+/* Why a packet goes to the kernel, in the order of src/engine/counters.rs; what is forwarded is counted first. */
+enum reason {
+	FORWARDED,
+	TOO_SHORT,
+	NO_INTERFACE,
+	OTHER_STATION,
+	NOT_IP,
+	HEADER,
+	CHECKSUM,
+	SPECIAL_ADDRESS,
+	TTL_EXPIRED,
+	NO_ROUTE,
+	LOCAL,
+	NO_NEIGHBOR,
+	DISCARDED,
+	TOO_BIG,
+	NO_HEADROOM,
+	NOT_FORWARDING,
+	REASONS,
+};
+
+/* A next hop; half a cache line. */
+struct hop {
+	__u32 macs[3];		/* destination and source, as in the frame */
+	__u32 ifindex;
+	__u16 mtu;		/* 0 unless there is a neighbour to go to */
+	__u16 vlan;		/* 0: no tag */
+	__u32 reason;		/* where the MTU is 0 */
+	__u32 first_slot;	/* of a group */
+	__u32 slot_mask;	/* 0: no group */
+};
+
+/* An interface, found by its index and VLAN. */
+struct port {
+	__u32 ifindex;		/* 0: a free place */
+	__u16 vlan;
+	__u16 families;		/* which it forwards: 1 IPv4, 2 IPv6 */
+	__u32 mac_first;
+	__u16 mac_last;
+	__u16 unused;
+};
+
+struct branch {
+	__u32 lasts[15];
+	__u32 first;
+};
+
+struct leaf {
+	__u32 lasts[10];
+	__u16 hops[10];
+	__u32 deeper;
+};
+
+struct generation {
+	__u32 index[INDEX];
+	__u16 leaves[LEAVES];
+	__u32 roots[ROOTS];
+	struct branch branches[LINES];
+	struct leaf leaves6[LINES];
+	struct hop hops[HOPS];
+	__u16 slots[SLOTS];
+	struct port ports[PORTS];
+	__u64 flow_seed;
+	__u64 unused[511];
+};
+
+struct generation_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct generation);
+} generation_0 SEC(".maps"), generation_1 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct generation_map);
+} current SEC(".maps");
+
+struct counters {
+	__u64 by_reason[REASONS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct counters);
+} counted SEC(".maps");
+
+/* dir18: crates/table/src/fib/dir18/entry.rs. */
+static __always_inline __u16 dir18_leaf(const struct generation *now, __u32 entry, __u32 addr)
+{
+	return now->leaves[((entry >> 5) + (addr >> (entry & 31))) & (LEAVES - 1)];
+}
+
+#define PARTED 0xffff
+
+static __always_inline __u32 lookup_inet(const struct generation *now, __u32 addr)
+{
+	__u32 entry = now->index[addr >> 14];
+	__u16 hop = dir18_leaf(now, entry, addr);
+	__u32 part;
+
+	if (hop != PARTED)
+		return hop;
+	/* A /24 with an array of its own, whose entry lies behind the leaves of the block. */
+	part = (entry >> 5) + (addr >> (entry & 31)) + 128 + (addr >> 8 & 63);
+	entry = now->leaves[part & (LEAVES - 1)] | (__u32)now->leaves[(part + 1) & (LEAVES - 1)] << 16;
+	return dir18_leaf(now, entry, addr);
+}
+
+/* btree6: crates/table/src/simd/lines.rs. A place is a line's first byte. */
+#define PLACE ((LINES - 1) * 64)
+#define ESCAPE 0xffff
+/* A tree deeper begins at least 8 bits further on. */
+#define DEEPEST 14
+
+/* How many lasts are below the key: the sign of a difference, since each comparison would be a branch that nobody can
+ * predict. The compiler is kept from finding out that it is one. */
+#define BELOW(count, last, key)                                                 \
+	do {                                                                    \
+		__u64 difference = (__u64)(last) - (key);                       \
+		asm volatile("" : "+r"(difference));                            \
+		count += difference >> 63;                                      \
+	} while (0)
+
+static __always_inline __u32 descend(const struct generation *now, __u32 place, __u64 key)
+{
+	const struct branch *branch = (const void *)now->branches + (place & PLACE);
+	__u64 even = 0, odd = 0;
+
+#pragma unroll
+	for (int i = 0; i < 14; i += 2) {
+		BELOW(even, branch->lasts[i], key);
+		BELOW(odd, branch->lasts[i + 1], key);
+	}
+	BELOW(even, branch->lasts[14], key);
+	return branch->first + (even + odd) * 64;
+}
+
+static __always_inline const struct leaf *leaf_at(const struct generation *now, __u32 place)
+{
+	return (const void *)now->leaves6 + (place & PLACE);
+}
+
+static __always_inline __u64 range_of(const struct leaf *leaf, __u64 key)
+{
+	__u64 even = 0, odd = 0;
+
+#pragma unroll
+	for (int i = 0; i < 8; i += 2) {
+		BELOW(even, leaf->lasts[i], key);
+		BELOW(odd, leaf->lasts[i + 1], key);
+	}
+	BELOW(even, leaf->lasts[8], key);
+	return even + odd;
+}
+
+/* The place of the leaf for this key in the tree at `place`. */
+static __always_inline __u32 find_leaf(const struct generation *now, __u32 place, __u64 key)
+{
+	place = descend(now, place, key);
+	place = descend(now, place, key);
+	return descend(now, place, key);
+}
+
+/* The 32 bits of an address behind its first 16 and these. */
+static __always_inline __u32 key_after(__u64 high, __u64 low, __u32 consumed)
+{
+	if (consumed >= 64)
+		return low << (consumed - 64 & 63) >> 16;
+	return (high << consumed | low >> 1 >> (63 - consumed)) >> 16;
+}
+
+/* The rare way, for prefixes longer than /48. */
+static __noinline __u32 lookup_deeper(const struct generation *now, __u64 high, __u64 low, __u32 place)
+{
+	__u32 consumed = 0;
+
+	if (!now)
+		return 0;
+	for (int depth = 0; depth < DEEPEST; depth++) {
+		const struct leaf *leaf = leaf_at(now, place);
+		__u64 key = key_after(high, low, consumed & 127);
+		__u64 range = range_of(leaf, key);
+		__u32 link;
+
+		if (range > 9)
+			return 0;
+		if (leaf->hops[range] != ESCAPE)
+			return leaf->hops[range];
+		link = now->branches[leaf->deeper & (LINES - 1)].lasts[range];
+		consumed += (link & 63) * 8;
+		place = find_leaf(now, link & ~63U, key_after(high, low, consumed & 127));
+	}
+	return 0;
+}
+
+static __always_inline __u32 lookup_inet6(const struct generation *now, __u64 high, __u64 low)
+{
+	__u64 key = (__u32)(high >> 16);
+	__u32 place = find_leaf(now, now->roots[high >> 48], key);
+	const struct leaf *leaf = leaf_at(now, place);
+	__u64 range = range_of(leaf, key);
+	__u16 hop;
+
+	if (range > 9)
+		return 0;
+	hop = leaf->hops[range];
+	return hop != ESCAPE ? hop : lookup_deeper(now, high, low, place);
+}
+
+/* crates/table/src/group/hash.rs: both halves of a product of 64 by 64 bits. */
+static __always_inline __u64 mix(__u64 word)
+{
+	const __u64 spread = 0x9e3779b97f4a7c15ULL, rotated = 0xf372fe94f82b3c6eULL;
+	__u64 a, b, low, middle, other;
+
+	word ^= rotated;
+	a = word >> 32;
+	b = word & 0xffffffff;
+	low = b * (spread & 0xffffffff);
+	middle = a * (spread & 0xffffffff) + (low >> 32);
+	other = b * (spread >> 32) + (middle & 0xffffffff);
+	return (other << 32 | (low & 0xffffffff)) ^ (a * (spread >> 32) + (middle >> 32) + (other >> 32));
+}
+
+struct flow {
+	__u64 source[2], destination[2];	/* low half first */
+	__u64 rest;				/* protocol and ports */
+};
+
+static __always_inline __u32 flow_hash(__u64 seed, const struct flow *flow)
+{
+	__u64 hash = mix(seed ^ flow->source[0]);
+
+	hash = mix(hash ^ flow->source[1]);
+	hash = mix(hash ^ flow->destination[0]);
+	hash = mix(hash ^ flow->destination[1]);
+	hash = mix(hash ^ flow->rest);
+	return hash ^ hash >> 32;
+}
+
+/* Protocol and ports as the hash has them, where the protocol begins with ports and the frame holds them. */
+static __always_inline __u64 protocol_and_ports(__u8 protocol, const __be16 *ports, const void *end)
+{
+	if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP && protocol != IPPROTO_DCCP &&
+	    protocol != IPPROTO_SCTP && protocol != IPPROTO_UDPLITE)
+		return 0;
+	if ((const void *)(ports + 2) > end)
+		return 0;
+	return (__u64)protocol << 32 | (__u32)bpf_ntohs(ports[0]) << 16 | bpf_ntohs(ports[1]);
+}
+
+#define FRAGMENT 0x3fff
+
+static __always_inline __u32 hash_inet(const struct generation *now, const struct iphdr *ip, const void *end)
+{
+	struct flow flow = {
+		.source = { bpf_ntohl(ip->saddr) },
+		.destination = { bpf_ntohl(ip->daddr) },
+	};
+
+	/* All but the first fragment of a packet lack the ports. */
+	if (!(ip->frag_off & bpf_htons(FRAGMENT)))
+		flow.rest = protocol_and_ports(ip->protocol, (const void *)(ip + 1), end);
+	return flow_hash(now->flow_seed, &flow);
+}
+
+static __always_inline __u32 hash_inet6(const struct generation *now, const struct ipv6hdr *ip, const void *end)
+{
+	const __be64 *source = (const void *)&ip->saddr, *destination = (const void *)&ip->daddr;
+	__u32 label = bpf_ntohl(*(const __be32 *)ip) & 0xfffff;
+	struct flow flow = {
+		.source = { bpf_be64_to_cpu(source[1]), bpf_be64_to_cpu(source[0]) },
+		.destination = { bpf_be64_to_cpu(destination[1]), bpf_be64_to_cpu(destination[0]) },
+	};
+
+	flow.rest = label ? label : protocol_and_ports(ip->nexthdr, (const void *)(ip + 1), end);
+	return flow_hash(now->flow_seed, &flow);
+}
+
+static __always_inline const struct hop *member(const struct generation *now, const struct hop *group, __u32 hash)
+{
+	__u32 slot = group->first_slot + (hash & group->slot_mask);
+
+	return &now->hops[now->slots[slot & (SLOTS - 1)]];
+}
+
+/* Interfaces stand at their place or up to three behind it. */
+static __always_inline const struct port *find_port(const struct generation *now, __u32 ifindex, __u16 vlan)
+{
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		const struct port *port = &now->ports[(ifindex + vlan * 61 + i) & (PORTS - 1)];
+
+		if (port->ifindex == ifindex && port->vlan == vlan)
+			return port;
+	}
+	return 0;
+}
+
+/* Why a packet that is too long for a next hop does not go there. One that no plan knows is all zeroes. */
+static __always_inline int why(const struct hop *hop)
+{
+	if (hop->mtu)
+		return TOO_BIG;
+	return hop->reason ? (int)hop->reason : NO_NEIGHBOR;
+}
+
+struct tagged {
+	struct ethhdr ethernet;
+	__be16 tci;
+	__be16 type;
+} __attribute__((packed));
+
+static __always_inline void set_macs(void *frame, const struct hop *hop)
+{
+	__u32 *macs = frame;
+
+	macs[0] = hop->macs[0];
+	macs[1] = hop->macs[1];
+	macs[2] = hop->macs[2];
+}
+
+/* The same frame with the tag that the next link wants, or none. Returns where the packet begins now. */
+static __always_inline void *retag(struct xdp_md *frame, const struct hop *hop, int was_tagged, __be16 type, __u32 size)
+{
+	struct tagged *head;
+	void *packet;
+
+	if (was_tagged && !hop->vlan && bpf_xdp_adjust_head(frame, 4))
+		return 0;
+	if (!was_tagged && hop->vlan && bpf_xdp_adjust_head(frame, -4))
+		return 0;
+	head = (void *)(long)frame->data;
+	packet = (void *)head + (hop->vlan ? sizeof(*head) : sizeof(head->ethernet));
+	/* It was within before; the verifier has forgotten that. */
+	if (packet + size > (void *)(long)frame->data_end)
+		return 0;
+	if (hop->vlan) {
+		head->ethernet.h_proto = bpf_htons(ETH_P_8021Q);
+		head->tci = bpf_htons(hop->vlan);
+		head->type = type;
+	} else {
+		head->ethernet.h_proto = type;
+	}
+	set_macs(head, hop);
+	return packet;
+}
+
+/* As crates/plane/src/wire/checksum.rs: 20 bytes that add up to all ones. */
+static __always_inline int header_verifies(const struct iphdr *ip)
+{
+	const __u32 *words = (const void *)ip;
+	__u64 sum = (__u64)words[0] + words[1] + words[2] + words[3] + words[4];
+
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum == 0xffff;
+}
+
+/* This network, loopback, link-local, groups and reserved: for the kernel to judge. */
+static __always_inline int is_special_inet(__u32 addr)
+{
+	__u32 first = addr >> 24;
+
+	return first == 0 || first == 127 || first >= 224 || addr >> 16 == 0xa9fe;
+}
+
+/* ::/8 but for NAT64, fe00::/8, ff00::/8. */
+static __always_inline int is_special_inet6(__u64 high)
+{
+	__u32 first = high >> 56;
+
+	return first >= 0xfe || (first == 0 && high >> 32 != 0x0064ff9b);
+}
+
+static __always_inline void decrement_ttl(struct iphdr *ip)
+{
+	/* RFC 1624, and 0xffff is not left as it is: the sum of a header is never 0 but by a wrong checksum. */
+	__u32 check = ip->check + bpf_htons(0x0100);
+
+	ip->check = check + (check >= 0xffff);
+	ip->ttl--;
+}
+
+/* Where a packet leaves, or a reason, below zero. */
+static __always_inline int forward_inet(struct xdp_md *frame, const struct generation *now, void *packet, int tagged)
+{
+	void *end = (void *)(long)frame->data_end;
+	struct iphdr *ip = packet;
+	__u32 source, destination, total, number;
+	const struct hop *hop;
+
+	if ((void *)(ip + 1) > end)
+		return -TOO_SHORT;
+	destination = bpf_ntohl(ip->daddr);
+	/* First of all, so that the memory is on its way while the header is checked. */
+	number = lookup_inet(now, destination);
+	source = bpf_ntohl(ip->saddr);
+	total = bpf_ntohs(ip->tot_len);
+	if (*(__u8 *)ip != 0x45 || total < sizeof(*ip) || total > (__u64)(end - packet))
+		return -HEADER;
+	if (!header_verifies(ip))
+		return -CHECKSUM;
+	if (is_special_inet(source) || is_special_inet(destination))
+		return -SPECIAL_ADDRESS;
+	hop = &now->hops[number];
+	if (hop->slot_mask)
+		hop = member(now, hop, hash_inet(now, ip, end));
+	if (total > hop->mtu)
+		return -why(hop);
+	if (ip->ttl <= 1)
+		return -TTL_EXPIRED;
+	if (tagged || hop->vlan) {
+		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IP), sizeof(*ip));
+		if (!ip)
+			return -NO_HEADROOM;
+	} else {
+		set_macs(packet - sizeof(struct ethhdr), hop);
+	}
+	decrement_ttl(ip);
+	return hop->ifindex;
+}
+
+static __always_inline int forward_inet6(struct xdp_md *frame, const struct generation *now, void *packet, int tagged)
+{
+	void *end = (void *)(long)frame->data_end;
+	struct ipv6hdr *ip = packet;
+	const struct hop *hop;
+	const __be64 *words;
+	__u64 high, low;
+	__u32 total;
+
+	if ((void *)(ip + 1) > end)
+		return -TOO_SHORT;
+	words = packet;
+	high = bpf_be64_to_cpu(words[3]);
+	low = bpf_be64_to_cpu(words[4]);
+	total = sizeof(*ip) + bpf_ntohs(ip->payload_len);
+	if (*(__u8 *)ip >> 4 != 6 || total > (__u64)(end - packet))
+		return -HEADER;
+	if (is_special_inet6(high) || is_special_inet6(bpf_be64_to_cpu(words[1])))
+		return -SPECIAL_ADDRESS;
+	hop = &now->hops[lookup_inet6(now, high, low) & (HOPS - 1)];
+	if (hop->slot_mask)
+		hop = member(now, hop, hash_inet6(now, ip, end));
+	if (total > hop->mtu)
+		return -why(hop);
+	if (ip->hop_limit <= 1)
+		return -TTL_EXPIRED;
+	if (tagged || hop->vlan) {
+		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IPV6), sizeof(*ip));
+		if (!ip)
+			return -NO_HEADROOM;
+	} else {
+		set_macs(packet - sizeof(struct ethhdr), hop);
+	}
+	ip->hop_limit--;
+	return hop->ifindex;
+}
+
+static __always_inline int forward_frame(struct xdp_md *frame, const struct generation *now)
+{
+	void *end = (void *)(long)frame->data_end;
+	struct tagged *head = (void *)(long)frame->data;
+	void *packet = (void *)head + sizeof(head->ethernet);
+	const struct port *port;
+	__u16 vlan = 0;
+	__be16 type;
+	int tagged;
+
+	if (packet > end)
+		return -TOO_SHORT;
+	type = head->ethernet.h_proto;
+	tagged = type == bpf_htons(ETH_P_8021Q);
+	if (tagged) {
+		packet = head + 1;
+		if (packet > end)
+			return -TOO_SHORT;
+		type = head->type;
+		vlan = bpf_ntohs(head->tci) & 0xfff;
+	}
+	port = find_port(now, frame->ingress_ifindex, vlan);
+	if (!port)
+		return -NO_INTERFACE;
+	if (*(__u32 *)head != port->mac_first || *((__u16 *)head + 2) != port->mac_last)
+		return -OTHER_STATION;
+	if (type == bpf_htons(ETH_P_IP))
+		return port->families & 1 ? forward_inet(frame, now, packet, tagged) : -NOT_FORWARDING;
+	if (type == bpf_htons(ETH_P_IPV6))
+		return port->families & 2 ? forward_inet6(frame, now, packet, tagged) : -NOT_FORWARDING;
+	return -NOT_IP;
+}
+
+SEC("xdp")
+int forward(struct xdp_md *frame)
+{
+	struct generation *now;
+	struct counters *counters;
+	__u32 zero = 0;
+	void *map;
+	int way;
+
+	map = bpf_map_lookup_elem(&current, &zero);
+	counters = bpf_map_lookup_elem(&counted, &zero);
+	if (!map || !counters)
+		return XDP_PASS;
+	now = bpf_map_lookup_elem(map, &zero);
+	if (!now)
+		return XDP_PASS;
+	way = forward_frame(frame, now);
+	if (way > 0) {
+		counters->by_reason[FORWARDED]++;
+		return bpf_redirect(way, 0);
+	}
+	counters->by_reason[-way & (REASONS - 1)]++;
+	return XDP_PASS;
+}
+
+_Static_assert((REASONS & (REASONS - 1)) == 0, "reasons are masked");
+_Static_assert(sizeof(struct branch) == 64 && sizeof(struct leaf) == 64, "lines are cache lines");
+_Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16, "as src/engine/layout.rs writes them");
+_Static_assert(sizeof(struct generation) % 4096 == 0, "generations are mapped");
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

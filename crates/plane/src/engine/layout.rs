@@ -1,0 +1,60 @@
+//! What a generation is made of, in words: the same as `struct generation` in `bpf/forward.c`.
+
+use std::ops::Range;
+
+/// Entries of dir18's index.
+const INDEX: usize = 1 << 18;
+/// dir18's leaves: two and a half times what a full view of 2025 has.
+const LEAVES: usize = 1 << 23;
+/// Trees of btree6.
+const ROOTS: usize = 1 << 16;
+/// Branches of btree6, and leaves: four times what a full view of 2025 has.
+const LINES: usize = 1 << 16;
+/// Words of a line.
+const LINE: usize = 16;
+/// Next hops, all that there can be.
+pub(super) const HOPS: usize = 1 << 16;
+/// Words of a next hop.
+pub(super) const HOP: usize = 8;
+/// Slots of all groups together.
+pub(super) const SLOTS: usize = 1 << 17;
+/// Places for interfaces.
+pub(super) const PORTS: usize = 1 << 10;
+/// Words of an interface.
+pub(super) const PORT: usize = 4;
+/// Words behind all others, of which the first two are used.
+const REST: usize = 1 << 10;
+
+/// One array of a generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub first: usize,
+    pub words: usize,
+}
+
+impl Part {
+    const fn of(words: usize) -> Part {
+        Part { first: 0, words }
+    }
+
+    const fn behind(before: Part, words: usize) -> Part {
+        Part { first: before.first + before.words, words }
+    }
+
+    pub fn range(self) -> Range<usize> {
+        self.first..self.first + self.words
+    }
+}
+
+pub(super) const DIR18_INDEX: Part = Part::of(INDEX);
+pub(super) const DIR18_LEAVES: Part = Part::behind(DIR18_INDEX, LEAVES / 2);
+pub(super) const BTREE6_ROOTS: Part = Part::behind(DIR18_LEAVES, ROOTS);
+pub(super) const BTREE6_BRANCHES: Part = Part::behind(BTREE6_ROOTS, LINES * LINE);
+pub(super) const BTREE6_LEAVES: Part = Part::behind(BTREE6_BRANCHES, LINES * LINE);
+pub(super) const NEXT_HOPS: Part = Part::behind(BTREE6_LEAVES, HOPS * HOP);
+pub(super) const GROUP_SLOTS: Part = Part::behind(NEXT_HOPS, SLOTS / 2);
+pub(super) const INTERFACES: Part = Part::behind(GROUP_SLOTS, PORTS * PORT);
+pub(super) const FLOW_SEED: Part = Part::behind(INTERFACES, REST);
+
+/// Bytes of a generation.
+pub(super) const BYTES: usize = 4 * (FLOW_SEED.first + FLOW_SEED.words);

@@ -1,0 +1,200 @@
+//! What the program goes by besides the tables: interfaces, next hops, groups.
+
+use fullview_table::NextHop;
+
+use super::EngineError;
+use super::counters::Reason;
+use super::layout::{HOP, HOPS, PORT, PORTS, SLOTS};
+use crate::wire::ethernet::Mac;
+
+/// An interface whose packets are forwarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ingress {
+    /// The device's index in the kernel.
+    pub ifindex: u32,
+    /// The VLAN, 0 for untagged frames.
+    pub vlan: u16,
+    /// Frames to another address are passed.
+    pub mac: Mac,
+    /// Whether its IPv4 packets are forwarded.
+    pub inet: bool,
+    /// Whether its IPv6 packets are forwarded.
+    pub inet6: bool,
+}
+
+/// What becomes of a packet with this next hop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It goes to a station.
+    Neighbor {
+        /// The device's index in the kernel.
+        ifindex: u32,
+        /// The VLAN, 0 without a tag.
+        vlan: u16,
+        /// The device's address.
+        source: Mac,
+        /// The station's address.
+        destination: Mac,
+        /// The longest packet the link takes; not 0.
+        mtu: u16,
+    },
+    /// Its flow's hash picks one of these next hops: a power of two of them, none a group.
+    Group(Vec<NextHop>),
+    /// It is passed to the kernel.
+    Pass(Reason),
+}
+
+/// All that the program goes by besides the tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Interfaces whose packets are forwarded; frames of others are passed.
+    pub ingress: Vec<Ingress>,
+    /// What next hops stand for, in any order; packets of others are passed.
+    pub ways: Vec<(NextHop, Way)>,
+    /// Mixed into the hash of flows.
+    pub flow_seed: u64,
+}
+
+/// A plan as the program reads it.
+#[derive(Default)]
+pub(super) struct Compiled {
+    pub hops: Vec<u32>,
+    pub slots: Vec<u32>,
+    pub ports: Vec<u32>,
+    pub flow_seed: [u32; 2],
+}
+
+impl Compiled {
+    pub fn new(plan: &Plan) -> Result<Compiled, EngineError> {
+        let count = plan.ways.iter().map(|(hop, _)| hop.index() + 1).max().unwrap_or(1);
+        let hops = pass(Reason::NoNeighbor).repeat(count.min(HOPS));
+        let mut compiled = Compiled { hops, ..Compiled::default() };
+        // Of no route.
+        compiled.set(NextHop::NONE, pass(Reason::NoRoute));
+        let mut slots = Vec::new();
+        for (hop, way) in &plan.ways {
+            way.check(*hop)?;
+            compiled.set(*hop, way.words(&mut slots));
+        }
+        if slots.len() > SLOTS {
+            return Err(EngineError::TooLarge { what: "slots of groups", needed: slots.len(), limit: SLOTS });
+        }
+        compiled.slots = pairs(&slots);
+        compiled.ports = ports(&plan.ingress)?;
+        compiled.flow_seed = halves(plan.flow_seed);
+        Ok(compiled)
+    }
+
+    fn set(&mut self, hop: NextHop, words: [u32; HOP]) {
+        self.hops[hop.index() * HOP..][..HOP].copy_from_slice(&words);
+    }
+}
+
+impl Way {
+    /// `struct hop`; slots of a group go to the end of all.
+    fn words(&self, slots: &mut Vec<u16>) -> [u32; HOP] {
+        match self {
+            Way::Pass(reason) => pass(*reason),
+            Way::Group(members) => {
+                let first = slots.len() as u32;
+                slots.extend(members.iter().map(|member| member.0));
+                [0, 0, 0, 0, 0, 0, first, members.len() as u32 - 1]
+            }
+            Way::Neighbor { ifindex, vlan, source, destination, mtu } => {
+                let macs = [destination.0, source.0].concat();
+                let [first, second, third] = [0, 4, 8].map(|at| word(&macs[at..at + 4]));
+                [first, second, third, *ifindex, half_words(*mtu, *vlan), 0, 0, 0]
+            }
+        }
+    }
+
+    /// A group of one slot would be taken for none.
+    fn check(&self, hop: NextHop) -> Result<(), EngineError> {
+        match self {
+            Way::Group(members) if members.len() < 2 || !members.len().is_power_of_two() => {
+                Err(EngineError::Group { hop: hop.0, slots: members.len() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn pass(reason: Reason) -> [u32; HOP] {
+    [0, 0, 0, 0, 0, reason as u32, 0, 0]
+}
+
+/// The interfaces, each at its place or up to three behind it.
+fn ports(ingress: &[Ingress]) -> Result<Vec<u32>, EngineError> {
+    let mut ports = vec![0; PORTS * PORT];
+    for interface in ingress {
+        let home = interface.ifindex as usize + usize::from(interface.vlan) * 61;
+        let places = (home..home + 4).map(|place| place % PORTS * PORT);
+        let free = places.into_iter().find(|place| ports[*place] == 0);
+        let place =
+            free.ok_or(EngineError::Interfaces { ifindex: interface.ifindex, vlan: interface.vlan })?;
+        ports[place..place + PORT].copy_from_slice(&port(interface));
+    }
+    Ok(ports)
+}
+
+/// `struct port`.
+fn port(interface: &Ingress) -> [u32; PORT] {
+    let families = u16::from(interface.inet) | u16::from(interface.inet6) << 1;
+    let mac = interface.mac.0;
+    let last = half_words(u16::from_ne_bytes([mac[4], mac[5]]), 0);
+    [interface.ifindex, half_words(interface.vlan, families), word(&mac[..4]), last]
+}
+
+/// Half words as they lie in memory, two a word.
+pub(super) fn pairs(halves: &[u16]) -> Vec<u32> {
+    halves.chunks(2).map(|pair| half_words(pair[0], pair.get(1).copied().unwrap_or(0))).collect()
+}
+
+fn half_words(first: u16, second: u16) -> u32 {
+    let ([a, b], [c, d]) = (first.to_ne_bytes(), second.to_ne_bytes());
+    u32::from_ne_bytes([a, b, c, d])
+}
+
+fn halves(word: u64) -> [u32; 2] {
+    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
+    [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]
+}
+
+/// Four bytes.
+fn word(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORT_1: Ingress = Ingress { ifindex: 1, vlan: 0, mac: Mac([2; 6]), inet: true, inet6: false };
+
+    #[test]
+    fn interfaces_that_share_a_place_stand_behind_each_other() {
+        let same_place = |n: u32| Ingress { ifindex: 1 + n * PORTS as u32, ..PORT_1 };
+        let four: Vec<_> = (0..4).map(same_place).collect();
+        let words = ports(&four).unwrap();
+        let found: Vec<_> = (1..5).map(|place| words[place * PORT]).collect();
+        assert_eq!(found, [1, 1025, 2049, 3073]);
+        let five: Vec<_> = (0..5).map(same_place).collect();
+        assert!(ports(&five).unwrap_err().to_string().contains("4097"));
+    }
+
+    #[test]
+    fn groups_need_a_mask() {
+        let plan = |slots: usize| {
+            let group = Way::Group(vec![NextHop(2); slots]);
+            Compiled::new(&Plan { ways: vec![(NextHop(5), group)], ..Plan::default() })
+        };
+        for impossible in [0, 1, 3] {
+            assert!(plan(impossible).is_err(), "{impossible}");
+        }
+        let compiled = plan(4).unwrap();
+        assert_eq!(compiled.hops[5 * HOP..][..HOP], [0, 0, 0, 0, 0, 0, 0, 3]);
+        assert_eq!(compiled.slots, [0x0002_0002; 2]);
+        assert_eq!(compiled.hops[..HOP], pass(Reason::NoRoute));
+        assert_eq!(compiled.hops[HOP..2 * HOP], pass(Reason::NoNeighbor));
+    }
+}

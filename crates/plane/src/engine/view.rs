@@ -1,0 +1,64 @@
+//! The plan that a view comes to.
+
+use fullview_table::NextHop;
+
+use super::counters::Reason;
+use super::plan::{Ingress, Plan, Way};
+use crate::adjacency::Adjacency;
+use crate::interface::{Interface, SourceCheck};
+use crate::view::View;
+use crate::wire::ethernet::Mac;
+
+impl Plan {
+    /// What the program can do of what a view says; the rest it passes to the kernel. `devices` are the kernel's indices
+    /// of the ports' devices, by port number.
+    pub fn of(view: &View, devices: &[u32]) -> Plan {
+        let parts = view.parts();
+        let ingress = parts.interfaces.iter().filter_map(|interface| ingress(interface, devices));
+        let mut ways: Vec<_> =
+            parts.adjacencies.iter().map(|(hop, to)| (hop, way(to, view, devices))).collect();
+        let mut groups = parts.groups.reader();
+        let groups = groups.groups();
+        let numbers = (0..=NextHop::MAX).map(NextHop).filter(|hop| groups.is_group(*hop));
+        ways.extend(numbers.map(|group| (group, Way::Group(groups.members(group).to_vec()))));
+        Plan { ingress: ingress.collect(), ways, flow_seed: parts.policy.flow_seed }
+    }
+}
+
+/// The program knows the main table only, and checks no sources: the kernel does.
+fn ingress(interface: &Interface, devices: &[u32]) -> Option<Ingress> {
+    let forwards = interface.up && interface.table == 0 && interface.source_check == SourceCheck::Off;
+    Some(Ingress {
+        ifindex: device(interface, devices)?,
+        vlan: interface.vlan.unwrap_or(0),
+        mac: interface.mac,
+        inet: forwards && interface.forwards_inet,
+        inet6: forwards && interface.forwards_inet6,
+    })
+}
+
+fn way(to: Adjacency, view: &View, devices: &[u32]) -> Way {
+    match to {
+        Adjacency::Neighbor { interface, mac } => {
+            let out = view.interface(interface).filter(|interface| interface.up);
+            out.and_then(|out| neighbor(out, mac, devices)).unwrap_or(Way::Pass(Reason::NoNeighbor))
+        }
+        Adjacency::Glean { .. } => Way::Pass(Reason::NoNeighbor),
+        Adjacency::Local | Adjacency::Broadcast => Way::Pass(Reason::Local),
+        Adjacency::Blackhole | Adjacency::Unreachable | Adjacency::Prohibit => Way::Pass(Reason::Discarded),
+    }
+}
+
+fn neighbor(out: &Interface, mac: Mac, devices: &[u32]) -> Option<Way> {
+    Some(Way::Neighbor {
+        ifindex: device(out, devices)?,
+        vlan: out.vlan.unwrap_or(0),
+        source: out.mac,
+        destination: mac,
+        mtu: out.mtu.try_into().unwrap_or(u16::MAX),
+    })
+}
+
+fn device(interface: &Interface, devices: &[u32]) -> Option<u32> {
+    devices.get(usize::from(interface.port)).copied()
+}

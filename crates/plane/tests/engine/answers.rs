@@ -1,0 +1,164 @@
+//! Every answer is the RIB's: at the edges of all prefixes, at random, for groups and for VLANs.
+
+use fullview_plane::adjacency::{Adjacencies, Adjacency};
+use fullview_plane::engine::{Plan, Way};
+use fullview_plane::interface::Interface;
+use fullview_plane::view::{Parts, Policy, View};
+use fullview_plane::wire::ethernet::Mac;
+use fullview_table::fib::registry::Registered;
+use fullview_table::group::{Groups, Member, flow_hash};
+use fullview_table::{Address, NextHop, NextHops, Prefix, Rib, Target, probe};
+
+use super::dut::{Became, DEVICE, engine, neighbor, plan, run, station, tables};
+use super::frames::{OWN, forwarded, frame, tagged};
+use super::support::may_load_programs;
+
+const HOPS: u16 = 40;
+
+/// Prefixes of all lengths that nest and touch.
+fn table<A: Registered>(routes: usize) -> Rib<A> {
+    let mut rib = Rib::default();
+    for (n, draw) in probe::uniform::<u128>(5).take(routes).enumerate() {
+        let near = if n % 3 == 0 { 0 } else { A::BITS / 3 };
+        let addr = A::from(draw >> (128 - u32::from(A::BITS))).unwrap() & !A::mask(near);
+        let addr = addr | (A::from(0x2a).unwrap() << usize::from(A::BITS - 8) & A::mask(near));
+        let len = (draw as u8) % (A::BITS + 1);
+        rib.announce(Prefix::containing(addr, len), NextHop((draw >> 16) as u16 % HOPS + 1));
+    }
+    rib
+}
+
+/// Not of the addresses that the kernel is left to judge.
+fn is_plain<A: Address>(addr: A) -> bool {
+    let top = addr.bits(0, 16);
+    match A::BITS {
+        32 => !matches!(top >> 8, 0 | 127 | 224..) && top != 0xa9fe,
+        _ => top >> 8 != 0 && top < 0xfe00,
+    }
+}
+
+fn answers<A: Registered>(rib: &Rib<A>, source: A, program: &aya::programs::Xdp) {
+    let random = probe::uniform::<A>(1).take(2_000).chain(probe::in_prefix(rib, 2).take(4_000));
+    let mut answered = 0;
+    for addr in probe::edges(rib).chain(random).filter(|addr| is_plain(*addr)) {
+        let sent = frame(source, addr);
+        let wanted = match rib.longest_match(addr) {
+            Some(route) => Became::Forwarded(forwarded(&sent, station(route.next_hop), OWN)),
+            None => Became::Passed(sent.clone()),
+        };
+        assert_eq!(run(program, &sent), wanted, "{}", addr.to_ip());
+        answered += 1;
+    }
+    assert!(answered > 8_000, "{answered} only");
+}
+
+#[test]
+fn answers_are_the_ribs_at_every_edge_and_at_random() {
+    if !may_load_programs() {
+        return;
+    }
+    let (inet, inet6) = (table::<u32>(3_000), table::<u128>(3_000));
+    let mut engine = engine(&plan(HOPS), tables(&inet, &inet6));
+    let program = engine.program().unwrap();
+    answers(&inet, 0xc612_0001, program);
+    answers(&inet6, 0x2001_0002 << 96, program);
+}
+
+/// A default route for both families.
+fn all_to(hop: NextHop) -> (Rib<u32>, Rib<u128>) {
+    let (mut inet, mut inet6) = (Rib::default(), Rib::default());
+    inet.announce(Prefix::default_route(), hop);
+    inet6.announce(Prefix::default_route(), hop);
+    (inet, inet6)
+}
+
+/// Sets the ports of an untagged frame, or its first words behind the header.
+fn with_ports(mut frame: Vec<u8>, source: u16) -> Vec<u8> {
+    let at = if frame[12] == 0x08 { 34 } else { 54 };
+    frame[at..at + 2].copy_from_slice(&source.to_be_bytes());
+    frame
+}
+
+#[test]
+fn groups_pick_the_member_that_the_loop_in_user_space_picks() {
+    if !may_load_programs() {
+        return;
+    }
+    let (mut next_hops, mut groups) = (NextHops::default(), Groups::default());
+    for number in 0..5 {
+        next_hops.intern(Target::Number(number)).unwrap();
+    }
+    let members: Vec<_> = [1, 2, 5].map(|hop| Member { next_hop: NextHop(hop), weight: hop }).into();
+    let group = groups.acquire(&mut next_hops, &members).unwrap();
+    groups.publish();
+    let mut adjacencies = Adjacencies::new();
+    for hop in [1, 2, 5].map(NextHop) {
+        adjacencies.set(hop, Adjacency::Neighbor { interface: 0, mac: Mac(station(hop)) });
+    }
+    let (inet, inet6) = all_to(group);
+    let parts = Parts {
+        interfaces: vec![Interface::new(0, Mac(OWN))],
+        adjacencies,
+        tables: vec![tables(&inet, &inet6)],
+        groups: groups.shared_reader(),
+        policy: Policy { flow_seed: 99, ..Policy::default() },
+    };
+    let view = View::new(parts).unwrap();
+    let mut engine = engine(&Plan::of(&view, &[DEVICE]), tables(&inet, &inet6));
+    let program = engine.program().unwrap();
+    let mut reader = groups.reader();
+    let view = reader.groups();
+    let check = |sent: Vec<u8>, hash: u32| {
+        let wanted = forwarded(&sent, station(view.select(group, hash)), OWN);
+        assert_eq!(run(program, &sent), Became::Forwarded(wanted));
+    };
+    for n in 0..200u16 {
+        let (source, destination) = (0xc612_0000 + u32::from(n % 7), 0xc613_0000 + u32::from(n % 3));
+        let sent = with_ports(frame(source, destination), n);
+        check(sent.clone(), flow_hash(99, source.into(), destination.into(), 17, (n, 53)));
+        let mut fragment = sent;
+        fragment[20] = 0x20;
+        let mut ip = fullview_plane::wire::ipv4::Packet::new_unchecked(&mut fragment[14..]);
+        ip.set_checksum(0);
+        ip.fill_checksum();
+        check(fragment, flow_hash(99, source.into(), destination.into(), 0, (0, 0)));
+        let (source, destination) = (0x2001_0002 << 96 | u128::from(n % 7), 0x2001_0003 << 96);
+        let sent = with_ports(frame(source, destination), n);
+        check(sent.clone(), flow_hash(99, source, destination, 17, (n, 53)));
+        let mut labelled = sent;
+        labelled[15..18].copy_from_slice(&[3, 1, n as u8]);
+        check(labelled, flow_hash(99, source, destination, 0, (3, 0x100 | n & 0xff)));
+    }
+}
+
+#[test]
+fn tags_come_off_and_go_on() {
+    if !may_load_programs() {
+        return;
+    }
+    let mut plan = plan(2);
+    let tagged_port = fullview_plane::engine::Ingress { vlan: 7, ..plan.ingress[0] };
+    plan.ingress.push(tagged_port);
+    let Way::Neighbor { ifindex, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
+        panic!("a neighbour")
+    };
+    plan.ways[1].1 = Way::Neighbor { ifindex, vlan: 300, source, destination, mtu };
+    let (mut inet, mut inet6) = all_to(NextHop(1));
+    inet.announce("198.18.0.0/16".parse().unwrap(), NextHop(2));
+    inet6.announce("2001:2::/48".parse().unwrap(), NextHop(2));
+    let mut engine = engine(&plan, tables(&inet, &inet6));
+    let program = engine.program().unwrap();
+    let plain = [frame(0xc000_0201u32, 0xc613_0001), frame(1u128 << 125, 3 << 124)];
+    let to_vlan = [frame(0xc000_0201u32, 0xc612_0001), frame(1u128 << 125, 0x2001_0002 << 96)];
+    for (sent, hop) in plain.iter().map(|sent| (sent, 1)).chain(to_vlan.iter().map(|sent| (sent, 2))) {
+        let mut wanted = forwarded(sent, station(NextHop(hop)), OWN);
+        if hop == 2 {
+            wanted = [&wanted[..12], &[0x81, 0, 1, 44], &wanted[12..]].concat(); // VLAN 300, priority 0
+        }
+        for sent in [sent.clone(), tagged(sent, 7)] {
+            assert_eq!(run(program, &sent), Became::Forwarded(wanted.clone()));
+        }
+        let stray = tagged(sent, 8);
+        assert_eq!(run(program, &stray), Became::Passed(stray));
+    }
+}

@@ -1,0 +1,76 @@
+//! The device under test: the engine, and what it is to know.
+
+use aya::TestRun;
+use aya::programs::{TestRunOptions, Xdp};
+use fullview_plane::engine::{Counters, Engine, Ingress, Plan, Reason, Way};
+use fullview_plane::view::TableReaders;
+use fullview_plane::wire::ethernet::Mac;
+use fullview_table::fib::registry::{self, Registered};
+use fullview_table::{NextHop, Rib};
+
+use super::frames::OWN;
+
+const XDP_PASS: u32 = 2;
+const XDP_REDIRECT: u32 = 4;
+
+/// A run on a single packet comes in by the loopback device.
+pub const DEVICE: u32 = 1;
+
+/// What became of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Became {
+    Passed(Vec<u8>),
+    Forwarded(Vec<u8>),
+}
+
+/// Runs a program on one frame.
+pub fn run(program: &Xdp, frame: &[u8]) -> Became {
+    let mut out = [0; 2048];
+    let options =
+        TestRunOptions { data_in: Some(frame), data_out: Some(&mut out), ..TestRunOptions::default() };
+    let result = program.test_run(options).unwrap();
+    let out = out[..result.data_size_out as usize].to_vec();
+    match result.return_value {
+        XDP_PASS => Became::Passed(out),
+        XDP_REDIRECT => Became::Forwarded(out),
+        other => panic!("the program returns {other}"),
+    }
+}
+
+/// The station behind a next hop.
+pub fn station(hop: NextHop) -> [u8; 6] {
+    let [high, low] = hop.0.to_be_bytes();
+    [6, 0, 0, 0, high, low]
+}
+
+pub fn neighbor(hop: NextHop) -> Way {
+    let (source, destination) = (Mac(OWN), Mac(station(hop)));
+    Way::Neighbor { ifindex: DEVICE, vlan: 0, source, destination, mtu: 1500 }
+}
+
+/// Untagged frames of both families, to neighbours behind the first so many next hops.
+pub fn plan(hops: u16) -> Plan {
+    let ingress = Ingress { ifindex: DEVICE, vlan: 0, mac: Mac(OWN), inet: true, inet6: true };
+    let ways = (1..=hops).map(NextHop).map(|hop| (hop, neighbor(hop)));
+    Plan { ingress: vec![ingress], ways: ways.collect(), flow_seed: 7 }
+}
+
+pub fn tables(inet: &Rib<u32>, inet6: &Rib<u128>) -> TableReaders {
+    fn compiled<A: Registered>(name: &str, rib: &Rib<A>) -> std::sync::Arc<dyn fullview_table::fib::Fib<A>> {
+        registry::find::<A>(name).unwrap().compile(rib).unwrap().fib()
+    }
+    TableReaders::fixed(compiled("dir18", inet), compiled("btree6", inet6))
+}
+
+/// How the counters have changed.
+pub fn passed_since(before: &Counters, after: &Counters) -> Vec<(Reason, u64)> {
+    let change = |reason| (reason, after.passed(reason) - before.passed(reason));
+    Reason::ALL.into_iter().map(change).filter(|(_, count)| *count > 0).collect()
+}
+
+/// An engine that is ready.
+pub fn engine(plan: &Plan, tables: TableReaders) -> Engine {
+    let mut engine = Engine::load().unwrap();
+    engine.publish(plan, tables).unwrap();
+    engine
+}

@@ -1,0 +1,15 @@
+//! The forwarding program in the kernel, packet by packet: what it answers is what the RIB says, and what it does not
+//! forward it leaves as it came.
+#![cfg(feature = "bpf")]
+// A helper of a test fails by panicking, as the test itself does.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod answers;
+mod death;
+mod dut;
+mod frames;
+mod passes;
+mod updates;

@@ -1,0 +1,186 @@
+//! Everything that is not forwarded goes to the kernel untouched, and is counted under its reason.
+
+use fullview_plane::engine::{Counters, Engine, EngineError, Reason, Way};
+use fullview_plane::wire::ipv4;
+use fullview_table::fib::registry;
+use fullview_table::{NextHop, Prefix, Rib};
+
+use super::dut::{Became, engine, neighbor, passed_since, plan, run, tables};
+use super::frames::{frame, tagged};
+use super::support::may_load_programs;
+use fullview_plane::view::TableReaders;
+
+fn inet() -> Vec<u8> {
+    frame(0xc000_0201u32, 0xc612_0001)
+}
+
+fn inet6() -> Vec<u8> {
+    frame(0x2001_0db8u128 << 96, 0x2001_0002 << 96)
+}
+
+/// A frame with some bytes changed; the IPv4 checksum is right again.
+fn with(mut frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
+    frame[at..at + bytes.len()].copy_from_slice(bytes);
+    if frame[12..14] == [0x08, 0x00] && frame.len() >= 34 {
+        let mut ip = ipv4::Packet::new_unchecked(&mut frame[14..]);
+        ip.set_checksum(0);
+        if ip.header_len() == 20 {
+            ip.fill_checksum();
+        }
+    }
+    frame
+}
+
+fn to(destination: &str) -> Vec<u8> {
+    match destination.parse().unwrap() {
+        std::net::IpAddr::V4(addr) => frame(0xc000_0201, addr.to_bits()),
+        std::net::IpAddr::V6(addr) => frame(0x2001_0db8u128 << 96, addr.to_bits()),
+    }
+}
+
+fn from(source: &str) -> Vec<u8> {
+    match source.parse().unwrap() {
+        std::net::IpAddr::V4(addr) => frame(addr.to_bits(), 0xc612_0001),
+        std::net::IpAddr::V6(addr) => frame(addr.to_bits(), 0x2001_0002 << 96),
+    }
+}
+
+/// Frames, and why they are passed.
+fn exceptions() -> Vec<(Reason, Vec<u8>)> {
+    let mut damaged = inet();
+    damaged[25] ^= 1;
+    let mut cases = vec![
+        (Reason::TooShort, inet()[..30].to_vec()),
+        (Reason::TooShort, inet6()[..50].to_vec()),
+        (Reason::TooShort, with(inet()[..16].to_vec(), 12, &[0x81, 0])),
+        (Reason::NoInterface, tagged(&inet(), 9)),
+        (Reason::OtherStation, with(inet(), 5, &[2])),
+        (Reason::OtherStation, with(inet6(), 0, &[0xff; 6])),
+        (Reason::NotIp, with(inet(), 12, &[0x08, 0x06])),
+        (Reason::Header, with(inet(), 14, &[0x46])),
+        (Reason::Header, with(inet(), 14, &[0x65])),
+        (Reason::Header, with(inet(), 16, &[0, 19])),
+        (Reason::Header, with(inet(), 16, &[0, 47])),
+        (Reason::Header, with(inet6(), 14, &[0x40])),
+        (Reason::Header, with(inet6(), 18, &[0, 9])),
+        (Reason::Checksum, damaged),
+        (Reason::TtlExpired, with(inet(), 22, &[1])),
+        (Reason::TtlExpired, with(inet6(), 21, &[0])),
+        (Reason::NoRoute, to("11.0.0.1")),
+        (Reason::NoRoute, to("3fff::1")),
+        (Reason::Local, to("198.18.1.1")),
+        (Reason::NoNeighbor, to("198.18.2.1")),
+        (Reason::NoNeighbor, to("198.18.5.1")),
+        (Reason::Discarded, to("198.18.3.1")),
+        (Reason::TooBig, to("198.18.4.1")),
+    ];
+    let special =
+        ["0.1.2.3", "127.0.0.1", "169.254.0.1", "224.0.0.5", "255.255.255.255", "::1", "fe80::1", "ff02::1"];
+    cases.extend(
+        special.into_iter().flat_map(|addr| [to(addr), from(addr)]).map(|f| (Reason::SpecialAddress, f)),
+    );
+    cases
+}
+
+fn exceptional_engine() -> Engine {
+    let mut plan = plan(1);
+    let Way::Neighbor { ifindex, vlan, source, destination, .. } = neighbor(NextHop(6)) else {
+        panic!("a neighbour")
+    };
+    let narrow = Way::Neighbor { ifindex, vlan, source, destination, mtu: 27 };
+    plan.ways.push((NextHop(2), Way::Pass(Reason::Local)));
+    plan.ways.push((NextHop(3), Way::Pass(Reason::NoNeighbor)));
+    plan.ways.push((NextHop(4), Way::Pass(Reason::Discarded)));
+    plan.ways.push((NextHop(5), narrow));
+    let (mut rib, mut rib6) = (Rib::default(), Rib::<u128>::default());
+    rib.announce("198.18.0.0/16".parse().unwrap(), NextHop(1));
+    // Next hop 6 is one that no plan knows.
+    for (third, hop) in [(1, 2), (2, 3), (3, 4), (4, 5), (5, 6)] {
+        rib.announce(Prefix::containing(0xc612_0000 | third << 8, 24), NextHop(hop));
+    }
+    rib6.announce("2001:2::/48".parse().unwrap(), NextHop(1));
+    engine(&plan, tables(&rib, &rib6))
+}
+
+fn count(engine: &Engine) -> Counters {
+    engine.counters().unwrap()
+}
+
+#[test]
+fn exceptions_are_passed_as_they_came_and_counted() {
+    if !may_load_programs() {
+        return;
+    }
+    let mut engine = exceptional_engine();
+    for (reason, sent) in exceptions() {
+        let before = count(&engine);
+        let became = run(engine.program().unwrap(), &sent);
+        assert_eq!(became, Became::Passed(sent.clone()), "{reason}");
+        let after = count(&engine);
+        assert_eq!(passed_since(&before, &after), [(reason, 1)], "{sent:02x?}");
+        assert_eq!(after.forwarded, before.forwarded);
+    }
+    for sent in [inet(), inet6()] {
+        let before = count(&engine).forwarded;
+        assert!(matches!(run(engine.program().unwrap(), &sent), Became::Forwarded(_)));
+        assert_eq!(count(&engine).forwarded, before + 1);
+    }
+}
+
+#[test]
+fn an_interface_that_does_not_forward_passes_everything() {
+    if !may_load_programs() {
+        return;
+    }
+    let mut plan = plan(1);
+    plan.ingress[0].inet = false;
+    let (mut rib, mut rib6) = (Rib::<u32>::default(), Rib::<u128>::default());
+    rib.announce(Prefix::default_route(), NextHop(1));
+    rib6.announce(Prefix::default_route(), NextHop(1));
+    let mut engine = engine(&plan, tables(&rib, &rib6));
+    assert_eq!(run(engine.program().unwrap(), &inet()), Became::Passed(inet()));
+    assert!(matches!(run(engine.program().unwrap(), &inet6()), Became::Forwarded(_)));
+    assert_eq!(count(&engine).passed(Reason::NotForwarding), 1);
+}
+
+#[test]
+fn an_engine_without_tables_passes_everything() {
+    if !may_load_programs() {
+        return;
+    }
+    let mut engine = Engine::load().unwrap();
+    assert_eq!(run(engine.program().unwrap(), &inet()), Became::Passed(inet()));
+}
+
+/// Each /24 with a host route takes 256 leaves of its own.
+#[test]
+fn a_table_that_does_not_fit_is_refused_by_name_and_a_smaller_one_taken_again() {
+    if !may_load_programs() {
+        return;
+    }
+    let mut rib = Rib::default();
+    for n in 0..33_000u32 {
+        rib.announce(Prefix::containing(0x2000_0000 + (n << 8), 32), NextHop(1));
+    }
+    let empty = Rib::default();
+    let mut engine = Engine::load().unwrap();
+    let refused = engine.publish(&plan(1), tables(&rib, &empty)).unwrap_err();
+    assert!(matches!(refused, EngineError::TooLarge { .. }), "{refused}");
+    assert!(refused.to_string().contains("dir18's leaves"), "{refused}");
+    let mut small = Rib::default();
+    small.announce(Prefix::default_route(), NextHop(1));
+    engine.publish(&plan(1), tables(&small, &empty)).unwrap();
+    assert!(matches!(run(engine.program().unwrap(), &inet()), Became::Forwarded(_)));
+}
+
+#[test]
+fn a_table_of_another_algorithm_is_refused_by_name() {
+    if !may_load_programs() {
+        return;
+    }
+    let (rib, rib6) = (Rib::<u32>::default(), Rib::<u128>::default());
+    let radix = registry::find::<u32>("radix").unwrap().compile(&rib).unwrap().fib();
+    let btree6 = registry::find::<u128>("btree6").unwrap().compile(&rib6).unwrap().fib();
+    let refused = Engine::load().unwrap().publish(&plan(1), TableReaders::fixed(radix, btree6)).unwrap_err();
+    assert!(refused.to_string().contains("by dir18 only"), "{refused}");
+}

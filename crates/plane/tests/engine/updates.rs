@@ -1,0 +1,151 @@
+//! Tables that change while packets run: every answer was right at some time, and none is older than one seen before.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use aya::programs::Xdp;
+use aya_obj::programs::XdpAttachType;
+use fullview_plane::engine::{Engine, INET_ALGORITHM, INET6_ALGORITHM};
+use fullview_plane::view::TableReaders;
+use fullview_table::fib::framework::{Attachment, Origin, Settings, Time};
+use fullview_table::fib::registry::{self, Registered};
+use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
+
+use super::dut::{Became, engine, plan, run, station};
+use super::frames::frame;
+use super::support::may_load_programs;
+
+/// A table as a router has it: the framework follows the RIB.
+struct Served<A: Address> {
+    rib: Rib<A>,
+    attachment: Attachment<A>,
+}
+
+impl<A: Registered> Served<A> {
+    fn new(algorithm: &str) -> Self {
+        let modules = Arc::from([registry::find::<A>(algorithm).unwrap()]);
+        let mut attachment = Attachment::new(Time::ZERO, 0, modules, Arc::new(Settings::default()));
+        let rib = Rib::default();
+        attachment.evaluate(Time::ZERO, &rib).unwrap();
+        Served { rib, attachment }
+    }
+
+    fn change(&mut self, changes: &[Change<A>]) {
+        for change in changes {
+            self.rib.apply(*change);
+        }
+        self.attachment.changed(Time::ZERO, &self.rib, changes, Origin::Static);
+        assert!(self.attachment.is_synced());
+    }
+}
+
+/// Another handle on the program, for another thread.
+fn handle(engine: &mut Engine) -> Xdp {
+    let info = engine.program().unwrap().info().unwrap();
+    Xdp::from_program_info(info, Cow::Borrowed("forward"), XdpAttachType::Interface).unwrap()
+}
+
+/// The next hop a packet was sent to.
+fn answer(program: &Xdp, sent: &[u8]) -> Option<u16> {
+    match run(program, sent) {
+        Became::Forwarded(out) => Some(u16::from_be_bytes([out[4], out[5]])),
+        Became::Passed(out) => {
+            assert_eq!(out, sent);
+            None
+        }
+    }
+}
+
+/// A change gives every prefix the same new next hop, one higher than before, and withdraws one of them every third time.
+fn round<A: Registered>(prefixes: &[Prefix<A>], number: u16) -> Vec<Change<A>> {
+    let changed = prefixes.iter().enumerate().map(|(n, prefix)| {
+        let withdrawn = number % 3 == 0 && n == usize::from(number) % prefixes.len();
+        Change { prefix: *prefix, next_hop: (!withdrawn).then_some(NextHop(number)) }
+    });
+    changed.collect()
+}
+
+fn prefixes<A: Registered>(inside: A, lens: [u8; 4]) -> Vec<Prefix<A>> {
+    lens.map(|len| Prefix::containing(inside, len)).into()
+}
+
+const ROUNDS: u16 = 40;
+
+/// Packets to an address that all the prefixes hold: as they change all together, some of them withdrawn, every answer
+/// is the number of a round, and rounds come in their order.
+fn watch<A: Registered>(program: &Xdp, source: A, inside: A, done: &AtomicBool) -> (usize, u16) {
+    let (mut seen, mut last, mut rounds) = (0, 0, 0);
+    let sent = frame(source, inside);
+    while !done.load(Ordering::Relaxed) {
+        let answer = answer(program, &sent).unwrap_or(0);
+        assert!(answer >= last, "round {answer} after round {last}");
+        rounds += u16::from(answer > last);
+        (seen, last) = (seen + 1, answer);
+    }
+    (seen, rounds)
+}
+
+#[test]
+fn packets_meet_the_old_table_or_the_new_one_and_nothing_else() {
+    if !may_load_programs() {
+        return;
+    }
+    let (mut inet, mut inet6) = (Served::<u32>::new(INET_ALGORITHM), Served::<u128>::new(INET6_ALGORITHM));
+    let tables =
+        TableReaders { inet: inet.attachment.shared_reader(), inet6: inet6.attachment.shared_reader() };
+    let mut engine = engine(&plan(ROUNDS), tables);
+    let (inside, inside6) = (0xc612_0a63u32, 0x2001_0002_0001_0002_0003_0004_0005_0006u128);
+    let all = prefixes(inside, [0, 16, 24, 30]);
+    let all6 = prefixes(inside6, [0, 40, 48, 64]);
+    let handles = [handle(&mut engine), handle(&mut engine)];
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let [program, program6] = &handles;
+        let watcher = scope.spawn(|| watch(program, 0xc000_0201, inside, &done));
+        let watcher6 = scope.spawn(|| watch(program6, 0x2001_0db8 << 96, inside6, &done));
+        for number in 1..=ROUNDS {
+            inet.change(&round(&all, number));
+            inet6.change(&round(&all6, number));
+            engine.sync().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        for watcher in [watcher, watcher6] {
+            let (seen, rounds) = watcher.join().unwrap();
+            assert!(seen > 1_000 && rounds > 10, "{seen} packets saw {rounds} rounds");
+        }
+    });
+}
+
+/// After each change all answers are the RIB's, whichever generation is the current one, and few blocks were copied.
+#[test]
+fn many_changes_later_answers_are_still_the_ribs() {
+    if !may_load_programs() {
+        return;
+    }
+    let (mut inet, inet6) = (Served::<u32>::new(INET_ALGORITHM), Served::<u128>::new(INET6_ALGORITHM));
+    let tables =
+        TableReaders { inet: inet.attachment.shared_reader(), inet6: inet6.attachment.shared_reader() };
+    let start: Vec<_> = probe::uniform::<u32>(4)
+        .take(2_000)
+        .map(|addr| Change { prefix: Prefix::containing(addr, 22), next_hop: Some(NextHop(1)) })
+        .collect();
+    inet.change(&start);
+    let mut engine = engine(&plan(ROUNDS), tables);
+    engine.sync().unwrap();
+    let addrs: Vec<_> =
+        probe::in_prefix(&inet.rib, 5).filter(|addr| (1 << 24..0x7f << 24).contains(addr)).take(60).collect();
+    for (n, addr) in addrs.iter().enumerate() {
+        let hop = (n % 4 != 0).then_some(NextHop(n as u16 % ROUNDS + 1));
+        let len = [20, 22, 24, 28, 32][n % 5];
+        inet.change(&[Change { prefix: Prefix::containing(*addr, len), next_hop: hop }]);
+        let copied = engine.sync().unwrap();
+        assert!((1..=16).contains(&copied) || n == 0, "{copied} blocks for one route");
+        for addr in &addrs {
+            let wanted = inet.rib.longest_match(*addr).map(|route| route.next_hop.0);
+            assert_eq!(answer(engine.program().unwrap(), &frame(0xc000_0201, *addr)), wanted, "change {n}");
+        }
+    }
+    assert_eq!(station(NextHop(0x0102))[4..], [1, 2], "what `answer` reads");
+}
