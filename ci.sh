@@ -9,6 +9,7 @@
 #   loom      how tables are published and their memory used again, in every interleaving
 #   cless     the default features build without a C compiler
 #   api       that the public interface of fullview-table is the one in public-api.txt (ACCEPT=1 takes the new one)
+#   bpf       the programs for the kernel, and all that loads them (needs clang; the tests need root)
 #   capi      the C interface: header, library, example and checks in C, with sanitizers (ACCEPT=1 takes a new header)
 #   smoke     a calibration and every experiment once, short
 #   fuzz      every fuzz target for FUZZ_SECONDS (default 30; nightly and cargo-fuzz needed)
@@ -25,6 +26,7 @@ FUZZ_SECONDS=${FUZZ_SECONDS:-30}
 
 PACKAGES=(bird2 bgpdump ministat)
 C_PACKAGES=(gcc libc6-dev)
+BPF_PACKAGES=(clang llvm libbpf-dev)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make)
 
 say() { printf '\n== %s\n' "$*"; }
@@ -142,6 +144,14 @@ cless() {
     rm -rf "$dir"
 }
 
+# What the feature `bpf` adds: the default build neither has it nor needs a C compiler.
+bpf() {
+    install "${BPF_PACKAGES[@]}"
+    cargo clippy --locked --all-targets -p fullview -p fullview-plane --features bpf -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked -p fullview-plane --features bpf
+    cargo test --locked -p fullview -p fullview-plane --features bpf
+}
+
 # Without the impls that every type has and the derived ones. The tool reads rustdoc's JSON, which is unstable in form
 # only: the bootstrap variable lets the stable compiler write it, so that the text depends on no nightly of some day.
 api() {
@@ -255,7 +265,7 @@ budget() {
 }
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa churn loom cless api capi peers_check smoke fuzz)
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa churn loom cless bpf api capi peers_check smoke fuzz)
 for job in "${jobs[@]}"; do
     [ "$(type -t "$job")" = function ] || { echo "ci.sh: no job named $job; see the head of this file"; exit 2; }
     say "$job"

@@ -5,7 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::{Arena, Burst};
-use fullview_plane::forward::{Forwarder, Interface};
+use fullview_plane::forward::Forwarder;
+use fullview_plane::interface::Interface;
+use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
 use fullview_plane::wire::{icmp, icmpv6, ipv4, ipv6, udp};
 use fullview_table::fib::{Algorithm, Fib, linear::Linear};
@@ -26,17 +28,13 @@ static FIBS: LazyLock<(Arc<dyn Fib<u32>>, Arc<dyn Fib<u128>>)> = LazyLock::new(|
 
 fn forwarder(vlan: Option<u16>) -> Forwarder {
     let mut adjacencies = Adjacencies::new();
-    let link = Adjacency {
-        port: 1,
-        source: Mac([2, 0, 0, 0, 0, 2]),
-        destination: Mac([2, 0, 0, 0, 0, 3]),
-        mtu: 1500,
-        vlan,
-    };
-    adjacencies.set(NextHop(1), &link).expect("a possible link");
-    let interfaces = [Interface { mac: OURS, vlan: None }; 2];
+    adjacencies.set(NextHop(1), Adjacency::Neighbor { interface: 1, mac: Mac([2, 0, 0, 0, 0, 3]) });
+    let mut interfaces = vec![Interface::new(0, OURS), Interface::new(1, Mac([2, 0, 0, 0, 0, 2]))];
+    interfaces[1].vlan = vlan;
     let (inet, inet6) = &*FIBS;
-    Forwarder::new(Arc::clone(inet), Arc::clone(inet6), adjacencies, &interfaces).expect("two ports")
+    let table = TableReaders::fixed(Arc::clone(inet), Arc::clone(inet6));
+    let view = View::new(Parts::new(interfaces, adjacencies, table)).expect("two ports");
+    Forwarder::new(ViewReader::fixed(view))
 }
 
 /// Accessors of checked views cannot panic.

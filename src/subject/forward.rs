@@ -200,7 +200,7 @@ fn router_samples(result: &LoadResult) -> (Vec<f64>, Option<Validity>) {
 
 fn config(settings: &Settings, table: &Table) -> LoadConfig {
     let size = packets::frame_size(&settings.traffic);
-    let mut config = LoadConfig::new(size, packets::MACS, packets::adjacencies(&table.next_hops));
+    let mut config = LoadConfig::new(size, packets::MACS, packets::departures(&table.next_hops));
     let load = &settings.load;
     config.ingress_port = packets::INGRESS;
     config.burst = load.burst.unwrap_or(config.burst);

@@ -1,7 +1,7 @@
 //! Which packets are sent, from the settings of the traffic.
 
 use anyhow::ensure;
-use fullview_plane::adjacency::{Adjacency, MAX_MTU};
+use fullview_plane::traffic::check::Departure;
 use fullview_plane::traffic::flow::FlowSet;
 use fullview_plane::traffic::frame::{FrameSize, Frames, Headers, Macs};
 use fullview_plane::traffic::model;
@@ -81,15 +81,15 @@ pub fn frame_size(settings: &TrafficSettings) -> FrameSize {
 
 /// How packets to each next hop leave: all by the same port, each next hop with an Ethernet address of its own, so
 /// that a wrong next hop shows in the frame. Entry 0 is never used.
-pub fn adjacencies(next_hops: &NextHops) -> Vec<Adjacency> {
+pub fn departures(next_hops: &NextHops) -> Vec<Departure> {
     let numbers = 0..=u32::try_from(next_hops.len()).unwrap_or(u32::MAX);
-    numbers.map(adjacency).collect()
+    numbers.map(departure).collect()
 }
 
-fn adjacency(next_hop: u32) -> Adjacency {
+fn departure(next_hop: u32) -> Departure {
     let [_, _, high, low] = next_hop.to_be_bytes();
     let destination = Mac([0x02, 0, 0, 1, high, low]);
-    Adjacency { port: EGRESS, source: EGRESS_MAC, destination, mtu: MAX_MTU, vlan: None }
+    Departure { port: EGRESS, source: EGRESS_MAC, destination }
 }
 
 /// How the report names the traffic.

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use fullview_plane::adjacency::Adjacencies;
-use fullview_plane::forward::{Forwarder, Interface};
+use fullview_plane::adjacency::{Adjacencies, Adjacency, MAX_MTU};
+use fullview_plane::forward::Forwarder;
+use fullview_plane::interface::Interface;
+use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::Fib;
 use fullview_table::{NextHop, NextHops};
@@ -19,9 +21,13 @@ pub fn router(
     mac: Mac,
 ) -> anyhow::Result<Forwarder> {
     let mut adjacencies = Adjacencies::new();
-    for (index, adjacency) in (0..).zip(packets::adjacencies(next_hops)).skip(1) {
-        adjacencies.set(NextHop(index), &adjacency)?;
+    for (index, departure) in (0..).zip(packets::departures(next_hops)).skip(1) {
+        let neighbor = Adjacency::Neighbor { interface: packets::EGRESS, mac: departure.destination };
+        adjacencies.set(NextHop(index), neighbor);
     }
-    let interfaces = [mac, packets::EGRESS_MAC].map(|mac| Interface { mac, vlan: None });
-    Ok(Forwarder::new(inet, inet6, adjacencies, &interfaces)?)
+    let ports = [(packets::INGRESS, mac), (packets::EGRESS, packets::EGRESS_MAC)];
+    let interface = |(port, mac)| Interface { mtu: MAX_MTU.into(), ..Interface::new(port, mac) };
+    let interfaces = ports.map(interface).into();
+    let parts = Parts::new(interfaces, adjacencies, TableReaders::fixed(inet, inet6));
+    Ok(Forwarder::new(ViewReader::fixed(View::new(parts)?)))
 }

@@ -1,57 +1,76 @@
-//! What a next hop means on its link: the port, and the Ethernet header to write.
+//! What a next hop means: a station on a link and the Ethernet header to write, or something else than a way out.
 
 use fullview_table::NextHop;
 
 use crate::burst::FRAME_CAPACITY;
+use crate::interface::Interface;
 use crate::wire::ethernet::{HEADER, Mac, TAG};
 
 /// The longest packet a slot can hold behind a tagged Ethernet header, in bytes.
 pub const MAX_MTU: u16 = (FRAME_CAPACITY - HEADER - TAG) as u16;
 
-/// How to reach one neighbour.
+/// What a next hop leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Adjacency {
-    /// The port to leave by.
-    pub port: u16,
-    /// That port's MAC address.
-    pub source: Mac,
-    /// The neighbour's MAC address.
-    pub destination: Mac,
-    /// The longest IP packet the link takes, in bytes; [`MAX_MTU`] at most.
-    pub mtu: u16,
-    /// The VLAN the link is, 1 to 4094; `None` sends without a tag.
-    pub vlan: Option<u16>,
+pub enum Adjacency {
+    /// A station whose link address is known.
+    Neighbor {
+        /// The interface to leave by.
+        interface: u16,
+        /// The station's MAC address.
+        mac: Mac,
+    },
+    /// A station whose link address is not known yet: a connected network as a whole, or a gateway. Punted.
+    Glean {
+        /// The interface of its link.
+        interface: u16,
+    },
+    /// This router. Punted.
+    Local,
+    /// The broadcast address of a connected network. Punted if the frame was a broadcast too, else dropped.
+    Broadcast,
+    /// Dropped, and nobody is told.
+    Blackhole,
+    /// Dropped: cannot be reached.
+    Unreachable,
+    /// Dropped: not allowed.
+    Prohibit,
 }
 
-/// An adjacency that no frame could be written for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AdjacencyError {
-    /// Packet memory cannot hold such packets.
-    #[error("next hop {hop}: an MTU of {mtu} bytes is not possible; choose 1 to {}", MAX_MTU)]
-    Mtu {
-        /// Of which next hop.
-        hop: u16,
-        /// What was asked for.
-        mtu: u16,
-    },
-    /// VLAN numbers go from 1 to 4094.
-    #[error("next hop {hop}: VLAN {vlan} does not exist; choose 1 to 4094")]
-    Vlan {
-        /// Of which next hop.
-        hop: u16,
-        /// What was asked for.
-        vlan: u16,
-    },
-    /// There is no such port.
-    #[error("next hop {hop} leaves by port {port}, but there are only {ports} ports, numbered from 0")]
-    Port {
-        /// Of which next hop.
-        hop: usize,
-        /// What was asked for.
-        port: u16,
-        /// How many there are.
-        ports: usize,
-    },
+/// The adjacencies of all next hops, by index, of all tables and both families.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Adjacencies(Vec<Option<Adjacency>>);
+
+impl Adjacencies {
+    /// None yet.
+    pub fn new() -> Adjacencies {
+        Adjacencies::default()
+    }
+
+    /// Sets what a next hop leads to.
+    pub fn set(&mut self, hop: NextHop, adjacency: Adjacency) {
+        if self.0.len() <= hop.index() {
+            self.0.resize(hop.index() + 1, None);
+        }
+        self.0[hop.index()] = Some(adjacency);
+    }
+
+    /// Forgets what a next hop leads to.
+    pub fn remove(&mut self, hop: NextHop) {
+        if let Some(adjacency) = self.0.get_mut(hop.index()) {
+            *adjacency = None;
+        }
+    }
+
+    /// What a next hop leads to, if that is known.
+    pub fn get(&self, hop: NextHop) -> Option<Adjacency> {
+        *self.0.get(hop.index())?
+    }
+
+    /// The next hops that lead somewhere, and where.
+    pub fn iter(&self) -> impl Iterator<Item = (NextHop, Adjacency)> + '_ {
+        let numbered = (0..=NextHop::MAX).map(NextHop).zip(&self.0);
+        numbered.filter_map(|(hop, adjacency)| adjacency.map(|adjacency| (hop, adjacency)))
+    }
 }
 
 /// What a next hop index leads to.
@@ -59,13 +78,18 @@ pub enum AdjacencyError {
 pub(crate) enum Kind {
     /// Nothing is known.
     Missing,
-    /// This router.
-    Local,
-    /// Another station.
     Neighbor,
+    /// A neighbour or its network, by way of an interface that is down.
+    Down,
+    Glean,
+    Local,
+    Broadcast,
+    Blackhole,
+    Unreachable,
+    Prohibit,
 }
 
-/// An adjacency as the rewrite needs it: 20 bytes, so that dozens of neighbours stay in the first-level cache.
+/// An adjacency as the rewrite needs it: 22 bytes, so that dozens of neighbours stay in the first-level cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     /// Destination and source, as they stand at the head of the frame.
@@ -75,73 +99,68 @@ pub(crate) struct Entry {
     pub mtu: u16,
     /// 0 sends without a tag.
     pub vlan: u16,
+    /// The interface of a neighbour or a network; [`NO_INTERFACE`] otherwise.
+    pub interface: u16,
     pub kind: Kind,
 }
 
+/// No interface has this number.
+pub(crate) const NO_INTERFACE: u16 = u16::MAX;
+
 impl Entry {
-    const MISSING: Entry = Entry { macs: [0; 12], port: 0, mtu: 0, vlan: 0, kind: Kind::Missing };
-    const LOCAL: Entry = Entry { kind: Kind::Local, ..Entry::MISSING };
+    pub const MISSING: Entry =
+        Entry { macs: [0; 12], port: 0, mtu: 0, vlan: 0, interface: NO_INTERFACE, kind: Kind::Missing };
 
-    fn new(adjacency: &Adjacency) -> Entry {
+    /// Compiles an adjacency; the error is the interface that it names and that does not exist.
+    fn new(adjacency: Adjacency, interfaces: &[Interface]) -> Result<Entry, u16> {
+        let of = |number: u16| interfaces.get(usize::from(number)).ok_or(number);
+        let plain = |kind| Ok(Entry { kind, ..Entry::MISSING });
+        match adjacency {
+            Adjacency::Neighbor { interface, mac } => Ok(Entry::neighbor(interface, of(interface)?, mac)),
+            Adjacency::Glean { interface } => Ok(Entry::glean(interface, of(interface)?)),
+            Adjacency::Local => plain(Kind::Local),
+            Adjacency::Broadcast => plain(Kind::Broadcast),
+            Adjacency::Blackhole => plain(Kind::Blackhole),
+            Adjacency::Unreachable => plain(Kind::Unreachable),
+            Adjacency::Prohibit => plain(Kind::Prohibit),
+        }
+    }
+
+    fn neighbor(number: u16, interface: &Interface, mac: Mac) -> Entry {
+        if !interface.up {
+            return Entry { interface: number, kind: Kind::Down, ..Entry::MISSING };
+        }
         let mut macs = [0; 12];
-        macs[..6].copy_from_slice(&adjacency.destination.0);
-        macs[6..].copy_from_slice(&adjacency.source.0);
-        let vlan = adjacency.vlan.unwrap_or(0);
-        Entry { macs, port: adjacency.port, mtu: adjacency.mtu, vlan, kind: Kind::Neighbor }
+        macs[..6].copy_from_slice(&mac.0);
+        macs[6..].copy_from_slice(&interface.mac.0);
+        let mtu = interface.mtu.min(MAX_MTU.into()) as u16;
+        let vlan = interface.vlan.unwrap_or(0);
+        Entry { macs, port: interface.port, mtu, vlan, interface: number, kind: Kind::Neighbor }
+    }
+
+    fn glean(number: u16, interface: &Interface) -> Entry {
+        let kind = if interface.up { Kind::Glean } else { Kind::Down };
+        Entry { interface: number, kind, ..Entry::MISSING }
     }
 }
 
-/// The adjacencies of all next hops, by index.
-#[derive(Clone, Debug, Default)]
-pub struct Adjacencies {
-    entries: Vec<Entry>,
-}
+/// The compiled adjacencies of a view.
+#[derive(Debug)]
+pub(crate) struct Entries(Vec<Entry>);
 
-impl Adjacencies {
-    /// None yet.
-    pub fn new() -> Adjacencies {
-        Adjacencies::default()
-    }
-
-    /// Sets how a next hop is reached.
-    pub fn set(&mut self, hop: NextHop, adjacency: &Adjacency) -> Result<(), AdjacencyError> {
-        let (mtu, vlan) = (adjacency.mtu, adjacency.vlan.unwrap_or(1));
-        if !(1..=MAX_MTU).contains(&mtu) {
-            return Err(AdjacencyError::Mtu { hop: hop.0, mtu });
+impl Entries {
+    /// Compiles all of them; the error names a next hop and the interface it asks for in vain.
+    pub fn new(adjacencies: &Adjacencies, interfaces: &[Interface]) -> Result<Entries, (NextHop, u16)> {
+        let mut entries = vec![Entry::MISSING; adjacencies.0.len()];
+        for (hop, adjacency) in adjacencies.iter() {
+            entries[hop.index()] = Entry::new(adjacency, interfaces).map_err(|interface| (hop, interface))?;
         }
-        if !(1..=4094).contains(&vlan) {
-            return Err(AdjacencyError::Vlan { hop: hop.0, vlan });
-        }
-        *self.entry(hop) = Entry::new(adjacency);
-        Ok(())
-    }
-
-    /// Makes a next hop stand for this router: its packets are punted.
-    pub fn set_local(&mut self, hop: NextHop) {
-        *self.entry(hop) = Entry::LOCAL;
-    }
-
-    /// Forgets how a next hop is reached.
-    pub fn remove(&mut self, hop: NextHop) {
-        *self.entry(hop) = Entry::MISSING;
-    }
-
-    /// `Ok` if every adjacency leaves by one of the first `ports` ports.
-    pub fn check_ports(&self, ports: usize) -> Result<(), AdjacencyError> {
-        let stray = self.entries.iter().position(|entry| usize::from(entry.port) >= ports.max(1));
-        stray.map_or(Ok(()), |hop| Err(AdjacencyError::Port { hop, port: self.entries[hop].port, ports }))
+        Ok(Entries(entries))
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, hop: NextHop) -> &Entry {
-        self.entries.get(hop.index()).unwrap_or(&Entry::MISSING)
-    }
-
-    fn entry(&mut self, hop: NextHop) -> &mut Entry {
-        if self.entries.len() <= hop.index() {
-            self.entries.resize(hop.index() + 1, Entry::MISSING);
-        }
-        &mut self.entries[hop.index()]
+    pub fn get(&self, hop: NextHop) -> &Entry {
+        self.0.get(hop.index()).unwrap_or(&Entry::MISSING)
     }
 }
 
@@ -149,35 +168,23 @@ impl Adjacencies {
 mod tests {
     use super::*;
 
-    const LINK: Adjacency =
-        Adjacency { port: 3, source: Mac([2; 6]), destination: Mac([4; 6]), mtu: 1500, vlan: None };
-
     #[test]
     fn entries_hold_what_the_frame_needs() {
+        let down = Interface { up: false, ..Interface::new(2, Mac([6; 6])) };
+        let interfaces = [Interface { vlan: Some(7), mtu: 65_536, ..Interface::new(3, Mac([2; 6])) }, down];
         let mut table = Adjacencies::new();
-        table.set(NextHop(2), &LINK).unwrap();
-        let entry = table.get(NextHop(2));
-        assert_eq!((entry.macs, entry.port, entry.mtu), ([4, 4, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2], 3, 1500));
-        for hop in [0, 1, 3, 60_000] {
-            assert_eq!(table.get(NextHop(hop)).kind, Kind::Missing);
-        }
+        table.set(NextHop(2), Adjacency::Neighbor { interface: 0, mac: Mac([4; 6]) });
+        table.set(NextHop(4), Adjacency::Neighbor { interface: 1, mac: Mac([4; 6]) });
+        table.set(NextHop(5), Adjacency::Prohibit);
+        let entries = Entries::new(&table, &interfaces).unwrap();
+        let entry = entries.get(NextHop(2));
+        assert_eq!((entry.macs, entry.port, entry.vlan), ([4, 4, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2], 3, 7));
+        assert_eq!((entry.mtu, entry.interface), (MAX_MTU, 0));
+        let kinds = [0, 1, 4, 5, 60_000].map(|hop| entries.get(NextHop(hop)).kind);
+        assert_eq!(kinds, [Kind::Missing, Kind::Missing, Kind::Down, Kind::Prohibit, Kind::Missing]);
         table.remove(NextHop(2));
-        assert_eq!(table.get(NextHop(2)).kind, Kind::Missing);
-    }
-
-    #[test]
-    fn impossible_links_are_refused() {
-        let mut table = Adjacencies::new();
-        let refused = |table: &mut Adjacencies, link| table.set(NextHop(1), &link).unwrap_err();
-        assert_eq!(refused(&mut table, Adjacency { mtu: 0, ..LINK }), AdjacencyError::Mtu { hop: 1, mtu: 0 });
-        let long = Adjacency { mtu: MAX_MTU + 1, ..LINK };
-        assert!(matches!(refused(&mut table, long), AdjacencyError::Mtu { .. }));
-        for vlan in [0, 4095] {
-            let error = refused(&mut table, Adjacency { vlan: Some(vlan), ..LINK });
-            assert_eq!(error, AdjacencyError::Vlan { hop: 1, vlan });
-        }
-        table.set(NextHop(1), &LINK).unwrap();
-        assert_eq!(table.check_ports(3), Err(AdjacencyError::Port { hop: 1, port: 3, ports: 3 }));
-        assert_eq!(table.check_ports(4), Ok(()));
+        assert_eq!(table.iter().map(|(hop, _)| hop.0).collect::<Vec<_>>(), [4, 5]);
+        table.set(NextHop(9), Adjacency::Glean { interface: 2 });
+        assert_eq!(Entries::new(&table, &interfaces).unwrap_err(), (NextHop(9), 2));
     }
 }

@@ -28,7 +28,8 @@ pub struct Slot {
     pub port: u16,
     /// What became of the packet; on one that is handed back, why.
     pub verdict: Verdict,
-    _pad: [u8; 2],
+    /// Number of the interface the packet came in by or is to leave by, as the [`crate::view::View`] counts them.
+    pub interface: u16,
     data: [u8; FRAME_CAPACITY],
 }
 
@@ -38,8 +39,11 @@ const _: () = assert!(size_of::<Slot>() == 2112);
 pub type Packet<'a> = &'a mut Slot;
 
 impl Slot {
-    const EMPTY: Slot =
-        Slot { len: 0, port: 0, verdict: Verdict::Forward, _pad: [0; 2], data: [0; FRAME_CAPACITY] };
+    /// Where the frame begins in it.
+    pub(crate) const FRAME_OFFSET: usize = std::mem::offset_of!(Slot, data);
+
+    pub(crate) const EMPTY: Slot =
+        Slot { len: 0, port: 0, verdict: Verdict::Forward, interface: 0, data: [0; FRAME_CAPACITY] };
 
     /// The frame, from the destination MAC address on, without the FCS.
     #[inline(always)]

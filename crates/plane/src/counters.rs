@@ -27,28 +27,28 @@ impl Traffic {
     }
 }
 
-/// Counts packets of one port after the other, and adds them up only when the port changes: consecutive packets mostly
-/// share it, and additions to one place in memory wait for each other.
+/// Counts packets of one interface after the other, and adds them up only when the interface changes: consecutive
+/// packets mostly share it, and additions to one place in memory wait for each other.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Run {
-    port: u16,
+    interface: u16,
     traffic: Traffic,
 }
 
 impl Run {
-    /// Counts one frame; what another port had before goes to `totals`.
+    /// Counts one frame; what another interface had before goes to `totals`.
     #[inline(always)]
-    pub fn count(&mut self, port: u16, bytes: usize, totals: impl FnOnce(u16, Traffic)) {
-        if port != self.port {
-            totals(self.port, self.traffic);
-            *self = Run { port, traffic: Traffic::default() };
+    pub fn count(&mut self, interface: u16, bytes: usize, totals: impl FnOnce(u16, Traffic)) {
+        if interface != self.interface {
+            totals(self.interface, self.traffic);
+            *self = Run { interface, traffic: Traffic::default() };
         }
         self.traffic.count(bytes);
     }
 
-    /// The last port, and what it had.
+    /// The last interface, and what it had.
     pub fn finish(self) -> (u16, Traffic) {
-        (self.port, self.traffic)
+        (self.interface, self.traffic)
     }
 }
 
@@ -64,7 +64,7 @@ pub struct InterfaceCounters {
 /// All counters of one worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// By port number.
+    /// By interface number.
     pub interfaces: Vec<InterfaceCounters>,
     /// By [`Reason::index`].
     pub drops: [u64; Reason::COUNT],
@@ -79,18 +79,18 @@ impl Counters {
         Counters { interfaces, drops: [0; Reason::COUNT], punts: [0; Punt::COUNT] }
     }
 
-    /// Adds to what came in by a port; nothing if there is no such port.
+    /// Adds to what came in by an interface; nothing if there is no such one.
     #[inline]
-    pub(crate) fn add_received(&mut self, port: u16, traffic: Traffic) {
-        if let Some(interface) = self.interfaces.get_mut(usize::from(port)) {
+    pub(crate) fn add_received(&mut self, number: u16, traffic: Traffic) {
+        if let Some(interface) = self.interfaces.get_mut(usize::from(number)) {
             interface.received.add(traffic);
         }
     }
 
-    /// Adds to what went out by a port; nothing if there is no such port.
+    /// Adds to what went out by an interface; nothing if there is no such one.
     #[inline]
-    pub(crate) fn add_sent(&mut self, port: u16, traffic: Traffic) {
-        if let Some(interface) = self.interfaces.get_mut(usize::from(port)) {
+    pub(crate) fn add_sent(&mut self, number: u16, traffic: Traffic) {
+        if let Some(interface) = self.interfaces.get_mut(usize::from(number)) {
             interface.sent.add(traffic);
         }
     }

@@ -5,12 +5,17 @@
 //! ([`burst`]), and what is not forwarded comes back with its [`verdict`].
 
 pub mod adjacency;
+#[cfg(feature = "bpf")]
+pub mod bpf;
 pub mod burst;
 pub mod counters;
 pub mod forward;
+pub mod interface;
 pub mod placement;
 pub mod port;
 pub mod probe;
 pub mod traffic;
 pub mod verdict;
+pub mod view;
 pub mod wire;
+pub mod worker;

@@ -67,14 +67,12 @@ counters! {
         TooShort = "too_short",
         /// It came in by a port without an interface.
         UnknownPort = "unknown_port",
+        /// It came in by an interface that is down, or its way out is one.
+        InterfaceDown = "interface_down",
         /// Its destination MAC address is another station's.
         NotOurMac = "not_our_mac",
         /// A unicast packet in a broadcast or multicast frame (RFC 1812, section 5.3.4).
         LinkBroadcast = "link_broadcast",
-        /// Its VLAN is not the interface's.
-        WrongVlan = "wrong_vlan",
-        /// Neither IPv4 nor IPv6 nor ARP.
-        NotIp = "not_ip",
         /// The version field contradicts the frame's type.
         BadVersion = "bad_version",
         /// An IPv4 header length below 20 bytes or beyond the packet.
@@ -89,22 +87,48 @@ counters! {
         MartianSource = "martian_source",
         /// No router may forward to this address.
         MartianDestination = "martian_destination",
-        /// An address that means something on its own link only.
-        LinkLocal = "link_local",
-        /// To a group, and there is no multicast routing.
-        Multicast = "multicast",
+        /// The way back to its source is none, or does not lead out by the interface it came in by (RFC 3704).
+        SourceCheck = "source_check",
+        /// To the broadcast address of a network behind this router (RFC 2644).
+        DirectedBroadcast = "directed_broadcast",
         /// IPv4 TTL used up.
         TtlExpired = "ttl_expired",
         /// IPv6 hop limit used up.
         HopLimitExpired = "hop_limit_expired",
         /// The table has no route to the destination.
         NoRoute = "no_route",
-        /// The route's next hop has no link address.
+        /// The route says: drop it and tell nobody.
+        Blackhole = "blackhole",
+        /// The route says: cannot be reached.
+        Unreachable = "unreachable",
+        /// The route says: not allowed.
+        Prohibited = "prohibited",
+        /// Nothing is known about the route's next hop.
         NoAdjacency = "no_adjacency",
-        /// Longer than the egress link takes.
+        /// Longer than the egress link takes, and not to be fragmented.
         TooBig = "too_big",
+        /// Longer than the egress link takes; the sender lets routers fragment it.
+        NeedsFragments = "needs_fragments",
         /// The egress port did not take it.
         EgressFull = "egress_full",
+    }
+}
+
+impl Reason {
+    /// Whether the sender may be told by ICMP (RFC 1812, section 4.3; RFC 4443, section 3), or is helped by fragments:
+    /// whoever takes what the loop rejects has something to do.
+    pub const fn is_answered(self) -> bool {
+        matches!(
+            self,
+            Reason::TtlExpired
+                | Reason::HopLimitExpired
+                | Reason::NoRoute
+                | Reason::Unreachable
+                | Reason::Prohibited
+                | Reason::NoAdjacency
+                | Reason::TooBig
+                | Reason::NeedsFragments
+        )
     }
 }
 
@@ -113,10 +137,26 @@ counters! {
     Punt {
         /// ARP.
         Arp = "arp",
+        /// Neither IPv4 nor IPv6 nor ARP.
+        NotIp = "not_ip",
+        /// Of a VLAN that no interface of the port has.
+        OtherVlan = "other_vlan",
+        /// It came in by an interface that does not forward its family.
+        NotForwarding = "not_forwarding",
         /// To a group of this link, as routing and neighbour protocols use it.
         LinkMulticast = "link_multicast",
+        /// To a group beyond this link: there is no multicast routing here.
+        Multicast = "multicast",
+        /// To all stations of the link.
+        Broadcast = "broadcast",
+        /// From or to an address that means something on its own link only.
+        LinkLocal = "link_local",
+        /// With an IPv4 option that every router on the way is to look at.
+        Options = "options",
         /// To an address of this router.
         Local = "local",
+        /// To a station of a network of this router, whose link address is to be found.
+        Glean = "glean",
     }
 }
 

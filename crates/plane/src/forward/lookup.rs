@@ -1,20 +1,49 @@
-//! Second stage: the gathered destinations of each family are looked up, all of a burst in one call.
+//! Second stage: the gathered destinations of each table are looked up, all of a burst in one call, and groups pick
+//! the members that the flows go to.
 //!
 //! The table's memory is asked for earlier, while the first stage still reads headers: see [`Keys::push`].
 
 use fullview_table::fib::Fib;
+use fullview_table::fib::framework::{Reader, SharedReader};
+use fullview_table::group::GroupView;
 use fullview_table::{Address, NextHop};
 
-use super::Forwarder;
-use crate::burst::BURST;
+use super::{Stages, flow, sources};
+use crate::burst::{BURST, Packet, Slot};
+use crate::view::{TableReaders, View};
 
-/// The destinations of one family in a burst, and what was found for them.
-pub(super) struct Keys<A> {
+/// One table, and what of a burst is looked up in it.
+pub(super) struct TableKeys {
+    pub inet: Keys<u32>,
+    pub inet6: Keys<u128>,
+}
+
+impl TableKeys {
+    pub fn new(readers: &TableReaders) -> TableKeys {
+        TableKeys { inet: Keys::new(&readers.inet), inet6: Keys::new(&readers.inet6) }
+    }
+
+    pub fn clear(&mut self) {
+        self.inet.destinations.len = 0;
+        self.inet6.destinations.len = 0;
+    }
+}
+
+/// One family of one table: what of a burst is looked up in it.
+pub(super) struct Keys<A: Address> {
+    pub reader: Reader<A>,
+    pub destinations: Box<Batch<A>>,
+    /// Of the interfaces that have them checked.
+    pub sources: Box<Batch<A>>,
+}
+
+/// Addresses of one burst, and what was found for them.
+pub(super) struct Batch<A> {
+    len: usize,
     addrs: [A; BURST],
     next_hops: [NextHop; BURST],
-    /// Whose destination it is, as a place in the burst.
+    /// Whose address it is, as a place in the burst.
     places: [u8; BURST],
-    len: usize,
 }
 
 /// Destinations whose part of the table is asked for in one call: enough that the call costs each of them little, few
@@ -25,46 +54,99 @@ const AHEAD: usize = 32;
 const _: () = assert!(BURST <= 256);
 
 impl<A: Address> Keys<A> {
-    pub(super) fn boxed() -> Box<Keys<A>> {
-        let (addrs, next_hops) = ([A::zero(); BURST], [NextHop::NONE; BURST]);
-        Box::new(Keys { addrs, next_hops, places: [0; BURST], len: 0 })
+    fn new(reader: &SharedReader<A>) -> Keys<A> {
+        Keys { reader: reader.reader(), destinations: Batch::boxed(), sources: Batch::boxed() }
     }
 
-    pub(super) fn clear(&mut self) {
+    /// Adds the destination of the packet at `place`; at most [`BURST`] a burst. Every so many destinations the FIB is
+    /// told of them, so that its memory comes nearer while the next headers are read.
+    #[inline(always)]
+    pub fn push(&mut self, addr: A, place: usize) {
+        let batch = &mut *self.destinations;
+        batch.push(addr, place);
+        if batch.len.is_multiple_of(AHEAD) {
+            self.reader.fib().prefetch(&batch.addrs[batch.len - AHEAD..batch.len]);
+        }
+    }
+
+    /// The next hop of one address, for the slow path.
+    #[cold]
+    pub fn find(&mut self, addr: A) -> NextHop {
+        self.reader.fib().lookup(addr)
+    }
+
+    fn lookup(&mut self) {
+        self.destinations.lookup(self.reader.fib());
+    }
+}
+
+impl<A: Address> Batch<A> {
+    fn boxed() -> Box<Batch<A>> {
+        let (addrs, next_hops) = ([A::zero(); BURST], [NextHop::NONE; BURST]);
+        Box::new(Batch { len: 0, addrs, next_hops, places: [0; BURST] })
+    }
+
+    pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Adds the destination of the packet at `place`; at most [`BURST`] between two calls of `clear`. Every so many
-    /// destinations `fib` is told of them, so that its memory comes nearer while the next headers are read.
     #[inline(always)]
-    pub(super) fn push(&mut self, addr: A, place: usize, fib: &dyn Fib<A>) {
+    pub fn push(&mut self, addr: A, place: usize) {
         // The remainder never differs from the length; it tells the compiler that no check is needed.
         let at = self.len % BURST;
         self.addrs[at] = addr;
         self.places[at] = place as u8;
         self.len += 1;
-        if self.len.is_multiple_of(AHEAD) {
-            fib.prefetch(&self.addrs[self.len - AHEAD..self.len]);
+    }
+
+    pub fn lookup(&mut self, fib: &dyn Fib<A>) {
+        if self.len > 0 {
+            fib.lookup_batch(&self.addrs[..self.len], &mut self.next_hops[..self.len]);
         }
     }
 
     /// Each packet's place in the burst, and its next hop.
     #[inline(always)]
-    pub(super) fn found(&self) -> impl Iterator<Item = (usize, NextHop)> {
+    pub fn found(&self) -> impl Iterator<Item = (usize, NextHop)> {
         let places = self.places[..self.len].iter().map(|place| usize::from(*place));
         places.zip(self.next_hops[..self.len].iter().copied())
     }
+
+    /// As [`Self::found`], with next hops that can be changed.
+    pub fn found_mut(&mut self) -> impl Iterator<Item = (usize, &mut NextHop)> {
+        let places = self.places[..self.len].iter().map(|place| usize::from(*place));
+        places.zip(&mut self.next_hops[..self.len])
+    }
+
+    /// Puts the members that the flows go to in the place of groups.
+    fn pick_members(&mut self, groups: &GroupView, hash: impl Fn(usize) -> u32) {
+        for (place, hop) in self.found_mut() {
+            if groups.is_group(*hop) {
+                *hop = groups.select(*hop, hash(place));
+            }
+        }
+    }
 }
 
-impl Forwarder {
-    pub(super) fn lookup(&mut self) {
-        let keys = &mut *self.inet_keys;
-        if keys.len > 0 {
-            self.inet.lookup_batch(&keys.addrs[..keys.len], &mut keys.next_hops[..keys.len]);
-        }
-        let keys = &mut *self.inet6_keys;
-        if keys.len > 0 {
-            self.inet6.lookup_batch(&keys.addrs[..keys.len], &mut keys.next_hops[..keys.len]);
+impl Stages {
+    #[inline]
+    pub(super) fn lookup(&mut self, view: &View, packets: &mut [Packet<'_>]) {
+        // Before any FIB is asked: see "When an index is used again" in the table's `group`.
+        let groups = self.groups.groups();
+        for table in &mut self.tables {
+            table.inet.lookup();
+            table.inet6.lookup();
+            if !groups.is_empty() {
+                let hash = |hash: fn(&Slot, u64) -> u32| {
+                    let (packets, seed) = (&*packets, view.parts().policy.flow_seed);
+                    move |place: usize| hash(packets[place], seed)
+                };
+                table.inet.destinations.pick_members(groups, hash(flow::inet));
+                table.inet6.destinations.pick_members(groups, hash(flow::inet6));
+            }
+            if view.checks_sources() {
+                sources::check(table, view, groups, packets);
+            }
         }
     }
 }

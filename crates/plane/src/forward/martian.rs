@@ -53,6 +53,8 @@ enum Scope {
     Martian,
     /// Of a host on this link.
     LinkLocal,
+    /// Of all stations on this link.
+    Broadcast,
     /// Of a group on this link or in this host.
     LinkGroup,
     /// Of a group anywhere.
@@ -61,6 +63,7 @@ enum Scope {
 
 fn inet_scope(addr: u32) -> Scope {
     match addr.to_be_bytes() {
+        [255, 255, 255, 255] => Scope::Broadcast,
         [0 | 127 | 240..=255, ..] => Scope::Martian,
         [169, 254, ..] => Scope::LinkLocal,
         [224, 0, 0, _] => Scope::LinkGroup,
@@ -81,25 +84,28 @@ fn inet6_scope(addr: u128) -> Scope {
     }
 }
 
-/// What an IPv4 packet's addresses decide; `None` leaves it to the table.
-pub fn inet(source: u32, destination: u32) -> Option<Verdict> {
-    judge(inet_scope(source), inet_scope(destination))
+/// What an IPv4 packet's addresses decide; `None` leaves it to the table. Where it is not strict, the table decides about
+/// martians too.
+pub fn inet(source: u32, destination: u32, strict: bool) -> Option<Verdict> {
+    judge(inet_scope(source), inet_scope(destination), strict)
 }
 
-/// What an IPv6 packet's addresses decide; `None` leaves it to the table.
-pub fn inet6(source: u128, destination: u128) -> Option<Verdict> {
-    judge(inet6_scope(source), inet6_scope(destination))
+/// What an IPv6 packet's addresses decide; as [`inet`].
+pub fn inet6(source: u128, destination: u128, strict: bool) -> Option<Verdict> {
+    judge(inet6_scope(source), inet6_scope(destination), strict)
 }
 
-/// Groups of the link first: neighbour discovery and DHCP talk to them from no address or a link-local one.
-fn judge(source: Scope, destination: Scope) -> Option<Verdict> {
+/// What stays on the link comes first: neighbour discovery and DHCP talk to its groups from no address.
+fn judge(source: Scope, destination: Scope, strict: bool) -> Option<Verdict> {
     match (source, destination) {
         (_, Scope::LinkGroup) => Some(Verdict::Punt(Punt::LinkMulticast)),
-        (Scope::Martian | Scope::Group | Scope::LinkGroup, _) => Some(Verdict::Drop(Reason::MartianSource)),
-        (_, Scope::Martian) => Some(Verdict::Drop(Reason::MartianDestination)),
-        (_, Scope::Group) => Some(Verdict::Drop(Reason::Multicast)),
-        (Scope::LinkLocal, _) | (_, Scope::LinkLocal) => Some(Verdict::Drop(Reason::LinkLocal)),
-        (Scope::Unicast, Scope::Unicast) => None,
+        (_, Scope::Broadcast) => Some(Verdict::Punt(Punt::Broadcast)),
+        (Scope::Group | Scope::LinkGroup | Scope::Broadcast, _) => Some(Verdict::Drop(Reason::MartianSource)),
+        (Scope::Martian, _) if strict => Some(Verdict::Drop(Reason::MartianSource)),
+        (_, Scope::Martian) if strict => Some(Verdict::Drop(Reason::MartianDestination)),
+        (_, Scope::Group) => Some(Verdict::Punt(Punt::Multicast)),
+        (Scope::LinkLocal, _) | (_, Scope::LinkLocal) => Some(Verdict::Punt(Punt::LinkLocal)),
+        (Scope::Unicast | Scope::Martian, Scope::Unicast | Scope::Martian) => None,
     }
 }
 
@@ -113,37 +119,39 @@ mod tests {
     fn no_judged_address_escapes_suspicion() {
         let good = 0xc612_0001;
         for bits in (0..=u32::MAX).step_by(0x0000_ffff) {
-            assert!(inet(bits, good).is_none() || inet_suspect(bits, good), "{bits:#x}");
-            assert!(inet(good, bits).is_none() || inet_suspect(good, bits), "{bits:#x}");
+            assert!(inet(bits, good, true).is_none() || inet_suspect(bits, good), "{bits:#x}");
+            assert!(inet(good, bits, true).is_none() || inet_suspect(good, bits), "{bits:#x}");
         }
         let good = 0x2001_0002u128 << 96;
         for top in 0..=u128::from(u16::MAX) {
             let bits = top << 112 | 5;
-            assert!(inet6(bits, good).is_none() || inet6_suspect(bits, good), "{bits:#x}");
-            assert!(inet6(good, bits).is_none() || inet6_suspect(good, bits), "{bits:#x}");
+            assert!(inet6(bits, good, true).is_none() || inet6_suspect(bits, good), "{bits:#x}");
+            assert!(inet6(good, bits, true).is_none() || inet6_suspect(good, bits), "{bits:#x}");
         }
     }
 
     #[test]
     fn edges_of_the_ranges() {
-        let verdict = |text: &str| inet(0xc612_0001, text.parse::<Ipv4Addr>().unwrap().to_bits());
+        let verdict = |text: &str| inet(0xc612_0001, text.parse::<Ipv4Addr>().unwrap().to_bits(), true);
         for good in
             ["1.0.0.0", "126.255.255.255", "128.0.0.0", "169.253.255.255", "169.255.0.0", "223.255.255.255"]
         {
             assert_eq!(verdict(good), None, "{good}");
         }
-        for bad in ["0.0.0.0", "0.255.255.255", "127.0.0.0", "240.0.0.0", "255.255.255.255"] {
+        for bad in ["0.0.0.0", "0.255.255.255", "127.0.0.0", "240.0.0.0", "255.255.255.254"] {
             assert_eq!(verdict(bad), Some(Verdict::Drop(Reason::MartianDestination)), "{bad}");
         }
-        assert_eq!(verdict("169.254.0.0"), Some(Verdict::Drop(Reason::LinkLocal)));
+        assert_eq!(verdict("255.255.255.255"), Some(Verdict::Punt(Punt::Broadcast)));
+        assert_eq!(verdict("169.254.0.0"), Some(Verdict::Punt(Punt::LinkLocal)));
         assert_eq!(verdict("224.0.0.255"), Some(Verdict::Punt(Punt::LinkMulticast)));
-        assert_eq!(verdict("224.0.1.0"), Some(Verdict::Drop(Reason::Multicast)));
-        assert_eq!(verdict("239.255.255.255"), Some(Verdict::Drop(Reason::Multicast)));
+        assert_eq!(verdict("224.0.1.0"), Some(Verdict::Punt(Punt::Multicast)));
+        assert_eq!(verdict("239.255.255.255"), Some(Verdict::Punt(Punt::Multicast)));
     }
 
     #[test]
     fn edges_of_the_inet6_ranges() {
-        let verdict = |text: &str| inet6(0x2001 << 112 | 9, text.parse::<Ipv6Addr>().unwrap().to_bits());
+        let verdict =
+            |text: &str| inet6(0x2001 << 112 | 9, text.parse::<Ipv6Addr>().unwrap().to_bits(), true);
         for good in
             ["::2", "::fffe:ffff:ffff", "::1:0:0:0", "64:ff9b::1", "fe7f::1", "fec0::1", "2001:db8::1"]
         {
@@ -153,11 +161,11 @@ mod tests {
             assert_eq!(verdict(bad), Some(Verdict::Drop(Reason::MartianDestination)), "{bad}");
         }
         for local in ["fe80::", "febf:ffff::1"] {
-            assert_eq!(verdict(local), Some(Verdict::Drop(Reason::LinkLocal)), "{local}");
+            assert_eq!(verdict(local), Some(Verdict::Punt(Punt::LinkLocal)), "{local}");
         }
         for group in ["ff01::1", "ff02::1:ff00:1", "ff12::1"] {
             assert_eq!(verdict(group), Some(Verdict::Punt(Punt::LinkMulticast)), "{group}");
         }
-        assert_eq!(verdict("ff0e::1"), Some(Verdict::Drop(Reason::Multicast)));
+        assert_eq!(verdict("ff0e::1"), Some(Verdict::Punt(Punt::Multicast)));
     }
 }

@@ -10,30 +10,27 @@
 
 use std::sync::Arc;
 
-use fullview_table::fib::Fib;
+use fullview_table::group::GroupReader;
 
-use crate::adjacency::{Adjacencies, AdjacencyError};
 use crate::burst::{Burst, Packet};
 use crate::counters::{Counters, Run};
 use crate::verdict::{Reason, Verdict};
-use crate::wire::ethernet::Mac;
-use lookup::Keys;
+use crate::view::{View, ViewReader};
+use lookup::TableKeys;
+use redirect::NOTED;
+use tag::Tags;
 
+mod examine;
+mod flow;
 mod lookup;
 pub mod martian;
 mod parse;
+mod redirect;
 mod rewrite;
+mod sources;
 mod tag;
 
-/// A port as the network sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interface {
-    /// Frames to another unicast address are dropped.
-    pub mac: Mac,
-    /// Frames of another VLAN are dropped; `None` takes untagged frames only. A tag of VLAN 0 carries a priority and
-    /// counts as none (IEEE 802.1Q).
-    pub vlan: Option<u16>,
-}
+pub use redirect::Detour;
 
 /// Where forwarded packets go.
 pub trait Egress<'a> {
@@ -60,74 +57,101 @@ impl<'a> Egress<'a> for Burst<'a> {
     }
 }
 
-/// The forwarding path of one worker, with its counters and its scratch memory.
+/// The forwarding path of one worker: the view it goes by, its counters and its scratch memory.
 pub struct Forwarder {
-    inet: Arc<dyn Fib<u32>>,
-    inet6: Arc<dyn Fib<u128>>,
-    adjacencies: Adjacencies,
-    interfaces: Vec<Interface>,
-    counters: Counters,
-    inet_keys: Box<Keys<u32>>,
-    inet6_keys: Box<Keys<u128>>,
+    views: ViewReader,
+    /// The view that `stages` is made for.
+    view: Arc<View>,
+    stages: Stages,
 }
 
 impl Forwarder {
-    /// A forwarder between `interfaces`, numbered as the ports are.
-    pub fn new(
-        inet: Arc<dyn Fib<u32>>,
-        inet6: Arc<dyn Fib<u128>>,
-        adjacencies: Adjacencies,
-        interfaces: &[Interface],
-    ) -> Result<Forwarder, AdjacencyError> {
-        adjacencies.check_ports(interfaces.len())?;
-        let counters = Counters::new(interfaces.len());
-        let interfaces = interfaces.to_vec();
-        let (inet_keys, inet6_keys) = (Keys::boxed(), Keys::boxed());
-        Ok(Forwarder { inet, inet6, adjacencies, interfaces, counters, inet_keys, inet6_keys })
+    /// A forwarder that goes by the views of this reader.
+    pub fn new(mut views: ViewReader) -> Forwarder {
+        let view = Arc::clone(views.view());
+        let stages = Stages::new(&view);
+        Forwarder { views, view, stages }
     }
 
     /// Forwards what is in `burst`: packets that go on are rewritten and given to `egress` in their order, the others
-    /// go to `rejected`, each with its verdict in its slot. None is lost: as many are taken from the front of `burst`
-    /// as `rejected` has room for, which is all of them if it was empty, and the rest stays.
+    /// go to `rejected`, each as it came in and with its verdict in its slot. None is lost: as many are taken from the
+    /// front of `burst` as `rejected` has room for, which is all of them if it was empty, and the rest stays.
     pub fn process<'a>(
         &mut self,
         burst: &mut Burst<'a>,
         egress: &mut (impl Egress<'a> + ?Sized),
         rejected: &mut Burst<'a>,
     ) {
+        let view = self.views.view();
+        if !Arc::ptr_eq(view, &self.view) {
+            self.view = Arc::clone(view);
+            self.stages.follow(&self.view);
+        }
+        self.stages.detours.clear();
         let taken = burst.len().min(rejected.room());
-        self.parse(&mut burst[..taken]);
-        self.lookup();
-        self.rewrite(&mut burst[..taken]);
-        self.emit(burst.drain_front(taken), egress, rejected);
+        self.stages.route(&self.view, &mut burst[..taken]);
+        self.stages.emit(burst.drain_front(taken), egress, rejected);
+    }
+
+    /// The view of the last burst.
+    pub fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    /// The packets of the last burst whose senders could have taken a shorter way, as far as their interfaces have
+    /// them told: a few at most.
+    pub fn detours(&self) -> &[Detour] {
+        &self.stages.detours
     }
 
     /// What has been counted.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.stages.counters
     }
 
     /// What has been counted, and begins anew.
     pub fn take_counters(&mut self) -> Counters {
-        let zeros = Counters::new(self.interfaces.len());
-        std::mem::replace(&mut self.counters, zeros)
+        let zeros = Counters::new(self.stages.counters.interfaces.len());
+        std::mem::replace(&mut self.stages.counters, zeros)
+    }
+}
+
+/// What the stages of one burst leave to each other, and the worker's own ends of what the view leads to.
+struct Stages {
+    tables: Vec<TableKeys>,
+    groups: GroupReader,
+    tags: Tags,
+    detours: Vec<Detour>,
+    counters: Counters,
+}
+
+impl Stages {
+    fn new(view: &View) -> Stages {
+        let parts = view.parts();
+        Stages {
+            tables: parts.tables.iter().map(TableKeys::new).collect(),
+            groups: parts.groups.reader(),
+            tags: Tags::default(),
+            detours: Vec::with_capacity(NOTED),
+            counters: Counters::new(parts.interfaces.len()),
+        }
     }
 
-    /// Looks IPv4 destinations up in another FIB from the next burst on.
-    pub fn set_inet(&mut self, fib: Arc<dyn Fib<u32>>) {
-        self.inet = fib;
+    /// Goes by another view. The only moment at which a worker allocates.
+    #[cold]
+    fn follow(&mut self, view: &View) {
+        let mut counters = Counters::new(view.parts().interfaces.len());
+        counters.add(&self.counters);
+        *self = Stages { counters, ..Stages::new(view) };
     }
 
-    /// Looks IPv6 destinations up in another FIB from the next burst on.
-    pub fn set_inet6(&mut self, fib: Arc<dyn Fib<u128>>) {
-        self.inet6 = fib;
-    }
-
-    /// Uses other adjacencies from the next burst on.
-    pub fn set_adjacencies(&mut self, adjacencies: Adjacencies) -> Result<(), AdjacencyError> {
-        adjacencies.check_ports(self.interfaces.len())?;
-        self.adjacencies = adjacencies;
-        Ok(())
+    fn route(&mut self, view: &View, packets: &mut [Packet<'_>]) {
+        self.parse(view, packets);
+        self.lookup(view, packets);
+        if view.notes_detours() {
+            self.note_detours(view, packets);
+        }
+        self.rewrite(view, packets);
     }
 
     /// Last stage: packets with a way to go are sent on it; the others, and those that find it full, go back.
@@ -140,17 +164,17 @@ impl Forwarder {
     ) {
         let mut run = Run::default();
         for packet in packets {
-            let (port, bytes) = (packet.port, packet.frame_len());
+            let (interface, bytes) = (packet.interface, packet.frame_len());
             let Some(packet) = send(packet, egress) else {
                 let counters = &mut self.counters;
-                run.count(port, bytes, |port, traffic| counters.add_sent(port, traffic));
+                run.count(interface, bytes, |interface, traffic| counters.add_sent(interface, traffic));
                 continue;
             };
             self.count_rejected(packet.verdict);
             rejected.fill([packet].into_iter());
         }
-        let (port, traffic) = run.finish();
-        self.counters.add_sent(port, traffic);
+        let (interface, traffic) = run.finish();
+        self.counters.add_sent(interface, traffic);
     }
 
     #[cold]

@@ -1,50 +1,61 @@
 //! Third stage: hop count, checksum and MAC addresses.
 
-use super::{Forwarder, tag};
+use super::Stages;
+use super::sources::REJECTED;
+use super::tag::{self, Tags};
 use crate::adjacency::{Entry, Kind};
 use crate::burst::{Packet, Slot};
 use crate::verdict::{Punt, Reason, Verdict};
+use crate::view::View;
 use crate::wire::ethernet::HEADER as ETHERNET;
 use crate::wire::{Field, ipv4, ipv6};
 use fullview_table::NextHop;
 
 const MACS: Field<12> = Field(0);
 
-impl Forwarder {
+impl Stages {
     #[inline]
-    pub(super) fn rewrite(&self, packets: &mut [Packet<'_>]) {
-        for (place, hop) in self.inet_keys.found() {
-            inet(packets[place], self.adjacencies.get(hop), hop);
-        }
-        for (place, hop) in self.inet6_keys.found() {
-            inet6(packets[place], self.adjacencies.get(hop), hop);
+    pub(super) fn rewrite(&mut self, view: &View, packets: &mut [Packet<'_>]) {
+        let (entries, tags) = (view.entries(), &self.tags);
+        for table in &self.tables {
+            for (place, hop) in table.inet.destinations.found() {
+                let entry = entries.get(hop);
+                if !inet(packets[place], entry) {
+                    reject(packets[place], place, hop, tags, |packet| refuse_inet(packet, entry, hop));
+                }
+            }
+            for (place, hop) in table.inet6.destinations.found() {
+                let entry = entries.get(hop);
+                if !inet6(packets[place], entry) {
+                    reject(packets[place], place, hop, tags, |packet| refuse_inet6(packet, entry, hop));
+                }
+            }
         }
     }
 }
 
-/// A hop count of 1 is used up here as 0 is: the packet would leave with 0 (RFC 1812, section 5.3.1).
+/// Whether the packet goes on; then it is written anew. A hop count of 1 is used up here as 0 is: the packet would leave
+/// with 0 (RFC 1812, section 5.3.1).
 #[inline(always)]
-fn inet(packet: &mut Slot, entry: &Entry, hop: NextHop) {
+fn inet(packet: &mut Slot, entry: &Entry) -> bool {
     let mut ip = ipv4::Packet::new_unchecked(&mut packet.head_mut()[ETHERNET..]);
-    let expired = ip.ttl() <= 1;
-    if expired | (ip.total_len() > entry.mtu) {
-        packet.verdict = refuse(entry, hop, expired.then_some(Reason::TtlExpired));
-        return;
+    let goes_on = (ip.ttl() > 1) & (ip.total_len() <= entry.mtu);
+    if goes_on {
+        ip.decrement_ttl();
+        address(packet, entry);
     }
-    ip.decrement_ttl();
-    address(packet, entry);
+    goes_on
 }
 
 #[inline(always)]
-fn inet6(packet: &mut Slot, entry: &Entry, hop: NextHop) {
+fn inet6(packet: &mut Slot, entry: &Entry) -> bool {
     let mut ip = ipv6::Packet::new_unchecked(&mut packet.head_mut()[ETHERNET..]);
-    let expired = ip.hop_limit() <= 1;
-    if expired | (ip.total_len() > usize::from(entry.mtu)) {
-        packet.verdict = refuse(entry, hop, expired.then_some(Reason::HopLimitExpired));
-        return;
+    let goes_on = (ip.hop_limit() > 1) & (ip.total_len() <= usize::from(entry.mtu));
+    if goes_on {
+        ip.decrement_hop_limit();
+        address(packet, entry);
     }
-    ip.decrement_hop_limit();
-    address(packet, entry);
+    goes_on
 }
 
 /// Writes the Ethernet header of the next link.
@@ -52,22 +63,48 @@ fn inet6(packet: &mut Slot, entry: &Entry, hop: NextHop) {
 fn address(packet: &mut Slot, entry: &Entry) {
     MACS.set(packet.head_mut(), entry.macs);
     packet.port = entry.port;
+    packet.interface = entry.interface;
     packet.verdict = Verdict::Forward;
     if entry.vlan != 0 {
         tag::push(packet, entry.vlan);
     }
 }
 
-/// Why a packet in order does not go on. What is for this router may arrive with its last hop.
+/// Writes down why the packet does not go on, and gives it its tag back.
 #[cold]
-fn refuse(entry: &Entry, hop: NextHop, expired: Option<Reason>) -> Verdict {
-    if entry.kind == Kind::Local {
-        return Verdict::Punt(Punt::Local);
+fn reject(packet: &mut Slot, place: usize, hop: NextHop, tags: &Tags, why: impl FnOnce(&Slot) -> Verdict) {
+    if hop != REJECTED {
+        packet.verdict = why(packet);
     }
-    let reason = match entry.kind {
-        _ if !hop.is_some() => Reason::NoRoute,
-        Kind::Neighbor => Reason::TooBig,
-        _ => Reason::NoAdjacency,
-    };
-    Verdict::Drop(expired.unwrap_or(reason))
+    tags.give_back(place, packet);
+}
+
+fn refuse_inet(packet: &Slot, entry: &Entry, hop: NextHop) -> Verdict {
+    let ip = ipv4::Packet::new_unchecked(&packet.head()[ETHERNET..]);
+    let expired = (ip.ttl() <= 1).then_some(Reason::TtlExpired);
+    let too_long = if ip.dont_fragment() { Reason::TooBig } else { Reason::NeedsFragments };
+    refuse(entry, hop, expired, too_long)
+}
+
+fn refuse_inet6(packet: &Slot, entry: &Entry, hop: NextHop) -> Verdict {
+    let ip = ipv6::Packet::new_unchecked(&packet.head()[ETHERNET..]);
+    refuse(entry, hop, (ip.hop_limit() <= 1).then_some(Reason::HopLimitExpired), Reason::TooBig)
+}
+
+/// Why a packet in order does not go on. What the route says comes first: what is for this router may arrive with its
+/// last hop, and what cannot be reached is no question of hops.
+fn refuse(entry: &Entry, hop: NextHop, expired: Option<Reason>, too_long: Reason) -> Verdict {
+    let unless_expired = |verdict| expired.map_or(verdict, Verdict::Drop);
+    match entry.kind {
+        _ if !hop.is_some() => Verdict::Drop(Reason::NoRoute),
+        Kind::Local => Verdict::Punt(Punt::Local),
+        Kind::Broadcast => Verdict::Drop(Reason::DirectedBroadcast),
+        Kind::Blackhole => Verdict::Drop(Reason::Blackhole),
+        Kind::Unreachable => Verdict::Drop(Reason::Unreachable),
+        Kind::Prohibit => Verdict::Drop(Reason::Prohibited),
+        Kind::Down => Verdict::Drop(Reason::InterfaceDown),
+        Kind::Glean => unless_expired(Verdict::Punt(Punt::Glean)),
+        Kind::Missing => unless_expired(Verdict::Drop(Reason::NoAdjacency)),
+        Kind::Neighbor => unless_expired(Verdict::Drop(too_long)),
+    }
 }

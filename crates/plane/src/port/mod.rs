@@ -9,8 +9,26 @@ use std::path::PathBuf;
 
 use crate::burst::Burst;
 
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod classify;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod inject;
+#[cfg(target_os = "linux")]
+pub mod link;
 pub mod memory;
+#[cfg(target_os = "linux")]
+mod offload;
+#[cfg(target_os = "linux")]
+pub mod packet;
 pub mod pcap;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+pub mod tap;
+#[cfg(target_os = "linux")]
+pub mod umem;
+#[cfg(target_os = "linux")]
+pub mod xdp;
 
 /// A port.
 pub trait Port<'a> {
@@ -39,6 +57,30 @@ pub trait Port<'a> {
 /// Why a port failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
+    /// An interface cannot be used.
+    #[error("interface {interface} cannot {action}: {source}; {mend}")]
+    Interface {
+        /// Its name.
+        interface: String,
+        /// What was to be done.
+        action: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+        /// What to do.
+        mend: &'static str,
+    },
+    /// The link is down; the port goes on when it is up again.
+    #[error("interface {interface} is down; `ip link set dev {interface} up` brings it up")]
+    Down {
+        /// Its name.
+        interface: String,
+    },
+    /// The interface is no more; neither is the port.
+    #[error("interface {interface} was removed")]
+    Removed {
+        /// Its name.
+        interface: String,
+    },
     /// A file could not be opened, created, read or written.
     #[error("{}: {source}", path.display())]
     File {

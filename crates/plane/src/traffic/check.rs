@@ -2,8 +2,8 @@
 
 use fullview_table::NextHop;
 
-use crate::adjacency::Adjacency;
 use crate::burst::Slot;
+use crate::wire::ethernet::Mac;
 
 use super::flow::{Flow, FlowSet};
 use super::frame::{Frames, HOP_LIMIT, Headers, Stamp, Template};
@@ -16,7 +16,7 @@ pub enum Fault {
     Length,
     /// The number of the flow, or the packet's own number, is none that was sent, or they do not belong together.
     Flow,
-    /// Not the Ethernet addresses of the adjacency.
+    /// Not the Ethernet addresses of the next hop.
     Macs,
     /// TTL or hop limit not lowered by exactly one (without a router: not as sent).
     HopLimit,
@@ -89,9 +89,20 @@ impl Faults {
 pub enum Passage<'p> {
     /// Nothing: packets have to come as they were sent.
     Direct,
-    /// A router: packets have to be changed as RFC 1812 and RFC 8200 demand, and leave by the adjacency of their next
-    /// hop, listed by next-hop index (entry 0 is never used), without a VLAN tag.
-    Routed(&'p [Adjacency]),
+    /// A router: packets have to be changed as RFC 1812 and RFC 8200 demand, and leave as their next hop
+    /// demands, listed by next-hop index (entry 0 is never used).
+    Routed(&'p [Departure]),
+}
+
+/// How packets to one next hop leave a router: without a VLAN tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// The port.
+    pub port: u16,
+    /// That port's MAC address.
+    pub source: Mac,
+    /// The neighbour's MAC address.
+    pub destination: Mac,
 }
 
 /// Compares packets with what was sent.
@@ -151,14 +162,14 @@ impl<'f, A: Headers> Checker<'f, A> {
     fn compare_departure(&self, slot: &Slot, sent: &[u8; 64], next_hop: NextHop) -> Faults {
         let mut faults = Faults::default();
         let head = slot.head();
-        let Passage::Routed(adjacencies) = self.passage else {
+        let Passage::Routed(departures) = self.passage else {
             faults.note(Fault::Macs, head[..12] != sent[..12]);
             return faults;
         };
-        match adjacencies.get(next_hop.index()).filter(|_| next_hop.is_some()) {
-            Some(adjacency) => {
-                faults.note(Fault::Egress, slot.port != adjacency.port);
-                let right = head[..6] == adjacency.destination.0 && head[6..12] == adjacency.source.0;
+        match departures.get(next_hop.index()).filter(|_| next_hop.is_some()) {
+            Some(departure) => {
+                faults.note(Fault::Egress, slot.port != departure.port);
+                let right = head[..6] == departure.destination.0 && head[6..12] == departure.source.0;
                 faults.note(Fault::Macs, !right);
             }
             None => faults.note(Fault::Egress, true),

@@ -5,12 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::adjacency::Adjacency;
 use crate::burst::{BURST, Burst};
 use crate::forward::Forwarder;
 use crate::placement::{Placement, PlacementError, Role};
 
-use super::check::Passage;
+use super::check::{Departure, Passage};
 use super::frame::{FrameSize, Frames, Headers, Macs, SizeError};
 use super::pace::{Pace, RateError};
 use super::sink::Tally;
@@ -54,8 +53,8 @@ pub struct LoadConfig {
     pub macs: Macs,
     /// Index of the router's port by which all packets come in.
     pub ingress_port: u16,
-    /// How packets must leave, by next-hop index; entry 0 is never used. The receiver knows no VLAN tags.
-    pub adjacencies: Vec<Adjacency>,
+    /// How packets must leave, by next-hop index; entry 0 is never used.
+    pub departures: Vec<Departure>,
     /// Packets in a burst, 1 to [`BURST`].
     pub burst: usize,
     /// Packets in flight at most: slots of the arena. A few thousand stay in the second-level cache.
@@ -72,14 +71,14 @@ pub struct LoadConfig {
 
 impl LoadConfig {
     /// 64 packets a burst, 2,048 in flight, one in 64 checked, unpaced, on any core, with control.
-    pub fn new(size: FrameSize, macs: Macs, adjacencies: Vec<Adjacency>) -> Self {
+    pub fn new(size: FrameSize, macs: Macs, departures: Vec<Departure>) -> Self {
         #[allow(clippy::unwrap_used)] // evaluated by the compiler
         const ONE_IN: NonZeroU32 = NonZeroU32::new(64).unwrap();
         LoadConfig {
             size,
             macs,
             ingress_port: 0,
-            adjacencies,
+            departures,
             burst: 64,
             packets: 2048,
             check_one_in: ONE_IN,
@@ -96,10 +95,7 @@ impl LoadConfig {
         if self.packets < self.burst {
             return Err(LoadError::Packets { packets: self.packets, burst: self.burst });
         }
-        match self.adjacencies.iter().position(|adjacency| adjacency.vlan.is_some()) {
-            Some(hop) => Err(LoadError::Tagged(hop)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     pub(super) fn pace(&self) -> Result<Option<Pace>, LoadError> {
@@ -130,9 +126,6 @@ pub enum LoadError {
     /// Slices or parts without length.
     #[error("a slice, and each part of it, must be longer than nothing")]
     Window,
-    /// Frames with a VLAN tag cannot be checked.
-    #[error("the adjacency of next hop {0} has a VLAN; the receiver checks untagged frames only")]
-    Tagged(usize),
     /// A thread cannot run where it should.
     #[error(transparent)]
     Placement(#[from] PlacementError),
@@ -256,7 +249,7 @@ pub(super) fn run_ends<T: Send>(
 
 /// What the receiver expects behind such a router.
 pub(super) fn passage<R: Router>(config: &LoadConfig) -> Passage<'_> {
-    if R::CHANGES_PACKETS { Passage::Routed(&config.adjacencies) } else { Passage::Direct }
+    if R::CHANGES_PACKETS { Passage::Routed(&config.departures) } else { Passage::Direct }
 }
 
 #[cfg(test)]

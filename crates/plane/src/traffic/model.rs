@@ -100,10 +100,10 @@ pub fn forwardable<A: Address>(addr: A) -> bool {
     let (source, destination) = (report_networks::<A>().0.to_ip().into(), addr.to_ip().into());
     let verdict = match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            martian::inet(source.to_bits(), destination.to_bits())
+            martian::inet(source.to_bits(), destination.to_bits(), true)
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            martian::inet6(source.to_bits(), destination.to_bits())
+            martian::inet6(source.to_bits(), destination.to_bits(), true)
         }
         _ => return false,
     };

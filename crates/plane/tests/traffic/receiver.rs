@@ -11,7 +11,7 @@ use fullview_plane::traffic::model::Model;
 use fullview_plane::traffic::sink::{Sink, Tally};
 use fullview_table::Rib;
 
-use crate::support::{MACS, Plain, adjacencies, inet, inet6};
+use crate::support::{MACS, Plain, departures, inet, inet6};
 
 const EVERY: NonZeroU32 = NonZeroU32::MIN;
 
@@ -19,7 +19,7 @@ const EVERY: NonZeroU32 = NonZeroU32::MIN;
 fn receive<A: Headers>(rib: &Rib<A>, size: FrameSize, tamper: impl FnOnce(&mut Vec<Packet<'_>>)) -> Tally {
     let flows = Model::Netbenches { flows: 10 }.flows(rib, 1).unwrap();
     let frames = Frames::new(size, MACS).unwrap();
-    let adjacencies = adjacencies();
+    let departures = departures();
     let mut arena = Arena::new(41);
     let mut packets: Vec<_> = arena.packets().collect();
     packets.iter_mut().for_each(|slot| frames.prepare(slot));
@@ -28,7 +28,7 @@ fn receive<A: Headers>(rib: &Rib<A>, size: FrameSize, tamper: impl FnOnce(&mut V
     packets.iter_mut().for_each(|slot| assert!(Plain::new(rib).forward(slot)));
     packets.push(spare);
     tamper(&mut packets);
-    let mut sink = Sink::new(&flows, &frames, Passage::Routed(&adjacencies), EVERY);
+    let mut sink = Sink::new(&flows, &frames, Passage::Routed(&departures), EVERY);
     sink.receive(&packets);
     sink.tally()
 }
@@ -127,13 +127,13 @@ fn a_packet_that_had_to_be_dropped_is_found() {
     let rib = inet();
     let flows = Model::One.flows(&Rib::<u32>::default(), 1).unwrap();
     let frames = Frames::new(FrameSize::Smallest, MACS).unwrap();
-    let adjacencies = adjacencies();
+    let departures = departures();
     let mut arena = Arena::new(1);
     let mut packets: Vec<_> = arena.packets().collect();
     frames.prepare(packets[0]);
     Generator::new(&flows, &frames, 0).fill(&mut packets);
     assert!(Plain::new(&rib).forward(packets[0]));
-    let mut sink = Sink::new(&flows, &frames, Passage::Routed(&adjacencies), EVERY);
+    let mut sink = Sink::new(&flows, &frames, Passage::Routed(&departures), EVERY);
     sink.receive(&packets);
     assert_eq!(sink.tally().faults[Fault::Egress as usize], 1);
 }
@@ -174,13 +174,13 @@ fn loss_shows_in_the_counts() {
 /// A million good packets, in turn with and without a sample, raise no alarm.
 fn no_false_alarm<A: Headers>(flows: &FlowSet<A>, rib: &Rib<A>, check_one_in: NonZeroU32) -> Tally {
     let frames = Frames::new(FrameSize::Smallest, MACS).unwrap();
-    let adjacencies = adjacencies();
+    let departures = departures();
     let router = Plain::new(rib);
     let mut arena = Arena::new(250);
     let mut packets: Vec<_> = arena.packets().collect();
     packets.iter_mut().for_each(|slot| frames.prepare(slot));
     let mut generator = Generator::new(flows, &frames, 0);
-    let mut sink = Sink::new(flows, &frames, Passage::Routed(&adjacencies), check_one_in);
+    let mut sink = Sink::new(flows, &frames, Passage::Routed(&departures), check_one_in);
     for _ in 0..2_000 {
         generator.fill(&mut packets);
         packets.iter_mut().for_each(|slot| assert!(router.forward(slot)));

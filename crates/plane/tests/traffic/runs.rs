@@ -4,9 +4,10 @@ use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use fullview_plane::adjacency::Adjacencies;
+use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::Burst;
-use fullview_plane::forward::{Forwarder, Interface};
+use fullview_plane::forward::Forwarder;
+use fullview_plane::interface::Interface;
 use fullview_plane::placement::{Placement, PlacementError, Role};
 use fullview_plane::traffic::frame::{FrameSize, Headers};
 use fullview_plane::traffic::load::{LoadConfig, LoadError, LoadResult, Router, Unrouted, Window};
@@ -14,10 +15,11 @@ use fullview_plane::traffic::model::Model;
 use fullview_plane::traffic::one_core::{one_core, verify};
 use fullview_plane::traffic::two_cores::two_cores;
 use fullview_plane::verdict::Reason;
+use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
 use fullview_table::fib::registry;
 use fullview_table::{NextHop, Rib};
 
-use crate::support::{MACS, Plain, adjacencies, inet, inet6};
+use crate::support::{MACS, Plain, departures, inet, inet6};
 
 static GO: AtomicBool = AtomicBool::new(false);
 
@@ -27,7 +29,7 @@ fn window() -> Window<'static> {
 }
 
 fn config(size: FrameSize) -> LoadConfig {
-    LoadConfig { check_one_in: NonZeroU32::MIN, ..LoadConfig::new(size, MACS, adjacencies()) }
+    LoadConfig { check_one_in: NonZeroU32::MIN, ..LoadConfig::new(size, MACS, departures()) }
 }
 
 /// Sent is received or dropped, and all that came out is right.
@@ -65,12 +67,16 @@ fn packets_are_conserved() {
 fn forwarder() -> Forwarder {
     let fib = registry::find("linear").unwrap().compile(&inet()).unwrap().fib();
     let fib6 = registry::find("linear").unwrap().compile(&inet6()).unwrap().fib();
-    let mut table = Adjacencies::new();
-    for (hop, adjacency) in (1..).zip(&adjacencies()[1..]) {
-        table.set(NextHop(hop), adjacency).unwrap();
+    let mut interfaces: Vec<_> = (0..14).map(|port| Interface::new(port, MACS.destination)).collect();
+    let mut adjacencies = Adjacencies::new();
+    for (hop, departure) in (1..).zip(&departures()[1..]) {
+        let interface = &mut interfaces[usize::from(departure.port)];
+        (interface.mac, interface.mtu) = (departure.source, 2000);
+        let neighbor = Adjacency::Neighbor { interface: departure.port, mac: departure.destination };
+        adjacencies.set(NextHop(hop), neighbor);
     }
-    let interfaces = [Interface { mac: MACS.destination, vlan: None }; 14];
-    Forwarder::new(fib, fib6, table, &interfaces).unwrap()
+    let parts = Parts::new(interfaces, adjacencies, TableReaders::fixed(fib, fib6));
+    Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()))
 }
 
 #[test]
@@ -228,13 +234,10 @@ fn a_window_without_length_is_refused() {
 fn impossible_configurations_are_refused() {
     let flows = Model::One.flows(&inet(), 1).unwrap();
     let good = config(FrameSize::Smallest);
-    let mut tagged = good.clone();
-    tagged.adjacencies[0].vlan = Some(7);
     for (bad, part) in [
         (LoadConfig { burst: 0, ..good.clone() }, "0 packets a burst"),
         (LoadConfig { burst: 257, ..good.clone() }, "257 packets a burst"),
         (LoadConfig { packets: 63, ..good.clone() }, "63 packets in flight"),
-        (tagged, "next hop 0 has a VLAN"),
         (LoadConfig { pps: Some(0.0), ..good.clone() }, "rate 0"),
         (LoadConfig { size: FrameSize::Bytes(59), ..good.clone() }, "59 bytes"),
     ] {

@@ -1,7 +1,7 @@
-//! A small table, its adjacencies, and a plain router that the receiver must find nothing wrong with.
+//! A small table, how packets leave, and a plain router that the receiver must find nothing wrong with.
 
-use fullview_plane::adjacency::Adjacency;
 use fullview_plane::burst::{Burst, Slot};
+use fullview_plane::traffic::check::Departure;
 use fullview_plane::traffic::frame::{Headers, Macs};
 use fullview_plane::traffic::load::Router;
 use fullview_plane::wire::ethernet::Mac;
@@ -39,15 +39,13 @@ pub fn rib<A: Address>(routes: &[(&str, u16)]) -> Rib<A> {
 }
 
 /// By next-hop index 0 to 3.
-pub fn adjacencies() -> Vec<Adjacency> {
-    let adjacency = |hop: u8| Adjacency {
+pub fn departures() -> Vec<Departure> {
+    let departure = |hop: u8| Departure {
         port: u16::from(hop) + 10,
         source: Mac([2, 0, 0, 0, 1, hop]),
         destination: Mac([2, 0, 0, 0, 2, hop]),
-        mtu: 2000,
-        vlan: None,
     };
-    (0..4).map(adjacency).collect()
+    (0..4).map(departure).collect()
 }
 
 /// The one's complement sum of RFC 1071, the obvious way.
@@ -65,12 +63,12 @@ pub fn checksum(bytes: &[u8]) -> u16 {
 /// Forwards by the RIB itself; drops what has no route.
 pub struct Plain<'r, A: Address> {
     pub rib: &'r Rib<A>,
-    pub adjacencies: Vec<Adjacency>,
+    pub departures: Vec<Departure>,
 }
 
 impl<'r, A: Headers> Plain<'r, A> {
     pub fn new(rib: &'r Rib<A>) -> Self {
-        Plain { rib, adjacencies: adjacencies() }
+        Plain { rib, departures: departures() }
     }
 
     /// Rewrites the packet, unless it has no route.
@@ -80,11 +78,11 @@ impl<'r, A: Headers> Plain<'r, A> {
         if !next_hop.is_some() {
             return false;
         }
-        let adjacency = self.adjacencies[next_hop.index()];
-        slot.port = adjacency.port;
+        let departure = self.departures[next_hop.index()];
+        slot.port = departure.port;
         let frame = slot.frame_mut();
-        frame[..6].copy_from_slice(&adjacency.destination.0);
-        frame[6..12].copy_from_slice(&adjacency.source.0);
+        frame[..6].copy_from_slice(&departure.destination.0);
+        frame[6..12].copy_from_slice(&departure.source.0);
         frame[A::HOP_LIMIT_AT] -= 1;
         if A::FAMILY == Family::Inet {
             frame[24..26].fill(0);

@@ -219,7 +219,30 @@ impl Groups {
 
     /// A worker's end: each worker has its own.
     pub fn reader(&self) -> GroupReader {
-        GroupReader(Cache::new(Arc::clone(&self.view)))
+        self.shared_reader().reader()
+    }
+
+    /// Where workers that come later get their ends from.
+    pub fn shared_reader(&self) -> SharedGroupReader {
+        SharedGroupReader(Arc::clone(&self.view))
+    }
+}
+
+/// Where workers get their ends from. It keeps no view of the groups, so that no index waits for it.
+#[derive(Clone)]
+pub struct SharedGroupReader(Arc<ArcSwap<GroupView>>);
+
+impl SharedGroupReader {
+    /// An end for one worker.
+    pub fn reader(&self) -> GroupReader {
+        GroupReader(Cache::new(Arc::clone(&self.0)))
+    }
+}
+
+/// Of a router without groups.
+impl Default for SharedGroupReader {
+    fn default() -> Self {
+        Groups::default().shared_reader()
     }
 }
 
@@ -263,6 +286,26 @@ impl GroupView {
             slots.extend_from_slice(of_group);
         }
         GroupView { spans, slots, _token: token }
+    }
+
+    /// Whether there are no groups at all, and every next hop is its own.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Whether the index is a group's, so that [`Self::select`] needs the hash.
+    #[inline]
+    pub fn is_group(&self, next_hop: NextHop) -> bool {
+        self.spans.get(next_hop.index()).is_some_and(|span| span.mask != 0)
+    }
+
+    /// The members of a group, each at least once; a plain next hop is not looked for.
+    pub fn members(&self, group: NextHop) -> &[NextHop] {
+        let span = self.spans.get(group.index()).filter(|span| span.mask != 0);
+        let slots =
+            span.and_then(|span| self.slots.get(span.first as usize..=(span.first + span.mask) as usize));
+        slots.unwrap_or(&[])
     }
 
     /// The member that a flow with this hash goes to; a plain next hop is its own.

@@ -100,7 +100,7 @@ impl<A: Address> Publisher<A> {
     }
 
     pub(super) fn reader(&self) -> Reader<A> {
-        Reader { cache: Cache::new(self.0.clone()), handle: self.0.clone() }
+        self.shared_reader().reader()
     }
 
     pub(super) fn shared_reader(&self) -> SharedReader<A> {
@@ -136,6 +136,18 @@ impl<A: Address> Reader<A> {
 pub struct SharedReader<A: Address>(Handle<A>);
 
 impl<A: Address> SharedReader<A> {
+    /// Of a table that never changes: one FIB, compiled elsewhere.
+    pub fn fixed(fib: Arc<dyn Fib<A>>) -> Self {
+        let publisher = Publisher::new(&Nothing::default());
+        publisher.publish(fib, 0);
+        publisher.shared_reader()
+    }
+
+    /// An end for one worker.
+    pub fn reader(&self) -> Reader<A> {
+        Reader { cache: Cache::new(self.0.clone()), handle: self.0.clone() }
+    }
+
     /// Has one burst done with the FIB as it stands.
     pub fn with<T>(&self, burst: impl FnOnce(&dyn Fib<A>) -> T) -> T {
         burst(&*self.0.load().0)

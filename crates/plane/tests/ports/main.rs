@@ -1,21 +1,38 @@
 //! Ports: what goes in comes out, in order, and every slot comes back.
 
 // A helper of a test fails by panicking, as the test itself does.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod classify;
+mod conformance;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod killed;
+#[cfg(target_os = "linux")]
+mod namespace;
+#[cfg(target_os = "linux")]
+mod packet;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod packets;
+#[cfg(target_os = "linux")]
+mod tap;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod xdp;
 
 use std::collections::HashSet;
 use std::io::{Cursor, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::{Arena, BURST, Burst, FRAME_CAPACITY, Slot};
-use fullview_plane::forward::{Forwarder, Interface};
+use fullview_plane::forward::Forwarder;
+use fullview_plane::interface::Interface;
 use fullview_plane::port::memory::{self, link};
 use fullview_plane::port::pcap::{CapturePort, CaptureReader, CaptureWriter};
 use fullview_plane::port::{Port, PortError};
+use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
 use fullview_plane::wire::ipv4;
 use fullview_table::fib::{Algorithm, linear::Linear};
@@ -277,11 +294,11 @@ fn router() -> Forwarder {
     let mut rib = Rib::<u32>::default();
     rib.announce("198.19.0.0/16".parse().unwrap(), NextHop(1));
     let mut adjacencies = Adjacencies::new();
-    let (source, destination) = (Mac([2, 0, 0, 0, 0, 2]), Mac([2, 0, 0, 0, 0, 3]));
-    adjacencies.set(NextHop(1), &Adjacency { port: 1, source, destination, mtu: 1500, vlan: None }).unwrap();
-    let interfaces = [Interface { mac: Mac([2, 0, 0, 0, 0, 1]), vlan: None }; 2];
+    adjacencies.set(NextHop(1), Adjacency::Neighbor { interface: 1, mac: Mac([2, 0, 0, 0, 0, 3]) });
+    let interfaces = [0, 1].map(|port| Interface::new(port, Mac([2, 0, 0, 0, 0, port as u8 + 1])));
     let (inet, inet6) = (Linear.compile(&rib).unwrap(), Linear.compile(&Rib::<u128>::default()).unwrap());
-    Forwarder::new(Arc::clone(&inet.fib()), inet6.fib(), adjacencies, &interfaces).unwrap()
+    let table = TableReaders::fixed(inet.fib(), inet6.fib());
+    Forwarder::new(ViewReader::fixed(View::new(Parts::new(interfaces.into(), adjacencies, table)).unwrap()))
 }
 
 #[test]

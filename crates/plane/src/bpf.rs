@@ -1,0 +1,171 @@
+//! Programs for the kernel, compiled by `build.rs` from `bpf/*.c`, and how they get there.
+//!
+//! What is loaded belongs to this process: programs, maps and links are file descriptors, nothing is pinned, and the
+//! kernel takes all of it away with the process, however that ends.
+
+use aya::programs::Xdp;
+use aya::programs::links::FdLink;
+use aya::programs::xdp::{XdpLink, XdpMode};
+use aya::{Ebpf, EbpfLoader};
+
+/// A compiled file of `bpf/`.
+#[derive(Clone, Copy, Debug)]
+pub struct Object {
+    name: &'static str,
+    bytes: &'static [u8],
+}
+
+/// The object made of a file in `bpf/`.
+macro_rules! object {
+    ($name:literal) => {
+        Object { name: $name, bytes: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/", $name, ".o")) }
+    };
+}
+
+/// `bpf/pass.c`: one program, `pass`, which lets every frame through.
+pub const PASS: Object = object!("pass");
+
+/// `bpf/classify.c`: what will be forwarded, and what stays with the kernel.
+pub const CLASSIFY: Object = object!("classify");
+
+/// `bpf/give_back.c`: one program, `give_back`, by which frames return to the kernel.
+pub const GIVE_BACK: Object = object!("give_back");
+
+/// What the kernel refused.
+#[derive(Debug, thiserror::Error)]
+pub enum BpfError {
+    /// The object or one of its maps.
+    #[error(
+        "bpf/{object}.c cannot be loaded: {error}; this needs root (CAP_BPF, CAP_NET_ADMIN) and Linux 5.9 or newer"
+    )]
+    Load {
+        /// Which object.
+        object: &'static str,
+        /// Why.
+        error: Box<aya::EbpfError>,
+    },
+    /// A program.
+    #[error("program {program} of bpf/{object}.c: {error}")]
+    Program {
+        /// Of which object.
+        object: &'static str,
+        /// Which one.
+        program: &'static str,
+        /// Why: the verifier's words, if it was the verifier.
+        error: Box<aya::programs::ProgramError>,
+    },
+    /// A program or map that is not in the object, or is of another kind.
+    #[error("bpf/{object}.c has no {kind} named {name}")]
+    Missing {
+        /// Which object.
+        object: &'static str,
+        /// What was looked for.
+        kind: &'static str,
+        /// By which name.
+        name: &'static str,
+    },
+    /// An interface takes no program.
+    #[error(
+        "interface {interface} takes no XDP program: {error}; if it has one already, `ip link show` names it"
+    )]
+    Attach {
+        /// Its index.
+        interface: u32,
+        /// Why.
+        error: Box<aya::programs::ProgramError>,
+    },
+    /// The kernel is too old for programs that end with their process.
+    #[error("interface {interface}: this kernel has no BPF links for XDP; Linux 5.9 or newer is needed")]
+    NoLink {
+        /// Its index.
+        interface: u32,
+    },
+}
+
+/// An object in the kernel.
+#[derive(Debug)]
+pub struct Loaded {
+    object: Object,
+    /// For maps; programs are loaded one by one.
+    pub ebpf: Ebpf,
+}
+
+impl Object {
+    /// Makes the maps; `configure` may set their sizes before.
+    pub fn load_with<'v>(self, configure: impl FnOnce(&mut EbpfLoader<'v>)) -> Result<Loaded, BpfError> {
+        let mut loader = EbpfLoader::new();
+        configure(&mut loader);
+        let ebpf = loader.load(self.bytes);
+        let ebpf = ebpf.map_err(|error| BpfError::Load { object: self.name, error: Box::new(error) })?;
+        Ok(Loaded { object: self, ebpf })
+    }
+
+    /// Makes the maps as they are declared.
+    pub fn load(self) -> Result<Loaded, BpfError> {
+        self.load_with(|_| {})
+    }
+}
+
+impl Loaded {
+    /// Has the kernel verify and compile a program.
+    pub fn xdp(&mut self, name: &'static str) -> Result<&mut Xdp, BpfError> {
+        let object = self.object.name;
+        let missing = || BpfError::Missing { object, kind: "XDP program", name };
+        let program = self.ebpf.program_mut(name).ok_or_else(missing)?;
+        let xdp: &mut Xdp = program.try_into().map_err(|_| missing())?;
+        if xdp.fd().is_err() {
+            xdp.load().map_err(|error| BpfError::Program {
+                object,
+                program: name,
+                error: Box::new(error),
+            })?;
+        }
+        Ok(xdp)
+    }
+
+    /// Has the kernel verify and compile a program of another kind than XDP.
+    pub fn program<P>(
+        &mut self,
+        name: &'static str,
+        load: impl FnOnce(&mut P) -> Result<(), aya::programs::ProgramError>,
+    ) -> Result<&mut P, BpfError>
+    where
+        for<'p> &'p mut P: TryFrom<&'p mut aya::programs::Program>,
+    {
+        let object = self.object.name;
+        let missing = || BpfError::Missing { object, kind: "program of that kind", name };
+        let program = self.ebpf.program_mut(name).ok_or_else(missing)?;
+        let program: &mut P = program.try_into().map_err(|_| missing())?;
+        let refused = |error| BpfError::Program { object, program: name, error: Box::new(error) };
+        load(program).map_err(refused)?;
+        Ok(program)
+    }
+
+    /// A map of the object.
+    pub fn map<'m, M: TryFrom<&'m mut aya::maps::Map>>(
+        &'m mut self,
+        name: &'static str,
+    ) -> Result<M, BpfError> {
+        let missing = self.missing_map(name);
+        let map = self.ebpf.map_mut(name).and_then(|map| M::try_from(map).ok());
+        map.ok_or(missing)
+    }
+
+    /// What to say of a map that the object ought to have.
+    pub fn missing_map(&self, name: &'static str) -> BpfError {
+        BpfError::Missing { object: self.object.name, kind: "map of that kind", name }
+    }
+}
+
+/// A program at work on an interface, until this is dropped or the process ends.
+#[derive(Debug)]
+pub struct Attached(#[expect(dead_code, reason = "held, because dropping it detaches")] FdLink);
+
+/// Has `program` see what comes in by the interface of that index, before anything else does.
+pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<Attached, BpfError> {
+    let refused = |error| BpfError::Attach { interface, error: Box::new(error) };
+    let id = program.attach_to_if_index(interface, mode).map_err(refused)?;
+    let link: XdpLink = program.take_link(id).map_err(refused)?;
+    // Without a BPF link the program would outlive the process.
+    Ok(Attached(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
+}

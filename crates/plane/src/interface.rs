@@ -1,0 +1,122 @@
+//! An interface: a port as the network sees it, or one VLAN of a port.
+
+use std::net::IpAddr;
+
+use fullview_table::Family;
+
+use crate::wire::ethernet::Mac;
+
+/// An interface of the router. Its number is its place in [`crate::view::Parts::interfaces`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// What people call it.
+    pub name: String,
+    /// The port whose frames it takes.
+    pub port: u16,
+    /// The VLAN of that port, 1 to 4094; `None` takes its untagged frames. A tag of VLAN 0 carries a priority and
+    /// counts as none (IEEE 802.1Q).
+    pub vlan: Option<u16>,
+    /// Frames to another unicast address are dropped; what leaves carries it as its source.
+    pub mac: Mac,
+    /// The longest IP packet the link takes, in bytes.
+    pub mtu: u32,
+    /// Whether the link is up. What would come in or go out by one that is down is dropped.
+    pub up: bool,
+    /// The table in which destinations of its packets are looked up, a place in [`crate::view::Parts::tables`]: its VRF.
+    pub table: u16,
+    /// Whether its IPv4 packets are forwarded. If not, all of them are punted.
+    pub forwards_inet: bool,
+    /// Whether its IPv6 packets are forwarded. If not, all of them are punted.
+    pub forwards_inet6: bool,
+    /// How sources of its packets are checked.
+    pub source_check: SourceCheck,
+    /// Whether senders are told of a better first hop on their own link (RFC 1812, section 5.2.7.2).
+    pub redirects: bool,
+    /// Its own addresses.
+    pub addresses: Vec<InterfaceAddress>,
+}
+
+impl Interface {
+    /// An Ethernet interface that takes the untagged frames of a port: up, of table 0, forwarding both families, with
+    /// an MTU of 1,500 bytes, checking no sources, telling nobody of better ways, without addresses.
+    pub fn new(port: u16, mac: Mac) -> Interface {
+        Interface {
+            name: format!("port{port}"),
+            port,
+            vlan: None,
+            mac,
+            mtu: 1500,
+            up: true,
+            table: 0,
+            forwards_inet: true,
+            forwards_inet6: true,
+            source_check: SourceCheck::Off,
+            redirects: false,
+            addresses: Vec::new(),
+        }
+    }
+
+    /// Whether the interface forwards packets of that family.
+    pub fn forwards(&self, family: Family) -> bool {
+        match family {
+            Family::Inet => self.forwards_inet,
+            Family::Inet6 => self.forwards_inet6,
+        }
+    }
+
+    /// Whether one of its networks holds the address: its stations reach each other without a router.
+    pub fn is_on_link(&self, addr: IpAddr) -> bool {
+        self.addresses.iter().any(|own| own.network_holds(addr))
+    }
+}
+
+/// Whether a packet may have come from where it says (RFC 3704).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SourceCheck {
+    /// Not asked.
+    #[default]
+    Off,
+    /// There has to be a route to the source, by whatever interface; the default route is one. A route that drops is none.
+    Loose,
+    /// The route to the source has to lead out by the interface the packet came in by; one way of a group suffices.
+    Strict,
+}
+
+/// An address of an interface, and the length of its network's prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InterfaceAddress {
+    /// The address.
+    pub ip: IpAddr,
+    /// Bits that all addresses of the network share.
+    pub len: u8,
+}
+
+impl InterfaceAddress {
+    /// Whether the address lies in this network.
+    pub fn network_holds(&self, addr: IpAddr) -> bool {
+        let (difference, bits) = match (self.ip, addr) {
+            (IpAddr::V4(own), IpAddr::V4(addr)) => (u128::from(own.to_bits() ^ addr.to_bits()), 32u32),
+            (IpAddr::V6(own), IpAddr::V6(addr)) => (own.to_bits() ^ addr.to_bits(), 128),
+            _ => return false,
+        };
+        let host = bits.saturating_sub(u32::from(self.len));
+        difference.checked_shr(host).unwrap_or(0) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_hold_their_addresses() {
+        let holds = |ip: &str, len, addr: &str| {
+            InterfaceAddress { ip: ip.parse().unwrap(), len }.network_holds(addr.parse().unwrap())
+        };
+        assert!(holds("192.0.2.1", 24, "192.0.2.255") && !holds("192.0.2.1", 24, "192.0.3.0"));
+        assert!(holds("192.0.2.1", 32, "192.0.2.1") && !holds("192.0.2.1", 32, "192.0.2.0"));
+        assert!(holds("192.0.2.1", 0, "8.8.8.8") && !holds("192.0.2.1", 0, "::1"));
+        assert!(holds("2001:db8::1", 64, "2001:db8::ffff") && !holds("2001:db8::1", 64, "2001:db8:0:1::"));
+        assert!(holds("2001:db8::1", 0, "fe80::1") && holds("2001:db8::1", 128, "2001:db8::1"));
+    }
+}

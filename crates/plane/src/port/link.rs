@@ -1,0 +1,79 @@
+//! The interface a port works on: its name for messages, and what the system's errors mean for it.
+
+use std::io;
+
+use super::PortError;
+use super::sys::interface_index;
+
+/// An interface of the system.
+#[derive(Clone, Debug)]
+pub struct Link {
+    name: String,
+    index: u32,
+}
+
+impl Link {
+    /// The interface of that name, in this thread's network namespace.
+    pub fn named(name: &str) -> Result<Link, PortError> {
+        let failed = |source| interface(name, "be found", source);
+        Ok(Link { name: name.to_owned(), index: interface_index(name).map_err(failed)? })
+    }
+
+    /// Its number.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Something that could not be done while the port was set up.
+    pub fn cannot(&self, action: &'static str) -> impl Fn(io::Error) -> PortError {
+        move |source| interface(&self.name, action, source)
+    }
+
+    /// An interface that could not be made.
+    pub(super) fn unmade(name: &str) -> impl Fn(io::Error) -> PortError {
+        move |source| interface(name, "be made", source)
+    }
+
+    /// What an error of a port at work means.
+    pub fn failed(&self, source: io::Error) -> PortError {
+        match source.raw_os_error() {
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV | libc::EBADFD) if self.is_gone() => {
+                PortError::Removed { interface: self.name.clone() }
+            }
+            Some(libc::ENETDOWN | libc::EIO) => PortError::Down { interface: self.name.clone() },
+            _ => interface(&self.name, "be used any further", source),
+        }
+    }
+
+    /// Whether no interface of this name and number is left.
+    fn is_gone(&self) -> bool {
+        interface_index(&self.name).ok() != Some(self.index)
+    }
+}
+
+fn interface(name: &str, action: &'static str, source: io::Error) -> PortError {
+    let mend = mend(&source);
+    PortError::Interface { interface: name.to_owned(), action, source, mend }
+}
+
+/// What to do about it.
+fn mend(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            "run as root, or with the capabilities CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"
+        }
+        Some(libc::ENODEV | libc::ENXIO) => "`ip link` lists the interfaces there are",
+        Some(libc::ENETDOWN) => "`ip link set dev NAME up` brings it up",
+        Some(libc::ENOMEM | libc::ENOBUFS) => "there is too little memory for its rings; make them smaller",
+        Some(libc::EBUSY) => "another program or socket is using this interface or queue; stop that first",
+        Some(libc::EOPNOTSUPP | libc::ENOPROTOOPT | libc::EAFNOSUPPORT) => {
+            "this kernel or driver cannot; use another kind of port"
+        }
+        _ => "see what `dmesg` says",
+    }
+}

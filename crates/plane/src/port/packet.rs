@@ -1,0 +1,313 @@
+//! An interface of the kernel as a port: packet sockets (AF_PACKET), for any driver.
+//!
+//! The kernel copies every frame into a ring it shares with us, and from there into a slot. It does not give the frame
+//! up: it receives it too, and forwards it too, unless it is told otherwise. That is not this port's business.
+//!
+//! What a frame lacks because no card was on its way is put right here: a VLAN tag that travels beside it, and a
+//! checksum that is only begun. Several packets in one (GRO, GSO) are not received: cutting them is left to the kernel.
+
+use std::ffi::c_int;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use super::link::Link;
+use super::offload::{Offload, Tag};
+use super::sys::{Filled, PacketRing, RingSize, SendBatch, Socket};
+use super::{Port, PortError};
+use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet, Slot};
+
+/// Bytes of a frame in the ring with its headers, which take up to 92: whole cache lines, an odd number of them.
+const RING_FRAME: usize = 35 * 64;
+const _: () = assert!(RING_FRAME - 92 >= FRAME_CAPACITY);
+
+/// Slots that wait at a port on either side.
+const WAITING: usize = 2 * BURST;
+
+/// Empty receives between two looks at the link: each look is a system call.
+const PATIENCE: u32 = 64;
+
+/// Bytes that may wait to be sent: some thousand small frames, more than a driver's ring holds.
+const SEND_BUFFER: c_int = 4 << 20;
+
+/// How a packet port works.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketOptions<'f> {
+    /// Frames that the kernel keeps for us while we are busy.
+    pub ring_frames: usize,
+    /// Whether frames go straight to the driver, past the queueing discipline, traffic shaping included.
+    pub bypass_queueing: bool,
+    /// A program that says which frames to receive.
+    pub filter: Option<BorrowedFd<'f>>,
+}
+
+impl Default for PacketOptions<'_> {
+    fn default() -> Self {
+        PacketOptions { ring_frames: 2048, bypass_queueing: false, filter: None }
+    }
+}
+
+/// What did not become a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketCounters {
+    /// Longer than a slot.
+    pub too_long: u64,
+    /// Several packets in one; `ethtool -K NAME gro off` has the kernel hand them over one by one.
+    pub several: u64,
+    /// Not to be understood: a checksum or tag outside of the frame.
+    pub damaged: u64,
+    /// Frames the interface did not take for what they are, mostly their length.
+    pub unsendable: u64,
+}
+
+/// A port on an interface, for one worker.
+pub struct PacketPort<'a> {
+    number: u16,
+    link: Link,
+    receiver: Socket,
+    ring: PacketRing,
+    sender: Socket,
+    batch: SendBatch,
+    free: Vec<Packet<'a>>,
+    sent: Vec<Packet<'a>>,
+    counters: PacketCounters,
+    lost: u64,
+    refused: u64,
+    idle: u32,
+    is_finished: bool,
+}
+
+impl<'a> PacketPort<'a> {
+    /// Port `number` on the interface of that name.
+    pub fn open(
+        number: u16,
+        interface: &str,
+        options: PacketOptions<'_>,
+    ) -> Result<PacketPort<'a>, PortError> {
+        let link = Link::named(interface)?;
+        let receiver = Socket::raw(libc::AF_PACKET).map_err(link.cannot("be listened on"))?;
+        let size = RingSize { frames: options.ring_frames, frame: RING_FRAME };
+        let ring = PacketRing::new(&receiver, size).map_err(link.cannot("be given a receive ring"))?;
+        // What this host sends is not for it to forward.
+        receiver
+            .set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
+            .map_err(link.cannot("be listened on without what this host sends itself"))?;
+        if let Some(filter) = options.filter {
+            let filter = filter.as_raw_fd();
+            receiver
+                .set(libc::SOL_SOCKET, libc::SO_ATTACH_BPF, filter)
+                .map_err(link.cannot("be given a filter"))?;
+        }
+        receiver.bind(address(&link, libc::ETH_P_ALL as u16)).map_err(link.cannot("be listened on"))?;
+        let sender = sender(&link, options)?;
+        let (free, sent) = (Vec::with_capacity(WAITING), Vec::with_capacity(WAITING));
+        let counters = PacketCounters::default();
+        let batch = SendBatch::new();
+        Ok(PacketPort {
+            number,
+            link,
+            receiver,
+            ring,
+            sender,
+            batch,
+            free,
+            sent,
+            counters,
+            lost: 0,
+            refused: 0,
+            idle: 0,
+            is_finished: false,
+        })
+    }
+
+    /// Ports for so many workers, between which the kernel spreads flows: all packets of a flow, and those of the
+    /// opposite direction, to the same one.
+    pub fn open_group(
+        number: u16,
+        interface: &str,
+        workers: usize,
+        options: PacketOptions<'_>,
+    ) -> Result<Vec<PacketPort<'a>>, PortError> {
+        let open = || PacketPort::open(number, interface, options);
+        let ports: Vec<_> = (0..workers).map(|_| open()).collect::<Result<_, _>>()?;
+        let mut group = libc::PACKET_FANOUT_FLAG_UNIQUEID;
+        for port in ports.iter().filter(|_| workers > 1) {
+            group = port.join(group)?;
+        }
+        Ok(ports)
+    }
+
+    /// Joins a group, or makes one nobody else has, and returns what to join it by.
+    fn join(&self, group: u32) -> Result<u32, PortError> {
+        let failed = self.link.cannot("spread its flows between several workers");
+        let mode = libc::PACKET_FANOUT_HASH << 16;
+        let joining = if group == libc::PACKET_FANOUT_FLAG_UNIQUEID { group << 16 } else { group };
+        self.receiver
+            .set(libc::SOL_PACKET, libc::PACKET_FANOUT, (joining | mode) as c_int)
+            .map_err(&failed)?;
+        let joined: c_int = self.receiver.get(libc::SOL_PACKET, libc::PACKET_FANOUT).map_err(&failed)?;
+        Ok(joined as u32 & 0xffff)
+    }
+
+    /// What did not become a packet.
+    pub fn counters(&self) -> PacketCounters {
+        self.counters
+    }
+
+    /// Frames that the kernel had no room for in the ring. A system call.
+    pub fn lost(&mut self) -> Result<u64, PortError> {
+        let asked = self.receiver.get::<libc::tpacket_stats>(libc::SOL_PACKET, libc::PACKET_STATISTICS);
+        let since = asked.map_err(|error| self.link.failed(error))?;
+        self.lost += u64::from(since.tp_drops); // the kernel counts from zero again
+        Ok(self.lost)
+    }
+
+    /// To wait on, by poll or epoll, until there is something to receive.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.receiver.as_fd()
+    }
+
+    /// Looks now and then whether the link is still there.
+    fn check_link(&mut self) -> Result<(), PortError> {
+        self.idle += 1;
+        if self.idle < PATIENCE {
+            return Ok(());
+        }
+        self.idle = 0;
+        self.receiver.pending_error().map_err(|error| self.failed(error))
+    }
+
+    #[cold]
+    fn failed(&mut self, error: std::io::Error) -> PortError {
+        let error = self.link.failed(error);
+        self.is_finished |= matches!(error, PortError::Removed { .. });
+        error
+    }
+
+    /// Moves packets that are sent to where they are reclaimed from.
+    fn finish(&mut self, burst: &mut Burst<'a>, count: usize) -> usize {
+        self.sent.extend(burst.drain_front(count));
+        count
+    }
+}
+
+/// A socket that only sends: it is bound to no protocol.
+fn sender(link: &Link, options: PacketOptions<'_>) -> Result<Socket, PortError> {
+    let failed = link.cannot("be sent by");
+    let sender = Socket::raw(libc::AF_PACKET).map_err(&failed)?;
+    sender.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_BUFFER).map_err(&failed)?;
+    let bypass = c_int::from(options.bypass_queueing);
+    sender.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass).map_err(&failed)?;
+    sender.bind(address(link, 0)).map_err(&failed)?;
+    Ok(sender)
+}
+
+/// Everything of that protocol on the interface.
+fn address(link: &Link, protocol: u16) -> libc::sockaddr_ll {
+    libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: protocol.to_be(),
+        sll_ifindex: link.index() as c_int,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    }
+}
+
+/// Copies a frame into a slot and puts right what it lacks; `false` if it is none for us.
+#[inline]
+fn take(frame: &Filled<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> bool {
+    let header = &frame.header;
+    let Some(offload) = frame.virtio_header().map(Offload) else {
+        counters.damaged += 1;
+        return false;
+    };
+    if offload.is_several() {
+        counters.several += 1;
+        return false;
+    }
+    if header.tp_len > header.tp_snaplen || header.tp_len as usize > FRAME_CAPACITY {
+        counters.too_long += 1;
+        return false;
+    }
+    slot.set_frame_len(header.tp_len as usize);
+    let whole = frame.copy_to(slot.frame_mut()) && offload.finish_checksum(slot.frame_mut());
+    counters.damaged += u64::from(!whole);
+    whole && put_tag_back(frame, slot, counters)
+}
+
+#[inline]
+fn put_tag_back(frame: &Filled<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> bool {
+    let header = &frame.header;
+    if header.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return true;
+    }
+    let fits = Tag { ethertype: header.tp_vlan_tpid, control: header.tp_vlan_tci }.put_back(slot);
+    counters.too_long += u64::from(!fits);
+    fits
+}
+
+impl<'a> Port<'a> for PacketPort<'a> {
+    fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
+        let (wanted, before) = (limit.min(burst.room()), burst.len());
+        for seen in 0..wanted {
+            let (Some(frame), Some(slot)) = (self.ring.peek(), self.free.last_mut()) else {
+                if seen == 0 {
+                    self.check_link()?;
+                }
+                break;
+            };
+            slot.port = self.number;
+            let taken = take(&frame, slot, &mut self.counters);
+            self.ring.give_back();
+            burst.fill(self.free.pop_if(|_| taken).into_iter());
+        }
+        Ok(burst.len() - before)
+    }
+
+    fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
+        let limit = burst.len().min(WAITING - self.sent.len());
+        let mut taken = 0;
+        while taken < limit {
+            let frames = burst[..limit - taken].iter().map(|packet| packet.frame());
+            match self.batch.send(&self.sender, frames) {
+                Ok(sent) => taken += self.finish(burst, sent),
+                Err(error) => match error.raw_os_error() {
+                    // No room now: in the socket, in the queueing discipline, in the driver.
+                    Some(libc::EAGAIN | libc::ENOBUFS) => break,
+                    Some(libc::EINTR) => {}
+                    // This frame never gets through, the next one may.
+                    Some(libc::EMSGSIZE | libc::EINVAL) => {
+                        self.counters.unsendable += 1;
+                        taken += self.finish(burst, 1);
+                    }
+                    _ => {
+                        self.refused += burst.len() as u64;
+                        return Err(self.failed(error));
+                    }
+                },
+            }
+        }
+        self.refused += burst.len() as u64;
+        Ok(taken)
+    }
+
+    fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
+        let count = free.room().min(self.sent.len());
+        free.fill(self.sent.drain(..count));
+        count
+    }
+
+    fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
+        let count = free.len().min(WAITING - self.free.len());
+        self.free.extend(free.drain_front(count));
+        count
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+}

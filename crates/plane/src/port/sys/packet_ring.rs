@@ -1,0 +1,109 @@
+//! The receive ring of a packet socket (PACKET_MMAP, TPACKET_V2): frames in memory that the kernel fills.
+//!
+//! Version 2, which hands over frame by frame, and not version 3: that hands over blocks, and holds back what came in
+//! until a block is full or its timer of at least a millisecond ends, at every router on the way.
+
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::AsFd;
+
+use libc::{c_int, tpacket_req, tpacket2_hdr};
+
+use super::Socket;
+use super::map::{Map, acquire, release};
+
+/// Bytes of a virtio-net header without the number of buffers, which stands before each frame.
+pub const VIRTIO_HEADER: usize = 10;
+
+/// How large a ring is.
+#[derive(Clone, Copy)]
+pub struct RingSize {
+    /// Frames at least.
+    pub frames: usize,
+    /// Bytes per frame, with its header: a multiple of 16.
+    pub frame: usize,
+}
+
+/// Blocks are what the kernel allocates in one piece.
+const BLOCK: usize = 1 << 18;
+
+/// The ring of a socket.
+pub struct PacketRing {
+    map: Map,
+    frame: usize,
+    frames: usize,
+    next: usize,
+}
+
+/// One frame in the ring.
+pub struct Filled<'r> {
+    ring: &'r PacketRing,
+    start: usize,
+    /// Its header, as it was when the kernel handed it over.
+    pub header: tpacket2_hdr,
+}
+
+impl PacketRing {
+    /// Gives `socket` a ring, each frame with a virtio-net header.
+    pub fn new(socket: &Socket, size: RingSize) -> io::Result<PacketRing> {
+        socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as c_int)?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
+        let per_block = BLOCK / size.frame;
+        let blocks = size.frames.div_ceil(per_block);
+        let request = tpacket_req {
+            tp_block_size: BLOCK as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: size.frame as u32,
+            tp_frame_nr: (blocks * per_block) as u32,
+        };
+        socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
+        let map = Map::new(socket.as_fd(), blocks * BLOCK, 0)?;
+        Ok(PacketRing { map, frame: size.frame, frames: blocks * per_block, next: 0 })
+    }
+
+    /// The next frame, if the kernel has filled it.
+    pub fn peek(&self) -> Option<Filled<'_>> {
+        let start = self.start(self.next);
+        let status = acquire(self.map.word(start + offset_of!(tpacket2_hdr, tp_status)));
+        if status & libc::TP_STATUS_USER == 0 {
+            return None;
+        }
+        // The kernel wrote the header before the status that was loaded above.
+        let header = self.map.read(start);
+        Some(Filled { ring: self, start, header })
+    }
+
+    /// Gives the frame that was peeked at back to the kernel.
+    pub fn give_back(&mut self) {
+        release(self.map.word(self.start(self.next)), libc::TP_STATUS_KERNEL);
+        self.next = (self.next + 1) % self.frames;
+    }
+
+    /// Frames do not cross blocks: what is left of a block at its end is empty.
+    fn start(&self, frame: usize) -> usize {
+        let per_block = BLOCK / self.frame;
+        frame / per_block * BLOCK + frame % per_block * self.frame
+    }
+}
+
+impl Filled<'_> {
+    /// Copies the frame without what stands before it; `false` if the header points outside.
+    pub fn copy_to(&self, bytes: &mut [u8]) -> bool {
+        self.copy(usize::from(self.header.tp_mac), bytes)
+    }
+
+    /// The virtio-net header.
+    pub fn virtio_header(&self) -> Option<[u8; VIRTIO_HEADER]> {
+        let mut header = [0; VIRTIO_HEADER];
+        let offset = usize::from(self.header.tp_mac).checked_sub(VIRTIO_HEADER)?;
+        self.copy(offset, &mut header).then_some(header)
+    }
+
+    fn copy(&self, offset: usize, bytes: &mut [u8]) -> bool {
+        let inside = offset + bytes.len() <= self.ring.frame;
+        if inside {
+            self.ring.map.copy_to(self.start + offset, bytes);
+        }
+        inside
+    }
+}

@@ -1,0 +1,131 @@
+//! A socket, and its options as typed values.
+
+use std::ffi::{CString, c_int};
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Plain data that the kernel reads and writes byte by byte.
+///
+/// # Safety
+///
+/// Any bytes are a valid value, and no byte of a value is uninitialised padding that must not be read.
+pub unsafe trait Plain: Copy {}
+
+// SAFETY: integers and structures of integers without padding.
+unsafe impl Plain for c_int {}
+// SAFETY: as above: four words.
+unsafe impl Plain for libc::tpacket_req {}
+// SAFETY: as above: two words.
+unsafe impl Plain for libc::tpacket_stats {}
+// SAFETY: as above: eight bytes.
+unsafe impl Plain for u64 {}
+// SAFETY: as above: four words, then sixteen bits twice, two words, sixteen bits twice, four bytes.
+unsafe impl Plain for libc::tpacket2_hdr {}
+// SAFETY: as above: two of eight bytes, four words.
+unsafe impl Plain for libc::xdp_umem_reg {}
+// SAFETY: as above: sixteen of eight bytes.
+unsafe impl Plain for libc::xdp_mmap_offsets {}
+// SAFETY: as above: one word.
+unsafe impl Plain for libc::xdp_options {}
+// SAFETY: as above: six of eight bytes.
+unsafe impl Plain for libc::xdp_statistics {}
+// SAFETY: as above: eight bytes, two words.
+unsafe impl Plain for libc::xdp_desc {}
+// SAFETY: as above: sixteen bits twice, three words.
+unsafe impl Plain for libc::sockaddr_xdp {}
+// SAFETY: as above: sixteen bits twice, a word, sixteen bits, two bytes, eight bytes: no padding.
+unsafe impl Plain for libc::sockaddr_ll {}
+
+/// A socket, closed when it is dropped.
+pub struct Socket(OwnedFd);
+
+impl Socket {
+    /// A raw socket of that domain that receives nothing before it is bound.
+    pub fn raw(domain: c_int) -> io::Result<Socket> {
+        // SAFETY: takes plain numbers and answers with a descriptor or -1.
+        let fd = check(unsafe { libc::socket(domain, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
+        // SAFETY: a descriptor that was just made and that nobody else has.
+        Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Sets an option.
+    pub fn set<T: Plain>(&self, level: c_int, option: c_int, value: T) -> io::Result<()> {
+        let len = size_of::<T>() as libc::socklen_t;
+        // SAFETY: the kernel reads `len` bytes from a value that lives until the call ends.
+        let set =
+            unsafe { libc::setsockopt(self.0.as_raw_fd(), level, option, (&raw const value).cast(), len) };
+        check(set).map(drop)
+    }
+
+    /// Reads an option. A kernel that knows less of it than `T` holds is refused.
+    pub fn get<T: Plain>(&self, level: c_int, option: c_int) -> io::Result<T> {
+        let (mut value, mut len) = (MaybeUninit::<T>::zeroed(), size_of::<T>() as libc::socklen_t);
+        // SAFETY: the kernel writes at most `len` bytes into a value of that size.
+        let got = unsafe {
+            libc::getsockopt(self.0.as_raw_fd(), level, option, value.as_mut_ptr().cast(), &raw mut len)
+        };
+        check(got)?;
+        if len as usize != size_of::<T>() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the kernel knows an older form of this option",
+            ));
+        }
+        // SAFETY: it was zeroed, then written over by the kernel, and any bytes are a valid `Plain`.
+        Ok(unsafe { value.assume_init() })
+    }
+
+    /// Binds to an address of the socket's domain.
+    pub fn bind<T: Plain>(&self, address: T) -> io::Result<()> {
+        let len = size_of::<T>() as libc::socklen_t;
+        // SAFETY: the kernel reads `len` bytes from a value that lives until the call ends.
+        check(unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), len) }).map(drop)
+    }
+
+    /// Has the kernel send what stands in a ring it shares with us.
+    pub fn kick_send(&self) -> io::Result<()> {
+        let (fd, flags, nothing) = (self.0.as_raw_fd(), libc::MSG_DONTWAIT, std::ptr::null());
+        // SAFETY: sends no bytes, to nobody: no memory is read.
+        let sent = unsafe { libc::sendto(fd, nothing, 0, flags, std::ptr::null(), 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Has the kernel look whether there is something to receive into a ring it shares with us.
+    pub fn kick_receive(&self) -> io::Result<()> {
+        let (fd, flags, nobody) = (self.0.as_raw_fd(), libc::MSG_DONTWAIT, std::ptr::null_mut());
+        // SAFETY: receives no bytes, from nobody: no memory is written.
+        let received =
+            unsafe { libc::recvfrom(fd, std::ptr::null_mut(), 0, flags, nobody, std::ptr::null_mut()) };
+        if received < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// The error that waits on the socket, which is thereby taken off it.
+    pub fn pending_error(&self) -> io::Result<()> {
+        match self.get::<c_int>(libc::SOL_SOCKET, libc::SO_ERROR)? {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The number of the interface of that name, in this thread's network namespace.
+pub fn interface_index(name: &str) -> io::Result<u32> {
+    let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: a string that ends with a zero byte and lives until the call ends.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index),
+    }
+}
+
+/// A result of a system call, with its error.
+pub fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

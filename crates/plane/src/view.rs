@@ -1,0 +1,316 @@
+//! What every worker forwards by: interfaces, adjacencies and tables, as they stand together.
+//!
+//! The writer makes a new [`View`] when links, neighbours or tables come, go or change, and publishes it whole
+//! ([`Views::publish`]); a worker compares one pointer a burst ([`ViewReader`]) and never waits. Routes are not in
+//! it: they reach the workers by way of the FIBs, which the tables' [`SharedReader`]s lead to, and need no new view.
+//!
+//! In which order the writer proceeds, so that a FIB never leads where the view knows no way:
+//! - a next hop, or a group, that is new: publish the view (the groups) first, then the route;
+//! - one that is gone: take the routes away first, then publish the view without it.
+//!
+//! A worker may see a view just replaced together with a FIB just published, for one burst. A next hop that it does
+//! not know yet is then [`crate::verdict::Reason::NoAdjacency`], which whoever takes rejected packets may still answer.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use arc_swap::cache::Cache;
+use fullview_table::fib::Fib;
+use fullview_table::fib::framework::SharedReader;
+use fullview_table::group::SharedGroupReader;
+
+use crate::adjacency::{Adjacencies, Entries, NO_INTERFACE};
+use crate::interface::{Interface, SourceCheck};
+use ports::Ports;
+
+mod ports;
+
+pub(crate) use ports::Ingress;
+pub use ports::PortView;
+
+/// The two FIBs of one routing table (VRF).
+#[derive(Clone)]
+pub struct TableReaders {
+    /// IPv4.
+    pub inet: SharedReader<u32>,
+    /// IPv6.
+    pub inet6: SharedReader<u128>,
+}
+
+impl TableReaders {
+    /// A table that never changes.
+    pub fn fixed(inet: Arc<dyn Fib<u32>>, inet6: Arc<dyn Fib<u128>>) -> TableReaders {
+        TableReaders { inet: SharedReader::fixed(inet), inet6: SharedReader::fixed(inet6) }
+    }
+}
+
+/// What a view is made of.
+#[derive(Clone)]
+pub struct Parts {
+    /// By interface number. A number stays with its interface from view to view: it is the index of its counters.
+    pub interfaces: Vec<Interface>,
+    /// By next-hop index, the same for all tables and both families.
+    pub adjacencies: Adjacencies,
+    /// By table index.
+    pub tables: Vec<TableReaders>,
+    /// The next-hop groups of all tables.
+    pub groups: SharedGroupReader,
+    /// What holds for all interfaces.
+    pub policy: Policy,
+}
+
+impl Parts {
+    /// Of a router with one table and no groups, which drops martians.
+    pub fn new(interfaces: Vec<Interface>, adjacencies: Adjacencies, table: TableReaders) -> Parts {
+        let (groups, policy) = (SharedGroupReader::default(), Policy::default());
+        Parts { interfaces, adjacencies, tables: vec![table], groups, policy }
+    }
+}
+
+/// What holds for all interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Whether packets from and to 0/8, 127/8, 240/4 and their like are dropped, whatever the table says. What means
+    /// something on one link only, and groups, are never forwarded.
+    pub drops_martians: bool,
+    /// Mixed into the hash that picks a flow's member of a group: another number in every router of a row, or each
+    /// would see only such flows as the one before sent its way.
+    pub flow_seed: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy { drops_martians: true, flow_seed: 0 }
+    }
+}
+
+/// Parts that do not fit together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ViewError {
+    /// VLAN numbers go from 1 to 4094.
+    #[error("interface {name}: VLAN {vlan} does not exist; choose 1 to 4094")]
+    Vlan {
+        /// Of which interface.
+        name: String,
+        /// What was asked for.
+        vlan: u16,
+    },
+    /// Nothing can be sent by such a link.
+    #[error("interface {name}: an MTU of 0 bytes is not possible")]
+    Mtu {
+        /// Of which interface.
+        name: String,
+    },
+    /// Two interfaces take the same frames.
+    #[error("interfaces {first} and {second} take the same frames of port {port}; give them different VLANs")]
+    Twice {
+        /// The first one.
+        first: String,
+        /// The other one.
+        second: String,
+        /// Of which port.
+        port: u16,
+    },
+    /// There is no such table.
+    #[error(
+        "interface {name} looks up in table {table}, but there are only {tables} tables, numbered from 0"
+    )]
+    Table {
+        /// Of which interface.
+        name: String,
+        /// What was asked for.
+        table: u16,
+        /// How many there are.
+        tables: usize,
+    },
+    /// There is no such interface.
+    #[error(
+        "next hop {hop} leaves by interface {interface}, but there are only {interfaces}, numbered from 0"
+    )]
+    NoSuchInterface {
+        /// Of which next hop.
+        hop: u16,
+        /// What was asked for.
+        interface: u16,
+        /// How many there are.
+        interfaces: usize,
+    },
+    /// An interface number is 16 bits, and the last one means none.
+    #[error("{0} interfaces are too many: a view holds at most {NO_INTERFACE}")]
+    TooManyInterfaces(usize),
+}
+
+/// What every worker forwards by, at one moment.
+pub struct View {
+    parts: Parts,
+    ports: Ports,
+    entries: Entries,
+    /// Whether any interface has its sources checked.
+    checks_sources: bool,
+    /// Whether any interface has senders told of shorter ways.
+    notes_detours: bool,
+}
+
+impl View {
+    /// Compiles the parts for the loop.
+    ///
+    /// # Errors
+    /// A [`ViewError`] if they do not fit together.
+    pub fn new(parts: Parts) -> Result<View, ViewError> {
+        let count = parts.interfaces.len();
+        if count > NO_INTERFACE.into() {
+            return Err(ViewError::TooManyInterfaces(count));
+        }
+        parts.interfaces.iter().try_for_each(|interface| check(interface, parts.tables.len()))?;
+        let ports = Ports::new(&parts.interfaces)?;
+        let entries = Entries::new(&parts.adjacencies, &parts.interfaces).map_err(|(hop, interface)| {
+            ViewError::NoSuchInterface { hop: hop.0, interface, interfaces: count }
+        })?;
+        let checks_sources =
+            parts.interfaces.iter().any(|interface| interface.source_check != SourceCheck::Off);
+        let notes_detours = parts.interfaces.iter().any(|interface| interface.redirects);
+        Ok(View { parts, ports, entries, checks_sources, notes_detours })
+    }
+
+    /// What it is made of.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// An interface by its number.
+    pub fn interface(&self, number: u16) -> Option<&Interface> {
+        self.parts.interfaces.get(usize::from(number))
+    }
+
+    /// A port by its number, if an interface takes its frames.
+    pub fn port(&self, number: u16) -> Option<&PortView> {
+        self.ports.get(number)
+    }
+
+    /// How the untagged frames of a port come in.
+    #[inline(always)]
+    pub(crate) fn ingress(&self, port: u16) -> &Ingress {
+        self.ports.ingress(port)
+    }
+
+    #[inline(always)]
+    pub(crate) fn entries(&self) -> &Entries {
+        &self.entries
+    }
+
+    pub(crate) fn checks_sources(&self) -> bool {
+        self.checks_sources
+    }
+
+    pub(crate) fn notes_detours(&self) -> bool {
+        self.notes_detours
+    }
+}
+
+fn check(interface: &Interface, tables: usize) -> Result<(), ViewError> {
+    let (name, table) = (interface.name.clone(), interface.table);
+    match interface.vlan {
+        Some(vlan @ (0 | 4095..)) => Err(ViewError::Vlan { name, vlan }),
+        _ if interface.mtu == 0 => Err(ViewError::Mtu { name }),
+        _ if usize::from(table) >= tables => Err(ViewError::Table { name, table, tables }),
+        _ => Ok(()),
+    }
+}
+
+/// Where views are published: the writer's end.
+pub struct Views(Arc<ArcSwap<View>>);
+
+impl Views {
+    /// The first view.
+    pub fn new(view: View) -> Views {
+        Views(Arc::new(ArcSwap::from_pointee(view)))
+    }
+
+    /// Workers go by this view from their next burst on.
+    pub fn publish(&self, view: View) {
+        self.0.store(Arc::new(view));
+    }
+
+    /// The view as it stands.
+    pub fn current(&self) -> Arc<View> {
+        self.0.load_full()
+    }
+
+    /// A worker's end: each worker has its own.
+    pub fn reader(&self) -> ViewReader {
+        ViewReader(Cache::new(Arc::clone(&self.0)))
+    }
+}
+
+/// Fetches the view as it stands: compares one pointer, and counts a reference only if another was published.
+#[derive(Clone)]
+pub struct ViewReader(Cache<Arc<ArcSwap<View>>, Arc<View>>);
+
+impl ViewReader {
+    /// Of a view that never changes.
+    pub fn fixed(view: View) -> ViewReader {
+        Views::new(view).reader()
+    }
+
+    /// The view for one burst.
+    #[inline]
+    pub fn view(&mut self) -> &Arc<View> {
+        self.0.load()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adjacency::Adjacency;
+    use crate::wire::ethernet::Mac;
+    use fullview_table::fib::{Algorithm, linear::Linear};
+    use fullview_table::{NextHop, Rib};
+
+    fn parts(interfaces: Vec<Interface>) -> Parts {
+        let inet = Linear.compile(&Rib::<u32>::default()).unwrap().fib();
+        let inet6 = Linear.compile(&Rib::<u128>::default()).unwrap().fib();
+        Parts::new(interfaces, Adjacencies::new(), TableReaders::fixed(inet, inet6))
+    }
+
+    fn on(port: u16, vlan: Option<u16>) -> Interface {
+        Interface { vlan, ..Interface::new(port, Mac([2; 6])) }
+    }
+
+    fn refused(interfaces: Vec<Interface>) -> String {
+        View::new(parts(interfaces)).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused_with_what_to_mend() {
+        assert!(refused(vec![on(0, Some(4095))]).contains("VLAN 4095"));
+        assert!(refused(vec![on(0, None), on(1, None), on(0, None)]).contains("port0 and port0"));
+        assert!(refused(vec![on(3, Some(5)), on(3, Some(5))]).contains("of port 3"));
+        assert!(refused(vec![Interface { table: 1, ..on(0, None) }]).contains("only 1 tables"));
+        assert!(refused(vec![Interface { mtu: 0, ..on(0, None) }]).contains("port0: an MTU of 0"));
+        let mut parts = parts(vec![on(0, None)]);
+        parts.adjacencies.set(NextHop(7), Adjacency::Glean { interface: 1 });
+        let error = View::new(parts).err().unwrap();
+        assert_eq!(error, ViewError::NoSuchInterface { hop: 7, interface: 1, interfaces: 1 });
+    }
+
+    #[test]
+    fn interfaces_are_found_by_port_and_vlan() {
+        let view = View::new(parts(vec![on(2, Some(7)), on(0, None), on(2, None), on(5, Some(1))])).unwrap();
+        let found = |port: u16, vlan| view.port(port)?.interface(vlan);
+        assert_eq!([found(2, 7), found(0, 0), found(2, 0)], [Some(0), Some(1), Some(2)]);
+        assert_eq!([found(0, 7), found(2, 8), found(1, 0), found(5, 0), found(9, 0)], [None; 5]);
+        assert_eq!(view.ingress(2).interface, 2);
+        assert_eq!([1, 5, 9].map(|port| view.ingress(port).interface), [NO_INTERFACE; 3]);
+    }
+
+    #[test]
+    fn readers_see_the_view_published_last() {
+        let views = Views::new(View::new(parts(vec![on(0, None)])).unwrap());
+        let mut reader = views.reader();
+        assert_eq!(reader.view().parts().interfaces.len(), 1);
+        views.publish(View::new(parts(vec![on(0, None), on(1, None)])).unwrap());
+        assert_eq!(reader.view().parts().interfaces.len(), 2);
+        assert!(Arc::ptr_eq(reader.view(), &views.current()));
+    }
+}

@@ -1,0 +1,104 @@
+//! Which interface a frame comes in by: its port, and the VLAN of its tag.
+
+use super::ViewError;
+use crate::adjacency::NO_INTERFACE;
+use crate::interface::Interface;
+use crate::wire::ethernet::Mac;
+
+/// How the untagged frames of a port come in: 12 bytes, all that the loop has to know of a plain packet's interface.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ingress {
+    pub mac: Mac,
+    /// [`NO_INTERFACE`] if no interface takes untagged frames.
+    pub interface: u16,
+    pub table: u16,
+    /// Whether an IPv4 packet may go straight on; otherwise the slow path finds out why not.
+    pub inet: bool,
+    /// Whether an IPv6 packet may.
+    pub inet6: bool,
+}
+
+impl Ingress {
+    const CLOSED: Ingress =
+        Ingress { mac: Mac([0; 6]), interface: NO_INTERFACE, table: 0, inet: false, inet6: false };
+
+    fn new(number: u16, interface: &Interface) -> Ingress {
+        Ingress {
+            mac: interface.mac,
+            interface: number,
+            table: interface.table,
+            inet: interface.up && interface.forwards_inet,
+            inet6: interface.up && interface.forwards_inet6,
+        }
+    }
+}
+
+/// The interfaces of one port.
+#[derive(Clone, Debug, Default)]
+pub struct PortView {
+    untagged: Option<u16>,
+    /// By VLAN; empty if there are none.
+    vlans: Box<[u16]>,
+}
+
+/// VLAN numbers are twelve bits.
+const VLANS: usize = 4096;
+
+impl PortView {
+    /// The number of the interface that takes frames of a VLAN; 0 means untagged ones, and those of a priority.
+    pub fn interface(&self, vlan: u16) -> Option<u16> {
+        if vlan == 0 {
+            return self.untagged;
+        }
+        self.vlans.get(usize::from(vlan)).copied().filter(|number| *number != NO_INTERFACE)
+    }
+
+    fn add(&mut self, number: u16, vlan: Option<u16>) {
+        let Some(vlan) = vlan else {
+            self.untagged = Some(number);
+            return;
+        };
+        if self.vlans.is_empty() {
+            self.vlans = vec![NO_INTERFACE; VLANS].into();
+        }
+        self.vlans[usize::from(vlan) % VLANS] = number;
+    }
+}
+
+/// All ports by number. Numbers without an interface may lie between others.
+pub(super) struct Ports {
+    ingress: Vec<Ingress>,
+    views: Vec<Option<PortView>>,
+}
+
+impl Ports {
+    /// The VLANs have been checked.
+    pub fn new(interfaces: &[Interface]) -> Result<Ports, ViewError> {
+        let count = interfaces.iter().map(|interface| usize::from(interface.port) + 1).max().unwrap_or(0);
+        let mut ports = Ports { ingress: vec![Ingress::CLOSED; count], views: vec![None; count] };
+        for (number, interface) in (0..).zip(interfaces) {
+            let view = ports.views[usize::from(interface.port)].get_or_insert_default();
+            if let Some(first) = view.interface(interface.vlan.unwrap_or(0)) {
+                return Err(twice(&interfaces[usize::from(first)], interface));
+            }
+            view.add(number, interface.vlan);
+            if interface.vlan.is_none() {
+                ports.ingress[usize::from(interface.port)] = Ingress::new(number, interface);
+            }
+        }
+        Ok(ports)
+    }
+
+    pub fn get(&self, number: u16) -> Option<&PortView> {
+        self.views.get(usize::from(number))?.as_ref()
+    }
+
+    #[inline(always)]
+    pub fn ingress(&self, port: u16) -> &Ingress {
+        self.ingress.get(usize::from(port)).unwrap_or(&Ingress::CLOSED)
+    }
+}
+
+fn twice(first: &Interface, second: &Interface) -> ViewError {
+    ViewError::Twice { first: first.name.clone(), second: second.name.clone(), port: second.port }
+}

@@ -1,0 +1,25 @@
+//! Programs for the kernel are compiled, embedded, accepted by its verifier, and run.
+#![cfg(feature = "bpf")]
+// A helper of a test fails by panicking, as the test itself does.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use aya::TestRun;
+use aya::programs::TestRunOptions;
+use fullview_plane::bpf;
+
+/// What an XDP program answers to let a frame through.
+const XDP_PASS: u32 = 2;
+
+#[test]
+fn the_smallest_program_runs_in_the_kernel() {
+    if !support::may_load_programs() {
+        return;
+    }
+    let mut pass = bpf::PASS.load().unwrap();
+    let frame = [0; 60];
+    let options = TestRunOptions { data_in: Some(&frame), ..TestRunOptions::default() };
+    let result = pass.xdp("pass").unwrap().test_run(options).unwrap();
+    assert_eq!(result.return_value, XDP_PASS);
+}

@@ -1,0 +1,141 @@
+//! Packet sockets, in a namespace with a cable.
+
+use std::collections::HashMap;
+use std::net::UdpSocket;
+
+use fullview_plane::burst::{Arena, BURST, Burst, FRAME_CAPACITY};
+use fullview_plane::port::packet::{PacketOptions, PacketPort};
+use fullview_plane::port::{Port, PortError};
+use fullview_plane::wire::checksum::Sum;
+
+use crate::conformance::{
+    Pool, SLOTS, carries_everything_in_order, carry, error_of, frame, keeps_tags, receive,
+};
+use crate::namespace::{cable, in_namespace, ip};
+
+fn open<'a>(number: u16, interface: &str) -> PacketPort<'a> {
+    PacketPort::open(number, interface, PacketOptions::default()).unwrap()
+}
+
+#[test]
+fn packet_ports_conform() {
+    in_namespace(|| {
+        cable("left", "right", FRAME_CAPACITY);
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let (mut left, mut right) = (open(3, "left"), open(4, "right"));
+        let ports: [&mut dyn Port<'_>; 2] = [&mut left, &mut right];
+        carries_everything_in_order(ports, &mut pool, 14..=FRAME_CAPACITY);
+        keeps_tags(&mut left, &mut right, &mut pool);
+        assert_eq!((left.lost().unwrap(), right.lost().unwrap()), (0, 0));
+        assert_eq!(left.counters(), Default::default());
+    });
+}
+
+#[test]
+fn packet_ports_survive_a_link_that_goes_down_and_say_when_it_is_gone() {
+    in_namespace(|| {
+        cable("left", "right", FRAME_CAPACITY);
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let (mut left, mut right) = (open(0, "left"), open(1, "right"));
+        ip("link set dev right down");
+        error_of(&mut right, |error| matches!(error, PortError::Down { .. }));
+        ip("link set dev right up");
+        let frames = [frame(1, 60)];
+        assert_eq!(carry(&mut left, &mut right, &mut pool, &frames), frames);
+        ip("link del dev right");
+        error_of(&mut right, |error| matches!(error, PortError::Removed { .. }));
+        assert!(right.is_finished());
+        let mut burst = pool.take(1);
+        burst[0].set_frame(&frames[0]);
+        let error = left.transmit(&mut burst).unwrap_err();
+        assert_eq!(error.to_string(), "interface left was removed");
+        assert_eq!((burst.len(), left.refused(), left.is_finished()), (1, 1, true));
+    });
+}
+
+/// A socket of the kernel's, whose datagrams leave by `left` to a station that nobody is.
+fn datagrams(mtu: usize) -> UdpSocket {
+    cable("left", "right", mtu + 14);
+    ip("address add 198.18.0.1/24 dev left");
+    ip("neighbour add 198.18.0.2 lladdr 02:00:00:00:00:02 dev left");
+    let socket = UdpSocket::bind("198.18.0.1:7").unwrap();
+    socket.connect("198.18.0.2:9").unwrap();
+    socket
+}
+
+#[test]
+fn what_is_longer_than_a_slot_is_counted_and_left_out() {
+    in_namespace(|| {
+        let socket = datagrams(9000);
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let mut right = open(1, "right");
+        let fits = FRAME_CAPACITY - 14 - 20 - 8;
+        right.recycle(&mut pool.take(1));
+        for len in [fits + 1, 3000, 8000, fits] {
+            socket.send(&vec![7; len]).unwrap();
+        }
+        let received = receive(&mut right, &mut pool, 1);
+        assert_eq!(received[0].len(), FRAME_CAPACITY);
+        assert_eq!(right.counters().too_long, 3);
+    });
+}
+
+#[test]
+fn checksums_that_no_card_finished_are_finished() {
+    in_namespace(|| {
+        let socket = datagrams(1500);
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let mut right = open(1, "right");
+        for len in [1, 2, 100, 1472] {
+            right.recycle(&mut pool.take(1));
+            socket.send(&vec![7; len]).unwrap();
+            let frame = receive(&mut right, &mut pool, 1).remove(0);
+            let (addresses, datagram) = (&frame[26..34], &frame[34..]);
+            let pseudo = Sum::ZERO.bytes(addresses).word(17).word(len as u16 + 8);
+            assert_ne!(datagram[6..8], [0, 0]);
+            assert!(pseudo.bytes(datagram).verifies(), "{len} bytes");
+        }
+    });
+}
+
+#[test]
+fn flows_are_spread_between_workers_and_no_packet_comes_twice() {
+    in_namespace(|| {
+        let _ = datagrams(1500);
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let mut workers = PacketPort::open_group(1, "right", 3, PacketOptions::default()).unwrap();
+        for worker in &mut workers {
+            worker.recycle(&mut pool.take(90));
+        }
+        for port in 1000..1030 {
+            let socket = UdpSocket::bind(("198.18.0.1", port)).unwrap();
+            for _ in 0..3 {
+                socket.send_to(&[7; 50], "198.18.0.2:9").unwrap();
+            }
+        }
+        let mut seen: Vec<HashMap<u16, usize>> = Vec::new();
+        for worker in &mut workers {
+            let mut burst = Burst::new();
+            worker.receive(&mut burst, BURST).unwrap();
+            let mut flows = HashMap::new();
+            for packet in burst.iter() {
+                *flows.entry(u16::from_be_bytes([packet.frame()[34], packet.frame()[35]])).or_default() += 1;
+            }
+            seen.push(flows);
+        }
+        assert!(seen.iter().all(|flows| !flows.is_empty() && flows.values().all(|packets| *packets == 3)));
+        assert_eq!(seen.iter().map(HashMap::len).sum::<usize>(), 30, "a flow stays with its worker");
+    });
+}
+
+#[test]
+fn an_interface_that_cannot_be_used_is_named_with_the_mend() {
+    let missing = PacketPort::open(0, "fv-none", PacketOptions::default()).err().unwrap().to_string();
+    assert!(missing.starts_with("interface fv-none cannot be found: "), "{missing}");
+    assert!(missing.ends_with("`ip link` lists the interfaces there are"), "{missing}");
+}
