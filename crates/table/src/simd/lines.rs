@@ -42,6 +42,7 @@ pub struct Branch {
 
 impl Branch {
     /// Where the first child begins, in bytes from the beginning of the branch.
+    #[cfg_attr(not(all(target_arch = "x86_64", not(fullview_portable))), allow(dead_code))] // plain code needs none
     pub(super) const FIRST: usize = std::mem::offset_of!(Branch, first);
 
     /// Where a child begins.
