@@ -25,6 +25,12 @@ macro_rules! object {
 /// `bpf/pass.c`: one program, `pass`, which lets every frame through.
 pub const PASS: Object = object!("pass");
 
+/// `bpf/classify.c`: what will be forwarded, and what stays with the kernel.
+pub const CLASSIFY: Object = object!("classify");
+
+/// `bpf/give_back.c`: one program, `give_back`, by which frames return to the kernel.
+pub const GIVE_BACK: Object = object!("give_back");
+
 /// What the kernel refused.
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
@@ -86,7 +92,7 @@ pub struct Loaded {
 
 impl Object {
     /// Makes the maps; `configure` may set their sizes before.
-    pub fn load_with(self, configure: impl FnOnce(&mut EbpfLoader<'static>)) -> Result<Loaded, BpfError> {
+    pub fn load_with<'v>(self, configure: impl FnOnce(&mut EbpfLoader<'v>)) -> Result<Loaded, BpfError> {
         let mut loader = EbpfLoader::new();
         configure(&mut loader);
         let ebpf = loader.load(self.bytes);
@@ -115,6 +121,34 @@ impl Loaded {
             })?;
         }
         Ok(xdp)
+    }
+
+    /// Has the kernel verify and compile a program of another kind than XDP.
+    pub fn program<P>(
+        &mut self,
+        name: &'static str,
+        load: impl FnOnce(&mut P) -> Result<(), aya::programs::ProgramError>,
+    ) -> Result<&mut P, BpfError>
+    where
+        for<'p> &'p mut P: TryFrom<&'p mut aya::programs::Program>,
+    {
+        let object = self.object.name;
+        let missing = || BpfError::Missing { object, kind: "program of that kind", name };
+        let program = self.ebpf.program_mut(name).ok_or_else(missing)?;
+        let program: &mut P = program.try_into().map_err(|_| missing())?;
+        let refused = |error| BpfError::Program { object, program: name, error: Box::new(error) };
+        load(program).map_err(refused)?;
+        Ok(program)
+    }
+
+    /// A map of the object.
+    pub fn map<'m, M: TryFrom<&'m mut aya::maps::Map>>(
+        &'m mut self,
+        name: &'static str,
+    ) -> Result<M, BpfError> {
+        let missing = self.missing_map(name);
+        let map = self.ebpf.map_mut(name).and_then(|map| M::try_from(map).ok());
+        map.ok_or(missing)
     }
 
     /// What to say of a map that the object ought to have.

@@ -9,6 +9,10 @@ use std::path::PathBuf;
 
 use crate::burst::Burst;
 
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod classify;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod inject;
 #[cfg(target_os = "linux")]
 pub mod link;
 pub mod memory;
@@ -19,6 +23,12 @@ pub mod packet;
 pub mod pcap;
 #[cfg(target_os = "linux")]
 mod sys;
+#[cfg(target_os = "linux")]
+pub mod tap;
+#[cfg(target_os = "linux")]
+pub mod umem;
+#[cfg(target_os = "linux")]
+pub mod xdp;
 
 /// A port.
 pub trait Port<'a> {

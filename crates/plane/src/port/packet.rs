@@ -7,7 +7,7 @@
 //! checksum that is only begun. Several packets in one (GRO, GSO) are not received: cutting them is left to the kernel.
 
 use std::ffi::c_int;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::link::Link;
 use super::offload::{Offload, Tag};
@@ -30,16 +30,18 @@ const SEND_BUFFER: c_int = 4 << 20;
 
 /// How a packet port works.
 #[derive(Clone, Copy, Debug)]
-pub struct PacketOptions {
+pub struct PacketOptions<'f> {
     /// Frames that the kernel keeps for us while we are busy.
     pub ring_frames: usize,
     /// Whether frames go straight to the driver, past the queueing discipline, traffic shaping included.
     pub bypass_queueing: bool,
+    /// A program that says which frames to receive.
+    pub filter: Option<BorrowedFd<'f>>,
 }
 
-impl Default for PacketOptions {
+impl Default for PacketOptions<'_> {
     fn default() -> Self {
-        PacketOptions { ring_frames: 2048, bypass_queueing: false }
+        PacketOptions { ring_frames: 2048, bypass_queueing: false, filter: None }
     }
 }
 
@@ -75,7 +77,11 @@ pub struct PacketPort<'a> {
 
 impl<'a> PacketPort<'a> {
     /// Port `number` on the interface of that name.
-    pub fn open(number: u16, interface: &str, options: PacketOptions) -> Result<PacketPort<'a>, PortError> {
+    pub fn open(
+        number: u16,
+        interface: &str,
+        options: PacketOptions<'_>,
+    ) -> Result<PacketPort<'a>, PortError> {
         let link = Link::named(interface)?;
         let receiver = Socket::raw(libc::AF_PACKET).map_err(link.cannot("be listened on"))?;
         let size = RingSize { frames: options.ring_frames, frame: RING_FRAME };
@@ -84,6 +90,12 @@ impl<'a> PacketPort<'a> {
         receiver
             .set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
             .map_err(link.cannot("be listened on without what this host sends itself"))?;
+        if let Some(filter) = options.filter {
+            let filter = filter.as_raw_fd();
+            receiver
+                .set(libc::SOL_SOCKET, libc::SO_ATTACH_BPF, filter)
+                .map_err(link.cannot("be given a filter"))?;
+        }
         receiver.bind(address(&link, libc::ETH_P_ALL as u16)).map_err(link.cannot("be listened on"))?;
         let sender = sender(&link, options)?;
         let (free, sent) = (Vec::with_capacity(WAITING), Vec::with_capacity(WAITING));
@@ -112,7 +124,7 @@ impl<'a> PacketPort<'a> {
         number: u16,
         interface: &str,
         workers: usize,
-        options: PacketOptions,
+        options: PacketOptions<'_>,
     ) -> Result<Vec<PacketPort<'a>>, PortError> {
         let open = || PacketPort::open(number, interface, options);
         let ports: Vec<_> = (0..workers).map(|_| open()).collect::<Result<_, _>>()?;
@@ -178,7 +190,7 @@ impl<'a> PacketPort<'a> {
 }
 
 /// A socket that only sends: it is bound to no protocol.
-fn sender(link: &Link, options: PacketOptions) -> Result<Socket, PortError> {
+fn sender(link: &Link, options: PacketOptions<'_>) -> Result<Socket, PortError> {
     let failed = link.cannot("be sent by");
     let sender = Socket::raw(libc::AF_PACKET).map_err(&failed)?;
     sender.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_BUFFER).map_err(&failed)?;

@@ -20,6 +20,10 @@ pub struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
+    pub fn of(slots: Vec<Packet<'a>>) -> Pool<'a> {
+        Pool { slots }
+    }
+
     pub fn new(arena: &'a mut Arena) -> Pool<'a> {
         Pool { slots: arena.packets().collect() }
     }
@@ -27,6 +31,10 @@ impl<'a> Pool<'a> {
     /// How many there are, each another one.
     pub fn distinct(&self) -> usize {
         self.slots.iter().map(|slot| ptr::from_ref(&**slot)).collect::<HashSet<_>>().len()
+    }
+
+    pub fn give(&mut self, burst: &mut Burst<'a>) {
+        self.slots.extend(burst.drain());
     }
 
     pub fn take(&mut self, count: usize) -> Burst<'a> {

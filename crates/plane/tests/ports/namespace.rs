@@ -28,7 +28,13 @@ pub fn in_namespace(test: impl FnOnce() + Send) {
 fn enter_new_namespace() {
     rustix::thread::unshare(rustix::thread::UnshareFlags::NEWNET).unwrap();
     // Otherwise every interface that comes up sends something by itself.
-    std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").unwrap();
+    sysctl("net/ipv6/conf/default/disable_ipv6", "1");
+}
+
+/// Sets a parameter of the kernel, which is the namespace's own below `net/`.
+pub fn sysctl(parameter: &str, value: &str) {
+    let path = format!("/proc/sys/{parameter}");
+    std::fs::write(&path, value).unwrap_or_else(|error| panic!("{path}: {error}"));
 }
 
 /// Runs `ip` with these arguments, written as one line.
@@ -48,4 +54,11 @@ pub fn cable(left: &str, right: &str, frame: usize) {
     for end in [left, right] {
         ip(&format!("link set dev {end} mtu {} up", frame - 14));
     }
+}
+
+/// The interfaces there are.
+pub fn interfaces() -> Vec<String> {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    let names = table.lines().filter_map(|line| line.split_once(':'));
+    names.map(|(name, _)| name.trim().to_owned()).collect()
 }

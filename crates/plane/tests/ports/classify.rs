@@ -1,0 +1,285 @@
+//! What the kernel still does while we forward: what is for it, and nothing that is for us.
+//!
+//! `source` and `sink` are the neighbours' ends of two cables, `in` and `out` are the router's, which the kernel routes
+//! between: from `in` to 198.19.0.0/16 and 2001:db8:2::/48 by `out`.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::thread;
+use std::time::Duration;
+
+use fullview_plane::burst::{Arena, BURST, Burst};
+use fullview_plane::port::Port;
+use fullview_plane::port::classify::{ANSWERS, Classifier, Place, Redirected, Station};
+use fullview_plane::port::inject::Injector;
+use fullview_plane::port::link::Link;
+use fullview_plane::port::packet::{PacketOptions, PacketPort};
+use fullview_plane::wire::ethernet::Mac;
+
+use crate::conformance::{Pool, send};
+use crate::namespace::{in_namespace, ip, sysctl};
+use crate::packets::{ROUTER, SENDER, echo, forwarded, udp, udp6};
+
+/// More than all ports of a test hold.
+const SLOTS: usize = 3000;
+/// The station behind `out`.
+const NEXT: [u8; 6] = [2, 0, 0, 0, 0, 0xbb];
+
+/// A kernel that routes.
+pub fn routing_kernel() {
+    sysctl("net/ipv6/conf/default/disable_ipv6", "0");
+    sysctl("net/ipv6/conf/default/accept_dad", "0");
+    ip("link add in address 02:00:00:00:00:aa type veth peer name source");
+    ip("link add out address 02:00:00:00:00:aa type veth peer name sink");
+    for end in ["source", "sink"] {
+        sysctl(&format!("net/ipv6/conf/{end}/disable_ipv6"), "1");
+    }
+    for interface in ["in", "out"] {
+        // Nothing of its own: no router solicitations, no reports of groups.
+        sysctl(&format!("net/ipv6/conf/{interface}/router_solicitations"), "0");
+        sysctl(&format!("net/ipv6/conf/{interface}/addr_gen_mode"), "1");
+    }
+    for end in ["in", "source", "out", "sink"] {
+        ip(&format!("link set dev {end} up"));
+    }
+    for (all, value) in
+        [("ipv4/ip_forward", "1"), ("ipv6/conf/all/forwarding", "1"), ("ipv4/icmp_ratelimit", "0")]
+    {
+        sysctl(&format!("net/{all}"), value);
+    }
+    for arguments in [
+        "address add 198.18.0.254/24 dev in",
+        "address add 198.19.0.254/16 dev out",
+        "address add 2001:db8:1::fe/64 dev in nodad",
+        "address add 2001:db8:2::fe/48 dev out nodad",
+        "neighbour add 198.18.0.1 lladdr 02:00:00:00:00:01 dev in",
+        "neighbour add 198.19.0.1 lladdr 02:00:00:00:00:bb dev out",
+        "neighbour add 2001:db8:1::1 lladdr 02:00:00:00:00:01 dev in",
+        "neighbour add 2001:db8:2::1 lladdr 02:00:00:00:00:bb dev out",
+    ] {
+        ip(arguments);
+    }
+}
+
+/// A classifier that knows the router's two interfaces.
+pub fn classifier() -> Classifier {
+    let mut classifier = Classifier::load().unwrap();
+    let station = Station { mac: Mac(ROUTER), forwards_inet: true, forwards_inet6: true };
+    let place = |name| Place { interface: Link::named(name).unwrap().index(), vlan: None };
+    classifier.set_stations(&HashMap::from([(place("in"), station), (place("out"), station)])).unwrap();
+    let local = ["198.18.0.254", "198.19.0.254", "2001:db8:1::fe", "2001:db8:2::fe", "198.19.255.255"];
+    classifier.set_local(&local.map(|address| address.parse::<IpAddr>().unwrap()).into()).unwrap();
+    classifier
+}
+
+pub fn open<'a>(interface: &str) -> PacketPort<'a> {
+    PacketPort::open(0, interface, PacketOptions::default()).unwrap()
+}
+
+/// Sends these frames by `source`.
+pub fn put<'a>(source: &mut PacketPort<'a>, pool: &mut Pool<'a>, frames: &[Vec<u8>]) {
+    let mut burst = pool.take(frames.len());
+    burst.iter_mut().zip(frames).for_each(|(slot, frame)| assert!(slot.set_frame(frame)));
+    send(source, &mut burst);
+    let mut free = Burst::new();
+    source.reclaim(&mut free);
+    pool.give(&mut free);
+}
+
+/// What has come to a port by now, without what the kernel tells groups of its own accord.
+pub fn arrived<'a>(port: &mut dyn Port<'a>, pool: &mut Pool<'a>) -> Vec<Vec<u8>> {
+    let mut burst = pool.take(64);
+    port.recycle(&mut burst);
+    pool.give(&mut burst);
+    thread::sleep(Duration::from_millis(20));
+    port.receive(&mut burst, BURST).unwrap();
+    let frames = burst.iter().map(|packet| packet.frame().to_vec());
+    let frames = frames.filter(|frame| frame[0] & 1 == 0).collect();
+    pool.give(&mut burst);
+    frames
+}
+
+/// So many frames, however long that takes.
+pub fn all_arrived<'a>(port: &mut dyn Port<'a>, pool: &mut Pool<'a>, count: usize) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    for _ in 0..500 {
+        frames.extend(arrived(port, pool));
+        if frames.len() >= count {
+            return frames;
+        }
+    }
+    panic!("{} of {count} frames arrived", frames.len());
+}
+
+/// Frames that a router passes on without a word.
+pub fn plain() -> Vec<Vec<u8>> {
+    vec![udp("198.19.0.1", 64, 18), udp6("2001:db8:2::1", 64, 17, 1400), udp("198.19.0.1", 2, 1472)]
+}
+
+#[test]
+fn what_a_packet_socket_takes_the_kernel_does_not_forward() {
+    in_namespace(|| {
+        routing_kernel();
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let (mut source, mut sink) = (open("source"), open("sink"));
+        let passed_on: Vec<_> = plain().iter().map(|frame| forwarded(frame, NEXT)).collect();
+        put(&mut source, &mut pool, &plain());
+        assert_eq!(arrived(&mut sink, &mut pool), passed_on, "the kernel forwards");
+
+        let mut classifier = classifier();
+        let link = Link::named("in").unwrap();
+        let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..Default::default() };
+        let mut port = PacketPort::open(0, "in", options).unwrap();
+        classifier.take_from_kernel(&link).unwrap();
+        put(&mut source, &mut pool, &plain());
+        assert_eq!(arrived(&mut port, &mut pool), plain(), "we have them now");
+        assert_eq!(arrived(&mut sink, &mut pool), Vec::<Vec<u8>>::new(), "and the kernel has not");
+
+        put(&mut source, &mut pool, &[echo("198.18.0.254"), udp("198.19.0.1", 1, 18)]);
+        let answers = arrived(&mut source, &mut pool);
+        let icmp_types: Vec<_> = answers.iter().map(|frame| frame[34]).collect();
+        assert_eq!(icmp_types, [0, 11], "the kernel answers: echo reply, time exceeded");
+        assert_eq!(arrived(&mut port, &mut pool).len(), 0, "and we do not see them");
+
+        classifier.release(&link);
+        put(&mut source, &mut pool, &plain());
+        assert_eq!(arrived(&mut sink, &mut pool), passed_on, "the kernel forwards again");
+    });
+}
+
+/// Frames, and the answer each of them gets.
+pub fn cases() -> Vec<(&'static str, Vec<u8>)> {
+    let edit = |mut frame: Vec<u8>, at: usize, value: u8| {
+        frame[at] = value;
+        frame
+    };
+    let (inet, inet6) = (|| udp("198.19.0.1", 64, 18), || udp6("2001:db8:2::1", 64, 17, 20));
+    let tagged = |vlan: u8| {
+        let mut frame = inet();
+        frame.splice(12..12, [0x81, 0, 0, vlan]);
+        frame
+    };
+    let mut cut = inet();
+    cut.truncate(30);
+    vec![
+        ("forward", inet()),
+        ("forward", inet6()),
+        ("forward", tagged(0)),
+        ("forward", udp("198.19.0.1", 64, 0)),
+        ("not_ours", edit(inet(), 5, 0xbb)),
+        ("not_ours", tagged(5)),
+        ("not_ip", edit(inet(), 13, 0x06)),
+        ("not_ours", edit(inet(), 0, 0xff)),
+        ("local", udp("198.19.0.254", 64, 18)),
+        ("local", udp6("2001:db8:2::fe", 64, 17, 18)),
+        ("local", udp("198.19.255.255", 64, 18)),
+        ("group", udp("224.0.0.5", 64, 18)),
+        ("group", udp("255.255.255.255", 64, 18)),
+        ("group", udp6("ff02::5", 64, 17, 18)),
+        ("special", udp("169.254.1.1", 64, 18)),
+        ("special", udp("127.0.0.1", 64, 18)),
+        ("special", udp("0.0.0.1", 64, 18)),
+        ("special", udp6("fe80::1", 64, 17, 18)),
+        ("special", udp6("::1", 64, 17, 18)),
+        ("special", edit(edit(inet6(), 22, 0xfe), 23, 0x80)),
+        ("lifetime", udp("198.19.0.1", 1, 18)),
+        ("lifetime", udp6("2001:db8:2::1", 1, 17, 18)),
+        ("options", edit(inet(), 14, 0x46)),
+        ("options", udp6("2001:db8:2::1", 64, 0, 18)),
+        ("malformed", edit(inet(), 14, 0x55)),
+        ("malformed", edit(inet(), 14, 0x44)),
+        ("malformed", edit(inet(), 16, 0x7f)),
+        ("malformed", edit(inet(), 17, 19)),
+        ("malformed", edit(inet6(), 14, 0x40)),
+        ("malformed", edit(inet6(), 18, 0x7f)),
+        ("malformed", cut),
+        ("too_long", udp("198.19.0.1", 64, 2101 - 42)),
+    ]
+}
+
+#[test]
+fn every_frame_gets_the_answer_it_should_by_a_packet_socket() {
+    in_namespace(|| {
+        routing_kernel();
+        for end in ["in", "source"] {
+            ip(&format!("link set dev {end} mtu 2150"));
+        }
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let mut source = open("source");
+        let mut classifier = classifier();
+        let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..Default::default() };
+        let mut port = PacketPort::open(0, "in", options).unwrap();
+        classifier.take_from_kernel(&Link::named("in").unwrap()).unwrap();
+        for (answer, frame) in cases() {
+            let before = classifier.counts().unwrap();
+            put(&mut source, &mut pool, std::slice::from_ref(&frame));
+            let mut frames = arrived(&mut port, &mut pool);
+            let after = classifier.counts().unwrap();
+            let got: Vec<_> =
+                (0..ANSWERS.len()).filter(|at| after[*at] > before[*at]).map(|at| ANSWERS[at]).collect();
+            assert_eq!(got, [answer], "{frame:02x?}");
+            assert_eq!(frames.pop(), (answer == "forward").then_some(frame), "the filter says the same");
+        }
+    });
+}
+
+#[test]
+fn the_kernel_receives_what_is_given_back_and_we_do_not_see_it_again() {
+    in_namespace(|| {
+        routing_kernel();
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let (mut source, mut sink) = (open("source"), open("sink"));
+        let mut classifier = classifier();
+        let link = Link::named("in").unwrap();
+        let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..Default::default() };
+        let mut port = PacketPort::open(0, "in", options).unwrap();
+        classifier.take_from_kernel(&link).unwrap();
+        let (injector, mut givers) = Injector::start(classifier.trailer(), 1).unwrap();
+        let giver = &mut givers[0];
+
+        // As many as the rings hold at once: of every length, with padding behind, and one without a route.
+        let mut frames: Vec<_> = (0..150).map(|n| udp("198.19.0.1", 64, n * 9)).collect();
+        frames.extend((0..149).map(|n| udp6("2001:db8:2::1", 64, 17, n * 9)));
+        let expected: Vec<_> = frames.iter().map(|frame| forwarded(frame, NEXT)).collect();
+        for _ in 0..2 {
+            sink.recycle(&mut pool.take(BURST));
+        }
+        for mut frame in frames.iter().cloned() {
+            frame.resize(frame.len().max(60), 0);
+            assert!(giver.give(link.index(), &frame));
+        }
+        assert!(giver.give(link.index(), &udp("203.0.113.1", 64, 18)));
+        giver.flush();
+        assert!(all_arrived(&mut sink, &mut pool, expected.len()) == expected);
+        let answers = arrived(&mut source, &mut pool);
+        assert_eq!((answers.len(), answers[0][34], answers[0][35]), (1, 3, 0), "network unreachable");
+        assert_eq!(answers[0][..6], SENDER);
+        assert_eq!(arrived(&mut port, &mut pool).len(), 0);
+        assert_eq!(injector.counters().received.load(std::sync::atomic::Ordering::Relaxed), 300);
+
+        assert!(!giver.give(link.index(), &[0; 60]), "not IP");
+        let long = udp("198.19.0.1", 64, 18);
+        assert!((0..5000).any(|_| !giver.give(link.index(), &long)), "a flood is refused, and nobody waits");
+        assert!(giver.refused() >= 2);
+    });
+}
+
+#[test]
+fn nothing_is_attached_where_another_program_is_or_nothing_is() {
+    in_namespace(|| {
+        routing_kernel();
+        let (mut first, mut second) = (classifier(), classifier());
+        let link = Link::named("in").unwrap();
+        first.redirect(&link, Redirected::Forwardable, &[]).unwrap();
+        let refused = second.redirect(&link, Redirected::Forwardable, &[]).unwrap_err().to_string();
+        assert!(refused.starts_with("interface in has an XDP program already; `ip link"), "{refused}");
+        drop(first);
+        second.redirect(&link, Redirected::Forwardable, &[]).unwrap();
+        ip("link del dev in");
+        let gone = Classifier::load().unwrap().take_from_kernel(&link).unwrap_err().to_string();
+        assert!(gone.starts_with("interface in: the kernel cannot be kept"), "{gone}");
+    });
+}
