@@ -142,7 +142,8 @@ impl Follower {
     pub fn advance(&mut self, now: Time, mirror: &mut Mirror) -> Result<bool, SocketError> {
         let more_news = self.hear(mirror)?;
         let more_answers = self.read_answers(now, mirror)?;
-        if mirror.suspects_inet() && self.suspicion.is_none() {
+        // What is to be dumped anyway need not be suspected.
+        if mirror.suspects_inet() && self.suspicion.is_none() && !self.wanted.contains(&Part::Inet) {
             self.suspicion = Some(now + SUSPICION);
         }
         if self.suspicion.is_some_and(|at| at <= now) {
