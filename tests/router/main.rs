@@ -10,5 +10,8 @@ mod full_view;
 mod lab;
 mod node;
 mod ospf;
+#[cfg(feature = "bpf")]
+mod takeover;
+mod traffic;
 mod trouble;
 mod watch;
