@@ -205,6 +205,21 @@ pub struct LoadSettings {
     pub packets: Option<usize>,
     /// The receiver checks one packet in this many, every one in the verification run.
     pub check_one_in: Option<u32>,
+    /// The last stage of the loop; absent means the whole loop.
+    pub through: Option<LoopStage>,
+    /// Whether the loop asks for the table's memory ahead (default true).
+    pub prefetch: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoopStage {
+    /// Headers are checked and destinations gathered.
+    Parse,
+    /// And next hops found.
+    Lookup,
+    /// And packets written anew, but not sorted by what becomes of them.
+    Rewrite,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -358,7 +373,7 @@ lay_over!(TableSettings { source, inet, inet6, next_hops, seed, static_routes } 
 lay_over!(TrafficSettings {
     model, flows, size, exponent, source, destination, source6, destination6
 } {});
-lay_over!(LoadSettings { pps, shape, burst, packets, check_one_in } {});
+lay_over!(LoadSettings { pps, shape, burst, packets, check_one_in, through, prefetch } {});
 lay_over!(RouterSettings { algorithm, modules, preferences } {});
 lay_over!(LookupSettings { arm, batch, keys, peer } {});
 

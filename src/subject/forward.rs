@@ -9,11 +9,12 @@ use anyhow::{bail, ensure};
 use fullview_lab::stats::median;
 use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
 use fullview_plane::burst::BURST;
-use fullview_plane::forward::Forwarder;
+use fullview_plane::forward::{Forwarder, Stage};
 use fullview_plane::traffic::frame::FrameSize;
-use fullview_plane::traffic::load::{self, LoadConfig, LoadResult, Unrouted};
+use fullview_plane::traffic::load::{self, LoadConfig, LoadError, LoadResult, Router, Through, Unrouted};
 use fullview_plane::traffic::{one_core, two_cores};
-use fullview_table::{NextHop, Table};
+use fullview_table::fib::{Fib, Footprint};
+use fullview_table::{Address, NextHop, Table};
 
 pub use fullview_plane::traffic::flow::FlowSet;
 
@@ -21,7 +22,7 @@ use super::Served;
 use super::placement::Cores;
 use super::share::CoreShare;
 use crate::command::BadInput;
-use crate::settings::{LoadSettings, Settings, Shape};
+use crate::settings::{LoadSettings, LoopStage, Settings, Shape};
 use crate::workload::algorithm::Compiled;
 use crate::workload::packets;
 use crate::workload::router::router;
@@ -89,6 +90,54 @@ pub struct Forward<A: Served> {
     flows: Arc<FlowSet<A>>,
     router: Forwarder,
     events: Vec<String>,
+    through: Option<LoopStage>,
+}
+
+/// What is sent, and in which shape.
+struct Load<'f, A> {
+    config: &'f LoadConfig,
+    flows: &'f FlowSet<A>,
+    shape: Shape,
+}
+
+impl<A: Served> Load<'_, A> {
+    /// For the length of a window, or without one every packet of the set once, all of them checked.
+    fn send<R: Router + Send>(
+        &self,
+        router: &mut R,
+        window: Option<&load::Window<'_>>,
+    ) -> Result<LoadResult, LoadError> {
+        match (window, self.shape) {
+            (None, _) => one_core::verify(self.config, self.flows, router),
+            (Some(window), Shape::TwoCores) => two_cores::two_cores(self.config, self.flows, router, window),
+            (Some(window), _) => one_core::one_core(self.config, self.flows, router, window),
+        }
+    }
+}
+
+fn last_stage(through: LoopStage) -> Stage {
+    match through {
+        LoopStage::Parse => Stage::Parse,
+        LoopStage::Lookup => Stage::Lookup,
+        LoopStage::Rewrite => Stage::Rewrite,
+    }
+}
+
+/// A FIB that does nothing when it is told what will be looked up.
+struct Unasked<A: Address>(Arc<dyn Fib<A>>);
+
+impl<A: Address> Fib<A> for Unasked<A> {
+    fn lookup(&self, addr: A) -> NextHop {
+        self.0.lookup(addr)
+    }
+
+    fn lookup_batch(&self, addrs: &[A], next_hops: &mut [NextHop]) {
+        self.0.lookup_batch(addrs, next_hops);
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.0.footprint()
+    }
 }
 
 impl<A: Served> Forward<A> {
@@ -100,22 +149,28 @@ impl<A: Served> Forward<A> {
         cores: Cores,
     ) -> anyhow::Result<Self> {
         let events = compiled.log;
-        let (inet, inet6) = A::fibs(compiled.fib)?;
+        let ask_ahead = settings.load.prefetch.unwrap_or(true);
+        let fib = if ask_ahead { compiled.fib } else { Arc::new(Unasked(compiled.fib)) };
+        let (inet, inet6) = A::fibs(fib)?;
         let router = router(inet, inet6, &table.next_hops, packets::MACS.destination)?;
         let shape = settings.load.shape.unwrap_or(Shape::OneCore);
         let mut config = config(settings, table);
         config.placement = Some(cores.of(shape)?);
-        Ok(Forward { config, shape, cores, flows, router, events })
+        Ok(Forward { config, shape, cores, flows, router, events, through: settings.load.through })
     }
 
     fn run(&mut self, window: &Window, stop: &AtomicBool) -> Result<LoadResult, SubjectError> {
-        let window = load_window(window, stop);
-        Ok(match self.shape {
-            Shape::TwoCores => two_cores::two_cores(&self.config, &self.flows, &mut self.router, &window)?,
-            Shape::OneCore | Shape::Auto => {
-                one_core::one_core(&self.config, &self.flows, &mut self.router, &window)?
-            }
-        })
+        Ok(self.send(Some(&load_window(window, stop)))?)
+    }
+
+    fn send(&mut self, window: Option<&load::Window<'_>>) -> Result<LoadResult, LoadError> {
+        let load = Load { config: &self.config, flows: &self.flows, shape: self.shape };
+        let forwarder = &mut self.router;
+        match self.through.map(last_stage) {
+            None => load.send(forwarder, window),
+            Some(last @ Stage::Rewrite) => load.send(&mut Through::<true> { forwarder, last }, window),
+            Some(last) => load.send(&mut Through::<false> { forwarder, last }, window),
+        }
     }
 
     /// What generator and receiver do on two cores without a router between them, over a tenth of the window.
@@ -167,7 +222,7 @@ impl<A: Served> Forward<A> {
 impl<A: Served> Subject for Forward<A> {
     /// Sends every packet of the set through once, all of them checked.
     fn verify(&mut self) -> Result<(), SubjectError> {
-        let result = one_core::verify(&self.config, &self.flows, &mut self.router)?;
+        let result = self.send(None)?;
         Ok(came_out_right(&self.flows, &result)?)
     }
 

@@ -94,6 +94,17 @@ impl<'a> Egress<'a> for Burst<'a> {
     }
 }
 
+/// The stages of the loop before packets are sent, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Which packets are in order, and where they want to go.
+    Parse,
+    /// Next hops.
+    Lookup,
+    /// Hop counts, checksums, MAC addresses.
+    Rewrite,
+}
+
 /// The forwarding path of one worker: the view it goes by, its counters and its scratch memory.
 pub struct Forwarder {
     views: ViewReader,
@@ -119,15 +130,20 @@ impl Forwarder {
         egress: &mut (impl Egress<'a> + ?Sized),
         rejected: &mut Burst<'a>,
     ) {
+        let taken = burst.len().min(rejected.room());
+        self.process_through(Stage::Rewrite, &mut burst[..taken]);
+        self.stages.emit(burst.drain_front(taken), egress, rejected);
+    }
+
+    /// Has packets go through the loop up to a stage, and no further: for measuring what each stage costs.
+    #[inline]
+    pub fn process_through(&mut self, last: Stage, packets: &mut [Packet<'_>]) {
         let view = self.views.view();
         if !Arc::ptr_eq(view, &self.view) {
             self.view = Arc::clone(view);
             self.stages.follow(&self.view);
         }
-        self.stages.detours.clear();
-        let taken = burst.len().min(rejected.room());
-        self.stages.route(&self.view, &mut burst[..taken]);
-        self.stages.emit(burst.drain_front(taken), egress, rejected);
+        self.stages.route(&self.view, last, packets);
     }
 
     /// The view of the last burst.
@@ -185,20 +201,26 @@ impl Stages {
         *self = Stages { counters, ..Stages::new(view) };
     }
 
-    fn route(&mut self, view: &View, packets: &mut [Packet<'_>]) {
+    #[inline]
+    fn route(&mut self, view: &View, last: Stage, packets: &mut [Packet<'_>]) {
         self.clear();
         self.parse(view, packets);
-        self.lookup(view, packets);
-        if view.notes_detours() {
-            self.note_detours(view, packets);
+        if last >= Stage::Lookup {
+            self.lookup(view, packets);
         }
-        self.rewrite(view, packets);
+        if last >= Stage::Rewrite {
+            if view.notes_detours() {
+                self.note_detours(view, packets);
+            }
+            self.rewrite(view, packets);
+        }
     }
 
     fn clear(&mut self) {
         self.tables.iter_mut().for_each(TableKeys::clear);
         self.late.clear();
         self.tags.clear();
+        self.detours.clear();
     }
 
     /// Last stage: packets with a way to go are sent on it, as many at once as leave by the same interface; the others,

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::burst::{BURST, Burst};
-use crate::forward::Forwarder;
+use crate::forward::{Forwarder, Stage};
 use crate::placement::{Placement, PlacementError, Role};
 
 use super::check::{Departure, Passage};
@@ -41,6 +41,24 @@ impl Router for Unrouted {
 impl Router for Forwarder {
     fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, dropped: &mut Burst<'a>) {
         self.process(burst, forwarded, dropped);
+    }
+}
+
+/// A router that takes packets through the loop up to a stage and then sends all of them on: what it costs more than one
+/// that ends a stage earlier is what that stage costs. `CHANGED` says whether the last stage is [`Stage::Rewrite`].
+pub struct Through<'r, const CHANGED: bool> {
+    /// The loop.
+    pub forwarder: &'r mut Forwarder,
+    /// Its last stage.
+    pub last: Stage,
+}
+
+impl<const CHANGED: bool> Router for Through<'_, CHANGED> {
+    const CHANGES_PACKETS: bool = CHANGED;
+
+    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, _dropped: &mut Burst<'a>) {
+        self.forwarder.process_through(self.last, burst);
+        std::mem::swap(burst, forwarded);
     }
 }
 
