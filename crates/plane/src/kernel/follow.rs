@@ -6,17 +6,16 @@
 //! ended. Forwarding goes on all the while, by what is known.
 
 use std::collections::VecDeque;
-use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use fullview_table::Family;
 use fullview_table::fib::framework::Time;
 
 use super::decode::{self, Message, Messages};
-use super::event::{AnyPrefix, Event, LinkIndex, Placement};
+use super::event::{Event, LinkIndex, Placement};
 use super::mirror::{Mirror, Part};
+use super::question::{code, part, question, refused, use_neighbor};
 use super::socket::{Received, Socket, SocketError};
 use super::uapi;
 
@@ -142,8 +141,8 @@ impl Follower {
     pub fn advance(&mut self, now: Time, mirror: &mut Mirror) -> Result<bool, SocketError> {
         let more_news = self.hear(mirror)?;
         let more_answers = self.read_answers(now, mirror)?;
-        if mirror.suspects_inet() && self.suspicion.is_none() {
-            self.suspicion = Some(now + SUSPICION);
+        if mirror.suspects_inet() {
+            self.suspect(now);
         }
         if self.suspicion.is_some_and(|at| at <= now) {
             self.suspicion = None;
@@ -151,6 +150,13 @@ impl Follower {
         }
         self.ask(now, mirror)?;
         Ok(more_news || more_answers)
+    }
+
+    /// IPv4 routes may be other than known. What is to be dumped anyway need not be suspected.
+    fn suspect(&mut self, now: Time) {
+        if !self.wanted.contains(&Part::Inet) {
+            self.suspicion.get_or_insert(now + SUSPICION);
+        }
     }
 
     fn want(&mut self, part: Part) {
@@ -234,8 +240,9 @@ impl Follower {
         // What went while it was dumped may be gone already: that is no reason to dump it again.
         let suspects = mirror.suspects_inet();
         std::mem::take(&mut self.held).into_iter().for_each(|event| mirror.apply(event));
-        let suspects = suspects || mirror.suspects_inet() && dump.part != Part::Inet;
-        self.suspicion = self.suspicion.or(suspects.then_some(now + SUSPICION));
+        if (mirror.suspects_inet() && dump.part != Part::Inet) || suspects {
+            self.suspect(now);
+        }
     }
 
     fn ask(&mut self, now: Time, mirror: &mut Mirror) -> Result<(), SocketError> {
@@ -261,53 +268,6 @@ impl Follower {
     /// Has the kernel resolve a neighbour that it may know nothing of.
     pub fn resolve(&self, link: LinkIndex, address: IpAddr) -> Result<(), SocketError> {
         self.questions.send(uapi::RTM_NEWNEIGH, uapi::NLM_F_CREATE, 0, &use_neighbor(link, address))
-    }
-}
-
-/// `struct ndmsg` and the address.
-fn use_neighbor(link: LinkIndex, address: IpAddr) -> Vec<u8> {
-    let (family, octets) = match address {
-        IpAddr::V4(ip) => (uapi::AF_INET, ip.octets().to_vec()),
-        IpAddr::V6(ip) => (uapi::AF_INET6, ip.octets().to_vec()),
-    };
-    let mut body = vec![family, 0, 0, 0];
-    body.extend(link.to_ne_bytes());
-    body.extend([0, 0, uapi::NTF_USE, 0]);
-    body.extend((4 + octets.len() as u16).to_ne_bytes());
-    body.extend(uapi::NDA_DST.to_ne_bytes());
-    body.extend(octets);
-    body
-}
-
-/// The request that lists a part: its type, the family, and the size of its header.
-fn question(part: Part) -> (u16, u8, usize) {
-    match part {
-        Part::Forwarding => (uapi::RTM_GETNETCONF, uapi::AF_INET, 4),
-        Part::Forwarding6 => (uapi::RTM_GETNETCONF, uapi::AF_INET6, 4),
-        Part::Rules => (uapi::RTM_GETRULE, uapi::AF_UNSPEC, 12),
-        Part::Links => (uapi::RTM_GETLINK, uapi::AF_UNSPEC, 16),
-        Part::Addresses => (uapi::RTM_GETADDR, uapi::AF_UNSPEC, 8),
-        Part::Neighbors => (uapi::RTM_GETNEIGH, uapi::AF_UNSPEC, 12),
-        Part::Objects => (uapi::RTM_GETNEXTHOP, uapi::AF_UNSPEC, 8),
-        Part::Inet => (uapi::RTM_GETROUTE, uapi::AF_INET, 12),
-        Part::Inet6 => (uapi::RTM_GETROUTE, uapi::AF_INET6, 12),
-    }
-}
-
-/// What a change is about.
-fn part(event: &Event) -> Part {
-    match event {
-        Event::Link(_) | Event::LinkGone(_) => Part::Links,
-        Event::Address(..) | Event::AddressGone(..) => Part::Addresses,
-        Event::Neighbor(_) | Event::NeighborGone(..) => Part::Neighbors,
-        Event::NextHop(..) | Event::NextHopGone(_) => Part::Objects,
-        Event::Route(route, _) | Event::RouteGone(route) => match route.prefix {
-            AnyPrefix::Inet(_) => Part::Inet,
-            AnyPrefix::Inet6(_) => Part::Inet6,
-        },
-        Event::Forwarding(_, Family::Inet, _) => Part::Forwarding,
-        Event::Forwarding(_, Family::Inet6, _) => Part::Forwarding6,
-        Event::Rule => Part::Rules,
     }
 }
 
@@ -347,29 +307,4 @@ fn answers(
         }
     }
     Ok(done)
-}
-
-/// How a dump ended, or why there is none: 0, or an error less than that.
-fn code(message: &Message<'_>) -> i32 {
-    message.body.first_chunk().map_or(0, |bytes| i32::from_ne_bytes(*bytes))
-}
-
-/// Kernels before 5.3 have no next-hop objects, and some have no IPv6: there is nothing to list.
-fn refused(message: &Message<'_>, part: Part) -> Result<(), SocketError> {
-    const EOPNOTSUPP: i32 = 95;
-    let code = code(message);
-    if code == 0 || code == -EOPNOTSUPP && matches!(part, Part::Objects | Part::Inet6 | Part::Forwarding6) {
-        return Ok(());
-    }
-    let what = match part {
-        Part::Forwarding | Part::Forwarding6 => "settings",
-        Part::Rules => "rules",
-        Part::Links => "links",
-        Part::Addresses => "addresses",
-        Part::Neighbors => "neighbours",
-        Part::Objects => "next-hop objects",
-        Part::Inet => "IPv4 routes",
-        Part::Inet6 => "IPv6 routes",
-    };
-    Err(SocketError::Refused { what, source: io::Error::from_raw_os_error(-code) })
 }

@@ -1,6 +1,6 @@
 //! AF_XDP sockets as ports: frames move between the driver and our slots without the kernel's network stack.
 //!
-//! Frames come in once a [`super::classify::Classifier`] redirects them here, one socket for each queue of a card. Where
+//! Frames come in once a `Classifier` redirects them here, one socket for each queue of a card. Where
 //! the driver has zero copy, the card itself writes into the slots; elsewhere the kernel copies each frame once.
 //! [`XdpPort::mode`] says which it is.
 

@@ -1,4 +1,5 @@
 //! What makes the loop a router's: VLANs, tables, kinds of next hops, groups, source checks, views that change.
+#![allow(clippy::panic, clippy::type_complexity)] // a test fails by panicking; its cases are tuples
 
 use std::collections::HashSet;
 
