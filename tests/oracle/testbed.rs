@@ -82,8 +82,8 @@ impl Testbed {
             }
         }
         self.send_markers();
-        for side in 0..SIDES.len() {
-            assert!(self.drain(side, &mut output, PATIENCE), "no marker on side {}", SIDES[side].name);
+        for (number, side) in SIDES.iter().enumerate() {
+            assert!(self.drain(number, &mut output, PATIENCE), "no marker on side {}", side.name);
         }
         output
     }
