@@ -24,7 +24,7 @@ CI=${CI:-false}
 FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
 FUZZ_SECONDS=${FUZZ_SECONDS:-30}
 
-PACKAGES=(bird2 bgpdump ministat)
+PACKAGES=(bird2 bgpdump ministat iproute2)
 C_PACKAGES=(gcc libc6-dev)
 BPF_PACKAGES=(clang llvm libbpf-dev)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make)

@@ -1,7 +1,8 @@
 //! The stations around a router in a network namespace: one cable (a veth pair) to each side.
 //!
 //! What the router makes of a frame is known to be complete when a marker that was sent after it has come out on every
-//! side: each cable keeps the order, and the sending thread stays on one processor, so that the kernel's queue does too.
+//! side: each cable keeps the order, and the sending thread stays on one processor, so that the kernel's queue does
+//! too.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -58,7 +58,8 @@ impl Router {
         self.outbox.is_empty()
     }
 
-    /// When [`Router::process`] has something to do next, whether packets come or not: at once, if frames wait for slots.
+    /// When [`Router::process`] has something to do next, whether packets come or not: at once, if frames wait for
+    /// slots.
     pub fn next_deadline(&self) -> Option<Duration> {
         if self.has_said_all() { self.host.next_deadline() } else { Some(Duration::ZERO) }
     }
