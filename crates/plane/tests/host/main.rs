@@ -8,3 +8,4 @@ mod answers;
 mod bounds;
 mod config;
 mod support;
+mod worker;
