@@ -5,6 +5,7 @@ use std::path::PathBuf;
 pub mod operations;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
 
 use crate::settings::{Model, Size};
@@ -277,6 +278,11 @@ pub struct ForwardArgs {
     /// The router's Ethernet address: frames to other stations are dropped
     #[arg(long, value_name = "MAC", default_value = "02:00:00:00:00:02")]
     pub mac: Mac,
+    /// Addresses the router has where packets arrive: it answers ARP, neighbour discovery and echo for them, and sends
+    /// ICMP errors
+    #[arg(long, value_name = "ADDRESS/LENGTH", value_parser = interface_address)]
+    #[arg(conflicts_with_all = ["algorithm", "preferences"])]
+    pub address: Vec<InterfaceAddress>,
     /// Counters as JSON
     #[arg(long)]
     pub json: bool,
@@ -335,4 +341,11 @@ pub struct MinistatArgs {
     /// As FreeBSD's: [-Ans] [-C column] [-c confidence] [-d delimiters] [-w width] [file ...]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub args: Vec<std::ffi::OsString>,
+}
+
+/// An address and the prefix length of its network.
+fn interface_address(text: &str) -> Result<InterfaceAddress, String> {
+    let parts = text.split_once('/').and_then(|(ip, len)| Some((ip.parse().ok()?, len.parse().ok()?)));
+    let (ip, len) = parts.ok_or_else(|| format!("'{text}' is no address with a length, as 192.0.2.1/24"))?;
+    Ok(InterfaceAddress { ip, len })
 }

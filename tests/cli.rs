@@ -4,8 +4,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use assert_cmd::Command;
+use fullview_plane::burst::Arena;
+use fullview_plane::port::pcap::{CaptureReader, CaptureWriter};
+use fullview_plane::wire::ipv4;
 use tempfile::TempDir;
 
 fn fullview() -> Command {
@@ -259,6 +263,56 @@ fn generated_packets_are_forwarded_from_file_to_file() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("\"forwarded\": 500"), "{}", ran.out);
     assert_eq!(fs::metadata(before).unwrap().len(), fs::metadata(after).unwrap().len());
+}
+
+/// A station asks for the router's address, and then the router for an echo.
+fn question_and_echo() -> [Vec<u8>; 2] {
+    let (station, router) = ([192, 0, 2, 9], [192, 0, 2, 1]);
+    let (from, to) = ([2, 0, 0, 0, 0, 9], [2, 0, 0, 0, 0, 2]);
+    let arp =
+        [&[0xff; 6][..], &from, &[8, 6, 0, 1, 8, 0, 6, 4, 0, 1], &from, &station, &[0; 6], &router].concat();
+    let mut echo =
+        [&to[..], &from, &[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 9, 1, 0, 0], &station, &router].concat();
+    echo.extend([8, 0, 0xf7, 0xff, 0, 0, 0, 0]);
+    ipv4::Packet::new_unchecked(&mut echo[14..]).fill_checksum();
+    [arp, echo]
+}
+
+#[test]
+fn a_router_with_addresses_answers_for_them() {
+    let (dir, table) = file("table", b"198.18.0.0/16 1\n");
+    let (before, after) = (dir.path().join("in.pcap"), dir.path().join("out.pcap"));
+    let mut writer = CaptureWriter::create(&before).unwrap();
+    question_and_echo().iter().for_each(|frame| writer.write(Duration::ZERO, frame).unwrap());
+    writer.flush().unwrap();
+    let files = [
+        "forward",
+        "--table",
+        &table,
+        "--read",
+        before.to_str().unwrap(),
+        "--write",
+        after.to_str().unwrap(),
+    ];
+    let ran = run(&[&files[..], &["--address", "192.0.2.1/24"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let (mut reader, mut arena) = (CaptureReader::open(&after).unwrap(), Arena::new(2));
+    let types: Vec<_> = arena
+        .packets()
+        .filter_map(|slot| {
+            reader
+                .read_into(slot)
+                .unwrap()
+                .map(|_| (slot.frame()[12..14].to_vec(), slot.frame()[20..22].to_vec()))
+        })
+        .collect();
+    assert_eq!(
+        types,
+        [(vec![8, 6], vec![0, 2]), (vec![8, 0], vec![0, 0])],
+        "an ARP reply, and an IPv4 packet"
+    );
+    let wrong = run(&[&files[..], &["--address", "192.0.2.1"]].concat());
+    assert_eq!((wrong.code, wrong.err.contains("192.0.2.1/24")), (2, true), "{}", wrong.err);
 }
 
 /// A global header of 24 bytes, then 16 before each packet.

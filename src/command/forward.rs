@@ -3,14 +3,17 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::ensure;
 
 use fullview_plane::burst::{Arena, BURST, Burst};
 use fullview_plane::counters::{Counters, InterfaceCounters, Traffic};
 use fullview_plane::forward::Forwarder;
+use fullview_plane::host::router::Router;
 use fullview_plane::port::pcap::{CapturePort, CaptureReader, CaptureWriter};
 use fullview_plane::port::{Port, PortError};
+use fullview_table::Table;
 use fullview_table::feed::NextHopModel;
 use serde_json::json;
 
@@ -19,7 +22,7 @@ use crate::args::ForwardArgs;
 use crate::settings::{Names, RouterSettings};
 use crate::workload::packets::INGRESS;
 use crate::workload::router::router as workload_router;
-use crate::workload::{algorithm, table};
+use crate::workload::{algorithm, answering, table};
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
     let names = Names::Several(vec![args.algorithm.clone(), "auto".into()]);
@@ -41,6 +44,9 @@ fn captures(
     let reader = CaptureReader::open(read)?;
     ensure!(!same_file(read, write), BadInput("--read and --write are the same file".into()));
     let table = table::from_file(table, NextHopModel::default())?;
+    if !args.address.is_empty() {
+        return answering(args, &table, reader, CaptureWriter::create(write)?);
+    }
     let (inet, inet6) =
         (algorithm::compile(settings, &table.inet)?, algorithm::compile(settings, &table.inet6)?);
     inet.log.iter().chain(&inet6.log).for_each(|line| eprintln!("{line}"));
@@ -50,13 +56,55 @@ fn captures(
     Ok(Exit::Done)
 }
 
+/// With a host that answers for the router.
+fn answering(
+    args: &ForwardArgs,
+    table: &Table,
+    reader: CaptureReader<File>,
+    writer: CaptureWriter<BufWriter<File>>,
+) -> anyhow::Result<Exit> {
+    let mut router = answering::router(table, args.mac, args.address.clone())?;
+    forward(&mut router, reader, writer)?;
+    print(router.forwarder().counters(), args.json)?;
+    Ok(Exit::Done)
+}
+
+/// What packets go through, burst by burst.
+trait Way {
+    fn process<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, free: &mut Burst<'a>);
+
+    /// Whether it has nothing more to send.
+    fn is_done(&self) -> bool;
+}
+
+impl Way for Forwarder {
+    fn process<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, free: &mut Burst<'a>) {
+        self.process(burst, forwarded, free);
+    }
+
+    fn is_done(&self) -> bool {
+        true
+    }
+}
+
+/// A router whose time stands still: what is due later than at once never is.
+impl Way for Router {
+    fn process<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, free: &mut Burst<'a>) {
+        self.process(Duration::ZERO, burst, forwarded, free);
+    }
+
+    fn is_done(&self) -> bool {
+        self.has_said_all()
+    }
+}
+
 fn same_file(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Reads, routes and writes burst by burst until the capture ends.
 fn forward(
-    router: &mut Forwarder,
+    router: &mut impl Way,
     reader: CaptureReader<File>,
     writer: CaptureWriter<BufWriter<File>>,
 ) -> Result<(), PortError> {
@@ -65,13 +113,15 @@ fn forward(
     let (mut free, mut burst) = (Burst::new(), Burst::new());
     let (mut forwarded, mut rejected) = (Burst::new(), Burst::new());
     free.fill(arena.packets());
-    while !port.is_finished() {
+    while !port.is_finished() || !router.is_done() {
+        // What the router has to say of its own needs slots too.
+        rejected.fill(free.drain_front(BURST / 2));
         port.recycle(&mut free);
-        port.receive(&mut burst, BURST)?;
+        port.receive(&mut burst, BURST / 2)?;
         router.process(&mut burst, &mut forwarded, &mut rejected);
         port.transmit(&mut forwarded)?;
-        port.reclaim(&mut free);
         free.fill(rejected.drain());
+        port.reclaim(&mut free);
     }
     let (_, writer) = port.into_inner();
     writer.map_or(Ok(()), |mut writer| writer.flush())

@@ -1,4 +1,5 @@
-//! The cases in which our router does not do what the kernel does: `docs/kernel-differences.md` lists them, with reasons.
+//! The cases in which our router does not do what the kernel does: `docs/kernel-differences.md` lists them, with
+//! reasons.
 
 use std::collections::BTreeSet;
 

@@ -33,15 +33,27 @@ impl Kernel {
     /// Namespaces, addresses, neighbours and routes.
     pub fn new() -> io::Result<Kernel> {
         let mut testbed = Testbed::new(&SETTINGS)?;
-        for side in &SIDES {
-            // Three requests in a third of a second, and answers at once.
-            testbed.router.sysctl(&format!("ipv4/neigh/{}/retrans_time_ms", side.name), "100");
-            testbed.router.sysctl(&format!("ipv6/neigh/{}/retrans_time_ms", side.name), "100");
-            testbed.router.sysctl(&format!("ipv6/neigh/{}/proxy_delay", side.name), "0");
-        }
+        SIDES.iter().for_each(|side| pace(&testbed, side.name));
         configure(&testbed);
         testbed.wait_until_up();
         Ok(Kernel(testbed))
+    }
+}
+
+/// Has an interface's neighbours go by times that a test can wait for, and by none that a slow machine would meet.
+fn pace(testbed: &Testbed, interface: &str) {
+    for (family, variable, value) in [
+        // Three requests in a third of a second, and answers at once.
+        ("ipv4", "retrans_time_ms", "100"),
+        ("ipv6", "retrans_time_ms", "100"),
+        ("ipv6", "proxy_delay", "0"),
+        // In hundredths of a second: no address changes hands within a minute.
+        ("ipv4", "locktime", "6000"),
+        // In seconds: nobody is asked whether he is still there.
+        ("ipv4", "delay_first_probe_time", "60"),
+        ("ipv6", "delay_first_probe_time", "60"),
+    ] {
+        testbed.router.sysctl(&format!("{family}/neigh/{interface}/{variable}"), value);
     }
 }
 

@@ -1,5 +1,5 @@
-//! What may differ between two right routers: the identification of IPv4 packets of their own, which is any number. It is
-//! set to zero, and the header's checksum, which depends on it, made right again if it was. Nothing else is changed.
+//! What may differ between two right routers: the identification of IPv4 packets of their own, which is any number. It
+//! is set to zero, and the header's checksum, which depends on it, made right again if it was. Nothing else is changed.
 
 use fullview_plane::wire::ethernet::{EtherType, Frame};
 use fullview_plane::wire::ipv4;

@@ -69,8 +69,12 @@ impl Dut for Ours {
 }
 
 fn config() -> Config {
-    let neighbors =
-        NeighborSettings { retransmit: Duration::from_millis(100), ..NeighborSettings::default() };
+    let neighbors = NeighborSettings {
+        retransmit: Duration::from_millis(100),
+        lock: Duration::from_secs(60),
+        stale: Duration::from_secs(60),
+        ..NeighborSettings::default()
+    };
     let (errors, errors_per_interface) = (Limit::NONE, Limit::NONE);
     let settings = Settings { neighbors, errors, errors_per_interface, ..Settings::default() };
     let interfaces = (0..SIDES.len()).map(interface).collect();

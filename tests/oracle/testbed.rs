@@ -1,7 +1,8 @@
 //! The stations around a router in a network namespace: one cable (a veth pair) to each side.
 //!
 //! What the router makes of a frame is known to be complete when a marker that was sent after it has come out on every
-//! side: each cable keeps the order, and the sending thread stays on one processor, so that the kernel's queue does too.
+//! side: each cable keeps the order, and the sending thread stays on one processor, so that the kernel's queue does
+//! too.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -82,8 +83,8 @@ impl Testbed {
             }
         }
         self.send_markers();
-        for side in 0..SIDES.len() {
-            assert!(self.drain(side, &mut output, PATIENCE), "no marker on side {}", SIDES[side].name);
+        for (number, side) in SIDES.iter().enumerate() {
+            assert!(self.drain(number, &mut output, PATIENCE), "no marker on side {}", side.name);
         }
         output
     }

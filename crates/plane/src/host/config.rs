@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use fullview_table::fib::CompileError;
 use fullview_table::nexthop::TooManyNextHops;
 
 use super::advertise::Advertisement;
@@ -178,5 +179,5 @@ pub enum ConfigError {
     View(#[from] ViewError),
     /// Routes that no lookup structure can be made of.
     #[error("the routes cannot be compiled: {0}")]
-    Compile(String),
+    Compile(#[from] CompileError),
 }

@@ -101,7 +101,11 @@ mod tests {
     proptest! {
         /// In no stretch of time more than the burst and what comes meanwhile.
         #[test]
-        fn no_more_than_promised(rate in 1u32..2000, burst in 1u32..50, gaps in prop::collection::vec(0u64..20_000, 1..300)) {
+        fn no_more_than_promised(
+            rate in 1u32..2000,
+            burst in 1u32..50,
+            gaps in prop::collection::vec(0u64..20_000, 1..300),
+        ) {
             let mut bucket = Bucket::new(Limit { rate, burst });
             let (mut now, mut taken) = (Duration::from_secs(3), 0u32);
             let began = now;

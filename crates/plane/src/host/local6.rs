@@ -47,16 +47,15 @@ impl Host {
         }
     }
 
-    /// All nodes, all routers, and the groups that its addresses are asked for by.
+    /// All nodes, all routers, and the groups that its addresses, and those of any router of its networks, are asked
+    /// for by.
     fn listens(&self, interface: u16, group: Ipv6Addr) -> bool {
         let group = group.to_bits();
-        let is_asked_for =
-            |own: IpAddr| matches!(own, IpAddr::V6(ip) if ndp::solicited_node(ip.to_bits()) == group);
-        let of_anycast = |ip: Ipv6Addr| self.routes.find(ip.into()) == Some(super::routes::Hop::Own);
+        let asks_for =
+            |ip: IpAddr| matches!(ip, IpAddr::V6(ip) if ndp::solicited_node(ip.to_bits()) == group);
         let mut own = self.interface(interface).into_iter().flat_map(|interface| &interface.addresses);
         [ndp::ALL_NODES, ndp::ALL_ROUTERS].contains(&group)
-            || own.any(|own| is_asked_for(own.ip) || is_asked_for(network(own.ip, own.len)))
-            || of_anycast(group.into())
+            || own.any(|own| asks_for(own.ip) || asks_for(network(own.ip, own.len)))
     }
 
     fn step(

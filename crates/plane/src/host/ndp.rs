@@ -56,8 +56,12 @@ impl Host {
             return;
         }
         let link_address = ndp::link_address(news.message, LinkAddress::Source);
+        let answered_at = link_address.unwrap_or(news.source);
         let is_detection = news.from.is_unspecified();
         let to_its_group = news.to.to_bits() == ndp::solicited_node(news.target.to_bits());
+        if answered_at.is_group() {
+            return;
+        }
         if is_detection && (link_address.is_some() || !to_its_group) || !self.is_asked(interface, news.target)
         {
             return;
@@ -65,7 +69,7 @@ impl Host {
         if let Some(mac) = link_address.filter(|_| self.is_near(interface, news.from)) {
             self.learn(now, (interface, news.from.into()), mac, Evidence::Question, out);
         }
-        let to = if is_detection { None } else { Some((news.from, link_address.unwrap_or(news.source))) };
+        let to = if is_detection { None } else { Some((news.from, answered_at)) };
         self.advertise_own(interface, news.target, to, news.to.is_multicast(), out);
     }
 
@@ -85,8 +89,8 @@ impl Host {
         ip.is_unicast_link_local() || on_link && !ip.is_unspecified()
     }
 
-    /// Answers a solicitation; to all, if whoever asked has no address yet. Its link address belongs into the answer only
-    /// if a group was asked, since whoever asks the router alone knows it.
+    /// Answers a solicitation; to all, if whoever asked has no address yet. Its link address belongs into the answer
+    /// only if a group was asked, since whoever asks the router alone knows it.
     fn advertise_own(
         &mut self,
         number: u16,

@@ -53,9 +53,15 @@ impl Router {
         self.outbox.send(egress, free);
     }
 
-    /// When [`Router::process`] has something to do next, whether packets come or not: at once, if frames wait for slots.
+    /// Whether none of the router's own frames waits for a slot.
+    pub fn has_said_all(&self) -> bool {
+        self.outbox.is_empty()
+    }
+
+    /// When [`Router::process`] has something to do next, whether packets come or not: at once, if frames wait for
+    /// slots.
     pub fn next_deadline(&self) -> Option<Duration> {
-        if self.outbox.is_empty() { self.host.next_deadline() } else { Some(Duration::ZERO) }
+        if self.has_said_all() { self.host.next_deadline() } else { Some(Duration::ZERO) }
     }
 
     /// Frames of the host that found no room, too long ones among them.

@@ -9,13 +9,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fullview_table::fib::CompileError;
 use fullview_table::fib::framework::{Attachment, Origin, Settings};
 use fullview_table::fib::registry::Registered;
 use fullview_table::nexthop::TooManyNextHops;
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, Target as FeedTarget};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::config::ConfigError;
+use super::config::{ConfigError, StaticNeighbor};
 use super::neighbor::Key;
 use crate::adjacency::{Adjacencies, Adjacency};
 use crate::interface::{Interface, InterfaceAddress};
@@ -91,18 +92,21 @@ impl Routes {
         self.views.reader()
     }
 
-    /// Adds a route of the configuration. The loop sees it after [`Routes::publish`].
-    pub fn add(&mut self, now: Duration, network: InterfaceAddress, hop: Hop) -> Result<(), ConfigError> {
+    /// Adds a route of the configuration. The loop sees it after [`Routes::compile`].
+    pub fn add(&mut self, network: InterfaceAddress, hop: Hop) -> Result<(), ConfigError> {
         let number = self.number(hop)?;
         self.configured.insert(number);
-        self.apply(now, network, Some(number));
+        match network.ip {
+            IpAddr::V4(ip) => self.inet.rib.announce(Prefix::containing(ip.to_bits(), network.len), number),
+            IpAddr::V6(ip) => self.inet6.rib.announce(Prefix::containing(ip.to_bits(), network.len), number),
+        };
         Ok(())
     }
 
-    /// Why the routes cannot be looked up, if so.
-    pub fn failure(&self) -> Option<String> {
-        let inet = self.inet.attachment.failure().map(ToString::to_string);
-        inet.or_else(|| self.inet6.attachment.failure().map(ToString::to_string))
+    /// Makes tables of all routes added so far.
+    pub fn compile(&mut self, now: Duration) -> Result<(), CompileError> {
+        self.inet.attachment.evaluate(now, &self.inet.rib)?;
+        self.inet6.attachment.evaluate(now, &self.inet6.rib)
     }
 
     /// Where an address leads.
@@ -119,12 +123,27 @@ impl Routes {
         *self.hops.get(number.index())?
     }
 
+    /// Link addresses that are known from the beginning.
+    pub fn know(&mut self, now: Duration, neighbors: &[StaticNeighbor]) -> Result<(), TooManyNextHops> {
+        for StaticNeighbor { interface, ip, mac } in neighbors.iter().copied() {
+            let number = self.number(Hop::Station(interface, ip))?;
+            self.adjacencies.set(number, Adjacency::Neighbor { interface, mac });
+        }
+        self.publish();
+        neighbors
+            .iter()
+            .try_for_each(|neighbor| self.known(now, (neighbor.interface, neighbor.ip), neighbor.mac))
+    }
+
     /// A neighbour's link address is known, or another one than before. `Err` if next hops have run out: its packets
     /// are punted then, one by one.
     pub fn known(&mut self, now: Duration, (interface, ip): Key, mac: Mac) -> Result<(), TooManyNextHops> {
         let number = self.number(Hop::Station(interface, ip))?;
-        self.adjacencies.set(number, Adjacency::Neighbor { interface, mac });
-        self.publish();
+        let neighbor = Adjacency::Neighbor { interface, mac };
+        if self.adjacencies.get(number) != Some(neighbor) {
+            self.adjacencies.set(number, neighbor);
+            self.publish();
+        }
         // A host route of the configuration is stronger, and so is one's own address.
         if self.find(ip) == Some(Hop::Link(interface)) {
             self.apply(now, host(ip), Some(number));

@@ -20,19 +20,18 @@ pub(super) fn host(now: Duration, config: &Config) -> Result<Host, ConfigError> 
     check(config)?;
     let mut routes = Routes::new(now, interfaces)?;
     for (number, interface) in (0..).zip(interfaces) {
-        interface.addresses.iter().try_for_each(|own| connect(&mut routes, now, number, *own))?;
+        interface.addresses.iter().try_for_each(|own| connect(&mut routes, number, *own))?;
     }
     for route in &config.routes {
-        routes.add(now, route.network, hop(interfaces, route)?)?;
+        routes.add(route.network, hop(interfaces, route)?)?;
     }
     let settings = &config.settings;
     let mut neighbors = Neighbors::new(interfaces.len(), settings.neighbors.clone());
     for neighbor in &config.neighbors {
         neighbors.set_static((neighbor.interface, neighbor.ip), neighbor.mac);
-        routes.known(now, (neighbor.interface, neighbor.ip), neighbor.mac)?;
     }
-    routes.publish();
-    routes.failure().map_or(Ok(()), |failure| Err(ConfigError::Compile(failure)))?;
+    routes.compile(now)?;
+    routes.know(now, &config.neighbors)?;
     let limiter = Limiter::new(interfaces.len(), settings.errors_per_interface, settings.errors);
     let advertisers = Advertisers::new(&settings.advertisements);
     let interfaces = interfaces.clone();
@@ -84,23 +83,18 @@ fn number(
 
 /// The routes that an address brings: its network, itself, and the addresses of the network that mean several stations.
 /// Link-local networks are on every link; the loop hands their packets over without a route.
-fn connect(
-    routes: &mut Routes,
-    now: Duration,
-    number: u16,
-    own: InterfaceAddress,
-) -> Result<(), ConfigError> {
-    routes.add(now, host_prefix(own.ip), Hop::Own)?;
+fn connect(routes: &mut Routes, number: u16, own: InterfaceAddress) -> Result<(), ConfigError> {
+    routes.add(host_prefix(own.ip), Hop::Own)?;
     let special = match own.ip {
         IpAddr::V6(ip) if ip.is_unicast_link_local() => return Ok(()),
         IpAddr::V4(ip) => broadcast(ip, own.len).map(|ip| (ip.into(), Hop::Broadcast)),
         IpAddr::V6(ip) => anycast(ip, own.len).map(|ip| (ip.into(), Hop::Own)),
     };
     if let Some((ip, hop)) = special {
-        routes.add(now, host_prefix(ip), hop)?;
+        routes.add(host_prefix(ip), hop)?;
     }
     if own.len < host_prefix(own.ip).len {
-        routes.add(now, own, Hop::Link(number))?;
+        routes.add(own, Hop::Link(number))?;
     }
     Ok(())
 }

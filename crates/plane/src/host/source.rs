@@ -17,8 +17,9 @@ impl Host {
             .find_map(|ip| if let IpAddr::V4(ip) = ip { Some(ip) } else { None })
     }
 
-    /// A link-local address for a link-local destination; for others the address that shares the longest prefix with it,
-    /// of the interface the packet leaves by before those of the others (RFC 6724, section 5, as far as it matters here).
+    /// A link-local address for a link-local destination; for others the address that shares the longest prefix with
+    /// it, of the interface the packet leaves by before those of the others (RFC 6724, section 5, as far as it matters
+    /// here).
     pub(super) fn source_inet6(&self, interface: u16, destination: Ipv6Addr) -> Option<Ipv6Addr> {
         let own = self.interface(interface)?;
         let local = destination.is_unicast_link_local() || is_link_group(destination);

@@ -1,5 +1,5 @@
-//! The slow way through the router, for packets the loop does not forward: their neighbour is not known yet, they have to
-//! be fragmented, or they have options that every router looks at.
+//! The slow way through the router, for packets the loop does not forward: their neighbour is not known yet, they have
+//! to be fragmented, or they have options that every router looks at.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;

@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn options_demand_what_their_first_bits_say() {
-        let header = |kind| [UDP, 0, 0, 5, 2, 0, kind, 0];
+        let header = |kind| [UDP, 0, 0, 5, 1, 0, kind, 0];
         assert_eq!(unknown_option(&header(1)), None);
         assert_eq!(unknown_option(&[UDP, 0, 0x1e, 9, 0x9e]), None, "lengths beyond the header end it");
         let demands = [(0x5e, Demand::Discard), (0x9e, Demand::Report), (0xde, Demand::ReportUnlessGroup)];

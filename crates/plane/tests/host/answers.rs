@@ -17,7 +17,7 @@ use crate::support::*;
 fn a_vlan_is_a_link_of_its_own() {
     let mut bench = Bench::new(&config());
     let request = arp(Operation::Request, "10.0.2.9", "10.0.2.1");
-    assert!(bench.send(0, &[request.clone()]).is_empty(), "the address is another link's");
+    assert!(bench.send(0, std::slice::from_ref(&request)).is_empty(), "the address is another link's");
     let out = bench.send(0, &[tagged(request)]);
     let [(0, answer)] = &out[..] else { panic!("{out:?}") };
     assert_eq!(Frame::new_checked(&answer[..]).unwrap().vlan(), Some(VLAN));

@@ -1,5 +1,5 @@
-//! A router without a kernel: what it answers, whom it asks, and how much it lets itself be asked. What the answers look
-//! like byte by byte is compared with the Linux kernel's in `tests/oracle` of the program.
+//! A router without a kernel: what it answers, whom it asks, and how much it lets itself be asked. What the answers
+//! look like byte by byte is compared with the Linux kernel's in `tests/oracle` of the program.
 
 // A helper of a test fails by panicking, as the test itself does.
 #![allow(clippy::unwrap_used)]
@@ -8,3 +8,4 @@ mod answers;
 mod bounds;
 mod config;
 mod support;
+mod worker;

@@ -1,8 +1,8 @@
 //! Who is on the links: the cache of ARP and of neighbour discovery (RFC 826; RFC 4861, section 7.3), with the packets
 //! that wait for an answer.
 //!
-//! The forwarding loop does not tell which neighbours it uses. So a neighbour is not asked again when it is used after a
-//! pause, as hosts do, but whenever its answer has become old, and is forgotten when it does not answer any more.
+//! The forwarding loop does not tell which neighbours it uses. So a neighbour is not asked again when it is used after
+//! a pause, as hosts do, but whenever its answer has become old, and is forgotten when it does not answer any more.
 //!
 //! Everything is bounded, so that nobody who makes up addresses costs more than a fixed amount of memory and of
 //! questions (RFC 6583): see [`NeighborSettings`]. Who has answered is never pushed out by who has not.
