@@ -12,5 +12,8 @@ mod lab;
 mod node;
 mod operations;
 mod ospf;
+#[cfg(feature = "bpf")]
+mod takeover;
+mod traffic;
 mod trouble;
 mod watch;

@@ -10,6 +10,7 @@ use crate::addr::Address;
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
 
+mod apart;
 pub mod bsearch;
 pub mod btree6;
 pub mod choice;

@@ -4,11 +4,16 @@
 //! used, and each type owns what it points to.
 #![allow(unsafe_code)]
 
+mod custody;
 mod map;
 mod packet_ring;
 mod send;
 mod socket;
+pub(super) mod tun;
+mod xdp_ring;
 
+pub(super) use custody::{Custody, Memory};
 pub(super) use packet_ring::{Filled, PacketRing, RingSize};
 pub(super) use send::SendBatch;
 pub(super) use socket::{Socket, interface_index};
+pub(super) use xdp_ring::XdpRings;
