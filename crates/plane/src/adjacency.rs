@@ -89,20 +89,24 @@ pub(crate) enum Kind {
     Prohibit,
 }
 
-/// An adjacency as the rewrite needs it: 22 bytes, so that dozens of neighbours stay in the first-level cache.
+/// An adjacency as the rewrite needs it: half a cache line, so that hundreds of neighbours stay in the first-level cache
+/// and none lies in two lines. Port and interface stand together here as they do in a slot, to be copied at once.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
 pub(crate) struct Entry {
     /// Destination and source, as they stand at the head of the frame.
     pub macs: [u8; 12],
     pub port: u16,
+    /// The interface of a neighbour or a network; [`NO_INTERFACE`] otherwise.
+    pub interface: u16,
     /// 0 unless this is a neighbour: the length check alone then sends every exception to the slow path.
     pub mtu: u16,
     /// 0 sends without a tag.
     pub vlan: u16,
-    /// The interface of a neighbour or a network; [`NO_INTERFACE`] otherwise.
-    pub interface: u16,
     pub kind: Kind,
 }
+
+const _: () = assert!(size_of::<Entry>() == 32);
 
 /// No interface has this number.
 pub(crate) const NO_INTERFACE: u16 = u16::MAX;

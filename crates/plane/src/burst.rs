@@ -24,10 +24,10 @@ pub const BURST: usize = 256;
 #[repr(C, align(64))]
 pub struct Slot {
     len: u16,
-    /// Index of the port the packet came in by or is to leave by.
-    pub port: u16,
     /// What became of the packet; on one that is handed back, why.
     pub verdict: Verdict,
+    /// Index of the port the packet came in by or is to leave by.
+    pub port: u16,
     /// Number of the interface the packet came in by or is to leave by, as the [`crate::view::View`] counts them.
     pub interface: u16,
     data: [u8; FRAME_CAPACITY],

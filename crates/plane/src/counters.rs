@@ -1,6 +1,6 @@
 //! What a worker counts: plain numbers of its own, which readers add up afterwards. No atomics in the loop.
 
-use crate::verdict::{Punt, Reason};
+use crate::verdict::{Punt, Reason, Verdict};
 
 /// Packets, and the bytes of their frames without the FCS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,31 +24,6 @@ impl Traffic {
     pub fn add(&mut self, other: Traffic) {
         self.packets += other.packets;
         self.bytes += other.bytes;
-    }
-}
-
-/// Counts packets of one interface after the other, and adds them up only when the interface changes: consecutive
-/// packets mostly share it, and additions to one place in memory wait for each other.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Run {
-    interface: u16,
-    traffic: Traffic,
-}
-
-impl Run {
-    /// Counts one frame; what another interface had before goes to `totals`.
-    #[inline(always)]
-    pub fn count(&mut self, interface: u16, bytes: usize, totals: impl FnOnce(u16, Traffic)) {
-        if interface != self.interface {
-            totals(self.interface, self.traffic);
-            *self = Run { interface, traffic: Traffic::default() };
-        }
-        self.traffic.count(bytes);
-    }
-
-    /// The last interface, and what it had.
-    pub fn finish(self) -> (u16, Traffic) {
-        (self.interface, self.traffic)
     }
 }
 
@@ -92,6 +67,23 @@ impl Counters {
     pub(crate) fn add_sent(&mut self, number: u16, traffic: Traffic) {
         if let Some(interface) = self.interfaces.get_mut(usize::from(number)) {
             interface.sent.add(traffic);
+        }
+    }
+
+    /// Takes back that a frame went out by an interface.
+    pub(crate) fn take_back_sent(&mut self, number: u16, bytes: usize) {
+        if let Some(interface) = self.interfaces.get_mut(usize::from(number)) {
+            interface.sent.packets -= 1;
+            interface.sent.bytes -= bytes as u64;
+        }
+    }
+
+    /// Counts what a packet was rejected for.
+    pub(crate) fn count_rejected(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Forward => {}
+            Verdict::Drop(reason) => self.drops[reason.index()] += 1,
+            Verdict::Punt(punt) => self.punts[punt.index()] += 1,
         }
     }
 

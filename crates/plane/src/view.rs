@@ -111,6 +111,9 @@ pub enum ViewError {
         /// Of which port.
         port: u16,
     },
+    /// There has to be one.
+    #[error("there is no table to look up in; give at least one, if it is empty")]
+    NoTable,
     /// There is no such table.
     #[error(
         "interface {name} looks up in table {table}, but there are only {tables} tables, numbered from 0"
@@ -160,6 +163,9 @@ impl View {
         let count = parts.interfaces.len();
         if count > NO_INTERFACE.into() {
             return Err(ViewError::TooManyInterfaces(count));
+        }
+        if parts.tables.is_empty() {
+            return Err(ViewError::NoTable);
         }
         parts.interfaces.iter().try_for_each(|interface| check(interface, parts.tables.len()))?;
         let ports = Ports::new(&parts.interfaces)?;
@@ -288,6 +294,8 @@ mod tests {
         assert!(refused(vec![on(3, Some(5)), on(3, Some(5))]).contains("of port 3"));
         assert!(refused(vec![Interface { table: 1, ..on(0, None) }]).contains("only 1 tables"));
         assert!(refused(vec![Interface { mtu: 0, ..on(0, None) }]).contains("port0: an MTU of 0"));
+        let none = Parts { tables: Vec::new(), ..parts(Vec::new()) };
+        assert_eq!(View::new(none).err(), Some(ViewError::NoTable));
         let mut parts = parts(vec![on(0, None)]);
         parts.adjacencies.set(NextHop(7), Adjacency::Glean { interface: 1 });
         let error = View::new(parts).err().unwrap();

@@ -437,6 +437,39 @@ fn a_link_that_is_made_again_is_the_same_port() {
 }
 
 #[test]
+fn a_link_that_takes_a_ports_name_is_that_port_with_all_its_neighbours() {
+    let mut script = Script::new();
+    script.tell([
+        Event::Link(link(7, "new")),
+        neighbor(7, "10.0.1.7", 7, REACHABLE),
+        Event::LinkGone(1),
+        add(connected("10.0.1.0/24", 7)),
+    ]);
+    assert_eq!(script.to("10.0.1.7"), "local");
+    script.tell([Event::Link(link(7, "eth1"))]);
+    assert_eq!(script.to("10.0.1.7"), "0:7");
+    script.tell([Event::Link(link(7, "old"))]);
+    assert_eq!(script.to("10.0.1.7"), "local");
+}
+
+#[test]
+fn a_vrf_may_be_told_of_after_its_members() {
+    let mut script = Script::new();
+    script.tell([
+        Event::Link(Link { master: Some(5), ..link(2, "eth2") }),
+        neighbor(2, "10.0.2.5", 5, REACHABLE),
+    ]);
+    assert_eq!((script.view().interface(1).unwrap().table, script.to("10.0.2.5")), (0, "1:5".into()));
+    script.tell([
+        Event::Link(Link { kind: LinkKind::Vrf { table: 100 }, ..link(5, "blue") }),
+        add(Route { table: 100, ..connected("10.0.2.0/24", 2) }),
+    ]);
+    assert_eq!(script.view().interface(1).unwrap().table, 1);
+    assert_eq!(script.all_in(1, "10.0.2.5"), set(&["1:5"]));
+    assert_eq!(script.to("10.0.2.5"), "1:glean");
+}
+
+#[test]
 fn a_dump_removes_what_it_does_not_mention() {
     let mut script = Script::new();
     let keep = route("198.18.0.0/16", &[by(1, "10.0.1.9")]);

@@ -5,6 +5,7 @@ use super::parse::Key;
 use super::{Stages, martian, tag};
 use crate::adjacency::Kind;
 use crate::burst::Slot;
+use crate::counters::Traffic;
 use crate::interface::Interface;
 use crate::verdict::{Punt, Reason, Verdict};
 use crate::view::View;
@@ -17,6 +18,7 @@ impl Stages {
     /// has its tag, one that is forwarded has lost it.
     #[inline(never)]
     pub(super) fn examine(&mut self, view: &View, place: usize, packet: &mut Slot) {
+        let len = packet.frame_len();
         match self.judge(view, packet) {
             Ok((key, table)) => {
                 if let Some(control) = tag::pop(packet) {
@@ -29,6 +31,9 @@ impl Stages {
             }
             Err(verdict) => packet.verdict = verdict,
         }
+        let mut traffic = Traffic::default();
+        traffic.count(len);
+        self.counters.add_received(packet.interface, traffic);
     }
 
     /// The destination of a packet in order, and in which table it is looked up.

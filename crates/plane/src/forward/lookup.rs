@@ -1,7 +1,7 @@
 //! Second stage: the gathered destinations of each table are looked up, all of a burst in one call, and groups pick
 //! the members that the flows go to.
 //!
-//! The table's memory is asked for earlier, while the first stage still reads headers: see [`Keys::push`].
+//! The table's memory is asked for earlier, while the first stage still reads headers: see [`TableKeys::ask_ahead`].
 
 use fullview_table::fib::Fib;
 use fullview_table::fib::framework::{Reader, SharedReader};
@@ -23,9 +23,18 @@ impl TableKeys {
         TableKeys { inet: Keys::new(&readers.inet), inet6: Keys::new(&readers.inet6) }
     }
 
+    /// For another burst.
     pub fn clear(&mut self) {
-        self.inet.destinations.len = 0;
-        self.inet6.destinations.len = 0;
+        self.inet.clear();
+        self.inet6.clear();
+    }
+
+    /// Asks for the memory that the destinations added last will need, so that it comes nearer while the next headers are
+    /// read.
+    #[inline]
+    pub fn ask_ahead(&mut self) {
+        self.inet.ask_ahead();
+        self.inet6.ask_ahead();
     }
 }
 
@@ -35,37 +44,74 @@ pub(super) struct Keys<A: Address> {
     pub destinations: Box<Batch<A>>,
     /// Of the interfaces that have them checked.
     pub sources: Box<Batch<A>>,
+    /// Destinations whose memory has been asked for.
+    asked: usize,
 }
 
-/// Addresses of one burst, and what was found for them.
-pub(super) struct Batch<A> {
+/// Places of packets in a burst.
+pub(super) struct Places {
     len: usize,
-    addrs: [A; BURST],
-    next_hops: [NextHop; BURST],
-    /// Whose address it is, as a place in the burst.
     places: [u8; BURST],
 }
-
-/// Destinations whose part of the table is asked for in one call: enough that the call costs each of them little, few
-/// enough that most of a burst is asked for before the first one is looked up.
-const AHEAD: usize = 32;
 
 // A place in a burst is one byte.
 const _: () = assert!(BURST <= 256);
 
-impl<A: Address> Keys<A> {
-    fn new(reader: &SharedReader<A>) -> Keys<A> {
-        Keys { reader: reader.reader(), destinations: Batch::boxed(), sources: Batch::boxed() }
+impl Places {
+    pub const NONE: Places = Places { len: 0, places: [0; BURST] };
+
+    pub fn clear(&mut self) {
+        self.len = 0;
     }
 
-    /// Adds the destination of the packet at `place`; at most [`BURST`] a burst. Every so many destinations the FIB is
-    /// told of them, so that its memory comes nearer while the next headers are read.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn get(&self, at: usize) -> usize {
+        usize::from(self.places[at])
+    }
+
+    /// Adds a place, at most [`BURST`] a burst, and returns how many there were before.
     #[inline(always)]
+    pub fn push(&mut self, place: usize) -> usize {
+        // The remainder never differs from the length; it tells the compiler that no check is needed.
+        let at = self.len % BURST;
+        self.places[at] = place as u8;
+        self.len += 1;
+        at
+    }
+
+    #[inline(always)]
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        self.places[..self.len].iter().map(|place| usize::from(*place))
+    }
+}
+
+/// Addresses of one burst, and what was found for them.
+pub(super) struct Batch<A> {
+    /// Whose addresses they are.
+    places: Places,
+    addrs: [A; BURST],
+    next_hops: [NextHop; BURST],
+}
+
+impl<A: Address> Keys<A> {
+    fn new(reader: &SharedReader<A>) -> Keys<A> {
+        Keys { reader: reader.reader(), destinations: Batch::boxed(), sources: Batch::boxed(), asked: 0 }
+    }
+
+    /// Adds the destination of the packet at `place`.
     pub fn push(&mut self, addr: A, place: usize) {
-        let batch = &mut *self.destinations;
-        batch.push(addr, place);
-        if batch.len.is_multiple_of(AHEAD) {
-            self.reader.fib().prefetch(&batch.addrs[batch.len - AHEAD..batch.len]);
+        self.destinations.push(addr, place);
+    }
+
+    #[inline]
+    fn ask_ahead(&mut self) {
+        let len = self.destinations.places.len;
+        if len > self.asked {
+            self.reader.fib().prefetch(&self.destinations.addrs[self.asked..len]);
+            self.asked = len;
         }
     }
 
@@ -73,6 +119,10 @@ impl<A: Address> Keys<A> {
     #[cold]
     pub fn find(&mut self, addr: A) -> NextHop {
         self.reader.fib().lookup(addr)
+    }
+
+    fn clear(&mut self) {
+        (self.asked, self.destinations.places.len) = (0, 0);
     }
 
     fn lookup(&mut self) {
@@ -83,39 +133,35 @@ impl<A: Address> Keys<A> {
 impl<A: Address> Batch<A> {
     fn boxed() -> Box<Batch<A>> {
         let (addrs, next_hops) = ([A::zero(); BURST], [NextHop::NONE; BURST]);
-        Box::new(Batch { len: 0, addrs, next_hops, places: [0; BURST] })
+        Box::new(Batch { places: Places::NONE, addrs, next_hops })
     }
 
     pub fn clear(&mut self) {
-        self.len = 0;
+        self.places.clear();
     }
 
+    /// Adds the address of the packet at `place`; at most [`BURST`] a burst.
     #[inline(always)]
     pub fn push(&mut self, addr: A, place: usize) {
-        // The remainder never differs from the length; it tells the compiler that no check is needed.
-        let at = self.len % BURST;
-        self.addrs[at] = addr;
-        self.places[at] = place as u8;
-        self.len += 1;
+        self.addrs[self.places.push(place)] = addr;
     }
 
     pub fn lookup(&mut self, fib: &dyn Fib<A>) {
-        if self.len > 0 {
-            fib.lookup_batch(&self.addrs[..self.len], &mut self.next_hops[..self.len]);
+        let len = self.places.len;
+        if len > 0 {
+            fib.lookup_batch(&self.addrs[..len], &mut self.next_hops[..len]);
         }
     }
 
     /// Each packet's place in the burst, and its next hop.
     #[inline(always)]
     pub fn found(&self) -> impl Iterator<Item = (usize, NextHop)> {
-        let places = self.places[..self.len].iter().map(|place| usize::from(*place));
-        places.zip(self.next_hops[..self.len].iter().copied())
+        self.places.iter().zip(self.next_hops[..self.places.len].iter().copied())
     }
 
     /// As [`Self::found`], with next hops that can be changed.
     pub fn found_mut(&mut self) -> impl Iterator<Item = (usize, &mut NextHop)> {
-        let places = self.places[..self.len].iter().map(|place| usize::from(*place));
-        places.zip(&mut self.next_hops[..self.len])
+        self.places.iter().zip(&mut self.next_hops[..self.places.len])
     }
 
     /// Puts the members that the flows go to in the place of groups.

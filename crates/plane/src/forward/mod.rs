@@ -9,15 +9,16 @@
 //! costs the untagged path one comparison.
 
 use std::sync::Arc;
+use std::vec::Drain;
 
 use fullview_table::group::GroupReader;
 
 use crate::burst::{Burst, Packet};
-use crate::counters::{Counters, Run};
+use crate::counters::{Counters, Traffic};
 use crate::verdict::{Reason, Verdict};
 use crate::view::{View, ViewReader};
 use crate::watch::Watched;
-use lookup::TableKeys;
+use lookup::{Places, TableKeys};
 use redirect::NOTED;
 use tag::Tags;
 
@@ -37,6 +38,17 @@ pub use redirect::Detour;
 pub trait Egress<'a> {
     /// Takes a packet that leaves by `port`, or hands it back if that port has no room.
     fn send(&mut self, port: u16, packet: Packet<'a>) -> Result<(), Packet<'a>>;
+
+    /// Takes packets that leave by `port` one after the other; those it has no room for go to `refused`, which has room
+    /// for all of them. Consecutive packets mostly leave by the same port, and what is done for each of them shows.
+    fn send_run(
+        &mut self,
+        port: u16,
+        packets: impl ExactSizeIterator<Item = Packet<'a>>,
+        refused: &mut Burst<'a>,
+    ) {
+        refused.fill(packets.filter_map(|packet| self.send(port, packet).err()));
+    }
 }
 
 /// One burst per port, to be transmitted afterwards.
@@ -48,6 +60,19 @@ impl<'a> Egress<'a> for [Burst<'a>] {
             None => Err(packet),
         }
     }
+
+    #[inline(always)]
+    fn send_run(
+        &mut self,
+        port: u16,
+        packets: impl ExactSizeIterator<Item = Packet<'a>>,
+        refused: &mut Burst<'a>,
+    ) {
+        match self.get_mut(usize::from(port)) {
+            Some(burst) => burst.send_run(port, packets, refused),
+            None => refused.fill(packets),
+        }
+    }
 }
 
 /// All packets to one burst, whatever their port: a router with one way out.
@@ -55,6 +80,18 @@ impl<'a> Egress<'a> for Burst<'a> {
     #[inline(always)]
     fn send(&mut self, _port: u16, packet: Packet<'a>) -> Result<(), Packet<'a>> {
         self.push(packet)
+    }
+
+    #[inline(always)]
+    fn send_run(
+        &mut self,
+        _port: u16,
+        mut packets: impl ExactSizeIterator<Item = Packet<'a>>,
+        refused: &mut Burst<'a>,
+    ) {
+        #[allow(clippy::expect_used)] // asked as often as there are packets, and no more
+        self.fill_exactly(packets.len(), || packets.next().expect("an iterator as long as it says"));
+        refused.fill(packets);
     }
 }
 
@@ -152,6 +189,8 @@ impl Forwarder {
 struct Stages {
     tables: Vec<TableKeys>,
     groups: GroupReader,
+    /// Packets that are not plain.
+    late: Places,
     tags: Tags,
     detours: Vec<Detour>,
     counters: Counters,
@@ -163,6 +202,7 @@ impl Stages {
         Stages {
             tables: parts.tables.iter().map(TableKeys::new).collect(),
             groups: parts.groups.reader(),
+            late: Places::NONE,
             tags: Tags::default(),
             detours: Vec::with_capacity(NOTED),
             counters: Counters::new(parts.interfaces.len()),
@@ -178,6 +218,7 @@ impl Stages {
     }
 
     fn route(&mut self, view: &View, packets: &mut [Packet<'_>]) {
+        self.clear();
         self.parse(view, packets);
         self.lookup(view, packets);
         if view.notes_detours() {
@@ -186,46 +227,60 @@ impl Stages {
         self.rewrite(view, packets);
     }
 
-    /// Last stage: packets with a way to go are sent on it; the others, and those that find it full, go back.
+    fn clear(&mut self) {
+        self.tables.iter_mut().for_each(TableKeys::clear);
+        self.late.clear();
+        self.tags.clear();
+    }
+
+    /// Last stage: packets with a way to go are sent on it, as many at once as leave by the same interface; the others,
+    /// and those that find it full, go back.
     #[inline(always)]
     fn emit<'a>(
         &mut self,
-        packets: impl Iterator<Item = Packet<'a>>,
+        mut packets: Drain<'_, Packet<'a>>,
         egress: &mut (impl Egress<'a> + ?Sized),
         rejected: &mut Burst<'a>,
     ) {
-        let mut run = Run::default();
-        for packet in packets {
-            let (interface, bytes) = (packet.interface, packet.frame_len());
-            let Some(packet) = send(packet, egress) else {
-                let counters = &mut self.counters;
-                run.count(interface, bytes, |interface, traffic| counters.add_sent(interface, traffic));
-                continue;
-            };
-            self.count_rejected(packet.verdict);
-            rejected.fill([packet].into_iter());
+        while let Some(first) = packets.as_slice().first() {
+            let (port, interface, before) = (first.port, first.interface, rejected.len());
+            let (count, traffic) = run(packets.as_slice());
+            if count > 0 {
+                self.counters.add_sent(interface, traffic);
+                egress.send_run(port, packets.by_ref().take(count), rejected);
+            } else {
+                rejected.fill(packets.by_ref().take(1));
+            }
+            if rejected.len() > before {
+                self.count_rejected(&mut rejected[before..]);
+            }
         }
-        let (interface, traffic) = run.finish();
-        self.counters.add_sent(interface, traffic);
     }
 
+    /// What was to be forwarded, and counted as sent, found its port full.
     #[cold]
-    fn count_rejected(&mut self, verdict: Verdict) {
-        match verdict {
-            Verdict::Forward => {}
-            Verdict::Drop(reason) => self.counters.drops[reason.index()] += 1,
-            Verdict::Punt(punt) => self.counters.punts[punt.index()] += 1,
+    fn count_rejected(&mut self, packets: &mut [Packet<'_>]) {
+        for packet in packets {
+            if packet.verdict == Verdict::Forward {
+                packet.verdict = Verdict::Drop(Reason::EgressFull);
+                self.counters.take_back_sent(packet.interface, packet.frame_len());
+            }
+            self.counters.count_rejected(packet.verdict);
         }
     }
 }
 
-/// Sends a packet on its way, or hands back one that does not go any further.
+/// How many of the first packets go on by the interface of the first one, and what they amount to.
 #[inline(always)]
-fn send<'a>(packet: Packet<'a>, egress: &mut (impl Egress<'a> + ?Sized)) -> Option<Packet<'a>> {
-    if packet.verdict != Verdict::Forward {
-        return Some(packet);
+fn run(packets: &[Packet<'_>]) -> (usize, Traffic) {
+    let (mut count, mut traffic) = (0, Traffic::default());
+    let interface = packets.first().map(|first| first.interface);
+    for packet in packets {
+        if (packet.verdict != Verdict::Forward) | (Some(packet.interface) != interface) {
+            break;
+        }
+        count += 1;
+        traffic.count(packet.frame_len());
     }
-    let refused = egress.send(packet.port, packet).err()?;
-    refused.verdict = Verdict::Drop(Reason::EgressFull);
-    Some(refused)
+    (count, traffic)
 }

@@ -5,9 +5,10 @@
 //! goes to [`Stages::examine`], which takes its time: it finds the reason, and it lets through what is right but rare
 //! (VLAN tags, IPv4 options, addresses near martian ones).
 
+use super::lookup::{Batch, Places};
 use super::{Stages, martian};
 use crate::burst::{Packet, Slot};
-use crate::counters::Run;
+use crate::counters::Traffic;
 use crate::view::{Ingress, View};
 use crate::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET};
 use crate::wire::{Field, checksum, ipv4, ipv6};
@@ -20,26 +21,63 @@ pub(super) enum Key {
 
 const INET_HEADER: Field<{ ipv4::HEADER }> = Field(ETHERNET);
 
+/// Packets read between two calls that ask for the table's memory: enough that a call costs each of them little, few
+/// enough that most of a burst is asked for before the first one is looked up.
+const AHEAD: usize = 32;
+
 impl Stages {
     #[inline]
     pub(super) fn parse(&mut self, view: &View, packets: &mut [Packet<'_>]) {
-        self.tables.iter_mut().for_each(|table| table.clear());
-        self.tags.clear();
-        let mut run = Run::default();
-        for (place, packet) in packets.iter_mut().enumerate() {
-            let (ingress, len) = (view.ingress(packet.port), packet.frame_len());
-            packet.interface = ingress.interface;
-            match (key(packet, ingress), self.tables.get_mut(usize::from(ingress.table))) {
-                (Some(Key::Inet(addr)), Some(table)) => table.inet.push(addr, place),
-                (Some(Key::Inet6(addr)), Some(table)) => table.inet6.push(addr, place),
-                _ => self.examine(view, place, packet),
-            }
-            let counters = &mut self.counters;
-            run.count(packet.interface, len, |interface, traffic| counters.add_received(interface, traffic));
+        let mut place = 0;
+        while let Some(first) = packets.get(place) {
+            let ingress = view.ingress(first.port);
+            let end = packets.len().min(place + AHEAD);
+            let table = &mut self.tables[usize::from(ingress.table)];
+            let batches = (&mut *table.inet.destinations, &mut *table.inet6.destinations);
+            let (read, plain) = gather(ingress, &mut packets[place..end], place, batches, &mut self.late);
+            self.counters.add_received(ingress.interface, plain);
+            table.ask_ahead();
+            place += read;
         }
-        let (interface, traffic) = run.finish();
-        self.counters.add_received(interface, traffic);
+        for at in 0..self.late.len() {
+            let place = self.late.get(at);
+            self.examine(view, place, packets[place]);
+        }
     }
+}
+
+/// Adds the destinations of plain packets that came in by the port of the first one, up to one of another port; `first`
+/// is the place of the first one. Returns how many packets were read, and what the plain ones amount to.
+///
+/// What is not plain is put off, so that nothing is called in this loop. And it is a function of its own, so that the
+/// compiler knows packets to lie elsewhere than batches, and keeps their lengths in registers.
+#[inline(never)]
+fn gather(
+    ingress: &Ingress,
+    packets: &mut [Packet<'_>],
+    first: usize,
+    (inet, inet6): (&mut Batch<u32>, &mut Batch<u128>),
+    late: &mut Places,
+) -> (usize, Traffic) {
+    let (mut read, mut plain, port) = (0, Traffic::default(), packets.first().map(|packet| packet.port));
+    for packet in packets {
+        if Some(packet.port) != port {
+            break;
+        }
+        packet.interface = ingress.interface;
+        match key(packet, ingress) {
+            Some(Key::Inet(addr)) => inet.push(addr, first + read),
+            Some(Key::Inet6(addr)) => inet6.push(addr, first + read),
+            None => {
+                late.push(first + read);
+                read += 1;
+                continue;
+            }
+        }
+        plain.count(packet.frame_len());
+        read += 1;
+    }
+    (read, plain)
 }
 
 /// The destination of a plain packet in order; `None` if something has to be looked at closer.

@@ -141,9 +141,8 @@ impl Follower {
     pub fn advance(&mut self, now: Time, mirror: &mut Mirror) -> Result<bool, SocketError> {
         let more_news = self.hear(mirror)?;
         let more_answers = self.read_answers(now, mirror)?;
-        // What is to be dumped anyway need not be suspected.
-        if mirror.suspects_inet() && self.suspicion.is_none() && !self.wanted.contains(&Part::Inet) {
-            self.suspicion = Some(now + SUSPICION);
+        if mirror.suspects_inet() {
+            self.suspect(now);
         }
         if self.suspicion.is_some_and(|at| at <= now) {
             self.suspicion = None;
@@ -151,6 +150,13 @@ impl Follower {
         }
         self.ask(now, mirror)?;
         Ok(more_news || more_answers)
+    }
+
+    /// IPv4 routes may be other than known. What is to be dumped anyway need not be suspected.
+    fn suspect(&mut self, now: Time) {
+        if !self.wanted.contains(&Part::Inet) {
+            self.suspicion.get_or_insert(now + SUSPICION);
+        }
     }
 
     fn want(&mut self, part: Part) {
@@ -234,8 +240,9 @@ impl Follower {
         // What went while it was dumped may be gone already: that is no reason to dump it again.
         let suspects = mirror.suspects_inet();
         std::mem::take(&mut self.held).into_iter().for_each(|event| mirror.apply(event));
-        let suspects = suspects || mirror.suspects_inet() && dump.part != Part::Inet;
-        self.suspicion = self.suspicion.or(suspects.then_some(now + SUSPICION));
+        if (mirror.suspects_inet() && dump.part != Part::Inet) || suspects {
+            self.suspect(now);
+        }
     }
 
     fn ask(&mut self, now: Time, mirror: &mut Mirror) -> Result<(), SocketError> {

@@ -39,6 +39,8 @@ pub fn event(message: &Message<'_>) -> Result<Option<Event>, Malformed> {
     let (kind, body) = (message.kind, message.body);
     let malformed = |missing| Malformed { kind, len: body.len(), missing };
     let event = match kind {
+        // What a bridge says about its ports comes as links of its family: they stay links all the same.
+        uapi::RTM_NEWLINK | uapi::RTM_DELLINK if u8_at(body, 0) != Some(uapi::AF_UNSPEC) => None,
         uapi::RTM_NEWLINK => Some(Event::Link(link(body).ok_or_else(|| malformed("a link"))?)),
         uapi::RTM_DELLINK => Some(Event::LinkGone(u32_at(body, 4).ok_or_else(|| malformed("a link"))?)),
         uapi::RTM_NEWADDR | uapi::RTM_DELADDR => {

@@ -185,6 +185,11 @@ impl Links {
         }
     }
 
+    /// The tables in which packets of our links are looked up.
+    pub fn tables(&self) -> Vec<u32> {
+        self.interfaces().filter_map(|(_, link)| Some(self.table(link?.index))).collect()
+    }
+
     /// The kernel's number of the table in which the packets of a link are looked up.
     pub fn table(&self, index: LinkIndex) -> u32 {
         let master = self.get(index).and_then(|link| self.get(link.master?));

@@ -80,6 +80,11 @@ impl Neighbors {
         stale.map(|((link, address), known)| (*link, *address, known.mac))
     }
 
+    /// All of them.
+    pub fn all(&self) -> Vec<(LinkIndex, IpAddr)> {
+        self.0.keys().copied().collect()
+    }
+
     /// Those on a link.
     pub fn on(&self, link: LinkIndex) -> Vec<IpAddr> {
         self.0.keys().filter(|(on, _)| *on == link).map(|(_, address)| *address).collect()

@@ -37,14 +37,16 @@ impl Mirror {
     }
 
     fn set_link(&mut self, link: Link) {
-        let (index, state, table) = (link.index, self.links.state(link.index), self.links.table(link.index));
+        let (index, state) = (link.index, self.links.state(link.index));
+        let is_same =
+            |known: &Link| (&known.name, known.kind, known.master) == (&link.name, link.kind, link.master);
+        let is_other = !self.links.get(index).is_some_and(is_same);
         if !self.links.set(link) {
             return;
         }
         (self.sets_changed, self.view_changed) = (true, true);
-        self.create(self.links.table(index));
-        if self.links.table(index) != table {
-            self.move_hosts(index);
+        if is_other {
+            self.place_all();
         }
         match (state, self.links.state(index)) {
             (before, State::Down) if before != State::Down => self.went_down(index),
@@ -72,10 +74,11 @@ impl Mirror {
         }
     }
 
-    /// Whoever is on a link that belongs to another table now.
-    fn move_hosts(&mut self, link: LinkIndex) {
-        let addresses = self.neighbors.on(link);
-        for address in addresses {
+    /// A link is another one now, and with it maybe those above or below it: ours or not, in this table or that.
+    fn place_all(&mut self) {
+        self.links.tables().into_iter().for_each(|table| self.create(table));
+        for (link, address) in self.neighbors.all() {
+            self.forget_host(link, address);
             self.place_host(link, address);
         }
     }

@@ -1,38 +1,23 @@
-//! Frames in, frames out, or the exact reason why not.
-
-// A helper of a test fails by panicking, as the test itself does.
-#![allow(clippy::unwrap_used)]
+//! One table, plain interfaces: frames in, frames out, or the exact reason why not.
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency, MAX_MTU};
-use fullview_plane::burst::{Arena, BURST, Burst, FRAME_CAPACITY};
+use fullview_plane::burst::{Arena, BURST, Burst, FRAME_CAPACITY, Slot};
 use fullview_plane::counters::Traffic;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
-use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, Mac};
-use fullview_plane::wire::{ipv4, ipv6};
+use fullview_plane::wire::ethernet::{EtherType, HEADER as ETHERNET, Mac};
+use fullview_plane::wire::ipv4;
 use fullview_table::fib::{Algorithm, linear::Linear};
 use fullview_table::{NextHop, Rib};
 use proptest::prelude::*;
 
-const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
-const SENDER: Mac = Mac([2, 0, 0, 0, 9, 9]);
+use crate::frames::*;
+
 /// Port 0 is untagged, ports 1 and 2 lead out untagged, port 3 is VLAN 100.
 const PORTS: usize = 4;
 const VLAN_PORT: u16 = 3;
-
-fn v4(text: &str) -> u32 {
-    text.parse::<std::net::Ipv4Addr>().unwrap().to_bits()
-}
-
-fn v6(text: &str) -> u128 {
-    text.parse::<std::net::Ipv6Addr>().unwrap().to_bits()
-}
-
-fn neighbor(port: u16) -> Mac {
-    Mac([2, 0, 0, 0, 2, port as u8])
-}
 
 /// Next hops: 1 → port 1, 2 → port 2 with a short MTU, 3 → port 3 with a tag, 4 → this router, 5 → unresolved.
 fn forwarder() -> Forwarder {
@@ -67,154 +52,6 @@ fn forwarder() -> Forwarder {
     let (inet, inet6) = (Linear.compile(&inet).unwrap().fib(), Linear.compile(&inet6).unwrap().fib());
     let parts = Parts::new(interfaces, adjacencies, TableReaders::fixed(inet, inet6));
     Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()))
-}
-
-fn ethernet(ethertype: EtherType, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; ETHERNET];
-    let mut frame = Frame::new_unchecked(&mut bytes);
-    frame.set_destination(OURS);
-    frame.set_source(SENDER);
-    frame.set_outer_ethertype(ethertype);
-    bytes.extend(payload);
-    bytes.resize(bytes.len().max(60), 0);
-    bytes
-}
-
-/// An IPv4 frame with `options` (a multiple of 4 bytes) and 18 bytes of payload.
-fn inet_with(source: &str, destination: &str, ttl: u8, options: &[u8]) -> Vec<u8> {
-    let len = ipv4::HEADER + options.len();
-    let mut bytes = vec![0xaa; len + 18];
-    bytes[..len].fill(0);
-    bytes[ipv4::HEADER..len].copy_from_slice(options);
-    let mut packet = ipv4::Packet::new_unchecked(&mut bytes);
-    packet.set_header_len(len);
-    packet.set_total_len((len + 18) as u16);
-    packet.set_type_of_service(0x2e);
-    packet.set_identification(0x1234);
-    packet.set_unfragmented(true);
-    packet.set_ttl(ttl);
-    packet.set_protocol(ipv4::protocol::UDP);
-    packet.set_source(v4(source));
-    packet.set_destination(v4(destination));
-    packet.fill_checksum();
-    ethernet(EtherType::IPV4, &bytes)
-}
-
-fn inet(source: &str, destination: &str, ttl: u8) -> Vec<u8> {
-    inet_with(source, destination, ttl, &[])
-}
-
-fn inet6(source: &str, destination: &str, hops: u8) -> Vec<u8> {
-    let mut bytes = vec![0xbb; ipv6::HEADER + 12];
-    let mut packet = ipv6::Packet::new_unchecked(&mut bytes);
-    packet.set_class_and_flow(0xb8, 0xabcde);
-    packet.set_payload_len(12);
-    packet.set_next_header(ipv4::protocol::UDP);
-    packet.set_hop_limit(hops);
-    packet.set_source(v6(source));
-    packet.set_destination(v6(destination));
-    ethernet(EtherType::IPV6, &bytes)
-}
-
-const SRC: &str = "198.18.0.1";
-const DST: &str = "198.19.7.7";
-const SRC6: &str = "2001:2::1";
-const DST6: &str = "2001:2:0:1::7";
-
-fn good() -> Vec<u8> {
-    inet(SRC, DST, 64)
-}
-
-fn good6() -> Vec<u8> {
-    inet6(SRC6, DST6, 64)
-}
-
-/// `frame` after a change of some bytes behind the Ethernet header, the checksum left as it was.
-fn with(mut frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
-    frame[ETHERNET + at..][..bytes.len()].copy_from_slice(bytes);
-    frame
-}
-
-/// As [`with`], and the IPv4 checksum made right again.
-fn with_summed(frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
-    let mut frame = with(frame, at, bytes);
-    ipv4::Packet::new_unchecked(&mut frame[ETHERNET..]).fill_checksum();
-    frame
-}
-
-fn to(mut frame: Vec<u8>, mac: Mac) -> Vec<u8> {
-    Frame::new_unchecked(&mut frame).set_destination(mac);
-    frame
-}
-
-fn tagged(mut frame: Vec<u8>, control: u16) -> Vec<u8> {
-    frame.splice(12..12, [0x81, 0x00].into_iter().chain(control.to_be_bytes()));
-    frame
-}
-
-fn cut(mut frame: Vec<u8>, len: usize) -> Vec<u8> {
-    frame.truncate(len);
-    frame
-}
-
-/// What the frame has to look like behind the router: addresses of the next link, one hop less, summed up anew.
-fn forwarded(mut frame: Vec<u8>, port: u16) -> Vec<u8> {
-    let is_inet = Frame::new_unchecked(&frame).ethertype() == EtherType::IPV4;
-    let mut ethernet = Frame::new_unchecked(&mut frame);
-    ethernet.set_destination(neighbor(port));
-    ethernet.set_source(OURS);
-    if is_inet {
-        let mut packet = ipv4::Packet::new_unchecked(ethernet.payload_mut());
-        packet.set_ttl(packet.ttl() - 1);
-        packet.fill_checksum();
-    } else {
-        let mut packet = ipv6::Packet::new_unchecked(ethernet.payload_mut());
-        packet.set_hop_limit(packet.hop_limit() - 1);
-    }
-    frame
-}
-
-/// What became of one frame.
-#[derive(Debug, PartialEq)]
-enum Fate {
-    Sent { port: u16, frame: Vec<u8> },
-    Rejected(Verdict),
-}
-
-fn sent(port: u16, frame: Vec<u8>) -> Fate {
-    Fate::Sent { port, frame }
-}
-
-fn dropped(reason: Reason) -> Fate {
-    Fate::Rejected(Verdict::Drop(reason))
-}
-
-fn punted(punt: Punt) -> Fate {
-    Fate::Rejected(Verdict::Punt(punt))
-}
-
-/// Sends frames through as one burst, and tells the fate of each. Slots hold the traces of earlier packets.
-fn run(forwarder: &mut Forwarder, frames: &[(u16, Vec<u8>)]) -> Vec<Fate> {
-    let mut arena = Arena::new(frames.len());
-    let (mut burst, mut out, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
-    for (packet, (port, frame)) in arena.packets().zip(frames) {
-        packet.set_frame(&good()); // stale bytes of a right packet must not help a short one
-        assert!(packet.set_frame(frame));
-        packet.port = *port;
-        burst.push(packet).unwrap();
-    }
-    let order: Vec<*const u8> = burst.iter().map(|packet| packet.frame().as_ptr()).collect();
-    forwarder.process(&mut burst, &mut out, &mut rejected);
-    assert_eq!((burst.len(), out.len() + rejected.len()), (0, frames.len()), "all slots come back");
-    let mut fates: Vec<Option<Fate>> = frames.iter().map(|_| None).collect();
-    for packet in out.drain().chain(rejected.drain()) {
-        let place = order.iter().position(|at| *at == packet.frame().as_ptr()).unwrap();
-        fates[place] = Some(match packet.verdict {
-            Verdict::Forward => sent(packet.port, packet.frame().to_vec()),
-            verdict => Fate::Rejected(verdict),
-        });
-    }
-    fates.into_iter().map(Option::unwrap).collect()
 }
 
 /// Every row alone, then all rows in one burst, both families mixed.
@@ -424,7 +261,7 @@ fn a_full_egress_hands_packets_back_in_order() {
         burst.push(packet).unwrap();
     }
     forwarder.process(&mut burst, &mut ports[..], &mut rejected);
-    let numbers = |burst: &[&mut fullview_plane::burst::Slot]| -> Vec<u8> {
+    let numbers = |burst: &[&mut Slot]| -> Vec<u8> {
         burst.iter().map(|packet| packet.frame()[ETHERNET + 5]).collect()
     };
     assert_eq!(numbers(&ports[1][BURST - 4..]), [0, 1, 2, 3]);
