@@ -398,3 +398,75 @@ fn preferences_that_cannot_be_used_say_where_and_what_to_do() {
     refused(&format!("{head}[inet.radix]\npoints = []\n"), &["preferences.toml:7:10", "at least one"]);
     refused(head, &["nothing about radix for inet", "calibrate again"]);
 }
+
+/// Ethernet, IPv4 192.0.2.9 to 198.51.100.7 with this TTL, UDP 1000 to 53; the checksum is the TTL's.
+fn packet(ttl: &str, checksum: &str) -> String {
+    format!(
+        "020000000002 020000000009 0800 4500001c 00000000 {ttl}11{checksum} c0000209 c6336407 03e80035 00080000"
+    )
+}
+
+#[test]
+fn a_packet_is_explained_by_a_table() {
+    let (_dir, table) = file("view.txt", b"198.51.0.0/16 192.0.2.1\n198.51.100.0/24 192.0.2.2\n");
+    let ran = run(&["trace", "--table", &table, "--packet", &packet("40", "8e8d")]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    for words in ["table 0: 198.51.100.0/24 via next hop 2 (192.0.2.2)", "hops left 64 -> 63", "sent on"] {
+        assert!(ran.out.contains(words), "{words:?} is missing in: {}", ran.out);
+    }
+    let ran = run(&["trace", "--table", &table, "--packet", &packet("01", "cd8d"), "--json"]);
+    assert!(
+        ran.out.contains("\"dropped: ttl_expired\"") && ran.out.contains("\"disagreement\":null"),
+        "{}",
+        ran.out
+    );
+    let ran = run(&["trace", "--table", &table, "--packet", "02 0"]);
+    assert!(ran.code == 2 && ran.err.contains("odd number"), "{}", ran.err);
+    let ran = run(&["trace", "--table", &table, "--packet", "00", "--match", "to somewhere"]);
+    assert!(ran.code == 2 && ran.err.contains("\"to\" is not understood"), "{}", ran.err);
+}
+
+#[test]
+fn the_packets_of_a_capture_are_explained_by_a_table() {
+    let (dir, table) = file("view.txt", b"198.18.0.0/15 1\n");
+    let capture = dir.path().join("in.pcap");
+    let capture = capture.to_str().unwrap();
+    assert_eq!(run(&["generate", "--flows", "5", "--packets", "20", "--write", capture]).code, 0);
+    let ran = run(&["trace", "--table", &table, "--read", capture, "--count", "7", "--match", "udp"]);
+    assert_eq!((ran.code, ran.out.matches("sent on").count()), (0, 7), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn the_example_configuration_is_in_order_and_mistakes_have_their_place() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/edge.toml");
+    let ran = run(&["check-config", example]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.contains("in order; forwards between eth1, eth2"), "{}", ran.out);
+    let (_dir, wrong) =
+        file("wrong.toml", b"[router]\ninterfaces = [\"eth1\"]\n\n[confine]\nsecomp = true\n");
+    let ran = run(&["check-config", &wrong]);
+    assert_eq!(ran.code, 2);
+    for words in ["wrong.toml", "line 5, column 1", "secomp", "seccomp"] {
+        assert!(ran.err.contains(words), "{words:?} is missing in: {}", ran.err);
+    }
+    let ran = run(&["forward", "--config", &wrong]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+}
+
+#[test]
+fn without_a_router_there_is_nobody_to_ask() {
+    for command in [&["show", "fib"][..], &["trace"], &["reload"], &["capture-drops", "--write", "/dev/null"]]
+    {
+        let ran = run(&[command, &["--control", "/nonexistent/fullview.sock"]].concat());
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        assert!(ran.err.contains("/nonexistent/fullview.sock: no router answers here"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn the_manual_and_the_completions_know_every_command() {
+    let (manual, script) = (run(&["man"]), run(&["completions", "bash"]));
+    for command in ["show", "trace", "capture", "reload", "check"] {
+        assert!(manual.out.contains(command) && script.out.contains(command), "{command}");
+    }
+}

@@ -76,17 +76,16 @@ pub fn follow(
 ) -> anyhow::Result<u64> {
     let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     client.ask_raw(&Request::Watch(watch))?;
-    let mut missed = 0;
+    let (mut missed, mut ending) = (0, false);
     loop {
         let noted: Noted = client.ask(&Request::Noted)?;
         noted.packets.iter().try_for_each(&mut each)?;
-        if noted.finished {
+        if ending {
             return Ok(missed);
         }
         missed += noted.missed;
-        if until.is_some_and(|until| Instant::now() >= until) {
-            return Ok(missed);
-        }
+        // The last packets may be on their way from the workers: they are there when asked for once more.
+        ending = noted.finished || until.is_some_and(|until| Instant::now() >= until);
         sleep(TICK);
     }
 }

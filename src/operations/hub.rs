@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fullview_plane::watch::{Collector, Note, Watch, Watched, Watchers};
 
 /// Notes kept for one who does not fetch them.
-const MOST: usize = 1024;
+const MOST: usize = 256;
 /// Watches at a time: each costs the workers a look at every packet.
 const MOST_WATCHES: usize = 8;
 

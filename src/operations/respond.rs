@@ -135,6 +135,10 @@ fn place(inside: &Inside<'_>, name: &str) -> Result<(u16, u16), String> {
 struct KernelNames<'a>(&'a Mirror);
 
 impl Names for KernelNames<'_> {
+    fn table(&self, place: u16) -> u32 {
+        self.0.table_number(place).unwrap_or_else(|| place.into())
+    }
+
     fn route(&self, table: u16, addr: IpAddr) -> Option<(String, NextHop)> {
         let (tables, table) = (self.0.tables(), self.0.table_number(table)?);
         match addr {

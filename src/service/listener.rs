@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -98,11 +98,14 @@ impl AsFd for Listener {
     }
 }
 
-/// The mode is set before the name exists: at no moment may others connect.
+/// The mode is set before the name exists, so that at no moment others may connect; and again, for the process's umask
+/// has taken from it.
 fn bind_private(path: &Path) -> io::Result<UnixListener> {
+    const MODE: u32 = 0o660;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    fchmod(&socket, Mode::from_raw_mode(0o660))?;
+    fchmod(&socket, Mode::from_raw_mode(MODE))?;
     bind(&socket, &SocketAddrUnix::new(path)?)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(MODE))?;
     listen(&socket, BACKLOG)?;
     Ok(UnixListener::from(socket))
 }

@@ -23,6 +23,10 @@ mod step;
 
 /// What the routes and next hops are called, for whoever knows: the view and the FIBs hold numbers only.
 pub trait Names {
+    /// What a table is called, by its place in the view.
+    fn table(&self, place: u16) -> u32 {
+        place.into()
+    }
     /// The longest match among the routes of a table (its place in [`crate::view::Parts::tables`]): its prefix, and the
     /// next hop it has.
     fn route(&self, table: u16, addr: IpAddr) -> Option<(String, NextHop)>;
@@ -147,6 +151,7 @@ impl<'a> Path<'a> {
         let behind = route.as_ref().is_some_and(|(_, of_route)| *of_route != hop);
         let prefix = route.map(|(prefix, _)| prefix);
         let name = self.names.next_hop(hop);
+        let table = self.names.table(table);
         self.steps.push(Step::Found { table, addr, prefix, hop, name, behind });
         hop
     }

@@ -26,8 +26,8 @@ pub enum Step {
     Headers(Headers),
     /// The FIB answered.
     Found {
-        /// Which.
-        table: u16,
+        /// Which, as it is called.
+        table: u32,
         /// What was looked up.
         addr: IpAddr,
         /// The route, if its name is known.

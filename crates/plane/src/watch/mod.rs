@@ -219,7 +219,9 @@ impl Notes {
         self.copy_traced(watches, burst);
         forwarder.forward(burst, &mut Noting { egress, traced: &mut self.traced }, rejected);
         for packet in &rejected[before..] {
-            with_slot(&mut self.traced, packet, |note| note.verdict = packet.verdict);
+            with_slot(&mut self.traced, packet, |note| {
+                (note.verdict, note.departure) = (packet.verdict, None)
+            });
             self.note_drop(watches, packet);
         }
         self.hand_over();
