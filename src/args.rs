@@ -234,6 +234,10 @@ pub struct ForwardArgs {
     /// Forward between these interfaces of this host
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["table", "read", "write"])]
     pub interfaces: Vec<String>,
+    /// What forwards: threads of this program, or an XDP program in the kernel that looks up in this program's tables;
+    /// `xdp-generic` for interfaces whose driver has no XDP of its own
+    #[arg(long, value_name = "ENGINE", default_value = "user", requires = "interfaces")]
+    pub engine: EngineName,
     /// Bytes for changes that the kernel tells of faster than they are taken in
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20, requires = "interfaces")]
     pub netlink_buffer: usize,
@@ -299,6 +303,16 @@ pub struct GenerateArgs {
     /// Where to
     #[arg(long, value_name = "PCAP")]
     pub write: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// Threads of this program
+    User,
+    /// An XDP program, in the driver
+    Xdp,
+    /// An XDP program, behind the driver
+    XdpGeneric,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

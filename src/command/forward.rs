@@ -38,6 +38,7 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
 fn interfaces(args: &ForwardArgs, settings: &RouterSettings) -> anyhow::Result<Exit> {
     let options = router::Options {
         interfaces: args.interfaces.clone(),
+        engine: args.engine,
         algorithm: Some(args.algorithm.clone()).filter(|name| name != algorithm::AUTO),
         settings: framework::Settings {
             preferences: algorithm::preferences(settings)?,
@@ -47,7 +48,10 @@ fn interfaces(args: &ForwardArgs, settings: &RouterSettings) -> anyhow::Result<E
         workers: args.workers,
     };
     let stop = router::stop_on_signal()?;
-    print(&router::run(&options, &stop)?, args.json)?;
+    match router::run(&options, &stop)? {
+        router::Counted::Workers(counters) => print(&counters, args.json)?,
+        router::Counted::Named(counts) => print_named(&counts, args.json)?,
+    }
     Ok(Exit::Done)
 }
 
@@ -115,6 +119,17 @@ fn print(counters: &Counters, as_json: bool) -> anyhow::Result<()> {
         counters.punted()
     )?;
     Ok(drops.iter().try_for_each(|(reason, count)| writeln!(out, "{count} dropped: {reason}"))?)
+}
+
+fn print_named(counts: &[(&'static str, u64)], as_json: bool) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        let all: serde_json::Map<_, _> =
+            counts.iter().map(|(name, count)| ((*name).into(), (*count).into())).collect();
+        return Ok(writeln!(out, "{:#}", serde_json::Value::from(all))?);
+    }
+    let mut counted = counts.iter().filter(|(_, count)| *count > 0);
+    Ok(counted.try_for_each(|(name, count)| writeln!(out, "{count} {name}"))?)
 }
 
 fn interface(counters: &InterfaceCounters) -> serde_json::Value {

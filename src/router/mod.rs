@@ -14,6 +14,7 @@ use fullview_table::fib::framework::{FamilyTables, Settings};
 use fullview_table::fib::registry::{self, Registered};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::args::EngineName;
 use crate::command::{BadInput, say};
 use links::Ports;
 use story::Story;
@@ -24,11 +25,14 @@ mod resolve;
 mod share;
 mod story;
 mod workers;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod xdp;
 
 /// What the router is to do.
 pub struct Options {
     /// By which interfaces; their places are the numbers of the ports.
     pub interfaces: Vec<String>,
+    pub engine: EngineName,
     /// The lookup algorithm of every table whose family has it; `None` leaves the choice to the framework.
     pub algorithm: Option<String>,
     pub settings: Settings,
@@ -37,12 +41,56 @@ pub struct Options {
     pub workers: usize,
 }
 
+impl Options {
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    fn algorithms(&self) -> Vec<String> {
+        match self.engine {
+            EngineName::User => self.algorithm.iter().cloned().collect(),
+            EngineName::Xdp | EngineName::XdpGeneric => xdp::ALGORITHMS.map(String::from).into(),
+        }
+    }
+
+    #[cfg(not(all(feature = "bpf", target_os = "linux")))]
+    fn algorithms(&self) -> Vec<String> {
+        self.algorithm.iter().cloned().collect()
+    }
+}
+
 /// Nothing waits longer than this to be looked at.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
+/// What was counted.
+pub enum Counted {
+    /// By workers.
+    Workers(Counters),
+    /// By a program in the kernel, by name.
+    #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "such a program has no such engine"))]
+    Named(Vec<(&'static str, u64)>),
+}
+
 /// Forwards until `stop`; returns what was counted.
-pub fn run(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counters> {
+pub fn run(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counted> {
     check(options)?;
+    match options.engine {
+        EngineName::User => by_workers(options, stop).map(Counted::Workers),
+        EngineName::Xdp => in_kernel(options, false, stop),
+        EngineName::XdpGeneric => in_kernel(options, true, stop),
+    }
+}
+
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+fn in_kernel(options: &Options, generic: bool, stop: &AtomicBool) -> anyhow::Result<Counted> {
+    xdp::run(options, generic, stop)
+}
+
+#[cfg(not(all(feature = "bpf", target_os = "linux")))]
+fn in_kernel(_options: &Options, _generic: bool, _stop: &AtomicBool) -> anyhow::Result<Counted> {
+    anyhow::bail!(BadInput(
+        "--engine xdp loads a program into the kernel: build with --features bpf (needs clang)".into()
+    ))
+}
+
+fn by_workers(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counters> {
     let mut control = Control::new(options)?;
     control.fill(stop)?;
     let mut workers = Workers::new(options.workers)?;
@@ -74,7 +122,8 @@ struct Control {
     began: Instant,
     follower: Follower,
     mirror: Mirror,
-    algorithm: Option<String>,
+    /// Of each family the first that it has; none leaves the choice to the framework.
+    algorithms: Vec<String>,
     resolver: resolve::Resolver,
     story: Story,
 }
@@ -88,9 +137,9 @@ impl Control {
         }
         let follower =
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
-        let algorithm = options.algorithm.clone();
+        let algorithms = options.algorithms();
         let resolver = resolve::Resolver::default();
-        Ok(Control { began, follower, mirror, algorithm, resolver, story: Story::default() })
+        Ok(Control { began, follower, mirror, algorithms, resolver, story: Story::default() })
     }
 
     /// Takes in everything there is, before the first packet.
@@ -121,7 +170,7 @@ impl Control {
 
     /// Tables come with the kernel's; each is to be served by the algorithm that was asked for.
     fn force(&mut self) {
-        if let Some(name) = &self.algorithm {
+        for name in &self.algorithms {
             let (now, tables) = (self.began.elapsed(), self.mirror.tables_mut());
             force(now, &mut tables.inet, name);
             force(now, &mut tables.inet6, name);

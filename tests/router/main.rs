@@ -11,3 +11,5 @@ mod node;
 mod ospf;
 mod trouble;
 mod watch;
+#[cfg(feature = "bpf")]
+mod xdp;
