@@ -3,7 +3,7 @@
 #
 #   packages  install the Debian packages that tests compare against (needs root; else prints what is missing)
 #   fmt clippy doc deny budget    the text of the tree
-#   test      unit, property, conformance, BIRD, bgpdump and ministat tests
+#   test      unit, property, conformance, BIRD, FRR, bgpdump and ministat tests, and the router in namespaces (needs root)
 #   isa       that every instruction set of this processor is tested, and the code without vectors; checks aarch64
 #   churn     two million changes to every table that is patched, while readers check every answer (or FULLVIEW_CHURN)
 #   loom      how tables are published and their memory used again, in every interleaving
@@ -24,7 +24,7 @@ CI=${CI:-false}
 FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
 FUZZ_SECONDS=${FUZZ_SECONDS:-30}
 
-PACKAGES=(bird2 bgpdump ministat)
+PACKAGES=(bird2 bgpdump ministat frr iproute2 iputils-ping)
 C_PACKAGES=(gcc libc6-dev)
 BPF_PACKAGES=(clang llvm libbpf-dev)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make)

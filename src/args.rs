@@ -183,6 +183,8 @@ pub struct VerifyArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:
+  fullview table synthesize --inet 100000 --inet6 20000 --output view.txt")]
 pub struct SynthesizeArgs {
     /// IPv4 routes
     #[arg(long, value_name = "N", default_value_t = 712_793)]

@@ -67,6 +67,7 @@ pub fn exit_of(error: &anyhow::Error) -> Exit {
     let bad = error.chain().any(|cause| {
         cause.is::<BadInput>()
             || cause.is::<fullview_lab::ExperimentError>()
+            || cause.is::<fullview_lab::UnknownCounter>()
             || cause.is::<fullview_table::feed::FeedError>()
             || is_bad_capture(cause)
             || is_bad_archive(cause)

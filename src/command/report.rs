@@ -17,7 +17,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     if let Some(counters) = &args.overview {
         let report = fullview_lab::report(&args.folder)?;
         let counters: Vec<String> = counters.split_terminator(',').map(str::to_owned).collect();
-        io::stdout().write_all(report.overview(&counters).as_bytes())?;
+        io::stdout().write_all(report.overview(&counters)?.as_bytes())?;
         return Ok(exit(report.standing(), false));
     }
     write(&args.folder, false, false)

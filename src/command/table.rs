@@ -120,6 +120,10 @@ fn convert(args: &ConvertArgs) -> anyhow::Result<Exit> {
 
 fn synthesize(args: &SynthesizeArgs) -> anyhow::Result<Exit> {
     ensure!(args.next_hops > 0, BadInput("--next-hops 0: a route needs a next hop".into()));
+    ensure!(
+        args.inet + args.inet6 > 0,
+        BadInput("--inet 0 --inet6 0: a table needs at least one route".into())
+    );
     let next_hops = NextHopModel { count: args.next_hops, seed: args.seed, ..NextHopModel::default() };
     let synthetic = Synthetic { inet: args.inet, inet6: args.inet6, next_hops, seed: args.seed };
     let table = synthetic.table().map_err(|error| BadInput(error.to_string()))?;

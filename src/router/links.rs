@@ -17,7 +17,8 @@ impl Ports {
     pub fn follow(&mut self, mirror: &Mirror, names: &[String], workers: &mut Workers) -> anyhow::Result<()> {
         let link = |port| mirror.port_link(port).map(|link| (link.index, link.name.clone()));
         let links: Vec<_> = (0..names.len()).map(link).collect();
-        if links == self.links && workers.are_running() {
+        let is_idle = links.iter().all(Option::is_none);
+        if links == self.links && (is_idle || workers.are_running()) {
             return workers.follow(mirror);
         }
         if links != self.links {

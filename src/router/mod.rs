@@ -16,10 +16,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::args::EngineName;
 use crate::command::{BadInput, say};
+use freshness::Freshness;
 use links::Ports;
 use story::Story;
 use workers::Workers;
 
+mod freshness;
 mod links;
 mod resolve;
 mod share;
@@ -93,7 +95,7 @@ fn in_kernel(_options: &Options, _generic: bool, _stop: &AtomicBool) -> anyhow::
 fn by_workers(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counters> {
     let mut control = Control::new(options)?;
     control.fill(stop)?;
-    let mut workers = Workers::new(options.workers)?;
+    let mut workers = Workers::new(options.workers, control.freshness.notes())?;
     let mut ports = Ports::default();
     ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
     control.story.begun(control.began.elapsed(), &control.mirror.report());
@@ -125,6 +127,7 @@ struct Control {
     /// Of each family the first that it has; none leaves the choice to the framework.
     algorithms: Vec<String>,
     resolver: resolve::Resolver,
+    freshness: Freshness,
     story: Story,
 }
 
@@ -139,7 +142,8 @@ impl Control {
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
         let algorithms = options.algorithms();
         let resolver = resolve::Resolver::default();
-        Ok(Control { began, follower, mirror, algorithms, resolver, story: Story::default() })
+        let (freshness, story) = (Freshness::default(), Story::default());
+        Ok(Control { began, follower, mirror, algorithms, resolver, freshness, story })
     }
 
     /// Takes in everything there is, before the first packet.
@@ -195,7 +199,8 @@ impl Control {
     fn resolve(&mut self, workers: &mut Workers) -> anyhow::Result<()> {
         let now = self.began.elapsed();
         let wanted = workers.unresolved();
-        self.resolver.resolve(now, wanted, &self.mirror, &self.follower).context("resolving neighbours")
+        self.resolver.resolve(now, wanted, &self.mirror, &self.follower).context("resolving neighbours")?;
+        self.freshness.refresh(now, &self.mirror, &self.follower).context("keeping neighbours fresh")
     }
 }
 

@@ -1,6 +1,7 @@
 //! The threads that forward: each has its own end of every port, its own packet memory, its own counters.
 
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -8,30 +9,32 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use fullview_plane::burst::{Arena, BURST, Burst};
+use fullview_plane::burst::{Arena, BURST, Slot};
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::kernel::event::LinkIndex;
 use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::port::PortError;
 use fullview_plane::port::packet::PacketPort;
-use fullview_plane::port::{Port, PortError};
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::view::ViewReader;
 use fullview_plane::wire::ethernet::EtherType;
 use fullview_plane::wire::{ethernet, ipv4, ipv6};
+use fullview_plane::worker::{Rejected, Slow, Wait, Worker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use super::freshness::{Notes, NotingPort};
 use super::resolve::Wanted;
 use super::share::{Giver, Share};
 
 /// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
 const PACKETS: usize = 5 * BURST;
 
-/// Rounds without a packet before a worker sleeps until there is one.
-const ROUNDS: u32 = 200;
+/// Rounds at most for what came before the end.
+const LAST_ROUNDS: u32 = 64;
 
-/// How long it sleeps at most before it looks whether it is to stop.
+/// How long a worker without packets sleeps at most before it looks whether it is to stop.
 const SLEEP: Duration = Duration::from_millis(50);
 
 /// Destinations that may wait for the control thread.
@@ -40,30 +43,27 @@ const WANTED: usize = 64;
 pub struct Workers {
     count: usize,
     share: Share,
-    running: Vec<Worker>,
+    notes: Arc<Notes>,
+    running: Vec<Running>,
     /// Of those that ran before.
     counters: Counters,
 }
 
-struct Worker {
+/// A worker's thread.
+struct Running {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(Giver, Result<Counters, PortError>)>,
     wanted: Receiver<Wanted>,
 }
 
-/// An end of an interface, and the interface's number in the kernel.
-struct WorkerPort<'a> {
-    link: LinkIndex,
-    port: PacketPort<'a>,
-}
-
 /// By number; `None` is not there.
-type WorkerPorts<'a> = Vec<Option<WorkerPort<'a>>>;
+type WorkerPorts<'a> = Vec<Option<NotingPort<'a>>>;
 
 impl Workers {
     /// So many, once ports are known.
-    pub fn new(count: usize) -> anyhow::Result<Workers> {
-        Ok(Workers { count, share: Share::new(count)?, running: Vec::new(), counters: Counters::new(0) })
+    pub fn new(count: usize, notes: Arc<Notes>) -> anyhow::Result<Workers> {
+        let (share, counters) = (Share::new(count)?, Counters::new(0));
+        Ok(Workers { count, share, notes, running: Vec::new(), counters })
     }
 
     /// Whether all go on. One that ended has something to say: the next restart returns it.
@@ -84,7 +84,9 @@ impl Workers {
             return Ok(());
         }
         let share = &mut self.share;
-        let start = |ports| Worker::start(mirror.views().reader(), ports, share.giver());
+        let numbers: Vec<LinkIndex> =
+            links.iter().map(|link| link.as_ref().map_or(0, |(link, _)| *link)).collect();
+        let start = |ports| Running::start(mirror.views().reader(), ports, share.giver(), numbers.clone());
         self.running = ports.into_iter().map(start).collect();
         // From this moment on, and not before, frames are ours: none is forwarded twice, none by nobody.
         self.share.follow(mirror)
@@ -94,12 +96,13 @@ impl Workers {
     fn open(&mut self, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<Vec<WorkerPorts<'static>>> {
         let mut all: Vec<WorkerPorts<'static>> = (0..self.count).map(|_| Vec::new()).collect();
         for (number, link) in (0..).zip(links) {
-            let Some((link, name)) = link else {
+            let Some((_, name)) = link else {
                 all.iter_mut().for_each(|ports| ports.push(None));
                 continue;
             };
             let group = PacketPort::open_group(number, name, self.count, self.share.options()?)?;
-            let group = group.into_iter().map(|port| Some(WorkerPort { link: *link, port }));
+            let group =
+                group.into_iter().map(|port| Some(NotingPort { port, notes: Arc::clone(&self.notes) }));
             all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(port));
         }
         Ok(all)
@@ -131,107 +134,69 @@ impl Workers {
     }
 }
 
-impl Worker {
-    fn start(views: ViewReader, ports: WorkerPorts<'static>, mut giver: Giver) -> Worker {
+impl Running {
+    fn start(views: ViewReader, ports: WorkerPorts<'static>, giver: Giver, links: Vec<LinkIndex>) -> Running {
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, wanted) = sync_channel(WANTED);
         let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || {
-            let counters = work(views, ports, &mut giver, &sender, &stopped);
-            (giver, counters)
-        });
-        Worker { stop, thread, wanted }
+        let slow = ToKernel { giver, links, wanted: sender };
+        let thread = thread::spawn(move || work(views, ports, slow, &stopped));
+        Running { stop, thread, wanted }
     }
 }
 
-/// Forwards until it is to stop, or a port is gone for good.
+/// Forwards until it is to stop, or all ports are gone.
 fn work(
     views: ViewReader,
     ports: WorkerPorts<'static>,
-    giver: &mut Giver,
-    wanted: &SyncSender<Wanted>,
+    mut slow: ToKernel,
     stop: &AtomicBool,
-) -> Result<Counters, PortError> {
-    let mut arena = Arena::new(PACKETS * ports.len().max(1));
-    let mut path = Path::new(views, ports);
-    let mut packets = arena.packets();
-    let mut idle = 0;
-    while !stop.load(Ordering::Relaxed) && !path.is_finished() {
-        // What ports have taken of the free packets makes room for more.
-        path.free.fill(&mut packets);
-        idle = if path.round(giver, wanted)? > 0 { 0 } else { idle + 1 };
-        if idle > ROUNDS {
-            path.sleep();
-            idle = 0;
-        }
-    }
+) -> (Giver, Result<Counters, PortError>) {
+    let mut arena = Arena::new(PACKETS * ports.len());
+    let mut worker = Worker::new(Forwarder::new(views), ports, arena.packets(), &mut slow, Sleep);
+    let mut result = worker.run(stop);
     // What had come by then is not lost.
-    for _ in 0..ROUNDS {
-        if path.round(giver, wanted)? == 0 {
-            break;
+    for _ in 0..LAST_ROUNDS {
+        match worker.round() {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => result = Err(error),
         }
     }
-    Ok(path.forwarder.take_counters())
+    let counters = worker.published().counters();
+    drop(worker);
+    (slow.giver, result.map(|()| counters))
 }
 
-/// The ports and the bursts between them.
-struct Path<'a> {
-    forwarder: Forwarder,
-    ports: WorkerPorts<'a>,
-    egress: Vec<Burst<'a>>,
-    burst: Burst<'a>,
-    rejected: Burst<'a>,
-    free: Burst<'a>,
-}
+/// Waits for frames.
+struct Sleep;
 
-impl<'a> Path<'a> {
-    fn new(views: ViewReader, ports: WorkerPorts<'a>) -> Path<'a> {
-        let egress = ports.iter().map(|_| Burst::new()).collect();
-        let (burst, rejected, free) = (Burst::new(), Burst::new(), Burst::new());
-        Path { forwarder: Forwarder::new(views), ports, egress, burst, rejected, free }
-    }
-
-    /// Every port once; returns how many packets there were.
-    fn round(&mut self, giver: &mut Giver, wanted: &SyncSender<Wanted>) -> Result<usize, PortError> {
-        let mut received = 0;
-        for number in 0..self.ports.len() {
-            let Some(WorkerPort { link, port }) = &mut self.ports[number] else { continue };
-            port.recycle(&mut self.free);
-            received += unless_down(port.receive(&mut self.burst, BURST))?;
-            self.forwarder.process(&mut self.burst, &mut *self.egress, &mut self.rejected);
-            for packet in self.rejected.iter() {
-                giver.give(*link, packet);
-                want(packet, wanted);
-            }
-            giver.flush();
-            self.send()?;
-            self.free.fill(self.rejected.drain());
-        }
-        Ok(received)
-    }
-
-    /// What a port does not take now is lost, as at any full queue.
-    fn send(&mut self) -> Result<(), PortError> {
-        for (port, burst) in self.ports.iter_mut().zip(&mut self.egress) {
-            if let Some(WorkerPort { port, .. }) = port {
-                unless_down(port.transmit(burst))?;
-                port.reclaim(&mut self.free);
-            }
-            self.free.fill(burst.drain());
-        }
-        Ok(())
-    }
-
-    fn is_finished(&self) -> bool {
-        self.ports.iter().flatten().any(|end| end.port.is_finished())
-    }
-
-    fn sleep(&self) {
-        let ends = self.ports.iter().flatten();
-        let fds = ends.map(|end| PollFd::from_borrowed_fd(end.port.as_fd(), PollFlags::IN));
+impl<'a> Wait<NotingPort<'a>> for Sleep {
+    fn wait(&mut self, ports: &[Option<NotingPort<'a>>]) {
+        let fds = ports.iter().flatten().map(|port| PollFd::from_borrowed_fd(port.as_fd(), PollFlags::IN));
         let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
         // Whatever it says, the next round finds out.
         let _ = poll(&mut fds.collect::<Vec<_>>(), Some(&timeout));
+    }
+}
+
+/// Gives rejected packets to the kernel, and notes neighbours that are missing.
+struct ToKernel {
+    giver: Giver,
+    /// The kernel's numbers of the ports.
+    links: Vec<LinkIndex>,
+    wanted: SyncSender<Wanted>,
+}
+
+impl Slow for &mut ToKernel {
+    fn take(&mut self, rejected: Rejected<'_, '_>) {
+        for packet in rejected.packets.iter() {
+            if let Some(link) = self.links.get(usize::from(packet.port)) {
+                self.giver.give(*link, packet);
+            }
+            want(packet, &self.wanted);
+        }
+        self.giver.flush();
     }
 }
 
@@ -248,16 +213,8 @@ fn unless_gone<T>(result: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
     }
 }
 
-/// An interface that is down goes on when it is up, and one that is gone is told of by netlink.
-fn unless_down(result: Result<usize, PortError>) -> Result<usize, PortError> {
-    match result {
-        Err(PortError::Down { .. } | PortError::Removed { .. }) => Ok(0),
-        other => other,
-    }
-}
-
 /// Notes where a packet was to go whose neighbour is not known.
-fn want(packet: &fullview_plane::burst::Slot, wanted: &SyncSender<Wanted>) {
+fn want(packet: &Slot, wanted: &SyncSender<Wanted>) {
     if packet.verdict != Verdict::Punt(Punt::Glean) {
         return;
     }

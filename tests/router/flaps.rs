@@ -3,17 +3,15 @@
 //! `upstream` announces stable and flapping prefixes by BGP; whatever is not announced goes to `other` by the default
 //! route. `FULLVIEW_TABLE=full` has 100,000 prefixes flap.
 
-use std::collections::HashSet;
-use std::net::{Ipv4Addr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::net::Ipv4Addr;
+use std::thread;
 use std::time::Duration;
 
 use crate::bird::Bird;
 use crate::full_view::{TO_KERNEL, pair, speaker};
 use crate::lab::{be_everybody, forward, reaches};
 use crate::node::{Node, cable, may_run};
+use crate::traffic::{Receiver, Sender, lost, twice};
 
 const STABLE: u32 = 0x1400_0000;
 const FLAPPING: u32 = 0x1e00_0000;
@@ -31,55 +29,11 @@ fn routes(name: &str, first: u32, count: u32) -> String {
     format!("protocol static {name} {{ ipv4; {all} }}\n")
 }
 
-/// Packets with numbers, and which of them came.
-struct Receiver {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<Vec<u32>>,
-}
-
-impl Receiver {
-    fn start(socket: UdpSocket) -> Receiver {
-        rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 16 << 20).unwrap();
-        socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || {
-            let (mut heard, mut numbers) = ([0; 64], Vec::new());
-            loop {
-                match socket.recv(&mut heard) {
-                    Ok(4) => numbers.push(u32::from_be_bytes(heard[..4].try_into().unwrap())),
-                    Ok(_) => {}
-                    Err(_) if stopped.load(Ordering::Relaxed) => return numbers,
-                    Err(_) => {}
-                }
-            }
-        });
-        Receiver { stop, thread }
-    }
-
-    fn end(self) -> Vec<u32> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap()
-    }
-}
-
-/// Sends to a stable and a flapping prefix by turns, about 1,000 packets a second: even numbers are stable.
-fn send(socket: UdpSocket, stop: Arc<AtomicBool>) -> JoinHandle<u32> {
-    let flapping = flapping_prefixes();
-    thread::spawn(move || {
-        let mut number = 0u32;
-        while !stop.load(Ordering::Relaxed) {
-            for _ in 0..10 {
-                let stable = STABLE + ((number / 2 % STABLE_PREFIXES) << 8) + 1;
-                let other = FLAPPING + (number.wrapping_mul(2_654_435_761) % flapping << 8) + 1;
-                let to = Ipv4Addr::from(if number.is_multiple_of(2) { stable } else { other });
-                socket.send_to(&number.to_be_bytes(), (to, 9)).unwrap();
-                number += 1;
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        number
-    })
+/// Even numbers go to stable prefixes.
+fn destination(number: u32) -> Ipv4Addr {
+    let stable = STABLE + ((number / 2 % STABLE_PREFIXES) << 8) + 1;
+    let other = FLAPPING + ((number.wrapping_mul(2_654_435_761) % flapping_prefixes()) << 8) + 1;
+    Ipv4Addr::from(if number.is_multiple_of(2) { stable } else { other })
 }
 
 #[test]
@@ -117,8 +71,7 @@ fn flapping_routes_lose_nothing_and_mislead_nothing() {
     );
 
     let (there, elsewhere) = (Receiver::start(there), Receiver::start(elsewhere));
-    let stop = Arc::new(AtomicBool::new(false));
-    let sending = send(from, Arc::clone(&stop));
+    let sender_of_packets = Sender::start(from, destination);
     for _ in 0..2 {
         sender.ask("disable flapping");
         receiver.wait_for("master4", STABLE_PREFIXES as usize);
@@ -127,8 +80,7 @@ fn flapping_routes_lose_nothing_and_mislead_nothing() {
         receiver.wait_for("master4", all);
         thread::sleep(Duration::from_millis(1500));
     }
-    stop.store(true, Ordering::Relaxed);
-    let sent = sending.join().unwrap();
+    let sent = sender_of_packets.end();
     let (there, elsewhere) = (there.end(), elsewhere.end());
     let (_, said) = program.end("TERM");
     judge(sent, &there, &elsewhere, &said);
@@ -140,12 +92,8 @@ fn judge(sent: u32, there: &[u32], elsewhere: &[u32], said: &str) {
         elsewhere.iter().all(|number| number % 2 == 1),
         "a packet to a stable prefix went astray: {said}"
     );
-    let arrived: HashSet<u32> = there.iter().chain(elsewhere).copied().collect();
-    let lost: Vec<u32> = (0..sent).filter(|number| !arrived.contains(number)).collect();
-    assert!(lost.is_empty(), "{} lost, the first is {}: {said}", lost.len(), lost[0]);
-    let mut seen = HashSet::new();
-    let twice: Vec<u32> =
-        there.iter().chain(elsewhere).copied().filter(|number| !seen.insert(*number)).collect();
-    assert!(twice.is_empty(), "{} came twice: {twice:?}: {said}", twice.len());
+    let all = [there, elsewhere].concat();
+    assert_eq!(lost(sent, &all), [0; 0], "lost: {said}");
+    assert_eq!(twice(&all), [0; 0], "came twice: {said}");
     assert!(!elsewhere.is_empty(), "nothing flapped");
 }

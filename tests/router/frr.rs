@@ -8,8 +8,7 @@ use crate::node::{Node, Program};
 
 pub struct Frr {
     folder: tempfile::TempDir,
-    pub zebra: Program,
-    pub ospfd: Program,
+    _daemons: [Program; 2],
 }
 
 impl Frr {
@@ -24,7 +23,7 @@ impl Frr {
             folder.path().join("zserv.api").exists()
         });
         let ospfd = start(node, &folder, "ospfd");
-        Frr { folder, zebra, ospfd }
+        Frr { folder, _daemons: [zebra, ospfd] }
     }
 
     pub fn ask(&self, question: &str) -> String {

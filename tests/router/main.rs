@@ -4,11 +4,15 @@
 mod basics;
 mod bird;
 mod flaps;
+mod fresh;
 mod frr;
 mod full_view;
 mod lab;
 mod node;
 mod ospf;
+#[cfg(feature = "bpf")]
+mod takeover;
+mod traffic;
 mod trouble;
 mod watch;
 #[cfg(feature = "bpf")]

@@ -178,6 +178,7 @@ fn mend(source: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             ": choose a folder you may write to"
         }
+        io::ErrorKind::AlreadyExists => ": it is a file; choose a folder",
         io::ErrorKind::NotADirectory => ": a part of the path is a file",
         _ => "",
     }

@@ -25,7 +25,7 @@ pub use archive::{Archive, Opening};
 pub use error::{ArchiveError, LabError};
 pub use experiment::{Analysis, Experiment, ExperimentError, Family, Settings, Step, Variant, Window};
 pub use plan::{Cell, Planned, plan};
-pub use report::{Report, Standing, report};
+pub use report::{Report, Standing, UnknownCounter, report};
 pub use run::{Outcome, Progress, Starting, run};
 pub use sample::RunRecord;
 pub use subject::{Bench, Measurement, Subject, SubjectError};

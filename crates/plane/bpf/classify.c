@@ -1,7 +1,8 @@
 /*
- * Tells frames that fullview will forward from those that stay with the kernel, for three places:
+ * Tells frames that fullview will forward from those that stay with the kernel:
  *
  *   to_socket      (XDP) moves what will be forwarded to the AF_XDP socket of its queue; nothing else sees it;
+ *   all_to_socket  (XDP) moves everything there, for those who generate and count;
  *   to_ring        (filter of a packet socket) lets through what will be forwarded;
  *   not_to_kernel  (tcx, ingress) drops what to_ring let through, so that the kernel does not forward it too.
  *
@@ -317,6 +318,14 @@ static __always_inline enum answer xdp_answer(struct xdp_md *xdp, __u32 *socket)
 	return NOT_IP;
 }
 
+/* What a driver writes before a frame would be copied before our slot: it goes, or the frame stays. */
+static __always_inline int redirect(struct xdp_md *xdp, __u32 socket)
+{
+	if (xdp->data_meta < xdp->data && bpf_xdp_adjust_meta(xdp, xdp->data - xdp->data_meta))
+		return XDP_PASS;
+	return bpf_redirect_map(&sockets, socket, XDP_PASS);
+}
+
 SEC("xdp")
 int to_socket(struct xdp_md *xdp)
 {
@@ -324,12 +333,20 @@ int to_socket(struct xdp_md *xdp)
 	enum answer answer = xdp_answer(xdp, &socket);
 
 	count(answer);
-	if (answer != FORWARD)
+	return answer == FORWARD ? redirect(xdp, socket) : XDP_PASS;
+}
+
+/* All frames of an interface, whatever they are: for those who measure. */
+SEC("xdp")
+int all_to_socket(struct xdp_md *xdp)
+{
+	struct place place = { .interface = xdp->ingress_ifindex };
+	struct station *station = bpf_map_lookup_elem(&stations, &place);
+
+	if (!station || xdp->rx_queue_index >= station->queues)
 		return XDP_PASS;
-	/* What a driver writes before a frame would be copied before our slot. */
-	if (xdp->data_meta < xdp->data && bpf_xdp_adjust_meta(xdp, xdp->data - xdp->data_meta))
-		return XDP_PASS;
-	return bpf_redirect_map(&sockets, socket, XDP_PASS);
+	count(FORWARD);
+	return redirect(xdp, station->sockets + xdp->rx_queue_index);
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

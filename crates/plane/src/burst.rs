@@ -39,7 +39,10 @@ const _: () = assert!(size_of::<Slot>() == 2112);
 pub type Packet<'a> = &'a mut Slot;
 
 impl Slot {
-    const EMPTY: Slot =
+    /// Where the frame begins in it.
+    pub(crate) const FRAME_OFFSET: usize = std::mem::offset_of!(Slot, data);
+
+    pub(crate) const EMPTY: Slot =
         Slot { len: 0, port: 0, verdict: Verdict::Forward, interface: 0, data: [0; FRAME_CAPACITY] };
 
     /// The frame, from the destination MAC address on, without the FCS.

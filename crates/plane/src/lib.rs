@@ -23,3 +23,4 @@ pub mod traffic;
 pub mod verdict;
 pub mod view;
 pub mod wire;
+pub mod worker;

@@ -1,5 +1,7 @@
 //! The mirror of the kernel, fed with scripts of events: no kernel, no clock.
 
+#![allow(clippy::unwrap_used)] // also in helpers: a test fails by panicking
+
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 

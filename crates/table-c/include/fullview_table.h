@@ -226,7 +226,8 @@ enum fv_status fv_next_hop_text(const struct fv_table *table,
  * Adds one route or replaces it. The prefix is text of either family: "198.18.0.0/15", "2001:2::/48".
  *
  * FV_COMPILE, here as in all changes, means that the routes are changed, but no algorithm could follow and readers see
- * the table as it was: compile again once there is memory, or fewer routes.
+ * the table as it was; of a list of changes they may see the first part. Compile again once there is memory, or fewer
+ * routes.
  *
  * # Safety
  * `table` is a table that nobody else uses now; `prefix` is text that ends with a NUL.

@@ -118,13 +118,10 @@ fn status(body: impl FnOnce() -> Result<(), Error>) -> FvStatus {
     // A table that a panic left half changed may only be freed: FV_BUG says so.
     let result =
         catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(Error::Bug(message(&*panic))));
-    match result {
-        Ok(()) => FvStatus::FV_OK,
-        Err(error) => {
-            error::keep(&error);
-            error.status()
-        }
-    }
+    let Err(error) = result else { return FvStatus::FV_OK };
+    // Without memory for the message there is still the status.
+    let _ = catch_unwind(AssertUnwindSafe(|| error::keep(&error)));
+    error.status()
 }
 
 fn message(panic: &(dyn std::any::Any + Send)) -> String {
@@ -408,7 +405,8 @@ pub unsafe extern "C" fn fv_next_hop_text(
 /// Adds one route or replaces it. The prefix is text of either family: "198.18.0.0/15", "2001:2::/48".
 ///
 /// FV_COMPILE, here as in all changes, means that the routes are changed, but no algorithm could follow and readers see
-/// the table as it was: compile again once there is memory, or fewer routes.
+/// the table as it was; of a list of changes they may see the first part. Compile again once there is memory, or fewer
+/// routes.
 ///
 /// # Safety
 /// `table` is a table that nobody else uses now; `prefix` is text that ends with a NUL.
@@ -566,6 +564,10 @@ pub unsafe extern "C" fn fv_lookup6(
         // SAFETY: the caller vouches for all three.
         let (reader, addrs, answers) =
             unsafe { (shared(reader, "reader")?, list(addrs, count, "addrs")?, answers(next_hops, count)?) };
+        if addrs.is_empty() {
+            // It is still asked whether anything is compiled.
+            return look_up(&reader.0.inet6, &[], &mut []);
+        }
         let mut turned = [0; TURNED];
         for (addrs, answers) in addrs.chunks(TURNED).zip(answers.chunks_mut(TURNED)) {
             turned.iter_mut().zip(addrs).for_each(|(turned, addr)| *turned = u128::from_be_bytes(*addr));

@@ -19,38 +19,75 @@ fn announce(rib: &mut Rib<u32>, follower: &mut Follower<u32>, prefix: Prefix<u32
     follower.follow(rib, &[change]);
 }
 
-fn leaves(fib: &dyn Fib<u32>) -> usize {
-    fib.footprint().0.iter().find(|part| part.0 == "leaves").unwrap().1 / 2
+/// Next hops from this number on give a table leaves of two bytes.
+const WIDE: u16 = 255;
+
+fn leaf_bytes(fib: &dyn Fib<u32>) -> usize {
+    fib.footprint().0.iter().find(|part| part.0 == "leaves").unwrap().1
 }
 
-/// Leaves beyond the fixed ones.
-fn arrays(routes: &[(&str, u16)]) -> usize {
-    leaves(&*compile(&Dir18::BEST, &table(routes))) - (1 << 16)
+/// Leaves beyond the fixed ones, of this table and of the same with next hops that need two bytes.
+fn arrays(routes: &[(&str, u16)]) -> [usize; 2] {
+    let mut rib = table(routes);
+    let narrow = leaf_bytes(&*compile(&Dir18::BEST, &rib)) - (1 << 8);
+    // In a block that one next hop has to itself anyway.
+    rib.announce("240.0.0.0/4".parse().unwrap(), NextHop(WIDE));
+    [narrow, leaf_bytes(&*compile(&Dir18::BEST, &rib)) / 2 - (1 << 16)]
 }
 
 #[test]
 fn a_block_has_the_leaves_that_its_boundaries_need() {
-    assert_eq!(arrays(&[]), 0);
-    assert_eq!(arrays(&[("10.0.0.0/8", 1), ("10.64.0.0/18", 2)]), 0, "one answer a block");
-    assert_eq!(arrays(&[("10.0.0.0/19", 1)]), 2);
-    assert_eq!(arrays(&[("10.0.0.0/24", 1)]), 64);
-    assert_eq!(arrays(&[("10.0.0.0/24", 1), ("10.0.64.0/20", 1)]), 64 + 4);
-    assert_eq!(arrays(&[("10.0.0.0/25", 1)]), 256 + 2, "a divided block, and one part of two leaves");
-    assert_eq!(arrays(&[("10.0.0.0/32", 1), ("10.0.63.255/32", 2)]), 256 + 2 * 256);
-    assert_eq!(arrays(&[("10.0.0.0/24", 1), ("10.0.1.0/24", 1)]), 32, "equal neighbours are one range");
+    assert_eq!(arrays(&[]), [0; 2]);
+    assert_eq!(arrays(&[("10.0.0.0/8", 1), ("10.64.0.0/18", 2)]), [0; 2], "one answer a block");
+    assert_eq!(arrays(&[("10.0.0.0/19", 1)]), [2; 2]);
+    assert_eq!(arrays(&[("10.0.0.0/24", 1)]), [64; 2]);
+    assert_eq!(arrays(&[("10.0.0.0/24", 1), ("10.0.64.0/20", 1)]), [64 + 4; 2]);
+    // The entries of the parts take twice as many leaves of half the size.
+    assert_eq!(
+        arrays(&[("10.0.0.0/25", 1)]),
+        [512 + 2, 256 + 2],
+        "a divided block, and one part of two leaves"
+    );
+    assert_eq!(arrays(&[("10.0.0.0/32", 1), ("10.0.63.255/32", 2)]), [512 + 2 * 256, 256 + 2 * 256]);
+    assert_eq!(arrays(&[("10.0.0.0/24", 1), ("10.0.1.0/24", 1)]), [32; 2], "equal neighbours are one range");
 }
 
 /// A hundred thousand host routes in fifty thousand /24s: everything is divided.
-#[test]
-fn host_routes_everywhere() {
+fn host_routes_everywhere(next_hops: u16) {
     let mut rib = Rib::default();
     for (n, addr) in probe::uniform::<u32>(1).take(50_000).enumerate() {
-        let hop = NextHop(n as u16 % 1_000 + 1);
+        let hop = NextHop(n as u16 % next_hops + 1);
         rib.announce(Prefix::host(addr), hop);
         rib.announce(Prefix::host(addr ^ 0x55), hop);
         rib.announce(Prefix::containing(addr, 18 + n as u8 % 12), NextHop(n as u16 % 7));
     }
     verify("dir18", &*compile(&Dir18::BEST, &rib), &rib, probe::edges(&rib).step_by(3));
+}
+
+#[test]
+fn host_routes_everywhere_in_leaves_of_two_bytes() {
+    host_routes_everywhere(1_000);
+}
+
+#[test]
+fn host_routes_everywhere_in_leaves_of_one_byte() {
+    host_routes_everywhere(254);
+}
+
+/// The first next hop that one byte cannot tell from the mark of parts has the table compiled anew, and wider; once it is
+/// gone, whoever compiles again gets the narrow one.
+#[test]
+fn a_table_becomes_wide_with_its_next_hops_and_narrow_again() {
+    let mut rib = table::<u32>(&[("10.0.0.0/8", WIDE - 1), ("10.0.0.128/25", 7)]);
+    let mut follower = Follower::new(&Dir18::BEST, &rib);
+    let narrow = leaf_bytes(&*follower.fib());
+    let wide: Prefix<u32> = "10.1.0.0/16".parse().unwrap();
+    announce(&mut rib, &mut follower, wide, Some(WIDE));
+    assert_eq!(follower.rebuilds, 1);
+    assert_eq!(leaf_bytes(&*follower.fib()), 2 * ((1 << 16) + 256 + 2));
+    verify("dir18", &*follower.fib(), &rib, probe::edges(&rib));
+    announce(&mut rib, &mut follower, wide, None);
+    assert_eq!(leaf_bytes(&*compile(&Dir18::BEST, &rib)), narrow);
 }
 
 #[test]
@@ -96,11 +133,11 @@ fn leaves_run_out_only_under_a_reader_that_never_lets_go() {
 fn flapping_routes_are_stores_into_the_leaves_there_are() {
     let mut rib = table::<u32>(&[("10.0.0.0/8", 1), ("10.0.0.0/24", 2), ("10.0.1.128/25", 3)]);
     let mut follower = Follower::new(&Dir18::BEST, &rib);
-    let before = leaves(&*follower.fib());
+    let before = leaf_bytes(&*follower.fib());
     for prefix in ["10.0.0.0/24", "10.0.1.128/25", "10.0.0.0/22"].map(|prefix| prefix.parse().unwrap()) {
         for hop in [None, Some(4), None, Some(5)] {
             announce(&mut rib, &mut follower, prefix, hop);
-            assert_eq!(leaves(&*follower.fib()), before, "{prefix}");
+            assert_eq!(leaf_bytes(&*follower.fib()), before, "{prefix}");
             verify("dir18", &*follower.fib(), &rib, probe::edges(&rib));
         }
     }
@@ -109,8 +146,7 @@ fn flapping_routes_are_stores_into_the_leaves_there_are() {
 
 /// A reader in full run, and a writer that makes one block coarser and finer, divides it and puts it together again.
 /// The writer says what it is about to do and what it has done: an answer must be that of some step in between.
-#[test]
-fn every_answer_is_that_of_a_state_during_the_lookup() {
+fn every_answer_is_that_of_a_state_during_the_lookup(next_hops: usize) {
     const STEPS: usize = 6_000;
     let block: Prefix<u32> = "10.0.0.0/18".parse().unwrap();
     let watched: Vec<u32> = (0..64).map(|n| block.first() + n * 256 + n).collect();
@@ -118,10 +154,10 @@ fn every_answer_is_that_of_a_state_during_the_lookup() {
         .map(|step| {
             let len = [18, 24, 30, 20, 32, 26, 18][step % 7];
             let prefix = Prefix::containing(watched[step * 5 % 64], len);
-            Change { prefix, next_hop: (step % 3 > 0).then_some(NextHop(step as u16 % 500 + 1)) }
+            Change { prefix, next_hop: (step % 3 > 0).then_some(NextHop((step % next_hops) as u16 + 1)) }
         })
         .collect();
-    let start = table::<u32>(&[("10.0.0.0/8", 1)]);
+    let start = table::<u32>(&[("10.0.0.0/8", 1), ("11.0.0.0/8", next_hops as u16)]);
     let answers = answers_after_each(&start, &steps, &watched);
     let mut rib = start.clone();
     let mut follower = Follower::new(&Dir18::BEST, &rib);
@@ -163,6 +199,16 @@ fn every_answer_is_that_of_a_state_during_the_lookup() {
     });
     assert_eq!(follower.rebuilds, 0, "the reader did not watch what was patched");
     verify("dir18", &*follower.fib(), &rib, probe::edges(&rib).chain(watched));
+}
+
+#[test]
+fn readers_see_states_in_leaves_of_two_bytes() {
+    every_answer_is_that_of_a_state_during_the_lookup(500);
+}
+
+#[test]
+fn readers_see_states_in_leaves_of_one_byte() {
+    every_answer_is_that_of_a_state_during_the_lookup(254);
 }
 
 /// The right answers for the watched addresses before the first step and after each.

@@ -15,7 +15,7 @@ where
     A: Registered,
 {
     match fib.image().unwrap() {
-        Image::Dir18 { index, leaves } => vec![index, leaves],
+        Image::Dir18 { index, leaves, .. } => vec![index, leaves],
         Image::Btree6 { roots, branches, leaves } => vec![roots, branches, leaves],
     }
 }

@@ -23,6 +23,7 @@ use chart::{Bar, Chart, Group};
 use evidence::Evidence;
 use judged::Judged;
 use overview::Overview;
+pub use overview::UnknownCounter;
 
 /// A finished report. Its graph is drawn when it is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +92,7 @@ impl Report {
     }
 
     /// Every variant in every family as one table for the terminal, with these counters as the last columns.
-    pub fn overview(&self, counters: &[String]) -> String {
+    pub fn overview(&self, counters: &[String]) -> Result<String, UnknownCounter> {
         self.overview.table(counters)
     }
 

@@ -1,11 +1,21 @@
 //! The whole campaign as one table for the terminal: a row a variant, a column a family, then chosen counters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Facts;
 use super::evidence::CellRuns;
 use super::number::grouped;
 use crate::validity::Validity;
+
+/// A counter was asked for that no run of the campaign has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no run has a counter named {name:?}; there are: {}", if known.is_empty() { "none".into() } else { known.join(", ") })]
+pub struct UnknownCounter {
+    /// What was asked for.
+    pub name: String,
+    /// What can be asked for, in order.
+    pub known: Vec<String>,
+}
 
 /// What [`Overview::table`] is written from.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,8 +45,18 @@ impl Overview {
         Overview { metric: experiment.analysis.metric.clone(), families, rows, notes }
     }
 
-    /// Columns under each other, with these counters as the last ones.
-    pub(super) fn table(&self, counters: &[String]) -> String {
+    /// Columns under each other, with these counters as the last ones. A counter that no run has is refused.
+    pub(super) fn table(&self, counters: &[String]) -> Result<String, UnknownCounter> {
+        let known: BTreeSet<&String> = self.rows.iter().flat_map(|row| row.counters.keys()).collect();
+        match counters.iter().find(|name| !known.contains(name)) {
+            Some(name) => {
+                Err(UnknownCounter { name: name.clone(), known: known.into_iter().cloned().collect() })
+            }
+            None => Ok(self.known_table(counters)),
+        }
+    }
+
+    fn known_table(&self, counters: &[String]) -> String {
         let heading = [String::new()].into_iter().chain(self.families.iter().chain(counters).cloned());
         let rows: Vec<Vec<String>> = [heading.collect()]
             .into_iter()
@@ -156,7 +176,9 @@ mod tests {
             "[1] 3 of 10 answers wrong",
             "",
         ];
-        assert_eq!(overview.table(&["bytes".into()]), expected.join("\n"));
+        assert_eq!(overview.table(&["bytes".into()]), Ok(expected.join("\n")));
+        let refused = overview.table(&["bites".into()]).unwrap_err();
+        assert_eq!(refused.to_string(), "no run has a counter named \"bites\"; there are: bytes");
     }
 
     #[test]

@@ -12,5 +12,6 @@ pub mod decode;
 pub mod event;
 pub mod follow;
 pub mod mirror;
+mod question;
 pub mod socket;
 mod uapi;

@@ -83,6 +83,24 @@ pub enum XdpPlace {
     Generic,
 }
 
+/// What an XDP program redirects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Redirected {
+    /// What will be forwarded.
+    Forwardable,
+    /// Everything: for a generator or receiver, which are no routers.
+    All,
+}
+
+impl Redirected {
+    fn program(self) -> &'static str {
+        match self {
+            Redirected::Forwardable => "to_socket",
+            Redirected::All => "all_to_socket",
+        }
+    }
+}
+
 /// The classifier, in the kernel.
 pub struct Classifier {
     loaded: Loaded,
@@ -184,9 +202,29 @@ impl Classifier {
         Ok(())
     }
 
-    /// Has what will be forwarded moved to these sockets from now on, one for each queue from the first on. What comes
-    /// in by other queues stays with the kernel.
-    pub fn redirect(&mut self, link: &Link, sockets: &[BorrowedFd<'_>]) -> Result<XdpPlace, ClassifyError> {
+    /// Has frames moved to these sockets from now on, one for each queue from the first on. What comes in by other
+    /// queues stays with the kernel.
+    pub fn redirect(
+        &mut self,
+        link: &Link,
+        what: Redirected,
+        sockets: &[BorrowedFd<'_>],
+    ) -> Result<XdpPlace, ClassifyError> {
+        self.place_sockets(link, sockets)?;
+        let untagged = Place { interface: link.index(), vlan: None };
+        if what == Redirected::All && !self.stations.contains_key(&untagged) {
+            let nobody = Station { mac: Mac([0; 6]), forwards_inet: false, forwards_inet6: false };
+            self.stations.insert(untagged, nobody);
+        }
+        let here = |(place, _): &(&Place, &Station)| place.interface == link.index();
+        let stations: Vec<_> = self.stations.iter().filter(here).map(|(at, who)| (*at, *who)).collect();
+        for (place, station) in stations {
+            self.write_station(place, station)?;
+        }
+        self.attach_xdp(link, what.program())
+    }
+
+    fn place_sockets(&mut self, link: &Link, sockets: &[BorrowedFd<'_>]) -> Result<(), ClassifyError> {
         let queues = Queues { first: self.next_socket, count: sockets.len() as u32 };
         if queues.first + queues.count > SOCKETS {
             return Err(ClassifyError::TooManySockets { interface: link.name().to_owned() });
@@ -197,17 +235,12 @@ impl Classifier {
         }
         self.next_socket += queues.count;
         self.queues.insert(link.index(), queues);
-        let here = |(place, _): &(&Place, &Station)| place.interface == link.index();
-        let stations: Vec<_> = self.stations.iter().filter(here).map(|(at, who)| (*at, *who)).collect();
-        for (place, station) in stations {
-            self.write_station(place, station)?;
-        }
-        self.attach_xdp(link)
+        Ok(())
     }
 
     /// In the driver if it can, which is said if it cannot.
-    fn attach_xdp(&mut self, link: &Link) -> Result<XdpPlace, ClassifyError> {
-        let program = self.loaded.xdp("to_socket")?;
+    fn attach_xdp(&mut self, link: &Link, program: &'static str) -> Result<XdpPlace, ClassifyError> {
+        let program = self.loaded.xdp(program)?;
         let (held, place) = match attach(program, link, XdpMode::Driver) {
             Err(ClassifyError::Xdp { error, .. }) if error::is(&error, libc::EOPNOTSUPP) => {
                 (attach(program, link, XdpMode::Skb)?, XdpPlace::Generic)

@@ -34,13 +34,18 @@ impl Link {
         move |source| interface(&self.name, action, source)
     }
 
+    /// An interface that could not be made.
+    pub(super) fn unmade(name: &str) -> impl Fn(io::Error) -> PortError {
+        move |source| interface(name, "be made", source)
+    }
+
     /// What an error of a port at work means.
     pub fn failed(&self, source: io::Error) -> PortError {
         match source.raw_os_error() {
-            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) if self.is_gone() => {
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV | libc::EBADFD) if self.is_gone() => {
                 PortError::Removed { interface: self.name.clone() }
             }
-            Some(libc::ENETDOWN) => PortError::Down { interface: self.name.clone() },
+            Some(libc::ENETDOWN | libc::EIO) => PortError::Down { interface: self.name.clone() },
             _ => interface(&self.name, "be used any further", source),
         }
     }

@@ -23,6 +23,12 @@ pub mod packet;
 pub mod pcap;
 #[cfg(target_os = "linux")]
 pub(crate) mod sys;
+#[cfg(target_os = "linux")]
+pub mod tap;
+#[cfg(target_os = "linux")]
+pub mod umem;
+#[cfg(target_os = "linux")]
+pub mod xdp;
 
 /// A port.
 pub trait Port<'a> {

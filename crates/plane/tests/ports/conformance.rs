@@ -20,6 +20,10 @@ pub struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
+    pub fn of(slots: Vec<Packet<'a>>) -> Pool<'a> {
+        Pool { slots }
+    }
+
     pub fn new(arena: &'a mut Arena) -> Pool<'a> {
         Pool { slots: arena.packets().collect() }
     }

@@ -6,12 +6,18 @@
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod classify;
 mod conformance;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod killed;
 #[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]
 mod packet;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod packets;
+#[cfg(target_os = "linux")]
+mod tap;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod xdp;
 
 use std::collections::HashSet;
 use std::io::{Cursor, Write};

@@ -55,3 +55,10 @@ pub fn cable(left: &str, right: &str, frame: usize) {
         ip(&format!("link set dev {end} mtu {} up", frame - 14));
     }
 }
+
+/// The interfaces there are.
+pub fn interfaces() -> Vec<String> {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    let names = table.lines().filter_map(|line| line.split_once(':'));
+    names.map(|(name, _)| name.trim().to_owned()).collect()
+}

@@ -12,14 +12,15 @@ mod measure;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use clap::Parser;
-use fullview_table::fib::Fib;
 use fullview_table::fib::registry::{self, Registered};
+use fullview_table::fib::{Fib, Footprint};
 use fullview_table::{Address, Family, NextHop, Rib};
 
 use keys::Stream;
@@ -78,15 +79,29 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
+/// Looks nothing up: what reading the keys and writing an answer each costs by itself, for any algorithm.
+struct KeysAlone;
+
+impl<A: Address> Fib<A> for KeysAlone {
+    fn lookup(&self, addr: A) -> NextHop {
+        NextHop(addr.low_usize() as u16)
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
+    }
+}
+
 /// A compiled table under its name.
 type Compiled<A> = (&'static str, Arc<dyn Fib<A>>);
 
 fn run<A: Registered>(args: &Args, rib: Rib<A>) -> anyhow::Result<()> {
     ensure!(!rib.is_empty(), "{} has no {} routes", args.table.display(), A::FAMILY);
-    let fibs = compile(&algorithms::<A>(&args.algorithms), &rib)?;
+    let alone: Compiled<A> = ("keys alone", Arc::new(KeysAlone));
+    let fibs: Vec<_> = iter::once(alone).chain(compile(&algorithms::<A>(&args.algorithms), &rib)?).collect();
     for stream in Stream::of(A::FAMILY, &args.streams)? {
         let keys = keys::draw(stream, &rib, 1 << args.keys);
-        verify(&fibs, &rib, &keys)?;
+        verify(&fibs[1..], &rib, &keys)?;
         println!("\n({}) {}, Mlookups/s, median (least, most)", stream.letter(A::FAMILY), stream.words());
         measure::compare(&fibs, &keys, &modes(args), args.repeats);
     }

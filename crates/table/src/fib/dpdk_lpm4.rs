@@ -28,7 +28,8 @@ impl DpdkLpm4 {
 }
 
 /// The table as readers and the writer share it: entries of two bytes, or four where two cannot number all next hops
-/// and groups.
+/// and groups. Why it is aligned stands at [`super::apart::Apart`].
+#[repr(align(128))]
 struct Dir24x8<W> {
     table: Tbl24<W>,
     isa: Isa,

@@ -29,7 +29,8 @@ impl DpdkLpm6 {
 }
 
 /// The trie as readers and the writer share it. A full view needs more groups than 15 bits can number, so entries have
-/// four bytes.
+/// four bytes. Why it is aligned stands at [`super::apart::Apart`].
+#[repr(align(128))]
 struct Trie {
     table: Tbl24<Word32>,
     isa: Isa,

@@ -47,6 +47,8 @@ impl Dxr {
 }
 
 /// What readers hold: nothing in it changes. The writer makes another one for each batch of changes.
+/// Why it is aligned stands at [`super::apart::Apart`].
+#[repr(align(128))]
 struct Snapshot {
     /// D.
     direct_bits: u8,

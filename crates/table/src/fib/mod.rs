@@ -11,6 +11,7 @@ use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
 use image::Image;
 
+mod apart;
 pub mod bsearch;
 pub mod btree6;
 pub mod choice;

@@ -50,6 +50,8 @@ impl Poptrie {
 }
 
 /// What readers hold. As long as they do, nothing that it leads to is written again.
+/// Why it is aligned stands at [`super::apart::Apart`].
+#[repr(align(128))]
 struct View {
     store: Arc<Store>,
     isa: Isa,

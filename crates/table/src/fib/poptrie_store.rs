@@ -13,6 +13,7 @@ use crate::nexthop::NextHop;
 use crate::simd::{Pages, Word16, Word32};
 
 use super::Footprint;
+use super::apart::Apart;
 
 /// Bits of an address that index the direct table.
 pub(super) const DIRECT_BITS: u8 = 18;
@@ -75,7 +76,7 @@ pub(super) struct Store {
     pub(super) nodes: Pages<Word32>,
     pub(super) leaves: Pages<Word16>,
     /// Nodes and leaves that lookups can reach.
-    used: [AtomicUsize; 2],
+    used: Apart<[AtomicUsize; 2]>,
 }
 
 impl Store {
@@ -85,7 +86,7 @@ impl Store {
             direct: Pages::zeroed(1 << DIRECT_BITS)?,
             nodes: Pages::zeroed(nodes as usize * NODE_WORDS)?,
             leaves: Pages::zeroed(leaves as usize)?,
-            used: [const { AtomicUsize::new(0) }; 2],
+            used: Apart([const { AtomicUsize::new(0) }; 2]),
         })
     }
 
@@ -126,11 +127,11 @@ impl Store {
 
     /// How many nodes and leaves lookups can reach.
     pub(super) fn set_used(&self, used: [usize; 2]) {
-        self.used.iter().zip(used).for_each(|(count, used)| count.store(used, Ordering::Relaxed));
+        self.used.0.iter().zip(used).for_each(|(count, used)| count.store(used, Ordering::Relaxed));
     }
 
     pub(super) fn footprint(&self) -> Footprint {
-        let used = |which: usize| self.used[which].load(Ordering::Relaxed);
+        let used = |which: usize| self.used.0[which].load(Ordering::Relaxed);
         Footprint(vec![
             ("direct", size_of::<u32>() << DIRECT_BITS),
             ("nodes", used(0) * NODE_WORDS * size_of::<u32>()),

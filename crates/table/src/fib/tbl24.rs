@@ -32,6 +32,7 @@ use crate::nexthop::NextHop;
 use crate::rib::{Change, Range, Rib};
 use crate::simd::{Pages, Word};
 
+use super::apart::Apart;
 use super::{CompileError, Footprint};
 
 /// Bits of an address that index the top table.
@@ -50,7 +51,7 @@ pub(super) struct Tbl24<W> {
     pub(super) top: Pages<W>,
     pub(super) groups: Pages<W>,
     capacity: usize,
-    used: AtomicUsize,
+    used: Apart<AtomicUsize>,
 }
 
 /// No group is left.
@@ -110,7 +111,7 @@ impl<W: Word> Tbl24<W> {
             top: Pages::zeroed(1 << TOP_BITS)?,
             groups: Pages::zeroed(capacity * GROUP)?,
             capacity,
-            used: AtomicUsize::new(0),
+            used: Apart(AtomicUsize::new(0)),
         })
     }
 
@@ -147,7 +148,7 @@ impl<W: Word> Tbl24<W> {
 
     pub(super) fn footprint(&self) -> Footprint {
         let entry = size_of::<W>() / W::ENTRIES;
-        let groups = self.used.load(Ordering::Relaxed) * GROUP;
+        let groups = self.used.0.load(Ordering::Relaxed) * GROUP;
         Footprint(vec![("top", entry << TOP_BITS), ("groups", entry * groups)])
     }
 
@@ -213,11 +214,11 @@ impl<W: Word> Tbl24<W> {
 
     /// A group never used before.
     fn take_group(&self) -> Result<u32, Full> {
-        let number = self.used.load(Ordering::Relaxed);
+        let number = self.used.0.load(Ordering::Relaxed);
         if number == self.capacity {
             return Err(Full);
         }
-        self.used.store(number + 1, Ordering::Relaxed);
+        self.used.0.store(number + 1, Ordering::Relaxed);
         Ok(number as u32) // below the capacity, which is at most MAX_VALUE + 1
     }
 
@@ -270,7 +271,7 @@ mod tests {
             let ranges: Vec<_> = rib.ranges().collect();
             let groups = groups_needed(&ranges);
             let table = Tbl24::<W>::build("test", &ranges, groups).unwrap();
-            assert_eq!(table.used.load(Ordering::Relaxed), groups, "seed {seed}");
+            assert_eq!(table.used.0.load(Ordering::Relaxed), groups, "seed {seed}");
             assert!(groups > 0 && table.capacity >= 2 * groups);
         }
     }

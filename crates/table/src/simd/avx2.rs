@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use crate::nexthop::NextHop;
 
-use super::{Kernel, LANES, Lanes, Line, Word, Words, sealed};
+use super::{Found, Kernel, LANES, Lanes, Line, Top, Word, Words, inserts, sealed};
 
 /// Proof that the processor has AVX2 and POPCNT; made by [`door`] alone.
 #[derive(Clone, Copy)]
@@ -211,6 +211,16 @@ impl Lanes for Avx2 {
         unsafe {
             [gather(mask[0], base, index[0], otherwise[0]), gather(mask[1], base, index[1], otherwise[1])]
         }
+    }
+    #[inline(always)]
+    fn read_top<const BITS: u32>(self, top: Top<'_, BITS>, addrs: &[u32; LANES]) -> Self::U32 {
+        // SAFETY: see above.
+        unsafe { inserts::read_top(top, addrs) }
+    }
+    #[inline(always)]
+    fn read_next_hops<W: Word>(self, found: Found<'_, W>, out: &mut [NextHop; LANES]) -> bool {
+        // SAFETY: see above.
+        unsafe { inserts::read_next_hops(found, out) }
     }
     /// A last is below the key unless the lesser of both is the key.
     #[inline(always)]

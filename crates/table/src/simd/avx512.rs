@@ -5,7 +5,8 @@ use std::arch::x86_64::*;
 
 use crate::nexthop::NextHop;
 
-use super::{Kernel, LANES, Lanes, Line, Word, Words, sealed};
+use super::lines::Branch;
+use super::{Found, Kernel, LANES, Lanes, Line, Top, Word, Words, inserts, sealed};
 
 /// Proof that the processor has AVX-512 F and BW, and POPCNT; made by [`door`] alone.
 #[derive(Clone, Copy)]
@@ -75,6 +76,35 @@ unsafe fn words_below(line: *const u32, key: __m512i, mask: __mmask16) -> u32 {
         );
     }
     bits
+}
+
+/// [`Branch::child`] of the number of words that [`words_below`] finds, in one piece: taken apart, the compiler moves
+/// the parts of 16 lanes away from each other and keeps what lies between on the stack.
+///
+/// Needs no contract: a branch has 64 bytes.
+#[target_feature(enable = "avx512f,avx512bw,popcnt")]
+#[inline]
+fn child_of(branch: &Branch, key: __m512i, mask: __mmask16) -> u32 {
+    let child: u32;
+    // SAFETY: reads the bytes of the branch only: its words as in `words_below`, and the first child's place, an
+    // aligned word, which no load on x86 reads in two parts or before an earlier load.
+    unsafe {
+        asm!(
+            "vpcmpnleud {below}{{{mask}}}, {key}, zmmword ptr [{line}]",
+            "kmovd {child:e}, {below}",
+            "popcnt {child:e}, {child:e}",
+            "shl {child:e}, 6",
+            "add {child:e}, dword ptr [{line} + {first}]",
+            below = out(kreg) _,
+            mask = in(kreg) mask,
+            key = in(zmm_reg) key,
+            line = in(reg) std::ptr::from_ref(branch),
+            child = out(reg) child,
+            first = const Branch::FIRST,
+            options(nostack, pure, readonly),
+        );
+    }
+    child
 }
 
 // SAFETY of all blocks below: `self` proves that the processor has the instructions; those that touch memory take whole
@@ -197,6 +227,24 @@ impl Lanes for Avx512 {
         let index = self.min(index, self.splat(words.last));
         // SAFETY: no index is beyond the last word, which is below 2^31, and a `Word` has the layout of a `u32`.
         unsafe { gather(mask, words.words.as_ptr().cast(), index, otherwise) }
+    }
+    #[inline(always)]
+    fn read_top<const BITS: u32>(self, top: Top<'_, BITS>, addrs: &[u32; LANES]) -> __m512i {
+        // SAFETY: see above; AVX-512 implies AVX2.
+        unsafe {
+            let [low, high] = inserts::read_top(top, addrs);
+            _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+        }
+    }
+    #[inline(always)]
+    fn read_next_hops<W: Word>(self, found: Found<'_, W>, out: &mut [NextHop; LANES]) -> bool {
+        // SAFETY: see above; AVX-512 implies AVX2.
+        unsafe { inserts::read_next_hops(found, out) }
+    }
+    #[inline(always)]
+    fn child(self, branch: &Branch, key: __m512i) -> u32 {
+        // SAFETY: see above.
+        unsafe { child_of(branch, key, (1 << Branch::LASTS) - 1) }
     }
     #[inline(always)]
     fn below<T: Line>(self, line: &T, key: __m512i) -> u32 {

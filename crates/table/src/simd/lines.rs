@@ -41,6 +41,18 @@ pub struct Branch {
     first: AtomicU32,
 }
 
+impl Branch {
+    /// Where the first child begins, in bytes from the beginning of the branch.
+    #[cfg_attr(not(all(target_arch = "x86_64", not(fullview_portable))), allow(dead_code))] // plain code needs none
+    pub(super) const FIRST: usize = std::mem::offset_of!(Branch, first);
+
+    /// Where a child begins.
+    #[inline(always)]
+    pub(super) fn child(&self, number: u32) -> u32 {
+        self.first.load(LINK).wrapping_add(number * LINE as u32)
+    }
+}
+
 /// A line that answers: keys up to `lasts[i]` go to `hops[i]`, those behind the ninth last to the tenth hop. The tenth
 /// last is for the writer, who wants to know where the range ends.
 #[repr(C, align(64))]
@@ -272,6 +284,15 @@ fn note(store: &Pages<Word32>, line: usize) {
     store.note_written(line * LINE / size_of::<Word32>());
 }
 
+/// Asks for what lies so many bytes behind a block of a row, whether the row goes on that far or not.
+#[inline(always)]
+pub fn prefetch_behind<T>(block: &T, bytes: usize) {
+    let first = std::ptr::from_ref(block).cast::<u8>().wrapping_add(bytes);
+    for line in 0..size_of::<T>().div_ceil(LINE) {
+        super::prefetch_unchecked(first.wrapping_add(line * LINE));
+    }
+}
+
 /// The stores as a reader sees them.
 #[derive(Clone, Copy)]
 pub struct Search<'t> {
@@ -324,9 +345,8 @@ impl<const N: usize> Walk<'_, N> {
     pub fn descend<L: Lanes>(&mut self, lanes: L, lookup: usize, key: L::U32) {
         // SAFETY: a place of a walk is that of a whole line in each of its stores.
         let branch = unsafe { &*self.search.branches.as_ptr().byte_add(self.places[lookup].0 as usize) };
-        let first = branch.first.load(LINK);
         // At most 15 lines into a row that lies within both stores, whose bytes fit 32 bits.
-        self.places[lookup] = Place(first.wrapping_add(lanes.below(branch, key) * LINE as u32));
+        self.places[lookup] = Place(lanes.child(branch, key));
     }
 
     /// The answer for the key of a lookup that is at a leaf.

@@ -11,14 +11,19 @@ use crate::nexthop::NextHop;
 mod avx2;
 #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
 mod avx512;
+#[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+mod inserts;
 mod lines;
 mod pages;
 mod scalar;
 mod word;
 
-pub(crate) use lines::{Deeper, FANOUT, Line, Lines, Place, RANGES, ROOTS, Search, Slot};
+use lines::Branch;
+pub(crate) use lines::{
+    Deeper, FANOUT, Line, Lines, Place, RANGES, ROOTS, Search, Slot, Walk, prefetch_behind,
+};
 pub(crate) use pages::Pages;
-pub(crate) use word::{Entry, Places, Ring, Word, Word16, Word32, Words};
+pub(crate) use word::{Entry, Found, Places, Ring, Top, Word, Word8, Word16, Word32, Words};
 
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
@@ -164,6 +169,7 @@ pub(crate) trait Lanes: Copy + sealed::Sealed {
         index: Self::U32,
         otherwise: Self::U32,
     ) -> Self::U32 {
+        const { assert!(W::ENTRIES <= 2) };
         if W::ENTRIES == 1 {
             return self.gather_words(mask, words, index, otherwise);
         }
@@ -173,8 +179,21 @@ pub(crate) trait Lanes: Copy + sealed::Sealed {
         self.select(mask, entry, otherwise)
     }
 
+    /// The entry of each address, by one plain load after the other.
+    fn read_top<const BITS: u32>(self, top: Top<'_, BITS>, addrs: &[u32; LANES]) -> Self::U32;
+
+    /// These entries, of 8 or 16 bits, as next hops, by one plain load after the other. Says whether any is the highest
+    /// that an entry can hold.
+    fn read_next_hops<W: Word>(self, found: Found<'_, W>, out: &mut [NextHop; LANES]) -> bool;
+
     /// How many of the lasts of a line are below the key that all lanes hold; they are sorted, and `T::LASTS`.
     fn below<T: Line>(self, line: &T, key: Self::U32) -> u32;
+
+    /// Where the child of a branch begins to which the key that all lanes hold belongs: a place.
+    #[inline(always)]
+    fn child(self, branch: &Branch, key: Self::U32) -> u32 {
+        branch.child(self.below(branch, key))
+    }
 
     /// Table entry `index` in every lane.
     #[inline(always)]
@@ -194,6 +213,12 @@ fn prefetch_unchecked(place: *const u8) {
     }
     #[cfg(not(all(target_arch = "x86_64", not(fullview_portable))))]
     let _ = place;
+}
+
+/// Asks the processor for what lies so many bytes beyond the beginning of `values`, in them or behind them.
+#[inline(always)]
+pub(crate) fn prefetch_beyond<T>(values: &[T], bytes: usize) {
+    prefetch_unchecked(values.as_ptr().cast::<u8>().wrapping_add(bytes));
 }
 
 /// Asks the processor to bring a place of a table nearer. An index beyond the end asks for nothing.
@@ -218,6 +243,7 @@ mod tests {
 
     /// Every operation once, results in order; the lanes come back through 16-bit stores, high and low halves apart.
     struct Everything<'a> {
+        narrowest: &'a Pages<Word8>,
         narrow: &'a Pages<Word16>,
         wide: &'a Pages<Word32>,
         results: &'a mut Vec<[u32; LANES]>,
@@ -230,6 +256,14 @@ mod tests {
         from_fn(|i| u32::from(high[i].0) << 16 | u32::from(low[i].0))
     }
 
+    /// What single loads find, and in the high halves whether the highest value was among it.
+    fn read<L: Lanes, W: Word>(lanes: L, entries: &Pages<W>, index: L::U32) -> [u32; LANES] {
+        let (mut places, mut hops) = (Places::<_, 2>::new(entries.ring()), [NextHop::NONE; LANES]);
+        places.set(lanes, 1, index);
+        let any_highest = places.read(lanes, 1, &mut hops);
+        hops.map(|hop| u32::from(any_highest) << 16 | u32::from(hop.0))
+    }
+
     impl Kernel for Everything<'_> {
         #[inline(always)]
         fn run<L: Lanes>(self, lanes: L) {
@@ -237,6 +271,7 @@ mod tests {
             let b: [u32; LANES] = from_fn(|i| 0x85eb_ca6bu32.wrapping_mul(i as u32 + 7));
             // Inside, at the end, beyond it, and as far beyond as an index can be.
             let index: [u32; LANES] = from_fn(|i| [0, 1, 2, 97, 98, 99, 100, u32::MAX][i % 8]);
+            let addrs = a;
             let (a, b, index) = (lanes.load(&a), lanes.load(&b), lanes.load(&index));
             let mask = lanes.test(a, lanes.splat(0x8000_0001));
             let (narrow, wide) = (self.narrow.words(), self.wide.words());
@@ -264,10 +299,11 @@ mod tests {
             let any =
                 [mask, lanes.test(a, lanes.splat(0)), lanes.all()].map(|mask| u32::from(lanes.any(mask)));
             self.results.push(from_fn(|i| any[i % any.len()]));
-            let mut places = Places::<_, 2>::new(self.narrow.ring());
-            places.set(lanes, 1, index);
-            let mut found = places.get(1);
-            self.results.push(from_fn(|_| found.next().unwrap()));
+            let top = Top::<6>::new(wide.words).unwrap();
+            self.results.push(out(lanes, lanes.read_top(top, &addrs)));
+            self.results.push(read(lanes, self.narrow, index));
+            self.results.push(read(lanes, self.narrowest, index));
+            self.results.push(read(lanes, self.narrowest, a));
             let mut stored = [0; LANES];
             lanes.store(a, &mut stored);
             self.results.push(stored);
@@ -276,21 +312,29 @@ mod tests {
 
     #[test]
     fn every_instruction_set_computes_what_plain_code_does() {
+        let narrowest = Pages::<Word8>::zeroed(100).unwrap();
         let (narrow, wide) = (Pages::<Word16>::zeroed(100).unwrap(), Pages::<Word32>::zeroed(100).unwrap());
         for i in 0..100 {
+            // The ring ends with entry 63.
+            narrowest.set(i, 0xc0 + i as u32);
             narrow.set(i, 0xff00 + i as u32);
             wide.set(i, 0xffff_0000 + i as u32);
         }
         let all = Isa::available().into_iter().map(|isa| {
             let mut results = Vec::new();
-            run(isa, Everything { narrow: &narrow, wide: &wide, results: &mut results });
+            let everything =
+                Everything { narrowest: &narrowest, narrow: &narrow, wide: &wide, results: &mut results };
+            run(isa, everything);
             (isa.name(), results)
         });
         let all: Vec<_> = all.collect();
         assert_eq!(all[0].0, "scalar");
         assert_eq!(all[0].1[13][..8], [0, 1, 2, 97, 98, 99, 99, 99].map(|i| 0xffff_0000 + i), "clamped");
-        let wrapped = &all[0].1[all[0].1.len() - 2];
-        assert_eq!(wrapped[..8], [0, 1, 2, 97 - 64, 98 - 64, 99 - 64, 100 - 64, 63].map(|i| 0xff00 + i));
+        let wrapped = [0, 1, 2, 97 - 64, 98 - 64, 99 - 64, 100 - 64, 63];
+        let singly = &all[0].1[all[0].1.len() - 5..];
+        assert_eq!(singly[0][0], 0xffff_0000 + (0x9e37_79b9u32 >> 26));
+        assert_eq!(singly[1][..8], wrapped.map(|i| 0xff00 + i));
+        assert_eq!(singly[2][..8], wrapped.map(|i| 1 << 16 | (0xc0 + i)), "the highest is among them");
         for (name, results) in &all {
             assert_eq!(results, &all[0].1, "{name}");
         }

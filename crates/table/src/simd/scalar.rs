@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::nexthop::NextHop;
 
 use super::word::entries;
-use super::{Entry as _, LANES, Lanes, Line, Word, Words, sealed};
+use super::{Entry as _, Found, LANES, Lanes, Line, Top, Word, Words, sealed};
 
 /// Needs nothing of the processor.
 #[derive(Clone, Copy)]
@@ -108,9 +108,21 @@ impl Lanes for Scalar {
         let word = |index: u32| {
             let word = std::slice::from_ref(&words.words[index.min(words.last) as usize]);
             let halves = entries(word).iter().enumerate();
-            halves.fold(0, |bits, (which, entry)| bits | entry.get() << (16 * which))
+            halves.fold(0, |bits, (which, entry)| bits | entry.get() << (32 / W::ENTRIES * which))
         };
         from_fn(|i| if mask[i] { word(index[i]) } else { otherwise[i] })
+    }
+    #[inline(always)]
+    fn read_top<const BITS: u32>(self, top: Top<'_, BITS>, addrs: &[u32; LANES]) -> U32s {
+        addrs.map(|addr| top.get(addr))
+    }
+    #[inline(always)]
+    fn read_next_hops<W: Word>(self, found: Found<'_, W>, out: &mut [NextHop; LANES]) -> bool {
+        // Each entry is read once: it may change between two reads.
+        out.iter_mut().zip(found.each()).fold(false, |any, (next_hop, entry)| {
+            *next_hop = NextHop(entry as u16);
+            any | (entry == W::HIGHEST)
+        })
     }
     /// In four steps without a branch: lasts that a line does not have are above all keys.
     #[inline(always)]

@@ -1,6 +1,8 @@
 //! Table memory that vector code may read while one writer stores to it.
 
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
+
+use crate::nexthop::NextHop;
 
 use super::{LANES, Lanes};
 
@@ -10,6 +12,16 @@ pub trait Entry: Send + Sync + 'static {
     fn get(&self) -> u32;
     /// Sets it; `value` fits.
     fn set(&self, value: u32);
+}
+
+impl Entry for AtomicU8 {
+    #[inline(always)]
+    fn get(&self) -> u32 {
+        u32::from(self.load(Ordering::Acquire))
+    }
+    fn set(&self, value: u32) {
+        self.store(value as u8, Ordering::Release);
+    }
 }
 
 impl Entry for AtomicU16 {
@@ -42,11 +54,17 @@ impl Entry for AtomicU32 {
 pub unsafe trait Word: Send + Sync + Sized + 'static {
     /// What it is made of.
     type Entry: Entry;
-    /// Entries in a word: 1 or 2.
+    /// Entries in a word: 1, 2 or 4.
     const ENTRIES: usize;
+    /// The highest value of an entry.
+    const HIGHEST: u32 = u32::MAX >> (32 - 32 / Self::ENTRIES);
     /// The highest bit of an entry.
     const TOP_BIT: u32 = 1 << (32 / Self::ENTRIES - 1);
 }
+
+/// Four 8-bit entries.
+#[repr(C, align(4))]
+pub struct Word8([AtomicU8; 4]);
 
 /// Two 16-bit entries.
 #[repr(C, align(4))]
@@ -55,6 +73,12 @@ pub struct Word16([AtomicU16; 2]);
 /// One 32-bit entry.
 #[repr(transparent)]
 pub struct Word32(AtomicU32);
+
+// SAFETY: four 8-bit atomics without padding, aligned to four bytes by its `repr`.
+unsafe impl Word for Word8 {
+    type Entry = AtomicU8;
+    const ENTRIES: usize = 4;
+}
 
 // SAFETY: two 16-bit atomics without padding, aligned to four bytes by its `repr`.
 unsafe impl Word for Word16 {
@@ -135,15 +159,67 @@ impl<'t, W: Word> Ring<'t, W> {
     }
 }
 
-/// Ring entries found by vectors, `N` vectors of them, to be read one by one: as long as the entries are near, plain
-/// loads are quicker than a gather.
+/// A table that the first `BITS` bits of an address index.
+pub struct Top<'t, const BITS: u32> {
+    /// `2^BITS` at least.
+    pub(super) entries: &'t [AtomicU32],
+}
+
+impl<const BITS: u32> Clone for Top<'_, BITS> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<const BITS: u32> Copy for Top<'_, BITS> {}
+
+impl<'t, const BITS: u32> Top<'t, BITS> {
+    /// `None` if the table is too short.
+    #[inline(always)]
+    pub fn new(words: &'t [Word32]) -> Option<Self> {
+        const { assert!(BITS > 0 && BITS < 32) };
+        let entries = entries(words);
+        (entries.len() >= 1 << BITS).then_some(Top { entries })
+    }
+
+    #[inline(always)]
+    pub(super) fn place(addr: u32) -> usize {
+        (addr >> (32 - BITS)) as usize
+    }
+
+    /// The entry of an address.
+    #[inline(always)]
+    pub fn get(self, addr: u32) -> u32 {
+        // SAFETY: so many bits count to less than `2^BITS`.
+        unsafe { self.entries.get_unchecked(Self::place(addr)) }.get()
+    }
+}
+
+/// Ring entries found by vectors, `N` vectors of them, to be read by plain loads: as long as the entries are near, these
+/// are quicker than a gather.
 ///
 /// A vector that has just been stored makes single loads from it wait, so let some turns of the loop lie between
-/// [`Self::set`] and [`Self::get`].
+/// [`Self::set`] and [`Self::read`].
 pub struct Places<'t, W: Word, const N: usize> {
     ring: Ring<'t, W>,
     /// None beyond the mask of the ring.
     places: [[u32; LANES]; N],
+}
+
+/// One vector of [`Places`].
+pub struct Found<'p, W: Word> {
+    pub(super) entries: &'p [W::Entry],
+    /// Numbers of entries, none beyond the last.
+    pub(super) places: &'p [u32; LANES],
+}
+
+impl<W: Word> Found<'_, W> {
+    /// The entries, in the order of the lanes.
+    #[inline(always)]
+    pub(super) fn each(&self) -> impl Iterator<Item = u32> {
+        // SAFETY: see `places`.
+        self.places.iter().map(|place| unsafe { self.entries.get_unchecked(*place as usize) }.get())
+    }
 }
 
 impl<'t, W: Word, const N: usize> Places<'t, W, N> {
@@ -159,13 +235,11 @@ impl<'t, W: Word, const N: usize> Places<'t, W, N> {
         lanes.store(lanes.and(indices, lanes.splat(self.ring.mask)), &mut self.places[number]);
     }
 
-    /// The entries of vector `number`, in the order of its lanes.
+    /// The entries of vector `number` as next hops. Says whether any is the highest that an entry can hold.
     #[inline(always)]
-    pub fn get(&self, number: usize) -> impl Iterator<Item = u32> + '_ {
-        // SAFETY: `new` and `set` let no place in that is beyond the mask, which is below the number of entries; nobody
-        // outside this module can say what lanes compute.
-        self.places[number]
-            .iter()
-            .map(|place| unsafe { self.ring.entries.get_unchecked(*place as usize) }.get())
+    pub fn read<L: Lanes>(&self, lanes: L, number: usize, out: &mut [NextHop; LANES]) -> bool {
+        // `new` and `set` let no place in that is beyond the mask, which is below the number of entries; nobody outside
+        // this module can say what lanes compute.
+        lanes.read_next_hops::<W>(Found { entries: self.ring.entries, places: &self.places[number] }, out)
     }
 }

@@ -176,25 +176,23 @@ impl Indices {
         self.waiting.iter().any(|(last, _)| *last == self.published)
     }
 
-    /// Frees what no view knows any more; returns whether any was.
-    pub fn reclaim(&mut self) -> bool {
+    /// Frees what no view knows any more.
+    pub fn reclaim(&mut self) {
         self.views.retain(|(_, view)| view.strong_count() > 0);
         let oldest = self.views.first().map_or(u64::MAX, |(number, _)| *number);
         let waiting = std::mem::take(&mut self.waiting);
         let (gone, waiting) = waiting.into_iter().partition(|(last, _)| *last < oldest);
         self.waiting = waiting;
         let gone: Vec<(u64, Vec<Released>)> = gone;
-        gone.iter().flat_map(|(_, released)| released).fold(false, |any, released| self.end(*released) || any)
+        gone.iter().flat_map(|(_, released)| released).for_each(|released| self.end(*released));
     }
 
     /// Unless it was taken up again meanwhile.
-    fn end(&mut self, Released { index, release }: Released) -> bool {
-        let Some(slot) = self.slots.get_mut(index.index()) else { return false };
-        let over = slot.as_ref().is_some_and(|slot| slot.references == 0 && slot.releases == release);
-        if let Some(slot) = slot.take_if(|_| over) {
+    fn end(&mut self, Released { index, release }: Released) {
+        let Some(slot) = self.slots.get_mut(index.index()) else { return };
+        if let Some(slot) = slot.take_if(|slot| slot.references == 0 && slot.releases == release) {
             self.known.remove(&slot.via);
             self.free.push(index);
         }
-        over
     }
 }

@@ -69,6 +69,12 @@ impl Neighbors {
         self.0.iter().filter(|(_, known)| !known.seen).map(|(key, _)| *key).collect()
     }
 
+    /// Those in doubt.
+    pub fn stale(&self) -> impl Iterator<Item = (LinkIndex, IpAddr, Mac)> + '_ {
+        let stale = self.0.iter().filter(|(_, known)| known.is_stale);
+        stale.map(|((link, address), known)| (*link, *address, known.mac))
+    }
+
     /// Those on a link.
     pub fn on(&self, link: LinkIndex) -> Vec<IpAddr> {
         self.0.keys().filter(|(on, _)| *on == link).map(|(_, address)| *address).collect()

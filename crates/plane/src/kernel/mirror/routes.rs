@@ -1,5 +1,7 @@
 //! The routes of one kernel table and family, several to a prefix, in the order in which the kernel tries them.
 
+use std::collections::hash_map::Entry as Slot;
+
 use fullview_table::{Address, NextHop, Prefix};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -87,6 +89,14 @@ impl Entries {
         }
     }
 
+    fn place(&mut self, entry: Entry, placement: Placement) -> Option<Entry> {
+        let mut entries = self.as_slice().to_vec();
+        let gone = place(&mut entries, entry, placement);
+        *self = Entries::new(entries)?;
+        gone
+    }
+
+    /// `None` of none.
     fn new(mut entries: Vec<Entry>) -> Option<Entries> {
         match entries.len() {
             0 | 1 => entries.pop().map(Entries::One),
@@ -115,13 +125,13 @@ impl<A: Address> Routes<A> {
 
     /// Adds a route. What it replaces is returned, for its set to be released: maybe the route itself, told again.
     pub fn add(&mut self, prefix: Prefix<A>, entry: Entry, placement: Placement) -> Option<Entry> {
-        if !self.0.contains_key(&prefix) {
-            self.0.insert(prefix, Entries::One(entry));
-            return None;
+        match self.0.entry(prefix) {
+            Slot::Occupied(mut known) => known.get_mut().place(entry, placement),
+            Slot::Vacant(free) => {
+                free.insert(Entries::One(entry));
+                None
+            }
         }
-        let mut gone = None;
-        self.edit(prefix, |entries| gone = place(entries, entry, placement));
-        gone
     }
 
     /// Takes away the first that `is_it`.

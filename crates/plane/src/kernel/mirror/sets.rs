@@ -22,6 +22,7 @@ pub(super) enum Key {
     Object(u32),
 }
 
+#[derive(Default)]
 pub(super) struct Sets {
     pub indices: Indices,
     pub groups: Groups,
@@ -52,22 +53,6 @@ struct Set {
     group: Option<NextHop>,
     /// One reference each.
     members: Vec<NextHop>,
-}
-
-impl Default for Sets {
-    fn default() -> Self {
-        Sets {
-            indices: Indices::default(),
-            groups: Groups::default(),
-            objects: FxHashMap::default(),
-            sets: Vec::new(),
-            ids: FxHashMap::default(),
-            free: Vec::new(),
-            released: Vec::new(),
-            groups_changed: false,
-            notes: Vec::new(),
-        }
-    }
 }
 
 impl Sets {

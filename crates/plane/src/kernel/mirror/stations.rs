@@ -5,11 +5,34 @@ use std::net::IpAddr;
 use fullview_table::{Address, NextHop};
 
 use crate::kernel::event::LinkIndex;
+use crate::wire::ethernet::Mac;
 
 use super::Mirror;
 use super::indices::Via;
 
+/// A neighbour that may be sent to and that the kernel would verify if it sent to it itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doubtful {
+    /// On which link.
+    pub link: LinkIndex,
+    /// The interface that this link is.
+    pub interface: u16,
+    /// Its IP address.
+    pub address: IpAddr,
+    /// Its Ethernet address.
+    pub mac: Mac,
+}
+
 impl Mirror {
+    /// The neighbours in doubt, on links that are ours.
+    pub fn doubtful(&self) -> Vec<Doubtful> {
+        let doubtful = |(link, address, mac): (LinkIndex, IpAddr, Mac)| {
+            let interface = self.links.number(link)?;
+            Some(Doubtful { link, interface, address, mac })
+        };
+        self.neighbors.stale().filter_map(doubtful).collect()
+    }
+
     /// The stations that packets to `destination` may be sent to by a table of the kernel, as the RIB says: a gateway, or
     /// the destination itself.
     pub fn stations(&self, table: u32, destination: IpAddr) -> Vec<(LinkIndex, IpAddr)> {

@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::socket::Plain;
+
 /// A mapping of a file descriptor, unmapped when it is dropped. The kernel may write to it at any time, so nothing here
 /// hands out a reference to what it shares: words are read atomically, bytes are copied.
 pub struct Map {
@@ -31,13 +33,25 @@ impl Map {
     }
 
     /// The place of `T` at `offset`; panics if it is not inside the mapping or not aligned.
-    pub fn at<T>(&self, offset: usize) -> *mut T {
+    fn at<T>(&self, offset: usize) -> *mut T {
         let end = offset.checked_add(size_of::<T>());
         assert!(end.is_some_and(|end| end <= self.len), "offset {offset} lies in a mapping of {}", self.len);
         // SAFETY: the place lies inside the mapping, as was just checked.
         let place = unsafe { self.start.as_ptr().add(offset) }.cast::<T>();
         assert!(place.is_aligned(), "what the kernel shares is aligned");
         place
+    }
+
+    /// The value at `offset`, as it was when the kernel handed it over.
+    pub fn read<T: Plain>(&self, offset: usize) -> T {
+        // SAFETY: inside the mapping and aligned, says `at`; any bytes are a valid value.
+        unsafe { self.at::<T>(offset).read() }
+    }
+
+    /// Puts a value at `offset`, for the kernel to take over.
+    pub fn write<T: Plain>(&self, offset: usize, value: T) {
+        // SAFETY: inside the mapping and aligned, says `at`; nobody holds a reference to it but to words, atomically.
+        unsafe { self.at::<T>(offset).write(value) }
     }
 
     /// The word at `offset`.

@@ -4,15 +4,20 @@
 //! used, and each type owns what it points to.
 #![allow(unsafe_code)]
 
+mod custody;
 mod map;
 mod packet_ring;
 mod send;
 mod socket;
+pub(super) mod tun;
 #[cfg(feature = "bpf")]
 mod words;
+mod xdp_ring;
 
+pub(super) use custody::{Custody, Memory};
 pub(super) use packet_ring::{Filled, PacketRing, RingSize};
 pub(super) use send::SendBatch;
 pub(super) use socket::{Socket, interface_index};
 #[cfg(feature = "bpf")]
 pub(crate) use words::SharedWords;
+pub(super) use xdp_ring::XdpRings;

@@ -68,9 +68,8 @@ impl PacketRing {
         if status & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: `at` has checked place and alignment; the kernel wrote the header before the status that was loaded
-        // above, and leaves it alone until the frame is given back. Its fields are integers: any bytes are valid.
-        let header = unsafe { self.map.at::<tpacket2_hdr>(start).read() };
+        // The kernel wrote the header before the status that was loaded above.
+        let header = self.map.read(start);
         Some(Filled { ring: self, start, header })
     }
 

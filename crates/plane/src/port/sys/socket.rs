@@ -18,6 +18,22 @@ unsafe impl Plain for c_int {}
 unsafe impl Plain for libc::tpacket_req {}
 // SAFETY: as above: two words.
 unsafe impl Plain for libc::tpacket_stats {}
+// SAFETY: as above: eight bytes.
+unsafe impl Plain for u64 {}
+// SAFETY: as above: four words, then sixteen bits twice, two words, sixteen bits twice, four bytes.
+unsafe impl Plain for libc::tpacket2_hdr {}
+// SAFETY: as above: two of eight bytes, four words.
+unsafe impl Plain for libc::xdp_umem_reg {}
+// SAFETY: as above: sixteen of eight bytes.
+unsafe impl Plain for libc::xdp_mmap_offsets {}
+// SAFETY: as above: one word.
+unsafe impl Plain for libc::xdp_options {}
+// SAFETY: as above: six of eight bytes.
+unsafe impl Plain for libc::xdp_statistics {}
+// SAFETY: as above: eight bytes, two words.
+unsafe impl Plain for libc::xdp_desc {}
+// SAFETY: as above: sixteen bits twice, three words.
+unsafe impl Plain for libc::sockaddr_xdp {}
 // SAFETY: as above: sixteen bits twice, a word, sixteen bits, two bytes, eight bytes: no padding.
 unsafe impl Plain for libc::sockaddr_ll {}
 
@@ -65,6 +81,23 @@ impl Socket {
         let len = size_of::<T>() as libc::socklen_t;
         // SAFETY: the kernel reads `len` bytes from a value that lives until the call ends.
         check(unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), len) }).map(drop)
+    }
+
+    /// Has the kernel send what stands in a ring it shares with us.
+    pub fn kick_send(&self) -> io::Result<()> {
+        let (fd, flags, nothing) = (self.0.as_raw_fd(), libc::MSG_DONTWAIT, std::ptr::null());
+        // SAFETY: sends no bytes, to nobody: no memory is read.
+        let sent = unsafe { libc::sendto(fd, nothing, 0, flags, std::ptr::null(), 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Has the kernel look whether there is something to receive into a ring it shares with us.
+    pub fn kick_receive(&self) -> io::Result<()> {
+        let (fd, flags, nobody) = (self.0.as_raw_fd(), libc::MSG_DONTWAIT, std::ptr::null_mut());
+        // SAFETY: receives no bytes, from nobody: no memory is written.
+        let received =
+            unsafe { libc::recvfrom(fd, std::ptr::null_mut(), 0, flags, nobody, std::ptr::null_mut()) };
+        if received < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// The error that waits on the socket, which is thereby taken off it.

@@ -2,8 +2,8 @@
 //!
 //! - Where a change only gives existing ranges other next hops, these are stored, one after the other: a lookup reads
 //!   one of them. Ranges that become equal stay apart, so that a route that flaps is never more than that.
-//! - A new boundary writes the leaves of one branch anew, and the rows on the way from there to the root of the tree, 49
-//!   lines at most; storing the new root publishes them all. The old rows are given back.
+//! - A new boundary writes the leaves of one branch anew, and the rows on the way from there to the root of the tree,
+//!   49 lines at most; storing the new root publishes them all. The old rows are given back.
 //! - Where that branch has no room, what is below the one above it is written anew, and its ranges spread evenly; where
 //!   that has none either, the whole tree.
 //!
@@ -63,8 +63,8 @@ impl Trees {
         result
     }
 
-    /// Brings the tree of a block up to the RIB at and below a prefix. Where another tree takes its place, what that one
-    /// does not use of it has been given back, even if there is no space for all of the change.
+    /// Brings the tree of a block up to the RIB at and below a prefix. Where another tree takes its place, what that
+    /// one does not use of it has been given back, even if there is no space for all of the change.
     fn change(
         &mut self,
         rib: &Rib<u128>,

@@ -1,19 +1,19 @@
-//! Many lookups at once: vectors find the leaves, plain loads read them.
+//! Many lookups at once, sixteen a turn.
 //!
-//! Per address this is a lane of a gather and four plain instructions. The leaves of one vector are read three turns
-//! after they were found, so that index entries and leaves of some sixty addresses are on their way at a time. A second
-//! gather for the leaves, plain loads for the index and prefetches within the batch were all slower, and so was any way
-//! to look for [`PARTED`] but a branch at each answer (`docs/algorithms/dir18.md` has the figures).
+//! Index entries and leaves are loaded one by one into vectors; everything between is vector arithmetic. The leaves of one
+//! vector are read three turns after they were found, so that index entries and leaves of some sixty addresses are on
+//! their way at a time. Gathers, prefetches within the batch and a branch at each answer were all slower
+//! (`docs/algorithms/dir18.md` has the figures).
 
 use crate::nexthop::NextHop;
-use crate::simd::{Kernel, LANES, Lanes, Places, Word16, Word32, Words};
+use crate::simd::{self, Kernel, LANES, Lanes, Places, Top, Word};
 
-use super::entry::{BLOCK_BITS, Entry};
-use super::{PARTED, Table};
+use super::Table;
+use super::entry::{Entry, INDEX_BITS};
 
 /// One call's work.
-pub(super) struct Batch<'a> {
-    pub(super) table: &'a Table,
+pub(super) struct Batch<'a, W: Word> {
+    pub(super) table: &'a Table<W>,
     pub(super) addrs: &'a [u32],
     pub(super) next_hops: &'a mut [NextHop],
 }
@@ -21,10 +21,14 @@ pub(super) struct Batch<'a> {
 /// Turns between finding leaves and reading them.
 const AHEAD: usize = 3;
 
-/// Leaves that were found, of one vector more than the turns ahead: a power of two, to count round in.
-type Found<'t> = Places<'t, Word16, { AHEAD + 1 }>;
+/// How far ahead of its use an address is asked for, in bytes, beyond the end of the batch too: whoever looks up a long
+/// row of addresses, batch by batch, has them in the cache in time. For others it is one instruction in sixteen lookups.
+const ADDRS_AHEAD: usize = 2048;
 
-impl Kernel for Batch<'_> {
+/// Leaves that were found, of one vector more than the turns ahead: a power of two, to count round in.
+type Found<'t, W> = Places<'t, W, { AHEAD + 1 }>;
+
+impl<W: Word> Kernel for Batch<'_, W> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let count = self.addrs.len().min(self.next_hops.len());
@@ -40,32 +44,39 @@ impl Kernel for Batch<'_> {
 }
 
 #[inline(always)]
-fn lookup_each(table: &Table, addrs: &[u32], next_hops: &mut [NextHop]) {
+fn lookup_each<W: Word>(table: &Table<W>, addrs: &[u32], next_hops: &mut [NextHop]) {
     for (addr, next_hop) in addrs.iter().zip(next_hops) {
         *next_hop = table.lookup(*addr);
     }
 }
 
 #[inline(always)]
-fn lookup_chunks<L: Lanes>(lanes: L, table: &Table, chunks: &[[u32; LANES]], out: &mut [[NextHop; LANES]]) {
-    let index = table.index.words();
+fn lookup_chunks<L: Lanes, W: Word>(
+    lanes: L,
+    table: &Table<W>,
+    chunks: &[[u32; LANES]],
+    out: &mut [[NextHop; LANES]],
+) {
+    let top = table.top();
     let mut found = Found::new(table.leaves.ring());
     for turn in 0..chunks.len() + AHEAD {
         if let Some(addrs) = chunks.get(turn) {
-            found.set(lanes, turn % (AHEAD + 1), find(lanes, index, addrs));
+            simd::prefetch_beyond(addrs, ADDRS_AHEAD);
+            found.set(lanes, turn % (AHEAD + 1), find(lanes, top, addrs));
         }
         if let Some(read) = turn.checked_sub(AHEAD) {
-            answer(table, &found, read % (AHEAD + 1), &chunks[read], &mut out[read]);
+            let any_parted = found.read(lanes, read % (AHEAD + 1), &mut out[read]);
+            if any_parted {
+                answer_parted(table, &chunks[read], &mut out[read]);
+            }
         }
     }
 }
 
 /// The leaves of these addresses.
 #[inline(always)]
-fn find<L: Lanes>(lanes: L, index: Words<'_, Word32>, addrs: &[u32; LANES]) -> L::U32 {
-    let addrs = lanes.load(addrs);
-    let entries = lanes.gather(index, lanes.shr::<{ BLOCK_BITS as u32 }>(addrs));
-    leaf(lanes, entries, addrs)
+fn find<L: Lanes>(lanes: L, top: Top<'_, { INDEX_BITS as u32 }>, addrs: &[u32; LANES]) -> L::U32 {
+    leaf(lanes, lanes.read_top(top, addrs), lanes.load(addrs))
 }
 
 /// [`Entry::leaf`], for each lane.
@@ -75,19 +86,13 @@ fn leaf<L: Lanes>(lanes: L, entries: L::U32, addrs: L::U32) -> L::U32 {
     lanes.add(lanes.shr::<{ Entry::SHIFT_BITS }>(entries), lanes.shr_by(addrs, shift))
 }
 
-#[inline(always)]
-fn answer(table: &Table, found: &Found, number: usize, addrs: &[u32; LANES], out: &mut [NextHop; LANES]) {
-    for ((leaf, addr), next_hop) in found.get(number).zip(addrs).zip(out) {
-        *next_hop = NextHop(leaf as u16);
-        if *next_hop == PARTED {
-            *next_hop = lookup_anew(table, *addr);
-        }
-    }
-}
-
 /// The rare way, kept out of the loop.
 #[cold]
 #[inline(never)]
-fn lookup_anew(table: &Table, addr: u32) -> NextHop {
-    table.lookup(addr)
+fn answer_parted<W: Word>(table: &Table<W>, addrs: &[u32; LANES], out: &mut [NextHop; LANES]) {
+    for (addr, next_hop) in addrs.iter().zip(out) {
+        if *next_hop == Table::<W>::PARTED {
+            *next_hop = table.lookup(*addr);
+        }
+    }
 }

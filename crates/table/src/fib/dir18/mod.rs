@@ -5,15 +5,16 @@
 //!                    │                 │
 //!   index    [ … place, shift … ]      │ >> shift
 //!                    │                 │
-//!   leaves   [ … 3 3 7 3 … ]◀──────────┘   2, 4, … 64 next hops, in one or two cache lines
+//!   leaves   [ … 3 3 7 3 … ]◀──────────┘   2, 4, … 64 next hops, in one cache line (two where they take two bytes)
 //! ```
 //!
 //! Like DIR-24-8 a lookup is two loads without any branch on data, but a block without long prefixes costs a few bytes
-//! and a block with one answer none at all, so that a full view takes 7.6 MB instead of 33.8, which the third-level
-//! cache holds. One bit more in the index would save 5 % of that and double the index.
+//! and a block with one answer none at all, so that a full view takes 4.3 MB instead of 33.8, which the third-level
+//! cache holds. Leaves have one byte in a table whose next hops have numbers below 255, and two bytes in any other
+//! (7.6 MB).
 //!
 //! Blocks with prefixes longer than /24 are *divided*: the leaf of such a /24 is `PARTED`, and an array of its own, up
-//! to 256 leaves, holds its answers. Every lookup branches on that rare value.
+//! to 256 leaves, holds its answers. Lookups branch on that rare value.
 //!
 //! # Readers during a write
 //!
@@ -34,9 +35,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::nexthop::NextHop;
 use crate::rib::{Rib, Summary};
-use crate::simd::{self, Isa, Pages, Word16, Word32};
+use crate::simd::{self, Isa, Pages, Top, Word, Word8, Word16, Word32};
 use crate::sync::Arc as Held;
 
+use super::apart::Apart;
 use super::image::{Image, Section};
 use super::reclaim::Token;
 use super::{Algorithm, CompileError, Fib, Footprint, Instance};
@@ -68,36 +70,36 @@ impl Dir18 {
     }
 }
 
-/// The leaf of a /24 that has an array of its own. No next hop has this number.
-const PARTED: NextHop = NextHop(u16::MAX);
 /// Parts of a divided block.
 const PARTS: u32 = 1 << (BLOCK_BITS - PART_BITS);
-/// Where, in the array of a divided block, the entries of its parts begin, two leaves each.
-const PART_ENTRIES: u32 = 2 * PARTS;
-/// The first leaves answer for blocks of one next hop: each leaf holds its own number.
-const OWN_NUMBERS: u32 = 1 << 16;
 
-/// Leaves in use. The writer stores it while readers take the addresses beside it at every batch: on a line of its own,
-/// away from the one that a processor may fetch with it, it costs them nothing.
-#[repr(align(128))]
-struct Taken(AtomicUsize);
-
-/// The table as readers and the writer share it.
-struct Table {
+/// The table as readers and the writer share it; a word `W` is as many leaves as four bytes hold.
+struct Table<W: Word> {
     index: Pages<Word32>,
-    leaves: Pages<Word16>,
-    taken: Taken,
+    leaves: Pages<W>,
+    /// Leaves in use.
+    taken: Apart<AtomicUsize>,
 }
 
-impl Table {
+impl<W: Word> Table<W> {
+    /// The leaf of a /24 that has an array of its own. No next hop has this number.
+    const PARTED: NextHop = NextHop(W::HIGHEST as u16);
+    /// The first leaves answer for blocks of one next hop: each leaf holds its own number.
+    const OWN_NUMBERS: u32 = W::HIGHEST + 1;
+    /// Leaves that hold the entry of a part.
+    const ENTRY_LEAVES: u32 = W::ENTRIES as u32;
+    const LEAF_BITS: u32 = u32::BITS / Self::ENTRY_LEAVES;
+    /// Where, in the array of a divided block, the entries of its parts begin.
+    const PART_ENTRIES: u32 = Self::ENTRY_LEAVES * PARTS;
+
     /// A table without routes, with so many leaves, a power of two.
     fn empty(leaves: u32) -> io::Result<Self> {
         let table = Table {
             index: Pages::zeroed(1 << INDEX_BITS)?,
             leaves: Pages::zeroed(leaves as usize)?,
-            taken: Taken(AtomicUsize::new(0)),
+            taken: Apart(AtomicUsize::new(0)),
         };
-        (0..OWN_NUMBERS).for_each(|number| table.leaves.set(number as usize, number));
+        (0..Self::OWN_NUMBERS).for_each(|number| table.leaves.set(number as usize, number));
         (0..1u32 << INDEX_BITS).for_each(|block| {
             let none = Entry::uniform(NextHop::NONE, block << BLOCK_BITS);
             table.index.set(block as usize, none.0);
@@ -106,8 +108,21 @@ impl Table {
     }
 
     #[inline(always)]
+    #[allow(clippy::expect_used)]
+    fn top(&self) -> Top<'_, { INDEX_BITS as u32 }> {
+        Top::new(self.index.as_slice()).expect("`empty` makes the index of this length")
+    }
+
+    #[inline(always)]
     fn entry(&self, addr: u32) -> Entry {
-        Entry(self.index.ring().get(addr >> BLOCK_BITS))
+        Entry(self.top().get(addr))
+    }
+
+    /// Asks for index entries alone. To ask for leaves they would have to be there already, and a load that waits for them
+    /// holds up the caller more than the leaves would.
+    fn prefetch(&self, addrs: &[u32]) {
+        let index = self.index.as_slice();
+        addrs.iter().for_each(|addr| simd::prefetch(index, (addr >> BLOCK_BITS) as usize));
     }
 
     #[inline(always)]
@@ -119,7 +134,7 @@ impl Table {
     fn lookup(&self, addr: u32) -> NextHop {
         let entry = self.entry(addr);
         match self.leaf(entry, addr) {
-            PARTED => self.lookup_part(entry, addr),
+            next_hop if next_hop == Self::PARTED => self.lookup_part(entry, addr),
             next_hop => next_hop,
         }
     }
@@ -134,28 +149,28 @@ impl Table {
     /// The entry of the part that holds `addr`, in a divided block.
     fn part(&self, block: Entry, addr: u32) -> Entry {
         let at = Self::part_entry(block, addr);
-        let [low, high] = [at, at.wrapping_add(1)].map(|leaf| self.leaves.ring().get(leaf));
-        Entry(high << 16 | low)
+        let leaf = |i: u32| self.leaves.ring().get(at.wrapping_add(i));
+        Entry((0..Self::ENTRY_LEAVES).fold(0, |entry, i| entry | leaf(i) << (i * Self::LEAF_BITS)))
     }
 
-    /// The number of the first of two leaves that hold that entry.
+    /// The number of the first of the leaves that hold that entry.
     fn part_entry(block: Entry, addr: u32) -> u32 {
         let number = addr >> PART_BITS & (PARTS - 1);
-        block.leaf(addr).wrapping_add(PART_ENTRIES + number)
+        let from_its_leaf = Self::PART_ENTRIES + (Self::ENTRY_LEAVES - 1) * number;
+        block.leaf(addr).wrapping_add(from_its_leaf)
     }
 }
 
 /// What readers hold: the table, and the proof that they may be in arrays it had when they fetched it.
-/// Aligned so that the count before it in its `Arc`, which the writer changes with every change of the table, is not on
-/// the line that readers read.
+/// Why it is aligned stands at [`Apart`].
 #[repr(align(128))]
-struct View {
-    table: Arc<Table>,
+struct View<W: Word> {
+    table: Arc<Table<W>>,
     isa: Isa,
     _token: Held<Token>,
 }
 
-impl Fib<u32> for View {
+impl<W: Word> Fib<u32> for View<W> {
     fn lookup(&self, addr: u32) -> NextHop {
         self.table.lookup(addr)
     }
@@ -164,14 +179,19 @@ impl Fib<u32> for View {
         simd::run(self.isa, Batch { table: &self.table, addrs, next_hops });
     }
 
+    fn prefetch(&self, addrs: &[u32]) {
+        self.table.prefetch(addrs);
+    }
+
     fn footprint(&self) -> Footprint {
         let leaves = self.table.taken.0.load(Ordering::Relaxed);
-        Footprint(vec![("index", size_of::<u32>() << INDEX_BITS), ("leaves", size_of::<u16>() * leaves)])
+        let leaves = leaves * size_of::<W>() / W::ENTRIES;
+        Footprint(vec![("index", size_of::<u32>() << INDEX_BITS), ("leaves", leaves)])
     }
 
     fn image(&self) -> Option<Image<'_>> {
         let (index, leaves) = (Section(&self.table.index), Section(&self.table.leaves));
-        Some(Image::Dir18 { index, leaves })
+        Some(Image::Dir18 { index, leaves, leaf_bytes: size_of::<W>() / W::ENTRIES })
     }
 }
 
@@ -190,6 +210,11 @@ impl Algorithm<u32> for Dir18 {
     }
 
     fn compile(&self, rib: &Rib<u32>) -> Result<Box<dyn Instance<u32>>, CompileError> {
-        Ok(Box::new(Writer::compile(rib, self.isa.unwrap_or_else(Isa::best))?))
+        let isa = self.isa.unwrap_or_else(Isa::best);
+        if rib.highest_next_hop() < Table::<Word8>::PARTED {
+            Ok(Box::new(Writer::<Word8>::compile(rib, isa)?))
+        } else {
+            Ok(Box::new(Writer::<Word16>::compile(rib, isa)?))
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Which leaves are free: arrays of 2, 4, … 256 leaves, a free list for each size.
+//! Which leaves are free: arrays of 2, 4, … 512 leaves, a free list for each size.
 
 /// An array of `2^class` leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,9 +8,7 @@ pub(super) struct Array {
 }
 
 /// The largest array.
-pub(super) const LARGEST: u8 = 8;
-/// Leaves of a cache line. Arrays up to this size lie inside one line, larger ones begin with one.
-const LINE: u8 = 5;
+const LARGEST: u8 = 9;
 
 /// The leaves of one table.
 pub(super) struct Space {
@@ -20,12 +18,14 @@ pub(super) struct Space {
     end: u32,
     /// Leaves in use.
     taken: usize,
+    /// A cache line as an array. Arrays up to this size lie inside one line, larger ones begin with one.
+    line: u8,
 }
 
 impl Space {
-    /// Leaves from `start`, where a line begins, up to `end`.
-    pub(super) fn new(start: u32, end: u32) -> Self {
-        Space { free: Default::default(), top: start, end, taken: start as usize }
+    /// Leaves from `start`, where a line of `2^line` leaves begins, up to `end`.
+    pub(super) fn new(line: u8, start: u32, end: u32) -> Self {
+        Space { free: Default::default(), top: start, end, taken: start as usize, line }
     }
 
     /// An array of `2^class` leaves, with whatever is in them; `None` if there is no room.
@@ -39,7 +39,7 @@ impl Space {
         if let Some(place) = self.free[usize::from(class)].pop() {
             return Some(place);
         }
-        if class < LINE { self.halve(class + 1) } else { self.fresh(class) }
+        if class < self.line { self.halve(class + 1) } else { self.fresh(class) }
     }
 
     /// The lower half of a larger array; the upper one stays free.
@@ -78,23 +78,23 @@ mod tests {
 
     #[test]
     fn arrays_do_not_overlap_and_stay_inside_their_lines() {
-        let mut space = Space::new(64, 4096);
-        let mut used = vec![false; 4096];
+        let mut space = Space::new(5, 64, 8192);
+        let mut used = vec![false; 8192];
         let classes = (1..=LARGEST).cycle().map_while(|class| Some((class, space.take(class)?)));
         for (class, place) in classes.collect::<Vec<_>>() {
             let leaves = place as usize..place as usize + (1 << class);
-            assert_eq!(place % (1 << class.min(LINE)), 0, "class {class}");
+            assert_eq!(place % (1 << class.min(5)), 0, "class {class}");
             assert!(used[leaves.clone()].iter().all(|used| !used), "class {class} at {place}");
             used[leaves].fill(true);
         }
         assert!(
-            used[..64].iter().all(|used| !used) && used[64..].iter().filter(|used| **used).count() > 3_500
+            used[..64].iter().all(|used| !used) && used[64..].iter().filter(|used| **used).count() > 7_000
         );
     }
 
     #[test]
     fn what_comes_back_is_used_again() {
-        let mut space = Space::new(0, 256);
+        let mut space = Space::new(5, 0, 256);
         let place = space.take(8).unwrap();
         assert!(space.take(8).is_none() && space.take(1).is_none());
         let array = Array { class: 8, place };

@@ -6,19 +6,19 @@ use std::sync::atomic::Ordering;
 use crate::nexthop::NextHop;
 use crate::prefix::Prefix;
 use crate::rib::{Change, Range, Rib};
-use crate::simd::Isa;
+use crate::simd::{Isa, Word};
 
 use super::super::reclaim::Reclaim;
 use super::super::{CompileError, Fib, Instance, Outcome};
 use super::entry::{BLOCK_BITS, Entry, INDEX_BITS, PART_BITS};
-use super::space::{Array, LARGEST, Space};
-use super::{NAME, OWN_NUMBERS, PARTED, PARTS, Table, View};
+use super::space::{Array, Space};
+use super::{NAME, PARTS, Table, View};
 
 /// Arrays retired before a new view begins. Each view that readers still hold keeps up to this many from being used
 /// again; a new view costs an allocation.
 const VIEW_EVERY: usize = 256;
-/// The leaves of one large page.
-const FEWEST_LEAVES: usize = 1 << 20;
+/// Those of one large page, or two.
+const FEWEST_LEAVES: usize = 1 << 21;
 /// An entry's places have 26 bits.
 const MOST_LEAVES: usize = 1 << 26;
 
@@ -27,20 +27,25 @@ const MOST_LEAVES: usize = 1 << 26;
 pub(super) struct Full;
 
 /// The only one to write to its table.
-pub(super) struct Writer {
-    table: Arc<Table>,
+pub(super) struct Writer<W: Word> {
+    table: Arc<Table<W>>,
     space: Space,
     retired: Reclaim<Array>,
-    view: Arc<View>,
+    view: Arc<View<W>>,
     /// Kept for its memory.
     ranges: Vec<Range<u32>>,
 }
 
-impl Writer {
+impl<W: Word> Writer<W> {
+    /// Leaves of a cache line, as a power of two.
+    const LINE: u8 = (64 / size_of::<W>() * W::ENTRIES).ilog2() as u8;
+    /// The array of a divided block: its leaves, and behind them the entries of its parts.
+    const DIVIDED: u8 = (PARTS + Table::<W>::PART_ENTRIES).next_power_of_two().ilog2() as u8;
+
     pub(super) fn compile(rib: &Rib<u32>, isa: Isa) -> Result<Self, CompileError> {
-        check_next_hops(rib.highest_next_hop())?;
+        check_next_hops::<W>(rib.highest_next_hop())?;
         let ranges: Vec<_> = rib.ranges().collect();
-        let needed = leaves_needed(&ranges);
+        let needed = leaves_needed::<W>(&ranges);
         let limit = |_| CompileError::Limit { algorithm: NAME, what: "leaves", needed, limit: MOST_LEAVES };
         let mut writer = Writer::empty(capacity_for(needed), isa)?;
         writer.write_blocks(Prefix::default_route(), &ranges).map_err(limit)?;
@@ -54,7 +59,7 @@ impl Writer {
         let table = Arc::new(table);
         let retired = Reclaim::new();
         let view = Arc::new(View { table: Arc::clone(&table), isa, _token: retired.token() });
-        let space = Space::new(OWN_NUMBERS, leaves);
+        let space = Space::new(Self::LINE, Table::<W>::OWN_NUMBERS, leaves);
         Ok(Writer { table, space, retired, view, ranges: Vec::new() })
     }
 
@@ -109,7 +114,7 @@ impl Writer {
     /// [`Self::write_in_place`] for a range inside one part.
     fn write_part(&self, block: Entry, range: &Range<u32>) -> bool {
         let next_hop = self.table.leaf(block, range.first);
-        if next_hop == PARTED {
+        if next_hop == Table::<W>::PARTED {
             let part = self.table.part(block, range.first);
             return aligned(range, part.shift()) && {
                 self.fill(part, range);
@@ -127,12 +132,25 @@ impl Writer {
     fn fill(&self, entry: Entry, range: &Range<u32>) {
         let count = (range.last >> entry.shift()) - (range.first >> entry.shift()) + 1;
         let start = entry.leaf(range.first);
-        (0..count).for_each(|leaf| self.set(start.wrapping_add(leaf), range.next_hop.0));
+        (0..count).for_each(|leaf| self.set(start.wrapping_add(leaf), range.next_hop));
     }
 
-    fn set(&self, leaf: u32, value: u16) {
+    fn set(&self, leaf: u32, next_hop: NextHop) {
+        self.set_value(leaf, u32::from(next_hop.0));
+    }
+
+    fn set_value(&self, leaf: u32, value: u32) {
         let leaves = self.table.leaves.entries();
-        self.table.leaves.set(leaf as usize & (leaves.len() - 1), u32::from(value));
+        self.table.leaves.set(leaf as usize & (leaves.len() - 1), value);
+    }
+
+    /// Puts the entry of the part that `addr` is in into the leaves of its divided block.
+    fn set_part(&self, block: Entry, addr: u32, entry: Entry) {
+        let at = Table::<W>::part_entry(block, addr);
+        for leaf in 0..Table::<W>::ENTRY_LEAVES {
+            let value = entry.0 >> (leaf * Table::<W>::LEAF_BITS) & W::HIGHEST;
+            self.set_value(at.wrapping_add(leaf), value);
+        }
     }
 
     /// A new array of `2^class` leaves for the block or part of `2^bits` addresses that begins at `first`.
@@ -144,23 +162,21 @@ impl Writer {
 
     /// A new array for a divided block, and the arrays of those of its parts that need one.
     fn divided(&mut self, first: u32, ranges: &[Range<u32>]) -> Result<Entry, Full> {
-        let block = Entry::divided(self.take(LARGEST)?, first);
+        let block = Entry::divided(self.take(Self::DIVIDED)?, first);
         let mut rest = ranges;
         for part in (0..PARTS).map(|part| first + (part << PART_BITS)) {
             let within = overlapping(&mut rest, part, PART_BITS);
             let entry = match within {
                 [range] => {
-                    self.set(block.leaf(part), range.next_hop.0);
+                    self.set(block.leaf(part), range.next_hop);
                     Entry(0)
                 }
                 _ => {
-                    self.set(block.leaf(part), PARTED.0);
+                    self.set(block.leaf(part), Table::<W>::PARTED);
                     self.array(part, PART_BITS, fineness(within, PART_BITS), within)?
                 }
             };
-            let at = Table::part_entry(block, part);
-            self.set(at, entry.0 as u16);
-            self.set(at.wrapping_add(1), (entry.0 >> 16) as u16);
+            self.set_part(block, part, entry);
         }
         Ok(block)
     }
@@ -190,12 +206,12 @@ impl Writer {
             return self.retire(entry, first, BLOCK_BITS - entry.shift() as u8);
         }
         for part in (0..PARTS).map(|part| first + (part << PART_BITS)) {
-            if self.table.leaf(entry, part) == PARTED {
+            if self.table.leaf(entry, part) == Table::<W>::PARTED {
                 let array = self.table.part(entry, part);
                 self.retire(array, part, PART_BITS - array.shift() as u8);
             }
         }
-        self.retire(entry, first, LARGEST);
+        self.retire(entry, first, Self::DIVIDED);
     }
 
     fn retire(&mut self, entry: Entry, first: u32, class: u8) {
@@ -246,15 +262,15 @@ impl Writer {
     }
 }
 
-impl Instance<u32> for Writer {
+impl<W: Word> Instance<u32> for Writer<W> {
     fn fib(&self) -> Arc<dyn Fib<u32>> {
-        Arc::<View>::clone(&self.view)
+        Arc::<View<W>>::clone(&self.view)
     }
 
     fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
         for change in changes {
             // Compiling says what is wrong with such a next hop.
-            let known = change.next_hop.is_none_or(|next_hop| check_next_hops(next_hop).is_ok());
+            let known = change.next_hop.is_none_or(|next_hop| check_next_hops::<W>(next_hop).is_ok());
             if !known || self.change(rib, change.prefix).is_err() {
                 return Outcome::Rebuild;
             }
@@ -268,8 +284,8 @@ impl Instance<u32> for Writer {
 }
 
 /// The number that no next hop has marks the parts.
-fn check_next_hops(highest: NextHop) -> Result<(), CompileError> {
-    let (needed, limit) = (highest.index(), usize::from(NextHop::MAX));
+fn check_next_hops<W: Word>(highest: NextHop) -> Result<(), CompileError> {
+    let (needed, limit) = (highest.index(), Table::<W>::PARTED.index() - 1);
     let error = CompileError::Limit { algorithm: NAME, what: "next hops", needed, limit };
     if needed > limit { Err(error) } else { Ok(()) }
 }
@@ -304,16 +320,16 @@ fn fineness(ranges: &[Range<u32>], bits: u8) -> u8 {
 }
 
 /// Leaves of all arrays that the whole address space takes.
-fn leaves_needed(ranges: &[Range<u32>]) -> usize {
+fn leaves_needed<W: Word>(ranges: &[Range<u32>]) -> usize {
     let mut rest = ranges;
     let blocks = (0..1u32 << INDEX_BITS).map(|block| {
         let within = overlapping(&mut rest, block << BLOCK_BITS, BLOCK_BITS);
-        block_leaves(block << BLOCK_BITS, within)
+        block_leaves::<W>(block << BLOCK_BITS, within)
     });
-    blocks.sum::<usize>() + OWN_NUMBERS as usize
+    blocks.sum::<usize>() + Table::<W>::OWN_NUMBERS as usize
 }
 
-fn block_leaves(first: u32, ranges: &[Range<u32>]) -> usize {
+fn block_leaves<W: Word>(first: u32, ranges: &[Range<u32>]) -> usize {
     match (ranges, fineness(ranges, BLOCK_BITS)) {
         ([_], _) => 0,
         (_, class) if class <= BLOCK_BITS - PART_BITS => 1 << class,
@@ -321,7 +337,7 @@ fn block_leaves(first: u32, ranges: &[Range<u32>]) -> usize {
             let mut rest = ranges;
             let parts = (0..PARTS).map(|part| overlapping(&mut rest, first + (part << PART_BITS), PART_BITS));
             let arrays = parts.filter(|part| part.len() > 1).map(|part| 1 << fineness(part, PART_BITS));
-            (1 << LARGEST) + arrays.sum::<usize>()
+            (1 << Writer::<W>::DIVIDED) + arrays.sum::<usize>()
         }
     }
 }

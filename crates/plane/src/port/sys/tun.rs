@@ -1,0 +1,40 @@
+//! Interfaces of our own making (TUN/TAP).
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+
+use libc::{c_char, c_int, c_short, ifreq};
+
+use super::socket::check;
+
+/// Makes an Ethernet interface, or joins a further queue of one that this process made. It goes with the last of its
+/// files. Answers with the name it got: `%d` in the wanted one becomes a number.
+pub fn create(name: &str, has_queues: bool) -> io::Result<(File, String)> {
+    let file =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+    let queues = if has_queues { libc::IFF_MULTI_QUEUE } else { 0 };
+    let flags = libc::IFF_TAP | libc::IFF_NO_PI | queues;
+    let mut request = request(name, flags as c_short)?;
+    // SAFETY: the kernel reads and writes one `ifreq`, which lives until the call ends.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) } as c_int)?;
+    let name = request.ifr_name.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8);
+    Ok((file, String::from_utf8_lossy(&name.collect::<Vec<_>>()).into_owned()))
+}
+
+fn request(name: &str, flags: c_short) -> io::Result<ifreq> {
+    // SAFETY: names and numbers: all zeros is a valid value.
+    let mut request: ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() || name.bytes().any(|byte| byte == 0) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a name has at most 15 bytes, none of them zero",
+        ));
+    }
+    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = byte as c_char;
+    }
+    request.ifr_ifru.ifru_flags = flags;
+    Ok(request)
+}

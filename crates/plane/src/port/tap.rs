@@ -1,0 +1,160 @@
+//! An Ethernet interface of our own (TAP) as a port: what the kernel sends by it comes in here, what goes out here the
+//! kernel receives by it. It is there as long as its ports are.
+
+use std::fs::File;
+use std::io::{self, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use super::link::Link;
+use super::sys::tun;
+use super::{Port, PortError};
+use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet};
+
+/// Slots that wait at a port on either side.
+const WAITING: usize = 2 * BURST;
+
+/// A port on an interface of our own, for one worker.
+pub struct TapPort<'a> {
+    number: u16,
+    link: Link,
+    file: File,
+    free: Vec<Packet<'a>>,
+    sent: Vec<Packet<'a>>,
+    too_long: u64,
+    unsendable: u64,
+    refused: u64,
+    is_finished: bool,
+}
+
+impl<'a> TapPort<'a> {
+    /// Makes an interface of that name, in which `%d` becomes a number that is free; it is down at first.
+    pub fn create(number: u16, name: &str) -> Result<TapPort<'a>, PortError> {
+        TapPort::open(number, name, false)
+    }
+
+    /// Makes an interface with a queue, and so a port, for each of so many workers. The kernel spreads flows between
+    /// them.
+    pub fn create_group(number: u16, name: &str, workers: usize) -> Result<Vec<TapPort<'a>>, PortError> {
+        let mut ports = Vec::with_capacity(workers);
+        for _ in 0..workers {
+            let name = ports.first().map_or(name, |first: &TapPort<'a>| first.link.name()).to_owned();
+            ports.push(TapPort::open(number, &name, true)?);
+        }
+        Ok(ports)
+    }
+
+    fn open(number: u16, name: &str, has_queues: bool) -> Result<TapPort<'a>, PortError> {
+        let (file, name) = tun::create(name, has_queues).map_err(Link::unmade(name))?;
+        let link = Link::named(&name)?;
+        let (free, sent) = (Vec::with_capacity(WAITING), Vec::with_capacity(WAITING));
+        let (too_long, unsendable, refused) = (0, 0, 0);
+        Ok(TapPort { number, link, file, free, sent, too_long, unsendable, refused, is_finished: false })
+    }
+
+    /// The interface.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Frames the kernel sent that are longer than a slot.
+    pub fn too_long(&self) -> u64 {
+        self.too_long
+    }
+
+    /// Frames the kernel did not take for what they are, mostly too short.
+    pub fn unsendable(&self) -> u64 {
+        self.unsendable
+    }
+
+    /// To wait on, by poll or epoll, until there is something to receive.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Reads a frame into the slot that is next; `None` if there is none.
+    fn read(&mut self) -> io::Result<Option<usize>> {
+        let Some(slot) = self.free.last_mut() else { return Ok(None) };
+        slot.set_frame_len(FRAME_CAPACITY);
+        // A frame that is longer is cut without a word: only the byte more tells.
+        let mut more = [0];
+        let parts = &mut [IoSliceMut::new(slot.frame_mut()), IoSliceMut::new(&mut more)];
+        match self.file.read_vectored(parts) {
+            Ok(len) => {
+                slot.set_frame_len(len);
+                slot.port = self.number;
+                Ok(Some(len))
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, error: io::Error) -> PortError {
+        let error = self.link.failed(error);
+        self.is_finished |= matches!(error, PortError::Removed { .. });
+        error
+    }
+}
+
+impl<'a> Port<'a> for TapPort<'a> {
+    fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
+        let (wanted, before) = (limit.min(burst.room()), burst.len());
+        for _ in 0..wanted {
+            let Some(len) = self.read().map_err(|error| self.failed(error))? else { break };
+            let fits = len <= FRAME_CAPACITY;
+            self.too_long += u64::from(!fits);
+            burst.fill(self.free.pop_if(|_| fits).into_iter());
+        }
+        Ok(burst.len() - before)
+    }
+
+    fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
+        let limit = burst.len().min(WAITING - self.sent.len());
+        let mut taken = 0;
+        for packet in &burst[..limit] {
+            match self.file.write(packet.frame()) {
+                Ok(_) => taken += 1,
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                    self.unsendable += 1;
+                    taken += 1;
+                }
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) =>
+                {
+                    break;
+                }
+                Err(error) => {
+                    self.sent.extend(burst.drain_front(taken));
+                    self.refused += burst.len() as u64;
+                    return Err(self.failed(error));
+                }
+            }
+        }
+        self.sent.extend(burst.drain_front(taken));
+        self.refused += burst.len() as u64;
+        Ok(taken)
+    }
+
+    fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
+        let count = free.room().min(self.sent.len());
+        free.fill(self.sent.drain(..count));
+        count
+    }
+
+    fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
+        let count = free.len().min(WAITING - self.free.len());
+        self.free.extend(free.drain_front(count));
+        count
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+}

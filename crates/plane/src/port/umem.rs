@@ -1,0 +1,125 @@
+//! Packet memory that AF_XDP sockets share with the kernel: the slots themselves, so that no frame is copied.
+//!
+//! The kernel keeps 256 bytes free before a frame. A frame begins 8 bytes into its slot; so the chunk that the kernel
+//! sees begins in the slot before, which it does not write to: nothing asks for metadata there (classify.c makes sure).
+//! Where chunks begin and how long they are is free in unaligned mode; but a network card needs each within one page,
+//! for pages need not be neighbours in its view. So only slots whose chunk lies within a page are handed out, 28 of 64.
+//! The others are never used: that costs memory, which is cheap, and no time.
+
+use super::sys::{Custody, Memory};
+use crate::burst::{FRAME_CAPACITY, Packet, Slot};
+
+/// Bytes the kernel keeps before each frame.
+const HEADROOM: usize = 256;
+/// Bytes of a chunk, which ends where its slot does.
+const CHUNK: usize = HEADROOM + FRAME_CAPACITY;
+/// Pages as the kernel counts them here; larger ones hold whole numbers of these.
+const PAGE: usize = 4096;
+/// Slots at the beginning and end that may lie outside of whole pages.
+const MARGIN: usize = 3;
+
+/// Where the offset of a frame inside of its chunk stands in an address of unaligned mode.
+const OFFSET_SHIFT: u32 = 48;
+
+/// The memory of all AF_XDP ports of a process: packets move between them.
+#[derive(Clone)]
+pub struct Umem {
+    memory: Memory,
+    start: usize,
+    len: usize,
+}
+
+impl Umem {
+    /// Memory for so many packets, and the packets. It is kept as long as the process runs.
+    pub fn new(packets: usize) -> (Umem, Vec<Packet<'static>>) {
+        let slots = packets.div_ceil(28) * 64 + 2 * MARGIN;
+        let (memory, mut custody) = Memory::new((0..slots).map(|_| Slot::EMPTY).collect());
+        let start = memory.start().next_multiple_of(PAGE);
+        let umem = Umem { start, len: memory.end() / PAGE * PAGE - start, memory };
+        let usable = (0..slots).filter(|slot| umem.is_usable(*slot)).take(packets);
+        let packets = usable.filter_map(|slot| custody.take(slot)).collect();
+        (umem, packets)
+    }
+
+    /// As the kernel wants it described.
+    pub(super) fn registration(&self) -> libc::xdp_umem_reg {
+        libc::xdp_umem_reg {
+            addr: self.start as u64,
+            len: self.len as u64,
+            chunk_size: CHUNK as u32,
+            headroom: 0,
+            flags: libc::XDP_UMEM_UNALIGNED_CHUNK_FLAG,
+            tx_metadata_len: 0,
+        }
+    }
+
+    /// A custody for one port.
+    pub(super) fn custody(&self) -> Custody {
+        Custody::of_none(&self.memory)
+    }
+
+    /// Where the kernel finds the chunk of a slot.
+    #[inline]
+    pub(super) fn chunk(&self, slot: usize) -> u64 {
+        (self.frame(slot) as usize - HEADROOM) as u64
+    }
+
+    /// Where the kernel finds the frame of a slot.
+    #[inline]
+    pub(super) fn frame(&self, slot: usize) -> u64 {
+        (self.memory.address(slot) + Slot::FRAME_OFFSET - self.start) as u64
+    }
+
+    /// The slot of a frame, and where in it the frame begins, counted from where it should.
+    #[inline]
+    pub(super) fn locate(&self, address: u64) -> Option<(usize, usize)> {
+        let frame = (address & ((1 << OFFSET_SHIFT) - 1)) + (address >> OFFSET_SHIFT);
+        let place = self.start.checked_add(usize::try_from(frame).ok()?)?;
+        let slot = self.memory.index(place)?;
+        Some((slot, place.checked_sub(self.memory.address(slot) + Slot::FRAME_OFFSET)?))
+    }
+
+    fn is_usable(&self, slot: usize) -> bool {
+        let end = self.memory.address(slot) + size_of::<Slot>();
+        let chunk = end - CHUNK;
+        chunk >= self.start && end <= self.start + self.len && chunk / PAGE == (end - 1) / PAGE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_lie_within_pages_and_are_found_again() {
+        let (umem, packets) = Umem::new(1000);
+        assert_eq!(packets.len(), 1000);
+        let mut custody = umem.custody();
+        for packet in packets {
+            let frame = packet.head().as_ptr().addr();
+            let slot = custody.put(packet).unwrap();
+            let chunk = umem.chunk(slot);
+            assert_eq!(chunk / PAGE as u64, (chunk + CHUNK as u64 - 1) / PAGE as u64);
+            assert!(chunk + CHUNK as u64 <= umem.registration().len);
+            assert_eq!(umem.start as u64 + umem.frame(slot), frame as u64);
+            assert_eq!(umem.locate(chunk | 256 << OFFSET_SHIFT), Some((slot, 0)));
+            assert_eq!(umem.locate(umem.frame(slot) + 9), Some((slot, 9)));
+            assert_eq!(umem.locate(umem.frame(slot) - 1), None);
+        }
+        assert_eq!(umem.locate(u64::MAX), None);
+        assert_eq!(umem.locate(umem.len as u64 + (3 * size_of::<Slot>()) as u64), None);
+    }
+
+    #[test]
+    fn a_slot_comes_back_once_and_only_from_where_it_is() {
+        let (umem, mut packets) = Umem::new(2);
+        let (mut here, mut there) = (umem.custody(), umem.custody());
+        let slot = here.put(packets.pop().unwrap()).unwrap();
+        assert!(there.take(slot).is_none());
+        assert!(here.take(slot).is_some());
+        assert!(here.take(slot).is_none());
+        assert!(here.take(usize::MAX).is_none());
+        let (_, mut others) = Umem::new(1);
+        assert!(here.put(others.pop().unwrap()).is_err(), "it is of another memory");
+    }
+}

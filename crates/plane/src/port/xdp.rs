@@ -1,0 +1,366 @@
+//! AF_XDP sockets as ports: frames move between the driver and our slots without the kernel's network stack.
+//!
+//! Frames come in once a [`super::classify::Classifier`] redirects them here, one socket for each queue of a card. Where
+//! the driver has zero copy, the card itself writes into the slots; elsewhere the kernel copies each frame once.
+//! [`XdpPort::mode`] says which it is.
+
+use std::ffi::c_int;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::thread;
+use std::time::Duration;
+
+use libc::xdp_desc;
+
+use super::link::Link;
+use super::sys::{Custody, Socket, XdpRings};
+use super::umem::Umem;
+use super::{Port, PortError};
+use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet};
+use crate::wire::ethernet;
+
+/// Empty receives between two looks at the link: each look is a system call.
+const PATIENCE: u32 = 64;
+
+/// How often, and how far apart, a queue that is in use is asked for.
+const BIND_TRIES: usize = 25;
+const BIND_PAUSE: Duration = Duration::from_millis(20);
+
+/// Calls to send one burst, each of which sends at least 32 frames if it can.
+const KICKS: usize = 16;
+
+/// Whether frames are copied between the card's memory and ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Copying {
+    /// Only if the driver cannot do without.
+    #[default]
+    IfNeeded,
+    /// Always.
+    Always,
+    /// Never: a driver that cannot do without is refused.
+    Never,
+}
+
+/// How a port came to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XdpMode {
+    /// The card writes into our slots.
+    ZeroCopy,
+    /// The kernel copies each frame once.
+    Copy,
+}
+
+impl fmt::Display for XdpMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            XdpMode::ZeroCopy => "zero copy",
+            XdpMode::Copy => "copy mode: the driver has no zero copy, or was not asked for it",
+        })
+    }
+}
+
+/// Has the worker do the card's interrupts' work, when it looks for frames.
+#[derive(Clone, Copy, Debug)]
+pub struct BusyPoll {
+    /// How long one look may last, in microseconds.
+    pub micros: u32,
+    /// How many frames one look may bring.
+    pub budget: u32,
+}
+
+/// How an XDP port works.
+#[derive(Clone, Copy, Debug)]
+pub struct XdpOptions {
+    /// The queue of the card, from 0.
+    pub queue: u32,
+    /// Slots on either side, and places in each ring: a power of two.
+    pub ring: u32,
+    /// Whether frames may be copied.
+    pub copying: Copying,
+    /// Whether the driver sleeps until it is called, instead of looking at the rings all the time.
+    pub need_wakeup: bool,
+    /// Needs `gro_flush_timeout` and `napi_defer_hard_irqs` of the interface set, to keep interrupts away.
+    pub busy_poll: Option<BusyPoll>,
+}
+
+impl Default for XdpOptions {
+    fn default() -> Self {
+        XdpOptions { queue: 0, ring: 2048, copying: Copying::IfNeeded, need_wakeup: true, busy_poll: None }
+    }
+}
+
+/// A port on one queue of an interface, for one worker.
+pub struct XdpPort {
+    number: u16,
+    link: Link,
+    mode: XdpMode,
+    umem: Umem,
+    socket: Socket,
+    rings: XdpRings,
+    custody: Custody,
+    is_polled: bool,
+    unsendable: u64,
+    /// Not to be sent, and to be reclaimed.
+    lost: Vec<Packet<'static>>,
+    refused: u64,
+    idle: u32,
+    is_finished: bool,
+}
+
+impl XdpPort {
+    /// Port `number` on a queue of the interface of that name.
+    pub fn open(
+        number: u16,
+        interface: &str,
+        umem: &Umem,
+        options: XdpOptions,
+    ) -> Result<XdpPort, PortError> {
+        let link = Link::named(interface)?;
+        let socket = Socket::raw(libc::AF_XDP).map_err(link.cannot("be given an AF_XDP socket"))?;
+        socket
+            .set(libc::SOL_XDP, libc::XDP_UMEM_REG, umem.registration())
+            .map_err(link.cannot("be given the packet memory (AF_XDP, unaligned chunks)"))?;
+        let rings = XdpRings::new(&socket, options.ring)
+            .map_err(link.cannot("be given the rings of an AF_XDP socket"))?;
+        set_busy_poll(&socket, options.busy_poll).map_err(link.cannot("be polled by the worker"))?;
+        bind(&socket, address(&link, options)).map_err(link.cannot("be bound to that queue by AF_XDP"))?;
+        let mode = mode(&socket).map_err(link.cannot("be asked for its AF_XDP mode"))?;
+        let (umem, custody, is_polled) = (umem.clone(), umem.custody(), options.busy_poll.is_some());
+        Ok(XdpPort {
+            number,
+            link,
+            mode,
+            umem,
+            socket,
+            rings,
+            custody,
+            is_polled,
+            unsendable: 0,
+            lost: Vec::with_capacity(BURST),
+            refused: 0,
+            idle: 0,
+            is_finished: false,
+        })
+    }
+
+    /// How it came to work.
+    pub fn mode(&self) -> XdpMode {
+        self.mode
+    }
+
+    /// Closes the port. In copy mode the slots that it had come back, for nobody writes to them any more; a network card
+    /// may go on for a while, so with zero copy they are not used again.
+    pub fn close(self) -> Vec<Packet<'static>> {
+        let XdpPort { mode, socket, rings, mut custody, lost, .. } = self;
+        drop((rings, socket));
+        let mut packets = lost;
+        if mode == XdpMode::Copy {
+            packets.extend(custody.take_all());
+        }
+        packets
+    }
+
+    /// The interface it works on.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// For the classifier to redirect frames to, and to wait on by poll or epoll.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Packets that no interface could have sent, because they are too short or not of this memory.
+    pub fn unsendable(&self) -> u64 {
+        self.unsendable
+    }
+
+    /// Frames that came in and found no free slot (in copy mode; else the card counts them) or no room. A system call.
+    pub fn lost(&self) -> Result<u64, PortError> {
+        let counts: io::Result<libc::xdp_statistics> = self.socket.get(libc::SOL_XDP, libc::XDP_STATISTICS);
+        let counts = counts.map_err(|error| self.link.failed(error))?;
+        Ok(counts.rx_dropped + counts.rx_ring_full)
+    }
+
+    /// Puts a packet into the ring of frames to send.
+    #[inline]
+    fn queue(&mut self, packet: Packet<'static>) {
+        let len = packet.frame_len();
+        if len < ethernet::HEADER {
+            self.unsendable += 1;
+            return self.lost.push(packet);
+        }
+        match self.custody.put(packet) {
+            Ok(slot) => {
+                self.rings.send.push(xdp_desc { addr: self.umem.frame(slot), len: len as u32, options: 0 });
+            }
+            Err(foreign) => {
+                self.unsendable += 1;
+                self.lost.push(foreign);
+            }
+        }
+    }
+
+    /// Has the kernel send what stands in the ring, as far as it can now.
+    #[inline]
+    fn kick(&mut self) -> Result<(), PortError> {
+        for _ in 0..KICKS {
+            if self.rings.send.is_drained() || !self.rings.send.needs_wakeup() {
+                return Ok(());
+            }
+            match self.socket.kick_send() {
+                Ok(()) => {}
+                // It has sent its share, or has no room: the rest stays in the ring.
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {}
+                Err(error) if is_passing(&error) => return Ok(()),
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Wakes the driver where it waits for that; now and then looks whether the link is still there.
+    #[inline]
+    fn look(&mut self, is_idle: bool) -> Result<(), PortError> {
+        self.idle = if is_idle { self.idle + 1 } else { 0 };
+        if self.idle < PATIENCE && !self.is_polled && !self.rings.fill.needs_wakeup() {
+            return Ok(());
+        }
+        self.idle = 0;
+        match self.socket.kick_receive() {
+            Err(error) if !is_passing(&error) && error.raw_os_error() != Some(libc::EAGAIN) => {
+                Err(self.failed(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, error: io::Error) -> PortError {
+        let error = self.link.failed(error);
+        self.is_finished |= matches!(error, PortError::Removed { .. });
+        error
+    }
+
+    /// The packet of a frame that came in. The kernel names places that it was given, and no others.
+    #[inline]
+    fn arrived(&mut self, frame: xdp_desc) -> Option<Packet<'static>> {
+        let (slot, shift) = self.umem.locate(frame.addr)?;
+        let packet = self.custody.take(slot)?;
+        packet.port = self.number;
+        packet.set_frame_len(shift + frame.len as usize);
+        if shift > 0 {
+            // Some cards write a timestamp before the frame.
+            packet.frame_mut().copy_within(shift.min(FRAME_CAPACITY).., 0);
+            packet.set_frame_len(frame.len as usize);
+        }
+        Some(packet)
+    }
+}
+
+fn set_busy_poll(socket: &Socket, busy_poll: Option<BusyPoll>) -> io::Result<()> {
+    let Some(busy_poll) = busy_poll else { return Ok(()) };
+    socket.set(libc::SOL_SOCKET, libc::SO_PREFER_BUSY_POLL, 1)?;
+    socket.set(libc::SOL_SOCKET, libc::SO_BUSY_POLL, busy_poll.micros as c_int)?;
+    socket.set(libc::SOL_SOCKET, libc::SO_BUSY_POLL_BUDGET, busy_poll.budget as c_int)
+}
+
+/// A socket that was just closed, perhaps by a process that was killed, lets go of its queue a little later.
+fn bind(socket: &Socket, address: libc::sockaddr_xdp) -> io::Result<()> {
+    for _ in 0..BIND_TRIES {
+        match socket.bind(address) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => thread::sleep(BIND_PAUSE),
+            bound => return bound,
+        }
+    }
+    socket.bind(address)
+}
+
+fn mode(socket: &Socket) -> io::Result<XdpMode> {
+    let options: libc::xdp_options = socket.get(libc::SOL_XDP, libc::XDP_OPTIONS)?;
+    let zero_copy = options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0;
+    Ok(if zero_copy { XdpMode::ZeroCopy } else { XdpMode::Copy })
+}
+
+fn address(link: &Link, options: XdpOptions) -> libc::sockaddr_xdp {
+    let wakeup = if options.need_wakeup { libc::XDP_USE_NEED_WAKEUP } else { 0 };
+    let copying = match options.copying {
+        Copying::IfNeeded => 0,
+        Copying::Always => libc::XDP_COPY,
+        Copying::Never => libc::XDP_ZEROCOPY,
+    };
+    libc::sockaddr_xdp {
+        sxdp_family: libc::AF_XDP as u16,
+        sxdp_flags: wakeup | copying,
+        sxdp_ifindex: link.index(),
+        sxdp_queue_id: options.queue,
+        sxdp_shared_umem_fd: 0,
+    }
+}
+
+/// No room or no time now: later there may be.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EBUSY | libc::EINTR))
+}
+
+impl Port<'static> for XdpPort {
+    fn receive(&mut self, burst: &mut Burst<'static>, limit: usize) -> Result<usize, PortError> {
+        let (wanted, before) = (limit.min(burst.room()), burst.len());
+        for _ in 0..wanted {
+            let Some(frame) = self.rings.receive.pop() else { break };
+            burst.fill(self.arrived(frame).into_iter());
+        }
+        let received = burst.len() - before;
+        if received > 0 {
+            self.rings.receive.give_back();
+        }
+        self.look(received == 0)?;
+        Ok(received)
+    }
+
+    fn transmit(&mut self, burst: &mut Burst<'static>) -> Result<usize, PortError> {
+        let count = burst.len().min(self.rings.send.room(burst.len()));
+        for packet in burst.drain_front(count) {
+            self.queue(packet);
+        }
+        self.rings.send.publish();
+        self.refused += burst.len() as u64;
+        self.kick()?;
+        Ok(count)
+    }
+
+    fn reclaim(&mut self, free: &mut Burst<'static>) -> usize {
+        // What the kernel had no room for then is sent now; if the link is gone, receiving says so.
+        let _ = self.kick();
+        let before = free.len();
+        free.fill(std::iter::from_fn(|| self.lost.pop()));
+        while free.room() > 0 {
+            let Some(place) = self.rings.completion.pop() else { break };
+            let slot = self.umem.locate(place).map(|(slot, _)| slot);
+            free.fill(slot.and_then(|slot| self.custody.take(slot)).into_iter());
+        }
+        self.rings.completion.give_back();
+        free.len() - before
+    }
+
+    fn recycle(&mut self, free: &mut Burst<'static>) -> usize {
+        let count = free.len().min(self.rings.fill.room(free.len()));
+        for packet in free.drain_front(count) {
+            match self.custody.put(packet) {
+                Ok(slot) => self.rings.fill.push(self.umem.chunk(slot)),
+                Err(foreign) => self.lost.push(foreign),
+            }
+        }
+        self.rings.fill.publish();
+        count
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+}

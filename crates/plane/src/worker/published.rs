@@ -1,0 +1,150 @@
+//! A worker's counters where other threads can read them: written by the worker alone, once a round, with plain stores.
+//!
+//! Readers take no lock and cannot slow the worker down but for the cache lines they fetch. Each figure is right by
+//! itself, and never goes back; two of them may be a round apart.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::counters::{Counters, InterfaceCounters, Traffic};
+use crate::verdict::{Punt, Reason};
+
+/// What a worker counts beside packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerCounters {
+    /// Rounds over all ports.
+    pub rounds: u64,
+    /// Rounds in which nothing came in.
+    pub idle_rounds: u64,
+    /// Packets forwarded to a port that was down or gone.
+    pub unsent: u64,
+}
+
+/// Interfaces whose counters come into being together.
+const CHUNK: usize = 64;
+
+/// Received packets and bytes, sent packets and bytes.
+type Cells = [AtomicU64; 4];
+
+/// All counters of one worker. Two cache lines are fetched at a time by the processors of today: so far apart must
+/// lie what different workers write.
+#[repr(align(128))]
+pub struct Published {
+    drops: [AtomicU64; Reason::COUNT],
+    punts: [AtomicU64; Punt::COUNT],
+    rounds: AtomicU64,
+    idle_rounds: AtomicU64,
+    unsent: AtomicU64,
+    /// How many interfaces there are.
+    interfaces: AtomicU64,
+    chunks: Box<[OnceLock<Box<Chunk>>]>,
+}
+
+#[repr(align(128))]
+struct Chunk([Cells; CHUNK]);
+
+const _: () = assert!(align_of::<Published>() == 128 && size_of::<Chunk>().is_multiple_of(128));
+
+impl Default for Published {
+    fn default() -> Published {
+        let zero = |_| AtomicU64::new(0);
+        let chunks = (0..=usize::from(u16::MAX) / CHUNK).map(|_| OnceLock::new());
+        Published {
+            drops: std::array::from_fn(zero),
+            punts: std::array::from_fn(zero),
+            rounds: zero(0),
+            idle_rounds: zero(0),
+            unsent: zero(0),
+            interfaces: zero(0),
+            chunks: chunks.collect(),
+        }
+    }
+}
+
+impl Published {
+    /// Shows others what has been counted. Allocates when an interface is seen for the first time, and never again.
+    pub(super) fn publish(&self, counters: &Counters, worker: WorkerCounters) {
+        store(&self.rounds, worker.rounds);
+        store(&self.idle_rounds, worker.idle_rounds);
+        store(&self.unsent, worker.unsent);
+        store_all(&self.drops, &counters.drops);
+        store_all(&self.punts, &counters.punts);
+        for (chunk, counters) in self.chunks.iter().zip(counters.interfaces.chunks(CHUNK)) {
+            let cells = &chunk.get_or_init(Chunk::zeros).0;
+            cells.iter().zip(counters).for_each(|(cells, counters)| store_all(cells, &flat(counters)));
+        }
+        // Last: whoever sees so many finds their cells.
+        self.interfaces.store(counters.interfaces.len() as u64, Ordering::Release);
+    }
+
+    /// What has been counted up to now.
+    pub fn counters(&self) -> Counters {
+        let mut counters = Counters::new(self.interfaces.load(Ordering::Acquire) as usize);
+        load_all(&self.drops, &mut counters.drops);
+        load_all(&self.punts, &mut counters.punts);
+        for (chunk, counters) in self.chunks.iter().zip(counters.interfaces.chunks_mut(CHUNK)) {
+            let Some(chunk) = chunk.get() else { break };
+            chunk.0.iter().zip(counters).for_each(|(cells, counters)| *counters = unflat(cells));
+        }
+        counters
+    }
+
+    /// What has been counted beside packets.
+    pub fn worker(&self) -> WorkerCounters {
+        let [rounds, idle_rounds, unsent] =
+            [&self.rounds, &self.idle_rounds, &self.unsent].map(|cell| cell.load(Ordering::Relaxed));
+        WorkerCounters { rounds, idle_rounds, unsent }
+    }
+}
+
+impl Chunk {
+    fn zeros() -> Box<Chunk> {
+        Box::new(Chunk(std::array::from_fn(|_| Cells::default())))
+    }
+}
+
+/// Writes only what differs: a line that is not written stays in the readers' caches.
+fn store(cell: &AtomicU64, value: u64) {
+    if cell.load(Ordering::Relaxed) != value {
+        cell.store(value, Ordering::Relaxed);
+    }
+}
+
+fn store_all(cells: &[AtomicU64], values: &[u64]) {
+    cells.iter().zip(values).for_each(|(cell, value)| store(cell, *value));
+}
+
+fn load_all(cells: &[AtomicU64], values: &mut [u64]) {
+    cells.iter().zip(values).for_each(|(cell, value)| *value = cell.load(Ordering::Relaxed));
+}
+
+fn flat(counters: &InterfaceCounters) -> [u64; 4] {
+    let InterfaceCounters { received, sent } = counters;
+    [received.packets, received.bytes, sent.packets, sent.bytes]
+}
+
+fn unflat(cells: &Cells) -> InterfaceCounters {
+    let [received_packets, received_bytes, packets, bytes] =
+        [0, 1, 2, 3].map(|at| cells[at].load(Ordering::Relaxed));
+    let received = Traffic { packets: received_packets, bytes: received_bytes };
+    InterfaceCounters { received, sent: Traffic { packets, bytes } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_see_what_was_published_last() {
+        let published = Published::default();
+        assert_eq!(published.counters(), Counters::new(0));
+        let mut counters = Counters::new(CHUNK + 3);
+        counters.interfaces[CHUNK + 2].sent = Traffic { packets: 3, bytes: 180 };
+        counters.interfaces[0].received = Traffic { packets: 4, bytes: 240 };
+        counters.drops[Reason::NoRoute.index()] = 1;
+        counters.punts[Punt::Arp.index()] = 2;
+        let worker = WorkerCounters { rounds: 9, idle_rounds: 8, unsent: 7 };
+        published.publish(&counters, worker);
+        assert_eq!((published.counters(), published.worker()), (counters, worker));
+    }
+}

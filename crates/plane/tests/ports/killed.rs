@@ -1,0 +1,77 @@
+//! A process that is killed leaves nothing behind: no program, no interface of its own; the kernel forwards on.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use fullview_plane::burst::Arena;
+use fullview_plane::port::classify::Redirected;
+use fullview_plane::port::link::Link;
+use fullview_plane::port::packet::{PacketOptions, PacketPort};
+use fullview_plane::port::tap::TapPort;
+use fullview_plane::port::umem::Umem;
+use fullview_plane::port::xdp::{XdpOptions, XdpPort};
+
+use crate::classify::{arrived, classifier, open, plain, put, routing_kernel};
+use crate::conformance::Pool;
+use crate::namespace::{in_namespace, interfaces};
+
+/// Tells the child that it is one.
+const CHILD: &str = "FULLVIEW_TEST_HOLDS_PORTS";
+
+#[test]
+fn a_process_that_is_killed_leaves_nothing_behind() {
+    if std::env::var_os(CHILD).is_some() {
+        return hold_ports_until_killed();
+    }
+    in_namespace(|| {
+        routing_kernel();
+        let mut arena = Arena::new(1000);
+        let mut pool = Pool::new(&mut arena);
+        let (mut source, mut sink) = (open("source"), open("sink"));
+        // A child is in the namespace of the thread that starts it.
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "killed::a_process_that_is_killed_leaves_nothing_behind", "--nocapture"])
+            .env(CHILD, "1")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let ready = lines.any(|line| line.unwrap().ends_with("ready"));
+        put(&mut source, &mut pool, &plain());
+        let forwarded = arrived(&mut sink, &mut pool);
+        let there = interfaces().contains(&"ours".to_owned());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(ready && there && forwarded.is_empty(), "the child had taken over: {forwarded:02x?}");
+
+        let gone = (0..200).any(|_| {
+            put(&mut source, &mut pool, &plain());
+            thread::sleep(Duration::from_millis(5));
+            arrived(&mut sink, &mut pool).len() == plain().len() && !interfaces().contains(&"ours".to_owned())
+        });
+        assert!(gone, "the kernel forwards again");
+        // Nothing is in the way of the next one.
+        let (umem, _packets) = Umem::new(1);
+        let mut classifier = classifier();
+        for interface in ["in", "out"] {
+            let port = XdpPort::open(0, interface, &umem, XdpOptions::default()).unwrap();
+            classifier.redirect(port.link(), Redirected::Forwardable, &[port.as_fd()]).unwrap();
+        }
+    });
+}
+
+/// Packets that come in by `in` are taken by a packet socket, those by `out` by AF_XDP.
+fn hold_ports_until_killed() {
+    let mut classifier = classifier();
+    let (umem, _packets) = Umem::new(100);
+    let xdp = XdpPort::open(1, "out", &umem, XdpOptions::default()).unwrap();
+    classifier.redirect(xdp.link(), Redirected::Forwardable, &[xdp.as_fd()]).unwrap();
+    let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..PacketOptions::default() };
+    let _packet = PacketPort::open(0, "in", options).unwrap();
+    classifier.take_from_kernel(&Link::named("in").unwrap()).unwrap();
+    let _tap = TapPort::create(2, "ours").unwrap();
+    println!("ready");
+    thread::sleep(Duration::from_secs(60)); // the parent kills it long before, or is gone itself
+}

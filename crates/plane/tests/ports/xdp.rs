@@ -1,0 +1,131 @@
+//! AF_XDP sockets, in a namespace with a cable.
+
+use fullview_plane::burst::{BURST, FRAME_CAPACITY};
+use fullview_plane::port::classify::{ANSWERS, Classifier, Redirected};
+use fullview_plane::port::link::Link;
+use fullview_plane::port::umem::Umem;
+use fullview_plane::port::xdp::{BusyPoll, Copying, XdpMode, XdpOptions, XdpPort};
+use fullview_plane::port::{Port, PortError};
+
+use crate::classify::{arrived, cases, classifier, open, put, routing_kernel};
+use crate::conformance::{Pool, carries_everything_in_order, carry, error_of, frame, keeps_tags};
+use crate::namespace::{cable, in_namespace, ip};
+
+/// More than all ports of a test hold.
+const SLOTS: usize = 3000;
+
+/// Two ports with a cable between them, which takes frames as long as a slot.
+fn bench(umem: &Umem, options: XdpOptions) -> (Classifier, [XdpPort; 2]) {
+    cable("left", "right", FRAME_CAPACITY);
+    let mut classifier = Classifier::load().unwrap();
+    let mut port = |number, name| {
+        let port = XdpPort::open(number, name, umem, options).unwrap();
+        classifier.redirect(port.link(), Redirected::All, &[port.as_fd()]).unwrap();
+        port
+    };
+    let ports = [port(3, "left"), port(4, "right")];
+    (classifier, ports)
+}
+
+#[test]
+fn xdp_ports_conform() {
+    in_namespace(|| {
+        let (umem, packets) = Umem::new(SLOTS);
+        let mut pool = Pool::of(packets);
+        let (_classifier, [mut left, mut right]) = bench(&umem, XdpOptions::default());
+        assert_eq!(left.mode(), XdpMode::Copy);
+        let ports: [&mut dyn Port<'_>; 2] = [&mut left, &mut right];
+        carries_everything_in_order(ports, &mut pool, 14..=FRAME_CAPACITY);
+        keeps_tags(&mut left, &mut right, &mut pool);
+        assert_eq!((left.lost().unwrap(), right.lost().unwrap()), (0, 0));
+    });
+}
+
+#[test]
+fn xdp_ports_conform_with_busy_polling_and_without_wakeups() {
+    in_namespace(|| {
+        let (umem, packets) = Umem::new(SLOTS);
+        let mut pool = Pool::of(packets);
+        let busy_poll = Some(BusyPoll { micros: 20, budget: 64 });
+        let options = XdpOptions { need_wakeup: false, busy_poll, ..XdpOptions::default() };
+        let (_classifier, [mut left, mut right]) = bench(&umem, options);
+        let ports: [&mut dyn Port<'_>; 2] = [&mut left, &mut right];
+        carries_everything_in_order(ports, &mut pool, [14, 60, 1514, FRAME_CAPACITY].into_iter());
+    });
+}
+
+#[test]
+fn xdp_ports_survive_a_link_that_goes_down_and_say_when_it_is_gone() {
+    in_namespace(|| {
+        let (umem, packets) = Umem::new(SLOTS);
+        let mut pool = Pool::of(packets);
+        let (_classifier, [mut left, mut right]) = bench(&umem, XdpOptions::default());
+        ip("link set dev right down");
+        error_of(&mut right, |error| matches!(error, PortError::Down { .. }));
+        ip("link set dev right up");
+        let frames = [frame(1, 60)];
+        assert_eq!(carry(&mut left, &mut right, &mut pool, &frames), frames);
+        ip("link del dev right");
+        error_of(&mut right, |error| matches!(error, PortError::Removed { .. }));
+        assert!(right.is_finished());
+        let mut burst = pool.take(1);
+        burst[0].set_frame(&frames[0]);
+        assert_eq!(left.transmit(&mut burst).unwrap_err().to_string(), "interface left was removed");
+    });
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    in_namespace(|| {
+        let (umem, _packets) = Umem::new(BURST);
+        cable("left", "right", 1514);
+        let open = |options| XdpPort::open(0, "left", &umem, options);
+        let refused = |options| open(options).err().unwrap().to_string();
+        let message = refused(XdpOptions { copying: Copying::Never, ..XdpOptions::default() });
+        assert!(message.starts_with("interface left cannot be bound to that queue by AF_XDP: "), "{message}");
+        assert!(message.ends_with("this kernel or driver cannot; use another kind of port"), "{message}");
+        let message = refused(XdpOptions { queue: 99, ..XdpOptions::default() });
+        assert!(message.starts_with("interface left cannot be bound to that queue"), "{message}");
+        let first = open(XdpOptions::default()).unwrap();
+        let message = refused(XdpOptions::default());
+        assert!(message.contains("another program or socket is using this interface or queue"), "{message}");
+        drop(first);
+        // Frames longer than a page would come in several buffers, which no port takes.
+        for end in ["left", "right"] {
+            ip(&format!("link set dev {end} mtu 9000"));
+        }
+        let port = open(XdpOptions::default()).unwrap();
+        let attached = Classifier::load().unwrap().redirect(port.link(), Redirected::All, &[port.as_fd()]);
+        let message = attached.unwrap_err().to_string();
+        assert!(message.starts_with("interface left takes no XDP program: "), "{message}");
+        assert!(message.contains("a large MTU"), "{message}");
+    });
+}
+
+#[test]
+fn every_frame_gets_the_answer_it_should_by_xdp() {
+    in_namespace(|| {
+        routing_kernel();
+        for end in ["in", "source"] {
+            ip(&format!("link set dev {end} mtu 2150"));
+        }
+        let (umem, packets) = Umem::new(SLOTS);
+        let mut pool = Pool::of(packets);
+        let mut source = open("source");
+        let mut classifier = classifier();
+        let mut port = XdpPort::open(0, "in", &umem, XdpOptions::default()).unwrap();
+        let link = Link::named("in").unwrap();
+        classifier.redirect(&link, Redirected::Forwardable, &[port.as_fd()]).unwrap();
+        port.recycle(&mut pool.take(64)); // the kernel keeps no frame for which there is no slot
+        for (answer, frame) in cases() {
+            let before = classifier.counts().unwrap();
+            put(&mut source, &mut pool, std::slice::from_ref(&frame));
+            let mut frames = arrived(&mut port, &mut pool);
+            let after = classifier.counts().unwrap();
+            let got: Vec<_> =
+                (0..ANSWERS.len()).filter(|at| after[*at] > before[*at]).map(|at| ANSWERS[at]).collect();
+            assert_eq!(got, [answer], "{frame:02x?}");
+            assert_eq!(frames.pop(), (answer == "forward").then_some(frame));
+        }
+    });
+}

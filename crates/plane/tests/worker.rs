@@ -1,0 +1,286 @@
+//! A worker between memory ports: everything comes out, is answered or freed, and every slot comes back.
+
+// A helper of a test fails by panicking, as the test itself does.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use fullview_plane::adjacency::{Adjacencies, Adjacency};
+use fullview_plane::burst::{Arena, BURST, Burst};
+use fullview_plane::forward::Forwarder;
+use fullview_plane::interface::Interface;
+use fullview_plane::port::Port;
+use fullview_plane::port::memory::{MemoryPort, pair};
+use fullview_plane::verdict::{Punt, Reason, Verdict};
+use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
+use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, Mac};
+use fullview_plane::wire::ipv4;
+use fullview_plane::worker::{DropAll, Rejected, Slow, Wait, Worker, Yield};
+use fullview_table::fib::{Algorithm, linear::Linear};
+use fullview_table::{NextHop, Rib};
+
+const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
+
+/// 10.0.N.0/24 lies behind port N; 10.1.0.1 is this router.
+fn forwarder(ports: u16) -> Forwarder {
+    let (mut rib, mut adjacencies) = (Rib::<u32>::default(), Adjacencies::new());
+    for port in 0..ports {
+        rib.announce(format!("10.0.{port}.0/24").parse().unwrap(), NextHop(port + 1));
+        adjacencies.set(NextHop(port + 1), Adjacency::Neighbor { interface: port, mac: Mac([4; 6]) });
+    }
+    rib.announce("10.1.0.1/32".parse().unwrap(), NextHop(100));
+    adjacencies.set(NextHop(100), Adjacency::Local);
+    let interfaces = (0..ports).map(|port| Interface::new(port, OURS)).collect();
+    let inet6 = Linear.compile(&Rib::<u128>::default()).unwrap().fib();
+    let tables = TableReaders::fixed(Linear.compile(&rib).unwrap().fib(), inet6);
+    Forwarder::new(ViewReader::fixed(View::new(Parts::new(interfaces, adjacencies, tables)).unwrap()))
+}
+
+fn frame(destination: [u8; 4], ttl: u8) -> Vec<u8> {
+    let mut bytes = vec![0; 60];
+    let mut frame = Frame::new_unchecked(&mut bytes);
+    frame.set_destination(OURS);
+    frame.set_outer_ethertype(EtherType::IPV4);
+    let mut packet = ipv4::Packet::new_unchecked(frame.payload_mut());
+    packet.set_header_len(20);
+    packet.set_total_len(46);
+    packet.set_ttl(ttl);
+    packet.set_source(0xc612_0001);
+    packet.set_destination(u32::from_be_bytes(destination));
+    packet.fill_checksum();
+    bytes
+}
+
+/// Sends every punted packet back where it came from, its addresses exchanged.
+struct Echo {
+    seen: Vec<Verdict>,
+}
+
+impl Slow for Echo {
+    fn take(&mut self, rejected: Rejected<'_, '_>) {
+        let mut packets = std::mem::take(rejected.packets);
+        for packet in packets.drain() {
+            self.seen.push(packet.verdict);
+            let port = usize::from(packet.port);
+            if packet.verdict == Verdict::Punt(Punt::Local) {
+                packet.frame_mut()[..6].copy_from_slice(&[9; 6]);
+                rejected.out[port].push(packet).unwrap();
+            } else {
+                rejected.free.fill([packet].into_iter());
+            }
+        }
+    }
+}
+
+/// The far ends of a worker's cables, and the packet memory that goes through them.
+struct Outside<'a> {
+    ports: Vec<MemoryPort<'a>>,
+    free: Vec<&'a mut fullview_plane::burst::Slot>,
+}
+
+fn cables<'a>(count: u16) -> (Vec<Option<MemoryPort<'a>>>, Vec<MemoryPort<'a>>) {
+    let cables = (0..count).map(|number| pair([number, number], 2 * BURST));
+    cables.map(|(inside, outside)| (Some(inside), outside)).unzip()
+}
+
+impl Outside<'_> {
+    fn send(&mut self, port: usize, frames: &[Vec<u8>]) {
+        let mut burst = Burst::new();
+        for frame in frames {
+            let packet = self.free.pop().unwrap();
+            assert!(packet.set_frame(frame));
+            burst.push(packet).unwrap();
+        }
+        assert_eq!(self.ports[port].transmit(&mut burst).unwrap(), frames.len());
+    }
+
+    /// What has come out by a port, after the slots that it has done with are back.
+    fn receive(&mut self, port: usize) -> Vec<Vec<u8>> {
+        let mut burst = Burst::new();
+        self.ports[port].receive(&mut burst, BURST).unwrap();
+        let frames = burst.iter().map(|packet| packet.frame().to_vec()).collect();
+        self.ports[port].recycle(&mut burst);
+        assert!(burst.is_empty(), "the ring holds all slots");
+        frames
+    }
+
+    fn reclaim(&mut self) -> usize {
+        for port in &mut self.ports {
+            let mut burst = Burst::new();
+            while port.reclaim(&mut burst) > 0 {
+                self.free.extend(burst.drain());
+            }
+        }
+        self.free.len()
+    }
+}
+
+#[test]
+fn packets_are_forwarded_answered_or_freed_and_slots_go_back_where_they_came_from() {
+    let mut arena = Arena::new(40);
+    let (inside, ports) = cables(3);
+    let mut outside = Outside { ports, free: arena.packets().collect() };
+    let slow = Echo { seen: Vec::new() };
+    let mut worker = Worker::new(forwarder(3), inside, std::iter::empty(), slow, Yield);
+    let [forwarded, local, expired] =
+        [frame([10, 0, 1, 1], 9), frame([10, 1, 0, 1], 9), frame([10, 0, 1, 1], 1)];
+    outside.send(0, &[forwarded.clone(), local.clone(), expired.clone(), forwarded.clone()]);
+    outside.send(2, &[local]);
+    assert_eq!(worker.round().unwrap(), 5);
+    assert_eq!(worker.round().unwrap(), 0);
+    assert_eq!([0, 1, 2].map(|port| outside.receive(port).len()), [1, 2, 1]);
+    worker.round().unwrap();
+    worker.round().unwrap();
+    assert_eq!(outside.reclaim(), 40, "every slot is back");
+    let local = Verdict::Punt(Punt::Local);
+    assert_eq!(worker.slow().seen, [local, Verdict::Drop(Reason::TtlExpired), local]);
+    let counters = worker.published().counters();
+    assert_eq!((counters.received().packets, counters.sent().packets), (5, 2));
+    assert_eq!((counters.punts[Punt::Local.index()], counters.dropped()), (2, 1));
+    let rounds = worker.published().worker();
+    assert_eq!((rounds.rounds, rounds.idle_rounds, rounds.unsent), (4, 3, 0));
+}
+
+#[test]
+fn what_leaves_by_a_port_that_is_not_there_is_counted_and_freed() {
+    let mut arena = Arena::new(4);
+    let (mut inside, ports) = cables(2);
+    inside[1] = None;
+    let mut outside = Outside { ports, free: arena.packets().collect() };
+    let mut worker = Worker::new(forwarder(2), inside, std::iter::empty(), DropAll, Yield);
+    outside.send(0, &[frame([10, 0, 1, 1], 9), frame([10, 0, 1, 2], 9)]);
+    assert_eq!((worker.round().unwrap(), worker.round().unwrap()), (2, 0));
+    assert_eq!((worker.published().worker().unsent, outside.reclaim()), (2, 4));
+}
+
+/// A port that fills what it is given with one frame, and frees what it sends.
+struct Source<'a> {
+    number: u16,
+    frame: Vec<u8>,
+    free: Vec<&'a mut fullview_plane::burst::Slot>,
+    sent: Vec<&'a mut fullview_plane::burst::Slot>,
+    left: usize,
+}
+
+impl<'a> Port<'a> for Source<'a> {
+    fn receive(
+        &mut self,
+        burst: &mut Burst<'a>,
+        limit: usize,
+    ) -> Result<usize, fullview_plane::port::PortError> {
+        let count = limit.min(burst.room()).min(self.free.len()).min(self.left);
+        let first = self.free.len() - count;
+        for packet in self.free.drain(first..) {
+            packet.set_frame(&self.frame);
+            packet.port = self.number;
+            burst.fill([packet].into_iter());
+        }
+        self.left -= count;
+        Ok(count)
+    }
+
+    fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, fullview_plane::port::PortError> {
+        let count = burst.len();
+        self.sent.extend(burst.drain());
+        Ok(count)
+    }
+
+    fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
+        let count = free.room().min(self.sent.len());
+        free.fill(self.sent.drain(..count));
+        count
+    }
+
+    fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
+        let count = free.len();
+        self.free.extend(free.drain());
+        count
+    }
+
+    fn refused(&self) -> u64 {
+        0
+    }
+
+    fn is_finished(&self) -> bool {
+        self.left == 0
+    }
+}
+
+fn source<'a>(number: u16, to: u8, left: usize) -> Option<Source<'a>> {
+    let frame = frame([10, 0, to, 1], 64);
+    Some(Source { number, frame, free: Vec::new(), sent: Vec::new(), left })
+}
+
+/// The packets of both ports are more than there are slots, so that none may stay with the wrong port.
+#[test]
+fn ports_that_take_all_they_get_do_not_starve_each_other() {
+    let mut arena = Arena::new(2 * BURST);
+    let ports = vec![source(0, 1, 5_000), source(1, 0, 50_000)];
+    let mut worker = Worker::new(forwarder(2), ports, arena.packets(), DropAll, Yield);
+    worker.run(&AtomicBool::new(false)).unwrap();
+    let counters = worker.published().counters();
+    assert_eq!(counters.interfaces.iter().map(|seen| seen.sent.packets).collect::<Vec<_>>(), [50_000, 5_000]);
+    assert_eq!((counters.dropped(), worker.published().worker().idle_rounds), (0, 0));
+}
+
+/// Stops the worker the third time it has nothing to do.
+struct StopAt<'s>(&'s AtomicBool, u32);
+
+impl<P> Wait<P> for StopAt<'_> {
+    fn wait(&mut self, ports: &[Option<P>]) {
+        assert_eq!(ports.len(), 1);
+        self.1 += 1;
+        self.0.store(self.1 == 3, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_idle_worker_waits_and_stops_when_told() {
+    let stop = AtomicBool::new(false);
+    let (inside, _outside) = cables(1);
+    let wait = StopAt(&stop, 0);
+    let mut worker = Worker::new(forwarder(1), inside, std::iter::empty(), DropAll, wait);
+    worker.run(&stop).unwrap();
+    let counters = worker.published().worker();
+    assert!(counters.rounds > 3 && counters.rounds == counters.idle_rounds);
+}
+
+/// Two workers at work; what each publishes is read all the while, and never goes back.
+#[test]
+fn workers_share_nothing_and_are_read_without_a_lock() {
+    const PACKETS: usize = 100_000;
+    let work = || {
+        let mut arena = Arena::new(BURST);
+        let ports = vec![source(0, 1, PACKETS), source(1, 0, PACKETS)];
+        let mut worker = Worker::new(forwarder(2), ports, arena.packets(), DropAll, Yield);
+        let published = worker.published();
+        thread::scope(|scope| {
+            let reading = scope.spawn(move || {
+                let mut last = 0;
+                while last < 2 * PACKETS as u64 {
+                    let now = published.counters().sent().packets;
+                    assert!(now >= last);
+                    last = now;
+                    thread::yield_now();
+                }
+            });
+            worker.run(&AtomicBool::new(false)).unwrap();
+            worker.round().unwrap();
+            reading.join().unwrap();
+        });
+    };
+    thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(work))));
+}
+
+#[test]
+fn frames_reach_the_wire_rewritten() {
+    let mut arena = Arena::new(2);
+    let (inside, ports) = cables(2);
+    let mut outside = Outside { ports, free: arena.packets().collect() };
+    let mut worker = Worker::new(forwarder(2), inside, std::iter::empty(), DropAll, Yield);
+    outside.send(0, &[frame([10, 0, 1, 1], 9)]);
+    worker.round().unwrap();
+    let out = outside.receive(1).remove(0);
+    assert_eq!((&out[..6], &out[6..12], out[ETHERNET + 8]), (&[4; 6][..], &OURS.0[..], 8));
+}

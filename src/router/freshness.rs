@@ -1,0 +1,130 @@
+//! Neighbours that we send to stay known: the kernel, which does not see that traffic, is told of those in use.
+//!
+//! Nobody is asked about a neighbour that is fresh. When the kernel begins to doubt some, ports look at what they send
+//! and note its destinations; a neighbour in doubt that was sent to is verified by the kernel, others are left alone.
+
+use std::hash::{Hash, Hasher};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fullview_plane::burst::{Burst, Slot};
+use fullview_plane::kernel::follow::Follower;
+use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::kernel::socket::SocketError;
+use fullview_plane::port::packet::PacketPort;
+use fullview_plane::port::{Port, PortError};
+
+/// Places for notes. Two neighbours that share one are verified together, which does no harm.
+const PLACES: usize = 4096;
+
+/// How often neighbours in doubt are looked for; the kernel leaves them usable meanwhile.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// What ports and control thread share.
+pub struct Notes {
+    /// Whether there is anything to note.
+    wanted: AtomicBool,
+    used: Vec<AtomicBool>,
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        Notes { wanted: AtomicBool::new(false), used: (0..PLACES).map(|_| AtomicBool::new(false)).collect() }
+    }
+}
+
+impl Notes {
+    fn place(&self, interface: u16, mac: [u8; 6]) -> &AtomicBool {
+        let mut hasher = rustc_hash::FxHasher::default();
+        (interface, mac).hash(&mut hasher);
+        &self.used[hasher.finish() as usize % PLACES]
+    }
+
+    fn note(&self, packet: &Slot) {
+        let Some(mac) = packet.frame().first_chunk::<6>() else { return };
+        let place = self.place(packet.interface, *mac);
+        // Mostly noted already: looked at first, so that workers do not take the line from each other.
+        if !place.load(Ordering::Relaxed) {
+            place.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The control thread's end.
+#[derive(Default)]
+pub struct Freshness {
+    notes: Arc<Notes>,
+    last: Duration,
+}
+
+impl Freshness {
+    /// For the ports.
+    pub fn notes(&self) -> Arc<Notes> {
+        Arc::clone(&self.notes)
+    }
+
+    /// Has neighbours verified that are in doubt and in use.
+    pub fn refresh(
+        &mut self,
+        now: Duration,
+        mirror: &Mirror,
+        follower: &Follower,
+    ) -> Result<(), SocketError> {
+        if now.saturating_sub(self.last) < EVERY {
+            return Ok(());
+        }
+        self.last = now;
+        let doubtful = mirror.doubtful();
+        for neighbor in &doubtful {
+            if self.notes.place(neighbor.interface, neighbor.mac.0).load(Ordering::Relaxed) {
+                follower.keep_fresh(neighbor.link, neighbor.address)?;
+            }
+        }
+        self.notes.used.iter().for_each(|place| place.store(false, Ordering::Relaxed));
+        self.notes.wanted.store(!doubtful.is_empty(), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// A port that notes whom it sends to, when that is wanted.
+pub struct NotingPort<'a> {
+    pub port: PacketPort<'a>,
+    pub notes: Arc<Notes>,
+}
+
+impl AsFd for NotingPort<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.port.as_fd()
+    }
+}
+
+impl<'a> Port<'a> for NotingPort<'a> {
+    fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
+        self.port.receive(burst, limit)
+    }
+
+    fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
+        if self.notes.wanted.load(Ordering::Relaxed) {
+            burst.iter().for_each(|packet| self.notes.note(packet));
+        }
+        self.port.transmit(burst)
+    }
+
+    fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
+        self.port.reclaim(free)
+    }
+
+    fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
+        self.port.recycle(free)
+    }
+
+    fn refused(&self) -> u64 {
+        self.port.refused()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.port.is_finished()
+    }
+}

@@ -1,0 +1,57 @@
+//! The kernel does not see what we forward: neighbours in use are verified all the same, others are left alone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::lab::{Lab, forward, reaches};
+use crate::node::{Node, cable, eventually, may_run};
+
+fn state(router: &Node, address: &str) -> String {
+    let shown = router.ip(&format!("neigh show {address}"));
+    shown.split_whitespace().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn neighbours_in_use_stay_fresh_and_others_are_left_alone() {
+    if !may_run(&["ip", "ping", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let idle = Node::new();
+    cable((&idle, "eth0"), (&lab.router, "eth3"));
+    idle.ip("addr add 10.0.3.2/24 dev eth0");
+    lab.router.ip("addr add 10.0.3.1/24 dev eth3");
+    // The shortest that does not have the kernel verify whoever it has just verified.
+    for interface in ["eth2", "eth3"] {
+        lab.router.sysctl(&format!("net.ipv4.neigh.{interface}.base_reachable_time_ms"), "2400");
+        lab.router.sysctl(&format!("net.ipv4.neigh.{interface}.delay_first_probe_time"), "1");
+    }
+    let program = forward(&lab.router, "eth1,eth2,eth3", &[]);
+    let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+    assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
+    lab.router.command("ping -c 1 -W 2 10.0.3.2");
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let sending = thread::spawn(move || {
+        while !stopped.load(Ordering::Relaxed) {
+            left.send_to(b"used", "10.0.2.2:9").unwrap();
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let is_stale = |address| eventually(Duration::from_secs(20), || state(&lab.router, address) == "STALE");
+    assert!(is_stale("10.0.3.2"), "{}", state(&lab.router, "10.0.3.2"));
+    let (mut used, mut unused) = (Vec::new(), Vec::new());
+    for _ in 0..90 {
+        used.push(state(&lab.router, "10.0.2.2"));
+        unused.push(state(&lab.router, "10.0.3.2"));
+        thread::sleep(Duration::from_millis(100));
+    }
+    stop.store(true, Ordering::Relaxed);
+    sending.join().unwrap();
+    let doubted = used.iter().position(|state| state == "STALE");
+    let verified = doubted.is_some_and(|at| used[at..].iter().any(|state| state == "REACHABLE"));
+    assert!(verified, "{used:?}");
+    assert!(unused.iter().all(|state| state == "STALE"), "{unused:?}");
+}

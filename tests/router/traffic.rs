@@ -1,0 +1,84 @@
+//! Packets with numbers, about 1,000 a second, and which of them came.
+
+use std::collections::HashSet;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Sends until it is ended.
+pub struct Sender {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<u32>,
+}
+
+impl Sender {
+    /// Each number to the address it is for, port 9.
+    pub fn start(socket: UdpSocket, to: impl Fn(u32) -> Ipv4Addr + Send + 'static) -> Sender {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let mut number = 0u32;
+            while !stopped.load(Ordering::Relaxed) {
+                for _ in 0..10 {
+                    socket.send_to(&number.to_be_bytes(), (to(number), 9)).unwrap();
+                    number += 1;
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+            number
+        });
+        Sender { stop, thread }
+    }
+
+    /// How many it sent.
+    pub fn end(self) -> u32 {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Hears until it is ended, and nothing has come for a while.
+pub struct Receiver {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<u32>>,
+}
+
+impl Receiver {
+    pub fn start(socket: UdpSocket) -> Receiver {
+        rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 16 << 20).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let (mut heard, mut numbers) = ([0; 64], Vec::new());
+            loop {
+                match socket.recv(&mut heard) {
+                    Ok(4) => numbers.push(u32::from_be_bytes(heard[..4].try_into().unwrap())),
+                    Ok(_) => {}
+                    Err(_) if stopped.load(Ordering::Relaxed) => return numbers,
+                    Err(_) => {}
+                }
+            }
+        });
+        Receiver { stop, thread }
+    }
+
+    pub fn end(self) -> Vec<u32> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Numbers that never came.
+pub fn lost(sent: u32, arrived: &[u32]) -> Vec<u32> {
+    let arrived: HashSet<u32> = arrived.iter().copied().collect();
+    (0..sent).filter(|number| !arrived.contains(number)).collect()
+}
+
+/// Numbers that came more than once.
+pub fn twice(arrived: &[u32]) -> Vec<u32> {
+    let mut seen = HashSet::new();
+    arrived.iter().copied().filter(|number| !seen.insert(*number)).collect()
+}
