@@ -64,7 +64,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// What was counted.
 pub enum Counted {
     /// By workers.
-    Workers(Counters),
+    Workers(Box<Counters>),
     /// By a program in the kernel, by name.
     #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "such a program has no such engine"))]
     Named(Vec<(&'static str, u64)>),
@@ -74,7 +74,7 @@ pub enum Counted {
 pub fn run(options: &Options, stop: &AtomicBool) -> anyhow::Result<Counted> {
     check(options)?;
     match options.engine {
-        EngineName::User => by_workers(options, stop).map(Counted::Workers),
+        EngineName::User => Ok(Counted::Workers(Box::new(by_workers(options, stop)?))),
         EngineName::Xdp => in_kernel(options, false, stop),
         EngineName::XdpGeneric => in_kernel(options, true, stop),
     }
