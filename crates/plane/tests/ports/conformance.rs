@@ -20,6 +20,7 @@ pub struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
+    #[cfg(feature = "bpf")]
     pub fn of(slots: Vec<Packet<'a>>) -> Pool<'a> {
         Pool { slots }
     }
