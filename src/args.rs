@@ -7,6 +7,7 @@ pub mod operations;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
+use serde::Deserialize;
 
 use crate::settings::{Model, Size};
 use operations::{CaptureDropsArgs, CheckConfigArgs, OperationsArgs, ReloadArgs, ShowRouterArgs, TraceArgs};
@@ -252,8 +253,12 @@ pub struct ForwardArgs {
     pub interfaces: Vec<String>,
     /// Forward as this file says; it is read again at SIGHUP and `fullview reload`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interfaces", "table", "read", "write", "algorithm",
-        "preferences", "name", "control", "metrics", "capture_drops", "user", "no_seccomp"])]
+        "engine", "preferences", "name", "control", "metrics", "capture_drops", "user", "no_seccomp"])]
     pub config: Option<PathBuf>,
+    /// What forwards: threads of this program, or an XDP program in the kernel that looks up in this program's tables;
+    /// `xdp-generic` for interfaces whose driver has no XDP of its own
+    #[arg(long, value_name = "ENGINE", default_value = "user", requires = "interfaces")]
+    pub engine: EngineName,
     /// Bytes for changes that the kernel tells of faster than they are taken in
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20, requires = "interfaces")]
     pub netlink_buffer: usize,
@@ -326,6 +331,18 @@ pub struct GenerateArgs {
     /// Where to
     #[arg(long, value_name = "PCAP")]
     pub write: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineName {
+    /// Threads of this program
+    #[default]
+    User,
+    /// An XDP program, in the driver
+    Xdp,
+    /// An XDP program, behind the driver
+    XdpGeneric,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -19,6 +19,7 @@ use serde_json::json;
 
 use super::{BadInput, Exit, route};
 use crate::args::ForwardArgs;
+use crate::router::Counted;
 use crate::settings::{Names, RouterSettings};
 use crate::workload::packets::INGRESS;
 use crate::workload::router::router as workload_router;
@@ -31,8 +32,17 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
     algorithm::check::<u32>(&settings)?;
     match (&args.table, &args.read, &args.write) {
         (Some(table), Some(read), Some(write)) => captures(args, &settings, [table, read, write]),
-        _ => print(&route::run(args)?, args.json).map(|()| Exit::Done),
+        _ => between_interfaces(args),
     }
+}
+
+/// Until the program is asked to end.
+fn between_interfaces(args: &ForwardArgs) -> anyhow::Result<Exit> {
+    match route::run(args)? {
+        Counted::Workers(counters) => print(&counters, args.json)?,
+        Counted::Named(counts) => print_named(&counts, args.json)?,
+    }
+    Ok(Exit::Done)
 }
 
 /// From file to file.
@@ -146,6 +156,17 @@ fn print(counters: &Counters, as_json: bool) -> anyhow::Result<()> {
         counters.punted()
     )?;
     Ok(drops.iter().try_for_each(|(reason, count)| writeln!(out, "{count} dropped: {reason}"))?)
+}
+
+fn print_named(counts: &[(&'static str, u64)], as_json: bool) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        let all: serde_json::Map<_, _> =
+            counts.iter().map(|(name, count)| ((*name).into(), (*count).into())).collect();
+        return Ok(writeln!(out, "{:#}", serde_json::Value::from(all))?);
+    }
+    let mut counted = counts.iter().filter(|(_, count)| *count > 0);
+    Ok(counted.try_for_each(|(name, count)| writeln!(out, "{count} {name}"))?)
 }
 
 fn interface(counters: &InterfaceCounters) -> serde_json::Value {

@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use fullview_plane::counters::Counters;
-
 use crate::args::ForwardArgs;
 use crate::args::operations::OperationsArgs;
 use crate::config::reload::{Reloader, block_hangup};
 use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Router};
 use crate::confine::confine;
 use crate::operations::Listening;
-use crate::router::{self, Operating, Options};
+use crate::router::{self, Counted, Operating, Options};
 
-pub fn run(args: &ForwardArgs) -> anyhow::Result<Counters> {
+pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
     let config = args.config.as_deref().map_or_else(|| Ok(typed(args)), Config::load)?;
     config.check()?;
     let options = options(&config)?;
@@ -34,6 +32,7 @@ fn options(config: &Config) -> anyhow::Result<Options> {
     let live = config.live()?;
     Ok(Options {
         interfaces: config.router.interfaces.clone(),
+        engine: config.router.engine,
         algorithm: live.algorithm,
         settings: live.settings,
         netlink_buffer: config.router.netlink_buffer,
@@ -58,6 +57,7 @@ fn typed(args: &ForwardArgs) -> Config {
     Config {
         router: Router {
             interfaces: args.interfaces.clone(),
+            engine: args.engine,
             workers: args.workers,
             algorithm: args.algorithm.clone(),
             preferences: args.preferences.clone(),

@@ -16,6 +16,7 @@ use fullview_plane::kernel::mirror::InterfacePolicy;
 use fullview_table::fib::framework;
 use serde::Deserialize;
 
+use crate::args::EngineName;
 use crate::command::BadInput;
 use crate::control;
 use crate::operations::{self, MetricsAt, capture};
@@ -46,6 +47,8 @@ pub struct Config {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Router {
     pub interfaces: Vec<String>,
+    #[serde(default)]
+    pub engine: EngineName,
     #[serde(default = "one")]
     pub workers: usize,
     /// Of every table whose family has it; `auto` leaves the choice to the framework. May change.
@@ -174,6 +177,11 @@ impl Config {
         let Router { interfaces, workers, .. } = &self.router;
         ensure!(!interfaces.is_empty(), "router.interfaces: name at least one");
         ensure!(*workers > 0, "router.workers: give at least 1");
+        let chooses = self.router.engine == EngineName::User || self.router.algorithm == algorithm::AUTO;
+        ensure!(
+            chooses,
+            "router.algorithm: the program in the kernel knows its own algorithms only; leave it out"
+        );
         for (place, name) in interfaces.iter().enumerate() {
             ensure!(!interfaces[..place].contains(name), "router.interfaces: {name} is named twice");
         }

@@ -16,7 +16,8 @@ pub struct Inside<'a> {
     pub(super) now: Duration,
     pub(super) mirror: &'a mut Mirror,
     pub(super) algorithm: &'a mut Option<String>,
-    pub(super) workers: &'a Workers,
+    /// None where the kernel forwards.
+    pub(super) workers: Option<&'a Workers>,
     pub(super) statistics: Statistics,
 }
 
@@ -33,7 +34,7 @@ impl Inside<'_> {
 
     /// What each worker has counted.
     pub fn snapshots(&self) -> Vec<Snapshot> {
-        self.workers.snapshots()
+        self.workers.map(Workers::snapshots).unwrap_or_default()
     }
 
     /// Goes by another configuration from now on. Workers see it with their next burst.

@@ -16,6 +16,7 @@ use fullview_table::fib::registry::{self, Registered};
 use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::args::EngineName;
 use crate::command::{BadInput, say};
 use crate::config::reload::Reloader;
 use crate::operations::hub::Hub;
@@ -38,11 +39,14 @@ mod share;
 mod show;
 mod story;
 mod workers;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod xdp;
 
 /// What the router is to do.
 pub struct Options {
     /// By which interfaces; their places are the numbers of the ports.
     pub interfaces: Vec<String>,
+    pub engine: EngineName,
     /// The lookup algorithm of every table whose family has it; `None` leaves the choice to the framework.
     pub algorithm: Option<String>,
     pub settings: Settings,
@@ -64,8 +68,40 @@ pub struct Operating {
 /// Nothing waits longer than this to be looked at.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
+/// What was counted.
+pub enum Counted {
+    /// By workers.
+    Workers(Box<Counters>),
+    /// By a program in the kernel, by name.
+    #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "such a program has no such engine"))]
+    Named(Vec<(&'static str, u64)>),
+}
+
 /// Forwards until `stop`; returns what was counted.
-pub fn run(options: &Options, operating: Operating, stop: &AtomicBool) -> anyhow::Result<Counters> {
+pub fn run(options: &Options, operating: Operating, stop: &AtomicBool) -> anyhow::Result<Counted> {
+    match options.engine {
+        EngineName::User => Ok(Counted::Workers(Box::new(by_workers(options, operating, stop)?))),
+        EngineName::Xdp => in_kernel(options, operating, false, stop),
+        EngineName::XdpGeneric => in_kernel(options, operating, true, stop),
+    }
+}
+
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+use xdp::run as in_kernel;
+
+#[cfg(not(all(feature = "bpf", target_os = "linux")))]
+fn in_kernel(
+    _options: &Options,
+    _operating: Operating,
+    _generic: bool,
+    _stop: &AtomicBool,
+) -> anyhow::Result<Counted> {
+    anyhow::bail!(BadInput(
+        "--engine xdp loads a program into the kernel: build with --features bpf (needs clang)".into()
+    ))
+}
+
+fn by_workers(options: &Options, operating: Operating, stop: &AtomicBool) -> anyhow::Result<Counters> {
     let (desk, asker) = desk::open().context("the router's desk")?;
     let (hub, events) = (Arc::<Hub>::default(), Arc::<Events>::default());
     let mut control = Control::new(options, desk, Arc::clone(&events))?;
@@ -77,7 +113,7 @@ pub fn run(options: &Options, operating: Operating, stop: &AtomicBool) -> anyhow
     control.story.begun(control.began.elapsed(), &control.mirror.report());
     while !stop.load(Ordering::Relaxed) {
         control.turn(LONGEST_WAIT)?;
-        control.serve(&workers);
+        control.serve(Some(&workers));
         control.resolve(&mut workers)?;
         ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
     }
@@ -102,6 +138,8 @@ struct Control {
     began: Instant,
     follower: Follower,
     mirror: Mirror,
+    engine: EngineName,
+    /// Asked for; `None` leaves the choice to the framework, or to what the engine can do.
     algorithm: Option<String>,
     resolver: resolve::Resolver,
     freshness: Freshness,
@@ -119,10 +157,10 @@ impl Control {
         mirror.set_policies(options.policies.clone());
         let follower =
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
-        let algorithm = options.algorithm.clone();
+        let (engine, algorithm) = (options.engine, options.algorithm.clone());
         let resolver = resolve::Resolver::default();
         let (freshness, story) = (Freshness::default(), Story::new(events));
-        Ok(Control { began, follower, mirror, algorithm, resolver, freshness, story, desk })
+        Ok(Control { began, follower, mirror, engine, algorithm, resolver, freshness, story, desk })
     }
 
     /// Takes in everything there is, before the first packet.
@@ -153,8 +191,9 @@ impl Control {
 
     /// Tables come with the kernel's; each is to be served by the algorithm that was asked for.
     fn force(&mut self) {
-        if let Some(name) = &self.algorithm {
-            let (now, tables) = (self.began.elapsed(), self.mirror.tables_mut());
+        let (now, asked) = (self.began.elapsed(), self.algorithm.as_deref());
+        let tables = self.mirror.tables_mut();
+        for name in engine_algorithms(self.engine).iter().copied().chain(asked) {
             force(now, &mut tables.inet, name);
             force(now, &mut tables.inet6, name);
         }
@@ -175,7 +214,7 @@ impl Control {
     }
 
     /// Answers those who ask.
-    fn serve(&mut self, workers: &Workers) {
+    fn serve(&mut self, workers: Option<&Workers>) {
         let Control { desk, mirror, algorithm, follower, began, .. } = self;
         let statistics = follower.statistics();
         let mut inside = Inside { now: began.elapsed(), mirror, algorithm, workers, statistics };
@@ -189,6 +228,20 @@ impl Control {
         self.resolver.resolve(now, wanted, &self.mirror, &self.follower).context("resolving neighbours")?;
         self.freshness.refresh(now, &self.mirror, &self.follower).context("keeping neighbours fresh")
     }
+}
+
+/// What has to serve the tables, by family.
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+fn engine_algorithms(engine: EngineName) -> &'static [&'static str] {
+    match engine {
+        EngineName::User => &[],
+        EngineName::Xdp | EngineName::XdpGeneric => &xdp::ALGORITHMS,
+    }
+}
+
+#[cfg(not(all(feature = "bpf", target_os = "linux")))]
+fn engine_algorithms(_engine: EngineName) -> &'static [&'static str] {
+    &[]
 }
 
 /// A family that does not have the algorithm chooses by itself.

@@ -19,7 +19,7 @@ impl<A> OnWire for A {}
 
 /// No test bed.
 #[derive(Default)]
-pub struct Bed;
+pub struct Bed(());
 
 fn missing() -> anyhow::Error {
     BadInput("kind \"kernel\" loads programs into the kernel: build with --features bpf (needs clang)".into())

@@ -17,3 +17,5 @@ mod takeover;
 mod traffic;
 mod trouble;
 mod watch;
+#[cfg(feature = "bpf")]
+mod xdp;

@@ -16,7 +16,7 @@
 /* Sizes and order as in src/engine/layout.rs. All are powers of two: what a table says is masked, not compared, so the
  * verifier knows it to be within and no branch is left of that. */
 #define INDEX (1 << 18)
-#define LEAVES (1 << 23)
+#define LEAVES (1 << 24)	/* bytes */
 #define ROOTS (1 << 16)
 #define LINES (1 << 16)
 #define HOPS (1 << 16)
@@ -78,7 +78,10 @@ struct leaf {
 
 struct generation {
 	__u32 index[INDEX];
-	__u16 leaves[LEAVES];
+	union {
+		__u8 narrow[LEAVES];
+		__u16 wide[LEAVES / 2];
+	} leaves;
 	__u32 roots[ROOTS];
 	struct branch branches[LINES];
 	struct leaf leaves6[LINES];
@@ -86,7 +89,8 @@ struct generation {
 	__u16 slots[SLOTS];
 	struct port ports[PORTS];
 	__u64 flow_seed;
-	__u64 unused[511];
+	__u32 leaf_bytes;		/* of dir18: 1 or 2 */
+	__u32 unused[1021];
 };
 
 struct generation_map {
@@ -116,25 +120,53 @@ struct {
 } counted SEC(".maps");
 
 /* dir18: crates/table/src/fib/dir18/entry.rs. */
-static __always_inline __u16 dir18_leaf(const struct generation *now, __u32 entry, __u32 addr)
+static __always_inline __u32 dir18_place(__u32 entry, __u32 addr)
 {
-	return now->leaves[((entry >> 5) + (addr >> (entry & 31))) & (LEAVES - 1)];
+	return (entry >> 5) + (addr >> (entry & 31));
 }
 
-#define PARTED 0xffff
+#define PARTS 64
+
+/* The number of a block's part for this address. */
+static __always_inline __u32 part_of(__u32 addr)
+{
+	return addr >> 8 & (PARTS - 1);
+}
+
+/* A /24 may have an array of its own, whose entry lies behind the leaves of the block: in four leaves, or in two. */
+static __always_inline __u32 lookup_narrow(const struct generation *now, __u32 entry, __u32 addr)
+{
+	__u8 hop = now->leaves.narrow[dir18_place(entry, addr) & (LEAVES - 1)];
+	__u32 part;
+
+	if (hop != 0xff)
+		return hop;
+	part = dir18_place(entry, addr) + 4 * PARTS + 3 * part_of(addr);
+	entry = now->leaves.narrow[part & (LEAVES - 1)] |
+		now->leaves.narrow[(part + 1) & (LEAVES - 1)] << 8 |
+		now->leaves.narrow[(part + 2) & (LEAVES - 1)] << 16 |
+		(__u32)now->leaves.narrow[(part + 3) & (LEAVES - 1)] << 24;
+	return now->leaves.narrow[dir18_place(entry, addr) & (LEAVES - 1)];
+}
+
+static __always_inline __u32 lookup_wide(const struct generation *now, __u32 entry, __u32 addr)
+{
+	__u16 hop = now->leaves.wide[dir18_place(entry, addr) & (LEAVES / 2 - 1)];
+	__u32 part;
+
+	if (hop != 0xffff)
+		return hop;
+	part = dir18_place(entry, addr) + 2 * PARTS + part_of(addr);
+	entry = now->leaves.wide[part & (LEAVES / 2 - 1)] |
+		(__u32)now->leaves.wide[(part + 1) & (LEAVES / 2 - 1)] << 16;
+	return now->leaves.wide[dir18_place(entry, addr) & (LEAVES / 2 - 1)];
+}
 
 static __always_inline __u32 lookup_inet(const struct generation *now, __u32 addr)
 {
 	__u32 entry = now->index[addr >> 14];
-	__u16 hop = dir18_leaf(now, entry, addr);
-	__u32 part;
 
-	if (hop != PARTED)
-		return hop;
-	/* A /24 with an array of its own, whose entry lies behind the leaves of the block. */
-	part = (entry >> 5) + (addr >> (entry & 31)) + 128 + (addr >> 8 & 63);
-	entry = now->leaves[part & (LEAVES - 1)] | (__u32)now->leaves[(part + 1) & (LEAVES - 1)] << 16;
-	return dir18_leaf(now, entry, addr);
+	return now->leaf_bytes == 1 ? lookup_narrow(now, entry, addr) : lookup_wide(now, entry, addr);
 }
 
 /* btree6: crates/table/src/simd/lines.rs. A place is a line's first byte. */

@@ -9,9 +9,9 @@ pub mod adjacency;
 pub mod bpf;
 pub mod burst;
 pub mod counters;
-pub mod explain;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod engine;
+pub mod explain;
 pub mod forward;
 pub mod host;
 pub mod interface;

@@ -23,8 +23,8 @@ use fullview_table::fib::image::{BLOCK, Image, Mark, Section};
 use std::os::fd::AsFd;
 
 use super::layout::{
-    BTREE6_BRANCHES, BTREE6_LEAVES, BTREE6_ROOTS, BYTES, DIR18_INDEX, DIR18_LEAVES, FLOW_SEED, GROUP_SLOTS,
-    INTERFACES, NEXT_HOPS, Part,
+    BTREE6_BRANCHES, BTREE6_LEAVES, BTREE6_ROOTS, BYTES, DIR18_INDEX, DIR18_LEAF_BYTES, DIR18_LEAVES,
+    FLOW_SEED, GROUP_SLOTS, INTERFACES, NEXT_HOPS, Part,
 };
 use super::plan::Compiled;
 use super::{EngineError, Images};
@@ -108,8 +108,9 @@ impl Generation {
         let [sections @ .., leaves6] = &mut self.sections;
         let [index, leaves, roots, branches] = sections;
         let mut copied = 0;
-        if let Image::Dir18 { index: of_index, leaves: of_leaves } = &images.inet {
+        if let Image::Dir18 { index: of_index, leaves: of_leaves, leaf_bytes } = &images.inet {
             copied += index.follow(memory, *of_index)? + leaves.follow(memory, *of_leaves)?;
+            store(&memory[DIR18_LEAF_BYTES.range()], &[*leaf_bytes as u32]);
         }
         if let Image::Btree6 { roots: of_roots, branches: of_branches, leaves: of_leaves } = &images.inet6 {
             copied += roots.follow(memory, *of_roots)? + branches.follow(memory, *of_branches)?;

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 /// Entries of dir18's index.
 const INDEX: usize = 1 << 18;
-/// dir18's leaves: two and a half times what a full view of 2025 has.
-const LEAVES: usize = 1 << 23;
+/// Bytes of dir18's leaves: two and a half times what a full view of 2025 has if they are two bytes wide, five times
+/// if they are one.
+const LEAVES: usize = 1 << 24;
 /// Trees of btree6.
 const ROOTS: usize = 1 << 16;
 /// Branches of btree6, and leaves: four times what a full view of 2025 has.
@@ -22,7 +23,7 @@ pub(super) const SLOTS: usize = 1 << 17;
 pub(super) const PORTS: usize = 1 << 10;
 /// Words of an interface.
 pub(super) const PORT: usize = 4;
-/// Words behind all others, of which the first two are used.
+/// Words behind all others, of which three are used.
 const REST: usize = 1 << 10;
 
 /// One array of a generation.
@@ -47,14 +48,15 @@ impl Part {
 }
 
 pub(super) const DIR18_INDEX: Part = Part::of(INDEX);
-pub(super) const DIR18_LEAVES: Part = Part::behind(DIR18_INDEX, LEAVES / 2);
+pub(super) const DIR18_LEAVES: Part = Part::behind(DIR18_INDEX, LEAVES / 4);
 pub(super) const BTREE6_ROOTS: Part = Part::behind(DIR18_LEAVES, ROOTS);
 pub(super) const BTREE6_BRANCHES: Part = Part::behind(BTREE6_ROOTS, LINES * LINE);
 pub(super) const BTREE6_LEAVES: Part = Part::behind(BTREE6_BRANCHES, LINES * LINE);
 pub(super) const NEXT_HOPS: Part = Part::behind(BTREE6_LEAVES, HOPS * HOP);
 pub(super) const GROUP_SLOTS: Part = Part::behind(NEXT_HOPS, SLOTS / 2);
 pub(super) const INTERFACES: Part = Part::behind(GROUP_SLOTS, PORTS * PORT);
-pub(super) const FLOW_SEED: Part = Part::behind(INTERFACES, REST);
+pub(super) const FLOW_SEED: Part = Part::behind(INTERFACES, 2);
+pub(super) const DIR18_LEAF_BYTES: Part = Part::behind(FLOW_SEED, 1);
 
 /// Bytes of a generation.
-pub(super) const BYTES: usize = 4 * (FLOW_SEED.first + FLOW_SEED.words);
+pub(super) const BYTES: usize = 4 * (FLOW_SEED.first + REST);

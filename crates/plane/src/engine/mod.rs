@@ -6,12 +6,16 @@
 //! When this process ends, however that happens, the program goes with it and the kernel forwards on.
 
 use std::io;
+use std::sync::Arc;
 
 use aya::maps::{ArrayOfMaps, Map, MapData, MapError};
 use aya::programs::Xdp;
 use aya::programs::xdp::XdpMode;
-use fullview_table::fib::Fib;
+use fullview_table::Rib;
+use fullview_table::fib::btree6::Btree6;
+use fullview_table::fib::dir18::Dir18;
 use fullview_table::fib::image::Image;
+use fullview_table::fib::{Algorithm, CompileError, Fib};
 
 use crate::bpf::{self, Attached, BpfError, Loaded};
 use crate::view::TableReaders;
@@ -42,6 +46,9 @@ pub enum EngineError {
     /// The program or an interface.
     #[error(transparent)]
     Bpf(#[from] BpfError),
+    /// No memory for tables without routes.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
     /// A map.
     #[error("a BPF map: {0}")]
     Map(#[from] MapError),
@@ -114,6 +121,8 @@ pub struct Engine {
     number: u64,
     /// The main table.
     tables: Option<TableReaders>,
+    /// Tables without routes.
+    empty: (Arc<dyn Fib<u32>>, Arc<dyn Fib<u128>>),
     /// Whether the tables that packets go by are those of the last call.
     serves: bool,
     /// Where packets are to be forwarded, and where they are.
@@ -132,6 +141,8 @@ impl Engine {
         loaded.xdp(PROGRAM)?;
         let (plan, number, tables) = (Compiled::default(), 0, None);
         let (wanted, attached) = (Vec::new(), Vec::new());
+        let empty =
+            (Dir18::BEST.compile(&Rib::default())?.fib(), Btree6::BEST.compile(&Rib::default())?.fib());
         Ok(Engine {
             loaded,
             current,
@@ -140,6 +151,7 @@ impl Engine {
             plan,
             number,
             tables,
+            empty,
             serves: false,
             wanted,
             attached,
@@ -172,6 +184,9 @@ impl Engine {
     }
 
     fn switch(&mut self, inet: &dyn Fib<u32>, inet6: &dyn Fib<u128>) -> Result<usize, EngineError> {
+        // A table before its first route has no algorithm and no memory.
+        let inet = if inet.footprint().total() == 0 { &*self.empty.0 } else { inet };
+        let inet6 = if inet6.footprint().total() == 0 { &*self.empty.1 } else { inet6 };
         let [idle, _] = &mut self.generations;
         let copied = idle.follow(&Images::new(inet, inet6)?, self.number, &self.plan)?;
         self.current.set(0, &idle.map, 0)?;

@@ -13,17 +13,15 @@ use super::dut::{Became, DEVICE, engine, neighbor, plan, run, station, tables};
 use super::frames::{OWN, forwarded, frame, tagged};
 use super::support::may_load_programs;
 
-const HOPS: u16 = 40;
-
 /// Prefixes of all lengths that nest and touch.
-fn table<A: Registered>(routes: usize) -> Rib<A> {
+fn table<A: Registered>(routes: usize, hops: u16) -> Rib<A> {
     let mut rib = Rib::default();
     for (n, draw) in probe::uniform::<u128>(5).take(routes).enumerate() {
         let near = if n % 3 == 0 { 0 } else { A::BITS / 3 };
         let addr = A::from(draw >> (128 - u32::from(A::BITS))).unwrap() & !A::mask(near);
         let addr = addr | (A::from(0x2a).unwrap() << usize::from(A::BITS - 8) & A::mask(near));
         let len = (draw as u8) % (A::BITS + 1);
-        rib.announce(Prefix::containing(addr, len), NextHop((draw >> 16) as u16 % HOPS + 1));
+        rib.announce(Prefix::containing(addr, len), NextHop((draw >> 16) as u16 % hops + 1));
     }
     rib
 }
@@ -57,11 +55,14 @@ fn answers_are_the_ribs_at_every_edge_and_at_random() {
     if !may_load_programs() {
         return;
     }
-    let (inet, inet6) = (table::<u32>(3_000), table::<u128>(3_000));
-    let mut engine = engine(&plan(HOPS), tables(&inet, &inet6));
-    let program = engine.program().unwrap();
-    answers(&inet, 0xc612_0001, program);
-    answers(&inet6, 0x2001_0002 << 96, program);
+    // Few next hops have dir18's leaves one byte wide, many two.
+    for hops in [40, 1_000] {
+        let (inet, inet6) = (table::<u32>(3_000, hops), table::<u128>(3_000, hops));
+        let mut engine = engine(&plan(hops), tables(&inet, &inet6));
+        let program = engine.program().unwrap();
+        answers(&inet, 0xc612_0001, program);
+        answers(&inet6, 0x2001_0002 << 96, program);
+    }
 }
 
 /// A default route for both families.

@@ -159,7 +159,7 @@ fn a_table_that_does_not_fit_is_refused_by_name_and_a_smaller_one_taken_again() 
         return;
     }
     let mut rib = Rib::default();
-    for n in 0..33_000u32 {
+    for n in 0..66_000u32 {
         rib.announce(Prefix::containing(0x2000_0000 + (n << 8), 32), NextHop(1));
     }
     let empty = Rib::default();
@@ -178,7 +178,8 @@ fn a_table_of_another_algorithm_is_refused_by_name() {
     if !may_load_programs() {
         return;
     }
-    let (rib, rib6) = (Rib::<u32>::default(), Rib::<u128>::default());
+    let (mut rib, rib6) = (Rib::<u32>::default(), Rib::<u128>::default());
+    rib.announce(Prefix::default_route(), NextHop(1));
     let radix = registry::find::<u32>("radix").unwrap().compile(&rib).unwrap().fib();
     let btree6 = registry::find::<u128>("btree6").unwrap().compile(&rib6).unwrap().fib();
     let refused = Engine::load().unwrap().publish(&plan(1), TableReaders::fixed(radix, btree6)).unwrap_err();

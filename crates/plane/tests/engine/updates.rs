@@ -61,7 +61,7 @@ fn answer(program: &Xdp, sent: &[u8]) -> Option<u16> {
 /// A change gives every prefix the same new next hop, one higher than before, and withdraws one of them every third time.
 fn round<A: Registered>(prefixes: &[Prefix<A>], number: u16) -> Vec<Change<A>> {
     let changed = prefixes.iter().enumerate().map(|(n, prefix)| {
-        let withdrawn = number % 3 == 0 && n == usize::from(number) % prefixes.len();
+        let withdrawn = number.is_multiple_of(3) && n == usize::from(number) % prefixes.len();
         Change { prefix: *prefix, next_hop: (!withdrawn).then_some(NextHop(number)) }
     });
     changed.collect()

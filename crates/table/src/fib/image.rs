@@ -14,12 +14,14 @@ pub const BLOCK: usize = 256;
 /// The structure of a table, which says how to look up in its sections. Place and shift of entries, and the like, are
 /// explained where the structure is.
 pub enum Image<'t> {
-    /// `dir18`: the index, and the leaves as a ring of half words.
+    /// `dir18`: the index, and the leaves as a ring.
     Dir18 {
         /// 2^18 entries.
         index: Section<'t>,
-        /// Two leaves a word, in the order of memory.
+        /// Two or four leaves a word, in the order of memory.
         leaves: Section<'t>,
+        /// How wide a leaf is: 2, or 1 if that can number all next hops.
+        leaf_bytes: usize,
     },
     /// `btree6`: the trees of each first 16 bits, and lines of 16 words.
     Btree6 {

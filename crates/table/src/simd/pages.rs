@@ -102,14 +102,16 @@ impl<W: Word> Memory for Pages<W> {
 impl<W: Word> Pages<W> {
     /// The entries of a word as they lie in memory.
     fn word(&self, word: usize) -> u32 {
+        let (mut bytes, width) = ([0; 4], 4 / W::ENTRIES);
         let entries = &self.entries()[word * W::ENTRIES..][..W::ENTRIES];
-        match entries {
-            [low, high] => {
-                let [low, high] = [low, high].map(|entry| (entry.get() as u16).to_ne_bytes());
-                u32::from_ne_bytes([low[0], low[1], high[0], high[1]])
+        for (bytes, entry) in bytes.chunks_exact_mut(width).zip(entries) {
+            match (entry.get(), bytes) {
+                (value, [byte]) => *byte = value as u8,
+                (value, bytes @ [_, _]) => bytes.copy_from_slice(&(value as u16).to_ne_bytes()),
+                (value, bytes) => bytes.copy_from_slice(&value.to_ne_bytes()),
             }
-            entries => entries.first().map_or(0, |entry| entry.get()),
         }
+        u32::from_ne_bytes(bytes)
     }
 }
 

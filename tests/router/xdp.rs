@@ -1,0 +1,75 @@
+//! The same router with its packets forwarded in the kernel.
+
+use crate::lab::{Lab, reaches};
+use crate::node::{Program, may_run};
+
+/// What a veth device leaves to hardware that it has not, and how it takes frames that a program sends.
+fn prepare(lab: &Lab) {
+    for host in [&lab.left, &lab.right] {
+        host.command("ethtool -K eth0 tx off gro on");
+    }
+}
+
+/// Packets of both families that the program in the kernel has forwarded when it ends.
+fn forwarded(program: Program) -> u64 {
+    let (code, said) = program.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
+    let line = said.lines().find(|line| line.ends_with(" forwarded")).unwrap_or_else(|| panic!("{said}"));
+    line.split(' ').next().unwrap().parse().unwrap()
+}
+
+fn forwards(engine: &str) {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    prepare(&lab);
+    let program = lab.forward(&["--engine", engine]);
+    let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+    assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
+    let (left6, right6) = (lab.left.udp("[2001:db8:1::2]:0"), lab.right.udp("[2001:db8:2::2]:9"));
+    assert!(reaches(&left6, &right6, "[2001:db8:2::2]:9"), "{}", program.output());
+    lab.left.command("ping -c 20 -i 0.02 -W 2 10.0.2.2");
+    lab.left.command("ping -c 20 -i 0.02 -W 2 2001:db8:2::2");
+    // The router itself is the kernel's business, as is what has come to its last hop.
+    lab.left.command("ping -c 2 -i 0.05 -W 2 10.0.1.1");
+    assert!(
+        lab.left.try_command("ping -c 1 -W 2 -t 1 10.0.2.2").stdout.windows(4).any(|word| word == b"live")
+    );
+    // Both ways of 40 exchanges, but for the first ones, while neighbours were asked for.
+    let count = forwarded(program);
+    assert!(count >= 60, "{count} only");
+}
+
+#[test]
+fn the_driver_forwards_packets_of_both_families() {
+    forwards("xdp");
+}
+
+#[test]
+fn the_kernel_forwards_packets_of_both_families_behind_any_driver() {
+    forwards("xdp-generic");
+}
+
+/// Routes come and go while it runs, and when it is killed the kernel forwards by them.
+#[test]
+fn the_program_follows_the_kernels_routes_and_goes_when_it_is_killed() {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    prepare(&lab);
+    lab.right.ip("addr add 192.0.2.1/32 dev lo");
+    let program = lab.forward(&["--engine", "xdp"]);
+    lab.router.ip("route add 192.0.2.0/24 via 10.0.2.2");
+    lab.left.command("ping -c 10 -i 0.05 -W 2 192.0.2.1");
+    lab.router.ip("route replace blackhole 192.0.2.0/24");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(!lab.left.try_command("ping -c 2 -i 0.05 -W 1 192.0.2.1").status.success());
+    lab.router.ip("route replace 192.0.2.0/24 via 10.0.2.2");
+    lab.left.command("ping -c 10 -i 0.05 -W 2 192.0.2.1");
+    assert!(lab.router.ip("link show eth1").contains("prog/xdp"));
+    let _ = program.end("KILL");
+    assert!(!lab.router.ip("link show eth1").contains("prog/xdp"));
+    lab.left.command("ping -c 3 -i 0.05 -W 2 192.0.2.1");
+}
