@@ -355,6 +355,22 @@ mod tests {
     }
 
     #[test]
+    fn a_group_of_its_own_is_shared_with_nobody() {
+        let (mut next_hops, mut groups) = (plain(3), Groups::default());
+        let (both, one) = (members(&[(1, 1), (2, 1)]), members(&[(1, 1)]));
+        let own = groups.create(&mut next_hops, &both).unwrap();
+        let shared = groups.acquire(&mut next_hops, &both).unwrap();
+        assert_ne!(own, shared);
+        assert_ne!(groups.create(&mut next_hops, &both).unwrap(), own);
+        groups.change(&next_hops, own, &one).unwrap();
+        assert_ne!(groups.acquire(&mut next_hops, &one).unwrap(), own);
+        groups.change(&next_hops, own, &both).unwrap();
+        assert_eq!(groups.acquire(&mut next_hops, &both).unwrap(), shared);
+        groups.release(own).unwrap();
+        assert_eq!(groups.release(own), Err(GroupError::Unknown(own)));
+    }
+
+    #[test]
     fn flows_are_shared_by_weight_and_plain_next_hops_pass() {
         let (mut next_hops, mut groups) = (plain(4), Groups::default());
         let mut reader = groups.reader();
