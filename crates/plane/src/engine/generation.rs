@@ -2,15 +2,16 @@
 //!
 //! # Who reads while this is written
 //!
-//! Packets go by the generation that the map `current` holds. Only the other one, the *idle* one, is written. It becomes
-//! current by one update of `current`, an array of maps:
+//! Packets go by the generation that the map `current` holds. Only the other one, the *idle* one, is written. It
+//! becomes current by one update of `current`, an array of maps:
 //! - A program that runs after the update finds the new generation. All words in it were stored before the system call,
 //!   which orders them before the pointer is published (`rcu_assign_pointer` in effect: `xchg` in
 //!   `bpf_fd_array_map_update_elem`); the program reaches them through that pointer.
-//! - A program that found the old one may still be in it. It runs from begin to end inside an RCU read-side section (XDP:
-//!   in a driver's NAPI poll, with bottom halves off), and the system call does not return before all such sections have
-//!   ended: for arrays and hashes of maps `kernel/bpf/syscall.c` calls `maybe_wait_bpf_programs`, that is
-//!   `synchronize_rcu()`, so that user space knows when the old inner map is out of use (Linux 4.18 and since, 6.18 too).
+//! - A program that found the old one may still be in it. It runs from begin to end inside an RCU read-side section
+//!   (XDP: in a driver's NAPI poll, with bottom halves off), and the system call does not return before all such
+//!   sections have ended: for arrays and hashes of maps `kernel/bpf/syscall.c` calls `maybe_wait_bpf_programs`, that
+//!   is `synchronize_rcu()`, so that user space knows when the old inner map is out of use (Linux 4.18 and since, 6.18
+//!   too).
 //!
 //! So when the call returns nobody is in what was current before, and it is the idle one. It lags behind by one round,
 //! and is brought up to date when it is written next: by then changes of two rounds have gathered in the blocks that

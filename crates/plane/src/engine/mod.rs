@@ -1,7 +1,7 @@
 //! Forwarding in the kernel: an XDP program (`bpf/forward.c`) that looks up in copies of our compiled tables.
 //!
 //! The tables stay here, where the framework follows every change; [`Engine::sync`] copies what changed to the idle one
-//! of two generations in BPF maps and switches the program to it ([`generation`] has the argument why no packet sees a
+//! of two generations in BPF maps and switches the program to it (`generation.rs` has the argument why no packet sees a
 //! mixture). What the program does not forward goes to the kernel as it came, so the kernel must have the same routes.
 //! When this process ends, however that happens, the program goes with it and the kernel forwards on.
 
@@ -170,8 +170,8 @@ impl Engine {
     }
 
     /// Has packets forwarded by the tables as they are now; says how many blocks of them were copied. To be called by
-    /// whoever writes the tables, or while that one waits. Returns when no packet goes by the tables before. Does nothing
-    /// before the first [`Self::publish`].
+    /// whoever writes the tables, or while that one waits. Returns when no packet goes by the tables before. Does
+    /// nothing before the first [`Self::publish`].
     ///
     /// # Errors
     /// The kernel then forwards alone, until a later call finds the mistake mended.

@@ -10,8 +10,8 @@ use crate::view::View;
 use crate::wire::ethernet::Mac;
 
 impl Plan {
-    /// What the program can do of what a view says; the rest it passes to the kernel. `devices` are the kernel's indices
-    /// of the ports' devices, by port number.
+    /// What the program can do of what a view says; the rest it passes to the kernel. `devices` are the kernel's
+    /// indices of the ports' devices, by port number.
     pub fn of(view: &View, devices: &[u32]) -> Plan {
         let parts = view.parts();
         let ingress = parts.interfaces.iter().filter_map(|interface| ingress(interface, devices));
