@@ -1,7 +1,7 @@
 //! AF_XDP sockets as ports: frames move between the driver and our slots without the kernel's network stack.
 //!
-//! Frames come in once a [`super::classify::Classifier`] redirects them here, one socket for each queue of a card. Where
-//! the driver has zero copy, the card itself writes into the slots; elsewhere the kernel copies each frame once.
+//! Frames come in once a [`super::classify::Classifier`] redirects them here, one socket for each queue of a card.
+//! Where the driver has zero copy, the card itself writes into the slots; elsewhere the kernel copies each frame once.
 //! [`XdpPort::mode`] says which it is.
 
 use std::ffi::c_int;
@@ -152,8 +152,8 @@ impl XdpPort {
         self.mode
     }
 
-    /// Closes the port. In copy mode the slots that it had come back, for nobody writes to them any more; a network card
-    /// may go on for a while, so with zero copy they are not used again.
+    /// Closes the port. In copy mode the slots that it had come back, for nobody writes to them any more; a network
+    /// card may go on for a while, so with zero copy they are not used again.
     pub fn close(self) -> Vec<Packet<'static>> {
         let XdpPort { mode, socket, rings, mut custody, lost, .. } = self;
         drop((rings, socket));
