@@ -1,6 +1,6 @@
 /*
- * Gives frames back to the kernel, as if they had just come in: BPF_PROG_RUN runs this once for each of them, on a frame
- * of its own (BPF_F_TEST_XDP_LIVE_FRAMES), and the kernel receives what it lets pass.
+ * Gives frames back to the kernel, as if they had just come in: BPF_PROG_RUN runs this once for each of them, on a
+ * frame of its own (BPF_F_TEST_XDP_LIVE_FRAMES), and the kernel receives what it lets pass.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

@@ -5,8 +5,8 @@
 //! call ends with a wait of some ten milliseconds for all processors. More than the rings hold is refused: a flood of
 //! punts costs the worker a comparison a packet.
 //!
-//! Behind each packet stands a mark, where Ethernet has padding, by which the classifier knows that the frame comes from
-//! us and leaves it to the kernel.
+//! Behind each packet stands a mark, where Ethernet has padding, by which the classifier knows that the frame comes
+//! from us and leaves it to the kernel.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -71,9 +71,9 @@ pub enum PortError {
     },
     /// The card takes VLAN tags off, and an AF_XDP socket would not know of them.
     #[error(
-        "interface {interface} takes VLAN tags off before an AF_XDP socket sees the frames, so that tagged and untagged \
-         ones look the same; `ethtool -K {interface} rxvlan off` (and with veth, `txvlan off` at the other end) has \
-         them left on"
+        "interface {interface} takes VLAN tags off before an AF_XDP socket sees the frames, so that tagged and \
+         untagged ones look the same; `ethtool -K {interface} rxvlan off` (and with veth, `txvlan off` at the other \
+         end) has them left on"
     )]
     StripsTags {
         /// Its name.

@@ -90,10 +90,10 @@ impl Custody {
             return None;
         }
         *word &= !bit;
-        // SAFETY: the bit says that the slot is inside the memory, which is never freed, and that its exclusive reference
-        // was given up here; the bit is cleared, so it is made again once. The kernel has handed the slot back before its
-        // index got here. Bytes of the frame and its numbers are valid whatever was written; the verdict is, because it
-        // is written anew.
+        // SAFETY: the bit says that the slot is inside the memory, which is never freed, and that its exclusive
+        // reference was given up here; the bit is cleared, so it is made again once. The kernel has handed the slot
+        // back before its index got here. Bytes of the frame and its numbers are valid whatever was written; the
+        // verdict is, because it is written anew.
         unsafe {
             let slot = self.memory.0.first.as_ptr().add(index);
             (&raw mut (*slot).verdict).write(Verdict::Forward);

@@ -27,7 +27,8 @@ pub fn strips_tags(interface: &str) -> io::Result<bool> {
     let mut request = request(interface, 0)?;
     request.ifr_ifru.ifru_data = (&raw mut question).cast();
     let socket = UnixDatagram::unbound()?; // any will do, but AF_XDP sockets pass no questions on
-    // SAFETY: the kernel reads one `ifreq`, and reads and writes the question it points to; both live until the call ends.
+    // SAFETY: the kernel reads one `ifreq`, and reads and writes the question it points to; both live until the call
+    // ends.
     match check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } as c_int)
     {
         Ok(_) => Ok(question.answer & STRIPS_TAGS != 0),

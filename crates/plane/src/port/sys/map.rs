@@ -56,8 +56,8 @@ impl Map {
 
     /// The word at `offset`.
     pub fn word(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: inside the mapping and aligned, says `at`; an atomic may be shared with whoever else writes it, and the
-        // mapping lives as long as the reference.
+        // SAFETY: inside the mapping and aligned, says `at`; an atomic may be shared with whoever else writes it, and
+        // the mapping lives as long as the reference.
         unsafe { AtomicU32::from_ptr(self.at(offset)) }
     }
 
