@@ -2,7 +2,7 @@
 //! VLANs, tables, groups, source checks, links that are down, next hops of all kinds.
 
 // A helper of a test fails by panicking, as the test itself does.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::IpAddr;
 
