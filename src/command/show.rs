@@ -26,7 +26,8 @@ pub fn run(args: &ShowRouterArgs) -> anyhow::Result<Exit> {
         ShowWhat::Neighbors => show(&mut client, args, &Request::Neighbors, neighbors)?,
         ShowWhat::Counters => show(&mut client, args, &Request::Counters, counters)?,
         ShowWhat::Events { last } => {
-            show(&mut client, args, &Request::Events(request::Events { last: *last }), events)?;
+            let request = Request::Events(request::Events { last: *last });
+            show(&mut client, args, &request, |found: &Vec<Event>, out| events(found, out))?;
         }
         ShowWhat::Routes { what, table, limit } => {
             routes(&mut client, args, what.as_deref(), *table, limit.unwrap_or(usize::MAX))?;
@@ -177,7 +178,7 @@ fn counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "netlink: {}", netlink.join(", "))
 }
 
-fn events(events: &Vec<Event>, out: &mut dyn Write) -> io::Result<()> {
+fn events(events: &[Event], out: &mut dyn Write) -> io::Result<()> {
     events.iter().try_for_each(|event| writeln!(out, "{} {:<8} {}", time(event.at), event.kind, event.text))
 }
 

@@ -150,7 +150,7 @@ pub fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     let digit = |at: char| at.to_digit(16).ok_or_else(|| format!("{at:?} is no hexadecimal digit"));
     let digits: Vec<u32> =
         text.chars().filter(|at| !at.is_whitespace() && *at != ':').map(digit).collect::<Result<_, _>>()?;
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return Err("an odd number of digits".into());
     }
     Ok(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
@@ -160,12 +160,12 @@ fn trace(router: &mut Forwarder, table: &Table, frame: &[u8]) -> Packet {
     let explanation = explain(router.view(), &TableNames(table), INGRESS, frame);
     let mut arena = Arena::new(1);
     let (mut burst, mut sent, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
-    burst.fill(arena.packets().map(|slot| {
+    for slot in arena.packets() {
         slot.port = INGRESS;
         // Frames are no longer than a slot: see `frames`.
         slot.set_frame(frame);
-        slot
-    }));
+        burst.fill([slot].into_iter());
+    }
     router.process(&mut burst, &mut sent, &mut rejected);
     let outcome = match (sent.first(), rejected.first()) {
         (Some(slot), _) => Outcome { verdict: Verdict::Forward, departure: Some((slot.port, slot.frame())) },

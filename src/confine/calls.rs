@@ -164,7 +164,7 @@ mod tests {
             assert!(refused(std::fs::hard_link("/proc/a", "/proc/b").unwrap_err()), "link");
             // Threads, files and sockets are what a router lives on.
             assert_eq!(thread::spawn(|| 7).join().unwrap(), 7);
-            assert!(std::fs::read_to_string("/proc/self/status").unwrap().contains("Seccomp:\t2"));
+            assert!(std::fs::read_to_string("/proc/thread-self/status").unwrap().contains("Seccomp:\t2"));
             std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         });
         restricted.join().unwrap();

@@ -87,7 +87,7 @@ impl Inner {
     /// Takes the notes of all workers to those they are for. Notes whose watch is over are dropped.
     fn collect(&mut self) {
         for collector in &mut self.collectors {
-            while let Some(note) = collector.next() {
+            while let Some(note) = collector.pop() {
                 let Some(kept) = self.kept.get_mut(&note.watch) else { continue };
                 if kept.notes.len() == MOST {
                     kept.missed += 1;

@@ -2,7 +2,7 @@
 //! VLANs, tables, groups, source checks, links that are down, next hops of all kinds.
 
 // A helper of a test fails by panicking, as the test itself does.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::IpAddr;
 
@@ -255,7 +255,7 @@ fn travel(lab: &mut Lab, port: u16, bytes: &[u8]) -> (Verdict, Option<(u16, Vec<
     packet.port = port;
     burst.fill([packet].into_iter());
     lab.forwarder.process(&mut burst, &mut sent, &mut rejected);
-    let note = lab.collector.next().expect("every packet is watched");
+    let note = lab.collector.pop().expect("every packet is watched");
     assert_eq!(note.before.frame(), bytes);
     let departure = note.departure.map(|(port, copied)| (port, copied.frame().to_vec()));
     match (sent.first(), rejected.first()) {
@@ -379,7 +379,7 @@ fn watches_note_what_they_ask_for_and_no_more() {
         packet.port = 2;
         burst.fill([packet].into_iter());
         lab.forwarder.process(&mut burst, &mut sent, &mut rejected);
-        noted.extend(std::iter::from_fn(|| lab.collector.next()).map(|note| (note.watch, note.verdict)));
+        noted.extend(std::iter::from_fn(|| lab.collector.pop()).map(|note| (note.watch, note.verdict)));
     }
     let blackhole = Verdict::Drop(Reason::Blackhole);
     let of = |number| noted.iter().filter(move |(watch, _)| *watch == number).map(|(_, verdict)| *verdict);

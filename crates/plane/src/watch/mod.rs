@@ -154,7 +154,7 @@ pub struct Collector {
 
 impl Collector {
     /// The next note.
-    pub fn next(&mut self) -> Option<Note> {
+    pub fn pop(&mut self) -> Option<Note> {
         self.notes.pop().ok()
     }
 
