@@ -193,8 +193,8 @@ impl Trees {
         Ok(self.space.lines.place(row))
     }
 
-    /// Writes a branch with so many branches below it, and all these. What is too much for [`ROOMY`] lines is spread over
-    /// all children a branch can have: as long as a tree has room anywhere, there is some below each of its branches.
+    /// Writes a branch with so many branches below it, and all these. What is too much for [`ROOMY`] lines is spread
+    /// over all children a branch can have, so that there is room below each of them as long as there is any.
     pub(super) fn write_below(&mut self, line: usize, below: usize, slots: &[Slot]) -> Result<(), Full> {
         let (fanout, ranges) = ROOMY;
         let children = slots.len().div_ceil(ranges).div_ceil(fanout.pow(below as u32)).min(FANOUT);
