@@ -1,10 +1,9 @@
 //! Passes over a stream, all algorithms and batch sizes in turns.
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fullview_table::fib::{Fib, Footprint};
+use fullview_table::fib::Fib;
 use fullview_table::{Address, NextHop};
 
 use super::Compiled;
@@ -69,24 +68,9 @@ fn dependent<A: Address>(fib: &dyn Fib<A>, keys: &[A]) {
     black_box(answer);
 }
 
-/// What the stream itself costs: an algorithm that reads its key and writes an answer, and looks nothing up.
-struct Nothing;
-
-impl<A: Address> Fib<A> for Nothing {
-    fn lookup(&self, addr: A) -> NextHop {
-        NextHop(addr.bits(0, 16) as u16)
-    }
-
-    fn footprint(&self) -> Footprint {
-        Footprint::default()
-    }
-}
-
-/// Measures every algorithm in every mode and prints a line each, and first what the stream itself costs.
+/// Measures every algorithm in every mode and prints a line each.
 pub fn compare<A: Address>(fibs: &[Compiled<A>], keys: &[A], modes: &[Mode], repeats: usize) {
-    let nothing: Compiled<A> = ("(no lookup)", Arc::new(Nothing));
-    let fibs: Vec<_> = std::iter::once(&nothing).chain(fibs).collect();
-    let subjects: Vec<_> = fibs.iter().flat_map(|fib| modes.iter().map(move |mode| (*fib, *mode))).collect();
+    let subjects: Vec<_> = fibs.iter().flat_map(|fib| modes.iter().map(move |mode| (fib, *mode))).collect();
     let mut rates = vec![Vec::new(); subjects.len()];
     for _ in 0..repeats.max(1) {
         for (((_, fib), mode), rates) in subjects.iter().zip(&mut rates) {

@@ -193,28 +193,17 @@ impl Trees {
         Ok(self.space.lines.place(row))
     }
 
-    /// Writes a branch with so many branches below it, and all these, with room for more as far as possible.
+    /// Writes a branch with so many branches below it, and all these. What is too much for [`ROOMY`] lines is spread
+    /// over all children a branch can have, so that there is room below each of them as long as there is any.
     pub(super) fn write_below(&mut self, line: usize, below: usize, slots: &[Slot]) -> Result<(), Full> {
         let (fanout, ranges) = ROOMY;
-        let roomy = slots.len() <= fanout.pow(below as u32 + 1) * ranges;
-        self.write_branch(line, below, slots, if roomy { ROOMY } else { (FANOUT, RANGES) })
-    }
-
-    /// Writes a branch with so many branches below it, and all these.
-    fn write_branch(
-        &mut self,
-        line: usize,
-        below: usize,
-        slots: &[Slot],
-        fill: (usize, usize),
-    ) -> Result<(), Full> {
+        let children = slots.len().div_ceil(ranges).div_ceil(fanout.pow(below as u32)).min(FANOUT);
         if below == 0 {
-            return self.write_leaves(line, slots, slots.len().div_ceil(fill.1));
+            return self.write_leaves(line, slots, children);
         }
-        let children = slots.len().div_ceil(fill.1).div_ceil(fill.0.pow(below as u32));
         let row = self.space.take(Store::Branches, children)?;
         for i in 0..children {
-            self.write_branch(row + i, below - 1, part(slots, i, children), fill)?;
+            self.write_below(row + i, below - 1, part(slots, i, children))?;
         }
         self.link(line, row, slots, children);
         Ok(())

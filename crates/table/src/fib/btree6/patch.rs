@@ -345,3 +345,39 @@ fn up_to(slots: &mut &[Slot], to: u32) -> Vec<Slot> {
     *slots = rest;
     here
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nexthop::NextHop;
+    use crate::rib::Change;
+    use crate::simd::Isa;
+
+    /// A /48 for every fourth key from the lowest on: two slots each.
+    fn every_fourth(count: u128) -> Rib<u128> {
+        let mut rib = Rib::default();
+        for number in 0..count {
+            let prefix = Prefix::containing(0x2001 << 112 | number << 82, 48);
+            rib.apply(Change { prefix, next_hop: Some(NextHop(1)) });
+        }
+        rib
+    }
+
+    #[test]
+    fn a_tree_that_is_nearly_full_has_room_below_each_branch() {
+        let trees = Trees::build(&every_fourth(18_000), Isa::best()).unwrap();
+        let tree = trees.space.lines.root(0x2001);
+        let (mut from, mut all) = (0, 0);
+        loop {
+            let branch = trees.path(tree, from)[BRANCHES - 1];
+            let slots = trees.slots_below(branch, 0).len();
+            assert!(slots + 16 <= RANGES * FANOUT, "{slots} slots from {from:#x} on");
+            all += slots;
+            if branch.to == u32::MAX {
+                break;
+            }
+            from = branch.to + 1;
+        }
+        assert!(all >= 36_000, "{all} slots");
+    }
+}
