@@ -213,18 +213,29 @@ smoke() {
     rm -rf "$out"
 }
 
+# New inputs go to a directory of their own: the corpus in the tree stays as it is.
+fuzz_target() { # target
+    mkdir -p "$found/$1"
+    if (cd fuzz && cargo +nightly fuzz run --release --sanitizer "$FUZZ_SANITIZER" "$1" "$found/$1" "corpus/$1" -- \
+        -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=4096 -verbosity=0) >"$found/$1.log" 2>&1; then
+        echo "$1: ok, $FUZZ_SECONDS s"
+    else
+        cat "$found/$1.log"
+        return 1
+    fi
+}
+
+
 fuzz() {
-    local target found
+    local found
     found=$(mktemp -d)
     cargo +nightly --version >/dev/null 2>&1 || { skip "no nightly toolchain for fuzzing"; return; }
     cargo_tool fuzz
     (cd fuzz && cargo +nightly fuzz build --release --sanitizer "$FUZZ_SANITIZER")
-    for target in $(cd fuzz && cargo +nightly fuzz list); do
-        say "fuzz: $target"
-        # New inputs go to a directory of their own: the corpus in the tree stays as it is.
-        mkdir -p "$found/$target"
-        (cd fuzz && cargo +nightly fuzz run --release --sanitizer "$FUZZ_SANITIZER" "$target" "$found/$target" "corpus/$target" -- -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=4096 -verbosity=0)
-    done
+    # As many at once as there are processors: a target runs on one.
+    export FUZZ_SECONDS FUZZ_SANITIZER found
+    export -f fuzz_target
+    (cd fuzz && cargo +nightly fuzz list) | xargs -P "$(nproc)" -I '{}' bash -c 'fuzz_target {}'
     rm -rf "$found"
 }
 
