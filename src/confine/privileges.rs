@@ -2,6 +2,7 @@
 
 use anyhow::{Context, anyhow};
 use nix::unistd::{Gid, Uid, User, initgroups, setresgid, setresuid};
+use rustix::process::{parent_process_death_signal, set_parent_process_death_signal};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_keep_capabilities, set_no_new_privs,
 };
@@ -36,8 +37,10 @@ fn become_user(name: &str) -> anyhow::Result<()> {
         user.ok_or_else(|| anyhow!("there is no user {name}; make it with `useradd --system {name}`"))?;
     let (uid, gid): (Uid, Gid) = (user.uid, user.gid);
     let named = std::ffi::CString::new(name)?;
+    // Whoever started us may want us to end with it, which the kernel forgets when the user changes.
+    let signal = parent_process_death_signal()?;
     initgroups(&named, gid).context("its groups")?;
     setresgid(gid, gid, gid)?;
     setresuid(uid, uid, uid)?;
-    Ok(())
+    Ok(set_parent_process_death_signal(signal)?)
 }

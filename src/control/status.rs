@@ -129,6 +129,8 @@ pub struct Counters {
     /// By reason.
     pub drops: BTreeMap<String, u64>,
     pub punts: BTreeMap<String, u64>,
+    /// Packets by what became of them in the program in the kernel that forwards; empty where workers do.
+    pub program: BTreeMap<String, u64>,
     pub workers: Vec<Worker>,
     /// What the kernel told, and how.
     pub netlink: BTreeMap<String, u64>,

@@ -76,19 +76,21 @@ fn total(snapshots: &[Snapshot]) -> Counters {
     total
 }
 
-pub fn counters(inside: &Inside<'_>) -> status::Counters {
+pub fn counters(inside: &Inside<'_>) -> Result<status::Counters, String> {
     let snapshots = inside.snapshots();
     let total = total(&snapshots);
     let drops = Reason::ALL.iter().map(|reason| (reason.name().to_owned(), total.drops[reason.index()]));
     let punts = Punt::ALL.iter().map(|punt| (punt.name().to_owned(), total.punts[punt.index()]));
-    status::Counters {
+    let program = inside.counted_by_program().map_err(|error| format!("{error:#}"))?;
+    Ok(status::Counters {
         received: traffic(total.received()),
         sent: traffic(total.sent()),
         drops: drops.collect(),
         punts: punts.collect(),
+        program: program.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         workers: snapshots.iter().map(worker).collect(),
         netlink: netlink(inside),
-    }
+    })
 }
 
 fn worker(snapshot: &Snapshot) -> status::Worker {

@@ -17,7 +17,7 @@ use crate::control::request::{self, Request};
 use crate::control::server::Responder;
 use crate::control::{Answer, status};
 use crate::router::Inside;
-use crate::router::desk::{Asker, NoAnswer};
+use crate::router::desk::Asker;
 use crate::telemetry::events::{Event, Events, micros};
 use crate::telemetry::metrics::{self, Scrape};
 
@@ -57,7 +57,7 @@ impl Respond {
             Request::Path(query) => self.ask(move |inside| inspect::path(inside, &query)),
             Request::Fib => self.ask(|inside| Ok(inspect::fibs(inside))),
             Request::Neighbors => self.ask(|inside| Ok(inspect::neighbors(inside))),
-            Request::Counters => self.ask(|inside| Ok(inspect::counters(inside))),
+            Request::Counters => self.ask(|inside| inspect::counters(inside)),
             Request::Events(query) => {
                 value(&self.events.last(query.last).into_iter().map(event).collect::<Vec<_>>())
             }
@@ -187,13 +187,16 @@ fn interface_name(view: &View, note: &Note) -> String {
 }
 
 /// The text of one scrape.
-pub fn metrics(asker: &Asker, events: &Events) -> Result<String, NoAnswer> {
-    let scrape = asker.ask(|inside| Scrape {
-        interfaces: inspect::interfaces(inside),
-        counters: inspect::counters(inside),
-        fibs: inspect::fibs(inside),
-        neighbors: inspect::neighbors(inside),
-        events: 0,
-    })?;
+pub fn metrics(asker: &Asker, events: &Events) -> Result<String, String> {
+    let scrape = |inside: &mut Inside<'_>| {
+        Ok::<_, String>(Scrape {
+            interfaces: inspect::interfaces(inside),
+            counters: inspect::counters(inside)?,
+            fibs: inspect::fibs(inside),
+            neighbors: inspect::neighbors(inside),
+            events: 0,
+        })
+    };
+    let scrape = asker.ask(scrape).map_err(|error| error.to_string())??;
     Ok(metrics::encode(Scrape { events: events.count(), ..scrape }))
 }

@@ -7,8 +7,7 @@ use fullview_plane::kernel::mirror::Mirror;
 use fullview_table::Address;
 use fullview_table::fib::framework::FamilyTables;
 
-use super::show::Snapshot;
-use super::workers::Workers;
+use super::show::{Counting, Snapshot};
 use crate::config::Live;
 
 /// The router as its own thread sees it.
@@ -16,8 +15,7 @@ pub struct Inside<'a> {
     pub(super) now: Duration,
     pub(super) mirror: &'a mut Mirror,
     pub(super) algorithm: &'a mut Option<String>,
-    /// None where the kernel forwards.
-    pub(super) workers: Option<&'a Workers>,
+    pub(super) counting: &'a dyn Counting,
     pub(super) statistics: Statistics,
 }
 
@@ -34,7 +32,12 @@ impl Inside<'_> {
 
     /// What each worker has counted.
     pub fn snapshots(&self) -> Vec<Snapshot> {
-        self.workers.map(Workers::snapshots).unwrap_or_default()
+        self.counting.snapshots()
+    }
+
+    /// What a program in the kernel has counted, by name; nothing where there is none.
+    pub fn counted_by_program(&self) -> anyhow::Result<Vec<(&'static str, u64)>> {
+        self.counting.named()
     }
 
     /// Goes by another configuration from now on. Workers see it with their next burst.

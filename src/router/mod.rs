@@ -26,6 +26,7 @@ use desk::Desk;
 use freshness::Freshness;
 pub use inside::Inside;
 use links::Ports;
+use show::Counting;
 pub use show::Snapshot;
 use story::Story;
 use workers::Workers;
@@ -113,7 +114,7 @@ fn by_workers(options: &Options, operating: Operating, stop: &AtomicBool) -> any
     control.story.begun(control.began.elapsed(), &control.mirror.report());
     while !stop.load(Ordering::Relaxed) {
         control.turn(LONGEST_WAIT)?;
-        control.serve(Some(&workers));
+        control.serve(&workers);
         control.resolve(&mut workers)?;
         ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
     }
@@ -214,10 +215,10 @@ impl Control {
     }
 
     /// Answers those who ask.
-    fn serve(&mut self, workers: Option<&Workers>) {
+    fn serve(&mut self, counting: &dyn Counting) {
         let Control { desk, mirror, algorithm, follower, began, .. } = self;
         let statistics = follower.statistics();
-        let mut inside = Inside { now: began.elapsed(), mirror, algorithm, workers, statistics };
+        let mut inside = Inside { now: began.elapsed(), mirror, algorithm, counting, statistics };
         desk.serve(&mut inside);
     }
 

@@ -1,6 +1,7 @@
 //! Neighbours that workers meet packets for and nobody has resolved: the kernel is asked to.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -38,7 +39,10 @@ impl Resolver {
         self.asked.retain(|_, at| now.saturating_sub(*at) < PATIENCE);
         for Wanted { interface, destination } in wanted {
             let Some(neighbor) = mirror.unresolved(interface, destination) else { continue };
-            if self.asked.len() < MOST && self.asked.insert(neighbor, now).is_none() {
+            let has_room = self.asked.len() < MOST;
+            // Of the time it was asked: packets that go on coming do not put off that it is asked again.
+            if let (Entry::Vacant(place), true) = (self.asked.entry(neighbor), has_room) {
+                place.insert(now);
                 follower.resolve(neighbor.0, neighbor.1)?;
             }
         }

@@ -7,6 +7,19 @@ use std::time::{Duration, Instant};
 use fullview_plane::counters::Counters;
 use fullview_plane::worker::Published;
 
+/// Who forwards, and counts what.
+pub trait Counting {
+    /// What each worker has counted.
+    fn snapshots(&self) -> Vec<Snapshot> {
+        Vec::new()
+    }
+
+    /// What a program in the kernel has counted, by name.
+    fn named(&self) -> anyhow::Result<Vec<(&'static str, u64)>> {
+        Ok(Vec::new())
+    }
+}
+
 /// What a worker has counted up to now.
 #[derive(Clone)]
 pub struct Snapshot {

@@ -26,7 +26,7 @@ use rustix::io::Errno;
 use super::freshness::{Notes, NotingPort};
 use super::resolve::Wanted;
 use super::share::{Giver, Share};
-use super::show::{Shown, Snapshot};
+use super::show::{Counting, Shown, Snapshot};
 use crate::operations::hub::Hub;
 
 /// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
@@ -67,13 +67,6 @@ impl Workers {
     pub fn new(count: usize, notes: Arc<Notes>, hub: Arc<Hub>) -> anyhow::Result<Workers> {
         let (share, counters) = (Share::new(count)?, Counters::new(0));
         Ok(Workers { count, share, notes, running: Vec::new(), counters, hub })
-    }
-
-    /// What each worker has counted, and before them what earlier ones had.
-    pub fn snapshots(&self) -> Vec<Snapshot> {
-        let earlier = Snapshot::of_earlier(self.counters.clone());
-        let running = (0..).zip(&self.running).map(|(number, worker)| worker.shown.snapshot(number));
-        std::iter::once(earlier).chain(running).collect()
     }
 
     /// Whether all go on. One that ended has something to say: the next restart returns it.
@@ -145,6 +138,15 @@ impl Workers {
     pub fn stop(mut self) -> anyhow::Result<Counters> {
         self.end()?;
         Ok(self.counters)
+    }
+}
+
+impl Counting for Workers {
+    /// Before those that run, what earlier ones had.
+    fn snapshots(&self) -> Vec<Snapshot> {
+        let earlier = Snapshot::of_earlier(self.counters.clone());
+        let running = (0..).zip(&self.running).map(|(number, worker)| worker.shown.snapshot(number));
+        std::iter::once(earlier).chain(running).collect()
     }
 }
 

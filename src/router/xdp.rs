@@ -9,6 +9,7 @@ use fullview_plane::engine::{Counters, Engine, EngineError, INET_ALGORITHM, INET
 use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::view::View;
 
+use super::show::Counting;
 use super::{Control, Counted, LONGEST_WAIT, Operating, Options, desk};
 use crate::command::say;
 use crate::operations::Operations;
@@ -38,7 +39,7 @@ pub fn run(
     control.story.begun(control.began.elapsed(), &control.mirror.report());
     while !stop.load(Ordering::Relaxed) {
         control.turn(LONGEST_WAIT)?;
-        control.serve(None);
+        control.serve(&path);
         path.follow(&control.mirror)?;
     }
     path.end()?;
@@ -92,15 +93,20 @@ impl Path<'_> {
 
     /// Takes the program away; what it counted is kept.
     fn end(&mut self) -> anyhow::Result<()> {
-        let Some(running) = self.running.take() else { return Ok(()) };
-        let counts = named(&running.engine.counters()?);
-        for (name, count) in counts {
-            match self.counted.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, sum)) => *sum += count,
-                None => self.counted.push((name, count)),
-            }
-        }
+        self.counted = self.named()?;
+        self.running = None;
         Ok(())
+    }
+}
+
+impl Counting for Path<'_> {
+    /// With what programs before this one had.
+    fn named(&self) -> anyhow::Result<Vec<(&'static str, u64)>> {
+        let Some(running) = &self.running else { return Ok(self.counted.clone()) };
+        let mut counts = named(&running.engine.counters()?);
+        // Every program counts the same, in the same order.
+        counts.iter_mut().zip(&self.counted).for_each(|((_, sum), (_, earlier))| *sum += earlier);
+        Ok(counts)
     }
 }
 

@@ -110,7 +110,16 @@ impl Scrape {
             each(&self.counters.drops),
         )?;
         let help = "Packets left to the host, by reason";
-        page.counts("punted_packets", help, each(&self.counters.punts))
+        page.counts("punted_packets", help, each(&self.counters.punts))?;
+        self.program(page)
+    }
+
+    /// All passed together are the sum of those passed for a reason, and no outcome of its own.
+    fn program(&self, page: &mut Page<'_>) -> fmt::Result {
+        let outcomes = self.counters.program.iter().filter(|(outcome, _)| *outcome != "passed");
+        let samples = outcomes.map(|(outcome, count)| (vec![("outcome", outcome.clone())], *count)).collect();
+        let help = "Packets that a program in the kernel forwarded, or passed to the kernel for that reason";
+        page.counts("program_packets", help, samples)
     }
 
     fn workers(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::exposition;
 use crate::lab::{Lab, reaches};
-use crate::node::{Program, eventually, may_run};
+use crate::node::{Program, cable, eventually, may_run};
 
 const FULLVIEW: &str = env!("CARGO_BIN_EXE_fullview");
 
@@ -84,6 +84,15 @@ impl Operated {
         assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", self.router.output());
     }
 
+    /// Until the router itself has forwarded a packet: the first ones may be the kernel's, which resolves neighbours.
+    fn forwards_itself(&self) {
+        let forwarded = || {
+            self.forwards();
+            self.json("counters")["sent"]["packets"].as_u64().unwrap() >= 1
+        };
+        assert!(eventually(Duration::from_secs(20), forwarded), "{}", self.ask("show counters"));
+    }
+
     fn send(&self, to: &str, count: usize) {
         let left = self.lab.left.udp("10.0.1.2:0");
         (0..count).for_each(|_| assert!(left.send_to(b"fullview", to).is_ok()));
@@ -100,7 +109,7 @@ fn a_router_shows_what_it_has() {
         return;
     }
     let operated = Operated::start(&[]);
-    operated.forwards();
+    operated.forwards_itself();
     operated.lab.router.ip("route add 10.9.0.0/16 nexthop via 10.0.2.2 weight 3 nexthop via 10.0.1.2");
     operated.lab.router.ip("route add blackhole 10.8.0.0/16");
     let shown = |what: &str, words: &[&str]| {
@@ -217,7 +226,7 @@ fn prometheus_scrapes_what_was_forwarded() {
     let folder = tempfile::tempdir().unwrap();
     let metrics = folder.path().join("metrics.sock");
     let operated = Operated::start(&["--metrics", metrics.to_str().unwrap()]);
-    operated.forwards();
+    operated.forwards_itself();
     operated.lab.router.ip("route add blackhole 10.8.0.0/16");
     let answer = || converse(&metrics, b"GET /metrics HTTP/1.1\r\nHost: router\r\n\r\n", true);
     let dropped = eventually(Duration::from_secs(20), || {
@@ -251,6 +260,37 @@ fn prometheus_scrapes_what_was_forwarded() {
     }
     let head = converse(&metrics, b"HEAD /metrics HTTP/1.0\r\n\r\n", true);
     assert!(head.ends_with("\r\n\r\n") && head.contains("200 OK"), "{head}");
+}
+
+#[cfg(feature = "bpf")]
+#[test]
+fn what_the_program_in_the_kernel_counts_is_shown_and_scraped() {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let metrics = folder.path().join("metrics.sock");
+    let operated = Operated::start(&["--engine", "xdp-generic", "--metrics", metrics.to_str().unwrap()]);
+    operated.forwards();
+    let forwarded = |counters: &Value| counters["program"]["forwarded"].as_u64().unwrap();
+    let before = forwarded(&operated.json("counters"));
+    operated.lab.router.ip("route add blackhole 10.8.0.0/16");
+    let counted = eventually(Duration::from_secs(20), || {
+        operated.send("10.0.2.2:9", 10);
+        operated.send("10.8.0.1:9", 3);
+        let counters = operated.json("counters");
+        forwarded(&counters) >= before + 10 && counters["program"]["discarded"].as_u64().unwrap() >= 3
+    });
+    let shown = operated.ask("show counters");
+    assert!(
+        counted && shown.contains("program: forwarded ") && shown.contains("program: discarded "),
+        "{shown}"
+    );
+    assert!(!shown.contains("received "), "no worker counts: {shown}");
+    let answer = converse(&metrics, b"GET /metrics HTTP/1.1\r\nHost: router\r\n\r\n", true);
+    let page = exposition::check(answer.split_once("\r\n\r\n").unwrap().1);
+    let value = |outcome| page.value("fullview_program_packets_total", &[("outcome", outcome)]);
+    assert!(value("forwarded") >= 10.0 && value("discarded") >= 3.0, "{answer}");
 }
 
 #[test]
@@ -435,6 +475,33 @@ fn nothing_is_lost_while_the_configuration_is_reloaded() {
     let mut heard = [0; 64];
     let arrived = (0..100).take_while(|_| right.recv_from(&mut heard).is_ok()).count();
     assert_eq!(arrived, 100, "{}", operated.ask("show counters"));
+}
+
+/// What it is after the change has to be enough, also for ports that are opened later.
+#[test]
+fn another_user_forwards_as_well() {
+    if !may_operate() {
+        return;
+    }
+    let operated = Operated::start(&["--user", "nobody", "--metrics", "127.0.0.1:0"]);
+    operated.forwards();
+    let nobody = operated.lab.router.command("id -u nobody").trim().to_owned();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", operated.router.id())).unwrap();
+    let users = status.lines().find(|line| line.starts_with("Uid:")).unwrap();
+    assert_eq!(users.split_whitespace().skip(1).collect::<Vec<_>>(), [nobody.as_str(); 4]);
+    operated.lab.router.ip("link del eth2");
+    cable((&operated.lab.right, "eth0"), (&operated.lab.router, "eth2"));
+    operated.lab.router.ip("addr add 10.0.2.1/24 dev eth2");
+    operated.lab.right.ip("addr add 10.0.2.2/24 dev eth0");
+    operated.forwards();
+    assert!(operated.ask("show counters").contains("forwarded"));
+    let (code, said) = operated.router.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
+    // As another user, too, it ends with whoever started it: here the host.
+    let mut program = operated.lab.forward(&["--user", "nobody"]);
+    assert!(program.is_running());
+    drop(operated.lab);
+    assert!(eventually(Duration::from_secs(20), || !program.is_running()));
 }
 
 #[test]

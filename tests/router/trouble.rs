@@ -155,6 +155,29 @@ fn an_interface_goes_and_comes_back() {
     assert_eq!(code, Some(0), "{said}");
 }
 
+/// Whoever was asked for a moment ago is asked for again, however many packets wait meanwhile.
+#[test]
+fn neighbours_are_found_again_when_a_link_was_down_for_a_moment() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    let program = lab.forward(&[]);
+    let (left, right) = (lab.left.udp("10.0.1.2:9"), lab.right.udp("10.0.2.2:9"));
+    let both_reach = || {
+        let there = reaches(&left, &right, "10.0.2.2:9");
+        (there, reaches(&right, &left, "10.0.1.2:9"))
+    };
+    assert_eq!(both_reach(), (true, true), "{}", program.output());
+    for interface in ["eth2", "eth1", "eth2"] {
+        lab.router.ip(&format!("link set dev {interface} down"));
+        (0..3).for_each(|_| drop(left.send_to(b"lost", "10.0.2.2:9")));
+        lab.router.ip(&format!("link set dev {interface} up"));
+        let neighbors = || lab.router.ip("neigh show");
+        assert_eq!(both_reach(), (true, true), "{interface}: {}{}", program.output(), neighbors());
+    }
+}
+
 #[test]
 fn a_longer_packet_goes_through_once_the_link_takes_it() {
     if !may_run(&PROGRAMS) {
