@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::args::ForwardArgs;
 use crate::args::operations::OperationsArgs;
 use crate::config::reload::{Reloader, block_hangup};
-use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Router};
+use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Router, Xdp};
 use crate::confine::confine;
 use crate::operations::Listening;
 use crate::router::{self, Counted, Operating, Options};
@@ -37,6 +37,7 @@ fn options(config: &Config) -> anyhow::Result<Options> {
         settings: live.settings,
         netlink_buffer: config.router.netlink_buffer,
         workers: config.router.workers,
+        ports: config.ports(),
         policies: live.policies,
     })
 }
@@ -58,11 +59,13 @@ fn typed(args: &ForwardArgs) -> Config {
         router: Router {
             interfaces: args.interfaces.clone(),
             engine: args.engine,
+            port: args.port,
             workers: args.workers,
             algorithm: args.algorithm.clone(),
             preferences: args.preferences.clone(),
             netlink_buffer: args.netlink_buffer,
         },
+        xdp: Xdp { need_wakeup: !args.no_need_wakeup, busy_poll_us: args.busy_poll, ..Xdp::default() },
         framework: Framework::default(),
         interface: BTreeMap::new(),
         control: Control { name, socket: control },
