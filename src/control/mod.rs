@@ -6,7 +6,7 @@
 //! "nonsense"                              {"error":"..."}
 //! ```
 //!
-//! [`server`] answers by way of a [`Responder`], [`client`] asks; what passes between them is in [`request`] and
+//! [`server`] answers by way of a `Responder`, [`client`] asks; what passes between them is in [`request`] and
 //! [`status`].
 
 pub mod client;

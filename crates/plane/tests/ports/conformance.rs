@@ -20,7 +20,6 @@ pub struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    #[cfg(feature = "bpf")]
     pub fn of(slots: Vec<Packet<'a>>) -> Pool<'a> {
         Pool { slots }
     }
