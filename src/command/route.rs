@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::BadInput;
 use crate::args::ForwardArgs;
 use crate::args::operations::OperationsArgs;
 use crate::config::reload::{Reloader, block_hangup};
@@ -13,7 +14,7 @@ use crate::router::{self, Counted, Operating, Options};
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
     let config = args.config.as_deref().map_or_else(|| Ok(typed(args)), Config::load)?;
-    config.check()?;
+    config.check().map_err(|error| BadInput(format!("{error:#}")))?;
     let options = options(&config)?;
     router::check(&options)?;
     let listening = Listening::open(&config.operations())?;

@@ -209,6 +209,9 @@ impl Config {
             chooses,
             "router.algorithm: the program in the kernel knows its own algorithms only; leave it out"
         );
+        let by_program = self.router.engine != EngineName::User;
+        let no_ports = self.ports().kinds.iter().all(|kind| *kind == PortName::Packet);
+        ensure!(!by_program || no_ports, "router.port: the program in the kernel uses none; leave it out");
         for (place, name) in interfaces.iter().enumerate() {
             ensure!(!interfaces[..place].contains(name), "router.interfaces: {name} is named twice");
         }
@@ -333,6 +336,8 @@ mod tests {
         assert!(refused(&format!("{SMALL}algorithm = \"fastest\"\n")).contains("\"fastest\""));
         assert!(refused(&format!("{SMALL}[metrics]\nlisten = \"9100\"\n")).contains("line 4, column 10"));
         assert!(refused("[router]\ninterfaces = [\"eth1\", \"eth1\"]\n").contains("named twice"));
+        assert!(refused(&format!("{SMALL}[interface.\"eth1.7\"]\nport = \"xdp\"\n")).contains("a VLAN has"));
+        assert!(refused(&format!("{SMALL}engine = \"xdp\"\nport = \"auto\"\n")).contains("uses none"));
     }
 
     #[test]
@@ -347,6 +352,9 @@ mod tests {
         assert_eq!(live.algorithm.as_deref(), Some("poptrie"));
         assert_eq!(live.settings.max_sync_delay, Duration::from_millis(5));
         assert_eq!(live.policies["eth1.7"].source_check, SourceCheck::Strict);
+        let socket = Config::parse(&format!("{SMALL}[interface.eth2]\nport = \"xdp\"\n")).unwrap();
+        assert_eq!(socket.ports().kinds, [PortName::Packet, PortName::Xdp]);
+        assert_eq!(before.frozen_differences(&socket), ["port"]);
         let other =
             Config::parse("[router]\ninterfaces = [\"eth1\"]\nworkers = 2\n[control]\nname = \"edge\"\n")
                 .unwrap();
