@@ -253,12 +253,22 @@ pub struct ForwardArgs {
     pub interfaces: Vec<String>,
     /// Forward as this file says; it is read again at SIGHUP and `fullview reload`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interfaces", "table", "read", "write", "algorithm",
-        "engine", "preferences", "name", "control", "metrics", "capture_drops", "user", "no_seccomp"])]
+        "engine", "port", "no_need_wakeup", "busy_poll", "preferences", "name", "control", "metrics", "capture_drops", "user", "no_seccomp"])]
     pub config: Option<PathBuf>,
     /// What forwards: threads of this program, or an XDP program in the kernel that looks up in this program's tables;
     /// `xdp-generic` for interfaces whose driver has no XDP of its own
     #[arg(long, value_name = "ENGINE", default_value = "user", requires = "interfaces")]
     pub engine: EngineName,
+    /// How threads of this program get at frames: packet sockets, AF_XDP sockets (one worker for each receive queue;
+    /// needs the feature bpf), or AF_XDP where it works
+    #[arg(long, value_name = "PORT", default_value = "packet", requires = "interfaces")]
+    pub port: PortName,
+    /// AF_XDP: have the driver look at the rings all the time instead of being woken up
+    #[arg(long, requires = "interfaces")]
+    pub no_need_wakeup: bool,
+    /// AF_XDP: have workers poll the card so many microseconds a look, in place of interrupts
+    #[arg(long, value_name = "MICROSECONDS", requires = "interfaces")]
+    pub busy_poll: Option<u32>,
     /// Bytes for changes that the kernel tells of faster than they are taken in
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20, requires = "interfaces")]
     pub netlink_buffer: usize,
@@ -343,6 +353,18 @@ pub enum EngineName {
     Xdp,
     /// An XDP program, behind the driver
     XdpGeneric,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PortName {
+    /// Packet sockets: any driver
+    #[default]
+    Packet,
+    /// AF_XDP sockets, or none
+    Xdp,
+    /// AF_XDP sockets where they work, packet sockets elsewhere
+    Auto,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

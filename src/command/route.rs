@@ -7,7 +7,7 @@ use super::BadInput;
 use crate::args::ForwardArgs;
 use crate::args::operations::OperationsArgs;
 use crate::config::reload::{Reloader, block_hangup};
-use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Router};
+use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Router, Xdp};
 use crate::confine::confine;
 use crate::operations::Listening;
 use crate::router::{self, Counted, Operating, Options};
@@ -39,6 +39,7 @@ fn options(config: &Config) -> anyhow::Result<Options> {
         settings: live.settings,
         netlink_buffer: config.router.netlink_buffer,
         workers: config.router.workers,
+        ports: config.ports(),
         policies: live.policies,
     })
 }
@@ -60,11 +61,13 @@ fn typed(args: &ForwardArgs) -> Config {
         router: Router {
             interfaces: args.interfaces.clone(),
             engine: args.engine,
+            port: args.port,
             workers: args.workers,
             algorithm: args.algorithm.clone(),
             preferences: args.preferences.clone(),
             netlink_buffer: args.netlink_buffer,
         },
+        xdp: Xdp { need_wakeup: !args.no_need_wakeup, busy_poll_us: args.busy_poll, ..Xdp::default() },
         framework: Framework::default(),
         interface: BTreeMap::new(),
         control: Control { name, socket: control },

@@ -13,13 +13,15 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::kernel::mirror::InterfacePolicy;
+use fullview_plane::port::xdp::{BusyPoll, XdpOptions};
 use fullview_table::fib::framework;
 use serde::Deserialize;
 
-use crate::args::EngineName;
+use crate::args::{EngineName, PortName};
 use crate::command::BadInput;
 use crate::control;
 use crate::operations::{self, MetricsAt, capture};
+use crate::router::PortOptions;
 use crate::settings::{Names, RouterSettings};
 use crate::workload::algorithm;
 
@@ -28,6 +30,8 @@ use crate::workload::algorithm;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
     pub router: Router,
+    #[serde(default)]
+    pub xdp: Xdp,
     #[serde(default)]
     pub framework: Framework,
     /// By name.
@@ -49,6 +53,9 @@ pub struct Router {
     pub interfaces: Vec<String>,
     #[serde(default)]
     pub engine: EngineName,
+    /// Of every interface that does not say otherwise.
+    #[serde(default)]
+    pub port: PortName,
     #[serde(default = "one")]
     pub workers: usize,
     /// Of every table whose family has it; `auto` leaves the choice to the framework. May change.
@@ -81,10 +88,30 @@ pub struct Framework {
     pub max_sync_delay_ms: Option<u64>,
 }
 
-/// `[interface.NAME]`. May change.
+/// `[xdp]`: how AF_XDP ports work.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Xdp {
+    /// Whether the driver sleeps until it is called.
+    pub need_wakeup: bool,
+    /// Has workers poll the card, so long a look.
+    pub busy_poll_us: Option<u32>,
+    /// And so many frames a look.
+    pub busy_poll_budget: u32,
+}
+
+impl Default for Xdp {
+    fn default() -> Self {
+        Xdp { need_wakeup: true, busy_poll_us: None, busy_poll_budget: 64 }
+    }
+}
+
+/// `[interface.NAME]`. May change, but for its port.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Interface {
+    /// In place of `router.port`.
+    pub port: Option<PortName>,
     #[serde(default)]
     pub source_check: Check,
     #[serde(default)]
@@ -182,13 +209,18 @@ impl Config {
             chooses,
             "router.algorithm: the program in the kernel knows its own algorithms only; leave it out"
         );
+        let by_program = self.router.engine != EngineName::User;
+        let no_ports = self.ports().kinds.iter().all(|kind| *kind == PortName::Packet);
+        ensure!(!by_program || no_ports, "router.port: the program in the kernel uses none; leave it out");
         for (place, name) in interfaces.iter().enumerate() {
             ensure!(!interfaces[..place].contains(name), "router.interfaces: {name} is named twice");
         }
-        for name in self.interface.keys() {
+        for (name, interface) in &self.interface {
             let of = name.split('.').next().unwrap_or(name);
             let known = interfaces.iter().any(|interface| interface == name || interface == of);
             ensure!(known, "interface.{name}: it is neither one of router.interfaces nor a VLAN of one");
+            let has_port = interface.port.is_none() || interfaces.contains(name);
+            ensure!(has_port, "interface.{name}.port: a VLAN has the port of its interface; leave it out");
         }
         let both = self.control.name.is_some() && self.control.socket.is_some();
         ensure!(!both, "control: name and socket are two ways to say one thing; leave one out");
@@ -211,6 +243,15 @@ impl Config {
         }
     }
 
+    /// How frames come in and go out.
+    pub fn ports(&self) -> PortOptions {
+        let own = |name| self.interface.get(name).and_then(|interface| interface.port);
+        let kinds = self.router.interfaces.iter().map(|name| own(name).unwrap_or(self.router.port)).collect();
+        let Xdp { need_wakeup, busy_poll_us, busy_poll_budget: budget } = self.xdp;
+        let busy_poll = busy_poll_us.map(|micros| BusyPoll { micros, budget });
+        PortOptions { kinds, xdp: XdpOptions { need_wakeup, busy_poll, ..XdpOptions::default() } }
+    }
+
     /// What may change.
     pub fn live(&self) -> anyhow::Result<Live> {
         let settings = framework::Settings {
@@ -228,6 +269,8 @@ impl Config {
         let differs = [
             ("router.interfaces", old.interfaces != new_router.interfaces),
             ("router.workers", old.workers != new_router.workers),
+            ("port", self.ports().kinds != new.ports().kinds),
+            ("xdp", self.xdp != new.xdp),
             ("router.netlink-buffer", old.netlink_buffer != new_router.netlink_buffer),
             ("control", self.control != new.control),
             ("metrics", self.metrics != new.metrics),
@@ -293,6 +336,8 @@ mod tests {
         assert!(refused(&format!("{SMALL}algorithm = \"fastest\"\n")).contains("\"fastest\""));
         assert!(refused(&format!("{SMALL}[metrics]\nlisten = \"9100\"\n")).contains("line 4, column 10"));
         assert!(refused("[router]\ninterfaces = [\"eth1\", \"eth1\"]\n").contains("named twice"));
+        assert!(refused(&format!("{SMALL}[interface.\"eth1.7\"]\nport = \"xdp\"\n")).contains("a VLAN has"));
+        assert!(refused(&format!("{SMALL}engine = \"xdp\"\nport = \"auto\"\n")).contains("uses none"));
     }
 
     #[test]
@@ -307,6 +352,9 @@ mod tests {
         assert_eq!(live.algorithm.as_deref(), Some("poptrie"));
         assert_eq!(live.settings.max_sync_delay, Duration::from_millis(5));
         assert_eq!(live.policies["eth1.7"].source_check, SourceCheck::Strict);
+        let socket = Config::parse(&format!("{SMALL}[interface.eth2]\nport = \"xdp\"\n")).unwrap();
+        assert_eq!(socket.ports().kinds, [PortName::Packet, PortName::Xdp]);
+        assert_eq!(before.frozen_differences(&socket), ["port"]);
         let other =
             Config::parse("[router]\ninterfaces = [\"eth1\"]\nworkers = 2\n[control]\nname = \"edge\"\n")
                 .unwrap();

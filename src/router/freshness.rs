@@ -4,7 +4,6 @@
 //! and note its destinations; a neighbour in doubt that was sent to is verified by the kernel, others are left alone.
 
 use std::hash::{Hash, Hasher};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,8 +12,9 @@ use fullview_plane::burst::{Burst, Slot};
 use fullview_plane::kernel::follow::Follower;
 use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::kernel::socket::SocketError;
-use fullview_plane::port::packet::PacketPort;
 use fullview_plane::port::{Port, PortError};
+
+use super::ports::AnyPort;
 
 /// Places for notes. Two neighbours that share one are verified together, which does no harm.
 const PLACES: usize = 4096;
@@ -89,42 +89,36 @@ impl Freshness {
 }
 
 /// A port that notes whom it sends to, when that is wanted.
-pub struct NotingPort<'a> {
-    pub port: PacketPort<'a>,
+pub struct NotingPort {
+    pub port: AnyPort,
     pub notes: Arc<Notes>,
 }
 
-impl AsFd for NotingPort<'_> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.port.as_fd()
-    }
-}
-
-impl<'a> Port<'a> for NotingPort<'a> {
-    fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
-        self.port.receive(burst, limit)
+impl Port<'static> for NotingPort {
+    fn receive(&mut self, burst: &mut Burst<'static>, limit: usize) -> Result<usize, PortError> {
+        self.port.inner_mut().receive(burst, limit)
     }
 
-    fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
+    fn transmit(&mut self, burst: &mut Burst<'static>) -> Result<usize, PortError> {
         if self.notes.wanted.load(Ordering::Relaxed) {
             burst.iter().for_each(|packet| self.notes.note(packet));
         }
-        self.port.transmit(burst)
+        self.port.inner_mut().transmit(burst)
     }
 
-    fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
-        self.port.reclaim(free)
+    fn reclaim(&mut self, free: &mut Burst<'static>) -> usize {
+        self.port.inner_mut().reclaim(free)
     }
 
-    fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
-        self.port.recycle(free)
+    fn recycle(&mut self, free: &mut Burst<'static>) -> usize {
+        self.port.inner_mut().recycle(free)
     }
 
     fn refused(&self) -> u64 {
-        self.port.refused()
+        self.port.inner().refused()
     }
 
     fn is_finished(&self) -> bool {
-        self.port.is_finished()
+        self.port.inner().is_finished()
     }
 }

@@ -15,7 +15,13 @@ pub struct Ports {
 impl Ports {
     /// Workers that know an interface under another number start again with the one of now.
     pub fn follow(&mut self, mirror: &Mirror, names: &[String], workers: &mut Workers) -> anyhow::Result<()> {
-        let link = |port| mirror.port_link(port).map(|link| (link.index, link.name.clone()));
+        let link = |port| {
+            let link = mirror.port_link(port)?;
+            let known = Some((link.index, link.name.clone()));
+            // One that has a port already keeps it while it is down: others are not to be disturbed.
+            let opens = link.up || !workers.options().needs_up(port) || self.links.get(port) == Some(&known);
+            known.filter(|_| opens)
+        };
         let links: Vec<_> = (0..names.len()).map(link).collect();
         let is_idle = links.iter().all(Option::is_none);
         if links == self.links && (is_idle || workers.are_running()) {

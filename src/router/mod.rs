@@ -26,6 +26,7 @@ use desk::Desk;
 use freshness::Freshness;
 pub use inside::Inside;
 use links::Ports;
+pub use ports::PortOptions;
 use show::Counting;
 pub use show::Snapshot;
 use story::Story;
@@ -35,6 +36,7 @@ pub mod desk;
 mod freshness;
 mod inside;
 mod links;
+mod ports;
 mod resolve;
 mod share;
 mod show;
@@ -54,6 +56,7 @@ pub struct Options {
     /// Bytes for changes that the kernel tells of faster than they are taken in.
     pub netlink_buffer: usize,
     pub workers: usize,
+    pub ports: PortOptions,
     /// What is wanted of interfaces.
     pub policies: BTreeMap<String, InterfacePolicy>,
 }
@@ -107,7 +110,8 @@ fn by_workers(options: &Options, operating: Operating, stop: &AtomicBool) -> any
     let (hub, events) = (Arc::<Hub>::default(), Arc::<Events>::default());
     let mut control = Control::new(options, desk, Arc::clone(&events))?;
     control.fill(stop)?;
-    let mut workers = Workers::new(options.workers, control.freshness.notes(), Arc::clone(&hub))?;
+    let mut workers =
+        Workers::new(options.workers, options.ports.clone(), control.freshness.notes(), Arc::clone(&hub))?;
     let mut ports = Ports::default();
     ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
     let _operations = Operations::start(operating, &options.interfaces, &asker, &hub, &events)?;

@@ -1,7 +1,6 @@
 //! The threads that forward: each has its own end of every port, its own packet memory, its own counters.
 
 use std::net::IpAddr;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -9,13 +8,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use fullview_plane::burst::{Arena, BURST, Slot};
+use fullview_plane::burst::{Packet, Slot};
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::kernel::event::LinkIndex;
 use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::port::PortError;
-use fullview_plane::port::packet::PacketPort;
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::wire::ethernet::EtherType;
 use fullview_plane::wire::{ethernet, ipv4, ipv6};
@@ -24,13 +22,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::freshness::{Notes, NotingPort};
+use super::ports::{self, Memory, PortOptions};
 use super::resolve::Wanted;
 use super::share::{Giver, Share};
 use super::show::{Counting, Shown, Snapshot};
 use crate::operations::hub::Hub;
 
-/// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
-const PACKETS: usize = 5 * BURST;
+/// How long a frame may be on its way between the kernel's decision that it is ours and our ring.
+const ON_ITS_WAY: Duration = Duration::from_millis(2);
 
 /// Rounds at most for what came before the end.
 const LAST_ROUNDS: u32 = 64;
@@ -43,6 +42,8 @@ const WANTED: usize = 64;
 
 pub struct Workers {
     count: usize,
+    options: PortOptions,
+    memory: Memory,
     share: Share,
     notes: Arc<Notes>,
     running: Vec<Running>,
@@ -54,19 +55,36 @@ pub struct Workers {
 /// A worker's thread.
 struct Running {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<(Giver, Result<Counters, PortError>)>,
+    thread: JoinHandle<Ended>,
     wanted: Receiver<Wanted>,
     shown: Arc<Shown>,
 }
 
+/// What a worker leaves.
+struct Ended {
+    giver: Giver,
+    packets: Vec<Packet<'static>>,
+    result: Result<Counters, PortError>,
+}
+
 /// By number; `None` is not there.
-type WorkerPorts<'a> = Vec<Option<NotingPort<'a>>>;
+type WorkerPorts = Vec<Option<NotingPort>>;
 
 impl Workers {
     /// So many, once ports are known; `hub` is for those who watch packets.
-    pub fn new(count: usize, notes: Arc<Notes>, hub: Arc<Hub>) -> anyhow::Result<Workers> {
-        let (share, counters) = (Share::new(count)?, Counters::new(0));
-        Ok(Workers { count, share, notes, running: Vec::new(), counters, hub })
+    pub fn new(
+        count: usize,
+        options: PortOptions,
+        notes: Arc<Notes>,
+        hub: Arc<Hub>,
+    ) -> anyhow::Result<Workers> {
+        let (share, memory, counters) = (Share::new(count)?, Memory::new(), Counters::new(0));
+        Ok(Workers { count, options, memory, share, notes, running: Vec::new(), counters, hub })
+    }
+
+    /// How its ports are wanted.
+    pub fn options(&self) -> &PortOptions {
+        &self.options
     }
 
     /// Whether all go on. One that ended has something to say: the next restart returns it.
@@ -83,16 +101,14 @@ impl Workers {
     pub fn restart(&mut self, mirror: &Mirror, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
         self.end()?;
         let Some(ports) = unless_gone(self.open(links))? else { return Ok(()) };
-        if unless_gone(links.iter().flatten().try_for_each(|(_, name)| self.share.take(name)))?.is_none() {
-            return Ok(());
-        }
-        let (share, hub) = (&mut self.share, &self.hub);
+        let Workers { options, memory, share, hub, .. } = self;
         let numbers: Vec<LinkIndex> =
             links.iter().map(|link| link.as_ref().map_or(0, |(link, _)| *link)).collect();
-        let start = |ports| {
+        let start = |ports: WorkerPorts| {
+            let packets = memory.take(ports.iter().flatten().count(), options);
             let mut forwarder = Forwarder::new(mirror.views().reader());
             forwarder.watch(hub.connect());
-            Running::start(forwarder, ports, share.giver(), numbers.clone())
+            Running::start(forwarder, ports, packets, share.giver(), numbers.clone())
         };
         self.running = ports.into_iter().map(start).collect();
         // From this moment on, and not before, frames are ours: none is forwarded twice, none by nobody.
@@ -100,14 +116,16 @@ impl Workers {
     }
 
     /// By worker and port.
-    fn open(&mut self, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<Vec<WorkerPorts<'static>>> {
-        let mut all: Vec<WorkerPorts<'static>> = (0..self.count).map(|_| Vec::new()).collect();
+    fn open(&mut self, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<Vec<WorkerPorts>> {
+        self.memory.ensure(self.count * links.iter().flatten().count(), &self.options);
+        let mut all: Vec<WorkerPorts> = (0..self.count).map(|_| Vec::new()).collect();
         for (number, link) in (0..).zip(links) {
             let Some((_, name)) = link else {
                 all.iter_mut().for_each(|ports| ports.push(None));
                 continue;
             };
-            let group = PacketPort::open_group(number, name, self.count, self.share.options()?)?;
+            let interface = (number, name.as_str());
+            let group = ports::open(interface, self.count, &self.options, &self.memory, &mut self.share)?;
             let group =
                 group.into_iter().map(|port| Some(NotingPort { port, notes: Arc::clone(&self.notes) }));
             all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(port));
@@ -123,12 +141,15 @@ impl Workers {
     /// Frames are the kernel's from now on, and what we have already is still forwarded.
     fn end(&mut self) -> anyhow::Result<()> {
         self.share.pause()?;
+        if !self.running.is_empty() {
+            thread::sleep(ON_ITS_WAY);
+        }
         self.running.iter().for_each(|worker| worker.stop.store(true, Ordering::Relaxed));
         for worker in self.running.drain(..) {
-            let (giver, counters) =
-                worker.thread.join().map_err(|_| anyhow!("a worker panicked; this is a bug"))?;
-            self.share.take_back(giver);
-            self.counters.add(&counters?);
+            let ended = worker.thread.join().map_err(|_| anyhow!("a worker panicked; this is a bug"))?;
+            self.share.take_back(ended.giver);
+            self.memory.take_back(ended.packets);
+            self.counters.add(&ended.result?);
         }
         self.share.release();
         Ok(())
@@ -153,7 +174,8 @@ impl Counting for Workers {
 impl Running {
     fn start(
         forwarder: Forwarder,
-        ports: WorkerPorts<'static>,
+        ports: WorkerPorts,
+        packets: Vec<Packet<'static>>,
         giver: Giver,
         links: Vec<LinkIndex>,
     ) -> Running {
@@ -163,7 +185,7 @@ impl Running {
         let slow = ToKernel { giver, links, wanted: sender };
         let shown = Arc::<Shown>::default();
         let show = Arc::clone(&shown);
-        let thread = thread::spawn(move || work(forwarder, ports, slow, &stopped, show));
+        let thread = thread::spawn(move || work(forwarder, ports, packets, slow, &stopped, show));
         Running { stop, thread, wanted, shown }
     }
 }
@@ -171,14 +193,14 @@ impl Running {
 /// Forwards until it is to stop, or all ports are gone.
 fn work(
     forwarder: Forwarder,
-    ports: WorkerPorts<'static>,
+    ports: WorkerPorts,
+    packets: Vec<Packet<'static>>,
     mut slow: ToKernel,
     stop: &AtomicBool,
     shown: Arc<Shown>,
-) -> (Giver, Result<Counters, PortError>) {
-    let mut arena = Arena::new(PACKETS * ports.len());
+) -> Ended {
     let sleep = Sleep(Arc::clone(&shown));
-    let mut worker = Worker::new(forwarder, ports, arena.packets(), &mut slow, sleep);
+    let mut worker = Worker::new(forwarder, ports, packets.into_iter(), &mut slow, sleep);
     shown.show(worker.published());
     let mut result = worker.run(stop);
     // What had come by then is not lost.
@@ -190,16 +212,18 @@ fn work(
         }
     }
     let counters = worker.published().counters();
-    drop(worker);
-    (slow.giver, result.map(|()| counters))
+    let (ports, mut packets) = worker.into_parts();
+    packets.extend(ports.into_iter().flatten().flat_map(|noting| noting.port.close()));
+    Ended { giver: slow.giver, packets, result: result.map(|()| counters) }
 }
 
 /// Waits for frames.
 struct Sleep(Arc<Shown>);
 
-impl<'a> Wait<NotingPort<'a>> for Sleep {
-    fn wait(&mut self, ports: &[Option<NotingPort<'a>>]) {
-        let fds = ports.iter().flatten().map(|port| PollFd::from_borrowed_fd(port.as_fd(), PollFlags::IN));
+impl Wait<NotingPort> for Sleep {
+    fn wait(&mut self, ports: &[Option<NotingPort>]) {
+        let fds = ports.iter().flatten().map(|noting| noting.port.as_fd());
+        let fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
         // Whatever it says, the next round finds out.
         self.0.asleep(|| {

@@ -8,8 +8,12 @@ fn packets_of_both_families_go_through() {
     if !may_run(&["ip", "ping", "setpriv"]) {
         return;
     }
-    let lab = Lab::new();
-    let program = lab.forward(&[]);
+    go_through(&Lab::new(), &[]);
+}
+
+/// Packets of both families, and what the kernel answers; what the program said, in the end.
+pub fn go_through(lab: &Lab, options: &[&str]) -> String {
+    let program = lab.forward(options);
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
     assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
     let (left6, right6) = (lab.left.udp("[2001:db8:1::2]:0"), lab.right.udp("[2001:db8:2::2]:9"));
@@ -20,4 +24,5 @@ fn packets_of_both_families_go_through() {
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("forwarded") && said.contains("[fib_algo] fib_module_register"), "{said}");
+    said
 }

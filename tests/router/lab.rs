@@ -27,6 +27,17 @@ impl Lab {
         lab
     }
 
+    /// Cables as AF_XDP sockets need them: checksums finished and tags left on, as on a wire.
+    #[cfg(feature = "bpf")]
+    pub fn be_wires(&self) {
+        for host in [&self.left, &self.right] {
+            host.command("ethtool -K eth0 tx off txvlan off");
+        }
+        for interface in ["eth1", "eth2"] {
+            self.router.command(&format!("ethtool -K {interface} rxvlan off"));
+        }
+    }
+
     /// Our program, when it has everything the kernel has.
     pub fn forward(&self, options: &[&str]) -> Program {
         forward(&self.router, "eth1,eth2", options)

@@ -13,6 +13,8 @@ mod node;
 mod operations;
 mod ospf;
 #[cfg(feature = "bpf")]
+mod sockets;
+#[cfg(feature = "bpf")]
 mod takeover;
 mod traffic;
 mod trouble;

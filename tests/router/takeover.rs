@@ -16,13 +16,17 @@ fn packets_flow_on_when_we_come_and_go() {
     if !may_run(&["ip", "setpriv"]) {
         return;
     }
-    let lab = Lab::new();
+    flow_on(&Lab::new(), &["--json"]);
+}
+
+/// While a program with these options comes and goes.
+pub fn flow_on(lab: &Lab, options: &[&str]) {
     let (from, to) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
     assert!(reaches(&from, &to, "10.0.2.2:9"), "the kernel forwards");
     let (sender, receiver) = (Sender::start(from, |_| Ipv4Addr::new(10, 0, 2, 2)), Receiver::start(to));
     let mut forwarded = 0;
     for signal in ["TERM", "INT", "KILL"] {
-        let program = lab.forward(&["--json"]);
+        let program = lab.forward(options);
         thread::sleep(Duration::from_millis(500));
         let (_, said) = program.end(signal);
         forwarded += said.matches("\"received\"").count();

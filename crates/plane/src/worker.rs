@@ -117,6 +117,13 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
         &self.slow
     }
 
+    /// Ends it: its ports, which may have packets of its memory, and all the others.
+    pub fn into_parts(mut self) -> (Vec<Option<P>>, Vec<Packet<'a>>) {
+        let held = self.egress.iter_mut().chain([&mut self.burst, &mut self.rejected]);
+        held.for_each(|burst| _ = self.pool.keep(burst));
+        (self.ports, self.pool.into_packets())
+    }
+
     /// Forwards until it is told to stop, or all ports are finished.
     ///
     /// # Errors

@@ -1,12 +1,13 @@
 //! With programs in the kernel: it keeps what is its own, and gets back what we cannot forward.
 
 use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use anyhow::Context;
 use fullview_plane::burst::Slot;
 use fullview_plane::kernel::mirror::Mirror;
-use fullview_plane::port::classify::{Classifier, Place, Station};
+use fullview_plane::port::classify::{Classifier, Place, Redirected, Station, XdpPlace};
 use fullview_plane::port::inject::{self, Injector};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
@@ -51,6 +52,17 @@ impl Share {
         self.classifier.take_from_kernel(&link)?;
         self.taken.push(link);
         Ok(())
+    }
+
+    /// The same, for frames that go to AF_XDP sockets, one for each queue; says where they are told apart.
+    pub fn redirect(&mut self, link: &Link, sockets: &[BorrowedFd<'_>]) -> anyhow::Result<&'static str> {
+        let place = self.classifier.redirect(link, Redirected::Forwardable, sockets);
+        let place = place.inspect_err(|_| self.classifier.release(link))?;
+        self.taken.push(link.clone());
+        Ok(match place {
+            XdpPlace::Driver => "redirected by the driver",
+            XdpPlace::Generic => "redirected behind the driver, which has no XDP of its own",
+        })
     }
 
     /// The kernel forwards everything, from now until [`Self::follow`] says otherwise.

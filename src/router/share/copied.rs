@@ -1,8 +1,14 @@
 //! Without programs in the kernel: it has a copy of every frame, and answers what is for this host.
 
+use std::os::fd::BorrowedFd;
+
+use anyhow::bail;
 use fullview_plane::burst::Slot;
 use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
+
+use crate::command::BadInput;
 
 /// Nothing is to be done.
 pub struct Share;
@@ -22,6 +28,12 @@ impl Share {
 
     pub fn take(&mut self, _interface: &str) -> anyhow::Result<()> {
         Ok(())
+    }
+
+    pub fn redirect(&mut self, _link: &Link, _sockets: &[BorrowedFd<'_>]) -> anyhow::Result<&'static str> {
+        bail!(BadInput(
+            "a program in the kernel redirects frames to AF_XDP sockets: build with --features bpf".into()
+        ))
     }
 
     pub fn pause(&mut self) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::PortError;
-use super::sys::interface_index;
+use super::sys::{interface_index, receive_queues};
 
 /// An interface of the system.
 #[derive(Clone, Debug)]
@@ -27,6 +27,11 @@ impl Link {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// How many queues frames come in by. A driver that does not say has one.
+    pub fn receive_queues(&self) -> Result<u32, PortError> {
+        receive_queues(&self.name).map_err(self.cannot("be asked for its queues"))
     }
 
     /// Something that could not be done while the port was set up.

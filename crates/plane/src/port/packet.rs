@@ -160,6 +160,11 @@ impl<'a> PacketPort<'a> {
         Ok(self.lost)
     }
 
+    /// Closes the port, and gives back the slots that it had.
+    pub fn close(self) -> impl Iterator<Item = Packet<'a>> {
+        self.free.into_iter().chain(self.sent)
+    }
+
     /// To wait on, by poll or epoll, until there is something to receive.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.receiver.as_fd()

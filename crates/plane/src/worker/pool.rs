@@ -58,6 +58,12 @@ impl<'a> Pool<'a> {
         kept
     }
 
+    /// All slots that are here.
+    pub fn into_packets(mut self) -> Vec<Packet<'a>> {
+        self.free.extend(self.passing.drain());
+        self.free
+    }
+
     fn fill(&mut self, wanted: usize) {
         let first = self.free.len().saturating_sub(wanted.min(self.passing.room()));
         self.passing.fill(self.free.drain(first..));

@@ -16,7 +16,7 @@ mod words;
 mod xdp_ring;
 
 pub(super) use custody::{Custody, Memory};
-pub(super) use ethtool::strips_tags;
+pub(super) use ethtool::{receive_queues, strips_tags};
 pub(super) use packet_ring::{Filled, PacketRing, RingSize};
 pub(super) use send::SendBatch;
 pub(super) use socket::{Socket, interface_index};

@@ -1,0 +1,165 @@
+//! How frames come in and go out: by packet sockets, which every driver has, or by AF_XDP sockets.
+
+use std::os::fd::BorrowedFd;
+
+use anyhow::{Context, ensure};
+use fullview_plane::burst::{BURST, Packet};
+use fullview_plane::port::Port;
+use fullview_plane::port::link::Link;
+use fullview_plane::port::packet::PacketPort;
+use fullview_plane::port::umem::Umem;
+use fullview_plane::port::xdp::{XdpOptions, XdpPort};
+
+use super::share::Share;
+use crate::args::PortName;
+use crate::command::{BadInput, say};
+
+/// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
+const PACKETS: usize = 5 * BURST;
+
+/// A port of one kind or the other.
+pub enum AnyPort {
+    Packet(PacketPort<'static>),
+    Xdp(Box<XdpPort>),
+}
+
+impl AnyPort {
+    pub fn inner(&self) -> &dyn Port<'static> {
+        match self {
+            AnyPort::Packet(port) => port,
+            AnyPort::Xdp(port) => &**port,
+        }
+    }
+
+    pub fn inner_mut(&mut self) -> &mut dyn Port<'static> {
+        match self {
+            AnyPort::Packet(port) => port,
+            AnyPort::Xdp(port) => &mut **port,
+        }
+    }
+
+    /// To wait on until there is something to receive.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            AnyPort::Packet(port) => port.as_fd(),
+            AnyPort::Xdp(port) => port.as_fd(),
+        }
+    }
+
+    /// Closes it; the slots that it had and nobody writes to any more.
+    pub fn close(self) -> Vec<Packet<'static>> {
+        match self {
+            AnyPort::Packet(port) => port.close().collect(),
+            AnyPort::Xdp(port) => port.close(),
+        }
+    }
+}
+
+/// How ports are wanted.
+#[derive(Clone)]
+pub struct PortOptions {
+    /// By interface, in their order.
+    pub kinds: Vec<PortName>,
+    /// For the queue of each worker.
+    pub xdp: XdpOptions,
+}
+
+/// The packet memory of all workers. What comes back of it is used again.
+pub struct Memory {
+    umem: Umem,
+    packets: Vec<Packet<'static>>,
+}
+
+impl Memory {
+    /// Of nothing yet.
+    pub fn new() -> Memory {
+        let (umem, packets) = Umem::new(0);
+        Memory { umem, packets }
+    }
+
+    /// Makes sure that there is enough for so many ports. A card with zero copy keeps the slots it had; then there is
+    /// other memory from now on.
+    pub fn ensure(&mut self, ports: usize, options: &PortOptions) {
+        let wanted = ports * options.packets();
+        if self.packets.len() < wanted {
+            (self.umem, self.packets) = Umem::new(wanted);
+        }
+    }
+
+    /// For a worker with so many ports.
+    pub fn take(&mut self, ports: usize, options: &PortOptions) -> Vec<Packet<'static>> {
+        let rest = self.packets.len().saturating_sub(ports * options.packets());
+        self.packets.split_off(rest)
+    }
+
+    pub fn take_back(&mut self, packets: impl IntoIterator<Item = Packet<'static>>) {
+        self.packets.extend(packets);
+    }
+}
+
+impl PortOptions {
+    /// For each port of a worker. Cards fill as many slots ahead as their ring has.
+    fn packets(&self) -> usize {
+        let has_xdp = self.kinds.iter().any(|kind| *kind != PortName::Packet);
+        PACKETS + if has_xdp { self.xdp.ring as usize } else { 0 }
+    }
+
+    /// Whether that one can only be opened while it is up.
+    pub fn needs_up(&self, number: usize) -> bool {
+        self.kinds.get(number).is_some_and(|kind| *kind != PortName::Packet)
+    }
+}
+
+/// Opens ports on an interface, one for each worker, and has the kernel share its frames with them: none is ours before
+/// [`Share::follow`] says so.
+pub fn open(
+    (number, name): (u16, &str),
+    workers: usize,
+    options: &PortOptions,
+    memory: &Memory,
+    share: &mut Share,
+) -> anyhow::Result<Vec<AnyPort>> {
+    let by_packets = |share: &mut Share| {
+        let ports = PacketPort::open_group(number, name, workers, share.options()?)?;
+        share.take(name)?;
+        Ok(ports.into_iter().map(AnyPort::Packet).collect())
+    };
+    let mut by_xdp = || open_xdp((number, name), workers, options.xdp, memory, share);
+    match options.kinds[usize::from(number)] {
+        PortName::Packet => by_packets(share),
+        PortName::Xdp => {
+            by_xdp().with_context(|| format!("--port xdp on {name}; --port packet works on any interface"))
+        }
+        PortName::Auto => by_xdp().or_else(|error| {
+            say(&format!("interface {name}: packet sockets, for AF_XDP does not work: {error:#}"));
+            by_packets(share)
+        }),
+    }
+}
+
+/// One socket for each queue, and each worker has one.
+fn open_xdp(
+    (number, name): (u16, &str),
+    workers: usize,
+    options: XdpOptions,
+    memory: &Memory,
+    share: &mut Share,
+) -> anyhow::Result<Vec<AnyPort>> {
+    let link = Link::named(name)?;
+    let queues = link.receive_queues()?;
+    ensure!(
+        queues as usize == workers,
+        BadInput(format!(
+            "interface {name} has {queues} receive queues, and each needs a worker of its own: `--workers {queues}`, \
+             or `ethtool -L {name}` for {workers}"
+        ))
+    );
+    let open = |queue| XdpPort::open(number, name, &memory.umem, XdpOptions { queue, ..options });
+    let ports: Vec<XdpPort> = (0..queues).map(open).collect::<Result<_, _>>()?;
+    let sockets: Vec<BorrowedFd<'_>> = ports.iter().map(XdpPort::as_fd).collect();
+    let place = share.redirect(&link, &sockets)?;
+    if let Some(port) = ports.first() {
+        say(&format!("interface {name}: AF_XDP, {}, {place}", port.mode()));
+    }
+    Ok(ports.into_iter().map(|port| AnyPort::Xdp(Box::new(port))).collect())
+}

@@ -1,0 +1,92 @@
+//! The same router by AF_XDP sockets.
+
+use std::time::Duration;
+
+use crate::basics::go_through;
+use crate::lab::{Lab, reaches};
+use crate::node::{eventually, may_run};
+use crate::takeover::flow_on;
+
+const NEEDED: [&str; 4] = ["ip", "ping", "ethtool", "setpriv"];
+
+/// What was received by workers, out of what the program said in the end.
+fn received(said: &str) -> u64 {
+    let line =
+        said.lines().find(|line| line.contains(" packets received")).unwrap_or_else(|| panic!("{said}"));
+    line.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn packets_of_both_families_go_through_af_xdp() {
+    if !may_run(&NEEDED) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.be_wires();
+    for options in [&["--port", "xdp"][..], &["--port", "xdp", "--no-need-wakeup", "--busy-poll", "20"]] {
+        let said = go_through(&lab, options);
+        assert_eq!(said.matches("AF_XDP, copy mode").count(), 2, "{said}");
+        // Pings of both families there and back; what goes to the router itself the kernel keeps.
+        assert!(received(&said) >= 12, "{said}");
+    }
+}
+
+#[test]
+fn packets_flow_on_when_af_xdp_comes_and_goes() {
+    if !may_run(&NEEDED) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.be_wires();
+    flow_on(&lab, &["--json", "--port", "xdp"]);
+}
+
+/// One interface that takes tags off, which AF_XDP would not know of, beside one that does not.
+#[test]
+fn packet_sockets_serve_where_af_xdp_does_not_work() {
+    if !may_run(&NEEDED) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.be_wires();
+    lab.router.command("ethtool -K eth2 rxvlan on");
+    let said = go_through(&lab, &["--port", "auto"]);
+    assert!(said.contains("interface eth1: AF_XDP, copy mode"), "{said}");
+    assert!(said.contains("interface eth2: packet sockets, for AF_XDP does not work"), "{said}");
+    assert!(received(&said) >= 12, "{said}");
+    let arguments = ["forward", "--interfaces", "eth1,eth2", "--port", "xdp"];
+    let mut refused = lab.router.start(env!("CARGO_BIN_EXE_fullview"), &arguments);
+    refused.wait_for("--port packet works on any interface");
+    let mut two =
+        lab.router.start(env!("CARGO_BIN_EXE_fullview"), &[&arguments[..], &["--workers", "2"]].concat());
+    two.wait_for("has 1 receive queues");
+    assert!(eventually(Duration::from_secs(10), || !refused.is_running() && !two.is_running()));
+}
+
+/// Ports are opened again and again, with the memory that others had.
+#[test]
+fn an_interface_that_goes_and_comes_is_taken_up_again() {
+    if !may_run(&NEEDED) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.be_wires();
+    lab.router.ip("link set dev eth2 down");
+    let program = lab.forward(&["--port", "xdp"]);
+    let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+    for times in 1..=3 {
+        lab.router.ip("link set dev eth2 up");
+        let is_back = || program.output().matches("interface eth2: AF_XDP").count() >= times;
+        assert!(eventually(Duration::from_secs(20), is_back), "{times}: {}", program.output());
+        assert!(reaches(&left, &right, "10.0.2.2:9"), "{times}: {}", program.output());
+        lab.left.command("ping -c 10 -i 0.02 -W 2 10.0.2.2");
+        lab.router.ip("link set dev eth2 down");
+        lab.router.ip("link set dev eth2 name away");
+        let is_missed = || program.output().matches("interface eth2 is not there").count() >= times;
+        assert!(eventually(Duration::from_secs(20), is_missed), "{times}: {}", program.output());
+        lab.router.ip("link set dev away name eth2");
+    }
+    let (code, said) = program.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(received(&said) >= 45, "most of 20 packets each time: {said}");
+}
