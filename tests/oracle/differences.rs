@@ -1,11 +1,15 @@
-//! The cases in which our router does not do what the kernel does: `docs/kernel-differences.md` lists them, with
-//! reasons.
+//! The cases in which a device does not do what the kernel does: `docs/kernel-differences.md` lists them, with reasons.
 
 use std::collections::BTreeSet;
 
 const DOCUMENT: &str = include_str!("../../docs/kernel-differences.md");
 
-/// The names of the cases: all that stands in backquotes at the beginning of a list's line.
-pub fn listed() -> BTreeSet<&'static str> {
-    DOCUMENT.lines().filter_map(|line| line.strip_prefix("- `")?.split('`').next()).collect()
+/// The names of a device's cases: what stands in backquotes at the beginning of a list's line, which names the devices
+/// behind it, separated by commas.
+pub fn listed(device: &str) -> BTreeSet<&'static str> {
+    let lines = DOCUMENT.lines().filter_map(|line| line.strip_prefix("- `")?.split_once("`: "));
+    lines
+        .filter(|(_, devices)| devices.split(", ").any(|name| name == device))
+        .map(|(case, _)| case)
+        .collect()
 }

@@ -38,6 +38,12 @@ impl Kernel {
         testbed.wait_until_up();
         Ok(Kernel(testbed))
     }
+
+    /// What stands around it.
+    #[cfg(feature = "bpf")]
+    pub fn testbed(&mut self) -> &mut Testbed {
+        &mut self.0
+    }
 }
 
 /// Has an interface's neighbours go by times that a test can wait for, and by none that a slow machine would meet.

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use catalogue::Step;
 use dut::{Dut, Output};
@@ -23,6 +24,8 @@ mod kernel;
 mod namespace;
 mod normal;
 mod ours;
+#[cfg(feature = "bpf")]
+mod program;
 mod testbed;
 mod topology;
 
@@ -49,24 +52,32 @@ fn both(kernel: &[Output], ours: &[Output]) -> String {
     format!("  kernel\n{}  ours\n{}", text(kernel), text(ours))
 }
 
-/// Why there can be no namespaces here, if so. In CI that is a failure.
-fn lacking() -> Option<String> {
-    let ip = Command::new("ip").arg("-V").output().map_err(|error| format!("ip: {error}"));
-    let namespace = || namespace::Namespace::new().map_err(|error| format!("a network namespace: {error}"));
-    let reason = ip.and_then(|_| namespace()).err()?;
+/// Packets that a device forwards itself while the catalogue is played: markers, most of them.
+#[cfg(feature = "bpf")]
+const LEAST_FORWARDED: u64 = 1_000;
+
+/// Why there can be no namespaces here, or which of these programs is missing, if so. In CI that is a failure.
+fn lacking(programs: &[&str]) -> Option<String> {
+    let run = |program: &str| Command::new(program).arg("--version").output();
+    let missing =
+        programs.iter().find_map(|program| run(program).err().map(|error| format!("{program}: {error}")));
+    let namespace = || namespace::Namespace::new().err().map(|error| format!("a network namespace: {error}"));
+    let reason = missing.or_else(namespace)?;
     assert!(std::env::var("CI").as_deref() != Ok("true"), "in CI nothing may be skipped: {reason}");
     Some(reason)
 }
 
-#[test]
-fn our_router_does_what_the_kernel_does() {
-    if let Some(reason) = lacking() {
-        return eprintln!("skipped: {reason}");
-    }
-    let (kernel, ours) = (play(&mut Kernel::new().unwrap()), play(&mut Ours::new()));
-    let different = differing(&kernel, &ours);
-    let (listed, found) =
-        (differences::listed(), different.iter().map(|(name, _)| name.as_str()).collect::<BTreeSet<_>>());
+/// What the kernel does, asked once.
+fn oracle() -> &'static [(String, Vec<Output>)] {
+    static ORACLE: OnceLock<Vec<(String, Vec<Output>)>> = OnceLock::new();
+    ORACLE.get_or_init(|| play(&mut Kernel::new().unwrap()))
+}
+
+/// Plays the catalogue to a device, and fails unless it differs from the kernel in what is listed for it.
+fn compare(device: &str, dut: &mut impl Dut) {
+    let different = differing(oracle(), &play(dut));
+    let listed = differences::listed(device);
+    let found: BTreeSet<_> = different.iter().map(|(name, _)| name.as_str()).collect();
     for (name, outputs) in different.iter().filter(|(name, _)| !listed.contains(name.as_str())) {
         println!("{name}\n{outputs}");
     }
@@ -74,8 +85,50 @@ fn our_router_does_what_the_kernel_does() {
     let gone: Vec<_> = listed.difference(&found).collect();
     assert!(
         unlisted.is_empty() && gone.is_empty(),
-        "docs/kernel-differences.md: not listed, printed above: {unlisted:#?}; listed, but not different: {gone:#?}"
+        "docs/kernel-differences.md, {device}: not listed, printed above: {unlisted:#?}; \
+         listed, but not different: {gone:#?}"
     );
+}
+
+#[test]
+fn our_router_does_what_the_kernel_does() {
+    match lacking(&["ip"]) {
+        Some(reason) => eprintln!("skipped: {reason}"),
+        None => compare("host", &mut Ours::new()),
+    }
+}
+
+/// The program with these arguments, before a kernel.
+#[cfg(feature = "bpf")]
+fn beside_a_kernel(device: &str, arguments: &[&str]) {
+    if let Some(reason) = lacking(&["ip", "ethtool", "setpriv"]) {
+        return eprintln!("skipped: {reason}");
+    }
+    let mut program = program::Program::new(arguments);
+    compare(device, &mut program);
+    let forwarded = program.end();
+    assert!(
+        forwarded >= LEAST_FORWARDED,
+        "the kernel did it: only {forwarded} packets forwarded by {device}"
+    );
+}
+
+#[test]
+#[cfg(feature = "bpf")]
+fn nobody_can_tell_our_workers_from_the_kernel() {
+    beside_a_kernel("workers", &[]);
+}
+
+#[test]
+#[cfg(feature = "bpf")]
+fn nobody_can_tell_our_xdp_program_from_the_kernel() {
+    beside_a_kernel("xdp", &["--engine", "xdp"]);
+}
+
+#[test]
+#[cfg(feature = "bpf")]
+fn nobody_can_tell_our_generic_xdp_program_from_the_kernel() {
+    beside_a_kernel("xdp-generic", &["--engine", "xdp-generic"]);
 }
 
 #[test]

@@ -48,12 +48,19 @@ impl Namespace {
 
     /// Runs `ip` inside.
     pub fn ip(&self, arguments: &str) {
-        let arguments = arguments.to_owned();
+        self.command(&format!("ip {arguments}"));
+    }
+
+    /// Runs a program inside, written as one line, which has to succeed; what it printed.
+    pub fn command(&self, line: &str) -> String {
+        let line = line.to_owned();
         self.run(move || {
-            let output = Command::new("ip").args(arguments.split_whitespace()).output().expect("ip runs");
-            let complaint = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "ip {arguments}: {complaint}");
-        });
+            let mut words = line.split_whitespace();
+            let mut command = Command::new(words.next().expect("a program"));
+            let output = command.args(words).output().unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).expect("text")
+        })
     }
 
     /// Sets a variable below /proc/sys/net inside.

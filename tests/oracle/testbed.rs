@@ -5,6 +5,8 @@
 //! too.
 
 use std::io;
+#[cfg(feature = "bpf")]
+use std::net::Ipv6Addr;
 use std::time::{Duration, Instant};
 
 use fullview_plane::wire::ethernet::{EtherType, Frame};
@@ -13,6 +15,8 @@ use pnet_datalink::{Channel, Config, DataLinkReceiver, DataLinkSender, channel, 
 
 use crate::dut::Output;
 use crate::frames::Inet;
+#[cfg(feature = "bpf")]
+use crate::frames::Inet6;
 use crate::namespace::Namespace;
 use crate::topology::{self, LEFT, RIGHT, SIDES, STATION, router_mac, station_mac};
 
@@ -20,6 +24,20 @@ use crate::topology::{self, LEFT, RIGHT, SIDES, STATION, router_mac, station_mac
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How the payload of a marker begins; the side it is for and its number follow.
 const MARKER: &[u8] = b"end of what came before";
+
+/// Where no route leads.
+#[cfg(feature = "bpf")]
+const NOWHERE: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xfe, 0, 0, 0, 1);
+
+/// How a marker comes to its side.
+#[derive(Clone, Copy)]
+pub enum Way {
+    /// From another side.
+    Forwarded,
+    /// From the side itself, in the error that says that there is no route.
+    #[cfg(feature = "bpf")]
+    Answered,
+}
 
 /// One station's socket.
 struct Station {
@@ -31,9 +49,12 @@ struct Station {
 pub struct Testbed {
     pub router: Namespace,
     stations: Vec<Station>,
-    /// What else lives as long as the test bed.
-    _hosts: Vec<Namespace>,
+    /// The stations' namespaces, which live as long as the test bed.
+    #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "only held"))]
+    hosts: Vec<Namespace>,
     markers: u64,
+    /// How markers go, one after the other, until all that was before them is out.
+    ways: &'static [Way],
 }
 
 impl Testbed {
@@ -51,7 +72,7 @@ impl Testbed {
         }
         let stations = hosts.iter().map(station).collect();
         pin();
-        Ok(Testbed { router, stations, _hosts: hosts, markers: 0 })
+        Ok(Testbed { router, stations, hosts, markers: 0, ways: &[Way::Forwarded] })
     }
 
     /// Waits until the router forwards between all sides.
@@ -63,6 +84,20 @@ impl Testbed {
             }
         }
         panic!("the router does not forward from every side to every other");
+    }
+
+    /// Has markers follow these ways before all is taken to be out.
+    #[cfg(feature = "bpf")]
+    pub fn settle_by(&mut self, ways: &'static [Way]) {
+        self.ways = ways;
+    }
+
+    /// Has the stations take frames that an XDP program sends: a veth device does so only by NAPI.
+    #[cfg(feature = "bpf")]
+    pub fn take_redirected(&self) {
+        for host in &self.hosts {
+            host.command("ethtool -K station gro on");
+        }
     }
 
     /// As [`crate::dut::Dut::exchange`].
@@ -82,9 +117,11 @@ impl Testbed {
                     .extend(received.filter(|frame| !is_noise(frame) && marker_of(frame).is_none()));
             }
         }
-        self.send_markers();
-        for (number, side) in SIDES.iter().enumerate() {
-            assert!(self.drain(number, &mut output, PATIENCE), "no marker on side {}", side.name);
+        for way in self.ways {
+            self.send_markers(*way);
+            for (number, side) in SIDES.iter().enumerate() {
+                assert!(self.drain(number, &mut output, PATIENCE), "no marker on side {}", side.name);
+            }
         }
         output
     }
@@ -94,15 +131,16 @@ impl Testbed {
         sent.expect("there is a link").unwrap_or_else(|error| panic!("sending on side {side}: {error}"));
     }
 
-    /// To each side from another one.
-    fn send_markers(&mut self) {
+    fn send_markers(&mut self, way: Way) {
         self.markers += 1;
         for side in 0..SIDES.len() {
-            let from = if side == LEFT { RIGHT } else { LEFT };
             let payload = [MARKER, &[side as u8], &self.markers.to_be_bytes()].concat();
-            let marker =
-                Inet::udp([198, 18, 255, 254].into(), topology::inet(side, STATION)).payload(payload);
-            self.send(from, &marker.frame_from(from));
+            let (from, marker) = match way {
+                Way::Forwarded => through(side, payload),
+                #[cfg(feature = "bpf")]
+                Way::Answered => (side, without_route(side, payload)),
+            };
+            self.send(from, &marker);
         }
     }
 
@@ -120,7 +158,7 @@ impl Testbed {
     }
 
     fn markers_return(&mut self, patience: Duration) -> bool {
-        self.send_markers();
+        self.send_markers(Way::Forwarded);
         // All sides, so that none has old markers left.
         let returned: Vec<_> =
             (0..SIDES.len()).map(|side| self.drain(side, &mut Output::default(), patience)).collect();
@@ -170,6 +208,19 @@ fn pin() {
     if let Some(core) = core_affinity::get_core_ids().and_then(|cores| cores.first().copied()) {
         core_affinity::set_for_current(core);
     }
+}
+
+/// To a side from another one, which comes first.
+fn through(side: usize, payload: Vec<u8>) -> (usize, Vec<u8>) {
+    let from = if side == LEFT { RIGHT } else { LEFT };
+    let packet = Inet::udp([198, 18, 255, 254].into(), topology::inet(side, STATION));
+    (from, packet.payload(payload).frame_from(from))
+}
+
+/// IPv6, of whose errors the kernel counts none by their addressees.
+#[cfg(feature = "bpf")]
+fn without_route(side: usize, payload: Vec<u8>) -> Vec<u8> {
+    Inet6::udp(topology::inet6(side, STATION.into()), NOWHERE).payload(payload).frame_from(side)
 }
 
 /// The side a marker is for, and its number.
