@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::args::ForwardArgs;
 use crate::args::operations::OperationsArgs;
+use crate::command::BadInput;
 use crate::config::reload::{Reloader, block_hangup};
 use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Router};
 use crate::confine::confine;
@@ -13,7 +14,7 @@ use crate::router::{self, Counted, Operating, Options};
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
     let config = args.config.as_deref().map_or_else(|| Ok(typed(args)), Config::load)?;
-    config.check()?;
+    config.check().map_err(|error| BadInput(format!("{error:#}")))?;
     let options = options(&config)?;
     router::check(&options)?;
     let listening = Listening::open(&config.operations())?;
