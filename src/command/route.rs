@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::BadInput;
 use crate::args::ForwardArgs;
 use crate::args::operations::OperationsArgs;
+use crate::command::BadInput;
 use crate::config::reload::{Reloader, block_hangup};
 use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Router, Xdp};
 use crate::confine::confine;

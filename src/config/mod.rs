@@ -6,7 +6,8 @@
 pub mod reload;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,6 +25,16 @@ use crate::operations::{self, MetricsAt, capture};
 use crate::router::PortOptions;
 use crate::settings::{Names, RouterSettings};
 use crate::workload::algorithm;
+
+/// A longer file is none of ours; a device would never end.
+const LONGEST: u64 = 1 << 20;
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    let mut text = Vec::new();
+    File::open(path)?.take(LONGEST + 1).read_to_end(&mut text)?;
+    ensure!(text.len() as u64 <= LONGEST, "longer than {LONGEST} bytes: this is no configuration");
+    Ok(String::from_utf8(text)?)
+}
 
 /// The file as it is written.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -188,7 +199,7 @@ pub struct Live {
 impl Config {
     /// Reads and checks a file.
     pub fn load(path: &Path) -> anyhow::Result<Config> {
-        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let text = read(path).with_context(|| path.display().to_string())?;
         Config::parse(&text).map_err(|error| BadInput(format!("{}: {error:#}", path.display())).into())
     }
 

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
@@ -71,14 +72,26 @@ impl Asker {
         question: impl FnOnce(&mut Inside<'_>) -> T + Send + 'static,
     ) -> Result<T, NoAnswer> {
         let (tell, told) = sync_channel(1);
-        // Whoever asked may have lost patience by then.
-        let question = move |inside: &mut Inside<'_>| drop(tell.try_send(question(inside)));
+        // Taken once: by the router, which then answers, or by whoever asked and has lost patience, to whom nothing may
+        // happen any more.
+        let taken = Arc::<AtomicBool>::default();
+        let by_router = Arc::clone(&taken);
+        let question = move |inside: &mut Inside<'_>| {
+            if !by_router.swap(true, Ordering::AcqRel) {
+                // Nobody else has the other end, and it waits.
+                let _ = tell.try_send(question(inside));
+            }
+        };
         self.questions.try_send(Box::new(question)).map_err(|error| match error {
             TrySendError::Full(_) => NoAnswer::Busy,
             TrySendError::Disconnected(_) => NoAnswer::Ended,
         })?;
         // If it cannot be woken it is awake: there are bytes it has not read yet.
         let _ = (&*self.wake).write(&[1]);
-        told.recv_timeout(PATIENCE).map_err(|_| NoAnswer::Busy)
+        match told.recv_timeout(PATIENCE) {
+            Err(_) if !taken.swap(true, Ordering::AcqRel) => Err(NoAnswer::Busy),
+            Err(_) => told.recv().map_err(|_| NoAnswer::Ended),
+            Ok(answer) => Ok(answer),
+        }
     }
 }

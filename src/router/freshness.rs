@@ -65,6 +65,29 @@ impl Freshness {
         Arc::clone(&self.notes)
     }
 
+    /// Has all neighbours verified that are in doubt: where a program in the kernel sends, nobody notes to whom.
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    pub fn refresh_all(
+        &mut self,
+        now: Duration,
+        mirror: &Mirror,
+        follower: &Follower,
+    ) -> Result<(), SocketError> {
+        if !self.is_due(now) {
+            return Ok(());
+        }
+        let mut doubtful = mirror.doubtful().into_iter();
+        doubtful.try_for_each(|neighbor| follower.keep_fresh(neighbor.link, neighbor.address))
+    }
+
+    fn is_due(&mut self, now: Duration) -> bool {
+        let is_due = now.saturating_sub(self.last) >= EVERY;
+        if is_due {
+            self.last = now;
+        }
+        is_due
+    }
+
     /// Has neighbours verified that are in doubt and in use.
     pub fn refresh(
         &mut self,
@@ -72,10 +95,9 @@ impl Freshness {
         mirror: &Mirror,
         follower: &Follower,
     ) -> Result<(), SocketError> {
-        if now.saturating_sub(self.last) < EVERY {
+        if !self.is_due(now) {
             return Ok(());
         }
-        self.last = now;
         let doubtful = mirror.doubtful();
         for neighbor in &doubtful {
             if self.notes.place(neighbor.interface, neighbor.mac.0).load(Ordering::Relaxed) {

@@ -2,6 +2,7 @@
 
 use fullview_plane::kernel::event::LinkIndex;
 use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::port::link::Link;
 
 use super::workers::Workers;
 use crate::command::say;
@@ -40,4 +41,9 @@ fn tell_missing(names: &[String], links: &[Option<(LinkIndex, String)>]) {
     for (name, _) in names.iter().zip(links).filter(|(_, link)| link.is_none()) {
         say(&format!("interface {name} is not there; it will be used when it is"));
     }
+}
+
+/// Whether the interface of that name is no longer the one of that number: netlink tells of it only afterwards.
+pub fn is_gone(name: &str, index: LinkIndex) -> bool {
+    Link::named(name).ok().is_none_or(|link| link.index() != index)
 }

@@ -226,6 +226,13 @@ impl Control {
         desk.serve(&mut inside);
     }
 
+    /// What the program in the kernel sends to, which it does not tell, stays known.
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    fn refresh_all(&mut self) -> anyhow::Result<()> {
+        let now = self.began.elapsed();
+        self.freshness.refresh_all(now, &self.mirror, &self.follower).context("keeping neighbours fresh")
+    }
+
     /// What workers met and could not send to.
     fn resolve(&mut self, workers: &mut Workers) -> anyhow::Result<()> {
         let now = self.began.elapsed();

@@ -22,6 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::freshness::{Notes, NotingPort};
+use super::links::is_gone;
 use super::ports::{self, Memory, PortOptions};
 use super::resolve::Wanted;
 use super::share::{Giver, Share};
@@ -100,7 +101,8 @@ impl Workers {
     /// New workers on these interfaces, by port; `None` is not there.
     pub fn restart(&mut self, mirror: &Mirror, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
         self.end()?;
-        let Some(ports) = unless_gone(self.open(links))? else { return Ok(()) };
+        let opened = self.open(links);
+        let Some(ports) = unless_gone(opened, links)? else { return Ok(()) };
         let Workers { options, memory, share, hub, .. } = self;
         let numbers: Vec<LinkIndex> =
             links.iter().map(|link| link.as_ref().map_or(0, |(link, _)| *link)).collect();
@@ -252,15 +254,20 @@ impl Slow for &mut ToKernel {
     }
 }
 
-/// An interface may go while ports are opened: netlink will say so, and all is tried again then.
-fn unless_gone<T>(result: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+/// An interface may go while ports are opened: netlink will say so, and all is tried again then. Not every error names
+/// that cause, so it is looked for as well.
+fn unless_gone<T>(
+    result: anyhow::Result<T>,
+    links: &[Option<(LinkIndex, String)>],
+) -> anyhow::Result<Option<T>> {
     const GONE: [Errno; 3] = [Errno::NODEV, Errno::NXIO, Errno::NETDOWN];
-    let is_gone = |error: &anyhow::Error| {
+    let says_so = |error: &anyhow::Error| {
         let codes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
         codes.into_iter().any(|code| GONE.contains(&Errno::from_raw_os_error(code)))
     };
+    let is_any_gone = || links.iter().flatten().any(|(index, name)| is_gone(name, *index));
     match result {
-        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) if says_so(&error) || is_any_gone() => Ok(None),
         other => other.map(Some),
     }
 }

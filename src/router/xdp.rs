@@ -8,7 +8,9 @@ use aya::programs::xdp::XdpMode;
 use fullview_plane::engine::{Counters, Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, Plan, Reason};
 use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::view::View;
+use fullview_table::group::GroupView;
 
+use super::links::is_gone;
 use super::show::Counting;
 use super::{Control, Counted, LONGEST_WAIT, Operating, Options, desk};
 use crate::command::say;
@@ -40,6 +42,7 @@ pub fn run(
     while !stop.load(Ordering::Relaxed) {
         control.turn(LONGEST_WAIT)?;
         control.serve(&path);
+        control.refresh_all()?;
         path.follow(&control.mirror)?;
     }
     path.end()?;
@@ -62,8 +65,10 @@ struct Running {
     engine: Engine,
     /// The kernel's numbers of the interfaces, by port; 0 is not there.
     devices: Vec<u32>,
-    /// What was published last, and the generations of its tables.
+    /// What was published last, and the generations of its tables. The groups are kept, so that what routes lead to
+    /// means the same to the program as it does to them.
     view: Arc<View>,
+    groups: Arc<GroupView>,
     generations: [u64; 2],
 }
 
@@ -82,6 +87,8 @@ impl Path<'_> {
             Err(trouble @ (EngineError::TooLarge { .. } | EngineError::Algorithm { .. })) => {
                 Some(trouble.to_string())
             }
+            // Netlink will say so; until then the kernel forwards, and all is tried again.
+            Err(_) if self.is_any_gone() => return self.end(),
             Err(error) => return Err(error).context("--engine xdp"),
         };
         if let Some(trouble) = trouble.iter().find(|trouble| self.told.as_ref() != Some(trouble)) {
@@ -89,6 +96,13 @@ impl Path<'_> {
         }
         self.told = trouble;
         Ok(())
+    }
+
+    /// Whether an interface is no longer the one that the mirror knows.
+    fn is_any_gone(&self) -> bool {
+        let devices = self.running.iter().flat_map(|running| &running.devices);
+        let mut known = self.interfaces.iter().zip(devices).filter(|(_, device)| **device != 0);
+        known.any(|(name, device)| is_gone(name, *device))
     }
 
     /// Takes the program away; what it counted is kept.
@@ -117,22 +131,26 @@ impl Running {
             engine.attach(*device, mode)?;
         }
         // No generation is that high: what follows publishes.
-        Ok(Running { engine, devices, view: mirror.views().current(), generations: [u64::MAX; 2] })
+        let view = mirror.views().current();
+        let groups = view.parts().groups.current();
+        Ok(Running { engine, devices, view, groups, generations: [u64::MAX; 2] })
     }
 
     fn follow(&mut self, mirror: &Mirror) -> Result<(), EngineError> {
         let view = mirror.views().current();
         let Some(tables) = view.parts().tables.first() else { return Ok(()) };
         let generations = [tables.inet.reader().generation(), tables.inet6.reader().generation()];
-        if generations == self.generations && Arc::ptr_eq(&view, &self.view) {
+        let groups = view.parts().groups.current();
+        let is_planned = Arc::ptr_eq(&view, &self.view) && Arc::ptr_eq(&groups, &self.groups);
+        if generations == self.generations && is_planned {
             return Ok(());
         }
-        if self.generations[0] == u64::MAX || !Arc::ptr_eq(&view, &self.view) {
+        if self.generations[0] == u64::MAX || !is_planned {
             self.engine.publish(&Plan::of(&view, &self.devices), tables.clone())?;
         } else {
             self.engine.sync()?;
         }
-        (self.view, self.generations) = (Arc::clone(&view), generations);
+        (self.view, self.groups, self.generations) = (Arc::clone(&view), groups, generations);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use fullview_table::Prefix;
 
 use crate::bird::Bird;
 use crate::full_view::{TO_KERNEL, pair, speaker};
-use crate::lab::{Lab, reaches};
+use crate::lab::{Lab, forward, reaches};
 use crate::node::{Node, cable, eventually, may_run};
 use crate::watch::Watch;
 
@@ -175,6 +175,28 @@ fn neighbours_are_found_again_when_a_link_was_down_for_a_moment() {
         lab.router.ip(&format!("link set dev {interface} up"));
         let neighbors = || lab.router.ip("neigh show");
         assert_eq!(both_reach(), (true, true), "{interface}: {}{}", program.output(), neighbors());
+    }
+}
+
+/// Netlink tells what became of an interface only afterwards: it may be gone while it is taken up.
+#[test]
+fn interfaces_that_come_and_go_quickly_end_nothing() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let engines: &[&str] = if cfg!(feature = "bpf") { &["user", "xdp-generic"] } else { &["user"] };
+    for engine in engines {
+        let lab = Lab::new();
+        let program = forward(&lab.router, "eth1,eth2,eth3", &["--engine", engine]);
+        for _ in 0..100 {
+            lab.router.ip("link add eth3 type veth peer name eth4");
+            lab.router.ip("link set eth3 up");
+            lab.router.ip("link del eth3");
+        }
+        let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+        assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
+        let (code, said) = program.end("TERM");
+        assert_eq!(code, Some(0), "{said}");
     }
 }
 

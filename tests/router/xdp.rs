@@ -1,7 +1,9 @@
 //! The same router with its packets forwarded in the kernel.
 
+use std::time::Duration;
+
 use crate::lab::{Lab, reaches};
-use crate::node::{Program, may_run};
+use crate::node::{Program, eventually, may_run};
 
 /// What a veth device leaves to hardware that it has not, and how it takes frames that a program sends.
 fn prepare(lab: &Lab) {
@@ -64,7 +66,7 @@ fn the_program_follows_the_kernels_routes_and_goes_when_it_is_killed() {
     lab.router.ip("route add 192.0.2.0/24 via 10.0.2.2");
     lab.left.command("ping -c 10 -i 0.05 -W 2 192.0.2.1");
     lab.router.ip("route replace blackhole 192.0.2.0/24");
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(500));
     assert!(!lab.left.try_command("ping -c 2 -i 0.05 -W 1 192.0.2.1").status.success());
     lab.router.ip("route replace 192.0.2.0/24 via 10.0.2.2");
     lab.left.command("ping -c 10 -i 0.05 -W 2 192.0.2.1");
@@ -72,4 +74,57 @@ fn the_program_follows_the_kernels_routes_and_goes_when_it_is_killed() {
     let _ = program.end("KILL");
     assert!(!lab.router.ip("link show eth1").contains("prog/xdp"));
     lab.left.command("ping -c 3 -i 0.05 -W 2 192.0.2.1");
+}
+
+/// The number of a group is used again for another one, while links, neighbours and next hops stay as they are.
+#[test]
+fn the_program_follows_groups_whose_next_hops_are_known() {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    prepare(&lab);
+    lab.right.ip("addr add 192.0.2.1/32 dev lo");
+    let shown = lab.right.ip("-o link show eth0");
+    let right = shown.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    // Two stations that are not there, and two more addresses of the right host.
+    let stations = [(50, "02:00:00:00:00:50"), (51, "02:00:00:00:00:51"), (52, right), (53, right)];
+    for (host, mac) in stations {
+        lab.router.ip(&format!("neigh replace 10.0.2.{host} lladdr {mac} dev eth2 nud permanent"));
+        lab.router.ip(&format!("route add 198.51.100.{host}/32 via 10.0.2.{host}"));
+    }
+    lab.left.command("ping -c 3 -i 0.05 -W 2 10.0.2.2");
+    let _program = lab.forward(&["--engine", "xdp"]);
+    let wait = || std::thread::sleep(Duration::from_millis(1500));
+    lab.router.ip("route add 192.0.2.0/24 nexthop via 10.0.2.50 nexthop via 10.0.2.51");
+    wait();
+    // The program has the first group by now, whatever else has it look again.
+    lab.router.ip("neigh replace 10.0.2.60 lladdr 02:00:00:00:00:60 dev eth2 nud permanent");
+    wait();
+    lab.router.ip("route del 192.0.2.0/24");
+    wait();
+    lab.router.ip("route add 192.0.2.0/24 nexthop via 10.0.2.52 nexthop via 10.0.2.53");
+    wait();
+    lab.left.command("ping -c 10 -i 0.05 -W 2 192.0.2.1");
+}
+
+/// The kernel does not see what goes to a neighbour, so it would never ask whether that one is still there.
+#[test]
+fn a_neighbour_with_another_address_is_found_out() {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    prepare(&lab);
+    lab.router.sysctl("net.ipv4.neigh.eth2.base_reachable_time_ms", "2400");
+    lab.router.sysctl("net.ipv4.neigh.eth2.delay_first_probe_time", "1");
+    let _program = lab.forward(&["--engine", "xdp"]);
+    lab.left.command("ping -c 3 -i 0.05 -W 2 10.0.2.2");
+    // Nobody is told of it.
+    for change in ["arp off", "address 02:00:00:00:00:77", "arp on"] {
+        lab.right.ip(&format!("link set eth0 {change}"));
+    }
+    assert!(!lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success());
+    let is_found = || lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success();
+    assert!(eventually(Duration::from_secs(30), is_found), "{}", lab.router.ip("neigh show"));
 }

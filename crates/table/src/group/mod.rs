@@ -260,6 +260,11 @@ impl SharedGroupReader {
     pub fn reader(&self) -> GroupReader {
         GroupReader(Cache::new(Arc::clone(&self.0)))
     }
+
+    /// The groups as they stand. As long as somebody keeps them the indices they know are not used again.
+    pub fn current(&self) -> Arc<GroupView> {
+        self.0.load_full()
+    }
 }
 
 /// Of a router without groups.
