@@ -263,6 +263,15 @@ impl Config {
         PortOptions { kinds, xdp: XdpOptions { need_wakeup, busy_poll, ..XdpOptions::default() } }
     }
 
+    /// The kinds of ports as they are written; `None` is every other interface.
+    fn named_ports(&self) -> BTreeMap<Option<&str>, PortName> {
+        let own = self
+            .interface
+            .iter()
+            .filter_map(|(name, interface)| Some((Some(name.as_str()), interface.port?)));
+        own.chain([(None, self.router.port)]).collect()
+    }
+
     /// What may change.
     pub fn live(&self) -> anyhow::Result<Live> {
         let settings = framework::Settings {
@@ -280,7 +289,7 @@ impl Config {
         let differs = [
             ("router.interfaces", old.interfaces != new_router.interfaces),
             ("router.workers", old.workers != new_router.workers),
-            ("port", self.ports().kinds != new.ports().kinds),
+            ("port", self.named_ports() != new.named_ports()),
             ("xdp", self.xdp != new.xdp),
             ("router.netlink-buffer", old.netlink_buffer != new_router.netlink_buffer),
             ("control", self.control != new.control),
