@@ -40,7 +40,7 @@ impl Resolver {
         for Wanted { interface, destination } in wanted {
             let Some(neighbor) = mirror.unresolved(interface, destination) else { continue };
             let has_room = self.asked.len() < MOST;
-            // Of the time it was asked: packets that go on coming do not put off that it is asked again.
+            // The time stays that of the question: packets that go on coming do not put the next one off.
             if let (Entry::Vacant(place), true) = (self.asked.entry(neighbor), has_room) {
                 place.insert(now);
                 follower.resolve(neighbor.0, neighbor.1)?;
