@@ -501,7 +501,8 @@ static __always_inline int forward_inet6(struct xdp_md *frame, const struct gene
 	high = bpf_be64_to_cpu(words[3]);
 	low = bpf_be64_to_cpu(words[4]);
 	total = sizeof(*ip) + bpf_ntohs(ip->payload_len);
-	if (*(__u8 *)ip >> 4 != 6 || total > (__u64)(end - packet))
+	/* A hop-by-hop header is for every router on the way: the kernel reads it. */
+	if (*(__u8 *)ip >> 4 != 6 || ip->nexthdr == IPPROTO_HOPOPTS || total > (__u64)(end - packet))
 		return -HEADER;
 	if (is_special_inet6(high) || is_special_inet6(bpf_be64_to_cpu(words[1])))
 		return -SPECIAL_ADDRESS;
