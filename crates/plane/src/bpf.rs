@@ -3,6 +3,8 @@
 //! What is loaded belongs to this process: programs, maps and links are file descriptors, nothing is pinned, and the
 //! kernel takes all of it away with the process, however that ends.
 
+use std::error::Error;
+
 use aya::programs::Xdp;
 use aya::programs::links::FdLink;
 use aya::programs::xdp::{XdpLink, XdpMode};
@@ -35,12 +37,21 @@ pub const CLASSIFY: Object = object!("classify");
 /// `bpf/give_back.c`: one program, `give_back`, by which frames return to the kernel.
 pub const GIVE_BACK: Object = object!("give_back");
 
+/// An error and what led to it: the first says which system call failed, the last why.
+pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
+    match error.source() {
+        None => error.to_string(),
+        Some(cause) => format!("{error}: {}", with_causes(cause)),
+    }
+}
+
 /// What the kernel refused.
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
     /// The object or one of its maps.
     #[error(
-        "bpf/{object}.c cannot be loaded: {error}; this needs root (CAP_BPF, CAP_NET_ADMIN) and Linux 5.9 or newer"
+        "bpf/{object}.c cannot be loaded: {}; this needs root (CAP_BPF, CAP_NET_ADMIN) and Linux 5.9 or newer",
+        with_causes(&**error)
     )]
     Load {
         /// Which object.
@@ -49,7 +60,7 @@ pub enum BpfError {
         error: Box<aya::EbpfError>,
     },
     /// A program.
-    #[error("program {program} of bpf/{object}.c: {error}")]
+    #[error("program {program} of bpf/{object}.c: {}", with_causes(&**error))]
     Program {
         /// Of which object.
         object: &'static str,
@@ -70,7 +81,8 @@ pub enum BpfError {
     },
     /// An interface takes no program.
     #[error(
-        "interface {interface} takes no XDP program: {error}; if it has one already, `ip link show` names it"
+        "interface {interface} takes no XDP program: {}; if it has one already, `ip link show` names it",
+        with_causes(&**error)
     )]
     Attach {
         /// Its index.

@@ -164,6 +164,8 @@ impl Engine {
     /// # Errors
     /// As [`Self::sync`].
     pub fn publish(&mut self, plan: &Plan, tables: TableReaders) -> Result<usize, EngineError> {
+        // Should this fail, what was published before does not come back with the next change of its tables.
+        self.tables = None;
         self.plan = Compiled::new(plan).or_else(|error| self.or_detach(Err(error)))?;
         (self.number, self.tables) = (self.number + 1, Some(tables));
         self.sync()

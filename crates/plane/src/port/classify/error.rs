@@ -7,7 +7,7 @@ use aya::programs::ProgramError;
 use aya::sys::SyscallError;
 
 use super::Link;
-use crate::bpf::BpfError;
+use crate::bpf::{BpfError, with_causes};
 
 /// Why frames cannot be told apart in the kernel.
 #[derive(Debug, thiserror::Error)]
@@ -21,11 +21,12 @@ pub enum ClassifyError {
     )]
     Map(MapError),
     /// A program is not there.
-    #[error("a program of bpf/classify.c: {0}")]
+    #[error("a program of bpf/classify.c: {}", with_causes(&**.0))]
     Program(Box<ProgramError>),
     /// The kernel would forward too.
     #[error(
-        "interface {interface}: the kernel cannot be kept from forwarding too: {error}; Linux 6.6 or newer can (tcx)"
+        "interface {interface}: the kernel cannot be kept from forwarding too: {}; it takes Linux 6.6 or newer (tcx)",
+        with_causes(&**error)
     )]
     Tcx {
         /// Its name.
@@ -44,8 +45,9 @@ pub enum ClassifyError {
     },
     /// No XDP program can be attached.
     #[error(
-        "interface {interface} takes no XDP program: {error}; drivers refuse a large MTU, offloads as LRO, or too few \
-         queues, and say which in `dmesg`"
+        "interface {interface} takes no XDP program: {}; drivers refuse a large MTU, offloads as LRO, or too few \
+         queues, and say which in `dmesg`",
+        with_causes(&**error)
     )]
     Xdp {
         /// Its name.
