@@ -203,8 +203,13 @@ impl<'t, const BITS: u32> Top<'t, BITS> {
 pub struct Places<'t, W: Word, const N: usize> {
     ring: Ring<'t, W>,
     /// None beyond the mask of the ring.
-    places: [[u32; LANES]; N],
+    places: [Row; N],
 }
+
+/// A vector of numbers, each in one cache line: one that lies across two is stored in two steps.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Row([u32; LANES]);
 
 /// One vector of [`Places`].
 pub struct Found<'p, W: Word> {
@@ -226,13 +231,13 @@ impl<'t, W: Word, const N: usize> Places<'t, W, N> {
     /// Places in this ring, the first entry for now.
     #[inline(always)]
     pub fn new(ring: Ring<'t, W>) -> Self {
-        Places { ring, places: [[0; LANES]; N] }
+        Places { ring, places: [Row([0; LANES]); N] }
     }
 
     /// Makes vector `number` the places that these indices wrap to.
     #[inline(always)]
     pub fn set<L: Lanes>(&mut self, lanes: L, number: usize, indices: L::U32) {
-        lanes.store(lanes.and(indices, lanes.splat(self.ring.mask)), &mut self.places[number]);
+        lanes.store(lanes.and(indices, lanes.splat(self.ring.mask)), &mut self.places[number].0);
     }
 
     /// The entries of vector `number` as next hops. Says whether any is the highest that an entry can hold.
@@ -240,6 +245,6 @@ impl<'t, W: Word, const N: usize> Places<'t, W, N> {
     pub fn read<L: Lanes>(&self, lanes: L, number: usize, out: &mut [NextHop; LANES]) -> bool {
         // `new` and `set` let no place in that is beyond the mask, which is below the number of entries; nobody outside
         // this module can say what lanes compute.
-        lanes.read_next_hops::<W>(Found { entries: self.ring.entries, places: &self.places[number] }, out)
+        lanes.read_next_hops::<W>(Found { entries: self.ring.entries, places: &self.places[number].0 }, out)
     }
 }
