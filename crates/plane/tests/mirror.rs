@@ -503,6 +503,20 @@ fn what_the_kernel_drops_without_a_word_is_suspected() {
     assert!(script.mirror.suspects_inet(), "it went, and we never had it");
 }
 
+/// The last address of a link went, and with it the link's hops; when it has one again they are alive, which nobody says.
+#[test]
+fn hops_may_have_come_to_life_with_an_address() {
+    let mut script = Script::new();
+    let dead = Hop { dead: true, ..by(1, "10.0.1.9") };
+    script.tell([add(route("198.18.0.0/15", &[dead, by(2, "10.0.2.9")]))]);
+    script.mirror.suspects_inet();
+    let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
+    script.tell([Event::Address(2, address("10.0.2.1"))]);
+    assert!(!script.mirror.suspects_inet());
+    script.tell([Event::Address(1, address("10.0.1.1"))]);
+    assert!(script.mirror.suspects_inet());
+}
+
 #[test]
 fn next_hop_indices_are_used_again() {
     let mut script = Script::new();

@@ -7,7 +7,7 @@ use fullview_table::NextHop;
 use fullview_table::group::{GroupError, Groups, Member};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::kernel::event::{Hop, Object};
+use crate::kernel::event::{Hop, LinkIndex, Object};
 
 use super::indices::{Indices, KERNEL, Via};
 use super::links::{Links, State};
@@ -107,6 +107,12 @@ impl Sets {
             Key::Hops(hops) => Some(hops),
             Key::Object(_) => None,
         }
+    }
+
+    /// Whether the kernel said of any hop by this link that it does not use it.
+    pub fn has_dead_by(&self, link: LinkIndex) -> bool {
+        let is_dead = |hop: &Hop| hop.link == link && hop.dead;
+        self.ids.keys().any(|key| matches!(key, Key::Hops(hops) if hops.iter().any(is_dead)))
     }
 
     /// The object that a set is.
