@@ -32,6 +32,7 @@ pub use show::Snapshot;
 use story::Story;
 use workers::Workers;
 
+pub mod claim;
 pub mod desk;
 mod freshness;
 mod inside;
