@@ -3,6 +3,7 @@
 //! One thread (the caller's) listens to the kernel and keeps tables and views; each worker forwards between all ports.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -161,6 +162,8 @@ impl Control {
             mirror.heed_forwarding();
         }
         mirror.set_policies(options.policies.clone());
+        // Another number in every router, and with every start, as the kernel does it.
+        mirror.set_flow_seed(RandomState::new().hash_one(0));
         let follower =
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
         let (engine, algorithm) = (options.engine, options.algorithm.clone());

@@ -421,6 +421,29 @@ fn vlans_are_interfaces_of_their_own() {
 }
 
 #[test]
+fn a_vlan_may_be_a_port_itself() {
+    let named = |names: [&str; 2]| {
+        let mirror = Mirror::new(Time::ZERO, names.map(String::from).to_vec(), Settings::default());
+        let mut script = Script { mirror, now: Time::ZERO };
+        let kind = LinkKind::Vlan { id: 7, parent: 2 };
+        script.tell([
+            Event::Link(link(2, "eth2")),
+            Event::Link(Link { kind, ..link(3, "eth2.7") }),
+            add(connected("10.0.7.0/24", 3)),
+            neighbor(3, "10.0.7.5", 5, STALE),
+        ]);
+        script
+    };
+    let script = named(["eth1", "eth2.7"]);
+    let interface = script.view().interface(1).unwrap().clone();
+    assert_eq!((interface.port, interface.vlan, interface.up), (1, None, true));
+    assert_eq!(script.to("10.0.7.5"), "1:5");
+    let script = named(["eth2", "eth2.7"]);
+    assert_eq!(script.to("10.0.7.5"), "2:5", "by its parent, tagged");
+    assert!(!script.view().interface(1).unwrap().up);
+}
+
+#[test]
 fn a_link_that_is_made_again_is_the_same_port() {
     let mut script = Script::new();
     script.tell([neighbor(1, "10.0.1.7", 7, REACHABLE), add(route("198.18.0.0/15", &[by(1, "10.0.1.7")]))]);
@@ -515,6 +538,15 @@ fn hops_may_have_come_to_life_with_an_address() {
     assert!(!script.mirror.suspects_inet());
     script.tell([Event::Address(1, address("10.0.1.1"))]);
     assert!(script.mirror.suspects_inet());
+}
+
+#[test]
+fn a_router_has_a_flow_seed_of_its_own() {
+    let mut script = Script::new();
+    assert_eq!(script.view().parts().policy.flow_seed, 0);
+    script.mirror.set_flow_seed(7);
+    script.settle();
+    assert_eq!(script.view().parts().policy.flow_seed, 7);
 }
 
 #[test]

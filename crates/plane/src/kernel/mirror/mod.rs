@@ -66,6 +66,7 @@ pub struct Mirror {
     has_rules: bool,
     /// By the names of interfaces.
     policies: BTreeMap<String, InterfacePolicy>,
+    flow_seed: u64,
 }
 
 impl Mirror {
@@ -90,6 +91,7 @@ impl Mirror {
             following: Vec::new(),
             has_rules: false,
             policies: BTreeMap::new(),
+            flow_seed: 0,
         };
         mirror.create(uapi::RT_TABLE_MAIN);
         mirror
@@ -107,6 +109,12 @@ impl Mirror {
     /// Forwards only what the kernel would forward too, by its settings for each link. Otherwise everything.
     pub fn heed_forwarding(&mut self) {
         self.links.heeds_forwarding = true;
+        self.view_changed = true;
+    }
+
+    /// Mixed into the hash of flows from the next [`Mirror::commit`] on ([`crate::view::Policy::flow_seed`]).
+    pub fn set_flow_seed(&mut self, seed: u64) {
+        self.flow_seed = seed;
         self.view_changed = true;
     }
 

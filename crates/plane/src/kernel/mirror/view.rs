@@ -43,7 +43,7 @@ impl Mirror {
             adjacencies: self.adjacencies(),
             tables: numbers.iter().filter_map(|number| readers(&self.tables, *number)).collect(),
             groups: self.sets.groups.shared_reader(),
-            policy: Policy::default(),
+            policy: Policy { flow_seed: self.flow_seed, ..Policy::default() },
         };
         match View::new(parts) {
             Ok(view) => {
