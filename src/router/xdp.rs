@@ -84,9 +84,11 @@ impl Path<'_> {
         let Some(running) = &mut self.running else { return Ok(()) };
         let trouble = match running.follow(mirror) {
             Ok(()) => None,
-            Err(trouble @ (EngineError::TooLarge { .. } | EngineError::Algorithm { .. })) => {
-                Some(trouble.to_string())
-            }
+            Err(
+                trouble @ (EngineError::TooLarge { .. }
+                | EngineError::Algorithm { .. }
+                | EngineError::Interfaces { .. }),
+            ) => Some(trouble.to_string()),
             // Netlink will say so; until then the kernel forwards, and all is tried again.
             Err(_) if self.is_any_gone() => return self.end(),
             Err(error) => return Err(error).context("--engine xdp"),
