@@ -7,11 +7,11 @@ pub mod reload;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::kernel::mirror::InterfacePolicy;
 use fullview_plane::port::xdp::{BusyPoll, XdpOptions};
@@ -29,11 +29,17 @@ use crate::workload::algorithm;
 /// A longer file is none of ours; a device would never end.
 const LONGEST: u64 = 1 << 20;
 
-fn read(path: &Path) -> anyhow::Result<String> {
+/// A file that somebody wrote by hand, or one of `fullview table calibrate`.
+pub fn read(path: &Path) -> io::Result<String> {
     let mut text = Vec::new();
     File::open(path)?.take(LONGEST + 1).read_to_end(&mut text)?;
-    ensure!(text.len() as u64 <= LONGEST, "longer than {LONGEST} bytes: this is no configuration");
-    Ok(String::from_utf8(text)?)
+    if text.len() as u64 > LONGEST {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is longer than {LONGEST} bytes"),
+        ));
+    }
+    String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
 /// The file as it is written.
@@ -76,6 +82,15 @@ pub struct Router {
     pub preferences: Option<PathBuf>,
     #[serde(default = "netlink_buffer")]
     pub netlink_buffer: usize,
+}
+
+/// As many as the kernel spreads flows over.
+const MOST_WORKERS: usize = 256;
+
+/// As the kernel names them (`dev_valid_name`).
+fn can_be_interface(name: &str) -> bool {
+    let fits = (1..16).contains(&name.len()) && name != "." && name != "..";
+    fits && !name.contains(|letter: char| matches!(letter, '/' | ':') || letter.is_ascii_whitespace())
 }
 
 fn one() -> usize {
@@ -199,7 +214,8 @@ pub struct Live {
 impl Config {
     /// Reads and checks a file.
     pub fn load(path: &Path) -> anyhow::Result<Config> {
-        let text = read(path).with_context(|| path.display().to_string())?;
+        let cannot = |error| BadInput(format!("{}: cannot read the configuration: {error}", path.display()));
+        let text = read(path).map_err(cannot)?;
         Config::parse(&text).map_err(|error| BadInput(format!("{}: {error:#}", path.display())).into())
     }
 
@@ -214,7 +230,7 @@ impl Config {
     pub fn check(&self) -> anyhow::Result<()> {
         let Router { interfaces, workers, .. } = &self.router;
         ensure!(!interfaces.is_empty(), "router.interfaces: name at least one");
-        ensure!(*workers > 0, "router.workers: give at least 1");
+        ensure!((1..=MOST_WORKERS).contains(workers), "router.workers: give 1 to {MOST_WORKERS}");
         let chooses = self.router.engine == EngineName::User || self.router.algorithm == algorithm::AUTO;
         ensure!(
             chooses,
@@ -225,6 +241,7 @@ impl Config {
         ensure!(!by_program || no_ports, "router.port: the program in the kernel uses none; leave it out");
         for (place, name) in interfaces.iter().enumerate() {
             ensure!(!interfaces[..place].contains(name), "router.interfaces: {name} is named twice");
+            ensure!(can_be_interface(name), "router.interfaces: no interface can have the name {name:?}");
         }
         for (name, interface) in &self.interface {
             let of = name.split('.').next().unwrap_or(name);
@@ -235,6 +252,8 @@ impl Config {
         }
         let both = self.control.name.is_some() && self.control.socket.is_some();
         ensure!(!both, "control: name and socket are two ways to say one thing; leave one out");
+        let is_file_name = |name: &String| !name.is_empty() && !name.contains('/');
+        ensure!(self.control.name.iter().all(is_file_name), "control.name: give a name without /");
         algorithm::check::<u32>(&self.lookup())?;
         self.live().map(drop)
     }
@@ -356,6 +375,12 @@ mod tests {
         assert!(refused(&format!("{SMALL}algorithm = \"fastest\"\n")).contains("\"fastest\""));
         assert!(refused(&format!("{SMALL}[metrics]\nlisten = \"9100\"\n")).contains("line 4, column 10"));
         assert!(refused("[router]\ninterfaces = [\"eth1\", \"eth1\"]\n").contains("named twice"));
+        for name in ["", ".", "a/b", "a b", "sixteen-letters-"] {
+            let named = refused(&format!("[router]\ninterfaces = [\"{name}\"]\n"));
+            assert!(named.contains("no interface can"), "{named}");
+        }
+        assert!(refused(&format!("{SMALL}workers = 257\n")).contains("1 to 256"));
+        assert!(refused(&format!("{SMALL}[control]\nname = \"../edge\"\n")).contains("without /"));
         assert!(refused(&format!("{SMALL}[interface.\"eth1.7\"]\nport = \"xdp\"\n")).contains("a VLAN has"));
         assert!(refused(&format!("{SMALL}engine = \"xdp\"\nport = \"auto\"\n")).contains("uses none"));
     }
