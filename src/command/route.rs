@@ -10,6 +10,7 @@ use crate::config::reload::{Reloader, block_hangup};
 use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Router, Xdp};
 use crate::confine::confine;
 use crate::operations::Listening;
+use crate::router::alone::Told;
 use crate::router::claim::claim;
 use crate::router::{self, Counted, Operating, Options};
 
@@ -34,6 +35,7 @@ fn with_signals(path: PathBuf, config: &Config) -> anyhow::Result<(Reloader, nix
 
 fn options(config: &Config) -> anyhow::Result<Options> {
     let live = config.live()?;
+    let alone = live.plan.map(|plan| Told { plan, macs: config.macs() });
     Ok(Options {
         interfaces: config.router.interfaces.clone(),
         engine: config.router.engine,
@@ -43,6 +45,7 @@ fn options(config: &Config) -> anyhow::Result<Options> {
         workers: config.router.workers,
         ports: config.ports(),
         policies: live.policies,
+        alone,
     })
 }
 
@@ -61,10 +64,12 @@ fn typed(args: &ForwardArgs) -> Config {
     let capture = |drops| Capture { drops, bytes: capture_limit, packets_per_second: capture_rate };
     Config {
         router: Router {
+            kernel: true,
             interfaces: args.interfaces.clone(),
             engine: args.engine,
             port: args.port,
             workers: args.workers,
+            cores: Vec::new(),
             algorithm: args.algorithm.clone(),
             preferences: args.preferences.clone(),
             netlink_buffer: args.netlink_buffer,
@@ -72,6 +77,9 @@ fn typed(args: &ForwardArgs) -> Config {
         xdp: Xdp { need_wakeup: !args.no_need_wakeup, busy_poll_us: args.busy_poll, ..Xdp::default() },
         framework: Framework::default(),
         interface: BTreeMap::new(),
+        route: Vec::new(),
+        neighbor: Vec::new(),
+        feed: None,
         control: Control { name, socket: control },
         metrics: Metrics { listen: metrics },
         capture: capture_drops.map(capture),

@@ -178,9 +178,13 @@ fn counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
             worker.name, worker.received.packets, worker.seconds
         )?;
     }
-    let netlink: Vec<String> =
-        counters.netlink.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    writeln!(out, "netlink: {}", netlink.join(", "))
+    for (what, counts) in [("host", &counters.host), ("netlink", &counters.netlink)] {
+        let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        if !counts.is_empty() {
+            writeln!(out, "{what}: {}", counts.join(", "))?;
+        }
+    }
+    Ok(())
 }
 
 fn events(events: &[Event], out: &mut dyn Write) -> io::Result<()> {

@@ -3,6 +3,8 @@
 //!
 //! What may change while the router runs is [`Live`]; everything else is refused by a reload, and needs a restart.
 
+pub mod alone;
+mod names;
 pub mod reload;
 
 use std::collections::BTreeMap;
@@ -11,11 +13,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, anyhow, bail, ensure};
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::kernel::mirror::InterfacePolicy;
 use fullview_plane::port::xdp::{BusyPoll, XdpOptions};
 use fullview_table::fib::framework;
+use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::Deserialize;
 
 use crate::args::{EngineName, PortName};
@@ -23,8 +26,21 @@ use crate::command::BadInput;
 use crate::control;
 use crate::operations::{self, MetricsAt, capture};
 use crate::router::PortOptions;
+use crate::router::alone::plan::Plan;
 use crate::settings::{Names, RouterSettings};
 use crate::workload::algorithm;
+
+/// The line and column of what cannot be, where it has a place.
+fn with_place(error: anyhow::Error, text: &str) -> anyhow::Error {
+    let Some(at) = error.downcast_ref::<alone::Misfit>().and_then(|misfit| misfit.at.clone()) else {
+        return error;
+    };
+    let before = text.get(..at.start).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
+    let what = text.get(at).unwrap_or_default();
+    anyhow!("at line {line}, column {column}, {what}: {error}")
+}
 
 /// A longer file is none of ours; a device would never end.
 const LONGEST: u64 = 1 << 20;
@@ -55,6 +71,11 @@ pub struct Config {
     #[serde(default)]
     pub interface: BTreeMap<String, Interface>,
     #[serde(default)]
+    pub route: Vec<alone::Route>,
+    #[serde(default)]
+    pub neighbor: Vec<alone::Neighbor>,
+    pub feed: Option<alone::Feed>,
+    #[serde(default)]
     pub control: Control,
     #[serde(default)]
     pub metrics: Metrics,
@@ -67,6 +88,9 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Router {
+    /// Whether the kernel says what there is, and answers for it.
+    #[serde(default = "yes")]
+    pub kernel: bool,
     pub interfaces: Vec<String>,
     #[serde(default)]
     pub engine: EngineName,
@@ -75,6 +99,9 @@ pub struct Router {
     pub port: PortName,
     #[serde(default = "one")]
     pub workers: usize,
+    /// On which the workers run, one each; anywhere, if there are none.
+    #[serde(default)]
+    pub cores: Vec<usize>,
     /// Of every table whose family has it; `auto` leaves the choice to the framework. May change.
     #[serde(default = "auto")]
     pub algorithm: String,
@@ -86,12 +113,6 @@ pub struct Router {
 
 /// As many as the kernel spreads flows over.
 const MOST_WORKERS: usize = 256;
-
-/// As the kernel names them (`dev_valid_name`).
-fn can_be_interface(name: &str) -> bool {
-    let fits = (1..16).contains(&name.len()) && name != "." && name != "..";
-    fits && !name.contains(|letter: char| matches!(letter, '/' | ':') || letter.is_ascii_whitespace())
-}
 
 fn one() -> usize {
     1
@@ -142,6 +163,12 @@ pub struct Interface {
     pub source_check: Check,
     #[serde(default)]
     pub redirects: bool,
+    /// From here on: only without a kernel. What other stations know it by stays.
+    pub mac: Option<alone::Station>,
+    pub mtu: Option<u32>,
+    #[serde(default)]
+    pub address: Vec<alone::Own>,
+    pub table: Option<u32>,
 }
 
 /// How sources are checked (RFC 3704).
@@ -203,12 +230,14 @@ impl Default for Confine {
 }
 
 /// What may change while the router runs.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Live {
     /// `None` leaves the choice to the framework.
     pub algorithm: Option<String>,
     pub settings: framework::Settings,
     pub policies: BTreeMap<String, InterfacePolicy>,
+    /// Without a kernel.
+    pub plan: Option<Plan>,
 }
 
 impl Config {
@@ -222,7 +251,7 @@ impl Config {
     /// Checks a text.
     pub fn parse(text: &str) -> anyhow::Result<Config> {
         let config: Config = toml::from_str(text)?;
-        config.check()?;
+        config.check().map_err(|error| with_place(error, text))?;
         Ok(config)
     }
 
@@ -239,23 +268,69 @@ impl Config {
         let by_program = self.router.engine != EngineName::User;
         let no_ports = self.ports().kinds.iter().all(|kind| *kind == PortName::Packet);
         ensure!(!by_program || no_ports, "router.port: the program in the kernel uses none; leave it out");
-        for (place, name) in interfaces.iter().enumerate() {
-            ensure!(!interfaces[..place].contains(name), "router.interfaces: {name} is named twice");
-            ensure!(can_be_interface(name), "router.interfaces: no interface can have the name {name:?}");
-        }
-        for (name, interface) in &self.interface {
-            let of = name.split('.').next().unwrap_or(name);
-            let known = interfaces.iter().any(|interface| interface == name || interface == of);
-            ensure!(known, "interface.{name}: it is neither one of router.interfaces nor a VLAN of one");
-            let has_port = interface.port.is_none() || interfaces.contains(name);
-            ensure!(has_port, "interface.{name}.port: a VLAN has the port of its interface; leave it out");
+        names::check(interfaces)?;
+        self.check_interfaces()?;
+        self.check_cores()?;
+        if self.router.kernel {
+            self.check_with_kernel()?
+        } else {
+            self.check_alone()?
         }
         let both = self.control.name.is_some() && self.control.socket.is_some();
         ensure!(!both, "control: name and socket are two ways to say one thing; leave one out");
         let is_file_name = |name: &String| !name.is_empty() && !name.contains('/');
         ensure!(self.control.name.iter().all(is_file_name), "control.name: give a name without /");
         algorithm::check::<u32>(&self.lookup())?;
-        self.live().map(drop)
+        self.settings().map(drop)
+    }
+
+    fn check_interfaces(&self) -> anyhow::Result<()> {
+        let interfaces = &self.router.interfaces;
+        for (name, interface) in &self.interface {
+            let of = name.split('.').next().unwrap_or(name);
+            let known = interfaces.iter().any(|interface| interface == name || interface == of);
+            ensure!(known, "interface.{name}: it is neither one of router.interfaces nor a VLAN of one");
+            let is_port = interfaces.contains(name);
+            let has_port = interface.port.is_none() && interface.mac.is_none();
+            ensure!(
+                is_port || has_port,
+                "interface.{name}: a VLAN has the port and the MAC of its interface"
+            );
+        }
+        Ok(())
+    }
+
+    fn check_cores(&self) -> anyhow::Result<()> {
+        let Router { cores, workers, .. } = &self.router;
+        let each = cores.is_empty() || cores.len() == *workers;
+        ensure!(each, "router.cores: name as many as there are workers, {workers}, or none");
+        let ours = sched_getaffinity(None).context("router.cores")?;
+        let other = cores.iter().find(|core| **core >= CpuSet::MAX_CPU || !ours.is_set(**core));
+        other.map_or(Ok(()), |core| bail!("router.cores: this program may not run on core {core}"))
+    }
+
+    fn check_with_kernel(&self) -> anyhow::Result<()> {
+        if let Some(said) = alone::said(self) {
+            bail!("{said}: the kernel says that; only a router with `kernel = false` is told");
+        }
+        let has_tap = self.ports().kinds.contains(&PortName::Tap);
+        ensure!(!has_tap, "router.port: a tap is a port of a router with `kernel = false`");
+        Ok(())
+    }
+
+    fn check_alone(&self) -> anyhow::Result<()> {
+        ensure!(
+            self.router.engine == EngineName::User,
+            "router.engine: without a kernel there is only `user`"
+        );
+        let all_taps = self.ports().kinds.iter().all(|kind| *kind == PortName::Tap);
+        ensure!(
+            all_taps,
+            "router.port: without a kernel behind it a router has `tap` ports only, which are its own; of any other interface \
+             the kernel sees the frames too, and would answer them"
+        );
+        self.plan()?;
+        Ok(())
     }
 
     fn lookup(&self) -> RouterSettings {
@@ -279,36 +354,41 @@ impl Config {
         let kinds = self.router.interfaces.iter().map(|name| own(name).unwrap_or(self.router.port)).collect();
         let Xdp { need_wakeup, busy_poll_us, busy_poll_budget: budget } = self.xdp;
         let busy_poll = busy_poll_us.map(|micros| BusyPoll { micros, budget });
-        PortOptions { kinds, xdp: XdpOptions { need_wakeup, busy_poll, ..XdpOptions::default() } }
+        let xdp = XdpOptions { need_wakeup, busy_poll, ..XdpOptions::default() };
+        PortOptions { kinds, xdp, cores: self.router.cores.clone() }
     }
 
-    /// The kinds of ports as they are written; `None` is every other interface.
-    fn named_ports(&self) -> BTreeMap<Option<&str>, PortName> {
-        let own = self
-            .interface
-            .iter()
-            .filter_map(|(name, interface)| Some((Some(name.as_str()), interface.port?)));
-        own.chain([(None, self.router.port)]).collect()
+    /// What of each port cannot change: its kind, MAC and MTU.
+    fn frozen_ports(&self) -> Vec<(PortName, Option<alone::Station>, Option<u32>)> {
+        let kinds = self.ports().kinds;
+        let said = |name| self.interface.get(name).map_or((None, None), |of| (of.mac, of.mtu));
+        let names = self.router.interfaces.iter().map(said);
+        kinds.into_iter().zip(names).map(|(kind, (mac, mtu))| (kind, mac, mtu)).collect()
+    }
+
+    fn settings(&self) -> anyhow::Result<framework::Settings> {
+        let preferences = algorithm::preferences(&self.lookup())?;
+        Ok(framework::Settings { preferences, ..self.framework.settings() })
     }
 
     /// What may change.
     pub fn live(&self) -> anyhow::Result<Live> {
-        let settings = framework::Settings {
-            preferences: algorithm::preferences(&self.lookup())?,
-            ..self.framework.settings()
-        };
+        let settings = self.settings()?;
         let algorithm = Some(self.router.algorithm.clone()).filter(|name| name != algorithm::AUTO);
         let policies = self.interface.iter().map(|(name, interface)| (name.clone(), interface.policy()));
-        Ok(Live { algorithm, settings, policies: policies.collect() })
+        let plan = (!self.router.kernel).then(|| self.whole_plan()).transpose()?;
+        Ok(Live { algorithm, settings, policies: policies.collect(), plan })
     }
 
     /// The sections that differ from another configuration and cannot change while the router runs.
     pub fn frozen_differences(&self, new: &Config) -> Vec<&'static str> {
         let (old, new_router) = (&self.router, &new.router);
         let differs = [
+            ("router.kernel", old.kernel != new_router.kernel),
             ("router.interfaces", old.interfaces != new_router.interfaces),
             ("router.workers", old.workers != new_router.workers),
-            ("port", self.named_ports() != new.named_ports()),
+            ("router.cores", old.cores != new_router.cores),
+            ("port", self.frozen_ports() != new.frozen_ports()),
             ("xdp", self.xdp != new.xdp),
             ("router.netlink-buffer", old.netlink_buffer != new_router.netlink_buffer),
             ("control", self.control != new.control),

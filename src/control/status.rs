@@ -132,7 +132,10 @@ pub struct Counters {
     /// Packets by what became of them in the program in the kernel that forwards; empty where workers do.
     pub program: BTreeMap<String, u64>,
     pub workers: Vec<Worker>,
-    /// What the kernel told, and how.
+    /// What the host did, where no kernel is one.
+    #[serde(default)]
+    pub host: BTreeMap<String, u64>,
+    /// What the kernel told, and how, where one is followed.
     pub netlink: BTreeMap<String, u64>,
 }
 

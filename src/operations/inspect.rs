@@ -89,6 +89,7 @@ pub fn counters(inside: &Inside<'_>) -> Result<status::Counters, String> {
         punts: punts.collect(),
         program: program.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         workers: snapshots.iter().map(worker).collect(),
+        host: host(inside),
         netlink: netlink(inside),
     })
 }
@@ -102,8 +103,24 @@ fn worker(snapshot: &Snapshot) -> status::Worker {
     }
 }
 
+fn host(inside: &Inside<'_>) -> BTreeMap<String, u64> {
+    let Some((counters, lost)) = inside.host() else { return BTreeMap::new() };
+    let named = [
+        ("echoes", counters.echoes),
+        ("neighbor-answers", counters.neighbor_answers),
+        ("errors", counters.errors),
+        ("errors-limited", counters.errors_limited),
+        ("forwarded", counters.forwarded),
+        ("queue-full", counters.queue_full),
+        ("lost-neighbors", counters.lost_neighbors),
+        ("conflicts", counters.conflicts),
+        ("lost", lost),
+    ];
+    named.map(|(name, count)| (name.to_owned(), count)).into()
+}
+
 fn netlink(inside: &Inside<'_>) -> BTreeMap<String, u64> {
-    let statistics = inside.statistics();
+    let Some(statistics) = inside.statistics() else { return BTreeMap::new() };
     let named = [
         ("messages", statistics.events),
         ("malformed", statistics.malformed),

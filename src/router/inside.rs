@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use fullview_plane::host::HostCounters;
 use fullview_plane::kernel::follow::Statistics;
 use fullview_plane::kernel::mirror::Mirror;
 use fullview_table::Address;
 use fullview_table::fib::framework::FamilyTables;
 
+use super::alone::Answers;
 use super::show::{Counting, Snapshot};
 use crate::config::Live;
 
@@ -16,7 +18,10 @@ pub struct Inside<'a> {
     pub(super) mirror: &'a mut Mirror,
     pub(super) algorithm: &'a mut Option<String>,
     pub(super) counting: &'a dyn Counting,
-    pub(super) statistics: Statistics,
+    /// `None` where no kernel is followed.
+    pub(super) statistics: Option<Statistics>,
+    /// The host, where no kernel is one.
+    pub(super) answers: Option<&'a mut Answers>,
 }
 
 impl Inside<'_> {
@@ -25,8 +30,8 @@ impl Inside<'_> {
         self.mirror
     }
 
-    /// How the kernel is followed.
-    pub fn statistics(&self) -> Statistics {
+    /// How the kernel is followed, if there is one.
+    pub fn statistics(&self) -> Option<Statistics> {
         self.statistics
     }
 
@@ -40,9 +45,17 @@ impl Inside<'_> {
         self.counting.named()
     }
 
+    /// What the host has done, where no kernel is one.
+    pub fn host(&self) -> Option<(HostCounters, u64)> {
+        self.answers.as_ref().map(|answers| (*answers.counters(), answers.lost()))
+    }
+
     /// Goes by another configuration from now on. Workers see it with their next burst.
     pub fn reconfigure(&mut self, live: Live) {
         self.mirror.set_policies(live.policies);
+        if let (Some(answers), Some(plan)) = (&mut self.answers, &live.plan) {
+            answers.adopt(self.now, self.mirror, plan);
+        }
         self.mirror.commit(self.now);
         let tables = self.mirror.tables_mut();
         tables.configure(self.now, live.settings);

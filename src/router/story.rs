@@ -41,7 +41,7 @@ impl Story {
     }
 
     /// As the framework writes its own; remembered too.
-    fn line(&self, now: Duration, kind: Kind, text: &str) {
+    pub fn line(&self, now: Duration, kind: Kind, text: &str) {
         say(&format!("[{:.6}] {text}", now.as_secs_f64()));
         self.events.note(kind, text);
     }
@@ -57,10 +57,14 @@ impl Story {
         }
     }
 
-    pub fn tell(&mut self, now: Duration, mirror: &mut Mirror, statistics: Statistics) {
+    pub fn tell(&mut self, now: Duration, mirror: &mut Mirror) {
         self.framework(mirror);
         self.links(mirror);
         mirror.take_notes().iter().for_each(|note| self.line(now, Kind::Warning, note));
+    }
+
+    /// What is to be said of how the kernel is followed.
+    pub fn tell_followed(&mut self, now: Duration, mirror: &Mirror, statistics: Statistics) {
         if mirror.report().has_rules && !self.warned_of_rules {
             self.warned_of_rules = true;
             self.line(

@@ -58,6 +58,11 @@ impl Node {
         node
     }
 
+    /// By which number `ip link set netns` finds it.
+    pub fn id(&self) -> i32 {
+        self.thread_id
+    }
+
     /// Does something there: sockets opened and programs started belong to this host.
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (tell, told) = channel();

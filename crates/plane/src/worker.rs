@@ -40,6 +40,12 @@ pub trait Slow {
     fn take(&mut self, rejected: Rejected<'_, '_>);
 }
 
+impl<S: Slow> Slow for &mut S {
+    fn take(&mut self, rejected: Rejected<'_, '_>) {
+        (**self).take(rejected);
+    }
+}
+
 /// Drops what the loop rejects.
 pub struct DropAll;
 

@@ -99,6 +99,9 @@ pub struct Neighbor {
 pub struct NeighborState(pub u16);
 
 impl NeighborState {
+    /// Known for good, as far as whoever says so is concerned.
+    pub const PERMANENT: NeighborState = NeighborState(uapi::NUD_PERMANENT);
+
     /// Whether frames may be sent to its address.
     pub fn is_usable(self) -> bool {
         const USABLE: u16 =
@@ -120,6 +123,13 @@ pub enum AnyPrefix {
     /// IPv6.
     Inet6(Prefix<u128>),
 }
+
+/// [`Route::protocol`] of what follows from the addresses of interfaces.
+pub const BY_INTERFACE: u8 = uapi::RTPROT_KERNEL;
+/// [`Route::protocol`] of what somebody typed.
+pub const BY_HAND: u8 = uapi::RTPROT_STATIC;
+/// The number of the table that packets of most interfaces are looked up in.
+pub const MAIN_TABLE: u32 = uapi::RT_TABLE_MAIN;
 
 /// A route of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -39,6 +39,7 @@ mod stations;
 mod told;
 mod told_routes;
 mod view;
+mod ways;
 
 pub use dump::Part;
 pub use inspect::UsableNeighbor;
