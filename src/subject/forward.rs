@@ -59,6 +59,19 @@ pub fn check_load(settings: &LoadSettings) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Another router is driven in one way only.
+pub fn check_peer(settings: &Settings) -> anyhow::Result<()> {
+    let Settings { load, traffic, .. } = settings;
+    let smallest = packets::frame_size(traffic) == FrameSize::Smallest;
+    ensure!(
+        smallest && load.pps.is_none() && load.through.is_none() && load.shape != Some(Shape::TwoCores),
+        BadInput(
+            "load.peer: other routers get the smallest frames, as many as they take, on one core".into()
+        )
+    );
+    Ok(())
+}
+
 /// How the report names the load and where it runs.
 pub fn describe(settings: &LoadSettings, cores: Cores) -> anyhow::Result<Vec<String>> {
     let offered = match settings.pps {
@@ -240,7 +253,7 @@ impl<A: Served> Subject for Forward<A> {
 
 /// The router's own rates. A paced run has none, and its rates are what was received. Slices in which the loop without
 /// router was the slower one say nothing; many of them mean that the router is lost in the noise of the ends.
-fn router_samples(result: &LoadResult) -> (Vec<f64>, Option<Validity>) {
+pub fn router_samples(result: &LoadResult) -> (Vec<f64>, Option<Validity>) {
     let slices = result.router_rates();
     if slices.is_empty() {
         return (result.rates.clone(), None);
