@@ -53,6 +53,10 @@ pub fn check_load(settings: &LoadSettings) -> anyhow::Result<()> {
         BadInput(format!("load.packets = {slots}: give {burst} (one burst) to {}", 1 << 20))
     );
     ensure!(
+        settings.ports.is_none_or(|ports| (1..=packets::MOST_PORTS).contains(&ports)),
+        BadInput(format!("load.ports: give 1 to {}", packets::MOST_PORTS))
+    );
+    ensure!(
         settings.check_one_in != Some(0),
         BadInput("load.check-one-in = 0: 1 checks every packet".into())
     );
@@ -70,6 +74,11 @@ pub fn check_peer(settings: &Settings) -> anyhow::Result<()> {
         )
     );
     Ok(())
+}
+
+/// Ports by which packets leave.
+fn egress_ports(settings: &LoadSettings) -> u16 {
+    settings.ports.unwrap_or(1)
 }
 
 /// How the report names the load and where it runs.
@@ -90,7 +99,10 @@ pub fn describe(settings: &LoadSettings, cores: Cores) -> anyhow::Result<Vec<Str
         offered,
         value.into(),
         cores.of(settings.shape.unwrap_or(Shape::OneCore))?.to_string(),
-        format!("ports: memory rings, bursts of {burst}, {slots} packets of memory in flight"),
+        format!(
+            "ports: memory rings, {} for what leaves, bursts of {burst}, {slots} packets of memory in flight",
+            egress_ports(settings)
+        ),
         format!("receiver: every packet checked before each run, one in {check} during it"),
     ])
 }
@@ -165,7 +177,8 @@ impl<A: Served> Forward<A> {
         let ask_ahead = settings.load.prefetch.unwrap_or(true);
         let fib = if ask_ahead { compiled.fib } else { Arc::new(Unasked(compiled.fib)) };
         let (inet, inet6) = A::fibs(fib)?;
-        let router = router(inet, inet6, &table.next_hops, packets::MACS.destination)?;
+        let ends = (packets::MACS.destination, egress_ports(&settings.load));
+        let router = router(inet, inet6, &table.next_hops, ends)?;
         let shape = settings.load.shape.unwrap_or(Shape::OneCore);
         let mut config = config(settings, table);
         config.placement = Some(cores.of(shape)?);
@@ -267,9 +280,9 @@ pub fn router_samples(result: &LoadResult) -> (Vec<f64>, Option<Validity>) {
 }
 
 fn config(settings: &Settings, table: &Table) -> LoadConfig {
-    let size = packets::frame_size(&settings.traffic);
-    let mut config = LoadConfig::new(size, packets::MACS, packets::departures(&table.next_hops));
-    let load = &settings.load;
+    let (size, load) = (packets::frame_size(&settings.traffic), &settings.load);
+    let mut config =
+        LoadConfig::new(size, packets::MACS, packets::departures(&table.next_hops, egress_ports(load)));
     config.ingress_port = packets::INGRESS;
     config.burst = load.burst.unwrap_or(config.burst);
     config.packets = load.packets.unwrap_or(config.packets);
