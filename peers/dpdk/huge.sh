@@ -1,5 +1,5 @@
 # Sourced by run.sh and l3fwd.sh: reserves the huge pages a program wants, runs it, and gives them back on every end.
-# Wants MEMORY_MB's default in $memory_mb.
+# Wants the MiB in $memory_mb before `reserve`.
 
 readonly pool=/sys/kernel/mm/hugepages/hugepages-2048kB
 child=
@@ -13,6 +13,9 @@ give_up() {
 	exit "$1"
 }
 
+# What the script that sources this has to clean up besides.
+tidy() { :; }
+
 # Ends the program first: pages in use cannot be given back.
 clean_up() {
 	local status=$?
@@ -22,6 +25,7 @@ clean_up() {
 		wait "$child" 2>/dev/null || true
 	fi
 	put_back
+	tidy
 	exit "$status"
 }
 

@@ -5,7 +5,6 @@
 set -euo pipefail
 
 readonly here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-readonly memory_mb=${MEMORY_MB:-2048}
 readonly core=${CORE:-0}
 . "$here/huge.sh"
 
@@ -77,7 +76,8 @@ choose "$only"
 program=$("$here/l3fwd/build.sh" "$batch") || give_up 4 "l3fwd could not be built, see above"
 
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+tidy() { rm -rf "$scratch"; }
+trap clean_up EXIT
 obstacle=$(write_rules "$folder")
 if [[ -n $obstacle ]]; then
 	$serve && refuse "$obstacle"
@@ -85,6 +85,8 @@ if [[ -n $obstacle ]]; then
 fi
 ports=$(awk '$2 > highest { highest = $2 } END { print highest }' "$folder/table.txt")
 
+# What their tables take for a full view, and as much again for packets.
+case $mode in lpm) memory_mb=${MEMORY_MB:-1024} ;; fib) memory_mb=${MEMORY_MB:-1536} ;; esac
 reserve
 memory=(--in-memory) pages=2M
 if (($(<"$pool/free_hugepages") * 2 < memory_mb)); then
