@@ -60,7 +60,7 @@ fn captures(
     let (inet, inet6) =
         (algorithm::compile(settings, &table.inet)?, algorithm::compile(settings, &table.inet6)?);
     inet.log.iter().chain(&inet6.log).for_each(|line| say(line));
-    let mut router = workload_router(inet.fib, inet6.fib, &table.next_hops, args.mac)?;
+    let mut router = workload_router(inet.fib, inet6.fib, &table.next_hops, (args.mac, 1))?;
     forward(&mut router, reader, CaptureWriter::create(write)?)?;
     print(router.counters(), args.json)?;
     Ok(Exit::Done)
