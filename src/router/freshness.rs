@@ -143,4 +143,8 @@ impl Port<'static> for NotingPort {
     fn is_finished(&self) -> bool {
         self.port.inner().is_finished()
     }
+
+    fn has_unsent(&mut self) -> bool {
+        self.port.inner_mut().has_unsent()
+    }
 }

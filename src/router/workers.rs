@@ -20,6 +20,7 @@ use fullview_plane::wire::{ethernet, ipv4, ipv6};
 use fullview_plane::worker::{Rejected, Slow, Wait, Worker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::freshness::{Notes, NotingPort};
 use super::links::is_gone;
@@ -29,11 +30,13 @@ use super::share::{Giver, Share};
 use super::show::{Counting, Shown, Snapshot};
 use crate::operations::hub::Hub;
 
-/// How long a frame may be on its way between the kernel's decision that it is ours and our ring.
+/// How long a frame is on its way between the kernel's decision that it is ours and our ring, where the kernel does not
+/// say when that is over.
 const ON_ITS_WAY: Duration = Duration::from_millis(2);
 
-/// Rounds at most for what came before the end.
+/// Rounds at most for what came before the end, and how long each waits for a kernel that has no time to send.
 const LAST_ROUNDS: u32 = 64;
+const LAST_PAUSE: Duration = Duration::from_millis(5);
 
 /// How long a worker without packets sleeps at most before it looks whether it is to stop.
 const SLEEP: Duration = Duration::from_millis(50);
@@ -101,6 +104,8 @@ impl Workers {
     /// New workers on these interfaces, by port; `None` is not there.
     pub fn restart(&mut self, mirror: &Mirror, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
         self.end()?;
+        let there: Vec<LinkIndex> = links.iter().flatten().map(|(link, _)| *link).collect();
+        self.share.keep(&there);
         let opened = self.open(links);
         let Some(ports) = unless_gone(opened, links)? else { return Ok(()) };
         let Workers { options, memory, share, hub, .. } = self;
@@ -144,7 +149,7 @@ impl Workers {
     fn end(&mut self) -> anyhow::Result<()> {
         self.share.pause()?;
         if !self.running.is_empty() {
-            thread::sleep(ON_ITS_WAY);
+            wait_for_processors();
         }
         self.running.iter().for_each(|worker| worker.stop.store(true, Ordering::Relaxed));
         for worker in self.running.drain(..) {
@@ -153,13 +158,13 @@ impl Workers {
             self.memory.take_back(ended.packets);
             self.counters.add(&ended.result?);
         }
-        self.share.release();
         Ok(())
     }
 
     /// Ends all; what they counted.
     pub fn stop(mut self) -> anyhow::Result<Counters> {
         self.end()?;
+        self.memory.tell();
         Ok(self.counters)
     }
 }
@@ -187,9 +192,20 @@ impl Running {
         let slow = ToKernel { giver, links, wanted: sender };
         let shown = Arc::<Shown>::default();
         let show = Arc::clone(&shown);
-        let thread = thread::spawn(move || work(forwarder, ports, packets, slow, &stopped, show));
+        let (tell, ready) = sync_channel(1);
+        let thread =
+            thread::spawn(move || work(forwarder, ports, packets, slow, &stopped, Beginning { show, tell }));
+        // Nobody answers if it panicked, which is found out when it is joined.
+        let _ = ready.recv();
         Running { stop, thread, wanted, shown }
     }
+}
+
+/// To whom a worker shows itself.
+struct Beginning {
+    show: Arc<Shown>,
+    /// Told when its ports have memory: until then frames would find no slot.
+    tell: SyncSender<()>,
 }
 
 /// Forwards until it is to stop, or all ports are gone.
@@ -199,16 +215,19 @@ fn work(
     packets: Vec<Packet<'static>>,
     mut slow: ToKernel,
     stop: &AtomicBool,
-    shown: Arc<Shown>,
+    Beginning { show, tell }: Beginning,
 ) -> Ended {
-    let sleep = Sleep(Arc::clone(&shown));
+    let sleep = Sleep(Arc::clone(&show));
     let mut worker = Worker::new(forwarder, ports, packets.into_iter(), &mut slow, sleep);
-    shown.show(worker.published());
+    show.show(worker.published());
+    // Whoever began this waits for it.
+    let _ = tell.send(());
     let mut result = worker.run(stop);
     // What had come by then is not lost.
     for _ in 0..LAST_ROUNDS {
         match worker.round() {
-            Ok(0) => break,
+            Ok(0) if !worker.has_unsent() => break,
+            Ok(0) => thread::sleep(LAST_PAUSE),
             Ok(_) => {}
             Err(error) => result = Err(error),
         }
@@ -217,6 +236,14 @@ fn work(
     let (ports, mut packets) = worker.into_parts();
     packets.extend(ports.into_iter().flatten().flat_map(|noting| noting.port.close()));
     Ended { giver: slow.giver, packets, result: result.map(|()| counters) }
+}
+
+/// Until every processor is done with the frames that it was about to hand over: on a busy machine that may be long after
+/// it was decided that they are ours. A global barrier is a grace period of RCU, which the kernel's receive path holds up.
+fn wait_for_processors() {
+    if membarrier(MembarrierCommand::Global).is_err() {
+        thread::sleep(ON_ITS_WAY);
+    }
 }
 
 /// Waits for frames.
