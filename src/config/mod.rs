@@ -386,6 +386,7 @@ impl Config {
         let differs = [
             ("router.kernel", old.kernel != new_router.kernel),
             ("router.interfaces", old.interfaces != new_router.interfaces),
+            ("router.engine", old.engine != new_router.engine),
             ("router.workers", old.workers != new_router.workers),
             ("router.cores", old.cores != new_router.cores),
             ("port", self.frozen_ports() != new.frozen_ports()),
@@ -480,6 +481,8 @@ mod tests {
         let socket = Config::parse(&format!("{SMALL}[interface.eth2]\nport = \"xdp\"\n")).unwrap();
         assert_eq!(socket.ports().kinds, [PortName::Packet, PortName::Xdp]);
         assert_eq!(before.frozen_differences(&socket), ["port"]);
+        let engine = Config::parse(&format!("{SMALL}engine = \"xdp\"\n")).unwrap();
+        assert_eq!(before.frozen_differences(&engine), ["router.engine"]);
         let other =
             Config::parse("[router]\ninterfaces = [\"eth1\"]\nworkers = 2\n[control]\nname = \"edge\"\n")
                 .unwrap();

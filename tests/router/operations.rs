@@ -13,7 +13,7 @@ use crate::exposition;
 use crate::lab::{Lab, reaches};
 use crate::node::{Program, cable, eventually, may_run};
 
-const FULLVIEW: &str = env!("CARGO_BIN_EXE_fullview");
+pub const FULLVIEW: &str = env!("CARGO_BIN_EXE_fullview");
 
 /// A router at work, with a folder for its sockets and files.
 struct Operated {
@@ -171,7 +171,7 @@ fn the_pages_of_a_large_table_fit_together() {
 }
 
 /// Sends bytes, and reads what comes back until the router closes or a second has passed.
-fn converse(socket: &Path, bytes: &[u8], ends: bool) -> String {
+pub fn converse(socket: &Path, bytes: &[u8], ends: bool) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     // The router may close before it has read everything.

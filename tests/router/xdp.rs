@@ -86,8 +86,7 @@ fn the_program_follows_groups_whose_next_hops_are_known() {
     let lab = Lab::new();
     prepare(&lab);
     lab.right.ip("addr add 192.0.2.1/32 dev lo");
-    let shown = lab.right.ip("-o link show eth0");
-    let right = shown.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let right = &lab.right.mac("eth0").to_string();
     // Two stations that are not there, and two more addresses of the right host.
     let stations = [(50, "02:00:00:00:00:50"), (51, "02:00:00:00:00:51"), (52, right), (53, right)];
     for (host, mac) in stations {

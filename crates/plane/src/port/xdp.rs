@@ -366,4 +366,8 @@ impl Port<'static> for XdpPort {
     fn is_finished(&self) -> bool {
         self.is_finished
     }
+
+    fn has_unsent(&mut self) -> bool {
+        !self.rings.send.is_drained()
+    }
 }

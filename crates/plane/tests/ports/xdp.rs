@@ -76,6 +76,28 @@ fn xdp_ports_survive_a_link_that_goes_down_and_say_when_it_is_gone() {
     });
 }
 
+/// A driver may lose frames, or its link, when a program comes or goes: other sockets need no other program.
+#[test]
+fn a_program_stays_while_its_sockets_change() {
+    in_namespace(|| {
+        let (umem, packets) = Umem::new(SLOTS);
+        let mut pool = Pool::of(packets);
+        let (mut classifier, [mut left, right]) = bench(&umem, XdpOptions::default());
+        let link = right.link().clone();
+        drop(right);
+        let mut right = XdpPort::open(4, "right", &umem, XdpOptions::default()).unwrap();
+        // Somebody else's program would be refused: there is one already.
+        let other = Classifier::load().unwrap().redirect(&link, Redirected::All, &[right.as_fd()]);
+        assert!(other.is_err(), "the program is gone");
+        classifier.redirect(&link, Redirected::All, &[right.as_fd()]).unwrap();
+        let frames = [frame(1, 60), frame(2, 1000)];
+        assert_eq!(carry(&mut left, &mut right, &mut pool, &frames), frames);
+        classifier.release(&link);
+        let others = Classifier::load().unwrap().redirect(&link, Redirected::All, &[right.as_fd()]);
+        assert!(others.is_ok(), "the program stays behind");
+    });
+}
+
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     in_namespace(|| {
