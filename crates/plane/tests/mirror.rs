@@ -345,7 +345,9 @@ fn next_hop_objects_move_all_their_routes() {
         Event::NextHop(3, Object::Group(vec![(1, 1), (2, 3)])),
         add(object("198.18.0.0/16", 1)),
         add(object("198.19.0.0/16", 3)),
+        add(Route { action: Action::ObjectWithMtu(1), ..route("198.17.0.0/16", &[]) }),
     ]);
+    assert_eq!(script.to("198.17.0.1"), "local", "only the kernel heeds the MTU of a route");
     assert_eq!(script.to("198.18.0.1"), "0:19");
     assert_eq!(script.all("198.19.0.1"), set(&["0:19", "1:29"]));
     script.tell([Event::NextHop(1, Object::Hop(by(1, "10.0.1.8")))]);
@@ -355,6 +357,7 @@ fn next_hop_objects_move_all_their_routes() {
     assert_eq!(script.to("198.18.0.1"), "blackhole");
     script.tell([Event::NextHopGone(1)]);
     assert_eq!(script.to("198.18.0.1"), "no route", "the kernel removes its routes, and may not say so");
+    assert_eq!(script.to("198.17.0.1"), "no route");
     script.tell([Event::NextHop(3, Object::Group(vec![(2, 3)]))]);
     assert_eq!(script.to("198.19.0.1"), "1:29");
 }

@@ -164,6 +164,8 @@ pub enum Action {
     Forward(Vec<Hop>),
     /// Sends them on by a next-hop object.
     Object(u32),
+    /// The same, within an MTU of the route's own, which other routes by this object do not have.
+    ObjectWithMtu(u32),
     /// They are for this host, or not for us to judge.
     Local,
     /// They are for all stations of a connected network.
