@@ -8,14 +8,14 @@ use std::net::IpAddr;
 use fullview_plane::adjacency::Adjacency;
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::kernel::event::{
-    Action, AnyPrefix, Event, Hop, Link, LinkKind, Neighbor, NeighborState, Object, Placement, Route,
-    Selector,
+    ALL_LINKS, Action, AnyPrefix, Event, Hop, Link, LinkKind, Neighbor, NeighborState, Object, Placement,
+    Route, Selector,
 };
 use fullview_plane::kernel::mirror::{Mirror, Part};
 use fullview_plane::view::View;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::framework::{Settings, Time};
-use fullview_table::{Address, NextHop};
+use fullview_table::{Address, Family, NextHop};
 
 const MAIN: u32 = 254;
 const LOCAL: u32 = 255;
@@ -541,6 +541,24 @@ fn hops_may_have_come_to_life_with_an_address() {
     assert!(!script.mirror.suspects_inet());
     script.tell([Event::Address(1, address("10.0.1.1"))]);
     assert!(script.mirror.suspects_inet());
+}
+
+#[test]
+fn the_kernels_settings_decide_what_is_forwarded() {
+    let mut script = Script::new();
+    script.mirror.heed_forwarding();
+    let told = |link, family| Event::Forwarding(link, family, true);
+    script.tell([told(1, Family::Inet), told(1, Family::Inet6), told(2, Family::Inet6)]);
+    let forwards = |script: &Script, number| {
+        let view = script.view();
+        let interface = view.interface(number).unwrap();
+        (interface.forwards_inet, interface.forwards_inet6)
+    };
+    assert_eq!(forwards(&script, 0), (true, false), "no IPv6 by any link unless by all");
+    script.tell([told(ALL_LINKS, Family::Inet6)]);
+    assert_eq!((forwards(&script, 0), forwards(&script, 1)), ((true, true), (false, true)));
+    script.tell([Event::Forwarding(ALL_LINKS, Family::Inet6, false)]);
+    assert_eq!(forwards(&script, 1), (false, false));
 }
 
 #[test]
