@@ -62,7 +62,7 @@ impl Aside {
             let sent = self.cable.send_to(&frame, None).expect("there is a cable");
             // One that the interface does not take for a frame is none.
             self.counted.troublesome += u32::from(sent.is_ok());
-            let to = Ipv4Addr::from(CHANGING + (self.counted.sent % 2000 << 8) + 1);
+            let to = Ipv4Addr::from(CHANGING + ((self.counted.sent % 2000) << 8) + 1);
             self.from.send_to(&payload(FLOW, self.counted.sent), (to, 10)).unwrap();
             self.counted.sent += 1;
         }

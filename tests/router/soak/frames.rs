@@ -38,7 +38,7 @@ impl Trouble {
             // Longer than the link to the host beside.
             2 => self.packet([10, 0, 3, 2].into(), 64, &[0; 1440]),
             3 => self.packet(IpAddr::V6("2001:db8:3::2".parse().unwrap()), 64, &[0; 1440]),
-            4 => self.to_a_changing_prefix(&payload),
+            4 => self.a_changing_prefix(&payload),
             5 => self.packet([198, 51, 100, 1].into(), 64, &payload),
             6 => {
                 let host = 100 + self.random.random_range(0..SILENT) as u8;
@@ -65,7 +65,7 @@ impl Trouble {
     }
 
     /// Routes to these come and go, or lead nowhere.
-    fn to_a_changing_prefix(&mut self, payload: &[u8]) -> Vec<u8> {
+    fn a_changing_prefix(&mut self, payload: &[u8]) -> Vec<u8> {
         let low: u32 = self.random.random_range(0..1 << 19);
         if low.is_multiple_of(2) {
             self.packet(Ipv4Addr::from(CHANGING + low).into(), 64, payload)
