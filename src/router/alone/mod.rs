@@ -11,6 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use fullview_plane::counters::Counters;
 use fullview_plane::host::HostCounters;
+use fullview_plane::host::config::Settings;
 use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::wire::ethernet::Mac;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -39,6 +40,8 @@ pub struct Told {
     pub plan: Plan,
     /// Of its ports, which keep them.
     pub macs: Vec<Mac>,
+    /// How much is done for strangers.
+    pub settings: Settings,
 }
 
 /// Forwards until `stop`; returns what was counted.
@@ -84,7 +87,7 @@ impl Alone {
         let began = Instant::now();
         let mut mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.settings.clone());
         mirror.set_policies(options.policies.clone());
-        let answers = Answers::new(&mirror, told.macs.clone());
+        let answers = Answers::new(&mirror, told);
         let (algorithm, story) = (options.algorithm.clone(), Story::new(events));
         let mut alone = Alone { began, mirror, answers, algorithm, story, desk, bell };
         alone.answers.adopt(began.elapsed(), &mut alone.mirror, &told.plan);

@@ -16,7 +16,9 @@ impl Mirror {
             if hops.len() <= place {
                 hops.resize(place + 1, None);
             }
-            hops[place] = self.hop(via);
+            if let Some(hop) = hops.get_mut(place) {
+                *hop = self.hop(via);
+            }
         }
         hops
     }
