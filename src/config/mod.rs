@@ -316,12 +316,20 @@ impl Config {
             self.router.engine == EngineName::User,
             "router.engine: without a kernel there is only `user`"
         );
-        let all_taps = self.ports().kinds.iter().all(|kind| *kind == PortName::Tap);
+        let kinds = self.ports().kinds;
+        let are_ours = kinds.iter().all(|kind| matches!(kind, PortName::Tap | PortName::Xdp));
         ensure!(
-            all_taps,
-            "router.port: without a kernel behind it a router has `tap` ports only, which are its own; of any other interface \
-             the kernel sees the frames too, and would answer them"
+            are_ours,
+            "router.port: without a kernel behind it a router has `tap` ports, its own, or `xdp` ports: of packet sockets the \
+             kernel sees the frames too, and would answer them"
         );
+        for (name, kind) in self.router.interfaces.iter().zip(kinds) {
+            let has_mac = self.interface.get(name).is_some_and(|interface| interface.mac.is_some());
+            ensure!(
+                kind == PortName::Tap || !has_mac,
+                "interface.{name}.mac: the card has one; leave it out"
+            );
+        }
         self.plan()?;
         Ok(())
     }

@@ -10,6 +10,8 @@ use fullview_plane::wire::ethernet::Mac;
 use pnet_datalink::{Channel, DataLinkReceiver, DataLinkSender, channel, interfaces};
 
 use crate::lab::{be_everybody, reaches};
+#[cfg(feature = "bpf")]
+use crate::node::cable;
 use crate::node::{Node, Program, eventually, may_run};
 use crate::traffic::{Receiver, Sender, lost, twice};
 
@@ -267,7 +269,7 @@ fn flows_are_shared_by_weights_and_each_keeps_its_way() {
     for port in 100..120 {
         alone.left.udp(&format!("10.0.1.2:{port}")).send_to(b"first", "192.0.2.7:9").unwrap();
     }
-    (flows(&right), flows(&third));
+    [&right, &third].into_iter().for_each(|host| drop(flows(host)));
     for port in 20_000..20_000 + FLOWS {
         let socket = alone.left.udp(&format!("10.0.1.2:{port}"));
         (0..PACKETS).for_each(|_| assert!(socket.send_to(b"more", "192.0.2.7:9").is_ok()));
@@ -616,4 +618,53 @@ fn routes_of_a_file_are_dealt_to_gateways() {
     alone.right.ip("addr add 203.0.113.1/32 dev lo");
     alone.answers("203.0.113.1");
     alone.end();
+}
+
+/// Cards of the system: their frames are ours alone.
+#[test]
+#[cfg(feature = "bpf")]
+fn by_xdp_a_router_has_cards_of_which_the_kernel_hears_nothing() {
+    if !may_run(&["ip", "ping", "setpriv", "ethtool"]) {
+        return;
+    }
+    let (left, right, home) = (Node::new(), Node::new(), Node::new());
+    for (host, name, side) in [(&left, "left", 1), (&right, "right", 2)] {
+        cable((host, "eth0"), (&home, name));
+        host.command("ethtool -K eth0 tx off txvlan off");
+        home.command(&format!("ethtool -K {name} rxvlan off"));
+        home.sysctl(&format!("net.ipv6.conf.{name}.disable_ipv6"), "1");
+        host.ip(&format!("addr add 10.0.{side}.2/24 dev eth0"));
+        host.ip(&format!("addr add 2001:db8:{side}::2/64 dev eth0 nodad"));
+        host.ip(&format!("route add default via 10.0.{side}.1"));
+        host.ip(&format!("-6 route add default via 2001:db8:{side}::1"));
+    }
+    // The kernel would answer for this one, and forward, if it heard.
+    home.ip("addr add 10.0.1.1/24 dev left");
+    home.sysctl("net.ipv4.conf.all.forwarding", "1");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("router.toml");
+    let text = CONFIG
+        .replace(", \"third\", \"fourth\"", "")
+        .replace("[interface.third]\naddress = [\"10.0.3.1/24\", \"2001:db8:3::1/64\"]\n", "");
+    let text = text
+        .replace("\"tap\"", "\"xdp\"")
+        .replace("ROUTER", "")
+        .replace("FOLDER", folder.path().to_str().unwrap());
+    std::fs::write(&file, text).unwrap();
+    let received = || home.run(|| std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap());
+    let received = || received().lines().nth(1).unwrap().split(' ').nth(3).unwrap().to_owned();
+    let mut router = home.start(FULLVIEW, &["forward", "--config", file.to_str().unwrap()]);
+    router.wait_for("forwarding");
+    assert!(router.output().contains("left: AF_XDP") && router.output().contains("all frames redirected"));
+    let before = received();
+    for to in ["10.0.1.1", "10.0.2.2", "2001:db8:2::2", "2001:db8:1::1"] {
+        left.command(&format!("ping -n -c 2 -i 0.05 -W 9 {to}"));
+    }
+    let ping = left.try_command("ping -n -c 1 -W 9 -t 1 10.0.2.2");
+    assert!(String::from_utf8_lossy(&ping.stdout).contains("From 10.0.1.1 icmp_seq=1 Time to live exceeded"));
+    assert_eq!(received(), before, "IPv4 packets that the kernel received");
+    let (code, said) = router.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
+    // And afterwards it does as before.
+    left.command("ping -n -c 2 -i 0.05 -W 9 10.0.1.1");
 }

@@ -9,7 +9,6 @@ use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
 
 use super::Config;
-use crate::router::alone::macs;
 use crate::router::alone::plan::{self, MAIN, Plan, Planned};
 use links::{Links, load};
 pub use written::{Feed, Neighbor, Own, Route, Station};
@@ -65,11 +64,11 @@ impl Config {
         Ok(Plan { feed, ..plan })
     }
 
-    /// Of each port: the one it was given, or any.
-    pub fn macs(&self) -> Vec<Mac> {
+    /// Of each port that was given one.
+    pub fn macs(&self) -> Vec<Option<Mac>> {
         let given = |name| self.interface.get(name).and_then(|interface| interface.mac);
         let names = self.router.interfaces.iter();
-        names.map(|name| given(name).map_or_else(macs::any, |station| station.0)).collect()
+        names.map(|name| given(name).map(|station| station.0)).collect()
     }
 
     /// Ports in the order of `router.interfaces`, then VLANs in the order of their names.

@@ -134,8 +134,10 @@ fn interfaces_that_cannot_be_are_refused() {
         ("198.51.100.1/31", "224.0.0.1/24", "no station's address"),
         ("198.51.100.1/31", "198.51.100.0/24", "address of the network or its broadcast"),
         ("198.51.100.1/31", "192.0.2.1/24", "another interface has 192.0.2.1 already"),
-        ("port = \"tap\"", "port = \"packet\"", "`tap` ports only"),
+        ("port = \"tap\"", "port = \"packet\"", "`tap` ports"),
         ("port = \"tap\"", "port = \"tap\"\nengine = \"xdp\"", "only `user`"),
+        ("port = \"tap\"", "port = \"auto\"", "`tap` ports"),
+        ("mtu = 2000", "port = \"xdp\"\nmac = \"02:00:00:00:00:01\"", "the card has one"),
         ("kernel = false", "", "only a router with `kernel = false`"),
         ("\"t0\", ", "\"../../x\", \"t0\", ", "\"../../x\" cannot be"),
         ("port = \"tap\"", "port = \"tap\"\nworkers = 2\ncores = [0]", "router.cores: name as many"),
@@ -171,6 +173,5 @@ fn what_other_stations_know_a_router_by_does_not_change() {
     assert_eq!(differs(&(small() + "[icmp]\nrate = 5\n")), ["icmp"]);
     assert_eq!(differs(&(small() + "[neighbors]\nquestions = 5\n")), ["neighbors"]);
     let given = Config::parse(&(small() + "mac = \"02:00:00:00:00:07\"\n")).unwrap().macs();
-    assert_eq!(given[1].to_string(), "02:00:00:00:00:07");
-    assert!(!given[0].is_group());
+    assert_eq!(given, [None, Some("02:00:00:00:00:07".parse().unwrap())]);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fullview_plane::host::config::StaticNeighbor;
+use fullview_plane::host::config::{Settings, StaticNeighbor};
 use fullview_plane::host::guide::{Guide, News};
 use fullview_plane::host::output::Output;
 use fullview_plane::host::relay::{HostEnd, Wake, WorkerEnd, relay};
@@ -13,7 +13,7 @@ use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::wire::ethernet::Mac;
 
 use super::plan::Plan;
-use super::{Told, told};
+use super::told;
 
 /// What the host is told in one turn, at most: tables and askers have theirs too.
 const A_TURN: usize = 256;
@@ -28,10 +28,10 @@ pub struct Answers {
 }
 
 impl Answers {
-    pub fn new(mirror: &Mirror, told: &Told) -> Answers {
+    pub fn new(mirror: &Mirror, macs: Vec<Mac>, settings: &Settings) -> Answers {
         let guide = Guide::new(mirror.views().current(), mirror.hops());
-        let host = Host::guided(guide, &told.settings);
-        Answers { host, end: None, output: Output::default(), macs: told.macs.clone() }
+        let host = Host::guided(guide, settings);
+        Answers { host, end: None, output: Output::default(), macs }
     }
 
     /// An end for each worker, each of which wakes the router's thread by `wake`.
