@@ -57,6 +57,8 @@ impl Inside<'_> {
             answers.adopt(self.now, self.mirror, plan);
         }
         self.mirror.commit(self.now);
+        // The host is never behind the FIBs that workers have.
+        self.answers.iter_mut().for_each(|answers| answers.follow(self.mirror));
         let tables = self.mirror.tables_mut();
         tables.configure(self.now, live.settings);
         if *self.algorithm != live.algorithm {
