@@ -167,8 +167,7 @@ impl Control {
             mirror.heed_forwarding();
         }
         mirror.set_policies(options.policies.clone());
-        // Another number in every router, and with every start, as the kernel does it.
-        mirror.set_flow_seed(RandomState::new().hash_one(0));
+        mirror.set_flow_seed(flow_seed());
         let follower =
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
         let (engine, algorithm) = (options.engine, options.algorithm.clone());
@@ -252,6 +251,11 @@ impl Control {
         self.resolver.resolve(now, wanted, &self.mirror, &self.follower).context("resolving neighbours")?;
         self.freshness.refresh(now, &self.mirror, &self.follower).context("keeping neighbours fresh")
     }
+}
+
+/// Another number in every router, and with every start, as the kernel does it.
+fn flow_seed() -> u64 {
+    RandomState::new().hash_one(())
 }
 
 /// What has to serve the tables, by family.

@@ -8,14 +8,14 @@ use std::net::IpAddr;
 use fullview_plane::adjacency::Adjacency;
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::kernel::event::{
-    Action, AnyPrefix, Event, Hop, Link, LinkKind, Neighbor, NeighborState, Object, Placement, Route,
-    Selector,
+    ALL_LINKS, Action, AnyPrefix, Event, Hop, Link, LinkKind, Neighbor, NeighborState, Object, Placement,
+    Route, Selector,
 };
 use fullview_plane::kernel::mirror::{Mirror, Part};
 use fullview_plane::view::View;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::framework::{Settings, Time};
-use fullview_table::{Address, NextHop};
+use fullview_table::{Address, Family, NextHop};
 
 const MAIN: u32 = 254;
 const LOCAL: u32 = 255;
@@ -345,7 +345,9 @@ fn next_hop_objects_move_all_their_routes() {
         Event::NextHop(3, Object::Group(vec![(1, 1), (2, 3)])),
         add(object("198.18.0.0/16", 1)),
         add(object("198.19.0.0/16", 3)),
+        add(Route { action: Action::ObjectWithMtu(1), ..route("198.17.0.0/16", &[]) }),
     ]);
+    assert_eq!(script.to("198.17.0.1"), "local", "only the kernel heeds the MTU of a route");
     assert_eq!(script.to("198.18.0.1"), "0:19");
     assert_eq!(script.all("198.19.0.1"), set(&["0:19", "1:29"]));
     script.tell([Event::NextHop(1, Object::Hop(by(1, "10.0.1.8")))]);
@@ -355,6 +357,7 @@ fn next_hop_objects_move_all_their_routes() {
     assert_eq!(script.to("198.18.0.1"), "blackhole");
     script.tell([Event::NextHopGone(1)]);
     assert_eq!(script.to("198.18.0.1"), "no route", "the kernel removes its routes, and may not say so");
+    assert_eq!(script.to("198.17.0.1"), "no route");
     script.tell([Event::NextHop(3, Object::Group(vec![(2, 3)]))]);
     assert_eq!(script.to("198.19.0.1"), "1:29");
 }
@@ -538,6 +541,24 @@ fn hops_may_have_come_to_life_with_an_address() {
     assert!(!script.mirror.suspects_inet());
     script.tell([Event::Address(1, address("10.0.1.1"))]);
     assert!(script.mirror.suspects_inet());
+}
+
+#[test]
+fn the_kernels_settings_decide_what_is_forwarded() {
+    let mut script = Script::new();
+    script.mirror.heed_forwarding();
+    let told = |link, family| Event::Forwarding(link, family, true);
+    script.tell([told(1, Family::Inet), told(1, Family::Inet6), told(2, Family::Inet6)]);
+    let forwards = |script: &Script, number| {
+        let view = script.view();
+        let interface = view.interface(number).unwrap();
+        (interface.forwards_inet, interface.forwards_inet6)
+    };
+    assert_eq!(forwards(&script, 0), (true, false), "no IPv6 by any link unless by all");
+    script.tell([told(ALL_LINKS, Family::Inet6)]);
+    assert_eq!((forwards(&script, 0), forwards(&script, 1)), ((true, true), (false, true)));
+    script.tell([Event::Forwarding(ALL_LINKS, Family::Inet6, false)]);
+    assert_eq!(forwards(&script, 1), (false, false));
 }
 
 #[test]

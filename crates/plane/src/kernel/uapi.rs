@@ -107,6 +107,8 @@ pub const RTPROT_STATIC: u8 = 4;
 
 pub const NETCONFA_IFINDEX: u16 = 1;
 pub const NETCONFA_FORWARDING: u16 = 2;
+/// -1.
+pub const NETCONFA_IFINDEX_ALL: u32 = u32::MAX;
 
 pub const NHA_ID: u16 = 1;
 pub const NHA_GROUP: u16 = 2;

@@ -67,12 +67,11 @@ fn action(kind: u8, flags: u32, attributes: Attributes<'_>) -> Action {
     }
 }
 
-/// The hops of an object are those of other routes too, which have no MTU of their own: that is for the kernel to heed.
 fn forward(flags: u32, attributes: Attributes<'_>) -> Action {
     let metrics = attributes.nested(uapi::RTA_METRICS);
     let mtu = metrics.and_then(|metrics| metrics.u32(uapi::RTAX_MTU)).filter(|mtu| *mtu > 0);
     if let Some(id) = attributes.u32(uapi::RTA_NH_ID) {
-        return if mtu.is_some() { Action::Local } else { Action::Object(id) };
+        return if mtu.is_some() { Action::ObjectWithMtu(id) } else { Action::Object(id) };
     }
     let hops = match attributes.get(uapi::RTA_MULTIPATH) {
         Some(several) => NextHops(several).map(|hop| Hop { mtu, ..hop }).collect(),
@@ -127,11 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn an_object_whose_route_has_an_mtu_of_its_own_is_the_kernels() {
+    fn a_route_by_an_object_may_have_an_mtu_of_its_own() {
         let object = attribute(uapi::RTA_NH_ID, &7u32.to_ne_bytes());
         let mtu = attribute(uapi::RTA_METRICS, &attribute(uapi::RTAX_MTU, &1280u32.to_ne_bytes()));
         assert_eq!(action_of(uapi::AF_INET, 0, std::slice::from_ref(&object)), Action::Object(7));
-        assert_eq!(action_of(uapi::AF_INET, 0, &[object, mtu]), Action::Local);
+        assert_eq!(action_of(uapi::AF_INET, 0, &[object, mtu]), Action::ObjectWithMtu(7));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use fullview_table::Family;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::interface::InterfaceAddress;
-use crate::kernel::event::{Link, LinkIndex, LinkKind};
+use crate::kernel::event::{ALL_LINKS, Link, LinkIndex, LinkKind};
 use crate::kernel::uapi;
 
 /// What can be done by way of a link.
@@ -117,7 +117,8 @@ impl Links {
     }
 
     pub fn forwards(&self, index: LinkIndex, family: Family) -> bool {
-        !self.heeds_forwarding || self.forwards.contains(&(index, family))
+        let all = family == Family::Inet || self.forwards.contains(&(ALL_LINKS, family));
+        !self.heeds_forwarding || all && self.forwards.contains(&(index, family))
     }
 
     /// Before a dump: what it does not mention is gone. Its addresses are mentioned anew.

@@ -20,6 +20,8 @@ pub(super) type SetId = u32;
 pub(super) enum Key {
     Hops(Box<[Hop]>),
     Object(u32),
+    /// An object of which this route takes packets up to an MTU of its own: they are left to the kernel.
+    ObjectWithMtu(u32),
 }
 
 #[derive(Default)]
@@ -105,7 +107,7 @@ impl Sets {
     pub fn hops(&self, id: SetId) -> Option<&[Hop]> {
         match &self.sets.get(id as usize)?.key {
             Key::Hops(hops) => Some(hops),
-            Key::Object(_) => None,
+            Key::Object(_) | Key::ObjectWithMtu(_) => None,
         }
     }
 
@@ -118,7 +120,7 @@ impl Sets {
     /// The object that a set is.
     pub fn object(&self, id: SetId) -> Option<u32> {
         match self.sets.get(id as usize)?.key {
-            Key::Object(object) => Some(object),
+            Key::Object(object) | Key::ObjectWithMtu(object) => Some(object),
             Key::Hops(_) => None,
         }
     }
@@ -155,7 +157,11 @@ impl Sets {
     fn refresh(&mut self, id: SetId, links: &Links) -> bool {
         let Some(set) = self.sets.get(id as usize) else { return false };
         let ways = self.ways(&set.key, links);
-        let alone = matches!(&set.key, Key::Hops(hops) if hops.len() == 1);
+        let alone = match &set.key {
+            Key::Hops(hops) => hops.len() == 1,
+            Key::Object(_) => false,
+            Key::ObjectWithMtu(_) => true,
+        };
         let (before, group, old) = (set.index, set.group, set.members.clone());
         // New references first, so that what stays is never without one.
         let members = self.members(&ways);
@@ -227,6 +233,7 @@ impl Sets {
         let all = match key {
             Key::Hops(hops) => hops.iter().map(|hop| (way(hop, links), hop.weight)).collect(),
             Key::Object(id) => self.object_ways(*id, 1, links, true),
+            Key::ObjectWithMtu(_) => vec![(Way::Usable(Via::Kernel), 1)],
         };
         let used = |(way, weight): &(Way, u16)| match way {
             Way::Usable(via) => Some((*via, *weight)),
