@@ -18,7 +18,8 @@ pub struct Story {
     /// Lines of the framework said so far: up to this moment, and how many of it.
     last: Duration,
     of_last: usize,
-    warned_of_rules: bool,
+    /// Links that rules of policy routing concern.
+    ruled: Vec<String>,
     statistics: Statistics,
 }
 
@@ -29,7 +30,7 @@ impl Story {
             links: BTreeMap::new(),
             last: Duration::ZERO,
             of_last: 0,
-            warned_of_rules: false,
+            ruled: Vec::new(),
             statistics: Statistics::default(),
         }
     }
@@ -61,14 +62,7 @@ impl Story {
         self.framework(mirror);
         self.links(mirror);
         mirror.take_notes().iter().for_each(|note| self.line(now, Kind::Warning, note));
-        if mirror.report().has_rules && !self.warned_of_rules {
-            self.warned_of_rules = true;
-            self.line(
-                now,
-                Kind::Warning,
-                "`ip rule` has rules of its own: they are not followed, packets go by the main table or their VRF's",
-            );
-        }
+        self.rules(now, mirror.report().ruled);
         if statistics.overflows > self.statistics.overflows {
             self.line(
                 now,
@@ -80,6 +74,24 @@ impl Story {
             self.line(now, Kind::Warning, "a netlink message was not understood and is passed over");
         }
         self.statistics = statistics;
+    }
+
+    /// Said anew when other links are concerned.
+    fn rules(&mut self, now: Duration, ruled: Vec<String>) {
+        let but = if super::share::KERNEL_FORWARDS {
+            "they are not followed: what comes in by these is left to the kernel"
+        } else {
+            "they are not followed: packets go by the main table or their VRF's"
+        };
+        if !ruled.is_empty() && ruled != self.ruled {
+            let links = ruled.join(", ");
+            self.line(
+                now,
+                Kind::Warning,
+                &format!("rules of `ip rule` may concern packets of {links}; {but}"),
+            );
+        }
+        self.ruled = ruled;
     }
 
     fn framework(&mut self, mirror: &Mirror) {
