@@ -76,21 +76,21 @@ impl Story {
         self.statistics = statistics;
     }
 
-    /// Said anew when other links are concerned.
+    /// Said when other links are concerned than before.
     fn rules(&mut self, now: Duration, ruled: Vec<String>) {
         let but = if super::share::KERNEL_FORWARDS {
             "they are not followed: what comes in by these is left to the kernel"
         } else {
             "they are not followed: packets go by the main table or their VRF's"
         };
-        if !ruled.is_empty() && ruled != self.ruled {
-            let links = ruled.join(", ");
-            self.line(
-                now,
-                Kind::Warning,
-                &format!("rules of `ip rule` may concern packets of {links}; {but}"),
-            );
+        if ruled == self.ruled {
+            return;
         }
+        let text = match &ruled[..] {
+            [] => "rules of `ip rule` concern no packets any more".to_owned(),
+            links => format!("rules of `ip rule` may concern packets of {}; {but}", links.join(", ")),
+        };
+        self.line(now, Kind::Warning, &text);
         self.ruled = ruled;
     }
 

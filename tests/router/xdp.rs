@@ -147,19 +147,29 @@ fn leaves_rules_to_the_kernel(options: &[&str]) {
     let reaches = || lab.left.try_command("ping -c 1 -W 1 192.0.2.1").status.success();
     assert!(eventually(Duration::from_secs(20), reaches), "{}", program.output());
     assert!(!program.output().contains("ip rule"), "{}", program.output());
-    for rule in ["iif eth1 lookup 100", "from 10.0.1.0/24 lookup 100", "not fwmark 7 lookup 100"] {
+    let rules = [
+        ("iif eth1 lookup 100", "packets of eth1;"),
+        ("from 10.0.1.0/24 lookup 100", "packets of eth1, eth2;"),
+        ("not fwmark 7 lookup 100", "packets of eth1, eth2;"),
+    ];
+    for (count, (rule, concerned)) in (1..).zip(rules) {
+        let said =
+            |words| eventually(Duration::from_secs(20), || program.output().matches(words).count() >= count);
         lab.router.ip(&format!("rule add {rule} priority 100"));
-        assert!(eventually(Duration::from_secs(20), || !reaches()), "{rule}: {}", program.output());
+        assert!(said("rules of `ip rule` may concern"), "{rule}: {}", program.output());
+        assert!(program.output().contains(concerned), "{rule}: {}", program.output());
+        // It is said before it is done.
+        assert!(
+            eventually(Duration::from_secs(20), || !reaches()) && !reaches(),
+            "{rule}: {}",
+            program.output()
+        );
         // The kernel forwards what no rule of it forbids.
-        lab.left.command("ping -c 1 -W 2 10.0.2.2");
+        lab.left.command("ping -c 1 -W 5 10.0.2.2");
         lab.router.ip("rule del priority 100");
+        assert!(said("concern no packets any more"), "{rule}: {}", program.output());
         assert!(eventually(Duration::from_secs(20), reaches), "{rule}: {}", program.output());
     }
-    let said = program.output();
-    assert!(
-        said.contains("rules of `ip rule` may concern packets of eth1; ") && said.contains("eth1, eth2; "),
-        "{said}"
-    );
 }
 
 #[test]
