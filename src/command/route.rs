@@ -35,7 +35,7 @@ fn with_signals(path: PathBuf, config: &Config) -> anyhow::Result<(Reloader, nix
 
 fn options(config: &Config) -> anyhow::Result<Options> {
     let live = config.live()?;
-    let alone = live.plan.map(|plan| Told { plan, macs: config.macs() });
+    let alone = live.plan.map(|plan| Told { plan, macs: config.macs(), settings: config.host() });
     Ok(Options {
         interfaces: config.router.interfaces.clone(),
         engine: config.router.engine,
@@ -80,6 +80,8 @@ fn typed(args: &ForwardArgs) -> Config {
         route: Vec::new(),
         neighbor: Vec::new(),
         feed: None,
+        icmp: Default::default(),
+        neighbors: Default::default(),
         control: Control { name, socket: control },
         metrics: Metrics { listen: metrics },
         capture: capture_drops.map(capture),

@@ -4,6 +4,7 @@
 //! What may change while the router runs is [`Live`]; everything else is refused by a reload, and needs a restart.
 
 pub mod alone;
+mod host;
 mod names;
 pub mod reload;
 
@@ -75,6 +76,10 @@ pub struct Config {
     #[serde(default)]
     pub neighbor: Vec<alone::Neighbor>,
     pub feed: Option<alone::Feed>,
+    #[serde(default)]
+    pub icmp: host::Icmp,
+    #[serde(default)]
+    pub neighbors: host::Neighbors,
     #[serde(default)]
     pub control: Control,
     #[serde(default)]
@@ -229,6 +234,9 @@ impl Default for Confine {
     }
 }
 
+/// What of a port cannot change.
+type Fixed = (Option<PortName>, Option<alone::Station>, Option<u32>);
+
 /// What may change while the router runs.
 #[derive(Clone)]
 pub struct Live {
@@ -260,22 +268,11 @@ impl Config {
         let Router { interfaces, workers, .. } = &self.router;
         ensure!(!interfaces.is_empty(), "router.interfaces: name at least one");
         ensure!((1..=MOST_WORKERS).contains(workers), "router.workers: give 1 to {MOST_WORKERS}");
-        let chooses = self.router.engine == EngineName::User || self.router.algorithm == algorithm::AUTO;
-        ensure!(
-            chooses,
-            "router.algorithm: the program in the kernel knows its own algorithms only; leave it out"
-        );
-        let by_program = self.router.engine != EngineName::User;
-        let no_ports = self.ports().kinds.iter().all(|kind| *kind == PortName::Packet);
-        ensure!(!by_program || no_ports, "router.port: the program in the kernel uses none; leave it out");
         names::check(interfaces)?;
         self.check_interfaces()?;
         self.check_cores()?;
-        if self.router.kernel {
-            self.check_with_kernel()?
-        } else {
-            self.check_alone()?
-        }
+        let stands = if self.router.kernel { Config::check_with_kernel } else { Config::check_alone };
+        stands(self)?;
         let both = self.control.name.is_some() && self.control.socket.is_some();
         ensure!(!both, "control: name and socket are two ways to say one thing; leave one out");
         let is_file_name = |name: &String| !name.is_empty() && !name.contains('/');
@@ -313,6 +310,14 @@ impl Config {
         if let Some(said) = alone::said(self) {
             bail!("{said}: the kernel says that; only a router with `kernel = false` is told");
         }
+        let chooses = self.router.engine == EngineName::User || self.router.algorithm == algorithm::AUTO;
+        ensure!(
+            chooses,
+            "router.algorithm: the program in the kernel knows its own algorithms only; leave it out"
+        );
+        let by_program = self.router.engine != EngineName::User;
+        let no_ports = self.ports().kinds.iter().all(|kind| *kind == PortName::Packet);
+        ensure!(!by_program || no_ports, "router.port: the program in the kernel uses none; leave it out");
         let has_tap = self.ports().kinds.contains(&PortName::Tap);
         ensure!(!has_tap, "router.port: a tap is a port of a router with `kernel = false`");
         Ok(())
@@ -323,12 +328,20 @@ impl Config {
             self.router.engine == EngineName::User,
             "router.engine: without a kernel there is only `user`"
         );
-        let all_taps = self.ports().kinds.iter().all(|kind| *kind == PortName::Tap);
+        let kinds = self.ports().kinds;
+        let are_ours = kinds.iter().all(|kind| matches!(kind, PortName::Tap | PortName::Xdp));
         ensure!(
-            all_taps,
-            "router.port: without a kernel behind it a router has `tap` ports only, which are its own; of any other interface \
-             the kernel sees the frames too, and would answer them"
+            are_ours,
+            "router.port: without a kernel behind it a router has `tap` ports, its own, or `xdp` ports: of packet sockets the \
+             kernel sees the frames too, and would answer them"
         );
+        for (name, kind) in self.router.interfaces.iter().zip(kinds) {
+            let has_mac = self.interface.get(name).is_some_and(|interface| interface.mac.is_some());
+            ensure!(
+                kind == PortName::Tap || !has_mac,
+                "interface.{name}.mac: the card has one; leave it out"
+            );
+        }
         self.plan()?;
         Ok(())
     }
@@ -400,6 +413,8 @@ impl Config {
             ("port", self.ports_differ(new)),
             ("xdp", self.xdp != new.xdp),
             ("router.netlink-buffer", old.netlink_buffer != new_router.netlink_buffer),
+            ("icmp", self.icmp != new.icmp),
+            ("neighbors", self.neighbors != new.neighbors),
             ("control", self.control != new.control),
             ("metrics", self.metrics != new.metrics),
             ("capture", self.capture != new.capture),

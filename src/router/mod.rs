@@ -29,7 +29,7 @@ pub use inside::Inside;
 use links::Ports;
 pub use ports::PortOptions;
 use show::Counting;
-pub use show::Snapshot;
+pub use show::{Named, Snapshot};
 use story::Story;
 use workers::Workers;
 
@@ -85,7 +85,7 @@ pub enum Counted {
     Workers(Box<Counters>),
     /// By a program in the kernel, by name.
     #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "such a program has no such engine"))]
-    Named(Vec<(&'static str, u64)>),
+    Named(Named),
 }
 
 /// Forwards until `stop`; returns what was counted.

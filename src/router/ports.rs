@@ -172,7 +172,10 @@ pub fn open(
         share.take(name)?;
         Ok(ports.into_iter().map(AnyPort::Packet).collect())
     };
-    let mut by_xdp = || open_xdp((number, name), workers, options.xdp, memory, share);
+    let mut by_xdp = || {
+        let redirect = |link: &Link, sockets: &[BorrowedFd<'_>]| share.redirect(link, sockets);
+        open_xdp((number, name), workers, options.xdp, memory, redirect)
+    };
     match options.kinds[usize::from(number)] {
         PortName::Packet => by_packets(share),
         PortName::Xdp => {
@@ -188,13 +191,13 @@ pub fn open(
     }
 }
 
-/// One socket for each queue, and each worker has one.
-fn open_xdp(
+/// One socket for each queue, and each worker has one; `redirect` has frames moved to them, and says where.
+pub fn open_xdp(
     (number, name): (u16, &str),
     workers: usize,
     options: XdpOptions,
     memory: &Memory,
-    share: &mut Share,
+    mut redirect: impl FnMut(&Link, &[BorrowedFd<'_>]) -> anyhow::Result<&'static str>,
 ) -> anyhow::Result<Vec<AnyPort>> {
     let link = Link::named(name)?;
     let queues = link.receive_queues()?;
@@ -208,7 +211,7 @@ fn open_xdp(
     let open = |queue| XdpPort::open(number, name, &memory.umem, XdpOptions { queue, ..options });
     let ports: Vec<XdpPort> = (0..queues).map(open).collect::<Result<_, _>>()?;
     let sockets: Vec<BorrowedFd<'_>> = ports.iter().map(XdpPort::as_fd).collect();
-    let place = share.redirect(&link, &sockets)?;
+    let place = redirect(&link, &sockets)?;
     if let Some(port) = ports.first() {
         say(&format!("interface {name}: AF_XDP, {}, {place}", port.mode()));
     }

@@ -159,10 +159,10 @@ impl Workers {
 
 impl Counting for Workers {
     /// Before those that run, what earlier ones had.
-    fn snapshots(&self) -> Vec<Snapshot> {
+    fn snapshots(&self) -> anyhow::Result<Vec<Snapshot>> {
         let earlier = Snapshot::of_earlier(self.counters.clone());
         let running = (0..).zip(&self.running).map(|(number, worker)| worker.thread.snapshot(number));
-        std::iter::once(earlier).chain(running).collect()
+        Ok(std::iter::once(earlier).chain(running).collect())
     }
 }
 

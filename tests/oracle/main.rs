@@ -26,6 +26,7 @@ mod normal;
 mod ours;
 #[cfg(feature = "bpf")]
 mod program;
+mod tap;
 mod testbed;
 mod topology;
 
@@ -96,6 +97,16 @@ fn our_router_does_what_the_kernel_does() {
         Some(reason) => eprintln!("skipped: {reason}"),
         None => compare("host", &mut Ours::new()),
     }
+}
+
+#[test]
+fn a_router_without_a_kernel_does_what_the_kernel_does() {
+    if let Some(reason) = lacking(&["ip", "setpriv"]) {
+        return eprintln!("skipped: {reason}");
+    }
+    let mut program = tap::Program::new();
+    compare("tap", &mut program);
+    program.end();
 }
 
 /// The program with these arguments, before a kernel.

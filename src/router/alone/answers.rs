@@ -28,9 +28,9 @@ pub struct Answers {
 }
 
 impl Answers {
-    pub fn new(mirror: &Mirror, macs: Vec<Mac>) -> Answers {
+    pub fn new(mirror: &Mirror, macs: Vec<Mac>, settings: &Settings) -> Answers {
         let guide = Guide::new(mirror.views().current(), mirror.hops());
-        let host = Host::guided(guide, &Settings::default());
+        let host = Host::guided(guide, settings);
         Answers { host, end: None, output: Output::default(), macs }
     }
 

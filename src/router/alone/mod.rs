@@ -11,6 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use fullview_plane::counters::Counters;
 use fullview_plane::host::HostCounters;
+use fullview_plane::host::config::Settings;
 use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::wire::ethernet::Mac;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -29,16 +30,19 @@ use plan::Plan;
 use workers::Workers;
 
 mod answers;
-pub mod macs;
+mod macs;
 pub mod plan;
+mod ports;
 mod told;
 mod workers;
 
 /// What a router without a kernel is told first.
 pub struct Told {
     pub plan: Plan,
-    /// Of its ports, which keep them.
-    pub macs: Vec<Mac>,
+    /// Of its ports, as far as they are given some.
+    pub macs: Vec<Option<Mac>>,
+    /// How much is done for strangers.
+    pub settings: Settings,
 }
 
 /// Forwards until `stop`; returns what was counted.
@@ -52,7 +56,8 @@ pub fn run(
     let (hub, events) = (Arc::<Hub>::default(), Arc::<Events>::default());
     let bell = Bell::new().context("the router's bell")?;
     let Told { plan, .. } = told;
-    let mut alone = Alone::new(options, told, desk, bell.clone(), Arc::clone(&events));
+    let macs = ports::macs(options, &told.macs)?;
+    let mut alone = Alone::new(options, told, macs, desk, bell.clone(), Arc::clone(&events));
     let workers = Workers::start(options, plan, &mut alone.answers, &alone.mirror, &bell, &hub)?;
     let _operations = Operations::start(operating, &options.interfaces, &asker, &hub, &events)?;
     alone.began(plan);
@@ -80,12 +85,19 @@ struct Alone {
 }
 
 impl Alone {
-    fn new(options: &Options, told: &Told, desk: Desk, bell: Bell, events: Arc<Events>) -> Alone {
+    fn new(
+        options: &Options,
+        told: &Told,
+        macs: Vec<Mac>,
+        desk: Desk,
+        bell: Bell,
+        events: Arc<Events>,
+    ) -> Alone {
         let began = Instant::now();
         let mut mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.settings.clone());
         mirror.set_policies(options.policies.clone());
         mirror.set_flow_seed(flow_seed());
-        let answers = Answers::new(&mirror, told.macs.clone());
+        let answers = Answers::new(&mirror, macs, &told.settings);
         let (algorithm, story) = (options.algorithm.clone(), Story::new(events));
         let mut alone = Alone { began, mirror, answers, algorithm, story, desk, bell };
         alone.answers.adopt(began.elapsed(), &mut alone.mirror, &told.plan);

@@ -1,4 +1,4 @@
-//! The workers of a router without a kernel, on interfaces of its own.
+//! The workers of a router without a kernel.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::host::relay::{Wake, WorkerEnd};
 use fullview_plane::kernel::mirror::Mirror;
-use fullview_plane::port::tap::TapPort;
 
 use super::answers::Answers;
 use super::plan::Plan;
+use super::ports::{Redirect, open};
 use crate::operations::hub::Hub;
 use crate::router::Options;
 use crate::router::bell::Bell;
@@ -20,10 +20,12 @@ use crate::router::thread::{Job, Thread};
 pub struct Workers {
     threads: Vec<Thread<WorkerEnd>>,
     bell: Bell,
+    /// Frames are ours as long as it is there.
+    _redirect: Redirect,
 }
 
 impl Workers {
-    /// Makes the interfaces, and a worker on a queue of each of them for every end.
+    /// Opens the ports, and starts the workers, each on a queue of every port.
     pub fn start(
         options: &Options,
         plan: &Plan,
@@ -36,9 +38,10 @@ impl Workers {
         let host = host.clone();
         let wake: Wake = Arc::new(move || host.ring());
         let ends = answers.connect(options.workers, &wake);
-        let ports = open(options, plan)?;
         let mut memory = Memory::new();
         memory.ensure(options.workers * options.interfaces.len(), &options.ports);
+        let mut redirect = Redirect::default();
+        let ports = open(options, plan, &memory, &mut redirect)?;
         let mut cores = options.ports.cores.iter().copied();
         let mut first = Some(bell.clone());
         let start = |(ports, slow): (Vec<Option<AnyPort>>, WorkerEnd)| {
@@ -48,7 +51,8 @@ impl Workers {
             let (core, bell) = (cores.next(), first.take());
             Thread::start(Job { forwarder, ports, packets, slow, core, bell })
         };
-        Ok(Workers { threads: ports.into_iter().zip(ends).map(start).collect(), bell })
+        let threads = ports.into_iter().zip(ends).map(start).collect();
+        Ok(Workers { threads, bell, _redirect: redirect })
     }
 
     /// Wakes the one that sends for the host.
@@ -70,17 +74,6 @@ impl Workers {
         }
         Ok(counters)
     }
-}
-
-/// By worker and port.
-fn open(options: &Options, plan: &Plan) -> anyhow::Result<Vec<Vec<Option<AnyPort>>>> {
-    let mut all: Vec<Vec<Option<AnyPort>>> = (0..options.workers).map(|_| Vec::new()).collect();
-    for interface in plan.interfaces.iter().filter(|interface| interface.vlan.is_none()) {
-        let group = TapPort::create_group(interface.port, &interface.name, options.workers)?;
-        group.first().map_or(Ok(()), |port| port.set_mtu(interface.mtu))?;
-        all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(Some(AnyPort::Tap(port))));
-    }
-    Ok(all)
 }
 
 impl Counting for Workers {

@@ -150,3 +150,27 @@ fn every_frame_gets_the_answer_it_should_by_xdp() {
         }
     });
 }
+
+/// Those that are being sent, those that are not, and those that wait for frames.
+#[test]
+fn a_port_that_closes_gives_back_every_slot_in_copy_mode() {
+    in_namespace(|| {
+        let (umem, packets) = Umem::new(SLOTS);
+        let mut pool = Pool::of(packets);
+        let (_classifier, [mut left, right]) = bench(&umem, XdpOptions::default());
+        let mut filled = pool.take(BURST);
+        left.recycle(&mut filled);
+        for up in [true, false] {
+            if !up {
+                ip("link set dev left down");
+            }
+            let mut burst = pool.take(BURST);
+            burst.iter_mut().for_each(|packet| assert!(packet.set_frame(&frame(1, 60))));
+            // A link that is down may be an error: what is in the ring stays there.
+            let _ = left.transmit(&mut burst);
+            assert!(burst.is_empty(), "the ring has room");
+        }
+        assert_eq!(left.close().len(), 3 * BURST);
+        drop(right);
+    });
+}

@@ -19,6 +19,7 @@ mod attribute;
 mod frame;
 mod object;
 mod route;
+mod rule;
 
 pub use frame::{Message, Messages};
 
@@ -64,7 +65,8 @@ pub fn event(message: &Message<'_>) -> Result<Option<Event>, Malformed> {
         }
         uapi::RTM_DELNEXTHOP => Some(Event::NextHopGone(object::id(body).ok_or_else(|| malformed("an id"))?)),
         uapi::RTM_NEWNETCONF => forwarding(body),
-        uapi::RTM_NEWRULE => is_own_rule(body).then_some(Event::Rule),
+        uapi::RTM_NEWRULE => rule::rule(body).ok_or_else(|| malformed("a rule"))?.map(Event::Rule),
+        uapi::RTM_DELRULE => rule::rule(body).ok_or_else(|| malformed("a rule"))?.map(Event::RuleGone),
         _ => None,
     };
     Ok(event)
@@ -154,14 +156,4 @@ fn forwarding(body: &[u8]) -> Option<Event> {
         link => Some(link).filter(|link| *link <= i32::MAX as u32)?,
     };
     Some(Event::Forwarding(link, family, attributes.u32(uapi::NETCONFA_FORWARDING)? != 0))
-}
-
-/// Neither one of the three that every host has, nor the one that VRFs bring: those hold for all packets alike.
-/// `struct fib_rule_hdr` is 12 bytes.
-fn is_own_rule(body: &[u8]) -> bool {
-    const FRA_PRIORITY: u16 = 6;
-    const DEFAULTS: [u32; 4] = [0, 1_000, 32_766, 32_767];
-    let attributes = body.get(12..).map(Attributes);
-    let priority = attributes.and_then(|attributes| attributes.u32(FRA_PRIORITY)).unwrap_or(0);
-    of_our_families(body) && !DEFAULTS.contains(&priority)
 }

@@ -201,10 +201,15 @@ impl Links {
 
     /// The kernel's number of the table in which the packets of a link are looked up.
     pub fn table(&self, index: LinkIndex) -> u32 {
-        let master = self.get(index).and_then(|link| self.get(link.master?));
-        match master.map(|master| master.kind) {
+        match self.vrf(index).map(|vrf| vrf.kind) {
             Some(LinkKind::Vrf { table }) => table,
             _ => uapi::RT_TABLE_MAIN,
         }
+    }
+
+    /// The VRF that a link belongs to.
+    pub fn vrf(&self, index: LinkIndex) -> Option<&Link> {
+        let master = self.get(index).and_then(|link| self.get(link.master?));
+        master.filter(|master| matches!(master.kind, LinkKind::Vrf { .. }))
     }
 }

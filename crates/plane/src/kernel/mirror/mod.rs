@@ -22,6 +22,7 @@ use family::Family;
 use indices::Released;
 use links::Links;
 use neighbors::Neighbors;
+use rules::Rules;
 use sets::Sets;
 
 mod commit;
@@ -34,6 +35,7 @@ mod neighbors;
 mod policy;
 mod report;
 mod routes;
+mod rules;
 mod sets;
 mod stations;
 mod told;
@@ -64,7 +66,7 @@ pub struct Mirror {
     suspects_inet: bool,
     /// Given up, and the generations that all FIBs have to reach.
     following: Vec<(Generations, Vec<Released>, Vec<NextHop>)>,
-    has_rules: bool,
+    rules: Rules,
     /// By the names of interfaces.
     policies: BTreeMap<String, InterfacePolicy>,
     flow_seed: u64,
@@ -90,7 +92,7 @@ impl Mirror {
             view_changed: true,
             suspects_inet: false,
             following: Vec::new(),
-            has_rules: false,
+            rules: Rules::default(),
             policies: BTreeMap::new(),
             flow_seed: 0,
         };

@@ -37,7 +37,8 @@ impl Mirror {
             Event::Forwarding(link, family, on) => {
                 self.view_changed |= self.links.set_forwarding(link, family, on)
             }
-            Event::Rule => self.has_rules = true,
+            Event::Rule(rule) => self.view_changed |= self.rules.add(rule),
+            Event::RuleGone(rule) => self.view_changed |= self.rules.remove(&rule),
         }
     }
 
