@@ -234,9 +234,6 @@ impl Default for Confine {
     }
 }
 
-/// What of a port cannot change.
-type Fixed = (Option<PortName>, Option<alone::Station>, Option<u32>);
-
 /// What may change while the router runs.
 #[derive(Clone)]
 pub struct Live {
