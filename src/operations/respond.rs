@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fullview_plane::explain::{Explanation, Names, Outcome, explain};
 use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::view::View;
 use fullview_plane::watch::{Matching, Note, Watch};
 use fullview_table::{Address, NextHop};
@@ -162,14 +163,24 @@ impl Names for KernelNames<'_> {
 fn packet(mirror: &Mirror, note: &Note) -> status::Packet {
     let view = mirror.views().current();
     let explanation = explain(&view, &KernelNames(mirror), note.port, note.before.frame());
+    let mut steps: Vec<String> = explanation.steps.iter().map(ToString::to_string).collect();
+    let was_resolved = was_resolved(&explanation, note);
+    if was_resolved {
+        steps.push("as of now; when it came its neighbour was not known, and was asked for".into());
+    }
     status::Packet {
         at: micros(note.at),
         interface: interface_name(&view, note),
         frame: note.before.frame().iter().map(|byte| format!("{byte:02x}")).collect(),
         verdict: note.verdict.to_string(),
-        disagreement: disagreement(&explanation, note),
-        steps: explanation.steps.iter().map(ToString::to_string).collect(),
+        disagreement: disagreement(&explanation, note).filter(|_| !was_resolved),
+        steps,
     }
+}
+
+/// Whether the loop lacked a neighbour that is known by now: the first packet to anybody has it found.
+fn was_resolved(explanation: &Explanation, note: &Note) -> bool {
+    note.verdict == Verdict::Punt(Punt::Glean) && explanation.verdict == Verdict::Forward
 }
 
 fn disagreement(explanation: &Explanation, note: &Note) -> Option<String> {
