@@ -11,6 +11,7 @@ use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Route
 use crate::confine::confine;
 use crate::operations::Listening;
 use crate::router::alone::Told;
+use crate::router::claim::claim;
 use crate::router::{self, Counted, Operating, Options};
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
@@ -19,6 +20,7 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
     config.check().map_err(|error| BadInput(format!("{error:#}")))?;
     let options = options(&config)?;
     router::check(&options)?;
+    let _claims = claim(&options.interfaces)?;
     let listening = Listening::open(&config.operations())?;
     // Before the first thread: signals and confinement hold for those that come.
     let reload = args.config.clone().map(|path| with_signals(path, &config)).transpose()?;

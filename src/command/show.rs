@@ -158,11 +158,8 @@ fn state(fib: &Fib) -> String {
 
 fn counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
     let Counters { received, sent, .. } = counters;
-    // Where a program in the kernel forwards, nothing else counts.
-    if counters.program.is_empty() {
-        writeln!(out, "received  {} packets, {} bytes", received.packets, received.bytes)?;
-        writeln!(out, "forwarded {} packets, {} bytes", sent.packets, sent.bytes)?;
-    }
+    writeln!(out, "received  {} packets, {} bytes", received.packets, received.bytes)?;
+    writeln!(out, "forwarded {} packets, {} bytes", sent.packets, sent.bytes)?;
     let named =
         [("dropped", &counters.drops), ("for the host", &counters.punts), ("program", &counters.program)];
     for (what, counts) in named {

@@ -10,7 +10,7 @@ pub mod reload;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,11 +46,17 @@ fn with_place(error: anyhow::Error, text: &str) -> anyhow::Error {
 /// A longer file is none of ours; a device would never end.
 const LONGEST: u64 = 1 << 20;
 
-fn read(path: &Path) -> anyhow::Result<String> {
+/// A file that somebody wrote by hand, or one of `fullview table calibrate`.
+pub fn read(path: &Path) -> io::Result<String> {
     let mut text = Vec::new();
     File::open(path)?.take(LONGEST + 1).read_to_end(&mut text)?;
-    ensure!(text.len() as u64 <= LONGEST, "longer than {LONGEST} bytes: this is no configuration");
-    Ok(String::from_utf8(text)?)
+    if text.len() as u64 > LONGEST {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is longer than {LONGEST} bytes"),
+        ));
+    }
+    String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
 /// The file as it is written.
@@ -109,6 +115,9 @@ pub struct Router {
     #[serde(default = "netlink_buffer")]
     pub netlink_buffer: usize,
 }
+
+/// As many as the kernel spreads flows over.
+const MOST_WORKERS: usize = 256;
 
 fn one() -> usize {
     1
@@ -225,9 +234,6 @@ impl Default for Confine {
     }
 }
 
-/// What of a port cannot change.
-type Fixed = (Option<PortName>, Option<alone::Station>, Option<u32>);
-
 /// What may change while the router runs.
 #[derive(Clone)]
 pub struct Live {
@@ -242,7 +248,8 @@ pub struct Live {
 impl Config {
     /// Reads and checks a file.
     pub fn load(path: &Path) -> anyhow::Result<Config> {
-        let text = read(path).with_context(|| path.display().to_string())?;
+        let cannot = |error| BadInput(format!("{}: cannot read the configuration: {error}", path.display()));
+        let text = read(path).map_err(cannot)?;
         Config::parse(&text).map_err(|error| BadInput(format!("{}: {error:#}", path.display())).into())
     }
 
@@ -257,7 +264,7 @@ impl Config {
     pub fn check(&self) -> anyhow::Result<()> {
         let Router { interfaces, workers, .. } = &self.router;
         ensure!(!interfaces.is_empty(), "router.interfaces: name at least one");
-        ensure!(*workers > 0, "router.workers: give at least 1");
+        ensure!((1..=MOST_WORKERS).contains(workers), "router.workers: give 1 to {MOST_WORKERS}");
         names::check(interfaces)?;
         self.check_interfaces()?;
         self.check_cores()?;
@@ -265,6 +272,8 @@ impl Config {
         stands(self)?;
         let both = self.control.name.is_some() && self.control.socket.is_some();
         ensure!(!both, "control: name and socket are two ways to say one thing; leave one out");
+        let is_file_name = |name: &String| !name.is_empty() && !name.contains('/');
+        ensure!(self.control.name.iter().all(is_file_name), "control.name: give a name without /");
         algorithm::check::<u32>(&self.lookup())?;
         self.settings().map(drop)
     }
@@ -359,12 +368,20 @@ impl Config {
         PortOptions { kinds, xdp, cores: self.router.cores.clone() }
     }
 
-    /// What is said of ports and cannot change: kind, MAC and MTU; `None` is every other port.
-    fn named_ports(&self) -> BTreeMap<Option<&str>, Fixed> {
-        let ports = self.interface.iter().filter(|(name, _)| self.router.interfaces.contains(name));
-        let said = ports.map(|(name, of)| (Some(name.as_str()), (of.port, of.mac, of.mtu)));
-        let said = said.filter(|(_, fixed)| *fixed != (None, None, None));
-        said.chain([(None, (Some(self.router.port), None, None))]).collect()
+    /// Of interfaces that both have.
+    fn ports_differ(&self, new: &Config) -> bool {
+        let (old, new) = (self.frozen_ports(), new.frozen_ports());
+        old.iter().any(|(name, port)| new.get(name).is_some_and(|other| other != port))
+    }
+
+    /// What of each port cannot change: its kind, MAC and MTU.
+    fn frozen_ports(&self) -> BTreeMap<&str, (PortName, Option<alone::Station>, Option<u32>)> {
+        let port = |(name, kind): (&'_ String, PortName)| {
+            let (mac, mtu) = self.interface.get(name).map_or((None, None), |of| (of.mac, of.mtu));
+            (kind, mac, mtu)
+        };
+        let ports = self.router.interfaces.iter().zip(self.ports().kinds);
+        ports.map(|(name, kind)| (name.as_str(), port((name, kind)))).collect()
     }
 
     fn settings(&self) -> anyhow::Result<framework::Settings> {
@@ -387,9 +404,10 @@ impl Config {
         let differs = [
             ("router.kernel", old.kernel != new_router.kernel),
             ("router.interfaces", old.interfaces != new_router.interfaces),
+            ("router.engine", old.engine != new_router.engine),
             ("router.workers", old.workers != new_router.workers),
             ("router.cores", old.cores != new_router.cores),
-            ("port", self.named_ports() != new.named_ports()),
+            ("port", self.ports_differ(new)),
             ("xdp", self.xdp != new.xdp),
             ("router.netlink-buffer", old.netlink_buffer != new_router.netlink_buffer),
             ("icmp", self.icmp != new.icmp),
@@ -458,6 +476,8 @@ mod tests {
         assert!(refused(&format!("{SMALL}algorithm = \"fastest\"\n")).contains("\"fastest\""));
         assert!(refused(&format!("{SMALL}[metrics]\nlisten = \"9100\"\n")).contains("line 4, column 10"));
         assert!(refused("[router]\ninterfaces = [\"eth1\", \"eth1\"]\n").contains("named twice"));
+        assert!(refused(&format!("{SMALL}workers = 257\n")).contains("1 to 256"));
+        assert!(refused(&format!("{SMALL}[control]\nname = \"../edge\"\n")).contains("without /"));
         assert!(refused(&format!("{SMALL}[interface.\"eth1.7\"]\nport = \"xdp\"\n")).contains("a VLAN has"));
         assert!(refused(&format!("{SMALL}engine = \"xdp\"\nport = \"auto\"\n")).contains("uses none"));
     }
@@ -477,6 +497,8 @@ mod tests {
         let socket = Config::parse(&format!("{SMALL}[interface.eth2]\nport = \"xdp\"\n")).unwrap();
         assert_eq!(socket.ports().kinds, [PortName::Packet, PortName::Xdp]);
         assert_eq!(before.frozen_differences(&socket), ["port"]);
+        let engine = Config::parse(&format!("{SMALL}engine = \"xdp\"\n")).unwrap();
+        assert_eq!(before.frozen_differences(&engine), ["router.engine"]);
         let other =
             Config::parse("[router]\ninterfaces = [\"eth1\"]\nworkers = 2\n[control]\nname = \"edge\"\n")
                 .unwrap();

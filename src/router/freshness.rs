@@ -145,6 +145,10 @@ impl Port<'static> for NotingPort {
     fn is_finished(&self) -> bool {
         self.port.is_finished()
     }
+
+    fn has_unsent(&mut self) -> bool {
+        self.port.has_unsent()
+    }
 }
 
 impl WorkerPort for NotingPort {

@@ -9,7 +9,7 @@ use fullview_table::Address;
 use fullview_table::fib::framework::FamilyTables;
 
 use super::alone::Answers;
-use super::show::{Counting, Snapshot};
+use super::show::{Counting, Named, Snapshot};
 use crate::config::Live;
 
 /// The router as its own thread sees it.
@@ -35,19 +35,24 @@ impl Inside<'_> {
         self.statistics
     }
 
-    /// What each worker has counted.
-    pub fn snapshots(&self) -> Vec<Snapshot> {
+    /// What each worker has counted, or each processor in a program in the kernel.
+    pub fn snapshots(&self) -> anyhow::Result<Vec<Snapshot>> {
         self.counting.snapshots()
     }
 
     /// What a program in the kernel has counted, by name; nothing where there is none.
-    pub fn counted_by_program(&self) -> anyhow::Result<Vec<(&'static str, u64)>> {
+    pub fn counted_by_program(&self) -> anyhow::Result<Named> {
         self.counting.named()
     }
 
     /// What the host has done, where no kernel is one.
     pub fn host(&self) -> Option<(HostCounters, u64)> {
         self.answers.as_ref().map(|answers| (*answers.counters(), answers.lost()))
+    }
+
+    /// What it did not forward of what came in by each interface, by reason.
+    pub fn not_forwarded_by_program(&self) -> anyhow::Result<Vec<Named>> {
+        self.counting.named_by_interface()
     }
 
     /// Goes by another configuration from now on. Workers see it with their next burst.

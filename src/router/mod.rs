@@ -3,6 +3,7 @@
 //! One thread (the caller's) listens to the kernel and keeps tables and views; each worker forwards between all ports.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -28,12 +29,13 @@ pub use inside::Inside;
 use links::Ports;
 pub use ports::PortOptions;
 use show::Counting;
-pub use show::Snapshot;
+pub use show::{Named, Snapshot};
 use story::Story;
 use workers::Workers;
 
 pub mod alone;
 mod bell;
+pub mod claim;
 pub mod desk;
 mod freshness;
 mod inside;
@@ -83,7 +85,7 @@ pub enum Counted {
     Workers(Box<Counters>),
     /// By a program in the kernel, by name.
     #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "such a program has no such engine"))]
-    Named(Vec<(&'static str, u64)>),
+    Named(Named),
 }
 
 /// Forwards until `stop`; returns what was counted.
@@ -165,6 +167,7 @@ impl Control {
             mirror.heed_forwarding();
         }
         mirror.set_policies(options.policies.clone());
+        mirror.set_flow_seed(flow_seed());
         let follower =
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
         let (engine, algorithm) = (options.engine, options.algorithm.clone());
@@ -248,6 +251,11 @@ impl Control {
         self.resolver.resolve(now, wanted, &self.mirror, &self.follower).context("resolving neighbours")?;
         self.freshness.refresh(now, &self.mirror, &self.follower).context("keeping neighbours fresh")
     }
+}
+
+/// Another number in every router, and with every start, as the kernel does it.
+fn flow_seed() -> u64 {
+    RandomState::new().hash_one(())
 }
 
 /// What has to serve the tables, by family.

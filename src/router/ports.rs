@@ -69,6 +69,10 @@ impl Port<'static> for AnyPort {
     fn is_finished(&self) -> bool {
         self.inner().is_finished()
     }
+
+    fn has_unsent(&mut self) -> bool {
+        self.inner_mut().has_unsent()
+    }
 }
 
 impl WorkerPort for AnyPort {
@@ -104,13 +108,15 @@ pub struct PortOptions {
 pub struct Memory {
     umem: Umem,
     packets: Vec<Packet<'static>>,
+    /// How many there are, with those that workers have.
+    all: usize,
 }
 
 impl Memory {
     /// Of nothing yet.
     pub fn new() -> Memory {
         let (umem, packets) = Umem::new(0);
-        Memory { umem, packets }
+        Memory { umem, packets, all: 0 }
     }
 
     /// Makes sure that there is enough for so many ports. A card with zero copy keeps the slots it had; then there is
@@ -119,6 +125,7 @@ impl Memory {
         let wanted = ports * options.packets();
         if self.packets.len() < wanted {
             (self.umem, self.packets) = Umem::new(wanted);
+            self.all = wanted;
         }
     }
 
@@ -130,6 +137,11 @@ impl Memory {
 
     pub fn take_back(&mut self, packets: impl IntoIterator<Item = Packet<'static>>) {
         self.packets.extend(packets);
+    }
+
+    /// Says what workers gave back, when all have ended: a slot that is missing was lost on its way, or a card kept it.
+    pub fn tell(&self) {
+        say(&format!("packet memory: {} of {} slots came back", self.packets.len(), self.all));
     }
 }
 

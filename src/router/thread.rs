@@ -3,6 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,8 +20,9 @@ use super::bell::Bell;
 use super::show::{Shown, Snapshot};
 use crate::command::say;
 
-/// Rounds at most for what came before the end.
+/// Rounds at most for what came before the end, and how long each waits for a kernel that has no time to send.
 const LAST_ROUNDS: u32 = 64;
+const LAST_PAUSE: Duration = Duration::from_millis(5);
 
 /// How long a worker without packets sleeps at most before it looks whether it is to stop.
 const SLEEP: Duration = Duration::from_millis(50);
@@ -65,7 +67,10 @@ impl<S: Slow + Send + 'static> Thread<S> {
     pub fn start<P: WorkerPort>(job: Job<P, S>) -> Thread<S> {
         let (stop, shown) = (Arc::<AtomicBool>::default(), Arc::<Shown>::default());
         let (stopped, show) = (Arc::clone(&stop), Arc::clone(&shown));
-        let thread = std::thread::spawn(move || work(job, &stopped, show));
+        let (tell, ready) = sync_channel(1);
+        let thread = std::thread::spawn(move || work(job, &stopped, Beginning { show, tell }));
+        // Nobody answers if it panicked, which is found out when it is joined.
+        let _ = ready.recv();
         Thread { stop, thread, shown }
     }
 
@@ -89,18 +94,29 @@ impl<S: Slow + Send + 'static> Thread<S> {
     }
 }
 
+/// To whom a worker shows itself.
+struct Beginning {
+    show: Arc<Shown>,
+    /// Told when its ports have memory: until then frames would find no slot.
+    tell: SyncSender<()>,
+}
+
 /// Forwards until it is to stop, or all ports are gone.
-fn work<P: WorkerPort, S: Slow>(job: Job<P, S>, stop: &AtomicBool, shown: Arc<Shown>) -> Ended<S> {
+fn work<P: WorkerPort, S: Slow>(job: Job<P, S>, stop: &AtomicBool, beginning: Beginning) -> Ended<S> {
+    let Beginning { show, tell } = beginning;
     let Job { forwarder, ports, packets, mut slow, core, bell } = job;
     core.into_iter().for_each(stay_on);
-    let sleep = Sleep { shown: Arc::clone(&shown), bell };
+    let sleep = Sleep { shown: Arc::clone(&show), bell };
     let mut worker = Worker::new(forwarder, ports, packets.into_iter(), &mut slow, sleep);
-    shown.show(worker.published());
+    show.show(worker.published());
+    // Whoever began this waits for it.
+    let _ = tell.send(());
     let mut result = worker.run(stop);
     // What had come by then is not lost.
     for _ in 0..LAST_ROUNDS {
         match worker.round() {
-            Ok(0) => break,
+            Ok(0) if !worker.has_unsent() => break,
+            Ok(0) => std::thread::sleep(LAST_PAUSE),
             Ok(_) => {}
             Err(error) => result = Err(error),
         }

@@ -16,6 +16,7 @@ use fullview_plane::wire::ethernet::EtherType;
 use fullview_plane::wire::{ethernet, ipv4, ipv6};
 use fullview_plane::worker::{Rejected, Slow};
 use rustix::io::Errno;
+use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::freshness::{Notes, NotingPort};
 use super::links::is_gone;
@@ -26,7 +27,8 @@ use super::show::{Counting, Snapshot};
 use super::thread::{Job, Thread};
 use crate::operations::hub::Hub;
 
-/// How long a frame may be on its way between the kernel's decision that it is ours and our ring.
+/// How long a frame is on its way between the kernel's decision that it is ours and our ring, where the kernel does not
+/// say when that is over.
 const ON_ITS_WAY: Duration = Duration::from_millis(2);
 
 /// Destinations that may wait for the control thread.
@@ -83,6 +85,8 @@ impl Workers {
     /// New workers on these interfaces, by port; `None` is not there.
     pub fn restart(&mut self, mirror: &Mirror, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
         self.end()?;
+        let there: Vec<LinkIndex> = links.iter().flatten().map(|(link, _)| *link).collect();
+        self.share.keep(&there);
         let opened = self.open(links);
         let Some(ports) = unless_gone(opened, links)? else { return Ok(()) };
         let Workers { options, memory, share, hub, .. } = self;
@@ -133,7 +137,7 @@ impl Workers {
     fn end(&mut self) -> anyhow::Result<()> {
         self.share.pause()?;
         if !self.running.is_empty() {
-            thread::sleep(ON_ITS_WAY);
+            wait_for_processors();
         }
         self.running.iter().for_each(|worker| worker.thread.stop());
         for worker in self.running.drain(..) {
@@ -142,23 +146,31 @@ impl Workers {
             self.memory.take_back(ended.packets);
             self.counters.add(&ended.result?);
         }
-        self.share.release();
         Ok(())
     }
 
     /// Ends all; what they counted.
     pub fn stop(mut self) -> anyhow::Result<Counters> {
         self.end()?;
+        self.memory.tell();
         Ok(self.counters)
     }
 }
 
 impl Counting for Workers {
     /// Before those that run, what earlier ones had.
-    fn snapshots(&self) -> Vec<Snapshot> {
+    fn snapshots(&self) -> anyhow::Result<Vec<Snapshot>> {
         let earlier = Snapshot::of_earlier(self.counters.clone());
         let running = (0..).zip(&self.running).map(|(number, worker)| worker.thread.snapshot(number));
-        std::iter::once(earlier).chain(running).collect()
+        Ok(std::iter::once(earlier).chain(running).collect())
+    }
+}
+
+/// Until every processor is done with the frames that it was about to hand over: on a busy machine that may be long after
+/// it was decided that they are ours. A global barrier is a grace period of RCU, which the kernel's receive path holds up.
+fn wait_for_processors() {
+    if membarrier(MembarrierCommand::Global).is_err() {
+        thread::sleep(ON_ITS_WAY);
     }
 }
 

@@ -118,8 +118,16 @@ impl Scrape {
     fn program(&self, page: &mut Page<'_>) -> fmt::Result {
         let outcomes = self.counters.program.iter().filter(|(outcome, _)| *outcome != "passed");
         let samples = outcomes.map(|(outcome, count)| (vec![("outcome", outcome.clone())], *count)).collect();
-        let help = "Packets that a program in the kernel forwarded, or passed to the kernel for that reason";
-        page.counts("program_packets", help, samples)
+        let help = "Packets that a program in the kernel forwarded, or did not forward for that reason";
+        page.counts("program_packets", help, samples)?;
+        let labels = |interface: &status::Interface, reason: &String| {
+            vec![("interface", interface.name.clone()), ("reason", reason.clone())]
+        };
+        let each = |of: &status::Interface| -> Vec<Sample<u64>> {
+            of.program.iter().map(|(reason, count)| (labels(of, reason), *count)).collect()
+        };
+        let help = "Packets that came in by the interface and that a program in the kernel did not forward";
+        page.counts("interface_program_packets", help, self.interfaces.iter().flat_map(each).collect())
     }
 
     fn workers(&self, page: &mut Page<'_>) -> fmt::Result {

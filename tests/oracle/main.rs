@@ -132,6 +132,12 @@ fn nobody_can_tell_our_workers_from_the_kernel() {
 
 #[test]
 #[cfg(feature = "bpf")]
+fn nobody_can_tell_our_workers_on_af_xdp_from_the_kernel() {
+    beside_a_kernel("af-xdp", &["--port", "xdp"]);
+}
+
+#[test]
+#[cfg(feature = "bpf")]
 fn nobody_can_tell_our_xdp_program_from_the_kernel() {
     beside_a_kernel("xdp", &["--engine", "xdp"]);
 }

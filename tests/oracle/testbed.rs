@@ -102,6 +102,14 @@ impl Testbed {
         }
     }
 
+    /// Has the router's interfaces leave VLAN tags where they stand: AF_XDP sockets see no others.
+    #[cfg(feature = "bpf")]
+    pub fn leave_tags(&self) {
+        SIDES
+            .iter()
+            .for_each(|side| _ = self.router.command(&format!("ethtool -K {} rxvlan off", side.name)));
+    }
+
     /// As [`crate::dut::Dut::exchange`].
     pub fn exchange(&mut self, side: usize, frame: &[u8]) -> Output {
         self.send(side, frame);

@@ -13,6 +13,7 @@ mod lab;
 mod node;
 mod operations;
 mod ospf;
+mod soak;
 #[cfg(feature = "bpf")]
 mod sockets;
 #[cfg(feature = "bpf")]

@@ -21,7 +21,7 @@ use super::desk::{self, Desk};
 use super::inside::Inside;
 use super::show::Counting;
 use super::story::Story;
-use super::{LONGEST_WAIT, Operating, Options, force};
+use super::{LONGEST_WAIT, Operating, Options, flow_seed, force};
 use crate::operations::Operations;
 use crate::operations::hub::Hub;
 use crate::telemetry::events::{Events, Kind};
@@ -98,6 +98,7 @@ impl Alone {
         let began = Instant::now();
         let mut mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.settings.clone());
         mirror.set_policies(options.policies.clone());
+        mirror.set_flow_seed(flow_seed());
         let answers = Answers::new(&mirror, macs, &told.settings);
         let (algorithm, story) = (options.algorithm.clone(), Story::new(events));
         let told_at = Duration::ZERO;

@@ -77,7 +77,7 @@ impl Workers {
 }
 
 impl Counting for Workers {
-    fn snapshots(&self) -> Vec<Snapshot> {
-        (0..).zip(&self.threads).map(|(number, thread)| thread.snapshot(number)).collect()
+    fn snapshots(&self) -> anyhow::Result<Vec<Snapshot>> {
+        Ok((0..).zip(&self.threads).map(|(number, thread)| thread.snapshot(number)).collect())
     }
 }
