@@ -14,8 +14,9 @@
 #   smoke     a calibration and every experiment once, short
 #   fuzz      every fuzz target for FUZZ_SECONDS (default 30; nightly and cargo-fuzz needed)
 #   peers_check  that the Rust and Go libraries measured beside ours build, and answer a tiny table rightly
-#   peers     every algorithm beside DPDK and other libraries, on the table in TABLE, else a synthetic one
-#             (measures for some ten minutes, PEERS_QUICK=1 for one or two; not in the default set)
+#   peers     every algorithm beside DPDK and other libraries, and our forwarding beside DPDK's l3fwd, which is built
+#             from Debian's source package, on the table in TABLE, else a synthetic one (measures for some fifteen
+#             minutes, PEERS_QUICK=1 for a few; not in the default set); peers_forward is l3fwd alone
 set -euo pipefail
 cd "$(dirname "$0")"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
@@ -27,7 +28,7 @@ FUZZ_SECONDS=${FUZZ_SECONDS:-30}
 PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iputils-ping)
 C_PACKAGES=(gcc libc6-dev)
 BPF_PACKAGES=(clang llvm libbpf-dev iproute2 ethtool iputils-ping)
-PEER_PACKAGES=(libdpdk-dev pkg-config gcc make)
+PEER_PACKAGES=(libdpdk-dev pkg-config gcc make xz-utils)
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -245,28 +246,49 @@ peers_check() {
     peers/check.sh go
 }
 
-peers() {
-    local fullview=${CARGO_TARGET_DIR:-target}/release/fullview table=${TABLE:-} dir experiment status flags=()
-    install "${PEER_PACKAGES[@]}"
-    command -v go >/dev/null || { echo "Go 1.24 or newer is needed for peers/go"; return 1; }
+# measure_peers COUNTERS EXPERIMENT...: runs them, then prints their tables with these counters.
+measure_peers() {
+    local fullview=${CARGO_TARGET_DIR:-target}/release/fullview table=${TABLE:-} counters=$1 dir experiment status flags=()
+    shift
     cargo build --release --locked
     dir=$(mktemp -d)
     if [ "${PEERS_QUICK:-}" = 1 ]; then
         flags=(--runs 3 --seconds 0.05)
-        [ -n "$table" ] || { table=$dir/table.txt; "$fullview" table synthesize --inet 90000 --inet6 16000 >"$table"; }
+        # The routes alone: next hops are then those the experiment asks for.
+        [ -n "$table" ] || {
+            table=$dir/table.txt
+            "$fullview" table synthesize --inet 90000 --inet6 16000 | cut -d ' ' -f 1 >"$table"
+        }
     fi
     [ -z "$table" ] || flags+=(--table "$table")
-    for experiment in peers peers6; do
+    for experiment in "$@"; do
         # 3: some cell has no valid run, which is so where a peer answers wrongly. The table below shows it.
         status=0
-        "$fullview" bench experiments/$experiment.toml --force "${flags[@]}" >/dev/null || status=$?
+        "$fullview" bench "experiments/$experiment.toml" --force "${flags[@]}" >/dev/null || status=$?
         [ $status = 0 ] || [ $status = 3 ] || return $status
     done
-    for experiment in peers peers6; do
+    for experiment in "$@"; do
         say "results/$experiment"
-        "$fullview" report results/$experiment --overview structure_bytes,build_ms || [ $? = 3 ]
+        "$fullview" report "results/$experiment" --overview "$counters" || [ $? = 3 ]
     done
     rm -rf "$dir"
+}
+
+peers() {
+    install "${PEER_PACKAGES[@]}"
+    command -v go >/dev/null || { echo "Go 1.24 or newer is needed for peers/go"; return 1; }
+    measure_peers structure_bytes,build_ms peers peers6
+    peers_forward
+}
+
+peers_forward() {
+    local batch
+    install "${PEER_PACKAGES[@]}"
+    for batch in 32 256; do
+        peers/dpdk/l3fwd/build.sh $batch || { skip "l3fwd, which could not be built"; return; }
+    done
+    peers/dpdk/l3fwd/check.sh
+    measure_peers all_pps,loop_pps peers-forward
 }
 
 budget() {

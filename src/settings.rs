@@ -213,6 +213,10 @@ pub struct LoadSettings {
     pub through: Option<LoopStage>,
     /// Whether the loop asks for the table's memory ahead (default true).
     pub prefetch: Option<bool>,
+    /// Ports by which packets leave, next hops in turn; one unless set.
+    pub ports: Option<u16>,
+    /// Another router, driven as a process, instead of ours.
+    pub peer: Option<Peer>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -374,10 +378,10 @@ impl Settings {
             *source = absolute(Path::new(source))?;
         }
         // A program named without a folder is looked for in PATH.
-        if let Some(peer) = &mut self.lookup.peer
-            && peer.program.components().count() > 1
-        {
-            peer.program = absolute(&peer.program)?.into();
+        for peer in [&mut self.lookup.peer, &mut self.load.peer].into_iter().flatten() {
+            if peer.program.components().count() > 1 {
+                peer.program = absolute(&peer.program)?.into();
+            }
         }
         Ok(())
     }
@@ -398,7 +402,7 @@ lay_over!(TableSettings { source, inet, inet6, next_hops, seed, static_routes } 
 lay_over!(TrafficSettings {
     model, flows, size, exponent, source, destination, source6, destination6
 } {});
-lay_over!(LoadSettings { pps, shape, burst, packets, check_one_in, through, prefetch } {});
+lay_over!(LoadSettings { pps, shape, burst, packets, check_one_in, through, prefetch, ports, peer } {});
 lay_over!(RouterSettings { algorithm, modules, preferences } {});
 lay_over!(LookupSettings { arm, batch, keys, peer } {});
 lay_over!(KernelSettings { forwarder } {});

@@ -26,7 +26,7 @@ _Noreturn void fail(enum exit_code code, const char *format, ...)
 {
 	va_list arguments;
 
-	fputs("dpdk-lookup: ", stderr);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
 	va_start(arguments, format);
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);

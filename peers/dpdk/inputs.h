@@ -46,7 +46,7 @@ struct stream_list {
 	size_t count;
 };
 
-/* Prints "dpdk-lookup: ..." to stderr and ends the program with `code`. */
+/* Prints the name of the program and the message to stderr and ends the program with `code`. */
 _Noreturn void fail(enum exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Reads FOLDER/table.txt into one list per family, in file order. Fails with EXIT_INPUT, naming file and line. */

@@ -111,7 +111,7 @@ fn offline(args: &TraceArgs, matching: &Matching, table: &Table) -> anyhow::Resu
     let settings = RouterSettings::default();
     let inet = algorithm::compile(&settings, &table.inet)?.fib;
     let inet6 = algorithm::compile(&settings, &table.inet6)?.fib;
-    let mut router = router(inet, inet6, &table.next_hops, args.mac)?;
+    let mut router = router(inet, inet6, &table.next_hops, (args.mac, 1))?;
     let fits = |frame: &&Vec<u8>| matching.matches(INGRESS, frame);
     let traced = frames.iter().filter(fits).map(|frame| trace(&mut router, table, frame));
     let wanted = traced.filter(|packet| !args.drops || packet.verdict.starts_with("drop"));

@@ -52,7 +52,7 @@ impl Respond {
 
     fn try_answer(&mut self, request: Request) -> Result<serde_json::Value, String> {
         match request {
-            Request::Interfaces => self.ask(|inside| Ok(inspect::interfaces(inside))),
+            Request::Interfaces => self.ask(|inside| inspect::interfaces(inside)),
             Request::Routes(query) => self.ask(move |inside| inspect::routes(inside, &query)),
             Request::Path(query) => self.ask(move |inside| inspect::path(inside, &query)),
             Request::Fib => self.ask(|inside| Ok(inspect::fibs(inside))),
@@ -190,7 +190,7 @@ fn interface_name(view: &View, note: &Note) -> String {
 pub fn metrics(asker: &Asker, events: &Events) -> Result<String, String> {
     let scrape = |inside: &mut Inside<'_>| {
         Ok::<_, String>(Scrape {
-            interfaces: inspect::interfaces(inside),
+            interfaces: inspect::interfaces(inside)?,
             counters: inspect::counters(inside)?,
             fibs: inspect::fibs(inside),
             neighbors: inspect::neighbors(inside),

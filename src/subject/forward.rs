@@ -53,10 +53,32 @@ pub fn check_load(settings: &LoadSettings) -> anyhow::Result<()> {
         BadInput(format!("load.packets = {slots}: give {burst} (one burst) to {}", 1 << 20))
     );
     ensure!(
+        settings.ports.is_none_or(|ports| (1..=packets::MOST_PORTS).contains(&ports)),
+        BadInput(format!("load.ports: give 1 to {}", packets::MOST_PORTS))
+    );
+    ensure!(
         settings.check_one_in != Some(0),
         BadInput("load.check-one-in = 0: 1 checks every packet".into())
     );
     Ok(())
+}
+
+/// Another router is driven in one way only.
+pub fn check_peer(settings: &Settings) -> anyhow::Result<()> {
+    let Settings { load, traffic, .. } = settings;
+    let smallest = packets::frame_size(traffic) == FrameSize::Smallest;
+    ensure!(
+        smallest && load.pps.is_none() && load.through.is_none() && load.shape != Some(Shape::TwoCores),
+        BadInput(
+            "load.peer: other routers get the smallest frames, as many as they take, on one core".into()
+        )
+    );
+    Ok(())
+}
+
+/// Ports by which packets leave.
+fn egress_ports(settings: &LoadSettings) -> u16 {
+    settings.ports.unwrap_or(1)
 }
 
 /// How the report names the load and where it runs.
@@ -77,7 +99,10 @@ pub fn describe(settings: &LoadSettings, cores: Cores) -> anyhow::Result<Vec<Str
         offered,
         value.into(),
         cores.of(settings.shape.unwrap_or(Shape::OneCore))?.to_string(),
-        format!("ports: memory rings, bursts of {burst}, {slots} packets of memory in flight"),
+        format!(
+            "ports: memory rings, {} for what leaves, bursts of {burst}, {slots} packets of memory in flight",
+            egress_ports(settings)
+        ),
         format!("receiver: every packet checked before each run, one in {check} during it"),
     ])
 }
@@ -152,7 +177,8 @@ impl<A: Served> Forward<A> {
         let ask_ahead = settings.load.prefetch.unwrap_or(true);
         let fib = if ask_ahead { compiled.fib } else { Arc::new(Unasked(compiled.fib)) };
         let (inet, inet6) = A::fibs(fib)?;
-        let router = router(inet, inet6, &table.next_hops, packets::MACS.destination)?;
+        let ends = (packets::MACS.destination, egress_ports(&settings.load));
+        let router = router(inet, inet6, &table.next_hops, ends)?;
         let shape = settings.load.shape.unwrap_or(Shape::OneCore);
         let mut config = config(settings, table);
         config.placement = Some(cores.of(shape)?);
@@ -240,7 +266,7 @@ impl<A: Served> Subject for Forward<A> {
 
 /// The router's own rates. A paced run has none, and its rates are what was received. Slices in which the loop without
 /// router was the slower one say nothing; many of them mean that the router is lost in the noise of the ends.
-fn router_samples(result: &LoadResult) -> (Vec<f64>, Option<Validity>) {
+pub fn router_samples(result: &LoadResult) -> (Vec<f64>, Option<Validity>) {
     let slices = result.router_rates();
     if slices.is_empty() {
         return (result.rates.clone(), None);
@@ -254,9 +280,9 @@ fn router_samples(result: &LoadResult) -> (Vec<f64>, Option<Validity>) {
 }
 
 fn config(settings: &Settings, table: &Table) -> LoadConfig {
-    let size = packets::frame_size(&settings.traffic);
-    let mut config = LoadConfig::new(size, packets::MACS, packets::departures(&table.next_hops));
-    let load = &settings.load;
+    let (size, load) = (packets::frame_size(&settings.traffic), &settings.load);
+    let mut config =
+        LoadConfig::new(size, packets::MACS, packets::departures(&table.next_hops, egress_ports(load)));
     config.ingress_port = packets::INGRESS;
     config.burst = load.burst.unwrap_or(config.burst);
     config.packets = load.packets.unwrap_or(config.packets);

@@ -66,6 +66,14 @@ pub struct Keys<A> {
 }
 
 impl<A: Address> Keys<A> {
+    /// The destinations of the flows in the order in which they are sent.
+    pub fn as_sent(flows: &FlowSet<A>) -> Self {
+        let packets = flows.packets();
+        let addrs = packets.iter().map(|flow| flow.destination).collect();
+        let expected = packets.iter().map(|flow| flows.next_hops()[flow.id as usize]).collect();
+        Keys { addrs, expected }
+    }
+
     /// `count` destinations of the flows, in random order, each as often as it comes.
     pub fn drawn(flows: &FlowSet<A>, count: usize, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -30,13 +30,15 @@ mod kinds;
 mod lookup;
 mod panel;
 mod peer;
+mod peer_router;
 mod placement;
 pub mod share;
 
 pub use kinds::measures;
 use lookup::{Keys, Lookup};
 use panel::Panel;
-use peer::{Contestant, Handed, Process};
+use peer::{Contestant, Handed, PeerLookup, Process};
+use peer_router::PeerRouter;
 use placement::Cores;
 use share::CoreShare;
 
@@ -56,6 +58,10 @@ pub struct RouterBench {
     /// What all peers are given, written when the first of them starts.
     handed: Option<Rc<Handed>>,
     processes: Vec<(PathBuf, Rc<RefCell<Process>>)>,
+    /// Other routers: one process for each, because its table is its own.
+    routers: Vec<(Peer, Rc<RefCell<Process>>)>,
+    /// Whether some variant is another router.
+    forwards_by_peers: bool,
     cores: Cores,
     bed: kernel::Bed,
 }
@@ -77,8 +83,17 @@ pub struct Draw {
 /// What all peers are started with.
 struct PeerInputs {
     table: TableSettings,
-    keys: Option<usize>,
+    order: Order,
     streams: Vec<(Family, String, TrafficSettings)>,
+}
+
+/// Which destinations of a stream.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    /// So many, drawn from it, to be looked up.
+    Drawn(Option<usize>),
+    /// All of them as they are sent, to be forwarded.
+    AsSent,
 }
 
 /// Draws kept: the variants of a block may differ in table and traffic.
@@ -149,6 +164,8 @@ impl RouterBench {
             peer_inputs: None,
             handed: None,
             processes: Vec::new(),
+            routers: Vec::new(),
+            forwards_by_peers: false,
             cores: Cores::observe()?,
             bed: kernel::Bed::default(),
         };
@@ -157,6 +174,7 @@ impl RouterBench {
             .iter()
             .map(|variant| variant.set.clone().laid_over(&experiment.subject))
             .collect();
+        bench.forwards_by_peers = variants.iter().any(|settings| settings.load.peer.is_some());
         for settings in &variants {
             for family in &experiment.families {
                 bench.check(settings, &family.name)?;
@@ -179,8 +197,7 @@ impl RouterBench {
         for planned in fullview_lab::plan(variants.len(), experiment.families.len(), 1, experiment.seed) {
             let family = &experiment.families[planned.cell.family].name;
             let Panel { family, settings, .. } = Panel::of(&variants[planned.cell.variant], family)?;
-            let forwards = settings.kind() != Kind::Lookup;
-            let seed = if forwards { planned.seed } else { self.seed };
+            let seed = if settings.kind() == Kind::Lookup { self.seed } else { self.flow_seed(planned.seed) };
             let table = self.table(&settings.table)?;
             let draw = Draw { table: settings.table.clone(), traffic: settings.traffic.clone(), seed };
             match family {
@@ -204,33 +221,32 @@ impl RouterBench {
         let settings = &panel.settings;
         packets::check::<A>(&settings.traffic)?;
         lookup::check_settings(&settings.lookup)?;
-        match &settings.lookup.peer {
-            Some(peer) => self.check_peer::<A>(panel, peer),
-            None => {
-                self.preferences.extend(algorithm::check::<A>(&settings.router)?);
-                Ok(())
-            }
+        if let Some(peer) = &settings.lookup.peer {
+            self.contestants.push((peer.program.clone(), named_contestant::<A>(peer)?));
+            return self.check_peer::<A>(panel, Order::Drawn(settings.lookup.keys));
         }
+        if let Some(peer) = &settings.load.peer {
+            named_contestant::<A>(peer)?;
+            forward::check_peer(settings)?;
+            return self.check_peer::<A>(panel, Order::AsSent);
+        }
+        self.preferences.extend(algorithm::check::<A>(&settings.router)?);
+        Ok(())
     }
 
     /// All peers are given the same folder, so the variants have to agree on what is in it.
-    fn check_peer<A: Served>(&mut self, panel: &Panel, peer: &Peer) -> anyhow::Result<()> {
-        let missing = || BadInput(format!("lookup.peer names no contestant for {}", A::FAMILY));
-        self.contestants.push((peer.program.clone(), A::contestant(peer).ok_or_else(missing)?.clone()));
-        let Settings { table, lookup, traffic, .. } = &panel.settings;
+    fn check_peer<A: Served>(&mut self, panel: &Panel, order: Order) -> anyhow::Result<()> {
+        let Settings { table, traffic, .. } = &panel.settings;
         let given = self.peer_inputs.get_or_insert_with(|| PeerInputs {
             table: table.clone(),
-            keys: lookup.keys,
+            order,
             streams: Vec::new(),
         });
         let known =
             given.streams.iter().find(|(family, name, _)| (*family, name) == (A::FAMILY, &panel.stream));
-        let agree = (&given.table, given.keys) == (table, lookup.keys)
-            && known.is_none_or(|(.., known)| known == traffic);
-        ensure!(
-            agree,
-            BadInput("lookup.peer: all variants with a peer share their table, traffic and keys".into())
-        );
+        let agree =
+            (&given.table, given.order) == (table, order) && known.is_none_or(|(.., known)| known == traffic);
+        ensure!(agree, BadInput("all variants with a peer share their table, traffic and keys".into()));
         if known.is_none() {
             given.streams.push((A::FAMILY, panel.stream.clone(), traffic.clone()));
         }
@@ -256,6 +272,7 @@ impl RouterBench {
         self.conditions = tables.chain(describe_traffic(settings)).chain(preferences).collect();
         if measures(experiment, Kind::Forward) {
             self.conditions.extend(forward::describe(&settings.load, self.cores)?);
+            self.conditions.extend(self.forwards_by_peers.then(|| peer_router::CONDITION.to_owned()));
         }
         if measures(experiment, Kind::Lookup) {
             self.conditions.extend(lookup::describe(&settings.lookup, self.cores)?);
@@ -267,8 +284,12 @@ impl RouterBench {
     }
 
     fn make<A: Served>(&mut self, panel: &Panel, seed: u64) -> anyhow::Result<Box<dyn Subject>> {
+        let seed = self.flow_seed(seed);
         match panel.settings.kind() {
-            Kind::Forward => self.forward::<A>(&panel.settings, seed),
+            Kind::Forward => match &panel.settings.load.peer {
+                Some(peer) => self.peer_router::<A>(panel, peer),
+                None => self.forward::<A>(&panel.settings, seed),
+            },
             Kind::Lookup => self.lookup::<A>(panel),
             Kind::Kernel => self.kernel::<A>(&panel.settings, seed),
         }
@@ -354,13 +375,38 @@ impl RouterBench {
     }
 
     fn contestant<A: Served>(&mut self, panel: &Panel, peer: &Peer) -> anyhow::Result<Box<dyn Subject>> {
-        let name = A::contestant(peer).context("checked before the first run")?.clone();
+        let name = named_contestant::<A>(peer)?;
         let known = self.processes.iter().find(|(program, _)| *program == peer.program);
         let process = match known {
             Some((_, process)) => Rc::clone(process),
             None => self.start_peer(&peer.program)?,
         };
-        Ok(Box::new(Contestant { process, name, family: A::FAMILY, stream: panel.stream.clone() }))
+        let stream = panel.stream.clone();
+        Ok(Box::new(PeerLookup(Contestant { process, name, family: A::FAMILY, stream })))
+    }
+
+    fn peer_router<A: Served>(&mut self, panel: &Panel, peer: &Peer) -> anyhow::Result<Box<dyn Subject>> {
+        let name = named_contestant::<A>(peer)?;
+        let process = match self.routers.iter().find(|(known, _)| known == peer) {
+            Some((_, process)) => Rc::clone(process),
+            None => self.start_router(peer)?,
+        };
+        let stream = panel.stream.clone();
+        Ok(Box::new(PeerRouter(Contestant { process, name, family: A::FAMILY, stream })))
+    }
+
+    fn start_router(&mut self, peer: &Peer) -> anyhow::Result<Rc<RefCell<Process>>> {
+        let handed = self.handed()?;
+        let names: Vec<&str> = [&peer.inet, &peer.inet6].into_iter().flatten().map(String::as_str).collect();
+        let process = Process::start(&peer.program, &names, handed, self.cores.pin_one()?)?;
+        let process = Rc::new(RefCell::new(process));
+        self.routers.push((peer.clone(), Rc::clone(&process)));
+        Ok(process)
+    }
+
+    /// The seed of the packets of a run. Other routers are given theirs once for all runs, and ours are the same then.
+    fn flow_seed(&self, of_run: u64) -> u64 {
+        if self.forwards_by_peers { self.seed } else { of_run }
     }
 
     fn start_peer(&mut self, program: &Path) -> anyhow::Result<Rc<RefCell<Process>>> {
@@ -390,14 +436,35 @@ impl RouterBench {
         let table = self.table(&given.table)?;
         let handed = Handed::new(&table)?;
         for (family, name, traffic) in given.streams {
-            let lookup = LookupSettings { keys: given.keys, ..LookupSettings::default() };
-            let settings = Settings { table: given.table.clone(), traffic, lookup, ..Settings::default() };
+            let settings = Settings { table: given.table.clone(), traffic, ..Settings::default() };
             match family {
-                Family::Inet => handed.add(&name, &*self.keys::<u32>(&settings, &table)?)?,
-                Family::Inet6 => handed.add(&name, &*self.keys::<u128>(&settings, &table)?)?,
+                Family::Inet => {
+                    handed.add(&name, &*self.handed_keys::<u32>(settings, given.order, &table)?)?
+                }
+                Family::Inet6 => {
+                    handed.add(&name, &*self.handed_keys::<u128>(settings, given.order, &table)?)?
+                }
             }
         }
         Ok(handed)
+    }
+
+    fn handed_keys<A: Served>(
+        &mut self,
+        mut settings: Settings,
+        order: Order,
+        table: &Table,
+    ) -> anyhow::Result<Arc<Keys<A>>> {
+        match order {
+            Order::Drawn(keys) => {
+                settings.lookup = LookupSettings { keys, ..LookupSettings::default() };
+                self.keys(&settings, table)
+            }
+            Order::AsSent => {
+                let draw = Draw { table: settings.table, traffic: settings.traffic, seed: self.seed };
+                Ok(Arc::new(Keys::as_sent(&*self.flows(&draw, table)?)))
+            }
+        }
     }
 
     /// The shape whose samples spread less in a short trial of these settings. In a virtual machine that is one core
@@ -448,6 +515,11 @@ impl Bench<Settings> for RouterBench {
     fn conditions(&mut self) -> Vec<String> {
         self.conditions.clone()
     }
+}
+
+fn named_contestant<A: Served>(peer: &Peer) -> anyhow::Result<String> {
+    let missing = || BadInput(format!("{}: names no contestant for {}", peer.program.display(), A::FAMILY));
+    Ok(A::contestant(peer).ok_or_else(missing)?.clone())
 }
 
 /// One line, or one for each named stream.

@@ -1,4 +1,4 @@
-//! Other implementations of lookup, measured through processes that answer `peers/README.md`'s protocol.
+//! Other implementations of lookup and other routers, measured through processes that answer `peers/README.md`'s protocol.
 //!
 //! They get the same table and keys as our own algorithms, have verified every answer before they say they are
 //! ready, and take their turns in the same randomised blocks: the comparison is side by side or it is none. A
@@ -17,6 +17,7 @@ use anyhow::{Context, bail, ensure};
 use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
 use fullview_table::{Address, Family, NextHop, Rib, Table};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
 use super::lookup::{BUILD_MS, BYTES, Keys};
@@ -66,17 +67,19 @@ struct Refusal {
     why: String,
 }
 
-/// Lookups a second, and the share of the time during which the peer had the core.
-struct Sample {
-    rate: f64,
-    on_cpu: f64,
+/// The answer to one command.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Reply<T> {
+    Refused { error: String },
+    Done(T),
 }
 
+/// A sample of lookups: million a second, and the share of the time during which the peer had the core.
 #[derive(Debug, Deserialize)]
-struct Reply {
-    mlps: Option<f64>,
-    on_cpu: Option<f64>,
-    error: Option<String>,
+struct Lookups {
+    mlps: f64,
+    on_cpu: f64,
 }
 
 impl Process {
@@ -107,13 +110,16 @@ impl Process {
     }
 
     /// One sample of `contestant` over `length`.
-    fn sample(&mut self, contestant: &str, stream: &str, length: Duration) -> anyhow::Result<Sample> {
+    fn sample<T: DeserializeOwned>(
+        &mut self,
+        contestant: &str,
+        stream: &str,
+        length: Duration,
+    ) -> anyhow::Result<T> {
         writeln!(self.commands, "run {contestant} {stream} {}", length.as_secs_f64())?;
-        let reply: Reply = serde_json::from_str(&line(&mut self.replies)?).context("the peer's answer")?;
-        match reply {
-            Reply { error: Some(error), .. } => bail!("the peer refused: {error}"),
-            Reply { mlps: Some(mlps), on_cpu: Some(on_cpu), .. } => Ok(Sample { rate: mlps * 1e6, on_cpu }),
-            Reply { .. } => bail!("the peer's answer has no rate"),
+        match serde_json::from_str(&line(&mut self.replies)?).context("the peer's answer")? {
+            Reply::Refused { error } => bail!("the peer refused: {error}"),
+            Reply::Done(sample) => Ok(sample),
         }
     }
 }
@@ -179,7 +185,7 @@ pub struct Contestant {
 
 impl Contestant {
     /// Why it is not timed: the kind of reason, and the sentence for the report.
-    fn obstacle(&self) -> Option<(Validity, String)> {
+    pub fn obstacle(&self) -> Option<(Validity, String)> {
         let Ready { bad, refused, .. } = &self.process.borrow().ready;
         if let Some(refusal) = refused.iter().find(|refusal| refusal.contestant == self.name) {
             return Some((Validity::Refused, format!("{}: {}", self.name, refusal.why)));
@@ -193,20 +199,9 @@ impl Contestant {
         Some((Validity::Misrouted, format!("{}: {bad} of {of} answers wrong{first}", self.name)))
     }
 
-    /// What the peer knows about its structure, as our own lookups count it.
-    fn facts(&self) -> impl Iterator<Item = (String, f64)> {
-        let process = self.process.borrow();
-        let fact = process.ready.facts.iter().find(|fact| fact.contestant == self.name);
-        let bytes = fact.and_then(|fact| fact.bytes).map(|bytes| (BYTES.to_owned(), bytes));
-        let build = fact.and_then(|fact| fact.build_s).map(|seconds| (BUILD_MS.to_owned(), seconds * 1e3));
-        bytes.into_iter().chain(build)
-    }
-}
-
-impl Subject for Contestant {
-    /// The peer verified every answer before it was ready. What did not pass is not timed: [`Self::measure`] makes
-    /// a run of it that does not count.
-    fn verify(&mut self) -> Result<(), SubjectError> {
+    /// The peer verified every answer before it was ready. What did not pass is not timed: a run is made of it that
+    /// does not count.
+    pub fn verify(&self) -> Result<(), SubjectError> {
         let process = self.process.borrow();
         let ready = &process.ready.contestants;
         if ready.contains(&self.name) || self.obstacle().is_some() {
@@ -215,28 +210,54 @@ impl Subject for Contestant {
         Err(format!("the peer does not offer {}, only {}", self.name, ready.join(", ")).into())
     }
 
-    fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
-        if let Some((reason, _)) = self.obstacle() {
-            return Ok(Measurement { doubts: vec![reason], ..Measurement::default() });
-        }
+    /// The samples of a window without the lead-in.
+    pub fn samples<T: DeserializeOwned>(&self, window: &Window, stop: &AtomicBool) -> anyhow::Result<Vec<T>> {
         let mut process = self.process.borrow_mut();
         let mut samples = Vec::new();
         let lengths = super::sample_lengths(window);
         for length in lengths.take_while(|_| !stop.load(Ordering::Relaxed)) {
             samples.push(process.sample(&self.name, &self.stream, length)?);
         }
-        drop(process);
-        let counted = samples.split_off(1.min(samples.len()));
-        let mut measurement = super::measurement(counted.iter().map(|sample| sample.rate).collect());
+        Ok(samples.split_off(1.min(samples.len())))
+    }
+
+    /// What the peer knows about its structure, as our own lookups count it.
+    fn facts(&self) -> impl Iterator<Item = (String, f64)> {
+        let process = self.process.borrow();
+        let fact = process.ready.facts.iter().find(|fact| fact.contestant == self.name);
+        let bytes = fact.and_then(|fact| fact.bytes).map(|bytes| (BYTES.to_owned(), bytes));
+        let build = fact.and_then(|fact| fact.build_s).map(|seconds| (BUILD_MS.to_owned(), seconds * 1e3));
+        bytes.into_iter().chain(build)
+    }
+
+    pub fn events(&self) -> Vec<String> {
+        let pages = format!("{} on {} pages", self.name, self.process.borrow().ready.pages);
+        vec![self.obstacle().map_or(pages, |(_, why)| why)]
+    }
+}
+
+/// A contestant's lookups.
+pub struct PeerLookup(pub Contestant);
+
+impl Subject for PeerLookup {
+    fn verify(&mut self) -> Result<(), SubjectError> {
+        self.0.verify()
+    }
+
+    fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
+        if let Some((reason, _)) = self.0.obstacle() {
+            return Ok(Measurement { doubts: vec![reason], ..Measurement::default() });
+        }
+        let counted: Vec<Lookups> = self.0.samples(window, stop)?;
+        let mut measurement = super::measurement(counted.iter().map(|sample| sample.mlps * 1e6).collect());
         let share = counted.iter().map(|sample| sample.on_cpu).fold(1.0, f64::min);
         super::judge_share(&mut measurement, share);
-        measurement.counters.extend(self.facts());
+        measurement.counters.extend(self.0.facts());
         measurement.interrupted = stop.load(Ordering::Relaxed);
         Ok(measurement)
     }
 
     fn events(&self) -> Vec<String> {
-        let pages = format!("{} on {} pages", self.name, self.process.borrow().ready.pages);
-        vec![self.obstacle().map_or(pages, |(_, why)| why)]
+        self.0.events()
     }
 }

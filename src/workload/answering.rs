@@ -40,7 +40,7 @@ fn routes<A: Address>(rib: &Rib<A>, gateway: fn(NextHop) -> IpAddr) -> impl Iter
 
 /// Every next hop is a station behind the port that faces the receiver, with a made-up address of each family.
 fn neighbors(table: &Table) -> Vec<StaticNeighbor> {
-    let departures = (0..=NextHop::MAX).zip(packets::departures(&table.next_hops)).skip(1);
+    let departures = (0..=NextHop::MAX).zip(packets::departures(&table.next_hops, 1)).skip(1);
     let stations = departures.flat_map(|(number, departure)| {
         let hop = NextHop(number);
         [gateway(hop), gateway6(hop)].map(|ip| (ip, departure.destination))

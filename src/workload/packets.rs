@@ -16,12 +16,18 @@ use crate::settings::{Model, NamedSize, Size, TrafficSettings};
 pub const MACS: Macs =
     Macs { source: Mac([0x02, 0, 0, 0, 0, 0x01]), destination: Mac([0x02, 0, 0, 0, 0, 0x02]) };
 
-/// The router's port that faces the generator, and the one that faces the receiver.
+/// The router's port that faces the generator, and the first one that faces the receiver.
 pub const INGRESS: u16 = 0;
 pub const EGRESS: u16 = 1;
 
-/// The router's address on the egress port.
-pub const EGRESS_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x03]);
+/// The router's address on the first egress port.
+pub const EGRESS_MAC: Mac = egress_mac(EGRESS);
+
+/// The router's address on an egress port.
+pub const fn egress_mac(port: u16) -> Mac {
+    let [high, low] = (port + 2).to_be_bytes();
+    Mac([0x02, 0, 0, 0, high, low])
+}
 
 /// The two ranges of this family.
 fn ranges<A: Address>(settings: &TrafficSettings) -> anyhow::Result<(EndpointRange<A>, EndpointRange<A>)> {
@@ -79,17 +85,21 @@ pub fn frame_size(settings: &TrafficSettings) -> FrameSize {
     }
 }
 
-/// How packets to each next hop leave: all by the same port, each next hop with an Ethernet address of its own, so
+/// Ports that next hops can be behind.
+pub const MOST_PORTS: u16 = 1024;
+
+/// How packets to each next hop leave: by so many ports in turn, each next hop with an Ethernet address of its own, so
 /// that a wrong next hop shows in the frame. Entry 0 is never used.
-pub fn departures(next_hops: &NextHops) -> Vec<Departure> {
+pub fn departures(next_hops: &NextHops, ports: u16) -> Vec<Departure> {
     let numbers = 0..=u32::try_from(next_hops.len()).unwrap_or(u32::MAX);
-    numbers.map(departure).collect()
+    numbers.map(|number| departure(number, ports)).collect()
 }
 
-fn departure(next_hop: u32) -> Departure {
+fn departure(next_hop: u32, ports: u16) -> Departure {
     let [_, _, high, low] = next_hop.to_be_bytes();
     let destination = Mac([0x02, 0, 0, 1, high, low]);
-    Departure { port: EGRESS, source: EGRESS_MAC, destination }
+    let port = EGRESS + (next_hop.saturating_sub(1) % u32::from(ports.max(1))) as u16;
+    Departure { port, source: egress_mac(port), destination }
 }
 
 /// How the report names the traffic.

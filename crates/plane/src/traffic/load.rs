@@ -22,9 +22,9 @@ pub trait Router {
     /// Whether packets leave changed, as [`Passage::Routed`] describes it.
     const CHANGES_PACKETS: bool = true;
 
-    /// Takes every packet out of `burst`, into `forwarded` with [`crate::burst::Slot::port`] set to its egress port, or
-    /// into `dropped`. Both have room for the whole burst. Packets kept anywhere else count as lost.
-    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, dropped: &mut Burst<'a>);
+    /// Takes every packet out of `burst`, into the burst of its egress port, with [`crate::burst::Slot::port`] set to
+    /// that, or into `dropped`. Each has room for the whole burst. Packets kept anywhere else count as lost.
+    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut [Burst<'a>], dropped: &mut Burst<'a>);
 }
 
 /// No router: every packet goes on as it came. What a loop costs by itself.
@@ -33,13 +33,20 @@ pub struct Unrouted;
 impl Router for Unrouted {
     const CHANGES_PACKETS: bool = false;
 
-    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, _dropped: &mut Burst<'a>) {
-        std::mem::swap(burst, forwarded);
+    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut [Burst<'a>], _dropped: &mut Burst<'a>) {
+        pass_on(burst, forwarded);
+    }
+}
+
+/// All packets out by one port.
+fn pass_on<'a>(burst: &mut Burst<'a>, forwarded: &mut [Burst<'a>]) {
+    if let Some(only) = forwarded.last_mut() {
+        std::mem::swap(burst, only);
     }
 }
 
 impl Router for Forwarder {
-    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, dropped: &mut Burst<'a>) {
+    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut [Burst<'a>], dropped: &mut Burst<'a>) {
         self.process(burst, forwarded, dropped);
     }
 }
@@ -56,9 +63,9 @@ pub struct Through<'r, const CHANGED: bool> {
 impl<const CHANGED: bool> Router for Through<'_, CHANGED> {
     const CHANGES_PACKETS: bool = CHANGED;
 
-    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, _dropped: &mut Burst<'a>) {
+    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut [Burst<'a>], _dropped: &mut Burst<'a>) {
         self.forwarder.process_through(self.last, burst);
-        std::mem::swap(burst, forwarded);
+        pass_on(burst, forwarded);
     }
 }
 
@@ -114,6 +121,12 @@ impl LoadConfig {
             return Err(LoadError::Packets { packets: self.packets, burst: self.burst });
         }
         Ok(())
+    }
+
+    /// A burst for each port by which packets leave, by number; those of other ports stay empty.
+    pub(super) fn egress<'a>(&self) -> Vec<Burst<'a>> {
+        let highest = self.departures.iter().map(|departure| departure.port).max().unwrap_or(0);
+        (0..=highest).map(|_| Burst::new()).collect()
     }
 
     pub(super) fn pace(&self) -> Result<Option<Pace>, LoadError> {

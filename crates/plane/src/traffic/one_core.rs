@@ -135,15 +135,16 @@ struct Path<'a> {
     to_router: (Sender<'a>, Receiver<'a>),
     from_router: (Sender<'a>, Receiver<'a>),
     burst: Burst<'a>,
-    forwarded: Burst<'a>,
+    /// By port. Each is sent by itself, as ports are, and into one link, where packets are told apart by their port.
+    forwarded: Vec<Burst<'a>>,
     dropped: Burst<'a>,
 }
 
 impl<'a> Path<'a> {
-    fn new(free: Free<'a>) -> Self {
+    fn new(free: Free<'a>, forwarded: Vec<Burst<'a>>) -> Self {
         let packets = free.len();
         let (to_router, from_router) = (link(packets), link(packets));
-        let (burst, forwarded, dropped) = (Burst::new(), Burst::new(), Burst::new());
+        let (burst, dropped) = (Burst::new(), Burst::new());
         Path { free, to_router, from_router, burst, forwarded, dropped }
     }
 
@@ -162,7 +163,9 @@ impl<'a> Path<'a> {
         self.to_router.1.receive(&mut self.burst, count);
         router.route(&mut self.burst, &mut self.forwarded, &mut self.dropped);
         self.to_router.1.recycle(&mut self.dropped);
-        self.from_router.0.send(&mut self.forwarded);
+        for forwarded in self.forwarded.iter_mut().filter(|burst| !burst.is_empty()) {
+            self.from_router.0.send(forwarded);
+        }
         // What the router left behind is lost, but not its slots.
         self.free.recycle(&mut self.burst);
         arm.dropped += self.to_router.0.reclaim(&mut self.burst) as u64;
@@ -193,7 +196,7 @@ impl<'a, 'f, A: Headers> Bench<'a, 'f, A> {
         Bench {
             burst: config.burst,
             generator: Generator::new(flows, frames, config.ingress_port),
-            path: Path::new(Free::new(arena, frames)),
+            path: Path::new(Free::new(arena, frames), config.egress()),
             routed: Arm::new(config, flows, frames, passage),
             direct: Arm::new(config, flows, frames, Passage::Direct),
         }

@@ -80,13 +80,15 @@ fn serve_pinned<R: Router>(
 struct Links<'a> {
     arriving: Receiver<'a>,
     forwarded: Sender<'a>,
+    /// By port.
+    egress: Vec<Burst<'a>>,
     burst: usize,
 }
 
 impl Links<'_> {
     /// Routes what arrives until told to stop and nothing is left.
     fn serve<R: Router>(&mut self, router: &mut R, stop: &AtomicBool) {
-        let (mut burst, mut forwarded, mut dropped) = (Burst::new(), Burst::new(), Burst::new());
+        let (mut burst, mut dropped) = (Burst::new(), Burst::new());
         let mut idle = Idle::default();
         loop {
             // Read before the ring: what was sent before the flag was set is then seen in the ring.
@@ -100,8 +102,10 @@ impl Links<'_> {
                 continue;
             }
             idle.over();
-            router.route(&mut burst, &mut forwarded, &mut dropped);
-            self.forwarded.send(&mut forwarded);
+            router.route(&mut burst, &mut self.egress, &mut dropped);
+            for forwarded in self.egress.iter_mut().filter(|burst| !burst.is_empty()) {
+                self.forwarded.send(forwarded);
+            }
             self.arriving.recycle(&mut dropped);
         }
     }
@@ -159,7 +163,7 @@ fn connect<'a, 'f, A: Headers>(
     let free = Free::new(arena, frames);
     let (departing, arriving) = link(config.packets);
     let (sender, receiver) = link(config.packets);
-    let links = Links { arriving, forwarded: sender, burst: config.burst };
+    let links = Links { arriving, forwarded: sender, egress: config.egress(), burst: config.burst };
     let ends = Ends {
         generator: Generator::new(flows, frames, config.ingress_port),
         sink: Sink::new(flows, frames, passage, config.check_one_in),

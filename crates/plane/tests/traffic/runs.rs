@@ -121,7 +121,7 @@ fn drops_are_counted_as_drops() {
 struct Leaky<'r>(Plain<'r, u32>, u64);
 
 impl Router for Leaky<'_> {
-    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, dropped: &mut Burst<'a>) {
+    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut [Burst<'a>], dropped: &mut Burst<'a>) {
         self.1 += burst.len() as u64;
         let lose = self.1 / 100 - (self.1 - burst.len() as u64) / 100;
         let mut kept = Burst::new();
@@ -144,8 +144,8 @@ fn losses_are_reported() {
 fn a_router_that_does_nothing_is_found_out() {
     struct Lazy;
     impl Router for Lazy {
-        fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, _: &mut Burst<'a>) {
-            std::mem::swap(burst, forwarded);
+        fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut [Burst<'a>], _: &mut Burst<'a>) {
+            std::mem::swap(burst, &mut forwarded[0]);
         }
     }
     let rib = inet();
@@ -192,7 +192,7 @@ fn a_run_that_is_stopped_says_so() {
 fn a_router_that_panics_ends_the_run_with_an_error() {
     struct Broken;
     impl Router for Broken {
-        fn route<'a>(&mut self, _: &mut Burst<'a>, _: &mut Burst<'a>, _: &mut Burst<'a>) {
+        fn route<'a>(&mut self, _: &mut Burst<'a>, _: &mut [Burst<'a>], _: &mut Burst<'a>) {
             panic!("as intended by the test");
         }
     }

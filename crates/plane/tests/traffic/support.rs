@@ -103,9 +103,9 @@ fn destination<A: Address>(slot: &Slot) -> A {
 }
 
 impl<A: Headers> Router for Plain<'_, A> {
-    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, dropped: &mut Burst<'a>) {
+    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut [Burst<'a>], dropped: &mut Burst<'a>) {
         for slot in burst.drain() {
-            let to = if self.forward(slot) { &mut *forwarded } else { &mut *dropped };
+            let to = if self.forward(slot) { &mut forwarded[usize::from(slot.port)] } else { &mut *dropped };
             assert!(to.push(slot).is_ok(), "room for the whole burst");
         }
     }

@@ -1,6 +1,9 @@
 //! What the mirror tells people.
 
+use fullview_table::Family;
+
 use super::Mirror;
+use crate::kernel::event::Link;
 
 /// How much there is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,14 +12,18 @@ pub struct Report {
     pub inet: usize,
     /// IPv6.
     pub inet6: usize,
-    /// Rules of policy routing were seen, which the forwarding path does not follow.
-    pub has_rules: bool,
+    /// Links of ours whose packets rules of policy routing may lead elsewhere than to our tables, by name.
+    pub ruled: Vec<String>,
 }
 
 impl Mirror {
     /// How much there is.
     pub fn report(&self) -> Report {
-        Report { inet: self.inet.len(), inet6: self.inet6.len(), has_rules: self.has_rules }
+        let links = self.links.interfaces().filter_map(|(_, link)| link);
+        let is_ruled =
+            |link: &&Link| [Family::Inet, Family::Inet6].iter().any(|family| self.is_ruled(link, *family));
+        let ruled = links.filter(is_ruled).map(|link| link.name.clone()).collect();
+        Report { inet: self.inet.len(), inet6: self.inet6.len(), ruled }
     }
 
     /// What could not be had as the kernel has it, since this was last asked.

@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# Fetches the source of Debian's DPDK, builds its example l3fwd around the ports of this folder, and prints the path of
+# the program. Usage: peers/dpdk/l3fwd/build.sh BATCH
+#
+# Debian packs no l3fwd and no example sources, so they come from the source package of the DPDK that is installed, by
+# apt with lists of its own: nothing of the system's changes. All that is made lies below target/peers. What is changed
+# of l3fwd is the room in its tables, and for a BATCH other than its own 32, how many packets it takes at once and how
+# many buffers its core keeps at hand.
+set -euo pipefail
+
+readonly here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+readonly work=$(realpath -m "${CARGO_TARGET_DIR:-$here/../../../target}")/peers
+readonly batch=$1
+
+give_up() {
+	echo "build.sh: $*" >&2
+	exit 4
+}
+
+# Of the installed libraries, whose version is what the headers of the drivers have to fit.
+source_version() { dpkg-query -W -f '${source:Version}' libdpdk-dev 2>/dev/null; }
+
+# The system's sources, with those of the packages instead of the packages.
+write_sources() {
+	local file
+	mkdir -p "$work/apt/sources" "$work/apt/lists/partial"
+	for file in /etc/apt/sources.list.d/*.sources; do
+		[[ ! -e $file ]] || sed 's/^Types:.*/Types: deb-src/' "$file" >"$work/apt/sources/${file##*/}"
+	done
+	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+		[[ ! -e $file ]] || sed -n 's/^deb /deb-src /p' "$file" >"$work/apt/sources/$(basename "$file" .list).list"
+	done
+}
+
+fetch() {
+	local version=$1 apt=(-qq -o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$work/apt/sources"
+		-o "Dir::State::Lists=$work/apt/lists" -o APT::Sandbox::User=root)
+	for tool in apt-get xz tar; do
+		command -v "$tool" >/dev/null || give_up "$tool is missing: DPDK's source cannot be fetched"
+	done
+	write_sources
+	# Some other source that has no source packages is no obstacle; that DPDK's is found decides.
+	apt-get "${apt[@]}" update >&2 || true
+	(cd "$work" && apt-get "${apt[@]}" source --download-only "dpdk=$version" >&2) ||
+		give_up "no source of dpdk $version from the sources in /etc/apt: is there a way to them?"
+}
+
+unpack() {
+	local version=$1 archives
+	archives=("$work"/dpdk_"${version%-*}".orig.tar.*)
+	[[ -e ${archives[0]} ]] || fetch "$version"
+	archives=("$work"/dpdk_"${version%-*}".orig.tar.*)
+	rm -rf "$work/unpacking"
+	mkdir "$work/unpacking"
+	tar -xf "${archives[0]}" -C "$work/unpacking" --strip-components=1
+	mv "$work/unpacking" "$source"
+}
+
+# resize FILE PATTERN: what the pattern finds is replaced, once; l3fwd of another version may have other lines.
+resize() {
+	grep -q "$2" "$1" || give_up "$1 has no \"$2\": this version of l3fwd is not known here"
+	sed -i "s/$2/$3/" "$1"
+}
+
+# Room for a full view: 2^20 IPv4 and 2^18 IPv6 routes.
+enlarge() { # FOLDER
+	resize "$1/l3fwd_lpm.c" '\(IPV4_L3FWD_LPM_MAX_RULES *\)1024' '\1(1 << 20)'
+	resize "$1/l3fwd_lpm.c" '\(IPV4_L3FWD_LPM_NUMBER_TBL8S *\)(1 << 8)' '\1(1 << 14)'
+	resize "$1/l3fwd_lpm.c" '\(IPV6_L3FWD_LPM_MAX_RULES *\)1024' '\1(1 << 18)'
+	resize "$1/l3fwd_lpm.c" '\(IPV6_L3FWD_LPM_NUMBER_TBL8S *\)(1 << 16)' '\1(1 << 18)'
+	resize "$1/l3fwd_fib.c" 'config_ipv4.max_routes = (1 << 16)' 'config_ipv4.max_routes = (1 << 20)'
+	resize "$1/l3fwd_fib.c" 'config.max_routes = (1 << 16) - 1' 'config.max_routes = (1 << 18)'
+	resize "$1/l3fwd_fib.c" 'config.trie.num_tbl8 = (1 << 15)' 'config.trie.num_tbl8 = (1 << 19)'
+	[[ $batch == 32 ]] && return
+	resize "$1/l3fwd.h" '\(MAX_PKT_BURST *\)32' "\\1$batch"
+	resize "$1/l3fwd.h" '\(MEMPOOL_CACHE_SIZE *\)256' '\1512'
+}
+
+# The headers of drivers are not installed; l3fwd's own and those of its version's libraries are compiled quietly.
+compile() { # FOLDER
+	local object objects=() file flags headers=()
+	read -ra flags <<<"$(pkg-config --cflags libdpdk)"
+	for file in examples/common lib/ethdev lib/eal/include drivers/bus/vdev; do
+		headers+=(-isystem "$source/$file")
+	done
+	flags=("${flags[@]/#-I/-isystem}" -O3 -march=native -DALLOW_EXPERIMENTAL_API -DALLOW_INTERNAL_API "${headers[@]}")
+	for file in "$1"/*.c; do
+		[[ $file != *_route_parse.c ]] || continue # included by others
+		object=${file%.c}.o
+		"${CC:-cc}" "${flags[@]}" -w -c "$file" -o "$object"
+		objects+=("$object")
+	done
+	for file in "$here"/*.c "$here"/../inputs.c; do
+		object=$1/ours-$(basename "$file" .c).o
+		"${CC:-cc}" "${flags[@]}" -std=gnu11 -Wall -Wextra -Wshadow -c "$file" -o "$object"
+		objects+=("$object")
+	done
+	# shellcheck disable=SC2046
+	"${CC:-cc}" -o "$1/l3fwd" "${objects[@]}" $(pkg-config --libs libdpdk) -lrte_bus_vdev
+}
+
+is_current() { # PROGRAM
+	[[ -x $1 && -z $(find "$here" "$here/../inputs.c" "$here/../inputs.h" -newer "$1" -type f) ]]
+}
+
+for tool in pkg-config "${CC:-cc}"; do
+	command -v "$tool" >/dev/null || give_up "$tool is missing: apt install build-essential pkg-config libdpdk-dev"
+done
+version=$(source_version) || give_up "libdpdk-dev is not installed, or not by dpkg: apt install libdpdk-dev"
+readonly source=$work/dpdk-$version
+readonly built=$work/l3fwd-$version-$batch
+mkdir -p "$work"
+[[ -d $source ]] || unpack "$version"
+if ! is_current "$built/l3fwd"; then
+	rm -rf "$built"
+	cp -r "$source/examples/l3fwd" "$built"
+	enlarge "$built"
+	compile "$built" >&2
+fi
+echo "$built/l3fwd"

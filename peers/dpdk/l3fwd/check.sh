@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Checks l3fwd in its test bed on a table of eight routes: right and wrong ways out, both kinds of tables, commands, and
+# every kind of broken input. Needs neither huge pages nor root. Usage: peers/dpdk/l3fwd/check.sh
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+. "$here/../../tiny.sh"
+
+# expect CODE PATTERN NAME CONTESTANTS [OPTION...]: runs on $input with the commands in $commands.
+expect() {
+	local code=$1 pattern=$2 name=$3 contestants=$4 output status
+	shift 4
+	output=$("$here/../l3fwd.sh" --only "$contestants" "$@" "$input" 2>&1 <<<"$commands")
+	status=$?
+	if ((status == code)) && grep -q -- "$pattern" <<<"$output"; then
+		echo "ok      l3fwd: $name"
+	else
+		echo "FAILED  l3fwd: $name: exit $status, want $code and a line with: $pattern"
+		sed 's/^/        /' <<<"$output"
+		failures=$((failures + 1))
+	fi
+}
+
+# The table of all checks, with a port for each next hop.
+fresh_ports() {
+	fresh_input
+	sed -i 's/ 32767$/ 7/' "$input/table.txt"
+	bytes 0100 0200 0300 0400 0700 0000 >"$input/s.inet.answers"
+}
+
+commands=quit both=l3fwd_fib_inet:32,l3fwd_fib_inet6:32
+fresh_ports
+for kind in lpm fib lpm_parsing fib_parsing; do
+	expect 0 '"bad":\[\],"refused":\[\]' "$kind forwards rightly" "l3fwd_${kind}_inet:32,l3fwd_${kind}_inet6:32"
+done
+expect 0 '"bad":\[\],"refused":\[\]' "bursts of 256" l3fwd_lpm_inet:256
+commands='run l3fwd_fib_inet:32 s 0.02'
+expect 0 '"mpps":.*"loop_mpps":.*"bad":0,"lost":0' "a served run" $both --serve
+commands='run l3fwd_fib_inet6:32 s 0.02'
+expect 0 '"family":"inet6".*"bad":0,"lost":0' "a served run of the other family" $both --serve
+commands='run nobody:32 s 0.01'; expect 0 'command 1: no such contestant' "an unknown contestant served" $both --serve
+commands='run l3fwd_fib_inet:32 s'; expect 0 'command 1: want: run PEER:BATCH' "half a command" $both --serve
+commands=quit
+expect 1 'no such contestant' "an unknown contestant" nobody:32
+expect 1 'one program cannot be all of these' "two programs at once" l3fwd_fib_inet:32,l3fwd_lpm_inet:32
+
+bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
+expect 3 'packet 4 of stream s left by another port' "a wrong way out" $both
+commands='run l3fwd_fib_inet:32 s 0.01'; expect 0 'forwards wrongly and is not timed' "a run of it" $both --serve
+commands=quit
+fresh_ports; bytes 0500 0600 0900 0100 >"$input/s.inet6.answers"
+expect 3 'packet 3 of stream s left by another port' "a packet without a route" $both
+fresh_ports; rm "$input/table.txt"; expect 2 'table.txt: not there' "no table" $both
+fresh_ports; bytes 00 >>"$input/s.inet6.keys"; expect 2 'truncated' "half a key" $both
+fresh_ports; echo '10.9.0.0/16 32' >>"$input/table.txt"; expect 5 'next hop 32' "more next hops than ports" $both
+expect 0 '"refused":\[{"contestant":"l3fwd_fib_inet:32","why":"next hop 32' "a refusal served" $both --serve
+
+((failures == 0)) || { echo "$failures failed" >&2; exit 1; }

@@ -1,0 +1,39 @@
+/* The frames that l3fwd is given, as fullview's own generator makes them: the smallest UDP frames, one destination after
+ * the other. And what must have become of each when it comes out. */
+#ifndef PEERS_L3FWD_FRAMES_H
+#define PEERS_L3FWD_FRAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "../inputs.h"
+
+/* Walks through a stream, round and round. */
+struct generator {
+	const struct stream *stream;
+	size_t at;
+	/* As a network card would classify the packets, or RTE_PTYPE_UNKNOWN, so that l3fwd has to look itself. */
+	uint32_t packet_type;
+	uint16_t frame_bytes;
+	uint32_t sum; /* of all constant bytes under the checksum */
+	_Alignas(64) uint8_t template[64];
+};
+
+struct generator generator_of(const struct stream *stream, bool classifies);
+
+/* Writes the next frames, one into each of these fresh mbufs. */
+void generate(struct generator *generator, struct rte_mbuf **packets, unsigned count);
+
+/* What is wrong with a packet of this stream that was sent by a port; NULL if nothing is. */
+const char *fault(const struct generator *generator, const struct rte_mbuf *packet, uint16_t port, bool forwarded);
+
+/* The address of a port of l3fwd. */
+void port_address(uint16_t port, uint8_t address[6]);
+
+/* Which packet of its stream this is. */
+size_t number_of_packet(const struct rte_mbuf *packet);
+
+#endif
