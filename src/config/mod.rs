@@ -281,8 +281,8 @@ impl Config {
     fn check_interfaces(&self) -> anyhow::Result<()> {
         let interfaces = &self.router.interfaces;
         for (name, interface) in &self.interface {
-            let of = name.split('.').next().unwrap_or(name);
-            let known = interfaces.iter().any(|interface| interface == name || interface == of);
+            let is_of = |port: &String| name.strip_prefix(port).is_some_and(|rest| rest.starts_with('.'));
+            let known = interfaces.contains(name) || interfaces.iter().any(is_of);
             ensure!(known, "interface.{name}: it is neither one of router.interfaces nor a VLAN of one");
             let is_port = interfaces.contains(name);
             let has_port = interface.port.is_none() && interface.mac.is_none();

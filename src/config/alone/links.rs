@@ -7,8 +7,8 @@ use std::sync::Arc;
 use fullview_plane::kernel::event::{AnyPrefix, LinkIndex};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::feed::NextHopModel;
-use fullview_table::group::MOST_MEMBERS;
-use fullview_table::{Address, Table};
+use fullview_table::group::{GroupError, Groups, MOST_MEMBERS, Member};
+use fullview_table::{Address, NextHops, Table, Target};
 
 use super::written::{Feed, Kind, Neighbor, Route, WayTo};
 use super::{Misfit, fits, table_number};
@@ -61,7 +61,12 @@ impl Links<'_> {
         let alone = WayTo { via: route.via, dev: route.dev.clone(), weight: 1 };
         let ways = if goes_out { std::slice::from_ref(&alone) } else { &route.ways };
         let is_inet = matches!(route.to.get_ref().0, AnyPrefix::Inet(_));
-        ways.iter().map(|way| self.way(way, is_inet, route.table)).collect()
+        let ways =
+            ways.iter().map(|way| self.way(way, is_inet, route.table)).collect::<Result<Vec<_>, _>>()?;
+        if ways.len() > 1 {
+            share(&ways)?;
+        }
+        Ok(ways)
     }
 
     fn way(&self, way: &WayTo, is_inet: bool, table: u32) -> Result<Way, Misfit> {
@@ -86,6 +91,8 @@ impl Links<'_> {
         if let Some(dev) = dev {
             return Ok(self.named(dev)?.link);
         }
+        let is_link_local = matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        fits!(!is_link_local, "via {gateway}: such an address is on every link; give dev");
         let holds = |interface: &&Planned| interface.addresses.iter().any(|own| own.network_holds(gateway));
         let found = beside().find(holds).map(|interface| interface.link);
         found.ok_or_else(|| {
@@ -96,9 +103,13 @@ impl Links<'_> {
     }
 
     pub fn neighbor(&self, neighbor: &Neighbor) -> Result<(LinkIndex, IpAddr, Mac), Misfit> {
-        let ip = *neighbor.address.get_ref();
-        let link = self.named(&neighbor.dev).map_err(|misfit| misfit.at(&neighbor.address.span()))?.link;
-        Ok((link, ip, neighbor.mac.0))
+        let (ip, at) = (*neighbor.address.get_ref(), neighbor.address.span());
+        let interface = self.named(&neighbor.dev).map_err(|misfit| misfit.at(&at))?;
+        let is_own = interface.addresses.iter().any(|own| own.ip == ip);
+        if is_own || ip.is_multicast() || ip.is_unspecified() {
+            return Err(Misfit { text: format!("{ip} is no other station's address"), at: Some(at) });
+        }
+        Ok((interface.link, ip, neighbor.mac.0))
     }
 
     pub fn gateways(&self, feed: &Feed) -> Result<Vec<Way>, Misfit> {
@@ -110,6 +121,20 @@ impl Links<'_> {
         let ways = feed.gateways.iter().map(way).collect::<Result<Vec<_>, Misfit>>();
         ways.map_err(|misfit| misfit.at(&feed.file.span()))
     }
+}
+
+/// Flows are shared as the router would share them, or the reason why that cannot be.
+fn share(ways: &[Way]) -> Result<(), Misfit> {
+    let distinct: HashSet<_> = ways.iter().map(|way| (way.link, way.gateway)).collect();
+    fits!(distinct.len() == ways.len(), "ways: one of them is there twice; give it the weight of both");
+    let (mut groups, mut next_hops) = (Groups::default(), NextHops::default());
+    let numbered = (0..).zip(ways).map(|(number, way)| {
+        let next_hop = next_hops.intern(Target::Number(number))?;
+        Ok(Member { next_hop, weight: way.weight })
+    });
+    let members: Result<Vec<Member>, GroupError> = numbered.collect();
+    let shared = members.and_then(|members| groups.create(&mut next_hops, &members));
+    shared.map(drop).map_err(|error| Misfit::of(format!("ways: {error}")))
 }
 
 /// Reads a file of routes.

@@ -9,7 +9,7 @@ use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
 
 use super::Config;
-use crate::router::alone::plan::{self, MAIN, Plan, Planned};
+use crate::router::alone::plan::{self, Leads, MAIN, Plan, Planned};
 use links::{Links, load};
 pub use written::{Feed, Neighbor, Own, Route, Station};
 
@@ -54,6 +54,7 @@ impl Config {
         if let Some(feed) = &self.feed {
             links.gateways(feed)?;
         }
+        next_hops(&routes)?;
         Ok(Plan { routes, neighbors, interfaces, feed: None })
     }
 
@@ -122,6 +123,20 @@ const ETHERNET_MTU: u32 = 1500;
 /// RFC 791 and RFC 8200: every link takes packets of that length.
 const LEAST_MTU: u32 = 68;
 const LEAST_MTU6: u32 = 1280;
+
+/// Next hops have numbers of 16 bits, of which neighbours need some too.
+fn next_hops(routes: &[plan::Route]) -> Result<(), Misfit> {
+    const MOST: usize = 50_000;
+    let ways = |route: &plan::Route| match &route.leads {
+        Leads::Out(ways) => ways.clone(),
+        _ => Vec::new(),
+    };
+    let all: HashSet<_> = routes.iter().flat_map(ways).map(|way| (way.link, way.gateway)).collect();
+    let groups = routes.iter().filter(|route| ways(route).len() > 1).count();
+    let count = all.len() + groups;
+    fits!(count <= MOST, "route: {count} different gateways and groups are too many; at most {MOST}");
+    Ok(())
+}
 
 fn stray(name: &str) -> Misfit {
     Misfit::of(format!(

@@ -1,5 +1,4 @@
 use super::*;
-use crate::router::alone::plan::Leads;
 use fullview_plane::interface::SourceCheck;
 
 const SMALL: &str = r#"[router]
@@ -98,6 +97,25 @@ fn what_cannot_be_is_refused_with_its_place() {
         ),
         ("[[route]]\nto = \"10.0.0.0/8\"\nvia = \"192.0.2.9\"\nkind = \"loop\"\n", 4, 8, "unknown variant"),
         ("[[route]]\nto = \"10.0.0.0/8\"\nways = [{ dev = \"t0\", weight = 0 }]\n", 2, 6, "weight 0"),
+        (
+            "[[route]]\nto = \"10.0.0.0/8\"\nways = [{ dev = \"t0\", weight = 9999 }, { dev = \"t1\" }]\n",
+            2,
+            6,
+            "too uneven",
+        ),
+        (
+            "[[route]]\nto = \"10.0.0.0/8\"\nways = [{ dev = \"t0\" }, { dev = \"t0\" }]\n",
+            2,
+            6,
+            "there twice",
+        ),
+        ("[[route]]\nto = \"::/0\"\nvia = \"fe80::9\"\n", 2, 6, "on every link; give dev"),
+        (
+            "[[neighbor]]\naddress = \"192.0.2.1\"\ndev = \"t0\"\nmac = \"02:00:00:00:00:09\"\n",
+            2,
+            11,
+            "no other station's",
+        ),
         (
             "[[neighbor]]\naddress = \"192.0.2.9\"\ndev = \"t7\"\nmac = \"02:00:00:00:00:09\"\n",
             2,

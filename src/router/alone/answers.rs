@@ -55,12 +55,14 @@ impl Answers {
         }
     }
 
-    /// Goes by what the mirror has published.
-    pub fn follow(&mut self, mirror: &Mirror) {
+    /// Goes by what the mirror has published; whether that is anything new.
+    pub fn follow(&mut self, mirror: &Mirror) -> bool {
         let view = mirror.views().current();
-        if !Arc::ptr_eq(&view, self.host.view()) {
+        let is_new = !Arc::ptr_eq(&view, self.host.view());
+        if is_new {
             self.host.follow(view, mirror.hops(), &mut self.output);
         }
+        is_new
     }
 
     /// Answers what workers rejected, and does what is due. The mirror hears of neighbours.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use fullview_plane::counters::Counters;
@@ -80,6 +80,8 @@ struct Alone {
     answers: Answers,
     algorithm: Option<String>,
     story: Story,
+    /// When the story was last told.
+    told: Duration,
     desk: Desk,
     bell: Bell,
 }
@@ -99,7 +101,8 @@ impl Alone {
         mirror.set_flow_seed(flow_seed());
         let answers = Answers::new(&mirror, macs, &told.settings);
         let (algorithm, story) = (options.algorithm.clone(), Story::new(events));
-        let mut alone = Alone { began, mirror, answers, algorithm, story, desk, bell };
+        let told_at = Duration::ZERO;
+        let mut alone = Alone { began, mirror, answers, algorithm, story, told: told_at, desk, bell };
         alone.answers.adopt(began.elapsed(), &mut alone.mirror, &told.plan);
         alone.commit();
         alone
@@ -138,8 +141,11 @@ impl Alone {
             force(now, &mut tables.inet, name);
             force(now, &mut tables.inet6, name);
         }
-        self.answers.follow(&self.mirror);
-        self.story.tell(now, &mut self.mirror);
+        // The story is long: it is not looked through for every packet that is answered.
+        if self.answers.follow(&self.mirror) || now.saturating_sub(self.told) >= LONGEST_WAIT {
+            self.story.tell(now, &mut self.mirror);
+            self.told = now;
+        }
     }
 
     /// Until a worker has something, somebody asks, or something is due.

@@ -86,7 +86,7 @@ mod redirect {
 
     /// Nothing takes frames from the kernel.
     #[derive(Default)]
-    pub struct Redirect;
+    pub struct Redirect {}
 
     impl Redirect {
         pub fn all(&mut self, _link: &Link, _sockets: &[BorrowedFd<'_>]) -> anyhow::Result<&'static str> {

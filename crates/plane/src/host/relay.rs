@@ -106,11 +106,11 @@ impl Slow for WorkerEnd {
         let Rejected { packets, detours, out, free, .. } = rejected;
         let mut is_news = false;
         for packet in packets.iter().filter(|packet| concerns_host(packet.verdict)) {
-            let (interface, verdict, frame) = (packet.interface, packet.verdict, Copied::of(packet));
-            is_news |= self.tell(Heard::Packet { interface, verdict, frame });
+            let (interface, verdict) = (packet.interface, packet.verdict);
+            is_news |= self.tell(|| Heard::Packet { interface, verdict, frame: Copied::of(packet) });
         }
         for detour in detours {
-            is_news |= self.tell(Heard::Detour(detour.clone()));
+            is_news |= self.tell(|| Heard::Detour(detour.clone()));
         }
         if is_news {
             (self.wake)();
@@ -123,9 +123,9 @@ impl Slow for WorkerEnd {
 }
 
 impl WorkerEnd {
-    /// Whether there was room.
-    fn tell(&mut self, heard: Heard) -> bool {
-        let told = self.heard.push(heard).is_ok();
+    /// Whether there was room; what there is none for is not copied.
+    fn tell(&mut self, heard: impl FnOnce() -> Heard) -> bool {
+        let told = !self.heard.is_full() && self.heard.push(heard()).is_ok();
         if !told {
             self.unheard.fetch_add(1, Ordering::Relaxed);
         }
