@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use fullview_plane::adjacency::Adjacency;
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::kernel::event::{
-    ALL_LINKS, Action, AnyPrefix, Event, Hop, Link, LinkKind, Neighbor, NeighborState, Object, Placement,
-    Route, Selector,
+    ALL_LINKS, Action, AnyPrefix, Event, Hop, Leads, Link, LinkKind, Neighbor, NeighborState, Object,
+    Placement, Route, Rule, Selector,
 };
 use fullview_plane::kernel::mirror::{Mirror, Part};
 use fullview_plane::view::View;
@@ -547,6 +547,14 @@ fn hops_may_have_come_to_life_with_an_address() {
 fn the_kernels_settings_decide_what_is_forwarded() {
     let mut script = Script::new();
     script.mirror.heed_forwarding();
+    let main = |family| Rule {
+        family,
+        priority: 32_766,
+        interface: None,
+        leads: Leads::To(MAIN),
+        name: b"main".to_vec(),
+    };
+    script.tell([Family::Inet, Family::Inet6].map(|family| Event::Rule(main(family))));
     let told = |link, family| Event::Forwarding(link, family, true);
     script.tell([told(1, Family::Inet), told(1, Family::Inet6), told(2, Family::Inet6)]);
     let forwards = |script: &Script, number| {
