@@ -29,7 +29,7 @@ CI=${CI:-false}
 FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
 FUZZ_SECONDS=${FUZZ_SECONDS:-30}
 
-PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iputils-ping)
+PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iputils-ping dpdk-dev)
 C_PACKAGES=(gcc libc6-dev)
 BPF_PACKAGES=(clang llvm libbpf-dev iproute2 ethtool iputils-ping)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make xz-utils)
@@ -298,11 +298,14 @@ peers() {
 peers_forward() {
     local batch
     install "${PEER_PACKAGES[@]}"
-    for batch in 32 256; do
+    for batch in 32 256 memif; do
         peers/dpdk/l3fwd/build.sh $batch || { skip "l3fwd, which could not be built"; return; }
     done
     peers/dpdk/l3fwd/check.sh
     measure_peers all_pps,loop_pps peers-forward
+    [ "$(nproc)" -gt 1 ] || { skip "l3fwd and ours over memif, which need two cores"; return; }
+    cargo build --release --locked -p fullview-plane --example memif_router
+    measure_peers core_share peers-memif
 }
 
 budget() {

@@ -24,8 +24,8 @@ clean_up() {
 	if [[ -n $child ]] && kill -TERM "$child" 2>/dev/null; then
 		wait "$child" 2>/dev/null || true
 	fi
-	put_back
 	tidy
+	put_back
 	exit "$status"
 }
 

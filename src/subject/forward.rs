@@ -10,6 +10,7 @@ use fullview_lab::stats::median;
 use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
 use fullview_plane::burst::BURST;
 use fullview_plane::forward::{Forwarder, Stage};
+use fullview_plane::probe::RoundTrip;
 use fullview_plane::traffic::frame::FrameSize;
 use fullview_plane::traffic::load::{self, LoadConfig, LoadError, LoadResult, Router, Through, Unrouted};
 use fullview_plane::traffic::{one_core, two_cores};
@@ -68,10 +69,8 @@ pub fn check_peer(settings: &Settings) -> anyhow::Result<()> {
     let Settings { load, traffic, .. } = settings;
     let smallest = packets::frame_size(traffic) == FrameSize::Smallest;
     ensure!(
-        smallest && load.pps.is_none() && load.through.is_none() && load.shape != Some(Shape::TwoCores),
-        BadInput(
-            "load.peer: other routers get the smallest frames, as many as they take, on one core".into()
-        )
+        smallest && load.pps.is_none() && load.through.is_none(),
+        BadInput("load.peer: other routers get the smallest frames, as many as they take".into())
     );
     Ok(())
 }
@@ -87,24 +86,26 @@ pub fn describe(settings: &LoadSettings, cores: Cores) -> anyhow::Result<Vec<Str
         Some(pps) => format!("load: {pps} packets per second offered"),
         None => "load: as many packets as the router takes (MRR)".into(),
     };
-    let config = LoadConfig::new(FrameSize::Smallest, packets::MACS, Vec::new());
-    let (burst, slots) = (settings.burst.unwrap_or(config.burst), settings.packets.unwrap_or(config.packets));
-    let check = settings.check_one_in.unwrap_or(config.check_one_in.get());
     let one_core = settings.shape.unwrap_or(Shape::OneCore) != Shape::TwoCores && settings.pps.is_none();
     let value = match one_core {
         true => "value: the router's share of a loop timed with and without it (all_pps, loop_pps)",
         false => "value: packets received per second",
     };
-    Ok(vec![
-        offered,
-        value.into(),
-        cores.of(settings.shape.unwrap_or(Shape::OneCore))?.to_string(),
+    Ok(vec![offered, value.into(), cores.of(settings.shape.unwrap_or(Shape::OneCore))?.to_string()])
+}
+
+/// How it names what is around our own router.
+pub fn describe_bed(settings: &LoadSettings) -> [String; 2] {
+    let config = LoadConfig::new(FrameSize::Smallest, packets::MACS, Vec::new());
+    let (burst, slots) = (settings.burst.unwrap_or(config.burst), settings.packets.unwrap_or(config.packets));
+    let check = settings.check_one_in.unwrap_or(config.check_one_in.get());
+    let ports = egress_ports(settings);
+    [
         format!(
-            "ports: memory rings, {} for what leaves, bursts of {burst}, {slots} packets of memory in flight",
-            egress_ports(settings)
+            "ports: memory rings, {ports} for what leaves, bursts of {burst}, {slots} packets of memory in flight"
         ),
         format!("receiver: every packet checked before each run, one in {check} during it"),
-    ])
+    ]
 }
 
 /// One path, ready to run.
@@ -232,16 +233,24 @@ impl<A: Served> Forward<A> {
         let after = self.cores.round_trip()?;
         let mut counters = counters(&result);
         counters.insert("loop_pps".into(), ends);
-        counters.insert("round_trip_before_ns".into(), before.median_ns);
-        counters.insert("round_trip_after_ns".into(), after.median_ns);
         let limited = median(&result.rates).is_some_and(|rate| rate > GENERATOR_LIMIT * ends);
-        let far = !(before.is_near() && after.is_near());
-        let doubts =
-            [(limited && self.config.pps.is_none(), Validity::GeneratorLimited), (far, Validity::NoisyCores)];
-        let doubts = doubts.into_iter().filter_map(|(true_of_run, doubt)| true_of_run.then_some(doubt));
-        let mut measurement = finish(result.rates.clone(), counters, doubts.collect(), &result);
+        let doubt = (limited && self.config.pps.is_none()).then_some(Validity::GeneratorLimited);
+        let doubts = doubt.into_iter().collect();
+        let mut measurement = finish(result.rates.clone(), counters, doubts, &result);
+        note_distance(&mut measurement, [before, after]);
         super::judge_share(&mut measurement, share);
         Ok(measurement)
+    }
+}
+
+/// How far the two cores were apart before and after a run; one on cores that were far apart is doubtful.
+pub fn note_distance(measurement: &mut Measurement, round_trips: [RoundTrip; 2]) {
+    let names = ["round_trip_before_ns", "round_trip_after_ns"];
+    for (name, round_trip) in names.into_iter().zip(&round_trips) {
+        measurement.counters.insert(name.into(), round_trip.median_ns);
+    }
+    if !round_trips.iter().all(RoundTrip::is_near) {
+        measurement.doubts.push(Validity::NoisyCores);
     }
 }
 

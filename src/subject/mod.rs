@@ -272,6 +272,9 @@ impl RouterBench {
         self.conditions = tables.chain(describe_traffic(settings)).chain(preferences).collect();
         if measures(experiment, Kind::Forward) {
             self.conditions.extend(forward::describe(&settings.load, self.cores)?);
+            if experiment.variants.iter().any(|variant| forwards_here(&variant.set, settings)) {
+                self.conditions.extend(forward::describe_bed(&settings.load));
+            }
             self.conditions.extend(self.forwards_by_peers.then(|| peer_router::CONDITION.to_owned()));
         }
         if measures(experiment, Kind::Lookup) {
@@ -391,14 +394,16 @@ impl RouterBench {
             Some((_, process)) => Rc::clone(process),
             None => self.start_router(peer)?,
         };
-        let stream = panel.stream.clone();
-        Ok(Box::new(PeerRouter(Contestant { process, name, family: A::FAMILY, stream })))
+        let contestant = Contestant { process, name, family: A::FAMILY, stream: panel.stream.clone() };
+        let two_cores = panel.settings.load.shape == Some(Shape::TwoCores);
+        Ok(Box::new(PeerRouter { contestant, apart: two_cores.then_some(self.cores) }))
     }
 
     fn start_router(&mut self, peer: &Peer) -> anyhow::Result<Rc<RefCell<Process>>> {
         let handed = self.handed()?;
         let names: Vec<&str> = [&peer.inet, &peer.inet6].into_iter().flatten().map(String::as_str).collect();
-        let process = Process::start(&peer.program, &names, handed, self.cores.pin_one()?)?;
+        let (generator, router) = self.cores.for_peer()?;
+        let process = Process::start(&peer.program, &names, handed, (generator, router))?;
         let process = Rc::new(RefCell::new(process));
         self.routers.push((peer.clone(), Rc::clone(&process)));
         Ok(process)
@@ -415,7 +420,8 @@ impl RouterBench {
         let mut names: Vec<&str> = of_program.map(|(_, name)| name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        let process = Process::start(program, &names, handed, self.cores.pin_one()?)?;
+        let core = self.cores.pin_one()?;
+        let process = Process::start(program, &names, handed, (core, None))?;
         let process = Rc::new(RefCell::new(process));
         self.processes.push((program.into(), Rc::clone(&process)));
         Ok(process)
@@ -515,6 +521,12 @@ impl Bench<Settings> for RouterBench {
     fn conditions(&mut self) -> Vec<String> {
         self.conditions.clone()
     }
+}
+
+/// Whether a variant is our router, in this process.
+fn forwards_here(variant: &Settings, base: &Settings) -> bool {
+    let settings = variant.clone().laid_over(base);
+    settings.kind() == Kind::Forward && settings.load.peer.is_none()
 }
 
 fn named_contestant<A: Served>(peer: &Peer) -> anyhow::Result<String> {

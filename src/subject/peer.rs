@@ -88,10 +88,12 @@ impl Process {
         program: &Path,
         contestants: &[&str],
         inputs: Rc<Handed>,
-        core: usize,
+        (core, other): (usize, Option<usize>),
     ) -> anyhow::Result<Self> {
+        let other = other.map(|other| ("ROUTER_CORE", other.to_string()));
         let mut child = Command::new(program)
             .env("CORE", core.to_string())
+            .envs(other)
             .args(["--only", &contestants.join(","), "--serve"])
             .arg(inputs.folder.path())
             .stdin(Stdio::piped())

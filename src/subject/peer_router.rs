@@ -2,7 +2,7 @@
 //!
 //! Its generator sends the same destinations in the same order, every packet was checked against the table before the
 //! peer said that it was ready, and its value is taken by the rule ours is: the router's share of a loop that is timed
-//! with and without it.
+//! with and without it. Where its generator has a core of its own (`peers/dpdk/memif/`) it is what came through.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::forward::router_samples;
 use super::peer::Contestant;
+use super::placement::Cores;
 
 /// One slice of a run, million packets a second.
 #[derive(Debug, Deserialize)]
@@ -20,8 +21,8 @@ struct Slice {
     /// Received behind the router, in the loop with it.
     mpps: f64,
     sent_mpps: f64,
-    /// The loop without the router.
-    loop_mpps: f64,
+    /// The loop without the router, where there is one.
+    loop_mpps: Option<f64>,
     /// Checked packets that came out wrong.
     bad: u64,
     lost: i64,
@@ -33,23 +34,32 @@ pub const CONDITION: &str = "other routers: their own loops between a generator 
      same order, every packet checked before the first run; their value is taken as ours is";
 
 /// A contestant that forwards.
-pub struct PeerRouter(pub Contestant);
+pub struct PeerRouter {
+    pub contestant: Contestant,
+    /// Where generator and router are on different cores: how far these are apart is part of a run.
+    pub apart: Option<Cores>,
+}
 
 impl Subject for PeerRouter {
     fn verify(&mut self) -> Result<(), SubjectError> {
-        self.0.verify()
+        self.contestant.verify()
     }
 
     fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
-        if let Some((reason, _)) = self.0.obstacle() {
+        if let Some((reason, _)) = self.contestant.obstacle() {
             return Ok(Measurement { doubts: vec![reason], ..Measurement::default() });
         }
-        let slices = self.0.samples(window, stop)?;
-        Ok(Measurement { interrupted: stop.load(Ordering::Relaxed), ..judge(&slices) })
+        let before = self.apart.map(Cores::round_trip).transpose()?;
+        let slices = self.contestant.samples(window, stop)?;
+        let mut measurement = judge(&slices);
+        if let (Some(before), Some(cores)) = (before, self.apart) {
+            super::forward::note_distance(&mut measurement, [before, cores.round_trip()?]);
+        }
+        Ok(Measurement { interrupted: stop.load(Ordering::Relaxed), ..measurement })
     }
 
     fn events(&self) -> Vec<String> {
-        self.0.events()
+        self.contestant.events()
     }
 }
 
@@ -58,7 +68,7 @@ fn judge(slices: &[Slice]) -> Measurement {
     let result = LoadResult {
         rates: rates(|slice| slice.mpps),
         sent_rates: rates(|slice| slice.sent_mpps),
-        loop_rates: rates(|slice| slice.loop_mpps),
+        loop_rates: slices.iter().filter_map(|slice| slice.loop_mpps).map(|rate| rate * 1e6).collect(),
         ..LoadResult::default()
     };
     let (samples, doubt) = router_samples(&result);
@@ -67,9 +77,9 @@ fn judge(slices: &[Slice]) -> Measurement {
     if slices.iter().any(|slice| slice.bad > 0 || slice.lost != 0) {
         measurement.doubts.push(Validity::Misrouted);
     }
-    for (name, rates) in [("all_pps", &result.rates), ("loop_pps", &result.loop_rates)] {
-        measurement.counters.insert(name.into(), median(rates).unwrap_or_default());
-    }
+    let counted = [("all_pps", &result.rates), ("loop_pps", &result.loop_rates)];
+    let medians = counted.into_iter().filter_map(|(name, rates)| Some((name.to_owned(), median(rates)?)));
+    measurement.counters.extend(medians);
     super::judge_share(&mut measurement, slices.iter().map(|slice| slice.on_cpu).fold(1.0, f64::min));
     measurement
 }
@@ -79,7 +89,7 @@ mod tests {
     use super::*;
 
     fn slice(bad: u64, lost: i64) -> Slice {
-        Slice { mpps: 50.0, sent_mpps: 50.0, loop_mpps: 200.0, bad, lost, on_cpu: 1.0 }
+        Slice { mpps: 50.0, sent_mpps: 50.0, loop_mpps: Some(200.0), bad, lost, on_cpu: 1.0 }
     }
 
     #[test]
@@ -89,6 +99,14 @@ mod tests {
         assert!((measurement.samples[1] - 1e9 / 15.0).abs() < 1.0, "{measurement:?}");
         assert_eq!((measurement.samples.len(), measurement.doubts), (3, vec![]));
         assert_eq!(measurement.counters["loop_pps"], 200e6);
+    }
+
+    #[test]
+    fn without_a_loop_to_compare_with_the_value_is_what_came_through() {
+        let slices = [0, 0].map(|lost| Slice { loop_mpps: None, ..slice(0, lost) });
+        let measurement = judge(&slices);
+        assert_eq!((measurement.samples, measurement.doubts), (vec![50e6, 50e6], vec![]));
+        assert!(!measurement.counters.contains_key("loop_pps"));
     }
 
     #[test]

@@ -50,6 +50,14 @@ impl Cores {
         Ok(self.one.core(Role::Ends))
     }
 
+    /// The core of another router that runs on one, and where there is a second one, that of a router which runs apart
+    /// from its generator. The calling thread stays on the former.
+    pub fn for_peer(self) -> Result<(usize, Option<usize>), PlacementError> {
+        let one = self.pin_one()?;
+        let apart = self.two.map(|two| [two.core(Role::Ends), two.core(Role::Router)]);
+        Ok((one, apart.and_then(|cores| cores.into_iter().find(|core| *core != one))))
+    }
+
     /// How far the two cores are apart just now.
     pub fn round_trip(self) -> anyhow::Result<RoundTrip> {
         let two = self.of(Shape::TwoCores)?;

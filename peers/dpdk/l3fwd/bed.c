@@ -2,6 +2,7 @@
 #include "bed.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@ static struct {
 	struct generator generator;
 	uint64_t left; /* packets to send before the next step is considered */
 	uint64_t sent, received, wrong, unbuffered;
+	bool has_direct; /* whether there is a loop without the router to compare with */
 	bool passes_by; /* the loop without l3fwd is running */
 	double until;   /* DRAINING: the latest end */
 	/* TIMING */
@@ -93,6 +95,7 @@ static void use_stream(size_t number)
 
 	bed.stream = number;
 	bed.generator = generator_of(&bed.streams.streams[number], types == NULL || strcmp(types, "none") != 0);
+	bed.generator.lowers_hop_limit = getenv("BED_LOWERS_HOP_LIMIT") != NULL;
 	bed.sent = bed.received = bed.wrong = 0;
 }
 
@@ -118,8 +121,8 @@ static void check(const struct rte_mbuf *packet, uint16_t port)
 	const char *what = fault(&bed.generator, packet, port, !bed.passes_by);
 
 	if (what != NULL && bed.wrong++ == 0)
-		fprintf(stderr, "l3fwd: %s: packet %zu of stream %s %s\n", contestant(), number_of_packet(packet),
-			bed.generator.stream->name, what);
+		fprintf(stderr, "l3fwd: %s: packet %zu of stream %s %s\n", contestant(),
+			number_of_packet(&bed.generator, packet), bed.generator.stream->name, what);
 }
 
 void bed_send(uint16_t port, struct rte_mbuf **packets, uint16_t count)
@@ -151,6 +154,7 @@ void bed_open(void)
 			 family_names[family], batch);
 	/* Commands are waited for by poll, which does not see what a buffer holds. */
 	setvbuf(stdin, NULL, _IONBF, 0);
+	bed.has_direct = getenv("BED_WITHOUT_DIRECT") == NULL;
 	bed.streams = read_streams(folder);
 	bed.bad = calloc(bed.streams.count, sizeof(*bed.bad));
 	if (bed.bad == NULL)
@@ -273,24 +277,36 @@ static const char *next_line(void)
 	return getline(&line, &room, stdin) < 0 ? NULL : line;
 }
 
+/* A router in a process of its own never sleeps by itself: between runs it is stopped, or it would take the core from the
+ * one that is measured. */
+static void signal_router(int number)
+{
+	const char *router = getenv("BED_ROUTER");
+
+	if (router != NULL)
+		kill((pid_t)strtol(router, NULL, 10), number);
+}
+
 /* Waits for a command that starts a run; ends l3fwd when there is none to come. */
 static void await_command(void)
 {
 	static size_t number;
 
+	signal_router(SIGSTOP);
 	while (bed.phase == WAITING && !force_quit) {
 		const char *line = next_line(), *wrong;
 
 		number++;
 		if (line == NULL || strcmp(line, "quit\n") == 0) {
 			force_quit = true;
-			return;
+			break;
 		}
 		wrong = obey(line);
 		if (wrong != NULL)
 			fprintf(bed.replies, "{\"error\":\"command %zu: %s\"}\n", number, wrong);
 		fflush(bed.replies);
 	}
+	signal_router(SIGCONT);
 }
 
 /* ---- running ---- */
@@ -304,17 +320,20 @@ static void reply(void)
 {
 	double wall = now() - bed.started;
 	double ran = seconds_on(CLOCK_THREAD_CPUTIME_ID) - bed.cpu_started;
+	char loop[64] = "";
 
+	if (bed.has_direct)
+		snprintf(loop, sizeof(loop), "\"loop_mpps\":%.3f,", rate(bed.direct.received, bed.direct.seconds));
 	if (bed.unbuffered > 0)
 		fprintf(bed.replies, "{\"error\":\"out of packet buffers %llu times\"}\n",
 			(unsigned long long)bed.unbuffered);
 	else
 		fprintf(bed.replies,
 			"{\"peer\":\"%s\",\"family\":\"%s\",\"stream\":\"%s\",\"mpps\":%.3f,\"sent_mpps\":%.3f,"
-			"\"loop_mpps\":%.3f,\"bad\":%llu,\"lost\":%lld,\"on_cpu\":%.3f,\"pages\":\"%s\"}\n",
+			"%s\"bad\":%llu,\"lost\":%lld,\"on_cpu\":%.3f,\"pages\":\"%s\"}\n",
 			contestant(), family_names[bed.generator.stream->family], bed.generator.stream->name,
 			rate(bed.routed.received, bed.routed.seconds), rate(bed.routed.sent, bed.routed.seconds),
-			rate(bed.direct.received, bed.direct.seconds), (unsigned long long)bed.wrong,
+			loop, (unsigned long long)bed.wrong,
 			(long long)(bed.sent - bed.received), RTE_MIN(ran / wall, 1.0), bed.pages);
 	fflush(bed.replies);
 }
@@ -341,7 +360,8 @@ static void run_direct(struct rte_mempool *pool, unsigned burst)
 static void end_part(struct rte_mempool *pool, unsigned burst)
 {
 	add_since(&bed.routed, &bed.begun);
-	run_direct(pool, burst);
+	if (bed.has_direct)
+		run_direct(pool, burst);
 	bed.begun = so_far();
 	if (bed.routed.seconds + bed.direct.seconds >= bed.seconds)
 		drain_after(DRAIN_SECONDS);
@@ -374,6 +394,11 @@ static void step(struct rte_mempool *pool, unsigned burst)
 			bed.left = (uint64_t)BURSTS_A_LOOK * burst;
 		break;
 	}
+}
+
+uint64_t bed_in_flight(void)
+{
+	return bed.sent - bed.received;
 }
 
 uint16_t bed_receive(struct rte_mempool *pool, struct rte_mbuf **packets, uint16_t room)

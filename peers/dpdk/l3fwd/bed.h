@@ -14,6 +14,9 @@ void bed_open(void);
 /* Up to `room` packets that come in by port 0. Between runs it waits here for the next command. */
 uint16_t bed_receive(struct rte_mempool *pool, struct rte_mbuf **packets, uint16_t room);
 
+/* Packets that came in and have not left. */
+uint64_t bed_in_flight(void);
+
 /* Takes packets that leave by a port. */
 void bed_send(uint16_t port, struct rte_mbuf **packets, uint16_t count);
 

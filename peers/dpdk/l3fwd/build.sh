@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Fetches the source of Debian's DPDK, builds its example l3fwd around the ports of this folder, and prints the path of
-# the program. Usage: peers/dpdk/l3fwd/build.sh BATCH
+# the program. Usage: peers/dpdk/l3fwd/build.sh BATCH|memif
 #
 # Debian packs no l3fwd and no example sources, so they come from the source package of the DPDK that is installed, by
 # apt with lists of its own: nothing of the system's changes. All that is made lies below target/peers. What is changed
 # of l3fwd is the room in its tables, and for a BATCH other than its own 32, how many packets it takes at once and how
-# many buffers its core keeps at hand.
+# many buffers its core keeps at hand. For memif it does not ask its ports to verify checksums, which they cannot, and
+# the generator is built beside it.
 set -euo pipefail
 
 readonly here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -71,7 +72,8 @@ enlarge() { # FOLDER
 	resize "$1/l3fwd_fib.c" 'config_ipv4.max_routes = (1 << 16)' 'config_ipv4.max_routes = (1 << 20)'
 	resize "$1/l3fwd_fib.c" 'config.max_routes = (1 << 16) - 1' 'config.max_routes = (1 << 18)'
 	resize "$1/l3fwd_fib.c" 'config.trie.num_tbl8 = (1 << 15)' 'config.trie.num_tbl8 = (1 << 19)'
-	[[ $batch == 32 ]] && return
+	[[ $batch != memif ]] || resize "$1/main.c" '\.offloads = RTE_ETH_RX_OFFLOAD_CHECKSUM' '.offloads = 0'
+	[[ $batch == 256 ]] || return 0
 	resize "$1/l3fwd.h" '\(MAX_PKT_BURST *\)32' "\\1$batch"
 	resize "$1/l3fwd.h" '\(MEMPOOL_CACHE_SIZE *\)256' '\1512'
 }
@@ -95,12 +97,17 @@ compile() { # FOLDER
 		"${CC:-cc}" "${flags[@]}" -std=gnu11 -Wall -Wextra -Wshadow -c "$file" -o "$object"
 		objects+=("$object")
 	done
+	if [[ $batch == memif ]]; then
+		"${CC:-cc}" "${flags[@]}" -std=gnu11 -Wall -Wextra -Wshadow -c "$here/../memif/generator.c" -o "$1/generator.o"
+		# shellcheck disable=SC2046
+		"${CC:-cc}" -o "$1/generator" "$1"/{generator,ours-bed,ours-frames,ours-inputs}.o $(pkg-config --libs libdpdk)
+	fi
 	# shellcheck disable=SC2046
 	"${CC:-cc}" -o "$1/l3fwd" "${objects[@]}" $(pkg-config --libs libdpdk) -lrte_bus_vdev
 }
 
 is_current() { # PROGRAM
-	[[ -x $1 && -z $(find "$here" "$here/../inputs.c" "$here/../inputs.h" -newer "$1" -type f) ]]
+	[[ -x $1 && -z $(find "$here" "$here/../memif" "$here/../inputs.c" "$here/../inputs.h" -newer "$1" -type f) ]]
 }
 
 for tool in pkg-config "${CC:-cc}"; do

@@ -16,6 +16,10 @@
 /* Offsets of what differs between the frames of a stream. */
 #define INET_CHECKSUM (ETHERNET + offsetof(struct rte_ipv4_hdr, hdr_checksum))
 #define INET_DESTINATION (ETHERNET + offsetof(struct rte_ipv4_hdr, dst_addr))
+#define INET_NUMBER (ETHERNET + sizeof(struct rte_ipv4_hdr) + sizeof(struct rte_udp_hdr))
+#define INET6_LABEL ETHERNET
+#define INET6_HOP_LIMIT (ETHERNET + offsetof(struct rte_ipv6_hdr, hop_limits))
+#define MOST_LABEL 0xfffff
 #define INET6_DESTINATION (ETHERNET + offsetof(struct rte_ipv6_hdr, dst_addr))
 #define INET6_CHECKSUM (ETHERNET + sizeof(struct rte_ipv6_hdr) + offsetof(struct rte_udp_hdr, dgram_cksum))
 
@@ -26,9 +30,14 @@ void port_address(uint16_t port, uint8_t address[6])
 	memcpy(address, made, sizeof(made));
 }
 
-size_t number_of_packet(const struct rte_mbuf *packet)
+/* In the payload of IPv4, and in IPv6's flow label, as fullview's own frames have it. */
+size_t number_of_packet(const struct generator *generator, const struct rte_mbuf *packet)
 {
-	return packet->hash.usr;
+	bool inet = generator->stream->family == INET;
+	uint32_t number;
+
+	memcpy(&number, rte_pktmbuf_mtod_offset(packet, uint8_t *, inet ? INET_NUMBER : INET6_LABEL), sizeof(number));
+	return inet ? number : rte_be_to_cpu_32(number) & MOST_LABEL;
 }
 
 static uint16_t folded(uint32_t sum)
@@ -96,6 +105,8 @@ struct generator generator_of(const struct stream *stream, bool classifies)
 	struct rte_ether_hdr *ethernet = (struct rte_ether_hdr *)generator.template;
 	bool inet = stream->family == INET;
 
+	if (!inet && stream->count > MOST_LABEL + 1)
+		fail(EXIT_INPUT, "%zu IPv6 keys: %u can be told apart by the flow label", stream->count, MOST_LABEL + 1);
 	port_address(0, ethernet->dst_addr.addr_bytes);
 	memcpy(ethernet->src_addr.addr_bytes, (const uint8_t[]){0x02, 0, 0, 0, 0, 0x01}, 6);
 	ethernet->ether_type = rte_cpu_to_be_16(inet ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
@@ -119,12 +130,14 @@ static inline void write_destination(const struct generator *generator, uint8_t 
 
 		checksum = (uint16_t)~folded(generator->sum + (destination & 0xffff) + (destination >> 16));
 		memcpy(frame + INET_DESTINATION, &destination, sizeof(destination));
+		memcpy(frame + INET_NUMBER, &(uint32_t){(uint32_t)number}, sizeof(uint32_t));
 		memcpy(frame + INET_CHECKSUM, &checksum, sizeof(checksum));
 	} else {
 		const uint8_t *destination = (const uint8_t *)generator->stream->keys + number * 16;
 
 		checksum = (uint16_t)~folded(generator->sum + sum_of(destination, 16));
 		checksum = checksum ? checksum : 0xffff;
+		memcpy(frame + INET6_LABEL, &(uint32_t){rte_cpu_to_be_32(6u << 28 | (uint32_t)number)}, sizeof(uint32_t));
 		memcpy(frame + INET6_DESTINATION, destination, 16);
 		memcpy(frame + INET6_CHECKSUM, &checksum, sizeof(checksum));
 	}
@@ -139,15 +152,14 @@ void generate(struct generator *generator, struct rte_mbuf **packets, unsigned c
 		packet->data_len = generator->frame_bytes;
 		packet->pkt_len = generator->frame_bytes;
 		packet->packet_type = generator->packet_type;
-		packet->hash.usr = (uint32_t)generator->at;
 		memcpy(frame, generator->template, sizeof(generator->template));
 		write_destination(generator, frame, generator->at);
 		generator->at = generator->at + 1 == generator->stream->count ? 0 : generator->at + 1;
 	}
 }
 
-/* l3fwd lowers the TTL of IPv4 and leaves the hop limit of IPv6 as it is: so it must have come out. Its checksum may be
- * the other zero of one's complement, so it is verified and not compared. */
+/* How the TTL of IPv4 must have come out. The checksum may be the other zero of one's complement, so it is verified and
+ * not compared. */
 static bool lower_ttl(uint8_t *frame, const struct rte_mbuf *packet)
 {
 	const struct rte_ipv4_hdr *sent = rte_pktmbuf_mtod_offset(packet, struct rte_ipv4_hdr *, ETHERNET);
@@ -171,9 +183,12 @@ const char *fault(const struct generator *generator, const struct rte_mbuf *pack
 {
 	_Alignas(64) uint8_t expected[64];
 	const struct stream *stream = generator->stream;
-	size_t number = number_of_packet(packet);
+	size_t number;
 
-	if (number >= stream->count || packet->data_len != generator->frame_bytes)
+	if (packet->data_len != generator->frame_bytes)
+		return "has another length";
+	number = number_of_packet(generator, packet);
+	if (number >= stream->count)
 		return "is none that was sent";
 	memcpy(expected, generator->template, sizeof(expected));
 	write_destination(generator, expected, number);
@@ -184,6 +199,8 @@ const char *fault(const struct generator *generator, const struct rte_mbuf *pack
 		leave_by(expected, port);
 		if (stream->family == INET && !lower_ttl(expected, packet))
 			return "has a wrong header checksum";
+		if (stream->family == INET6 && generator->lowers_hop_limit)
+			expected[INET6_HOP_LIMIT]--;
 	}
 	return memcmp(rte_pktmbuf_mtod(packet, void *), expected, generator->frame_bytes) == 0
 		       ? NULL

@@ -18,6 +18,8 @@ struct generator {
 	/* As a network card would classify the packets, or RTE_PTYPE_UNKNOWN, so that l3fwd has to look itself. */
 	uint32_t packet_type;
 	uint16_t frame_bytes;
+	/* Whether the router lowers the hop limit of IPv6, too; l3fwd does not. */
+	bool lowers_hop_limit;
 	uint32_t sum; /* of all constant bytes under the checksum */
 	_Alignas(64) uint8_t template[64];
 };
@@ -34,6 +36,6 @@ const char *fault(const struct generator *generator, const struct rte_mbuf *pack
 void port_address(uint16_t port, uint8_t address[6]);
 
 /* Which packet of its stream this is. */
-size_t number_of_packet(const struct rte_mbuf *packet);
+size_t number_of_packet(const struct generator *generator, const struct rte_mbuf *packet);
 
 #endif

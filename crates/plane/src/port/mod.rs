@@ -15,6 +15,8 @@ pub mod classify;
 pub mod inject;
 #[cfg(target_os = "linux")]
 pub mod link;
+#[cfg(target_os = "linux")]
+pub mod memif;
 pub mod memory;
 #[cfg(target_os = "linux")]
 mod offload;

@@ -271,6 +271,34 @@ fn a_full_egress_hands_packets_back_in_order() {
     assert_eq!(forwarder.counters().sent().packets, 4);
 }
 
+/// Short runs and long ones, and packets without a way among them.
+#[test]
+fn each_port_gets_its_packets_in_order_however_they_alternate() {
+    let (mut forwarder, mut arena) = (forwarder(), Arena::new(BURST));
+    let (mut burst, mut rejected) = (Burst::new(), Burst::new());
+    let mut ports = [Burst::new(), Burst::new(), Burst::new()];
+    let port_of = |n: usize| if n < 60 { 1 } else { [2, 1, 0, 2, 2, 1, 1][n * n % 7] };
+    for (n, packet) in arena.packets().enumerate() {
+        let destination = ["198.18.99.1", DST, "198.18.2.2"][port_of(n)];
+        packet.set_frame(&with_summed(inet(SRC, destination, 64), 4, &[0, n as u8]));
+        packet.port = 0;
+        burst.push(packet).unwrap();
+    }
+    forwarder.process(&mut burst, &mut ports[..], &mut rejected);
+    let numbers = |burst: &[&mut Slot]| -> Vec<usize> {
+        burst.iter().map(|packet| usize::from(packet.frame()[ETHERNET + 5])).collect()
+    };
+    let expected = |port: usize| (0..BURST).filter(|n| port_of(*n) == port).collect::<Vec<_>>();
+    assert_eq!(numbers(&rejected), expected(0));
+    assert_eq!(forwarder.counters().drops[Reason::NoRoute.index()], rejected.len() as u64);
+    for port in [1, 2] {
+        assert_eq!(numbers(&ports[port]), expected(port), "port {port}");
+        let bytes = ports[port].iter().map(|packet| packet.frame_len() as u64).sum();
+        let sent = Traffic { packets: ports[port].len() as u64, bytes };
+        assert_eq!(forwarder.counters().interfaces[port].sent, sent);
+    }
+}
+
 #[test]
 fn what_the_rejected_burst_has_no_room_for_stays_unprocessed() {
     let (mut forwarder, mut arena) = (forwarder(), Arena::new(BURST + 5));

@@ -9,6 +9,8 @@ mod conformance;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod killed;
 #[cfg(target_os = "linux")]
+mod memif;
+#[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]
 mod packet;

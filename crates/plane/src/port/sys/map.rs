@@ -1,15 +1,15 @@
-//! Memory shared with the kernel.
+//! Memory shared with the kernel, or with another process.
 
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use super::socket::Plain;
 
-/// A mapping of a file descriptor, unmapped when it is dropped. The kernel may write to it at any time, so nothing here
-/// hands out a reference to what it shares: words are read atomically, bytes are copied.
+/// A mapping of a file descriptor, unmapped when it is dropped. The other side may write to it at any time, so nothing
+/// here hands out a reference to what it shares: words are read atomically, bytes are copied.
 pub struct Map {
     start: NonNull<u8>,
     len: usize,
@@ -59,6 +59,23 @@ impl Map {
         // SAFETY: inside the mapping and aligned, says `at`; an atomic may be shared with whoever else writes it, and
         // the mapping lives as long as the reference.
         unsafe { AtomicU32::from_ptr(self.at(offset)) }
+    }
+
+    /// The half word at `offset`.
+    pub fn half_word(&self, offset: usize) -> &AtomicU16 {
+        // SAFETY: as for `word`.
+        unsafe { AtomicU16::from_ptr(self.at(offset)) }
+    }
+
+    /// Copies bytes in; panics if they do not fit into the mapping.
+    pub fn copy_from(&self, offset: usize, bytes: &[u8]) {
+        let end = offset.checked_add(bytes.len());
+        assert!(end.is_some_and(|end| end <= self.len), "offset {offset} lies in a mapping of {}", self.len);
+        // SAFETY: the destination lies inside the mapping, as was just checked, and no reference to it exists; the source
+        // is memory of Rust's, so they do not overlap.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(offset), bytes.len());
+        }
     }
 
     /// Copies bytes out; panics if they are not inside the mapping.

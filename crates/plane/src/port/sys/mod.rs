@@ -17,6 +17,7 @@ mod xdp_ring;
 
 pub(super) use custody::{Custody, Memory};
 pub(super) use ethtool::{receive_queues, strips_tags};
+pub(super) use map::Map;
 pub(super) use packet_ring::{Filled, PacketRing, RingSize};
 pub(super) use send::SendBatch;
 pub(super) use socket::{Socket, interface_index};

@@ -1,0 +1,182 @@
+//! The messages of memif's control channel, version 2.0: 128 bytes each, the type first, no padding between fields,
+//! in the byte order of the machine, since both ends are on one.
+
+/// Bytes of every message.
+pub const SIZE: usize = 128;
+
+/// Major version in the upper byte.
+const VERSION: u16 = 0x0200;
+
+const ACK: u16 = 1;
+const HELLO: u16 = 2;
+const INIT: u16 = 3;
+const ADD_REGION: u16 = 4;
+const ADD_RING: u16 = 5;
+const CONNECT: u16 = 6;
+const CONNECTED: u16 = 7;
+const DISCONNECT: u16 = 8;
+
+/// Frames, and not packets without a link header.
+const ETHERNET: u8 = 0;
+
+/// Flag of a ring from client to server.
+const TO_SERVER: u16 = 1;
+
+/// Room for names and secrets.
+const NAME: usize = 32;
+const SECRET: usize = 24;
+
+/// What a server sends.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The first message: what it can do.
+    Hello {
+        /// Whether it knows this version.
+        speaks: bool,
+        /// The largest ring, as a power of two.
+        max_log2_ring: u8,
+    },
+    /// The last request is granted.
+    Ack,
+    /// Packets may be sent.
+    Connected,
+    /// The end, and why.
+    Disconnect(String),
+    /// Of a type that no server sends.
+    Unknown(u16),
+}
+
+impl Answer {
+    /// Reads a message.
+    pub fn parse(message: &[u8; SIZE]) -> Answer {
+        match half(message, 0) {
+            ACK => Answer::Ack,
+            HELLO => Answer::Hello {
+                speaks: (half(message, 2 + NAME)..=half(message, 4 + NAME)).contains(&VERSION),
+                max_log2_ring: message[12 + NAME],
+            },
+            CONNECTED => Answer::Connected,
+            DISCONNECT => Answer::Disconnect(text(&message[6..102])),
+            other => Answer::Unknown(other),
+        }
+    }
+}
+
+fn half(message: &[u8; SIZE], at: usize) -> u16 {
+    u16::from_ne_bytes([message[at], message[at + 1]])
+}
+
+/// Text up to its first zero, with what is no text or would move a terminal's cursor replaced.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let text = String::from_utf8_lossy(&bytes[..end]);
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// A message being written, field after field.
+struct Writer {
+    message: [u8; SIZE],
+    at: usize,
+}
+
+impl Writer {
+    fn new(kind: u16) -> Writer {
+        Writer { message: [0; SIZE], at: 0 }.put(&kind.to_ne_bytes())
+    }
+
+    /// Every message below is shorter than [`SIZE`].
+    fn put(mut self, field: &[u8]) -> Writer {
+        self.message[self.at..self.at + field.len()].copy_from_slice(field);
+        self.at += field.len();
+        self
+    }
+
+    /// Text in a field of that length, of which the last byte stays zero.
+    fn put_text(self, text: &str, room: usize) -> Writer {
+        self.put_cut(text.as_bytes(), room - 1, room)
+    }
+
+    /// A secret may fill its field.
+    fn put_secret(self, secret: &str) -> Writer {
+        self.put_cut(secret.as_bytes(), SECRET, SECRET)
+    }
+
+    fn put_cut(self, bytes: &[u8], most: usize, room: usize) -> Writer {
+        let end = self.at + room;
+        let written = self.put(&bytes[..bytes.len().min(most)]);
+        Writer { at: end, ..written }
+    }
+}
+
+/// Asks for the interface of that number.
+pub fn init(id: u32, name: &str, secret: &str) -> [u8; SIZE] {
+    let numbers = Writer::new(INIT).put(&VERSION.to_ne_bytes()).put(&id.to_ne_bytes()).put(&[ETHERNET]);
+    numbers.put_secret(secret).put_text(name, NAME).message
+}
+
+/// Offers memory, whose file goes along.
+pub fn add_region(size: u64) -> [u8; SIZE] {
+    Writer::new(ADD_REGION).put(&0u16.to_ne_bytes()).put(&size.to_ne_bytes()).message
+}
+
+/// Offers a ring at that place of the memory; the file to wake its reader by goes along.
+pub fn add_ring(to_server: bool, offset: u32, log2_size: u8) -> [u8; SIZE] {
+    let flags = if to_server { TO_SERVER } else { 0 };
+    let head = Writer::new(ADD_RING).put(&flags.to_ne_bytes()).put(&[0; 4]).put(&offset.to_ne_bytes());
+    head.put(&[log2_size]).message
+}
+
+/// Asks to begin.
+pub fn connect(name: &str) -> [u8; SIZE] {
+    Writer::new(CONNECT).put_text(name, NAME).message
+}
+
+/// Says goodbye.
+pub fn disconnect(why: &str) -> [u8; SIZE] {
+    Writer::new(DISCONNECT).put(&0u32.to_ne_bytes()).put_text(why, 96).message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the header of DPDK's driver lays it out: packed.
+    #[test]
+    fn fields_lie_where_others_look_for_them() {
+        let message = init(0x0102_0304, "fullview", "geheim");
+        assert_eq!(half(&message, 0), INIT);
+        assert_eq!(half(&message, 2), VERSION);
+        assert_eq!(message[4..8], 0x0102_0304u32.to_ne_bytes());
+        assert_eq!(
+            (message[8], &message[9..16], &message[33..42]),
+            (ETHERNET, &b"geheim\0"[..], &b"fullview\0"[..])
+        );
+        let message = add_region(1 << 40);
+        assert_eq!((half(&message, 2), &message[4..12]), (0, &(1u64 << 40).to_ne_bytes()[..]));
+        let message = add_ring(true, 0x1234_5678, 10);
+        assert_eq!((half(&message, 2), half(&message, 4), half(&message, 6)), (TO_SERVER, 0, 0));
+        assert_eq!((&message[8..12], message[12]), (&0x1234_5678u32.to_ne_bytes()[..], 10));
+        assert_eq!(half(&add_ring(false, 0, 10), 2), 0);
+    }
+
+    #[test]
+    fn long_names_are_cut_and_a_secret_may_fill_its_field() {
+        let message = init(0, &"n".repeat(40), &"s".repeat(40));
+        assert_eq!((&message[9..33], message[33 + 30], message[33 + 31]), (&[b's'; 24][..], b'n', 0));
+    }
+
+    #[test]
+    fn answers_are_read() {
+        let mut hello = [0; SIZE];
+        hello[..2].copy_from_slice(&HELLO.to_ne_bytes());
+        hello[34..36].copy_from_slice(&VERSION.to_ne_bytes());
+        hello[36..38].copy_from_slice(&VERSION.to_ne_bytes());
+        hello[44] = 14;
+        assert_eq!(Answer::parse(&hello), Answer::Hello { speaks: true, max_log2_ring: 14 });
+        hello[34..36].copy_from_slice(&0x0300u16.to_ne_bytes());
+        assert_eq!(Answer::parse(&hello), Answer::Hello { speaks: false, max_log2_ring: 14 });
+        let goodbye = disconnect("ID not found\x1b[2J");
+        assert_eq!(Answer::parse(&goodbye), Answer::Disconnect("ID not found\u{fffd}[2J".into()));
+        assert_eq!(Answer::parse(&[0xff; SIZE]), Answer::Unknown(0xffff));
+    }
+}

@@ -1,0 +1,166 @@
+//! Another process as a port, over shared memory: memif, as VPP and DPDK speak it.
+//!
+//! This end is the client (memif also says slave): it connects to a server's socket, and the memory is its own. Frames
+//! are copied once on either way. One pair of rings, Ethernet frames, no waking of this end: a worker looks by itself.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::{Port, PortError};
+use crate::burst::{BURST, Burst, Packet};
+use control::{Control, Offer};
+use ring::{Came, Ring, Rings};
+
+mod control;
+mod message;
+mod ring;
+
+pub use control::Request;
+
+/// Frames in a ring: two to this power, unless the server has less.
+const LOG2_RING: u8 = 10;
+
+/// Slots that wait at a port on either side.
+const WAITING: usize = 2 * BURST;
+
+/// Times without a frame before the port looks whether the server is still there.
+const IDLE: u32 = 1024;
+
+/// A port to another process, for one worker.
+pub struct MemifPort<'a> {
+    number: u16,
+    control: Control,
+    rings: Rings,
+    /// Wakes the server's reader.
+    wake: OwnedFd,
+    /// Told to the server, as the protocol wants it; nobody waits for it.
+    _woken: OwnedFd,
+    free: Vec<Packet<'a>>,
+    sent: Vec<Packet<'a>>,
+    too_long: u64,
+    refused: u64,
+    idle: u32,
+    is_finished: bool,
+}
+
+impl<'a> MemifPort<'a> {
+    /// Connects to a server that is there already.
+    ///
+    /// # Errors
+    /// If there is none, if it refuses, or has nothing to say for five seconds.
+    pub fn connect(number: u16, request: &Request<'_>) -> Result<MemifPort<'a>, PortError> {
+        MemifPort::open(number, request).map_err(|source| PortError::Interface {
+            interface: format!("memif {}, id {}", request.socket, request.id),
+            action: "connect",
+            source,
+            mend: "start the server (role=server in DPDK, master in VPP) with this socket, id and secret first",
+        })
+    }
+
+    fn open(number: u16, request: &Request<'_>) -> io::Result<MemifPort<'a>> {
+        let (control, max_log2) = Control::open(request)?;
+        let log2_ring = LOG2_RING.min(max_log2);
+        let mut rings = Rings::new(log2_ring)?;
+        let wakers = [new_waker()?, new_waker()?];
+        let places = [Ring::TO_SERVER, Ring::FROM_SERVER].map(|ring| rings.offset(ring));
+        let [to_server, from_server] = [0, 1].map(|end| (places[end], wakers[end].as_fd()));
+        let offer =
+            Offer { memory: rings.file(), bytes: rings.bytes(), rings: [to_server, from_server], log2_ring };
+        control.offer(request, &offer)?;
+        // Only now: a server empties the rings when it connects.
+        rings.poll();
+        rings.offer();
+        let [wake, woken] = wakers;
+        let (free, sent) = (Vec::with_capacity(WAITING), Vec::with_capacity(WAITING));
+        let (too_long, refused, idle, is_finished) = (0, 0, 0, false);
+        let port = MemifPort {
+            number,
+            control,
+            rings,
+            wake,
+            _woken: woken,
+            free,
+            sent,
+            too_long,
+            refused,
+            idle,
+            is_finished,
+        };
+        Ok(port)
+    }
+
+    /// Frames that came in and are longer than a slot.
+    pub fn too_long(&self) -> u64 {
+        self.too_long
+    }
+
+    #[cold]
+    fn look_after_server(&mut self) {
+        self.idle = 0;
+        self.is_finished |= self.control.is_over();
+    }
+}
+
+fn new_waker() -> io::Result<OwnedFd> {
+    Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
+}
+
+impl<'a> Port<'a> for MemifPort<'a> {
+    fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
+        let wanted = limit.min(burst.room()).min(self.free.len()).min(self.rings.waiting());
+        let before = burst.len();
+        for _ in 0..wanted {
+            let Some(slot) = self.free.last_mut() else { break };
+            slot.port = self.number;
+            match self.rings.take(slot) {
+                Came::Frame => burst.fill(self.free.pop().into_iter()),
+                Came::Part => {}
+                Came::TooLong => self.too_long += 1,
+            }
+        }
+        if wanted > 0 {
+            self.rings.offer();
+            self.idle = 0;
+        } else {
+            self.idle += 1;
+            if self.idle >= IDLE {
+                self.look_after_server();
+            }
+        }
+        Ok(burst.len() - before)
+    }
+
+    fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
+        let taken = burst.len().min(WAITING - self.sent.len()).min(self.rings.room());
+        burst[..taken].iter().for_each(|packet| self.rings.put(packet));
+        if taken > 0 && self.rings.publish() {
+            // An event more than the counter holds wakes nobody sooner.
+            let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+        }
+        self.sent.extend(burst.drain_front(taken));
+        self.refused += burst.len() as u64;
+        Ok(taken)
+    }
+
+    fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
+        let count = free.room().min(self.sent.len());
+        free.fill(self.sent.drain(..count));
+        count
+    }
+
+    fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
+        let count = free.len().min(WAITING - self.free.len());
+        self.free.extend(free.drain_front(count));
+        count
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+}

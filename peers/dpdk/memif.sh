@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Runs a router between memif interfaces on one core, and its generator and receiver on another (memif/).
+# Usage: peers/dpdk/memif.sh --only memif_ROUTER_inet:BATCH,memif_ROUTER_inet6:BATCH [--serve] FOLDER
+# ROUTER is l3fwd_lpm or l3fwd_fib with BATCH 32, or fullview with BATCH 256 (see peers/README.md). CORE and ROUTER_CORE
+# are the cores; FULLVIEW_ROUTER is our router's program, built from crates/plane/examples/memif_router.rs.
+set -euo pipefail
+
+readonly here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+readonly core=${CORE:-0} router_core=${ROUTER_CORE:-1}
+readonly ours=${FULLVIEW_ROUTER:-${CARGO_TARGET_DIR:-$here/../../target}/release/examples/memif_router}
+. "$here/huge.sh"
+. "$here/rules.sh"
+
+usage() { give_up 1 "$1; usage: memif.sh --only memif_l3fwd_fib_inet:32,memif_l3fwd_fib_inet6:32 [--serve] FOLDER"; }
+
+choose() { # NAME,NAME…
+	local name
+	for name in ${1//,/ }; do
+		[[ $name =~ ^(memif_l3fwd_(lpm|fib)_inet6?:32|memif_fullview_inet6?:256)$ ]] || usage "$name: no such contestant"
+		[[ -z ${peer:-} || $peer == "${name%_inet*}" ]] || usage "$1: one program cannot be all of these"
+		peer=${name%_inet*} batch=${name##*:}
+	done
+}
+
+# interfaces ROLE: one for each port, whose addresses are those of l3fwd's other test bed.
+interfaces() {
+	local number shared="role=$1,socket=$scratch/memif.sock,socket-abstract=no"
+	# In a process without others the driver has nobody to share its ports with, and says so for each of them.
+	echo --log-level=pmd.net.memif:critical
+	for ((number = 0; number <= ports; number++)); do
+		printf '%s\n' --vdev "net_memif$number,$shared,id=$number,mac=$(printf '02:00:00:00:01:%02x' "$number")"
+	done
+}
+
+# Waits until the generator listens, which it says by a file.
+await_generator() {
+	local tries
+	for ((tries = 0; tries < 600; tries++)); do
+		[[ ! -e $scratch/listens ]] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# In a process of its own; it ends when the generator does.
+route() {
+	local vdevs mask
+	await_generator || return 0
+	if [[ $peer == memif_fullview ]]; then
+		exec "$ours" "$folder/table.txt" "$scratch/memif.sock" "$ports" "$router_core"
+	fi
+	mapfile -t vdevs < <(interfaces client)
+	mask=$(printf '0x%x' $(((1 << (ports + 1)) - 1)))
+	exec "$built/l3fwd" "${eal[@]}" -l "$router_core" -m $((memory_mb - 256)) "${vdevs[@]}" -- -p "$mask" \
+		--config "(0,0,$router_core)" --lookup "${peer##*_}" --parse-ptype \
+		--rule_ipv4 "$scratch/rules" --rule_ipv6 "$scratch/rules6" >/dev/null
+}
+
+parse "$@"
+program=$("$here/l3fwd/build.sh" memif) || give_up 4 "l3fwd could not be built, see above"
+built=$(dirname "$program")
+if [[ $peer == memif_fullview ]]; then
+	[[ -x $ours ]] || give_up 4 "$ours: build it with cargo build --release -p fullview-plane --example memif_router"
+	export BED_LOWERS_HOP_LIMIT=1
+fi
+prepare
+memory_mb=${MEMORY_MB:-1792}
+reserve
+choose_memory
+router=
+tidy() {
+	# It may be stopped, between two runs.
+	[[ -z $router ]] || kill -TERM "$router" 2>/dev/null || true
+	[[ -z $router ]] || kill -CONT "$router" 2>/dev/null || true
+	[[ -z $router ]] || wait "$router" 2>/dev/null || true
+	rm -rf "$scratch"
+}
+route 3>&- </dev/null >&2 &
+router=$!
+export BED_FOLDER=$folder BED_PEER=$peer BED_BATCH=$batch BED_PAGES=$pages BED_WITHOUT_DIRECT=1 BED_ROUTER=$router
+export MEMIF_LISTENS=$scratch/listens
+mapfile -t vdevs < <(interfaces server)
+serve_or_check "$built/generator" "${eal[@]}" -l "$core" -m 224 "${vdevs[@]}"

@@ -1,0 +1,143 @@
+/* The other end of a router's memif interfaces: sends the frames of l3fwd's test bed into interface 0 and receives what
+ * comes back by the others, all on one core, while the router has another. Usage: generator EAL-OPTIONS with
+ * --vdev net_memif0,role=server,… for each interface, and the environment of ../memif.sh. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "../inputs.h"
+#include "../l3fwd/bed.h"
+
+#define BURST 64
+#define DESCRIPTORS 1024
+
+/* Packets on their way at most: no ring of 1,024 overflows, so none is lost, and the router is never waited for. */
+#define WINDOW 960
+
+/* How long a router may take to load its table, and to forward anything at all. */
+#define START_SECONDS 240
+#define STALL_SECONDS 10
+
+volatile bool force_quit;
+
+static void quit(int signal)
+{
+	(void)signal;
+	force_quit = true;
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void open_port(uint16_t port, struct rte_mempool *pool)
+{
+	struct rte_eth_conf conf = {0};
+
+	if (rte_eth_dev_configure(port, 1, 1, &conf) < 0 ||
+	    rte_eth_rx_queue_setup(port, 0, DESCRIPTORS, SOCKET_ID_ANY, NULL, pool) < 0 ||
+	    rte_eth_tx_queue_setup(port, 0, DESCRIPTORS, SOCKET_ID_ANY, NULL) < 0 || rte_eth_dev_start(port) < 0)
+		fail(EXIT_ENVIRONMENT, "interface %u cannot be started", port);
+}
+
+static bool is_connected(uint16_t ports)
+{
+	for (uint16_t port = 0; port < ports; port++) {
+		struct rte_eth_link link;
+
+		if (rte_eth_link_get_nowait(port, &link) < 0 || link.link_status != RTE_ETH_LINK_UP)
+			return false;
+	}
+	return true;
+}
+
+/* The file tells the router's side that it may connect. */
+static void await_router(uint16_t ports)
+{
+	double until = now() + START_SECONDS;
+	const char *path = getenv("MEMIF_LISTENS");
+	FILE *file = path == NULL ? NULL : fopen(path, "w");
+
+	if (file == NULL)
+		fail(EXIT_USAGE, "peers/dpdk/memif.sh starts this program, with the environment it needs");
+	fclose(file);
+	while (!is_connected(ports) && !force_quit) {
+		if (now() > until)
+			fail(EXIT_ENVIRONMENT, "the router did not connect in %d s", START_SECONDS);
+		rte_delay_ms(10);
+	}
+}
+
+/* Sends all of a burst: within the window there is room, if not at once. */
+static void send_all(struct rte_mbuf **packets, uint16_t count)
+{
+	uint16_t sent = 0;
+
+	while (sent < count && !force_quit)
+		sent += rte_eth_tx_burst(0, 0, packets + sent, count - sent);
+}
+
+static void receive_all(uint16_t ports)
+{
+	struct rte_mbuf *packets[BURST];
+
+	for (uint16_t port = 0; port < ports; port++) {
+		uint16_t count = rte_eth_rx_burst(port, 0, packets, BURST);
+
+		if (count > 0)
+			bed_send(port, packets, count);
+	}
+}
+
+static void run(uint16_t ports, struct rte_mempool *pool)
+{
+	struct rte_mbuf *packets[BURST];
+	double stalled = 0;
+
+	for (unsigned idle = 0; !force_quit; idle++) {
+		if (bed_in_flight() + BURST <= WINDOW) {
+			send_all(packets, bed_receive(pool, packets, BURST));
+			idle = 0;
+			stalled = 0;
+		}
+		receive_all(ports);
+		if (idle < 1u << 20)
+			continue;
+		idle = 0;
+		stalled = stalled > 0 ? stalled : now();
+		if (now() - stalled > STALL_SECONDS)
+			fail(EXIT_ENVIRONMENT, "the router loses packets, or forwards none any more");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct rte_mempool *pool;
+	uint16_t ports;
+
+	if (rte_eal_init(argc, argv) < 0)
+		fail(EXIT_ENVIRONMENT, "EAL does not start");
+	signal(SIGTERM, quit);
+	signal(SIGINT, quit);
+	pool = rte_pktmbuf_pool_create("packets", 8191, 512, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	if (pool == NULL)
+		fail(EXIT_ENVIRONMENT, "no memory for packets");
+	ports = rte_eth_dev_count_avail();
+	for (uint16_t port = 0; port < ports; port++)
+		open_port(port, pool);
+	bed_open();
+	await_router(ports);
+	run(ports, pool);
+	return 0;
+}

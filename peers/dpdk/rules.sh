@@ -1,0 +1,85 @@
+# Sourced by l3fwd.sh and memif.sh: their options, and the table as l3fwd reads it.
+
+# What l3fwd's tables have room for once built (l3fwd/build.sh), and its ports beside the one packets come in by.
+readonly most_routes=$((1 << 20)) most_routes6=$((1 << 18)) most_ports=31
+
+# Writes l3fwd's two files of rules from the table, and says what l3fwd cannot hold of it: nothing if it can. The next
+# hop is the number of a port to l3fwd. Both files need a rule; a family without routes gets one nobody is sent by.
+write_rules() {
+	awk -v folder="$scratch" -v most="$most_routes" -v most6="$most_routes6" -v ports="$most_ports" '
+		/:/ { print "R" $1, $2 >(folder "/rules6"); routes6++ }
+		!/:/ { print "R" $1, $2 >(folder "/rules"); routes++ }
+		$2 > highest { highest = $2 }
+		END {
+			if (!routes) print "R192.0.2.0/24 1" >(folder "/rules")
+			if (!routes6) print "R2001:db8::/32 1" >(folder "/rules6")
+			if (highest > ports) print "next hop " highest ": a next hop is a port to l3fwd, and it has " ports
+			else if (routes > most) print routes " IPv4 routes: it is built for " most
+			else if (routes6 > most6) print routes6 " IPv6 routes: it is built for " most6
+		}' "$1/table.txt"
+}
+
+# The ready line of a program that takes no part.
+refuse() { # WHY
+	local name separator='' refused=''
+	for name in ${only//,/ }; do
+		refused+="$separator{\"contestant\":\"$name\",\"why\":\"$1\"}" separator=,
+	done
+	echo "{\"ready\":true,\"pages\":\"\",\"contestants\":[],\"facts\":[],\"bad\":[],\"refused\":[$refused],\"streams\":[]}"
+	cat >/dev/null
+	exit 0
+}
+
+# Their options, into $only, $serve and $folder.
+parse() {
+	only='' serve=false
+	while (($# > 1)); do
+		case $1 in
+		--only) only=$2; shift ;;
+		--serve) serve=true ;;
+		*) usage "$1: unknown" ;;
+		esac
+		shift
+	done
+	(($# == 1)) && [[ $1 != -* ]] || usage "no folder"
+	folder=$1
+	choose "$only"
+	[[ -n ${peer:-} ]] || usage "no contestant"
+	[[ -r $folder/table.txt ]] || give_up 2 "$folder/table.txt: not there; peers/README.md lists the files a folder needs"
+}
+
+# The rules, into $scratch, and the number of ports, into $ports. Says what l3fwd cannot hold, and ends.
+prepare() {
+	local obstacle
+	scratch=$(mktemp -d)
+	tidy() { rm -rf "$scratch"; }
+	trap clean_up EXIT
+	obstacle=$(write_rules "$folder")
+	if [[ -n $obstacle ]]; then
+		$serve && refuse "$obstacle"
+		give_up 5 "$obstacle"
+	fi
+	ports=$(awk '$2 > highest { highest = $2 } END { print highest }' "$folder/table.txt")
+}
+
+# What keeps a program of DPDK to itself, and its memory on the pages there are. Into $eal and $pages.
+choose_memory() {
+	eal=(--no-pci --no-telemetry --force-max-simd-bitwidth=512 --log-level=lib.eal:error --log-level=user1:error)
+	if (($(<"$pool/free_hugepages") * 2 < memory_mb)); then
+		say "$memory_mb MB on 4 KiB pages (--no-huge): too few free huge pages"
+		eal+=(--no-huge --no-shconf) pages=4K
+	else
+		eal+=(--in-memory) pages=2M
+	fi
+}
+
+# serve_or_check PROGRAM...: replies of the program, which it writes to descriptor 3. What l3fwd prints is every route.
+serve_or_check() {
+	if $serve; then
+		run_child "$@" 3>&1 >/dev/null
+	else
+		run_child "$@" 3>"$scratch/ready" >/dev/null </dev/null
+		cat "$scratch/ready"
+		! grep -q '"bad":[[]{' "$scratch/ready" || exit 3
+	fi
+}
