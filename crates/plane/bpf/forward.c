@@ -27,8 +27,8 @@
 /* Members of a group at most. */
 #define MEMBERS 64
 
-/* What becomes of a packet, in the order of src/engine/counters.rs: it goes to the kernel for all other reasons than the
- * first and the last one. */
+/* What becomes of a packet, in the order of src/engine/counters.rs: it goes to the kernel for all reasons but the first
+ * and the last one. */
 enum reason {
 	FORWARDED,
 	TOO_SHORT,

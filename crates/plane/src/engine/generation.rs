@@ -16,6 +16,9 @@
 //! So when the call returns nobody is in what was current before, and it is the idle one. It lags behind by one round,
 //! and is brought up to date when it is written next: by then changes of two rounds have gathered in the blocks that
 //! it copies. Nothing is copied twice in between, and nobody waits for it.
+//!
+//! What begins lookups in the tables of VRFs lies in a map beside, in which each generation has places of its own: a
+//! program chooses them by the number that it read from its generation, so the same holds for them.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;

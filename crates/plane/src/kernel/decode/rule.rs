@@ -66,3 +66,58 @@ fn name(body: &[u8]) -> Option<Vec<u8>> {
     let flags = u32_at(body, 8)? & uapi::FIB_RULE_INVERT;
     Some([body.get(..8)?, &flags.to_ne_bytes(), body.get(HEADER..)?].concat())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rule to table 254 that is there for good, with these attributes besides; `header` changes the first 12 bytes.
+    fn read(header: impl Fn(&mut [u8]), attributes: &[(u16, &[u8])]) -> Rule {
+        let mut body = vec![uapi::AF_INET, 0, 0, 0, 254, 0, 0, uapi::FR_ACT_TO_TBL, 1, 0, 0, 0];
+        header(&mut body);
+        let usual: [(u16, &[u8]); 3] = [
+            (uapi::FRA_TABLE, &254u32.to_ne_bytes()),
+            (uapi::FRA_SUPPRESS_PREFIXLEN, &[0xff; 4]),
+            (uapi::FRA_PRIORITY, &32_766u32.to_ne_bytes()),
+        ];
+        for (kind, value) in attributes.iter().chain(&usual) {
+            body.extend((4 + value.len() as u16).to_ne_bytes());
+            body.extend(kind.to_ne_bytes());
+            body.extend(*value);
+            body.resize(body.len().next_multiple_of(4), 0);
+        }
+        rule(&body).unwrap().unwrap()
+    }
+
+    fn leads(header: impl Fn(&mut [u8]), attributes: &[(u16, &[u8])]) -> Leads {
+        read(header, attributes).leads
+    }
+
+    #[test]
+    fn only_what_takes_all_packets_leads_to_a_table() {
+        const FWMARK: u16 = 10;
+        assert_eq!(leads(|_| {}, &[]), Leads::To(254));
+        assert_eq!(leads(|_| {}, &[(uapi::FRA_TABLE, &1_000u32.to_ne_bytes())]), Leads::To(1_000));
+        assert_eq!(leads(|_| {}, &[(uapi::FRA_L3MDEV, &[1])]), Leads::ToVrf);
+        assert_eq!(leads(|_| {}, &[(FWMARK, &[7; 4])]), Leads::Elsewhere);
+        assert_eq!(leads(|_| {}, &[(uapi::FRA_SUPPRESS_PREFIXLEN, &[0; 4])]), Leads::Elsewhere);
+        // Lengths of destination and source, TOS, an action other than a table, and everything but that.
+        for (at, value) in [(1, 24), (2, 24), (3, 4), (7, 8), (8, uapi::FIB_RULE_INVERT as u8)] {
+            let differs = |body: &mut [u8]| body[at] = value;
+            assert_eq!(leads(differs, &[]), Leads::Elsewhere, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_the_same_whether_its_interface_is_there_or_not() {
+        const DETACHED: u8 = 8;
+        let named: [(u16, &[u8]); 1] = [(uapi::FRA_IIFNAME, b"eth1\0")];
+        let known = read(|_| {}, &named);
+        assert_eq!((known.interface.as_deref(), known.priority), (Some("eth1"), 32_766));
+        assert_eq!(read(|body| body[8] |= DETACHED, &named), known);
+        let all_but = read(|body| body[8] |= uapi::FIB_RULE_INVERT as u8, &named);
+        assert_eq!(all_but.interface, None, "it is for packets of other interfaces");
+        assert_eq!(rule(&[128; 12]), Some(None), "of another family");
+        assert_eq!(rule(&[2; 11]), None);
+    }
+}

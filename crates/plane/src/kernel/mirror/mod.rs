@@ -67,6 +67,8 @@ pub struct Mirror {
     /// Given up, and the generations that all FIBs have to reach.
     following: Vec<(Generations, Vec<Released>, Vec<NextHop>)>,
     rules: Rules,
+    /// Links of ours that they concern, by name.
+    ruled: Vec<String>,
     /// By the names of interfaces.
     policies: BTreeMap<String, InterfacePolicy>,
     flow_seed: u64,
@@ -93,6 +95,7 @@ impl Mirror {
             suspects_inet: false,
             following: Vec::new(),
             rules: Rules::default(),
+            ruled: Vec::new(),
             policies: BTreeMap::new(),
             flow_seed: 0,
         };

@@ -1,9 +1,6 @@
 //! What the mirror tells people.
 
-use fullview_table::Family;
-
 use super::Mirror;
-use crate::kernel::event::Link;
 
 /// How much there is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,11 +16,7 @@ pub struct Report {
 impl Mirror {
     /// How much there is.
     pub fn report(&self) -> Report {
-        let links = self.links.interfaces().filter_map(|(_, link)| link);
-        let is_ruled =
-            |link: &&Link| [Family::Inet, Family::Inet6].iter().any(|family| self.is_ruled(link, *family));
-        let ruled = links.filter(is_ruled).map(|link| link.name.clone()).collect();
-        Report { inet: self.inet.len(), inet6: self.inet6.len(), ruled }
+        Report { inet: self.inet.len(), inet6: self.inet6.len(), ruled: self.ruled.clone() }
     }
 
     /// What could not be had as the kernel has it, since this was last asked.

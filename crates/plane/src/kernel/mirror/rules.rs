@@ -9,7 +9,11 @@ use crate::kernel::uapi;
 
 /// All rules of the kernel, by priority.
 #[derive(Default)]
-pub(super) struct Rules(Vec<Known>);
+pub(super) struct Rules {
+    known: Vec<Known>,
+    /// Of which there ever was a rule. A kernel may be built without any for a family: it has but one table then.
+    families: Vec<Family>,
+}
 
 struct Known {
     rule: Rule,
@@ -28,38 +32,44 @@ impl Rules {
     /// Returns whether that changes anything. Those of one priority are asked in the order in which they came. One that
     /// is known is told of twice: by a dump and because it is new.
     pub fn add(&mut self, rule: Rule) -> bool {
-        if let Some(known) = self.0.iter_mut().find(|known| known.rule == rule) {
+        if !self.families.contains(&rule.family) {
+            self.families.push(rule.family);
+        }
+        if let Some(known) = self.known.iter_mut().find(|known| known.rule == rule) {
             known.seen = true;
             return false;
         }
-        let place = self.0.partition_point(|known| known.rule.priority <= rule.priority);
-        self.0.insert(place, Known { rule, seen: true });
+        let place = self.known.partition_point(|known| known.rule.priority <= rule.priority);
+        self.known.insert(place, Known { rule, seen: true });
         true
     }
 
     /// One that is not known stays where it is: to be too careful is right.
     pub fn remove(&mut self, rule: &Rule) -> bool {
-        let place = self.0.iter().position(|known| known.rule == *rule);
-        place.map(|place| self.0.remove(place)).is_some()
+        let place = self.known.iter().position(|known| known.rule == *rule);
+        place.map(|place| self.known.remove(place)).is_some()
     }
 
     /// Before a dump: what it does not mention is gone.
     pub fn mark(&mut self) {
-        self.0.iter_mut().for_each(|known| known.seen = false);
+        self.known.iter_mut().for_each(|known| known.seen = false);
     }
 
     /// After a dump: returns how many it did not mention.
     pub fn sweep(&mut self) -> usize {
-        let before = self.0.len();
-        self.0.retain(|known| known.seen);
-        before - self.0.len()
+        let before = self.known.len();
+        self.known.retain(|known| known.seen);
+        before - self.known.len()
     }
 
     /// Whether packets of this family that came in there are looked up in the main table, or in the VRF's, before any
     /// rule may send some of them elsewhere. The table `local` may come before or after: what it has is the kernel's
     /// in any case, as is what our table has no route for.
     pub fn lead_home(&self, family: Family, ingress: &Ingress<'_>) -> bool {
-        let rules = self.0.iter().map(|known| &known.rule).filter(|rule| rule.family == family);
+        if !self.families.contains(&family) {
+            return ingress.vrf.is_none();
+        }
+        let rules = self.known.iter().map(|known| &known.rule).filter(|rule| rule.family == family);
         let concern = |rule: &&Rule| rule.interface.as_ref().is_none_or(|name| ingress.has(name));
         let decides = |rule: &Rule| match rule.leads {
             Leads::To(uapi::RT_TABLE_LOCAL) => None,
@@ -115,7 +125,7 @@ mod tests {
         assert_eq!(home(Some(rule(100, Some("red"), Leads::To(100)))), [true, false]);
         assert_eq!(home(Some(rule(100, Some("lo"), Leads::To(100)))), [true, true]);
         assert_eq!(home(Some(rule(100, None, Leads::To(254)))), [true, false], "main before the VRF's");
-        assert!(!rules(None).lead_home(Family::Inet6, &PLAIN), "no rules, no table");
+        assert!(rules(None).lead_home(Family::Inet6, &PLAIN), "a kernel without rules");
     }
 
     #[test]
@@ -131,5 +141,7 @@ mod tests {
         assert!(!all.lead_home(Family::Inet, &PLAIN), "until the dump is whole");
         assert_eq!(all.sweep(), 4);
         assert!(all.lead_home(Family::Inet, &PLAIN) && !all.lead_home(Family::Inet, &IN_VRF));
+        assert!(all.remove(&rule(32_766, None, Leads::To(254))));
+        assert!(!all.lead_home(Family::Inet, &PLAIN), "no rule, no table");
     }
 }

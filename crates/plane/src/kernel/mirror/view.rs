@@ -38,6 +38,7 @@ impl Mirror {
     /// Workers go by links and neighbours as they are now. Parts that do not fit together would be our own mistake;
     /// the view that was published last goes on then, and the report says so.
     pub(super) fn publish_view(&mut self) {
+        self.ruled = self.ruled_links();
         let numbers = self.table_numbers();
         let parts = Parts {
             interfaces: self.interfaces(&numbers),
@@ -93,8 +94,15 @@ impl Mirror {
             && !(self.links.heeds_forwarding && self.is_ruled(link, family))
     }
 
+    fn ruled_links(&self) -> Vec<String> {
+        let links = self.links.interfaces().filter_map(|(_, link)| link);
+        let is_ruled =
+            |link: &&Link| [Family::Inet, Family::Inet6].iter().any(|family| self.is_ruled(link, *family));
+        links.filter(is_ruled).map(|link| link.name.clone()).collect()
+    }
+
     /// Whether rules of policy routing may lead what comes in by a link elsewhere than to the table we look it up in.
-    pub(super) fn is_ruled(&self, link: &Link, family: Family) -> bool {
+    fn is_ruled(&self, link: &Link, family: Family) -> bool {
         let vrf = self.links.vrf(link.index).map(|vrf| vrf.name.as_str());
         !self.rules.lead_home(family, &Ingress { link: &link.name, vrf })
     }
