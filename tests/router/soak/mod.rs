@@ -133,7 +133,7 @@ impl Soak<'_> {
         if tallies.iter().any(|tally| !tally.lost.is_empty()) {
             println!("{}", self.program.output());
         }
-        judge_traffic(&tallies, &aside);
+        judge_traffic(&tallies, &aside, self.time);
         judge_memory(&samples, self.time);
         let mut after = self.quiet();
         let is_as_before = || {
@@ -177,14 +177,16 @@ impl Soak<'_> {
     }
 }
 
-fn judge_traffic(tallies: &[Tally; 3], aside: &Counted) {
+fn judge_traffic(tallies: &[Tally; 3], aside: &Counted, time: Duration) {
     for (number, tally) in tallies.iter().enumerate() {
         println!("flow {number}: {} sent, {} arrived, lost {:?}", tally.sent, tally.arrived, tally.lost);
         let whole = Tally { sent: tally.sent, arrived: tally.sent, ..Tally::default() };
         assert_eq!(*tally, whole, "flow {number}");
     }
     assert_eq!(aside.astray, 0, "packets by routes that stay came to the host beside");
-    assert!(aside.to_the_right > 0 && aside.beside > 0 && aside.troublesome > 0, "{aside:?}");
+    assert!(aside.to_the_right > 0 && aside.troublesome > 0, "{aside:?}");
+    // A link that flaps and a neighbour whose address is often wrong let few through.
+    assert!(time.as_secs() < LONG || aside.beside > 0, "{aside:?}");
 }
 
 fn judge_memory(samples: &[Vitals], time: Duration) {
