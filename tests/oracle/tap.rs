@@ -37,6 +37,8 @@ impl Program {
         let mut testbed = Testbed::around(router, hand_over).expect("namespaces");
         testbed.settle_by(&WAYS);
         testbed.wait_until_up();
+        // It forwards a moment before it has told the stations that it is there.
+        testbed.collect([0; SIDES.len()]);
         Program { testbed, child, _folder: folder }
     }
 
