@@ -102,7 +102,21 @@ impl Links<'_> {
         })
     }
 
-    pub fn neighbor(&self, neighbor: &Neighbor) -> Result<(LinkIndex, IpAddr, Mac), Misfit> {
+    pub fn neighbors(&self, neighbors: &[Neighbor]) -> Result<Vec<(LinkIndex, IpAddr, Mac)>, Misfit> {
+        let mut known = HashSet::new();
+        let mut all = Vec::with_capacity(neighbors.len());
+        for neighbor in neighbors {
+            let resolved = self.neighbor(neighbor)?;
+            if !known.insert((resolved.0, resolved.1)) {
+                let text = "a second neighbor with the same address".into();
+                return Err(Misfit { text, at: Some(neighbor.address.span()) });
+            }
+            all.push(resolved);
+        }
+        Ok(all)
+    }
+
+    fn neighbor(&self, neighbor: &Neighbor) -> Result<(LinkIndex, IpAddr, Mac), Misfit> {
         let (ip, at) = (*neighbor.address.get_ref(), neighbor.address.span());
         let interface = self.named(&neighbor.dev).map_err(|misfit| misfit.at(&at))?;
         let is_own = interface.addresses.iter().any(|own| own.ip == ip);

@@ -49,8 +49,7 @@ impl Config {
         let interfaces = self.planned()?;
         let links = Links(&interfaces);
         let routes = links.routes(&self.route)?;
-        let neighbors =
-            self.neighbor.iter().map(|neighbor| links.neighbor(neighbor)).collect::<Result<_, _>>()?;
+        let neighbors = links.neighbors(&self.neighbor)?;
         if let Some(feed) = &self.feed {
             links.gateways(feed)?;
         }
@@ -147,7 +146,9 @@ fn stray(name: &str) -> Misfit {
 /// The port and the number of a VLAN, as in `tap0.100`.
 fn vlan_of(name: &str) -> Option<(&str, u16)> {
     let (of, number) = name.rsplit_once('.')?;
-    let vlan = number.parse().ok().filter(|vlan| (1..=4094).contains(vlan))?;
+    // One way to write it, or an interface could be there twice.
+    let vlan =
+        number.parse().ok().filter(|vlan: &u16| (1..=4094).contains(vlan) && vlan.to_string() == number)?;
     Some((of, vlan))
 }
 

@@ -164,6 +164,9 @@ fn interfaces_that_cannot_be_are_refused() {
         let said = with(from, to);
         assert!(said.contains(words), "{to}: {said}");
     }
+    assert!(refused("[interface.\"t1.05\"]\n").contains("nor a VLAN of one"));
+    let neighbor = "[[neighbor]]\naddress = \"192.0.2.9\"\ndev = \"t0\"\nmac = \"02:00:00:00:00:09\"\n";
+    assert!(refused(&neighbor.repeat(2)).contains("a second neighbor"));
     assert!(refused("[interface.\"t1.4095\"]\n").contains("nor a VLAN of one"));
     assert!(
         refused("[interface.\"t1.5\"]\nmac = \"02:00:00:00:00:09\"\n").contains("has the port and the MAC")

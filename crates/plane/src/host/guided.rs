@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustc_hash::FxHashSet;
+
 use super::Host;
 use super::advertise::Advertisers;
 use super::config::{Settings, StaticNeighbor};
@@ -53,8 +55,9 @@ impl Host<Guide> {
 
     /// Knows these stations for good, and none that it was told of so before.
     pub fn keep(&mut self, now: Duration, neighbors: &[StaticNeighbor]) {
-        let kept = |key: &_| neighbors.iter().any(|neighbor| (neighbor.interface, neighbor.ip) == *key);
-        for key in self.neighbors.statics().filter(|key| !kept(key)).collect::<Vec<_>>() {
+        let kept: FxHashSet<Key> =
+            neighbors.iter().map(|neighbor| (neighbor.interface, neighbor.ip)).collect();
+        for key in self.neighbors.statics().filter(|key| !kept.contains(key)).collect::<Vec<_>>() {
             self.neighbors.remove(key);
             self.routes.unknown(now, key);
         }

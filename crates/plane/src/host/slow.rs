@@ -1,7 +1,7 @@
 //! The host behind a [`Worker`](crate::worker::Worker): it answers what the worker's loop rejects.
 //!
-//! A host belongs to one worker. Several workers of one router would each have a cache of neighbours and limits of
-//! their own, and would answer each other's ARP: give such a router a kernel.
+//! Such a host belongs to one worker. Several workers of one router would each have a cache of neighbours and limits of
+//! their own, and would answer each other's ARP: they have one host for all of them, by [`super::relay`].
 
 use std::time::Duration;
 
