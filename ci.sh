@@ -5,6 +5,7 @@
 #   fmt clippy doc deny budget    the text of the tree
 #   test      unit, property, conformance, BIRD, FRR, bgpdump and ministat tests, and the router in namespaces (needs root)
 #   isa       that every instruction set of this processor is tested, and the code without vectors; checks aarch64
+#   soak      the router under load and churn for FULLVIEW_SOAK seconds (default 60; needs clang and root)
 #   churn     two million changes to every table that is patched, while readers check every answer (or FULLVIEW_CHURN)
 #   loom      how tables are published and their memory used again, in every interleaving
 #   cless     the default features build without a C compiler
@@ -21,6 +22,9 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
 CI=${CI:-false}
+# What is built once and thrown away gains nothing by notes for the next time; of what debuggers want, backtraces need
+# places only, and the rest is most of what is written and linked for some fifty test programs.
+[ "$CI" != true ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=line-tables-only
 # Panics and wrong answers show without a sanitizer, which costs half of the runs; FUZZ_SANITIZER=address for memory.
 FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
 FUZZ_SECONDS=${FUZZ_SECONDS:-30}
@@ -104,9 +108,10 @@ test() { cargo test --workspace --locked; }
 
 # The conformance tests force each instruction set the library finds; what the processor has must be among them.
 isa() {
-    local isa forced flag
-    forced=$(cargo test --locked -p fullview-table --test conformance -- --nocapture batches_inet | tee /dev/stderr |
-        sed -n 's/.*instruction sets forced: //p')
+    local isa forced flag said
+    said=$(cargo test --locked -p fullview-table --test conformance -- --nocapture batches_inet) || { echo "$said"; return 1; }
+    echo "$said"
+    forced=$(sed -n 's/.*instruction sets forced: //p' <<<"$said")
     [ -n "$forced" ] || { echo "the conformance tests do not say which instruction sets they forced"; return 1; }
     for isa in avx2 avx512; do
         flag=$isa
@@ -128,9 +133,9 @@ isa() {
 churn() { FULLVIEW_CHURN=${FULLVIEW_CHURN:-2000000} cargo test --locked -p fullview-table --test readers -- --nocapture; }
 
 loom() {
-    # The code itself, then models of what loom's atomics cannot stand in for.
-    RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" cargo test --locked -p fullview-table --lib --target-dir "${CARGO_TARGET_DIR:-target}/loom" interleavings
-    RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" cargo test --locked -p fullview-table --test loom_publish --target-dir "${CARGO_TARGET_DIR:-target}/loom"
+    # The code itself, and models of what loom's atomics cannot stand in for.
+    RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" cargo test --locked -p fullview-table --lib --test loom_publish \
+        --target-dir "${CARGO_TARGET_DIR:-target}/loom" interleavings
 }
 
 # cc and friends are hidden behind names that fail; only the linker that rustc calls stays.
@@ -145,12 +150,21 @@ cless() {
     rm -rf "$dir"
 }
 
-# What the feature `bpf` adds: the default build neither has it nor needs a C compiler.
+# What the feature `bpf` adds or changes: the default build neither has it nor needs a C compiler. Other tests never come
+# near it, and ran in the job `test`.
 bpf() {
     install "${BPF_PACKAGES[@]}"
     cargo clippy --locked --all-targets -p fullview -p fullview-plane --features bpf -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked -p fullview-plane --features bpf
-    cargo test --locked -p fullview -p fullview-plane --features bpf
+    cargo test --locked -p fullview -p fullview-plane --features bpf --bin fullview --lib --examples \
+        --test router --test oracle --test bpf --test engine --test ports
+}
+
+# The same build as the job above: three ways to forward at once, each beside its own neighbours.
+soak() {
+    install "${BPF_PACKAGES[@]}"
+    FULLVIEW_SOAK=${FULLVIEW_SOAK:-60} cargo test --locked -p fullview -p fullview-plane --features bpf --test router -- \
+        --nocapture soak::
 }
 
 # Without the impls that every type has and the derived ones. The tool reads rustdoc's JSON, which is unstable in form
@@ -301,11 +315,14 @@ budget() {
 }
 
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa churn loom cless bpf api capi peers_check smoke fuzz)
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa churn loom cless bpf soak api capi peers_check smoke fuzz)
+took=()
 for job in "${jobs[@]}"; do
     [ "$(type -t "$job")" = function ] || { echo "ci.sh: no job named $job; see the head of this file"; exit 2; }
     say "$job"
     started=$SECONDS
     "$job"
+    took+=("$job $((SECONDS - started))")
     echo "-- $job: ok, $((SECONDS - started)) s"
 done
+say "seconds: ${took[*]/%/,} together $SECONDS"

@@ -365,6 +365,16 @@ pub enum PortName {
     Xdp,
     /// AF_XDP sockets where they work, packet sockets elsewhere
     Auto,
+    /// An interface of our own, for a router without a kernel (`--config`)
+    #[value(skip)]
+    Tap,
+}
+
+impl PortName {
+    /// Whether AF_XDP sockets are tried.
+    pub fn may_be_xdp(self) -> bool {
+        matches!(self, PortName::Xdp | PortName::Auto)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -383,7 +393,7 @@ pub struct MinistatArgs {
 }
 
 /// An address and the prefix length of its network.
-fn interface_address(text: &str) -> Result<InterfaceAddress, String> {
+pub fn interface_address(text: &str) -> Result<InterfaceAddress, String> {
     let parts = text.split_once('/').and_then(|(ip, len)| Some((ip.parse().ok()?, len.parse().ok()?)));
     let (ip, len) = parts.ok_or_else(|| format!("'{text}' is no address with a length, as 192.0.2.1/24"))?;
     Ok(InterfaceAddress { ip, len })

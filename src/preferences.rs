@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,7 +63,7 @@ pub struct Loaded {
 /// Reads a file; what is wrong in it is told with line and column.
 pub fn load(path: &Path) -> anyhow::Result<Loaded> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = crate::config::read(path).map_err(|error| {
         BadInput(format!(
             "{name}: cannot read the preferences: {error}; make them with `fullview table calibrate`"
         ))

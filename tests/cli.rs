@@ -437,11 +437,15 @@ fn the_packets_of_a_capture_are_explained_by_a_table() {
 }
 
 #[test]
-fn the_example_configuration_is_in_order_and_mistakes_have_their_place() {
+fn the_example_configurations_are_in_order_and_mistakes_have_their_place() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/edge.toml");
     let ran = run(&["check-config", example]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     assert!(ran.out.contains("in order; forwards between eth1, eth2"), "{}", ran.out);
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/static.toml");
+    let ran = run(&["check-config", example]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.contains("in order; forwards between fv-left, fv-right"), "{}", ran.out);
     let (_dir, wrong) =
         file("wrong.toml", b"[router]\ninterfaces = [\"eth1\"]\n\n[confine]\nsecomp = true\n");
     let ran = run(&["check-config", &wrong]);
@@ -451,6 +455,29 @@ fn the_example_configuration_is_in_order_and_mistakes_have_their_place() {
     }
     let ran = run(&["forward", "--config", &wrong]);
     assert_eq!(ran.code, 2, "{}", ran.err);
+}
+
+#[test]
+fn a_router_without_a_kernel_is_refused_with_the_place_of_the_mistake() {
+    let start = "[router]\nkernel = false\nport = \"tap\"\ninterfaces = [\"t0\"]\n[interface.t0]\naddress = [\"192.0.2.1/24\"]\n";
+    for (more, words) in [
+        (
+            "[[route]]\nto = \"10.0.0.0/8\"\nvia = \"10.9.9.9\"\n",
+            "line 8, column 6, \"10.0.0.0/8\": via 10.9.9.9",
+        ),
+        ("[feed]\nfile = \"/nonexistent\"\ngateways = [\"192.0.2.9\"]\n", "/nonexistent"),
+    ] {
+        let (_dir, wrong) = file("wrong.toml", (start.to_owned() + more).as_bytes());
+        for command in [&["check-config", &*wrong][..], &["forward", "--config", &wrong]] {
+            let ran = run(command);
+            assert!(ran.code == 2 && ran.err.contains(words), "{}: {}", ran.code, ran.err);
+        }
+    }
+    let (dir, view) = file("view.txt", b"2001:db8:1::/48 1\n");
+    let wrong = dir.path().join("wrong.toml");
+    fs::write(&wrong, format!("{start}[feed]\nfile = \"{view}\"\ngateways = [\"192.0.2.9\"]\n")).unwrap();
+    let ran = run(&["check-config", wrong.to_str().unwrap()]);
+    assert!(ran.code == 2 && ran.err.contains("has inet6 routes, and no gateway is inet6"), "{}", ran.err);
 }
 
 #[test]

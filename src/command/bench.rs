@@ -1,9 +1,9 @@
 //! `fullview bench`: an experiment file in, a results folder out.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{fs, io};
 
 use anyhow::Context;
 use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome, Window};
@@ -41,7 +41,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Experiment<Settings>> {
-    let text = fs::read_to_string(path)
+    let text = crate::config::read(path)
         .map_err(|error| BadInput(format!("{}: cannot read the experiment: {error}", path.display())))?;
     let mut experiment = Experiment::parse(&path.display().to_string(), &text)?;
     every::expand(&mut experiment);

@@ -17,7 +17,7 @@ use fullview_table::Table;
 use fullview_table::feed::NextHopModel;
 use serde_json::json;
 
-use super::{BadInput, Exit, route};
+use super::{BadInput, Exit, route, say};
 use crate::args::ForwardArgs;
 use crate::router::Counted;
 use crate::settings::{Names, RouterSettings};
@@ -59,7 +59,7 @@ fn captures(
     }
     let (inet, inet6) =
         (algorithm::compile(settings, &table.inet)?, algorithm::compile(settings, &table.inet6)?);
-    inet.log.iter().chain(&inet6.log).for_each(|line| eprintln!("{line}"));
+    inet.log.iter().chain(&inet6.log).for_each(|line| say(line));
     let mut router = workload_router(inet.fib, inet6.fib, &table.next_hops, (args.mac, 1))?;
     forward(&mut router, reader, CaptureWriter::create(write)?)?;
     print(router.counters(), args.json)?;

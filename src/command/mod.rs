@@ -8,6 +8,7 @@ use clap::CommandFactory;
 use fullview_plane::port::PortError;
 
 use crate::args::Cli;
+use crate::config::alone::Misfit;
 
 pub mod bench;
 pub mod calibrate;
@@ -71,6 +72,7 @@ pub fn message(error: &anyhow::Error) -> String {
 pub fn exit_of(error: &anyhow::Error) -> Exit {
     let bad = error.chain().any(|cause| {
         cause.is::<BadInput>()
+            || cause.is::<Misfit>()
             || cause.is::<fullview_lab::ExperimentError>()
             || cause.is::<fullview_lab::UnknownCounter>()
             || cause.is::<fullview_table::feed::FeedError>()

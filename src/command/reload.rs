@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use anyhow::Context;
+
 use super::Exit;
 use super::show::connect;
 use crate::args::operations::{CheckConfigArgs, ReloadArgs};
@@ -17,6 +19,8 @@ pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {
 
 pub fn check(args: &CheckConfigArgs) -> anyhow::Result<Exit> {
     let config = Config::load(&args.file)?;
+    // Files that it names are looked at too.
+    config.live().with_context(|| args.file.display().to_string())?;
     let interfaces = config.router.interfaces.join(", ");
     writeln!(io::stdout(), "{}: in order; forwards between {interfaces}", args.file.display())?;
     Ok(Exit::Done)

@@ -10,6 +10,8 @@ use crate::config::reload::{Reloader, block_hangup};
 use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Router, Xdp};
 use crate::confine::confine;
 use crate::operations::Listening;
+use crate::router::alone::Told;
+use crate::router::claim::claim;
 use crate::router::{self, Counted, Operating, Options};
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
@@ -18,6 +20,7 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
     config.check().map_err(|error| BadInput(format!("{error:#}")))?;
     let options = options(&config)?;
     router::check(&options)?;
+    let _claims = claim(&options.interfaces)?;
     let listening = Listening::open(&config.operations())?;
     // Before the first thread: signals and confinement hold for those that come.
     let reload = args.config.clone().map(|path| with_signals(path, &config)).transpose()?;
@@ -32,6 +35,7 @@ fn with_signals(path: PathBuf, config: &Config) -> anyhow::Result<(Reloader, nix
 
 fn options(config: &Config) -> anyhow::Result<Options> {
     let live = config.live()?;
+    let alone = live.plan.map(|plan| Told { plan, macs: config.macs(), settings: config.host() });
     Ok(Options {
         interfaces: config.router.interfaces.clone(),
         engine: config.router.engine,
@@ -41,6 +45,7 @@ fn options(config: &Config) -> anyhow::Result<Options> {
         workers: config.router.workers,
         ports: config.ports(),
         policies: live.policies,
+        alone,
     })
 }
 
@@ -59,10 +64,12 @@ fn typed(args: &ForwardArgs) -> Config {
     let capture = |drops| Capture { drops, bytes: capture_limit, packets_per_second: capture_rate };
     Config {
         router: Router {
+            kernel: true,
             interfaces: args.interfaces.clone(),
             engine: args.engine,
             port: args.port,
             workers: args.workers,
+            cores: Vec::new(),
             algorithm: args.algorithm.clone(),
             preferences: args.preferences.clone(),
             netlink_buffer: args.netlink_buffer,
@@ -70,6 +77,11 @@ fn typed(args: &ForwardArgs) -> Config {
         xdp: Xdp { need_wakeup: !args.no_need_wakeup, busy_poll_us: args.busy_poll, ..Xdp::default() },
         framework: Framework::default(),
         interface: BTreeMap::new(),
+        route: Vec::new(),
+        neighbor: Vec::new(),
+        feed: None,
+        icmp: Default::default(),
+        neighbors: Default::default(),
         control: Control { name, socket: control },
         metrics: Metrics { listen: metrics },
         capture: capture_drops.map(capture),

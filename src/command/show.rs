@@ -158,11 +158,8 @@ fn state(fib: &Fib) -> String {
 
 fn counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
     let Counters { received, sent, .. } = counters;
-    // Where a program in the kernel forwards, nothing else counts.
-    if counters.program.is_empty() {
-        writeln!(out, "received  {} packets, {} bytes", received.packets, received.bytes)?;
-        writeln!(out, "forwarded {} packets, {} bytes", sent.packets, sent.bytes)?;
-    }
+    writeln!(out, "received  {} packets, {} bytes", received.packets, received.bytes)?;
+    writeln!(out, "forwarded {} packets, {} bytes", sent.packets, sent.bytes)?;
     let named =
         [("dropped", &counters.drops), ("for the host", &counters.punts), ("program", &counters.program)];
     for (what, counts) in named {
@@ -178,9 +175,13 @@ fn counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
             worker.name, worker.received.packets, worker.seconds
         )?;
     }
-    let netlink: Vec<String> =
-        counters.netlink.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    writeln!(out, "netlink: {}", netlink.join(", "))
+    for (what, counts) in [("host", &counters.host), ("netlink", &counters.netlink)] {
+        let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        if !counts.is_empty() {
+            writeln!(out, "{what}: {}", counts.join(", "))?;
+        }
+    }
+    Ok(())
 }
 
 fn events(events: &[Event], out: &mut dyn Write) -> io::Result<()> {

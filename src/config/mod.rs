@@ -3,19 +3,23 @@
 //!
 //! What may change while the router runs is [`Live`]; everything else is refused by a reload, and needs a restart.
 
+pub mod alone;
+mod host;
+mod names;
 pub mod reload;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::kernel::mirror::InterfacePolicy;
 use fullview_plane::port::xdp::{BusyPoll, XdpOptions};
 use fullview_table::fib::framework;
+use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::Deserialize;
 
 use crate::args::{EngineName, PortName};
@@ -23,17 +27,36 @@ use crate::command::BadInput;
 use crate::control;
 use crate::operations::{self, MetricsAt, capture};
 use crate::router::PortOptions;
+use crate::router::alone::plan::Plan;
 use crate::settings::{Names, RouterSettings};
 use crate::workload::algorithm;
+
+/// The line and column of what cannot be, where it has a place.
+fn with_place(error: anyhow::Error, text: &str) -> anyhow::Error {
+    let Some(at) = error.downcast_ref::<alone::Misfit>().and_then(|misfit| misfit.at.clone()) else {
+        return error;
+    };
+    let before = text.get(..at.start).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
+    let what = text.get(at).unwrap_or_default();
+    anyhow!("at line {line}, column {column}, {what}: {error}")
+}
 
 /// A longer file is none of ours; a device would never end.
 const LONGEST: u64 = 1 << 20;
 
-fn read(path: &Path) -> anyhow::Result<String> {
+/// A file that somebody wrote by hand, or one of `fullview table calibrate`.
+pub fn read(path: &Path) -> io::Result<String> {
     let mut text = Vec::new();
     File::open(path)?.take(LONGEST + 1).read_to_end(&mut text)?;
-    ensure!(text.len() as u64 <= LONGEST, "longer than {LONGEST} bytes: this is no configuration");
-    Ok(String::from_utf8(text)?)
+    if text.len() as u64 > LONGEST {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is longer than {LONGEST} bytes"),
+        ));
+    }
+    String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
 /// The file as it is written.
@@ -49,6 +72,15 @@ pub struct Config {
     #[serde(default)]
     pub interface: BTreeMap<String, Interface>,
     #[serde(default)]
+    pub route: Vec<alone::Route>,
+    #[serde(default)]
+    pub neighbor: Vec<alone::Neighbor>,
+    pub feed: Option<alone::Feed>,
+    #[serde(default)]
+    pub icmp: host::Icmp,
+    #[serde(default)]
+    pub neighbors: host::Neighbors,
+    #[serde(default)]
     pub control: Control,
     #[serde(default)]
     pub metrics: Metrics,
@@ -61,6 +93,9 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Router {
+    /// Whether the kernel says what there is, and answers for it.
+    #[serde(default = "yes")]
+    pub kernel: bool,
     pub interfaces: Vec<String>,
     #[serde(default)]
     pub engine: EngineName,
@@ -69,6 +104,9 @@ pub struct Router {
     pub port: PortName,
     #[serde(default = "one")]
     pub workers: usize,
+    /// On which the workers run, one each; anywhere, if there are none.
+    #[serde(default)]
+    pub cores: Vec<usize>,
     /// Of every table whose family has it; `auto` leaves the choice to the framework. May change.
     #[serde(default = "auto")]
     pub algorithm: String,
@@ -77,6 +115,9 @@ pub struct Router {
     #[serde(default = "netlink_buffer")]
     pub netlink_buffer: usize,
 }
+
+/// As many as the kernel spreads flows over.
+const MOST_WORKERS: usize = 256;
 
 fn one() -> usize {
     1
@@ -127,6 +168,12 @@ pub struct Interface {
     pub source_check: Check,
     #[serde(default)]
     pub redirects: bool,
+    /// From here on: only without a kernel. What other stations know it by stays.
+    pub mac: Option<alone::Station>,
+    pub mtu: Option<u32>,
+    #[serde(default)]
+    pub address: Vec<alone::Own>,
+    pub table: Option<u32>,
 }
 
 /// How sources are checked (RFC 3704).
@@ -188,25 +235,28 @@ impl Default for Confine {
 }
 
 /// What may change while the router runs.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Live {
     /// `None` leaves the choice to the framework.
     pub algorithm: Option<String>,
     pub settings: framework::Settings,
     pub policies: BTreeMap<String, InterfacePolicy>,
+    /// Without a kernel.
+    pub plan: Option<Plan>,
 }
 
 impl Config {
     /// Reads and checks a file.
     pub fn load(path: &Path) -> anyhow::Result<Config> {
-        let text = read(path).with_context(|| path.display().to_string())?;
+        let cannot = |error| BadInput(format!("{}: cannot read the configuration: {error}", path.display()));
+        let text = read(path).map_err(cannot)?;
         Config::parse(&text).map_err(|error| BadInput(format!("{}: {error:#}", path.display())).into())
     }
 
     /// Checks a text.
     pub fn parse(text: &str) -> anyhow::Result<Config> {
         let config: Config = toml::from_str(text)?;
-        config.check()?;
+        config.check().map_err(|error| with_place(error, text))?;
         Ok(config)
     }
 
@@ -214,7 +264,49 @@ impl Config {
     pub fn check(&self) -> anyhow::Result<()> {
         let Router { interfaces, workers, .. } = &self.router;
         ensure!(!interfaces.is_empty(), "router.interfaces: name at least one");
-        ensure!(*workers > 0, "router.workers: give at least 1");
+        ensure!((1..=MOST_WORKERS).contains(workers), "router.workers: give 1 to {MOST_WORKERS}");
+        names::check(interfaces)?;
+        self.check_interfaces()?;
+        self.check_cores()?;
+        let stands = if self.router.kernel { Config::check_with_kernel } else { Config::check_alone };
+        stands(self)?;
+        let both = self.control.name.is_some() && self.control.socket.is_some();
+        ensure!(!both, "control: name and socket are two ways to say one thing; leave one out");
+        let is_file_name = |name: &String| !name.is_empty() && !name.contains('/');
+        ensure!(self.control.name.iter().all(is_file_name), "control.name: give a name without /");
+        algorithm::check::<u32>(&self.lookup())?;
+        self.settings().map(drop)
+    }
+
+    fn check_interfaces(&self) -> anyhow::Result<()> {
+        let interfaces = &self.router.interfaces;
+        for (name, interface) in &self.interface {
+            let is_of = |port: &String| name.strip_prefix(port).is_some_and(|rest| rest.starts_with('.'));
+            let known = interfaces.contains(name) || interfaces.iter().any(is_of);
+            ensure!(known, "interface.{name}: it is neither one of router.interfaces nor a VLAN of one");
+            let is_port = interfaces.contains(name);
+            let has_port = interface.port.is_none() && interface.mac.is_none();
+            ensure!(
+                is_port || has_port,
+                "interface.{name}: a VLAN has the port and the MAC of its interface"
+            );
+        }
+        Ok(())
+    }
+
+    fn check_cores(&self) -> anyhow::Result<()> {
+        let Router { cores, workers, .. } = &self.router;
+        let each = cores.is_empty() || cores.len() == *workers;
+        ensure!(each, "router.cores: name as many as there are workers, {workers}, or none");
+        let ours = sched_getaffinity(None).context("router.cores")?;
+        let other = cores.iter().find(|core| **core >= CpuSet::MAX_CPU || !ours.is_set(**core));
+        other.map_or(Ok(()), |core| bail!("router.cores: this program may not run on core {core}"))
+    }
+
+    fn check_with_kernel(&self) -> anyhow::Result<()> {
+        if let Some(said) = alone::said(self) {
+            bail!("{said}: the kernel says that; only a router with `kernel = false` is told");
+        }
         let chooses = self.router.engine == EngineName::User || self.router.algorithm == algorithm::AUTO;
         ensure!(
             chooses,
@@ -223,20 +315,32 @@ impl Config {
         let by_program = self.router.engine != EngineName::User;
         let no_ports = self.ports().kinds.iter().all(|kind| *kind == PortName::Packet);
         ensure!(!by_program || no_ports, "router.port: the program in the kernel uses none; leave it out");
-        for (place, name) in interfaces.iter().enumerate() {
-            ensure!(!interfaces[..place].contains(name), "router.interfaces: {name} is named twice");
+        let has_tap = self.ports().kinds.contains(&PortName::Tap);
+        ensure!(!has_tap, "router.port: a tap is a port of a router with `kernel = false`");
+        Ok(())
+    }
+
+    fn check_alone(&self) -> anyhow::Result<()> {
+        ensure!(
+            self.router.engine == EngineName::User,
+            "router.engine: without a kernel there is only `user`"
+        );
+        let kinds = self.ports().kinds;
+        let are_ours = kinds.iter().all(|kind| matches!(kind, PortName::Tap | PortName::Xdp));
+        ensure!(
+            are_ours,
+            "router.port: without a kernel behind it a router has `tap` ports, its own, or `xdp` ports: of packet sockets the \
+             kernel sees the frames too, and would answer them"
+        );
+        for (name, kind) in self.router.interfaces.iter().zip(kinds) {
+            let has_mac = self.interface.get(name).is_some_and(|interface| interface.mac.is_some());
+            ensure!(
+                kind == PortName::Tap || !has_mac,
+                "interface.{name}.mac: the card has one; leave it out"
+            );
         }
-        for (name, interface) in &self.interface {
-            let of = name.split('.').next().unwrap_or(name);
-            let known = interfaces.iter().any(|interface| interface == name || interface == of);
-            ensure!(known, "interface.{name}: it is neither one of router.interfaces nor a VLAN of one");
-            let has_port = interface.port.is_none() || interfaces.contains(name);
-            ensure!(has_port, "interface.{name}.port: a VLAN has the port of its interface; leave it out");
-        }
-        let both = self.control.name.is_some() && self.control.socket.is_some();
-        ensure!(!both, "control: name and socket are two ways to say one thing; leave one out");
-        algorithm::check::<u32>(&self.lookup())?;
-        self.live().map(drop)
+        self.plan()?;
+        Ok(())
     }
 
     fn lookup(&self) -> RouterSettings {
@@ -260,38 +364,54 @@ impl Config {
         let kinds = self.router.interfaces.iter().map(|name| own(name).unwrap_or(self.router.port)).collect();
         let Xdp { need_wakeup, busy_poll_us, busy_poll_budget: budget } = self.xdp;
         let busy_poll = busy_poll_us.map(|micros| BusyPoll { micros, budget });
-        PortOptions { kinds, xdp: XdpOptions { need_wakeup, busy_poll, ..XdpOptions::default() } }
+        let xdp = XdpOptions { need_wakeup, busy_poll, ..XdpOptions::default() };
+        PortOptions { kinds, xdp, cores: self.router.cores.clone() }
     }
 
-    /// The kinds of ports as they are written; `None` is every other interface.
-    fn named_ports(&self) -> BTreeMap<Option<&str>, PortName> {
-        let own = self
-            .interface
-            .iter()
-            .filter_map(|(name, interface)| Some((Some(name.as_str()), interface.port?)));
-        own.chain([(None, self.router.port)]).collect()
+    /// Of interfaces that both have.
+    fn ports_differ(&self, new: &Config) -> bool {
+        let (old, new) = (self.frozen_ports(), new.frozen_ports());
+        old.iter().any(|(name, port)| new.get(name).is_some_and(|other| other != port))
+    }
+
+    /// What of each port cannot change: its kind, MAC and MTU.
+    fn frozen_ports(&self) -> BTreeMap<&str, (PortName, Option<alone::Station>, Option<u32>)> {
+        let port = |(name, kind): (&'_ String, PortName)| {
+            let (mac, mtu) = self.interface.get(name).map_or((None, None), |of| (of.mac, of.mtu));
+            (kind, mac, mtu)
+        };
+        let ports = self.router.interfaces.iter().zip(self.ports().kinds);
+        ports.map(|(name, kind)| (name.as_str(), port((name, kind)))).collect()
+    }
+
+    fn settings(&self) -> anyhow::Result<framework::Settings> {
+        let preferences = algorithm::preferences(&self.lookup())?;
+        Ok(framework::Settings { preferences, ..self.framework.settings() })
     }
 
     /// What may change.
     pub fn live(&self) -> anyhow::Result<Live> {
-        let settings = framework::Settings {
-            preferences: algorithm::preferences(&self.lookup())?,
-            ..self.framework.settings()
-        };
+        let settings = self.settings()?;
         let algorithm = Some(self.router.algorithm.clone()).filter(|name| name != algorithm::AUTO);
         let policies = self.interface.iter().map(|(name, interface)| (name.clone(), interface.policy()));
-        Ok(Live { algorithm, settings, policies: policies.collect() })
+        let plan = (!self.router.kernel).then(|| self.whole_plan()).transpose()?;
+        Ok(Live { algorithm, settings, policies: policies.collect(), plan })
     }
 
     /// The sections that differ from another configuration and cannot change while the router runs.
     pub fn frozen_differences(&self, new: &Config) -> Vec<&'static str> {
         let (old, new_router) = (&self.router, &new.router);
         let differs = [
+            ("router.kernel", old.kernel != new_router.kernel),
             ("router.interfaces", old.interfaces != new_router.interfaces),
+            ("router.engine", old.engine != new_router.engine),
             ("router.workers", old.workers != new_router.workers),
-            ("port", self.named_ports() != new.named_ports()),
+            ("router.cores", old.cores != new_router.cores),
+            ("port", self.ports_differ(new)),
             ("xdp", self.xdp != new.xdp),
             ("router.netlink-buffer", old.netlink_buffer != new_router.netlink_buffer),
+            ("icmp", self.icmp != new.icmp),
+            ("neighbors", self.neighbors != new.neighbors),
             ("control", self.control != new.control),
             ("metrics", self.metrics != new.metrics),
             ("capture", self.capture != new.capture),
@@ -356,6 +476,8 @@ mod tests {
         assert!(refused(&format!("{SMALL}algorithm = \"fastest\"\n")).contains("\"fastest\""));
         assert!(refused(&format!("{SMALL}[metrics]\nlisten = \"9100\"\n")).contains("line 4, column 10"));
         assert!(refused("[router]\ninterfaces = [\"eth1\", \"eth1\"]\n").contains("named twice"));
+        assert!(refused(&format!("{SMALL}workers = 257\n")).contains("1 to 256"));
+        assert!(refused(&format!("{SMALL}[control]\nname = \"../edge\"\n")).contains("without /"));
         assert!(refused(&format!("{SMALL}[interface.\"eth1.7\"]\nport = \"xdp\"\n")).contains("a VLAN has"));
         assert!(refused(&format!("{SMALL}engine = \"xdp\"\nport = \"auto\"\n")).contains("uses none"));
     }
@@ -375,6 +497,8 @@ mod tests {
         let socket = Config::parse(&format!("{SMALL}[interface.eth2]\nport = \"xdp\"\n")).unwrap();
         assert_eq!(socket.ports().kinds, [PortName::Packet, PortName::Xdp]);
         assert_eq!(before.frozen_differences(&socket), ["port"]);
+        let engine = Config::parse(&format!("{SMALL}engine = \"xdp\"\n")).unwrap();
+        assert_eq!(before.frozen_differences(&engine), ["router.engine"]);
         let other =
             Config::parse("[router]\ninterfaces = [\"eth1\"]\nworkers = 2\n[control]\nname = \"edge\"\n")
                 .unwrap();

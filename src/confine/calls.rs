@@ -37,6 +37,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_brk,
     libc::SYS_mlock,
     libc::SYS_futex,
+    libc::SYS_membarrier,
     libc::SYS_clock_gettime,
     libc::SYS_clock_getres,
     libc::SYS_clock_nanosleep,

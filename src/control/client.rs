@@ -17,6 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
+    /// Somebody listens, but not to us.
+    #[error("{}: only its owner and group may ask this router: {source}; ask as root or as one of the group", path.display())]
+    Forbidden {
+        /// Where it was asked.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Nobody listens.
     #[error("{}: no router answers here: {source}; is `fullview forward` running, and is --control the same?", path.display())]
     Absent {
@@ -55,7 +63,10 @@ pub struct Client {
 impl Client {
     /// Finds the router that listens at `path`.
     pub fn connect(path: &Path) -> Result<Client, AskError> {
-        let absent = |source| AskError::Absent { path: path.to_owned(), source };
+        let absent = |source: io::Error| match source.kind() {
+            io::ErrorKind::PermissionDenied => AskError::Forbidden { path: path.to_owned(), source },
+            _ => AskError::Absent { path: path.to_owned(), source },
+        };
         let stream = UnixStream::connect(path).map_err(absent)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(absent)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(absent)?;

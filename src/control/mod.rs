@@ -1,7 +1,7 @@
 //! The control socket: one JSON request a line, one JSON answer a line.
 //!
 //! ```text
-//! {"routes":{"address":"192.0.2.1"}}      {"ok":{...}}
+//! {"path":{"address":"192.0.2.1","table":254}}    {"ok":{...}}
 //! "interfaces"                            {"ok":[...]}
 //! "nonsense"                              {"error":"..."}
 //! ```

@@ -24,6 +24,10 @@ pub struct Interface {
     pub addresses: Vec<String>,
     pub received: Traffic,
     pub sent: Traffic,
+    /// Of what came in by it, frames that the program in the kernel did not forward, by reason; empty where workers
+    /// forward.
+    #[serde(default)]
+    pub program: BTreeMap<String, u64>,
 }
 
 /// Packets, and the bytes of their frames without the FCS.
@@ -131,8 +135,12 @@ pub struct Counters {
     pub punts: BTreeMap<String, u64>,
     /// Packets by what became of them in the program in the kernel that forwards; empty where workers do.
     pub program: BTreeMap<String, u64>,
+    /// Or the processors that the program runs on.
     pub workers: Vec<Worker>,
-    /// What the kernel told, and how.
+    /// What the host did, where no kernel is one.
+    #[serde(default)]
+    pub host: BTreeMap<String, u64>,
+    /// What the kernel told, and how, where one is followed.
     pub netlink: BTreeMap<String, u64>,
 }
 

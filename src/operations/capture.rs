@@ -94,7 +94,7 @@ impl Writer {
     /// Writes what was noted; returns whether the file takes more.
     fn turn(&mut self) -> bool {
         let per_second = self.file.options.packets_per_second;
-        let share = (per_second * TICK.as_millis() as u64).div_ceil(1000);
+        let share = per_second.saturating_mul(TICK.as_millis() as u64).div_ceil(1000);
         let (notes, missed) = self.session.fetch();
         self.missed += missed;
         self.session.watch().refill(share, per_second);

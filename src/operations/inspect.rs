@@ -15,15 +15,26 @@ use fullview_table::{Address, Family, NextHop, Prefix, Rib, Route};
 
 use crate::control::request;
 use crate::control::status;
-use crate::router::{Inside, Snapshot};
+use crate::router::{Inside, Named, Snapshot};
 
-pub fn interfaces(inside: &Inside<'_>) -> Vec<status::Interface> {
+pub fn interfaces(inside: &Inside<'_>) -> Result<Vec<status::Interface>, String> {
     let view = inside.mirror().views().current();
-    let counters = total(&inside.snapshots());
+    let counters = total(&inside.snapshots().map_err(said)?);
+    let mut program = inside.not_forwarded_by_program().map_err(said)?.into_iter();
     let interfaces = (0..).zip(&view.parts().interfaces);
-    interfaces
-        .map(|(number, interface)| describe_interface(number, interface, &counters, inside.mirror()))
-        .collect()
+    let described = interfaces.map(|(number, interface)| status::Interface {
+        program: by_name(program.next().unwrap_or_default()),
+        ..describe_interface(number, interface, &counters, inside.mirror())
+    });
+    Ok(described.collect())
+}
+
+fn said(error: anyhow::Error) -> String {
+    format!("{error:#}")
+}
+
+fn by_name(counts: Named) -> BTreeMap<String, u64> {
+    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
 fn describe_interface(
@@ -54,6 +65,7 @@ fn describe_interface(
             .collect(),
         received: traffic(received),
         sent: traffic(sent),
+        program: BTreeMap::new(),
     }
 }
 
@@ -69,7 +81,7 @@ fn traffic(traffic: counters::Traffic) -> status::Traffic {
     status::Traffic { packets: traffic.packets, bytes: traffic.bytes }
 }
 
-/// Of all workers together.
+/// Of all workers together, or all processors.
 fn total(snapshots: &[Snapshot]) -> Counters {
     let mut total = Counters::new(0);
     snapshots.iter().for_each(|snapshot| total.add(&snapshot.counters));
@@ -77,18 +89,19 @@ fn total(snapshots: &[Snapshot]) -> Counters {
 }
 
 pub fn counters(inside: &Inside<'_>) -> Result<status::Counters, String> {
-    let snapshots = inside.snapshots();
+    let snapshots = inside.snapshots().map_err(said)?;
     let total = total(&snapshots);
     let drops = Reason::ALL.iter().map(|reason| (reason.name().to_owned(), total.drops[reason.index()]));
     let punts = Punt::ALL.iter().map(|punt| (punt.name().to_owned(), total.punts[punt.index()]));
-    let program = inside.counted_by_program().map_err(|error| format!("{error:#}"))?;
+    let program = inside.counted_by_program().map_err(said)?;
     Ok(status::Counters {
         received: traffic(total.received()),
         sent: traffic(total.sent()),
         drops: drops.collect(),
         punts: punts.collect(),
-        program: program.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+        program: by_name(program),
         workers: snapshots.iter().map(worker).collect(),
+        host: host(inside),
         netlink: netlink(inside),
     })
 }
@@ -102,8 +115,24 @@ fn worker(snapshot: &Snapshot) -> status::Worker {
     }
 }
 
+fn host(inside: &Inside<'_>) -> BTreeMap<String, u64> {
+    let Some((counters, lost)) = inside.host() else { return BTreeMap::new() };
+    let named = [
+        ("echoes", counters.echoes),
+        ("neighbor-answers", counters.neighbor_answers),
+        ("errors", counters.errors),
+        ("errors-limited", counters.errors_limited),
+        ("forwarded", counters.forwarded),
+        ("queue-full", counters.queue_full),
+        ("lost-neighbors", counters.lost_neighbors),
+        ("conflicts", counters.conflicts),
+        ("lost", lost),
+    ];
+    named.map(|(name, count)| (name.to_owned(), count)).into()
+}
+
 fn netlink(inside: &Inside<'_>) -> BTreeMap<String, u64> {
-    let statistics = inside.statistics();
+    let Some(statistics) = inside.statistics() else { return BTreeMap::new() };
     let named = [
         ("messages", statistics.events),
         ("malformed", statistics.malformed),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fullview_plane::explain::{Explanation, Names, Outcome, explain};
 use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::view::View;
 use fullview_plane::watch::{Matching, Note, Watch};
 use fullview_table::{Address, NextHop};
@@ -52,7 +53,7 @@ impl Respond {
 
     fn try_answer(&mut self, request: Request) -> Result<serde_json::Value, String> {
         match request {
-            Request::Interfaces => self.ask(|inside| Ok(inspect::interfaces(inside))),
+            Request::Interfaces => self.ask(|inside| inspect::interfaces(inside)),
             Request::Routes(query) => self.ask(move |inside| inspect::routes(inside, &query)),
             Request::Path(query) => self.ask(move |inside| inspect::path(inside, &query)),
             Request::Fib => self.ask(|inside| Ok(inspect::fibs(inside))),
@@ -162,14 +163,24 @@ impl Names for KernelNames<'_> {
 fn packet(mirror: &Mirror, note: &Note) -> status::Packet {
     let view = mirror.views().current();
     let explanation = explain(&view, &KernelNames(mirror), note.port, note.before.frame());
+    let mut steps: Vec<String> = explanation.steps.iter().map(ToString::to_string).collect();
+    let was_resolved = was_resolved(&explanation, note);
+    if was_resolved {
+        steps.push("as of now; when it came its neighbour was not known, and was asked for".into());
+    }
     status::Packet {
         at: micros(note.at),
         interface: interface_name(&view, note),
         frame: note.before.frame().iter().map(|byte| format!("{byte:02x}")).collect(),
         verdict: note.verdict.to_string(),
-        disagreement: disagreement(&explanation, note),
-        steps: explanation.steps.iter().map(ToString::to_string).collect(),
+        disagreement: disagreement(&explanation, note).filter(|_| !was_resolved),
+        steps,
     }
+}
+
+/// Whether the loop lacked a neighbour that is known by now: the first packet to anybody has it found.
+fn was_resolved(explanation: &Explanation, note: &Note) -> bool {
+    note.verdict == Verdict::Punt(Punt::Glean) && explanation.verdict == Verdict::Forward
 }
 
 fn disagreement(explanation: &Explanation, note: &Note) -> Option<String> {
@@ -190,7 +201,7 @@ fn interface_name(view: &View, note: &Note) -> String {
 pub fn metrics(asker: &Asker, events: &Events) -> Result<String, String> {
     let scrape = |inside: &mut Inside<'_>| {
         Ok::<_, String>(Scrape {
-            interfaces: inspect::interfaces(inside),
+            interfaces: inspect::interfaces(inside)?,
             counters: inspect::counters(inside)?,
             fibs: inspect::fibs(inside),
             neighbors: inspect::neighbors(inside),

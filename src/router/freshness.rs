@@ -4,17 +4,19 @@
 //! and note its destinations; a neighbour in doubt that was sent to is verified by the kernel, others are left alone.
 
 use std::hash::{Hash, Hasher};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fullview_plane::burst::{Burst, Slot};
+use fullview_plane::burst::{Burst, Packet, Slot};
 use fullview_plane::kernel::follow::Follower;
 use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::kernel::socket::SocketError;
 use fullview_plane::port::{Port, PortError};
 
 use super::ports::AnyPort;
+use super::thread::WorkerPort;
 
 /// Places for notes. Two neighbours that share one are verified together, which does no harm.
 const PLACES: usize = 4096;
@@ -118,29 +120,43 @@ pub struct NotingPort {
 
 impl Port<'static> for NotingPort {
     fn receive(&mut self, burst: &mut Burst<'static>, limit: usize) -> Result<usize, PortError> {
-        self.port.inner_mut().receive(burst, limit)
+        self.port.receive(burst, limit)
     }
 
     fn transmit(&mut self, burst: &mut Burst<'static>) -> Result<usize, PortError> {
         if self.notes.wanted.load(Ordering::Relaxed) {
             burst.iter().for_each(|packet| self.notes.note(packet));
         }
-        self.port.inner_mut().transmit(burst)
+        self.port.transmit(burst)
     }
 
     fn reclaim(&mut self, free: &mut Burst<'static>) -> usize {
-        self.port.inner_mut().reclaim(free)
+        self.port.reclaim(free)
     }
 
     fn recycle(&mut self, free: &mut Burst<'static>) -> usize {
-        self.port.inner_mut().recycle(free)
+        self.port.recycle(free)
     }
 
     fn refused(&self) -> u64 {
-        self.port.inner().refused()
+        self.port.refused()
     }
 
     fn is_finished(&self) -> bool {
-        self.port.inner().is_finished()
+        self.port.is_finished()
+    }
+
+    fn has_unsent(&mut self) -> bool {
+        self.port.has_unsent()
+    }
+}
+
+impl WorkerPort for NotingPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.port.as_fd()
+    }
+
+    fn close(self) -> Vec<Packet<'static>> {
+        self.port.close()
     }
 }

@@ -3,11 +3,12 @@
 //! One thread (the caller's) listens to the kernel and keeps tables and views; each worker forwards between all ports.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use fullview_plane::counters::Counters;
 use fullview_plane::kernel::follow::Follower;
 use fullview_plane::kernel::mirror::{InterfacePolicy, Mirror};
@@ -17,7 +18,7 @@ use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::args::EngineName;
-use crate::command::{BadInput, say};
+use crate::command::say;
 use crate::config::reload::Reloader;
 use crate::operations::hub::Hub;
 use crate::operations::{Listening, Operations};
@@ -28,10 +29,13 @@ pub use inside::Inside;
 use links::Ports;
 pub use ports::PortOptions;
 use show::Counting;
-pub use show::Snapshot;
+pub use show::{Named, Snapshot};
 use story::Story;
 use workers::Workers;
 
+pub mod alone;
+mod bell;
+pub mod claim;
 pub mod desk;
 mod freshness;
 mod inside;
@@ -41,6 +45,7 @@ mod resolve;
 mod share;
 mod show;
 mod story;
+mod thread;
 mod workers;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod xdp;
@@ -59,6 +64,8 @@ pub struct Options {
     pub ports: PortOptions,
     /// What is wanted of interfaces.
     pub policies: BTreeMap<String, InterfacePolicy>,
+    /// What it is told, where no kernel tells it.
+    pub alone: Option<alone::Told>,
 }
 
 /// What operators have of it.
@@ -78,11 +85,14 @@ pub enum Counted {
     Workers(Box<Counters>),
     /// By a program in the kernel, by name.
     #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "such a program has no such engine"))]
-    Named(Vec<(&'static str, u64)>),
+    Named(Named),
 }
 
 /// Forwards until `stop`; returns what was counted.
 pub fn run(options: &Options, operating: Operating, stop: &AtomicBool) -> anyhow::Result<Counted> {
+    if let Some(told) = &options.alone {
+        return Ok(Counted::Workers(Box::new(alone::run(options, told, operating, stop)?)));
+    }
     match options.engine {
         EngineName::User => Ok(Counted::Workers(Box::new(by_workers(options, operating, stop)?))),
         EngineName::Xdp => in_kernel(options, operating, false, stop),
@@ -100,7 +110,7 @@ fn in_kernel(
     _generic: bool,
     _stop: &AtomicBool,
 ) -> anyhow::Result<Counted> {
-    anyhow::bail!(BadInput(
+    anyhow::bail!(crate::command::BadInput(
         "--engine xdp loads a program into the kernel: build with --features bpf (needs clang)".into()
     ))
 }
@@ -127,15 +137,12 @@ fn by_workers(options: &Options, operating: Operating, stop: &AtomicBool) -> any
     Ok(counters)
 }
 
-/// Says what is wrong with the options, or with the kernel's settings.
+/// Says what is wrong with the kernel's settings.
 pub fn check(options: &Options) -> anyhow::Result<()> {
-    ensure!(options.workers > 0, BadInput("--workers 0: give at least 1".into()));
-    for (place, name) in options.interfaces.iter().enumerate() {
-        let twice = options.interfaces.iter().take(place).any(|before| before == name);
-        ensure!(!twice, BadInput(format!("--interfaces: {name} is named twice")));
-        share::check(name)?;
+    if options.alone.is_some() {
+        return Ok(());
     }
-    Ok(())
+    options.interfaces.iter().try_for_each(|name| share::check(name))
 }
 
 /// What listens to the kernel.
@@ -160,6 +167,7 @@ impl Control {
             mirror.heed_forwarding();
         }
         mirror.set_policies(options.policies.clone());
+        mirror.set_flow_seed(flow_seed());
         let follower =
             Follower::new(Some(options.netlink_buffer)).context("the kernel cannot be listened to")?;
         let (engine, algorithm) = (options.engine, options.algorithm.clone());
@@ -191,7 +199,9 @@ impl Control {
     fn commit(&mut self) {
         self.mirror.commit(self.began.elapsed());
         self.force();
-        self.story.tell(self.began.elapsed(), &mut self.mirror, self.follower.statistics());
+        let now = self.began.elapsed();
+        self.story.tell(now, &mut self.mirror);
+        self.story.tell_followed(now, &self.mirror, self.follower.statistics());
     }
 
     /// Tables come with the kernel's; each is to be served by the algorithm that was asked for.
@@ -221,8 +231,9 @@ impl Control {
     /// Answers those who ask.
     fn serve(&mut self, counting: &dyn Counting) {
         let Control { desk, mirror, algorithm, follower, began, .. } = self;
-        let statistics = follower.statistics();
-        let mut inside = Inside { now: began.elapsed(), mirror, algorithm, counting, statistics };
+        let statistics = Some(follower.statistics());
+        let now = began.elapsed();
+        let mut inside = Inside { now, mirror, algorithm, counting, statistics, answers: None };
         desk.serve(&mut inside);
     }
 
@@ -240,6 +251,11 @@ impl Control {
         self.resolver.resolve(now, wanted, &self.mirror, &self.follower).context("resolving neighbours")?;
         self.freshness.refresh(now, &self.mirror, &self.follower).context("keeping neighbours fresh")
     }
+}
+
+/// Another number in every router, and with every start, as the kernel does it.
+fn flow_seed() -> u64 {
+    RandomState::new().hash_one(())
 }
 
 /// What has to serve the tables, by family.

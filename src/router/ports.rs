@@ -1,56 +1,94 @@
-//! How frames come in and go out: by packet sockets, which every driver has, or by AF_XDP sockets.
+//! How frames come in and go out: by packet sockets, which every driver has, by AF_XDP sockets, or by interfaces of our
+//! own.
 
 use std::os::fd::BorrowedFd;
 
-use anyhow::{Context, ensure};
-use fullview_plane::burst::{BURST, Packet};
-use fullview_plane::port::Port;
+use anyhow::{Context, bail, ensure};
+use fullview_plane::burst::{BURST, Burst, Packet};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketPort;
+use fullview_plane::port::tap::TapPort;
 use fullview_plane::port::umem::Umem;
 use fullview_plane::port::xdp::{XdpOptions, XdpPort};
+use fullview_plane::port::{Port, PortError};
 
 use super::share::Share;
+use super::thread::WorkerPort;
 use crate::args::PortName;
 use crate::command::{BadInput, say};
 
 /// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
 const PACKETS: usize = 5 * BURST;
 
-/// A port of one kind or the other.
+/// A port of one kind or another.
 pub enum AnyPort {
     Packet(PacketPort<'static>),
     Xdp(Box<XdpPort>),
+    Tap(TapPort<'static>),
 }
 
 impl AnyPort {
-    pub fn inner(&self) -> &dyn Port<'static> {
+    fn inner(&self) -> &dyn Port<'static> {
         match self {
             AnyPort::Packet(port) => port,
             AnyPort::Xdp(port) => &**port,
+            AnyPort::Tap(port) => port,
         }
     }
 
-    pub fn inner_mut(&mut self) -> &mut dyn Port<'static> {
+    fn inner_mut(&mut self) -> &mut dyn Port<'static> {
         match self {
             AnyPort::Packet(port) => port,
             AnyPort::Xdp(port) => &mut **port,
+            AnyPort::Tap(port) => port,
         }
     }
+}
 
-    /// To wait on until there is something to receive.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
+impl Port<'static> for AnyPort {
+    fn receive(&mut self, burst: &mut Burst<'static>, limit: usize) -> Result<usize, PortError> {
+        self.inner_mut().receive(burst, limit)
+    }
+
+    fn transmit(&mut self, burst: &mut Burst<'static>) -> Result<usize, PortError> {
+        self.inner_mut().transmit(burst)
+    }
+
+    fn reclaim(&mut self, free: &mut Burst<'static>) -> usize {
+        self.inner_mut().reclaim(free)
+    }
+
+    fn recycle(&mut self, free: &mut Burst<'static>) -> usize {
+        self.inner_mut().recycle(free)
+    }
+
+    fn refused(&self) -> u64 {
+        self.inner().refused()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.inner().is_finished()
+    }
+
+    fn has_unsent(&mut self) -> bool {
+        self.inner_mut().has_unsent()
+    }
+}
+
+impl WorkerPort for AnyPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             AnyPort::Packet(port) => port.as_fd(),
             AnyPort::Xdp(port) => port.as_fd(),
+            AnyPort::Tap(port) => port.as_fd(),
         }
     }
 
-    /// Closes it; the slots that it had and nobody writes to any more.
-    pub fn close(self) -> Vec<Packet<'static>> {
+    fn close(self) -> Vec<Packet<'static>> {
         match self {
             AnyPort::Packet(port) => port.close().collect(),
             AnyPort::Xdp(port) => port.close(),
+            AnyPort::Tap(port) => port.close().collect(),
         }
     }
 }
@@ -62,19 +100,23 @@ pub struct PortOptions {
     pub kinds: Vec<PortName>,
     /// For the queue of each worker.
     pub xdp: XdpOptions,
+    /// One for each worker, or none.
+    pub cores: Vec<usize>,
 }
 
 /// The packet memory of all workers. What comes back of it is used again.
 pub struct Memory {
     umem: Umem,
     packets: Vec<Packet<'static>>,
+    /// How many there are, with those that workers have.
+    all: usize,
 }
 
 impl Memory {
     /// Of nothing yet.
     pub fn new() -> Memory {
         let (umem, packets) = Umem::new(0);
-        Memory { umem, packets }
+        Memory { umem, packets, all: 0 }
     }
 
     /// Makes sure that there is enough for so many ports. A card with zero copy keeps the slots it had; then there is
@@ -83,6 +125,7 @@ impl Memory {
         let wanted = ports * options.packets();
         if self.packets.len() < wanted {
             (self.umem, self.packets) = Umem::new(wanted);
+            self.all = wanted;
         }
     }
 
@@ -95,18 +138,23 @@ impl Memory {
     pub fn take_back(&mut self, packets: impl IntoIterator<Item = Packet<'static>>) {
         self.packets.extend(packets);
     }
+
+    /// Says what workers gave back, when all have ended: a slot that is missing was lost on its way, or a card kept it.
+    pub fn tell(&self) {
+        say(&format!("packet memory: {} of {} slots came back", self.packets.len(), self.all));
+    }
 }
 
 impl PortOptions {
     /// For each port of a worker. Cards fill as many slots ahead as their ring has.
     fn packets(&self) -> usize {
-        let has_xdp = self.kinds.iter().any(|kind| *kind != PortName::Packet);
+        let has_xdp = self.kinds.iter().any(|kind| kind.may_be_xdp());
         PACKETS + if has_xdp { self.xdp.ring as usize } else { 0 }
     }
 
     /// Whether that one can only be opened while it is up.
     pub fn needs_up(&self, number: usize) -> bool {
-        self.kinds.get(number).is_some_and(|kind| *kind != PortName::Packet)
+        self.kinds.get(number).is_some_and(|kind| kind.may_be_xdp())
     }
 }
 
@@ -124,7 +172,10 @@ pub fn open(
         share.take(name)?;
         Ok(ports.into_iter().map(AnyPort::Packet).collect())
     };
-    let mut by_xdp = || open_xdp((number, name), workers, options.xdp, memory, share);
+    let mut by_xdp = || {
+        let redirect = |link: &Link, sockets: &[BorrowedFd<'_>]| share.redirect(link, sockets);
+        open_xdp((number, name), workers, options.xdp, memory, redirect)
+    };
     match options.kinds[usize::from(number)] {
         PortName::Packet => by_packets(share),
         PortName::Xdp => {
@@ -134,16 +185,19 @@ pub fn open(
             say(&format!("interface {name}: packet sockets, for AF_XDP does not work: {error:#}"));
             by_packets(share)
         }),
+        PortName::Tap => {
+            bail!(BadInput(format!("interface {name}: a tap is made by a router without a kernel")))
+        }
     }
 }
 
-/// One socket for each queue, and each worker has one.
-fn open_xdp(
+/// One socket for each queue, and each worker has one; `redirect` has frames moved to them, and says where.
+pub fn open_xdp(
     (number, name): (u16, &str),
     workers: usize,
     options: XdpOptions,
     memory: &Memory,
-    share: &mut Share,
+    mut redirect: impl FnMut(&Link, &[BorrowedFd<'_>]) -> anyhow::Result<&'static str>,
 ) -> anyhow::Result<Vec<AnyPort>> {
     let link = Link::named(name)?;
     let queues = link.receive_queues()?;
@@ -157,7 +211,7 @@ fn open_xdp(
     let open = |queue| XdpPort::open(number, name, &memory.umem, XdpOptions { queue, ..options });
     let ports: Vec<XdpPort> = (0..queues).map(open).collect::<Result<_, _>>()?;
     let sockets: Vec<BorrowedFd<'_>> = ports.iter().map(XdpPort::as_fd).collect();
-    let place = share.redirect(&link, &sockets)?;
+    let place = redirect(&link, &sockets)?;
     if let Some(port) = ports.first() {
         say(&format!("interface {name}: AF_XDP, {}, {place}", port.mode()));
     }

@@ -9,16 +9,22 @@ use fullview_plane::worker::Published;
 
 /// Who forwards, and counts what.
 pub trait Counting {
-    /// What each worker has counted.
-    fn snapshots(&self) -> Vec<Snapshot> {
-        Vec::new()
-    }
+    /// What each worker has counted, or each processor in a program in the kernel.
+    fn snapshots(&self) -> anyhow::Result<Vec<Snapshot>>;
 
     /// What a program in the kernel has counted, by name.
-    fn named(&self) -> anyhow::Result<Vec<(&'static str, u64)>> {
+    fn named(&self) -> anyhow::Result<Named> {
+        Ok(Vec::new())
+    }
+
+    /// What it did not forward of what came in by each interface, by reason.
+    fn named_by_interface(&self) -> anyhow::Result<Vec<Named>> {
         Ok(Vec::new())
     }
 }
+
+/// Counts and what they are of.
+pub type Named = Vec<(&'static str, u64)>;
 
 /// What a worker has counted up to now.
 #[derive(Clone)]
@@ -33,7 +39,12 @@ pub struct Snapshot {
 impl Snapshot {
     /// Of workers that have ended.
     pub fn of_earlier(counters: Counters) -> Snapshot {
-        Snapshot { name: "ended".into(), counters, awake: Duration::ZERO, age: Duration::ZERO }
+        Snapshot::timeless("ended".into(), counters)
+    }
+
+    /// Of what is not awake or asleep by itself.
+    pub fn timeless(name: String, counters: Counters) -> Snapshot {
+        Snapshot { name, counters, awake: Duration::ZERO, age: Duration::ZERO }
     }
 }
 

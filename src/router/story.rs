@@ -18,7 +18,8 @@ pub struct Story {
     /// Lines of the framework said so far: up to this moment, and how many of it.
     last: Duration,
     of_last: usize,
-    warned_of_rules: bool,
+    /// Links that rules of policy routing concern.
+    ruled: Vec<String>,
     statistics: Statistics,
 }
 
@@ -29,7 +30,7 @@ impl Story {
             links: BTreeMap::new(),
             last: Duration::ZERO,
             of_last: 0,
-            warned_of_rules: false,
+            ruled: Vec::new(),
             statistics: Statistics::default(),
         }
     }
@@ -41,7 +42,7 @@ impl Story {
     }
 
     /// As the framework writes its own; remembered too.
-    fn line(&self, now: Duration, kind: Kind, text: &str) {
+    pub fn line(&self, now: Duration, kind: Kind, text: &str) {
         say(&format!("[{:.6}] {text}", now.as_secs_f64()));
         self.events.note(kind, text);
     }
@@ -57,18 +58,15 @@ impl Story {
         }
     }
 
-    pub fn tell(&mut self, now: Duration, mirror: &mut Mirror, statistics: Statistics) {
+    pub fn tell(&mut self, now: Duration, mirror: &mut Mirror) {
         self.framework(mirror);
         self.links(mirror);
         mirror.take_notes().iter().for_each(|note| self.line(now, Kind::Warning, note));
-        if mirror.report().has_rules && !self.warned_of_rules {
-            self.warned_of_rules = true;
-            self.line(
-                now,
-                Kind::Warning,
-                "`ip rule` has rules of its own: they are not followed, packets go by the main table or their VRF's",
-            );
-        }
+    }
+
+    /// What is to be said of how the kernel is followed.
+    pub fn tell_followed(&mut self, now: Duration, mirror: &Mirror, statistics: Statistics) {
+        self.rules(now, mirror.report().ruled);
         if statistics.overflows > self.statistics.overflows {
             self.line(
                 now,
@@ -80,6 +78,24 @@ impl Story {
             self.line(now, Kind::Warning, "a netlink message was not understood and is passed over");
         }
         self.statistics = statistics;
+    }
+
+    /// Said when other links are concerned than before.
+    fn rules(&mut self, now: Duration, ruled: Vec<String>) {
+        let but = if super::share::KERNEL_FORWARDS {
+            "they are not followed: what comes in by these is left to the kernel"
+        } else {
+            "they are not followed: packets go by the main table or their VRF's"
+        };
+        if ruled == self.ruled {
+            return;
+        }
+        let text = match &ruled[..] {
+            [] => "rules of `ip rule` concern no packets any more".to_owned(),
+            links => format!("rules of `ip rule` may concern packets of {}; {but}", links.join(", ")),
+        };
+        self.line(now, Kind::Warning, &text);
+        self.ruled = ruled;
     }
 
     fn framework(&mut self, mirror: &Mirror) {

@@ -2,41 +2,34 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
-use anyhow::anyhow;
-use fullview_plane::burst::{Packet, Slot};
+use fullview_plane::burst::Slot;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::kernel::event::LinkIndex;
 use fullview_plane::kernel::mirror::Mirror;
-use fullview_plane::port::PortError;
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::wire::ethernet::EtherType;
 use fullview_plane::wire::{ethernet, ipv4, ipv6};
-use fullview_plane::worker::{Rejected, Slow, Wait, Worker};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use fullview_plane::worker::{Rejected, Slow};
 use rustix::io::Errno;
+use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::freshness::{Notes, NotingPort};
 use super::links::is_gone;
 use super::ports::{self, Memory, PortOptions};
 use super::resolve::Wanted;
 use super::share::{Giver, Share};
-use super::show::{Counting, Shown, Snapshot};
+use super::show::{Counting, Snapshot};
+use super::thread::{Job, Thread};
 use crate::operations::hub::Hub;
 
-/// How long a frame may be on its way between the kernel's decision that it is ours and our ring.
+/// How long a frame is on its way between the kernel's decision that it is ours and our ring, where the kernel does not
+/// say when that is over.
 const ON_ITS_WAY: Duration = Duration::from_millis(2);
-
-/// Rounds at most for what came before the end.
-const LAST_ROUNDS: u32 = 64;
-
-/// How long a worker without packets sleeps at most before it looks whether it is to stop.
-const SLEEP: Duration = Duration::from_millis(50);
 
 /// Destinations that may wait for the control thread.
 const WANTED: usize = 64;
@@ -53,19 +46,10 @@ pub struct Workers {
     hub: Arc<Hub>,
 }
 
-/// A worker's thread.
+/// A worker's thread, and what it could not send.
 struct Running {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<Ended>,
+    thread: Thread<ToKernel>,
     wanted: Receiver<Wanted>,
-    shown: Arc<Shown>,
-}
-
-/// What a worker leaves.
-struct Ended {
-    giver: Giver,
-    packets: Vec<Packet<'static>>,
-    result: Result<Counters, PortError>,
 }
 
 /// By number; `None` is not there.
@@ -101,16 +85,25 @@ impl Workers {
     /// New workers on these interfaces, by port; `None` is not there.
     pub fn restart(&mut self, mirror: &Mirror, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
         self.end()?;
+        let there: Vec<LinkIndex> = links.iter().flatten().map(|(link, _)| *link).collect();
+        self.share.keep(&there);
         let opened = self.open(links);
         let Some(ports) = unless_gone(opened, links)? else { return Ok(()) };
         let Workers { options, memory, share, hub, .. } = self;
         let numbers: Vec<LinkIndex> =
             links.iter().map(|link| link.as_ref().map_or(0, |(link, _)| *link)).collect();
+        let mut cores = options.cores.clone().into_iter();
         let start = |ports: WorkerPorts| {
             let packets = memory.take(ports.iter().flatten().count(), options);
             let mut forwarder = Forwarder::new(mirror.views().reader());
             forwarder.watch(hub.connect());
-            Running::start(forwarder, ports, packets, share.giver(), numbers.clone())
+            let (sender, wanted) = sync_channel(WANTED);
+            let slow = ToKernel { giver: share.giver(), links: numbers.clone(), wanted: sender };
+            let core = cores.next();
+            Running {
+                thread: Thread::start(Job { forwarder, ports, packets, slow, core, bell: None }),
+                wanted,
+            }
         };
         self.running = ports.into_iter().map(start).collect();
         // From this moment on, and not before, frames are ours: none is forwarded twice, none by nobody.
@@ -144,93 +137,40 @@ impl Workers {
     fn end(&mut self) -> anyhow::Result<()> {
         self.share.pause()?;
         if !self.running.is_empty() {
-            thread::sleep(ON_ITS_WAY);
+            wait_for_processors();
         }
-        self.running.iter().for_each(|worker| worker.stop.store(true, Ordering::Relaxed));
+        self.running.iter().for_each(|worker| worker.thread.stop());
         for worker in self.running.drain(..) {
-            let ended = worker.thread.join().map_err(|_| anyhow!("a worker panicked; this is a bug"))?;
-            self.share.take_back(ended.giver);
+            let ended = worker.thread.join()?;
+            self.share.take_back(ended.slow.giver);
             self.memory.take_back(ended.packets);
             self.counters.add(&ended.result?);
         }
-        self.share.release();
         Ok(())
     }
 
     /// Ends all; what they counted.
     pub fn stop(mut self) -> anyhow::Result<Counters> {
         self.end()?;
+        self.memory.tell();
         Ok(self.counters)
     }
 }
 
 impl Counting for Workers {
     /// Before those that run, what earlier ones had.
-    fn snapshots(&self) -> Vec<Snapshot> {
+    fn snapshots(&self) -> anyhow::Result<Vec<Snapshot>> {
         let earlier = Snapshot::of_earlier(self.counters.clone());
-        let running = (0..).zip(&self.running).map(|(number, worker)| worker.shown.snapshot(number));
-        std::iter::once(earlier).chain(running).collect()
+        let running = (0..).zip(&self.running).map(|(number, worker)| worker.thread.snapshot(number));
+        Ok(std::iter::once(earlier).chain(running).collect())
     }
 }
 
-impl Running {
-    fn start(
-        forwarder: Forwarder,
-        ports: WorkerPorts,
-        packets: Vec<Packet<'static>>,
-        giver: Giver,
-        links: Vec<LinkIndex>,
-    ) -> Running {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (sender, wanted) = sync_channel(WANTED);
-        let stopped = Arc::clone(&stop);
-        let slow = ToKernel { giver, links, wanted: sender };
-        let shown = Arc::<Shown>::default();
-        let show = Arc::clone(&shown);
-        let thread = thread::spawn(move || work(forwarder, ports, packets, slow, &stopped, show));
-        Running { stop, thread, wanted, shown }
-    }
-}
-
-/// Forwards until it is to stop, or all ports are gone.
-fn work(
-    forwarder: Forwarder,
-    ports: WorkerPorts,
-    packets: Vec<Packet<'static>>,
-    mut slow: ToKernel,
-    stop: &AtomicBool,
-    shown: Arc<Shown>,
-) -> Ended {
-    let sleep = Sleep(Arc::clone(&shown));
-    let mut worker = Worker::new(forwarder, ports, packets.into_iter(), &mut slow, sleep);
-    shown.show(worker.published());
-    let mut result = worker.run(stop);
-    // What had come by then is not lost.
-    for _ in 0..LAST_ROUNDS {
-        match worker.round() {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(error) => result = Err(error),
-        }
-    }
-    let counters = worker.published().counters();
-    let (ports, mut packets) = worker.into_parts();
-    packets.extend(ports.into_iter().flatten().flat_map(|noting| noting.port.close()));
-    Ended { giver: slow.giver, packets, result: result.map(|()| counters) }
-}
-
-/// Waits for frames.
-struct Sleep(Arc<Shown>);
-
-impl Wait<NotingPort> for Sleep {
-    fn wait(&mut self, ports: &[Option<NotingPort>]) {
-        let fds = ports.iter().flatten().map(|noting| noting.port.as_fd());
-        let fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
-        // Whatever it says, the next round finds out.
-        self.0.asleep(|| {
-            let _ = poll(&mut fds.collect::<Vec<_>>(), Some(&timeout));
-        });
+/// Until every processor is done with the frames that it was about to hand over: on a busy machine that may be long after
+/// it was decided that they are ours. A global barrier is a grace period of RCU, which the kernel's receive path holds up.
+fn wait_for_processors() {
+    if membarrier(MembarrierCommand::Global).is_err() {
+        thread::sleep(ON_ITS_WAY);
     }
 }
 
@@ -242,7 +182,7 @@ struct ToKernel {
     wanted: SyncSender<Wanted>,
 }
 
-impl Slow for &mut ToKernel {
+impl Slow for ToKernel {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         for packet in rejected.packets.iter() {
             if let Some(link) = self.links.get(usize::from(packet.port)) {

@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use aya::programs::xdp::XdpMode;
+use fullview_plane::counters;
 use fullview_plane::engine::{Counters, Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, Plan, Reason};
 use fullview_plane::kernel::mirror::Mirror;
-use fullview_plane::view::View;
+use fullview_plane::view::{TableReaders, View};
 use fullview_table::group::GroupView;
 
 use super::links::is_gone;
-use super::show::Counting;
+use super::show::{Counting, Named, Snapshot};
 use super::{Control, Counted, LONGEST_WAIT, Operating, Options, desk};
 use crate::command::say;
 use crate::operations::Operations;
 use crate::operations::hub::Hub;
-use crate::telemetry::events::Events;
+use crate::telemetry::events::{Events, Kind};
 
 /// What has to serve the tables.
 pub const ALGORITHMS: [&str; 2] = [INET_ALGORITHM, INET6_ALGORITHM];
@@ -34,8 +35,14 @@ pub fn run(
     control.mirror.heed_forwarding();
     control.fill(stop)?;
     let mode = if generic { XdpMode::Skb } else { XdpMode::Driver };
-    let mut path =
-        Path { interfaces: &options.interfaces, mode, running: None, told: None, counted: Vec::new() };
+    let mut path = Path {
+        interfaces: &options.interfaces,
+        mode,
+        events: Arc::clone(&events),
+        running: None,
+        told: None,
+        earlier: Counters::default(),
+    };
     path.follow(&control.mirror)?;
     let _operations = Operations::start(operating, &options.interfaces, &asker, &hub, &events)?;
     control.story.begun(control.began.elapsed(), &control.mirror.report());
@@ -47,29 +54,32 @@ pub fn run(
     }
     path.end()?;
     control.story.farewell(control.follower.statistics());
-    Ok(Counted::Named(path.counted))
+    Ok(Counted::Named(named(&path.earlier)))
 }
 
 /// The program, and what it knows.
 struct Path<'o> {
     interfaces: &'o [String],
     mode: XdpMode,
+    events: Arc<Events>,
     running: Option<Running>,
     /// The trouble said last.
     told: Option<String>,
-    /// Of programs that ran before.
-    counted: Vec<(&'static str, u64)>,
+    /// What programs counted that ran before.
+    earlier: Counters,
 }
 
 struct Running {
     engine: Engine,
     /// The kernel's numbers of the interfaces, by port; 0 is not there.
     devices: Vec<u32>,
+    /// For the tables of so many VRFs.
+    room: usize,
     /// What was published last, and the generations of its tables. The groups are kept, so that what routes lead to
     /// means the same to the program as it does to them.
     view: Arc<View>,
     groups: Arc<GroupView>,
-    generations: [u64; 2],
+    generations: Vec<[u64; 2]>,
 }
 
 impl Path<'_> {
@@ -77,22 +87,26 @@ impl Path<'_> {
     fn follow(&mut self, mirror: &Mirror) -> anyhow::Result<()> {
         let device = |port| mirror.port_link(port).map_or(0, |link| link.index);
         let devices: Vec<u32> = (0..self.interfaces.len()).map(device).collect();
-        if self.running.as_ref().is_none_or(|running| running.devices != devices) {
+        let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
+        if self.running.as_ref().is_none_or(|running| running.devices != devices || running.room < vrfs) {
             self.end()?;
-            self.running = Some(Running::new(devices, self.mode, mirror).context("--engine xdp")?);
+            self.running = Some(Running::new(devices, vrfs, self.mode, mirror).context("--engine xdp")?);
         }
         let Some(running) = &mut self.running else { return Ok(()) };
         let trouble = match running.follow(mirror) {
             Ok(()) => None,
-            Err(trouble @ (EngineError::TooLarge { .. } | EngineError::Algorithm { .. })) => {
-                Some(trouble.to_string())
-            }
+            Err(
+                trouble @ (EngineError::TooLarge { .. }
+                | EngineError::Algorithm { .. }
+                | EngineError::Interfaces { .. }),
+            ) => Some(trouble.to_string()),
             // Netlink will say so; until then the kernel forwards, and all is tried again.
             Err(_) if self.is_any_gone() => return self.end(),
             Err(error) => return Err(error).context("--engine xdp"),
         };
         if let Some(trouble) = trouble.iter().find(|trouble| self.told.as_ref() != Some(trouble)) {
             say(trouble);
+            self.events.note(Kind::Warning, trouble.as_str());
         }
         self.told = trouble;
         Ok(())
@@ -107,45 +121,75 @@ impl Path<'_> {
 
     /// Takes the program away; what it counted is kept.
     fn end(&mut self) -> anyhow::Result<()> {
-        self.counted = self.named()?;
+        self.earlier = self.counted()?;
         self.running = None;
         Ok(())
+    }
+
+    /// By all processors, and by programs before this one.
+    fn counted(&self) -> anyhow::Result<Counters> {
+        let mut counted = self.earlier.clone();
+        self.by_processor()?.iter().for_each(|processor| counted.add(processor));
+        Ok(counted)
+    }
+
+    fn by_processor(&self) -> anyhow::Result<Vec<Counters>> {
+        let read = |running: &Running| running.engine.counters().context("what the program counted");
+        Ok(self.running.as_ref().map(read).transpose()?.unwrap_or_default())
     }
 }
 
 impl Counting for Path<'_> {
-    /// With what programs before this one had.
-    fn named(&self) -> anyhow::Result<Vec<(&'static str, u64)>> {
-        let Some(running) = &self.running else { return Ok(self.counted.clone()) };
-        let mut counts = named(&running.engine.counters()?);
-        // Every program counts the same, in the same order.
-        counts.iter_mut().zip(&self.counted).for_each(|((_, sum), (_, earlier))| *sum += earlier);
-        Ok(counts)
+    /// Of processors that saw frames.
+    fn snapshots(&self) -> anyhow::Result<Vec<Snapshot>> {
+        let earlier = Snapshot::of_earlier(traffic(&self.earlier));
+        let processors = self.by_processor()?;
+        let processors = processors.iter().map(traffic).enumerate();
+        let busy = processors.filter(|(_, counters)| counters.received().packets > 0);
+        let now = busy.map(|(number, counters)| Snapshot::timeless(format!("processor {number}"), counters));
+        Ok(std::iter::once(earlier).chain(now).collect())
+    }
+
+    fn named(&self) -> anyhow::Result<Named> {
+        Ok(named(&self.counted()?))
+    }
+
+    fn named_by_interface(&self) -> anyhow::Result<Vec<Named>> {
+        let counted = self.counted()?;
+        let of = |number| {
+            let reasons = Reason::ALL.into_iter();
+            reasons.map(|reason| (reason.name(), counted.of_interface(number, reason))).collect()
+        };
+        Ok((0..counted.interfaces.len()).map(of).collect())
     }
 }
 
 impl Running {
-    fn new(devices: Vec<u32>, mode: XdpMode, mirror: &Mirror) -> Result<Running, EngineError> {
-        let mut engine = Engine::load()?;
+    /// With room for so many VRFs, and for some that may come.
+    fn new(devices: Vec<u32>, vrfs: usize, mode: XdpMode, mirror: &Mirror) -> Result<Running, EngineError> {
+        let room = if vrfs > 0 { vrfs.next_power_of_two().min(Engine::MOST_VRFS) } else { 0 };
+        let mut engine = Engine::with_room(room)?;
         for device in devices.iter().filter(|device| **device != 0) {
             engine.attach(*device, mode)?;
         }
-        // No generation is that high: what follows publishes.
+        // Tables without generations: what follows publishes.
         let view = mirror.views().current();
         let groups = view.parts().groups.current();
-        Ok(Running { engine, devices, view, groups, generations: [u64::MAX; 2] })
+        Ok(Running { engine, devices, room, view, groups, generations: Vec::new() })
     }
 
     fn follow(&mut self, mirror: &Mirror) -> Result<(), EngineError> {
         let view = mirror.views().current();
-        let Some(tables) = view.parts().tables.first() else { return Ok(()) };
-        let generations = [tables.inet.reader().generation(), tables.inet6.reader().generation()];
+        let tables = &view.parts().tables;
+        let generation =
+            |table: &TableReaders| [table.inet.reader().generation(), table.inet6.reader().generation()];
+        let generations: Vec<_> = tables.iter().map(generation).collect();
         let groups = view.parts().groups.current();
         let is_planned = Arc::ptr_eq(&view, &self.view) && Arc::ptr_eq(&groups, &self.groups);
         if generations == self.generations && is_planned {
             return Ok(());
         }
-        if self.generations[0] == u64::MAX || !is_planned {
+        if self.generations.is_empty() || !is_planned {
             self.engine.publish(&Plan::of(&view, &self.devices), tables.clone())?;
         } else {
             self.engine.sync()?;
@@ -155,7 +199,13 @@ impl Running {
     }
 }
 
-fn named(counters: &Counters) -> Vec<(&'static str, u64)> {
-    let passed = Reason::ALL.into_iter().map(|reason| (reason.name(), counters.passed(reason)));
-    [("forwarded", counters.forwarded), ("passed", counters.all_passed())].into_iter().chain(passed).collect()
+/// What the program counts as workers do.
+fn traffic(counted: &Counters) -> counters::Counters {
+    counters::Counters { interfaces: counted.interfaces.clone(), ..counters::Counters::new(0) }
+}
+
+fn named(counted: &Counters) -> Named {
+    let reasons = Reason::ALL.into_iter().map(|reason| (reason.name(), counted.of(reason)));
+    let all = [("forwarded", counted.forwarded()), ("passed", counted.all_passed())];
+    all.into_iter().chain(reasons).collect()
 }

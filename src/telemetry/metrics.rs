@@ -118,8 +118,16 @@ impl Scrape {
     fn program(&self, page: &mut Page<'_>) -> fmt::Result {
         let outcomes = self.counters.program.iter().filter(|(outcome, _)| *outcome != "passed");
         let samples = outcomes.map(|(outcome, count)| (vec![("outcome", outcome.clone())], *count)).collect();
-        let help = "Packets that a program in the kernel forwarded, or passed to the kernel for that reason";
-        page.counts("program_packets", help, samples)
+        let help = "Packets that a program in the kernel forwarded, or did not forward for that reason";
+        page.counts("program_packets", help, samples)?;
+        let labels = |interface: &status::Interface, reason: &String| {
+            vec![("interface", interface.name.clone()), ("reason", reason.clone())]
+        };
+        let each = |of: &status::Interface| -> Vec<Sample<u64>> {
+            of.program.iter().map(|(reason, count)| (labels(of, reason), *count)).collect()
+        };
+        let help = "Packets that came in by the interface and that a program in the kernel did not forward";
+        page.counts("interface_program_packets", help, self.interfaces.iter().flat_map(each).collect())
     }
 
     fn workers(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -155,16 +163,25 @@ impl Scrape {
         )
     }
 
+    /// What stands behind the workers: a kernel, or a host of our own.
+    fn behind(&self, page: &mut Page<'_>) -> fmt::Result {
+        let netlink = |name: &str| -> Vec<Sample<u64>> {
+            self.counters.netlink.get(name).map(|count| (Labels::new(), *count)).into_iter().collect()
+        };
+        page.counts("netlink_messages", "Messages of the kernel that were understood", netlink("messages"))?;
+        let help = "Times the kernel had to drop messages, and everything was read again";
+        page.counts("netlink_resyncs", help, netlink("resyncs"))?;
+        let host = self.counters.host.iter();
+        let host = host.map(|(what, count)| (vec![("what", what.clone())], *count)).collect();
+        page.counts("host", "What the router's own host did, where no kernel is behind it", host)
+    }
+
     fn others(&self, page: &mut Page<'_>) -> fmt::Result {
         let mut states: BTreeMap<String, u64> = BTreeMap::from([("stale".into(), 0), ("usable".into(), 0)]);
         self.neighbors.iter().for_each(|neighbor| *states.entry(neighbor.state.clone()).or_default() += 1);
         let states = states.into_iter().map(|(state, count)| (vec![("state", state)], count)).collect();
         page.gauges("neighbors", "Neighbours that may be sent to, by state", states)?;
-        let netlink =
-            |name: &str| vec![(Labels::new(), self.counters.netlink.get(name).copied().unwrap_or(0))];
-        page.counts("netlink_messages", "Messages of the kernel that were understood", netlink("messages"))?;
-        let help = "Times the kernel had to drop messages, and everything was read again";
-        page.counts("netlink_resyncs", help, netlink("resyncs"))?;
+        self.behind(page)?;
         page.counts(
             "events",
             "Events noted; `fullview show events` has the last",

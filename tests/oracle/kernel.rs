@@ -7,7 +7,7 @@ use crate::testbed::Testbed;
 use crate::topology::{self, LINK_LENGTHS, LINK_LOCAL, ROUTER, ROUTES, SIDES, STATION, STATION_LOCAL, To};
 
 /// Set before there are interfaces, so that they inherit it.
-const SETTINGS: [(&str, &str); 14] = [
+const SETTINGS: [(&str, &str); 16] = [
     ("ipv4/ip_forward", "1"),
     ("ipv6/conf/all/forwarding", "1"),
     ("ipv6/conf/default/forwarding", "1"),
@@ -24,6 +24,9 @@ const SETTINGS: [(&str, &str); 14] = [
     ("ipv4/icmp_msgs_per_sec", "1000000"),
     ("ipv4/icmp_msgs_burst", "1000000"),
     ("ipv6/auto_flowlabels", "0"),
+    // In seconds: nobody is told of fragments that a case leaves behind while later ones are played.
+    ("ipv4/ipfrag_time", "3600"),
+    ("ipv6/ip6frag_time", "3600"),
 ];
 
 /// A kernel between the stations of a test bed.
@@ -49,9 +52,9 @@ impl Kernel {
 /// Has an interface's neighbours go by times that a test can wait for, and by none that a slow machine would meet.
 fn pace(testbed: &Testbed, interface: &str) {
     for (family, variable, value) in [
-        // Three requests in a third of a second, and answers at once.
-        ("ipv4", "retrans_time_ms", "100"),
-        ("ipv6", "retrans_time_ms", "100"),
+        // Three requests in three seconds, and answers at once.
+        ("ipv4", "retrans_time_ms", "1000"),
+        ("ipv6", "retrans_time_ms", "1000"),
         ("ipv6", "proxy_delay", "0"),
         // In hundredths of a second: no address changes hands within a minute.
         ("ipv4", "locktime", "6000"),

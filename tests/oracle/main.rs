@@ -26,6 +26,7 @@ mod normal;
 mod ours;
 #[cfg(feature = "bpf")]
 mod program;
+mod tap;
 mod testbed;
 mod topology;
 
@@ -98,6 +99,16 @@ fn our_router_does_what_the_kernel_does() {
     }
 }
 
+#[test]
+fn a_router_without_a_kernel_does_what_the_kernel_does() {
+    if let Some(reason) = lacking(&["ip", "setpriv"]) {
+        return eprintln!("skipped: {reason}");
+    }
+    let mut program = tap::Program::new();
+    compare("tap", &mut program);
+    program.end();
+}
+
 /// The program with these arguments, before a kernel.
 #[cfg(feature = "bpf")]
 fn beside_a_kernel(device: &str, arguments: &[&str]) {
@@ -117,6 +128,12 @@ fn beside_a_kernel(device: &str, arguments: &[&str]) {
 #[cfg(feature = "bpf")]
 fn nobody_can_tell_our_workers_from_the_kernel() {
     beside_a_kernel("workers", &[]);
+}
+
+#[test]
+#[cfg(feature = "bpf")]
+fn nobody_can_tell_our_workers_on_af_xdp_from_the_kernel() {
+    beside_a_kernel("af-xdp", &["--port", "xdp"]);
 }
 
 #[test]

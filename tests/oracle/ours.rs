@@ -70,7 +70,7 @@ impl Dut for Ours {
 
 fn config() -> Config {
     let neighbors = NeighborSettings {
-        retransmit: Duration::from_millis(100),
+        retransmit: Duration::from_secs(1),
         lock: Duration::from_secs(60),
         stale: Duration::from_secs(60),
         ..NeighborSettings::default()

@@ -35,6 +35,7 @@ impl Program {
         let mut kernel = Kernel::new().expect("namespaces");
         kernel.testbed().settle_by(&WAYS);
         kernel.testbed().take_redirected();
+        kernel.testbed().leave_tags();
         let child = start(&mut kernel, arguments);
         let neighbors = neighbors(kernel.testbed());
         let mut program = Program { kernel, child, neighbors };

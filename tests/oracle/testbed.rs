@@ -5,7 +5,6 @@
 //! too.
 
 use std::io;
-#[cfg(feature = "bpf")]
 use std::net::Ipv6Addr;
 use std::time::{Duration, Instant};
 
@@ -14,9 +13,7 @@ use fullview_plane::wire::{ipv4, ipv6};
 use pnet_datalink::{Channel, Config, DataLinkReceiver, DataLinkSender, channel, interfaces};
 
 use crate::dut::Output;
-use crate::frames::Inet;
-#[cfg(feature = "bpf")]
-use crate::frames::Inet6;
+use crate::frames::{Inet, Inet6};
 use crate::namespace::Namespace;
 use crate::topology::{self, LEFT, RIGHT, SIDES, STATION, router_mac, station_mac};
 
@@ -26,7 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MARKER: &[u8] = b"end of what came before";
 
 /// Where no route leads.
-#[cfg(feature = "bpf")]
 const NOWHERE: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xfe, 0, 0, 0, 1);
 
 /// How a marker comes to its side.
@@ -35,7 +31,6 @@ pub enum Way {
     /// From another side.
     Forwarded,
     /// From the side itself, in the error that says that there is no route.
-    #[cfg(feature = "bpf")]
     Answered,
 }
 
@@ -63,6 +58,14 @@ impl Testbed {
     pub fn new(settings: &[(&str, &str)]) -> io::Result<Testbed> {
         let router = Namespace::new()?;
         settings.iter().for_each(|(name, value)| router.sysctl(name, value));
+        Testbed::around(router, plug)
+    }
+
+    /// The stations around a router, each of which `plug` gives an interface `station`.
+    pub fn around(
+        router: Namespace,
+        plug: impl Fn(&Namespace, &Namespace, usize, &topology::Side),
+    ) -> io::Result<Testbed> {
         let mut hosts = Vec::new();
         for side in &SIDES {
             let host = Namespace::new()?;
@@ -87,7 +90,6 @@ impl Testbed {
     }
 
     /// Has markers follow these ways before all is taken to be out.
-    #[cfg(feature = "bpf")]
     pub fn settle_by(&mut self, ways: &'static [Way]) {
         self.ways = ways;
     }
@@ -98,6 +100,14 @@ impl Testbed {
         for host in &self.hosts {
             host.command("ethtool -K station gro on");
         }
+    }
+
+    /// Has the router's interfaces leave VLAN tags where they stand: AF_XDP sockets see no others.
+    #[cfg(feature = "bpf")]
+    pub fn leave_tags(&self) {
+        SIDES
+            .iter()
+            .for_each(|side| _ = self.router.command(&format!("ethtool -K {} rxvlan off", side.name)));
     }
 
     /// As [`crate::dut::Dut::exchange`].
@@ -137,7 +147,6 @@ impl Testbed {
             let payload = [MARKER, &[side as u8], &self.markers.to_be_bytes()].concat();
             let (from, marker) = match way {
                 Way::Forwarded => through(side, payload),
-                #[cfg(feature = "bpf")]
                 Way::Answered => (side, without_route(side, payload)),
             };
             self.send(from, &marker);
@@ -218,7 +227,6 @@ fn through(side: usize, payload: Vec<u8>) -> (usize, Vec<u8>) {
 }
 
 /// IPv6, of whose errors the kernel counts none by their addressees.
-#[cfg(feature = "bpf")]
 fn without_route(side: usize, payload: Vec<u8>) -> Vec<u8> {
     Inet6::udp(topology::inet6(side, STATION.into()), NOWHERE).payload(payload).frame_from(side)
 }

@@ -1,6 +1,7 @@
 //! The router on Linux from end to end: namespaces, cables, the kernel's routes, packets through our process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
 
+mod alone;
 mod basics;
 mod bird;
 mod exposition;
@@ -12,6 +13,7 @@ mod lab;
 mod node;
 mod operations;
 mod ospf;
+mod soak;
 #[cfg(feature = "bpf")]
 mod sockets;
 #[cfg(feature = "bpf")]

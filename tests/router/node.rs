@@ -8,6 +8,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use fullview_plane::wire::ethernet::Mac;
+
 /// Whether this process may make namespaces and finds these programs. If not, the test says so and is skipped; in CI it
 /// fails.
 pub fn may_run(programs: &[&str]) -> bool {
@@ -58,6 +60,11 @@ impl Node {
         node
     }
 
+    /// By which number `ip link set netns` finds it.
+    pub fn id(&self) -> i32 {
+        self.thread_id
+    }
+
     /// Does something there: sockets opened and programs started belong to this host.
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (tell, told) = channel();
@@ -83,6 +90,18 @@ impl Node {
     pub fn try_command(&self, line: &str) -> Output {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         self.run(move || Command::new(find(&words[0]).unwrap()).args(&words[1..]).output().unwrap())
+    }
+
+    /// The address of one of its interfaces.
+    pub fn mac(&self, interface: &str) -> Mac {
+        let shown = self.ip(&format!("-o link show {interface}"));
+        let mac = shown.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next());
+        mac.and_then(|mac| mac.parse().ok()).unwrap_or_else(|| panic!("{shown}"))
+    }
+
+    /// By which `ip link` finds its namespace.
+    pub fn number(&self) -> i32 {
+        self.thread_id
     }
 
     pub fn sysctl(&self, name: &str, value: &str) {
@@ -134,7 +153,7 @@ fn enter_new_namespace() {
 /// A cable between two hosts.
 pub fn cable(one: (&Node, &str), other: (&Node, &str)) {
     let ((left, left_name), (right, right_name)) = (one, other);
-    left.ip(&format!("link add {left_name} type veth peer name {right_name} netns {}", right.thread_id));
+    left.ip(&format!("link add {left_name} type veth peer name {right_name} netns {}", right.number()));
     left.ip(&format!("link set dev {left_name} up"));
     right.ip(&format!("link set dev {right_name} up"));
 }

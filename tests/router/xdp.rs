@@ -86,8 +86,7 @@ fn the_program_follows_groups_whose_next_hops_are_known() {
     let lab = Lab::new();
     prepare(&lab);
     lab.right.ip("addr add 192.0.2.1/32 dev lo");
-    let shown = lab.right.ip("-o link show eth0");
-    let right = shown.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let right = &lab.right.mac("eth0").to_string();
     // Two stations that are not there, and two more addresses of the right host.
     let stations = [(50, "02:00:00:00:00:50"), (51, "02:00:00:00:00:51"), (52, right), (53, right)];
     for (host, mac) in stations {
@@ -128,4 +127,94 @@ fn a_neighbour_with_another_address_is_found_out() {
     assert!(!lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success());
     let is_found = || lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success();
     assert!(eventually(Duration::from_secs(30), is_found), "{}", lab.router.ip("neigh show"));
+}
+
+/// Rules of policy routing are the kernel's: what they may concern is left to it, and comes back when they are gone.
+fn leaves_rules_to_the_kernel(options: &[&str]) {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    prepare(&lab);
+    lab.right.ip("addr add 192.0.2.1/32 dev lo");
+    lab.router.ip("route add 192.0.2.0/24 via 10.0.2.2");
+    lab.router.ip("route add prohibit 192.0.2.0/24 table 100");
+    // Of no concern: what this host sends itself, and what the main table has no route for.
+    lab.router.ip("rule add iif lo lookup 100 priority 50");
+    lab.router.ip("rule add lookup 100 priority 32767");
+    let program = lab.forward(options);
+    let reaches = || lab.left.try_command("ping -c 1 -W 1 192.0.2.1").status.success();
+    assert!(eventually(Duration::from_secs(20), reaches), "{}", program.output());
+    assert!(!program.output().contains("ip rule"), "{}", program.output());
+    let rules = [
+        ("iif eth1 lookup 100", "packets of eth1;"),
+        ("from 10.0.1.0/24 lookup 100", "packets of eth1, eth2;"),
+        ("not fwmark 7 lookup 100", "packets of eth1, eth2;"),
+    ];
+    for (count, (rule, concerned)) in (1..).zip(rules) {
+        let said =
+            |words| eventually(Duration::from_secs(20), || program.output().matches(words).count() >= count);
+        lab.router.ip(&format!("rule add {rule} priority 100"));
+        assert!(said("rules of `ip rule` may concern"), "{rule}: {}", program.output());
+        assert!(program.output().contains(concerned), "{rule}: {}", program.output());
+        // It is said before it is done.
+        assert!(
+            eventually(Duration::from_secs(20), || !reaches()) && !reaches(),
+            "{rule}: {}",
+            program.output()
+        );
+        // The kernel forwards what no rule of it forbids.
+        lab.left.command("ping -c 1 -W 5 10.0.2.2");
+        lab.router.ip("rule del priority 100");
+        assert!(said("concern no packets any more"), "{rule}: {}", program.output());
+        assert!(eventually(Duration::from_secs(20), reaches), "{rule}: {}", program.output());
+    }
+}
+
+#[test]
+fn the_program_leaves_to_the_kernel_what_policy_rules_may_concern() {
+    leaves_rules_to_the_kernel(&["--engine", "xdp"]);
+}
+
+#[test]
+fn workers_leave_to_the_kernel_what_policy_rules_may_concern() {
+    leaves_rules_to_the_kernel(&[]);
+}
+
+const CHECKED: &str = r#"[router]
+interfaces = ["eth1", "eth2"]
+engine = "xdp"
+[interface.eth1]
+source-check = "strict"
+"#;
+
+/// The kernel, whose own check is off, would forward them.
+#[test]
+fn the_program_drops_what_does_not_come_from_where_it_says() {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    prepare(&lab);
+    for name in ["all", "eth1"] {
+        lab.router.sysctl(&format!("net.ipv4.conf.{name}.rp_filter"), "0");
+    }
+    lab.left.ip("addr add 198.51.100.1/32 dev lo");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("router.toml");
+    std::fs::write(&file, CHECKED).unwrap();
+    let mut program =
+        lab.router.start(env!("CARGO_BIN_EXE_fullview"), &["forward", "--config", file.to_str().unwrap()]);
+    program.wait_for("forwarding");
+    let (honest, lying, right) =
+        (lab.left.udp("10.0.1.2:0"), lab.left.udp("198.51.100.1:0"), lab.right.udp("10.0.2.2:9"));
+    assert!(reaches(&honest, &right, "10.0.2.2:9"), "{}", program.output());
+    for _ in 0..20 {
+        lying.send_to(b"a lie", "10.0.2.2:9").unwrap();
+    }
+    // What comes behind it has arrived, so it is lost.
+    assert!(reaches(&honest, &right, "10.0.2.2:9"), "{}", program.output());
+    let (code, said) = program.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("20 source_check"), "{said}");
 }

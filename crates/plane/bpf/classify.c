@@ -64,7 +64,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, struct place);
 	__type(value, struct station);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 } stations SEC(".maps");
 
 struct {
@@ -224,8 +225,12 @@ static __always_inline enum answer skb_answer(struct __sk_buff *skb)
 
 	if (bpf_skb_load_bytes(skb, 0, &frame, sizeof(frame)))
 		return MALFORMED;
-	if (skb->vlan_present)
+	if (skb->vlan_present) {
+		/* A provider's VLAN (802.1ad) of that number is another one. */
+		if (skb->vlan_proto != bpf_htons(ETH_P_8021Q))
+			return NOT_OURS;
 		place.vlan = skb->vlan_tci & 0xfff;
+	}
 	station = bpf_map_lookup_elem(&stations, &place);
 	if (!station || !is_to(station, frame.h_dest))
 		return NOT_OURS;

@@ -22,8 +22,13 @@
 #define HOPS (1 << 16)
 #define SLOTS (1 << 17)
 #define PORTS (1 << 10)
+#define INTERFACES (1 << 10)
 
-/* Why a packet goes to the kernel, in the order of src/engine/counters.rs; what is forwarded is counted first. */
+/* Members of a group at most. */
+#define MEMBERS 64
+
+/* What becomes of a packet, in the order of src/engine/counters.rs: it goes to the kernel for all reasons but the first
+ * and the last one. */
 enum reason {
 	FORWARDED,
 	TOO_SHORT,
@@ -41,28 +46,44 @@ enum reason {
 	TOO_BIG,
 	NO_HEADROOM,
 	NOT_FORWARDING,
-	REASONS,
+	SOURCE_CHECK,		/* dropped */
 };
+
+#define REASONS SOURCE_CHECK
 
 /* A next hop; half a cache line. */
 struct hop {
-	__u32 macs[3];		/* destination and source, as in the frame */
+	union {
+		__u32 macs[3];	/* destination and source, as in the frame */
+		struct {
+			__u32 first_member;	/* of a group, among the slots */
+			__u32 members;
+		};
+	};
 	__u32 ifindex;
 	__u16 mtu;		/* 0 unless there is a neighbour to go to */
 	__u16 vlan;		/* 0: no tag */
-	__u32 reason;		/* where the MTU is 0 */
+	__u16 reason;		/* where the MTU is 0 */
+	__u16 interface;	/* the number of the one it leads to; 0: none */
 	__u32 first_slot;	/* of a group */
 	__u32 slot_mask;	/* 0: no group */
 };
+
+/* What is wanted of an interface. */
+#define FORWARDS_INET 1
+#define FORWARDS_INET6 2
+#define CHECKS_LOOSELY 4
+#define CHECKS_STRICTLY 8
 
 /* An interface, found by its index and VLAN. */
 struct port {
 	__u32 ifindex;		/* 0: a free place */
 	__u16 vlan;
-	__u16 families;		/* which it forwards: 1 IPv4, 2 IPv6 */
+	__u8 wanted;
+	__u8 table;		/* 0: the main one, else a VRF's */
 	__u32 mac_first;
 	__u16 mac_last;
-	__u16 unused;
+	__u16 number;		/* from 1 */
 };
 
 struct branch {
@@ -90,7 +111,8 @@ struct generation {
 	struct port ports[PORTS];
 	__u64 flow_seed;
 	__u32 leaf_bytes;		/* of dir18: 1 or 2 */
-	__u32 unused[1021];
+	__u32 number;			/* 0 or 1; never changes */
+	__u32 unused[1020];
 };
 
 struct generation_map {
@@ -108,16 +130,59 @@ struct {
 	__array(values, struct generation_map);
 } current SEC(".maps");
 
+/* The table of a VRF: what begins every lookup. Leaves and lines of all tables lie in the generation, the main table's
+ * from the beginning, a VRF's from some place on. */
+struct vrf {
+	__u32 index[INDEX];
+	__u32 roots[ROOTS];
+	__u32 leaf_bytes;
+	__u32 first_leaf;		/* by number */
+	__u32 first_branch;		/* in bytes */
+	__u32 first_leaf6;
+	__u32 unused[1020];
+};
+
+/* Those of generation 0 and 1 by turns. How many there are is set before the program is loaded. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct vrf);
+} vrfs SEC(".maps");
+
+struct traffic {
+	__u64 packets;
+	__u64 bytes;
+};
+
 struct counters {
-	__u64 by_reason[REASONS];
+	struct traffic received, sent;
+};
+
+/* All in one value, so that a packet looks up once. */
+struct all_counters {
+	struct counters by_interface[INTERFACES];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct counters);
+	__type(value, struct all_counters);
 } counted SEC(".maps");
+
+/* Packets that were not forwarded, by the number of their interface; 0: none of ours. The first reason is TOO_SHORT. */
+struct reasons {
+	__u64 by_reason[REASONS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, INTERFACES);
+	__type(key, __u32);
+	__type(value, struct reasons);
+} not_forwarded SEC(".maps");
 
 /* dir18: crates/table/src/fib/dir18/entry.rs. */
 static __always_inline __u32 dir18_place(__u32 entry, __u32 addr)
@@ -133,40 +198,72 @@ static __always_inline __u32 part_of(__u32 addr)
 	return addr >> 8 & (PARTS - 1);
 }
 
-/* A /24 may have an array of its own, whose entry lies behind the leaves of the block: in four leaves, or in two. */
-static __always_inline __u32 lookup_narrow(const struct generation *now, __u32 entry, __u32 addr)
+/* The leaf at a place of a table whose leaves begin at `first`, which is 0 for the main table. */
+static __always_inline __u32 narrow(const struct generation *now, __u32 first, __u32 place)
 {
-	__u8 hop = now->leaves.narrow[dir18_place(entry, addr) & (LEAVES - 1)];
+	return now->leaves.narrow[((place & (LEAVES - 1)) + first) & (LEAVES - 1)];
+}
+
+static __always_inline __u32 wide(const struct generation *now, __u32 first, __u32 place)
+{
+	return now->leaves.wide[((place & (LEAVES / 2 - 1)) + first) & (LEAVES / 2 - 1)];
+}
+
+/* A /24 may have an array of its own, whose entry lies behind the leaves of the block: in four leaves, or in two. */
+static __always_inline __u32 lookup_narrow(const struct generation *now, __u32 first, __u32 entry, __u32 addr)
+{
+	__u32 hop = narrow(now, first, dir18_place(entry, addr));
 	__u32 part;
 
 	if (hop != 0xff)
 		return hop;
 	part = dir18_place(entry, addr) + 4 * PARTS + 3 * part_of(addr);
-	entry = now->leaves.narrow[part & (LEAVES - 1)] |
-		now->leaves.narrow[(part + 1) & (LEAVES - 1)] << 8 |
-		now->leaves.narrow[(part + 2) & (LEAVES - 1)] << 16 |
-		(__u32)now->leaves.narrow[(part + 3) & (LEAVES - 1)] << 24;
-	return now->leaves.narrow[dir18_place(entry, addr) & (LEAVES - 1)];
+	entry = narrow(now, first, part) | narrow(now, first, part + 1) << 8 | narrow(now, first, part + 2) << 16 |
+		narrow(now, first, part + 3) << 24;
+	return narrow(now, first, dir18_place(entry, addr));
 }
 
-static __always_inline __u32 lookup_wide(const struct generation *now, __u32 entry, __u32 addr)
+static __always_inline __u32 lookup_wide(const struct generation *now, __u32 first, __u32 entry, __u32 addr)
 {
-	__u16 hop = now->leaves.wide[dir18_place(entry, addr) & (LEAVES / 2 - 1)];
+	__u32 hop = wide(now, first, dir18_place(entry, addr));
 	__u32 part;
 
 	if (hop != 0xffff)
 		return hop;
 	part = dir18_place(entry, addr) + 2 * PARTS + part_of(addr);
-	entry = now->leaves.wide[part & (LEAVES / 2 - 1)] |
-		(__u32)now->leaves.wide[(part + 1) & (LEAVES / 2 - 1)] << 16;
-	return now->leaves.wide[dir18_place(entry, addr) & (LEAVES / 2 - 1)];
+	entry = wide(now, first, part) | wide(now, first, part + 1) << 16;
+	return wide(now, first, dir18_place(entry, addr));
 }
 
 static __always_inline __u32 lookup_inet(const struct generation *now, __u32 addr)
 {
 	__u32 entry = now->index[addr >> 14];
 
-	return now->leaf_bytes == 1 ? lookup_narrow(now, entry, addr) : lookup_wide(now, entry, addr);
+	return now->leaf_bytes == 1 ? lookup_narrow(now, 0, entry, addr) : lookup_wide(now, 0, entry, addr);
+}
+
+static __always_inline const struct vrf *vrf_of(const struct generation *now, __u32 table)
+{
+	__u32 place = 2 * (table - 1) + (now->number & 1);
+
+	return bpf_map_lookup_elem(&vrfs, &place);
+}
+
+/* The same in a VRF's table. Apart, so that the main table's packets do not pay for it. */
+static __noinline __u32 lookup_inet_vrf(const struct generation *now, __u32 table, __u32 addr)
+{
+	const struct vrf *vrf;
+	__u32 entry;
+
+	if (!now)
+		return 0;
+	vrf = vrf_of(now, table);
+	if (!vrf)
+		return 0;
+	entry = vrf->index[addr >> 14];
+	if (vrf->leaf_bytes == 1)
+		return lookup_narrow(now, vrf->first_leaf, entry, addr);
+	return lookup_wide(now, vrf->first_leaf, entry, addr);
 }
 
 /* btree6: crates/table/src/simd/lines.rs. A place is a line's first byte. */
@@ -184,9 +281,15 @@ static __always_inline __u32 lookup_inet(const struct generation *now, __u32 add
 		count += difference >> 63;                                      \
 	} while (0)
 
-static __always_inline __u32 descend(const struct generation *now, __u32 place, __u64 key)
+/* Where a table's lines begin, in bytes: 0 for the main table. */
+struct lines {
+	__u32 branches;
+	__u32 leaves;
+};
+
+static __always_inline __u32 descend(const struct generation *now, struct lines from, __u32 place, __u64 key)
 {
-	const struct branch *branch = (const void *)now->branches + (place & PLACE);
+	const struct branch *branch = (const void *)now->branches + (place + from.branches & PLACE);
 	__u64 even = 0, odd = 0;
 
 #pragma unroll
@@ -198,9 +301,9 @@ static __always_inline __u32 descend(const struct generation *now, __u32 place, 
 	return branch->first + (even + odd) * 64;
 }
 
-static __always_inline const struct leaf *leaf_at(const struct generation *now, __u32 place)
+static __always_inline const struct leaf *leaf_at(const struct generation *now, struct lines from, __u32 place)
 {
-	return (const void *)now->leaves6 + (place & PLACE);
+	return (const void *)now->leaves6 + (place + from.leaves & PLACE);
 }
 
 static __always_inline __u64 range_of(const struct leaf *leaf, __u64 key)
@@ -217,11 +320,11 @@ static __always_inline __u64 range_of(const struct leaf *leaf, __u64 key)
 }
 
 /* The place of the leaf for this key in the tree at `place`. */
-static __always_inline __u32 find_leaf(const struct generation *now, __u32 place, __u64 key)
+static __always_inline __u32 find_leaf(const struct generation *now, struct lines from, __u32 place, __u64 key)
 {
-	place = descend(now, place, key);
-	place = descend(now, place, key);
-	return descend(now, place, key);
+	place = descend(now, from, place, key);
+	place = descend(now, from, place, key);
+	return descend(now, from, place, key);
 }
 
 /* The 32 bits of an address behind its first 16 and these. */
@@ -232,42 +335,74 @@ static __always_inline __u32 key_after(__u64 high, __u64 low, __u32 consumed)
 	return (high << consumed | low >> 1 >> (63 - consumed)) >> 16;
 }
 
+struct key {
+	__u64 high, low;
+	struct lines from;
+};
+
 /* The rare way, for prefixes longer than /48. */
-static __noinline __u32 lookup_deeper(const struct generation *now, __u64 high, __u64 low, __u32 place)
+static __noinline __u32 lookup_deeper(const struct generation *now, const struct key *key, __u32 place)
 {
 	__u32 consumed = 0;
 
-	if (!now)
+	if (!now || !key)
 		return 0;
 	for (int depth = 0; depth < DEEPEST; depth++) {
-		const struct leaf *leaf = leaf_at(now, place);
-		__u64 key = key_after(high, low, consumed & 127);
-		__u64 range = range_of(leaf, key);
-		__u32 link;
+		const struct leaf *leaf = leaf_at(now, key->from, place);
+		__u64 part = key_after(key->high, key->low, consumed & 127);
+		__u64 range = range_of(leaf, part);
+		__u32 list, link;
 
 		if (range > 9)
 			return 0;
 		if (leaf->hops[range] != ESCAPE)
 			return leaf->hops[range];
-		link = now->branches[leaf->deeper & (LINES - 1)].lasts[range];
+		list = leaf->deeper + key->from.branches / sizeof(struct branch);
+		link = now->branches[list & (LINES - 1)].lasts[range];
 		consumed += (link & 63) * 8;
-		place = find_leaf(now, link & ~63U, key_after(high, low, consumed & 127));
+		part = key_after(key->high, key->low, consumed & 127);
+		place = find_leaf(now, key->from, link & ~63U, part);
 	}
 	return 0;
 }
 
-static __always_inline __u32 lookup_inet6(const struct generation *now, __u64 high, __u64 low)
+static __always_inline __u32 lookup_lines(const struct generation *now, struct lines from, __u32 root, __u64 high,
+					  __u64 low)
 {
-	__u64 key = (__u32)(high >> 16);
-	__u32 place = find_leaf(now, now->roots[high >> 48], key);
-	const struct leaf *leaf = leaf_at(now, place);
-	__u64 range = range_of(leaf, key);
+	__u64 middle = (__u32)(high >> 16);
+	__u32 place = find_leaf(now, from, root, middle);
+	const struct leaf *leaf = leaf_at(now, from, place);
+	__u64 range = range_of(leaf, middle);
+	struct key key = { high, low, from };
 	__u16 hop;
 
 	if (range > 9)
 		return 0;
 	hop = leaf->hops[range];
-	return hop != ESCAPE ? hop : lookup_deeper(now, high, low, place);
+	return hop != ESCAPE ? hop : lookup_deeper(now, &key, place);
+}
+
+static __always_inline __u32 lookup_inet6(const struct generation *now, __u64 high, __u64 low)
+{
+	struct lines all = {};
+
+	return lookup_lines(now, all, now->roots[high >> 48], high, low);
+}
+
+/* As lookup_inet_vrf. */
+static __noinline __u32 lookup_inet6_vrf(const struct generation *now, __u32 table, __u64 high, __u64 low)
+{
+	const struct vrf *vrf;
+	struct lines from;
+
+	if (!now)
+		return 0;
+	vrf = vrf_of(now, table);
+	if (!vrf)
+		return 0;
+	from.branches = vrf->first_branch;
+	from.leaves = vrf->first_leaf6;
+	return lookup_lines(now, from, vrf->roots[high >> 48], high, low);
 }
 
 /* crates/table/src/group/hash.rs: both halves of a product of 64 by 64 bits. */
@@ -360,6 +495,55 @@ static __always_inline const struct port *find_port(const struct generation *now
 	return 0;
 }
 
+/* Whether a packet that came in by this interface may come from where this next hop leads to. */
+static __always_inline int leads_there(const struct hop *hop, const struct port *port)
+{
+	return port->wanted & CHECKS_STRICTLY ? hop->interface == port->number : hop->interface != 0;
+}
+
+/* The same of the next hop of that number, which may be a group: one of its members is enough. */
+static __always_inline int leads_back(const struct generation *now, __u32 number, const struct port *port)
+{
+	const struct hop *hop = &now->hops[number & (HOPS - 1)];
+
+	if (!hop->slot_mask)
+		return leads_there(hop, port);
+	for (__u32 i = 0; i < MEMBERS && i < hop->members; i++) {
+		__u32 member = now->slots[(hop->first_member + i) & (SLOTS - 1)];
+
+		if (leads_there(&now->hops[member], port))
+			return 1;
+	}
+	return 0;
+}
+
+/* Source checks look up a second time; apart, so that those who want none do not pay for it. */
+static __noinline int source_passes(const struct generation *now, const struct port *port, __u32 source)
+{
+	__u32 number;
+
+	if (!now || !port)
+		return 0;
+	number = port->table ? lookup_inet_vrf(now, port->table, source) : lookup_inet(now, source);
+	return leads_back(now, number, port);
+}
+
+static __noinline int source_passes6(const struct generation *now, const struct port *port, __u64 high, __u64 low)
+{
+	__u32 number;
+
+	if (!now || !port)
+		return 0;
+	number = port->table ? lookup_inet6_vrf(now, port->table, high, low) : lookup_inet6(now, high, low);
+	return leads_back(now, number, port);
+}
+
+/* What is for this host is the host's to judge. */
+static __always_inline int is_checked(const struct port *port, const struct hop *hop)
+{
+	return port->wanted & (CHECKS_LOOSELY | CHECKS_STRICTLY) && (hop->mtu || hop->reason != LOCAL);
+}
+
 /* Why a packet that is too long for a next hop does not go there. One that no plan knows is all zeroes. */
 static __always_inline int why(const struct hop *hop)
 {
@@ -447,84 +631,105 @@ static __always_inline void decrement_ttl(struct iphdr *ip)
 	ip->ttl--;
 }
 
-/* Where a packet leaves, or a reason, below zero. */
-static __always_inline int forward_inet(struct xdp_md *frame, const struct generation *now, void *packet, int tagged)
+/* The way of a packet. */
+struct passage {
+	const struct port *port;	/* where it came in; none if it is not ours */
+	const struct hop *hop;		/* where it leaves, if it is forwarded */
+	int tagged;
+};
+
+static __always_inline enum reason forward_inet(struct xdp_md *frame, const struct generation *now, void *packet,
+						struct passage *way)
 {
+	const struct port *port = way->port;
+	int tagged = way->tagged;
 	void *end = (void *)(long)frame->data_end;
 	struct iphdr *ip = packet;
 	__u32 source, destination, total, number;
 	const struct hop *hop;
 
 	if ((void *)(ip + 1) > end)
-		return -TOO_SHORT;
+		return TOO_SHORT;
 	destination = bpf_ntohl(ip->daddr);
 	/* First of all, so that the memory is on its way while the header is checked. */
-	number = lookup_inet(now, destination);
+	number = port->table ? lookup_inet_vrf(now, port->table, destination) : lookup_inet(now, destination);
 	source = bpf_ntohl(ip->saddr);
 	total = bpf_ntohs(ip->tot_len);
 	if (*(__u8 *)ip != 0x45 || total < sizeof(*ip) || total > (__u64)(end - packet))
-		return -HEADER;
+		return HEADER;
 	if (!header_verifies(ip))
-		return -CHECKSUM;
+		return CHECKSUM;
 	if (is_special_inet(source) || is_special_inet(destination))
-		return -SPECIAL_ADDRESS;
-	hop = &now->hops[number];
+		return SPECIAL_ADDRESS;
+	hop = &now->hops[number & (HOPS - 1)];
 	if (hop->slot_mask)
 		hop = member(now, hop, hash_inet(now, ip, end));
+	if (is_checked(port, hop) && !source_passes(now, port, source))
+		return SOURCE_CHECK;
 	if (total > hop->mtu)
-		return -why(hop);
+		return why(hop);
 	if (ip->ttl <= 1)
-		return -TTL_EXPIRED;
+		return TTL_EXPIRED;
 	if (tagged || hop->vlan) {
 		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IP), sizeof(*ip));
 		if (!ip)
-			return -NO_HEADROOM;
+			return NO_HEADROOM;
 	} else {
 		set_macs(packet - sizeof(struct ethhdr), hop);
 	}
 	decrement_ttl(ip);
-	return hop->ifindex;
+	way->hop = hop;
+	return FORWARDED;
 }
 
-static __always_inline int forward_inet6(struct xdp_md *frame, const struct generation *now, void *packet, int tagged)
+static __always_inline enum reason forward_inet6(struct xdp_md *frame, const struct generation *now, void *packet,
+						 struct passage *way)
 {
+	const struct port *port = way->port;
+	int tagged = way->tagged;
 	void *end = (void *)(long)frame->data_end;
 	struct ipv6hdr *ip = packet;
 	const struct hop *hop;
 	const __be64 *words;
 	__u64 high, low;
-	__u32 total;
+	__u32 total, number;
 
 	if ((void *)(ip + 1) > end)
-		return -TOO_SHORT;
+		return TOO_SHORT;
 	words = packet;
 	high = bpf_be64_to_cpu(words[3]);
 	low = bpf_be64_to_cpu(words[4]);
 	total = sizeof(*ip) + bpf_ntohs(ip->payload_len);
 	/* A hop-by-hop header is for every router on the way: the kernel reads it. */
 	if (*(__u8 *)ip >> 4 != 6 || ip->nexthdr == IPPROTO_HOPOPTS || total > (__u64)(end - packet))
-		return -HEADER;
+		return HEADER;
 	if (is_special_inet6(high) || is_special_inet6(bpf_be64_to_cpu(words[1])))
-		return -SPECIAL_ADDRESS;
-	hop = &now->hops[lookup_inet6(now, high, low) & (HOPS - 1)];
+		return SPECIAL_ADDRESS;
+	number = port->table ? lookup_inet6_vrf(now, port->table, high, low) : lookup_inet6(now, high, low);
+	hop = &now->hops[number & (HOPS - 1)];
 	if (hop->slot_mask)
 		hop = member(now, hop, hash_inet6(now, ip, end));
+	if (is_checked(port, hop) &&
+	    !source_passes6(now, port, bpf_be64_to_cpu(words[1]), bpf_be64_to_cpu(words[2])))
+		return SOURCE_CHECK;
 	if (total > hop->mtu)
-		return -why(hop);
+		return why(hop);
 	if (ip->hop_limit <= 1)
-		return -TTL_EXPIRED;
+		return TTL_EXPIRED;
 	if (tagged || hop->vlan) {
 		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IPV6), sizeof(*ip));
 		if (!ip)
-			return -NO_HEADROOM;
+			return NO_HEADROOM;
 	} else {
 		set_macs(packet - sizeof(struct ethhdr), hop);
 	}
 	ip->hop_limit--;
-	return hop->ifindex;
+	way->hop = hop;
+	return FORWARDED;
 }
 
-static __always_inline int forward_frame(struct xdp_md *frame, const struct generation *now)
+static __always_inline enum reason forward_frame(struct xdp_md *frame, const struct generation *now,
+						 struct passage *way)
 {
 	void *end = (void *)(long)frame->data_end;
 	struct tagged *head = (void *)(long)frame->data;
@@ -532,59 +737,82 @@ static __always_inline int forward_frame(struct xdp_md *frame, const struct gene
 	const struct port *port;
 	__u16 vlan = 0;
 	__be16 type;
-	int tagged;
 
 	if (packet > end)
-		return -TOO_SHORT;
+		return TOO_SHORT;
 	type = head->ethernet.h_proto;
-	tagged = type == bpf_htons(ETH_P_8021Q);
-	if (tagged) {
+	way->tagged = type == bpf_htons(ETH_P_8021Q);
+	if (way->tagged) {
 		packet = head + 1;
 		if (packet > end)
-			return -TOO_SHORT;
+			return TOO_SHORT;
 		type = head->type;
 		vlan = bpf_ntohs(head->tci) & 0xfff;
 	}
 	port = find_port(now, frame->ingress_ifindex, vlan);
 	if (!port)
-		return -NO_INTERFACE;
+		return NO_INTERFACE;
+	way->port = port;
 	if (*(__u32 *)head != port->mac_first || *((__u16 *)head + 2) != port->mac_last)
-		return -OTHER_STATION;
+		return OTHER_STATION;
 	if (type == bpf_htons(ETH_P_IP))
-		return port->families & 1 ? forward_inet(frame, now, packet, tagged) : -NOT_FORWARDING;
+		return port->wanted & FORWARDS_INET ? forward_inet(frame, now, packet, way) : NOT_FORWARDING;
 	if (type == bpf_htons(ETH_P_IPV6))
-		return port->families & 2 ? forward_inet6(frame, now, packet, tagged) : -NOT_FORWARDING;
-	return -NOT_IP;
+		return port->wanted & FORWARDS_INET6 ? forward_inet6(frame, now, packet, way) : NOT_FORWARDING;
+	return NOT_IP;
+}
+
+static __always_inline void count(struct traffic *traffic, __u64 bytes)
+{
+	traffic->packets++;
+	traffic->bytes += bytes;
+}
+
+/* What becomes of a frame that is not forwarded. */
+static __always_inline int leave(__u32 interface, enum reason reason)
+{
+	struct reasons *counts = bpf_map_lookup_elem(&not_forwarded, &interface);
+
+	if (counts)
+		counts->by_reason[(reason - 1) & (REASONS - 1)]++;
+	return reason == SOURCE_CHECK ? XDP_DROP : XDP_PASS;
 }
 
 SEC("xdp")
 int forward(struct xdp_md *frame)
 {
 	struct generation *now;
-	struct counters *counters;
-	__u32 zero = 0;
+	struct all_counters *all;
+	struct passage way = {};
+	__u32 zero = 0, interface;
+	enum reason reason;
+	__u64 bytes;
 	void *map;
-	int way;
 
 	map = bpf_map_lookup_elem(&current, &zero);
-	counters = bpf_map_lookup_elem(&counted, &zero);
-	if (!map || !counters)
+	all = bpf_map_lookup_elem(&counted, &zero);
+	if (!map || !all)
 		return XDP_PASS;
 	now = bpf_map_lookup_elem(map, &zero);
 	if (!now)
 		return XDP_PASS;
-	way = forward_frame(frame, now);
-	if (way > 0) {
-		counters->by_reason[FORWARDED]++;
-		return bpf_redirect(way, 0);
-	}
-	counters->by_reason[-way & (REASONS - 1)]++;
-	return XDP_PASS;
+	bytes = frame->data_end - frame->data;
+	reason = forward_frame(frame, now, &way);
+	interface = way.port ? way.port->number & (INTERFACES - 1) : 0;
+	count(&all->by_interface[interface].received, bytes);
+	if (reason != FORWARDED || !way.hop)
+		return leave(interface, reason);
+	/* It may have been given a tag, or lost one. */
+	bytes = frame->data_end - frame->data;
+	count(&all->by_interface[way.hop->interface & (INTERFACES - 1)].sent, bytes);
+	return bpf_redirect(way.hop->ifindex, 0);
 }
 
 _Static_assert((REASONS & (REASONS - 1)) == 0, "reasons are masked");
 _Static_assert(sizeof(struct branch) == 64 && sizeof(struct leaf) == 64, "lines are cache lines");
 _Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16, "as src/engine/layout.rs writes them");
 _Static_assert(sizeof(struct generation) % 4096 == 0, "generations are mapped");
+_Static_assert(sizeof(struct vrf) % 4096 == 0, "VRFs are mapped");
+_Static_assert(sizeof(struct all_counters) <= 32768, "the kernel has no larger values by processor");
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

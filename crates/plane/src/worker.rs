@@ -40,6 +40,12 @@ pub trait Slow {
     fn take(&mut self, rejected: Rejected<'_, '_>);
 }
 
+impl<S: Slow> Slow for &mut S {
+    fn take(&mut self, rejected: Rejected<'_, '_>) {
+        (**self).take(rejected);
+    }
+}
+
 /// Drops what the loop rejects.
 pub struct DropAll;
 
@@ -93,7 +99,7 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
     ) -> Self {
         let egress = ports.iter().map(|_| Burst::new()).collect();
         let there = ports.iter().map(Option::is_some).collect();
-        Worker {
+        let mut worker = Worker {
             forwarder,
             pool: Pool::new(packets.collect(), there),
             ports,
@@ -104,6 +110,15 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
             egress,
             published: Arc::default(),
             counters: WorkerCounters::default(),
+        };
+        worker.fill_ports();
+        worker
+    }
+
+    /// Frames may come before the first round does: a port that is polled by the kernel has nowhere to put them.
+    fn fill_ports(&mut self) {
+        for (number, port) in self.ports.iter_mut().enumerate() {
+            port.iter_mut().for_each(|port| self.pool.give(number, port));
         }
     }
 
@@ -193,6 +208,12 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
             self.pool.reclaim(port);
         }
         Ok(())
+    }
+
+    /// Whether packets wait to be sent, here or in a port.
+    pub fn has_unsent(&mut self) -> bool {
+        let waits_here = self.egress.iter().any(|burst| !burst.is_empty());
+        waits_here || self.ports.iter_mut().flatten().any(Port::has_unsent)
     }
 
     fn is_finished(&self) -> bool {

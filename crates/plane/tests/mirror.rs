@@ -8,14 +8,14 @@ use std::net::IpAddr;
 use fullview_plane::adjacency::Adjacency;
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::kernel::event::{
-    Action, AnyPrefix, Event, Hop, Link, LinkKind, Neighbor, NeighborState, Object, Placement, Route,
-    Selector,
+    ALL_LINKS, Action, AnyPrefix, Event, Hop, Leads, Link, LinkKind, Neighbor, NeighborState, Object,
+    Placement, Route, Rule, Selector,
 };
 use fullview_plane::kernel::mirror::{Mirror, Part};
 use fullview_plane::view::View;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::framework::{Settings, Time};
-use fullview_table::{Address, NextHop};
+use fullview_table::{Address, Family, NextHop};
 
 const MAIN: u32 = 254;
 const LOCAL: u32 = 255;
@@ -345,7 +345,9 @@ fn next_hop_objects_move_all_their_routes() {
         Event::NextHop(3, Object::Group(vec![(1, 1), (2, 3)])),
         add(object("198.18.0.0/16", 1)),
         add(object("198.19.0.0/16", 3)),
+        add(Route { action: Action::ObjectWithMtu(1), ..route("198.17.0.0/16", &[]) }),
     ]);
+    assert_eq!(script.to("198.17.0.1"), "local", "only the kernel heeds the MTU of a route");
     assert_eq!(script.to("198.18.0.1"), "0:19");
     assert_eq!(script.all("198.19.0.1"), set(&["0:19", "1:29"]));
     script.tell([Event::NextHop(1, Object::Hop(by(1, "10.0.1.8")))]);
@@ -355,6 +357,7 @@ fn next_hop_objects_move_all_their_routes() {
     assert_eq!(script.to("198.18.0.1"), "blackhole");
     script.tell([Event::NextHopGone(1)]);
     assert_eq!(script.to("198.18.0.1"), "no route", "the kernel removes its routes, and may not say so");
+    assert_eq!(script.to("198.17.0.1"), "no route");
     script.tell([Event::NextHop(3, Object::Group(vec![(2, 3)]))]);
     assert_eq!(script.to("198.19.0.1"), "1:29");
 }
@@ -418,6 +421,29 @@ fn vlans_are_interfaces_of_their_own() {
     assert!(!script.view().interface(2).unwrap().up, "its number stays its own");
     script.tell([Event::Link(Link { index: 30, ..tagged })]);
     assert!(script.view().interface(2).unwrap().up);
+}
+
+#[test]
+fn a_vlan_may_be_a_port_itself() {
+    let named = |names: [&str; 2]| {
+        let mirror = Mirror::new(Time::ZERO, names.map(String::from).to_vec(), Settings::default());
+        let mut script = Script { mirror, now: Time::ZERO };
+        let kind = LinkKind::Vlan { id: 7, parent: 2 };
+        script.tell([
+            Event::Link(link(2, "eth2")),
+            Event::Link(Link { kind, ..link(3, "eth2.7") }),
+            add(connected("10.0.7.0/24", 3)),
+            neighbor(3, "10.0.7.5", 5, STALE),
+        ]);
+        script
+    };
+    let script = named(["eth1", "eth2.7"]);
+    let interface = script.view().interface(1).unwrap().clone();
+    assert_eq!((interface.port, interface.vlan, interface.up), (1, None, true));
+    assert_eq!(script.to("10.0.7.5"), "1:5");
+    let script = named(["eth2", "eth2.7"]);
+    assert_eq!(script.to("10.0.7.5"), "2:5", "by its parent, tagged");
+    assert!(!script.view().interface(1).unwrap().up);
 }
 
 #[test]
@@ -501,6 +527,55 @@ fn what_the_kernel_drops_without_a_word_is_suspected() {
     assert!(script.mirror.suspects_inet() && !script.mirror.suspects_inet());
     script.tell([Event::RouteGone(route("192.0.2.0/24", &[direct(1)]))]);
     assert!(script.mirror.suspects_inet(), "it went, and we never had it");
+}
+
+/// The last address of a link went, and with it the link's hops; when it has one again they are alive, which nobody says.
+#[test]
+fn hops_may_have_come_to_life_with_an_address() {
+    let mut script = Script::new();
+    let dead = Hop { dead: true, ..by(1, "10.0.1.9") };
+    script.tell([add(route("198.18.0.0/15", &[dead, by(2, "10.0.2.9")]))]);
+    script.mirror.suspects_inet();
+    let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
+    script.tell([Event::Address(2, address("10.0.2.1"))]);
+    assert!(!script.mirror.suspects_inet());
+    script.tell([Event::Address(1, address("10.0.1.1"))]);
+    assert!(script.mirror.suspects_inet());
+}
+
+#[test]
+fn the_kernels_settings_decide_what_is_forwarded() {
+    let mut script = Script::new();
+    script.mirror.heed_forwarding();
+    let main = |family| Rule {
+        family,
+        priority: 32_766,
+        interface: None,
+        leads: Leads::To(MAIN),
+        name: b"main".to_vec(),
+    };
+    script.tell([Family::Inet, Family::Inet6].map(|family| Event::Rule(main(family))));
+    let told = |link, family| Event::Forwarding(link, family, true);
+    script.tell([told(1, Family::Inet), told(1, Family::Inet6), told(2, Family::Inet6)]);
+    let forwards = |script: &Script, number| {
+        let view = script.view();
+        let interface = view.interface(number).unwrap();
+        (interface.forwards_inet, interface.forwards_inet6)
+    };
+    assert_eq!(forwards(&script, 0), (true, false), "no IPv6 by any link unless by all");
+    script.tell([told(ALL_LINKS, Family::Inet6)]);
+    assert_eq!((forwards(&script, 0), forwards(&script, 1)), ((true, true), (false, true)));
+    script.tell([Event::Forwarding(ALL_LINKS, Family::Inet6, false)]);
+    assert_eq!(forwards(&script, 1), (false, false));
+}
+
+#[test]
+fn a_router_has_a_flow_seed_of_its_own() {
+    let mut script = Script::new();
+    assert_eq!(script.view().parts().policy.flow_seed, 0);
+    script.mirror.set_flow_seed(7);
+    script.settle();
+    assert_eq!(script.view().parts().policy.flow_seed, 7);
 }
 
 #[test]

@@ -224,6 +224,32 @@ fn ports_that_take_all_they_get_do_not_starve_each_other() {
     assert_eq!((counters.dropped(), worker.published().worker().idle_rounds), (0, 0));
 }
 
+/// Where a kernel writes into slots, frames that come before the first round would find none.
+#[test]
+fn ports_have_their_slots_before_the_first_round() {
+    let mut arena = Arena::new(BURST);
+    let ports = vec![source(0, 1, 0), source(1, 0, 0)];
+    let worker = Worker::new(forwarder(2), ports, arena.packets(), DropAll, Yield);
+    let (ports, packets) = worker.into_parts();
+    let held: Vec<usize> = ports.iter().flatten().map(|port| port.free.len()).collect();
+    assert_eq!((held, packets.len()), (vec![BURST / 2; 2], 0));
+}
+
+#[test]
+fn packets_that_wait_for_a_full_port_are_known() {
+    let mut arena = Arena::new(4);
+    let (first, near) = pair([0, 0], 4);
+    let (second, far) = pair([1, 1], 1);
+    let mut outside = Outside { ports: vec![near, far], free: arena.packets().collect() };
+    let ports = vec![Some(first), Some(second)];
+    let mut worker = Worker::new(forwarder(2), ports, std::iter::empty(), DropAll, Yield);
+    outside.send(0, &[frame([10, 0, 1, 1], 9), frame([10, 0, 1, 2], 9)]);
+    assert_eq!((worker.round().unwrap(), worker.has_unsent()), (2, true));
+    assert_eq!(outside.receive(1).len(), 1);
+    worker.round().unwrap();
+    assert_eq!((outside.receive(1).len(), worker.has_unsent()), (1, false));
+}
+
 /// Stops the worker the third time it has nothing to do.
 struct StopAt<'s>(&'s AtomicBool, u32);
 

@@ -6,7 +6,9 @@ mod support;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use fullview_table::fib::registry;
+use fullview_table::fib::btree6::Btree6;
+use fullview_table::fib::{Algorithm, registry};
+use fullview_table::simd::Isa;
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
 
 use support::{Follower, verify};
@@ -43,6 +45,41 @@ fn long_prefixes(count: usize) -> Rib<u128> {
 fn long_prefixes_below_a_few_short_ones() {
     let rib = long_prefixes(20_000);
     verify("btree6", &*follower(&rib).fib(), &rib, probe::edges(&rib));
+}
+
+/// Addresses that end in one tree and addresses that lead deeper, by ones, by runs, and by turns, so that every batch has
+/// them in other places.
+fn mixed_addrs(rib: &Rib<u128>) -> Vec<u128> {
+    let (deep, shallow): (Vec<u128>, Vec<u128>) = probe::in_prefix(rib, 3)
+        .take(4_000)
+        .partition(|addr| rib.longest_match(*addr).unwrap().prefix.len() > 48);
+    let (mut deep, mut shallow) = (deep.into_iter().cycle(), shallow.into_iter().cycle());
+    let runs = [1, 40, 3, 7, 100, 1, 16, 2, 5, 64, 33, 200].into_iter().cycle().enumerate();
+    let runs = runs.flat_map(|(i, length)| std::iter::repeat_n(i % 2 == 0, length));
+    runs.take(3_000).map(|is_deep| if is_deep { deep.next() } else { shallow.next() }.unwrap()).collect()
+}
+
+#[test]
+fn batches_in_which_some_addresses_lead_deeper() {
+    let mut rib = long_prefixes(3_000);
+    (0..3_000u128).for_each(|i| {
+        let first = prefix("2001:dc0::/32").first() | i << 80;
+        rib.announce(Prefix::containing(first, 48), NextHop(i as u16 % 90 + 1));
+    });
+    let addrs = mixed_addrs(&rib);
+    for isa in Isa::available() {
+        let fib = Btree6::with_isa(isa).compile(&rib).unwrap().fib();
+        for length in [16, 31, 32, 47, 64, 96, 200, 256, 3_000] {
+            for batch in addrs.chunks(length) {
+                let mut found = vec![NextHop::NONE; batch.len()];
+                fib.lookup_batch(batch, &mut found);
+                for (addr, found) in batch.iter().zip(found) {
+                    let right = rib.longest_match(*addr).unwrap().next_hop;
+                    assert_eq!(found, right, "{} in {length}: {addr:#x}", isa.name());
+                }
+            }
+        }
+    }
 }
 
 /// More ranges below one /16 than a tree can hold.

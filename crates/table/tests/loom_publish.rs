@@ -101,40 +101,45 @@ fn flap(table: &Table) {
     table.set(&table.groups[0][1], 3);
 }
 
-#[test]
-fn the_unchanged_half_keeps_its_answer() {
-    explore(Ordering::Release, [0b00, 0b00], announce_half, |seen| seen == [1, 1]);
-}
+mod interleavings {
+    use super::*;
 
-#[test]
-fn the_changed_half_has_its_old_answer_and_then_its_new_one() {
-    let old_then_new = |seen: [u16; 2]| matches!(seen, [1, 1 | 2] | [2, 2]);
-    explore(Ordering::Release, [0b10, 0b10], announce_half, old_then_new);
-}
+    #[test]
+    fn the_unchanged_half_keeps_its_answer() {
+        explore(Ordering::Release, [0b00, 0b00], announce_half, |seen| seen == [1, 1]);
+    }
 
-#[test]
-fn a_group_in_a_group_is_seen_whole() {
-    let whole =
-        |[unchanged, changed, beside]: [u16; 3]| unchanged == 1 && matches!(changed, 1 | 2) && beside == 1;
-    explore(Ordering::Release, [0b00, 0b11, 0b10], announce_quarter, whole);
-}
+    #[test]
+    fn the_changed_half_has_its_old_answer_and_then_its_new_one() {
+        let old_then_new = |seen: [u16; 2]| matches!(seen, [1, 1 | 2] | [2, 2]);
+        explore(Ordering::Release, [0b10, 0b10], announce_half, old_then_new);
+    }
 
-#[test]
-fn a_linked_group_can_be_divided_again() {
-    let in_order = |seen: [u16; 2]| seen.is_sorted() && seen.iter().all(|hop| (1..=3).contains(hop));
-    explore(Ordering::Release, [0b11, 0b11], announce_half_then_quarter, in_order);
-}
+    #[test]
+    fn a_group_in_a_group_is_seen_whole() {
+        let whole = |[unchanged, changed, beside]: [u16; 3]| {
+            unchanged == 1 && matches!(changed, 1 | 2) && beside == 1
+        };
+        explore(Ordering::Release, [0b00, 0b11, 0b10], announce_quarter, whole);
+    }
 
-#[test]
-fn a_route_that_flaps_is_seen_in_one_of_its_states() {
-    explore(Ordering::Release, [0b11, 0b01], flap, |[flapping, beside]| {
-        matches!(flapping, 1..=3) && beside == 1
-    });
-}
+    #[test]
+    fn a_linked_group_can_be_divided_again() {
+        let in_order = |seen: [u16; 2]| seen.is_sorted() && seen.iter().all(|hop| (1..=3).contains(hop));
+        explore(Ordering::Release, [0b11, 0b11], announce_half_then_quarter, in_order);
+    }
 
-/// The model can fail: without the release a reader sees the link before the content, and the zeroes of fresh memory.
-#[test]
-#[should_panic(expected = "were answered")]
-fn a_link_without_release_is_found_out() {
-    explore(Ordering::Relaxed, [0b00], announce_half, |seen| seen == [1]);
+    #[test]
+    fn a_route_that_flaps_is_seen_in_one_of_its_states() {
+        explore(Ordering::Release, [0b11, 0b01], flap, |[flapping, beside]| {
+            matches!(flapping, 1..=3) && beside == 1
+        });
+    }
+
+    /// The model can fail: without the release a reader sees the link before the content, and the zeroes of fresh memory.
+    #[test]
+    #[should_panic(expected = "were answered")]
+    fn a_link_without_release_is_found_out() {
+        explore(Ordering::Relaxed, [0b00], announce_half, |seen| seen == [1]);
+    }
 }

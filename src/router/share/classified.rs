@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use fullview_plane::burst::Slot;
+use fullview_plane::kernel::event::LinkIndex;
 use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::port::classify::{Classifier, Place, Redirected, Station, XdpPlace};
 use fullview_plane::port::inject::{self, Injector};
@@ -50,15 +51,21 @@ impl Share {
     pub fn take(&mut self, interface: &str) -> anyhow::Result<()> {
         let link = Link::named(interface)?;
         self.classifier.take_from_kernel(&link)?;
-        self.taken.push(link);
+        self.has_taken(&link);
         Ok(())
+    }
+
+    fn has_taken(&mut self, link: &Link) {
+        if self.taken.iter().all(|taken| taken.index() != link.index()) {
+            self.taken.push(link.clone());
+        }
     }
 
     /// The same, for frames that go to AF_XDP sockets, one for each queue; says where they are told apart.
     pub fn redirect(&mut self, link: &Link, sockets: &[BorrowedFd<'_>]) -> anyhow::Result<&'static str> {
         let place = self.classifier.redirect(link, Redirected::Forwardable, sockets);
         let place = place.inspect_err(|_| self.classifier.release(link))?;
-        self.taken.push(link.clone());
+        self.has_taken(link);
         Ok(match place {
             XdpPlace::Driver => "redirected by the driver",
             XdpPlace::Generic => "redirected behind the driver, which has no XDP of its own",
@@ -71,9 +78,11 @@ impl Share {
         Ok(self.classifier.set_stations(&HashMap::new())?)
     }
 
-    /// Leaves all interfaces as they were.
-    pub fn release(&mut self) {
-        self.taken.drain(..).for_each(|link| self.classifier.release(&link));
+    /// Leaves all other interfaces as they were.
+    pub fn keep(&mut self, links: &[LinkIndex]) {
+        for link in self.taken.extract_if(.., |link| !links.contains(&link.index())) {
+            self.classifier.release(&link);
+        }
     }
 
     /// One for each worker.

@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use anyhow::bail;
 use fullview_plane::burst::Slot;
+use fullview_plane::kernel::event::LinkIndex;
 use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
@@ -40,7 +41,7 @@ impl Share {
         Ok(())
     }
 
-    pub fn release(&mut self) {}
+    pub fn keep(&mut self, _links: &[LinkIndex]) {}
 
     /// One for each worker.
     pub fn giver(&mut self) -> Giver {

@@ -26,11 +26,11 @@ pub const KERNEL_FORWARDS: bool = cfg!(feature = "bpf");
 /// Says what is wrong with the kernel's settings for an interface.
 pub fn check(interface: &str) -> anyhow::Result<()> {
     for family in ["ipv4", "ipv6"] {
-        let path = format!("/proc/sys/net/{family}/conf/{interface}/forwarding");
-        // An interface that is not there yet, or a family that the kernel does not have, has no such setting.
-        let forwards = fs::read_to_string(&path).ok().map(|value| value.trim() != "0");
-        let setting = format!("net.{family}.conf.{interface}.forwarding");
-        match forwards {
+        // What is off for all links of IPv6 is off, whatever those of the links say.
+        let all_off = family == "ipv6" && forwards(family, "all") == Some(false);
+        let of = if all_off { "all" } else { interface };
+        let setting = format!("net.{family}.conf.{of}.forwarding");
+        match forwards(family, of) {
             Some(false) if KERNEL_FORWARDS => {
                 say(&format!(
                     "interface {interface}: the kernel does not forward {family} by it, so neither do we; `sysctl -w {setting}=1` lets both"
@@ -41,6 +41,12 @@ pub fn check(interface: &str) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// An interface that is not there yet, or a family that the kernel does not have, has no such setting.
+fn forwards(family: &str, interface: &str) -> Option<bool> {
+    let value = fs::read_to_string(format!("/proc/sys/net/{family}/conf/{interface}/forwarding")).ok()?;
+    Some(value.trim() != "0")
 }
 
 fn both_would(interface: &str, family: &str, setting: &str) -> String {

@@ -1,12 +1,16 @@
-//! What the program counts, by processor; added up here.
+//! What the program counts, by processor and interface.
 
 use std::fmt::{self, Display};
 
-use aya::maps::{MapData, PerCpuArray};
+use aya::maps::{Map, MapData, PerCpuArray};
 
 use super::EngineError;
+use super::layout::COUNTED;
+use super::plan::{Ingress, Plan};
+use crate::counters::{InterfaceCounters, Traffic};
 
-/// Why a packet was passed to the kernel, in the order of `enum reason` in `bpf/forward.c`.
+/// Why a packet was not forwarded, in the order of `enum reason` in `bpf/forward.c`. All but those that fail a source
+/// check are passed to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Reason {
@@ -38,13 +42,15 @@ pub enum Reason {
     TooBig,
     /// The driver left no room for a VLAN tag.
     NoHeadroom,
-    /// The interface does not forward this family, or not by the main table, or its sources are checked.
+    /// The interface does not forward this family.
     NotForwarding,
+    /// The source is none that the interface's packets may come from; dropped.
+    SourceCheck,
 }
 
 impl Reason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Reason; 15] = [
+    pub const ALL: [Reason; 16] = [
         Reason::TooShort,
         Reason::NoInterface,
         Reason::OtherStation,
@@ -60,6 +66,7 @@ impl Reason {
         Reason::TooBig,
         Reason::NoHeadroom,
         Reason::NotForwarding,
+        Reason::SourceCheck,
     ];
 
     /// The name telemetry uses.
@@ -80,6 +87,7 @@ impl Reason {
             Reason::TooBig => "too_big",
             Reason::NoHeadroom => "no_headroom",
             Reason::NotForwarding => "not_forwarding",
+            Reason::SourceCheck => "source_check",
         }
     }
 }
@@ -90,35 +98,94 @@ impl Display for Reason {
     }
 }
 
+/// Packets by [`Reason`].
+type Reasons = [u64; Reason::ALL.len()];
+
 /// What the program has counted since it was loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that were forwarded.
-    pub forwarded: u64,
-    passed: [u64; Reason::ALL.len()],
+    /// By interface, of frames that came in and those that were forwarded.
+    pub interfaces: Vec<InterfaceCounters>,
+    /// Frames of no interface first, then by interface.
+    reasons: Vec<Reasons>,
 }
 
 impl Counters {
-    /// Packets passed to the kernel for this reason.
-    pub fn passed(&self, reason: Reason) -> u64 {
-        self.passed[reason as usize - 1]
+    /// Packets that were forwarded.
+    pub fn forwarded(&self) -> u64 {
+        self.interfaces.iter().map(|interface| interface.sent.packets).sum()
+    }
+
+    /// Packets that were not forwarded for this reason.
+    pub fn of(&self, reason: Reason) -> u64 {
+        self.reasons.iter().map(|reasons| reasons[reason as usize - 1]).sum()
+    }
+
+    /// The same, of those that came in by one interface.
+    pub fn of_interface(&self, number: usize, reason: Reason) -> u64 {
+        self.reasons.get(number + 1).map_or(0, |reasons| reasons[reason as usize - 1])
     }
 
     /// Packets passed to the kernel for any reason.
     pub fn all_passed(&self) -> u64 {
-        self.passed.iter().sum()
+        let passed = Reason::ALL.into_iter().filter(|reason| *reason != Reason::SourceCheck);
+        passed.map(|reason| self.of(reason)).sum()
+    }
+
+    /// Adds what others have counted.
+    pub fn add(&mut self, other: &Counters) {
+        let (interfaces, reasons) = (other.interfaces.len(), other.reasons.len());
+        self.interfaces.resize(interfaces.max(self.interfaces.len()), InterfaceCounters::default());
+        self.reasons.resize(reasons.max(self.reasons.len()), Reasons::default());
+        for (mine, theirs) in self.interfaces.iter_mut().zip(&other.interfaces) {
+            mine.received.add(theirs.received);
+            mine.sent.add(theirs.sent);
+        }
+        for (mine, theirs) in self.reasons.iter_mut().zip(&other.reasons) {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+        }
     }
 }
 
-/// By reason, the forwarded ones first.
-pub(super) type Counted = PerCpuArray<MapData, [u64; Reason::ALL.len() + 1]>;
+/// Packets and bytes received, packets and bytes sent, of every interface there can be.
+type Traffics = [[u64; 4]; COUNTED];
 
-pub(super) fn read(counted: &Counted) -> Result<Counters, EngineError> {
-    let mut counters = Counters::default();
-    for processor in counted.get(&0, 0)?.iter() {
-        let [forwarded, passed @ ..] = processor;
-        counters.forwarded += forwarded;
-        counters.passed.iter_mut().zip(passed).for_each(|(sum, count)| *sum += count);
+/// Where the program counts.
+pub(super) struct Counted {
+    traffic: PerCpuArray<MapData, Traffics>,
+    reasons: PerCpuArray<MapData, Reasons>,
+    /// How many interfaces there have been.
+    interfaces: usize,
+}
+
+impl Counted {
+    pub fn new(traffic: Map, reasons: Map) -> Result<Counted, EngineError> {
+        Ok(Counted { traffic: traffic.try_into()?, reasons: reasons.try_into()?, interfaces: 0 })
     }
-    Ok(counters)
+
+    /// Reads the counters of this plan's interfaces too from now on.
+    pub fn reads(&mut self, plan: &Plan) {
+        let count = |ingress: &Ingress| usize::from(ingress.number) + 1;
+        self.interfaces = plan.ingress.iter().map(count).fold(self.interfaces, usize::max);
+    }
+
+    /// By processor.
+    pub fn read(&self) -> Result<Vec<Counters>, EngineError> {
+        let traffic = self.traffic.get(&0, 0)?;
+        let mut counters: Vec<Counters> = traffic.iter().map(|all| self.of_processor(all)).collect();
+        for number in 0..=self.interfaces as u32 {
+            let reasons = self.reasons.get(&number, 0)?;
+            counters.iter_mut().zip(reasons.iter()).for_each(|(all, reasons)| all.reasons.push(*reasons));
+        }
+        Ok(counters)
+    }
+
+    fn of_processor(&self, all: &Traffics) -> Counters {
+        let counted = all.iter().skip(1).take(self.interfaces);
+        let interface = |[packets, bytes, sent_packets, sent_bytes]: &[u64; 4]| InterfaceCounters {
+            received: Traffic { packets: *packets, bytes: *bytes },
+            sent: Traffic { packets: *sent_packets, bytes: *sent_bytes },
+        };
+        Counters { interfaces: counted.map(interface).collect(), reasons: Vec::new() }
+    }
 }

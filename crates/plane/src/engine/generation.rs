@@ -16,116 +16,136 @@
 //! So when the call returns nobody is in what was current before, and it is the idle one. It lags behind by one round,
 //! and is brought up to date when it is written next: by then changes of two rounds have gathered in the blocks that
 //! it copies. Nothing is copied twice in between, and nobody waits for it.
+//!
+//! What begins lookups in the tables of VRFs lies in a map beside, in which each generation has places of its own: a
+//! program chooses them by the number that it read from its generation, so the same holds for them.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use aya::maps::MapData;
-use fullview_table::fib::image::{BLOCK, Image, Mark, Section};
-use std::os::fd::AsFd;
+use fullview_table::fib::image::BLOCK;
 
+use super::EngineError;
+use super::copied::{Copied, store};
+use super::images::Images;
 use super::layout::{
     BTREE6_BRANCHES, BTREE6_LEAVES, BTREE6_ROOTS, BYTES, DIR18_INDEX, DIR18_LEAF_BYTES, DIR18_LEAVES,
-    FLOW_SEED, GROUP_SLOTS, INTERFACES, NEXT_HOPS, Part,
+    FLOW_SEED, GROUP_SLOTS, INTERFACES, NEXT_HOPS, NUMBER, Part, VRF, VRF_INDEX, VRF_PLACES, VRF_ROOTS,
 };
 use super::plan::Compiled;
-use super::{EngineError, Images};
+use super::space::carve;
 use crate::port::sys::SharedWords;
 
 /// A generation, and what has been written to it.
 pub(super) struct Generation {
     pub map: MapData,
     memory: SharedWords,
-    sections: [Copied; 5],
+    /// What begins lookups in the tables of VRFs, those of both generations by turns.
+    vrfs: Arc<SharedWords>,
+    number: usize,
+    /// The main one, and as many as there may be of VRFs.
+    tables: Vec<Table>,
     /// The plan it holds, by number, and how many words of next hops and slots that is.
     plan: u64,
     hops: usize,
     slots: usize,
 }
 
-/// A copy of a section.
-struct Copied {
-    part: Part,
-    /// What of, for messages.
-    what: &'static str,
-    mark: Option<Mark>,
-    /// Blocks that may hold anything but zeroes.
-    blocks: usize,
+/// Arrays that the tables share, and what they are called in messages.
+const SHARED: [(Part, &str); 3] = [
+    (DIR18_LEAVES, "bytes of dir18's leaves"),
+    (BTREE6_BRANCHES, "bytes of btree6's branches"),
+    (BTREE6_LEAVES, "bytes of btree6's leaves"),
+];
+
+/// The copy of a table.
+struct Table {
+    index: Copied,
+    roots: Copied,
+    /// Its parts of the arrays that all tables share.
+    shared: [Copied; SHARED.len()],
 }
 
-impl Copied {
-    fn new(part: Part, what: &'static str) -> Copied {
-        Copied { part, what, mark: None, blocks: 0 }
+impl Table {
+    fn new() -> Table {
+        let shared = [(); SHARED.len()].map(|()| Copied::nowhere());
+        let (index, roots) = (Copied::alone(VRF_INDEX.words / BLOCK), Copied::alone(VRF_ROOTS.words / BLOCK));
+        Table { index, roots, shared }
     }
 
-    /// Takes what has changed; how many blocks that was. A section of another table is taken whole.
-    fn follow(&mut self, memory: &[AtomicU32], section: Section<'_>) -> Result<usize, EngineError> {
-        let (needed, limit) = (section.blocks(), self.part.words / BLOCK);
-        if needed > limit {
-            let [needed, limit] = [needed, limit].map(|blocks| blocks * BLOCK * 4);
-            return Err(EngineError::TooLarge { what: self.what, needed, limit });
-        }
-        let since = self.mark.replace(section.mark());
-        let copy = |block: usize| copy(section, block, &memory[self.part.range()][block * BLOCK..][..BLOCK]);
-        let copied = match since.and_then(|mark| section.changed(mark)) {
-            Some(changed) => changed.map(copy).count(),
-            None => (0..needed.max(self.blocks)).map(copy).count(),
-        };
-        self.blocks = self.blocks.max(needed);
-        Ok(copied)
+    /// Alone, it has all there is.
+    fn main() -> Table {
+        Table { shared: SHARED.map(|(part, _)| Copied::alone(part.words / BLOCK)), ..Table::new() }
     }
-}
-
-fn copy(section: Section<'_>, block: usize, to: &[AtomicU32]) {
-    let mut words = [0; BLOCK];
-    section.read(block, &mut words);
-    store(to, &words);
-}
-
-fn store(to: &[AtomicU32], words: &[u32]) {
-    to.iter().zip(words).for_each(|(to, word)| to.store(*word, Ordering::Relaxed));
 }
 
 impl Generation {
-    pub fn new(map: MapData) -> Result<Generation, EngineError> {
+    /// Number 0 or 1, with so many VRFs.
+    pub fn new(
+        map: MapData,
+        number: usize,
+        room: usize,
+        vrfs: Arc<SharedWords>,
+    ) -> Result<Generation, EngineError> {
         let memory = SharedWords::new(map.fd().as_fd(), BYTES).map_err(EngineError::Mapping)?;
-        let sections = [
-            Copied::new(DIR18_INDEX, "bytes of dir18's index"),
-            Copied::new(DIR18_LEAVES, "bytes of dir18's leaves"),
-            Copied::new(BTREE6_ROOTS, "bytes of btree6's roots"),
-            Copied::new(BTREE6_BRANCHES, "bytes of btree6's branches"),
-            Copied::new(BTREE6_LEAVES, "bytes of btree6's leaves"),
-        ];
-        Ok(Generation { map, memory, sections, plan: 0, hops: 0, slots: 0 })
+        store(&memory.words()[NUMBER.range()], &[number as u32]);
+        let tables = std::iter::once(Table::main()).chain((0..room).map(|_| Table::new())).collect();
+        Ok(Generation { map, memory, vrfs, number, tables, plan: 0, hops: 0, slots: 0 })
     }
 
-    /// Brings this generation, which no program is in, up to date; how many blocks of tables were copied.
-    pub fn follow(
-        &mut self,
-        images: &Images<'_>,
-        number: u64,
-        plan: &Compiled,
-    ) -> Result<usize, EngineError> {
+    /// Makes room for tables that need so many blocks of each shared array; the main one comes first. To be called
+    /// before [`Self::follow`] whenever a table may have grown.
+    pub fn make_room(&mut self, needed: &[[usize; SHARED.len()]]) -> Result<(), EngineError> {
+        if needed.len() > self.tables.len() {
+            let (needed, limit) = (needed.len() - 1, self.tables.len() - 1);
+            return Err(EngineError::TooLarge { what: "tables of VRFs", needed, limit });
+        }
+        for (at, (part, what)) in SHARED.into_iter().enumerate() {
+            let before: Vec<_> = self.tables.iter().map(|table| table.shared[at].range()).collect();
+            // Not even an empty table may lie where another one is.
+            let needed: Vec<_> = needed.iter().map(|needed| needed[at].max(1)).collect();
+            let limit = part.words / BLOCK;
+            let ranges = carve(limit, &before[..needed.len()], &needed).ok_or_else(|| {
+                let [needed, limit] = [needed.iter().sum(), limit].map(|blocks: usize| blocks * BLOCK * 4);
+                EngineError::TooLarge { what, needed, limit }
+            })?;
+            let ranges = ranges.into_iter().chain(std::iter::repeat(0..0));
+            self.tables.iter_mut().zip(ranges).for_each(|(table, range)| table.shared[at].move_to(range));
+        }
+        Ok(())
+    }
+
+    /// Brings one table of this generation, which no program is in, up to date; how many blocks were copied.
+    pub fn follow(&mut self, table: usize, images: &Images<'_>) -> usize {
         let memory = self.memory.words();
-        let [sections @ .., leaves6] = &mut self.sections;
-        let [index, leaves, roots, branches] = sections;
-        let mut copied = 0;
-        if let Image::Dir18 { index: of_index, leaves: of_leaves, leaf_bytes } = &images.inet {
-            copied += index.follow(memory, *of_index)? + leaves.follow(memory, *of_leaves)?;
-            store(&memory[DIR18_LEAF_BYTES.range()], &[*leaf_bytes as u32]);
+        let Table { index, roots, shared } = &mut self.tables[table];
+        let parts = SHARED.iter().zip(shared.iter_mut()).zip(images.shared());
+        let copied: usize =
+            parts.map(|(((part, _), copied), section)| copied.follow(&memory[part.range()], section)).sum();
+        let (own, [of_index, of_roots]) = match table.checked_sub(1) {
+            None => (memory, [DIR18_INDEX, BTREE6_ROOTS]),
+            Some(vrf) => {
+                let vrf = &self.vrfs.words()[(2 * vrf + self.number) * VRF..][..VRF];
+                store(&vrf[VRF_PLACES.range()], &places(images, shared));
+                (vrf, [VRF_INDEX, VRF_ROOTS])
+            }
+        };
+        if table == 0 {
+            store(&memory[DIR18_LEAF_BYTES.range()], &[images.leaf_bytes as u32]);
         }
-        if let Image::Btree6 { roots: of_roots, branches: of_branches, leaves: of_leaves } = &images.inet6 {
-            copied += roots.follow(memory, *of_roots)? + branches.follow(memory, *of_branches)?;
-            copied += leaves6.follow(memory, *of_leaves)?;
-        }
-        if self.plan != number {
-            self.write_plan(plan);
-            self.plan = number;
-        }
-        Ok(copied)
+        copied
+            + index.follow(&own[of_index.range()], images.index)
+            + roots.follow(&own[of_roots.range()], images.roots)
     }
 
-    /// Next hops that the plan before had and this one has not are wiped: no neighbour.
-    fn write_plan(&mut self, plan: &Compiled) {
+    /// Goes by another plan, if it does not yet. Next hops that the plan before had and this one has not are wiped: no
+    /// neighbour.
+    pub fn plan(&mut self, number: u64, plan: &Compiled) {
+        if std::mem::replace(&mut self.plan, number) == number {
+            return;
+        }
         let memory = self.memory.words();
         let write = |part: Part, words: &[u32], before: usize| {
             let to = &memory[part.range()];
@@ -138,4 +158,10 @@ impl Generation {
         write(INTERFACES, &plan.ports, 0);
         write(FLOW_SEED, &plan.flow_seed, 0);
     }
+}
+
+/// How wide the leaves of a VRF's table are, and where they, its branches and its leaves of btree6 begin.
+fn places(images: &Images<'_>, shared: &[Copied; SHARED.len()]) -> [u32; 4] {
+    let [leaves, branches, leaves6] = shared.each_ref().map(|copied| copied.range().start * BLOCK * 4);
+    [images.leaf_bytes, leaves / images.leaf_bytes, branches, leaves6].map(|word| word as u32)
 }

@@ -1,4 +1,5 @@
-//! What a generation is made of, in words: the same as `struct generation` in `bpf/forward.c`.
+//! What a generation and the table of a VRF are made of, in words: the same as `struct generation` and `struct vrf` in
+//! `bpf/forward.c`.
 
 use std::ops::Range;
 
@@ -23,7 +24,11 @@ pub(super) const SLOTS: usize = 1 << 17;
 pub(super) const PORTS: usize = 1 << 10;
 /// Words of an interface.
 pub(super) const PORT: usize = 4;
-/// Words behind all others, of which three are used.
+/// Interfaces that are counted, and those that are none of ours together as the first.
+pub(super) const COUNTED: usize = 1 << 10;
+/// VRFs that an interface can name.
+pub(super) const VRFS: usize = 255;
+/// Words behind all others, of which four are used.
 const REST: usize = 1 << 10;
 
 /// One array of a generation.
@@ -57,6 +62,15 @@ pub(super) const GROUP_SLOTS: Part = Part::behind(NEXT_HOPS, SLOTS / 2);
 pub(super) const INTERFACES: Part = Part::behind(GROUP_SLOTS, PORTS * PORT);
 pub(super) const FLOW_SEED: Part = Part::behind(INTERFACES, 2);
 pub(super) const DIR18_LEAF_BYTES: Part = Part::behind(FLOW_SEED, 1);
+pub(super) const NUMBER: Part = Part::behind(DIR18_LEAF_BYTES, 1);
 
 /// Bytes of a generation.
 pub(super) const BYTES: usize = 4 * (FLOW_SEED.first + REST);
+
+pub(super) const VRF_INDEX: Part = Part::of(INDEX);
+pub(super) const VRF_ROOTS: Part = Part::behind(VRF_INDEX, ROOTS);
+/// How wide its leaves are, and where they and its lines begin.
+pub(super) const VRF_PLACES: Part = Part::behind(VRF_ROOTS, 4);
+
+/// Words of a VRF.
+pub(super) const VRF: usize = VRF_PLACES.first + REST;

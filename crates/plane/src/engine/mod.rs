@@ -6,24 +6,25 @@
 //! When this process ends, however that happens, the program goes with it and the kernel forwards on.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use aya::maps::{ArrayOfMaps, Map, MapData, MapError};
 use aya::programs::Xdp;
 use aya::programs::xdp::XdpMode;
-use fullview_table::Rib;
-use fullview_table::fib::btree6::Btree6;
-use fullview_table::fib::dir18::Dir18;
-use fullview_table::fib::image::Image;
-use fullview_table::fib::{Algorithm, CompileError, Fib};
+use fullview_table::fib::CompileError;
 
 use crate::bpf::{self, Attached, BpfError, Loaded};
+use crate::port::sys::SharedWords;
 use crate::view::TableReaders;
 
+mod copied;
 mod counters;
 mod generation;
+mod images;
 mod layout;
 mod plan;
+mod space;
 mod view;
 
 pub use counters::{Counters, Reason};
@@ -31,6 +32,8 @@ pub use plan::{Ingress, Plan, Way};
 
 use counters::Counted;
 use generation::Generation;
+use images::Empty;
+use layout::{VRF, VRFS};
 use plan::Compiled;
 
 /// The algorithm that has to serve IPv4 tables, for [`fullview_table::fib::framework::Attachment::force`].
@@ -91,24 +94,6 @@ pub enum EngineError {
     },
 }
 
-/// The memory of both FIBs.
-struct Images<'t> {
-    inet: Image<'t>,
-    inet6: Image<'t>,
-}
-
-impl<'t> Images<'t> {
-    fn new(inet: &'t dyn Fib<u32>, inet6: &'t dyn Fib<u128>) -> Result<Images<'t>, EngineError> {
-        let inet = inet.image().filter(|image| matches!(image, Image::Dir18 { .. }));
-        let inet6 = inet6.image().filter(|image| matches!(image, Image::Btree6 { .. }));
-        let missing = |family, wanted| EngineError::Algorithm { family, wanted };
-        Ok(Images {
-            inet: inet.ok_or_else(|| missing("IPv4", INET_ALGORITHM))?,
-            inet6: inet6.ok_or_else(|| missing("IPv6", INET6_ALGORITHM))?,
-        })
-    }
-}
-
 /// The program in the kernel, and the tables it looks up in.
 pub struct Engine {
     loaded: Loaded,
@@ -119,10 +104,9 @@ pub struct Engine {
     plan: Compiled,
     /// Counts the plans.
     number: u64,
-    /// The main table.
-    tables: Option<TableReaders>,
-    /// Tables without routes.
-    empty: (Arc<dyn Fib<u32>>, Arc<dyn Fib<u128>>),
+    /// The main one first; none before the first plan.
+    tables: Vec<TableReaders>,
+    empty: Empty,
     /// Whether the tables that packets go by are those of the last call.
     serves: bool,
     /// Where packets are to be forwarded, and where they are.
@@ -131,43 +115,60 @@ pub struct Engine {
 }
 
 impl Engine {
+    /// Tables of VRFs that an engine can have room for.
+    pub const MOST_VRFS: usize = VRFS;
+
     /// Loads the program, which is not yet on any interface, and passes everything before the first [`Self::sync`].
     pub fn load() -> Result<Engine, EngineError> {
-        let mut loaded = bpf::FORWARD.load()?;
+        Engine::with_room(0)
+    }
+
+    /// The same with room for the tables of so many VRFs: 2.5 MiB each.
+    pub fn with_room(vrfs: usize) -> Result<Engine, EngineError> {
+        if vrfs > VRFS {
+            return Err(EngineError::TooLarge { what: "tables of VRFs", needed: vrfs, limit: VRFS });
+        }
+        // There are no maps without entries.
+        let entries = 2 * vrfs.max(1);
+        let mut loaded = bpf::FORWARD.load_with(|loader| {
+            loader.map_max_entries("vrfs", entries as u32);
+        })?;
         let current = take(&mut loaded, "current")?.try_into()?;
-        let counted = take(&mut loaded, "counted")?.try_into()?;
-        let generations =
-            [generation(&mut loaded, "generation_0")?, generation(&mut loaded, "generation_1")?];
+        let counted = Counted::new(take(&mut loaded, "counted")?, take(&mut loaded, "not_forwarded")?)?;
+        let memory = array(&mut loaded, "vrfs")?;
+        let memory =
+            SharedWords::new(memory.fd().as_fd(), 4 * entries * VRF).map_err(EngineError::Mapping)?;
+        let memory = Arc::new(memory);
+        let mut generation =
+            |number, name| Generation::new(array(&mut loaded, name)?, number, vrfs, Arc::clone(&memory));
+        let generations = [generation(0, "generation_0")?, generation(1, "generation_1")?];
         loaded.xdp(PROGRAM)?;
-        let (plan, number, tables) = (Compiled::default(), 0, None);
-        let (wanted, attached) = (Vec::new(), Vec::new());
-        let empty =
-            (Dir18::BEST.compile(&Rib::default())?.fib(), Btree6::BEST.compile(&Rib::default())?.fib());
         Ok(Engine {
             loaded,
             current,
             generations,
             counted,
-            plan,
-            number,
-            tables,
-            empty,
+            plan: Compiled::default(),
+            number: 0,
+            tables: Vec::new(),
+            empty: Empty::new()?,
             serves: false,
-            wanted,
-            attached,
+            wanted: Vec::new(),
+            attached: Vec::new(),
         })
     }
 
-    /// Goes by another plan, and by these tables as they are now: dir18 has to serve IPv4, btree6 IPv6
-    /// ([`INET_ALGORITHM`], [`INET6_ALGORITHM`]).
+    /// Goes by another plan, and by these tables as they are now, the main one and those of VRFs, by the numbers that
+    /// the plan's interfaces name: dir18 has to serve IPv4, btree6 IPv6 ([`INET_ALGORITHM`], [`INET6_ALGORITHM`]).
     ///
     /// # Errors
     /// As [`Self::sync`].
-    pub fn publish(&mut self, plan: &Plan, tables: TableReaders) -> Result<usize, EngineError> {
+    pub fn publish(&mut self, plan: &Plan, tables: Vec<TableReaders>) -> Result<usize, EngineError> {
         // Should this fail, what was published before does not come back with the next change of its tables.
-        self.tables = None;
+        self.tables.clear();
         self.plan = Compiled::new(plan).or_else(|error| self.or_detach(Err(error)))?;
-        (self.number, self.tables) = (self.number + 1, Some(tables));
+        (self.number, self.tables) = (self.number + 1, tables);
+        self.counted.reads(plan);
         self.sync()
     }
 
@@ -178,19 +179,24 @@ impl Engine {
     /// # Errors
     /// The kernel then forwards alone, until a later call finds the mistake mended.
     pub fn sync(&mut self) -> Result<usize, EngineError> {
-        let Some(TableReaders { inet, inet6 }) = self.tables.clone() else { return Ok(0) };
-        let switched = inet.with(|inet| inet6.with(|inet6| self.switch(inet, inet6)));
+        if self.tables.is_empty() {
+            return Ok(0);
+        }
+        let switched = self.switch();
         let copied = self.or_detach(switched)?;
         self.attach_all()?;
         Ok(copied)
     }
 
-    fn switch(&mut self, inet: &dyn Fib<u32>, inet6: &dyn Fib<u128>) -> Result<usize, EngineError> {
-        // A table before its first route has no algorithm and no memory.
-        let inet = if inet.footprint().total() == 0 { &*self.empty.0 } else { inet };
-        let inet6 = if inet6.footprint().total() == 0 { &*self.empty.1 } else { inet6 };
-        let [idle, _] = &mut self.generations;
-        let copied = idle.follow(&Images::new(inet, inet6)?, self.number, &self.plan)?;
+    fn switch(&mut self) -> Result<usize, EngineError> {
+        let Engine { generations: [idle, _], tables, empty, .. } = self;
+        let needs = |table| empty.with(table, |images| images.shared().map(|section| section.blocks()));
+        idle.make_room(&tables.iter().map(needs).collect::<Result<Vec<_>, _>>()?)?;
+        let mut copied = 0;
+        for (number, table) in tables.iter().enumerate() {
+            copied += empty.with(table, |images| idle.follow(number, images))?;
+        }
+        idle.plan(self.number, &self.plan);
         self.current.set(0, &idle.map, 0)?;
         self.generations.swap(0, 1);
         Ok(copied)
@@ -218,9 +224,9 @@ impl Engine {
         result.inspect_err(|_| self.attached.clear())
     }
 
-    /// What the program has counted.
-    pub fn counters(&self) -> Result<Counters, EngineError> {
-        counters::read(&self.counted)
+    /// What the program has counted, by processor.
+    pub fn counters(&self) -> Result<Vec<Counters>, EngineError> {
+        self.counted.read()
     }
 
     /// The program itself, to be run on single packets.
@@ -234,9 +240,9 @@ fn take(loaded: &mut Loaded, name: &'static str) -> Result<Map, EngineError> {
     Ok(loaded.ebpf.take_map(name).ok_or(missing)?)
 }
 
-fn generation(loaded: &mut Loaded, name: &'static str) -> Result<Generation, EngineError> {
+fn array(loaded: &mut Loaded, name: &'static str) -> Result<MapData, EngineError> {
     match take(loaded, name)? {
-        Map::Array(map) => Generation::new(map),
+        Map::Array(map) => Ok(map),
         _ => Err(loaded.missing_map(name).into()),
     }
 }

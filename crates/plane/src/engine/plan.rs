@@ -4,12 +4,15 @@ use fullview_table::NextHop;
 
 use super::EngineError;
 use super::counters::Reason;
-use super::layout::{HOP, HOPS, PORT, PORTS, SLOTS};
+use super::layout::{COUNTED, HOP, HOPS, PORT, PORTS, SLOTS, VRFS};
+use crate::interface::SourceCheck;
 use crate::wire::ethernet::Mac;
 
 /// An interface whose packets are forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ingress {
+    /// By which it is counted.
+    pub number: u16,
     /// The device's index in the kernel.
     pub ifindex: u32,
     /// The VLAN, 0 for untagged frames.
@@ -20,6 +23,10 @@ pub struct Ingress {
     pub inet: bool,
     /// Whether its IPv6 packets are forwarded.
     pub inet6: bool,
+    /// By which table: 0 is the main one.
+    pub table: u16,
+    /// How sources of packets that are forwarded are checked; what fails is dropped.
+    pub source_check: SourceCheck,
 }
 
 /// What becomes of a packet with this next hop.
@@ -27,6 +34,8 @@ pub struct Ingress {
 pub enum Way {
     /// It goes to a station.
     Neighbor {
+        /// The number of the interface it leaves by.
+        interface: u16,
         /// The device's index in the kernel.
         ifindex: u32,
         /// The VLAN, 0 without a tag.
@@ -40,6 +49,11 @@ pub enum Way {
     },
     /// Its flow's hash picks one of these next hops: a power of two of them, none a group.
     Group(Vec<NextHop>),
+    /// The station is not known, or its link is down; passed to the kernel.
+    Waits {
+        /// The number of the interface that it would leave by.
+        interface: u16,
+    },
     /// It is passed to the kernel.
     Pass(Reason),
 }
@@ -76,9 +90,7 @@ impl Compiled {
             way.check(*hop)?;
             compiled.set(*hop, way.words(&mut slots));
         }
-        if slots.len() > SLOTS {
-            return Err(EngineError::TooLarge { what: "slots of groups", needed: slots.len(), limit: SLOTS });
-        }
+        fits("slots of groups and their members", slots.len(), SLOTS)?;
         compiled.slots = pairs(&slots);
         compiled.ports = ports(&plan.ingress)?;
         compiled.flow_seed = halves(plan.flow_seed);
@@ -95,15 +107,15 @@ impl Way {
     fn words(&self, slots: &mut Vec<u16>) -> [u32; HOP] {
         match self {
             Way::Pass(reason) => pass(*reason),
-            Way::Group(members) => {
-                let first = slots.len() as u32;
-                slots.extend(members.iter().map(|member| member.0));
-                [0, 0, 0, 0, 0, 0, first, members.len() as u32 - 1]
+            Way::Waits { interface } => {
+                [0, 0, 0, 0, 0, half_words(Reason::NoNeighbor as u16, counted_as(*interface)), 0, 0]
             }
-            Way::Neighbor { ifindex, vlan, source, destination, mtu } => {
+            Way::Group(members) => group(members, slots),
+            Way::Neighbor { interface, ifindex, vlan, source, destination, mtu } => {
                 let macs = [destination.0, source.0].concat();
                 let [first, second, third] = [0, 4, 8].map(|at| word(&macs[at..at + 4]));
-                [first, second, third, *ifindex, half_words(*mtu, *vlan), 0, 0, 0]
+                let leads = half_words(0, counted_as(*interface));
+                [first, second, third, *ifindex, half_words(*mtu, *vlan), leads, 0, 0]
             }
         }
     }
@@ -114,19 +126,47 @@ impl Way {
             Way::Group(members) if members.len() < 2 || !members.len().is_power_of_two() => {
                 Err(EngineError::Group { hop: hop.0, slots: members.len() })
             }
+            Way::Neighbor { interface, .. } | Way::Waits { interface } => {
+                fits("interfaces", usize::from(*interface) + 1, COUNTED - 1)
+            }
             _ => Ok(()),
         }
     }
 }
 
 fn pass(reason: Reason) -> [u32; HOP] {
-    [0, 0, 0, 0, 0, reason as u32, 0, 0]
+    [0, 0, 0, 0, 0, half_words(reason as u16, 0), 0, 0]
+}
+
+/// Its slots go to the end of all, and behind them its members, each once: a source check asks whether one of them
+/// leads back.
+fn group(members: &[NextHop], slots: &mut Vec<u16>) -> [u32; HOP] {
+    let first = slots.len() as u32;
+    slots.extend(members.iter().map(|member| member.0));
+    let mut once: Vec<u16> = members.iter().map(|member| member.0).collect();
+    once.sort_unstable();
+    once.dedup();
+    let (first_member, count) = (slots.len() as u32, once.len() as u32);
+    slots.extend(once);
+    [first_member, count, 0, 0, 0, 0, first, members.len() as u32 - 1]
+}
+
+/// In the program 0 is no interface.
+fn counted_as(interface: u16) -> u16 {
+    // Checked before: there are fewer.
+    interface.saturating_add(1)
+}
+
+fn fits(what: &'static str, needed: usize, limit: usize) -> Result<(), EngineError> {
+    if needed > limit { Err(EngineError::TooLarge { what, needed, limit }) } else { Ok(()) }
 }
 
 /// The interfaces, each at its place or up to three behind it.
 fn ports(ingress: &[Ingress]) -> Result<Vec<u32>, EngineError> {
     let mut ports = vec![0; PORTS * PORT];
     for interface in ingress {
+        fits("interfaces", usize::from(interface.number) + 1, COUNTED - 1)?;
+        fits("tables of VRFs", interface.table.into(), VRFS)?;
         let home = interface.ifindex as usize + usize::from(interface.vlan) * 61;
         let places = (home..home + 4).map(|place| place % PORTS * PORT);
         let free = places.into_iter().find(|place| ports[*place] == 0);
@@ -139,10 +179,16 @@ fn ports(ingress: &[Ingress]) -> Result<Vec<u32>, EngineError> {
 
 /// `struct port`.
 fn port(interface: &Ingress) -> [u32; PORT] {
-    let families = u16::from(interface.inet) | u16::from(interface.inet6) << 1;
+    let check = match interface.source_check {
+        SourceCheck::Off => 0,
+        SourceCheck::Loose => 4,
+        SourceCheck::Strict => 8,
+    };
+    let wanted = u8::from(interface.inet) | u8::from(interface.inet6) << 1 | check;
+    let wanted = u16::from_ne_bytes([wanted, interface.table as u8]);
     let mac = interface.mac.0;
-    let last = half_words(u16::from_ne_bytes([mac[4], mac[5]]), 0);
-    [interface.ifindex, half_words(interface.vlan, families), word(&mac[..4]), last]
+    let last = half_words(u16::from_ne_bytes([mac[4], mac[5]]), counted_as(interface.number));
+    [interface.ifindex, half_words(interface.vlan, wanted), word(&mac[..4]), last]
 }
 
 /// Half words as they lie in memory, two a word.
@@ -169,7 +215,16 @@ fn word(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    const PORT_1: Ingress = Ingress { ifindex: 1, vlan: 0, mac: Mac([2; 6]), inet: true, inet6: false };
+    const PORT_1: Ingress = Ingress {
+        number: 0,
+        ifindex: 1,
+        vlan: 0,
+        mac: Mac([2; 6]),
+        inet: true,
+        inet6: false,
+        table: 0,
+        source_check: SourceCheck::Off,
+    };
 
     #[test]
     fn interfaces_that_share_a_place_stand_behind_each_other() {
@@ -183,6 +238,15 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_the_program_has_no_place_for_are_refused() {
+        let refused = |ingress| ports(&[ingress]).unwrap_err().to_string();
+        assert!(refused(Ingress { number: COUNTED as u16 - 1, ..PORT_1 }).contains("1023 interfaces"));
+        assert!(refused(Ingress { table: 256, ..PORT_1 }).contains("255 tables of VRFs"));
+        let ways = vec![(NextHop(1), Way::Waits { interface: u16::MAX })];
+        assert!(Compiled::new(&Plan { ways, ..Plan::default() }).is_err());
+    }
+
+    #[test]
     fn groups_need_a_mask() {
         let plan = |slots: usize| {
             let group = Way::Group(vec![NextHop(2); slots]);
@@ -192,8 +256,8 @@ mod tests {
             assert!(plan(impossible).is_err(), "{impossible}");
         }
         let compiled = plan(4).unwrap();
-        assert_eq!(compiled.hops[5 * HOP..][..HOP], [0, 0, 0, 0, 0, 0, 0, 3]);
-        assert_eq!(compiled.slots, [0x0002_0002; 2]);
+        assert_eq!(compiled.hops[5 * HOP..][..HOP], [4, 1, 0, 0, 0, 0, 0, 3]);
+        assert_eq!(compiled.slots, pairs(&[2; 5]), "four slots, and their only member");
         assert_eq!(compiled.hops[..HOP], pass(Reason::NoRoute));
         assert_eq!(compiled.hops[HOP..2 * HOP], pass(Reason::NoNeighbor));
     }

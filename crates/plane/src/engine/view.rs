@@ -5,7 +5,7 @@ use fullview_table::NextHop;
 use super::counters::Reason;
 use super::plan::{Ingress, Plan, Way};
 use crate::adjacency::Adjacency;
-use crate::interface::{Interface, SourceCheck};
+use crate::interface::Interface;
 use crate::view::View;
 use crate::wire::ethernet::Mac;
 
@@ -14,7 +14,8 @@ impl Plan {
     /// indices of the ports' devices, by port number.
     pub fn of(view: &View, devices: &[u32]) -> Plan {
         let parts = view.parts();
-        let ingress = parts.interfaces.iter().filter_map(|interface| ingress(interface, devices));
+        let numbered = (0..).zip(&parts.interfaces);
+        let ingress = numbered.filter_map(|(number, interface)| ingress(number, interface, devices));
         let mut ways: Vec<_> =
             parts.adjacencies.iter().map(|(hop, to)| (hop, way(to, view, devices))).collect();
         let mut groups = parts.groups.reader();
@@ -25,15 +26,16 @@ impl Plan {
     }
 }
 
-/// The program knows the main table only, and checks no sources: the kernel does.
-fn ingress(interface: &Interface, devices: &[u32]) -> Option<Ingress> {
-    let forwards = interface.up && interface.table == 0 && interface.source_check == SourceCheck::Off;
+fn ingress(number: u16, interface: &Interface, devices: &[u32]) -> Option<Ingress> {
     Some(Ingress {
+        number,
         ifindex: device(interface, devices)?,
         vlan: interface.vlan.unwrap_or(0),
         mac: interface.mac,
-        inet: forwards && interface.forwards_inet,
-        inet6: forwards && interface.forwards_inet6,
+        inet: interface.up && interface.forwards_inet,
+        inet6: interface.up && interface.forwards_inet6,
+        table: interface.table,
+        source_check: interface.source_check,
     })
 }
 
@@ -41,16 +43,17 @@ fn way(to: Adjacency, view: &View, devices: &[u32]) -> Way {
     match to {
         Adjacency::Neighbor { interface, mac } => {
             let out = view.interface(interface).filter(|interface| interface.up);
-            out.and_then(|out| neighbor(out, mac, devices)).unwrap_or(Way::Pass(Reason::NoNeighbor))
+            out.and_then(|out| neighbor((interface, out), mac, devices)).unwrap_or(Way::Waits { interface })
         }
-        Adjacency::Glean { .. } => Way::Pass(Reason::NoNeighbor),
+        Adjacency::Glean { interface } => Way::Waits { interface },
         Adjacency::Local | Adjacency::Broadcast => Way::Pass(Reason::Local),
         Adjacency::Blackhole | Adjacency::Unreachable | Adjacency::Prohibit => Way::Pass(Reason::Discarded),
     }
 }
 
-fn neighbor(out: &Interface, mac: Mac, devices: &[u32]) -> Option<Way> {
+fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[u32]) -> Option<Way> {
     Some(Way::Neighbor {
+        interface: number,
         ifindex: device(out, devices)?,
         vlan: out.vlan.unwrap_or(0),
         source: out.mac,

@@ -9,30 +9,87 @@ use crate::wire::{Field, ipv4, ipv6};
 /// Of addresses, protocol and ports; a fragment is known by its addresses only, because all but the first of a packet
 /// lack the ports. The packet has been found in order, and its tag is off.
 pub(super) fn inet(packet: &Slot, seed: u64) -> u32 {
-    let ip = ipv4::Packet::new_unchecked(&packet.head()[ETHERNET..]);
-    let is_fragment = ip.more_fragments() || ip.fragment_offset() != 0;
-    let ports = ports(packet, ip.protocol(), ETHERNET + ip.header_len()).filter(|_| !is_fragment);
-    let (protocol, ports) = ports.map_or((0, (0, 0)), |ports| (ip.protocol(), ports));
-    flow_hash(seed, ip.source().into(), ip.destination().into(), protocol, ports)
+    inet_in(&packet.head()[ETHERNET..], &packet.frame()[ETHERNET..], seed)
 }
 
 /// Of addresses and flow label (RFC 6438); of a sender that sets no label, of the ports too if they follow the header.
 pub(super) fn inet6(packet: &Slot, seed: u64) -> u32 {
-    let ip = ipv6::Packet::new_unchecked(&packet.head()[ETHERNET..]);
+    inet6_in(&packet.head()[ETHERNET..], &packet.frame()[ETHERNET..], seed)
+}
+
+/// Of an IP packet by itself; `None` if it is not in order.
+pub(crate) fn flow_of(packet: &[u8], seed: u64) -> Option<u32> {
+    const VERSION_6: u8 = 6;
+    let version = packet.first()? >> 4;
+    let is_whole = match version {
+        VERSION_6 => ipv6::Packet::new_checked(packet).is_ok(),
+        _ => ipv4::Packet::new_checked(packet).is_ok(),
+    };
+    let of = if version == VERSION_6 { inet6_in } else { inet_in };
+    is_whole.then(|| of(packet, packet, seed))
+}
+
+/// `head` has the whole header, and lies in the loop at a place of known length.
+#[inline(always)]
+fn inet_in(head: &[u8], packet: &[u8], seed: u64) -> u32 {
+    let ip = ipv4::Packet::new_unchecked(head);
+    let is_fragment = ip.more_fragments() || ip.fragment_offset() != 0;
+    let ports = ports(packet, ip.protocol(), ip.header_len()).filter(|_| !is_fragment);
+    let (protocol, ports) = ports.map_or((0, (0, 0)), |ports| (ip.protocol(), ports));
+    flow_hash(seed, ip.source().into(), ip.destination().into(), protocol, ports)
+}
+
+/// As [`inet_in`].
+#[inline(always)]
+fn inet6_in(head: &[u8], packet: &[u8], seed: u64) -> u32 {
+    let ip = ipv6::Packet::new_unchecked(head);
     let (protocol, ports) = match ip.flow_label() {
-        0 => ports(packet, ip.next_header(), ETHERNET + ipv6::HEADER)
+        0 => ports(packet, ip.next_header(), ipv6::HEADER)
             .map_or((0, (0, 0)), |ports| (ip.next_header(), ports)),
         label => (0, ((label >> 16) as u16, label as u16)),
     };
     flow_hash(seed, ip.source(), ip.destination(), protocol, ports)
 }
 
-/// Source and destination port of a protocol that begins with them, if the frame holds them.
-fn ports(packet: &Slot, protocol: u8, at: usize) -> Option<(u16, u16)> {
+/// Source and destination port of a protocol that begins with them, if the packet holds them.
+fn ports(packet: &[u8], protocol: u8, at: usize) -> Option<(u16, u16)> {
     const DCCP: u8 = 33;
     const SCTP: u8 = 132;
     const UDP_LITE: u8 = 136;
     let has_ports = matches!(protocol, ipv4::protocol::TCP | ipv4::protocol::UDP | DCCP | SCTP | UDP_LITE);
-    let bytes = packet.frame().get(at..at + 4).filter(|_| has_ports)?;
+    let bytes = packet.get(at..at + 4).filter(|_| has_ports)?;
     Some((Field::<2>(0).number(bytes), Field::<2>(2).number(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::burst::Arena;
+
+    #[test]
+    fn a_packet_by_itself_is_of_the_flow_it_is_of_in_a_frame() {
+        let mut arena = Arena::new(1);
+        let slot = arena.packets().next().unwrap();
+        let mut inet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 2];
+        inet.extend([0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0]);
+        let mut inet6 = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
+        inet6.extend((0..32).chain([0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0]));
+        for (packet, hash) in [(inet, inet_hash as fn(&Slot) -> u32), (inet6, inet6_hash)] {
+            assert!(slot.set_frame(&[&[2; ETHERNET][..], &packet].concat()));
+            assert_eq!(flow_of(&packet, 7), Some(hash(slot)));
+            let len = packet.len();
+            let other = [&packet[..len - 8], &[0x12, 0x35], &packet[len - 6..]].concat();
+            assert_ne!(flow_of(&other, 7), Some(hash(slot)), "ports count");
+        }
+        assert_eq!(flow_of(&[], 7), None);
+        assert_eq!(flow_of(&[0x45; 19], 7), None);
+    }
+
+    fn inet_hash(packet: &Slot) -> u32 {
+        inet(packet, 7)
+    }
+
+    fn inet6_hash(packet: &Slot) -> u32 {
+        inet6(packet, 7)
+    }
 }

@@ -32,6 +32,7 @@ mod rewrite;
 mod sources;
 mod tag;
 
+pub(crate) use flow::flow_of;
 pub use redirect::Detour;
 
 /// Where forwarded packets go.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Host;
 use super::output::Output;
+use super::ways::Ways;
 use crate::interface::Interface;
 use crate::wire::ndp::{self, Builder, LinkAddress};
 
@@ -70,17 +71,19 @@ impl Advertisers {
     }
 }
 
-impl Host {
+impl<W: Ways> Host<W> {
     /// Says what has to be said first: whose addresses these are now. Hosts are told of the router by the next
     /// [`Host::tick`].
     pub fn announce(&self, out: &mut Output) {
         for (number, interface) in (0..).zip(&self.interfaces) {
-            for own in &interface.addresses {
-                match own.ip {
-                    IpAddr::V4(ip) => self.arp_announce(number, ip, out),
-                    IpAddr::V6(ip) => self.ndp_announce(number, ip, out),
-                }
-            }
+            interface.addresses.iter().for_each(|own| self.announce_one(number, own.ip, out));
+        }
+    }
+
+    pub(super) fn announce_one(&self, number: u16, own: IpAddr, out: &mut Output) {
+        match own {
+            IpAddr::V4(ip) => self.arp_announce(number, ip, out),
+            IpAddr::V6(ip) => self.ndp_announce(number, ip, out),
         }
     }
 

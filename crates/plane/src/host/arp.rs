@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use super::neighbor::Evidence;
 use super::output::Output;
+use super::ways::Ways;
 use super::{Arrival, Host};
 use crate::wire::arp::{Message, Operation};
 use crate::wire::ethernet::{EtherType, Mac};
 
-impl Host {
+impl<W: Ways> Host<W> {
     pub(super) fn arp(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
         let Ok(Some(message)) = Message::parse(arrival.payload) else { return };
         let (sender, target) = (Ipv4Addr::from(message.sender), Ipv4Addr::from(message.target));
         if message.sender_mac.is_group() || !may_speak(sender) {
             return;
         }
-        if self.is_own(sender.into()) {
+        if self.is_own(arrival.interface, sender.into()) {
             self.counters.conflicts += 1;
             return;
         }

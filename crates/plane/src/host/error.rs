@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use super::output::Output;
-use super::routes::Hop;
 use super::send::{self, Way};
+use super::ways::Hop;
+use super::ways::Ways;
 use super::{Arrival, Host};
 use crate::wire::extension::parts;
 use crate::wire::ipv4::protocol;
@@ -17,7 +18,7 @@ use crate::wire::{icmp, icmpv6, ipv4, ipv6};
 const LONGEST: usize = 576;
 const LONGEST6: usize = 1280;
 
-impl Host {
+impl<W: Ways> Host<W> {
     /// Tells the sender of an IPv4 packet what has become of it, if it may be told. `rest` is what stands behind the
     /// checksum: an MTU, a pointer in its first byte, or 0.
     pub(super) fn error(
@@ -43,7 +44,9 @@ impl Host {
         rest: u32,
         out: &mut Output,
     ) {
-        let Some(packet) = send::inet(packet).filter(|packet| self.may_answer(packet)) else { return };
+        let Some(packet) = send::inet(packet).filter(|packet| self.may_answer(interface, packet)) else {
+            return;
+        };
         let (to, about): (Ipv4Addr, Ipv4Addr) = (packet.source().into(), packet.destination().into());
         let Some((way, from)) = self.way_back(to, about, interface) else { return };
         if !self.may_err(now, interface) {
@@ -54,11 +57,11 @@ impl Host {
         self.originate_icmp(now, (from, to), precedence, &message, way, out);
     }
 
-    fn may_answer(&self, packet: &ipv4::Packet<&[u8]>) -> bool {
+    fn may_answer(&self, interface: u16, packet: &ipv4::Packet<&[u8]>) -> bool {
         let destination = Ipv4Addr::from(packet.destination());
         let to_several = destination.is_multicast()
             || destination.is_broadcast()
-            || self.routes.find(destination.into()) == Some(Hop::Broadcast);
+            || self.leads(interface, destination.into()) == Some(Hop::Broadcast);
         packet.fragment_offset() == 0 && !to_several && is_host(packet.source().into()) && !is_error(packet)
     }
 
@@ -66,8 +69,11 @@ impl Host {
     fn way_back(&self, to: Ipv4Addr, about: Ipv4Addr, interface: u16) -> Option<(Way, Ipv4Addr)> {
         let way = self.way(to.into(), interface)?;
         let IpAddr::V4(station) = way.station else { return None };
-        let from =
-            if self.is_own(about.into()) { Some(about) } else { self.source_inet(way.interface, station) };
+        let from = if self.is_own(interface, about.into()) {
+            Some(about)
+        } else {
+            self.source_inet(way.interface, station)
+        };
         from.map(|from| (way, from))
     }
 
@@ -110,7 +116,8 @@ impl Host {
     /// one of the link the error leaves by (RFC 4443, section 2.2).
     pub(super) fn way_back6(&self, to: Ipv6Addr, about: Ipv6Addr, interface: u16) -> Option<(Way, Ipv6Addr)> {
         let way = self.way(to.into(), interface)?;
-        let from = if self.is_own(about.into()) { Some(about) } else { self.source_inet6(interface, to) };
+        let from =
+            if self.is_own(interface, about.into()) { Some(about) } else { self.source_inet6(interface, to) };
         from.map(|from| (way, from))
     }
 

@@ -53,13 +53,20 @@ impl Bucket {
 /// What is limited by interface, and over all interfaces.
 #[derive(Clone, Debug)]
 pub(super) struct Limiter {
+    each: Limit,
     interfaces: Vec<Bucket>,
     all: Bucket,
 }
 
 impl Limiter {
     pub fn new(interfaces: usize, each: Limit, all: Limit) -> Limiter {
-        Limiter { interfaces: vec![Bucket::new(each); interfaces], all: Bucket::new(all) }
+        Limiter { each, interfaces: vec![Bucket::new(each); interfaces], all: Bucket::new(all) }
+    }
+
+    /// For so many interfaces at least.
+    pub fn grow(&mut self, interfaces: usize) {
+        let interfaces = interfaces.max(self.interfaces.len());
+        self.interfaces.resize(interfaces, Bucket::new(self.each));
     }
 
     /// Takes a token of the interface and one of all. An interface without one takes none from the others.

@@ -4,17 +4,20 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use super::output::Output;
+use super::ways::Ways;
 use super::{Arrival, Host, send};
 use crate::wire::checksum::pseudo_ipv4;
 use crate::wire::ipv4::{self, protocol};
 use crate::wire::message::Numbers;
 use crate::wire::{icmp, udp};
 
-impl Host {
+impl<W: Ways> Host<W> {
     /// A packet that came in by an interface that forwards nothing: it may be for the router all the same.
     pub(super) fn local_if_own(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
         let packet = send::inet(arrival.payload).filter(ipv4::Packet::verify_checksum);
-        if packet.is_some_and(|packet| self.is_own(Ipv4Addr::from(packet.destination()).into())) {
+        if packet
+            .is_some_and(|packet| self.is_own(arrival.interface, Ipv4Addr::from(packet.destination()).into()))
+        {
             self.local(now, arrival, out);
         }
     }

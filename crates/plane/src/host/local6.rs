@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use super::output::Output;
+use super::ways::Ways;
 use super::{Arrival, Host, send};
 use crate::wire::checksum::pseudo_ipv6;
 use crate::wire::extension::{Demand, Part, kind, parts, unknown_option};
@@ -22,11 +23,11 @@ enum Step {
     Tell(Kind, usize),
 }
 
-impl Host {
+impl<W: Ways> Host<W> {
     /// A packet that came in by an interface that forwards nothing: it may be for the router all the same.
     pub(super) fn local6_if_own(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
         let to = send::inet6(arrival.payload).map(|packet| Ipv6Addr::from(packet.destination()));
-        if to.is_some_and(|to| to.is_multicast() || self.is_own(to.into())) {
+        if to.is_some_and(|to| to.is_multicast() || self.is_own(arrival.interface, to.into())) {
             self.local6(now, arrival, out);
         }
     }

@@ -29,13 +29,16 @@ use config::{Config, ConfigError};
 use limit::Limiter;
 use neighbor::Neighbors;
 use output::Output;
-use routes::Routes;
+pub use routes::Routes;
+use ways::{Hop, Wanted, Ways};
 
 pub mod advertise;
 mod arp;
 pub mod config;
 mod error;
 mod fragment;
+pub mod guide;
+mod guided;
 mod limit;
 mod local;
 mod local6;
@@ -46,6 +49,7 @@ mod outbox;
 pub mod output;
 mod packet;
 mod redirect;
+pub mod relay;
 mod resolve;
 pub mod router;
 mod routes;
@@ -54,6 +58,7 @@ mod setup;
 pub mod slow;
 mod source;
 mod transit;
+pub mod ways;
 
 pub use limit::Limit;
 
@@ -78,10 +83,10 @@ pub struct HostCounters {
     pub conflicts: u64,
 }
 
-/// A router's own voice.
-pub struct Host {
+/// A router's own voice, by tables of its own or by other [`Ways`].
+pub struct Host<W = Routes> {
     interfaces: Vec<Interface>,
-    routes: Routes,
+    routes: W,
     neighbors: Neighbors,
     limiter: Limiter,
     advertisers: Advertisers,
@@ -113,7 +118,16 @@ impl Host {
     pub fn reader(&self) -> ViewReader {
         self.routes.reader()
     }
+}
 
+impl<'a> Arrival<'a> {
+    /// What its destination leads to.
+    fn wanted(&self, to: IpAddr) -> Wanted<'a> {
+        Wanted { interface: self.interface, to, packet: self.payload }
+    }
+}
+
+impl<W: Ways> Host<W> {
     /// What has been counted.
     pub fn counters(&self) -> &HostCounters {
         &self.counters
@@ -122,14 +136,18 @@ impl Host {
     /// Answers a packet that a forwarder rejected, sends it on later, or does nothing about it: whatever its verdict
     /// asks for.
     pub fn handle(&mut self, now: Duration, packet: &Slot, out: &mut Output) {
-        let Ok(frame) = Frame::new_checked(packet.frame()) else { return };
-        if usize::from(packet.interface) >= self.interfaces.len() {
+        self.hear(now, (packet.interface, packet.verdict), packet.frame(), out);
+    }
+
+    fn hear(&mut self, now: Duration, (interface, verdict): (u16, Verdict), frame: &[u8], out: &mut Output) {
+        let Ok(frame) = Frame::new_checked(frame) else { return };
+        if usize::from(interface) >= self.interfaces.len() {
             return;
         }
-        let (interface, source) = (packet.interface, frame.source());
+        let source = frame.source();
         let to_group = frame.destination().is_group();
         let arrival = Arrival { interface, to_group, source, payload: frame.payload() };
-        match (frame.ethertype(), packet.verdict) {
+        match (frame.ethertype(), verdict) {
             (EtherType::ARP, Verdict::Punt(Punt::Arp)) => self.arp(now, arrival, out),
             (EtherType::IPV4, Verdict::Punt(punt)) => self.punted(now, arrival, punt, out),
             (EtherType::IPV6, Verdict::Punt(punt)) => self.punted6(now, arrival, punt, out),
@@ -207,8 +225,13 @@ impl Host {
         self.interface(interface).is_some_and(|interface| interface.addresses.iter().any(|own| own.ip == ip))
     }
 
-    /// Whether any interface has this address.
-    fn is_own(&self, ip: IpAddr) -> bool {
-        self.interfaces.iter().any(|interface| interface.addresses.iter().any(|own| own.ip == ip))
+    /// Whether this interface has the address, or another one of the same table.
+    fn is_own(&self, interface: u16, ip: IpAddr) -> bool {
+        self.beside(interface).any(|interface| interface.addresses.iter().any(|own| own.ip == ip))
+    }
+
+    /// Where an address leads by the table of an interface.
+    fn leads(&self, interface: u16, to: IpAddr) -> Option<Hop> {
+        self.routes.find(Wanted { interface, to, packet: &[] })
     }
 }

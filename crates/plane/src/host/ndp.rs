@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::neighbor::Evidence;
 use super::output::Output;
-use super::routes::Hop;
+use super::ways::Hop;
+use super::ways::Ways;
 use super::{Arrival, Host};
 use crate::wire::ethernet::Mac;
 use crate::wire::icmpv6::{Kind, Message};
@@ -23,7 +24,7 @@ struct News<'a> {
     message: &'a [u8],
 }
 
-impl Host {
+impl<W: Ways> Host<W> {
     /// A message whose hop limit, checksum and code are right.
     pub(super) fn ndp(
         &mut self,
@@ -51,7 +52,7 @@ impl Host {
     }
 
     fn solicited(&mut self, now: Duration, interface: u16, news: &News<'_>, out: &mut Output) {
-        if self.is_own(news.from.into()) {
+        if self.is_own(interface, news.from.into()) {
             self.counters.conflicts += 1;
             return;
         }
@@ -80,8 +81,8 @@ impl Host {
 
     fn is_anycast(&self, number: u16, target: Ipv6Addr) -> bool {
         let on_link = self.interface(number).is_some_and(|interface| interface.is_on_link(target.into()));
-        let own = self.routes.find(target.into()) == Some(Hop::Own);
-        on_link && own && !target.is_unicast_link_local() && !self.is_own(target.into())
+        let own = self.leads(number, target.into()) == Some(Hop::Own);
+        on_link && own && !target.is_unicast_link_local() && !self.is_own(number, target.into())
     }
 
     fn is_near(&self, number: u16, ip: Ipv6Addr) -> bool {
@@ -121,7 +122,7 @@ impl Host {
         if solicited && news.to.is_multicast() {
             return;
         }
-        if self.is_own(news.target.into()) {
+        if self.is_own(interface, news.target.into()) {
             self.counters.conflicts += 1;
             return;
         }

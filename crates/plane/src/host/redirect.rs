@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use super::output::Output;
-use super::routes::Hop;
 use super::send::Way;
+use super::ways::Hop;
+use super::ways::Ways;
 use super::{Host, error};
 use crate::forward::Detour;
 use crate::wire::ethernet::{EtherType, Frame, HEADER};
@@ -16,7 +17,7 @@ use crate::wire::{icmp, ipv4, ipv6};
 /// Whole units of eight bytes, of which the option that quotes is made.
 const QUOTED6: usize = 48;
 
-impl Host {
+impl<W: Ways> Host<W> {
     /// Tells a sender of a shorter way, if it may be told and there have not been too many.
     pub fn redirect(&mut self, now: Duration, detour: &Detour, out: &mut Output) {
         let Some(Hop::Station(interface, station)) = self.routes.hop(detour.next_hop) else { return };

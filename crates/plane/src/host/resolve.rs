@@ -5,13 +5,14 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::Host;
-use super::neighbor::{Due, Evidence, Key, Learned};
+use super::neighbor::{Due, Evidence, Learned};
 use super::output::Output;
 use super::send::Way;
+use super::ways::{Key, Ways};
 use crate::wire::ethernet::Mac;
 use crate::wire::{icmp, icmpv6};
 
-impl Host {
+impl<W: Ways> Host<W> {
     /// Takes note of a neighbour's link address.
     pub(super) fn learn(&mut self, now: Duration, key: Key, mac: Mac, evidence: Evidence, out: &mut Output) {
         if mac.is_group() {

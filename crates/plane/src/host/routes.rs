@@ -17,25 +17,11 @@ use fullview_table::{Address, Change, NextHop, Prefix, Rib, Target as FeedTarget
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::config::{ConfigError, StaticNeighbor};
-use super::neighbor::Key;
+use super::ways::{Hop, Key, Wanted, Ways};
 use crate::adjacency::{Adjacencies, Adjacency};
 use crate::interface::{Interface, InterfaceAddress};
 use crate::view::{Parts, TableReaders, View, ViewReader, Views};
 use crate::wire::ethernet::Mac;
-
-/// What a next hop stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Hop {
-    /// A station: a gateway, or a neighbour that has a route of its own.
-    Station(u16, IpAddr),
-    /// The stations of a link themselves.
-    Link(u16),
-    Own,
-    Broadcast,
-    Blackhole,
-    Unreachable,
-    Prohibit,
-}
 
 /// One family's routes.
 struct Table<A: Address> {
@@ -62,7 +48,7 @@ impl<A: Registered> Table<A> {
 }
 
 /// Both families' routes, and what the loop is told of them.
-pub(super) struct Routes {
+pub struct Routes {
     inet: Table<u32>,
     inet6: Table<u128>,
     hops: Vec<Option<Hop>>,
@@ -78,7 +64,7 @@ pub(super) struct Routes {
 
 impl Routes {
     /// No routes yet.
-    pub fn new(now: Duration, interfaces: &[Interface]) -> Result<Routes, ConfigError> {
+    pub(super) fn new(now: Duration, interfaces: &[Interface]) -> Result<Routes, ConfigError> {
         let (inet, inet6) = (Table::new(now), Table::new(now));
         let adjacencies = Adjacencies::new();
         let view = view(&inet, &inet6, interfaces, &adjacencies)?;
@@ -88,12 +74,12 @@ impl Routes {
     }
 
     /// What a forwarder goes by.
-    pub fn reader(&self) -> ViewReader {
+    pub(super) fn reader(&self) -> ViewReader {
         self.views.reader()
     }
 
     /// Adds a route of the configuration. The loop sees it after [`Routes::compile`].
-    pub fn add(&mut self, network: InterfaceAddress, hop: Hop) -> Result<(), ConfigError> {
+    pub(super) fn add(&mut self, network: InterfaceAddress, hop: Hop) -> Result<(), ConfigError> {
         let number = self.number(hop)?;
         self.configured.insert(number);
         match network.ip {
@@ -104,27 +90,17 @@ impl Routes {
     }
 
     /// Makes tables of all routes added so far.
-    pub fn compile(&mut self, now: Duration) -> Result<(), CompileError> {
+    pub(super) fn compile(&mut self, now: Duration) -> Result<(), CompileError> {
         self.inet.attachment.evaluate(now, &self.inet.rib)?;
         self.inet6.attachment.evaluate(now, &self.inet6.rib)
     }
 
-    /// Where an address leads.
-    pub fn find(&self, addr: IpAddr) -> Option<Hop> {
-        let number = match addr {
-            IpAddr::V4(addr) => self.inet.find(addr.to_bits()),
-            IpAddr::V6(addr) => self.inet6.find(addr.to_bits()),
-        };
-        self.hop(number?)
-    }
-
-    /// What a next hop stands for.
-    pub fn hop(&self, number: NextHop) -> Option<Hop> {
-        *self.hops.get(number.index())?
-    }
-
     /// Link addresses that are known from the beginning.
-    pub fn know(&mut self, now: Duration, neighbors: &[StaticNeighbor]) -> Result<(), TooManyNextHops> {
+    pub(super) fn know(
+        &mut self,
+        now: Duration,
+        neighbors: &[StaticNeighbor],
+    ) -> Result<(), TooManyNextHops> {
         for StaticNeighbor { interface, ip, mac } in neighbors.iter().copied() {
             let number = self.number(Hop::Station(interface, ip))?;
             self.adjacencies.set(number, Adjacency::Neighbor { interface, mac });
@@ -135,35 +111,12 @@ impl Routes {
             .try_for_each(|neighbor| self.known(now, (neighbor.interface, neighbor.ip), neighbor.mac))
     }
 
-    /// A neighbour's link address is known, or another one than before. `Err` if next hops have run out: its packets
-    /// are punted then, one by one.
-    pub fn known(&mut self, now: Duration, (interface, ip): Key, mac: Mac) -> Result<(), TooManyNextHops> {
-        let number = self.number(Hop::Station(interface, ip))?;
-        let neighbor = Adjacency::Neighbor { interface, mac };
-        if self.adjacencies.get(number) != Some(neighbor) {
-            self.adjacencies.set(number, neighbor);
-            self.publish();
-        }
-        // A host route of the configuration is stronger, and so is one's own address.
-        if self.find(ip) == Some(Hop::Link(interface)) {
-            self.apply(now, host(ip), Some(number));
-        }
-        Ok(())
-    }
-
-    /// Nothing is known about a neighbour any more.
-    pub fn unknown(&mut self, now: Duration, (interface, ip): Key) {
-        let hop = Hop::Station(interface, ip);
-        let Some(number) = self.numbers.get(&hop).copied() else { return };
-        self.adjacencies.set(number, Adjacency::Glean { interface });
-        let is_own_route = self.own_route(ip) == Some(number);
-        if is_own_route {
-            self.apply(now, host(ip), None);
-        }
-        if is_own_route && !self.configured.contains(&number) {
-            self.release(hop, number);
-        }
-        self.publish();
+    fn leads(&self, addr: IpAddr) -> Option<Hop> {
+        let number = match addr {
+            IpAddr::V4(addr) => self.inet.find(addr.to_bits()),
+            IpAddr::V6(addr) => self.inet6.find(addr.to_bits()),
+        };
+        self.hop(number?)
     }
 
     fn own_route(&self, ip: IpAddr) -> Option<NextHop> {
@@ -221,15 +174,52 @@ impl Routes {
         );
         self.views.publish(view);
     }
+}
 
-    /// Does what is due in the tables.
-    pub fn tick(&mut self, now: Duration) {
+/// One table serves all interfaces, and a next hop is never several.
+impl Ways for Routes {
+    fn find(&self, wanted: Wanted<'_>) -> Option<Hop> {
+        self.leads(wanted.to)
+    }
+
+    fn hop(&self, number: NextHop) -> Option<Hop> {
+        *self.hops.get(number.index())?
+    }
+
+    fn known(&mut self, now: Duration, (interface, ip): Key, mac: Mac) -> Result<(), TooManyNextHops> {
+        let number = self.number(Hop::Station(interface, ip))?;
+        let neighbor = Adjacency::Neighbor { interface, mac };
+        if self.adjacencies.get(number) != Some(neighbor) {
+            self.adjacencies.set(number, neighbor);
+            self.publish();
+        }
+        // A host route of the configuration is stronger, and so is one's own address.
+        if self.leads(ip) == Some(Hop::Link(interface)) {
+            self.apply(now, host(ip), Some(number));
+        }
+        Ok(())
+    }
+
+    fn unknown(&mut self, now: Duration, (interface, ip): Key) {
+        let hop = Hop::Station(interface, ip);
+        let Some(number) = self.numbers.get(&hop).copied() else { return };
+        self.adjacencies.set(number, Adjacency::Glean { interface });
+        let is_own_route = self.own_route(ip) == Some(number);
+        if is_own_route {
+            self.apply(now, host(ip), None);
+        }
+        if is_own_route && !self.configured.contains(&number) {
+            self.release(hop, number);
+        }
+        self.publish();
+    }
+
+    fn tick(&mut self, now: Duration) {
         self.inet.attachment.tick(now, &self.inet.rib);
         self.inet6.attachment.tick(now, &self.inet6.rib);
     }
 
-    /// When something is due in them.
-    pub fn next_deadline(&self) -> Option<Duration> {
+    fn next_deadline(&self) -> Option<Duration> {
         let (inet, inet6) = (&self.inet.attachment, &self.inet6.attachment);
         inet.next_deadline().into_iter().chain(inet6.next_deadline()).min()
     }

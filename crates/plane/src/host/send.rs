@@ -7,7 +7,8 @@ use super::Host;
 use super::fragment::{self, Fragments};
 use super::neighbor::{Queued, Waiting};
 use super::output::Output;
-use super::routes::Hop;
+use super::ways::Hop;
+use super::ways::Ways;
 use crate::wire::ethernet::EtherType;
 use crate::wire::{icmpv6, ipv4, ipv6, ndp};
 
@@ -18,13 +19,13 @@ pub(super) struct Way {
     pub station: IpAddr,
 }
 
-impl Host {
+impl<W: Ways> Host<W> {
     /// By which station an address is reached; `None` if by none. Link-local addresses are those of the link at hand.
     pub(super) fn way(&self, to: IpAddr, link: u16) -> Option<Way> {
         if matches!(to, IpAddr::V6(ip) if ip.is_unicast_link_local()) {
             return Some(Way { interface: link, station: to });
         }
-        match self.routes.find(to)? {
+        match self.leads(link, to)? {
             Hop::Station(interface, station) => Some(Way { interface, station }),
             Hop::Link(interface) => Some(Way { interface, station: to }),
             _ => None,

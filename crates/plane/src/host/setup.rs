@@ -8,7 +8,8 @@ use super::advertise::Advertisers;
 use super::config::{Config, ConfigError, StaticRoute, Target};
 use super::limit::Limiter;
 use super::neighbor::Neighbors;
-use super::routes::{Hop, Routes, host as host_prefix};
+use super::routes::{Routes, host as host_prefix};
+use super::ways::Hop;
 use crate::interface::{Interface, InterfaceAddress};
 
 /// The longest prefix with a broadcast address, and the longest whose first address means any of its routers.

@@ -3,15 +3,16 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::Host;
+use super::ways::Ways;
 use crate::interface::Interface;
 
-impl Host {
+impl<W: Ways> Host<W> {
     /// Of the interface a packet leaves by the address in the next station's network, else its first one, else that of
     /// another interface (RFC 1812, section 4.3.2.4).
     pub(super) fn source_inet(&self, interface: u16, station: Ipv4Addr) -> Option<Ipv4Addr> {
         let own = self.interface(interface)?;
         let near = own.addresses.iter().filter(|own| own.network_holds(station.into())).map(|own| own.ip);
-        let all = self.interfaces.iter().flat_map(addresses);
+        let all = self.beside(interface).flat_map(addresses);
         near.chain(addresses(own))
             .chain(all)
             .find_map(|ip| if let IpAddr::V4(ip) = ip { Some(ip) } else { None })
@@ -24,8 +25,14 @@ impl Host {
         let own = self.interface(interface)?;
         let local = destination.is_unicast_link_local() || is_link_group(destination);
         let first = best(inet6(own), destination, local);
-        let elsewhere = || best(self.interfaces.iter().flat_map(inet6), destination, false);
+        let elsewhere = || best(self.beside(interface).flat_map(inet6), destination, false);
         first.or_else(|| if local { best(inet6(own), destination, false) } else { elsewhere() })
+    }
+
+    /// The interfaces whose packets are looked up in the same table, itself among them.
+    pub(super) fn beside(&self, interface: u16) -> impl Iterator<Item = &Interface> {
+        let table = self.interface(interface).map(|interface| interface.table);
+        self.interfaces.iter().filter(move |other| Some(other.table) == table)
     }
 
     /// The link-local address of an interface.

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::fragment::{self, Fragments};
 use super::output::Output;
-use super::routes::Hop;
 use super::send::{self, Way};
+use super::ways::Hop;
+use super::ways::Ways;
 use super::{Arrival, Host, options};
 use crate::wire::{icmp, icmpv6, ipv4, ipv6};
 
-impl Host {
+impl<W: Ways> Host<W> {
     /// Forwards an IPv4 packet, or tells its sender why not.
     pub(super) fn transit(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
         let Some(packet) = send::inet(arrival.payload).filter(|_| !arrival.to_group) else { return };
@@ -20,7 +21,7 @@ impl Host {
             return self.error(now, arrival, icmp::Kind::ParameterProblem, pointer, out);
         }
         let to = IpAddr::from(Ipv4Addr::from(packet.destination()));
-        let error = match self.routes.find(to) {
+        let error = match self.routes.find(arrival.wanted(to)) {
             Some(Hop::Station(interface, station)) => {
                 return self.forward(now, arrival, packet, Way { interface, station }, out);
             }
@@ -78,7 +79,7 @@ impl Host {
     pub(super) fn transit6(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
         let Some(packet) = send::inet6(arrival.payload).filter(|_| !arrival.to_group) else { return };
         let to = IpAddr::from(Ipv6Addr::from(packet.destination()));
-        let error = match self.routes.find(to) {
+        let error = match self.routes.find(arrival.wanted(to)) {
             Some(Hop::Station(interface, station)) => {
                 return self.forward6(now, arrival, packet, Way { interface, station }, out);
             }

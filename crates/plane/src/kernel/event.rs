@@ -12,6 +12,9 @@ use super::uapi;
 /// The kernel's number of a link.
 pub type LinkIndex = u32;
 
+/// Stands for all links; no link has it.
+pub const ALL_LINKS: LinkIndex = 0;
+
 /// One thing that is so, or is no longer so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -35,10 +38,39 @@ pub enum Event {
     NextHop(u32, Object),
     /// A next-hop object is gone, and with it the routes that used it.
     NextHopGone(u32),
-    /// Whether packets of a family that come in by a link are forwarded (sysctl `forwarding`).
+    /// Whether packets of a family that come in by a link are forwarded (sysctl `forwarding`), or any at all
+    /// ([`ALL_LINKS`]).
     Forwarding(LinkIndex, Family, bool),
-    /// A rule of policy routing that hosts do not have by default is there.
-    Rule,
+    /// A rule of policy routing is there.
+    Rule(Rule),
+    /// A rule of policy routing is gone.
+    RuleGone(Rule),
+}
+
+/// A rule of policy routing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Whose packets it is for.
+    pub family: Family,
+    /// Rules are asked in the order of this, the lowest first.
+    pub priority: u32,
+    /// It is for packets only that came in by this link, or by one of this VRF.
+    pub interface: Option<String>,
+    /// Where it leads.
+    pub leads: Leads,
+    /// What tells it from others.
+    pub name: Vec<u8>,
+}
+
+/// Where a rule leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leads {
+    /// All packets that it is for, to this table.
+    To(u32),
+    /// Those that came in by interfaces of a VRF, to the table of it.
+    ToVrf,
+    /// Some of them, or to something else, or in a way that is not known.
+    Elsewhere,
 }
 
 /// A network interface of the kernel.
@@ -99,6 +131,9 @@ pub struct Neighbor {
 pub struct NeighborState(pub u16);
 
 impl NeighborState {
+    /// Known for good, as far as whoever says so is concerned.
+    pub const PERMANENT: NeighborState = NeighborState(uapi::NUD_PERMANENT);
+
     /// Whether frames may be sent to its address.
     pub fn is_usable(self) -> bool {
         const USABLE: u16 =
@@ -120,6 +155,13 @@ pub enum AnyPrefix {
     /// IPv6.
     Inet6(Prefix<u128>),
 }
+
+/// [`Route::protocol`] of what follows from the addresses of interfaces.
+pub const BY_INTERFACE: u8 = uapi::RTPROT_KERNEL;
+/// [`Route::protocol`] of what somebody typed.
+pub const BY_HAND: u8 = uapi::RTPROT_STATIC;
+/// The number of the table that packets of most interfaces are looked up in.
+pub const MAIN_TABLE: u32 = uapi::RT_TABLE_MAIN;
 
 /// A route of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,6 +196,8 @@ pub enum Action {
     Forward(Vec<Hop>),
     /// Sends them on by a next-hop object.
     Object(u32),
+    /// The same, within an MTU of the route's own, which other routes by this object do not have.
+    ObjectWithMtu(u32),
     /// They are for this host, or not for us to judge.
     Local,
     /// They are for all stations of a connected network.

@@ -54,7 +54,7 @@ pub(super) fn part(event: &Event) -> Part {
         },
         Event::Forwarding(_, Family::Inet, _) => Part::Forwarding,
         Event::Forwarding(_, Family::Inet6, _) => Part::Forwarding6,
-        Event::Rule => Part::Rules,
+        Event::Rule(_) | Event::RuleGone(_) => Part::Rules,
     }
 }
 

@@ -24,6 +24,7 @@ pub const RTM_NEWNEIGH: u16 = 28;
 pub const RTM_DELNEIGH: u16 = 29;
 pub const RTM_GETNEIGH: u16 = 30;
 pub const RTM_NEWRULE: u16 = 32;
+pub const RTM_DELRULE: u16 = 33;
 pub const RTM_GETRULE: u16 = 34;
 pub const RTM_NEWNETCONF: u16 = 80;
 pub const RTM_GETNETCONF: u16 = 82;
@@ -48,6 +49,17 @@ pub const AF_INET: u8 = 2;
 pub const AF_INET6: u8 = 10;
 
 pub const NLA_TYPE_MASK: u16 = 0x3fff;
+
+pub const FRA_IIFNAME: u16 = 3;
+pub const FRA_PRIORITY: u16 = 6;
+pub const FRA_SUPPRESS_IFGROUP: u16 = 13;
+pub const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
+pub const FRA_TABLE: u16 = 15;
+pub const FRA_PAD: u16 = 18;
+pub const FRA_L3MDEV: u16 = 19;
+pub const FRA_PROTOCOL: u16 = 21;
+pub const FR_ACT_TO_TBL: u8 = 1;
+pub const FIB_RULE_INVERT: u32 = 2;
 
 pub const IFLA_ADDRESS: u16 = 1;
 pub const IFLA_IFNAME: u16 = 3;
@@ -107,6 +119,8 @@ pub const RTPROT_STATIC: u8 = 4;
 
 pub const NETCONFA_IFINDEX: u16 = 1;
 pub const NETCONFA_FORWARDING: u16 = 2;
+/// -1.
+pub const NETCONFA_IFINDEX_ALL: u32 = u32::MAX;
 
 pub const NHA_ID: u16 = 1;
 pub const NHA_GROUP: u16 = 2;

@@ -108,7 +108,19 @@ pub struct Classifier {
     stations: HashMap<Place, Station>,
     local: HashSet<IpAddr>,
     queues: HashMap<u32, Queues>,
-    attached: HashMap<u32, FdLink>,
+    attached: HashMap<u32, Attached>,
+}
+
+/// A program at an interface, for as long as this is held.
+struct Attached {
+    how: How,
+    _held: FdLink,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Tcx,
+    Xdp(&'static str, XdpPlace),
 }
 
 impl Classifier {
@@ -188,6 +200,9 @@ impl Classifier {
 
     /// Has the kernel drop what the filter lets through from now on.
     pub fn take_from_kernel(&mut self, link: &Link) -> Result<(), ClassifyError> {
+        if self.how(link) == Some(How::Tcx) {
+            return Ok(());
+        }
         let failed = |error| ClassifyError::Tcx { interface: link.name().to_owned(), error: Box::new(error) };
         let program = self.loaded.program("not_to_kernel", |program: &mut SchedClassifier| {
             if program.fd().is_ok() { Ok(()) } else { program.load() }
@@ -197,12 +212,17 @@ impl Classifier {
         let id = program.attach_with_options(link.name(), TcAttachType::Ingress, order).map_err(failed)?;
         let link_of_program = program.take_link(id).map_err(failed)?;
         let held = FdLink::try_from(link_of_program).map_err(|_| ClassifyError::no_link(link))?;
-        self.attached.insert(link.index(), held);
+        self.queues.remove(&link.index());
+        self.attached.insert(link.index(), Attached { how: How::Tcx, _held: held });
         Ok(())
     }
 
+    fn how(&self, link: &Link) -> Option<How> {
+        self.attached.get(&link.index()).map(|attached| attached.how)
+    }
+
     /// Has frames moved to these sockets from now on, one for each queue from the first on. What comes in by other
-    /// queues stays with the kernel.
+    /// queues stays with the kernel. A program that is there already stays: drivers lose frames when one comes or goes.
     pub fn redirect(
         &mut self,
         link: &Link,
@@ -224,6 +244,7 @@ impl Classifier {
     }
 
     fn place_sockets(&mut self, link: &Link, sockets: &[BorrowedFd<'_>]) -> Result<(), ClassifyError> {
+        self.queues.remove(&link.index());
         let full = || ClassifyError::TooManySockets { interface: link.name().to_owned() };
         let queues = self.room_for(sockets.len() as u32).ok_or_else(full)?;
         let mut map: XskMap<&mut MapData> = self.loaded.map("sockets")?;
@@ -250,14 +271,19 @@ impl Classifier {
 
     /// In the driver if it can, which is said if it cannot.
     fn attach_xdp(&mut self, link: &Link, program: &'static str) -> Result<XdpPlace, ClassifyError> {
-        let program = self.loaded.xdp(program)?;
-        let (held, place) = match attach(program, link, XdpMode::Driver) {
+        if let Some(How::Xdp(there, place)) = self.how(link)
+            && there == program
+        {
+            return Ok(place);
+        }
+        let loaded = self.loaded.xdp(program)?;
+        let (held, place) = match attach(loaded, link, XdpMode::Driver) {
             Err(ClassifyError::Xdp { error, .. }) if error::is(&error, libc::EOPNOTSUPP) => {
-                (attach(program, link, XdpMode::Skb)?, XdpPlace::Generic)
+                (attach(loaded, link, XdpMode::Skb)?, XdpPlace::Generic)
             }
             attached => (attached?, XdpPlace::Driver),
         };
-        self.attached.insert(link.index(), held);
+        self.attached.insert(link.index(), Attached { how: How::Xdp(program, place), _held: held });
         Ok(place)
     }
 

@@ -3,7 +3,8 @@
 use std::io;
 
 use super::PortError;
-use super::sys::{interface_index, receive_queues};
+use super::sys::{interface_index, receive_queues, tun};
+use crate::wire::ethernet::Mac;
 
 /// An interface of the system.
 #[derive(Clone, Debug)]
@@ -27,6 +28,11 @@ impl Link {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its Ethernet address.
+    pub fn mac(&self) -> Result<Mac, PortError> {
+        tun::mac(&self.name).map(Mac).map_err(self.cannot("be asked for its address"))
     }
 
     /// How many queues frames come in by. A driver that does not say has one.

@@ -54,6 +54,11 @@ pub trait Port<'a> {
 
     /// Whether nothing will ever be received again.
     fn is_finished(&self) -> bool;
+
+    /// Whether packets that it took wait in it for somebody to send them: they are lost when it is closed.
+    fn has_unsent(&mut self) -> bool {
+        false
+    }
 }
 
 /// Why a port failed.

@@ -25,6 +25,9 @@ const WAITING: usize = 2 * BURST;
 /// Empty receives between two looks at the link: each look is a system call.
 const PATIENCE: u32 = 64;
 
+/// Frames in a row that the kernel may drop before the port is taken to be full: each costs a system call.
+const DROPPED_IN_A_ROW: usize = 64;
+
 /// Bytes that may wait to be sent: some thousand small frames, more than a driver's ring holds.
 const SEND_BUFFER: c_int = 4 << 20;
 
@@ -56,6 +59,8 @@ pub struct PacketCounters {
     pub damaged: u64,
     /// Frames the interface did not take for what they are, mostly their length.
     pub unsendable: u64,
+    /// Frames that the kernel dropped before the driver had them: a rule at egress, a full queue. It counts them there.
+    pub dropped: u64,
 }
 
 /// A port on an interface, for one worker.
@@ -271,15 +276,21 @@ impl<'a> Port<'a> for PacketPort<'a> {
 
     fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
         let limit = burst.len().min(WAITING - self.sent.len());
-        let mut taken = 0;
-        while taken < limit {
+        let (mut taken, mut dropped) = (0, 0);
+        while taken < limit && dropped < DROPPED_IN_A_ROW {
             let frames = burst[..limit - taken].iter().map(|packet| packet.frame());
             match self.batch.send(&self.sender, frames) {
-                Ok(sent) => taken += self.finish(burst, sent),
+                Ok(sent) => (taken, dropped) = (taken + self.finish(burst, sent), 0),
                 Err(error) => match error.raw_os_error() {
-                    // No room now: in the socket, in the queueing discipline, in the driver.
-                    Some(libc::EAGAIN | libc::ENOBUFS) => break,
+                    // No room in the socket now.
+                    Some(libc::EAGAIN) => break,
                     Some(libc::EINTR) => {}
+                    // It is gone: a rule at egress (tc, nftables), the queueing discipline, the driver. Offered again, a
+                    // frame that a rule is against would hold up all others for ever.
+                    Some(libc::ENOBUFS) => {
+                        self.counters.dropped += 1;
+                        (taken, dropped) = (taken + self.finish(burst, 1), dropped + 1);
+                    }
                     // This frame never gets through, the next one may.
                     Some(libc::EMSGSIZE | libc::EINVAL) => {
                         self.counters.unsendable += 1;

@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{BufWriter, Chain, Cursor, Read, Write};
+use std::io::{self, BufWriter, Chain, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -193,8 +193,8 @@ impl<W: Write> CaptureWriter<W> {
     /// Writes to anything; errors speak of `path`.
     pub fn new(path: &Path, output: W) -> Result<CaptureWriter<W>, PortError> {
         let header = PcapHeader { ts_resolution: PcapTsResolution::NanoSecond, ..PcapHeader::default() };
-        let failed = |error| PortError::NotACapture { path: path.to_owned(), problem: causes(&error) };
-        let writer = PcapWriter::with_header(output, header).map_err(failed)?;
+        let writer =
+            PcapWriter::with_header(output, header).map_err(|error| unwritten(path, causes(&error)))?;
         Ok(CaptureWriter { path: path.to_owned(), writer, packets: 0 })
     }
 
@@ -204,20 +204,23 @@ impl<W: Write> CaptureWriter<W> {
         let record = PcapPacket::new(time, frame.len() as u32, frame).map_err(|error| causes(&error));
         let written =
             record.and_then(|record| self.writer.write_packet(&record).map_err(|error| causes(&error)));
-        let failed = |problem| PortError::Record { path: self.path.clone(), number: self.packets, problem };
-        written.map(|_| ()).map_err(failed)
+        written.map(|_| ()).map_err(|problem| unwritten(&self.path, problem))
     }
 
     /// Hands what is buffered to the system. Dropping the writer does so too, but cannot tell whether it worked.
     pub fn flush(&mut self) -> Result<(), PortError> {
-        let failed = |error| PortError::NotACapture { path: self.path.clone(), problem: causes(&error) };
-        self.writer.flush().map_err(failed)
+        self.writer.flush().map_err(|error| unwritten(&self.path, causes(&error)))
     }
 
     /// The output, unflushed.
     pub fn into_inner(self) -> W {
         self.writer.into_inner()
     }
+}
+
+/// Nothing is wrong with the capture, but with where it goes: a disk is full.
+fn unwritten(path: &Path, problem: String) -> PortError {
+    PortError::File { path: path.to_owned(), source: io::Error::other(problem) }
 }
 
 /// A port that receives what one capture holds, and writes what it sends to another. Either side may be missing:

@@ -56,6 +56,11 @@ impl<'a> TapPort<'a> {
         &self.link
     }
 
+    /// Has the kernel send packets of at most so many bytes by it.
+    pub fn set_mtu(&self, mtu: u32) -> Result<(), PortError> {
+        tun::set_mtu(self.link.name(), mtu).map_err(self.link.cannot("be given that MTU"))
+    }
+
     /// Frames the kernel sent that are longer than a slot.
     pub fn too_long(&self) -> u64 {
         self.too_long
@@ -64,6 +69,11 @@ impl<'a> TapPort<'a> {
     /// Frames the kernel did not take for what they are, mostly too short.
     pub fn unsendable(&self) -> u64 {
         self.unsendable
+    }
+
+    /// Closes the queue, and with the last one the interface; the slots that it had.
+    pub fn close(self) -> impl Iterator<Item = Packet<'a>> {
+        self.free.into_iter().chain(self.sent)
     }
 
     /// To wait on, by poll or epoll, until there is something to receive.

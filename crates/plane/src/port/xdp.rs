@@ -30,6 +30,10 @@ const BIND_PAUSE: Duration = Duration::from_millis(20);
 /// Calls to send one burst, each of which sends at least 32 frames if it can.
 const KICKS: usize = 16;
 
+/// How often, and how far apart, a port that closes looks whether its last frames are sent.
+const LAST_LOOKS: usize = 50;
+const LAST_PAUSE: Duration = Duration::from_millis(2);
+
 /// Whether frames are copied between the card's memory and ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Copying {
@@ -98,7 +102,10 @@ pub struct XdpPort {
     umem: Umem,
     socket: Socket,
     rings: XdpRings,
-    custody: Custody,
+    /// Slots that the kernel writes frames into, or will.
+    filling: Custody,
+    /// Slots of frames that are on their way out.
+    sending: Custody,
     is_polled: bool,
     unsendable: u64,
     /// Not to be sent, and to be reclaimed.
@@ -129,7 +136,8 @@ impl XdpPort {
         set_busy_poll(&socket, options.busy_poll).map_err(link.cannot("be polled by the worker"))?;
         bind(&socket, address(&link, options)).map_err(link.cannot("be bound to that queue by AF_XDP"))?;
         let mode = mode(&socket).map_err(link.cannot("be asked for its AF_XDP mode"))?;
-        let (umem, custody, is_polled) = (umem.clone(), umem.custody(), options.busy_poll.is_some());
+        let (filling, sending) = (umem.custody(), umem.custody());
+        let (umem, is_polled) = (umem.clone(), options.busy_poll.is_some());
         Ok(XdpPort {
             number,
             link,
@@ -137,7 +145,8 @@ impl XdpPort {
             umem,
             socket,
             rings,
-            custody,
+            filling,
+            sending,
             is_polled,
             unsendable: 0,
             lost: Vec::with_capacity(BURST),
@@ -152,16 +161,47 @@ impl XdpPort {
         self.mode
     }
 
-    /// Closes the port. In copy mode the slots that it had come back, for nobody writes to them any more; a network card
-    /// may go on for a while, so with zero copy they are not used again.
-    pub fn close(self) -> Vec<Packet<'static>> {
-        let XdpPort { mode, socket, rings, mut custody, lost, .. } = self;
+    /// Closes the port; the slots that come back. With zero copy none do that the kernel had: a network card may go on for
+    /// a while. In copy mode nobody writes into slots once the socket is closed, so those that were to be filled come back.
+    /// But what a driver has to send may still be read: for drivers that allow it (`IFF_TX_SKB_NO_LINEAR`) the kernel
+    /// sends from our pages without a copy, and closing does not wait for that. So frames under way are waited for, and
+    /// the slots of those that the kernel does not say are sent are not used again.
+    pub fn close(mut self) -> Vec<Packet<'static>> {
+        let mut packets = std::mem::take(&mut self.lost);
+        let has_copies = self.mode == XdpMode::Copy;
+        if has_copies {
+            self.settle(&mut packets);
+        }
+        let XdpPort { socket, rings, mut filling, .. } = self;
         drop((rings, socket));
-        let mut packets = lost;
-        if mode == XdpMode::Copy {
-            packets.extend(custody.take_all());
+        if has_copies {
+            packets.extend(filling.take_all());
         }
         packets
+    }
+
+    /// What the kernel has not begun to send is not sent; the rest is waited for.
+    fn settle(&mut self, packets: &mut Vec<Packet<'static>>) {
+        // In copy mode the kernel takes frames only while this thread has called it.
+        while let Some(frame) = self.rings.send.withdraw() {
+            packets.extend(self.sent(frame.addr));
+        }
+        for _ in 0..LAST_LOOKS {
+            while let Some(place) = self.rings.completion.pop() {
+                packets.extend(self.sent(place));
+            }
+            if self.sending.is_empty() {
+                return;
+            }
+            thread::sleep(LAST_PAUSE);
+        }
+    }
+
+    /// The packet of a frame that is on its way no longer.
+    #[inline]
+    fn sent(&mut self, place: u64) -> Option<Packet<'static>> {
+        let (slot, _) = self.umem.locate(place)?;
+        self.sending.take(slot)
     }
 
     /// The interface it works on.
@@ -194,7 +234,7 @@ impl XdpPort {
             self.unsendable += 1;
             return self.lost.push(packet);
         }
-        match self.custody.put(packet) {
+        match self.sending.put(packet) {
             Ok(slot) => {
                 self.rings.send.push(xdp_desc { addr: self.umem.frame(slot), len: len as u32, options: 0 });
             }
@@ -250,7 +290,7 @@ impl XdpPort {
     #[inline]
     fn arrived(&mut self, frame: xdp_desc) -> Option<Packet<'static>> {
         let (slot, shift) = self.umem.locate(frame.addr)?;
-        let packet = self.custody.take(slot)?;
+        let packet = self.filling.take(slot)?;
         packet.port = self.number;
         packet.set_frame_len(shift + frame.len as usize);
         if shift > 0 {
@@ -340,8 +380,7 @@ impl Port<'static> for XdpPort {
         free.fill(std::iter::from_fn(|| self.lost.pop()));
         while free.room() > 0 {
             let Some(place) = self.rings.completion.pop() else { break };
-            let slot = self.umem.locate(place).map(|(slot, _)| slot);
-            free.fill(slot.and_then(|slot| self.custody.take(slot)).into_iter());
+            free.fill(self.sent(place).into_iter());
         }
         self.rings.completion.give_back();
         free.len() - before
@@ -350,7 +389,7 @@ impl Port<'static> for XdpPort {
     fn recycle(&mut self, free: &mut Burst<'static>) -> usize {
         let count = free.len().min(self.rings.fill.room(free.len()));
         for packet in free.drain_front(count) {
-            match self.custody.put(packet) {
+            match self.filling.put(packet) {
                 Ok(slot) => self.rings.fill.push(self.umem.chunk(slot)),
                 Err(foreign) => self.lost.push(foreign),
             }
@@ -365,5 +404,9 @@ impl Port<'static> for XdpPort {
 
     fn is_finished(&self) -> bool {
         self.is_finished
+    }
+
+    fn has_unsent(&mut self) -> bool {
+        !self.rings.send.is_drained()
     }
 }

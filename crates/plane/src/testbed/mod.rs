@@ -19,6 +19,7 @@ use fullview_table::{NextHop, Rib};
 
 use crate::bpf::{self, Attached, BpfError};
 use crate::engine::{Engine, EngineError, Ingress, Plan, Way};
+use crate::interface::SourceCheck;
 use crate::view::TableReaders;
 use crate::wire::ethernet::Mac;
 
@@ -278,16 +279,27 @@ fn router_links() -> String {
 fn plan(ingress: u32, egress: u32) -> Plan {
     let ways = (1..=NextHop::MAX).map(NextHop).map(|hop| {
         let destination = station_mac(station_of(hop));
-        (hop, Way::Neighbor { ifindex: egress, vlan: 0, source: EGRESS, destination, mtu: MTU })
+        let way =
+            Way::Neighbor { interface: 1, ifindex: egress, vlan: 0, source: EGRESS, destination, mtu: MTU };
+        (hop, way)
     });
-    let ingress = Ingress { ifindex: ingress, vlan: 0, mac: INGRESS, inet: true, inet6: true };
+    let ingress = Ingress {
+        number: 0,
+        ifindex: ingress,
+        vlan: 0,
+        mac: INGRESS,
+        inet: true,
+        inet6: true,
+        table: 0,
+        source_check: SourceCheck::Off,
+    };
     Plan { ingress: vec![ingress], ways: ways.collect(), flow_seed: 0 }
 }
 
 fn engine(ingress: u32, plan: &Plan, tables: TableReaders) -> Result<Engine, TestbedError> {
     let mut engine = Engine::load()?;
     engine.attach(ingress, XdpMode::Driver)?;
-    engine.publish(plan, tables)?;
+    engine.publish(plan, vec![tables])?;
     Ok(engine)
 }
 

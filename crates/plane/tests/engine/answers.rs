@@ -140,10 +140,10 @@ fn tags_come_off_and_go_on() {
     let mut plan = plan(2);
     let tagged_port = fullview_plane::engine::Ingress { vlan: 7, ..plan.ingress[0] };
     plan.ingress.push(tagged_port);
-    let Way::Neighbor { ifindex, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
+    let Way::Neighbor { interface, ifindex, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
         panic!("a neighbour")
     };
-    plan.ways[1].1 = Way::Neighbor { ifindex, vlan: 300, source, destination, mtu };
+    plan.ways[1].1 = Way::Neighbor { interface, ifindex, vlan: 300, source, destination, mtu };
     let (mut inet, mut inet6) = all_to(NextHop(1));
     inet.announce("198.18.0.0/16".parse().unwrap(), NextHop(2));
     inet6.announce("2001:2::/48".parse().unwrap(), NextHop(2));

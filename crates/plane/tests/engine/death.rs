@@ -50,7 +50,7 @@ fn child_that_holds_the_program() {
     // By its index in the namespace: loopback is 1, the pair comes next.
     let ifindex = std::fs::read_to_string("/sys/class/net/d0/ifindex").unwrap().trim().parse().unwrap();
     engine.attach(ifindex, XdpMode::Driver).unwrap();
-    engine.publish(&plan(1), tables(&Rib::default(), &Rib::default())).unwrap();
+    engine.publish(&plan(1), vec![tables(&Rib::default(), &Rib::default())]).unwrap();
     println!("attached");
     // Until the pipe closes, should the test fail before it kills this process.
     let _ = std::io::stdin().read_line(&mut String::new());

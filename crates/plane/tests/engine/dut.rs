@@ -3,6 +3,7 @@
 use aya::TestRun;
 use aya::programs::{TestRunOptions, Xdp};
 use fullview_plane::engine::{Counters, Engine, Ingress, Plan, Reason, Way};
+use fullview_plane::interface::SourceCheck;
 use fullview_plane::view::TableReaders;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::registry::{self, Registered};
@@ -10,6 +11,7 @@ use fullview_table::{NextHop, Rib};
 
 use super::frames::OWN;
 
+const XDP_DROP: u32 = 1;
 const XDP_PASS: u32 = 2;
 const XDP_REDIRECT: u32 = 4;
 
@@ -19,6 +21,7 @@ pub const DEVICE: u32 = 1;
 /// What became of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Became {
+    Dropped,
     Passed(Vec<u8>),
     Forwarded(Vec<u8>),
 }
@@ -31,6 +34,7 @@ pub fn run(program: &Xdp, frame: &[u8]) -> Became {
     let result = program.test_run(options).unwrap();
     let out = out[..result.data_size_out as usize].to_vec();
     match result.return_value {
+        XDP_DROP => Became::Dropped,
         XDP_PASS => Became::Passed(out),
         XDP_REDIRECT => Became::Forwarded(out),
         other => panic!("the program returns {other}"),
@@ -45,12 +49,21 @@ pub fn station(hop: NextHop) -> [u8; 6] {
 
 pub fn neighbor(hop: NextHop) -> Way {
     let (source, destination) = (Mac(OWN), Mac(station(hop)));
-    Way::Neighbor { ifindex: DEVICE, vlan: 0, source, destination, mtu: 1500 }
+    Way::Neighbor { interface: 0, ifindex: DEVICE, vlan: 0, source, destination, mtu: 1500 }
 }
 
 /// Untagged frames of both families, to neighbours behind the first so many next hops.
 pub fn plan(hops: u16) -> Plan {
-    let ingress = Ingress { ifindex: DEVICE, vlan: 0, mac: Mac(OWN), inet: true, inet6: true };
+    let ingress = Ingress {
+        number: 0,
+        ifindex: DEVICE,
+        vlan: 0,
+        mac: Mac(OWN),
+        inet: true,
+        inet6: true,
+        table: 0,
+        source_check: SourceCheck::Off,
+    };
     let ways = (1..=hops).map(NextHop).map(|hop| (hop, neighbor(hop)));
     Plan { ingress: vec![ingress], ways: ways.collect(), flow_seed: 7 }
 }
@@ -62,15 +75,22 @@ pub fn tables(inet: &Rib<u32>, inet6: &Rib<u128>) -> TableReaders {
     TableReaders::fixed(compiled("dir18", inet), compiled("btree6", inet6))
 }
 
-/// How the counters have changed.
-pub fn passed_since(before: &Counters, after: &Counters) -> Vec<(Reason, u64)> {
-    let change = |reason| (reason, after.passed(reason) - before.passed(reason));
+/// What all processors have counted.
+pub fn count(engine: &Engine) -> Counters {
+    let mut all = Counters::default();
+    engine.counters().unwrap().iter().for_each(|processor| all.add(processor));
+    all
+}
+
+/// How the counters of reasons have changed.
+pub fn since(before: &Counters, after: &Counters) -> Vec<(Reason, u64)> {
+    let change = |reason| (reason, after.of(reason) - before.of(reason));
     Reason::ALL.into_iter().map(change).filter(|(_, count)| *count > 0).collect()
 }
 
 /// An engine that is ready.
 pub fn engine(plan: &Plan, tables: TableReaders) -> Engine {
     let mut engine = Engine::load().unwrap();
-    engine.publish(plan, tables).unwrap();
+    engine.publish(plan, vec![tables]).unwrap();
     engine
 }

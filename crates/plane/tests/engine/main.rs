@@ -8,8 +8,11 @@
 mod support;
 
 mod answers;
+mod counts;
 mod death;
 mod dut;
 mod frames;
 mod passes;
+mod sources;
 mod updates;
+mod vrfs;

@@ -1,11 +1,11 @@
 //! Everything that is not forwarded goes to the kernel untouched, and is counted under its reason.
 
-use fullview_plane::engine::{Counters, Engine, EngineError, Reason, Way};
+use fullview_plane::engine::{Engine, EngineError, Reason, Way};
 use fullview_plane::wire::ipv4;
 use fullview_table::fib::registry;
 use fullview_table::{NextHop, Prefix, Rib};
 
-use super::dut::{Became, engine, neighbor, passed_since, plan, run, tables};
+use super::dut::{Became, count, engine, neighbor, plan, run, since, tables};
 use super::frames::{frame, tagged};
 use super::support::may_load_programs;
 use fullview_plane::view::TableReaders;
@@ -84,10 +84,10 @@ fn exceptions() -> Vec<(Reason, Vec<u8>)> {
 
 fn exceptional_engine() -> Engine {
     let mut plan = plan(1);
-    let Way::Neighbor { ifindex, vlan, source, destination, .. } = neighbor(NextHop(6)) else {
+    let Way::Neighbor { interface, ifindex, vlan, source, destination, .. } = neighbor(NextHop(6)) else {
         panic!("a neighbour")
     };
-    let narrow = Way::Neighbor { ifindex, vlan, source, destination, mtu: 27 };
+    let narrow = Way::Neighbor { interface, ifindex, vlan, source, destination, mtu: 27 };
     plan.ways.push((NextHop(2), Way::Pass(Reason::Local)));
     plan.ways.push((NextHop(3), Way::Pass(Reason::NoNeighbor)));
     plan.ways.push((NextHop(4), Way::Pass(Reason::Discarded)));
@@ -102,10 +102,6 @@ fn exceptional_engine() -> Engine {
     engine(&plan, tables(&rib, &rib6))
 }
 
-fn count(engine: &Engine) -> Counters {
-    engine.counters().unwrap()
-}
-
 #[test]
 fn exceptions_are_passed_as_they_came_and_counted() {
     if !may_load_programs() {
@@ -117,13 +113,13 @@ fn exceptions_are_passed_as_they_came_and_counted() {
         let became = run(engine.program().unwrap(), &sent);
         assert_eq!(became, Became::Passed(sent.clone()), "{reason}");
         let after = count(&engine);
-        assert_eq!(passed_since(&before, &after), [(reason, 1)], "{sent:02x?}");
-        assert_eq!(after.forwarded, before.forwarded);
+        assert_eq!(since(&before, &after), [(reason, 1)], "{sent:02x?}");
+        assert_eq!(after.forwarded(), before.forwarded());
     }
     for sent in [inet(), inet6()] {
-        let before = count(&engine).forwarded;
+        let before = count(&engine).forwarded();
         assert!(matches!(run(engine.program().unwrap(), &sent), Became::Forwarded(_)));
-        assert_eq!(count(&engine).forwarded, before + 1);
+        assert_eq!(count(&engine).forwarded(), before + 1);
     }
 }
 
@@ -140,7 +136,7 @@ fn an_interface_that_does_not_forward_passes_everything() {
     let mut engine = engine(&plan, tables(&rib, &rib6));
     assert_eq!(run(engine.program().unwrap(), &inet()), Became::Passed(inet()));
     assert!(matches!(run(engine.program().unwrap(), &inet6()), Became::Forwarded(_)));
-    assert_eq!(count(&engine).passed(Reason::NotForwarding), 1);
+    assert_eq!(count(&engine).of(Reason::NotForwarding), 1);
 }
 
 #[test]
@@ -164,12 +160,12 @@ fn a_table_that_does_not_fit_is_refused_by_name_and_a_smaller_one_taken_again() 
     }
     let empty = Rib::default();
     let mut engine = Engine::load().unwrap();
-    let refused = engine.publish(&plan(1), tables(&rib, &empty)).unwrap_err();
+    let refused = engine.publish(&plan(1), vec![tables(&rib, &empty)]).unwrap_err();
     assert!(matches!(refused, EngineError::TooLarge { .. }), "{refused}");
     assert!(refused.to_string().contains("dir18's leaves"), "{refused}");
     let mut small = Rib::default();
     small.announce(Prefix::default_route(), NextHop(1));
-    engine.publish(&plan(1), tables(&small, &empty)).unwrap();
+    engine.publish(&plan(1), vec![tables(&small, &empty)]).unwrap();
     assert!(matches!(run(engine.program().unwrap(), &inet()), Became::Forwarded(_)));
 }
 
@@ -182,6 +178,7 @@ fn a_table_of_another_algorithm_is_refused_by_name() {
     rib.announce(Prefix::default_route(), NextHop(1));
     let radix = registry::find::<u32>("radix").unwrap().compile(&rib).unwrap().fib();
     let btree6 = registry::find::<u128>("btree6").unwrap().compile(&rib6).unwrap().fib();
-    let refused = Engine::load().unwrap().publish(&plan(1), TableReaders::fixed(radix, btree6)).unwrap_err();
+    let refused =
+        Engine::load().unwrap().publish(&plan(1), vec![TableReaders::fixed(radix, btree6)]).unwrap_err();
     assert!(refused.to_string().contains("by dir18 only"), "{refused}");
 }

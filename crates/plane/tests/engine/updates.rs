@@ -55,6 +55,7 @@ fn answer(program: &Xdp, sent: &[u8]) -> Option<u16> {
             assert_eq!(out, sent);
             None
         }
+        Became::Dropped => panic!("it was dropped"),
     }
 }
 

@@ -7,5 +7,6 @@
 mod answers;
 mod bounds;
 mod config;
+mod relay;
 mod support;
 mod worker;

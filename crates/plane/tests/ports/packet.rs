@@ -11,7 +11,7 @@ use fullview_plane::wire::checksum::Sum;
 use crate::conformance::{
     Pool, SLOTS, carries_everything_in_order, carry, error_of, frame, keeps_tags, receive,
 };
-use crate::namespace::{cable, in_namespace, ip, wait_until_up};
+use crate::namespace::{cable, in_namespace, ip, run, wait_until_up};
 
 fn open<'a>(number: u16, interface: &str) -> PacketPort<'a> {
     PacketPort::open(number, interface, PacketOptions::default()).unwrap()
@@ -81,6 +81,25 @@ fn what_is_longer_than_a_slot_is_counted_and_left_out() {
         let received = receive(&mut right, &mut pool, 1);
         assert_eq!(received[0].len(), FRAME_CAPACITY);
         assert_eq!(right.counters().too_long, 3);
+    });
+}
+
+/// A queueing discipline, a rule of tc or nftables at egress: the kernel says the same of all.
+#[test]
+fn what_the_kernel_drops_at_egress_holds_up_nothing() {
+    in_namespace(|| {
+        cable("left", "right", FRAME_CAPACITY);
+        run("tc", "qdisc add dev left root tbf rate 1gbit burst 1000 limit 100000");
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let (mut left, mut right) = (open(0, "left"), open(1, "right"));
+        let frames = [frame(1, 60), frame(2, 1500), frame(3, 1500), frame(4, 60)];
+        let mut burst = pool.take(frames.len());
+        burst.iter_mut().zip(&frames).for_each(|(slot, frame)| _ = slot.set_frame(frame));
+        right.recycle(&mut pool.take(2));
+        assert_eq!(left.transmit(&mut burst).unwrap(), 4);
+        assert_eq!(receive(&mut right, &mut pool, 2), [frame(1, 60), frame(4, 60)]);
+        assert_eq!((left.counters().dropped, left.refused(), burst.len()), (2, 0, 0));
     });
 }
 

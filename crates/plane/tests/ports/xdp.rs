@@ -76,6 +76,28 @@ fn xdp_ports_survive_a_link_that_goes_down_and_say_when_it_is_gone() {
     });
 }
 
+/// A driver may lose frames, or its link, when a program comes or goes: other sockets need no other program.
+#[test]
+fn a_program_stays_while_its_sockets_change() {
+    in_namespace(|| {
+        let (umem, packets) = Umem::new(SLOTS);
+        let mut pool = Pool::of(packets);
+        let (mut classifier, [mut left, right]) = bench(&umem, XdpOptions::default());
+        let link = right.link().clone();
+        drop(right);
+        let mut right = XdpPort::open(4, "right", &umem, XdpOptions::default()).unwrap();
+        // Somebody else's program would be refused: there is one already.
+        let other = Classifier::load().unwrap().redirect(&link, Redirected::All, &[right.as_fd()]);
+        assert!(other.is_err(), "the program is gone");
+        classifier.redirect(&link, Redirected::All, &[right.as_fd()]).unwrap();
+        let frames = [frame(1, 60), frame(2, 1000)];
+        assert_eq!(carry(&mut left, &mut right, &mut pool, &frames), frames);
+        classifier.release(&link);
+        let others = Classifier::load().unwrap().redirect(&link, Redirected::All, &[right.as_fd()]);
+        assert!(others.is_ok(), "the program stays behind");
+    });
+}
+
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     in_namespace(|| {
@@ -126,5 +148,29 @@ fn every_frame_gets_the_answer_it_should_by_xdp() {
         for (answer, frame) in cases() {
             answers(&mut classifier, &mut source, &mut port, &mut pool, answer, &frame);
         }
+    });
+}
+
+/// Those that are being sent, those that are not, and those that wait for frames.
+#[test]
+fn a_port_that_closes_gives_back_every_slot_in_copy_mode() {
+    in_namespace(|| {
+        let (umem, packets) = Umem::new(SLOTS);
+        let mut pool = Pool::of(packets);
+        let (_classifier, [mut left, right]) = bench(&umem, XdpOptions::default());
+        let mut filled = pool.take(BURST);
+        left.recycle(&mut filled);
+        for up in [true, false] {
+            if !up {
+                ip("link set dev left down");
+            }
+            let mut burst = pool.take(BURST);
+            burst.iter_mut().for_each(|packet| assert!(packet.set_frame(&frame(1, 60))));
+            // A link that is down may be an error: what is in the ring stays there.
+            let _ = left.transmit(&mut burst);
+            assert!(burst.is_empty(), "the ring has room");
+        }
+        assert_eq!(left.close().len(), 3 * BURST);
+        drop(right);
     });
 }

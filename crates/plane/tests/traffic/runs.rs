@@ -32,15 +32,14 @@ fn config(size: FrameSize) -> LoadConfig {
     LoadConfig { check_one_in: NonZeroU32::MIN, ..LoadConfig::new(size, MACS, departures()) }
 }
 
-/// As [`check_conserved_by_flow`], and packets are in their order: they all leave by one port.
+/// Sent is received or dropped, and all that came out is right, in the order in which it was sent.
 fn check_conserved(result: &LoadResult) {
-    check_conserved_by_flow(result);
+    check_conserved_by_port(result);
     assert_eq!(result.received.order.reordered, 0);
 }
 
-/// Sent is received or dropped, all that came out is right, and within each flow in order. Ports keep no order among
-/// each other.
-fn check_conserved_by_flow(result: &LoadResult) {
+/// The same of a path with several ports out, each of which is sent by itself: order is kept within each flow.
+fn check_conserved_by_port(result: &LoadResult) {
     assert!(result.sent > 0);
     assert_eq!(result.sent, result.received.packets + result.dropped);
     assert_eq!(result.lost(), 0);
@@ -92,11 +91,11 @@ fn the_forwarding_path_forwards_everything_rightly() {
     for size in [FrameSize::Smallest, FrameSize::Imix] {
         let flows = Model::Prefixes { packets: 5_000 }.flows(&inet(), 2).unwrap();
         let result = verify(&config(size), &flows, &mut forwarder()).unwrap();
-        check_conserved_by_flow(&result);
+        check_conserved_by_port(&result);
         assert_eq!((result.sent, result.dropped), (5_000, 0));
         let flows = Model::Prefixes { packets: 5_000 }.flows(&inet6(), 2).unwrap();
-        check_conserved_by_flow(&one_core(&config(size), &flows, &mut forwarder(), &window()).unwrap());
-        check_conserved_by_flow(&two_cores(&config(size), &flows, &mut forwarder(), &window()).unwrap());
+        check_conserved_by_port(&one_core(&config(size), &flows, &mut forwarder(), &window()).unwrap());
+        check_conserved_by_port(&two_cores(&config(size), &flows, &mut forwarder(), &window()).unwrap());
     }
 }
 

@@ -1,20 +1,9 @@
 //! Counts the parameters of the synthetic model from a table.
 
 use fullview_table::feed::synthetic::parameters::{
-    CASES, Halves, NEAR, Own, SHARES, Shape, case, neighbours, share, tells_neighbours,
+    CASES, Counted, Halves, Level, NEAR, Own, SHARES, Shape, case, neighbours, share, tells_neighbours,
 };
 use fullview_table::{Address, Prefix, Rib};
-
-/// The rows of one level.
-pub type Rows = (Vec<Own>, Vec<Halves<Vec<u16>>>);
-
-/// All counts of one family, as `Shape` has them.
-pub struct Measured {
-    pub blocks: Vec<(u16, u32)>,
-    pub levels: Vec<Rows>,
-    pub lengths: Vec<u32>,
-    pub tail: Vec<(u8, u32)>,
-}
 
 /// How often each case was met, the case asked for being the second of each pair, among blocks of one length, density
 /// and cover.
@@ -30,7 +19,7 @@ struct Tally {
 type Tallies = Vec<Tally>;
 
 /// Counts the parameters of one family.
-pub fn measure<A: Address>(rib: &Rib<A>, shape: &Shape) -> Measured {
+pub fn measure<A: Address>(rib: &Rib<A>, shape: &Shape) -> Counted {
     let all = rib.iter().map(|route| route.prefix);
     let (bulk, beyond): (Vec<_>, Vec<_>) = all.partition(|prefix| prefix.len() <= shape.bulk_len);
     let levels = usize::from(shape.bulk_len - shape.block_len) + 1;
@@ -45,7 +34,7 @@ pub fn measure<A: Address>(rib: &Rib<A>, shape: &Shape) -> Measured {
     let of_length =
         |len, among: &[Prefix<A>]| among.iter().filter(|prefix| prefix.len() == len).count() as u32;
     let tail = (shape.bulk_len + 1..=A::BITS).map(|len| (len, of_length(len, &beyond)));
-    Measured {
+    Counted {
         blocks,
         levels: tallies.iter().map(rows).collect(),
         lengths: (shape.block_len..=shape.bulk_len).map(|len| of_length(len, &bulk)).collect(),
@@ -125,7 +114,7 @@ fn copies<A: Address>(low: &[Prefix<A>], high: &[Prefix<A>], len: u8) -> bool {
 /// more.
 const RARE: u32 = 5;
 
-fn rows(level: &Tallies) -> Rows {
+fn rows(level: &Tallies) -> Level {
     let (mut own, mut halves) = (Vec::new(), Vec::new());
     for (case, tally) in (0..).zip(level) {
         let fewest = if tells_neighbours(case.into()) { RARE } else { 1 };
@@ -134,10 +123,10 @@ fn rows(level: &Tallies) -> Rows {
         }
         if tally.emptier.iter().sum::<u32>() >= fewest {
             let [lower, alike] = [tally.lower, tally.alike].map(|counts| per_mille(counts)[1]);
-            halves.push(Halves { case, emptier: trimmed(&per_mille(tally.emptier)), lower, alike });
+            halves.push(Halves { case, emptier: trimmed(&per_mille(tally.emptier)).into(), lower, alike });
         }
     }
-    (own, halves)
+    Level { own, halves }
 }
 
 /// Without the zeros at the end.

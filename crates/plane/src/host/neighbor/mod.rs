@@ -8,22 +8,19 @@
 //! questions (RFC 6583): see [`NeighborSettings`]. Who has answered is never pushed out by who has not.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::net::IpAddr;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
 use super::config::NeighborSettings;
 use super::limit::Bucket;
+use super::ways::Key;
 use crate::wire::ethernet::Mac;
 use entry::{Entry, State};
 
 mod entry;
 #[cfg(test)]
 mod tests;
-
-/// A station: the number of the interface whose link it is on, and its address.
-pub(super) type Key = (u16, IpAddr);
 
 /// A packet that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +98,27 @@ impl Neighbors {
         let resolutions = vec![Bucket::new(settings.resolutions); interfaces];
         let (entries, timers) = (FxHashMap::default(), BTreeSet::new());
         Neighbors { settings, entries, timers, incomplete: 0, queued: 0, resolutions }
+    }
+
+    /// For so many interfaces at least.
+    pub fn grow(&mut self, interfaces: usize) {
+        let interfaces = interfaces.max(self.resolutions.len());
+        self.resolutions.resize(interfaces, Bucket::new(self.settings.resolutions));
+    }
+
+    /// Stations that are never forgotten.
+    pub fn statics(&self) -> impl Iterator<Item = Key> + '_ {
+        self.entries.iter().filter(|(_, entry)| entry.state == State::Static).map(|(key, _)| *key)
+    }
+
+    /// All whose link address is known.
+    pub fn known(&self) -> impl Iterator<Item = (Key, Mac)> + '_ {
+        self.entries.iter().filter_map(|(key, entry)| Some((*key, entry.mac()?)))
+    }
+
+    /// Forgets a station, whatever is known about it.
+    pub fn remove(&mut self, key: Key) {
+        self.forget(key);
     }
 
     /// A station that is never asked for and never forgotten.

@@ -11,7 +11,7 @@ use fullview_table::Family;
 use crate::interface::InterfaceAddress;
 use crate::wire::ethernet::Mac;
 
-use super::event::{Event, Link, LinkIndex, LinkKind, Neighbor, NeighborState, Placement};
+use super::event::{ALL_LINKS, Event, Link, LinkIndex, LinkKind, Neighbor, NeighborState, Placement};
 use super::uapi;
 use attribute::{Attributes, u8_at, u16_at, u32_at};
 
@@ -19,6 +19,7 @@ mod attribute;
 mod frame;
 mod object;
 mod route;
+mod rule;
 
 pub use frame::{Message, Messages};
 
@@ -64,7 +65,8 @@ pub fn event(message: &Message<'_>) -> Result<Option<Event>, Malformed> {
         }
         uapi::RTM_DELNEXTHOP => Some(Event::NextHopGone(object::id(body).ok_or_else(|| malformed("an id"))?)),
         uapi::RTM_NEWNETCONF => forwarding(body),
-        uapi::RTM_NEWRULE => is_own_rule(body).then_some(Event::Rule),
+        uapi::RTM_NEWRULE => rule::rule(body).ok_or_else(|| malformed("a rule"))?.map(Event::Rule),
+        uapi::RTM_DELRULE => rule::rule(body).ok_or_else(|| malformed("a rule"))?.map(Event::RuleGone),
         _ => None,
     };
     Ok(event)
@@ -143,21 +145,15 @@ fn ip(value: &[u8]) -> Option<IpAddr> {
     inet().or_else(inet6)
 }
 
-/// `struct netconfmsg`, 4 bytes with its padding. Of settings only this one is heeded; those that hold for all links, or
-/// for new ones, have negative numbers and are told of link by link.
+/// `struct netconfmsg`, 4 bytes with its padding. Of settings only this one is heeded. Those for all links, or for new
+/// ones, have negative numbers. IPv4 links are told of one by one whatever they say; the kernel forwards no IPv6 at all
+/// unless that of all links says so, whatever those of links do (`ip6_forward`).
 fn forwarding(body: &[u8]) -> Option<Event> {
     let attributes = Attributes(body.get(4..)?);
     let family = if u8_at(body, 0)? == uapi::AF_INET { Family::Inet } else { Family::Inet6 };
-    let link = attributes.u32(uapi::NETCONFA_IFINDEX).filter(|link| *link <= i32::MAX as u32)?;
+    let link = match attributes.u32(uapi::NETCONFA_IFINDEX)? {
+        uapi::NETCONFA_IFINDEX_ALL if family == Family::Inet6 => ALL_LINKS,
+        link => Some(link).filter(|link| *link <= i32::MAX as u32)?,
+    };
     Some(Event::Forwarding(link, family, attributes.u32(uapi::NETCONFA_FORWARDING)? != 0))
-}
-
-/// Neither one of the three that every host has, nor the one that VRFs bring: those hold for all packets alike.
-/// `struct fib_rule_hdr` is 12 bytes.
-fn is_own_rule(body: &[u8]) -> bool {
-    const FRA_PRIORITY: u16 = 6;
-    const DEFAULTS: [u32; 4] = [0, 1_000, 32_766, 32_767];
-    let attributes = body.get(12..).map(Attributes);
-    let priority = attributes.and_then(|attributes| attributes.u32(FRA_PRIORITY)).unwrap_or(0);
-    of_our_families(body) && !DEFAULTS.contains(&priority)
 }

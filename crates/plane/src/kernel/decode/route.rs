@@ -23,8 +23,19 @@ pub(super) fn route(body: &[u8]) -> Option<Option<Route>> {
         metric: attributes.u32(uapi::RTA_PRIORITY).unwrap_or(0),
         selective: (source != 0 || tos != 0).then_some(Selector { tos, source }),
         protocol: u8_at(body, 5)?,
-        action: action(u8_at(body, 7)?, u32_at(body, 8)?, attributes),
+        action: as_links_say(u8_at(body, 0)?, action(u8_at(body, 7)?, u32_at(body, 8)?, attributes)),
     }))
+}
+
+/// Whether IPv6 hops are dead hangs on their links alone, and the kernel tells of links, but not that hops have come to
+/// life with one: what it said once would stand for ever. (IPv4 hops die with a link's last address too.)
+fn as_links_say(family: u8, action: Action) -> Action {
+    match action {
+        Action::Forward(hops) if family == uapi::AF_INET6 => {
+            Action::Forward(hops.into_iter().map(|hop| Hop { dead: false, ..hop }).collect())
+        }
+        other => other,
+    }
 }
 
 fn prefix(family: u8, len: u8, attributes: Attributes<'_>) -> Option<AnyPrefix> {
@@ -57,11 +68,11 @@ fn action(kind: u8, flags: u32, attributes: Attributes<'_>) -> Action {
 }
 
 fn forward(flags: u32, attributes: Attributes<'_>) -> Action {
-    if let Some(id) = attributes.u32(uapi::RTA_NH_ID) {
-        return Action::Object(id);
-    }
     let metrics = attributes.nested(uapi::RTA_METRICS);
     let mtu = metrics.and_then(|metrics| metrics.u32(uapi::RTAX_MTU)).filter(|mtu| *mtu > 0);
+    if let Some(id) = attributes.u32(uapi::RTA_NH_ID) {
+        return if mtu.is_some() { Action::ObjectWithMtu(id) } else { Action::Object(id) };
+    }
     let hops = match attributes.get(uapi::RTA_MULTIPATH) {
         Some(several) => NextHops(several).map(|hop| Hop { mtu, ..hop }).collect(),
         None => vec![Hop { mtu, ..hop(attributes.u32(uapi::RTA_OIF).unwrap_or(0), flags, 0, attributes) }],
@@ -95,5 +106,40 @@ impl Iterator for NextHops<'_> {
         let attributes = Attributes(self.0.get(8..len)?);
         self.0 = self.0.get(len.next_multiple_of(4)..).unwrap_or_default();
         Some(hop(link, u32::from(flags), hops, attributes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+        let len = 4 + value.len() as u16;
+        [&len.to_ne_bytes(), &kind.to_ne_bytes(), value].concat()
+    }
+
+    /// A default route of the table `main`, of values that need no padding.
+    fn action_of(family: u8, flags: u32, attributes: &[Vec<u8>]) -> Action {
+        let header = [&[family, 0, 0, 0, 254, 186, 0, uapi::RTN_UNICAST], &flags.to_ne_bytes()[..]].concat();
+        let body = [header, attributes.concat()].concat();
+        route(&body).flatten().map(|route| route.action).unwrap()
+    }
+
+    #[test]
+    fn a_route_by_an_object_may_have_an_mtu_of_its_own() {
+        let object = attribute(uapi::RTA_NH_ID, &7u32.to_ne_bytes());
+        let mtu = attribute(uapi::RTA_METRICS, &attribute(uapi::RTAX_MTU, &1280u32.to_ne_bytes()));
+        assert_eq!(action_of(uapi::AF_INET, 0, std::slice::from_ref(&object)), Action::Object(7));
+        assert_eq!(action_of(uapi::AF_INET, 0, &[object, mtu]), Action::ObjectWithMtu(7));
+    }
+
+    #[test]
+    fn ipv6_hops_are_not_dead_for_longer_than_their_links() {
+        let link = attribute(uapi::RTA_OIF, &2u32.to_ne_bytes());
+        let dead = |family| match action_of(family, uapi::RTNH_F_DEAD, std::slice::from_ref(&link)) {
+            Action::Forward(hops) => hops.iter().any(|hop| hop.dead),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((dead(uapi::AF_INET), dead(uapi::AF_INET6)), (true, false));
     }
 }

@@ -30,7 +30,7 @@ impl Mirror {
     pub fn begin(&mut self, part: Part) {
         match part {
             Part::Forwarding | Part::Forwarding6 => {}
-            Part::Rules => self.has_rules = false,
+            Part::Rules => self.rules.mark(),
             Part::Links => self.links.mark(),
             Part::Addresses => {
                 self.links.forget_addresses();
@@ -51,7 +51,12 @@ impl Mirror {
                 gone.iter().for_each(|index| self.remove_link(*index));
                 gone.len()
             }
-            Part::Forwarding | Part::Forwarding6 | Part::Rules | Part::Addresses => 0,
+            Part::Forwarding | Part::Forwarding6 | Part::Addresses => 0,
+            Part::Rules => {
+                let gone = self.rules.sweep();
+                self.view_changed |= gone > 0;
+                gone
+            }
             Part::Neighbors => {
                 let gone = self.neighbors.unseen();
                 gone.iter().for_each(|(link, address)| self.remove_neighbor(*link, *address));

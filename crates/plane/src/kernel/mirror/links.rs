@@ -4,7 +4,7 @@ use fullview_table::Family;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::interface::InterfaceAddress;
-use crate::kernel::event::{Link, LinkIndex, LinkKind};
+use crate::kernel::event::{ALL_LINKS, Link, LinkIndex, LinkKind};
 use crate::kernel::uapi;
 
 /// What can be done by way of a link.
@@ -37,6 +37,7 @@ pub(super) struct Links {
     forwards: FxHashSet<(LinkIndex, Family)>,
     /// Interface numbers, which stay for ever: they are the indices of counters.
     numbers: Vec<Place>,
+    number_of: FxHashMap<Place, u16>,
 }
 
 struct Known {
@@ -49,9 +50,9 @@ struct Known {
 impl Links {
     /// Links of these names will be ours.
     pub fn new(ports: Vec<String>) -> Links {
-        let place = |port| Place { port, vlan: None };
-        let numbers = (0..).map(place).take(ports.len()).collect();
-        Links { ports, numbers, ..Links::default() }
+        let mut links = Links { ports, ..Links::default() };
+        (0..).take(links.ports.len()).for_each(|port| links.begin(Place { port, vlan: None }));
+        links
     }
 
     pub fn ports(&self) -> &[String] {
@@ -62,9 +63,9 @@ impl Links {
     pub fn set(&mut self, link: Link) -> bool {
         if let LinkKind::Vlan { id, parent } = link.kind
             && let Some(place) = self.vlan(id, parent)
-            && !self.numbers.contains(&place)
+            && !self.number_of.contains_key(&place)
         {
-            self.numbers.push(place);
+            self.begin(place);
         }
         match self.links.get_mut(&link.index) {
             Some(known) => {
@@ -75,6 +76,14 @@ impl Links {
                 self.links.insert(link.index, Known { link, addresses: Vec::new(), seen: true });
                 true
             }
+        }
+    }
+
+    /// An interface that never was before. Beyond 65,535 of them the kernel is left alone with the rest.
+    fn begin(&mut self, place: Place) {
+        if let Ok(number) = u16::try_from(self.numbers.len()) {
+            self.numbers.push(place);
+            self.number_of.insert(place, number);
         }
     }
 
@@ -108,7 +117,8 @@ impl Links {
     }
 
     pub fn forwards(&self, index: LinkIndex, family: Family) -> bool {
-        !self.heeds_forwarding || self.forwards.contains(&(index, family))
+        let all = family == Family::Inet || self.forwards.contains(&(ALL_LINKS, family));
+        !self.heeds_forwarding || all && self.forwards.contains(&(index, family))
     }
 
     /// Before a dump: what it does not mention is gone. Its addresses are mentioned anew.
@@ -139,12 +149,14 @@ impl Links {
         self.links.values().map(|known| &known.link).find(|link| link.name == name)
     }
 
-    /// Where the frames of a link come from and go to, if it is ours.
+    /// Where the frames of a link come from and go to, if it is ours. A VLAN is a port itself if it is named as one and
+    /// its parent is not: with both, its frames would come in twice.
     pub fn place(&self, index: LinkIndex) -> Option<Place> {
         let link = self.get(index)?;
+        let itself = || self.port(&link.name).map(|port| Place { port, vlan: None });
         match link.kind {
-            LinkKind::Vlan { id, parent } => self.vlan(id, parent),
-            _ => self.port(&link.name).map(|port| Place { port, vlan: None }),
+            LinkKind::Vlan { id, parent } => self.vlan(id, parent).or_else(itself),
+            _ => itself(),
         }
     }
 
@@ -160,18 +172,15 @@ impl Links {
 
     /// The interface number of a link that is ours.
     pub fn number(&self, index: LinkIndex) -> Option<u16> {
-        let place = self.place(index)?;
-        u16::try_from(self.numbers.iter().position(|known| *known == place)?).ok()
+        self.number_of.get(&self.place(index)?).copied()
     }
 
     /// Every interface there ever was, by number, with the link that it is now.
     pub fn interfaces(&self) -> impl Iterator<Item = (Place, Option<&Link>)> {
-        self.numbers.iter().map(|place| (*place, self.at(*place)))
-    }
-
-    fn at(&self, place: Place) -> Option<&Link> {
         let links = self.links.values().map(|known| &known.link);
-        links.into_iter().find(|link| self.place(link.index) == Some(place))
+        let at: FxHashMap<Place, &Link> =
+            links.filter_map(|link| Some((self.place(link.index)?, link))).collect();
+        self.numbers.iter().map(move |place| (*place, at.get(place).copied()))
     }
 
     pub fn state(&self, index: LinkIndex) -> State {
@@ -192,10 +201,15 @@ impl Links {
 
     /// The kernel's number of the table in which the packets of a link are looked up.
     pub fn table(&self, index: LinkIndex) -> u32 {
-        let master = self.get(index).and_then(|link| self.get(link.master?));
-        match master.map(|master| master.kind) {
+        match self.vrf(index).map(|vrf| vrf.kind) {
             Some(LinkKind::Vrf { table }) => table,
             _ => uapi::RT_TABLE_MAIN,
         }
+    }
+
+    /// The VRF that a link belongs to.
+    pub fn vrf(&self, index: LinkIndex) -> Option<&Link> {
+        let master = self.get(index).and_then(|link| self.get(link.master?));
+        master.filter(|master| matches!(master.kind, LinkKind::Vrf { .. }))
     }
 }

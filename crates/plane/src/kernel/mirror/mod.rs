@@ -22,6 +22,7 @@ use family::Family;
 use indices::Released;
 use links::Links;
 use neighbors::Neighbors;
+use rules::Rules;
 use sets::Sets;
 
 mod commit;
@@ -34,11 +35,13 @@ mod neighbors;
 mod policy;
 mod report;
 mod routes;
+mod rules;
 mod sets;
 mod stations;
 mod told;
 mod told_routes;
 mod view;
+mod ways;
 
 pub use dump::Part;
 pub use inspect::UsableNeighbor;
@@ -63,9 +66,12 @@ pub struct Mirror {
     suspects_inet: bool,
     /// Given up, and the generations that all FIBs have to reach.
     following: Vec<(Generations, Vec<Released>, Vec<NextHop>)>,
-    has_rules: bool,
+    rules: Rules,
+    /// Links of ours that they concern, by name.
+    ruled: Vec<String>,
     /// By the names of interfaces.
     policies: BTreeMap<String, InterfacePolicy>,
+    flow_seed: u64,
 }
 
 impl Mirror {
@@ -88,8 +94,10 @@ impl Mirror {
             view_changed: true,
             suspects_inet: false,
             following: Vec::new(),
-            has_rules: false,
+            rules: Rules::default(),
+            ruled: Vec::new(),
             policies: BTreeMap::new(),
+            flow_seed: 0,
         };
         mirror.create(uapi::RT_TABLE_MAIN);
         mirror
@@ -107,6 +115,12 @@ impl Mirror {
     /// Forwards only what the kernel would forward too, by its settings for each link. Otherwise everything.
     pub fn heed_forwarding(&mut self) {
         self.links.heeds_forwarding = true;
+        self.view_changed = true;
+    }
+
+    /// Mixed into the hash of flows from the next [`Mirror::commit`] on ([`crate::view::Policy::flow_seed`]).
+    pub fn set_flow_seed(&mut self, seed: u64) {
+        self.flow_seed = seed;
         self.view_changed = true;
     }
 

@@ -9,14 +9,14 @@ pub struct Report {
     pub inet: usize,
     /// IPv6.
     pub inet6: usize,
-    /// Rules of policy routing were seen, which the forwarding path does not follow.
-    pub has_rules: bool,
+    /// Links of ours whose packets rules of policy routing may lead elsewhere than to our tables, by name.
+    pub ruled: Vec<String>,
 }
 
 impl Mirror {
     /// How much there is.
     pub fn report(&self) -> Report {
-        Report { inet: self.inet.len(), inet6: self.inet6.len(), has_rules: self.has_rules }
+        Report { inet: self.inet.len(), inet6: self.inet6.len(), ruled: self.ruled.clone() }
     }
 
     /// What could not be had as the kernel has it, since this was last asked.

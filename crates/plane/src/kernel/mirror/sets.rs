@@ -7,7 +7,7 @@ use fullview_table::NextHop;
 use fullview_table::group::{GroupError, Groups, Member};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::kernel::event::{Hop, Object};
+use crate::kernel::event::{Hop, LinkIndex, Object};
 
 use super::indices::{Indices, KERNEL, Via};
 use super::links::{Links, State};
@@ -20,6 +20,8 @@ pub(super) type SetId = u32;
 pub(super) enum Key {
     Hops(Box<[Hop]>),
     Object(u32),
+    /// An object of which this route takes packets up to an MTU of its own: they are left to the kernel.
+    ObjectWithMtu(u32),
 }
 
 #[derive(Default)]
@@ -105,14 +107,20 @@ impl Sets {
     pub fn hops(&self, id: SetId) -> Option<&[Hop]> {
         match &self.sets.get(id as usize)?.key {
             Key::Hops(hops) => Some(hops),
-            Key::Object(_) => None,
+            Key::Object(_) | Key::ObjectWithMtu(_) => None,
         }
+    }
+
+    /// Whether the kernel said of any hop by this link that it does not use it.
+    pub fn has_dead_by(&self, link: LinkIndex) -> bool {
+        let is_dead = |hop: &Hop| hop.link == link && hop.dead;
+        self.ids.keys().any(|key| matches!(key, Key::Hops(hops) if hops.iter().any(is_dead)))
     }
 
     /// The object that a set is.
     pub fn object(&self, id: SetId) -> Option<u32> {
         match self.sets.get(id as usize)?.key {
-            Key::Object(object) => Some(object),
+            Key::Object(object) | Key::ObjectWithMtu(object) => Some(object),
             Key::Hops(_) => None,
         }
     }
@@ -149,7 +157,11 @@ impl Sets {
     fn refresh(&mut self, id: SetId, links: &Links) -> bool {
         let Some(set) = self.sets.get(id as usize) else { return false };
         let ways = self.ways(&set.key, links);
-        let alone = matches!(&set.key, Key::Hops(hops) if hops.len() == 1);
+        let alone = match &set.key {
+            Key::Hops(hops) => hops.len() == 1,
+            Key::Object(_) => false,
+            Key::ObjectWithMtu(_) => true,
+        };
         let (before, group, old) = (set.index, set.group, set.members.clone());
         // New references first, so that what stays is never without one.
         let members = self.members(&ways);
@@ -221,6 +233,7 @@ impl Sets {
         let all = match key {
             Key::Hops(hops) => hops.iter().map(|hop| (way(hop, links), hop.weight)).collect(),
             Key::Object(id) => self.object_ways(*id, 1, links, true),
+            Key::ObjectWithMtu(_) => vec![(Way::Usable(Via::Kernel), 1)],
         };
         let used = |(way, weight): &(Way, u16)| match way {
             Way::Usable(via) => Some((*via, *weight)),

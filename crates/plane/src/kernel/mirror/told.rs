@@ -17,7 +17,12 @@ impl Mirror {
         match event {
             Event::Link(link) => self.set_link(link),
             Event::LinkGone(index) => self.remove_link(index),
-            Event::Address(link, address) => self.view_changed |= self.links.add_address(link, address),
+            Event::Address(link, address) => {
+                let is_new = self.links.add_address(link, address);
+                self.view_changed |= is_new;
+                // With its first address a link's dead hops come to life.
+                self.suspects_inet |= is_new && address.ip.is_ipv4() && self.sets.has_dead_by(link);
+            }
             Event::AddressGone(link, address) => {
                 let was_there = self.links.remove_address(link, address);
                 self.view_changed |= was_there;
@@ -32,7 +37,8 @@ impl Mirror {
             Event::Forwarding(link, family, on) => {
                 self.view_changed |= self.links.set_forwarding(link, family, on)
             }
-            Event::Rule => self.has_rules = true,
+            Event::Rule(rule) => self.view_changed |= self.rules.add(rule),
+            Event::RuleGone(rule) => self.view_changed |= self.rules.remove(&rule),
         }
     }
 

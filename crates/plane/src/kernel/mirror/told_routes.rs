@@ -20,6 +20,7 @@ impl Mirror {
                 Way::Set(self.sets.acquire(Key::Hops(hops.as_slice().into()), &self.links))
             }
             Action::Object(id) => Way::Set(self.sets.acquire(Key::Object(*id), &self.links)),
+            Action::ObjectWithMtu(id) => Way::Set(self.sets.acquire(Key::ObjectWithMtu(*id), &self.links)),
             other => fixed(other),
         };
         match route.prefix {
@@ -53,6 +54,9 @@ impl Mirror {
         let (way, hops) = match &route.action {
             Action::Forward(hops) => (Way::Throw, Some(hops.as_slice())),
             Action::Object(id) => (Way::Set(self.sets.acquire(Key::Object(*id), &self.links)), None),
+            Action::ObjectWithMtu(id) => {
+                (Way::Set(self.sets.acquire(Key::ObjectWithMtu(*id), &self.links)), None)
+            }
             other => (fixed(other), None),
         };
         let (family, sets) = family(self);
@@ -86,7 +90,7 @@ fn fixed(action: &Action) -> Way {
         Action::Unreachable => Way::Unreachable,
         Action::Prohibit => Way::Prohibit,
         Action::Throw => Way::Throw,
-        Action::Local | Action::Forward(_) | Action::Object(_) => Way::Kernel,
+        Action::Local | Action::Forward(_) | Action::Object(_) | Action::ObjectWithMtu(_) => Way::Kernel,
     }
 }
 

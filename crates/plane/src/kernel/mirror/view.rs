@@ -14,6 +14,7 @@ use crate::wire::ethernet::Mac;
 use super::Mirror;
 use super::indices::Via;
 use super::links::{Place, State};
+use super::rules::Ingress;
 
 /// Nothing is forwarded by it.
 pub(super) fn empty(tables: &Tables, groups: &Groups) -> View {
@@ -37,13 +38,14 @@ impl Mirror {
     /// Workers go by links and neighbours as they are now. Parts that do not fit together would be our own mistake;
     /// the view that was published last goes on then, and the report says so.
     pub(super) fn publish_view(&mut self) {
+        self.ruled = self.ruled_links();
         let numbers = self.table_numbers();
         let parts = Parts {
             interfaces: self.interfaces(&numbers),
             adjacencies: self.adjacencies(),
             tables: numbers.iter().filter_map(|number| readers(&self.tables, *number)).collect(),
             groups: self.sets.groups.shared_reader(),
-            policy: Policy::default(),
+            policy: Policy { flow_seed: self.flow_seed, ..Policy::default() },
         };
         match View::new(parts) {
             Ok(view) => {
@@ -79,11 +81,30 @@ impl Mirror {
             mtu: link.mtu,
             up: self.links.state(link.index) == State::Up,
             table: table.and_then(|place| u16::try_from(place).ok()).unwrap_or(0),
-            forwards_inet: self.links.forwards(link.index, Family::Inet),
-            forwards_inet6: self.links.forwards(link.index, Family::Inet6),
+            forwards_inet: self.forwards(link, Family::Inet),
+            forwards_inet6: self.forwards(link, Family::Inet6),
             addresses: self.links.addresses(link.index).to_vec(),
             ..Interface::new(place.port, link.mac)
         }
+    }
+
+    /// Where the kernel forwards what we do not, it has what its rules may lead elsewhere.
+    fn forwards(&self, link: &Link, family: Family) -> bool {
+        self.links.forwards(link.index, family)
+            && !(self.links.heeds_forwarding && self.is_ruled(link, family))
+    }
+
+    fn ruled_links(&self) -> Vec<String> {
+        let links = self.links.interfaces().filter_map(|(_, link)| link);
+        let is_ruled =
+            |link: &&Link| [Family::Inet, Family::Inet6].iter().any(|family| self.is_ruled(link, *family));
+        links.filter(is_ruled).map(|link| link.name.clone()).collect()
+    }
+
+    /// Whether rules of policy routing may lead what comes in by a link elsewhere than to the table we look it up in.
+    fn is_ruled(&self, link: &Link, family: Family) -> bool {
+        let vrf = self.links.vrf(link.index).map(|vrf| vrf.name.as_str());
+        !self.rules.lead_home(family, &Ingress { link: &link.name, vrf })
     }
 
     /// A link that is gone keeps its number, for it may come back.

@@ -100,6 +100,12 @@ impl Custody {
             Some(&mut *slot)
         }
     }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.held.iter().all(|word| *word == 0)
+    }
+
     /// Gives all its packets back.
     pub fn take_all(&mut self) -> impl Iterator<Item = Packet<'static>> + '_ {
         (0..self.memory.0.count).filter_map(|index| self.take(index))

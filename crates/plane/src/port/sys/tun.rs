@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixDatagram;
 
 use libc::{c_char, c_int, c_short, ifreq};
 
@@ -21,6 +22,27 @@ pub fn create(name: &str, has_queues: bool) -> io::Result<(File, String)> {
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) } as c_int)?;
     let name = request.ifr_name.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8);
     Ok((file, String::from_utf8_lossy(&name.collect::<Vec<_>>()).into_owned()))
+}
+
+/// Has an interface of our own take packets of at most so many bytes.
+pub fn set_mtu(name: &str, mtu: u32) -> io::Result<()> {
+    let mut request = request(name, 0)?;
+    request.ifr_ifru.ifru_mtu = c_int::try_from(mtu).map_err(io::Error::other)?;
+    let socket = UnixDatagram::unbound()?; // any will do
+    // SAFETY: the kernel reads one `ifreq`, which lives until the call ends.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFMTU as _, &raw mut request) } as c_int)
+        .map(drop)
+}
+
+/// The Ethernet address of an interface.
+pub fn mac(name: &str) -> io::Result<[u8; 6]> {
+    let mut request = request(name, 0)?;
+    let socket = UnixDatagram::unbound()?; // any will do
+    // SAFETY: the kernel reads and writes one `ifreq`, which lives until the call ends.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) } as c_int)?;
+    // SAFETY: the kernel has written an address there; and before, all bytes were zeros, a valid one.
+    let bytes = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };
+    Ok(std::array::from_fn(|at| bytes[at] as u8))
 }
 
 /// A question about the interface of that name.

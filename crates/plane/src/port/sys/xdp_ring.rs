@@ -84,6 +84,17 @@ impl<T: Plain> XdpRing<T> {
         release(self.map.word(self.offsets.producer as usize), self.mine);
     }
 
+    /// Of a ring this side writes: takes back what was pushed last and the kernel has not taken. For when the kernel takes
+    /// nothing, because it is not called and does not look by itself.
+    pub fn withdraw(&mut self) -> Option<T> {
+        if self.is_drained() {
+            return None;
+        }
+        self.mine = self.mine.wrapping_sub(1);
+        self.publish();
+        Some(self.map.read(self.place(self.mine)))
+    }
+
     /// Of a ring this side writes: whether the kernel has taken everything.
     pub fn is_drained(&mut self) -> bool {
         self.room(self.size as usize) == self.size as usize

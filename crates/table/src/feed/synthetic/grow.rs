@@ -4,6 +4,8 @@
 //! All blocks of one length and density draw from one histogram without replacement, as from a deck of cards: so the
 //! whole follows the histogram closely whatever the seed, and the seed decides which block gets which card.
 
+use std::borrow::Cow;
+
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -80,9 +82,9 @@ pub(super) fn grow<A: Address>(
     rng: &mut ChaCha8Rng,
     prefixes: &mut Vec<Prefix<A>>,
 ) {
-    for ((len, level), wanted) in (shape.block_len..).zip(shape.levels).zip(lengths) {
-        let own = by_case(level.own, &ALWAYS, |row| row.case.into());
-        let halves = by_case(level.halves, &EVENLY, |row| row.case.into());
+    for ((len, level), wanted) in (shape.block_len..).zip(&shape.counted.levels).zip(lengths) {
+        let own = by_case(&level.own, &ALWAYS, |row| row.case.into());
+        let halves = by_case(&level.halves, &EVENLY, |row| row.case.into());
         let level = Level { shape, len, inside: capacity(shape, len + 1), own, halves };
         if usize::from(shape.bulk_len - len) <= NEAR {
             look_beside(&mut blocks, len);
@@ -127,7 +129,7 @@ const EVEN: [u16; SHARES] = {
 };
 
 /// And routes inside fall on both halves evenly.
-static EVENLY: Halves = Halves { case: 0, emptier: &EVEN, lower: 500, alike: 0 };
+static EVENLY: Halves = Halves { case: 0, emptier: Cow::Borrowed(&EVEN), lower: 500, alike: 0 };
 
 /// For each case its row, or that of the nearest density the real table has at this length, of the same cover if it has
 /// a near one.
@@ -224,7 +226,7 @@ impl Level {
         let mut halves = Vec::with_capacity(blocks.len() * 3 / 2);
         for group in shuffled_groups(&mut blocks, Block::case, rng) {
             let row = self.halves[group[0].case()];
-            let mut deck = Deck::new(group, row.emptier, rng);
+            let mut deck = Deck::new(group, &row.emptier, rng);
             for block in group {
                 let (low, high) = counts(deck.draw(block.weight()), block.routes);
                 let emptier =

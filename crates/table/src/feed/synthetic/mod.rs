@@ -120,16 +120,17 @@ fn prefixes<A: Address>(shape: &'static Shape, size: usize, seed: u64) -> Vec<Pr
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(A::BITS.into());
     let usable = |head: u16| !special(shape).any(|special| special.covers(shape.block::<A>(head)));
-    let heads: Vec<(u16, u32)> = shape.blocks.iter().copied().filter(|(head, _)| usable(*head)).collect();
+    let heads: Vec<(u16, u32)> =
+        shape.counted.blocks.iter().copied().filter(|(head, _)| usable(*head)).collect();
     let bulk = heads.iter().map(|(_, routes)| *routes);
-    let counts = scale(bulk.chain(shape.tail.iter().map(|(_, routes)| *routes)).collect(), size);
+    let counts = scale(bulk.chain(shape.counted.tail.iter().map(|(_, routes)| *routes)).collect(), size);
     let (bulk, tail) = counts.split_at(heads.len());
-    let lengths = scale(shape.lengths.to_vec(), bulk.iter().map(|routes| *routes as usize).sum());
+    let lengths = scale(shape.counted.lengths.to_vec(), bulk.iter().map(|routes| *routes as usize).sum());
     let blocks = heads.iter().zip(bulk).filter(|(_, routes)| **routes > 0);
     let blocks = blocks.map(|((head, _), routes)| Block::new(shape.block(*head), *routes)).collect();
     let mut prefixes = Vec::with_capacity(size);
     grow::grow(shape, blocks, &lengths, &mut rng, &mut prefixes);
-    let lengths = shape.tail.iter().zip(tail);
+    let lengths = shape.counted.tail.iter().zip(tail);
     let lengths = lengths.flat_map(|((len, _), routes)| std::iter::repeat_n(*len, *routes as usize));
     tail::add(shape, lengths.collect(), &mut rng, &mut prefixes);
     prefixes

@@ -1,31 +1,31 @@
 //! What the model knows of the real table: how often a block with so many routes is filled in which way.
 //!
-//! The numbers, in `counted_inet` and `counted_inet6`, were counted from a full view of October 2025 (901,899 and
-//! 160,147 routes) by `examples/synthetic_parameters.rs`, which prints those two files; `tests/feed_synthetic.rs`
+//! The numbers, in `counted_inet.txt` and `counted_inet6.txt`, were counted from a full view of October 2025 (901,899
+//! and 160,147 routes) by `examples/synthetic_parameters.rs`, which prints those two files; `tests/feed_synthetic.rs`
 //! counts them again and compares.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use crate::addr::Address;
 use crate::prefix::Prefix;
+pub use counted::Counted;
 
-mod counted_inet;
-mod counted_inet6;
+mod counted;
+
+const COUNTED_INET: &str = include_str!("parameters/counted_inet.txt");
+const COUNTED_INET6: &str = include_str!("parameters/counted_inet6.txt");
 
 /// The parameters of one family.
 pub struct Shape {
     /// The longest length that blocks are divided down to; longer routes are the tail.
     pub bulk_len: u8,
-    /// The length of [`Shape::blocks`].
+    /// The length of the blocks that the routes are shared out to.
     pub block_len: u8,
-    /// The blocks that hold routes, and how many up to the bulk length each holds.
-    pub blocks: &'static [(u16, u32)],
-    /// How blocks of length `block_len`, one longer, … are filled.
-    pub levels: &'static [Level],
-    /// Routes up to the bulk length, by length from `block_len` on.
-    pub lengths: &'static [u32],
+    /// What the real table has.
+    pub counted: Counted,
     /// Blocks that no route lies in, disjoint and none longer than the bulk length.
     pub special: &'static [(u128, u8)],
-    /// Routes of the tail by length.
-    pub tail: &'static [(u8, u32)],
     /// Routes of the tail, in a thousand, that open a new block of the bulk length.
     pub new_block: u16,
     /// Length of the parts of such a block that routes of the tail gather in.
@@ -35,11 +35,12 @@ pub struct Shape {
 }
 
 /// How blocks of one length are filled: a row for each [`case`] that the real table has there.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     /// Which blocks are routes.
-    pub own: &'static [Own],
+    pub own: Vec<Own>,
     /// How the routes inside fall on the halves of a block.
-    pub halves: &'static [Halves],
+    pub halves: Vec<Halves>,
 }
 
 /// Which blocks are routes, among those with so many routes and so covered.
@@ -52,12 +53,12 @@ pub struct Own {
 }
 
 /// How the routes inside fall on the halves, in blocks with so many and so covered; all in per mille.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Halves<S = &'static [u16]> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Halves {
     /// The [`case`] of these blocks without their own routes.
     pub case: u16,
     /// Those whose emptier half has which [`share`].
-    pub emptier: S,
+    pub emptier: Cow<'static, [u16]>,
     /// Of those with uneven halves, those whose lower half is the fuller one.
     pub lower: u16,
     /// Of those with equally full halves, those whose halves are exact copies of each other.
@@ -165,32 +166,26 @@ pub fn counts(share: usize, all: u32) -> (u32, u32) {
 }
 
 /// IPv4.
-pub const INET: Shape = Shape {
+pub static INET: LazyLock<Shape> = LazyLock::new(|| Shape {
     bulk_len: 24,
     block_len: 8,
-    blocks: &counted_inet::BLOCKS,
-    levels: &counted_inet::LEVELS,
-    lengths: &counted_inet::LENGTHS,
+    counted: read(COUNTED_INET),
     special: &SPECIAL_INET,
-    tail: &counted_inet::TAIL,
     new_block: 469,
     part_len: 30,
     new_part: 463,
-};
+});
 
 /// IPv6.
-pub const INET6: Shape = Shape {
+pub static INET6: LazyLock<Shape> = LazyLock::new(|| Shape {
     bulk_len: 48,
     block_len: 16,
-    blocks: &counted_inet6::BLOCKS,
-    levels: &counted_inet6::LEVELS,
-    lengths: &counted_inet6::LENGTHS,
+    counted: read(COUNTED_INET6),
     special: &SPECIAL_INET6,
-    tail: &counted_inet6::TAIL,
     new_block: 317,
     part_len: 60,
     new_part: 133,
-};
+});
 
 /// IANA's registry of special-purpose addresses (RFC 6890, RFC 8190), IPv4.
 const SPECIAL_INET: [(u128, u8); 18] = [
@@ -232,13 +227,10 @@ pub(super) fn special<A: Address>(shape: &'static Shape) -> impl Iterator<Item =
     shape.special.iter().map(|(first, len)| Prefix::containing(A::from(*first).unwrap_or_default(), *len))
 }
 
-/// Written short, as is [`halves`]: there are many.
-const fn own(case: u16, share: [u16; 2]) -> Own {
-    Own { case, share }
-}
-
-const fn halves(case: u16, emptier: &'static [u16], lower: u16, alike: u16) -> Halves {
-    Halves { case, emptier, lower, alike }
+/// It is part of this program, and a test reads it.
+#[allow(clippy::expect_used)]
+fn read(text: &str) -> Counted {
+    text.parse().expect("the counts that were printed")
 }
 
 impl Shape {

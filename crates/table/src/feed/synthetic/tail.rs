@@ -53,7 +53,7 @@ fn choose<T: Copy>(of: &[T], rng: &mut ChaCha8Rng) -> Option<T> {
 /// the shape.
 fn new_block<A: Address>(shape: &Shape, hosts: &[Prefix<A>], rng: &mut ChaCha8Rng) -> Prefix<A> {
     let host = choose(hosts, rng)
-        .unwrap_or_else(|| shape.block(choose(shape.blocks, rng).map_or(0, |(head, _)| head)));
+        .unwrap_or_else(|| shape.block(choose(&shape.counted.blocks, rng).map_or(0, |(head, _)| head)));
     within(host, shape.bulk_len, rng)
 }
 

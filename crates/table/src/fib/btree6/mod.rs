@@ -144,8 +144,6 @@ struct Batch<'a> {
 }
 
 impl Kernel for Batch<'_> {
-    /// Two blocks of 16 have their leaves on their way together: what one block's three steps through the branches
-    /// take is too short for its leaves to come from the third-level cache.
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Batch { search, addrs, next_hops } = self;
@@ -154,20 +152,41 @@ impl Kernel for Batch<'_> {
         let (out, rest_out) = next_hops[..count].as_chunks_mut::<LANES>();
         let (pairs, last) = blocks.as_chunks::<2>();
         let (pairs_out, last_out) = out.as_chunks_mut::<2>();
-        for ([a, b], [out_a, out_b]) in pairs.iter().zip(pairs_out) {
-            let (walk_a, walk_b) = (to_leaves(lanes, search, a), to_leaves(lanes, search, b));
-            answers(lanes, walk_a, a, out_a);
-            answers(lanes, walk_b, b, out_b);
-        }
+        lookup_pairs(lanes, search, pairs, pairs_out);
         for (block, out) in last.iter().zip(last_out) {
             answers(lanes, to_leaves(lanes, search, block), block, out);
         }
-        for (block, out) in blocks.iter().zip(out) {
-            go_deeper(lanes, search, block, out);
-        }
+        go_deeper(lanes, search, blocks.as_flattened(), out.as_flattened_mut());
         for (addr, out) in rest.iter().zip(rest_out) {
             *out = lookup(lanes, search, *addr);
         }
+    }
+}
+
+/// Two blocks of 16 have their leaves on their way together: what one block's three steps through the branches take is
+/// too short for its leaves to come from the third-level cache. Addresses that lead deeper are left for later as long as
+/// they are few; one in sixteen stands for all.
+#[inline(always)]
+fn lookup_pairs<L: Lanes>(
+    lanes: L,
+    search: Search<'_>,
+    pairs: &[[[u128; LANES]; 2]],
+    out: &mut [[[NextHop; LANES]; 2]],
+) {
+    let mut deep = false;
+    for (pair @ [a, b], out) in pairs.iter().zip(out) {
+        simd::prefetch_behind(pair, KEYS_AHEAD);
+        if deep {
+            for (addrs, out) in pair.iter().zip(out) {
+                lookup_deep(lanes, search, addrs, out);
+            }
+            continue;
+        }
+        let (walk_a, walk_b) = (to_leaves(lanes, search, a), to_leaves(lanes, search, b));
+        let [out_a, out_b] = out;
+        answers(lanes, walk_a, a, out_a);
+        answers(lanes, walk_b, b, out_b);
+        deep = out_a[0].0 == ESCAPE;
     }
 }
 
@@ -187,7 +206,6 @@ macro_rules! for_lanes {
 /// four at a time.
 #[inline(always)]
 fn to_leaves<'t, L: Lanes>(lanes: L, search: Search<'t>, addrs: &[u128; LANES]) -> Walk<'t, LANES> {
-    simd::prefetch_behind(addrs, KEYS_AHEAD);
     let mut walk = search.walk();
     for_lanes!(i => {
         walk.enter(i, (addrs[i] >> 112) as u16);
@@ -212,16 +230,98 @@ fn answers<L: Lanes>(lanes: L, walk: Walk<'_, LANES>, addrs: &[u128; LANES], out
     });
 }
 
-/// Looks those up again that have no answer yet. It comes when the whole batch has been through the leaves: right after
-/// a block, it would wait for the stores of single answers to arrive.
+/// Looks those up again that have no answer yet, as many in step as a block has, whatever trees they are in. It comes
+/// when the whole batch has been through the leaves: right after a block, it would wait for the stores of single answers
+/// to arrive.
 #[inline(always)]
-fn go_deeper<L: Lanes>(lanes: L, search: Search<'_>, addrs: &[u128; LANES], out: &mut [NextHop; LANES]) {
-    if !out.iter().fold(false, |any, hop| any | (hop.0 == ESCAPE)) {
+fn go_deeper<L: Lanes>(lanes: L, search: Search<'_>, addrs: &[u128], out: &mut [NextHop]) {
+    let (mut open, mut count) = ([0; LANES], 0);
+    for first in (0..out.len()).step_by(LANES) {
+        if !out[first..first + LANES].iter().fold(false, |any, hop| any | (hop.0 == ESCAPE)) {
+            continue;
+        }
+        for at in first..first + LANES {
+            if out[at].0 == ESCAPE {
+                open[count] = at;
+                count += 1;
+            }
+            if count == LANES {
+                answer_open(lanes, search, &open, addrs, out);
+                count = 0;
+            }
+        }
+    }
+    answer_open(lanes, search, &open[..count], addrs, out);
+}
+
+/// So few lookups take less time one after the other than a whole block in step.
+const FEW: usize = 4;
+
+/// Answers the addresses at these places.
+#[inline(always)]
+fn answer_open<L: Lanes>(lanes: L, search: Search<'_>, open: &[usize], addrs: &[u128], out: &mut [NextHop]) {
+    if open.len() <= FEW {
+        for at in open {
+            out[*at] = lookup(lanes, search, addrs[*at]);
+        }
         return;
     }
-    for (addr, out) in addrs.iter().zip(out) {
-        if out.0 == ESCAPE {
-            *out = lookup(lanes, search, *addr);
+    let (mut block, mut answers) = ([0; LANES], [NextHop::NONE; LANES]);
+    block.iter_mut().zip(open).for_each(|(addr, at)| *addr = addrs[*at]);
+    lookup_deep(lanes, search, &block, &mut answers);
+    open.iter().zip(answers).for_each(|(at, answer)| out[*at] = answer);
+}
+
+/// Sixteen lookups in step, to any depth.
+#[inline(always)]
+fn lookup_deep<L: Lanes>(lanes: L, search: Search<'_>, addrs: &[u128; LANES], out: &mut [NextHop; LANES]) {
+    let walk = to_leaves(lanes, search, addrs);
+    let mut deep = Deep { walk, keys: addrs.map(|addr| key(addr, 0)), consumed: [0; LANES], open: u16::MAX };
+    loop {
+        deep.leaves(lanes, addrs, out);
+        if deep.open == 0 {
+            return;
+        }
+        deep.descend(lanes);
+    }
+}
+
+/// Sixteen lookups that go from tree to tree. Those that have their answer go along to no purpose.
+struct Deep<'t> {
+    walk: Walk<'t, LANES>,
+    keys: [u32; LANES],
+    consumed: [u32; LANES],
+    /// A bit for each that has no answer.
+    open: u16,
+}
+
+impl Deep<'_> {
+    /// Answers, or goes on to another tree.
+    #[inline(always)]
+    fn leaves<L: Lanes>(&mut self, lanes: L, addrs: &[u128; LANES], out: &mut [NextHop; LANES]) {
+        for i in 0..LANES {
+            if self.open >> i & 1 == 0 {
+                continue;
+            }
+            let lane_key = lanes.splat(self.keys[i]);
+            out[i] = NextHop(self.walk.hop(lanes, i, lane_key));
+            if out[i].0 != ESCAPE {
+                self.open &= !(1 << i);
+            } else if let Some(bits) = self.walk.deeper(lanes, i, lane_key) {
+                self.consumed[i] += bits;
+                self.keys[i] = key(addrs[i], self.consumed[i]);
+            } else {
+                self.open &= !(1 << i);
+                out[i] = NextHop::NONE;
+            }
+        }
+    }
+
+    /// From the roots of trees to their leaves.
+    #[inline(always)]
+    fn descend<L: Lanes>(&mut self, lanes: L) {
+        for _ in 0..BRANCHES {
+            for_lanes!(i => { self.walk.descend(lanes, i, lanes.splat(self.keys[i])); });
         }
     }
 }

@@ -1,0 +1,67 @@
+//! What the program counts, by interface.
+
+use fullview_plane::counters::Traffic;
+use fullview_plane::engine::{Ingress, Plan, Reason, Way};
+use fullview_table::{NextHop, Prefix, Rib};
+
+use super::dut::{count, engine, neighbor, plan, run, tables};
+use super::frames::{frame, tagged};
+use super::support::may_load_programs;
+
+/// Interface 0 is untagged and 5 is VLAN 7; next hop 1 leaves by interface 0, next hop 2 by interface 5.
+fn two_interfaces() -> Plan {
+    let mut plan = plan(1);
+    plan.ingress.push(Ingress { number: 5, vlan: 7, ..plan.ingress[0] });
+    let Way::Neighbor { ifindex, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
+        panic!("a neighbour")
+    };
+    plan.ways.push((NextHop(2), Way::Neighbor { interface: 5, ifindex, vlan: 7, source, destination, mtu }));
+    plan
+}
+
+fn traffic(packets: u64, bytes: u64) -> Traffic {
+    Traffic { packets, bytes }
+}
+
+#[test]
+fn frames_are_counted_where_they_come_in_and_where_they_leave() {
+    if !may_load_programs() {
+        return;
+    }
+    let mut rib = Rib::default();
+    rib.announce("198.18.0.0/16".parse().unwrap(), NextHop(1));
+    rib.announce("198.19.0.0/16".parse().unwrap(), NextHop(2));
+    let mut engine = engine(&two_interfaces(), tables(&rib, &Rib::default()));
+    let program = engine.program().unwrap();
+    let [here, there, nowhere] = [0xc612_0001, 0xc613_0001, 0x0b00_0001u32].map(|to| frame(0xc000_0201, to));
+    // 60 bytes in; 60 out by interface 0, or 64 with a tag by interface 5.
+    for sent in [&here, &there, &there, &nowhere, &tagged(&here, 7), &tagged(&nowhere, 7), &tagged(&here, 9)]
+    {
+        run(program, sent);
+    }
+    let counters = count(&engine);
+    let [first, .., last] = counters.interfaces[..] else { panic!("{counters:?}") };
+    assert_eq!(counters.interfaces.len(), 6);
+    assert_eq!((first.received, first.sent), (traffic(4, 240), traffic(2, 120)));
+    assert_eq!((last.received, last.sent), (traffic(2, 128), traffic(2, 128)));
+    assert_eq!((counters.forwarded(), counters.all_passed()), (4, 3));
+    let no_route = [0, 1, 5].map(|number| counters.of_interface(number, Reason::NoRoute));
+    assert_eq!(no_route, [1, 0, 1]);
+    assert_eq!((counters.of(Reason::NoInterface), counters.of_interface(5, Reason::NoInterface)), (1, 0));
+}
+
+#[test]
+fn counters_go_on_when_the_plan_changes() {
+    if !may_load_programs() {
+        return;
+    }
+    let mut rib = Rib::default();
+    rib.announce(Prefix::default_route(), NextHop(1));
+    let mut engine = engine(&two_interfaces(), tables(&rib, &Rib::default()));
+    run(engine.program().unwrap(), &tagged(&frame(0xc000_0201u32, 0xc612_0001), 7));
+    engine.publish(&plan(1), vec![tables(&rib, &Rib::default())]).unwrap();
+    run(engine.program().unwrap(), &frame(0xc000_0201u32, 0xc612_0001));
+    let counters = count(&engine);
+    assert_eq!(counters.interfaces[5].received, traffic(1, 64));
+    assert_eq!(counters.interfaces[0].sent, traffic(2, 120));
+}

@@ -1,0 +1,111 @@
+//! Source checks: what claims to come from where no packet of its interface can come from is dropped.
+
+use fullview_plane::adjacency::{Adjacencies, Adjacency};
+use fullview_plane::engine::{Plan, Reason};
+use fullview_plane::interface::{Interface, SourceCheck};
+use fullview_plane::view::{Parts, View};
+use fullview_plane::wire::ethernet::Mac;
+use fullview_table::group::{Groups, Member};
+use fullview_table::{Address, NextHop, NextHops, Rib, Target};
+
+use super::dut::{Became, DEVICE, count, engine, run, since, station, tables};
+use super::frames::{OWN, frame};
+use super::support::may_load_programs;
+
+/// Next hop 1 leaves by interface 0, 2 by interface 1, whose link is down, 3 has no neighbour yet on interface 0, 4 is
+/// this host, 5 a black hole; a group of 1 and 2 comes last.
+fn view(check: SourceCheck) -> (View, NextHop) {
+    let (mut next_hops, mut groups) = (NextHops::default(), Groups::default());
+    (0..5).for_each(|number| _ = next_hops.intern(Target::Number(number)).unwrap());
+    let members = [1, 2].map(|hop| Member { next_hop: NextHop(hop), weight: 1 });
+    let group = groups.acquire(&mut next_hops, &members).unwrap();
+    groups.publish();
+    let mut adjacencies = Adjacencies::new();
+    let neighbor = |interface, hop| Adjacency::Neighbor { interface, mac: Mac(station(NextHop(hop))) };
+    let all = [
+        neighbor(0, 1),
+        neighbor(1, 2),
+        Adjacency::Glean { interface: 0 },
+        Adjacency::Local,
+        Adjacency::Blackhole,
+    ];
+    (1..).zip(all).for_each(|(hop, to)| adjacencies.set(NextHop(hop), to));
+    let own = Interface { source_check: check, ..Interface::new(0, Mac(OWN)) };
+    let other = Interface { vlan: Some(7), up: false, ..own.clone() };
+    let table = tables(&Rib::default(), &Rib::default());
+    let parts = Parts::new(vec![own, other], adjacencies, table);
+    (View::new(Parts { groups: groups.shared_reader(), ..parts }).unwrap(), group)
+}
+
+/// From the network of each next hop, and from one that nobody knows, to a station by interface 0.
+fn survivors<A: Address>(
+    check: SourceCheck,
+    sources: [A; 7],
+    to: A,
+    add: impl Fn(&mut Ribs, A, NextHop),
+) -> Vec<bool> {
+    let (view, group) = view(check);
+    let mut ribs = Ribs::default();
+    let hops = [NextHop(1), NextHop(2), NextHop(3), NextHop(4), NextHop(5), group];
+    sources.iter().zip(hops).for_each(|(source, hop)| add(&mut ribs, *source, hop));
+    add(&mut ribs, to, NextHop(1));
+    let mut engine = engine(&Plan::of(&view, &[DEVICE]), tables(&ribs.0, &ribs.1));
+    let became = sources.map(|source| {
+        let (before, sent) = (count(&engine), frame(source, to));
+        let became = run(engine.program().unwrap(), &sent);
+        let dropped = since(&before, &count(&engine)) == [(Reason::SourceCheck, 1)];
+        assert_eq!(became == Became::Dropped, dropped, "{became:?}");
+        assert!(dropped || matches!(became, Became::Forwarded(_)), "{became:?}");
+        !dropped
+    });
+    became.into()
+}
+
+#[derive(Default)]
+struct Ribs(Rib<u32>, Rib<u128>);
+
+fn both(check: SourceCheck) -> [Vec<bool>; 2] {
+    use fullview_table::Prefix;
+    let inet = [1u32, 2, 3, 4, 5, 6, 9].map(|net| 0x0a00_0001 | net << 8);
+    let inet6 = [1u128, 2, 3, 4, 5, 6, 9].map(|net| 0x2001_0db8 << 96 | net << 64 | 1);
+    [
+        survivors(check, inet, 0xc612_0001, |ribs, at, hop| {
+            ribs.0.announce(Prefix::containing(at, 24), hop);
+        }),
+        survivors(check, inet6, 0x2001_0002 << 96, |ribs, at, hop| {
+            ribs.1.announce(Prefix::containing(at, 64), hop);
+        }),
+    ]
+}
+
+#[test]
+fn sources_are_checked_as_the_loop_in_user_space_checks_them() {
+    if !may_load_programs() {
+        return;
+    }
+    let group = true;
+    for family in both(SourceCheck::Off) {
+        assert_eq!(family, [true; 7]);
+    }
+    for family in both(SourceCheck::Loose) {
+        assert_eq!(family, [true, true, true, false, false, group, false]);
+    }
+    for family in both(SourceCheck::Strict) {
+        assert_eq!(family, [true, false, true, false, false, group, false]);
+    }
+}
+
+/// The kernel judges by itself what is for this host.
+#[test]
+fn what_is_for_this_host_is_passed_whatever_its_source() {
+    if !may_load_programs() {
+        return;
+    }
+    let (view, _) = view(SourceCheck::Strict);
+    let mut rib = Rib::default();
+    rib.announce("10.0.4.0/24".parse().unwrap(), NextHop(4));
+    let mut engine = engine(&Plan::of(&view, &[DEVICE]), tables(&rib, &Rib::default()));
+    let sent = frame(0x0b00_0001u32, 0x0a00_0401);
+    assert_eq!(run(engine.program().unwrap(), &sent), Became::Passed(sent.clone()));
+    assert_eq!(count(&engine).of(Reason::Local), 1);
+}

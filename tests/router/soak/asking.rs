@@ -1,0 +1,148 @@
+//! What operators want of the router meanwhile: answers, metrics, traces, captures, another configuration.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::place::Place;
+use crate::exposition;
+use crate::node::Program;
+use crate::operations::{FULLVIEW, converse};
+
+/// The configuration, with the parts that may change while it runs.
+fn configuration(place: &Place, router: &str, live: &str) -> String {
+    let folder = place.folder.path().display();
+    format!(
+        "[router]\ninterfaces = [\"eth1\", \"eth2\", \"eth3\"]\n{router}{live}\n\
+         [control]\nsocket = \"{folder}/control.sock\"\n[metrics]\nlisten = \"{folder}/metrics.sock\"\n\
+         [capture]\ndrops = \"{folder}/drops.pcapng\"\npackets-per-second = 200\n"
+    )
+}
+
+/// What may be in force.
+const LIVE: [&str; 4] = [
+    "algorithm = \"auto\"\n",
+    "algorithm = \"dxr\"\n[interface.eth3]\nsource-check = \"strict\"\n",
+    "algorithm = \"auto\"\n[framework]\nbucket-time-ms = 20\n[interface.eth1]\nsource-check = \"loose\"\n",
+    "algorithm = \"poptrie\"\n[interface.eth3]\nredirects = true\n",
+];
+
+/// The program in the kernel has algorithms of its own.
+fn without_algorithm(live: &str) -> &str {
+    live.split_once('\n').map_or("", |(_, rest)| rest)
+}
+
+/// One who asks, and has it read its configuration again.
+pub struct Operator<'p> {
+    place: &'p Place,
+    /// Lines of `[router]` that never change.
+    router: &'static str,
+    pub answers: usize,
+    pub busy: usize,
+    pub reloads: usize,
+}
+
+impl<'p> Operator<'p> {
+    pub fn new(place: &'p Place, router: &'static str) -> Operator<'p> {
+        Operator { place, router, answers: 0, busy: 0, reloads: 0 }
+    }
+
+    pub fn write(&self, live: &str) -> PathBuf {
+        let path = self.place.path("router.toml");
+        std::fs::write(&path, configuration(self.place, self.router, live)).unwrap();
+        path
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.place.path("control.sock")
+    }
+
+    /// Everything there is to ask, in one conversation.
+    pub fn ask(&mut self) {
+        let mut stream = BufReader::new(UnixStream::connect(self.socket()).unwrap());
+        stream.get_ref().set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        for request in [
+            "\"interfaces\"",
+            "\"fib\"",
+            "\"neighbors\"",
+            "\"counters\"",
+            r#"{"events":{"last":50}}"#,
+            r#"{"routes":{"table":254,"within":"0.0.0.0/0"}}"#,
+            r#"{"routes":{"table":254,"within":"2001:db8::/32","limit":300}}"#,
+            r#"{"path":{"address":"20.0.7.70","table":254}}"#,
+            r#"{"path":{"address":"2001:db8:2007::1","table":254}}"#,
+            r#"{"watch":{"count":20,"match":"udp and dst 20.0.0.0/8"}}"#,
+            "\"noted\"",
+            r#"{"watch":{"count":20,"drops-only":true}}"#,
+            "\"noted\"",
+        ] {
+            self.exchange(&mut stream, request);
+        }
+    }
+
+    fn exchange(&mut self, stream: &mut BufReader<UnixStream>, request: &str) {
+        stream.get_mut().write_all(format!("{request}\n").as_bytes()).unwrap();
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        let answer: Value =
+            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{request}: {line:?}: {error}"));
+        match &answer["error"] {
+            Value::Null => self.answers += 1,
+            Value::String(text) if text.contains("busy") => self.busy += 1,
+            error => panic!("{request}: {error}"),
+        }
+    }
+
+    /// A scrape, which has to be right in form, and clients that are a nuisance.
+    pub fn scrape(&mut self) {
+        let answer = converse(&self.place.path("metrics.sock"), b"GET /metrics HTTP/1.1\r\n\r\n", true);
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
+        if head.contains("503") && body.contains("busy") {
+            self.busy += 1;
+            return;
+        }
+        exposition::check(body);
+        assert!(converse(&self.socket(), b"{\"routes\":7}\n", true).contains("not a request"));
+        drop(UnixStream::connect(self.socket()).unwrap());
+    }
+
+    /// The program's own commands.
+    pub fn trace(&self) {
+        let (control, asked) = (self.socket(), self.place.path("asked.pcapng"));
+        for arguments in [
+            &["show", "counters"][..],
+            &["trace", "--count", "5"],
+            &["capture-drops", "--count", "5", "--write", asked.to_str().unwrap()],
+        ] {
+            let mut command = assert_cmd::Command::new(FULLVIEW);
+            command.args(arguments).arg("--control").arg(&control);
+            if arguments[0] != "show" {
+                command.args(["--seconds", "2"]);
+            }
+            let output = command.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            // Routes change between a packet and its explanation: that is said, and no mistake here.
+            let is_fine =
+                output.status.success() || said.contains("busy") || said.contains("otherwise than explained");
+            assert!(is_fine, "{arguments:?}: {said}");
+        }
+    }
+
+    /// Another configuration, by signal or by request; one that is wrong changes nothing.
+    pub fn reload(&mut self, program: &Program) {
+        self.reloads += 1;
+        let live = LIVE[self.reloads % LIVE.len()];
+        self.write(if self.router.contains("engine") { without_algorithm(live) } else { live });
+        if self.reloads.is_multiple_of(2) {
+            return program.signal("HUP");
+        }
+        let answer = converse(&self.socket(), b"\"reload\"\n", true);
+        assert!(answer.contains("is in force") || answer.contains("busy"), "{answer}");
+        self.write("[nonsense]\n");
+        let answer = converse(&self.socket(), b"\"reload\"\n", true);
+        assert!(answer.contains("nonsense") || answer.contains("busy"), "{answer}");
+    }
+}
