@@ -107,7 +107,12 @@ fn interfaces(interfaces: &Vec<Interface>, out: &mut dyn Write) -> io::Result<()
             interface.addresses.join(" "),
         ]);
     }
-    print(&lines, out)
+    print(&lines, out)?;
+    for Interface { name, drops, .. } in interfaces.iter().filter(|interface| !interface.drops.is_empty()) {
+        let drops: Vec<String> = drops.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+        writeln!(out, "{name} dropped: {}", drops.join(", "))?;
+    }
+    Ok(())
 }
 
 fn neighbors(neighbors: &Vec<Neighbor>, out: &mut dyn Write) -> io::Result<()> {

@@ -23,6 +23,8 @@ use serde_json::Value;
 /// A longer request is refused; a longer answer never is made.
 const LONGEST_REQUEST: u64 = 64 << 10;
 const LONGEST_ANSWER: u64 = 64 << 20;
+/// A longer reason is cut: it may repeat what somebody sent, or a line of a file.
+const LONGEST_REASON: usize = 2048;
 
 /// The answer to one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +34,17 @@ pub enum Answer {
     Ok(Value),
     /// Why there is none, and what to do.
     Error(String),
+}
+
+impl Answer {
+    /// Why there is none, in a text of bounded length.
+    pub fn refused(mut reason: String) -> Answer {
+        if reason.len() > LONGEST_REASON {
+            reason.truncate(reason.floor_char_boundary(LONGEST_REASON));
+            reason.push('…');
+        }
+        Answer::Error(reason)
+    }
 }
 
 const FOLDER: &str = "/run/fullview";
@@ -77,4 +90,17 @@ fn write_line(output: &mut impl Write, value: &impl Serialize) -> io::Result<()>
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     output.write_all(&line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_cut_between_characters() {
+        let short = Answer::refused("no such interface".into());
+        assert_eq!(short, Answer::Error("no such interface".into()));
+        let Answer::Error(long) = Answer::refused("é".repeat(LONGEST_REASON)) else { panic!() };
+        assert_eq!((long.chars().count(), long.ends_with("é…")), (LONGEST_REASON / 2 + 1, true));
+    }
 }

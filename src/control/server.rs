@@ -44,7 +44,7 @@ fn converse(connection: &mut dyn Connection, responder: &mut impl Responder) -> 
             Ok(Some(line)) => write_line(stream.get_mut(), &answer(&line, responder))?,
             Ok(None) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return write_line(stream.get_mut(), &Answer::Error(format!("{error}; ask for less")));
+                return write_line(stream.get_mut(), &Answer::refused(format!("{error}; ask for less")));
             }
             Err(error) => return Err(error),
         }
@@ -54,6 +54,6 @@ fn converse(connection: &mut dyn Connection, responder: &mut impl Responder) -> 
 fn answer(line: &[u8], responder: &mut impl Responder) -> Answer {
     match serde_json::from_slice::<Request>(line) {
         Ok(request) => responder.answer(request),
-        Err(error) => Answer::Error(format!("not a request: {error}")),
+        Err(error) => Answer::refused(format!("not a request: {error}")),
     }
 }

@@ -24,6 +24,10 @@ pub struct Interface {
     pub addresses: Vec<String>,
     pub received: Traffic,
     pub sent: Traffic,
+    /// Packets that came in there and were dropped, or found no room on their way out there, by reason; those that
+    /// occurred.
+    #[serde(default)]
+    pub drops: BTreeMap<String, u64>,
     /// Of what came in by it, frames that the program in the kernel did not forward, by reason; empty where workers
     /// forward.
     #[serde(default)]

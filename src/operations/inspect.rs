@@ -65,8 +65,15 @@ fn describe_interface(
             .collect(),
         received: traffic(received),
         sent: traffic(sent),
+        drops: counters.interface_drops.get(usize::from(number)).map(reasons).unwrap_or_default(),
         program: BTreeMap::new(),
     }
+}
+
+/// Those that occurred.
+fn reasons(drops: &[u64; Reason::COUNT]) -> BTreeMap<String, u64> {
+    let named = Reason::ALL.iter().map(|reason| (reason.name().to_owned(), drops[reason.index()]));
+    named.filter(|(_, count)| *count > 0).collect()
 }
 
 fn source_check(check: SourceCheck) -> &'static str {

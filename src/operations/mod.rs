@@ -7,6 +7,7 @@ pub mod capture;
 pub mod hub;
 pub mod inspect;
 mod respond;
+mod unsaid;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

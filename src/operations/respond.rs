@@ -13,6 +13,7 @@ use std::net::IpAddr;
 
 use super::hub::{Hub, Session};
 use super::inspect;
+use super::unsaid::Unsaid;
 use crate::config::reload::Reloader;
 use crate::control::request::{self, Request};
 use crate::control::server::Responder;
@@ -29,11 +30,19 @@ pub struct Respond {
     events: Arc<Events>,
     reloader: Option<Arc<Reloader>>,
     session: Option<Session>,
+    noted: Unsaid<Fetched>,
+}
+
+/// Notes on their way to a client.
+struct Fetched {
+    notes: Vec<Note>,
+    missed: u64,
+    finished: bool,
 }
 
 impl Respond {
     pub fn new(asker: Asker, hub: Arc<Hub>, events: Arc<Events>, reloader: Option<Arc<Reloader>>) -> Respond {
-        Respond { asker, hub, events, reloader, session: None }
+        Respond { asker, hub, events, reloader, session: None, noted: Unsaid::default() }
     }
 
     /// One that watches nothing yet.
@@ -47,8 +56,7 @@ impl Respond {
         &self,
         question: impl FnOnce(&mut Inside<'_>) -> Result<T, String> + Send + 'static,
     ) -> Result<serde_json::Value, String> {
-        let answer = self.asker.ask(question).map_err(|error| error.to_string())??;
-        value(&answer)
+        ask(&self.asker, question)
     }
 
     fn try_answer(&mut self, request: Request) -> Result<serde_json::Value, String> {
@@ -78,7 +86,7 @@ impl Respond {
         }
         let watch = Arc::new(Watch::new(matching, watch.drops_only, watch.count));
         // The one before ends first, or a client could not go from one to another when all places are taken.
-        self.session = None;
+        (self.session, self.noted) = (None, Unsaid::default());
         self.session = Some(self.hub.watch(watch).ok_or("too many watch packets already; try again")?);
         value(&())
     }
@@ -93,22 +101,36 @@ impl Respond {
     fn noted(&mut self) -> Result<serde_json::Value, String> {
         let session =
             self.session.as_ref().ok_or("nothing is watched on this connection; ask for that first")?;
-        // Before the notes are fetched: one that comes in between is fetched the next time.
-        let finished = session.watch().is_finished();
-        let (notes, missed) = session.fetch();
-        let explained = move |inside: &mut Inside<'_>| {
-            let packets = notes.iter().map(|note| packet(inside.mirror(), note)).collect();
-            Ok(status::Noted { packets, missed, finished })
+        let fetch = || {
+            // Before the notes are fetched: one that comes in between is fetched the next time.
+            let finished = session.watch().is_finished();
+            let (notes, missed) = session.fetch();
+            Fetched { notes, missed, finished }
         };
-        self.ask(explained)
+        let asker = &self.asker;
+        self.noted.say(fetch, |fetched| ask(asker, move |inside| Ok(noted(inside, &fetched))))
     }
+}
+
+fn ask<T: Serialize + Send + 'static>(
+    asker: &Asker,
+    question: impl FnOnce(&mut Inside<'_>) -> Result<T, String> + Send + 'static,
+) -> Result<serde_json::Value, String> {
+    let answer = asker.ask(question).map_err(|error| error.to_string())??;
+    value(&answer)
+}
+
+fn noted(inside: &Inside<'_>, fetched: &Fetched) -> status::Noted {
+    let Fetched { notes, missed, finished } = fetched;
+    let packets = notes.iter().map(|note| packet(inside.mirror(), note)).collect();
+    status::Noted { packets, missed: *missed, finished: *finished }
 }
 
 impl Responder for Respond {
     fn answer(&mut self, request: Request) -> Answer {
         match self.try_answer(request) {
             Ok(value) => Answer::Ok(value),
-            Err(error) => Answer::Error(error),
+            Err(error) => Answer::refused(error),
         }
     }
 }

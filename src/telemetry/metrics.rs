@@ -97,7 +97,18 @@ impl Scrape {
         let packets = "Packets forwarded out by the interface";
         page.counts("interface_transmit_packets", packets, each(|of| of.sent.packets))?;
         let bytes = "Bytes of frames forwarded out by the interface, without FCS";
-        page.counts("interface_transmit_bytes", bytes, each(|of| of.sent.bytes))
+        page.counts("interface_transmit_bytes", bytes, each(|of| of.sent.bytes))?;
+        let help =
+            "Packets dropped that came in by the interface, or found no room on their way out, by reason";
+        page.counts("interface_dropped_packets", help, self.interface_drops())
+    }
+
+    fn interface_drops(&self) -> Vec<Sample<u64>> {
+        let drops = self.interfaces.iter().flat_map(|of| of.drops.iter().map(|drop| (of.name.clone(), drop)));
+        let sample = |(interface, (reason, count)): (String, (&String, &u64))| {
+            (vec![("interface", interface), ("reason", reason.clone())], *count)
+        };
+        drops.map(sample).collect()
     }
 
     fn reasons(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -4,10 +4,12 @@
 //! route. `FULLVIEW_TABLE=full` has 100,000 prefixes flap.
 
 use std::net::Ipv4Addr;
-use std::thread;
-use std::time::Duration;
+use std::ops::Range;
+
+use serde_json::Value;
 
 use crate::bird::Bird;
+use crate::control::Control;
 use crate::full_view::{TO_KERNEL, pair, speaker};
 use crate::lab::{be_everybody, forward, reaches};
 use crate::node::{Node, cable, may_run};
@@ -16,6 +18,9 @@ use crate::traffic::{Receiver, Sender, lost, twice};
 const STABLE: u32 = 0x1400_0000;
 const FLAPPING: u32 = 0x1e00_0000;
 const STABLE_PREFIXES: u32 = 500;
+
+/// Packets that are enough to see where they go.
+const SOME: usize = 500;
 
 fn flapping_prefixes() -> u32 {
     let full = std::env::var_os("FULLVIEW_TABLE").is_some_and(|value| value == "full");
@@ -61,7 +66,8 @@ fn flapping_routes_lose_nothing_and_mislead_nothing() {
     let receiver = Bird::start(&router, &speaker(2, TO_KERNEL, "import all; export none"));
     let all = (STABLE_PREFIXES + count) as usize;
     receiver.wait_for("master4", all);
-    let program = forward(&router, "eth1,eth2,eth3", &[]);
+    let control = Control::new();
+    let program = forward(&router, "eth1,eth2,eth3", &control.options());
     let (from, there, elsewhere) =
         (source.udp("10.0.2.2:0"), upstream.udp("0.0.0.0:9"), other.udp("0.0.0.0:9"));
     assert!(
@@ -75,15 +81,24 @@ fn flapping_routes_lose_nothing_and_mislead_nothing() {
     for _ in 0..2 {
         sender.ask("disable flapping");
         receiver.wait_for("master4", STABLE_PREFIXES as usize);
-        thread::sleep(Duration::from_millis(1500));
+        control.wait_until("\"fib\"", |fibs| has(fibs, 0..count as usize));
+        elsewhere.wait_for(SOME);
         sender.ask("enable flapping");
         receiver.wait_for("master4", all);
-        thread::sleep(Duration::from_millis(1500));
+        control.wait_until("\"fib\"", |fibs| has(fibs, all..usize::MAX));
+        there.wait_for(SOME);
     }
     let sent = sender_of_packets.end();
     let (there, elsewhere) = (there.end(), elsewhere.end());
     let (_, said) = program.end("TERM");
     judge(sent, &there, &elsewhere, &said);
+}
+
+/// Whether the main table of IPv4 has so many routes, and answers by them.
+fn has(fibs: &Value, routes: Range<usize>) -> bool {
+    let is_main = |fib: &&Value| fib["family"] == "inet" && fib["table"] == 254;
+    let main = fibs.as_array().unwrap().iter().find(is_main).unwrap();
+    main["synced"] == true && routes.contains(&(main["routes"].as_u64().unwrap() as usize))
 }
 
 fn judge(sent: u32, there: &[u32], elsewhere: &[u32], said: &str) {

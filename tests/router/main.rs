@@ -4,6 +4,7 @@
 mod alone;
 mod basics;
 mod bird;
+mod control;
 mod exposition;
 mod flaps;
 mod fresh;

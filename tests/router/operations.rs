@@ -240,6 +240,9 @@ fn prometheus_scrapes_what_was_forwarded() {
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text"), "{answer}");
     let page = exposition::check(answer.split_once("\r\n\r\n").unwrap().1);
     let value = |name: &str, labels: &[(&str, &str)]| page.value(name, labels);
+    let by_interface = [("interface", "eth1"), ("reason", "blackhole")];
+    assert!(value("fullview_interface_dropped_packets_total", &by_interface) >= 3.0);
+    assert!(operated.ask("show interfaces").contains("eth1 dropped: blackhole "));
     assert!(value("fullview_interface_transmit_packets_total", &[("interface", "eth2")]) >= 1.0);
     assert!(value("fullview_interface_receive_bytes_total", &[("interface", "eth1")]) >= 50.0);
     assert_eq!(value("fullview_interface_up", &[("interface", "eth1")]), 1.0);

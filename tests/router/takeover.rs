@@ -1,8 +1,6 @@
 //! Packets flow while we come, go and are killed: the kernel forwards before, beside and after us.
 
 use std::net::Ipv4Addr;
-use std::thread;
-use std::time::Duration;
 
 use crate::lab::{Lab, reaches};
 use crate::node::may_run;
@@ -10,6 +8,9 @@ use crate::traffic::{Receiver, Sender, lost, twice};
 
 /// Packets that a killed process may have had in its hands: its rings are gone with it.
 const IN_HAND: usize = 200;
+
+/// Packets that are enough to see that they flow.
+const SOME: usize = 300;
 
 #[test]
 fn packets_flow_on_when_we_come_and_go() {
@@ -27,10 +28,10 @@ pub fn flow_on(lab: &Lab, options: &[&str]) {
     let mut forwarded = 0;
     for signal in ["TERM", "INT", "KILL"] {
         let program = lab.forward(options);
-        thread::sleep(Duration::from_millis(500));
+        receiver.wait_for(SOME);
         let (_, said) = program.end(signal);
         forwarded += said.matches("\"received\"").count();
-        thread::sleep(Duration::from_millis(300));
+        receiver.wait_for(SOME);
     }
     let sent = sender.end();
     let arrived = receiver.end();

@@ -3,9 +3,14 @@
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use crate::node::eventually;
+
+/// How long packets may be on their way on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Sends until it is ended.
 pub struct Sender {
@@ -42,6 +47,7 @@ impl Sender {
 /// Hears until it is ended, and nothing has come for a while.
 pub struct Receiver {
     stop: Arc<AtomicBool>,
+    heard: Arc<AtomicUsize>,
     thread: JoinHandle<Vec<u32>>,
 }
 
@@ -49,11 +55,12 @@ impl Receiver {
     pub fn start(socket: UdpSocket) -> Receiver {
         rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 16 << 20).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        let (stop, heard) = (Arc::new(AtomicBool::new(false)), Arc::<AtomicUsize>::default());
+        let (stopped, count) = (Arc::clone(&stop), Arc::clone(&heard));
         let thread = thread::spawn(move || {
             let (mut heard, mut numbers) = ([0; 64], Vec::new());
             loop {
+                count.store(numbers.len(), Ordering::Relaxed);
                 match socket.recv(&mut heard) {
                     Ok(4) => numbers.push(u32::from_be_bytes(heard[..4].try_into().unwrap())),
                     Ok(_) => {}
@@ -62,7 +69,14 @@ impl Receiver {
                 }
             }
         });
-        Receiver { stop, thread }
+        Receiver { stop, heard, thread }
+    }
+
+    /// Until so many more have come.
+    pub fn wait_for(&self, more: usize) {
+        let heard = || self.heard.load(Ordering::Relaxed);
+        let wanted = heard() + more;
+        assert!(eventually(PATIENCE, || heard() >= wanted), "{} packets, not {wanted}", heard());
     }
 
     pub fn end(self) -> Vec<u32> {

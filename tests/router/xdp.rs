@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
+use crate::control::Control;
 use crate::lab::{Lab, reaches};
 use crate::node::{Program, eventually, may_run};
 
@@ -67,8 +70,8 @@ fn the_program_follows_the_kernels_routes_and_goes_when_it_is_killed() {
     lab.router.ip("route add 192.0.2.0/24 via 10.0.2.2");
     lab.left.command("ping -c 10 -i 0.05 -W 2 192.0.2.1");
     lab.router.ip("route replace blackhole 192.0.2.0/24");
-    std::thread::sleep(Duration::from_millis(500));
-    assert!(!lab.left.try_command("ping -c 2 -i 0.05 -W 1 192.0.2.1").status.success());
+    let is_silent = || !lab.left.try_command("ping -c 2 -i 0.05 -W 1 192.0.2.1").status.success();
+    assert!(eventually(Duration::from_secs(30), is_silent));
     lab.router.ip("route replace 192.0.2.0/24 via 10.0.2.2");
     lab.left.command("ping -c 10 -i 0.05 -W 2 192.0.2.1");
     assert!(lab.router.ip("link show eth1").contains("prog/xdp"));
@@ -94,17 +97,21 @@ fn the_program_follows_groups_whose_next_hops_are_known() {
         lab.router.ip(&format!("route add 198.51.100.{host}/32 via 10.0.2.{host}"));
     }
     lab.left.command("ping -c 3 -i 0.05 -W 2 10.0.2.2");
-    let _program = lab.forward(&["--engine", "xdp"]);
-    let wait = || std::thread::sleep(Duration::from_millis(1500));
+    let control = Control::new();
+    let _program = lab.forward(&[&["--engine", "xdp"][..], &control.options()].concat());
+    let ways = r#"{"path":{"address":"192.0.2.1","table":254}}"#;
+    let leads = |path: &Value, to: &str| {
+        path["ways"].as_array().unwrap().iter().any(|way| way["leads"].as_str().unwrap().contains(to))
+    };
     lab.router.ip("route add 192.0.2.0/24 nexthop via 10.0.2.50 nexthop via 10.0.2.51");
-    wait();
+    control.wait_until(ways, |path| leads(path, "10.0.2.50 ") && leads(path, "10.0.2.51 "));
     // The program has the first group by now, whatever else has it look again.
     lab.router.ip("neigh replace 10.0.2.60 lladdr 02:00:00:00:00:60 dev eth2 nud permanent");
-    wait();
+    control.wait_until("\"neighbors\"", |neighbors| neighbors.to_string().contains("\"10.0.2.60\""));
     lab.router.ip("route del 192.0.2.0/24");
-    wait();
+    control.wait_until(ways, |path| path["ways"] == json!([]));
     lab.router.ip("route add 192.0.2.0/24 nexthop via 10.0.2.52 nexthop via 10.0.2.53");
-    wait();
+    control.wait_until(ways, |path| leads(path, "10.0.2.52 ") && leads(path, "10.0.2.53 "));
     lab.left.command("ping -c 10 -i 0.05 -W 2 192.0.2.1");
 }
 

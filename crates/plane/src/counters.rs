@@ -43,6 +43,8 @@ pub struct Counters {
     pub interfaces: Vec<InterfaceCounters>,
     /// By [`Reason::index`].
     pub drops: [u64; Reason::COUNT],
+    /// The same by interface number: of packets that came in there, or found no room on their way out there.
+    pub interface_drops: Vec<[u64; Reason::COUNT]>,
     /// By [`Punt::index`].
     pub punts: [u64; Punt::COUNT],
 }
@@ -50,8 +52,9 @@ pub struct Counters {
 impl Counters {
     /// Zeros for so many interfaces.
     pub fn new(interfaces: usize) -> Counters {
-        let interfaces = vec![InterfaceCounters::default(); interfaces];
-        Counters { interfaces, drops: [0; Reason::COUNT], punts: [0; Punt::COUNT] }
+        let (drops, punts) = ([0; Reason::COUNT], [0; Punt::COUNT]);
+        let interface_drops = vec![drops; interfaces];
+        Counters { interfaces: vec![InterfaceCounters::default(); interfaces], drops, interface_drops, punts }
     }
 
     /// Adds to what came in by an interface; nothing if there is no such one.
@@ -78,11 +81,15 @@ impl Counters {
         }
     }
 
-    /// Counts what a packet was rejected for.
-    pub(crate) fn count_rejected(&mut self, verdict: Verdict) {
+    /// Counts what a packet was rejected for, and at which interface.
+    pub(crate) fn count_rejected(&mut self, interface: u16, verdict: Verdict) {
         match verdict {
             Verdict::Forward => {}
-            Verdict::Drop(reason) => self.drops[reason.index()] += 1,
+            Verdict::Drop(reason) => {
+                self.drops[reason.index()] += 1;
+                let there = self.interface_drops.get_mut(usize::from(interface));
+                there.into_iter().for_each(|drops| drops[reason.index()] += 1);
+            }
             Verdict::Punt(punt) => self.punts[punt.index()] += 1,
         }
     }
@@ -95,6 +102,9 @@ impl Counters {
             mine.received.add(theirs.received);
             mine.sent.add(theirs.sent);
         }
+        self.interface_drops.resize(interfaces, [0; Reason::COUNT]);
+        let drops = self.interface_drops.iter_mut().zip(&other.interface_drops);
+        drops.for_each(|(mine, theirs)| add_each(mine, theirs));
         add_each(&mut self.drops, &other.drops);
         add_each(&mut self.punts, &other.punts);
     }
@@ -150,12 +160,16 @@ mod tests {
         first.drops[Reason::NoRoute.index()] = 2;
         let mut second = Counters::new(2);
         second.interfaces[1].sent.count(62);
-        second.drops[Reason::NoRoute.index()] = 3;
-        second.punts[Punt::Arp.index()] = 1;
+        second.drops[Reason::NoRoute.index()] = 1;
+        second.count_rejected(1, Verdict::Punt(Punt::Arp));
+        second.count_rejected(1, Verdict::Drop(Reason::NoRoute));
+        second.count_rejected(9, Verdict::Drop(Reason::NoRoute));
         first.add(&second);
         assert_eq!(first.received(), Traffic { packets: 1, bytes: 60 });
         assert_eq!(first.sent(), Traffic { packets: 1, bytes: 62 });
         assert_eq!((first.dropped(), first.punted()), (5, 1));
+        let there = |interface: usize| first.interface_drops[interface][Reason::NoRoute.index()];
+        assert_eq!([there(0), there(1)], [0, 1], "one is of an interface that is not there");
         assert_eq!(first.drop_reasons().collect::<Vec<_>>(), [(Reason::NoRoute, 5)]);
     }
 }

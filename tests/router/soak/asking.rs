@@ -1,13 +1,13 @@
 //! What operators want of the router meanwhile: answers, metrics, traces, captures, another configuration.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::BufReader;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::place::Place;
+use crate::control::{ask, connect};
 use crate::exposition;
 use crate::node::Program;
 use crate::operations::{FULLVIEW, converse};
@@ -62,8 +62,7 @@ impl<'p> Operator<'p> {
 
     /// Everything there is to ask, in one conversation.
     pub fn ask(&mut self) {
-        let mut stream = BufReader::new(UnixStream::connect(self.socket()).unwrap());
-        stream.get_ref().set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut stream = connect(&self.socket());
         for request in [
             "\"interfaces\"",
             "\"fib\"",
@@ -84,11 +83,7 @@ impl<'p> Operator<'p> {
     }
 
     fn exchange(&mut self, stream: &mut BufReader<UnixStream>, request: &str) {
-        stream.get_mut().write_all(format!("{request}\n").as_bytes()).unwrap();
-        let mut line = String::new();
-        stream.read_line(&mut line).unwrap();
-        let answer: Value =
-            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{request}: {line:?}: {error}"));
+        let answer = ask(stream, request);
         match &answer["error"] {
             Value::Null => self.answers += 1,
             Value::String(text) if text.contains("busy") => self.busy += 1,

@@ -62,10 +62,14 @@ impl Flow {
 
     /// One batch there; it is all there afterwards, or what is missing counts as lost.
     pub fn round(&mut self) {
-        self.batch(PATIENCE);
+        let missing = self.batch(PATIENCE);
+        if missing > 0 {
+            println!("{} flow {}: {missing} of a batch do not come", clock(), self.number);
+        }
     }
 
-    fn batch(&mut self, patience: Duration) {
+    /// Returns how many have not come by then.
+    fn batch(&mut self, patience: Duration) -> usize {
         let first = self.tally.sent;
         self.tally.sent += BATCH;
         self.awaited = (first..self.tally.sent).collect();
@@ -78,10 +82,9 @@ impl Flow {
         while !self.awaited.is_empty() && Instant::now() < deadline {
             self.hear();
         }
-        if !self.awaited.is_empty() {
-            println!("{} flow {}: {} of a batch do not come", clock(), self.number, self.awaited.len());
-        }
+        let missing = self.awaited.len();
         self.lost.append(&mut self.awaited);
+        missing
     }
 
     /// Takes what is still on its way.

@@ -288,7 +288,7 @@ impl Stages {
                 packet.verdict = Verdict::Drop(Reason::EgressFull);
                 self.counters.take_back_sent(packet.interface, packet.frame_len());
             }
-            self.counters.count_rejected(packet.verdict);
+            self.counters.count_rejected(packet.interface, packet.verdict);
         }
     }
 }

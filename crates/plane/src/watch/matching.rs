@@ -15,6 +15,9 @@ use crate::explain::headers::ports;
 use crate::wire::ethernet::{EtherType, Frame};
 use crate::wire::{ipv4, ipv6};
 
+/// Tests of one text at most: while it watches, each packet meets them all.
+const MOST_TESTS: usize = 16;
+
 /// Where packets come in, and what they are; empty takes all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matching {
@@ -80,6 +83,9 @@ impl FromStr for Matching {
         let mut words = text.split_whitespace();
         let mut tests = Vec::new();
         while let Some(word) = words.next() {
+            if tests.len() == MOST_TESTS {
+                return Err(MatchingError(format!("more than {MOST_TESTS} tests")));
+            }
             tests.push(test(word, &mut words).map_err(MatchingError)?);
             match words.next() {
                 None | Some("and") => {}
@@ -259,6 +265,9 @@ mod tests {
         assert!(refused("udp and").contains("nothing follows the last"));
         assert!(refused("dst").contains("nothing follows \"dst\""));
         assert!(refused("sport 70000").contains("70000"));
+        let long = |tests: usize| ["udp"].repeat(tests).join(" and ");
+        assert!(long(MOST_TESTS).parse::<Matching>().is_ok());
+        assert!(refused(&long(MOST_TESTS + 1)).starts_with("more than 16 tests"));
     }
 
     #[test]

@@ -41,7 +41,10 @@ pub struct Published {
 }
 
 #[repr(align(128))]
-struct Chunk([Cells; CHUNK]);
+struct Chunk {
+    traffic: [Cells; CHUNK],
+    drops: [[AtomicU64; Reason::COUNT]; CHUNK],
+}
 
 const _: () = assert!(align_of::<Published>() == 128 && size_of::<Chunk>().is_multiple_of(128));
 
@@ -67,14 +70,25 @@ impl Published {
         store(&self.rounds, worker.rounds);
         store(&self.idle_rounds, worker.idle_rounds);
         store(&self.unsent, worker.unsent);
-        store_all(&self.drops, &counters.drops);
+        let has_dropped = store_all(&self.drops, &counters.drops);
         store_all(&self.punts, &counters.punts);
         for (chunk, counters) in self.chunks.iter().zip(counters.interfaces.chunks(CHUNK)) {
-            let cells = &chunk.get_or_init(Chunk::zeros).0;
-            cells.iter().zip(counters).for_each(|(cells, counters)| store_all(cells, &flat(counters)));
+            let cells = &chunk.get_or_init(Chunk::zeros).traffic;
+            cells.iter().zip(counters).for_each(|(cells, counters)| _ = store_all(cells, &flat(counters)));
+        }
+        if has_dropped {
+            self.publish_drops(counters);
         }
         // Last: whoever sees so many finds their cells.
         self.interfaces.store(counters.interfaces.len() as u64, Ordering::Release);
+    }
+
+    /// In rounds without a drop nobody looks at these: there are many.
+    fn publish_drops(&self, counters: &Counters) {
+        for (chunk, drops) in self.chunks.iter().zip(counters.interface_drops.chunks(CHUNK)) {
+            let cells = chunk.get().into_iter().flat_map(|chunk| &chunk.drops);
+            cells.zip(drops).for_each(|(cells, drops)| _ = store_all(cells, drops));
+        }
     }
 
     /// What has been counted up to now.
@@ -82,9 +96,13 @@ impl Published {
         let mut counters = Counters::new(self.interfaces.load(Ordering::Acquire) as usize);
         load_all(&self.drops, &mut counters.drops);
         load_all(&self.punts, &mut counters.punts);
-        for (chunk, counters) in self.chunks.iter().zip(counters.interfaces.chunks_mut(CHUNK)) {
-            let Some(chunk) = chunk.get() else { break };
-            chunk.0.iter().zip(counters).for_each(|(cells, counters)| *counters = unflat(cells));
+        let Counters { interfaces, interface_drops, .. } = &mut counters;
+        let chunks = self.chunks.iter().map_while(OnceLock::get);
+        for (chunk, (traffic, drops)) in
+            chunks.zip(interfaces.chunks_mut(CHUNK).zip(interface_drops.chunks_mut(CHUNK)))
+        {
+            chunk.traffic.iter().zip(traffic).for_each(|(cells, traffic)| *traffic = unflat(cells));
+            chunk.drops.iter().zip(drops).for_each(|(cells, drops)| load_all(cells, drops));
         }
         counters
     }
@@ -99,19 +117,22 @@ impl Published {
 
 impl Chunk {
     fn zeros() -> Box<Chunk> {
-        Box::new(Chunk(std::array::from_fn(|_| Cells::default())))
+        let drops = std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0)));
+        Box::new(Chunk { traffic: std::array::from_fn(|_| Cells::default()), drops })
     }
 }
 
-/// Writes only what differs: a line that is not written stays in the readers' caches.
-fn store(cell: &AtomicU64, value: u64) {
-    if cell.load(Ordering::Relaxed) != value {
+/// Writes only what differs, and says whether it did: a line that is not written stays in the readers' caches.
+fn store(cell: &AtomicU64, value: u64) -> bool {
+    let differs = cell.load(Ordering::Relaxed) != value;
+    if differs {
         cell.store(value, Ordering::Relaxed);
     }
+    differs
 }
 
-fn store_all(cells: &[AtomicU64], values: &[u64]) {
-    cells.iter().zip(values).for_each(|(cell, value)| store(cell, *value));
+fn store_all(cells: &[AtomicU64], values: &[u64]) -> bool {
+    cells.iter().zip(values).fold(false, |differs, (cell, value)| differs | store(cell, *value))
 }
 
 fn load_all(cells: &[AtomicU64], values: &mut [u64]) {
@@ -133,6 +154,7 @@ fn unflat(cells: &Cells) -> InterfaceCounters {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::Verdict;
 
     #[test]
     fn readers_see_what_was_published_last() {
@@ -141,7 +163,7 @@ mod tests {
         let mut counters = Counters::new(CHUNK + 3);
         counters.interfaces[CHUNK + 2].sent = Traffic { packets: 3, bytes: 180 };
         counters.interfaces[0].received = Traffic { packets: 4, bytes: 240 };
-        counters.drops[Reason::NoRoute.index()] = 1;
+        counters.count_rejected(CHUNK as u16 + 1, Verdict::Drop(Reason::NoRoute));
         counters.punts[Punt::Arp.index()] = 2;
         let worker = WorkerCounters { rounds: 9, idle_rounds: 8, unsent: 7 };
         published.publish(&counters, worker);

@@ -268,6 +268,8 @@ fn a_full_egress_hands_packets_back_in_order() {
     assert_eq!(numbers(&rejected), [4, 5, 6, 7, 8, 9]);
     assert!(rejected.iter().all(|packet| packet.verdict == Verdict::Drop(Reason::EgressFull)));
     assert_eq!(forwarder.counters().drops[Reason::EgressFull.index()], 6);
+    let at = |interface: usize| forwarder.counters().interface_drops[interface][Reason::EgressFull.index()];
+    assert_eq!((at(0), at(1)), (0, 6), "where there was no room");
     assert_eq!(forwarder.counters().sent().packets, 4);
 }
 

@@ -1,0 +1,66 @@
+//! What the router under test says of itself, to wait for.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::node::eventually;
+
+/// How long it may take to follow the kernel on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where a router is asked.
+pub struct Control {
+    _folder: tempfile::TempDir,
+    socket: PathBuf,
+}
+
+impl Control {
+    /// A place for a router to listen at.
+    pub fn new() -> Control {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("control.sock");
+        Control { _folder: folder, socket }
+    }
+
+    /// The options of the router that listen there.
+    pub fn options(&self) -> [&str; 2] {
+        ["--control", self.socket.to_str().unwrap()]
+    }
+
+    /// The answer to a request; it has to be given.
+    pub fn ask(&self, request: &str) -> Value {
+        let answer = ask(&mut connect(&self.socket), request);
+        assert!(answer["error"].is_null(), "{request}: {answer}");
+        answer["ok"].clone()
+    }
+
+    /// Asks until the answer is as it should be, and once more: what follows from it has been done by then, too.
+    pub fn wait_until(&self, request: &str, is_so: impl Fn(&Value) -> bool) {
+        let mut last = Value::Null;
+        let was_so = eventually(PATIENCE, || {
+            last = self.ask(request);
+            is_so(&last)
+        });
+        assert!(was_so, "{request}: {last}");
+        self.ask(request);
+    }
+}
+
+/// A conversation with the router that listens there.
+pub fn connect(socket: &Path) -> BufReader<UnixStream> {
+    let stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    BufReader::new(stream)
+}
+
+/// One request, and its answer as it is.
+pub fn ask(stream: &mut BufReader<UnixStream>, request: &str) -> Value {
+    stream.get_mut().write_all(format!("{request}\n").as_bytes()).unwrap();
+    let mut line = String::new();
+    stream.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{request}: {line:?}: {error}"))
+}
