@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use crate::node::{Program, eventually, may_run};
+use crate::node::{Program, between_two_looks, eventually, may_run};
 use aside::{Aside, Counted};
 use asking::Operator;
 use churn::{Link, Routes};
@@ -70,19 +70,11 @@ fn soak(router: &'static str) {
     program.wait_for("control: ");
     let mut flows = place.flows();
     assert!(flows.iter_mut().all(Flow::begin), "{}", program.output());
-    let between = if router.is_empty() { between_two_looks } else { |_| 0 };
+    // Workers end and begin anew for an interface that goes, and for one that comes.
+    let between = if router.is_empty() { |pulled| between_two_looks(4 * pulled) } else { |_| 0 };
     Soak { place: &place, program: &program, end: AtomicBool::new(false), time: time(), between }
         .run(flows, operator);
     judge_end(&place, program);
-}
-
-/// How many frames may be lost or doubled by packet sockets while interfaces are pulled out so many times: the socket's
-/// filter and the program that drops in the kernel are asked one after the other, so the frame that a processor has between
-/// them when that changes meets one answer of before and one of after. It changes when workers end and when they begin
-/// anew, for an interface that goes and for one that comes.
-fn between_two_looks(pulled: usize) -> usize {
-    let processors = std::thread::available_parallelism().unwrap().get();
-    4 * pulled * processors
 }
 
 struct Soak<'s> {
