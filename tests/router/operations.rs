@@ -315,6 +315,13 @@ fn a_packet_is_traced_stage_by_stage() {
     }
     let operated = Operated::start(&[]);
     operated.forwards();
+    // Before anybody looks: what a packet met is told by the table of the moment at which it is told.
+    operated.lab.router.ip("route add prohibit 10.7.0.0/16");
+    let prohibits = || {
+        operated.send("10.7.0.1:9", 1);
+        operated.ask("show counters").contains("prohibited")
+    };
+    assert!(eventually(Duration::from_secs(20), prohibits));
     let socket = operated.socket();
     let trace = |arguments: &'static [&str]| {
         let socket = socket.clone();
@@ -331,7 +338,6 @@ fn a_packet_is_traced_stage_by_stage() {
     };
     let sent = trace(&["--interface", "eth1", "--match", "dst 10.0.2.0/24 and udp and dport 9"]);
     let lost = trace(&["--drops"]);
-    operated.lab.router.ip("route add prohibit 10.7.0.0/16");
     while !sent.is_finished() || !lost.is_finished() {
         operated.send("10.0.2.2:9", 1);
         operated.send("10.0.2.2:10", 1);
