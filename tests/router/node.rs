@@ -239,11 +239,3 @@ pub fn eventually(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     }
     is_so()
 }
-
-/// How many frames packet sockets may lose or double while they come and go so many times: the socket's filter and the
-/// program that drops in the kernel are asked one after the other, so the frame that a processor has between them when that
-/// changes meets one answer of before and one of after.
-pub fn between_two_looks(changes: usize) -> usize {
-    let processors = thread::available_parallelism().unwrap().get();
-    changes * processors
-}

@@ -38,7 +38,7 @@ fn packets_flow_on_when_af_xdp_comes_and_goes() {
     }
     let lab = Lab::new();
     lab.be_wires();
-    flow_on(&lab, &["--json", "--port", "xdp"], 0);
+    flow_on(&lab, &["--json", "--port", "xdp"]);
 }
 
 /// One interface that takes tags off, which AF_XDP would not know of, beside one that does not.

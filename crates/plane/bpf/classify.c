@@ -7,11 +7,15 @@
  *   not_to_kernel  (tcx, ingress) drops what to_ring let through, so that the kernel does not forward it too.
  *
  * A frame is forwarded if it is unicast IP to one of our interfaces and a router may pass it on without a word to
- * anybody. Whatever is in doubt stays with the kernel: to leave a frame to it is always right. The two programs of
- * packet sockets run one after the other on the same frame and come to the same answer.
+ * anybody. Whatever is in doubt stays with the kernel: to leave a frame to it is always right.
+ *
+ * The two programs of packet sockets run one after the other on the same frame and processor, and nothing comes between:
+ * both are part of one pass of the kernel's receive path. So the first decides, and the second goes by what the first has
+ * decided: were it asked again, a frame that is between the two while the stations change would go both ways, or none.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -24,8 +28,8 @@
 
 /* What becomes of a frame; the indices of `counts`. classify.rs knows the names. */
 enum answer {
+	NOT_OURS, /* no interface of ours that forwards its family, or another station's MAC address; no decision */
 	FORWARD,
-	NOT_OURS, /* no interface of ours that forwards its family, or another station's MAC address */
 	NOT_IP,
 	LOCAL,
 	GROUP, /* multicast and broadcast */
@@ -97,6 +101,14 @@ struct {
 	__type(value, __u64);
 	__uint(max_entries, ANSWERS);
 } counts SEC(".maps");
+
+/* What to_ring has decided about the frame that this processor has in hand; NOT_OURS if no socket of ours has seen it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(max_entries, 1);
+} decided SEC(".maps");
 
 struct tag {
 	__be16 control;
@@ -243,17 +255,34 @@ static __always_inline enum answer skb_answer(struct __sk_buff *skb)
 	return NOT_IP;
 }
 
+static __always_inline __u32 *in_hand(void)
+{
+	__u32 only = 0;
+
+	return bpf_map_lookup_elem(&decided, &only);
+}
+
+/* Frames that somebody sends pass by here too, and are never received. */
 SEC("socket")
 int to_ring(struct __sk_buff *skb)
 {
-	return skb_answer(skb) == FORWARD ? 0xffff : 0;
+	__u32 *answer = in_hand();
+
+	if (!answer || skb->pkt_type == PACKET_OUTGOING)
+		return 0;
+	*answer = skb_answer(skb);
+	return *answer == FORWARD ? 0xffff : 0;
 }
 
 SEC("classifier")
-int not_to_kernel(struct __sk_buff *skb)
+int not_to_kernel(struct __sk_buff *skb __attribute__((unused)))
 {
-	enum answer answer = skb_answer(skb);
+	__u32 *decision = in_hand(), answer;
 
+	if (!decision)
+		return TCX_NEXT;
+	answer = *decision;
+	*decision = NOT_OURS;
 	count(answer);
 	return answer == FORWARD ? TCX_DROP : TCX_NEXT;
 }

@@ -94,13 +94,11 @@ impl<'p> Routes<'p> {
 pub struct Link<'p> {
     place: &'p Place,
     pub flaps: usize,
-    /// How many of them pulled it out.
-    pub pulled: usize,
 }
 
 impl<'p> Link<'p> {
     pub fn new(place: &'p Place) -> Link<'p> {
-        Link { place, flaps: 0, pulled: 0 }
+        Link { place, flaps: 0 }
     }
 
     pub fn round(&mut self) {
@@ -108,7 +106,6 @@ impl<'p> Link<'p> {
         match self.flaps % 6 {
             // Without the classifier nobody forwards while workers begin anew.
             0 if cfg!(feature = "bpf") => {
-                self.pulled += 1;
                 self.place.lab.router.ip("link del eth3");
                 sleep(Duration::from_millis(200));
                 self.place.plug_beside();

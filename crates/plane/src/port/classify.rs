@@ -2,7 +2,7 @@
 //!
 //! With AF_XDP sockets, an XDP program moves what will be forwarded to them, and everything else goes on as ever. A
 //! packet socket only sees copies; so it is given a filter that lets through what will be forwarded, and a second
-//! program (tcx) drops the same frames before the kernel would forward them as well.
+//! program (tcx) drops the frames that the filter has let through, before the kernel would forward them as well.
 //!
 //! All of it ends with this process, however that ends, and the kernel forwards on. Interfaces that were not named are
 //! not touched.
@@ -28,8 +28,8 @@ mod error;
 
 /// Names of the answers, in the order of `enum answer` in classify.c.
 pub const ANSWERS: [&str; 11] = [
-    "forward",
     "not_ours",
+    "forward",
     "not_ip",
     "local",
     "group",
