@@ -1,7 +1,7 @@
 //! Hosts of a test's own: each a network namespace that a thread holds. It goes with the thread and the programs that
 //! were started in it, however they end; no name is left behind.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Sender, channel};
@@ -221,10 +221,13 @@ impl Drop for Program {
     }
 }
 
-fn copy(mut stream: Box<dyn Read + Send>, output: &std::sync::Mutex<String>) {
-    let mut piece = [0; 4096];
-    while let Ok(len @ 1..) = stream.read(&mut piece) {
-        output.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..len]));
+/// By whole lines: the other stream's would come between the parts of one.
+fn copy(stream: Box<dyn Read + Send>, output: &std::sync::Mutex<String>) {
+    let mut stream = BufReader::new(stream);
+    let mut line = Vec::new();
+    while let Ok(1..) = stream.read_until(b'\n', &mut line) {
+        output.lock().unwrap().push_str(&String::from_utf8_lossy(&line));
+        line.clear();
     }
 }
 
