@@ -18,7 +18,7 @@ use crate::namespace::Namespace;
 use crate::topology::{self, LEFT, RIGHT, SIDES, STATION, router_mac, station_mac};
 
 /// How long something may take that takes microseconds on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How the payload of a marker begins; the side it is for and its number follow.
 const MARKER: &[u8] = b"end of what came before";
 

@@ -380,7 +380,7 @@ fn vlans_are_interfaces_without_being_named_as_ports() {
         message.filter(|_| sent_to_us).map(|message| message.sender)
     };
     let mut answer = None;
-    assert!(eventually(Duration::from_secs(20), || {
+    assert!(eventually(|| {
         answer = answered();
         answer.is_some()
     }));
@@ -482,7 +482,7 @@ fn what_happens_to_packets_is_told_as_with_a_kernel() {
             alone.ping("-c 1 -W 1 203.0.113.1");
             trace.is_finished()
         };
-        assert!(eventually(Duration::from_secs(30), until));
+        assert!(eventually(until));
         trace.join().unwrap()
     });
     assert!(traced.0 && traced.1.contains("table 254: 0.0.0.0/0 via next hop"), "{}", traced.1);
@@ -495,7 +495,7 @@ fn what_happens_to_packets_is_told_as_with_a_kernel() {
             alone.ping("-c 1 -W 1 203.0.113.1");
             capture.is_finished()
         };
-        assert!(eventually(Duration::from_secs(30), until));
+        assert!(eventually(until));
         capture.join().unwrap()
     });
     assert!(captured.0 && captured.1.contains("1 dropped packets"), "{}", captured.1);
@@ -518,7 +518,7 @@ fn two_workers_share_the_flows_and_one_host() {
     // Whatever else a core has to do.
     right.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let mut heard = std::collections::BTreeMap::new();
-    assert!(eventually(Duration::from_secs(90), || {
+    assert!(eventually(|| {
         heard.append(&mut flows(&right));
         heard.len() == 64
     }));
@@ -559,7 +559,7 @@ fn an_interface_that_goes_leaves_the_others_at_work() {
     alone.left.ip("link del eth0");
     alone.right.ip("link del eth0");
     alone.home.ip("link del fourth");
-    assert!(eventually(Duration::from_secs(20), || !alone.router.is_running()));
+    assert!(eventually(|| !alone.router.is_running()));
     assert!(alone.router.output().contains("all interfaces are gone"), "{}", alone.router.output());
 }
 

@@ -2,12 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::node::{Node, Program, eventually, find};
-
-/// How long a full view may take; many times what it needs.
-const PATIENCE: Duration = Duration::from_secs(240);
 
 pub struct Bird {
     folder: tempfile::TempDir,
@@ -32,7 +28,7 @@ impl Bird {
     /// Ends it so that the other side keeps its routes, and starts it again.
     pub fn restart_gracefully(&mut self, node: &Node) {
         self.ask("graceful restart");
-        assert!(eventually(PATIENCE, || !self.program.is_running()), "{}", self.program.output());
+        assert!(eventually(|| !self.program.is_running()), "{}", self.program.output());
         self.program = Bird::run(node, self.folder.path(), &["-R"]);
     }
 
@@ -46,8 +42,7 @@ impl Bird {
     /// Waits until a table holds so many routes.
     pub fn wait_for(&self, table: &str, count: usize) {
         let words = format!("{count} of {count} routes");
-        let there =
-            eventually(PATIENCE, || self.ask(&format!("show route count table {table}")).contains(&words));
+        let there = eventually(|| self.ask(&format!("show route count table {table}")).contains(&words));
         assert!(there, "{}{}", self.ask("show route count"), self.program.output());
     }
 }

@@ -9,9 +9,6 @@ use serde_json::Value;
 
 use crate::node::eventually;
 
-/// How long it may take to follow the kernel on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Where a router is asked.
 pub struct Control {
     _folder: tempfile::TempDir,
@@ -41,7 +38,7 @@ impl Control {
     /// Asks until the answer is as it should be, and once more: what follows from it has been done by then, too.
     pub fn wait_until(&self, request: &str, is_so: impl Fn(&Value) -> bool) {
         let mut last = Value::Null;
-        let was_so = eventually(PATIENCE, || {
+        let was_so = eventually(|| {
             last = self.ask(request);
             is_so(&last)
         });

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::node::{Node, Program};
+use crate::node::{Node, Program, eventually};
 
 pub struct Frr {
     folder: tempfile::TempDir,
@@ -19,9 +19,7 @@ impl Frr {
         fs::write(folder.path().join("zebra.conf"), "hostname test\n").unwrap();
         fs::write(folder.path().join("ospfd.conf"), ospf).unwrap();
         let zebra = start(node, &folder, "zebra");
-        crate::node::eventually(std::time::Duration::from_secs(20), || {
-            folder.path().join("zserv.api").exists()
-        });
+        assert!(eventually(|| folder.path().join("zserv.api").exists()), "{}", zebra.output());
         let ospfd = start(node, &folder, "ospfd");
         Frr { folder, _daemons: [zebra, ospfd] }
     }

@@ -188,9 +188,7 @@ impl Program {
 
     /// Waits until it has printed these words.
     pub fn wait_for(&mut self, words: &str) {
-        let said = eventually(Duration::from_secs(60), || {
-            self.output().contains(words) || self.child.try_wait().unwrap().is_some()
-        });
+        let said = eventually(|| self.output().contains(words) || self.child.try_wait().unwrap().is_some());
         assert!(said && self.output().contains(words), "no {words:?} in: {}", self.output());
     }
 
@@ -231,10 +229,13 @@ fn copy(stream: Box<dyn Read + Send>, output: &std::sync::Mutex<String>) {
     }
 }
 
+/// Many times what anything here takes, on a busy machine too; only a test that fails waits for so long.
+const PATIENCE: Duration = Duration::from_secs(240);
+
 /// Asks until it is so, or patience ends; returns whether it was.
-pub fn eventually(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+pub fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
-    while began.elapsed() < patience {
+    while began.elapsed() < PATIENCE {
         if is_so() {
             return true;
         }

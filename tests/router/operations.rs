@@ -90,7 +90,7 @@ impl Operated {
             self.forwards();
             self.json("counters")["sent"]["packets"].as_u64().unwrap() >= 1
         };
-        assert!(eventually(Duration::from_secs(20), forwarded), "{}", self.ask("show counters"));
+        assert!(eventually(forwarded), "{}", self.ask("show counters"));
     }
 
     fn send(&self, to: &str, count: usize) {
@@ -114,7 +114,7 @@ fn a_router_shows_what_it_has() {
     operated.lab.router.ip("route add blackhole 10.8.0.0/16");
     let shown = |what: &str, words: &[&str]| {
         let mut said = String::new();
-        let found = eventually(Duration::from_secs(20), || {
+        let found = eventually(|| {
             said = operated.ask(&format!("show {what}"));
             words.iter().all(|word| said.contains(word))
         });
@@ -157,11 +157,7 @@ fn the_pages_of_a_large_table_fit_together() {
     std::fs::write(&batch, routes).unwrap();
     operated.lab.router.ip(&format!("-batch {}", batch.display()));
     let listed = || operated.ask("show routes 172.16.0.0/12");
-    assert!(
-        eventually(Duration::from_secs(20), || listed().lines().count() == 2500),
-        "{}",
-        listed().lines().count()
-    );
+    assert!(eventually(|| listed().lines().count() == 2500), "{}", listed().lines().count());
     let listed = listed();
     let prefixes: Vec<&str> = listed.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(
@@ -214,7 +210,7 @@ fn hostile_clients_do_not_disturb_the_router() {
     let many: Vec<UnixStream> = (0..16).map(|_| UnixStream::connect(&socket).unwrap()).collect();
     assert!(converse(&socket, b"\"counters\"\n", true).contains("too many clients"));
     drop((silent, deaf, many));
-    assert!(eventually(Duration::from_secs(20), || operated.try_ask("show counters").0));
+    assert!(eventually(|| operated.try_ask("show counters").0));
     operated.forwards();
 }
 
@@ -229,7 +225,7 @@ fn prometheus_scrapes_what_was_forwarded() {
     operated.forwards_itself();
     operated.lab.router.ip("route add blackhole 10.8.0.0/16");
     let answer = || converse(&metrics, b"GET /metrics HTTP/1.1\r\nHost: router\r\n\r\n", true);
-    let dropped = eventually(Duration::from_secs(20), || {
+    let dropped = eventually(|| {
         operated.send("10.8.0.1:9", 3);
         let answer = answer();
         let page = exposition::check(answer.split_once("\r\n\r\n").unwrap().1);
@@ -278,7 +274,7 @@ fn what_the_program_in_the_kernel_counts_is_shown_and_scraped() {
     let forwarded = |counters: &Value| counters["program"]["forwarded"].as_u64().unwrap();
     let before = forwarded(&operated.json("counters"));
     operated.lab.router.ip("route add blackhole 10.8.0.0/16");
-    let counted = eventually(Duration::from_secs(20), || {
+    let counted = eventually(|| {
         operated.send("10.0.2.2:9", 10);
         operated.send("10.8.0.1:9", 3);
         let counters = operated.json("counters");
@@ -321,7 +317,7 @@ fn a_packet_is_traced_stage_by_stage() {
         operated.send("10.7.0.1:9", 1);
         operated.ask("show counters").contains("prohibited")
     };
-    assert!(eventually(Duration::from_secs(20), prohibits));
+    assert!(eventually(prohibits));
     let socket = operated.socket();
     let trace = |arguments: &'static [&str]| {
         let socket = socket.clone();
@@ -421,7 +417,7 @@ fn drops_are_captured_with_their_reasons_and_within_bounds() {
         packets.iter().all(|(_, comment, len)| comment == "drop: blackhole" && *len >= 50),
         "{packets:?}"
     );
-    let full = eventually(Duration::from_secs(20), || {
+    let full = eventually(|| {
         operated.send("10.8.0.1:9", 50);
         operated.router.output().contains("the capture is full")
     });
@@ -470,7 +466,7 @@ fn a_configuration_is_reloaded_or_refused_as_a_whole() {
     .unwrap();
     operated.router.signal("HUP");
     let pinned = || operated.json("fib")[0]["algorithm"] == "dxr";
-    assert!(eventually(Duration::from_secs(20), pinned), "{}", operated.router.output());
+    assert!(eventually(pinned), "{}", operated.router.output());
     assert_eq!(operated.json("interfaces")[0]["source-check"], "off");
     operated.forwards();
     assert!(operated.ask("show events").contains("reload   refused"));
@@ -522,7 +518,7 @@ fn another_user_forwards_as_well() {
     let mut program = operated.lab.forward(&["--user", "nobody"]);
     assert!(program.is_running());
     drop(operated.lab);
-    assert!(eventually(Duration::from_secs(20), || !program.is_running()));
+    assert!(eventually(|| !program.is_running()));
 }
 
 #[test]

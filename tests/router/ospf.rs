@@ -5,8 +5,6 @@
 //!                 └────── third ─────┘
 //! ```
 
-use std::time::Duration;
-
 use crate::frr::Frr;
 use crate::lab::{forward, prepare, reaches};
 use crate::node::{Node, cable, eventually, may_run};
@@ -66,7 +64,7 @@ fn traffic_moves_when_ospf_says_so() {
     let program = forward(&first, "host,second,third", &[]);
     let goes_by = |router: &str| {
         let by = || first.ip("route show 10.2.0.0/24").contains(router);
-        assert!(eventually(Duration::from_secs(40), by), "{}", daemons[0].ask("show ip ospf neighbor"));
+        assert!(eventually(by), "{}", daemons[0].ask("show ip ospf neighbor"));
     };
     let (from, to) = (source.udp("10.1.0.2:0"), sink.udp("10.2.0.2:9"));
     let counters = |name: &str| packets(&first, name);

@@ -1,7 +1,5 @@
 //! The same router by AF_XDP sockets.
 
-use std::time::Duration;
-
 use crate::basics::go_through;
 use crate::lab::{Lab, reaches};
 use crate::node::{eventually, may_run};
@@ -60,7 +58,7 @@ fn packet_sockets_serve_where_af_xdp_does_not_work() {
     let mut two =
         lab.router.start(env!("CARGO_BIN_EXE_fullview"), &[&arguments[..], &["--workers", "2"]].concat());
     two.wait_for("has 1 receive queues");
-    assert!(eventually(Duration::from_secs(10), || !refused.is_running() && !two.is_running()));
+    assert!(eventually(|| !refused.is_running() && !two.is_running()));
 }
 
 /// Ports are opened again and again, with the memory that others had.
@@ -76,7 +74,7 @@ fn an_interface_that_goes_and_comes_is_taken_up_again() {
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
     let said = |words: &str, times| {
         let is_said = || program.output().matches(words).count() == times;
-        assert!(eventually(Duration::from_secs(20), is_said), "{times} {words}: {}", program.output());
+        assert!(eventually(is_said), "{times} {words}: {}", program.output());
     };
     for times in 1..=3 {
         said("interface eth2 is not there", times);

@@ -3,44 +3,47 @@
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::node::eventually;
 
-/// How long packets may be on their way on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Sends until it is ended.
 pub struct Sender {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<u32>,
+    sent: Arc<AtomicU32>,
+    thread: JoinHandle<()>,
 }
 
 impl Sender {
     /// Each number to the address it is for, port 9.
     pub fn start(socket: UdpSocket, to: impl Fn(u32) -> Ipv4Addr + Send + 'static) -> Sender {
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        let sent = Arc::<AtomicU32>::default();
+        let (stopped, count) = (Arc::clone(&stop), Arc::clone(&sent));
         let thread = thread::spawn(move || {
-            let mut number = 0u32;
             while !stopped.load(Ordering::Relaxed) {
                 for _ in 0..10 {
+                    let number = count.fetch_add(1, Ordering::Relaxed);
                     socket.send_to(&number.to_be_bytes(), (to(number), 9)).unwrap();
-                    number += 1;
                 }
                 thread::sleep(Duration::from_millis(10));
             }
-            number
         });
-        Sender { stop, thread }
+        Sender { stop, sent, thread }
+    }
+
+    /// How many it has sent so far; the last of them may be about to be.
+    pub fn sent(&self) -> u32 {
+        self.sent.load(Ordering::Relaxed)
     }
 
     /// How many it sent.
     pub fn end(self) -> u32 {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap()
+        self.thread.join().unwrap();
+        self.sent.load(Ordering::Relaxed)
     }
 }
 
@@ -72,11 +75,16 @@ impl Receiver {
         Receiver { stop, heard, thread }
     }
 
+    /// How many have come so far.
+    pub fn heard(&self) -> usize {
+        self.heard.load(Ordering::Relaxed)
+    }
+
     /// Until so many more have come.
     pub fn wait_for(&self, more: usize) {
-        let heard = || self.heard.load(Ordering::Relaxed);
+        let heard = || self.heard();
         let wanted = heard() + more;
-        assert!(eventually(PATIENCE, || heard() >= wanted), "{} packets, not {wanted}", heard());
+        assert!(eventually(|| heard() >= wanted), "{} packets, not {wanted}", heard());
     }
 
     pub fn end(self) -> Vec<u32> {

@@ -146,11 +146,7 @@ fn an_interface_goes_and_comes_back() {
     lab.router.ip("addr add 10.0.2.1/24 dev eth2");
     lab.right.ip("addr add 10.0.2.2/24 dev eth0");
     lab.right.ip("route replace default via 10.0.2.1");
-    assert!(
-        eventually(Duration::from_secs(20), || reaches(&left, &right, "10.0.2.2:9")),
-        "{}",
-        program.output()
-    );
+    assert!(eventually(|| reaches(&left, &right, "10.0.2.2:9")), "{}", program.output());
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
 }
@@ -217,12 +213,12 @@ fn a_longer_packet_goes_through_once_the_link_takes_it() {
         let _ = left.send_to(&vec![7; len], "10.0.2.2:9");
         right.recv(heard).is_ok_and(|got| got == len)
     };
-    assert!(eventually(Duration::from_secs(5), || arrives(1400, &mut heard)));
+    assert!(eventually(|| arrives(1400, &mut heard)));
     assert!(!arrives(1700, &mut heard), "longer than the link takes");
     ends[2..].iter().for_each(|(node, name)| drop(node.ip(&format!("link set dev {name} mtu 1900"))));
     // The sender may have been told of the shorter link, and believes it for a while.
     lab.left.ip("route flush cache");
-    assert!(eventually(Duration::from_secs(10), || arrives(1700, &mut heard)), "{}", program.output());
+    assert!(eventually(|| arrives(1700, &mut heard)), "{}", program.output());
 }
 
 /// Routes, links, addresses, rules and programs of a host, as text; without counters and times.

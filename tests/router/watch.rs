@@ -50,7 +50,7 @@ impl Watch {
     }
 
     pub fn settle_until(&mut self, mut is_so: impl FnMut(&Mirror) -> bool) -> bool {
-        eventually(Duration::from_secs(20), || {
+        eventually(|| {
             self.settle();
             is_so(&self.mirror)
         })

@@ -1,7 +1,5 @@
 //! The same router with its packets forwarded in the kernel.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::control::Control;
@@ -71,7 +69,7 @@ fn the_program_follows_the_kernels_routes_and_goes_when_it_is_killed() {
     lab.left.command("ping -c 10 -i 0.05 -W 2 192.0.2.1");
     lab.router.ip("route replace blackhole 192.0.2.0/24");
     let is_silent = || !lab.left.try_command("ping -c 2 -i 0.05 -W 1 192.0.2.1").status.success();
-    assert!(eventually(Duration::from_secs(30), is_silent));
+    assert!(eventually(is_silent));
     lab.router.ip("route replace 192.0.2.0/24 via 10.0.2.2");
     lab.left.command("ping -c 10 -i 0.05 -W 2 192.0.2.1");
     assert!(lab.router.ip("link show eth1").contains("prog/xdp"));
@@ -133,7 +131,7 @@ fn a_neighbour_with_another_address_is_found_out() {
     }
     assert!(!lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success());
     let is_found = || lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success();
-    assert!(eventually(Duration::from_secs(30), is_found), "{}", lab.router.ip("neigh show"));
+    assert!(eventually(is_found), "{}", lab.router.ip("neigh show"));
 }
 
 /// Rules of policy routing are the kernel's: what they may concern is left to it, and comes back when they are gone.
@@ -151,7 +149,7 @@ fn leaves_rules_to_the_kernel(options: &[&str]) {
     lab.router.ip("rule add lookup 100 priority 32767");
     let program = lab.forward(options);
     let reaches = || lab.left.try_command("ping -c 1 -W 1 192.0.2.1").status.success();
-    assert!(eventually(Duration::from_secs(20), reaches), "{}", program.output());
+    assert!(eventually(reaches), "{}", program.output());
     assert!(!program.output().contains("ip rule"), "{}", program.output());
     let rules = [
         ("iif eth1 lookup 100", "packets of eth1;"),
@@ -159,22 +157,17 @@ fn leaves_rules_to_the_kernel(options: &[&str]) {
         ("not fwmark 7 lookup 100", "packets of eth1, eth2;"),
     ];
     for (count, (rule, concerned)) in (1..).zip(rules) {
-        let said =
-            |words| eventually(Duration::from_secs(20), || program.output().matches(words).count() >= count);
+        let said = |words| eventually(|| program.output().matches(words).count() >= count);
         lab.router.ip(&format!("rule add {rule} priority 100"));
         assert!(said("rules of `ip rule` may concern"), "{rule}: {}", program.output());
         assert!(program.output().contains(concerned), "{rule}: {}", program.output());
         // It is said before it is done.
-        assert!(
-            eventually(Duration::from_secs(20), || !reaches()) && !reaches(),
-            "{rule}: {}",
-            program.output()
-        );
+        assert!(eventually(|| !reaches()) && !reaches(), "{rule}: {}", program.output());
         // The kernel forwards what no rule of it forbids.
         lab.left.command("ping -c 1 -W 5 10.0.2.2");
         lab.router.ip("rule del priority 100");
         assert!(said("concern no packets any more"), "{rule}: {}", program.output());
-        assert!(eventually(Duration::from_secs(20), reaches), "{rule}: {}", program.output());
+        assert!(eventually(reaches), "{rule}: {}", program.output());
     }
 }
 

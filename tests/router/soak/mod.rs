@@ -140,7 +140,7 @@ impl Soak<'_> {
             let after = self.quiet();
             after.threads <= before.threads && after.descriptors <= before.descriptors
         };
-        assert!(eventually(Duration::from_secs(30), is_as_before), "{before:?}, now {:?}", self.quiet());
+        assert!(eventually(is_as_before), "{before:?}, now {:?}", self.quiet());
     }
 
     fn repeat(&self, pause: u64, mut each: impl FnMut()) {
