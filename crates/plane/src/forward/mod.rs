@@ -28,6 +28,7 @@ pub mod martian;
 mod parse;
 mod redirect;
 mod rewrite;
+mod short;
 mod sources;
 mod tag;
 
