@@ -52,6 +52,10 @@ impl<W: Ways> Host<W> {
         if packet.bytes().len() > mtu && packet.dont_fragment() {
             return self.error(now, arrival, icmp::Kind::FragmentationNeeded, mtu as u32, out);
         }
+        let source = Ipv4Addr::from(packet.source());
+        if let (true, IpAddr::V4(gateway)) = (self.is_detour(arrival, source.into(), way), way.station) {
+            self.redirect_inet(now, packet, way.interface, gateway, out);
+        }
         let mut forwarded = packet.bytes().to_vec();
         self.stamp(now, &mut forwarded, way);
         ipv4::Packet::new_unchecked(&mut forwarded[..]).decrement_ttl();
@@ -105,7 +109,11 @@ impl<W: Ways> Host<W> {
         if packet.hop_limit() <= 1 {
             return self.error6(now, arrival, icmpv6::Kind::TimeExceeded, 0, out);
         }
-        if Ipv6Addr::from(packet.source()).is_unicast_link_local() {
+        let source = Ipv6Addr::from(packet.source());
+        if let (true, IpAddr::V6(target)) = (self.is_detour(arrival, source.into(), way), way.station) {
+            self.redirect_inet6(now, packet, way.interface, target, out);
+        }
+        if source.is_unicast_link_local() && way.interface != arrival.interface {
             return self.error6(now, arrival, icmpv6::Kind::BeyondScope, 0, out);
         }
         let Some(mtu) = self.interface(way.interface).map(|interface| interface.mtu) else { return };
@@ -118,8 +126,8 @@ impl<W: Ways> Host<W> {
         self.deliver(now, forwarded, way, arrival.interface, out);
     }
 
-    /// A packet from or to a link-local address: for the router itself, or it goes nowhere, since it would have to stay
-    /// on its link (RFC 4291, section 2.5.6). A sender who does not know that is told.
+    /// A packet from or to a link-local address: for the router itself, or it has to stay on its link (RFC 4291, section
+    /// 2.5.6), where nobody needs a router to reach a link-local address. A sender who does not know that is told.
     pub(super) fn link_local(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
         let Some(packet) = send::inet6(arrival.payload) else { return };
         let to = Ipv6Addr::from(packet.destination());
