@@ -43,7 +43,7 @@ impl Stages {
             for (place, hop) in table.inet6.destinations.found() {
                 let (packet, entry) = (&*packets[place], view.entries().get(hop));
                 let ip = ipv6::Packet::new_unchecked(&packet.head()[ETHERNET..]);
-                if ip.hop_limit() > 1 && ip.total_len() <= usize::from(entry.mtu) {
+                if ip.hop_limit() > 1 && ip.total_len() <= usize::from(entry.mtu6) {
                     note(&mut self.detours, view, packet, hop, IpAddr::V6(ip.source().into()));
                 }
             }

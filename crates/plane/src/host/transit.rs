@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use super::fragment::{self, Fragments};
+use fullview_table::Family;
+
 use super::output::Output;
 use super::send::{self, Way};
 use super::ways::Hop;
@@ -116,7 +118,9 @@ impl<W: Ways> Host<W> {
         if source.is_unicast_link_local() && way.interface != arrival.interface {
             return self.error6(now, arrival, icmpv6::Kind::BeyondScope, 0, out);
         }
-        let Some(mtu) = self.interface(way.interface).map(|interface| interface.mtu) else { return };
+        let Some(mtu) = self.interface(way.interface).map(|interface| interface.mtu_of(Family::Inet6)) else {
+            return;
+        };
         if packet.bytes().len() > mtu as usize {
             return self.error6(now, arrival, icmpv6::Kind::PacketTooBig, mtu, out);
         }
