@@ -1,7 +1,6 @@
 //! `fullview forward` between interfaces of this host, until it is asked to end.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use crate::args::ForwardArgs;
 use crate::args::operations::OperationsArgs;
@@ -23,14 +22,11 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
     let _claims = claim(&options.interfaces)?;
     let listening = Listening::open(&config.operations())?;
     // Before the first thread: signals and confinement hold for those that come.
-    let reload = args.config.clone().map(|path| with_signals(path, &config)).transpose()?;
+    let reloader = args.config.clone().map(|path| Reloader::new(path, config.clone()));
+    let hangup = block_hangup()?;
     confine(&config.confine)?;
     let stop = router::stop_on_signal()?;
-    router::run(&options, Operating { listening, reload }, &stop)
-}
-
-fn with_signals(path: PathBuf, config: &Config) -> anyhow::Result<(Reloader, nix::sys::signalfd::SignalFd)> {
-    Ok((Reloader::new(path, config.clone()), block_hangup()?))
+    router::run(&options, Operating { listening, reloader, hangup }, &stop)
 }
 
 fn options(config: &Config) -> anyhow::Result<Options> {

@@ -474,6 +474,18 @@ fn a_configuration_is_reloaded_or_refused_as_a_whole() {
 }
 
 #[test]
+fn a_hangup_without_a_file_ends_nothing() {
+    if !may_operate() {
+        return;
+    }
+    let mut operated = Operated::start(&[]);
+    operated.router.signal("HUP");
+    operated.router.wait_for("reload refused: the router was started without --config");
+    operated.forwards();
+    assert_eq!(operated.router.end("TERM").0, Some(0));
+}
+
+#[test]
 fn nothing_is_lost_while_the_configuration_is_reloaded() {
     if !may_operate() {
         return;
