@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context;
+
 use crate::args::ForwardArgs;
 use crate::args::operations::OperationsArgs;
 use crate::command::BadInput;
@@ -12,6 +14,7 @@ use crate::operations::Listening;
 use crate::router::alone::Told;
 use crate::router::claim::claim;
 use crate::router::{self, Counted, Operating, Options};
+use crate::voice;
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
     let config = args.config.as_deref().map_or_else(|| Ok(typed(args)), Config::load)?;
@@ -25,6 +28,7 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
     let reloader = args.config.clone().map(|path| Reloader::new(path, config.clone()));
     let hangup = block_hangup()?;
     confine(&config.confine)?;
+    voice::begin().context("a thread that writes messages cannot be started")?;
     let stop = router::stop_on_signal()?;
     router::run(&options, Operating { listening, reloader, hangup }, &stop)
 }
