@@ -32,7 +32,9 @@ mod testbed;
 mod topology;
 
 /// What came out in each case, by its name: one output for each step.
-fn play(catalogue: Catalogue, dut: &mut impl Dut) -> Vec<(String, Vec<Output>)> {
+type Played = Vec<(String, Vec<Output>)>;
+
+fn play(catalogue: Catalogue, dut: &mut impl Dut) -> Played {
     let run = |dut: &mut dyn Dut, step: &Step| match step {
         Step::Send(side, frame) => dut.exchange(*side, frame),
         Step::Wait(awaited) => dut.wait(*awaited),
@@ -42,7 +44,7 @@ fn play(catalogue: Catalogue, dut: &mut impl Dut) -> Vec<(String, Vec<Output>)> 
 }
 
 /// The cases whose outputs differ, each with both of them printed.
-fn differing(catalogue: Catalogue, ours: &[(String, Vec<Output>)]) -> Vec<(String, String)> {
+fn differing(catalogue: Catalogue, ours: &Played) -> Vec<(String, String)> {
     let (kernel, normal) = (oracle(catalogue), |outputs: &[Output]| normal::outputs(catalogue, outputs));
     let pairs = kernel.iter().zip(ours).map(|((name, kernel), (_, ours))| (name, kernel, ours));
     let pairs = pairs.map(|(name, kernel, ours)| (name, normal(kernel), normal(ours)));
@@ -71,8 +73,8 @@ fn lacking(programs: &[&str]) -> Option<String> {
 }
 
 /// What the kernel does, asked once.
-fn oracle(catalogue: Catalogue) -> &'static [(String, Vec<Output>)] {
-    static ORACLES: [OnceLock<Vec<(String, Vec<Output>)>>; Catalogue::ALL.len()] =
+fn oracle(catalogue: Catalogue) -> &'static Played {
+    static ORACLES: [OnceLock<Played>; Catalogue::ALL.len()] =
         [const { OnceLock::new() }; Catalogue::ALL.len()];
     ORACLES[catalogue as usize].get_or_init(|| play(catalogue, &mut Kernel::new(catalogue).unwrap()))
 }
