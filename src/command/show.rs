@@ -108,6 +108,9 @@ fn interfaces(interfaces: &Vec<Interface>, out: &mut dyn Write) -> io::Result<()
         ]);
     }
     print(&lines, out)?;
+    for Interface { name, overruns, .. } in interfaces.iter().filter(|interface| interface.overruns > 0) {
+        writeln!(out, "{name} had no room for {overruns} frames")?;
+    }
     for Interface { name, drops, .. } in interfaces.iter().filter(|interface| !interface.drops.is_empty()) {
         let drops: Vec<String> = drops.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
         writeln!(out, "{name} dropped: {}", drops.join(", "))?;

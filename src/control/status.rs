@@ -27,6 +27,9 @@ pub struct Interface {
     pub addresses: Vec<String>,
     pub received: Traffic,
     pub sent: Traffic,
+    /// Frames that came in and found no room in the ring of its port.
+    #[serde(default)]
+    pub overruns: u64,
     /// Packets that came in there and were dropped, or found no room on their way out there, by reason; those that
     /// occurred.
     #[serde(default)]

@@ -44,7 +44,7 @@ fn describe_interface(
     mirror: &Mirror,
 ) -> status::Interface {
     let counted = counters.interfaces.get(usize::from(number)).copied().unwrap_or_default();
-    let InterfaceCounters { received, sent, .. } = counted;
+    let InterfaceCounters { received, sent, overruns } = counted;
     let forwards = [Family::Inet, Family::Inet6].into_iter().filter(|family| interface.forwards(*family));
     status::Interface {
         number,
@@ -66,6 +66,7 @@ fn describe_interface(
             .collect(),
         received: traffic(received),
         sent: traffic(sent),
+        overruns,
         drops: counters.interface_drops.get(usize::from(number)).map(reasons).unwrap_or_default(),
         program: BTreeMap::new(),
     }
@@ -90,7 +91,7 @@ fn traffic(traffic: counters::Traffic) -> status::Traffic {
 }
 
 /// Of all workers together, or all processors.
-fn total(snapshots: &[Snapshot]) -> Counters {
+pub fn total(snapshots: &[Snapshot]) -> Counters {
     let mut total = Counters::new(0);
     snapshots.iter().for_each(|snapshot| total.add(&snapshot.counters));
     total

@@ -133,6 +133,10 @@ impl Port<'static> for NotingPort {
         self.port.recycle(free)
     }
 
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        self.port.overruns()
+    }
+
     fn refused(&self) -> u64 {
         self.port.refused()
     }

@@ -130,6 +130,7 @@ fn by_workers(options: &Options, operating: Operating, stop: &AtomicBool) -> any
     while !stop.load(Ordering::Relaxed) {
         control.turn(LONGEST_WAIT)?;
         control.serve(&workers);
+        control.story.tell_overruns(control.began.elapsed(), &control.mirror, &workers)?;
         control.resolve(&mut workers)?;
         ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
     }

@@ -72,6 +72,9 @@ impl<P> Wait<P> for Yield {
 /// Rounds without a packet before a worker waits: spinning costs no time to wake from.
 const SPINS: u32 = 200;
 
+/// Rounds between two looks at what ports had no room for: each costs a system call a port.
+const UNLOOKED: u32 = 4096;
+
 /// A worker.
 pub struct Worker<'a, P, S, W> {
     forwarder: Forwarder,
@@ -85,6 +88,8 @@ pub struct Worker<'a, P, S, W> {
     pool: Pool<'a>,
     published: Arc<Published>,
     counters: WorkerCounters,
+    /// Rounds since the last look at what ports had no room for.
+    unlooked: u32,
 }
 
 impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
@@ -110,6 +115,7 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
             egress,
             published: Arc::default(),
             counters: WorkerCounters::default(),
+            unlooked: 0,
         };
         worker.fill_ports();
         worker
@@ -148,9 +154,12 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
         while !stop.load(Ordering::Relaxed) && !self.is_finished() {
             idle = if self.round()? > 0 { 0 } else { idle + 1 };
             if idle > SPINS {
+                self.look();
                 self.wait.wait(&self.ports);
             }
         }
+        self.look();
+        self.published.publish(self.forwarder.counters(), self.counters);
         Ok(())
     }
 
@@ -167,10 +176,25 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
             self.handle_rejected(false);
             self.send()?;
         }
+        self.unlooked += 1;
+        if self.unlooked == UNLOOKED {
+            self.look();
+        }
         self.counters.rounds += 1;
         self.counters.idle_rounds += u64::from(received == 0);
         self.published.publish(self.forwarder.counters(), self.counters);
         Ok(received)
+    }
+
+    /// Counts what ports had no room for. One that is gone cannot say.
+    #[cold]
+    fn look(&mut self) {
+        self.unlooked = 0;
+        for (number, port) in (0..).zip(&mut self.ports) {
+            if let Some(Ok(overruns)) = port.as_mut().map(Port::overruns) {
+                self.forwarder.count_overruns(number, overruns);
+            }
+        }
     }
 
     /// Takes one burst of a port as far as it goes.

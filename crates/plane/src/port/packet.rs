@@ -74,7 +74,6 @@ pub struct PacketPort<'a> {
     free: Vec<Packet<'a>>,
     sent: Vec<Packet<'a>>,
     counters: PacketCounters,
-    lost: u64,
     refused: u64,
     idle: u32,
     is_finished: bool,
@@ -116,7 +115,6 @@ impl<'a> PacketPort<'a> {
             free,
             sent,
             counters,
-            lost: 0,
             refused: 0,
             idle: 0,
             is_finished: false,
@@ -155,14 +153,6 @@ impl<'a> PacketPort<'a> {
     /// What did not become a packet.
     pub fn counters(&self) -> PacketCounters {
         self.counters
-    }
-
-    /// Frames that the kernel had no room for in the ring. A system call.
-    pub fn lost(&mut self) -> Result<u64, PortError> {
-        let asked = self.receiver.get::<libc::tpacket_stats>(libc::SOL_PACKET, libc::PACKET_STATISTICS);
-        let since = asked.map_err(|error| self.link.failed(error))?;
-        self.lost += u64::from(since.tp_drops); // the kernel counts from zero again
-        Ok(self.lost)
     }
 
     /// Closes the port, and gives back the slots that it had.
@@ -317,6 +307,12 @@ impl<'a> Port<'a> for PacketPort<'a> {
         let count = free.len().min(WAITING - self.free.len());
         self.free.extend(free.drain_front(count));
         count
+    }
+
+    /// Those that the kernel had no room for in the ring; it counts from zero again. A system call.
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        let asked = self.receiver.get::<libc::tpacket_stats>(libc::SOL_PACKET, libc::PACKET_STATISTICS);
+        asked.map(|since| since.tp_drops.into()).map_err(|error| self.link.failed(error))
     }
 
     fn refused(&self) -> u64 {
