@@ -14,6 +14,9 @@ pub struct Interface {
     pub vlan: Option<u16>,
     pub mac: String,
     pub mtu: u32,
+    /// Of IPv6, if it is less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu6: Option<u32>,
     pub up: bool,
     pub table: u32,
     /// The families it forwards.

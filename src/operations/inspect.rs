@@ -53,6 +53,7 @@ fn describe_interface(
         vlan: interface.vlan,
         mac: interface.mac.to_string(),
         mtu: interface.mtu,
+        mtu6: interface.mtu6,
         up: interface.up,
         table: mirror.table_number(interface.table).unwrap_or_default(),
         forwards: forwards.map(|family| family.to_string()).collect(),

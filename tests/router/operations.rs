@@ -474,6 +474,47 @@ fn a_configuration_is_reloaded_or_refused_as_a_whole() {
 }
 
 #[test]
+fn a_hangup_without_a_file_ends_nothing() {
+    if !may_operate() {
+        return;
+    }
+    let mut operated = Operated::start(&[]);
+    operated.router.signal("HUP");
+    operated.router.wait_for("reload refused: the router was started without --config");
+    operated.forwards();
+    assert_eq!(operated.router.end("TERM").0, Some(0));
+}
+
+#[test]
+fn who_does_not_read_what_it_says_does_not_stop_the_router() {
+    if !may_operate() {
+        return;
+    }
+    let (lab, folder) = (Lab::new(), tempfile::tempdir().unwrap());
+    let socket = folder.path().join("control.sock");
+    let (unread, full) = std::io::pipe().unwrap();
+    let mut filler = full.try_clone().unwrap();
+    // Until nobody can read any more.
+    let filling = std::thread::spawn(move || while filler.write_all(&[b'.'; 4096]).is_ok() {});
+    let options = ["forward", "--interfaces", "eth1,eth2", "--control", socket.to_str().unwrap()];
+    let router = lab.router.start_unread(FULLVIEW, &options, full);
+    assert!(eventually(|| UnixStream::connect(&socket).is_ok()), "it does not listen");
+    let operated = Operated { lab, router, folder };
+    for _ in 0..3 {
+        operated.lab.router.ip("link set eth2 down");
+        let is_up = |up: bool| eventually(|| operated.json("interfaces")[1]["up"] == up);
+        assert!(is_up(false), "{}", operated.ask("show interfaces"));
+        operated.lab.router.ip("link set eth2 up");
+        assert!(is_up(true), "{}", operated.ask("show interfaces"));
+        operated.router.signal("HUP");
+    }
+    operated.forwards();
+    assert_eq!(operated.router.end("TERM").0, Some(0));
+    drop(unread);
+    filling.join().unwrap();
+}
+
+#[test]
 fn nothing_is_lost_while_the_configuration_is_reloaded() {
     if !may_operate() {
         return;

@@ -164,7 +164,7 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
             received += self.serve(number)?;
         }
         if received == 0 {
-            self.handle_rejected();
+            self.handle_rejected(false);
             self.send()?;
         }
         self.counters.rounds += 1;
@@ -181,16 +181,18 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
         if received > 0 {
             self.pool.took(number, received);
             self.forwarder.process(&mut self.burst, &mut *self.egress, &mut self.rejected);
-            self.handle_rejected();
+            self.handle_rejected(true);
             self.send()?;
         }
         Ok(received)
     }
 
-    fn handle_rejected(&mut self) {
+    /// Detours are known until the next burst, and told of once.
+    fn handle_rejected(&mut self, is_after_burst: bool) {
         let free = self.pool.lend();
         let view = self.forwarder.view();
-        let (packets, detours, out) = (&mut self.rejected, self.forwarder.detours(), &mut *self.egress);
+        let detours = if is_after_burst { self.forwarder.detours() } else { &[] };
+        let (packets, out) = (&mut self.rejected, &mut *self.egress);
         self.slow.take(Rejected { view, packets, detours, out, free });
         self.pool.keep(&mut self.rejected);
     }
