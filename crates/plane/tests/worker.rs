@@ -210,6 +210,10 @@ impl<'a> Port<'a> for Source<'a> {
     fn is_finished(&self) -> bool {
         self.left == 0
     }
+
+    fn has_unsent(&mut self) -> bool {
+        false
+    }
 }
 
 fn source<'a>(number: u16, to: u8, left: usize) -> Option<Source<'a>> {

@@ -24,6 +24,8 @@ mod offload;
 pub mod packet;
 pub mod pcap;
 #[cfg(target_os = "linux")]
+mod slots;
+#[cfg(target_os = "linux")]
 pub(crate) mod sys;
 #[cfg(target_os = "linux")]
 pub mod tap;
@@ -64,9 +66,7 @@ pub trait Port<'a> {
     }
 
     /// Whether packets that it took wait in it for somebody to send them: they are lost when it is closed.
-    fn has_unsent(&mut self) -> bool {
-        false
-    }
+    fn has_unsent(&mut self) -> bool;
 }
 
 /// Why a port failed.
