@@ -11,7 +11,7 @@ use std::time::Duration;
 const MOST: usize = 1024;
 
 /// How long the end of the program waits for what was said to be read.
-const FAREWELL: Duration = Duration::from_secs(1);
+const FAREWELL: Duration = Duration::from_secs(5);
 
 static VOICE: OnceLock<Voice> = OnceLock::new();
 
