@@ -89,13 +89,9 @@ impl Story {
         let overruns = counted.interfaces.iter().map(|interface| interface.overruns).collect();
         let before = std::mem::replace(&mut self.overruns, overruns).into_iter().chain(repeat(0));
         let view = mirror.views().current();
-        for (interface, (after, before)) in
-            view.parts().interfaces.iter().zip(self.overruns.iter().zip(before))
-        {
-            if *after > before {
-                let text = format!("{}: no room for {} frames", interface.name, after - before);
-                self.line(now, Kind::Warning, &text);
-            }
+        let since = self.overruns.iter().zip(before).map(|(after, before)| after.saturating_sub(before));
+        for (interface, since) in view.parts().interfaces.iter().zip(since).filter(|(_, since)| *since > 0) {
+            self.line(now, Kind::Warning, &format!("{}: no room for {since} frames", interface.name));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What may differ between two right routers: the identification of IPv4 packets of their own, which is any number; it
-//! is set to zero, and the header's checksum, which depends on it, made right again if it was. Of redirects, whether the
-//! sender hears of the shorter way before or after its packet goes on, and whether the header that is quoted has lost its
-//! hop by then (RFC 1812, section 4.3.2.3). Nothing else is changed.
+//! is set to zero, and the header's checksum, which depends on it, made right again if it was. Of redirects, whether
+//! the sender hears of the shorter way before or after its packet goes on, and whether the header that is quoted has
+//! lost its hop by then (RFC 1812, section 4.3.2.3). Nothing else is changed.
 
 use fullview_plane::wire::ethernet::{EtherType, Frame};
 use fullview_plane::wire::{icmp, ipv4};

@@ -13,6 +13,7 @@ mod local;
 mod local6;
 mod ndp;
 mod redirects;
+mod redirects6;
 mod resolve;
 
 /// One step of a case.
@@ -52,7 +53,7 @@ impl Catalogue {
             Catalogue::General => {
                 &[inet::add, inet6::add, local::add, local6::add, link::add, arp::add, ndp::add, resolve::add]
             }
-            Catalogue::Redirects => &[redirects::add],
+            Catalogue::Redirects => &[redirects::add, redirects6::add],
         };
         let mut cases = Cases::default();
         parts.iter().for_each(|add| add(&mut cases));

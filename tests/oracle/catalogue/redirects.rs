@@ -1,35 +1,26 @@
-//! Packets that go back by the link they came in by: whose senders are told of the shorter way, and how.
+//! IPv4 packets that go back by the link they came in by: whose senders are told of the shorter way, and how.
 //!
-//! Routers limit redirects by the sender, and of IPv6 by the destination too, so each case has both of its own.
+//! Routers limit redirects by the sender, so each case has one of its own.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 
 use fullview_plane::wire::arp::{Message, Operation};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
 use fullview_plane::wire::icmp;
-use fullview_plane::wire::icmpv6;
-use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
-use super::{Cases, IntoInet, IntoInet6, Step};
-use crate::frames::{DONT_FRAGMENT, Inet, Inet6, MORE_FRAGMENTS, ethernet};
-use crate::topology::{self, LEFT, RIGHT, ROUTER, STATION, STATION_LOCAL, router_mac};
+use super::{Cases, IntoInet, Step};
+use crate::frames::{DONT_FRAGMENT, Inet, MORE_FRAGMENTS, ethernet};
+use crate::topology::{self, LEFT, ROUTER, STATION, router_mac};
 
 /// All senders on the link, whatever their addresses.
-const SENDER: Mac = Mac([2, 0, 0, 0, 3, 5]);
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
+pub const SENDER: Mac = Mac([2, 0, 0, 0, 3, 5]);
 
 pub fn add(cases: &mut Cases) {
-    inet(cases);
-    inet_options(cases);
-    inet_fragments_and_errors(cases);
-    inet_senders(cases);
-    inet_destinations(cases);
-    inet6(cases);
-    inet6_extensions_and_errors(cases);
-    inet6_senders(cases);
-    inet6_destinations(cases);
+    transit(cases);
+    options(cases);
+    fragments_and_errors(cases);
+    senders(cases);
+    destinations(cases);
 }
 
 /// A sender on the link that nobody else uses.
@@ -38,22 +29,10 @@ fn sender(cases: &mut Cases) -> Ipv4Addr {
     topology::inet(LEFT, 10 + u8::try_from(cases.sources).expect("fewer senders than addresses"))
 }
 
-/// As [`sender`], for IPv6.
-fn sender6(cases: &mut Cases) -> Ipv6Addr {
-    cases.sources += 1;
-    topology::inet6(LEFT, 0x100 + cases.sources)
-}
-
 /// Behind the station on the left.
 fn behind(cases: &mut Cases) -> Ipv4Addr {
     cases.sources += 1;
     Ipv4Addr::from([198, 18, 200, cases.sources as u8])
-}
-
-/// Behind the station on the left, which the route knows by its link-local address.
-fn behind6(cases: &mut Cases) -> Ipv6Addr {
-    cases.sources += 1;
-    Ipv6Addr::new(0x2001, 2, 0, 0xe, 0, 0, 0, cases.sources)
 }
 
 /// A datagram that takes the detour.
@@ -61,17 +40,8 @@ fn udp(cases: &mut Cases) -> Inet {
     Inet::udp(sender(cases), behind(cases))
 }
 
-/// As [`udp`], for IPv6.
-fn udp6(cases: &mut Cases) -> Inet6 {
-    Inet6::udp(sender6(cases), behind6(cases))
-}
-
 fn frame(packet: &Inet) -> Step {
     Step::Send(LEFT, ethernet(router_mac(LEFT), SENDER, EtherType::IPV4, &packet.bytes()))
-}
-
-fn frame6(packet: &Inet6) -> Step {
-    Step::Send(LEFT, ethernet(router_mac(LEFT), SENDER, EtherType::IPV6, &packet.bytes()))
 }
 
 /// The sender makes itself known: it asks for the router.
@@ -82,14 +52,6 @@ fn asks(sender: Ipv4Addr) -> Step {
     Step::Send(LEFT, ethernet(Mac::BROADCAST, SENDER, EtherType::ARP, &message.bytes()))
 }
 
-/// As [`asks`], for IPv6.
-fn asks6(sender: Ipv6Addr) -> Step {
-    let own = topology::inet6(LEFT, ROUTER.into());
-    let message = Builder::neighbor(icmpv6::Kind::NeighborSolicitation, 0, own.to_bits());
-    let message = message.link_address(LinkAddress::Source, SENDER).build();
-    frame6(&Inet6::summed(sender, own, message).hop_limit(255))
-}
-
 /// The answer to the router's question.
 fn answers(sender: Ipv4Addr) -> Step {
     let (target, target_mac) = (topology::inet(LEFT, ROUTER).to_bits(), router_mac(LEFT));
@@ -98,25 +60,12 @@ fn answers(sender: Ipv4Addr) -> Step {
     Step::Send(LEFT, ethernet(target_mac, SENDER, EtherType::ARP, &message.bytes()))
 }
 
-/// As [`answers`], for IPv6.
-fn answers6(sender: Ipv6Addr, router: Ipv6Addr) -> Step {
-    let flags = ndp::SOLICITED | ndp::OVERRIDE;
-    let message = Builder::neighbor(icmpv6::Kind::NeighborAdvertisement, flags, sender.to_bits());
-    let message = message.link_address(LinkAddress::Target, SENDER).build();
-    frame6(&Inet6::summed(sender, router, message).hop_limit(255))
-}
-
 /// A packet of a sender that the router knows.
 fn known(cases: &mut Cases, name: &str, packet: &Inet) {
     cases.steps(format!("redirect: {name}"), vec![asks(packet.source), frame(packet)]);
 }
 
-/// As [`known`], for IPv6.
-fn known6(cases: &mut Cases, name: &str, packet: &Inet6) {
-    cases.steps(format!("redirect6: {name}"), vec![asks6(packet.source), frame6(packet)]);
-}
-
-fn inet(cases: &mut Cases) {
+fn transit(cases: &mut Cases) {
     for (name, packet) in [
         ("gateway", udp(cases)),
         ("type of service", udp(cases).tos(0xbf)),
@@ -140,7 +89,7 @@ fn inet(cases: &mut Cases) {
     known(cases, "out by another link", &packet);
 }
 
-fn inet_options(cases: &mut Cases) {
+fn options(cases: &mut Cases) {
     let rows: [(&str, &[u8]); 7] = [
         ("no operation", &[1, 1, 1, 0]),
         ("router alert", &[148, 4, 0, 0]),
@@ -158,7 +107,7 @@ fn inet_options(cases: &mut Cases) {
     known(cases, "the longest header", &packet);
 }
 
-fn inet_fragments_and_errors(cases: &mut Cases) {
+fn fragments_and_errors(cases: &mut Cases) {
     for (name, fragment) in [
         ("first fragment", MORE_FRAGMENTS),
         ("middle fragment", MORE_FRAGMENTS | 3),
@@ -179,7 +128,7 @@ fn inet_fragments_and_errors(cases: &mut Cases) {
     }
 }
 
-fn inet_senders(cases: &mut Cases) {
+fn senders(cases: &mut Cases) {
     let packet = udp(cases);
     let steps = vec![frame(&packet), answers(packet.source)];
     cases.steps("redirect: a sender that has to be asked for", steps);
@@ -202,7 +151,7 @@ fn inet_senders(cases: &mut Cases) {
     }
 }
 
-fn inet_destinations(cases: &mut Cases) {
+fn destinations(cases: &mut Cases) {
     let packet = Inet::udp(sender(cases), topology::inet(LEFT, STATION));
     known(cases, "neighbour", &packet);
     let packet = Inet::udp(sender(cases), sender(cases));
@@ -215,83 +164,5 @@ fn inet_destinations(cases: &mut Cases) {
     for destination in ["10.0.1.255", "224.0.0.9", "239.1.1.1", "255.255.255.255", "10.0.1.1"] {
         let packet = Inet::udp(sender(cases), destination.inet());
         known(cases, &format!("to {destination}"), &packet);
-    }
-}
-
-fn inet6(cases: &mut Cases) {
-    for (name, packet) in [
-        ("gateway", udp6(cases)),
-        ("class and flow", udp6(cases).class_and_flow(0xb8, 0x12345)),
-        ("no whole units", udp6(cases).payload(vec![3; 21])),
-        ("as long as the quote", udp6(cases).payload(vec![3; 1136])),
-        ("longer than the quote", udp6(cases).payload(vec![3; 1144])),
-        ("full frame", udp6(cases).payload(vec![3; 1452])),
-        ("hop limit 2", udp6(cases).hop_limit(2)),
-        ("hop limit 1", udp6(cases).hop_limit(1)),
-        ("no payload", Inet6::new(sender6(cases), behind6(cases), 59, vec![])),
-    ] {
-        known6(cases, name, &packet);
-    }
-    let packet = Inet6::udp(sender6(cases), "2001:2:0:9::1".inet6());
-    known6(cases, "out by another link", &packet);
-    let packet = Inet6::udp(sender6(cases), "2001:2:0:8::1".inet6());
-    known6(cases, "gateway without a link-local address", &packet);
-}
-
-fn inet6_extensions_and_errors(cases: &mut Cases) {
-    let rows: [(&str, u8, &[u8]); 4] = [
-        ("router alert", HOP_BY_HOP, &[0, 0, 5, 2, 0, 0, 1, 0]),
-        ("routing header", ROUTING, &[0, 0, 0, 1, 0, 0, 0, 0]),
-        ("first fragment", FRAGMENT, &[0, 0, 0, 1, 0, 0, 0, 9]),
-        ("last fragment", FRAGMENT, &[0, 0, 0, 8, 0, 0, 0, 9]),
-    ];
-    for (name, kind, header) in rows {
-        let packet = udp6(cases).extension(kind, header);
-        known6(cases, name, &packet);
-    }
-    for (name, kind) in [
-        ("echo request", icmpv6::Kind::EchoRequest),
-        ("no route", icmpv6::Kind::NoRoute),
-        ("redirect", icmpv6::Kind::Redirect),
-    ] {
-        let quoted = Inet6::udp(behind6(cases), sender6(cases)).bytes();
-        let packet = Inet6::icmp(sender6(cases), behind6(cases), kind, 0, &quoted);
-        known6(cases, name, &packet);
-    }
-}
-
-fn inet6_senders(cases: &mut Cases) {
-    let packet = udp6(cases);
-    let own = topology::inet6(LEFT, ROUTER.into());
-    let steps = vec![frame6(&packet), answers6(packet.source, own)];
-    cases.steps("redirect6: a sender that has to be asked for", steps);
-    for source in ["2001:db8:1::2", "2001:2:0:8::7", "2001:db8:2::2", "2001:2:0:ff::9", "2001:db8:1::1"] {
-        let packet = Inet6::udp(source.inet6(), behind6(cases));
-        cases.steps(format!("redirect6: from {source}"), vec![frame6(&packet)]);
-    }
-    for source in ["ff02::1", "::", "::1"] {
-        let packet = Inet6::udp(source.inet6(), behind6(cases));
-        cases.steps(format!("redirect6: from {source}"), vec![frame6(&packet)]);
-    }
-    let packet = Inet6::udp(STATION_LOCAL, behind6(cases));
-    cases.steps("redirect6: from a link-local address", vec![frame6(&packet)]);
-    let packet = Inet6::udp(STATION_LOCAL, topology::inet6(RIGHT, STATION.into()));
-    cases.steps("redirect6: from a link-local address, out by another link", vec![frame6(&packet)]);
-}
-
-fn inet6_destinations(cases: &mut Cases) {
-    let packet = Inet6::udp(sender6(cases), topology::inet6(LEFT, STATION.into()));
-    known6(cases, "neighbour", &packet);
-    let packet = Inet6::udp(sender6(cases), sender6(cases));
-    let own = topology::inet6(LEFT, ROUTER.into());
-    cases.steps(
-        "redirect6: neighbour that has to be asked for",
-        vec![asks6(packet.source), frame6(&packet), answers6(packet.destination, own)],
-    );
-    let source = sender6(cases);
-    known6(cases, "to the sender itself", &Inet6::udp(source, source));
-    for destination in ["ff02::9", "ff0e::1", "2001:db8:1::1"] {
-        let packet = Inet6::udp(sender6(cases), destination.inet6());
-        known6(cases, &format!("to {destination}"), &packet);
     }
 }

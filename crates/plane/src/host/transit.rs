@@ -130,8 +130,9 @@ impl<W: Ways> Host<W> {
         self.deliver(now, forwarded, way, arrival.interface, out);
     }
 
-    /// A packet from or to a link-local address: for the router itself, or it has to stay on its link (RFC 4291, section
-    /// 2.5.6), where nobody needs a router to reach a link-local address. A sender who does not know that is told.
+    /// A packet from or to a link-local address: for the router itself, or it has to stay on its link (RFC 4291,
+    /// section 2.5.6), where nobody needs a router to reach a link-local address. A sender who does not know that is
+    /// told.
     pub(super) fn link_local(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
         let Some(packet) = send::inet6(arrival.payload) else { return };
         let to = Ipv6Addr::from(packet.destination());
