@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 pub mod operations;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
 use serde::Deserialize;
@@ -245,7 +245,9 @@ Exit codes:
 Examples:
   fullview forward --interfaces eth1,eth2
   ip netns exec lab fullview forward --interfaces eth1,eth2 --algorithm poptrie
-  fullview forward --table view.txt.gz --read in.pcap --write out.pcap --algorithm auto"
+  fullview forward --config examples/static.toml
+  fullview forward --table view.txt.gz --read in.pcap --write out.pcap --algorithm auto",
+    group = ArgGroup::new("between").args(["interfaces", "config", "read"]).required(true)
 )]
 pub struct ForwardArgs {
     /// Forward between these interfaces of this host
@@ -276,13 +278,13 @@ pub struct ForwardArgs {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "interfaces")]
     pub workers: usize,
     /// The routing table
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["interfaces", "config"])]
+    #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,
     /// Packets that arrive
-    #[arg(long, value_name = "PCAP", required_unless_present_any = ["interfaces", "config"])]
+    #[arg(long, value_name = "PCAP", requires_all = ["table", "write"])]
     pub read: Option<PathBuf>,
     /// Packets that leave
-    #[arg(long, value_name = "PCAP", required_unless_present_any = ["interfaces", "config"])]
+    #[arg(long, value_name = "PCAP")]
     pub write: Option<PathBuf>,
     /// The lookup algorithm; a family that does not have it uses auto
     #[arg(long, value_name = "NAME", default_value = "auto")]

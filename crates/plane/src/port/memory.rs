@@ -170,4 +170,8 @@ impl<'a> Port<'a> for MemoryPort<'a> {
     fn is_finished(&self) -> bool {
         self.receiver.is_finished()
     }
+
+    fn has_unsent(&mut self) -> bool {
+        false
+    }
 }

@@ -24,6 +24,8 @@ mod offload;
 pub mod packet;
 pub mod pcap;
 #[cfg(target_os = "linux")]
+mod slots;
+#[cfg(target_os = "linux")]
 pub(crate) mod sys;
 #[cfg(target_os = "linux")]
 pub mod tap;
@@ -55,10 +57,16 @@ pub trait Port<'a> {
     /// Whether nothing will ever be received again.
     fn is_finished(&self) -> bool;
 
-    /// Whether packets that it took wait in it for somebody to send them: they are lost when it is closed.
-    fn has_unsent(&mut self) -> bool {
-        false
+    /// Frames that came in and found no room since this was asked last. It may cost a system call.
+    ///
+    /// # Errors
+    /// What the system says when it is asked.
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        Ok(0)
     }
+
+    /// Whether packets that it took wait in it for somebody to send them: they are lost when it is closed.
+    fn has_unsent(&mut self) -> bool;
 }
 
 /// Why a port failed.

@@ -11,16 +11,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::link::Link;
 use super::offload::{Offload, Tag};
+use super::slots::Slots;
 use super::sys::{Filled, PacketRing, RingSize, SendBatch, Socket};
 use super::{Port, PortError};
-use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet, Slot};
+use crate::burst::{Burst, FRAME_CAPACITY, Packet, Slot};
 
 /// Bytes of a frame in the ring with its headers, which take up to 92: whole cache lines, an odd number of them.
 const RING_FRAME: usize = 35 * 64;
 const _: () = assert!(RING_FRAME - 92 >= FRAME_CAPACITY);
-
-/// Slots that wait at a port on either side.
-const WAITING: usize = 2 * BURST;
 
 /// Empty receives between two looks at the link: each look is a system call.
 const PATIENCE: u32 = 64;
@@ -71,10 +69,8 @@ pub struct PacketPort<'a> {
     ring: PacketRing,
     sender: Socket,
     batch: SendBatch,
-    free: Vec<Packet<'a>>,
-    sent: Vec<Packet<'a>>,
+    slots: Slots<'a>,
     counters: PacketCounters,
-    lost: u64,
     refused: u64,
     idle: u32,
     is_finished: bool,
@@ -103,9 +99,7 @@ impl<'a> PacketPort<'a> {
         }
         receiver.bind(address(&link, libc::ETH_P_ALL as u16)).map_err(link.cannot("be listened on"))?;
         let sender = sender(&link, options)?;
-        let (free, sent) = (Vec::with_capacity(WAITING), Vec::with_capacity(WAITING));
-        let counters = PacketCounters::default();
-        let batch = SendBatch::new();
+        let (slots, counters, batch) = (Slots::new(), PacketCounters::default(), SendBatch::new());
         Ok(PacketPort {
             number,
             link,
@@ -113,10 +107,8 @@ impl<'a> PacketPort<'a> {
             ring,
             sender,
             batch,
-            free,
-            sent,
+            slots,
             counters,
-            lost: 0,
             refused: 0,
             idle: 0,
             is_finished: false,
@@ -157,17 +149,9 @@ impl<'a> PacketPort<'a> {
         self.counters
     }
 
-    /// Frames that the kernel had no room for in the ring. A system call.
-    pub fn lost(&mut self) -> Result<u64, PortError> {
-        let asked = self.receiver.get::<libc::tpacket_stats>(libc::SOL_PACKET, libc::PACKET_STATISTICS);
-        let since = asked.map_err(|error| self.link.failed(error))?;
-        self.lost += u64::from(since.tp_drops); // the kernel counts from zero again
-        Ok(self.lost)
-    }
-
     /// Closes the port, and gives back the slots that it had.
     pub fn close(self) -> impl Iterator<Item = Packet<'a>> {
-        self.free.into_iter().chain(self.sent)
+        self.slots.close()
     }
 
     /// To wait on, by poll or epoll, until there is something to receive.
@@ -190,12 +174,6 @@ impl<'a> PacketPort<'a> {
         let error = self.link.failed(error);
         self.is_finished |= matches!(error, PortError::Removed { .. });
         error
-    }
-
-    /// Moves packets that are sent to where they are reclaimed from.
-    fn finish(&mut self, burst: &mut Burst<'a>, count: usize) -> usize {
-        self.sent.extend(burst.drain_front(count));
-        count
     }
 }
 
@@ -260,7 +238,7 @@ impl<'a> Port<'a> for PacketPort<'a> {
     fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
         let (wanted, before) = (limit.min(burst.room()), burst.len());
         for seen in 0..wanted {
-            let (Some(frame), Some(slot)) = (self.ring.peek(), self.free.last_mut()) else {
+            let (Some(frame), Some(slot)) = (self.ring.peek(), self.slots.next()) else {
                 if seen == 0 {
                     self.check_link()?;
                 }
@@ -269,18 +247,20 @@ impl<'a> Port<'a> for PacketPort<'a> {
             slot.port = self.number;
             let taken = take(&frame, slot, &mut self.counters);
             self.ring.give_back();
-            burst.fill(self.free.pop_if(|_| taken).into_iter());
+            if taken {
+                self.slots.fill(burst);
+            }
         }
         Ok(burst.len() - before)
     }
 
     fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
-        let limit = burst.len().min(WAITING - self.sent.len());
+        let limit = burst.len().min(self.slots.room_for_sent());
         let (mut taken, mut dropped) = (0, 0);
         while taken < limit && dropped < DROPPED_IN_A_ROW {
             let frames = burst[..limit - taken].iter().map(|packet| packet.frame());
             match self.batch.send(&self.sender, frames) {
-                Ok(sent) => (taken, dropped) = (taken + self.finish(burst, sent), 0),
+                Ok(sent) => (taken, dropped) = (taken + self.slots.sent(burst, sent), 0),
                 Err(error) => match error.raw_os_error() {
                     // No room in the socket now.
                     Some(libc::EAGAIN) => break,
@@ -289,12 +269,12 @@ impl<'a> Port<'a> for PacketPort<'a> {
                     // frame that a rule is against would hold up all others for ever.
                     Some(libc::ENOBUFS) => {
                         self.counters.dropped += 1;
-                        (taken, dropped) = (taken + self.finish(burst, 1), dropped + 1);
+                        (taken, dropped) = (taken + self.slots.sent(burst, 1), dropped + 1);
                     }
                     // This frame never gets through, the next one may.
                     Some(libc::EMSGSIZE | libc::EINVAL) => {
                         self.counters.unsendable += 1;
-                        taken += self.finish(burst, 1);
+                        taken += self.slots.sent(burst, 1);
                     }
                     _ => {
                         self.refused += burst.len() as u64;
@@ -308,15 +288,17 @@ impl<'a> Port<'a> for PacketPort<'a> {
     }
 
     fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
-        let count = free.room().min(self.sent.len());
-        free.fill(self.sent.drain(..count));
-        count
+        self.slots.reclaim(free)
     }
 
     fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
-        let count = free.len().min(WAITING - self.free.len());
-        self.free.extend(free.drain_front(count));
-        count
+        self.slots.recycle(free)
+    }
+
+    /// Those that the kernel had no room for in the ring; it counts from zero again. A system call.
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        let asked = self.receiver.get::<libc::tpacket_stats>(libc::SOL_PACKET, libc::PACKET_STATISTICS);
+        asked.map(|since| since.tp_drops.into()).map_err(|error| self.link.failed(error))
     }
 
     fn refused(&self) -> u64 {
@@ -325,5 +307,9 @@ impl<'a> Port<'a> for PacketPort<'a> {
 
     fn is_finished(&self) -> bool {
         self.is_finished
+    }
+
+    fn has_unsent(&mut self) -> bool {
+        false
     }
 }

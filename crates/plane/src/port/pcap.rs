@@ -297,4 +297,8 @@ impl<'a, R: Read, W: Write> Port<'a> for CapturePort<'a, R, W> {
     fn is_finished(&self) -> bool {
         self.reader.as_ref().is_none_or(CaptureReader::is_finished)
     }
+
+    fn has_unsent(&mut self) -> bool {
+        false
+    }
 }

@@ -6,20 +6,17 @@ use std::io::{self, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::link::Link;
+use super::slots::Slots;
 use super::sys::tun;
 use super::{Port, PortError};
-use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet};
-
-/// Slots that wait at a port on either side.
-const WAITING: usize = 2 * BURST;
+use crate::burst::{Burst, FRAME_CAPACITY, Packet};
 
 /// A port on an interface of our own, for one worker.
 pub struct TapPort<'a> {
     number: u16,
     link: Link,
     file: File,
-    free: Vec<Packet<'a>>,
-    sent: Vec<Packet<'a>>,
+    slots: Slots<'a>,
     too_long: u64,
     unsendable: u64,
     refused: u64,
@@ -46,9 +43,8 @@ impl<'a> TapPort<'a> {
     fn open(number: u16, name: &str, has_queues: bool) -> Result<TapPort<'a>, PortError> {
         let (file, name) = tun::create(name, has_queues).map_err(Link::unmade(name))?;
         let link = Link::named(&name)?;
-        let (free, sent) = (Vec::with_capacity(WAITING), Vec::with_capacity(WAITING));
-        let (too_long, unsendable, refused) = (0, 0, 0);
-        Ok(TapPort { number, link, file, free, sent, too_long, unsendable, refused, is_finished: false })
+        let (slots, too_long, unsendable, refused) = (Slots::new(), 0, 0, 0);
+        Ok(TapPort { number, link, file, slots, too_long, unsendable, refused, is_finished: false })
     }
 
     /// The interface.
@@ -73,7 +69,7 @@ impl<'a> TapPort<'a> {
 
     /// Closes the queue, and with the last one the interface; the slots that it had.
     pub fn close(self) -> impl Iterator<Item = Packet<'a>> {
-        self.free.into_iter().chain(self.sent)
+        self.slots.close()
     }
 
     /// To wait on, by poll or epoll, until there is something to receive.
@@ -83,7 +79,7 @@ impl<'a> TapPort<'a> {
 
     /// Reads a frame into the slot that is next; `None` if there is none.
     fn read(&mut self) -> io::Result<Option<usize>> {
-        let Some(slot) = self.free.last_mut() else { return Ok(None) };
+        let Some(slot) = self.slots.next() else { return Ok(None) };
         slot.set_frame_len(FRAME_CAPACITY);
         // A frame that is longer is cut without a word: only the byte more tells.
         let mut more = [0];
@@ -114,15 +110,17 @@ impl<'a> Port<'a> for TapPort<'a> {
         let (wanted, before) = (limit.min(burst.room()), burst.len());
         for _ in 0..wanted {
             let Some(len) = self.read().map_err(|error| self.failed(error))? else { break };
-            let fits = len <= FRAME_CAPACITY;
-            self.too_long += u64::from(!fits);
-            burst.fill(self.free.pop_if(|_| fits).into_iter());
+            if len <= FRAME_CAPACITY {
+                self.slots.fill(burst);
+            } else {
+                self.too_long += 1;
+            }
         }
         Ok(burst.len() - before)
     }
 
     fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
-        let limit = burst.len().min(WAITING - self.sent.len());
+        let limit = burst.len().min(self.slots.room_for_sent());
         let mut taken = 0;
         for packet in &burst[..limit] {
             match self.file.write(packet.frame()) {
@@ -137,27 +135,23 @@ impl<'a> Port<'a> for TapPort<'a> {
                     break;
                 }
                 Err(error) => {
-                    self.sent.extend(burst.drain_front(taken));
+                    self.slots.sent(burst, taken);
                     self.refused += burst.len() as u64;
                     return Err(self.failed(error));
                 }
             }
         }
-        self.sent.extend(burst.drain_front(taken));
+        self.slots.sent(burst, taken);
         self.refused += burst.len() as u64;
         Ok(taken)
     }
 
     fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
-        let count = free.room().min(self.sent.len());
-        free.fill(self.sent.drain(..count));
-        count
+        self.slots.reclaim(free)
     }
 
     fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
-        let count = free.len().min(WAITING - self.free.len());
-        self.free.extend(free.drain_front(count));
-        count
+        self.slots.recycle(free)
     }
 
     fn refused(&self) -> u64 {
@@ -166,5 +160,9 @@ impl<'a> Port<'a> for TapPort<'a> {
 
     fn is_finished(&self) -> bool {
         self.is_finished
+    }
+
+    fn has_unsent(&mut self) -> bool {
+        false
     }
 }

@@ -8,8 +8,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::slots::Slots;
 use super::{Port, PortError};
-use crate::burst::{BURST, Burst, Packet};
+use crate::burst::Burst;
 use control::{Control, Offer};
 use ring::{Came, Ring, Rings};
 
@@ -21,9 +22,6 @@ pub use control::Request;
 
 /// Frames in a ring: two to this power, unless the server has less.
 const LOG2_RING: u8 = 10;
-
-/// Slots that wait at a port on either side.
-const WAITING: usize = 2 * BURST;
 
 /// Times without a frame before the port looks whether the server is still there.
 const IDLE: u32 = 1024;
@@ -37,8 +35,7 @@ pub struct MemifPort<'a> {
     wake: OwnedFd,
     /// Told to the server, as the protocol wants it; nobody waits for it.
     _woken: OwnedFd,
-    free: Vec<Packet<'a>>,
-    sent: Vec<Packet<'a>>,
+    slots: Slots<'a>,
     too_long: u64,
     refused: u64,
     idle: u32,
@@ -73,22 +70,9 @@ impl<'a> MemifPort<'a> {
         rings.poll();
         rings.offer();
         let [wake, woken] = wakers;
-        let (free, sent) = (Vec::with_capacity(WAITING), Vec::with_capacity(WAITING));
-        let (too_long, refused, idle, is_finished) = (0, 0, 0, false);
-        let port = MemifPort {
-            number,
-            control,
-            rings,
-            wake,
-            _woken: woken,
-            free,
-            sent,
-            too_long,
-            refused,
-            idle,
-            is_finished,
-        };
-        Ok(port)
+        let (slots, too_long, refused, idle, is_finished) = (Slots::new(), 0, 0, 0, false);
+        let _woken = woken;
+        Ok(MemifPort { number, control, rings, wake, _woken, slots, too_long, refused, idle, is_finished })
     }
 
     /// Frames that came in and are longer than a slot.
@@ -109,13 +93,13 @@ fn new_waker() -> io::Result<OwnedFd> {
 
 impl<'a> Port<'a> for MemifPort<'a> {
     fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
-        let wanted = limit.min(burst.room()).min(self.free.len()).min(self.rings.waiting());
+        let wanted = limit.min(burst.room()).min(self.slots.free()).min(self.rings.waiting());
         let before = burst.len();
         for _ in 0..wanted {
-            let Some(slot) = self.free.last_mut() else { break };
+            let Some(slot) = self.slots.next() else { break };
             slot.port = self.number;
             match self.rings.take(slot) {
-                Came::Frame => burst.fill(self.free.pop().into_iter()),
+                Came::Frame => self.slots.fill(burst),
                 Came::Part => {}
                 Came::TooLong => self.too_long += 1,
             }
@@ -133,27 +117,23 @@ impl<'a> Port<'a> for MemifPort<'a> {
     }
 
     fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
-        let taken = burst.len().min(WAITING - self.sent.len()).min(self.rings.room());
+        let taken = burst.len().min(self.slots.room_for_sent()).min(self.rings.room());
         burst[..taken].iter().for_each(|packet| self.rings.put(packet));
         if taken > 0 && self.rings.publish() {
             // An event more than the counter holds wakes nobody sooner.
             let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
         }
-        self.sent.extend(burst.drain_front(taken));
+        self.slots.sent(burst, taken);
         self.refused += burst.len() as u64;
         Ok(taken)
     }
 
     fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
-        let count = free.room().min(self.sent.len());
-        free.fill(self.sent.drain(..count));
-        count
+        self.slots.reclaim(free)
     }
 
     fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
-        let count = free.len().min(WAITING - self.free.len());
-        self.free.extend(free.drain_front(count));
-        count
+        self.slots.recycle(free)
     }
 
     fn refused(&self) -> u64 {
@@ -162,5 +142,9 @@ impl<'a> Port<'a> for MemifPort<'a> {
 
     fn is_finished(&self) -> bool {
         self.is_finished
+    }
+
+    fn has_unsent(&mut self) -> bool {
+        self.rings.room() < usize::from(self.rings.size())
     }
 }
