@@ -23,6 +23,7 @@
 #define SLOTS (1 << 17)
 #define PORTS (1 << 10)
 #define INTERFACES (1 << 10)
+#define DEVICES (1 << 10)
 
 /* Members of a group at most. */
 #define MEMBERS 64
@@ -65,7 +66,10 @@ struct hop {
 	__u16 vlan;		/* 0: no tag */
 	__u16 reason;		/* where the MTU is 0 */
 	__u16 interface;	/* the number of the one it leads to; 0: none */
-	__u32 first_slot;	/* of a group */
+	union {
+		__u32 device;		/* its place in `devices`, 0 if it has none */
+		__u32 first_slot;	/* of a group */
+	};
 	__u32 slot_mask;	/* 0: no group */
 };
 
@@ -150,6 +154,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct vrf);
 } vrfs SEC(".maps");
+
+/* Devices that packets leave by. Place 0 is empty. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, DEVICES);
+	__type(key, __u32);
+	__type(value, struct bpf_devmap_val);
+} devices SEC(".maps");
 
 struct traffic {
 	__u64 packets;
@@ -784,6 +796,14 @@ static __always_inline int leave(__u32 interface, enum reason reason)
 	return reason == SOURCE_CHECK ? XDP_DROP : XDP_PASS;
 }
 
+/* By its place in the map the kernel finds a device sooner than by its index. One that goes away leaves the map. */
+static __always_inline int send(const struct hop *hop)
+{
+	if (hop->device && bpf_redirect_map(&devices, hop->device, XDP_ABORTED) == XDP_REDIRECT)
+		return XDP_REDIRECT;
+	return bpf_redirect(hop->ifindex, 0);
+}
+
 SEC("xdp")
 int forward(struct xdp_md *frame)
 {
@@ -811,7 +831,7 @@ int forward(struct xdp_md *frame)
 	/* It may have been given a tag, or lost one. */
 	bytes = frame->data_end - frame->data;
 	count(&all->by_interface[way.hop->interface & (INTERFACES - 1)].sent, bytes);
-	return bpf_redirect(way.hop->ifindex, 0);
+	return send(way.hop);
 }
 
 _Static_assert((REASONS & (REASONS - 1)) == 0, "reasons are masked");
