@@ -14,6 +14,7 @@ mod service;
 mod settings;
 mod subject;
 mod telemetry;
+mod voice;
 mod workload;
 
 use std::process::ExitCode;
@@ -24,14 +25,16 @@ use args::{Cli, Command};
 use command::Exit;
 
 fn main() -> ExitCode {
-    match run(Cli::parse()) {
-        Ok(exit) => exit.into(),
-        Err(error) if command::is_broken_pipe(&error) => Exit::Done.into(),
+    let exit = match run(Cli::parse()) {
+        Ok(exit) => exit,
+        Err(error) if command::is_broken_pipe(&error) => Exit::Done,
         Err(error) => {
-            command::say(&format!("fullview: {}", command::message(&error)));
-            command::exit_of(&error).into()
+            voice::say(&format!("fullview: {}", command::message(&error)));
+            command::exit_of(&error)
         }
-    }
+    };
+    voice::end();
+    exit.into()
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {

@@ -12,6 +12,7 @@ use fullview_table::{Rib, Table};
 
 use super::{BadInput, Exit};
 use crate::args::{FamilyName, GenerateArgs};
+use crate::progress;
 use crate::settings::{Model, TableSettings, TrafficSettings};
 use crate::workload::packets::{INGRESS, MACS};
 use crate::workload::{packets, table};
@@ -56,6 +57,7 @@ fn write<A: Headers>(args: &GenerateArgs, rib: &Rib<A>) -> anyhow::Result<()> {
     let mut burst = Burst::new();
     burst.fill(arena.packets());
     burst.iter_mut().for_each(|slot| frames.prepare(slot));
+    let bar = progress::steps(args.packets as u64).with_message("packets written");
     let mut written = 0;
     while written < args.packets {
         let count = burst.len().min(args.packets - written);
@@ -65,6 +67,8 @@ fn write<A: Headers>(args: &GenerateArgs, rib: &Rib<A>) -> anyhow::Result<()> {
             writer.write(Duration::from_micros(number as u64), slot.frame())?;
         }
         written += count;
+        bar.inc(count as u64);
     }
+    bar.finish_and_clear();
     Ok(writer.flush()?)
 }

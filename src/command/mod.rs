@@ -9,6 +9,7 @@ use fullview_plane::port::PortError;
 
 use crate::args::Cli;
 use crate::config::alone::Misfit;
+pub use crate::voice::say;
 
 pub mod bench;
 pub mod calibrate;
@@ -53,11 +54,6 @@ impl From<Exit> for ExitCode {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadInput(pub String);
-
-/// A line on standard error. Nobody may be listening there, and that stops nothing.
-pub fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
-}
 
 /// The causes of a failure, outermost first; a cause that the message before already tells is not told again.
 pub fn message(error: &anyhow::Error) -> String {

@@ -1,7 +1,8 @@
 //! `fullview forward` between interfaces of this host, until it is asked to end.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+
+use anyhow::Context;
 
 use crate::args::ForwardArgs;
 use crate::args::operations::OperationsArgs;
@@ -13,6 +14,7 @@ use crate::operations::Listening;
 use crate::router::alone::Told;
 use crate::router::claim::claim;
 use crate::router::{self, Counted, Operating, Options};
+use crate::voice;
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
     let config = args.config.as_deref().map_or_else(|| Ok(typed(args)), Config::load)?;
@@ -23,14 +25,12 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
     let _claims = claim(&options.interfaces)?;
     let listening = Listening::open(&config.operations())?;
     // Before the first thread: signals and confinement hold for those that come.
-    let reload = args.config.clone().map(|path| with_signals(path, &config)).transpose()?;
+    let reloader = args.config.clone().map(|path| Reloader::new(path, config.clone()));
+    let hangup = block_hangup()?;
     confine(&config.confine)?;
+    voice::begin().context("a thread that writes messages cannot be started")?;
     let stop = router::stop_on_signal()?;
-    router::run(&options, Operating { listening, reload }, &stop)
-}
-
-fn with_signals(path: PathBuf, config: &Config) -> anyhow::Result<(Reloader, nix::sys::signalfd::SignalFd)> {
-    Ok((Reloader::new(path, config.clone()), block_hangup()?))
+    router::run(&options, Operating { listening, reloader, hangup }, &stop)
 }
 
 fn options(config: &Config) -> anyhow::Result<Options> {

@@ -98,7 +98,7 @@ fn interfaces(interfaces: &Vec<Interface>, out: &mut dyn Write) -> io::Result<()
             interface.name.clone(),
             if interface.up { "up" } else { "down" }.into(),
             interface.mac.clone(),
-            interface.mtu.to_string(),
+            mtu(interface),
             interface.table.to_string(),
             packets.to_string(),
             bytes.to_string(),
@@ -108,11 +108,19 @@ fn interfaces(interfaces: &Vec<Interface>, out: &mut dyn Write) -> io::Result<()
         ]);
     }
     print(&lines, out)?;
+    for Interface { name, overruns, .. } in interfaces.iter().filter(|interface| interface.overruns > 0) {
+        writeln!(out, "{name} had no room for {overruns} frames")?;
+    }
     for Interface { name, drops, .. } in interfaces.iter().filter(|interface| !interface.drops.is_empty()) {
         let drops: Vec<String> = drops.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
         writeln!(out, "{name} dropped: {}", drops.join(", "))?;
     }
     Ok(())
+}
+
+fn mtu(interface: &Interface) -> String {
+    let of_inet6 = interface.mtu6.map(|mtu6| format!(", IPv6 {mtu6}"));
+    format!("{}{}", interface.mtu, of_inet6.unwrap_or_default())
 }
 
 fn neighbors(neighbors: &Vec<Neighbor>, out: &mut dyn Write) -> io::Result<()> {

@@ -13,6 +13,9 @@ use crate::command::{message, say};
 use crate::router::desk::Asker;
 use crate::telemetry::events::{Events, Kind};
 
+/// What who asks for a reload is told where there is nothing to read.
+pub const NO_FILE: &str = "the router was started without --config: there is nothing to read again";
+
 /// The file, and what of it is in force.
 pub struct Reloader {
     path: PathBuf,
@@ -65,16 +68,20 @@ pub fn block_hangup() -> anyhow::Result<SignalFd> {
     Ok(SignalFd::new(&hangup)?)
 }
 
-/// Reloads at every SIGHUP, until the program ends.
+/// Reloads at every SIGHUP, until the program ends; says that there is nothing to reload, if there is no file.
 pub fn on_hangup(
     signals: SignalFd,
-    reloader: Arc<Reloader>,
+    reloader: Option<Arc<Reloader>>,
     asker: Asker,
     events: Arc<Events>,
 ) -> anyhow::Result<()> {
     let wait = move || {
         while let Ok(Some(_)) = signals.read_signal() {
-            match reloader.reload(&asker, &events) {
+            match reloader
+                .as_ref()
+                .ok_or_else(|| NO_FILE.to_owned())
+                .and_then(|file| file.reload(&asker, &events))
+            {
                 Ok(text) => say(&format!("reload: {text}")),
                 Err(text) => say(&format!("reload refused: {text}")),
             }

@@ -14,6 +14,9 @@ pub struct Interface {
     pub vlan: Option<u16>,
     pub mac: String,
     pub mtu: u32,
+    /// Of IPv6, if it is less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu6: Option<u32>,
     pub up: bool,
     pub table: u32,
     /// The families it forwards.
@@ -24,6 +27,9 @@ pub struct Interface {
     pub addresses: Vec<String>,
     pub received: Traffic,
     pub sent: Traffic,
+    /// Frames that came in and found no room in the ring of its port.
+    #[serde(default)]
+    pub overruns: u64,
     /// Packets that came in there and were dropped, or found no room on their way out there, by reason; those that
     /// occurred.
     #[serde(default)]

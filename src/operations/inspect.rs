@@ -44,7 +44,7 @@ fn describe_interface(
     mirror: &Mirror,
 ) -> status::Interface {
     let counted = counters.interfaces.get(usize::from(number)).copied().unwrap_or_default();
-    let InterfaceCounters { received, sent, .. } = counted;
+    let InterfaceCounters { received, sent, overruns } = counted;
     let forwards = [Family::Inet, Family::Inet6].into_iter().filter(|family| interface.forwards(*family));
     status::Interface {
         number,
@@ -53,6 +53,7 @@ fn describe_interface(
         vlan: interface.vlan,
         mac: interface.mac.to_string(),
         mtu: interface.mtu,
+        mtu6: interface.mtu6,
         up: interface.up,
         table: mirror.table_number(interface.table).unwrap_or_default(),
         forwards: forwards.map(|family| family.to_string()).collect(),
@@ -65,6 +66,7 @@ fn describe_interface(
             .collect(),
         received: traffic(received),
         sent: traffic(sent),
+        overruns,
         drops: counters.interface_drops.get(usize::from(number)).map(reasons).unwrap_or_default(),
         program: BTreeMap::new(),
     }
@@ -89,7 +91,7 @@ fn traffic(traffic: counters::Traffic) -> status::Traffic {
 }
 
 /// Of all workers together, or all processors.
-fn total(snapshots: &[Snapshot]) -> Counters {
+pub fn total(snapshots: &[Snapshot]) -> Counters {
     let mut total = Counters::new(0);
     snapshots.iter().for_each(|snapshot| total.add(&snapshot.counters));
     total

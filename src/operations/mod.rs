@@ -105,16 +105,10 @@ impl Operations {
         hub: &Arc<Hub>,
         events: &Arc<Events>,
     ) -> anyhow::Result<Operations> {
-        let Operating { listening, reload } = operating;
+        let Operating { listening, reloader, hangup } = operating;
         let mut services = Vec::new();
-        let reloader = match reload {
-            Some((reloader, signals)) => {
-                let reloader = Arc::new(reloader);
-                on_hangup(signals, Arc::clone(&reloader), asker.clone(), Arc::clone(events))?;
-                Some(reloader)
-            }
-            None => None,
-        };
+        let reloader = reloader.map(Arc::new);
+        on_hangup(hangup, reloader.clone(), asker.clone(), Arc::clone(events))?;
         if let Some(listener) = listening.control {
             crate::command::say(&format!("control: {}", listener.address()));
             let respond = Respond::new(asker.clone(), Arc::clone(hub), Arc::clone(events), reloader);

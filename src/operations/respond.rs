@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use super::hub::{Hub, Session};
 use super::inspect;
 use super::unsaid::Unsaid;
-use crate::config::reload::Reloader;
+use crate::config::reload::{NO_FILE, Reloader};
 use crate::control::request::{self, Request};
 use crate::control::server::Responder;
 use crate::control::{Answer, status};
@@ -92,9 +92,7 @@ impl Respond {
     }
 
     fn reload(&self) -> Result<serde_json::Value, String> {
-        let reloader = self.reloader.as_ref();
-        let reloader =
-            reloader.ok_or("the router was started without --config: there is nothing to read again")?;
+        let reloader = self.reloader.as_ref().ok_or(NO_FILE)?;
         value(&reloader.reload(&self.asker, &self.events)?)
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use fullview_plane::burst::{Burst, Packet, Slot};
 use fullview_plane::kernel::follow::Follower;
-use fullview_plane::kernel::mirror::Mirror;
+use fullview_plane::kernel::mirror::{Doubtful, Mirror};
 use fullview_plane::kernel::socket::SocketError;
 use fullview_plane::port::{Port, PortError};
 
@@ -75,19 +75,17 @@ impl Freshness {
         mirror: &Mirror,
         follower: &Follower,
     ) -> Result<(), SocketError> {
-        if !self.is_due(now) {
-            return Ok(());
-        }
-        let mut doubtful = mirror.doubtful().into_iter();
+        let mut doubtful = self.doubtful(now, mirror).into_iter().flatten();
         doubtful.try_for_each(|neighbor| follower.keep_fresh(neighbor.link, neighbor.address))
     }
 
-    fn is_due(&mut self, now: Duration) -> bool {
-        let is_due = now.saturating_sub(self.last) >= EVERY;
-        if is_due {
-            self.last = now;
+    /// The neighbours in doubt, if it is time to look for them.
+    fn doubtful(&mut self, now: Duration, mirror: &Mirror) -> Option<Vec<Doubtful>> {
+        if now.saturating_sub(self.last) < EVERY {
+            return None;
         }
-        is_due
+        self.last = now;
+        Some(mirror.doubtful())
     }
 
     /// Has neighbours verified that are in doubt and in use.
@@ -97,10 +95,7 @@ impl Freshness {
         mirror: &Mirror,
         follower: &Follower,
     ) -> Result<(), SocketError> {
-        if !self.is_due(now) {
-            return Ok(());
-        }
-        let doubtful = mirror.doubtful();
+        let Some(doubtful) = self.doubtful(now, mirror) else { return Ok(()) };
         for neighbor in &doubtful {
             if self.notes.place(neighbor.interface, neighbor.mac.0).load(Ordering::Relaxed) {
                 follower.keep_fresh(neighbor.link, neighbor.address)?;
@@ -136,6 +131,10 @@ impl Port<'static> for NotingPort {
 
     fn recycle(&mut self, free: &mut Burst<'static>) -> usize {
         self.port.recycle(free)
+    }
+
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        self.port.overruns()
     }
 
     fn refused(&self) -> u64 {

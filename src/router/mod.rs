@@ -69,11 +69,12 @@ pub struct Options {
 }
 
 /// What operators have of it.
-#[derive(Default)]
 pub struct Operating {
     pub listening: Listening,
-    /// The configuration that may be read again, and the signals that say so.
-    pub reload: Option<(Reloader, SignalFd)>,
+    /// The configuration that may be read again.
+    pub reloader: Option<Reloader>,
+    /// The signals that ask for that.
+    pub hangup: SignalFd,
 }
 
 /// Nothing waits longer than this to be looked at.
@@ -129,6 +130,7 @@ fn by_workers(options: &Options, operating: Operating, stop: &AtomicBool) -> any
     while !stop.load(Ordering::Relaxed) {
         control.turn(LONGEST_WAIT)?;
         control.serve(&workers);
+        control.story.tell_overruns(control.began.elapsed(), &control.mirror, &workers)?;
         control.resolve(&mut workers)?;
         ports.follow(&control.mirror, &options.interfaces, &mut workers)?;
     }

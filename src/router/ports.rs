@@ -62,6 +62,10 @@ impl Port<'static> for AnyPort {
         self.inner_mut().recycle(free)
     }
 
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        self.inner_mut().overruns()
+    }
+
     fn refused(&self) -> u64 {
         self.inner().refused()
     }

@@ -1,14 +1,16 @@
 //! What the router says while it runs, each line once: the framework's log, and what the kernel has.
 
 use std::collections::BTreeMap;
+use std::iter::repeat;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fullview_plane::kernel::follow::Statistics;
 use fullview_plane::kernel::mirror::{Mirror, Report};
 
+use super::show::Counting;
 use crate::command::say;
-use crate::operations::inspect::is_rebuild;
+use crate::operations::inspect::{is_rebuild, total};
 use crate::telemetry::events::{Events, Kind};
 
 pub struct Story {
@@ -21,7 +23,13 @@ pub struct Story {
     /// Links that rules of policy routing concern.
     ruled: Vec<String>,
     statistics: Statistics,
+    /// Frames that found no room, by interface, as said last, and when they were looked at.
+    overruns: Vec<u64>,
+    overruns_at: Duration,
 }
+
+/// It is said at most so often that frames found no room.
+const OVERRUNS_EVERY: Duration = Duration::from_secs(10);
 
 impl Story {
     pub fn new(events: Arc<Events>) -> Story {
@@ -32,6 +40,8 @@ impl Story {
             of_last: 0,
             ruled: Vec::new(),
             statistics: Statistics::default(),
+            overruns: Vec::new(),
+            overruns_at: Duration::ZERO,
         }
     }
 
@@ -62,6 +72,28 @@ impl Story {
         self.framework(mirror);
         self.links(mirror);
         mirror.take_notes().iter().for_each(|note| self.line(now, Kind::Warning, note));
+    }
+
+    /// Says by which interfaces frames came in that found no room.
+    pub fn tell_overruns(
+        &mut self,
+        now: Duration,
+        mirror: &Mirror,
+        counting: &dyn Counting,
+    ) -> anyhow::Result<()> {
+        if now.saturating_sub(self.overruns_at) < OVERRUNS_EVERY {
+            return Ok(());
+        }
+        self.overruns_at = now;
+        let counted = total(&counting.snapshots()?);
+        let overruns = counted.interfaces.iter().map(|interface| interface.overruns).collect();
+        let before = std::mem::replace(&mut self.overruns, overruns).into_iter().chain(repeat(0));
+        let view = mirror.views().current();
+        let since = self.overruns.iter().zip(before).map(|(after, before)| after.saturating_sub(before));
+        for (interface, since) in view.parts().interfaces.iter().zip(since).filter(|(_, since)| *since > 0) {
+            self.line(now, Kind::Warning, &format!("{}: no room for {since} frames", interface.name));
+        }
+        Ok(())
     }
 
     /// What is to be said of how the kernel is followed.

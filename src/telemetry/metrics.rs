@@ -98,6 +98,8 @@ impl Scrape {
         page.counts("interface_transmit_packets", packets, each(|of| of.sent.packets))?;
         let bytes = "Bytes of frames forwarded out by the interface, without FCS";
         page.counts("interface_transmit_bytes", bytes, each(|of| of.sent.bytes))?;
+        let help = "Frames that came in by the interface and found no room in the ring of its port";
+        page.counts("interface_receive_overruns", help, each(|of| of.overruns))?;
         let help =
             "Packets dropped that came in by the interface, or found no room on their way out, by reason";
         page.counts("interface_dropped_packets", help, self.interface_drops())

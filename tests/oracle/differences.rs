@@ -7,9 +7,17 @@ const DOCUMENT: &str = include_str!("../../docs/kernel-differences.md");
 /// The names of a device's cases: what stands in backquotes at the beginning of a list's line, which names the devices
 /// behind it, separated by commas.
 pub fn listed(device: &str) -> BTreeSet<&'static str> {
-    let lines = DOCUMENT.lines().filter_map(|line| line.strip_prefix("- `")?.split_once("`: "));
-    lines
+    lines()
         .filter(|(_, devices)| devices.split(", ").any(|name| name == device))
         .map(|(case, _)| case)
         .collect()
+}
+
+/// All cases that are listed, for whatever devices.
+pub fn cases() -> impl Iterator<Item = &'static str> {
+    lines().map(|(case, _)| case)
+}
+
+fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+    DOCUMENT.lines().filter_map(|line| line.strip_prefix("- `")?.split_once("`: "))
 }

@@ -2,19 +2,18 @@
 
 use std::io;
 
+use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};
 use crate::testbed::Testbed;
 use crate::topology::{self, LINK_LENGTHS, LINK_LOCAL, ROUTER, ROUTES, SIDES, STATION, STATION_LOCAL, To};
 
 /// Set before there are interfaces, so that they inherit it.
-const SETTINGS: [(&str, &str); 16] = [
+const SETTINGS: [(&str, &str); 14] = [
     ("ipv4/ip_forward", "1"),
     ("ipv6/conf/all/forwarding", "1"),
     ("ipv6/conf/default/forwarding", "1"),
     ("ipv4/conf/all/rp_filter", "0"),
     ("ipv4/conf/default/rp_filter", "0"),
-    ("ipv4/conf/all/send_redirects", "0"),
-    ("ipv4/conf/default/send_redirects", "0"),
     // No link-local addresses but ours.
     ("ipv6/conf/default/addr_gen_mode", "1"),
     // Answers are compared one by one: none may be withheld, none may hold a random flow label.
@@ -29,13 +28,18 @@ const SETTINGS: [(&str, &str); 16] = [
     ("ipv6/ip6frag_time", "3600"),
 ];
 
+/// Redirects of IPv4; those of IPv6 cannot be forbidden.
+const REDIRECTS: [&str; 2] = ["ipv4/conf/all/send_redirects", "ipv4/conf/default/send_redirects"];
+
 /// A kernel between the stations of a test bed.
 pub struct Kernel(Testbed);
 
 impl Kernel {
     /// Namespaces, addresses, neighbours and routes.
-    pub fn new() -> io::Result<Kernel> {
-        let mut testbed = Testbed::new(&SETTINGS)?;
+    pub fn new(catalogue: Catalogue) -> io::Result<Kernel> {
+        let value = if catalogue.redirects() { "1" } else { "0" };
+        let redirects = REDIRECTS.map(|name| (name, value));
+        let mut testbed = Testbed::new(&[&SETTINGS[..], &redirects].concat())?;
         SIDES.iter().for_each(|side| pace(&testbed, side.name));
         configure(&testbed);
         testbed.wait_until_up();
@@ -102,6 +106,7 @@ fn route(prefix: &str, to: To) -> String {
     let [inet, inet6] = if let To::Station(side) = to { stations(side) } else { Default::default() };
     let via = if prefix.contains(':') { inet6 } else { inet };
     match to {
+        To::LinkLocal(side) => format!("route add {prefix} via {STATION_LOCAL} dev {}", SIDES[side].name),
         To::Station(_) => format!("route add {prefix} via {via}"),
         To::Blackhole => format!("route add blackhole {prefix}"),
         To::Unreachable => format!("route add unreachable {prefix}"),

@@ -9,6 +9,7 @@ use fullview_plane::host::config::{Config, NeighborSettings, Settings, StaticNei
 use fullview_plane::host::router::Router;
 use fullview_plane::interface::{Interface, InterfaceAddress};
 
+use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};
 use crate::topology::{self, LINK_LENGTHS, LINK_LOCAL, ROUTER, ROUTES, SIDES, STATION, STATION_LOCAL, To};
 
@@ -25,9 +26,9 @@ pub struct Ours {
 }
 
 impl Ours {
-    pub fn new() -> Ours {
+    pub fn new(catalogue: Catalogue) -> Ours {
         let now = Duration::from_secs(1);
-        Ours { router: Router::new(now, &config()).expect("the topology fits together"), now }
+        Ours { router: Router::new(now, &config(catalogue)).expect("the topology fits together"), now }
     }
 
     /// Has the router do something, and sorts what comes out.
@@ -68,7 +69,7 @@ impl Dut for Ours {
     }
 }
 
-fn config() -> Config {
+fn config(catalogue: Catalogue) -> Config {
     let neighbors = NeighborSettings {
         retransmit: Duration::from_secs(1),
         lock: Duration::from_secs(60),
@@ -77,18 +78,19 @@ fn config() -> Config {
     };
     let (errors, errors_per_interface) = (Limit::NONE, Limit::NONE);
     let settings = Settings { neighbors, errors, errors_per_interface, ..Settings::default() };
-    let interfaces = (0..SIDES.len()).map(interface).collect();
+    let interfaces = (0..SIDES.len()).map(|side| interface(side, catalogue)).collect();
     let routes = ROUTES.iter().map(|(prefix, to)| route(prefix, *to)).collect();
     let neighbors = (0..SIDES.len()).flat_map(neighbors_of).collect();
     Config { interfaces, routes, neighbors, settings }
 }
 
-fn interface(side: usize) -> Interface {
+fn interface(side: usize, catalogue: Catalogue) -> Interface {
     let inet = InterfaceAddress { ip: topology::inet(side, ROUTER).into(), len: LINK_LENGTHS.0 };
     let inet6 = InterfaceAddress { ip: topology::inet6(side, ROUTER.into()).into(), len: LINK_LENGTHS.1 };
     let addresses = vec![inet, inet6, InterfaceAddress { ip: LINK_LOCAL.into(), len: LINK_LENGTHS.1 }];
     let (name, mtu) = (SIDES[side].name.to_owned(), SIDES[side].mtu.into());
-    Interface { name, mtu, addresses, ..Interface::new(side as u16, topology::router_mac(side)) }
+    let redirects = catalogue.redirects();
+    Interface { name, mtu, addresses, redirects, ..Interface::new(side as u16, topology::router_mac(side)) }
 }
 
 fn neighbors_of(side: usize) -> [StaticNeighbor; 3] {
@@ -109,6 +111,7 @@ fn route(prefix: &str, to: To) -> StaticRoute {
     };
     let target = match to {
         To::Station(side) => gateway(side),
+        To::LinkLocal(side) => Target::GatewayOn(side as u16, STATION_LOCAL.into()),
         To::Blackhole => Target::Blackhole,
         To::Unreachable => Target::Unreachable,
         To::Prohibit => Target::Prohibit,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};
 use crate::kernel::Kernel;
 use crate::testbed::{Testbed, Way};
@@ -32,7 +33,7 @@ pub struct Program {
 impl Program {
     /// Starts it with these arguments, and waits until it forwards.
     pub fn new(arguments: &[&str]) -> Program {
-        let mut kernel = Kernel::new().expect("namespaces");
+        let mut kernel = Kernel::new(Catalogue::General).expect("namespaces");
         kernel.testbed().settle_by(&WAYS);
         kernel.testbed().take_redirected();
         kernel.testbed().leave_tags();

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};
 use crate::namespace::Namespace;
 use crate::testbed::{Testbed, Way};
@@ -27,10 +28,10 @@ pub struct Program {
 }
 
 impl Program {
-    pub fn new() -> Program {
+    pub fn new(catalogue: Catalogue) -> Program {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("router.toml");
-        std::fs::write(&file, configuration()).expect("a file");
+        std::fs::write(&file, configuration(catalogue)).expect("a file");
         let router = Namespace::new().expect("a namespace");
         let mut child = start(&router, file.display().to_string());
         await_words(&mut child, "forwarding");
@@ -97,7 +98,7 @@ fn hand_over(router: &Namespace, host: &Namespace, number: usize, side: &Side) {
 }
 
 /// As for the other devices: no limits, and times that a test can wait for, and none that a slow machine would meet.
-fn configuration() -> String {
+fn configuration(catalogue: Catalogue) -> String {
     let mut text = String::from("[router]\nkernel = false\nport = \"tap\"\n");
     let names = SIDES.map(|side| side.name);
     writeln!(text, "interfaces = {names:?}").expect("memory");
@@ -108,18 +109,19 @@ fn configuration() -> String {
     )
     .expect("memory");
     text += "[neighbors]\nretransmit-ms = 1_500\nstale-ms = 60_000\nlock-ms = 60_000\n";
-    (0..SIDES.len()).for_each(|side| text += &interface(side));
+    (0..SIDES.len()).for_each(|side| text += &interface(side, catalogue));
     (0..SIDES.len()).for_each(|side| text += &neighbors(side));
     ROUTES.iter().for_each(|(prefix, to)| text += &route(prefix, *to));
     text
 }
 
-fn interface(side: usize) -> String {
+fn interface(side: usize, catalogue: Catalogue) -> String {
     let (name, mtu, mac) = (SIDES[side].name, SIDES[side].mtu, topology::router_mac(side));
     let (inet, inet6) = (topology::inet(side, ROUTER), topology::inet6(side, ROUTER.into()));
     let (len, len6) = LINK_LENGTHS;
+    let redirects = catalogue.redirects();
     format!(
-        "[interface.{name}]\nmtu = {mtu}\nmac = \"{mac}\"\n\
+        "[interface.{name}]\nmtu = {mtu}\nmac = \"{mac}\"\nredirects = {redirects}\n\
          address = [\"{inet}/{len}\", \"{inet6}/{len6}\", \"{LINK_LOCAL}/{len6}\"]\n"
     )
 }
@@ -137,6 +139,7 @@ fn route(prefix: &str, to: To) -> String {
             format!("via = \"{}\"", topology::inet6(side, STATION.into()))
         }
         To::Station(side) => format!("via = \"{}\"", topology::inet(side, STATION)),
+        To::LinkLocal(side) => format!("via = \"{STATION_LOCAL}\"\ndev = \"{}\"", SIDES[side].name),
         To::Blackhole => "kind = \"blackhole\"".into(),
         To::Unreachable => "kind = \"unreachable\"".into(),
         To::Prohibit => "kind = \"prohibit\"".into(),

@@ -54,13 +54,15 @@ pub const STATION: u8 = 2;
 #[derive(Clone, Copy)]
 pub enum To {
     Station(usize),
+    /// The station by its link-local address.
+    LinkLocal(usize),
     Blackhole,
     Unreachable,
     Prohibit,
 }
 
 /// What the router is told beside the networks on its links. There is no default route.
-pub const ROUTES: [(&str, To); 12] = [
+pub const ROUTES: [(&str, To); 13] = [
     ("198.18.0.0/16", To::Station(LEFT)),
     ("198.19.0.0/16", To::Station(RIGHT)),
     ("198.51.100.0/24", To::Station(NARROW)),
@@ -70,6 +72,7 @@ pub const ROUTES: [(&str, To); 12] = [
     ("2001:2:0:8::/64", To::Station(LEFT)),
     ("2001:2:0:9::/64", To::Station(RIGHT)),
     ("2001:2:0:a::/64", To::Station(NARROW)),
+    ("2001:2:0:e::/64", To::LinkLocal(LEFT)),
     ("2001:2:0:b::/64", To::Blackhole),
     ("2001:2:0:c::/64", To::Unreachable),
     ("2001:2:0:d::/64", To::Prohibit),

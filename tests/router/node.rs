@@ -112,12 +112,21 @@ impl Node {
 
     /// Starts a program that ends with this host at the latest.
     pub fn start(&self, program: &str, arguments: &[&str]) -> Program {
+        self.start_saying(program, arguments, Stdio::piped())
+    }
+
+    /// One whose standard error goes elsewhere.
+    pub fn start_unread(&self, program: &str, arguments: &[&str], pipe: std::io::PipeWriter) -> Program {
+        self.start_saying(program, arguments, pipe.into())
+    }
+
+    fn start_saying(&self, program: &str, arguments: &[&str], stderr: Stdio) -> Program {
         let program = find(program).unwrap_or_else(|| program.into());
         let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         let child = self.run(move || {
             let mut command = Command::new("setpriv");
             command.args(["--pdeathsig", "KILL"]).arg(program).args(arguments);
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap()
         });
         Program::new(child)
     }
@@ -168,13 +177,14 @@ pub struct Program {
 impl Program {
     fn new(mut child: Child) -> Program {
         let output = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
-        let streams: [Box<dyn Read + Send>; 2] =
-            [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
+        let stdout: Box<dyn Read + Send> = Box::new(child.stdout.take().unwrap());
+        let stderr = child.stderr.take().map(|stderr| Box::new(stderr) as Box<dyn Read + Send>);
+        let streams = [Some(stdout), stderr].into_iter().flatten();
         let read = |stream| {
             let output = std::sync::Arc::clone(&output);
             thread::spawn(move || copy(stream, &output))
         };
-        let readers = streams.into_iter().map(read).collect();
+        let readers = streams.map(read).collect();
         Program { child, readers, output }
     }
 

@@ -241,6 +241,7 @@ fn prometheus_scrapes_what_was_forwarded() {
     assert!(operated.ask("show interfaces").contains("eth1 dropped: blackhole "));
     assert!(value("fullview_interface_transmit_packets_total", &[("interface", "eth2")]) >= 1.0);
     assert!(value("fullview_interface_receive_bytes_total", &[("interface", "eth1")]) >= 50.0);
+    assert_eq!(value("fullview_interface_receive_overruns_total", &[("interface", "eth1")]), 0.0);
     assert_eq!(value("fullview_interface_up", &[("interface", "eth1")]), 1.0);
     assert!(value("fullview_fib_routes", &[("family", "inet"), ("table", "254")]) >= 5.0);
     assert!(
@@ -471,6 +472,67 @@ fn a_configuration_is_reloaded_or_refused_as_a_whole() {
     operated.forwards();
     assert!(operated.ask("show events").contains("reload   refused"));
     assert_eq!(operated.router.end("TERM").0, Some(0));
+}
+
+#[test]
+fn frames_that_find_no_room_are_told_of() {
+    if !may_operate() {
+        return;
+    }
+    let mut operated = Operated::start(&[]);
+    operated.forwards_itself();
+    operated.router.signal("STOP");
+    // More than the ring of its port takes.
+    operated.send("10.0.2.2:9", 8_000);
+    operated.router.signal("CONT");
+    let overruns = || operated.json("interfaces")[0]["overruns"].as_u64().unwrap();
+    assert!(eventually(|| overruns() > 0), "{}", operated.ask("show interfaces"));
+    assert!(operated.ask("show interfaces").contains("eth1 had no room for"));
+    operated.router.wait_for("eth1: no room for");
+    assert!(operated.ask("show events").contains("eth1: no room for"));
+    operated.forwards();
+    assert_eq!(operated.router.end("TERM").0, Some(0));
+}
+
+#[test]
+fn a_hangup_without_a_file_ends_nothing() {
+    if !may_operate() {
+        return;
+    }
+    let mut operated = Operated::start(&[]);
+    operated.router.signal("HUP");
+    operated.router.wait_for("reload refused: the router was started without --config");
+    operated.forwards();
+    assert_eq!(operated.router.end("TERM").0, Some(0));
+}
+
+#[test]
+fn who_does_not_read_what_it_says_does_not_stop_the_router() {
+    if !may_operate() {
+        return;
+    }
+    let (lab, folder) = (Lab::new(), tempfile::tempdir().unwrap());
+    let socket = folder.path().join("control.sock");
+    let (unread, full) = std::io::pipe().unwrap();
+    let mut filler = full.try_clone().unwrap();
+    // Until nobody can read any more.
+    let filling = std::thread::spawn(move || while filler.write_all(&[b'.'; 4096]).is_ok() {});
+    let options = ["forward", "--interfaces", "eth1,eth2", "--control", socket.to_str().unwrap()];
+    let router = lab.router.start_unread(FULLVIEW, &options, full);
+    assert!(eventually(|| UnixStream::connect(&socket).is_ok()), "it does not listen");
+    let operated = Operated { lab, router, folder };
+    for _ in 0..3 {
+        operated.lab.router.ip("link set eth2 down");
+        let is_up = |up: bool| eventually(|| operated.json("interfaces")[1]["up"] == up);
+        assert!(is_up(false), "{}", operated.ask("show interfaces"));
+        operated.lab.router.ip("link set eth2 up");
+        assert!(is_up(true), "{}", operated.ask("show interfaces"));
+        operated.router.signal("HUP");
+    }
+    operated.forwards();
+    assert_eq!(operated.router.end("TERM").0, Some(0));
+    drop(unread);
+    filling.join().unwrap();
 }
 
 #[test]

@@ -35,6 +35,7 @@ impl Sender {
     }
 
     /// How many it has sent so far; the last of them may be about to be.
+    #[cfg(feature = "bpf")]
     pub fn sent(&self) -> u32 {
         self.sent.load(Ordering::Relaxed)
     }

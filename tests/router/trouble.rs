@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use fullview_plane::kernel::mirror::Mirror;
 use fullview_table::Prefix;
 
 use crate::bird::Bird;
@@ -219,6 +220,44 @@ fn a_longer_packet_goes_through_once_the_link_takes_it() {
     // The sender may have been told of the shorter link, and believes it for a while.
     lab.left.ip("route flush cache");
     assert!(eventually(|| arrives(1700, &mut heard)), "{}", program.output());
+}
+
+#[test]
+fn a_lesser_mtu_of_ipv6_is_heeded() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    let limit = |mtu: &str| lab.router.sysctl("net.ipv6.conf.eth2.mtu", mtu);
+    limit("1400");
+    let mut watch = Watch::new(&lab.router, &["eth1", "eth2"], 1 << 20);
+    let known = |mirror: &Mirror| {
+        mirror.views().current().parts().interfaces.iter().map(|of| (of.mtu, of.mtu6)).collect::<Vec<_>>()
+    };
+    assert_eq!(known(&watch.mirror), [(1500, None), (1500, Some(1400))]);
+    limit("1300");
+    watch.skip(Duration::from_secs(60));
+    assert!(watch.settle_until(|mirror| known(mirror)[1] == (1500, Some(1300))), "nobody tells of it");
+    lab.router.ip("link set eth2 mtu 1450");
+    assert!(watch.settle_until(|mirror| known(mirror)[1] == (1450, None)), "the link's is IPv6's again");
+    lab.router.ip("link set eth2 mtu 1500");
+
+    limit("1300");
+    let program = lab.forward(&[]);
+    let (left, right) = (lab.left.udp("[2001:db8:1::2]:0"), lab.right.udp("[2001:db8:2::2]:9"));
+    assert!(reaches(&left, &right, "[2001:db8:2::2]:9"), "{}", program.output());
+    let ping = |host: &str, size: u32| {
+        let asked = lab.left.try_command(&format!("ping -c 1 -W 1 -M do -s {size} {host}"));
+        String::from_utf8(asked.stdout).unwrap()
+    };
+    let fits = || {
+        ping("10.0.2.2", 1400).contains(" 1 received") && ping("2001:db8:2::2", 1200).contains(" 1 received")
+    };
+    assert!(eventually(fits), "{}", program.output());
+    if cfg!(feature = "bpf") {
+        let said = ping("2001:db8:2::2", 1400);
+        assert!(said.contains("Packet too big: mtu=1300"), "{said}{}", program.output());
+    }
 }
 
 /// Routes, links, addresses, rules and programs of a host, as text; without counters and times.

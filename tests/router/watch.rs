@@ -49,6 +49,11 @@ impl Watch {
         }
     }
 
+    /// As if so much time had passed.
+    pub fn skip(&mut self, time: Duration) {
+        self.began -= time;
+    }
+
     pub fn settle_until(&mut self, mut is_so: impl FnMut(&Mirror) -> bool) -> bool {
         eventually(|| {
             self.settle();

@@ -1,6 +1,6 @@
 //! What a next hop means: a station on a link and the Ethernet header to write, or something else than a way out.
 
-use fullview_table::NextHop;
+use fullview_table::{Family, NextHop};
 
 use crate::burst::FRAME_CAPACITY;
 use crate::interface::Interface;
@@ -101,6 +101,8 @@ pub(crate) struct Entry {
     pub interface: u16,
     /// 0 unless this is a neighbour: the length check alone then sends every exception to the slow path.
     pub mtu: u16,
+    /// The same for IPv6.
+    pub mtu6: u16,
     /// 0 sends without a tag.
     pub vlan: u16,
     pub kind: Kind,
@@ -112,8 +114,15 @@ const _: () = assert!(size_of::<Entry>() == 32);
 pub(crate) const NO_INTERFACE: u16 = u16::MAX;
 
 impl Entry {
-    pub const MISSING: Entry =
-        Entry { macs: [0; 12], port: 0, mtu: 0, vlan: 0, interface: NO_INTERFACE, kind: Kind::Missing };
+    pub const MISSING: Entry = Entry {
+        macs: [0; 12],
+        port: 0,
+        interface: NO_INTERFACE,
+        mtu: 0,
+        mtu6: 0,
+        vlan: 0,
+        kind: Kind::Missing,
+    };
 
     /// Compiles an adjacency; the error is the interface that it names and that does not exist.
     fn new(adjacency: Adjacency, interfaces: &[Interface]) -> Result<Entry, u16> {
@@ -137,9 +146,10 @@ impl Entry {
         let mut macs = [0; 12];
         macs[..6].copy_from_slice(&mac.0);
         macs[6..].copy_from_slice(&interface.mac.0);
-        let mtu = interface.mtu.min(MAX_MTU.into()) as u16;
+        let [mtu, mtu6] =
+            [Family::Inet, Family::Inet6].map(|family| interface.mtu_of(family).min(MAX_MTU.into()) as u16);
         let vlan = interface.vlan.unwrap_or(0);
-        Entry { macs, port: interface.port, mtu, vlan, interface: number, kind: Kind::Neighbor }
+        Entry { macs, port: interface.port, interface: number, mtu, mtu6, vlan, kind: Kind::Neighbor }
     }
 
     fn glean(number: u16, interface: &Interface) -> Entry {
@@ -175,7 +185,10 @@ mod tests {
     #[test]
     fn entries_hold_what_the_frame_needs() {
         let down = Interface { up: false, ..Interface::new(2, Mac([6; 6])) };
-        let interfaces = [Interface { vlan: Some(7), mtu: 65_536, ..Interface::new(3, Mac([2; 6])) }, down];
+        let interfaces = [
+            Interface { vlan: Some(7), mtu: 65_536, mtu6: Some(1400), ..Interface::new(3, Mac([2; 6])) },
+            down,
+        ];
         let mut table = Adjacencies::new();
         table.set(NextHop(2), Adjacency::Neighbor { interface: 0, mac: Mac([4; 6]) });
         table.set(NextHop(4), Adjacency::Neighbor { interface: 1, mac: Mac([4; 6]) });
@@ -183,7 +196,7 @@ mod tests {
         let entries = Entries::new(&table, &interfaces).unwrap();
         let entry = entries.get(NextHop(2));
         assert_eq!((entry.macs, entry.port, entry.vlan), ([4, 4, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2], 3, 7));
-        assert_eq!((entry.mtu, entry.interface), (MAX_MTU, 0));
+        assert_eq!((entry.mtu, entry.mtu6, entry.interface), (MAX_MTU, 1400, 0));
         let kinds = [0, 1, 4, 5, 60_000].map(|hop| entries.get(NextHop(hop)).kind);
         assert_eq!(kinds, [Kind::Missing, Kind::Missing, Kind::Down, Kind::Prohibit, Kind::Missing]);
         table.remove(NextHop(2));

@@ -34,6 +34,8 @@ pub struct InterfaceCounters {
     pub received: Traffic,
     /// Went out.
     pub sent: Traffic,
+    /// Frames that came in and found no room in the port's ring: nothing else is known of them.
+    pub overruns: u64,
 }
 
 /// All counters of one worker.
@@ -81,6 +83,13 @@ impl Counters {
         }
     }
 
+    /// Adds frames that found no room at an interface's port; nothing if there is no such one.
+    pub(crate) fn add_overruns(&mut self, number: u16, overruns: u64) {
+        if let Some(interface) = self.interfaces.get_mut(usize::from(number)) {
+            interface.overruns += overruns;
+        }
+    }
+
     /// Counts what a packet was rejected for, and at which interface.
     pub(crate) fn count_rejected(&mut self, interface: u16, verdict: Verdict) {
         match verdict {
@@ -101,6 +110,7 @@ impl Counters {
         for (mine, theirs) in self.interfaces.iter_mut().zip(&other.interfaces) {
             mine.received.add(theirs.received);
             mine.sent.add(theirs.sent);
+            mine.overruns += theirs.overruns;
         }
         self.interface_drops.resize(interfaces, [0; Reason::COUNT]);
         let drops = self.interface_drops.iter_mut().zip(&other.interface_drops);

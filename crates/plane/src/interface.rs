@@ -20,6 +20,8 @@ pub struct Interface {
     pub mac: Mac,
     /// The longest IP packet the link takes, in bytes.
     pub mtu: u32,
+    /// The longest of IPv6 that is to leave, if that is less.
+    pub mtu6: Option<u32>,
     /// Whether the link is up. What would come in or go out by one that is down is dropped.
     pub up: bool,
     /// The table in which destinations of its packets are looked up, a place in [`crate::view::Parts::tables`]: its VRF.
@@ -46,6 +48,7 @@ impl Interface {
             vlan: None,
             mac,
             mtu: 1500,
+            mtu6: None,
             up: true,
             table: 0,
             forwards_inet: true,
@@ -61,6 +64,14 @@ impl Interface {
         match family {
             Family::Inet => self.forwards_inet,
             Family::Inet6 => self.forwards_inet6,
+        }
+    }
+
+    /// The longest packet of that family that may leave.
+    pub fn mtu_of(&self, family: Family) -> u32 {
+        match family {
+            Family::Inet => self.mtu,
+            Family::Inet6 => self.mtu6.map_or(self.mtu, |mtu6| mtu6.min(self.mtu)),
         }
     }
 

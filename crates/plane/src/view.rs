@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use arc_swap::cache::Cache;
+use fullview_table::Family;
 use fullview_table::fib::Fib;
 use fullview_table::fib::framework::SharedReader;
 use fullview_table::group::SharedGroupReader;
@@ -217,7 +218,7 @@ fn check(interface: &Interface, tables: usize) -> Result<(), ViewError> {
     let (name, table) = (interface.name.clone(), interface.table);
     match interface.vlan {
         Some(vlan @ (0 | 4095..)) => Err(ViewError::Vlan { name, vlan }),
-        _ if interface.mtu == 0 => Err(ViewError::Mtu { name }),
+        _ if interface.mtu_of(Family::Inet6) == 0 => Err(ViewError::Mtu { name }),
         _ if usize::from(table) >= tables => Err(ViewError::Table { name, table, tables }),
         _ => Ok(()),
     }

@@ -72,6 +72,9 @@ impl<P> Wait<P> for Yield {
 /// Rounds without a packet before a worker waits: spinning costs no time to wake from.
 const SPINS: u32 = 200;
 
+/// Rounds between two looks at what ports had no room for: each costs a system call a port.
+const UNLOOKED: u32 = 4096;
+
 /// A worker.
 pub struct Worker<'a, P, S, W> {
     forwarder: Forwarder,
@@ -85,6 +88,8 @@ pub struct Worker<'a, P, S, W> {
     pool: Pool<'a>,
     published: Arc<Published>,
     counters: WorkerCounters,
+    /// Rounds since the last look at what ports had no room for.
+    unlooked: u32,
 }
 
 impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
@@ -110,6 +115,7 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
             egress,
             published: Arc::default(),
             counters: WorkerCounters::default(),
+            unlooked: 0,
         };
         worker.fill_ports();
         worker
@@ -148,9 +154,12 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
         while !stop.load(Ordering::Relaxed) && !self.is_finished() {
             idle = if self.round()? > 0 { 0 } else { idle + 1 };
             if idle > SPINS {
+                self.look();
                 self.wait.wait(&self.ports);
             }
         }
+        self.look();
+        self.published.publish(self.forwarder.counters(), self.counters);
         Ok(())
     }
 
@@ -164,13 +173,28 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
             received += self.serve(number)?;
         }
         if received == 0 {
-            self.handle_rejected();
+            self.handle_rejected(false);
             self.send()?;
+        }
+        self.unlooked += 1;
+        if self.unlooked == UNLOOKED {
+            self.look();
         }
         self.counters.rounds += 1;
         self.counters.idle_rounds += u64::from(received == 0);
         self.published.publish(self.forwarder.counters(), self.counters);
         Ok(received)
+    }
+
+    /// Counts what ports had no room for. One that is gone cannot say.
+    #[cold]
+    fn look(&mut self) {
+        self.unlooked = 0;
+        for (number, port) in (0..).zip(&mut self.ports) {
+            if let Some(Ok(overruns)) = port.as_mut().map(Port::overruns) {
+                self.forwarder.count_overruns(number, overruns);
+            }
+        }
     }
 
     /// Takes one burst of a port as far as it goes.
@@ -181,16 +205,18 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
         if received > 0 {
             self.pool.took(number, received);
             self.forwarder.process(&mut self.burst, &mut *self.egress, &mut self.rejected);
-            self.handle_rejected();
+            self.handle_rejected(true);
             self.send()?;
         }
         Ok(received)
     }
 
-    fn handle_rejected(&mut self) {
+    /// Detours are known until the next burst, and told of once.
+    fn handle_rejected(&mut self, is_after_burst: bool) {
         let free = self.pool.lend();
         let view = self.forwarder.view();
-        let (packets, detours, out) = (&mut self.rejected, self.forwarder.detours(), &mut *self.egress);
+        let detours = if is_after_burst { self.forwarder.detours() } else { &[] };
+        let (packets, out) = (&mut self.rejected, &mut *self.egress);
         self.slow.take(Rejected { view, packets, detours, out, free });
         self.pool.keep(&mut self.rejected);
     }

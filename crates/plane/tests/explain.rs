@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
 
-/// Next hops 1 to 3 are neighbours on interfaces 1 to 3 (3 is a VLAN, 2 has a short MTU), 4 is one on an interface that
-/// is down, 5 to 10 are the other kinds, 11 is nothing, 12 is the group of 1, 2 and 3.
+/// Next hops 1 to 3 are neighbours on interfaces 1 to 3 (3 is a VLAN, 2 has a short MTU, 1 one of IPv6), 4 is one on
+/// an interface that is down, 5 to 10 are the other kinds, 11 is nothing, 12 is the group of 1, 2 and 3.
 fn adjacencies() -> Adjacencies {
     let mut adjacencies = Adjacencies::new();
     for number in 1..=4 {
@@ -50,7 +50,7 @@ fn interfaces() -> Vec<Interface> {
     let interface = |name: &str, port| Interface { name: name.into(), ..Interface::new(port, OURS) };
     vec![
         Interface { source_check: SourceCheck::Loose, ..interface("eth0", 0) },
-        Interface { source_check: SourceCheck::Strict, ..interface("eth1", 1) },
+        Interface { source_check: SourceCheck::Strict, mtu6: Some(80), ..interface("eth1", 1) },
         Interface { mtu: 100, ..interface("eth2", 2) },
         Interface { vlan: Some(7), table: 1, ..interface("eth2.7", 2) },
         Interface { up: false, ..interface("eth3", 3) },

@@ -48,6 +48,7 @@ fn link(index: u32, name: &str) -> Link {
         name: name.into(),
         mac: mac(index as u8),
         mtu: 1500,
+        mtu6: None,
         up: true,
         carrier: true,
         kind: LinkKind::Other,

@@ -161,6 +161,7 @@ struct Source<'a> {
     free: Vec<&'a mut fullview_plane::burst::Slot>,
     sent: Vec<&'a mut fullview_plane::burst::Slot>,
     left: usize,
+    overruns: u64,
 }
 
 impl<'a> Port<'a> for Source<'a> {
@@ -198,6 +199,10 @@ impl<'a> Port<'a> for Source<'a> {
         count
     }
 
+    fn overruns(&mut self) -> Result<u64, fullview_plane::port::PortError> {
+        Ok(std::mem::take(&mut self.overruns))
+    }
+
     fn refused(&self) -> u64 {
         0
     }
@@ -213,7 +218,7 @@ impl<'a> Port<'a> for Source<'a> {
 
 fn source<'a>(number: u16, to: u8, left: usize) -> Option<Source<'a>> {
     let frame = frame([10, 0, to, 1], 64);
-    Some(Source { number, frame, free: Vec::new(), sent: Vec::new(), left })
+    Some(Source { number, frame, free: Vec::new(), sent: Vec::new(), left, overruns: number.into() })
 }
 
 /// The packets of both ports are more than there are slots, so that none may stay with the wrong port.
@@ -226,6 +231,7 @@ fn ports_that_take_all_they_get_do_not_starve_each_other() {
     let counters = worker.published().counters();
     assert_eq!(counters.interfaces.iter().map(|seen| seen.sent.packets).collect::<Vec<_>>(), [50_000, 5_000]);
     assert_eq!((counters.dropped(), worker.published().worker().idle_rounds), (0, 0));
+    assert_eq!(counters.interfaces.iter().map(|seen| seen.overruns).collect::<Vec<_>>(), [0, 1]);
 }
 
 /// Where a kernel writes into slots, frames that come before the first round would find none.

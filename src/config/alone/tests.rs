@@ -74,62 +74,60 @@ fn routes_find_the_links_of_their_gateways() {
     assert_eq!(plan.routes[4].leads, Leads::Prohibit);
 }
 
+/// What is added to a right file, the line and column of the mistake in it, and words of what is said.
+const REFUSED: [(&str, usize, usize, &str); 16] = [
+    ("[[route]]\nto = \"10.0.0.1/8\"\nvia = \"192.0.2.9\"\n", 2, 6, "10.0.0.0/8"),
+    (
+        "[[route]]\nto = \"10.0.0.0/8\"\nvia = \"10.9.9.9\"\n",
+        2,
+        6,
+        "in no network of an interface of table 254",
+    ),
+    ("[[route]]\nto = \"10.0.0.0/8\"\nvia = \"192.0.2.1\"\n", 2, 6, "this router itself"),
+    ("[[route]]\nto = \"10.0.0.0/8\"\nvia = \"2001:db8::9\"\n", 2, 6, "other family"),
+    ("[[route]]\nto = \"10.0.0.0/8\"\n", 2, 6, "give via, dev or both"),
+    ("[[route]]\nto = \"10.0.0.0/8\"\ndev = \"t9\"\n", 2, 6, "no interface t9"),
+    (
+        "[[route]]\nto = \"10.0.0.0/8\"\ndev = \"t0\"\nkind = \"blackhole\"\n",
+        2,
+        6,
+        "neither via, dev nor ways",
+    ),
+    ("[[route]]\nto = \"10.0.0.0/8\"\nvia = \"192.0.2.9\"\nkind = \"loop\"\n", 4, 8, "unknown variant"),
+    ("[[route]]\nto = \"10.0.0.0/8\"\nways = [{ dev = \"t0\", weight = 0 }]\n", 2, 6, "weight 0"),
+    (
+        "[[route]]\nto = \"10.0.0.0/8\"\nways = [{ dev = \"t0\", weight = 9999 }, { dev = \"t1\" }]\n",
+        2,
+        6,
+        "too uneven",
+    ),
+    ("[[route]]\nto = \"10.0.0.0/8\"\nways = [{ dev = \"t0\" }, { dev = \"t0\" }]\n", 2, 6, "there twice"),
+    ("[[route]]\nto = \"::/0\"\nvia = \"fe80::9\"\n", 2, 6, "on every link; give dev"),
+    (
+        "[[neighbor]]\naddress = \"192.0.2.1\"\ndev = \"t0\"\nmac = \"02:00:00:00:00:09\"\n",
+        2,
+        11,
+        "no other station's",
+    ),
+    (
+        "[[neighbor]]\naddress = \"192.0.2.9\"\ndev = \"t7\"\nmac = \"02:00:00:00:00:09\"\n",
+        2,
+        11,
+        "no interface t7",
+    ),
+    (
+        "[[neighbor]]\naddress = \"192.0.2.9\"\ndev = \"t0\"\nmac = \"01:00:00:00:00:09\"\n",
+        4,
+        7,
+        "no station's",
+    ),
+    ("[icmp]\nspeed = 9\n", 2, 1, "unknown field `speed`"),
+];
+
 #[test]
 fn what_cannot_be_is_refused_with_its_place() {
     let at = |line: usize, column: usize| format!("line {}, column {column}", LINES + line);
-    for (more, line, column, words) in [
-        ("[[route]]\nto = \"10.0.0.1/8\"\nvia = \"192.0.2.9\"\n", 2, 6, "10.0.0.0/8"),
-        (
-            "[[route]]\nto = \"10.0.0.0/8\"\nvia = \"10.9.9.9\"\n",
-            2,
-            6,
-            "in no network of an interface of table 254",
-        ),
-        ("[[route]]\nto = \"10.0.0.0/8\"\nvia = \"192.0.2.1\"\n", 2, 6, "this router itself"),
-        ("[[route]]\nto = \"10.0.0.0/8\"\nvia = \"2001:db8::9\"\n", 2, 6, "other family"),
-        ("[[route]]\nto = \"10.0.0.0/8\"\n", 2, 6, "give via, dev or both"),
-        ("[[route]]\nto = \"10.0.0.0/8\"\ndev = \"t9\"\n", 2, 6, "no interface t9"),
-        (
-            "[[route]]\nto = \"10.0.0.0/8\"\ndev = \"t0\"\nkind = \"blackhole\"\n",
-            2,
-            6,
-            "neither via, dev nor ways",
-        ),
-        ("[[route]]\nto = \"10.0.0.0/8\"\nvia = \"192.0.2.9\"\nkind = \"loop\"\n", 4, 8, "unknown variant"),
-        ("[[route]]\nto = \"10.0.0.0/8\"\nways = [{ dev = \"t0\", weight = 0 }]\n", 2, 6, "weight 0"),
-        (
-            "[[route]]\nto = \"10.0.0.0/8\"\nways = [{ dev = \"t0\", weight = 9999 }, { dev = \"t1\" }]\n",
-            2,
-            6,
-            "too uneven",
-        ),
-        (
-            "[[route]]\nto = \"10.0.0.0/8\"\nways = [{ dev = \"t0\" }, { dev = \"t0\" }]\n",
-            2,
-            6,
-            "there twice",
-        ),
-        ("[[route]]\nto = \"::/0\"\nvia = \"fe80::9\"\n", 2, 6, "on every link; give dev"),
-        (
-            "[[neighbor]]\naddress = \"192.0.2.1\"\ndev = \"t0\"\nmac = \"02:00:00:00:00:09\"\n",
-            2,
-            11,
-            "no other station's",
-        ),
-        (
-            "[[neighbor]]\naddress = \"192.0.2.9\"\ndev = \"t7\"\nmac = \"02:00:00:00:00:09\"\n",
-            2,
-            11,
-            "no interface t7",
-        ),
-        (
-            "[[neighbor]]\naddress = \"192.0.2.9\"\ndev = \"t0\"\nmac = \"01:00:00:00:00:09\"\n",
-            4,
-            7,
-            "no station's",
-        ),
-        ("[icmp]\nspeed = 9\n", 2, 1, "unknown field `speed`"),
-    ] {
+    for (more, line, column, words) in REFUSED {
         let said = refused(more);
         assert!(said.contains(&at(line, column)) && said.contains(words), "{more}: {said}");
     }

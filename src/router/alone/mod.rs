@@ -131,7 +131,7 @@ impl Alone {
         let mut inside =
             Inside { now: began.elapsed(), mirror, algorithm, counting, statistics, answers: Some(answers) };
         desk.serve(&mut inside);
-        Ok(())
+        self.story.tell_overruns(self.began.elapsed(), &self.mirror, workers)
     }
 
     fn commit(&mut self) {

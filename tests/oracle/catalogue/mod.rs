@@ -12,6 +12,8 @@ mod link;
 mod local;
 mod local6;
 mod ndp;
+mod redirects;
+mod redirects6;
 mod resolve;
 
 /// One step of a case.
@@ -28,13 +30,35 @@ pub struct Case {
     pub steps: Vec<Step>,
 }
 
-/// All cases, in the order in which they have to run: some teach the router neighbours.
-pub fn all() -> Vec<Case> {
-    let mut cases = Cases::default();
-    for add in [inet::add, inet6::add, local::add, local6::add, link::add, arp::add, ndp::add, resolve::add] {
-        add(&mut cases);
+/// What is played to one router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Catalogue {
+    /// To a router that tells nobody of shorter ways.
+    General,
+    /// To one that does: packets that leave by the link they came in by.
+    Redirects,
+}
+
+impl Catalogue {
+    pub const ALL: [Catalogue; 2] = [Catalogue::General, Catalogue::Redirects];
+
+    /// Whether the router is told to send redirects.
+    pub fn redirects(self) -> bool {
+        self == Catalogue::Redirects
     }
-    cases.list
+
+    /// Its cases, in the order in which they have to run: some teach the router neighbours.
+    pub fn cases(self) -> Vec<Case> {
+        let parts: &[fn(&mut Cases)] = match self {
+            Catalogue::General => {
+                &[inet::add, inet6::add, local::add, local6::add, link::add, arp::add, ndp::add, resolve::add]
+            }
+            Catalogue::Redirects => &[redirects::add, redirects6::add],
+        };
+        let mut cases = Cases::default();
+        parts.iter().for_each(|add| add(&mut cases));
+        cases.list
+    }
 }
 
 /// The list as it grows, and sources no case has used yet: routers count errors by whom they go to.

@@ -185,6 +185,7 @@ impl Counted {
         let interface = |[packets, bytes, sent_packets, sent_bytes]: &[u64; 4]| InterfaceCounters {
             received: Traffic { packets: *packets, bytes: *bytes },
             sent: Traffic { packets: *sent_packets, bytes: *sent_bytes },
+            overruns: 0,
         };
         Counters { interfaces: counted.map(interface).collect(), reasons: Vec::new() }
     }

@@ -1,6 +1,6 @@
 //! The plan that a view comes to.
 
-use fullview_table::NextHop;
+use fullview_table::{Family, NextHop};
 
 use super::counters::Reason;
 use super::plan::{Ingress, Plan, Way};
@@ -58,7 +58,8 @@ fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[u32]) -> Opti
         vlan: out.vlan.unwrap_or(0),
         source: out.mac,
         destination: mac,
-        mtu: out.mtu.try_into().unwrap_or(u16::MAX),
+        // One for both families: what is longer is the kernel's, which knows which of them it is for.
+        mtu: out.mtu_of(Family::Inet6).try_into().unwrap_or(u16::MAX),
     })
 }
 

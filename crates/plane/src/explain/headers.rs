@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use fullview_table::Address;
+use fullview_table::{Address, Family};
 
 use crate::burst::FRAME_CAPACITY;
 use crate::forward::martian;
@@ -28,6 +28,13 @@ pub struct Headers {
     pub may_be_fragmented: bool,
     /// Protocol and ports by which its flow is known besides the addresses.
     pub(super) flow: (u8, (u16, u16)),
+}
+
+impl Headers {
+    /// Of which protocol.
+    pub fn family(&self) -> Family {
+        if self.destination.is_ipv4() { Family::Inet } else { Family::Inet6 }
+    }
 }
 
 /// The frame, if it is whole.

@@ -217,7 +217,7 @@ impl<'a> Path<'a> {
         let (number, mac) = self.neighbor(adjacency, headers)?;
         let interface = self.view.interface(number).ok_or(Verdict::Drop(Reason::NoAdjacency))?;
         alive(headers)?;
-        let mtu = interface.mtu.min(MAX_MTU.into());
+        let mtu = interface.mtu_of(headers.family()).min(MAX_MTU.into());
         self.steps.push(Step::Length { bytes: headers.total_len, mtu });
         if headers.total_len > mtu as usize {
             return Err(Verdict::Drop(too_long(headers)));

@@ -195,6 +195,11 @@ impl Forwarder {
         &self.stages.counters
     }
 
+    /// Counts what a port had no room for, at the interface of its untagged frames.
+    pub(crate) fn count_overruns(&mut self, port: u16, overruns: u64) {
+        self.stages.counters.add_overruns(self.view.ingress(port).interface, overruns);
+    }
+
     /// What has been counted, and begins anew.
     pub fn take_counters(&mut self) -> Counters {
         let zeros = Counters::new(self.stages.counters.interfaces.len());

@@ -50,7 +50,7 @@ fn inet(packet: &mut Slot, entry: &Entry) -> bool {
 #[inline(always)]
 fn inet6(packet: &mut Slot, entry: &Entry) -> bool {
     let mut ip = ipv6::Packet::new_unchecked(&mut packet.head_mut()[ETHERNET..]);
-    let goes_on = (ip.hop_limit() > 1) & (ip.total_len() <= usize::from(entry.mtu));
+    let goes_on = (ip.hop_limit() > 1) & (ip.total_len() <= usize::from(entry.mtu6));
     if goes_on {
         ip.decrement_hop_limit();
         address(packet, entry);

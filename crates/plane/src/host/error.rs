@@ -16,7 +16,7 @@ use crate::wire::{icmp, icmpv6, ipv4, ipv6};
 
 /// The longest error, with its IP header (RFC 1812, section 4.3.2.3; RFC 4443, section 2.4 c).
 const LONGEST: usize = 576;
-const LONGEST6: usize = 1280;
+pub(super) const LONGEST6: usize = 1280;
 
 impl<W: Ways> Host<W> {
     /// Tells the sender of an IPv4 packet what has become of it, if it may be told. `rest` is what stands behind the
@@ -53,11 +53,11 @@ impl<W: Ways> Host<W> {
             return;
         }
         let message = message(&packet, kind, rest);
-        let precedence = packet.type_of_service() & TYPE_OF_SERVICE_BITS | INTERNETWORK_CONTROL;
-        self.originate_icmp(now, (from, to), precedence, &message, way, out);
+        self.originate_icmp(now, (from, to), precedence(&packet), &message, way, out);
     }
 
-    fn may_answer(&self, interface: u16, packet: &ipv4::Packet<&[u8]>) -> bool {
+    /// Whether anything may be said about a packet.
+    pub(super) fn may_answer(&self, interface: u16, packet: &ipv4::Packet<&[u8]>) -> bool {
         let destination = Ipv4Addr::from(packet.destination());
         let to_several = destination.is_multicast()
             || destination.is_broadcast()
@@ -133,6 +133,11 @@ impl<W: Ways> Host<W> {
 /// Bits of the type of service that an error takes over, and the precedence it has (RFC 1812, section 4.3.2.5).
 const TYPE_OF_SERVICE_BITS: u8 = 0x1e;
 const INTERNETWORK_CONTROL: u8 = 0xc0;
+
+/// The type of service of an error about a packet.
+pub(super) fn precedence(packet: &ipv4::Packet<&[u8]>) -> u8 {
+    packet.type_of_service() & TYPE_OF_SERVICE_BITS | INTERNETWORK_CONTROL
+}
 
 /// An error with as much of the packet as it may hold.
 pub(super) fn message(packet: &ipv4::Packet<&[u8]>, kind: icmp::Kind, rest: u32) -> Vec<u8> {

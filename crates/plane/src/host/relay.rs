@@ -23,7 +23,6 @@ const SAID: usize = 1024;
 
 /// Something for the host. All that wait lie side by side in memory that is there from the beginning, so that a worker
 /// allocates nothing.
-#[expect(clippy::large_enum_variant, reason = "see above")]
 pub enum Heard {
     /// A packet that was not forwarded.
     Packet {

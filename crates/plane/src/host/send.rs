@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use fullview_table::Family;
+
 use super::Host;
 use super::fragment::{self, Fragments};
 use super::neighbor::{Queued, Waiting};
@@ -55,7 +57,8 @@ impl<W: Ways> Host<W> {
         out: &mut Output,
     ) {
         let packet = super::packet::icmpv6((from, to), class, message);
-        let mtu = self.interface(way.interface).map_or(0, |interface| interface.mtu as usize);
+        let mtu =
+            self.interface(way.interface).map_or(0, |interface| interface.mtu_of(Family::Inet6) as usize);
         // An echo reply too long for its link would have to leave in fragments, which this router does not make.
         if packet.len() <= mtu {
             self.deliver(now, packet, way, way.interface, out);

@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use super::fragment::{self, Fragments};
+use fullview_table::Family;
+
 use super::output::Output;
 use super::send::{self, Way};
 use super::ways::Hop;
@@ -51,6 +53,10 @@ impl<W: Ways> Host<W> {
         let Some(mtu) = self.interface(way.interface).map(|interface| interface.mtu as usize) else { return };
         if packet.bytes().len() > mtu && packet.dont_fragment() {
             return self.error(now, arrival, icmp::Kind::FragmentationNeeded, mtu as u32, out);
+        }
+        let source = Ipv4Addr::from(packet.source());
+        if let (true, IpAddr::V4(gateway)) = (self.is_detour(arrival, source.into(), way), way.station) {
+            self.redirect_inet(now, packet, way.interface, gateway, out);
         }
         let mut forwarded = packet.bytes().to_vec();
         self.stamp(now, &mut forwarded, way);
@@ -105,10 +111,16 @@ impl<W: Ways> Host<W> {
         if packet.hop_limit() <= 1 {
             return self.error6(now, arrival, icmpv6::Kind::TimeExceeded, 0, out);
         }
-        if Ipv6Addr::from(packet.source()).is_unicast_link_local() {
+        let source = Ipv6Addr::from(packet.source());
+        if let (true, IpAddr::V6(target)) = (self.is_detour(arrival, source.into(), way), way.station) {
+            self.redirect_inet6(now, packet, way.interface, target, out);
+        }
+        if source.is_unicast_link_local() && way.interface != arrival.interface {
             return self.error6(now, arrival, icmpv6::Kind::BeyondScope, 0, out);
         }
-        let Some(mtu) = self.interface(way.interface).map(|interface| interface.mtu) else { return };
+        let Some(mtu) = self.interface(way.interface).map(|interface| interface.mtu_of(Family::Inet6)) else {
+            return;
+        };
         if packet.bytes().len() > mtu as usize {
             return self.error6(now, arrival, icmpv6::Kind::PacketTooBig, mtu, out);
         }
@@ -118,8 +130,9 @@ impl<W: Ways> Host<W> {
         self.deliver(now, forwarded, way, arrival.interface, out);
     }
 
-    /// A packet from or to a link-local address: for the router itself, or it goes nowhere, since it would have to stay
-    /// on its link (RFC 4291, section 2.5.6). A sender who does not know that is told.
+    /// A packet from or to a link-local address: for the router itself, or it has to stay on its link (RFC 4291,
+    /// section 2.5.6), where nobody needs a router to reach a link-local address. A sender who does not know that is
+    /// told.
     pub(super) fn link_local(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
         let Some(packet) = send::inet6(arrival.payload) else { return };
         let to = Ipv6Addr::from(packet.destination());

@@ -84,6 +84,8 @@ pub struct Link {
     pub mac: Mac,
     /// The longest IP packet it takes.
     pub mtu: u32,
+    /// The longest of IPv6, if somebody wants less (sysctl `net.ipv6.conf.NAME.mtu`).
+    pub mtu6: Option<u32>,
     /// Somebody set it up.
     pub up: bool,
     /// And it has a carrier.

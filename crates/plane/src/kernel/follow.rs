@@ -55,6 +55,9 @@ const MOST_HELD: usize = 1 << 20;
 /// IPv4 routes are dumped on suspicion so long after it arose, since one event seldom comes alone.
 const SUSPICION: Duration = Duration::from_millis(100);
 
+/// Links are dumped this often: nobody tells of an MTU of IPv6 that somebody set.
+const LOOK: Duration = Duration::from_secs(10);
+
 /// A dump that was disturbed is repeated after this, doubled each time, seven times at most.
 const RETRY: Duration = Duration::from_millis(10);
 
@@ -87,6 +90,8 @@ pub struct Follower {
     retry_at: Time,
     failures: u32,
     suspicion: Option<Time>,
+    /// When links are looked at next; not before everything is known.
+    look_at: Option<Time>,
     statistics: Statistics,
 }
 
@@ -111,6 +116,7 @@ impl Follower {
             retry_at: Time::ZERO,
             failures: 0,
             suspicion: None,
+            look_at: None,
             statistics: Statistics::default(),
         })
     }
@@ -134,7 +140,7 @@ impl Follower {
     /// When there is something to do even if nothing can be read.
     pub fn next_deadline(&self) -> Option<Time> {
         let dump = (self.running.is_none() && !self.wanted.is_empty()).then_some(self.retry_at);
-        dump.into_iter().chain(self.suspicion).min()
+        dump.into_iter().chain(self.suspicion).chain(self.look_at).min()
     }
 
     /// Takes in what can be read now; returns whether there may be more.
@@ -148,6 +154,7 @@ impl Follower {
             self.suspicion = None;
             self.want(Part::Inet);
         }
+        self.look(now);
         self.ask(now, mirror)?;
         Ok(more_news || more_answers)
     }
@@ -156,6 +163,16 @@ impl Follower {
     fn suspect(&mut self, now: Time) {
         if !self.wanted.contains(&Part::Inet) {
             self.suspicion.get_or_insert(now + SUSPICION);
+        }
+    }
+
+    fn look(&mut self, now: Time) {
+        if self.look_at.is_some_and(|at| at <= now) {
+            self.want(Part::Links);
+            self.look_at = None;
+        }
+        if self.look_at.is_none() && self.is_synced() {
+            self.look_at = Some(now + LOOK);
         }
     }
 
@@ -181,8 +198,12 @@ impl Follower {
         Ok(true)
     }
 
-    /// While its part is dumped a change has to wait.
+    /// While its part is dumped a change has to wait. A link whose MTU is another gives that to IPv6 too, but says so
+    /// before it does.
     fn heard(&mut self, event: Event, mirror: &mut Mirror) {
+        if matches!(&event, Event::Link(link) if mirror.has_other_mtu(link)) {
+            self.want(Part::Links);
+        }
         let waits = self.running.as_ref().is_some_and(|dump| part(&event) == dump.part);
         match waits {
             false => mirror.apply(event),

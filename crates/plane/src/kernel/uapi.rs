@@ -67,6 +67,10 @@ pub const IFLA_MTU: u16 = 4;
 pub const IFLA_LINK: u16 = 5;
 pub const IFLA_MASTER: u16 = 10;
 pub const IFLA_LINKINFO: u16 = 18;
+pub const IFLA_AF_SPEC: u16 = 26;
+pub const IFLA_INET6_CONF: u16 = 2;
+/// The place of the MTU among the settings of IPv6, each of four bytes.
+pub const DEVCONF_MTU6: usize = 2;
 pub const IFLA_INFO_KIND: u16 = 1;
 pub const IFLA_INFO_DATA: u16 = 2;
 pub const IFLA_VLAN_ID: u16 = 1;

@@ -57,6 +57,14 @@ pub trait Port<'a> {
     /// Whether nothing will ever be received again.
     fn is_finished(&self) -> bool;
 
+    /// Frames that came in and found no room since this was asked last. It may cost a system call.
+    ///
+    /// # Errors
+    /// What the system says when it is asked.
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        Ok(0)
+    }
+
     /// Whether packets that it took wait in it for somebody to send them: they are lost when it is closed.
     fn has_unsent(&mut self) -> bool;
 }

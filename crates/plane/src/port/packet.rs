@@ -71,7 +71,6 @@ pub struct PacketPort<'a> {
     batch: SendBatch,
     slots: Slots<'a>,
     counters: PacketCounters,
-    lost: u64,
     refused: u64,
     idle: u32,
     is_finished: bool,
@@ -110,7 +109,6 @@ impl<'a> PacketPort<'a> {
             batch,
             slots,
             counters,
-            lost: 0,
             refused: 0,
             idle: 0,
             is_finished: false,
@@ -149,14 +147,6 @@ impl<'a> PacketPort<'a> {
     /// What did not become a packet.
     pub fn counters(&self) -> PacketCounters {
         self.counters
-    }
-
-    /// Frames that the kernel had no room for in the ring. A system call.
-    pub fn lost(&mut self) -> Result<u64, PortError> {
-        let asked = self.receiver.get::<libc::tpacket_stats>(libc::SOL_PACKET, libc::PACKET_STATISTICS);
-        let since = asked.map_err(|error| self.link.failed(error))?;
-        self.lost += u64::from(since.tp_drops); // the kernel counts from zero again
-        Ok(self.lost)
     }
 
     /// Closes the port, and gives back the slots that it had.
@@ -303,6 +293,12 @@ impl<'a> Port<'a> for PacketPort<'a> {
 
     fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
         self.slots.recycle(free)
+    }
+
+    /// Those that the kernel had no room for in the ring; it counts from zero again. A system call.
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        let asked = self.receiver.get::<libc::tpacket_stats>(libc::SOL_PACKET, libc::PACKET_STATISTICS);
+        asked.map(|since| since.tp_drops.into()).map_err(|error| self.link.failed(error))
     }
 
     fn refused(&self) -> u64 {

@@ -110,6 +110,8 @@ pub struct XdpPort {
     unsendable: u64,
     /// Not to be sent, and to be reclaimed.
     lost: Vec<Packet<'static>>,
+    /// Frames without room that were told of.
+    overruns_told: u64,
     refused: u64,
     idle: u32,
     is_finished: bool,
@@ -150,6 +152,7 @@ impl XdpPort {
             is_polled,
             unsendable: 0,
             lost: Vec::with_capacity(BURST),
+            overruns_told: 0,
             refused: 0,
             idle: 0,
             is_finished: false,
@@ -217,13 +220,6 @@ impl XdpPort {
     /// Packets that no interface could have sent, because they are too short or not of this memory.
     pub fn unsendable(&self) -> u64 {
         self.unsendable
-    }
-
-    /// Frames that came in and found no free slot (in copy mode; else the card counts them) or no room. A system call.
-    pub fn lost(&self) -> Result<u64, PortError> {
-        let counts: io::Result<libc::xdp_statistics> = self.socket.get(libc::SOL_XDP, libc::XDP_STATISTICS);
-        let counts = counts.map_err(|error| self.link.failed(error))?;
-        Ok(counts.rx_dropped + counts.rx_ring_full)
     }
 
     /// Puts a packet into the ring of frames to send.
@@ -396,6 +392,14 @@ impl Port<'static> for XdpPort {
         }
         self.rings.fill.publish();
         count
+    }
+
+    /// Those that found no free slot (in copy mode; else the card counts them) or no room. A system call.
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        let counts: io::Result<libc::xdp_statistics> = self.socket.get(libc::SOL_XDP, libc::XDP_STATISTICS);
+        let counts = counts.map_err(|error| self.link.failed(error))?;
+        let all = counts.rx_dropped + counts.rx_ring_full;
+        Ok(all.saturating_sub(std::mem::replace(&mut self.overruns_told, all)))
     }
 
     fn refused(&self) -> u64 {

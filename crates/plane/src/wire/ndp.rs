@@ -159,10 +159,15 @@ impl Builder {
         self
     }
 
-    /// Adds the start of the packet a redirect is about; its length has to be a multiple of 8.
-    pub fn redirected(mut self, packet: &[u8]) -> Builder {
-        self.0.extend([4, (packet.len() / 8 + 1) as u8, 0, 0, 0, 0, 0, 0]);
-        self.0.extend(&packet[..packet.len() & !7]);
+    /// Adds as much of the packet a redirect is about as fits into a message of `longest` bytes, in whole units of
+    /// eight bytes.
+    pub fn redirected(mut self, packet: &[u8], longest: usize) -> Builder {
+        const HEADER: usize = 8;
+        const MOST_UNITS: usize = 254;
+        let room = longest.saturating_sub(self.0.len() + HEADER);
+        let units = (packet.len().min(room) / 8).min(MOST_UNITS);
+        self.0.extend([4, (units + 1) as u8, 0, 0, 0, 0, 0, 0]);
+        self.0.extend(&packet[..units * 8]);
         self
     }
 
@@ -211,8 +216,15 @@ mod tests {
 
     #[test]
     fn a_redirect_quotes_whole_units() {
-        let built = Builder::redirect(1, 2).redirected(&[9; 48]).build();
-        assert_eq!((built.len(), &built[REDIRECT_END..REDIRECT_END + 2]), (REDIRECT_END + 56, &[4, 7][..]));
+        let quoting = |packet: &[u8], longest| {
+            let built = Builder::redirect(1, 2).redirected(packet, longest).build();
+            assert_eq!(built[REDIRECT_END], 4);
+            (built.len() - REDIRECT_END, built[REDIRECT_END + 1])
+        };
+        assert_eq!([quoting(&[9; 48], 1240), quoting(&[9; 55], 1240)], [(56, 7); 2]);
+        assert_eq!(quoting(&[9; 2000], REDIRECT_END + 30), (24, 3));
+        assert_eq!(quoting(&[9; 4000], 9000), (255 * 8, 255));
+        assert_eq!(quoting(&[9; 48], 0), (8, 1));
         assert_eq!(Builder::router(64, 0, 1800).prefix(WHO, 64, 2, 1).build().len(), ADVERTISEMENT_END + 32);
     }
 }

@@ -23,8 +23,8 @@ pub struct WorkerCounters {
 /// Interfaces whose counters come into being together.
 const CHUNK: usize = 64;
 
-/// Received packets and bytes, sent packets and bytes.
-type Cells = [AtomicU64; 4];
+/// Received packets and bytes, sent packets and bytes, overruns.
+type Cells = [AtomicU64; 5];
 
 /// All counters of one worker. Two cache lines are fetched at a time by the processors of today: so far apart must
 /// lie what different workers write.
@@ -139,16 +139,16 @@ fn load_all(cells: &[AtomicU64], values: &mut [u64]) {
     cells.iter().zip(values).for_each(|(cell, value)| *value = cell.load(Ordering::Relaxed));
 }
 
-fn flat(counters: &InterfaceCounters) -> [u64; 4] {
-    let InterfaceCounters { received, sent } = counters;
-    [received.packets, received.bytes, sent.packets, sent.bytes]
+fn flat(counters: &InterfaceCounters) -> [u64; 5] {
+    let InterfaceCounters { received, sent, overruns } = counters;
+    [received.packets, received.bytes, sent.packets, sent.bytes, *overruns]
 }
 
 fn unflat(cells: &Cells) -> InterfaceCounters {
-    let [received_packets, received_bytes, packets, bytes] =
-        [0, 1, 2, 3].map(|at| cells[at].load(Ordering::Relaxed));
+    let [received_packets, received_bytes, packets, bytes, overruns] =
+        cells.each_ref().map(|cell| cell.load(Ordering::Relaxed));
     let received = Traffic { packets: received_packets, bytes: received_bytes };
-    InterfaceCounters { received, sent: Traffic { packets, bytes } }
+    InterfaceCounters { received, sent: Traffic { packets, bytes }, overruns }
 }
 
 #[cfg(test)]
@@ -163,6 +163,7 @@ mod tests {
         let mut counters = Counters::new(CHUNK + 3);
         counters.interfaces[CHUNK + 2].sent = Traffic { packets: 3, bytes: 180 };
         counters.interfaces[0].received = Traffic { packets: 4, bytes: 240 };
+        counters.interfaces[1].overruns = 5;
         counters.count_rejected(CHUNK as u16 + 1, Verdict::Drop(Reason::NoRoute));
         counters.punts[Punt::Arp.index()] = 2;
         let worker = WorkerCounters { rounds: 9, idle_rounds: 8, unsent: 7 };

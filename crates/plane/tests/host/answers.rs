@@ -140,6 +140,10 @@ fn senders_are_told_of_shorter_ways_only_if_somebody_wants_that() {
     let (from, to, kind, message) = icmp6_of(&out[3].1);
     assert_eq!((from, to, kind), (v6("fe80::1"), v6("2001:db8::9"), Kind::Redirect));
     assert_eq!(ndp::target(&message[..24]), Ok(v6("2001:db8::8").to_bits()));
+    let whole_units = through[1].len() - (through[1].len() - 14) % 8;
+    assert!(out[2].1.ends_with(&through[0][14..]) && out[3].1.ends_with(&through[1][14..whole_units]));
+    let expired = [inet("10.0.0.9", "10.0.0.8", 1), inet6("2001:db8::9", "2001:db8::8", 1)];
+    assert_eq!(bench.send(0, &expired).len(), 2, "who is told of the end is told of nothing else");
 }
 
 #[test]

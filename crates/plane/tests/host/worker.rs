@@ -5,12 +5,15 @@ use std::time::Duration;
 use fullview_plane::burst::{Arena, BURST, Burst};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::host::Host;
+use fullview_plane::host::config::StaticNeighbor;
+use fullview_plane::host::output::Output;
 use fullview_plane::host::slow::Answers;
+use fullview_plane::interface::Interface;
 use fullview_plane::port::Port;
 use fullview_plane::port::memory::{MemoryPort, pair};
 use fullview_plane::wire::arp::Operation;
 use fullview_plane::wire::icmp;
-use fullview_plane::worker::{Worker, Yield};
+use fullview_plane::worker::{Rejected, Slow, Worker, Yield};
 
 use crate::support::*;
 
@@ -60,4 +63,34 @@ fn a_worker_answers_by_its_host() {
     let asked = received(&mut other_outside);
     assert_eq!((asked.len(), arp_of(&asked[0]).target), (1, v4("10.0.1.2").to_bits()), "the gateway");
     assert_eq!(worker.slow().lost(), 0);
+}
+
+/// Counts the detours it is told of.
+struct Detours(usize);
+
+impl Slow for Detours {
+    fn take(&mut self, rejected: Rejected<'_, '_>) {
+        self.0 += rejected.detours.len();
+    }
+}
+
+#[test]
+fn a_detour_is_told_of_once() {
+    let mut arena = Arena::new(16);
+    let (inside, mut outside) = pair([0, 9], 16);
+    let mut packets = arena.packets();
+    let mut telling = config();
+    telling.interfaces[0] = Interface { redirects: true, ..interface(0) };
+    telling.neighbors.push(StaticNeighbor { interface: 0, ip: v4("10.0.0.8").into(), mac: STATION });
+    let mut host = Host::new(Duration::ZERO, &telling).unwrap();
+    host.tick(Duration::from_secs(1), &mut Output::default());
+    let forwarder = Forwarder::new(host.reader());
+    let mut sent = Burst::new();
+    let slot = packets.next().unwrap();
+    slot.set_frame(&inet("10.0.0.9", "10.0.0.8", 9));
+    sent.push(slot).unwrap();
+    outside.transmit(&mut sent).unwrap();
+    let mut worker = Worker::new(forwarder, vec![Some(inside)], packets, Detours(0), Yield);
+    let rounds: usize = (0..9).map(|_| worker.round().unwrap()).sum();
+    assert_eq!((rounds, received(&mut outside).len(), worker.slow().0), (1, 1, 1));
 }

@@ -9,7 +9,7 @@ use fullview_plane::port::{Port, PortError};
 use fullview_plane::wire::checksum::Sum;
 
 use crate::conformance::{
-    Pool, SLOTS, carries_everything_in_order, carry, error_of, frame, keeps_tags, receive,
+    Pool, SLOTS, carries_everything_in_order, carry, error_of, frame, keeps_tags, receive, send,
 };
 use crate::namespace::{cable, in_namespace, ip, run, wait_until_up};
 
@@ -27,7 +27,7 @@ fn packet_ports_conform() {
         let ports: [&mut dyn Port<'_>; 2] = [&mut left, &mut right];
         carries_everything_in_order(ports, &mut pool, 14..=FRAME_CAPACITY);
         keeps_tags(&mut left, &mut right, &mut pool);
-        assert_eq!((left.lost().unwrap(), right.lost().unwrap()), (0, 0));
+        assert_eq!((left.overruns().unwrap(), right.overruns().unwrap()), (0, 0));
         assert_eq!(left.counters(), Default::default());
     });
 }
@@ -81,6 +81,36 @@ fn what_is_longer_than_a_slot_is_counted_and_left_out() {
         let received = receive(&mut right, &mut pool, 1);
         assert_eq!(received[0].len(), FRAME_CAPACITY);
         assert_eq!(right.counters().too_long, 3);
+    });
+}
+
+#[test]
+fn frames_without_room_are_counted() {
+    in_namespace(|| {
+        cable("left", "right", FRAME_CAPACITY);
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let options = PacketOptions { ring_frames: 16, ..PacketOptions::default() };
+        let (mut left, mut right) = (open(0, "left"), PacketPort::open(1, "right", options).unwrap());
+        let (mut sent, mut overruns, mut burst) = (0, 0, Burst::new());
+        while overruns == 0 {
+            let mut frames = pool.take(BURST / 2);
+            frames.iter_mut().for_each(|slot| _ = slot.set_frame(&frame(sent, 60)));
+            sent += frames.len() as u32;
+            send(&mut left, &mut frames);
+            left.reclaim(&mut frames);
+            pool.give(&mut frames);
+            overruns += right.overruns().unwrap();
+            assert!(sent < 1 << 20, "a ring of a few frames took them all");
+        }
+        let mut received = 0;
+        while received + overruns < sent.into() {
+            right.recycle(&mut pool.take(1));
+            received += right.receive(&mut burst, 1).unwrap() as u64;
+            overruns += right.overruns().unwrap();
+            pool.give(&mut burst);
+        }
+        assert_eq!((received + overruns, right.overruns().unwrap()), (sent.into(), 0));
     });
 }
 

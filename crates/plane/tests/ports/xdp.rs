@@ -38,7 +38,7 @@ fn xdp_ports_conform() {
         let ports: [&mut dyn Port<'_>; 2] = [&mut left, &mut right];
         carries_everything_in_order(ports, &mut pool, 14..=FRAME_CAPACITY);
         keeps_tags(&mut left, &mut right, &mut pool);
-        assert_eq!((left.lost().unwrap(), right.lost().unwrap()), (0, 0));
+        assert_eq!((left.overruns().unwrap(), right.overruns().unwrap()), (0, 0));
     });
 }
 

@@ -90,16 +90,24 @@ fn link(body: &[u8]) -> Option<Link> {
     let attributes = Attributes(body.get(16..)?);
     let name = attributes.get(uapi::IFLA_IFNAME)?;
     let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next()?).into_owned();
+    let mtu = attributes.u32(uapi::IFLA_MTU)?;
     Some(Link {
         index,
         name,
         mac: attributes.get(uapi::IFLA_ADDRESS).and_then(mac).unwrap_or_default(),
-        mtu: attributes.u32(uapi::IFLA_MTU)?,
+        mtu,
+        mtu6: mtu6(attributes).filter(|mtu6| *mtu6 < mtu),
         up: flags & uapi::IFF_UP != 0,
         carrier: flags & uapi::IFF_LOWER_UP != 0,
         kind: link_kind(attributes).unwrap_or(LinkKind::Other),
         master: attributes.u32(uapi::IFLA_MASTER),
     })
+}
+
+/// A link that has no IPv6 has no such settings.
+fn mtu6(attributes: Attributes<'_>) -> Option<u32> {
+    let inet6 = attributes.nested(uapi::IFLA_AF_SPEC)?.nested(uapi::AF_INET6.into())?;
+    u32_at(inet6.get(uapi::IFLA_INET6_CONF)?, uapi::DEVCONF_MTU6 * 4)
 }
 
 /// A VLAN of a provider (802.1ad) is not one that the forwarding path writes.

@@ -42,6 +42,11 @@ impl Mirror {
         }
     }
 
+    /// Whether that link was known with another MTU.
+    pub(in crate::kernel) fn has_other_mtu(&self, link: &Link) -> bool {
+        self.links.get(link.index).is_some_and(|known| known.mtu != link.mtu)
+    }
+
     fn set_link(&mut self, link: Link) {
         let (index, state) = (link.index, self.links.state(link.index));
         let is_same =

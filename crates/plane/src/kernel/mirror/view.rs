@@ -79,6 +79,7 @@ impl Mirror {
             name: link.name.clone(),
             vlan: place.vlan,
             mtu: link.mtu,
+            mtu6: link.mtu6,
             up: self.links.state(link.index) == State::Up,
             table: table.and_then(|place| u16::try_from(place).ok()).unwrap_or(0),
             forwards_inet: self.forwards(link, Family::Inet),

@@ -1,0 +1,168 @@
+//! IPv4 packets that go back by the link they came in by: whose senders are told of the shorter way, and how.
+//!
+//! Routers limit redirects by the sender, so each case has one of its own.
+
+use std::net::Ipv4Addr;
+
+use fullview_plane::wire::arp::{Message, Operation};
+use fullview_plane::wire::ethernet::{EtherType, Mac};
+use fullview_plane::wire::icmp;
+
+use super::{Cases, IntoInet, Step};
+use crate::frames::{DONT_FRAGMENT, Inet, MORE_FRAGMENTS, ethernet};
+use crate::topology::{self, LEFT, ROUTER, STATION, router_mac};
+
+/// All senders on the link, whatever their addresses.
+pub const SENDER: Mac = Mac([2, 0, 0, 0, 3, 5]);
+
+pub fn add(cases: &mut Cases) {
+    transit(cases);
+    options(cases);
+    fragments_and_errors(cases);
+    senders(cases);
+    destinations(cases);
+}
+
+/// A sender on the link that nobody else uses.
+fn sender(cases: &mut Cases) -> Ipv4Addr {
+    cases.sources += 1;
+    topology::inet(LEFT, 10 + u8::try_from(cases.sources).expect("fewer senders than addresses"))
+}
+
+/// Behind the station on the left.
+fn behind(cases: &mut Cases) -> Ipv4Addr {
+    cases.sources += 1;
+    Ipv4Addr::from([198, 18, 200, cases.sources as u8])
+}
+
+/// A datagram that takes the detour.
+fn udp(cases: &mut Cases) -> Inet {
+    Inet::udp(sender(cases), behind(cases))
+}
+
+fn frame(packet: &Inet) -> Step {
+    Step::Send(LEFT, ethernet(router_mac(LEFT), SENDER, EtherType::IPV4, &packet.bytes()))
+}
+
+/// The sender makes itself known: it asks for the router.
+fn asks(sender: Ipv4Addr) -> Step {
+    let (own, target_mac) = (topology::inet(LEFT, ROUTER).to_bits(), Mac::default());
+    let (operation, sender) = (Operation::Request, sender.to_bits());
+    let message = Message { operation, sender_mac: SENDER, sender, target_mac, target: own };
+    Step::Send(LEFT, ethernet(Mac::BROADCAST, SENDER, EtherType::ARP, &message.bytes()))
+}
+
+/// The answer to the router's question.
+fn answers(sender: Ipv4Addr) -> Step {
+    let (target, target_mac) = (topology::inet(LEFT, ROUTER).to_bits(), router_mac(LEFT));
+    let (operation, sender) = (Operation::Reply, sender.to_bits());
+    let message = Message { operation, sender_mac: SENDER, sender, target_mac, target };
+    Step::Send(LEFT, ethernet(target_mac, SENDER, EtherType::ARP, &message.bytes()))
+}
+
+/// A packet of a sender that the router knows.
+fn known(cases: &mut Cases, name: &str, packet: &Inet) {
+    cases.steps(format!("redirect: {name}"), vec![asks(packet.source), frame(packet)]);
+}
+
+fn transit(cases: &mut Cases) {
+    for (name, packet) in [
+        ("gateway", udp(cases)),
+        ("type of service", udp(cases).tos(0xbf)),
+        ("may be fragmented", udp(cases).fragment(0)),
+        ("as long as the quote", udp(cases).payload(vec![3; 520])),
+        ("a byte longer than the quote", udp(cases).payload(vec![3; 521])),
+        ("full frame", udp(cases).payload(vec![3; 1472])),
+        ("TTL 2", udp(cases).ttl(2)),
+        ("TTL 1", udp(cases).ttl(1)),
+        ("no payload", Inet::new(sender(cases), behind(cases), 253, vec![])),
+    ] {
+        known(cases, name, &packet);
+    }
+    let packet = udp(cases);
+    let padded = [ethernet(router_mac(LEFT), SENDER, EtherType::IPV4, &packet.bytes()), vec![0; 9]].concat();
+    cases.steps("redirect: padding", vec![asks(packet.source), Step::Send(LEFT, padded)]);
+    let packet = udp(cases);
+    let broadcast = ethernet(Mac::BROADCAST, SENDER, EtherType::IPV4, &packet.bytes());
+    cases.steps("redirect: in a broadcast", vec![asks(packet.source), Step::Send(LEFT, broadcast)]);
+    let packet = Inet::udp(sender(cases), [198, 19, 0, 1].into());
+    known(cases, "out by another link", &packet);
+}
+
+fn options(cases: &mut Cases) {
+    let rows: [(&str, &[u8]); 7] = [
+        ("no operation", &[1, 1, 1, 0]),
+        ("router alert", &[148, 4, 0, 0]),
+        ("record route", &[7, 7, 4, 0, 0, 0, 0, 0]),
+        ("loose source route", &[131, 7, 4, 10, 0, 1, 2, 0]),
+        ("strict source route", &[137, 7, 4, 10, 0, 1, 2, 0]),
+        ("unknown", &[0x9e, 4, 1, 2]),
+        ("length beyond the header", &[0x9e, 5, 1, 2]),
+    ];
+    for (name, options) in rows {
+        let packet = udp(cases).options(options);
+        known(cases, &format!("option {name}"), &packet);
+    }
+    let packet = udp(cases).options(&[1; 40]).payload(vec![3; 600]);
+    known(cases, "the longest header", &packet);
+}
+
+fn fragments_and_errors(cases: &mut Cases) {
+    for (name, fragment) in [
+        ("first fragment", MORE_FRAGMENTS),
+        ("middle fragment", MORE_FRAGMENTS | 3),
+        ("last fragment, not to be fragmented", DONT_FRAGMENT | 9),
+    ] {
+        let packet = udp(cases).fragment(fragment);
+        known(cases, name, &packet);
+    }
+    for (name, kind) in [
+        ("echo request", icmp::Kind::EchoRequest),
+        ("net unreachable", icmp::Kind::NetUnreachable),
+        ("redirect", icmp::Kind::Redirect),
+        ("unassigned message", icmp::Kind::Other(200, 0)),
+    ] {
+        let quoted = Inet::udp(behind(cases), sender(cases)).bytes();
+        let packet = Inet::icmp(sender(cases), behind(cases), kind, 0, &quoted[..28]);
+        known(cases, name, &packet);
+    }
+}
+
+fn senders(cases: &mut Cases) {
+    let packet = udp(cases);
+    let steps = vec![frame(&packet), answers(packet.source)];
+    cases.steps("redirect: a sender that has to be asked for", steps);
+    let packet = Inet::udp(topology::inet(LEFT, 0), behind(cases));
+    known(cases, "from 10.0.1.0", &packet);
+    for source in [
+        "10.0.1.2",
+        "198.18.7.7",
+        "10.0.2.9",
+        "192.0.2.9",
+        "10.0.1.255",
+        "10.0.1.1",
+        "255.255.255.255",
+        "224.0.0.1",
+        "0.0.0.0",
+        "127.0.0.1",
+    ] {
+        let packet = Inet::udp(source.inet(), behind(cases));
+        cases.steps(format!("redirect: from {source}"), vec![frame(&packet)]);
+    }
+}
+
+fn destinations(cases: &mut Cases) {
+    let packet = Inet::udp(sender(cases), topology::inet(LEFT, STATION));
+    known(cases, "neighbour", &packet);
+    let packet = Inet::udp(sender(cases), sender(cases));
+    cases.steps(
+        "redirect: neighbour that has to be asked for",
+        vec![asks(packet.source), frame(&packet), answers(packet.destination)],
+    );
+    let source = sender(cases);
+    known(cases, "to the sender itself", &Inet::udp(source, source));
+    for destination in ["10.0.1.255", "224.0.0.9", "239.1.1.1", "255.255.255.255", "10.0.1.1"] {
+        let packet = Inet::udp(sender(cases), destination.inet());
+        known(cases, &format!("to {destination}"), &packet);
+    }
+}
