@@ -180,7 +180,7 @@ fn a_device_that_the_kernel_does_not_know_is_sent_to_all_the_same() {
     rib.announce("198.19.0.0/16".parse().unwrap(), NextHop(2));
     let mut engine = engine(&plan, tables(&rib, &Rib::default()));
     for (to, hop) in [(0xc612_0001, NextHop(1)), (0xc613_0001, NextHop(2))] {
-        let sent = frame(0xc000_0201, to);
+        let sent = frame(0xc000_0201_u32, to);
         let wanted = Became::Forwarded(forwarded(&sent, station(hop), OWN));
         assert_eq!(run(engine.program().unwrap(), &sent), wanted);
     }
