@@ -241,6 +241,7 @@ fn prometheus_scrapes_what_was_forwarded() {
     assert!(operated.ask("show interfaces").contains("eth1 dropped: blackhole "));
     assert!(value("fullview_interface_transmit_packets_total", &[("interface", "eth2")]) >= 1.0);
     assert!(value("fullview_interface_receive_bytes_total", &[("interface", "eth1")]) >= 50.0);
+    assert_eq!(value("fullview_interface_receive_overruns_total", &[("interface", "eth1")]), 0.0);
     assert_eq!(value("fullview_interface_up", &[("interface", "eth1")]), 1.0);
     assert!(value("fullview_fib_routes", &[("family", "inet"), ("table", "254")]) >= 5.0);
     assert!(
@@ -470,6 +471,26 @@ fn a_configuration_is_reloaded_or_refused_as_a_whole() {
     assert_eq!(operated.json("interfaces")[0]["source-check"], "off");
     operated.forwards();
     assert!(operated.ask("show events").contains("reload   refused"));
+    assert_eq!(operated.router.end("TERM").0, Some(0));
+}
+
+#[test]
+fn frames_that_find_no_room_are_told_of() {
+    if !may_operate() {
+        return;
+    }
+    let mut operated = Operated::start(&[]);
+    operated.forwards_itself();
+    operated.router.signal("STOP");
+    // More than the ring of its port takes.
+    operated.send("10.0.2.2:9", 8_000);
+    operated.router.signal("CONT");
+    let overruns = || operated.json("interfaces")[0]["overruns"].as_u64().unwrap();
+    assert!(eventually(|| overruns() > 0), "{}", operated.ask("show interfaces"));
+    assert!(operated.ask("show interfaces").contains("eth1 had no room for"));
+    operated.router.wait_for("eth1: no room for");
+    assert!(operated.ask("show events").contains("eth1: no room for"));
+    operated.forwards();
     assert_eq!(operated.router.end("TERM").0, Some(0));
 }
 

@@ -59,7 +59,7 @@ mod bench {
         let place = Place { interface: Link::named("in").unwrap().index(), vlan: None };
         classifier.set_stations(&HashMap::from([(place, station)])).unwrap();
         // A socket without free slots: it drops and counts, which is the cheapest receiver there is.
-        let sink = XdpPort::open(0, "sink", &umem, XdpOptions::default()).unwrap();
+        let mut sink = XdpPort::open(0, "sink", &umem, XdpOptions::default()).unwrap();
         classifier.redirect(sink.link(), Redirected::All, &[sink.as_fd()]).unwrap();
         {
             let mut ports = [0, 1].map(|number| {
@@ -69,7 +69,7 @@ mod bench {
             let link = ports[0].link().clone();
             classifier.redirect(&link, Redirected::Forwardable, &[ports[0].as_fd()]).unwrap();
             println!("AF_XDP ({}):", ports[0].mode());
-            compare(&mut source, &mut ports, &sink, &mut pool);
+            compare(&mut source, &mut ports, &mut sink, &mut pool);
             classifier.release(&link);
             pool.extend(ports.into_iter().flat_map(XdpPort::close));
         }
@@ -79,14 +79,14 @@ mod bench {
             [PacketPort::open(0, "in", options), PacketPort::open(1, "out", options)].map(Result::unwrap);
         classifier.take_from_kernel(&Link::named("in").unwrap()).unwrap();
         println!("AF_PACKET:");
-        compare(&mut source, &mut ports, &sink, &mut pool);
+        compare(&mut source, &mut ports, &mut sink, &mut pool);
     }
 
     /// Both ways of going from port to port, by turns.
     fn compare<P: Port<'static>>(
         source: &mut XdpPort,
         ports: &mut [P; 2],
-        sink: &XdpPort,
+        sink: &mut XdpPort,
         pool: &mut Vec<Packet<'static>>,
     ) {
         let mut free = Burst::new();

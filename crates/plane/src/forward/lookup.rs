@@ -115,6 +115,17 @@ impl<A: Address> Keys<A> {
         }
     }
 
+    /// Asks for what the destinations of a whole burst will need, before any is added.
+    pub fn ask_for(&mut self, addrs: &[A]) {
+        self.reader.fib().prefetch(addrs);
+        self.asked = BURST;
+    }
+
+    /// Asks for the rest of it, when the first has come.
+    pub fn ask_deeper(&mut self, addrs: &[A]) {
+        self.reader.fib().prefetch_deeper(addrs);
+    }
+
     /// The next hop of one address, for the slow path.
     #[cold]
     pub fn find(&mut self, addr: A) -> NextHop {

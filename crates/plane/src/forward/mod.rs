@@ -9,19 +9,18 @@
 //! costs the untagged path one comparison.
 
 use std::sync::Arc;
-use std::vec::Drain;
 
 use fullview_table::group::GroupReader;
 
 use crate::burst::{Burst, Packet};
-use crate::counters::{Counters, Traffic};
-use crate::verdict::{Reason, Verdict};
+use crate::counters::Counters;
 use crate::view::{View, ViewReader};
 use crate::watch::Watched;
 use lookup::{Places, TableKeys};
 use redirect::NOTED;
 use tag::Tags;
 
+mod emit;
 mod examine;
 mod flow;
 mod lookup;
@@ -29,6 +28,7 @@ pub mod martian;
 mod parse;
 mod redirect;
 mod rewrite;
+mod short;
 mod sources;
 mod tag;
 
@@ -260,55 +260,4 @@ impl Stages {
         self.tags.clear();
         self.detours.clear();
     }
-
-    /// Last stage: packets with a way to go are sent on it, as many at once as leave by the same interface; the others,
-    /// and those that find it full, go back.
-    #[inline(always)]
-    fn emit<'a>(
-        &mut self,
-        mut packets: Drain<'_, Packet<'a>>,
-        egress: &mut (impl Egress<'a> + ?Sized),
-        rejected: &mut Burst<'a>,
-    ) {
-        while let Some(first) = packets.as_slice().first() {
-            let (port, interface, before) = (first.port, first.interface, rejected.len());
-            let (count, traffic) = run(packets.as_slice());
-            if count > 0 {
-                self.counters.add_sent(interface, traffic);
-                egress.send_run(port, packets.by_ref().take(count), rejected);
-            } else {
-                rejected.fill(packets.by_ref().take(1));
-            }
-            if rejected.len() > before {
-                self.count_rejected(&mut rejected[before..]);
-            }
-        }
-    }
-
-    /// What was to be forwarded, and counted as sent, found its port full.
-    #[cold]
-    fn count_rejected(&mut self, packets: &mut [Packet<'_>]) {
-        for packet in packets {
-            if packet.verdict == Verdict::Forward {
-                packet.verdict = Verdict::Drop(Reason::EgressFull);
-                self.counters.take_back_sent(packet.interface, packet.frame_len());
-            }
-            self.counters.count_rejected(packet.interface, packet.verdict);
-        }
-    }
-}
-
-/// How many of the first packets go on by the interface of the first one, and what they amount to.
-#[inline(always)]
-fn run(packets: &[Packet<'_>]) -> (usize, Traffic) {
-    let (mut count, mut traffic) = (0, Traffic::default());
-    let interface = packets.first().map(|first| first.interface);
-    for packet in packets {
-        if (packet.verdict != Verdict::Forward) | (Some(packet.interface) != interface) {
-            break;
-        }
-        count += 1;
-        traffic.count(packet.frame_len());
-    }
-    (count, traffic)
 }

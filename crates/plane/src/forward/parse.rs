@@ -5,8 +5,10 @@
 //! goes to [`Stages::examine`], which takes its time: it finds the reason, and it lets through what is right but rare
 //! (VLAN tags, IPv4 options, addresses near martian ones).
 
+use std::ops::Range;
+
 use super::lookup::{Batch, Places};
-use super::{Stages, martian};
+use super::{Stages, martian, short};
 use crate::burst::{Packet, Slot};
 use crate::counters::Traffic;
 use crate::view::{Ingress, View};
@@ -28,20 +30,29 @@ const AHEAD: usize = 32;
 impl Stages {
     #[inline]
     pub(super) fn parse(&mut self, view: &View, packets: &mut [Packet<'_>]) {
-        let mut place = 0;
-        while let Some(first) = packets.get(place) {
-            let ingress = view.ingress(first.port);
-            let end = packets.len().min(place + AHEAD);
+        match packets.first() {
+            Some(first) if short::pays(first, packets.len()) => self.read_short(view, packets),
+            _ => self.read(view, packets, 0..packets.len()),
+        }
+        for at in 0..self.late.len() {
+            let place = self.late.get(at);
+            self.examine(view, place, packets[place]);
+        }
+    }
+
+    /// Reads the packets at these places.
+    #[inline]
+    pub(super) fn read(&mut self, view: &View, packets: &mut [Packet<'_>], places: Range<usize>) {
+        let mut place = places.start;
+        while place < places.end {
+            let ingress = view.ingress(packets[place].port);
+            let end = places.end.min(place + AHEAD);
             let table = &mut self.tables[usize::from(ingress.table)];
             let batches = (&mut *table.inet.destinations, &mut *table.inet6.destinations);
             let (read, plain) = gather(ingress, &mut packets[place..end], place, batches, &mut self.late);
             self.counters.add_received(ingress.interface, plain);
             table.ask_ahead();
             place += read;
-        }
-        for at in 0..self.late.len() {
-            let place = self.late.get(at);
-            self.examine(view, place, packets[place]);
         }
     }
 }

@@ -25,8 +25,9 @@ pub struct Detour {
     pub frame: Copied,
 }
 
-/// Detours noted of one burst: whoever tells the senders does so seldom, and more of them come with the next burst.
-pub(super) const NOTED: usize = 8;
+/// Detours noted of one burst: each is a copy of its frame, whoever tells the senders does so seldom, and more of them
+/// come with the next burst.
+pub(super) const NOTED: usize = 2;
 
 impl Stages {
     /// To be asked before the packets are written anew.

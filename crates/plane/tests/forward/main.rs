@@ -4,5 +4,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod frames;
+mod order;
 mod plain;
 mod router;

@@ -52,6 +52,10 @@ pub trait Fib<A: Address>: Send + Sync {
     /// does so for the addresses after those it looks up now.
     fn prefetch(&self, _addrs: &[A]) {}
 
+    /// Asks for the memory that lookups of these addresses will touch last, whose place stands in what [`Self::prefetch`]
+    /// asked for: to be called when that has had time to come, and there is something left to do before the lookups.
+    fn prefetch_deeper(&self, _addrs: &[A]) {}
+
     /// Memory that lookups may touch, by part.
     fn footprint(&self) -> Footprint;
 

@@ -157,6 +157,12 @@ impl<'t, W: Word> Ring<'t, W> {
         // SAFETY: the mask is below the number of entries.
         unsafe { self.entries.get_unchecked((index & self.mask) as usize) }.get()
     }
+
+    /// Asks for the entry that `index` wraps to.
+    #[inline(always)]
+    pub fn prefetch(self, index: u32) {
+        super::prefetch(self.entries, (index & self.mask) as usize);
+    }
 }
 
 /// A table that the first `BITS` bits of an address index.

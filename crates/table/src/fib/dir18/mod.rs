@@ -125,6 +125,12 @@ impl<W: Word> Table<W> {
         addrs.iter().for_each(|addr| simd::prefetch(index, (addr >> BLOCK_BITS) as usize));
     }
 
+    /// Asks for leaves, once the index entries are there.
+    fn prefetch_leaves(&self, addrs: &[u32]) {
+        let leaves = self.leaves.ring();
+        addrs.iter().for_each(|addr| leaves.prefetch(self.entry(*addr).leaf(*addr)));
+    }
+
     #[inline(always)]
     fn leaf(&self, entry: Entry, addr: u32) -> NextHop {
         NextHop(self.leaves.ring().get(entry.leaf(addr)) as u16)
@@ -181,6 +187,10 @@ impl<W: Word> Fib<u32> for View<W> {
 
     fn prefetch(&self, addrs: &[u32]) {
         self.table.prefetch(addrs);
+    }
+
+    fn prefetch_deeper(&self, addrs: &[u32]) {
+        self.table.prefetch_leaves(addrs);
     }
 
     fn footprint(&self) -> Footprint {
