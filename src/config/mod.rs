@@ -421,7 +421,7 @@ impl Config {
             ("capture", self.capture != new.capture),
             ("confine", self.confine != new.confine),
         ];
-        let sections = differs.into_iter().filter_map(|(name, differs)| differs.then(|| name.to_owned()));
+        let sections = differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
         sections.chain(self.port_differences(new)).collect()
     }
 }
