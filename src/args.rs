@@ -232,6 +232,27 @@ pub struct CalibrateArgs {
     pub output: PathBuf,
 }
 
+/// Options of `forward` that mean nothing to a capture, and that a configuration has for itself.
+const OF_A_RUNNING_ROUTER: [&str; 14] = [
+    "engine",
+    "port",
+    "no_need_wakeup",
+    "busy_poll",
+    "netlink_buffer",
+    "workers",
+    "name",
+    "control",
+    "metrics",
+    "capture_drops",
+    "capture_limit",
+    "capture_rate",
+    "user",
+    "no_seccomp",
+];
+
+/// Others that mean nothing where a configuration says everything.
+const BESIDE_A_FILE: [&str; 6] = ["table", "write", "algorithm", "preferences", "mac", "address"];
+
 #[derive(Debug, Args)]
 #[command(
     after_help = "With --interfaces the kernel says what there is: links, addresses, neighbours, routes; `ip`, BIRD and FRR
@@ -251,37 +272,36 @@ Examples:
 )]
 pub struct ForwardArgs {
     /// Forward between these interfaces of this host
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["table", "read", "write"])]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["table", "write", "mac", "address"])]
     pub interfaces: Vec<String>,
     /// Forward as this file says; it is read again at SIGHUP and `fullview reload`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["interfaces", "table", "read", "write", "algorithm",
-        "engine", "port", "no_need_wakeup", "busy_poll", "preferences", "name", "control", "metrics", "capture_drops", "user", "no_seccomp"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = BESIDE_A_FILE, conflicts_with_all = OF_A_RUNNING_ROUTER)]
     pub config: Option<PathBuf>,
     /// What forwards: threads of this program, or an XDP program in the kernel that looks up in this program's tables;
     /// `xdp-generic` for interfaces whose driver has no XDP of its own
-    #[arg(long, value_name = "ENGINE", default_value = "user", requires = "interfaces")]
+    #[arg(long, value_name = "ENGINE", default_value = "user")]
     pub engine: EngineName,
     /// How threads of this program get at frames: packet sockets, AF_XDP sockets (one worker for each receive queue;
     /// needs the feature bpf), or AF_XDP where it works
-    #[arg(long, value_name = "PORT", default_value = "packet", requires = "interfaces")]
+    #[arg(long, value_name = "PORT", default_value = "packet")]
     pub port: PortName,
     /// AF_XDP: have the driver look at the rings all the time instead of being woken up
-    #[arg(long, requires = "interfaces")]
+    #[arg(long)]
     pub no_need_wakeup: bool,
     /// AF_XDP: have workers poll the card so many microseconds a look, in place of interrupts
-    #[arg(long, value_name = "MICROSECONDS", requires = "interfaces")]
+    #[arg(long, value_name = "MICROSECONDS")]
     pub busy_poll: Option<u32>,
     /// Bytes for changes that the kernel tells of faster than they are taken in
-    #[arg(long, value_name = "BYTES", default_value_t = 32 << 20, requires = "interfaces")]
+    #[arg(long, value_name = "BYTES", default_value_t = 32 << 20)]
     pub netlink_buffer: usize,
     /// Threads that forward
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "interfaces")]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,
     /// The routing table
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,
     /// Packets that arrive
-    #[arg(long, value_name = "PCAP", requires_all = ["table", "write"])]
+    #[arg(long, value_name = "PCAP", requires_all = ["table", "write"], conflicts_with_all = OF_A_RUNNING_ROUTER)]
     pub read: Option<PathBuf>,
     /// Packets that leave
     #[arg(long, value_name = "PCAP")]

@@ -458,6 +458,44 @@ fn the_example_configurations_are_in_order_and_mistakes_have_their_place() {
 }
 
 #[test]
+fn what_would_be_ignored_is_refused() {
+    let of_a_running_router: [&[&str]; 14] = [
+        &["--engine", "user"],
+        &["--port", "packet"],
+        &["--no-need-wakeup"],
+        &["--busy-poll", "20"],
+        &["--netlink-buffer", "4096"],
+        &["--workers", "2"],
+        &["--name", "edge"],
+        &["--control", "control.sock"],
+        &["--metrics", "127.0.0.1:9198"],
+        &["--capture-drops", "drops.pcapng"],
+        &["--capture-limit", "4096"],
+        &["--capture-rate", "10"],
+        &["--user", "nobody"],
+        &["--no-seccomp"],
+    ];
+    let of_a_capture: [&[&str]; 4] = [
+        &["--table", "table.txt"],
+        &["--write", "out.pcap"],
+        &["--mac", "02:00:00:00:00:09"],
+        &["--address", "192.0.2.1/24"],
+    ];
+    let refused = |start: &[&str], option: &[&str]| {
+        let ran = run(&[&["forward"], start, option].concat());
+        let said = ran.err.contains("cannot be used with") && ran.err.contains(option[0]);
+        assert!(ran.code == 2 && said, "{start:?} {option:?}: {} {}", ran.code, ran.err);
+    };
+    let capture = ["--table", "table.txt", "--read", "in.pcap", "--write", "out.pcap"];
+    of_a_running_router.iter().for_each(|option| refused(&capture, option));
+    of_a_running_router
+        .iter()
+        .chain(&of_a_capture)
+        .for_each(|option| refused(&["--config", "edge.toml"], option));
+    of_a_capture.iter().for_each(|option| refused(&["--interfaces", "eth1"], option));
+}
+
+#[test]
 fn a_router_without_a_kernel_is_refused_with_the_place_of_the_mistake() {
     let start = "[router]\nkernel = false\nport = \"tap\"\ninterfaces = [\"t0\"]\n[interface.t0]\naddress = [\"192.0.2.1/24\"]\n";
     for (more, words) in [

@@ -368,10 +368,15 @@ impl Config {
         PortOptions { kinds, xdp, cores: self.router.cores.clone() }
     }
 
-    /// Of interfaces that both have.
-    fn ports_differ(&self, new: &Config) -> bool {
+    /// What cannot change and differs, of interfaces that both have.
+    fn port_differences(&self, new: &Config) -> Vec<String> {
         let (old, new) = (self.frozen_ports(), new.frozen_ports());
-        old.iter().any(|(name, port)| new.get(name).is_some_and(|other| other != port))
+        let both = old.iter().filter_map(|(name, port)| Some((name, port, new.get(name)?)));
+        let differs = both.flat_map(|(name, (kind, mac, mtu), other)| {
+            let keys = [("port", *kind != other.0), ("mac", *mac != other.1), ("mtu", *mtu != other.2)];
+            keys.map(|(key, differs)| differs.then(|| format!("interface.{name}.{key}")))
+        });
+        differs.flatten().collect()
     }
 
     /// What of each port cannot change: its kind, MAC and MTU.
@@ -398,8 +403,8 @@ impl Config {
         Ok(Live { algorithm, settings, policies: policies.collect(), plan })
     }
 
-    /// The sections that differ from another configuration and cannot change while the router runs.
-    pub fn frozen_differences(&self, new: &Config) -> Vec<&'static str> {
+    /// What differs from another configuration and cannot change while the router runs.
+    pub fn frozen_differences(&self, new: &Config) -> Vec<String> {
         let (old, new_router) = (&self.router, &new.router);
         let differs = [
             ("router.kernel", old.kernel != new_router.kernel),
@@ -407,7 +412,6 @@ impl Config {
             ("router.engine", old.engine != new_router.engine),
             ("router.workers", old.workers != new_router.workers),
             ("router.cores", old.cores != new_router.cores),
-            ("port", self.ports_differ(new)),
             ("xdp", self.xdp != new.xdp),
             ("router.netlink-buffer", old.netlink_buffer != new_router.netlink_buffer),
             ("icmp", self.icmp != new.icmp),
@@ -417,7 +421,8 @@ impl Config {
             ("capture", self.capture != new.capture),
             ("confine", self.confine != new.confine),
         ];
-        differs.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect()
+        let sections = differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
+        sections.chain(self.port_differences(new)).collect()
     }
 }
 
@@ -496,7 +501,7 @@ mod tests {
         assert_eq!(live.policies["eth1.7"].source_check, SourceCheck::Strict);
         let socket = Config::parse(&format!("{SMALL}[interface.eth2]\nport = \"xdp\"\n")).unwrap();
         assert_eq!(socket.ports().kinds, [PortName::Packet, PortName::Xdp]);
-        assert_eq!(before.frozen_differences(&socket), ["port"]);
+        assert_eq!(before.frozen_differences(&socket), ["interface.eth2.port"]);
         let engine = Config::parse(&format!("{SMALL}engine = \"xdp\"\n")).unwrap();
         assert_eq!(before.frozen_differences(&engine), ["router.engine"]);
         let other =

@@ -15,7 +15,8 @@ pub mod server;
 pub mod status;
 
 use std::io::{self, BufRead, Read, Write};
-use std::path::PathBuf;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,14 +57,22 @@ pub fn default_path(name: &str) -> PathBuf {
 
 /// Where the only router listens that has a name; the error says which there are.
 pub fn only_path() -> Result<PathBuf, String> {
-    let entries = std::fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    only_path_in(FOLDER)
+}
+
+fn only_path_in(folder: &str) -> Result<PathBuf, String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut sockets: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     sockets.retain(|path| path.extension().is_some_and(|extension| extension == "sock"));
+    // A router that was killed leaves its socket behind.
+    if sockets.len() > 1 {
+        sockets.retain(|path| !is_deserted(path));
+    }
     sockets.sort();
     match &sockets[..] {
         [only] => Ok(only.clone()),
         [] => Err(format!(
-            "no router has a socket in {FOLDER}; is `fullview forward --name` running? --control names another socket"
+            "no router has a socket in {folder}; is `fullview forward --name` running? --control names another socket"
         )),
         several => {
             let names =
@@ -71,6 +80,11 @@ pub fn only_path() -> Result<PathBuf, String> {
             Err(format!("several routers are running: {names}; choose one with --name"))
         }
     }
+}
+
+/// Whether nobody listens there any more.
+fn is_deserted(path: &Path) -> bool {
+    UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// The next line without its end; `None` when the other side has closed. A line cut short by that is none.
@@ -95,6 +109,21 @@ fn write_line(output: &mut impl Write, value: &impl Serialize) -> io::Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn the_only_router_is_found_beside_what_killed_ones_left_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let only = || only_path_in(folder.path().to_str().unwrap());
+        assert!(only().unwrap_err().contains("no router has a socket"));
+        let listen = |name: &str| UnixListener::bind(path(name)).unwrap();
+        drop((listen("killed.sock"), listen("killed-too.sock")));
+        let _running = listen("running.sock");
+        assert_eq!(only(), Ok(path("running.sock")));
+        let _another = listen("another.sock");
+        assert!(only().unwrap_err().contains("several routers are running: another, running;"));
+    }
 
     #[test]
     fn a_reason_is_cut_between_characters() {

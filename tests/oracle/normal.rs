@@ -1,21 +1,36 @@
 //! What may differ between two right routers: the identification of IPv4 packets of their own, which is any number; it
 //! is set to zero, and the header's checksum, which depends on it, made right again if it was. Of redirects, whether
 //! the sender hears of the shorter way before or after its packet goes on, and whether the header that is quoted has
-//! lost its hop by then (RFC 1812, section 4.3.2.3). Nothing else is changed.
+//! lost its hop by then (RFC 1812, section 4.3.2.3). Where redirects are off, those of IPv6 are left out: Linux sends them
+//! all the same, unless it has told the same host anything within a second or so. Nothing else is changed.
 
 use fullview_plane::wire::ethernet::{EtherType, Frame};
-use fullview_plane::wire::{icmp, ipv4};
+use fullview_plane::wire::ipv4::protocol;
+use fullview_plane::wire::{icmp, icmpv6, ipv4, ipv6};
 
 use crate::catalogue::Catalogue;
 use crate::dut::Output;
-use crate::topology::{ROUTER, SIDES, inet};
+use crate::topology::{LINK_LOCAL, ROUTER, SIDES, inet};
 
 pub fn outputs(catalogue: Catalogue, outputs: &[Output]) -> Vec<Output> {
     let mut outputs: Vec<_> = outputs.iter().cloned().map(output).collect();
+    let all = outputs.iter_mut().flat_map(|output| &mut output.0);
     if catalogue.redirects() {
-        outputs.iter_mut().flat_map(|output| &mut output.0).for_each(|frames| frames.sort());
+        all.for_each(|frames| frames.sort());
+    } else {
+        all.for_each(|frames| frames.retain(|frame| !is_redirect6(frame)));
     }
     outputs
+}
+
+/// Whether the router tells somebody of a shorter way over IPv6.
+fn is_redirect6(frame: &[u8]) -> bool {
+    let Ok(frame) = Frame::new_checked(frame) else { return false };
+    let packet = (frame.ethertype() == EtherType::IPV6).then(|| ipv6::Packet::new_checked(frame.payload()));
+    let Some(Ok(packet)) = packet else { return false };
+    let is_own = packet.next_header() == protocol::ICMPV6 && packet.source() == LINK_LOCAL.to_bits();
+    let message = icmpv6::Message::new_checked(packet.payload());
+    is_own && message.is_ok_and(|message| message.kind() == icmpv6::Kind::Redirect)
 }
 
 fn output(mut output: Output) -> Output {

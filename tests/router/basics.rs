@@ -18,9 +18,9 @@ pub fn go_through(lab: &Lab, options: &[&str]) -> String {
     assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
     let (left6, right6) = (lab.left.udp("[2001:db8:1::2]:0"), lab.right.udp("[2001:db8:2::2]:9"));
     assert!(reaches(&left6, &right6, "[2001:db8:2::2]:9"), "{}", program.output());
-    lab.left.command("ping -c 3 -i 0.05 -W 2 10.0.2.2");
-    lab.left.command("ping -c 3 -i 0.05 -W 2 2001:db8:2::2");
-    lab.left.command("ping -c 1 -W 2 10.0.2.1");
+    lab.left.command("ping -c 3 -i 0.05 -W 60 10.0.2.2");
+    lab.left.command("ping -c 3 -i 0.05 -W 60 2001:db8:2::2");
+    lab.left.command("ping -c 1 -W 60 10.0.2.1");
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("forwarded") && said.contains("[fib_algo] fib_module_register"), "{said}");

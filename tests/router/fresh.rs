@@ -31,7 +31,7 @@ fn neighbours_in_use_stay_fresh_and_others_are_left_alone() {
     let program = forward(&lab.router, "eth1,eth2,eth3", &[]);
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
     assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
-    lab.router.command("ping -c 1 -W 2 10.0.3.2");
+    lab.router.command("ping -c 1 -W 60 10.0.3.2");
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let sending = thread::spawn(move || {

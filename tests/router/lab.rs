@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use crate::node::{Node, Program, cable};
+use crate::node::{ANSWER, Node, Program, cable, eventually};
 
 pub struct Lab {
     pub left: Node,
@@ -79,12 +79,12 @@ fn address(node: &Node, interface: &str, side: u8, host: u8) {
 pub fn reaches(from: &UdpSocket, to: &UdpSocket, address: &str) -> bool {
     let mut heard = [0; 64];
     to.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    let arrived = (0..100).any(|_| {
+    let arrived = eventually(|| {
         from.send_to(b"fullview", address).unwrap();
         to.recv_from(&mut heard).is_ok()
     });
     // What is still on its way is not to be taken for another packet.
     while to.recv_from(&mut heard).is_ok() {}
-    to.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    to.set_read_timeout(Some(ANSWER)).unwrap();
     arrived
 }

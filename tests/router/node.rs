@@ -136,7 +136,7 @@ impl Node {
         let address = address.to_owned();
         let socket =
             self.run(move || UdpSocket::bind(&address).unwrap_or_else(|error| panic!("{address}: {error}")));
-        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        socket.set_read_timeout(Some(ANSWER)).unwrap();
         socket
     }
 }
@@ -241,6 +241,9 @@ fn copy(stream: Box<dyn Read + Send>, output: &std::sync::Mutex<String>) {
 
 /// Many times what anything here takes, on a busy machine too; only a test that fails waits for so long.
 const PATIENCE: Duration = Duration::from_secs(240);
+
+/// How long a packet may be on its way, on a busy machine too.
+pub const ANSWER: Duration = Duration::from_secs(60);
 
 /// Asks until it is so, or patience ends; returns whether it was.
 pub fn eventually(mut is_so: impl FnMut() -> bool) -> bool {

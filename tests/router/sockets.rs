@@ -81,7 +81,7 @@ fn an_interface_that_goes_and_comes_is_taken_up_again() {
         lab.router.ip("link set dev eth2 up");
         said("interface eth2: AF_XDP", times);
         assert!(reaches(&left, &right, "10.0.2.2:9"), "{times}: {}", program.output());
-        lab.left.command("ping -c 10 -i 0.02 -W 2 10.0.2.2");
+        lab.left.command("ping -c 10 -i 0.02 -W 60 10.0.2.2");
         lab.router.ip("link set dev eth2 down");
         lab.router.ip("link set dev eth2 name away");
         said("interface eth2 is not there", times + 1);

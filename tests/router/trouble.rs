@@ -142,7 +142,7 @@ fn an_interface_goes_and_comes_back() {
     assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
     lab.router.ip("link del eth2");
     program.wait_for("eth2 is not there");
-    lab.left.command("ping -c 1 -W 2 10.0.1.1");
+    lab.left.command("ping -c 1 -W 60 10.0.1.1");
     cable((&lab.right, "eth0"), (&lab.router, "eth2"));
     lab.router.ip("addr add 10.0.2.1/24 dev eth2");
     lab.right.ip("addr add 10.0.2.2/24 dev eth0");
@@ -211,14 +211,14 @@ fn a_longer_packet_goes_through_once_the_link_takes_it() {
     let mut heard = [0; 2000];
     right.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let arrives = |len: usize, heard: &mut [u8]| {
+        // The sender may have been told of the shorter link, and would believe it for a while.
+        lab.left.ip("route flush cache");
         let _ = left.send_to(&vec![7; len], "10.0.2.2:9");
         right.recv(heard).is_ok_and(|got| got == len)
     };
     assert!(eventually(|| arrives(1400, &mut heard)));
     assert!(!arrives(1700, &mut heard), "longer than the link takes");
     ends[2..].iter().for_each(|(node, name)| drop(node.ip(&format!("link set dev {name} mtu 1900"))));
-    // The sender may have been told of the shorter link, and believes it for a while.
-    lab.left.ip("route flush cache");
     assert!(eventually(|| arrives(1700, &mut heard)), "{}", program.output());
 }
 
@@ -247,7 +247,7 @@ fn a_lesser_mtu_of_ipv6_is_heeded() {
     let (left, right) = (lab.left.udp("[2001:db8:1::2]:0"), lab.right.udp("[2001:db8:2::2]:9"));
     assert!(reaches(&left, &right, "[2001:db8:2::2]:9"), "{}", program.output());
     let ping = |host: &str, size: u32| {
-        let asked = lab.left.try_command(&format!("ping -c 1 -W 1 -M do -s {size} {host}"));
+        let asked = lab.left.try_command(&format!("ping -c 1 -W 60 -M do -s {size} {host}"));
         String::from_utf8(asked.stdout).unwrap()
     };
     let fits = || {

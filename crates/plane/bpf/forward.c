@@ -23,15 +23,15 @@
 #define SLOTS (1 << 17)
 #define PORTS (1 << 10)
 #define INTERFACES (1 << 10)
+#define DEVICES (1 << 10)
 
 /* Members of a group at most. */
 #define MEMBERS 64
 
-/* What becomes of a packet, in the order of src/engine/counters.rs: it goes to the kernel for all reasons but the first
- * and the last one. */
+/* Why a packet is not forwarded, in the order of src/engine/counters.rs: it goes to the kernel for all reasons but the
+ * last one. */
 enum reason {
-	FORWARDED,
-	TOO_SHORT,
+	TOO_SHORT = 1,
 	NO_INTERFACE,
 	OTHER_STATION,
 	NOT_IP,
@@ -51,7 +51,7 @@ enum reason {
 
 #define REASONS SOURCE_CHECK
 
-/* A next hop; half a cache line. */
+/* A next hop: half a cache line, whose alignment lets words be copied by twos. */
 struct hop {
 	union {
 		__u32 macs[3];	/* destination and source, as in the frame */
@@ -65,9 +65,12 @@ struct hop {
 	__u16 vlan;		/* 0: no tag */
 	__u16 reason;		/* where the MTU is 0 */
 	__u16 interface;	/* the number of the one it leads to; 0: none */
-	__u32 first_slot;	/* of a group */
+	union {
+		__u32 device;		/* its place in `devices`, 0 if it has none */
+		__u32 first_slot;	/* of a group */
+	};
 	__u32 slot_mask;	/* 0: no group */
-};
+} __attribute__((aligned(32)));
 
 /* What is wanted of an interface. */
 #define FORWARDS_INET 1
@@ -150,6 +153,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct vrf);
 } vrfs SEC(".maps");
+
+/* Devices that packets leave by. Place 0 is empty. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, DEVICES);
+	__type(key, __u32);
+	__type(value, struct bpf_devmap_val);
+} devices SEC(".maps");
 
 struct traffic {
 	__u64 packets;
@@ -287,18 +298,22 @@ struct lines {
 	__u32 leaves;
 };
 
+/* Lasts ascend, so three of a branch say in which quarter the key is, and three more where in it: fewer comparisons than
+ * all fifteen, at the price of waiting once more. */
 static __always_inline __u32 descend(const struct generation *now, struct lines from, __u32 place, __u64 key)
 {
 	const struct branch *branch = (const void *)now->branches + (place + from.branches & PLACE);
-	__u64 even = 0, odd = 0;
+	const __u32 *quarter;
+	__u64 quarters = 0, rest = 0;
 
-#pragma unroll
-	for (int i = 0; i < 14; i += 2) {
-		BELOW(even, branch->lasts[i], key);
-		BELOW(odd, branch->lasts[i + 1], key);
-	}
-	BELOW(even, branch->lasts[14], key);
-	return branch->first + (even + odd) * 64;
+	BELOW(quarters, branch->lasts[3], key);
+	BELOW(quarters, branch->lasts[7], key);
+	BELOW(quarters, branch->lasts[11], key);
+	quarter = &branch->lasts[4 * quarters];
+	BELOW(rest, quarter[0], key);
+	BELOW(rest, quarter[1], key);
+	BELOW(rest, quarter[2], key);
+	return branch->first + (4 * quarters + rest) * 64;
 }
 
 static __always_inline const struct leaf *leaf_at(const struct generation *now, struct lines from, __u32 place)
@@ -306,17 +321,19 @@ static __always_inline const struct leaf *leaf_at(const struct generation *now, 
 	return (const void *)now->leaves6 + (place + from.leaves & PLACE);
 }
 
+/* The same in a leaf: which half of its first nine lasts, and where in it. */
 static __always_inline __u64 range_of(const struct leaf *leaf, __u64 key)
 {
-	__u64 even = 0, odd = 0;
+	const __u32 *half;
+	__u64 halves = 0, even = 0, odd = 0;
 
-#pragma unroll
-	for (int i = 0; i < 8; i += 2) {
-		BELOW(even, leaf->lasts[i], key);
-		BELOW(odd, leaf->lasts[i + 1], key);
-	}
-	BELOW(even, leaf->lasts[8], key);
-	return even + odd;
+	BELOW(halves, leaf->lasts[4], key);
+	half = &leaf->lasts[5 * halves];
+	BELOW(even, half[0], key);
+	BELOW(odd, half[1], key);
+	BELOW(even, half[2], key);
+	BELOW(odd, half[3], key);
+	return 5 * halves + even + odd;
 }
 
 /* The place of the leaf for this key in the tree at `place`. */
@@ -475,11 +492,20 @@ static __always_inline __u32 hash_inet6(const struct generation *now, const stru
 	return flow_hash(now->flow_seed, &flow);
 }
 
+/* The compiler is kept from computing the address anew for each word of a next hop. */
+static __always_inline const struct hop *hop_at(const struct generation *now, __u32 number)
+{
+	const struct hop *hop = &now->hops[number & (HOPS - 1)];
+
+	asm volatile("" : "+r"(hop));
+	return hop;
+}
+
 static __always_inline const struct hop *member(const struct generation *now, const struct hop *group, __u32 hash)
 {
 	__u32 slot = group->first_slot + (hash & group->slot_mask);
 
-	return &now->hops[now->slots[slot & (SLOTS - 1)]];
+	return hop_at(now, now->slots[slot & (SLOTS - 1)]);
 }
 
 /* Interfaces stand at their place or up to three behind it. */
@@ -504,7 +530,7 @@ static __always_inline int leads_there(const struct hop *hop, const struct port 
 /* The same of the next hop of that number, which may be a group: one of its members is enough. */
 static __always_inline int leads_back(const struct generation *now, __u32 number, const struct port *port)
 {
-	const struct hop *hop = &now->hops[number & (HOPS - 1)];
+	const struct hop *hop = hop_at(now, number);
 
 	if (!hop->slot_mask)
 		return leads_there(hop, port);
@@ -556,15 +582,12 @@ struct tagged {
 	struct ethhdr ethernet;
 	__be16 tci;
 	__be16 type;
-} __attribute__((packed));
+} __attribute__((packed, aligned(2)));
 
 static __always_inline void set_macs(void *frame, const struct hop *hop)
 {
-	__u32 *macs = frame;
-
-	macs[0] = hop->macs[0];
-	macs[1] = hop->macs[1];
-	macs[2] = hop->macs[2];
+	*(__u64 *)frame = *(const __u64 *)hop->macs;
+	*(__u32 *)(frame + 8) = hop->macs[2];
 }
 
 /* The same frame with the tag that the next link wants, or none. Returns where the packet begins now. */
@@ -593,17 +616,15 @@ static __always_inline void *retag(struct xdp_md *frame, const struct hop *hop, 
 	return packet;
 }
 
-/* As crates/plane/src/wire/checksum.rs: 20 bytes that add up to all ones. */
+/* As crates/plane/src/wire/checksum.rs: 20 bytes that add up to all ones. Three half words are once or twice that if they
+ * are a multiple of it at all, which one more fold shows. */
 static __always_inline int header_verifies(const struct iphdr *ip)
 {
 	const __u32 *words = (const void *)ip;
 	__u64 sum = (__u64)words[0] + words[1] + words[2] + words[3] + words[4];
 
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return sum == 0xffff;
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
 
 /* This network, loopback, link-local, groups and reserved: for the kernel to judge. */
@@ -612,6 +633,16 @@ static __always_inline int is_special_inet(__u32 addr)
 	__u32 first = addr >> 24;
 
 	return first == 0 || first == 127 || first >= 224 || addr >> 16 == 0xa9fe;
+}
+
+/* Sixty-fourths of the address space that such addresses are in: one test for most packets. */
+#define ODD_PARTS (1ULL | 1ULL << (127 >> 2) | 1ULL << (169 >> 2) | 0xffULL << (224 >> 2))
+
+static __always_inline int are_special_inet(__u32 source, __u32 destination)
+{
+	if (!((ODD_PARTS >> (source >> 26) | ODD_PARTS >> (destination >> 26)) & 1))
+		return 0;
+	return is_special_inet(source) || is_special_inet(destination);
 }
 
 /* ::/8 but for NAT64, fe00::/8, ff00::/8. */
@@ -627,19 +658,26 @@ static __always_inline void decrement_ttl(struct iphdr *ip)
 	/* RFC 1624, and 0xffff is not left as it is: the sum of a header is never 0 but by a wrong checksum. */
 	__u32 check = ip->check + bpf_htons(0x0100);
 
-	ip->check = check + (check >= 0xffff);
+	ip->check = check + ((check + 1) >> 16);
 	ip->ttl--;
 }
 
 /* The way of a packet. */
 struct passage {
 	const struct port *port;	/* where it came in; none if it is not ours */
-	const struct hop *hop;		/* where it leaves, if it is forwarded */
 	int tagged;
+	enum reason reason;		/* why it stays, if it does */
+	__u64 bytes;			/* of the frame, as it leaves */
 };
 
-static __always_inline enum reason forward_inet(struct xdp_md *frame, const struct generation *now, void *packet,
-						struct passage *way)
+static __always_inline const struct hop *stays(struct passage *way, enum reason reason)
+{
+	way->reason = reason;
+	return 0;
+}
+
+static __always_inline const struct hop *forward_inet(struct xdp_md *frame, const struct generation *now,
+						      void *packet, struct passage *way)
 {
 	const struct port *port = way->port;
 	int tagged = way->tagged;
@@ -649,41 +687,41 @@ static __always_inline enum reason forward_inet(struct xdp_md *frame, const stru
 	const struct hop *hop;
 
 	if ((void *)(ip + 1) > end)
-		return TOO_SHORT;
+		return stays(way, TOO_SHORT);
 	destination = bpf_ntohl(ip->daddr);
 	/* First of all, so that the memory is on its way while the header is checked. */
 	number = port->table ? lookup_inet_vrf(now, port->table, destination) : lookup_inet(now, destination);
 	source = bpf_ntohl(ip->saddr);
 	total = bpf_ntohs(ip->tot_len);
 	if (*(__u8 *)ip != 0x45 || total < sizeof(*ip) || total > (__u64)(end - packet))
-		return HEADER;
+		return stays(way, HEADER);
 	if (!header_verifies(ip))
-		return CHECKSUM;
-	if (is_special_inet(source) || is_special_inet(destination))
-		return SPECIAL_ADDRESS;
-	hop = &now->hops[number & (HOPS - 1)];
+		return stays(way, CHECKSUM);
+	if (are_special_inet(source, destination))
+		return stays(way, SPECIAL_ADDRESS);
+	hop = hop_at(now, number);
 	if (hop->slot_mask)
 		hop = member(now, hop, hash_inet(now, ip, end));
 	if (is_checked(port, hop) && !source_passes(now, port, source))
-		return SOURCE_CHECK;
+		return stays(way, SOURCE_CHECK);
 	if (total > hop->mtu)
-		return why(hop);
+		return stays(way, why(hop));
 	if (ip->ttl <= 1)
-		return TTL_EXPIRED;
+		return stays(way, TTL_EXPIRED);
 	if (tagged || hop->vlan) {
 		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IP), sizeof(*ip));
 		if (!ip)
-			return NO_HEADROOM;
+			return stays(way, NO_HEADROOM);
+		way->bytes = frame->data_end - frame->data;
 	} else {
 		set_macs(packet - sizeof(struct ethhdr), hop);
 	}
 	decrement_ttl(ip);
-	way->hop = hop;
-	return FORWARDED;
+	return hop;
 }
 
-static __always_inline enum reason forward_inet6(struct xdp_md *frame, const struct generation *now, void *packet,
-						 struct passage *way)
+static __always_inline const struct hop *forward_inet6(struct xdp_md *frame, const struct generation *now,
+						       void *packet, struct passage *way)
 {
 	const struct port *port = way->port;
 	int tagged = way->tagged;
@@ -695,41 +733,42 @@ static __always_inline enum reason forward_inet6(struct xdp_md *frame, const str
 	__u32 total, number;
 
 	if ((void *)(ip + 1) > end)
-		return TOO_SHORT;
+		return stays(way, TOO_SHORT);
 	words = packet;
 	high = bpf_be64_to_cpu(words[3]);
 	low = bpf_be64_to_cpu(words[4]);
 	total = sizeof(*ip) + bpf_ntohs(ip->payload_len);
 	/* A hop-by-hop header is for every router on the way: the kernel reads it. */
 	if (*(__u8 *)ip >> 4 != 6 || ip->nexthdr == IPPROTO_HOPOPTS || total > (__u64)(end - packet))
-		return HEADER;
+		return stays(way, HEADER);
 	if (is_special_inet6(high) || is_special_inet6(bpf_be64_to_cpu(words[1])))
-		return SPECIAL_ADDRESS;
+		return stays(way, SPECIAL_ADDRESS);
 	number = port->table ? lookup_inet6_vrf(now, port->table, high, low) : lookup_inet6(now, high, low);
-	hop = &now->hops[number & (HOPS - 1)];
+	hop = hop_at(now, number);
 	if (hop->slot_mask)
 		hop = member(now, hop, hash_inet6(now, ip, end));
 	if (is_checked(port, hop) &&
 	    !source_passes6(now, port, bpf_be64_to_cpu(words[1]), bpf_be64_to_cpu(words[2])))
-		return SOURCE_CHECK;
+		return stays(way, SOURCE_CHECK);
 	if (total > hop->mtu)
-		return why(hop);
+		return stays(way, why(hop));
 	if (ip->hop_limit <= 1)
-		return TTL_EXPIRED;
+		return stays(way, TTL_EXPIRED);
 	if (tagged || hop->vlan) {
 		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IPV6), sizeof(*ip));
 		if (!ip)
-			return NO_HEADROOM;
+			return stays(way, NO_HEADROOM);
+		way->bytes = frame->data_end - frame->data;
 	} else {
 		set_macs(packet - sizeof(struct ethhdr), hop);
 	}
 	ip->hop_limit--;
-	way->hop = hop;
-	return FORWARDED;
+	return hop;
 }
 
-static __always_inline enum reason forward_frame(struct xdp_md *frame, const struct generation *now,
-						 struct passage *way)
+/* The next hop by which the frame leaves, rewritten; none if it stays as it came. */
+static __always_inline const struct hop *forward_frame(struct xdp_md *frame, const struct generation *now,
+						       struct passage *way)
 {
 	void *end = (void *)(long)frame->data_end;
 	struct tagged *head = (void *)(long)frame->data;
@@ -738,28 +777,29 @@ static __always_inline enum reason forward_frame(struct xdp_md *frame, const str
 	__u16 vlan = 0;
 	__be16 type;
 
+	way->bytes = end - (void *)head;
 	if (packet > end)
-		return TOO_SHORT;
+		return stays(way, TOO_SHORT);
 	type = head->ethernet.h_proto;
 	way->tagged = type == bpf_htons(ETH_P_8021Q);
 	if (way->tagged) {
 		packet = head + 1;
 		if (packet > end)
-			return TOO_SHORT;
+			return stays(way, TOO_SHORT);
 		type = head->type;
 		vlan = bpf_ntohs(head->tci) & 0xfff;
 	}
 	port = find_port(now, frame->ingress_ifindex, vlan);
 	if (!port)
-		return NO_INTERFACE;
+		return stays(way, NO_INTERFACE);
 	way->port = port;
 	if (*(__u32 *)head != port->mac_first || *((__u16 *)head + 2) != port->mac_last)
-		return OTHER_STATION;
+		return stays(way, OTHER_STATION);
 	if (type == bpf_htons(ETH_P_IP))
-		return port->wanted & FORWARDS_INET ? forward_inet(frame, now, packet, way) : NOT_FORWARDING;
+		return port->wanted & FORWARDS_INET ? forward_inet(frame, now, packet, way) : stays(way, NOT_FORWARDING);
 	if (type == bpf_htons(ETH_P_IPV6))
-		return port->wanted & FORWARDS_INET6 ? forward_inet6(frame, now, packet, way) : NOT_FORWARDING;
-	return NOT_IP;
+		return port->wanted & FORWARDS_INET6 ? forward_inet6(frame, now, packet, way) : stays(way, NOT_FORWARDING);
+	return stays(way, NOT_IP);
 }
 
 static __always_inline void count(struct traffic *traffic, __u64 bytes)
@@ -778,14 +818,22 @@ static __always_inline int leave(__u32 interface, enum reason reason)
 	return reason == SOURCE_CHECK ? XDP_DROP : XDP_PASS;
 }
 
+/* By its place in the map the kernel finds a device sooner than by its index. One that has gone away is not in the map. */
+static __always_inline int send(const struct hop *hop)
+{
+	if (hop->device && bpf_redirect_map(&devices, hop->device, XDP_ABORTED) == XDP_REDIRECT)
+		return XDP_REDIRECT;
+	return bpf_redirect(hop->ifindex, 0);
+}
+
 SEC("xdp")
 int forward(struct xdp_md *frame)
 {
 	struct generation *now;
 	struct all_counters *all;
 	struct passage way = {};
+	const struct hop *hop;
 	__u32 zero = 0, interface;
-	enum reason reason;
 	__u64 bytes;
 	void *map;
 
@@ -797,15 +845,13 @@ int forward(struct xdp_md *frame)
 	if (!now)
 		return XDP_PASS;
 	bytes = frame->data_end - frame->data;
-	reason = forward_frame(frame, now, &way);
+	hop = forward_frame(frame, now, &way);
 	interface = way.port ? way.port->number & (INTERFACES - 1) : 0;
 	count(&all->by_interface[interface].received, bytes);
-	if (reason != FORWARDED || !way.hop)
-		return leave(interface, reason);
-	/* It may have been given a tag, or lost one. */
-	bytes = frame->data_end - frame->data;
-	count(&all->by_interface[way.hop->interface & (INTERFACES - 1)].sent, bytes);
-	return bpf_redirect(way.hop->ifindex, 0);
+	if (!hop)
+		return leave(interface, way.reason);
+	count(&all->by_interface[hop->interface & (INTERFACES - 1)].sent, way.bytes);
+	return send(hop);
 }
 
 _Static_assert((REASONS & (REASONS - 1)) == 0, "reasons are masked");

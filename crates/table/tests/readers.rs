@@ -27,6 +27,9 @@ const CHANGES: u64 = 1_000_000;
 /// For a table that is compiled again, or patched by the batch: so many changes each time, and in all.
 const AT_ONCE: usize = 2_000;
 const CHANGES_AT_ONCE: u64 = 200_000;
+/// So often the writer waits until the reader has looked so many times, however busy the machine is.
+const PAUSES: usize = 100;
+const LOOKS: u64 = 4;
 
 /// Announcements and withdrawals around the watched addresses; most prefixes are long, as in real tables.
 fn changes<A: Address>(watched: &[A], seed: u64) -> impl Iterator<Item = Change<A>> + '_ {
@@ -98,6 +101,8 @@ struct Published<A: Address> {
     /// Changes begun, and changes that every reader sees who asks now.
     begun: AtomicU64,
     visible: AtomicU64,
+    /// How often the reader has looked.
+    looks: AtomicU64,
 }
 
 /// The writer's side: follows its RIB, and publishes.
@@ -152,6 +157,7 @@ fn read<A: Address>(name: &str, published: &Published<A>, histories: &[History<A
             );
         }
         checked += answers.len() as u64 + 1;
+        published.looks.fetch_add(1, Ordering::Relaxed);
         if from >= last {
             return checked;
         }
@@ -183,14 +189,25 @@ fn churn<A: Address>(algorithm: &'static dyn Algorithm<A>, seed: u64) {
     let rib = random_table::<A>(seed, 2_000, 200);
     let histories = histories(&rib, &watched, seed, count);
     let instance = algorithm.compile(&rib).unwrap();
-    let published =
-        Published { fib: RwLock::new(instance.fib()), begun: AtomicU64::new(0), visible: AtomicU64::new(0) };
+    let published = Published {
+        fib: RwLock::new(instance.fib()),
+        begun: AtomicU64::new(0),
+        visible: AtomicU64::new(0),
+        looks: AtomicU64::new(0),
+    };
     let mut writer = Writer { algorithm, instance, rib, published: &published };
     let checked = thread::scope(|scope| {
         let reader = scope.spawn(|| read(name, &published, &histories, count));
         let mut changes = changes(&watched, seed).take(count as usize);
         let batches = iter::from_fn(|| Some(changes.by_ref().take(at_once).collect::<Vec<_>>()));
-        for batch in batches.take_while(|batch| !batch.is_empty() && !reader.is_finished()) {
+        let batches = batches.take_while(|batch| !batch.is_empty() && !reader.is_finished());
+        for (number, batch) in batches.enumerate() {
+            if number % (count as usize / at_once / PAUSES).max(1) == 0 {
+                let before = published.looks.load(Ordering::Relaxed);
+                while published.looks.load(Ordering::Relaxed) < before + LOOKS && !reader.is_finished() {
+                    thread::yield_now();
+                }
+            }
             writer.apply(&batch);
         }
         reader.join().unwrap()

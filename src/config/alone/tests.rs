@@ -187,8 +187,8 @@ fn what_other_stations_know_a_router_by_does_not_change() {
     let same = Config::parse(&(small() + "[[route]]\nto = \"10.0.0.0/8\"\nkind = \"blackhole\"\n")).unwrap();
     assert!(before.frozen_differences(&same).is_empty());
     let differs = |text: &str| before.frozen_differences(&Config::parse(text).unwrap());
-    assert_eq!(differs(&small().replace("2000", "1400")), ["port"]);
-    assert_eq!(differs(&(small() + "mac = \"02:00:00:00:00:07\"\n")), ["port"]);
+    assert_eq!(differs(&small().replace("2000", "1400")), ["interface.t1.mtu"]);
+    assert_eq!(differs(&(small() + "mac = \"02:00:00:00:00:07\"\n")), ["interface.t1.mac"]);
     assert_eq!(differs(&(small() + "[icmp]\nrate = 5\n")), ["icmp"]);
     assert_eq!(differs(&(small() + "[neighbors]\nquestions = 5\n")), ["neighbors"]);
     let given = Config::parse(&(small() + "mac = \"02:00:00:00:00:07\"\n")).unwrap().macs();

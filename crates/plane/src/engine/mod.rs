@@ -20,6 +20,7 @@ use crate::view::TableReaders;
 
 mod copied;
 mod counters;
+mod devices;
 mod generation;
 mod images;
 mod layout;
@@ -31,6 +32,7 @@ pub use counters::{Counters, Reason};
 pub use plan::{Ingress, Plan, Way};
 
 use counters::Counted;
+use devices::Devices;
 use generation::Generation;
 use images::Empty;
 use layout::{VRF, VRFS};
@@ -101,6 +103,7 @@ pub struct Engine {
     /// The idle one, and the one that packets go by.
     generations: [Generation; 2],
     counted: Counted,
+    devices: Devices,
     plan: Compiled,
     /// Counts the plans.
     number: u64,
@@ -135,6 +138,7 @@ impl Engine {
         })?;
         let current = take(&mut loaded, "current")?.try_into()?;
         let counted = Counted::new(take(&mut loaded, "counted")?, take(&mut loaded, "not_forwarded")?)?;
+        let devices = Devices::new(take(&mut loaded, "devices")?)?;
         let memory = array(&mut loaded, "vrfs")?;
         let memory =
             SharedWords::new(memory.fd().as_fd(), 4 * entries * VRF).map_err(EngineError::Mapping)?;
@@ -148,6 +152,7 @@ impl Engine {
             current,
             generations,
             counted,
+            devices,
             plan: Compiled::default(),
             number: 0,
             tables: Vec::new(),
@@ -166,7 +171,7 @@ impl Engine {
     pub fn publish(&mut self, plan: &Plan, tables: Vec<TableReaders>) -> Result<usize, EngineError> {
         // Should this fail, what was published before does not come back with the next change of its tables.
         self.tables.clear();
-        self.plan = Compiled::new(plan).or_else(|error| self.or_detach(Err(error)))?;
+        self.plan = Compiled::new(plan, self.devices.of(plan)).or_else(|error| self.or_detach(Err(error)))?;
         (self.number, self.tables) = (self.number + 1, tables);
         self.counted.reads(plan);
         self.sync()

@@ -4,6 +4,7 @@ use fullview_table::NextHop;
 
 use super::EngineError;
 use super::counters::Reason;
+use super::devices::Places;
 use super::layout::{COUNTED, HOP, HOPS, PORT, PORTS, SLOTS, VRFS};
 use crate::interface::SourceCheck;
 use crate::wire::ethernet::Mac;
@@ -79,7 +80,8 @@ pub(super) struct Compiled {
 }
 
 impl Compiled {
-    pub fn new(plan: &Plan) -> Result<Compiled, EngineError> {
+    /// Devices without a place are sent to by their index.
+    pub fn new(plan: &Plan, places: &Places) -> Result<Compiled, EngineError> {
         let count = plan.ways.iter().map(|(hop, _)| hop.index() + 1).max().unwrap_or(1);
         let hops = pass(Reason::NoNeighbor).repeat(count.min(HOPS));
         let mut compiled = Compiled { hops, ..Compiled::default() };
@@ -88,7 +90,7 @@ impl Compiled {
         let mut slots = Vec::new();
         for (hop, way) in &plan.ways {
             way.check(*hop)?;
-            compiled.set(*hop, way.words(&mut slots));
+            compiled.set(*hop, way.words(&mut slots, places));
         }
         fits("slots of groups and their members", slots.len(), SLOTS)?;
         compiled.slots = pairs(&slots);
@@ -104,7 +106,7 @@ impl Compiled {
 
 impl Way {
     /// `struct hop`; slots of a group go to the end of all.
-    fn words(&self, slots: &mut Vec<u16>) -> [u32; HOP] {
+    fn words(&self, slots: &mut Vec<u16>, places: &Places) -> [u32; HOP] {
         match self {
             Way::Pass(reason) => pass(*reason),
             Way::Waits { interface } => {
@@ -115,7 +117,8 @@ impl Way {
                 let macs = [destination.0, source.0].concat();
                 let [first, second, third] = [0, 4, 8].map(|at| word(&macs[at..at + 4]));
                 let leads = half_words(0, counted_as(*interface));
-                [first, second, third, *ifindex, half_words(*mtu, *vlan), leads, 0, 0]
+                let place = places.get(ifindex).copied().unwrap_or(0);
+                [first, second, third, *ifindex, half_words(*mtu, *vlan), leads, place, 0]
             }
         }
     }
@@ -243,14 +246,14 @@ mod tests {
         assert!(refused(Ingress { number: COUNTED as u16 - 1, ..PORT_1 }).contains("1023 interfaces"));
         assert!(refused(Ingress { table: 256, ..PORT_1 }).contains("255 tables of VRFs"));
         let ways = vec![(NextHop(1), Way::Waits { interface: u16::MAX })];
-        assert!(Compiled::new(&Plan { ways, ..Plan::default() }).is_err());
+        assert!(Compiled::new(&Plan { ways, ..Plan::default() }, &Places::new()).is_err());
     }
 
     #[test]
     fn groups_need_a_mask() {
         let plan = |slots: usize| {
             let group = Way::Group(vec![NextHop(2); slots]);
-            Compiled::new(&Plan { ways: vec![(NextHop(5), group)], ..Plan::default() })
+            Compiled::new(&Plan { ways: vec![(NextHop(5), group)], ..Plan::default() }, &Places::new())
         };
         for impossible in [0, 1, 3] {
             assert!(plan(impossible).is_err(), "{impossible}");

@@ -4,9 +4,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use super::fragment::{self, Fragments};
 use fullview_table::Family;
 
+use super::fragment::{self, Fragments};
 use super::output::Output;
 use super::send::{self, Way};
 use super::ways::Hop;

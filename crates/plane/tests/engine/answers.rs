@@ -163,3 +163,25 @@ fn tags_come_off_and_go_on() {
         assert_eq!(run(program, &stray), Became::Passed(stray));
     }
 }
+
+#[test]
+fn a_device_that_the_kernel_does_not_know_is_sent_to_all_the_same() {
+    if !may_load_programs() {
+        return;
+    }
+    let mut plan = plan(1);
+    let Way::Neighbor { interface, vlan, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
+        panic!("a neighbour")
+    };
+    let ifindex = i32::MAX as u32;
+    plan.ways.push((NextHop(2), Way::Neighbor { interface, ifindex, vlan, source, destination, mtu }));
+    let mut rib = Rib::default();
+    rib.announce("198.18.0.0/16".parse().unwrap(), NextHop(1));
+    rib.announce("198.19.0.0/16".parse().unwrap(), NextHop(2));
+    let mut engine = engine(&plan, tables(&rib, &Rib::default()));
+    for (to, hop) in [(0xc612_0001, NextHop(1)), (0xc613_0001, NextHop(2))] {
+        let sent = frame(0xc000_0201_u32, to);
+        let wanted = Became::Forwarded(forwarded(&sent, station(hop), OWN));
+        assert_eq!(run(engine.program().unwrap(), &sent), wanted);
+    }
+}

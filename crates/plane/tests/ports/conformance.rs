@@ -12,7 +12,7 @@ pub const SLOTS: usize = 512;
 /// Frames that are on their way together: fewer than any port has room for.
 const WAVE: usize = 64;
 /// How often to look before a frame counts as lost: for some ten seconds.
-const PATIENCE: usize = 10_000;
+pub const PATIENCE: usize = 10_000;
 
 /// The free slots of a test.
 pub struct Pool<'a> {
