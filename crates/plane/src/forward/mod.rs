@@ -2,7 +2,7 @@
 //!
 //! Each stage runs over the whole burst before the next one starts, so that each stage's code and data stay in the
 //! nearest cache and the lookups of a burst overlap in memory. What a packet meets on its way is in its slot: the port
-//! it came in by, at last the port it leaves by, and the [`Verdict`].
+//! it came in by, at last the port it leaves by, and the verdict.
 //!
 //! VLAN tags exist only at the two ends: a tag is taken off as the packet comes in and put on as it goes out, so that
 //! everything between finds its headers at the same offsets. That moves the bytes behind the tag once or twice, and
