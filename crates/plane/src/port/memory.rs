@@ -171,6 +171,10 @@ impl<'a> Port<'a> for MemoryPort<'a> {
         self.receiver.is_finished()
     }
 
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        Ok(0)
+    }
+
     fn has_unsent(&mut self) -> bool {
         false
     }

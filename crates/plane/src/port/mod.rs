@@ -61,9 +61,7 @@ pub trait Port<'a> {
     ///
     /// # Errors
     /// What the system says when it is asked.
-    fn overruns(&mut self) -> Result<u64, PortError> {
-        Ok(0)
-    }
+    fn overruns(&mut self) -> Result<u64, PortError>;
 
     /// Whether packets that it took wait in it for somebody to send them: they are lost when it is closed.
     fn has_unsent(&mut self) -> bool;

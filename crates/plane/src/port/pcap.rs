@@ -298,6 +298,10 @@ impl<'a, R: Read, W: Write> Port<'a> for CapturePort<'a, R, W> {
         self.reader.as_ref().is_none_or(CaptureReader::is_finished)
     }
 
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        Ok(0)
+    }
+
     fn has_unsent(&mut self) -> bool {
         false
     }

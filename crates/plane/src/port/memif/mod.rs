@@ -144,6 +144,10 @@ impl<'a> Port<'a> for MemifPort<'a> {
         self.is_finished
     }
 
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        Ok(0)
+    }
+
     fn has_unsent(&mut self) -> bool {
         self.rings.room() < usize::from(self.rings.size())
     }
