@@ -23,7 +23,12 @@ pub fn outputs(catalogue: Catalogue, outputs: &[Output]) -> Vec<Output> {
     outputs
 }
 
-/// Whether the router tells somebody of a shorter way over IPv6.
+/// Whether the router tells anybody of a shorter way over IPv6.
+pub fn has_redirect6(output: &Output) -> bool {
+    output.0.iter().flatten().any(|frame| is_redirect6(frame))
+}
+
+/// Whether this is how it does so.
 fn is_redirect6(frame: &[u8]) -> bool {
     let Ok(frame) = Frame::new_checked(frame) else { return false };
     let packet = (frame.ethertype() == EtherType::IPV6).then(|| ipv6::Packet::new_checked(frame.payload()));
