@@ -4,10 +4,11 @@
 //! kernel takes all of it away with the process, however that ends.
 
 use std::error::Error;
+use std::io;
 
-use aya::programs::Xdp;
 use aya::programs::links::FdLink;
 use aya::programs::xdp::{XdpLink, XdpMode};
+use aya::programs::{ProgramError, Xdp};
 use aya::{Ebpf, EbpfLoader};
 
 /// A compiled file of `bpf/`.
@@ -67,7 +68,7 @@ pub enum BpfError {
         /// Which one.
         program: &'static str,
         /// Why: the verifier's words, if it was the verifier.
-        error: Box<aya::programs::ProgramError>,
+        error: Box<ProgramError>,
     },
     /// A program or map that is not in the object, or is of another kind.
     #[error("bpf/{object}.c has no {kind} named {name}")]
@@ -88,7 +89,7 @@ pub enum BpfError {
         /// Its index.
         interface: u32,
         /// Why.
-        error: Box<aya::programs::ProgramError>,
+        error: Box<ProgramError>,
     },
     /// The kernel is too old for programs that end with their process.
     #[error("interface {interface}: this kernel has no BPF links for XDP; Linux 5.9 or newer is needed")]
@@ -130,11 +131,8 @@ impl Loaded {
         let program = self.ebpf.program_mut(name).ok_or_else(missing)?;
         let xdp: &mut Xdp = program.try_into().map_err(|_| missing())?;
         if xdp.fd().is_err() {
-            xdp.load().map_err(|error| BpfError::Program {
-                object,
-                program: name,
-                error: Box::new(error),
-            })?;
+            let refused = |error| BpfError::Program { object, program: name, error: Box::new(error) };
+            in_spite_of_signals(|| xdp.load()).map_err(refused)?;
         }
         Ok(xdp)
     }
@@ -149,7 +147,7 @@ impl Loaded {
     pub fn program<P>(
         &mut self,
         name: &'static str,
-        load: impl FnOnce(&mut P) -> Result<(), aya::programs::ProgramError>,
+        mut load: impl FnMut(&mut P) -> Result<(), ProgramError>,
     ) -> Result<&mut P, BpfError>
     where
         for<'p> &'p mut P: TryFrom<&'p mut aya::programs::Program>,
@@ -159,7 +157,7 @@ impl Loaded {
         let program = self.ebpf.program_mut(name).ok_or_else(missing)?;
         let program: &mut P = program.try_into().map_err(|_| missing())?;
         let refused = |error| BpfError::Program { object, program: name, error: Box::new(error) };
-        load(program).map_err(refused)?;
+        in_spite_of_signals(|| load(program)).map_err(refused)?;
         Ok(program)
     }
 
@@ -179,6 +177,26 @@ impl Loaded {
     }
 }
 
+/// How often the verifier is asked: somebody who never stops to send signals is not waited for.
+const ATTEMPTS: usize = 20;
+
+/// The verifier gives up where a signal waits for the thread, or for the process and this thread may take it (EAGAIN, in
+/// `do_check` of the kernel's `verifier.c`). That says nothing of the program.
+fn in_spite_of_signals(mut load: impl FnMut() -> Result<(), ProgramError>) -> Result<(), ProgramError> {
+    for _ in 1..ATTEMPTS {
+        match load() {
+            Err(error) if is_interrupted(&error) => {}
+            loaded => return loaded,
+        }
+    }
+    load()
+}
+
+fn is_interrupted(error: &ProgramError) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::WouldBlock)
+}
+
 /// A program at work on an interface, until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Attached(#[expect(dead_code, reason = "held, because dropping it detaches")] FdLink);
@@ -190,4 +208,46 @@ pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<Attach
     let link: XdpLink = program.take_link(id).map_err(refused)?;
     // Without a BPF link the program would outlive the process.
     Ok(Attached(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
+}
+
+#[cfg(test)]
+mod tests {
+    use aya::sys::SyscallError;
+
+    use super::*;
+
+    fn refused(errno: i32) -> Result<(), ProgramError> {
+        let io_error = io::Error::from_raw_os_error(errno);
+        Err(ProgramError::SyscallError(SyscallError { call: "BPF_PROG_LOAD", io_error }))
+    }
+
+    /// What loading says at last, and how often it was tried, if each attempt is answered by the next of these.
+    fn attempts(answers: impl IntoIterator<Item = Result<(), ProgramError>>) -> (Result<(), i32>, usize) {
+        let (mut answers, mut attempts) = (answers.into_iter(), 0);
+        let loaded = in_spite_of_signals(|| {
+            attempts += 1;
+            answers.next().unwrap()
+        });
+        let errno = |error| match error {
+            ProgramError::SyscallError(error) => error.io_error.raw_os_error().unwrap(),
+            other => panic!("{other}"),
+        };
+        (loaded.map_err(errno), attempts)
+    }
+
+    #[test]
+    fn a_signal_does_not_keep_a_program_out() {
+        assert_eq!(attempts([refused(libc::EAGAIN), refused(libc::EAGAIN), Ok(())]), (Ok(()), 3));
+    }
+
+    #[test]
+    fn what_the_verifier_refuses_is_not_tried_again() {
+        assert_eq!(attempts([refused(libc::EACCES)]), (Err(libc::EACCES), 1));
+    }
+
+    #[test]
+    fn signals_without_end_are_not_waited_out() {
+        let without_end = std::iter::repeat_with(|| refused(libc::EAGAIN));
+        assert_eq!(attempts(without_end), (Err(libc::EAGAIN), ATTEMPTS));
+    }
 }

@@ -21,6 +21,7 @@ use rustix::net::{
 };
 
 use crate::conformance::{Pool, SLOTS, carries_everything_in_order, frame, keeps_tags};
+use crate::namespace::while_nobody_starts_a_program;
 
 const ACK: u16 = 1;
 const HELLO: u16 = 2;
@@ -350,7 +351,8 @@ struct Testpmd(Child);
 impl Testpmd {
     fn start(socket: &str) -> Option<Testpmd> {
         let memif = format!("net_memif0,role=server,id=7,socket={socket},socket-abstract=no");
-        let child = Command::new("dpdk-testpmd")
+        let mut command = Command::new("dpdk-testpmd");
+        command
             .args([
                 "--no-pci",
                 "--no-huge",
@@ -365,9 +367,8 @@ impl Testpmd {
             .args(["--total-num-mbufs=2048", "--nb-cores=1"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        child.ok().map(Testpmd)
+            .stderr(Stdio::null());
+        while_nobody_starts_a_program(|| command.spawn()).ok().map(Testpmd)
     }
 }
 

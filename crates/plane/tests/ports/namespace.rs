@@ -1,8 +1,19 @@
 //! A network of a test's own: it goes with the thread that made it, however that ends.
 
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+/// Held while a program is started, or while nobody may start one. Until it runs, a new process has copies of all file
+/// descriptors of this one, and what a test closes meanwhile stays: sockets with their queues, BPF links at interfaces.
+static STARTING: Mutex<()> = Mutex::new(());
+
+/// Does this while no other test starts a program.
+pub fn while_nobody_starts_a_program<T>(work: impl FnOnce() -> T) -> T {
+    let _held = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    work()
+}
 
 /// Runs a test in a network namespace of its own, if this process may make one. Otherwise it says so, and fails in CI.
 pub fn in_namespace(test: impl FnOnce() + Send) {
@@ -13,15 +24,14 @@ pub fn in_namespace(test: impl FnOnce() + Send) {
         eprintln!("skipped: needs root, to make a network namespace");
         return;
     }
-    thread::scope(|scope| {
-        let ran = scope.spawn(|| {
-            enter_new_namespace();
-            test();
-        });
-        if let Err(panic) = ran.join() {
-            std::panic::resume_unwind(panic);
-        }
-    });
+    let in_a_thread = || {
+        enter_new_namespace();
+        test();
+    };
+    let ran = while_nobody_starts_a_program(|| thread::scope(|scope| scope.spawn(in_a_thread).join()));
+    if let Err(panic) = ran {
+        std::panic::resume_unwind(panic);
+    }
 }
 
 /// What is started from this thread is in the namespace too.
