@@ -493,6 +493,13 @@ fn what_would_be_ignored_is_refused() {
         .chain(&of_a_capture)
         .for_each(|option| refused(&["--config", "edge.toml"], option));
     of_a_capture.iter().for_each(|option| refused(&["--interfaces", "eth1"], option));
+    let ran = run(&["trace", "--mac", "02:00:00:00:00:09"]);
+    assert!(
+        ran.code == 2 && ran.err.contains("--table"),
+        "a running router has its own: {} {}",
+        ran.code,
+        ran.err
+    );
 }
 
 #[test]

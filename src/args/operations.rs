@@ -148,7 +148,7 @@ pub struct TraceArgs {
     #[arg(long, value_name = "PCAP", requires = "table")]
     pub read: Option<PathBuf>,
     /// The router's Ethernet address
-    #[arg(long, value_name = "MAC", default_value = "02:00:00:00:00:02")]
+    #[arg(long, value_name = "MAC", default_value = "02:00:00:00:00:02", requires = "table")]
     pub mac: Mac,
 }
 

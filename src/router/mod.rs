@@ -144,7 +144,7 @@ pub fn check(options: &Options) -> anyhow::Result<()> {
     if options.alone.is_some() {
         return Ok(());
     }
-    options.interfaces.iter().try_for_each(|name| share::check(name))
+    options.interfaces.iter().try_for_each(|name| ports::check(name).and_then(|()| share::check(name)))
 }
 
 /// What listens to the kernel.

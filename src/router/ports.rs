@@ -20,6 +20,15 @@ use crate::command::{BadInput, say};
 /// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
 const PACKETS: usize = 5 * BURST;
 
+/// Refuses what is there and cannot be a port. An interface that is not there yet may come.
+pub fn check(interface: &str) -> anyhow::Result<()> {
+    let mac = Link::named(interface).and_then(|link| link.mac());
+    match mac {
+        Err(error @ PortError::NotEthernet { .. }) => Err(BadInput(error.to_string()).into()),
+        _ => Ok(()),
+    }
+}
+
 /// A port of one kind or another.
 pub enum AnyPort {
     Packet(PacketPort<'static>),

@@ -337,6 +337,8 @@ fn what_cannot_be_done_is_said_with_the_interface_and_the_mend() {
     };
     let (code, said) = run("--interfaces eth1,eth1");
     assert!(code == Some(2) && said.contains("eth1 is named twice"), "{said}");
+    let (code, said) = run("--interfaces eth1,lo");
+    assert!(code == Some(2) && said.contains("interface lo is no Ethernet interface"), "{said}");
     let (code, said) = run("--interfaces eth1 --algorithm nonsense");
     assert!(code == Some(2) && said.contains("nonsense"), "{said}");
     let (code, said) = run("--interfaces eth1 --table x");

@@ -32,7 +32,8 @@ impl Link {
 
     /// Its Ethernet address.
     pub fn mac(&self) -> Result<Mac, PortError> {
-        tun::mac(&self.name).map(Mac).map_err(self.cannot("be asked for its address"))
+        let mac = tun::mac(&self.name).map_err(self.cannot("be asked for its address"))?;
+        mac.map(Mac).ok_or_else(|| PortError::NotEthernet { interface: self.name.clone() })
     }
 
     /// How many queues frames come in by. A driver that does not say has one.

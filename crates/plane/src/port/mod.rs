@@ -82,6 +82,12 @@ pub enum PortError {
         /// What to do.
         mend: &'static str,
     },
+    /// The interface is loopback, a tunnel or something else whose frames have no Ethernet header.
+    #[error("interface {interface} is no Ethernet interface; packets are forwarded between those only")]
+    NotEthernet {
+        /// Its name.
+        interface: String,
+    },
     /// The card takes VLAN tags off, and an AF_XDP socket would not know of them.
     #[error(
         "interface {interface} takes VLAN tags off before an AF_XDP socket sees the frames, so that tagged and \

@@ -34,15 +34,15 @@ pub fn set_mtu(name: &str, mtu: u32) -> io::Result<()> {
         .map(drop)
 }
 
-/// The Ethernet address of an interface.
-pub fn mac(name: &str) -> io::Result<[u8; 6]> {
+/// The Ethernet address of an interface; `None` of one of another kind, as loopback and tunnels are.
+pub fn mac(name: &str) -> io::Result<Option<[u8; 6]>> {
     let mut request = request(name, 0)?;
     let socket = UnixDatagram::unbound()?; // any will do
     // SAFETY: the kernel reads and writes one `ifreq`, which lives until the call ends.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) } as c_int)?;
     // SAFETY: the kernel has written an address there; and before, all bytes were zeros, a valid one.
-    let bytes = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };
-    Ok(std::array::from_fn(|at| bytes[at] as u8))
+    let libc::sockaddr { sa_family: kind, sa_data: bytes } = unsafe { request.ifr_ifru.ifru_hwaddr };
+    Ok((kind == libc::ARPHRD_ETHER).then(|| std::array::from_fn(|at| bytes[at] as u8)))
 }
 
 /// A question about the interface of that name.

@@ -27,7 +27,7 @@ pub struct Tables {
 
 /// There is no table of that number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no routing table {0}; create it first")]
+#[error("there is no routing table {0}")]
 pub struct NoSuchTable(pub u32);
 
 /// Why a table's modules stay as they are.
