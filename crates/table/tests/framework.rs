@@ -224,12 +224,22 @@ struct Course {
     done: AtomicBool,
 }
 
+/// Whoever drops this ends the course, be it because an assertion failed: nobody waits for the others for ever.
+struct Ends<'a>(&'a Course);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.done.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Course {
     /// Looks up all routes over and over: each answers with its own next hop if it was synced before the look, not at
     /// all if its announcement had not begun after it, and with either in between.
     fn watch(&self, mut reader: Reader<u32>, routes: u32) {
         let keys: Vec<u32> = (0..routes).map(|n| announced(n).prefix.first() + n % 256).collect();
         let mut answers = vec![NextHop::NONE; keys.len()];
+        let _ends = Ends(self);
         while !self.done.load(Ordering::Relaxed) {
             let certain = self.synced.load(Ordering::Acquire);
             reader.fib().lookup_batch(&keys, &mut answers);
@@ -247,6 +257,7 @@ impl Course {
     fn let_them_look(&self, readers: usize) {
         let before = self.sweeps.load(Ordering::Relaxed);
         while self.sweeps.load(Ordering::Relaxed) < before + 2 * readers {
+            assert!(!self.done.load(Ordering::Relaxed), "a reader has failed");
             thread::yield_now();
         }
     }
@@ -268,6 +279,7 @@ fn readers_in_other_threads_see_right_answers_only() {
     let mut driven = Driven::<u32>::new(&["radix", "linear"], Settings::default());
     let course = Course::default();
     thread::scope(|scope| {
+        let _ends = Ends(&course);
         for _ in 0..2 {
             let reader = driven.table.reader();
             scope.spawn(|| course.watch(reader, ROUTES));
@@ -293,7 +305,6 @@ fn readers_in_other_threads_see_right_answers_only() {
         }
         driven.run_to(ms(1_000_000));
         driven.verify();
-        course.done.store(true, Ordering::Relaxed);
     });
     let switches = driven.table.log().iter().filter(|line| line.text.contains("switching")).count();
     assert!(switches >= 20, "{switches}");
@@ -310,6 +321,7 @@ fn jobs_run_in_another_thread() {
     let course = Course::default();
     let mut offered = 0;
     thread::scope(|scope| {
+        let _ends = Ends(&course);
         let send = |job: Option<Job<u32>>| job.into_iter().for_each(|job| jobs.send(job).unwrap());
         scope.spawn(move || work.iter().for_each(|job| results.send(job.run()).unwrap()));
         let reader = driven.table.reader();
@@ -336,7 +348,6 @@ fn jobs_run_in_another_thread() {
             driven.table.offer(now, &driven.rib, built.recv().unwrap());
         }
         driven.verify();
-        course.done.store(true, Ordering::Relaxed);
         drop(jobs);
     });
     assert!(offered > 3, "{offered}");
