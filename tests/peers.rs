@@ -5,8 +5,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use assert_cmd::Command;
 use tempfile::TempDir;
 
 /// Offers `sound`, which is right everywhere, `wrong`, which is wrong on one stream, and refuses `small`. It insists on
@@ -58,8 +59,17 @@ label = "ours: {algorithm}"
 set.router.algorithm = "every"
 "#;
 
+/// Held while a file is written or a program started: a file that anybody has open to write cannot be executed, and a
+/// program that is about to run has copies of all file descriptors.
+static STARTING: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    STARTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn write(folder: &Path, name: &str, content: &str) -> PathBuf {
     let path = folder.join(name);
+    let _held = alone();
     fs::write(&path, content).unwrap();
     path
 }
@@ -81,7 +91,13 @@ fn experiment(folder: &Path, contestants: &[&str]) -> PathBuf {
 
 /// Exit code, standard output and standard error of the program.
 fn run(folder: &Path, args: &[&str]) -> (i32, String, String) {
-    let output = Command::cargo_bin("fullview").unwrap().current_dir(folder).args(args).output().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
+    command.current_dir(folder).args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let started = {
+        let _held = alone();
+        command.spawn().unwrap()
+    };
+    let output = started.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }

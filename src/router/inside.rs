@@ -63,7 +63,7 @@ impl Inside<'_> {
         }
         self.mirror.commit(self.now);
         // The host is never behind the FIBs that workers have.
-        self.answers.iter_mut().for_each(|answers| _ = answers.follow(self.mirror));
+        self.answers.iter_mut().for_each(|answers| _ = answers.follow(self.now, self.mirror));
         let tables = self.mirror.tables_mut();
         tables.configure(self.now, live.settings);
         if *self.algorithm != live.algorithm {

@@ -144,7 +144,9 @@ struct Sleep {
 
 impl<P: WorkerPort> Wait<P> for Sleep {
     fn wait(&mut self, ports: &[Option<P>]) {
-        let fds = ports.iter().flatten().map(WorkerPort::as_fd).chain(self.bell.iter().map(Bell::fd));
+        // What is gone has an error to tell at once, for ever.
+        let there = ports.iter().flatten().filter(|port| !port.is_finished());
+        let fds = there.map(WorkerPort::as_fd).chain(self.bell.iter().map(Bell::fd));
         let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
         // Whatever it says, the next round finds out.

@@ -5,7 +5,9 @@ use std::io;
 use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};
 use crate::testbed::Testbed;
-use crate::topology::{self, LINK_LENGTHS, LINK_LOCAL, ROUTER, ROUTES, SIDES, STATION, STATION_LOCAL, To};
+use crate::topology::{
+    self, LINK_LENGTHS, LINK_LOCAL, NARROW, ROUTER, ROUTES, SIDES, STATION, STATION_LOCAL, To,
+};
 
 /// Set before there are interfaces, so that they inherit it.
 const SETTINGS: [(&str, &str); 14] = [
@@ -40,7 +42,7 @@ impl Kernel {
         let value = if catalogue.redirects() { "1" } else { "0" };
         let redirects = REDIRECTS.map(|name| (name, value));
         let mut testbed = Testbed::new(&[&SETTINGS[..], &redirects].concat())?;
-        SIDES.iter().for_each(|side| pace(&testbed, side.name));
+        (0..SIDES.len()).for_each(|side| pace(&testbed, side));
         configure(&testbed);
         testbed.wait_until_up();
         Ok(Kernel(testbed))
@@ -54,11 +56,14 @@ impl Kernel {
 }
 
 /// Has an interface's neighbours go by times that a test can wait for, and by none that a slow machine would meet.
-fn pace(testbed: &Testbed, interface: &str) {
+fn pace(testbed: &Testbed, side: usize) {
+    let interface = SIDES[side].name;
+    // Where nobody answers, three requests in six seconds; elsewhere one, however long the answer takes.
+    let retransmit = if side == NARROW { "2000" } else { "60000" };
     for (family, variable, value) in [
-        // Three requests in three seconds, and answers at once.
-        ("ipv4", "retrans_time_ms", "1000"),
-        ("ipv6", "retrans_time_ms", "1000"),
+        ("ipv4", "retrans_time_ms", retransmit),
+        ("ipv6", "retrans_time_ms", retransmit),
+        // Answers at once.
         ("ipv6", "proxy_delay", "0"),
         // In hundredths of a second: no address changes hands within a minute.
         ("ipv4", "locktime", "6000"),

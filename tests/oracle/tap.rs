@@ -108,7 +108,7 @@ fn configuration(catalogue: Catalogue) -> String {
         "[icmp]\nrate = {most}\nburst = {most}\ninterface-rate = {most}\ninterface-burst = {most}"
     )
     .expect("memory");
-    text += "[neighbors]\nretransmit-ms = 1_500\nstale-ms = 60_000\nlock-ms = 60_000\n";
+    text += "[neighbors]\nretransmit-ms = 2_500\nstale-ms = 60_000\nlock-ms = 60_000\n";
     (0..SIDES.len()).for_each(|side| text += &interface(side, catalogue));
     (0..SIDES.len()).for_each(|side| text += &neighbors(side));
     ROUTES.iter().for_each(|(prefix, to)| text += &route(prefix, *to));

@@ -10,6 +10,7 @@ use fullview_plane::wire::arp::{Message, Operation};
 use fullview_plane::wire::ethernet::Mac;
 use pnet_datalink::{Channel, DataLinkReceiver, DataLinkSender, channel, interfaces};
 
+use crate::control::ask_by_program;
 use crate::lab::{be_everybody, reaches};
 #[cfg(feature = "bpf")]
 use crate::node::cable;
@@ -64,18 +65,27 @@ impl Alone {
         let mut router = home.start(FULLVIEW, &["forward", "--config", file.to_str().unwrap()]);
         router.wait_for("forwarding");
         router.wait_for("control: ");
-        for (host, name, side) in [(&left, "left", 1), (&right, "right", 2), (&third, "third", 3)] {
-            hand_over(&home, name, host);
+        let alone = Alone { left, right, third, home, router, folder };
+        for (host, name, side) in
+            [(&alone.left, "left", 1), (&alone.right, "right", 2), (&alone.third, "third", 3)]
+        {
+            alone.hand_over(name, host);
             host.ip(&format!("addr add 10.0.{side}.2/24 dev eth0"));
             host.ip(&format!("addr add 2001:db8:{side}::2/64 dev eth0 nodad"));
             host.ip(&format!("route add default via 10.0.{side}.1"));
             host.ip(&format!("-6 route add default via 2001:db8:{side}::1"));
         }
-        Alone { left, right, third, home, router, folder }
+        alone
     }
 
+    /// Until the router knows that the link is up.
     fn hand_over(&self, name: &str, host: &Node) {
         hand_over(&self.home, name, host);
+        self.await_state(name, "up");
+    }
+
+    fn await_state(&self, name: &str, state: &str) {
+        await_state(&self.folder.path().join("control.sock"), name, state);
     }
 
     /// Another configuration, while it runs.
@@ -84,17 +94,8 @@ impl Alone {
         self.ask("reload")
     }
 
-    /// Runs our program with these arguments, written as one line, with + for a blank in one; whether it succeeded, and what it printed.
     fn ask(&self, line: &str) -> (bool, String) {
-        let socket = self.folder.path().join("control.sock");
-        let output = assert_cmd::Command::new(FULLVIEW)
-            .args(line.split(' ').map(|word| word.replace('+', " ")))
-            .arg("--control")
-            .arg(socket)
-            .output()
-            .unwrap();
-        let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
-        (output.status.success(), said)
+        ask_by_program(&self.folder.path().join("control.sock"), line)
     }
 
     fn show(&self, what: &str) -> String {
@@ -125,6 +126,13 @@ impl Alone {
         assert_eq!(code, Some(0), "{said}");
         said
     }
+}
+
+/// Until the router that listens there says that an interface is up, or down.
+fn await_state(socket: &Path, name: &str, state: &str) {
+    let shown = || ask_by_program(socket, "show interfaces").1;
+    let has = |line: &str| line.split_whitespace().take(2).eq([name, state]);
+    assert!(eventually(|| shown().lines().any(has)), "{name} is not {state}: {}", shown());
 }
 
 /// The kernel's end of an interface becomes a host's.
@@ -473,7 +481,7 @@ via = "10.0.2.50"
     assert!(success, "{said}");
     assert!(!alone.show("neighbors").contains("10.0.2.50") && !alone.show("routes").contains("192.0.2.0/24"));
     let sent = sender.end();
-    let arrived = receiver.end();
+    let arrived = Receiver::end_with(sent, vec![receiver]).concat();
     assert!(sent > 100 && lost(sent, &arrived).is_empty(), "{sent} sent, lost {:?}", lost(sent, &arrived));
     assert!(twice(&arrived).is_empty());
     alone.end();
@@ -561,6 +569,8 @@ fn an_interface_that_goes_leaves_the_others_at_work() {
     let mut alone = Alone::start("");
     alone.answers("10.0.3.2");
     alone.third.ip("link del eth0");
+    alone.router.wait_for("interface third was removed; it is used again after a restart");
+    alone.await_state("third", "down");
     alone.answers("10.0.2.2");
     alone.answers("10.0.3.1");
     alone.left.ip("link set eth0 down");
@@ -571,8 +581,74 @@ fn an_interface_that_goes_leaves_the_others_at_work() {
     alone.left.ip("link del eth0");
     alone.right.ip("link del eth0");
     alone.home.ip("link del fourth");
+    alone.router.wait_for("all interfaces are gone");
     assert!(eventually(|| !alone.router.is_running()));
-    assert!(alone.router.output().contains("all interfaces are gone"), "{}", alone.router.output());
+}
+
+const FALLBACKS: &str = r#"
+[[route]]
+to = "192.0.2.0/24"
+ways = [{ via = "10.0.2.2" }, { via = "10.0.3.2" }]
+
+[[route]]
+to = "198.51.0.0/16"
+via = "10.0.3.2"
+
+[[route]]
+to = "198.51.100.0/24"
+via = "10.0.2.2"
+
+[[neighbor]]
+address = "10.0.2.2"
+dev = "right"
+mac = "MAC"
+"#;
+
+#[test]
+fn routes_by_a_link_that_is_down_give_way_to_others() {
+    if !may() {
+        return;
+    }
+    let mut alone = Alone::start(FALLBACKS.replace("MAC", "02:00:00:00:00:99").as_str());
+    for host in [&alone.right, &alone.third] {
+        // On loopback, of all the network.
+        host.ip("addr add 192.0.2.1/24 dev lo");
+        host.ip("addr add 198.51.100.7/32 dev lo");
+    }
+    alone.right.ip("link set eth0 address 02:00:00:00:00:99");
+    let leads_by = |alone: &Alone, to: &str, dev: &str| {
+        let led = eventually(|| alone.show(&format!("routes {to}")).contains(&format!("dev {dev}")));
+        assert!(led, "{}", alone.show(&format!("routes {to}")));
+    };
+    for _ in 0..2 {
+        alone.right.ip("link set eth0 down");
+        alone.await_state("right", "down");
+        // The less specific one, and the way that is left; even of a station that is known for good.
+        leads_by(&alone, "198.51.100.7", "third");
+        assert!(alone.show("routes 10.0.2.2").contains("no route"));
+        assert!(!alone.show("neighbors").contains("10.0.2.2"), "{}", alone.show("neighbors"));
+        let path = alone.show("routes 192.0.2.7");
+        assert!(path.contains("via 10.0.3.2") && !path.contains("via 10.0.2.2"), "{path}");
+        (1..=20).for_each(|host| alone.answers(&format!("192.0.2.{host}")));
+        // The router is itself on all its links.
+        alone.answers("10.0.2.1");
+        let (success, said) = alone.reload(&FALLBACKS.replace("MAC", "02:00:00:00:00:98"));
+        assert!(success, "{said}");
+        leads_by(&alone, "198.51.100.7", "third");
+        let (success, said) = alone.reload(&FALLBACKS.replace("MAC", "02:00:00:00:00:99"));
+        assert!(success, "{said}");
+        alone.right.ip("link set eth0 up");
+        alone.right.ip("route add default via 10.0.2.1");
+        alone.await_state("right", "up");
+        leads_by(&alone, "198.51.100.7", "right");
+        alone.answers("198.51.100.7");
+        let path = alone.show("routes 192.0.2.7");
+        assert!(path.contains("via 10.0.3.2") && path.contains("via 10.0.2.2"), "{path}");
+    }
+    assert!(alone.router.is_running());
+    let events = alone.show("events");
+    assert!(events.contains("right is down") && events.contains("right is up"), "{events}");
+    alone.end();
 }
 
 /// What examples/static.toml and docs/static.md show.
@@ -600,14 +676,11 @@ fn the_example_works() {
         host.ip(&format!("-6 route add default via {inet6}:1"));
     }
     right.ip("addr add 8.8.8.8/32 dev lo");
+    ["fv-left", "fv-right", "fv-right.100"].iter().for_each(|name| await_state(&socket, name, "up"));
     for to in ["198.51.100.2", "8.8.8.8", "2001:db8:2::2"] {
         left.command(&format!("ping -n -c 2 -i 0.05 -W 60 {to}"));
     }
-    let output = assert_cmd::Command::new(FULLVIEW)
-        .args(["show", "routes", "203.0.113.1", "--control"])
-        .arg(&socket)
-        .output();
-    let said = String::from_utf8(output.unwrap().stdout).unwrap();
+    let (_, said) = ask_by_program(&socket, "show routes 203.0.113.1");
     assert!(said.contains("48/64 of the flows") && said.contains("via 198.51.100.3 dev fv-right"), "{said}");
     let (code, said) = router.end("TERM");
     assert_eq!(code, Some(0), "{said}");
@@ -683,6 +756,19 @@ fn by_xdp_a_router_has_cards_of_which_the_kernel_hears_nothing() {
     }
     let ping = left.try_command("ping -n -c 1 -W 60 -t 1 10.0.2.2");
     assert!(String::from_utf8_lossy(&ping.stdout).contains("From 10.0.1.1 icmp_seq=1 Time to live exceeded"));
+    let socket = folder.path().join("control.sock");
+    right.ip("link set eth0 down");
+    await_state(&socket, "right", "down");
+    // Until the FIB has followed, packets are dropped for the interface's sake, without an answer.
+    let is_told = || {
+        let ping = left.try_command("ping -n -c 1 -W 1 10.0.2.2");
+        String::from_utf8_lossy(&ping.stdout).contains("From 10.0.1.1 icmp_seq=1 Destination Net Unreachable")
+    };
+    assert!(eventually(is_told), "{}", router.output());
+    right.ip("link set eth0 up");
+    right.ip("route add default via 10.0.2.1");
+    await_state(&socket, "right", "up");
+    left.command("ping -n -c 2 -i 0.05 -W 60 10.0.2.2");
     assert_eq!(received(), before, "IPv4 packets that the kernel received");
     let (code, said) = router.end("TERM");
     assert_eq!(code, Some(0), "{said}");

@@ -28,9 +28,13 @@ impl Control {
         ["--control", self.socket.to_str().unwrap()]
     }
 
-    /// The answer to a request; it has to be given.
+    /// The answer to a request; it has to be given, if not at once.
     pub fn ask(&self, request: &str) -> Value {
-        let answer = ask(&mut connect(&self.socket), request);
+        let mut answer = Value::Null;
+        eventually(|| {
+            answer = ask(&mut connect(&self.socket), request);
+            !is_busy(&answer.to_string())
+        });
         assert!(answer["error"].is_null(), "{request}: {answer}");
         answer["ok"].clone()
     }
@@ -47,6 +51,11 @@ impl Control {
     }
 }
 
+/// Whether a router that was at something else told the one who asked to ask again.
+pub fn is_busy(said: &str) -> bool {
+    said.contains("busy; ask again")
+}
+
 /// A conversation with the router that listens there.
 pub fn connect(socket: &Path) -> BufReader<UnixStream> {
     let stream = UnixStream::connect(socket).unwrap();
@@ -60,4 +69,19 @@ pub fn ask(stream: &mut BufReader<UnixStream>, request: &str) -> Value {
     let mut line = String::new();
     stream.read_line(&mut line).unwrap();
     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{request}: {line:?}: {error}"))
+}
+
+/// Has our program ask the router that listens there: arguments written as one line, with + for a blank in one. Whether
+/// it succeeded, and what it printed.
+pub fn ask_by_program(socket: &Path, line: &str) -> (bool, String) {
+    let mut answer = (false, String::new());
+    eventually(|| {
+        let words = line.split(' ').map(|word| word.replace('+', " "));
+        let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_fullview"));
+        let output = command.args(words).arg("--control").arg(socket).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        answer = (output.status.success(), said);
+        !is_busy(&answer.1)
+    });
+    answer
 }

@@ -89,7 +89,7 @@ fn flapping_routes_lose_nothing_and_mislead_nothing() {
         there.wait_for(SOME);
     }
     let sent = sender_of_packets.end();
-    let (there, elsewhere) = (there.end(), elsewhere.end());
+    let [there, elsewhere] = Receiver::end_with(sent, vec![there, elsewhere]).try_into().unwrap();
     let (_, said) = program.end("TERM");
     judge(sent, &there, &elsewhere, &said);
 }

@@ -27,6 +27,8 @@ fn neighbours_in_use_stay_fresh_and_others_are_left_alone() {
     for interface in ["eth2", "eth3"] {
         lab.router.sysctl(&format!("net.ipv4.neigh.{interface}.base_reachable_time_ms"), "2400");
         lab.router.sysctl(&format!("net.ipv4.neigh.{interface}.delay_first_probe_time"), "1");
+        // Nobody is forgotten meanwhile.
+        lab.router.sysctl(&format!("net.ipv4.neigh.{interface}.gc_stale_time"), "3600");
     }
     let program = forward(&lab.router, "eth1,eth2,eth3", &[]);
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));

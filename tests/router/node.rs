@@ -1,7 +1,7 @@
 //! Hosts of a test's own: each a network namespace that a thread holds. It goes with the thread and the programs that
 //! were started in it, however they end; no name is left behind.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Sender, channel};
@@ -131,13 +131,25 @@ impl Node {
         Program::new(child)
     }
 
-    /// A socket of this host.
+    /// A socket of this host. One that was just closed may still be there: a program that another test is about to start
+    /// has copies of all file descriptors until it runs.
     pub fn udp(&self, address: &str) -> UdpSocket {
-        let address = address.to_owned();
-        let socket =
-            self.run(move || UdpSocket::bind(&address).unwrap_or_else(|error| panic!("{address}: {error}")));
+        let mut bound = self.try_udp(address);
+        eventually(|| {
+            let in_use = matches!(&bound, Err(error) if error.kind() == ErrorKind::AddrInUse);
+            if in_use {
+                bound = self.try_udp(address);
+            }
+            !in_use
+        });
+        let socket = bound.unwrap_or_else(|error| panic!("{address}: {error}"));
         socket.set_read_timeout(Some(ANSWER)).unwrap();
         socket
+    }
+
+    fn try_udp(&self, address: &str) -> std::io::Result<UdpSocket> {
+        let address = address.to_owned();
+        self.run(move || UdpSocket::bind(&address))
     }
 }
 
@@ -152,11 +164,24 @@ impl Drop for Node {
 #[allow(deprecated)] // it is unsafe only where file descriptors or memory are unshared
 fn enter_new_namespace() {
     rustix::thread::unshare(rustix::thread::UnshareFlags::NEWNET).unwrap();
-    for setting in ["ipv4/conf/all/forwarding", "ipv4/conf/default/forwarding", "ipv6/conf/all/forwarding"] {
-        std::fs::write(format!("/proc/sys/net/{setting}"), "0").unwrap();
+    let set = |setting: &str, value: &str| std::fs::write(format!("/proc/sys/net/{setting}"), value).unwrap();
+    set("ipv6/conf/all/forwarding", "0");
+    // IPv4 begins with what the host has, whatever that is: the kernel's own settings are meant.
+    for setting in [
+        "forwarding",
+        "rp_filter",
+        "arp_ignore",
+        "arp_filter",
+        "arp_announce",
+        "arp_notify",
+        "accept_local",
+        "drop_gratuitous_arp",
+        "ignore_routes_with_linkdown",
+    ] {
+        ["all", "default"].iter().for_each(|of| set(&format!("ipv4/conf/{of}/{setting}"), "0"));
     }
     // Otherwise addresses cannot be used before nobody has objected to them for seconds.
-    std::fs::write("/proc/sys/net/ipv6/conf/default/accept_dad", "0").unwrap();
+    set("ipv6/conf/default/accept_dad", "0");
 }
 
 /// A cable between two hosts.
@@ -198,13 +223,17 @@ impl Program {
 
     /// Waits until it has printed these words.
     pub fn wait_for(&mut self, words: &str) {
-        let said = eventually(|| self.output().contains(words) || self.child.try_wait().unwrap().is_some());
+        let said = eventually(|| self.output().contains(words) || !self.is_running());
         assert!(said && self.output().contains(words), "no {words:?} in: {}", self.output());
     }
 
-    /// Whether it is still at work.
+    /// Whether it is still at work. If not, all that it printed is there.
     pub fn is_running(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
+        let is_running = self.child.try_wait().unwrap().is_none();
+        if !is_running {
+            self.readers.drain(..).for_each(|reader| reader.join().unwrap());
+        }
+        is_running
     }
 
     /// Sends a signal by its name.

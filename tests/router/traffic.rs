@@ -88,6 +88,13 @@ impl Receiver {
         assert!(eventually(|| heard() >= wanted), "{} packets, not {wanted}", heard());
     }
 
+    /// When so many have come, which with others is all there are; or when nothing comes any more.
+    pub fn end_with(all: u32, receivers: Vec<Receiver>) -> Vec<Vec<u32>> {
+        // What is missing nevertheless, the test finds out.
+        let _ = eventually(|| receivers.iter().map(Receiver::heard).sum::<usize>() >= all as usize);
+        receivers.into_iter().map(Receiver::end).collect()
+    }
+
     pub fn end(self) -> Vec<u32> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()

@@ -32,6 +32,7 @@ fn lost_messages_are_mended() {
         return;
     }
     let lab = Lab::new();
+    settled(&lab.router);
     let mut watch = Watch::new(&lab.router, &["eth1", "eth2"], 1);
     let overflows = || watch.statistics().overflows;
     assert_eq!(overflows(), 0);
@@ -271,13 +272,25 @@ fn state(node: &Node) -> String {
         .collect()
 }
 
+/// The state, once the kernel has done what follows from links that came up.
+fn settled(node: &Node) -> String {
+    let mut last = String::new();
+    let is_settled = eventually(|| {
+        let before = std::mem::replace(&mut last, state(node));
+        std::thread::sleep(Duration::from_millis(300));
+        last == before && !last.contains("tentative") && !last.contains("NO-CARRIER")
+    });
+    assert!(is_settled, "{last}");
+    last
+}
+
 #[test]
 fn killed_at_any_moment_it_leaves_the_host_as_it_was() {
     if !may_run(&PROGRAMS) {
         return;
     }
     let lab = Lab::new();
-    let before = state(&lab.router);
+    let before = settled(&lab.router);
     let arguments = ["forward", "--interfaces", "eth1,eth2"];
     for wait in [0, 5, 20, 50, 100, 200, 400, 1000] {
         let program = lab.router.start(env!("CARGO_BIN_EXE_fullview"), &arguments);

@@ -161,7 +161,7 @@ fn a_full_view_goes_through_bird_and_back() {
     let folder = tempfile::tempdir().unwrap();
     let routes = folder.path().join("table.conf");
     write_bird(&table, Numbers::Blackhole, &routes);
-    let ports = [free_port(), free_port()];
+    let ports = [1, 2].map(free_port);
     let config = speaker(1, ports, &format!("include \"{}\";", routes.display()), "export all; import none");
     let path = folder.path().join("bird.conf");
     fs::write(&path, &config).unwrap();
@@ -181,17 +181,24 @@ fn a_full_view_goes_through_bird_and_back() {
     compare(&table.inet6, &dumped6.inet6, &dumped6.next_hops, &dumps[1]);
 }
 
-/// A port nobody listens on, as the system gives it.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// A port of that address nobody listens on, as the system gives it.
+fn free_port(host: u8) -> u16 {
+    TcpListener::bind((address(host), 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// The configuration of speaker `me` (1 or 2, its address 127.0.0.me) with one session to the other.
+/// An address of this process: a port that is free there stays free.
+fn address(host: u8) -> String {
+    let [.., high, low] = std::process::id().to_be_bytes();
+    format!("127.{high}.{low}.{host}")
+}
+
+/// The configuration of speaker `me` (1 or 2) with one session to the other.
 fn speaker(me: u8, [own_port, other_port]: [u16; 2], routes: &str, policy: &str) -> String {
     let other = 3 - me;
+    let (own_address, other_address) = (address(me), address(other));
     format!(
         "router id 192.0.2.{me};\nprotocol device {{ }}\n{routes}\nprotocol bgp {{\n\
-        local 127.0.0.{me} port {own_port} as 6450{me};\nneighbor 127.0.0.{other} port {other_port} as 6450{other};\n\
+        local {own_address} port {own_port} as 6450{me};\nneighbor {other_address} port {other_port} as 6450{other};\n\
         multihop; strict bind yes; connect delay time 1; connect retry time 1;\n\
         ipv4 {{ next hop address 198.51.100.{me}; {policy}; }};\nipv6 {{ next hop address 2001:db8::{me}; {policy}; }};\n}}\n"
     )

@@ -12,8 +12,8 @@ use fullview_plane::kernel::event::{Event, Neighbor, NeighborState};
 use fullview_plane::kernel::mirror::Mirror;
 use fullview_plane::wire::ethernet::Mac;
 
-use super::plan::Plan;
-use super::told;
+use super::plan::{Plan, Planned};
+use super::told::{self, State};
 
 /// What the host is told in one turn, at most: tables and askers have theirs too.
 const A_TURN: usize = 256;
@@ -23,15 +23,17 @@ pub struct Answers {
     host: Host<Guide>,
     end: Option<HostEnd>,
     output: Output,
-    /// Of the ports.
-    macs: Vec<Mac>,
+    /// By number.
+    ports: Vec<State>,
+    interfaces: Vec<Planned>,
 }
 
 impl Answers {
     pub fn new(mirror: &Mirror, macs: Vec<Mac>, settings: &Settings) -> Answers {
         let guide = Guide::new(mirror.views().current(), mirror.hops());
         let host = Host::guided(guide, settings);
-        Answers { host, end: None, output: Output::default(), macs }
+        let ports = macs.into_iter().map(|mac| State { mac, up: false }).collect();
+        Answers { host, end: None, output: Output::default(), ports, interfaces: Vec::new() }
     }
 
     /// An end for each worker, each of which wakes the router's thread by `wake`.
@@ -43,7 +45,8 @@ impl Answers {
 
     /// Another plan, or the first. In force from the mirror's next commit.
     pub fn adopt(&mut self, now: Duration, mirror: &mut Mirror, plan: &Plan) {
-        told::tell(mirror, plan, &self.macs);
+        told::tell(mirror, plan, &self.ports);
+        self.interfaces.clone_from(&plan.interfaces);
         let neighbors = plan.neighbors.iter().filter_map(|(link, ip, mac)| {
             Some(StaticNeighbor { interface: mirror.interface_of(*link)?, ip: *ip, mac: *mac })
         });
@@ -55,12 +58,21 @@ impl Answers {
         }
     }
 
-    /// Goes by what the mirror has published; whether that is anything new.
-    pub fn follow(&mut self, mirror: &Mirror) -> bool {
+    /// Frames go through a port from now on, or no longer. Routes follow with the mirror's next commit.
+    pub fn set_up(&mut self, mirror: &mut Mirror, port: usize, up: bool) {
+        self.ports.get_mut(port).into_iter().for_each(|state| state.up = up);
+        told::tell_links(mirror, &self.interfaces, &self.ports);
+    }
+
+    /// Goes by what the mirror has published; whether that is anything new. If it follows that neighbours are gone, the
+    /// mirror publishes that too.
+    pub fn follow(&mut self, now: Duration, mirror: &mut Mirror) -> bool {
         let view = mirror.views().current();
         let is_new = !Arc::ptr_eq(&view, self.host.view());
         if is_new {
-            self.host.follow(view, mirror.hops(), &mut self.output);
+            self.host.follow(now, view, mirror.hops(), &mut self.output);
+            self.tell_news(mirror);
+            mirror.commit(now);
         }
         is_new
     }

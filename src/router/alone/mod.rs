@@ -30,6 +30,7 @@ use plan::Plan;
 use workers::Workers;
 
 mod answers;
+mod carrier;
 mod macs;
 pub mod plan;
 mod ports;
@@ -58,10 +59,13 @@ pub fn run(
     let Told { plan, .. } = told;
     let macs = ports::macs(options, &told.macs)?;
     let mut alone = Alone::new(options, told, macs, desk, bell.clone(), Arc::clone(&events));
-    let workers = Workers::start(options, plan, &mut alone.answers, &alone.mirror, &bell, &hub)?;
+    let mut workers = Workers::start(options, plan, &mut alone.answers, &alone.mirror, &bell, &hub)?;
     let _operations = Operations::start(operating, &options.interfaces, &asker, &hub, &events)?;
+    alone.look(&mut workers);
+    alone.commit();
     alone.began(plan);
     while !stop.load(Ordering::Relaxed) {
+        alone.look(&mut workers);
         alone.turn(&workers)?;
         if !workers.are_running() {
             workers.stop()?;
@@ -80,8 +84,9 @@ struct Alone {
     answers: Answers,
     algorithm: Option<String>,
     story: Story,
-    /// When the story was last told.
+    /// When the story was last told, and links looked at.
     told: Duration,
+    looked: Option<Duration>,
     desk: Desk,
     bell: Bell,
 }
@@ -99,10 +104,12 @@ impl Alone {
         let mut mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.settings.clone());
         mirror.set_policies(options.policies.clone());
         mirror.set_flow_seed(flow_seed());
+        mirror.keep_routes();
         let answers = Answers::new(&mirror, macs, &told.settings);
         let (algorithm, story) = (options.algorithm.clone(), Story::new(events));
         let told_at = Duration::ZERO;
-        let mut alone = Alone { began, mirror, answers, algorithm, story, told: told_at, desk, bell };
+        let mut alone =
+            Alone { began, mirror, answers, algorithm, story, told: told_at, looked: None, desk, bell };
         alone.answers.adopt(began.elapsed(), &mut alone.mirror, &told.plan);
         alone.commit();
         alone
@@ -115,6 +122,18 @@ impl Alone {
             "no kernel: {interfaces} interfaces, routes to {inet} IPv4 and {inet6} IPv6 prefixes; forwarding"
         );
         self.story.line(self.began.elapsed(), Kind::Router, &text);
+    }
+
+    /// Links that went up or down. Every packet that is answered is a turn: not so often is looked.
+    fn look(&mut self, workers: &mut Workers) {
+        let now = self.began.elapsed();
+        if self.looked.is_some_and(|last| now.saturating_sub(last) < LONGEST_WAIT) {
+            return;
+        }
+        self.looked = Some(now);
+        for (port, up) in workers.changed_links() {
+            self.answers.set_up(&mut self.mirror, port, up);
+        }
     }
 
     /// One look at everything.
@@ -142,7 +161,7 @@ impl Alone {
             force(now, &mut tables.inet6, name);
         }
         // The story is long: it is not looked through for every packet that is answered.
-        if self.answers.follow(&self.mirror) || now.saturating_sub(self.told) >= LONGEST_WAIT {
+        if self.answers.follow(now, &mut self.mirror) || now.saturating_sub(self.told) >= LONGEST_WAIT {
             self.story.tell(now, &mut self.mirror);
             self.told = now;
         }

@@ -22,23 +22,31 @@ const FED: u32 = 2;
 const LONGEST_WITH_BROADCAST: u8 = 30;
 const LONGEST_WITH_ANYCAST: u8 = 126;
 
-/// `macs` are those of the ports.
-pub fn tell(mirror: &mut Mirror, plan: &Plan, macs: &[Mac]) {
+/// A port as it is, whatever the plan says.
+#[derive(Clone, Copy)]
+pub struct State {
+    pub mac: Mac,
+    /// Whether frames go through.
+    pub up: bool,
+}
+
+/// `ports` are in the order of their numbers.
+pub fn tell(mirror: &mut Mirror, plan: &Plan, ports: &[State]) {
     mirror.begin(Part::Links);
     let tables: BTreeSet<u32> = plan.interfaces.iter().map(|interface| interface.table).collect();
     let vrfs = tables.into_iter().filter(|table| *table != MAIN);
     vrfs.for_each(|table| mirror.apply(Event::Link(vrf(table))));
-    plan.interfaces.iter().for_each(|interface| mirror.apply(Event::Link(link(interface, macs))));
+    tell_links(mirror, &plan.interfaces, ports);
     mirror.end(Part::Links);
     mirror.begin(Part::Addresses);
     for interface in &plan.interfaces {
-        addresses(interface, macs).for_each(|own| mirror.apply(Event::Address(interface.link, own)));
+        addresses(interface, ports).for_each(|own| mirror.apply(Event::Address(interface.link, own)));
     }
     mirror.end(Part::Addresses);
     mirror.begin(Part::Inet);
     mirror.begin(Part::Inet6);
     for interface in &plan.interfaces {
-        addresses(interface, macs).for_each(|own| connect(mirror, interface, own));
+        addresses(interface, ports).for_each(|own| connect(mirror, interface, own));
     }
     plan.routes.iter().for_each(|route| add_typed(mirror, route));
     plan.feed.iter().for_each(|feed| add_feed(mirror, feed));
@@ -65,31 +73,38 @@ fn vrf(table: u32) -> event::Link {
     }
 }
 
-fn link(interface: &Planned, macs: &[Mac]) -> event::Link {
+/// In what state the interfaces are.
+pub fn tell_links(mirror: &mut Mirror, interfaces: &[Planned], ports: &[State]) {
+    interfaces.iter().for_each(|interface| mirror.apply(Event::Link(link(interface, ports))));
+}
+
+fn link(interface: &Planned, ports: &[State]) -> event::Link {
+    let State { mac, up } = state(interface, ports);
     let parent = super::plan::port_link(interface.port);
     event::Link {
         index: interface.link,
         name: interface.name.clone(),
-        mac: mac(interface, macs),
+        mac,
         mtu: interface.mtu,
         mtu6: None,
-        up: true,
-        carrier: true,
+        up,
+        carrier: up,
         kind: interface.vlan.map_or(LinkKind::Other, |id| LinkKind::Vlan { id, parent }),
         master: (interface.table != MAIN).then(|| vrf_link(interface.table)),
     }
 }
 
-fn mac(interface: &Planned, macs: &[Mac]) -> Mac {
-    macs.get(usize::from(interface.port)).copied().unwrap_or_default()
+fn state(interface: &Planned, ports: &[State]) -> State {
+    let unknown = State { mac: Mac::default(), up: false };
+    ports.get(usize::from(interface.port)).copied().unwrap_or(unknown)
 }
 
 /// Those of the plan, and for IPv6 a link-local one, which every interface has (RFC 4291, section 2.8).
-fn addresses(interface: &Planned, macs: &[Mac]) -> impl Iterator<Item = InterfaceAddress> {
+fn addresses(interface: &Planned, ports: &[State]) -> impl Iterator<Item = InterfaceAddress> {
     let is_link_local =
         |own: &InterfaceAddress| matches!(own.ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
     let has_one = interface.addresses.iter().any(is_link_local);
-    let own = InterfaceAddress { ip: link_local(mac(interface, macs)).into(), len: 64 };
+    let own = InterfaceAddress { ip: link_local(state(interface, ports).mac).into(), len: 64 };
     interface.addresses.iter().copied().chain((!has_one).then_some(own))
 }
 

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use anyhow::Context;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::host::relay::{Wake, WorkerEnd};
 use fullview_plane::kernel::mirror::Mirror;
 
 use super::answers::Answers;
+use super::carrier::Carriers;
 use super::plan::Plan;
 use super::ports::{Redirect, open};
 use crate::operations::hub::Hub;
@@ -20,6 +22,7 @@ use crate::router::thread::{Job, Thread};
 pub struct Workers {
     threads: Vec<Thread<WorkerEnd>>,
     bell: Bell,
+    carriers: Carriers,
     /// Frames are ours as long as it is there.
     _redirect: Redirect,
 }
@@ -42,6 +45,8 @@ impl Workers {
         memory.ensure(options.workers * options.interfaces.len(), &options.ports);
         let mut redirect = Redirect::default();
         let ports = open(options, plan, &memory, &mut redirect)?;
+        let of_first = ports.first().into_iter().flatten().flatten();
+        let carriers = Carriers::of(options.interfaces.iter().zip(of_first)).context("the state of links")?;
         let mut cores = options.ports.cores.iter().copied();
         let mut first = Some(bell.clone());
         let start = |(ports, slow): (Vec<Option<AnyPort>>, WorkerEnd)| {
@@ -52,7 +57,12 @@ impl Workers {
             Thread::start(Job { forwarder, ports, packets, slow, core, bell })
         };
         let threads = ports.into_iter().zip(ends).map(start).collect();
-        Ok(Workers { threads, bell, _redirect: redirect })
+        Ok(Workers { threads, bell, carriers, _redirect: redirect })
+    }
+
+    /// The ports whose link went up or down since this was last asked, and whether frames go through now.
+    pub fn changed_links(&mut self) -> Vec<(usize, bool)> {
+        self.carriers.changed()
     }
 
     /// Wakes the one that sends for the host.

@@ -9,7 +9,7 @@ use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
 use super::{Cases, Step};
 use crate::frames::{Inet, Inet6, ethernet};
-use crate::topology::{self, LEFT, RIGHT, ROUTER, SIDES, router_mac};
+use crate::topology::{self, LEFT, NARROW, RIGHT, ROUTER, SIDES, router_mac};
 
 const NEIGHBOUR: Mac = Mac([2, 0, 0, 0, 3, 3]);
 
@@ -73,12 +73,13 @@ fn answered(cases: &mut Cases) {
     );
 }
 
+/// On the link where the kernel does not take a minute to ask again.
 fn unanswered(cases: &mut Cases) {
     let mut awaited = [0; SIDES.len()];
-    (awaited[LEFT], awaited[RIGHT]) = (1, 2);
-    let packet = cases.udp(topology::inet(RIGHT, 60));
+    (awaited[LEFT], awaited[NARROW]) = (1, 2);
+    let packet = cases.udp(topology::inet(NARROW, 60));
     cases.steps("resolve: nobody answers", vec![left(&packet), Step::Wait(awaited)]);
-    let packet = cases.udp6(topology::inet6(RIGHT, 0x60));
+    let packet = cases.udp6(topology::inet6(NARROW, 0x60));
     cases.steps("resolve: nobody answers, inet6", vec![left6(&packet), Step::Wait(awaited)]);
 }
 

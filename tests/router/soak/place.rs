@@ -62,7 +62,8 @@ impl Place {
 
     /// Changes of the router by one command; what cannot be done just now is passed over.
     pub fn batch(&self, lines: impl Iterator<Item = String>) {
-        let file = self.path("batch");
+        // Several do so at once.
+        let file = self.path(&format!("batch-{:?}", std::thread::current().id()));
         std::fs::write(&file, lines.map(|line| line + "\n").collect::<String>()).unwrap();
         self.lab.router.try_command(&format!("ip -force -batch {}", file.display()));
     }

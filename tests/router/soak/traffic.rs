@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+use crate::node::eventually;
+
 /// Packets on their way at a time.
 const BATCH: u32 = 32;
 
@@ -48,7 +50,7 @@ impl Flow {
 
     /// Until packets go through at all: the first ones only have neighbours found.
     pub fn begin(&mut self) -> bool {
-        let goes = (0..20).any(|_| {
+        let goes = eventually(|| {
             self.batch(Duration::from_millis(200));
             self.lost.is_empty() && self.awaited.is_empty() || {
                 self.lost.clear();

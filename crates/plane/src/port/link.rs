@@ -36,6 +36,14 @@ impl Link {
         mac.map(Mac).ok_or_else(|| PortError::NotEthernet { interface: self.name.clone() })
     }
 
+    /// Whether frames go through: it is set up, and has a carrier.
+    pub fn is_running(&self) -> Result<bool, PortError> {
+        if self.is_gone() {
+            return Err(PortError::Removed { interface: self.name.clone() });
+        }
+        tun::is_running(&self.name).map_err(|source| self.failed(source))
+    }
+
     /// How many queues frames come in by. A driver that does not say has one.
     pub fn receive_queues(&self) -> Result<u32, PortError> {
         receive_queues(&self.name).map_err(self.cannot("be asked for its queues"))

@@ -24,7 +24,7 @@ use crate::wire::ethernet;
 const PATIENCE: u32 = 64;
 
 /// How often, and how far apart, a queue that is in use is asked for.
-const BIND_TRIES: usize = 25;
+const BIND_TRIES: usize = 100;
 const BIND_PAUSE: Duration = Duration::from_millis(20);
 
 /// Calls to send one burst, each of which sends at least 32 frames if it can.

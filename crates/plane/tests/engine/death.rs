@@ -16,6 +16,8 @@ struct Namespace(String);
 impl Namespace {
     fn new() -> Namespace {
         let namespace = Namespace(format!("fv{}death", std::process::id()));
+        // Of a process with the same number that was killed.
+        let _ = Command::new("ip").args(["netns", "delete", &namespace.0]).output();
         namespace.ip(&["netns", "add", &namespace.0]);
         namespace.ip(&["-n", &namespace.0, "link", "add", "d0", "type", "veth", "peer", "name", "d1"]);
         namespace

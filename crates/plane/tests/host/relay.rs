@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::host::Host;
-use fullview_plane::host::config::Settings;
+use fullview_plane::host::config::{Settings, StaticNeighbor};
 use fullview_plane::host::guide::{Guide, News};
 use fullview_plane::host::output::{OutFrame, Output};
 use fullview_plane::host::relay::{Heard, HostEnd, Wake, WorkerEnd, relay};
@@ -32,8 +32,12 @@ fn ends(workers: usize) -> (HostEnd, Vec<WorkerEnd>, Arc<AtomicU32>) {
     (host, workers, rung)
 }
 
-/// Next hop 1 is the router itself, 2 the link.
 fn view(addresses: &[&str]) -> Arc<View> {
+    view_by(addresses, true)
+}
+
+/// Next hop 1 is the router itself, 2 the link.
+fn view_by(addresses: &[&str], up: bool) -> Arc<View> {
     let mut rib = Rib::<u32>::default();
     rib.announce("192.0.2.0/24".parse::<Prefix<u32>>().unwrap(), NextHop(2));
     rib.announce("192.0.2.1/32".parse::<Prefix<u32>>().unwrap(), NextHop(1));
@@ -41,7 +45,7 @@ fn view(addresses: &[&str]) -> Arc<View> {
     let inet6 = Linear.compile(&Rib::<u128>::default()).unwrap().fib();
     let own = |ip: &&str| InterfaceAddress { ip: ip.parse().unwrap(), len: 24 };
     let addresses = addresses.iter().map(own).collect();
-    let interface = Interface { addresses, ..Interface::new(0, ROUTER) };
+    let interface = Interface { addresses, up, ..Interface::new(0, ROUTER) };
     let parts = Parts::new(vec![interface], Default::default(), TableReaders::fixed(inet, inet6));
     Arc::new(View::new(parts).unwrap())
 }
@@ -53,7 +57,7 @@ fn hops() -> Vec<Option<Hop>> {
 fn host(addresses: &[&str]) -> (Host<Guide>, Output) {
     let mut host = Host::guided(Guide::new(view(&[]), hops()), &Settings::default());
     let mut output = Output::default();
-    host.follow(view(addresses), hops(), &mut output);
+    host.follow(Duration::ZERO, view(addresses), hops(), &mut output);
     (host, output)
 }
 
@@ -148,23 +152,55 @@ fn every_worker_has_its_turn_and_too_much_is_lost_and_counted() {
     assert_eq!(end.lost(), 300 - 256 + 1500 - 1024);
 }
 
+fn station(host: u8) -> StaticNeighbor {
+    StaticNeighbor { interface: 0, ip: [192, 0, 2, host].into(), mac: STATION }
+}
+
 #[test]
 fn a_host_follows_addresses_and_stations_as_they_change() {
     let (mut host, _) = host(&["192.0.2.1"]);
     let mut output = Output::default();
-    host.follow(view(&["192.0.2.1", "192.0.2.2"]), hops(), &mut output);
+    host.follow(Duration::ZERO, view(&["192.0.2.1", "192.0.2.2"]), hops(), &mut output);
     let [announced] = &output.frames[..] else { panic!("one address is new: {output:?}") };
     let message = Message::parse(&announced.bytes[14..]).unwrap().unwrap();
     assert_eq!(message.sender, u32::from_ip([192, 0, 2, 2].into()));
-    let station = |host: u8| fullview_plane::host::config::StaticNeighbor {
-        interface: 0,
-        ip: [192, 0, 2, host].into(),
-        mac: STATION,
-    };
     host.keep(NOW, &[station(7), station(8)]);
     host.take_news();
     host.keep(NOW, &[station(8)]);
     let news = host.take_news();
     assert!(news.contains(&News::Unknown((0, [192, 0, 2, 7].into()))), "{news:?}");
     assert_eq!(host.known().map(|(key, _)| key).collect::<Vec<_>>(), [(0, [192, 0, 2, 8].into())]);
+}
+
+#[test]
+fn by_a_link_that_is_down_nobody_is_reached() {
+    let (mut end, mut workers, _) = ends(1);
+    let own = ["192.0.2.1", "192.0.2.2"];
+    let (mut host, _) = host(&own);
+    let mut output = Output::default();
+    host.keep(NOW, &[station(7)]);
+    reject(&mut workers[0], &[(question(), Verdict::Punt(Punt::Arp))]);
+    host.take(NOW, &end.hear().unwrap(), &mut output);
+    let (kept, learnt) = ((0, [192, 0, 2, 7].into()), (0, [192, 0, 2, 9].into()));
+    assert_eq!(host.take_news(), [kept, learnt].map(|key| News::Known(key, STATION)));
+
+    output.frames.clear();
+    host.follow(NOW, view_by(&own, false), hops(), &mut output);
+    let news = host.take_news();
+    assert!(
+        news.len() == 2 && [kept, learnt].iter().all(|key| news.contains(&News::Unknown(*key))),
+        "{news:?}"
+    );
+    host.keep(NOW, &[station(7), station(8)]);
+    assert_eq!((host.take_news(), host.known().count()), (Vec::new(), 0));
+    host.follow(NOW, view_by(&["192.0.2.3"], false), hops(), &mut output);
+    assert!(output.frames.is_empty(), "nobody is told: {output:?}");
+
+    host.follow(NOW, view_by(&own, true), hops(), &mut output);
+    let mut known: Vec<_> = host.known().collect();
+    known.sort();
+    assert_eq!(known, [(kept, STATION), ((0, [192, 0, 2, 8].into()), STATION)], "and the other is asked for");
+    assert_eq!(host.take_news().len(), 2);
+    let told = output.frames.iter().map(|frame| Message::parse(&frame.bytes[14..]).unwrap().unwrap().sender);
+    assert_eq!(told.collect::<Vec<_>>(), own.map(|ip| u32::from_ip(ip.parse().unwrap())));
 }

@@ -351,6 +351,8 @@ struct Testpmd(Child);
 impl Testpmd {
     fn start(socket: &str) -> Option<Testpmd> {
         let memif = format!("net_memif0,role=server,id=7,socket={socket},socket-abstract=no");
+        let cores = rustix::thread::sched_getaffinity(None).unwrap();
+        let core = (0..1024).find(|core| cores.is_set(*core)).unwrap();
         let mut command = Command::new("dpdk-testpmd");
         command
             .args([
@@ -361,7 +363,7 @@ impl Testpmd {
                 "-m",
                 "64",
                 "--lcores",
-                "(0,1)@0",
+                &format!("(0,1)@{core}"),
             ])
             .args(["--vdev", &memif, "--", "--forward-mode=io", "--port-topology=loop"])
             .args(["--total-num-mbufs=2048", "--nb-cores=1"])

@@ -25,7 +25,9 @@ static GO: AtomicBool = AtomicBool::new(false);
 
 fn window() -> Window<'static> {
     let part = Duration::from_millis(3);
-    Window { part, ..Window::new(Duration::from_millis(10), Duration::from_millis(20), 3, &GO) }
+    // Whatever is on its way comes, on a busy machine too.
+    let drain = Duration::from_secs(60);
+    Window { part, drain, ..Window::new(Duration::from_millis(10), Duration::from_millis(20), 3, &GO) }
 }
 
 fn config(size: FrameSize) -> LoadConfig {

@@ -121,6 +121,14 @@ impl Neighbors {
         self.forget(key);
     }
 
+    /// Forgets all stations of an interface but the static ones.
+    pub fn forget_learnt(&mut self, interface: u16) {
+        let learnt = |(_, key): &(Duration, Key)| (key.0 == interface).then_some(*key);
+        for key in self.timers.iter().filter_map(learnt).collect::<Vec<_>>() {
+            self.forget(key);
+        }
+    }
+
     /// A station that is never asked for and never forgotten.
     pub fn set_static(&mut self, key: Key, mac: Mac) {
         self.forget(key);

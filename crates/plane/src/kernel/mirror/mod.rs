@@ -64,6 +64,7 @@ pub struct Mirror {
     view_changed: bool,
     /// The kernel drops IPv4 routes without a word when links or addresses go, and takes them up again.
     suspects_inet: bool,
+    keeps_routes: bool,
     /// Given up, and the generations that all FIBs have to reach.
     following: Vec<(Generations, Vec<Released>, Vec<NextHop>)>,
     rules: Rules,
@@ -93,6 +94,7 @@ impl Mirror {
             sets_changed: false,
             view_changed: true,
             suspects_inet: false,
+            keeps_routes: false,
             following: Vec::new(),
             rules: Rules::default(),
             ruled: Vec::new(),
@@ -116,6 +118,12 @@ impl Mirror {
     pub fn heed_forwarding(&mut self) {
         self.links.heeds_forwarding = true;
         self.view_changed = true;
+    }
+
+    /// Routes by a link that is set down lead nowhere, but stay: there is no kernel that drops them, nor one that tells
+    /// of them again when the link is up.
+    pub fn keep_routes(&mut self) {
+        self.keeps_routes = true;
     }
 
     /// Mixed into the hash of flows from the next [`Mirror::commit`] on ([`crate::view::Policy::flow_seed`]).

@@ -67,6 +67,9 @@ impl Mirror {
 
     /// The kernel drops the IPv4 routes of a link that is set down, and says nothing.
     fn went_down(&mut self, index: LinkIndex) {
+        if self.keeps_routes {
+            return;
+        }
         self.suspects_inet = true;
         self.inet.sweep(&mut self.sets, |entry, sets| {
             let hops = entry.way.set().and_then(|id| sets.hops(id));

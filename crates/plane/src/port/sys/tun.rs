@@ -45,6 +45,18 @@ pub fn mac(name: &str) -> io::Result<Option<[u8; 6]>> {
     Ok((kind == libc::ARPHRD_ETHER).then(|| std::array::from_fn(|at| bytes[at] as u8)))
 }
 
+/// Whether an interface is set up and has a carrier.
+pub fn is_running(name: &str) -> io::Result<bool> {
+    let mut request = request(name, 0)?;
+    let socket = UnixDatagram::unbound()?; // any will do
+    // SAFETY: the kernel reads and writes one `ifreq`, which lives until the call ends.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) } as c_int)?;
+    // SAFETY: the kernel has written flags there; and before, all bytes were zeros, valid ones.
+    let flags = c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+    let running = libc::IFF_UP | libc::IFF_RUNNING;
+    Ok(flags & running == running)
+}
+
 /// A question about the interface of that name.
 pub fn request(name: &str, flags: c_short) -> io::Result<ifreq> {
     // SAFETY: names and numbers: all zeros is a valid value.
