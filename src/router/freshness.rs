@@ -29,15 +29,34 @@ pub struct Notes {
     /// Whether there is anything to note.
     wanted: AtomicBool,
     used: Vec<AtomicBool>,
+    /// Whether a port has lost its interface.
+    lost: AtomicBool,
 }
 
 impl Default for Notes {
     fn default() -> Self {
-        Notes { wanted: AtomicBool::new(false), used: (0..PLACES).map(|_| AtomicBool::new(false)).collect() }
+        let used = (0..PLACES).map(|_| AtomicBool::new(false)).collect();
+        Notes { wanted: AtomicBool::new(false), used, lost: AtomicBool::new(false) }
     }
 }
 
 impl Notes {
+    fn note_loss(&self, error: &PortError) {
+        if matches!(error, PortError::Removed { .. }) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a port has lost its interface.
+    pub fn has_loss(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// There are other ports now.
+    pub fn forget_loss(&self) {
+        self.lost.store(false, Ordering::Relaxed);
+    }
+
     fn place(&self, interface: u16, mac: [u8; 6]) -> &AtomicBool {
         let mut hasher = rustc_hash::FxHasher::default();
         (interface, mac).hash(&mut hasher);
@@ -115,14 +134,14 @@ pub struct NotingPort {
 
 impl Port<'static> for NotingPort {
     fn receive(&mut self, burst: &mut Burst<'static>, limit: usize) -> Result<usize, PortError> {
-        self.port.receive(burst, limit)
+        self.port.receive(burst, limit).inspect_err(|error| self.notes.note_loss(error))
     }
 
     fn transmit(&mut self, burst: &mut Burst<'static>) -> Result<usize, PortError> {
         if self.notes.wanted.load(Ordering::Relaxed) {
             burst.iter().for_each(|packet| self.notes.note(packet));
         }
-        self.port.transmit(burst)
+        self.port.transmit(burst).inspect_err(|error| self.notes.note_loss(error))
     }
 
     fn reclaim(&mut self, free: &mut Burst<'static>) -> usize {

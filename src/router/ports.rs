@@ -195,6 +195,8 @@ pub fn open(
             by_xdp().with_context(|| format!("--port xdp on {name}; --port packet works on any interface"))
         }
         PortName::Auto => by_xdp().or_else(|error| {
+            // What is not there any more is not tried otherwise.
+            Link::named(name)?;
             say(&format!("interface {name}: packet sockets, for AF_XDP does not work: {error:#}"));
             by_packets(share)
         }),

@@ -77,6 +77,11 @@ impl Workers {
         !self.running.is_empty() && self.running.iter().all(|worker| !worker.thread.is_finished())
     }
 
+    /// Whether a port has lost its interface.
+    pub fn have_loss(&self) -> bool {
+        self.notes.has_loss()
+    }
+
     /// Tells the kernel what is ours, as the mirror has it now.
     pub fn follow(&mut self, mirror: &Mirror) -> anyhow::Result<()> {
         self.share.follow(mirror)
@@ -85,6 +90,7 @@ impl Workers {
     /// New workers on these interfaces, by port; `None` is not there.
     pub fn restart(&mut self, mirror: &Mirror, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
         self.end()?;
+        self.notes.forget_loss();
         let there: Vec<LinkIndex> = links.iter().flatten().map(|(link, _)| *link).collect();
         self.share.keep(&there);
         let opened = self.open(links);

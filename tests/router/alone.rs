@@ -585,6 +585,17 @@ fn an_interface_that_goes_leaves_the_others_at_work() {
     assert!(eventually(|| !alone.router.is_running()));
 }
 
+const TAGGED: &str = r#"
+[interface."right.9"]
+address = ["10.0.9.1/24"]
+table = 100
+
+[[route]]
+to = "0.0.0.0/0"
+via = "10.0.9.2"
+table = 100
+"#;
+
 const FALLBACKS: &str = r#"
 [[route]]
 to = "192.0.2.0/24"
@@ -609,7 +620,9 @@ fn routes_by_a_link_that_is_down_give_way_to_others() {
     if !may() {
         return;
     }
-    let mut alone = Alone::start(FALLBACKS.replace("MAC", "02:00:00:00:00:99").as_str());
+    let known_as = |mac: &str| FALLBACKS.replace("MAC", mac);
+    let (first, other) = (known_as("02:00:00:00:00:99") + TAGGED, known_as("02:00:00:00:00:98"));
+    let mut alone = Alone::start(&first);
     for host in [&alone.right, &alone.third] {
         // On loopback, of all the network.
         host.ip("addr add 192.0.2.1/24 dev lo");
@@ -621,8 +634,11 @@ fn routes_by_a_link_that_is_down_give_way_to_others() {
         assert!(led, "{}", alone.show(&format!("routes {to}")));
     };
     for _ in 0..2 {
+        leads_by(&alone, "203.0.113.1 --table 100", "right.9");
         alone.right.ip("link set eth0 down");
         alone.await_state("right", "down");
+        alone.await_state("right.9", "down");
+        assert!(alone.show("routes 203.0.113.1 --table 100").contains("no route"));
         // The less specific one, and the way that is left; even of a station that is known for good.
         leads_by(&alone, "198.51.100.7", "third");
         assert!(alone.show("routes 10.0.2.2").contains("no route"));
@@ -632,10 +648,11 @@ fn routes_by_a_link_that_is_down_give_way_to_others() {
         (1..=20).for_each(|host| alone.answers(&format!("192.0.2.{host}")));
         // The router is itself on all its links.
         alone.answers("10.0.2.1");
-        let (success, said) = alone.reload(&FALLBACKS.replace("MAC", "02:00:00:00:00:98"));
+        let (success, said) = alone.reload(&other);
         assert!(success, "{said}");
         leads_by(&alone, "198.51.100.7", "third");
-        let (success, said) = alone.reload(&FALLBACKS.replace("MAC", "02:00:00:00:00:99"));
+        assert!(!alone.show("interfaces").contains("10.0.9.1"), "{}", alone.show("interfaces"));
+        let (success, said) = alone.reload(&first);
         assert!(success, "{said}");
         alone.right.ip("link set eth0 up");
         alone.right.ip("route add default via 10.0.2.1");
@@ -770,6 +787,14 @@ fn by_xdp_a_router_has_cards_of_which_the_kernel_hears_nothing() {
     await_state(&socket, "right", "up");
     left.command("ping -n -c 2 -i 0.05 -W 60 10.0.2.2");
     assert_eq!(received(), before, "IPv4 packets that the kernel received");
+    // To another namespace and back: the router has nothing to send by any more, and knows it.
+    home.ip(&format!("link set right netns {}", right.id()));
+    router.wait_for("interface right was removed; it is used again after a restart");
+    right.ip(&format!("link set right netns {}", home.id()));
+    home.ip("link set right up");
+    assert!(eventually(is_told), "{}", router.output());
+    assert!(router.is_running(), "{}", router.output());
+    await_state(&socket, "right", "down");
     let (code, said) = router.end("TERM");
     assert_eq!(code, Some(0), "{said}");
     // And afterwards it does as before.

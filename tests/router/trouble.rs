@@ -149,6 +149,17 @@ fn an_interface_goes_and_comes_back() {
     lab.right.ip("addr add 10.0.2.2/24 dev eth0");
     lab.right.ip("route replace default via 10.0.2.1");
     assert!(eventually(|| reaches(&left, &right, "10.0.2.2:9")), "{}", program.output());
+    // To another host and back: it is the same one, but sockets have lost it.
+    lab.router.ip(&format!("link set eth2 netns {}", lab.left.id()));
+    lab.left.ip(&format!("link set eth2 netns {}", lab.router.id()));
+    lab.router.ip("link set eth2 up");
+    lab.router.ip("addr replace 10.0.2.1/24 dev eth2");
+    if !cfg!(feature = "bpf") {
+        lab.router.sysctl("net.ipv4.conf.eth2.forwarding", "0");
+    }
+    let answers = || lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success();
+    assert!(eventually(answers), "{}", program.output());
+    assert!(program.is_running());
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
 }

@@ -10,8 +10,8 @@ use fullview_plane::host::relay::{HostEnd, Wake, WorkerEnd, relay};
 use fullview_plane::host::{Host, HostCounters};
 use fullview_plane::kernel::event::{Event, Neighbor, NeighborState};
 use fullview_plane::kernel::mirror::Mirror;
-use fullview_plane::wire::ethernet::Mac;
 
+use super::carrier::Change;
 use super::plan::{Plan, Planned};
 use super::told::{self, State};
 
@@ -29,10 +29,9 @@ pub struct Answers {
 }
 
 impl Answers {
-    pub fn new(mirror: &Mirror, macs: Vec<Mac>, settings: &Settings) -> Answers {
+    pub fn new(mirror: &Mirror, ports: Vec<State>, settings: &Settings) -> Answers {
         let guide = Guide::new(mirror.views().current(), mirror.hops());
         let host = Host::guided(guide, settings);
-        let ports = macs.into_iter().map(|mac| State { mac, up: false }).collect();
         Answers { host, end: None, output: Output::default(), ports, interfaces: Vec::new() }
     }
 
@@ -52,29 +51,35 @@ impl Answers {
         });
         self.host.keep(now, &neighbors.collect::<Vec<_>>());
         self.tell_news(mirror);
-        // A link that went, and the mirror's neighbours with it, may have come back.
-        for (key, mac) in self.host.known().collect::<Vec<_>>() {
-            know(mirror, &News::Known(key, mac));
-        }
     }
 
-    /// Frames go through a port from now on, or no longer. Routes follow with the mirror's next commit.
-    pub fn set_up(&mut self, mirror: &mut Mirror, port: usize, up: bool) {
-        self.ports.get_mut(port).into_iter().for_each(|state| state.up = up);
+    /// By number.
+    pub fn ports(&self) -> &[State] {
+        &self.ports
+    }
+
+    /// Frames go through ports from now on, or no longer. Routes follow with the mirror's next commit.
+    pub fn heed(&mut self, mirror: &mut Mirror, changes: &[Change]) {
+        for Change { port, up, .. } in changes {
+            self.ports.get_mut(*port).into_iter().for_each(|state| state.up = *up);
+        }
         told::tell_links(mirror, &self.interfaces, &self.ports);
     }
 
-    /// Goes by what the mirror has published; whether that is anything new. If it follows that neighbours are gone, the
-    /// mirror publishes that too.
+    /// Goes by what the mirror has published; whether that is anything new. What follows for neighbours the mirror
+    /// publishes too, and the host goes by that: it is never behind the FIBs. A link changes once, so this ends.
     pub fn follow(&mut self, now: Duration, mirror: &mut Mirror) -> bool {
-        let view = mirror.views().current();
-        let is_new = !Arc::ptr_eq(&view, self.host.view());
-        if is_new {
+        let mut is_new = false;
+        loop {
+            let view = mirror.views().current();
+            if Arc::ptr_eq(&view, self.host.view()) {
+                return is_new;
+            }
+            is_new = true;
             self.host.follow(now, view, mirror.hops(), &mut self.output);
             self.tell_news(mirror);
             mirror.commit(now);
         }
-        is_new
     }
 
     /// Answers what workers rejected, and does what is due. The mirror hears of neighbours.

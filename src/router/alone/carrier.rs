@@ -6,7 +6,6 @@ use fullview_plane::port::PortError;
 use fullview_plane::port::link::Link;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::command::say;
 use crate::router::ports::AnyPort;
 
 /// What a port stands on.
@@ -18,7 +17,7 @@ enum Line {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum Carrier {
     Up,
     Down,
     Gone,
@@ -33,13 +32,13 @@ impl Line {
     }
 
     /// What cannot be found out is as if nobody had looked.
-    fn state(&self) -> Option<State> {
+    fn carrier(&self) -> Option<Carrier> {
         match self {
-            Line::Tap(file) => tap_state(file),
+            Line::Tap(file) => tap_carrier(file),
             Line::Card(link) => match link.is_running() {
-                Ok(true) => Some(State::Up),
-                Ok(false) => Some(State::Down),
-                Err(PortError::Removed { .. }) => Some(State::Gone),
+                Ok(true) => Some(Carrier::Up),
+                Ok(false) => Some(Carrier::Down),
+                Err(PortError::Removed { .. }) => Some(Carrier::Gone),
                 Err(_) => None,
             },
         }
@@ -48,43 +47,50 @@ impl Line {
 
 /// The kernel takes frames as long as its end is set up, and has nothing but an error once that is removed
 /// (`tun_chr_poll` in its `drivers/net/tun.c`).
-fn tap_state(file: &OwnedFd) -> Option<State> {
+fn tap_carrier(file: &OwnedFd) -> Option<Carrier> {
     let mut fds = [PollFd::new(file, PollFlags::OUT)];
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).ok()?;
     let found = fds[0].revents();
     Some(match found {
-        _ if found.contains(PollFlags::ERR) => State::Gone,
-        _ if found.contains(PollFlags::OUT) => State::Up,
-        _ => State::Down,
+        _ if found.contains(PollFlags::ERR) => Carrier::Gone,
+        _ if found.contains(PollFlags::OUT) => Carrier::Up,
+        _ => Carrier::Down,
     })
 }
 
 /// Of all ports.
 pub struct Carriers {
     /// By port: its name, what it stands on, and how that was last.
-    lines: Vec<(String, Line, State)>,
+    lines: Vec<(String, Line, Carrier)>,
 }
 
 impl Carriers {
-    /// All count as down until the first look.
-    pub fn of<'p>(ports: impl Iterator<Item = (&'p String, &'p AnyPort)>) -> anyhow::Result<Carriers> {
-        let line = |(name, port): (&String, &AnyPort)| Ok((name.clone(), Line::of(name, port)?, State::Down));
+    /// Up, or down until the first look.
+    pub fn of<'p>(ports: impl Iterator<Item = (&'p String, &'p AnyPort, bool)>) -> anyhow::Result<Carriers> {
+        let line = |(name, port, up): (&String, &AnyPort, bool)| {
+            let carrier = if up { Carrier::Up } else { Carrier::Down };
+            Ok((name.clone(), Line::of(name, port)?, carrier))
+        };
         Ok(Carriers { lines: ports.map(line).collect::<anyhow::Result<_>>()? })
     }
 
-    /// The ports that are otherwise than at the last look, and whether frames go through now.
-    pub fn changed(&mut self) -> Vec<(usize, bool)> {
-        let mut changed = Vec::new();
-        for (port, (name, line, last)) in self.lines.iter_mut().enumerate() {
-            let state = line.state().unwrap_or(*last);
-            let before = std::mem::replace(last, state);
-            if state != before && state == State::Gone {
-                say(&format!("interface {name} was removed; it is used again after a restart"));
-            }
-            if (state == State::Up) != (before == State::Up) {
-                changed.push((port, state == State::Up));
-            }
-        }
-        changed
+    /// What is otherwise than at the last look. Who comes again after it was gone has no port any more.
+    pub fn changed(&mut self) -> Vec<Change> {
+        let there = self.lines.iter_mut().enumerate().filter(|(_, (.., last))| *last != Carrier::Gone);
+        let changes = there.filter_map(|(port, (name, line, last))| {
+            let found = line.carrier().filter(|found| found != last)?;
+            *last = found;
+            let gone = (found == Carrier::Gone).then(|| name.clone());
+            Some(Change { port, up: found == Carrier::Up, gone })
+        });
+        changes.collect()
     }
+}
+
+/// Of a port.
+pub struct Change {
+    pub port: usize,
+    pub up: bool,
+    /// Its name, if it was removed.
+    pub gone: Option<String>,
 }

@@ -57,16 +57,13 @@ pub fn run(
     let (hub, events) = (Arc::<Hub>::default(), Arc::<Events>::default());
     let bell = Bell::new().context("the router's bell")?;
     let Told { plan, .. } = told;
-    let macs = ports::macs(options, &told.macs)?;
-    let mut alone = Alone::new(options, told, macs, desk, bell.clone(), Arc::clone(&events));
+    let states = ports::states(options, &told.macs)?;
+    let mut alone = Alone::new(options, told, states, desk, bell.clone(), Arc::clone(&events));
     let mut workers = Workers::start(options, plan, &mut alone.answers, &alone.mirror, &bell, &hub)?;
     let _operations = Operations::start(operating, &options.interfaces, &asker, &hub, &events)?;
-    alone.look(&mut workers);
-    alone.commit();
     alone.began(plan);
     while !stop.load(Ordering::Relaxed) {
-        alone.look(&mut workers);
-        alone.turn(&workers)?;
+        alone.turn(&mut workers)?;
         if !workers.are_running() {
             workers.stop()?;
             bail!("all interfaces are gone: nothing is left to forward by");
@@ -95,7 +92,7 @@ impl Alone {
     fn new(
         options: &Options,
         told: &Told,
-        macs: Vec<Mac>,
+        ports: Vec<told::State>,
         desk: Desk,
         bell: Bell,
         events: Arc<Events>,
@@ -105,7 +102,7 @@ impl Alone {
         mirror.set_policies(options.policies.clone());
         mirror.set_flow_seed(flow_seed());
         mirror.keep_routes();
-        let answers = Answers::new(&mirror, macs, &told.settings);
+        let answers = Answers::new(&mirror, ports, &told.settings);
         let (algorithm, story) = (options.algorithm.clone(), Story::new(events));
         let told_at = Duration::ZERO;
         let mut alone =
@@ -131,14 +128,20 @@ impl Alone {
             return;
         }
         self.looked = Some(now);
-        for (port, up) in workers.changed_links() {
-            self.answers.set_up(&mut self.mirror, port, up);
+        let changes = workers.changed_links();
+        if !changes.is_empty() {
+            self.answers.heed(&mut self.mirror, &changes);
+        }
+        for name in changes.into_iter().filter_map(|change| change.gone) {
+            let text = format!("interface {name} was removed; it is used again after a restart");
+            self.story.line(now, Kind::Link, &text);
         }
     }
 
     /// One look at everything.
-    fn turn(&mut self, workers: &Workers) -> anyhow::Result<()> {
+    fn turn(&mut self, workers: &mut Workers) -> anyhow::Result<()> {
         self.wait()?;
+        self.look(workers);
         self.answers.work(self.began.elapsed(), &mut self.mirror);
         self.commit();
         if self.answers.speak() {

@@ -7,18 +7,21 @@ use fullview_plane::port::tap::TapPort;
 use fullview_plane::wire::ethernet::Mac;
 
 use super::plan::{Plan, Planned};
+use super::told::State;
 use crate::args::PortName;
 use crate::router::Options;
 use crate::router::ports::{AnyPort, Memory, open_xdp};
 
-/// By port: the one it was given, the card's, or any.
-pub fn macs(options: &Options, given: &[Option<Mac>]) -> anyhow::Result<Vec<Mac>> {
-    let mac = |((name, kind), given): ((&String, &PortName), &Option<Mac>)| match (given, kind) {
-        (Some(given), _) => Ok(*given),
-        (None, PortName::Tap) => Ok(super::macs::any()),
-        (None, _) => Ok(Link::named(name)?.mac()?),
+/// By port. The MAC is the one it was given, the card's, or any; a TAP is down until its other end is set up.
+pub fn states(options: &Options, given: &[Option<Mac>]) -> anyhow::Result<Vec<State>> {
+    let state = |((name, kind), given): ((&String, &PortName), &Option<Mac>)| {
+        if *kind == PortName::Tap {
+            return Ok(State { mac: given.unwrap_or_else(super::macs::any), up: false });
+        }
+        let link = Link::named(name)?;
+        Ok(State { mac: given.map_or_else(|| link.mac(), Ok)?, up: link.is_running()? })
     };
-    options.interfaces.iter().zip(&options.ports.kinds).zip(given).map(mac).collect()
+    options.interfaces.iter().zip(&options.ports.kinds).zip(given).map(state).collect()
 }
 
 /// By worker and port.

@@ -9,7 +9,7 @@ use fullview_plane::host::relay::{Wake, WorkerEnd};
 use fullview_plane::kernel::mirror::Mirror;
 
 use super::answers::Answers;
-use super::carrier::Carriers;
+use super::carrier::{Carriers, Change};
 use super::plan::Plan;
 use super::ports::{Redirect, open};
 use crate::operations::hub::Hub;
@@ -46,7 +46,9 @@ impl Workers {
         let mut redirect = Redirect::default();
         let ports = open(options, plan, &memory, &mut redirect)?;
         let of_first = ports.first().into_iter().flatten().flatten();
-        let carriers = Carriers::of(options.interfaces.iter().zip(of_first)).context("the state of links")?;
+        let lines = options.interfaces.iter().zip(of_first).zip(answers.ports());
+        let carriers = Carriers::of(lines.map(|((name, port), state)| (name, port, state.up)));
+        let carriers = carriers.context("the state of links")?;
         let mut cores = options.ports.cores.iter().copied();
         let mut first = Some(bell.clone());
         let start = |(ports, slow): (Vec<Option<AnyPort>>, WorkerEnd)| {
@@ -60,8 +62,8 @@ impl Workers {
         Ok(Workers { threads, bell, carriers, _redirect: redirect })
     }
 
-    /// The ports whose link went up or down since this was last asked, and whether frames go through now.
-    pub fn changed_links(&mut self) -> Vec<(usize, bool)> {
+    /// What became of links since this was last asked.
+    pub fn changed_links(&mut self) -> Vec<Change> {
         self.carriers.changed()
     }
 

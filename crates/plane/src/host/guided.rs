@@ -37,40 +37,53 @@ impl Host<Guide> {
     }
 
     /// Goes by another view and other next hops. Links are told of addresses that were not there before, or all of them
-    /// when they come up. By a link that went down nobody can be reached; whoever is there later is asked for anew.
+    /// when they come up. By a link that went down nobody can be reached; whoever was not told of for good is asked for
+    /// anew later.
     pub fn follow(&mut self, now: Duration, view: Arc<View>, hops: Vec<Option<Hop>>, out: &mut Output) {
         let interfaces = view.parts().interfaces.clone();
         self.limiter.grow(interfaces.len());
         self.neighbors.grow(interfaces.len());
         let before = std::mem::replace(&mut self.interfaces, interfaces);
         self.routes.follow(view, hops);
-        for number in 0..self.interfaces.len() as u16 {
-            match (is_up(&before, number), is_up(&self.interfaces, number)) {
-                (true, false) => self.lose(now, number),
-                (false, true) => self.find_statics(now, number),
-                _ => {}
-            }
-        }
-        let had = |number: usize, own: &InterfaceAddress| {
-            before.get(number).is_some_and(|interface| interface.up && interface.addresses.contains(own))
+        let turned = |from: &[Interface], to: &[Interface]| -> FxHashSet<u16> {
+            (0..=u16::MAX)
+                .take(to.len())
+                .filter(|number| !is_up(from, *number) && is_up(to, *number))
+                .collect()
         };
-        for number in 0..self.interfaces.len() {
-            let addresses = self.interfaces[number].addresses.clone();
-            let new = addresses.into_iter().filter(|own| !had(number, own));
-            new.for_each(|own| self.announce_one(number as u16, own.ip, out));
+        self.lose(now, &turned(&self.interfaces, &before), out);
+        self.meet(now, &turned(&before, &self.interfaces));
+        self.announce_new(&before, out);
+    }
+
+    /// Nobody is on these links any more.
+    fn lose(&mut self, now: Duration, down: &FxHashSet<u16>, out: &mut Output) {
+        let there = self.neighbors.known().map(|(key, _)| key).filter(|key| down.contains(&key.0));
+        there.for_each(|key| self.routes.unknown(now, key));
+        for (key, waiting) in self.neighbors.forget_learnt(down) {
+            self.give_up_all(now, key, waiting, out);
         }
     }
 
-    fn lose(&mut self, now: Duration, interface: u16) {
-        let here = self.neighbors.known().map(|(key, _)| key).filter(|key| key.0 == interface);
-        here.for_each(|key| self.routes.unknown(now, key));
-        self.neighbors.forget_learnt(interface);
-    }
-
-    fn find_statics(&mut self, now: Duration, interface: u16) {
-        for (key, mac) in self.neighbors.known().filter(|(key, _)| key.0 == interface) {
+    /// On these links are the stations that are never asked for.
+    fn meet(&mut self, now: Duration, up: &FxHashSet<u16>) {
+        for (key, mac) in self.neighbors.known().filter(|(key, _)| up.contains(&key.0)) {
             // Numbers of next hops are the affair of whoever keeps the tables.
             let _ = self.routes.known(now, key, mac);
+        }
+    }
+
+    fn announce_new(&mut self, before: &[Interface], out: &mut Output) {
+        for number in
+            (0..=u16::MAX).take(self.interfaces.len()).filter(|number| is_up(&self.interfaces, *number))
+        {
+            let had: &[InterfaceAddress] = match before.get(usize::from(number)) {
+                Some(interface) if interface.up => &interface.addresses,
+                _ => &[],
+            };
+            let own = self.interfaces[usize::from(number)].addresses.iter();
+            let new: Vec<_> = own.filter(|own| !had.contains(own)).map(|own| own.ip).collect();
+            new.into_iter().for_each(|ip| self.announce_one(number, ip, out));
         }
     }
 

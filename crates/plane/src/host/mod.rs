@@ -141,7 +141,8 @@ impl<W: Ways> Host<W> {
 
     fn hear(&mut self, now: Duration, (interface, verdict): (u16, Verdict), frame: &[u8], out: &mut Output) {
         let Ok(frame) = Frame::new_checked(frame) else { return };
-        if usize::from(interface) >= self.interfaces.len() {
+        // What had come before its link went down was another link's.
+        if !self.interface(interface).is_some_and(|interface| interface.up) {
             return;
         }
         let source = frame.source();

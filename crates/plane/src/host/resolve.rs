@@ -1,11 +1,12 @@
 //! From news of neighbours to what follows: packets that waited go out, routes change, and senders are told that nobody
 //! answered.
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use super::Host;
-use super::neighbor::{Due, Evidence, Learned};
+use super::neighbor::{Due, Evidence, Learned, Waiting};
 use super::output::Output;
 use super::send::Way;
 use super::ways::{Key, Ways};
@@ -47,10 +48,21 @@ impl<W: Ways> Host<W> {
             Due::Lost(key, waiting) => {
                 self.counters.lost_neighbors += 1;
                 self.routes.unknown(now, key);
-                for waiting in waiting {
-                    self.give_up(now, key, &waiting.packet, waiting.interface, out);
-                }
+                self.give_up_all(now, key, waiting, out);
             }
+        }
+    }
+
+    /// What waited for a neighbour goes nowhere, and its senders are told.
+    pub(super) fn give_up_all(
+        &mut self,
+        now: Duration,
+        key: Key,
+        waiting: VecDeque<Waiting>,
+        out: &mut Output,
+    ) {
+        for Waiting { packet, interface, .. } in waiting {
+            self.give_up(now, key, &packet, interface, out);
         }
     }
 

@@ -38,10 +38,14 @@ impl Link {
 
     /// Whether frames go through: it is set up, and has a carrier.
     pub fn is_running(&self) -> Result<bool, PortError> {
-        if self.is_gone() {
-            return Err(PortError::Removed { interface: self.name.clone() });
+        let asked = self.cannot("be asked for its state");
+        match interface_index(&self.name) {
+            Ok(index) if index == self.index => tun::is_running(&self.name).map_err(asked),
+            Err(error) if !matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO)) => {
+                Err(asked(error))
+            }
+            _ => Err(self.removed()),
         }
-        tun::is_running(&self.name).map_err(|source| self.failed(source))
     }
 
     /// How many queues frames come in by. A driver that does not say has one.
@@ -62,12 +66,16 @@ impl Link {
     /// What an error of a port at work means.
     pub fn failed(&self, source: io::Error) -> PortError {
         match source.raw_os_error() {
-            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV | libc::EBADFD) if self.is_gone() => {
-                PortError::Removed { interface: self.name.clone() }
-            }
+            // The port has none any more, even if this one has come back by now, from another namespace perhaps.
+            Some(libc::ENXIO | libc::ENODEV | libc::EBADFD) => self.removed(),
+            Some(libc::ENETDOWN) if self.is_gone() => self.removed(),
             Some(libc::ENETDOWN | libc::EIO) => PortError::Down { interface: self.name.clone() },
             _ => interface(&self.name, "be used any further", source),
         }
+    }
+
+    fn removed(&self) -> PortError {
+        PortError::Removed { interface: self.name.clone() }
     }
 
     /// Whether no interface of this name and number is left.

@@ -23,7 +23,8 @@ use crate::wire::ethernet;
 /// Empty receives between two looks at the link: each look is a system call.
 const PATIENCE: u32 = 64;
 
-/// How often, and how far apart, a queue that is in use is asked for.
+/// How often, and how far apart, a queue that is in use is asked for: the kernel takes it back from a closed socket by
+/// work that it puts off, on a busy machine for more than a second.
 const BIND_TRIES: usize = 100;
 const BIND_PAUSE: Duration = Duration::from_millis(20);
 

@@ -97,6 +97,15 @@ fn watch<A: Registered>(
     rounds
 }
 
+/// Whoever drops this ends the watch, be it because something failed: nobody waits for the watchers for ever.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Waits until it has looked so often from now on, or has failed.
 fn let_it_look<T>(watcher: &ScopedJoinHandle<'_, T>, looks: &AtomicUsize) {
     let before = looks.load(Ordering::Relaxed);
@@ -120,6 +129,7 @@ fn packets_meet_the_old_table_or_the_new_one_and_nothing_else() {
     let handles = [handle(&mut engine), handle(&mut engine)];
     let (done, looks, looks6) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
+        let _ends = Ends(&done);
         let [program, program6] = &handles;
         let watcher = scope.spawn(|| watch(program, (0xc000_0201, inside), &looks, &done));
         let watcher6 = scope.spawn(|| watch(program6, (0x2001_0db8 << 96, inside6), &looks6, &done));

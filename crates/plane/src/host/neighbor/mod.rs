@@ -10,7 +10,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::config::NeighborSettings;
 use super::limit::Bucket;
@@ -121,12 +121,11 @@ impl Neighbors {
         self.forget(key);
     }
 
-    /// Forgets all stations of an interface but the static ones.
-    pub fn forget_learnt(&mut self, interface: u16) {
-        let learnt = |(_, key): &(Duration, Key)| (key.0 == interface).then_some(*key);
-        for key in self.timers.iter().filter_map(learnt).collect::<Vec<_>>() {
-            self.forget(key);
-        }
+    /// Forgets all stations of these interfaces but the static ones; what waited for them.
+    pub fn forget_learnt(&mut self, interfaces: &FxHashSet<u16>) -> Vec<(Key, VecDeque<Waiting>)> {
+        let learnt = self.timers.iter().map(|(_, key)| *key).filter(|key| interfaces.contains(&key.0));
+        let learnt: Vec<Key> = learnt.collect();
+        learnt.into_iter().filter_map(|key| Some((key, self.forget(key)?.queue))).collect()
     }
 
     /// A station that is never asked for and never forgotten.

@@ -183,6 +183,12 @@ impl Links {
         self.numbers.iter().map(move |place| (*place, at.get(place).copied()))
     }
 
+    /// The link that an interface is now.
+    pub fn numbered(&self, interface: u16) -> Option<LinkIndex> {
+        let place = self.numbers.get(usize::from(interface))?;
+        self.links.keys().copied().find(|index| self.place(*index).as_ref() == Some(place))
+    }
+
     pub fn state(&self, index: LinkIndex) -> State {
         match self.get(index) {
             Some(link) if self.number(index).is_some() => match (link.up, link.carrier) {

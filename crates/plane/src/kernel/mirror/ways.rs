@@ -37,8 +37,7 @@ impl Mirror {
 
     /// The link that an interface is now.
     pub fn link_of(&self, interface: u16) -> Option<LinkIndex> {
-        let (_, link) = self.links.interfaces().nth(usize::from(interface))?;
-        link.map(|link| link.index)
+        self.links.numbered(interface)
     }
 
     /// The number of the interface that a link is, if it is one of ours.
