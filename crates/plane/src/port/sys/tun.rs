@@ -28,33 +28,32 @@ pub fn create(name: &str, has_queues: bool) -> io::Result<(File, String)> {
 pub fn set_mtu(name: &str, mtu: u32) -> io::Result<()> {
     let mut request = request(name, 0)?;
     request.ifr_ifru.ifru_mtu = c_int::try_from(mtu).map_err(io::Error::other)?;
-    let socket = UnixDatagram::unbound()?; // any will do
-    // SAFETY: the kernel reads one `ifreq`, which lives until the call ends.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFMTU as _, &raw mut request) } as c_int)
-        .map(drop)
+    ask(request, libc::SIOCSIFMTU).map(drop)
 }
 
 /// The Ethernet address of an interface; `None` of one of another kind, as loopback and tunnels are.
 pub fn mac(name: &str) -> io::Result<Option<[u8; 6]>> {
-    let mut request = request(name, 0)?;
-    let socket = UnixDatagram::unbound()?; // any will do
-    // SAFETY: the kernel reads and writes one `ifreq`, which lives until the call ends.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) } as c_int)?;
+    let answer = ask(request(name, 0)?, libc::SIOCGIFHWADDR)?;
     // SAFETY: the kernel has written an address there; and before, all bytes were zeros, a valid one.
-    let libc::sockaddr { sa_family: kind, sa_data: bytes } = unsafe { request.ifr_ifru.ifru_hwaddr };
+    let libc::sockaddr { sa_family: kind, sa_data: bytes } = unsafe { answer.ifr_ifru.ifru_hwaddr };
     Ok((kind == libc::ARPHRD_ETHER).then(|| std::array::from_fn(|at| bytes[at] as u8)))
 }
 
 /// Whether an interface is set up and has a carrier.
 pub fn is_running(name: &str) -> io::Result<bool> {
-    let mut request = request(name, 0)?;
-    let socket = UnixDatagram::unbound()?; // any will do
-    // SAFETY: the kernel reads and writes one `ifreq`, which lives until the call ends.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) } as c_int)?;
+    let answer = ask(request(name, 0)?, libc::SIOCGIFFLAGS)?;
     // SAFETY: the kernel has written flags there; and before, all bytes were zeros, valid ones.
-    let flags = c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+    let flags = c_int::from(unsafe { answer.ifr_ifru.ifru_flags });
     let running = libc::IFF_UP | libc::IFF_RUNNING;
     Ok(flags & running == running)
+}
+
+/// Has the kernel do something about an interface; the request as it leaves it.
+fn ask(mut request: ifreq, what: libc::c_ulong) -> io::Result<ifreq> {
+    let socket = UnixDatagram::unbound()?; // any will do
+    // SAFETY: the kernel reads and writes one `ifreq`, which lives until the call ends.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), what as _, &raw mut request) } as c_int)?;
+    Ok(request)
 }
 
 /// A question about the interface of that name.
