@@ -3,20 +3,22 @@
 mod circles;
 mod code;
 mod imports;
+mod lengths;
 mod order;
 mod resolve;
 mod rules;
 mod tree;
+mod types;
 mod workspace;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::circles::{Circle, Level, name};
-use crate::rules::Rules;
+use crate::rules::{Exceptions, Rules};
 use crate::tree::Tree;
 use crate::workspace::Package;
 
@@ -44,6 +46,10 @@ enum Check {
         #[arg(long)]
         package: Option<String>,
     },
+    /// Fail on type names that a crate uses twice, and on types whose `impl` blocks stand in more than three files
+    Types,
+    /// Fail when functions become too long
+    Functions,
 }
 
 fn main() -> ExitCode {
@@ -59,21 +65,66 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<bool> {
     let rules = Rules::read(&args.root.join(&args.rules))?;
-    let packages = workspace::packages(&args.root)?;
+    let sources = sources(&args.root)?;
     match &args.check {
-        Check::Imports { all, package } => {
-            let wanted = |found: &&Package| package.as_deref().is_none_or(|end| found.name.ends_with(end));
-            let mut good = true;
-            for package in packages.iter().filter(wanted) {
-                for tree in package.trees(&args.root)? {
-                    good &= circles(&package.name, &tree, *all);
-                }
-            }
-            let others = [order::upward(&packages, &rules), order::strangers(&args.root)?].concat();
-            others.iter().for_each(|line| println!("{line}"));
-            Ok(good && others.is_empty())
+        Check::Imports { all, package } => imports_of(args, &rules, &sources, *all, package.as_deref()),
+        Check::Types => Ok(types_of(&rules, &sources)),
+        Check::Functions => Ok(functions_of(&rules, &sources)),
+    }
+}
+
+/// A package and the module trees of its library and program.
+struct Source {
+    package: Package,
+    trees: Vec<Tree>,
+}
+
+fn sources(root: &Path) -> Result<Vec<Source>> {
+    let packages = workspace::packages(root)?;
+    packages.into_iter().map(|package| Ok(Source { trees: package.trees(root)?, package })).collect()
+}
+
+fn imports_of(args: &Args, rules: &Rules, sources: &[Source], all: bool, only: Option<&str>) -> Result<bool> {
+    let mut good = true;
+    for Source { package, trees } in sources {
+        if only.is_none_or(|end| package.name.ends_with(end)) {
+            good = trees.iter().fold(good, |good, tree| circles(&package.name, tree, all) & good);
         }
     }
+    let packages: Vec<&Package> = sources.iter().map(|source| &source.package).collect();
+    let others = [order::upward(&packages, rules), order::strangers(&args.root)?].concat();
+    Ok(none(&others) && good)
+}
+
+fn types_of(rules: &Rules, sources: &[Source]) -> bool {
+    let mut exceptions = Exceptions::new(&rules.repeated_types);
+    let mut found = Vec::new();
+    for Source { package, trees } in sources {
+        found.extend(types::repeated(&package.name, trees, &mut exceptions));
+        found.extend(trees.iter().flat_map(|tree| types::scattered(&package.name, tree)));
+    }
+    found.extend(exceptions.unused());
+    none(&found)
+}
+
+fn functions_of(rules: &Rules, sources: &[Source]) -> bool {
+    let mut exceptions = Exceptions::new(&rules.long_functions);
+    let (mut found, mut all) = (Vec::new(), Vec::new());
+    for Source { package, trees } in sources {
+        let functions: Vec<_> = trees.iter().flat_map(lengths::of).collect();
+        found.extend(lengths::too_long(&package.name, &functions, &mut exceptions));
+        all.extend(functions);
+    }
+    found.extend(exceptions.unused());
+    let figures = lengths::Figures::of(&all);
+    println!("{figures}");
+    none(&found) && figures.is_good()
+}
+
+/// Prints what was found; whether it was nothing.
+fn none(found: &[String]) -> bool {
+    found.iter().for_each(|line| println!("{line}"));
+    found.is_empty()
 }
 
 /// Prints the circles of one tree; whether there are none.

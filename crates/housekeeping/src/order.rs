@@ -9,11 +9,11 @@ use crate::rules::Rules;
 use crate::workspace::Package;
 
 /// One line for each dependency that points upwards, and for each package that has no place in the order.
-pub fn upward(packages: &[Package], rules: &Rules) -> Vec<String> {
+pub fn upward(packages: &[&Package], rules: &Rules) -> Vec<String> {
     packages.iter().flat_map(|package| of(package, packages, rules)).collect()
 }
 
-fn of(package: &Package, packages: &[Package], rules: &Rules) -> Vec<String> {
+fn of(package: &Package, packages: &[&Package], rules: &Rules) -> Vec<String> {
     if !rules.knows(&package.name) {
         return vec![format!(
             "{}: a package without a layer; add it to `layers` in the file of rules",
