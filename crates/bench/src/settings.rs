@@ -1,4 +1,4 @@
-//! What an experiment can set about its subject. Every field is optional: a variant sets what differs.
+//! What an experiment can set about its subject. Every field is optional, so that a variant sets only what differs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -213,7 +213,7 @@ pub struct LoadSettings {
     pub through: Option<LoopStage>,
     /// Whether the loop asks for the table's memory ahead (default true).
     pub prefetch: Option<bool>,
-    /// Ports by which packets leave, next hops in turn; one unless set.
+    /// Egress ports; next hops are spread over them in turn. One unless set.
     pub ports: Option<u16>,
     /// Another router, driven as a process, instead of ours.
     pub peer: Option<Peer>,
@@ -226,7 +226,7 @@ pub enum LoopStage {
     Parse,
     /// And next hops found.
     Lookup,
-    /// And packets written anew, but not sorted by what becomes of them.
+    /// Also rewrites packets, but does not sort them by egress port.
     Rewrite,
 }
 
@@ -331,7 +331,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What is measured unless the experiment says otherwise is a forwarding path.
+    /// The kind of subject; a forwarding path unless the experiment names another.
     pub fn kind(&self) -> Kind {
         self.kind.unwrap_or(Kind::Forward)
     }

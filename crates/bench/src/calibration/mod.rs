@@ -79,9 +79,9 @@ fn ladder(family: Family) -> Vec<usize> {
 pub struct Cost {
     /// A lookup in a batch.
     pub batch_ns: f64,
-    /// A lookup by itself, the next key being known.
+    /// An independent lookup: the next key is known in advance.
     pub independent_ns: f64,
-    /// A change, compiling included where it takes that.
+    /// A change, including the compilation where the algorithm needs one.
     pub update_us: f64,
     pub bytes: usize,
 }
@@ -122,7 +122,7 @@ fn synthetic() -> Synthetic {
     Synthetic { next_hops: NextHopModel { count: 64, ..NextHopModel::default() }, ..Synthetic::default() }
 }
 
-/// All sizes of a family; the bar goes on by one for each algorithm and size.
+/// Measures all sizes of a family; the bar advances by one for each algorithm and size.
 pub fn family<A: Calibrated>(effort: &Effort, bar: &ProgressBar) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for prefixes in (effort.ladder)(A::FAMILY) {
@@ -132,7 +132,7 @@ pub fn family<A: Calibrated>(effort: &Effort, bar: &ProgressBar) -> anyhow::Resu
     Ok(rows)
 }
 
-/// Side by side: every contestant has a turn before any has its next.
+/// Measures the algorithms in turns: each runs once before any runs again.
 fn size<A: Calibrated>(prefixes: usize, effort: &Effort, bar: &ProgressBar) -> anyhow::Result<Vec<Row>> {
     let mut rib = A::rib(A::table(prefixes).table()?);
     let fits = |algorithm: &&dyn Algorithm<A>| algorithm.name() != "linear" || prefixes <= LARGEST_FOR_LINEAR;
@@ -159,7 +159,7 @@ fn judged(prefixes: usize, costs: Vec<(&'static str, Cost)>) -> Vec<Row> {
     costs.into_iter().map(row).collect()
 }
 
-/// [`FORMULA`]: all that a table costs, by lookup.
+/// The whole cost of a table per lookup, as [`FORMULA`] has it.
 fn nanoseconds(prefixes: usize, cost: &Cost) -> f64 {
     let changes = prefixes as f64 * CHANGES_PER_PREFIX;
     let updates = cost.update_us * 1e3 * changes / LOOKUPS;
@@ -186,7 +186,7 @@ mod tests {
         let preferences =
             |prefixes| judged(prefixes, costs.clone()).iter().map(|row| row.preference).collect::<Vec<_>>();
         assert_eq!(preferences(100_000), [250, 125, 125, 125, 1]);
-        assert_eq!(preferences(2), [250, 125, 125, 250, 1], "nobody changes a table of two routes");
+        assert_eq!(preferences(2), [250, 125, 125, 250, 1], "a table of two routes is not updated");
     }
 
     #[test]

@@ -139,7 +139,7 @@ impl<A: BenchFamily> KernelPath<A> {
         })
     }
 
-    /// Packets a second of a short run, to know how many a long one takes.
+    /// Packets per second of a short run, from which the frames of a long one follow.
     fn trial(&self) -> anyhow::Result<f64> {
         let testbed = self.testbed.borrow();
         let samples = testbed.run(TRIAL, |watch| {
@@ -160,7 +160,7 @@ impl<A: BenchFamily> KernelPath<A> {
 
 const TRIAL: u32 = 1 << 18;
 
-/// Frames beyond what the window takes at the rate of the trial: those left are not sent.
+/// Frames prepared, as a multiple of what the window takes at the trial's rate. Frames left over are not sent.
 const SPARE: f64 = 1.5;
 
 /// The rates of a window; fewer if the frames end before it does.
@@ -183,7 +183,7 @@ fn samples(watch: &Watch<'_>, window: &Window, stop: &AtomicBool) -> (Vec<f64>, 
 }
 
 impl<A: BenchFamily> Subject for KernelPath<A> {
-    /// Every packet of the sequence once: none lost, each to the station that the RIB says.
+    /// Sends every packet of the sequence once: none may be lost, and each must reach the station of its route in the RIB.
     fn verify(&mut self) -> Result<(), SubjectError> {
         self.cores.pin_one()?;
         let count = self.destinations.len().min(MOST_PACKETS);

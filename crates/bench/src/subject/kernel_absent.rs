@@ -38,7 +38,7 @@ impl KernelFactory {
         KernelFactory(())
     }
 
-    /// Says which feature is missing.
+    /// Fails with the name of the missing feature.
     pub fn make<A: BenchFamily>(
         &mut self,
         _inputs: &mut Inputs,

@@ -23,7 +23,7 @@ use crate::settings::{Arm, LookupSettings, Settings, Shape};
 use fullview_router::algorithm;
 use fullview_router::error::BadInput;
 
-/// Keys looked up between two looks at the clock: about 0.1 ms, so that reading it costs nothing that shows.
+/// Keys looked up between two readings of the clock: about 0.1 ms, so that the readings do not show in the rate.
 const CHUNK: usize = 1 << 15;
 
 /// How the report names what drives the lookups.
@@ -40,7 +40,7 @@ pub fn describe(settings: &LookupSettings, cores: Cores) -> anyhow::Result<Vec<S
     ])
 }
 
-/// Says what is wrong with how lookups are driven, before anything is loaded.
+/// Refuses settings of lookups that are out of range, before anything is loaded.
 pub fn check_settings(settings: &LookupSettings) -> anyhow::Result<()> {
     let limits = [("batch", settings.batch, 1 << 20), ("keys", settings.keys, 1 << 28)];
     for (what, asked, most) in limits {
@@ -118,7 +118,7 @@ pub struct Lookup<A: Address> {
 }
 
 impl<A: Address> Lookup<A> {
-    /// Looks up one chunk as the arm says. The sum keeps the compiler from leaving any of it out.
+    /// Looks up one chunk in the arm's way. The returned sum keeps the compiler from removing lookups.
     fn pass(&self, keys: &[A], answers: &mut [NextHop]) -> u64 {
         match self.arm {
             Arm::None => keys.iter().fold(0, |sum, key| sum ^ key.low_usize() as u64),
@@ -128,7 +128,7 @@ impl<A: Address> Lookup<A> {
         }
     }
 
-    /// Every key waits for the answer before it, which is masked to nothing only at run time (FreeBSD D30096).
+    /// Every lookup depends on the answer before it, which a mask turns to zero only at run time (FreeBSD D30096).
     fn chain(&self, keys: &[A]) -> u64 {
         let nothing = black_box(0u16);
         let mut last = NextHop::NONE;

@@ -122,7 +122,7 @@ impl Ends {
         Received { right: count(receiving::RIGHT), wrong: count(receiving::WRONG) }
     }
 
-    /// Notes from now on, or no longer, to which station each packet goes; the sequence begins anew.
+    /// Starts or stops recording to which station each packet goes, and restarts the sequence.
     pub fn record(&self, record: bool) {
         self.sent.words()[sending::NEXT].store(0, Ordering::Relaxed);
         let words = self.received.words();

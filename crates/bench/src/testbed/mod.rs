@@ -222,7 +222,7 @@ impl Testbed {
         self.ends.received()
     }
 
-    /// Sends each of the first `count` packets of the sequence once and says to which stations they went, by their
+    /// Sends each of the first `count` packets of the sequence once and returns to which stations they went, by their
     /// place in it; 0 for those that did not arrive.
     pub fn stations(&self, count: u32) -> Result<Vec<u16>, TestbedError> {
         self.ends.record(true);

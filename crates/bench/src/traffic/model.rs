@@ -25,7 +25,7 @@ const PORT: u16 = 2000;
 /// Packets of one flow in a row.
 const ONE_FLOW_PACKETS: usize = 256;
 
-/// Draws in a row that may fail before a table is taken to hold no destination at all.
+/// Draws in a row that may fail before the model reports that the table holds no destination.
 const PATIENCE: usize = 10_000;
 
 /// How flows are chosen. Everything random comes from the seed given to [`Model::flows`].
@@ -46,7 +46,7 @@ pub enum Model<A> {
         /// `-d`.
         destination: EndpointRange<A>,
     },
-    /// A random address in a prefix drawn uniformly from the table, anew for every packet of the sequence.
+    /// A random address in a prefix drawn uniformly from the table, for each packet of the sequence.
     Prefixes {
         /// Length of the sequence; equal five-tuples may come up twice.
         packets: usize,

@@ -17,7 +17,8 @@ use super::frame::{Frames, Headers};
 use super::free::Free;
 use super::generator::Generator;
 use super::load::{
-    BURSTS_A_LOOK, LoadConfig, LoadError, LoadResult, Router, Unrouted, Window, frames, passage, run_ends,
+    BURSTS_PER_CLOCK_READING, LoadConfig, LoadError, LoadResult, Router, Unrouted, Window, frames, passage,
+    run_ends,
 };
 use super::pace::Pace;
 use super::sink::Sink;
@@ -42,7 +43,7 @@ pub fn one_core<A: Headers, R: Router + Send>(
     })
 }
 
-/// Sends every packet of the set through the router once; all of them are checked, whatever the configuration says.
+/// Sends every packet of the set through the router once; all of them are checked, whatever the configured share is.
 pub fn verify<A: Headers, R: Router>(
     config: &LoadConfig,
     flows: &FlowSet<A>,
@@ -135,7 +136,8 @@ struct Path<'a> {
     to_router: (Sender<'a>, Receiver<'a>),
     from_router: (Sender<'a>, Receiver<'a>),
     burst: Burst<'a>,
-    /// By port. Each is sent by itself, as ports are, and into one link, where packets are told apart by their port.
+    /// By port. Each is sent by itself, as by separate ports, but into one link; the port number in the slot keeps the
+    /// packets of different ports apart.
     forwarded: Vec<Burst<'a>>,
     dropped: Burst<'a>,
 }
@@ -166,7 +168,7 @@ impl<'a> Path<'a> {
         for forwarded in self.forwarded.iter_mut().filter(|burst| !burst.is_empty()) {
             self.from_router.0.send(forwarded);
         }
-        // What the router left behind is lost, but not its slots.
+        // Packets that the router left in the burst count as lost; their slots are used again.
         self.free.recycle(&mut self.burst);
         arm.dropped += self.to_router.0.reclaim(&mut self.burst) as u64;
         self.free.recycle(&mut self.burst);
@@ -251,8 +253,8 @@ impl<'a, 'f, A: Headers> Bench<'a, 'f, A> {
         LoadResult { offered, max_lag, interrupted, ..self.result(laps) }
     }
 
-    /// Sends what is due, for a stretch of time; `None` if it was cut short. Here the clock is read once a burst: it
-    /// says how many packets are due.
+    /// Sends what is due, for a stretch of time; `None` if it was cut short. The clock is read once a burst, to
+    /// know how many packets are due.
     fn paced<R: Router>(
         &mut self,
         router: &mut R,
@@ -303,7 +305,7 @@ impl Path<'_> {
     ) -> Lap {
         let (started, before, sent) = (Instant::now(), arm.sink.packets(), arm.sent);
         loop {
-            for _ in 0..BURSTS_A_LOOK {
+            for _ in 0..BURSTS_PER_CLOCK_READING {
                 self.step(generator, arm, router, burst);
             }
             let time = started.elapsed();

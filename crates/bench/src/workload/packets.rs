@@ -65,7 +65,7 @@ pub fn flows<A: Address>(settings: &TrafficSettings, rib: &Rib<A>, seed: u64) ->
     model.flows(rib, seed).map_err(|error| BadInput(format!("traffic: {error}")).into())
 }
 
-/// Says what is wrong with the traffic for this family, before anything is loaded.
+/// Refuses traffic that this family cannot have, before anything is loaded.
 pub fn check<A: Headers>(settings: &TrafficSettings) -> anyhow::Result<()> {
     ensure!(settings.flows != Some(0), BadInput("traffic.flows = 0: give at least 1".into()));
     if let Some(exponent) = settings.exponent {
