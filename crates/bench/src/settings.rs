@@ -77,7 +77,7 @@ impl TableSettings {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TrafficSettings {
     /// How destinations are drawn.
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
     /// How many flows.
     pub flows: Option<usize>,
     /// Frame size in bytes without FCS, or `smallest`, or `imix`.
@@ -115,7 +115,7 @@ impl StreamSettings {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum Model {
+pub enum ModelName {
     /// Ranges of addresses in one prefix, as the netbenches reports send.
     Netbenches,
     /// A random address in a prefix drawn uniformly from the table.
@@ -246,7 +246,7 @@ pub enum Shape {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LookupSettings {
     /// What one pass over the keys does.
-    pub arm: Option<Arm>,
+    pub arm: Option<LookupArm>,
     /// Keys in a batch of the `batch` arm.
     pub batch: Option<usize>,
     /// Keys in the stream.
@@ -268,7 +268,7 @@ pub struct Peer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Arm {
+pub enum LookupArm {
     /// One lookup after the other, keys known ahead: throughput.
     Independent,
     /// Each key depends on the answer before: latency.

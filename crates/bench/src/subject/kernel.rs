@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::testbed::{Forwarder, Headers, MOST_PACKETS, Testbed, Watch, station_of};
+use crate::testbed::{Forwarder, MOST_PACKETS, Testbed, Watch, station_of};
 use crate::traffic::flow::FlowSet;
 use anyhow::ensure;
 use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
@@ -21,10 +21,6 @@ use crate::settings::{KernelForwarder, Settings, TableSettings};
 use fullview_router::algorithm;
 use fullview_router::algorithm::{Names, RouterSettings};
 use fullview_router::error::BadInput;
-
-/// Addresses that the test bed can send to.
-pub trait KernelAddress: Headers {}
-impl<A: Headers> KernelAddress for A {}
 
 /// Makes forwarding paths on the test bed of a campaign, which is made for its first run.
 pub struct KernelFactory {

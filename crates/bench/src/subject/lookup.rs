@@ -19,7 +19,7 @@ use super::family::BenchFamily;
 use super::inputs::{Inputs, KEYS};
 use super::keys::Keys;
 use super::sampling::{judge_share, measurement, sample_lengths};
-use crate::settings::{Arm, LookupSettings, Settings, Shape};
+use crate::settings::{LookupArm, LookupSettings, Settings, Shape};
 use fullview_router::algorithm;
 use fullview_router::error::BadInput;
 
@@ -84,7 +84,7 @@ impl LookupFactory {
             build: started.elapsed(),
             fib: compiled.fib,
             keys,
-            arm: settings.lookup.arm.unwrap_or(Arm::Batch),
+            arm: settings.lookup.arm.unwrap_or(LookupArm::Batch),
             batch: settings.lookup.batch.unwrap_or(BATCH),
             events: compiled.log,
             verified: self.verified(settings, A::FAMILY),
@@ -107,7 +107,7 @@ impl LookupFactory {
 pub struct Lookup<A: Address> {
     fib: Arc<dyn Fib<A>>,
     keys: Arc<Keys<A>>,
-    arm: Arm,
+    arm: LookupArm,
     batch: usize,
     events: Vec<String>,
     /// How long it took to compile.
@@ -121,10 +121,10 @@ impl<A: Address> Lookup<A> {
     /// Looks up one chunk in the arm's way. The returned sum keeps the compiler from removing lookups.
     fn pass(&self, keys: &[A], answers: &mut [NextHop]) -> u64 {
         match self.arm {
-            Arm::None => keys.iter().fold(0, |sum, key| sum ^ key.low_usize() as u64),
-            Arm::Independent => keys.iter().map(|key| u64::from(self.fib.lookup(*key).0)).sum(),
-            Arm::Dependent => self.chain(keys),
-            Arm::Batch => self.batches(keys, answers),
+            LookupArm::None => keys.iter().fold(0, |sum, key| sum ^ key.low_usize() as u64),
+            LookupArm::Independent => keys.iter().map(|key| u64::from(self.fib.lookup(*key).0)).sum(),
+            LookupArm::Dependent => self.chain(keys),
+            LookupArm::Batch => self.batches(keys, answers),
         }
     }
 

@@ -8,7 +8,7 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::TestbedError;
+use super::error::TestbedError;
 
 /// A network namespace with a name that no other process uses.
 pub struct Namespace {

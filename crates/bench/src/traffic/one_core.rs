@@ -116,17 +116,17 @@ impl Laps {
 }
 
 /// One way from generator to receiver, with its own counts.
-struct Arm<'f, A> {
+struct CountedPath<'f, A> {
     sink: Sink<'f, A>,
     sent: u64,
     sent_bytes: u64,
     dropped: u64,
 }
 
-impl<'f, A: Headers> Arm<'f, A> {
+impl<'f, A: Headers> CountedPath<'f, A> {
     fn new(config: &LoadConfig, flows: &'f FlowSet<A>, frames: &'f Frames<A>, passage: Passage<'f>) -> Self {
         let sink = Sink::new(flows, frames, passage, config.check_one_in);
-        Arm { sink, sent: 0, sent_bytes: 0, dropped: 0 }
+        CountedPath { sink, sent: 0, sent_bytes: 0, dropped: 0 }
     }
 }
 
@@ -154,7 +154,7 @@ impl<'a> Path<'a> {
     fn step<A: Headers, R: Router>(
         &mut self,
         generator: &mut Generator<'_, A>,
-        arm: &mut Arm<'_, A>,
+        arm: &mut CountedPath<'_, A>,
         router: &mut R,
         count: usize,
     ) {
@@ -183,8 +183,8 @@ struct Bench<'a, 'f, A> {
     burst: usize,
     generator: Generator<'f, A>,
     path: Path<'a>,
-    routed: Arm<'f, A>,
-    direct: Arm<'f, A>,
+    routed: CountedPath<'f, A>,
+    direct: CountedPath<'f, A>,
 }
 
 impl<'a, 'f, A: Headers> Bench<'a, 'f, A> {
@@ -199,8 +199,8 @@ impl<'a, 'f, A: Headers> Bench<'a, 'f, A> {
             burst: config.burst,
             generator: Generator::new(flows, frames, config.ingress_port),
             path: Path::new(Free::new(arena, frames), config.egress()),
-            routed: Arm::new(config, flows, frames, passage),
-            direct: Arm::new(config, flows, frames, Passage::Direct),
+            routed: CountedPath::new(config, flows, frames, passage),
+            direct: CountedPath::new(config, flows, frames, Passage::Direct),
         }
     }
 
@@ -299,7 +299,7 @@ impl Path<'_> {
     fn lap<A: Headers, R: Router>(
         &mut self,
         generator: &mut Generator<'_, A>,
-        arm: &mut Arm<'_, A>,
+        arm: &mut CountedPath<'_, A>,
         router: &mut R,
         (burst, length): (usize, Duration),
     ) -> Lap {
