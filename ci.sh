@@ -154,16 +154,16 @@ cless() {
 # near it, and ran in the job `test`.
 bpf() {
     install "${BPF_PACKAGES[@]}"
-    cargo clippy --locked --all-targets -p fullview -p fullview-plane --features bpf -- -D warnings
-    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked -p fullview-plane --features bpf
-    cargo test --locked -p fullview -p fullview-plane --features bpf --bin fullview --lib --examples \
+    cargo clippy --locked --all-targets -p fullview -p fullview-bench -p fullview-router -p fullview-plane --features fullview/bpf -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked -p fullview-plane -p fullview-router -p fullview-bench --features fullview-bench/bpf
+    cargo test --locked -p fullview -p fullview-bench -p fullview-router -p fullview-plane --features fullview/bpf --bin fullview --lib --examples \
         --test router --test oracle --test bpf --test engine --test ports
 }
 
 # The same build as the job above: three ways to forward at once, each beside its own neighbours.
 soak() {
     install "${BPF_PACKAGES[@]}"
-    FULLVIEW_SOAK=${FULLVIEW_SOAK:-60} cargo test --locked -p fullview -p fullview-plane --features bpf --test router -- \
+    FULLVIEW_SOAK=${FULLVIEW_SOAK:-60} cargo test --locked -p fullview -p fullview-bench -p fullview-router -p fullview-plane --features fullview/bpf --test router -- \
         --nocapture soak::
 }
 

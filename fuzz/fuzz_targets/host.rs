@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use fullview_plane::burst::{Arena, Burst};
-use fullview_plane::host::config::{Config, NeighborSettings, Settings, StaticRoute, Target};
-use fullview_plane::host::router::Router;
+use fullview_router::host::config::{Config, NeighborSettings, Settings, StaticRoute, Target};
+use fullview_router::host::router::Router;
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
 use fullview_plane::wire::{arp, extension, icmp, icmpv6, ipv4, ipv6, ndp};

@@ -4,10 +4,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use fullview_plane::burst::{Arena, Burst};
-use fullview_plane::host::Limit;
-use fullview_plane::host::config::{Config, NeighborSettings, Settings, StaticNeighbor, StaticRoute, Target};
-use fullview_plane::host::router::Router;
 use fullview_plane::interface::{Interface, InterfaceAddress};
+use fullview_router::host::Limit;
+use fullview_router::host::config::{
+    Config, NeighborSettings, Settings, StaticNeighbor, StaticRoute, Target,
+};
+use fullview_router::host::router::Router;
 
 use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};

@@ -1,0 +1,199 @@
+//! Lookups alone: one algorithm, one table, one stream of keys, no packets.
+
+use std::cell::Cell;
+use std::hint::black_box;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::placement::Role;
+use crate::traffic::flow::FlowSet;
+use anyhow::ensure;
+use fullview_lab::{Measurement, Subject, SubjectError, Window};
+use fullview_table::fib::Fib;
+use fullview_table::{Address, NextHop};
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::placement::Cores;
+use super::share::CoreShare;
+use crate::settings::{Arm, LookupSettings, Shape};
+use fullview_router::error::BadInput;
+
+/// Keys looked up between two looks at the clock: about 0.1 ms, so that reading it costs nothing that shows.
+const CHUNK: usize = 1 << 15;
+
+/// How the report names what drives the lookups.
+pub fn describe(settings: &LookupSettings, cores: Cores) -> anyhow::Result<Vec<String>> {
+    let core = cores.of(Shape::OneCore)?.core(Role::Router);
+    Ok(vec![
+        format!(
+            "keys: a stream of {} in random order, walked round and round",
+            settings.keys.unwrap_or(KEYS)
+        ),
+        format!("lookups on core {core}, next hops written to a buffer of one batch"),
+        "every answer of a stream verified before the first run of a variant on it, singly and in batches"
+            .into(),
+    ])
+}
+
+/// Says what is wrong with how lookups are driven, before anything is loaded.
+pub fn check_settings(settings: &LookupSettings) -> anyhow::Result<()> {
+    let limits = [("batch", settings.batch, 1 << 20), ("keys", settings.keys, 1 << 28)];
+    for (what, asked, most) in limits {
+        let fits = asked.is_none_or(|asked| (1..=most).contains(&asked));
+        ensure!(fits, BadInput(format!("lookup.{what} = {}: give 1 to {most}", asked.unwrap_or_default())));
+    }
+    Ok(())
+}
+
+/// Keys in a batch unless the experiment says otherwise.
+pub const BATCH: usize = 64;
+
+/// Keys of a stream unless the experiment says otherwise.
+pub const KEYS: usize = 1 << 22;
+
+/// Counters of a lookup structure, a peer's too: bytes that lookups may touch, and how long building it took.
+pub const BYTES: &str = "structure_bytes";
+pub const BUILD_MS: &str = "build_ms";
+
+/// A stream of keys with the answers that the RIB gives them.
+pub struct Keys<A> {
+    pub addrs: Vec<A>,
+    pub expected: Vec<NextHop>,
+}
+
+impl<A: Address> Keys<A> {
+    /// The destinations of the flows in the order in which they are sent.
+    pub fn as_sent(flows: &FlowSet<A>) -> Self {
+        let packets = flows.packets();
+        let addrs = packets.iter().map(|flow| flow.destination).collect();
+        let expected = packets.iter().map(|flow| flows.next_hops()[flow.id as usize]).collect();
+        Keys { addrs, expected }
+    }
+
+    /// `count` destinations of the flows, in random order, each as often as it comes.
+    pub fn drawn(flows: &FlowSet<A>, count: usize, seed: u64) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let packets = flows.packets();
+        let mut keys = Keys { addrs: Vec::with_capacity(count), expected: Vec::with_capacity(count) };
+        for _ in 0..count {
+            let flow = &packets[random.random_range(0..packets.len())];
+            keys.addrs.push(flow.destination);
+            keys.expected.push(flows.next_hops()[flow.id as usize]);
+        }
+        keys
+    }
+}
+
+/// One algorithm over one stream.
+pub struct Lookup<A: Address> {
+    pub fib: Arc<dyn Fib<A>>,
+    pub keys: Arc<Keys<A>>,
+    pub arm: Arm,
+    pub batch: usize,
+    pub events: Vec<String>,
+    /// How long it took to compile.
+    pub build: Duration,
+    /// Whether this algorithm has answered these keys right before; compiled from the same routes it answers the same.
+    pub verified: Rc<Cell<bool>>,
+}
+
+impl<A: Address> Lookup<A> {
+    /// Looks up one chunk as the arm says. The sum keeps the compiler from leaving any of it out.
+    fn pass(&self, keys: &[A], answers: &mut [NextHop]) -> u64 {
+        match self.arm {
+            Arm::None => keys.iter().fold(0, |sum, key| sum ^ key.low_usize() as u64),
+            Arm::Independent => keys.iter().map(|key| u64::from(self.fib.lookup(*key).0)).sum(),
+            Arm::Dependent => self.chain(keys),
+            Arm::Batch => self.batches(keys, answers),
+        }
+    }
+
+    /// Every key waits for the answer before it, which is masked to nothing only at run time (FreeBSD D30096).
+    fn chain(&self, keys: &[A]) -> u64 {
+        let nothing = black_box(0u16);
+        let mut last = NextHop::NONE;
+        for key in keys {
+            let wait = A::from(last.0 & nothing).unwrap_or_else(A::zero);
+            last = self.fib.lookup(*key ^ wait);
+        }
+        u64::from(last.0)
+    }
+
+    fn batches(&self, keys: &[A], answers: &mut [NextHop]) -> u64 {
+        for batch in keys.chunks(self.batch) {
+            self.fib.lookup_batch(batch, &mut answers[..batch.len()]);
+            black_box(&mut *answers);
+        }
+        0
+    }
+
+    /// Lookups a second, until `length` has passed or `stop` is set.
+    fn sample(&self, length: Duration, at: &mut usize, answers: &mut [NextHop], stop: &AtomicBool) -> f64 {
+        let (started, mut looked_up) = (Instant::now(), 0usize);
+        while started.elapsed() < length && !stop.load(Ordering::Relaxed) {
+            let end = (*at + CHUNK).min(self.keys.addrs.len());
+            let chunk = &self.keys.addrs[*at..end];
+            black_box(self.pass(chunk, answers));
+            looked_up += chunk.len();
+            *at = if end == self.keys.addrs.len() { 0 } else { end };
+        }
+        looked_up as f64 / started.elapsed().as_secs_f64()
+    }
+}
+
+impl<A: Address> Subject for Lookup<A> {
+    /// Every key of the stream, singly and in batches.
+    fn verify(&mut self) -> Result<(), SubjectError> {
+        if self.verified.get() {
+            return Ok(());
+        }
+        let mut answers = vec![NextHop::NONE; self.batch];
+        let batches = self.keys.addrs.chunks(self.batch).zip(self.keys.expected.chunks(self.batch));
+        for (batch, expected) in batches {
+            let answers = &mut answers[..batch.len()];
+            self.fib.lookup_batch(batch, answers);
+            for ((key, expected), answer) in batch.iter().zip(expected).zip(&*answers) {
+                let single = self.fib.lookup(*key);
+                check(*key, *expected, *answer, single)?;
+            }
+        }
+        self.verified.set(true);
+        Ok(())
+    }
+
+    fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
+        let mut answers = vec![NextHop::NONE; self.batch];
+        let (mut at, share) = (0, CoreShare::start(1));
+        let samples: Vec<f64> = super::sample_lengths(window)
+            .map(|length| self.sample(length, &mut at, &mut answers, stop))
+            .take_while(|_| !stop.load(Ordering::Relaxed))
+            .skip(1)
+            .collect();
+        let mut measurement = super::measurement(samples);
+        measurement.counters.insert(BYTES.into(), self.fib.footprint().total() as f64);
+        measurement.counters.insert(BUILD_MS.into(), self.build.as_secs_f64() * 1e3);
+        super::judge_share(&mut measurement, share.share());
+        measurement.interrupted = stop.load(Ordering::Relaxed);
+        Ok(measurement)
+    }
+
+    fn events(&self) -> Vec<String> {
+        self.events.clone()
+    }
+}
+
+fn check<A: Address>(key: A, expected: NextHop, batch: NextHop, single: NextHop) -> anyhow::Result<()> {
+    ensure!(
+        batch == expected && single == expected,
+        "wrong answer for {}: next hop {} expected, {} by batch, {} singly",
+        key.to_ip(),
+        expected.0,
+        batch.0,
+        single.0
+    );
+    Ok(())
+}

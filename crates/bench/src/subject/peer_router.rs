@@ -1,0 +1,118 @@
+//! Another router, on a test bed of its own that does what ours does on one core (`peers/dpdk/l3fwd/`).
+//!
+//! Its generator sends the same destinations in the same order, every packet was checked against the table before the
+//! peer said that it was ready, and its value is taken by the rule ours is: the router's share of a loop that is timed
+//! with and without it. Where its generator has a core of its own (`peers/dpdk/memif/`) it is what came through.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::traffic::load::LoadResult;
+use fullview_lab::stats::median;
+use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
+use serde::Deserialize;
+
+use super::forward::router_samples;
+use super::peer::Contestant;
+use super::placement::Cores;
+
+/// One slice of a run, million packets a second.
+#[derive(Debug, Deserialize)]
+struct Slice {
+    /// Received behind the router, in the loop with it.
+    mpps: f64,
+    sent_mpps: f64,
+    /// The loop without the router, where there is one.
+    loop_mpps: Option<f64>,
+    /// Checked packets that came out wrong.
+    bad: u64,
+    lost: i64,
+    on_cpu: f64,
+}
+
+/// How the report describes them.
+pub const CONDITION: &str = "other routers: their own loops between a generator and a receiver of the same kind, the same destinations in the \
+     same order, every packet checked before the first run; their value is taken as ours is";
+
+/// A contestant that forwards.
+pub struct PeerRouter {
+    pub contestant: Contestant,
+    /// Where generator and router are on different cores: how far these are apart is part of a run.
+    pub apart: Option<Cores>,
+}
+
+impl Subject for PeerRouter {
+    fn verify(&mut self) -> Result<(), SubjectError> {
+        self.contestant.verify()
+    }
+
+    fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
+        if let Some((reason, _)) = self.contestant.obstacle() {
+            return Ok(Measurement { doubts: vec![reason], ..Measurement::default() });
+        }
+        let before = self.apart.map(Cores::round_trip).transpose()?;
+        let slices = self.contestant.samples(window, stop)?;
+        let mut measurement = judge(&slices);
+        if let (Some(before), Some(cores)) = (before, self.apart) {
+            super::forward::note_distance(&mut measurement, [before, cores.round_trip()?]);
+        }
+        Ok(Measurement { interrupted: stop.load(Ordering::Relaxed), ..measurement })
+    }
+
+    fn events(&self) -> Vec<String> {
+        self.contestant.events()
+    }
+}
+
+fn judge(slices: &[Slice]) -> Measurement {
+    let rates = |of: fn(&Slice) -> f64| slices.iter().map(|slice| of(slice) * 1e6).collect::<Vec<_>>();
+    let result = LoadResult {
+        rates: rates(|slice| slice.mpps),
+        sent_rates: rates(|slice| slice.sent_mpps),
+        loop_rates: slices.iter().filter_map(|slice| slice.loop_mpps).map(|rate| rate * 1e6).collect(),
+        ..LoadResult::default()
+    };
+    let (samples, doubt) = router_samples(&result);
+    let mut measurement = super::measurement(samples);
+    measurement.doubts.extend(doubt);
+    if slices.iter().any(|slice| slice.bad > 0 || slice.lost != 0) {
+        measurement.doubts.push(Validity::Misrouted);
+    }
+    let counted = [("all_pps", &result.rates), ("loop_pps", &result.loop_rates)];
+    let medians = counted.into_iter().filter_map(|(name, rates)| Some((name.to_owned(), median(rates)?)));
+    measurement.counters.extend(medians);
+    super::judge_share(&mut measurement, slices.iter().map(|slice| slice.on_cpu).fold(1.0, f64::min));
+    measurement
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(bad: u64, lost: i64) -> Slice {
+        Slice { mpps: 50.0, sent_mpps: 50.0, loop_mpps: Some(200.0), bad, lost, on_cpu: 1.0 }
+    }
+
+    #[test]
+    fn the_value_is_the_routers_share() {
+        // 20 ns a packet with the router, 5 ns without it.
+        let measurement = judge(&[slice(0, 0), slice(0, 0), slice(0, 0)]);
+        assert!((measurement.samples[1] - 1e9 / 15.0).abs() < 1.0, "{measurement:?}");
+        assert_eq!((measurement.samples.len(), measurement.doubts), (3, vec![]));
+        assert_eq!(measurement.counters["loop_pps"], 200e6);
+    }
+
+    #[test]
+    fn without_a_loop_to_compare_with_the_value_is_what_came_through() {
+        let slices = [0, 0].map(|lost| Slice { loop_mpps: None, ..slice(0, lost) });
+        let measurement = judge(&slices);
+        assert_eq!((measurement.samples, measurement.doubts), (vec![50e6, 50e6], vec![]));
+        assert!(!measurement.counters.contains_key("loop_pps"));
+    }
+
+    #[test]
+    fn packets_that_came_out_wrong_or_not_at_all_spoil_the_run() {
+        for slices in [[slice(0, 0), slice(1, 0)], [slice(0, 3), slice(0, 0)]] {
+            assert_eq!(judge(&slices).doubts, [Validity::Misrouted]);
+        }
+    }
+}
