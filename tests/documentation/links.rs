@@ -38,9 +38,9 @@ fn name(file: &Path, link: &str) -> String {
     format!("{}: {link}", file.strip_prefix(root()).unwrap_or(file).display())
 }
 
-/// Files of the tree with one of these extensions, without what was built or measured.
+/// Files of the tree with one of these extensions, without what was built, measured or generated.
 fn files(extensions: &[&str]) -> Vec<PathBuf> {
-    const SKIPPED: [&str; 5] = ["target", "results", "corpus", "artifacts", "node_modules"];
+    const SKIPPED: [&str; 5] = ["target", "results", "corpus", "artifacts", "golden"];
     let mut found = Vec::new();
     let mut folders = vec![root().to_owned()];
     while let Some(folder) = folders.pop() {
