@@ -26,7 +26,8 @@ fn check<T: DeserializeOwned>(page: &str) {
     assert_eq!(missing(keys.keys(), rows.keys()), [""; 0], "keys without a line");
     assert_eq!(missing(rows.keys(), keys.keys()), [""; 0], "lines without a key");
     for (key, words) in &keys {
-        let unnamed: Vec<_> = words.iter().filter(|word| !rows[key].contains(&format!("`\"{word}\"`"))).collect();
+        let unnamed: Vec<_> =
+            words.iter().filter(|word| !rows[key].contains(&format!("`\"{word}\"`"))).collect();
         assert!(unnamed.is_empty(), "the line of {key} does not name {unnamed:?}");
     }
     let shown = examples(page, &keys);

@@ -6,36 +6,34 @@ use std::path::{Path, PathBuf};
 
 #[test]
 fn every_relative_link_leads_to_a_file_and_a_heading() {
-    let broken: Vec<String> = files(&["md"])
-        .iter()
-        .flat_map(|page| {
-            let text = fs::read_to_string(page).unwrap();
-            let links: Vec<String> = links(&text).filter(|link| !link.contains("://")).map(str::to_owned).collect();
-            links.into_iter().filter(|link| !leads_somewhere(page, link)).map(|link| name(page, &link))
-        })
-        .collect();
-    assert!(broken.is_empty(), "{broken:#?}");
+    assert_there(&["md"], local_links, leads_somewhere);
 }
 
 #[test]
 fn every_page_that_a_source_names_is_there() {
-    let broken: Vec<String> = files(&["rs", "toml", "sh", "c", "h", "md", "service", "yml"])
-        .iter()
-        .flat_map(|source| {
-            let text = fs::read_to_string(source).unwrap();
-            let mentioned: Vec<String> = mentioned(&text).map(str::to_owned).collect();
-            mentioned.into_iter().filter(|page| !root().join(page).exists()).map(|page| name(source, &page))
-        })
-        .collect();
+    assert_there(&["rs", "toml", "sh", "c", "h", "md", "service", "yml"], pages, |_, path| {
+        root().join(path).exists()
+    });
+}
+
+#[test]
+fn every_source_that_a_page_names_is_there() {
+    assert_there(&["md"], quoted_sources, |_, path| root().join(path).exists());
+}
+
+/// That whatever files with these extensions name is there.
+fn assert_there(extensions: &[&str], named: fn(&str) -> Vec<&str>, is_there: impl Fn(&Path, &str) -> bool) {
+    let mut broken = Vec::new();
+    for file in files(extensions) {
+        let text = fs::read_to_string(&file).unwrap();
+        let lost = named(&text).into_iter().filter(|name| !is_there(&file, name));
+        broken.extend(lost.map(|name| format!("{}: {name}", file.strip_prefix(root()).unwrap().display())));
+    }
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn name(file: &Path, link: &str) -> String {
-    format!("{}: {link}", file.strip_prefix(root()).unwrap_or(file).display())
 }
 
 /// Files of the tree with one of these extensions, without what was built, measured or generated.
@@ -47,7 +45,8 @@ fn files(extensions: &[&str]) -> Vec<PathBuf> {
         for entry in fs::read_dir(folder).unwrap() {
             let entry = entry.unwrap();
             let (path, name) = (entry.path(), entry.file_name().into_string().unwrap());
-            let has_extension = path.extension().is_some_and(|own| extensions.iter().any(|known| own == *known));
+            let has_extension =
+                path.extension().is_some_and(|own| extensions.iter().any(|known| own == *known));
             if entry.file_type().unwrap().is_dir() {
                 let is_skipped = name.starts_with('.') || SKIPPED.contains(&name.as_str());
                 folders.extend((!is_skipped).then_some(path));
@@ -60,10 +59,11 @@ fn files(extensions: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Targets of Markdown links outside blocks of code.
-fn links(text: &str) -> impl Iterator<Item = &str> {
+/// Targets of Markdown links outside blocks of code, except those of other sites.
+fn local_links(text: &str) -> Vec<&str> {
     let prose = text.split("\n```").step_by(2);
-    prose.flat_map(|part| part.split("](").skip(1)).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link)
+    let links = prose.flat_map(|part| part.split("](").skip(1)).filter_map(|rest| rest.split_once(')'));
+    links.map(|(link, _)| link).filter(|link| !link.contains("://")).collect()
 }
 
 fn leads_somewhere(page: &Path, link: &str) -> bool {
@@ -77,7 +77,8 @@ fn leads_somewhere(page: &Path, link: &str) -> bool {
 
 /// The anchors that a page's headings have.
 fn headings(text: &str) -> BTreeSet<String> {
-    let titles = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let titles =
+        text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
     titles.map(anchor).collect()
 }
 
@@ -86,11 +87,24 @@ fn anchor(title: &str) -> String {
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// Paths in `docs/`, except patterns such as `docs/algorithms/NAME.md`.
-fn mentioned(text: &str) -> impl Iterator<Item = &str> {
-    let is_of_a_path = |c: char| c.is_ascii_alphanumeric() || "_./-:".contains(c);
+fn pages(text: &str) -> Vec<&str> {
+    paths(text, &["docs/"])
+}
+
+fn quoted_sources(text: &str) -> Vec<&str> {
+    const FOLDERS: [&str; 6] = ["crates/", "examples/", "experiments/", "packaging/", "peers/", "tests/"];
+    let is_path = |quoted: &&str| FOLDERS.iter().any(|folder| quoted.starts_with(folder));
+    let quoted = text.split('`').skip(1).step_by(2).filter(is_path);
+    quoted.flat_map(|quoted| paths(quoted, &FOLDERS)).collect()
+}
+
+/// Paths below these folders, except patterns such as `docs/algorithms/NAME.md`.
+fn paths<'t>(text: &'t str, folders: &[&str]) -> Vec<&'t str> {
+    let is_of_a_path = |c: char| c.is_ascii_alphanumeric() || "_./-:@*".contains(c);
     let tokens = text.split(move |c| !is_of_a_path(c));
-    let local = tokens.filter(|token| !token.contains("://") && !token.contains("NAME"));
-    let paths = local.filter_map(|token| token.find("docs/").map(|start| &token[start..]));
-    paths.map(|path| path.trim_end_matches(['.', ':'])).filter(|path| *path != "docs/")
+    let local = tokens.filter(|token| !["://", "NAME", "*"].iter().any(|other| token.contains(other)));
+    let below =
+        |token: &'t str| folders.iter().find_map(|folder| token.find(folder)).map(|start| &token[start..]);
+    let found = local.filter_map(below).map(|path| path.trim_end_matches(['.', ':']));
+    found.filter(|path| !folders.contains(path)).collect()
 }
