@@ -92,7 +92,7 @@ fn pages(text: &str) -> Vec<&str> {
 }
 
 fn quoted_sources(text: &str) -> Vec<&str> {
-    const FOLDERS: [&str; 6] = ["crates/", "examples/", "experiments/", "packaging/", "peers/", "tests/"];
+    const FOLDERS: [&str; 4] = ["crates/", "experiments/", "packaging/", "peers/"];
     let is_path = |quoted: &&str| FOLDERS.iter().any(|folder| quoted.starts_with(folder));
     let quoted = text.split('`').skip(1).step_by(2).filter(is_path);
     quoted.flat_map(|quoted| paths(quoted, &FOLDERS)).collect()
