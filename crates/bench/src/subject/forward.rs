@@ -17,15 +17,16 @@ use fullview_plane::forward::{Forwarder, Stage};
 use fullview_table::fib::{Fib, Footprint};
 use fullview_table::{Address, NextHop, Table};
 
-pub use crate::traffic::flow::FlowSet;
-
-use super::Served;
-use super::placement::Cores;
-use super::share::CoreShare;
+use super::core_share::CoreShare;
+use super::cores::Cores;
+use super::family::BenchFamily;
+use super::inputs::{Draw, Inputs};
+use super::sampling::{judge_share, measurement, samples};
 use crate::settings::{LoadSettings, LoopStage, Settings, Shape};
+use crate::traffic::flow::FlowSet;
 use crate::workload::packets;
 use crate::workload::router::router;
-use fullview_router::algorithm::Compiled;
+use fullview_router::algorithm::{self, Compiled};
 use fullview_router::error::BadInput;
 
 /// Above this no packet of 60 bytes has time to be written: 1 ns each.
@@ -108,8 +109,33 @@ pub fn describe_bed(settings: &LoadSettings) -> [String; 2] {
     ]
 }
 
+/// Makes forwarding paths.
+pub struct ForwardFactory {
+    cores: Cores,
+}
+
+impl ForwardFactory {
+    /// Paths run on these cores.
+    pub fn new(cores: Cores) -> ForwardFactory {
+        ForwardFactory { cores }
+    }
+
+    /// Compiles the algorithm that the settings name and puts the router between generator and receiver.
+    pub fn make<A: BenchFamily>(
+        &self,
+        inputs: &mut Inputs,
+        settings: &Settings,
+        seed: u64,
+    ) -> anyhow::Result<Forward<A>> {
+        let flows = inputs.flows::<A>(&Draw::of(settings, seed))?;
+        let table = inputs.table(&settings.table)?;
+        let compiled = algorithm::compile(&settings.router, A::rib(&table))?;
+        Forward::new(settings, &table, flows, compiled, self.cores)
+    }
+}
+
 /// One path, ready to run.
-pub struct Forward<A: Served> {
+pub struct Forward<A: BenchFamily> {
     config: LoadConfig,
     shape: Shape,
     cores: Cores,
@@ -126,7 +152,7 @@ struct Load<'f, A> {
     shape: Shape,
 }
 
-impl<A: Served> Load<'_, A> {
+impl<A: BenchFamily> Load<'_, A> {
     /// For the length of a window, or without one every packet of the set once, all of them checked.
     fn send<R: Router + Send>(
         &self,
@@ -166,8 +192,8 @@ impl<A: Address> Fib<A> for Unasked<A> {
     }
 }
 
-impl<A: Served> Forward<A> {
-    pub fn new(
+impl<A: BenchFamily> Forward<A> {
+    fn new(
         settings: &Settings,
         table: &Table,
         flows: Arc<FlowSet<A>>,
@@ -220,7 +246,7 @@ impl<A: Served> Forward<A> {
         let (samples, doubt) = router_samples(&result);
         let doubts = doubt.into_iter().collect();
         let mut measurement = finish(samples, counters, doubts, &result);
-        super::judge_share(&mut measurement, share);
+        judge_share(&mut measurement, share);
         Ok(measurement)
     }
 
@@ -238,7 +264,7 @@ impl<A: Served> Forward<A> {
         let doubts = doubt.into_iter().collect();
         let mut measurement = finish(result.rates.clone(), counters, doubts, &result);
         note_distance(&mut measurement, [before, after]);
-        super::judge_share(&mut measurement, share);
+        judge_share(&mut measurement, share);
         Ok(measurement)
     }
 }
@@ -254,7 +280,7 @@ pub fn note_distance(measurement: &mut Measurement, round_trips: [RoundTrip; 2])
     }
 }
 
-impl<A: Served> Subject for Forward<A> {
+impl<A: BenchFamily> Subject for Forward<A> {
     /// Sends every packet of the set through once, all of them checked.
     fn verify(&mut self) -> Result<(), SubjectError> {
         let result = self.send(None)?;
@@ -302,13 +328,13 @@ fn config(settings: &Settings, table: &Table) -> LoadConfig {
 
 fn load_window<'s>(window: &Window, stop: &'s AtomicBool) -> load::Window<'s> {
     let lead_in = window.warmup() + window.settle();
-    let mut load = load::Window::new(lead_in, window.sample(), super::samples(window), stop);
+    let mut load = load::Window::new(lead_in, window.sample(), samples(window), stop);
     load.drain = window.drain();
     load
 }
 
 /// Every routed packet out by its own next hop, every other dropped, none lost, all flows seen.
-fn came_out_right<A: Served>(flows: &FlowSet<A>, result: &LoadResult) -> anyhow::Result<()> {
+fn came_out_right<A: BenchFamily>(flows: &FlowSet<A>, result: &LoadResult) -> anyhow::Result<()> {
     let unrouted = |id: u32| flows.next_hops().get(id as usize) == Some(&NextHop::NONE);
     let expected = flows.packets().iter().filter(|flow| unrouted(flow.id)).count() as u64;
     let routed = flows.next_hops().iter().filter(|hop| hop.is_some()).count() as u64;
@@ -359,7 +385,7 @@ fn finish(
     if behind_schedule(result) || received.packets == 0 && result.dropped == 0 {
         doubts.push(Validity::GeneratorLimited);
     }
-    Measurement { counters, doubts, interrupted: result.interrupted, ..super::measurement(samples) }
+    Measurement { counters, doubts, interrupted: result.interrupted, ..measurement(samples) }
 }
 
 /// Paced, and not all that was due was sent: the load was not what was asked for.

@@ -112,7 +112,7 @@ variants = [
 
     #[test]
     fn the_experiments_of_the_project_set_nothing_in_vain() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
         for file in std::fs::read_dir(folder).unwrap() {
             let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
             assert_eq!(check_text(&text), Ok(()));

@@ -1,22 +1,23 @@
 //! What the name of an experiment's family asks for: `inet` or `inet6`, and after a dot the stream of packets.
 
+use fullview_router::error::BadInput;
 use fullview_table::Family;
 
 use crate::settings::Settings;
-use fullview_router::error::BadInput;
 
 /// One family of an experiment, with the settings that hold in it.
-pub struct Panel {
+pub struct FamilyStream {
     pub family: Family,
-    /// The stream's name, as a peer is told it.
+    /// The stream's name, as the protocol of `peers/README.md` passes it to peers.
     pub stream: String,
     pub settings: Settings,
 }
 
-/// What a peer calls the stream where the experiment has no names for any.
+/// The name that peers receive where the experiment names no stream.
 const ONLY_STREAM: &str = "keys";
 
-impl Panel {
+impl FamilyStream {
+    /// Reads the family's name and lays the traffic of its stream over `settings`.
     pub fn of(settings: &Settings, name: &str) -> anyhow::Result<Self> {
         let (family, stream) =
             name.split_once('.').map_or((name, None), |(family, stream)| (family, Some(stream)));
@@ -28,6 +29,6 @@ impl Panel {
             let traffic = settings.streams.0.get(stream).cloned().ok_or_else(missing)?;
             settings.traffic = traffic.laid_over(&settings.traffic);
         }
-        Ok(Panel { family, stream: stream.unwrap_or(ONLY_STREAM).into(), settings })
+        Ok(FamilyStream { family, stream: stream.unwrap_or(ONLY_STREAM).into(), settings })
     }
 }

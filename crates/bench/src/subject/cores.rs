@@ -1,4 +1,4 @@
-//! The cores of this machine, as a campaign uses them: looked up once, before any thread is pinned.
+//! The cores of this machine, as a campaign uses them. They are looked up once, before any thread is pinned.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! Another router, on a test bed of its own that does what ours does on one core (`peers/dpdk/l3fwd/`).
 //!
-//! Its generator sends the same destinations in the same order, every packet was checked against the table before the
-//! peer said that it was ready, and its value is taken by the rule ours is: the router's share of a loop that is timed
-//! with and without it. Where its generator has a core of its own (`peers/dpdk/memif/`) it is what came through.
+//! Its generator sends the same destinations in the same order, and the peer checked every packet against the table
+//! before it reported that it was ready. Its value follows the rule for our own router: the router's share of a loop
+//! that is timed with and without it. Where its generator has a core of its own (`peers/dpdk/memif/`), the value is the
+//! rate of packets received.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,13 +12,14 @@ use fullview_lab::stats::median;
 use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
 use serde::Deserialize;
 
-use super::forward::router_samples;
-use super::peer::Contestant;
-use super::placement::Cores;
+use super::contestant::Contestant;
+use crate::subject::cores::Cores;
+use crate::subject::forward::{note_distance, router_samples};
+use crate::subject::sampling::{judge_share, measurement};
 
 /// One slice of a run, million packets a second.
 #[derive(Debug, Deserialize)]
-struct Slice {
+struct RouterSample {
     /// Received behind the router, in the loop with it.
     mpps: f64,
     sent_mpps: f64,
@@ -28,10 +30,6 @@ struct Slice {
     lost: i64,
     on_cpu: f64,
 }
-
-/// How the report describes them.
-pub const CONDITION: &str = "other routers: their own loops between a generator and a receiver of the same kind, the same destinations in the \
-     same order, every packet checked before the first run; their value is taken as ours is";
 
 /// A contestant that forwards.
 pub struct PeerRouter {
@@ -53,7 +51,7 @@ impl Subject for PeerRouter {
         let slices = self.contestant.samples(window, stop)?;
         let mut measurement = judge(&slices);
         if let (Some(before), Some(cores)) = (before, self.apart) {
-            super::forward::note_distance(&mut measurement, [before, cores.round_trip()?]);
+            note_distance(&mut measurement, [before, cores.round_trip()?]);
         }
         Ok(Measurement { interrupted: stop.load(Ordering::Relaxed), ..measurement })
     }
@@ -63,8 +61,8 @@ impl Subject for PeerRouter {
     }
 }
 
-fn judge(slices: &[Slice]) -> Measurement {
-    let rates = |of: fn(&Slice) -> f64| slices.iter().map(|slice| of(slice) * 1e6).collect::<Vec<_>>();
+fn judge(slices: &[RouterSample]) -> Measurement {
+    let rates = |of: fn(&RouterSample) -> f64| slices.iter().map(|slice| of(slice) * 1e6).collect::<Vec<_>>();
     let result = LoadResult {
         rates: rates(|slice| slice.mpps),
         sent_rates: rates(|slice| slice.sent_mpps),
@@ -72,24 +70,24 @@ fn judge(slices: &[Slice]) -> Measurement {
         ..LoadResult::default()
     };
     let (samples, doubt) = router_samples(&result);
-    let mut measurement = super::measurement(samples);
-    measurement.doubts.extend(doubt);
+    let mut run = measurement(samples);
+    run.doubts.extend(doubt);
     if slices.iter().any(|slice| slice.bad > 0 || slice.lost != 0) {
-        measurement.doubts.push(Validity::Misrouted);
+        run.doubts.push(Validity::Misrouted);
     }
     let counted = [("all_pps", &result.rates), ("loop_pps", &result.loop_rates)];
     let medians = counted.into_iter().filter_map(|(name, rates)| Some((name.to_owned(), median(rates)?)));
-    measurement.counters.extend(medians);
-    super::judge_share(&mut measurement, slices.iter().map(|slice| slice.on_cpu).fold(1.0, f64::min));
-    measurement
+    run.counters.extend(medians);
+    judge_share(&mut run, slices.iter().map(|slice| slice.on_cpu).fold(1.0, f64::min));
+    run
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn slice(bad: u64, lost: i64) -> Slice {
-        Slice { mpps: 50.0, sent_mpps: 50.0, loop_mpps: Some(200.0), bad, lost, on_cpu: 1.0 }
+    fn slice(bad: u64, lost: i64) -> RouterSample {
+        RouterSample { mpps: 50.0, sent_mpps: 50.0, loop_mpps: Some(200.0), bad, lost, on_cpu: 1.0 }
     }
 
     #[test]
@@ -103,7 +101,7 @@ mod tests {
 
     #[test]
     fn without_a_loop_to_compare_with_the_value_is_what_came_through() {
-        let slices = [0, 0].map(|lost| Slice { loop_mpps: None, ..slice(0, lost) });
+        let slices = [0, 0].map(|lost| RouterSample { loop_mpps: None, ..slice(0, lost) });
         let measurement = judge(&slices);
         assert_eq!((measurement.samples, measurement.doubts), (vec![50e6, 50e6], vec![]));
         assert!(!measurement.counters.contains_key("loop_pps"));
