@@ -5,27 +5,27 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
-use super::Host;
-use super::advertise::Advertisers;
-use super::config::{Settings, StaticNeighbor};
-use super::guide::{Guide, News};
-use super::limit::Limiter;
-use super::neighbor::Neighbors;
+use super::HostStack;
+use super::advertisers::RouterAdvertisers;
+use super::config::{HostSettings, StaticNeighbor};
+use super::limit::InterfaceLimiter;
+use super::neighbor::NeighborCache;
+use super::next_hop::{Hop, Key, NextHopResolver};
 use super::output::Output;
-use super::ways::{Hop, Key, Ways};
+use super::view_resolver::{NeighborChange, ViewResolver};
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::view::View;
 use fullview_plane::wire::ethernet::Mac;
 
-impl Host<Guide> {
-    /// A host that goes by such a view; what its interfaces are, it is told by [`Host::follow`].
-    pub fn guided(routes: Guide, settings: &Settings) -> Host<Guide> {
-        Host {
+impl HostStack<ViewResolver> {
+    /// A host that goes by such a view; what its interfaces are, it is told by [`HostStack::follow`].
+    pub fn mirrored(routes: ViewResolver, settings: &HostSettings) -> HostStack<ViewResolver> {
+        HostStack {
             interfaces: Vec::new(),
             routes,
-            neighbors: Neighbors::new(0, settings.neighbors.clone()),
-            limiter: Limiter::new(0, settings.errors_per_interface, settings.errors),
-            advertisers: Advertisers::new(&settings.advertisements),
+            neighbors: NeighborCache::new(0, settings.neighbors.clone()),
+            limiter: InterfaceLimiter::new(0, settings.errors_per_interface, settings.errors),
+            advertisers: RouterAdvertisers::new(&settings.advertisements),
             identification: 0,
             counters: Default::default(),
         }
@@ -88,7 +88,7 @@ impl Host<Guide> {
     }
 
     /// Knows these stations for good, and none that it was told of so before.
-    pub fn keep(&mut self, now: Duration, neighbors: &[StaticNeighbor]) {
+    pub fn set_static_neighbors(&mut self, now: Duration, neighbors: &[StaticNeighbor]) {
         let kept: FxHashSet<Key> =
             neighbors.iter().map(|neighbor| (neighbor.interface, neighbor.ip)).collect();
         for key in self.neighbors.statics().filter(|key| !kept.contains(key)).collect::<Vec<_>>() {
@@ -104,13 +104,13 @@ impl Host<Guide> {
     }
 
     /// All neighbours that can be reached, in no order.
-    pub fn known(&self) -> impl Iterator<Item = (Key, Mac)> + '_ {
+    pub fn resolved_neighbors(&self) -> impl Iterator<Item = (Key, Mac)> + '_ {
         self.neighbors.known().filter(|(key, _)| is_up(&self.interfaces, key.0))
     }
 
     /// What has been learnt of neighbours since this was last asked, in its order.
-    pub fn take_news(&mut self) -> Vec<News> {
-        self.routes.take_news()
+    pub fn take_neighbor_changes(&mut self) -> Vec<NeighborChange> {
+        self.routes.take_neighbor_changes()
     }
 }
 

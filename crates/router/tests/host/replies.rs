@@ -8,8 +8,8 @@ use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
 use fullview_plane::wire::icmp;
 use fullview_plane::wire::icmpv6::Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
-use fullview_router::host::advertise::Advertisement;
-use fullview_router::host::config::Settings;
+use fullview_router::host::advertisers::Advertisement;
+use fullview_router::host::config::HostSettings;
 
 use crate::support::*;
 
@@ -93,8 +93,8 @@ fn hosts_are_told_of_the_router_only_if_somebody_wants_that() {
     assert!(silent.send(0, &[asks()]).is_empty() && silent.pass(Duration::from_secs(999)).is_empty());
 
     let advertisements = vec![(0, Advertisement::default())];
-    let with = fullview_router::host::config::Config {
-        settings: Settings { advertisements, ..Settings::default() },
+    let with = fullview_router::host::config::HostConfig {
+        settings: HostSettings { advertisements, ..HostSettings::default() },
         ..config()
     };
     let mut bench = Bench::new(&with);

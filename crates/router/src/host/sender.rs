@@ -5,37 +5,37 @@ use std::time::Duration;
 
 use fullview_table::Family;
 
-use super::Host;
+use super::HostStack;
 use super::fragment::{self, Fragments};
-use super::neighbor::{Queued, Waiting};
+use super::neighbor::{Queued, QueuedPacket};
+use super::next_hop::Hop;
+use super::next_hop::NextHopResolver;
 use super::output::Output;
-use super::ways::Hop;
-use super::ways::Ways;
 use fullview_plane::wire::ethernet::EtherType;
 use fullview_plane::wire::{icmpv6, ipv4, ipv6, ndp};
 
 /// The next station of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct NeighborId {
     pub interface: u16,
     pub station: IpAddr,
 }
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// By which station an address is reached; `None` if by none. Link-local addresses are those of the link at hand.
-    pub(super) fn way(&self, to: IpAddr, link: u16) -> Option<Way> {
+    pub(super) fn way(&self, to: IpAddr, link: u16) -> Option<NeighborId> {
         if matches!(to, IpAddr::V6(ip) if ip.is_unicast_link_local()) {
-            return Some(Way { interface: link, station: to });
+            return Some(NeighborId { interface: link, station: to });
         }
         match self.leads(link, to)? {
-            Hop::Station(interface, station) => Some(Way { interface, station }),
-            Hop::Link(interface) => Some(Way { interface, station: to }),
+            Hop::Station(interface, station) => Some(NeighborId { interface, station }),
+            Hop::Link(interface) => Some(NeighborId { interface, station: to }),
             _ => None,
         }
     }
 
     /// Sends an IPv4 packet of the router's own, in fragments if its link needs them.
-    pub(super) fn originate(&mut self, now: Duration, packet: Vec<u8>, way: Way, out: &mut Output) {
+    pub(super) fn originate(&mut self, now: Duration, packet: Vec<u8>, way: NeighborId, out: &mut Output) {
         let Some(mtu) = self.interface(way.interface).map(|interface| interface.mtu as usize) else { return };
         match fragment::split(packet, mtu) {
             Fragments::Whole(packet) => self.deliver(now, packet, way, way.interface, out),
@@ -53,7 +53,7 @@ impl<W: Ways> Host<W> {
         (from, to): (Ipv6Addr, Ipv6Addr),
         class: u8,
         message: Vec<u8>,
-        way: Way,
+        way: NeighborId,
         out: &mut Output,
     ) {
         let packet = super::packet::icmpv6((from, to), class, message);
@@ -66,13 +66,20 @@ impl<W: Ways> Host<W> {
     }
 
     /// Sends a packet, which came in by `from`, to a station, at once or when its link address is known.
-    pub(super) fn deliver(&mut self, now: Duration, packet: Vec<u8>, way: Way, from: u16, out: &mut Output) {
+    pub(super) fn deliver(
+        &mut self,
+        now: Duration,
+        packet: Vec<u8>,
+        way: NeighborId,
+        from: u16,
+        out: &mut Output,
+    ) {
         let key = (way.interface, way.station);
         if let Some(mac) = self.neighbors.mac(key) {
             let Some(interface) = self.interface(way.interface) else { return };
             return out.send(interface, mac, ethertype(way.station), &packet);
         }
-        match self.neighbors.wait(now, key, Waiting { packet, interface: from }) {
+        match self.neighbors.wait(now, key, QueuedPacket { packet, interface: from }) {
             Queued::Ask => self.ask(key, None, out),
             Queued::Waits => {}
             Queued::Refused => self.counters.queue_full += 1,
@@ -109,7 +116,7 @@ impl<W: Ways> Host<W> {
         addresses: (Ipv4Addr, Ipv4Addr),
         type_of_service: u8,
         message: &[u8],
-        way: Way,
+        way: NeighborId,
         out: &mut Output,
     ) {
         let identification = self.next_identification();

@@ -12,14 +12,14 @@ const PENDING: usize = 4096;
 
 /// What the host has to say, until there are slots for it.
 #[derive(Default)]
-pub(super) struct Outbox {
+pub(super) struct TxQueue {
     /// Filled by the host.
     pub output: Output,
     pending: VecDeque<OutFrame>,
     lost: u64,
 }
 
-impl Outbox {
+impl TxQueue {
     /// Sends as many frames as there are slots, each in one of `free`. A slot that its port refuses goes back there.
     pub fn send<'a>(&mut self, egress: &mut (impl Egress<'a> + ?Sized), free: &mut Burst<'a>) {
         self.queue();
@@ -45,7 +45,7 @@ impl Outbox {
     }
 
     /// Frames that found no room, too long ones among them.
-    pub fn lost(&self) -> u64 {
+    pub fn frames_dropped(&self) -> u64 {
         self.lost
     }
 }

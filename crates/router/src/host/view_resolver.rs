@@ -8,32 +8,32 @@ use std::time::Duration;
 use fullview_table::NextHop;
 use fullview_table::nexthop::TooManyNextHops;
 
-use super::ways::{Hop, Key, Wanted, Ways};
+use super::next_hop::{Hop, Key, NextHopResolver, RouteQuery};
 use fullview_plane::forward::flow_of;
 use fullview_plane::view::View;
 use fullview_plane::wire::ethernet::Mac;
 
 /// What became of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum NeighborChange {
     /// It has this link address.
-    Known(Key, Mac),
+    Resolved(Key, Mac),
     /// Nothing is known about it any more.
-    Unknown(Key),
+    Lost(Key),
 }
 
 /// A view, and what its next hops are.
-pub struct Guide {
+pub struct ViewResolver {
     view: Arc<View>,
     /// By number.
     hops: Vec<Option<Hop>>,
-    news: Vec<News>,
+    news: Vec<NeighborChange>,
 }
 
-impl Guide {
+impl ViewResolver {
     /// By this view.
-    pub fn new(view: Arc<View>, hops: Vec<Option<Hop>>) -> Guide {
-        Guide { view, hops, news: Vec::new() }
+    pub fn new(view: Arc<View>, hops: Vec<Option<Hop>>) -> ViewResolver {
+        ViewResolver { view, hops, news: Vec::new() }
     }
 
     /// Another view from now on.
@@ -47,12 +47,12 @@ impl Guide {
     }
 
     /// What has been learnt since this was last asked, in its order.
-    pub(super) fn take_news(&mut self) -> Vec<News> {
+    pub(super) fn take_neighbor_changes(&mut self) -> Vec<NeighborChange> {
         std::mem::take(&mut self.news)
     }
 
     /// Of a group the member that the forwarding loop picks for the same flow.
-    fn number(&self, wanted: Wanted<'_>) -> Option<NextHop> {
+    fn number(&self, wanted: RouteQuery<'_>) -> Option<NextHop> {
         let parts = self.view.parts();
         let table = parts.tables.get(usize::from(self.view.interface(wanted.interface)?.table))?;
         let number = match wanted.to {
@@ -65,8 +65,8 @@ impl Guide {
     }
 }
 
-impl Ways for Guide {
-    fn find(&self, wanted: Wanted<'_>) -> Option<Hop> {
+impl NextHopResolver for ViewResolver {
+    fn find(&self, wanted: RouteQuery<'_>) -> Option<Hop> {
         self.hop(self.number(wanted)?)
     }
 
@@ -75,12 +75,12 @@ impl Ways for Guide {
     }
 
     fn known(&mut self, _now: Duration, neighbor: Key, mac: Mac) -> Result<(), TooManyNextHops> {
-        self.news.push(News::Known(neighbor, mac));
+        self.news.push(NeighborChange::Resolved(neighbor, mac));
         Ok(())
     }
 
     fn unknown(&mut self, _now: Duration, neighbor: Key) {
-        self.news.push(News::Unknown(neighbor));
+        self.news.push(NeighborChange::Lost(neighbor));
     }
 
     fn tick(&mut self, _now: Duration) {}

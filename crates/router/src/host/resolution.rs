@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::Host;
-use super::neighbor::{Due, Evidence, Learned, Waiting};
+use super::HostStack;
+use super::neighbor::{Due, Evidence, Learned, QueuedPacket};
+use super::next_hop::{Key, NextHopResolver};
 use super::output::Output;
-use super::send::Way;
-use super::ways::{Key, Ways};
+use super::sender::NeighborId;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::wire::{icmp, icmpv6};
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// Takes note of a neighbour's link address.
     pub(super) fn learn(&mut self, now: Duration, key: Key, mac: Mac, evidence: Evidence, out: &mut Output) {
         if mac.is_group() {
@@ -27,7 +27,7 @@ impl<W: Ways> Host<W> {
             // No number is left: this neighbour's packets come here one by one, and are forwarded all the same.
             self.routes.unknown(now, key);
         }
-        let way = Way { interface: key.0, station: key.1 };
+        let way = NeighborId { interface: key.0, station: key.1 };
         released
             .into_iter()
             .for_each(|waiting| self.deliver(now, waiting.packet, way, waiting.interface, out));
@@ -58,10 +58,10 @@ impl<W: Ways> Host<W> {
         &mut self,
         now: Duration,
         key: Key,
-        waiting: VecDeque<Waiting>,
+        waiting: VecDeque<QueuedPacket>,
         out: &mut Output,
     ) {
-        for Waiting { packet, interface, .. } in waiting {
+        for QueuedPacket { packet, interface, .. } in waiting {
             self.give_up(now, key, &packet, interface, out);
         }
     }

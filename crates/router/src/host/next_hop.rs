@@ -1,4 +1,4 @@
-//! Where packets go, as the host asks: by tables of its own ([`super::Routes`]), or by those of somebody else, who is
+//! Where packets go, as the host asks: by tables of its own ([`super::RouteTables`]), or by those of somebody else, who is
 //! told which neighbours answer.
 
 use std::net::IpAddr;
@@ -33,7 +33,7 @@ pub enum Hop {
 
 /// An address that is to be reached.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct RouteQuery<'a> {
     /// The interface by whose table.
     pub interface: u16,
     /// The address.
@@ -43,9 +43,9 @@ pub struct Wanted<'a> {
 }
 
 /// Where packets go.
-pub trait Ways {
+pub trait NextHopResolver {
     /// Where an address leads.
-    fn find(&self, wanted: Wanted<'_>) -> Option<Hop>;
+    fn find(&self, wanted: RouteQuery<'_>) -> Option<Hop>;
 
     /// What a next hop stands for.
     fn hop(&self, number: NextHop) -> Option<Hop>;
@@ -60,6 +60,6 @@ pub trait Ways {
     /// Does what is due.
     fn tick(&mut self, now: Duration);
 
-    /// When [`Ways::tick`] has something to do.
+    /// When [`NextHopResolver::tick`] has something to do.
     fn next_deadline(&self) -> Option<Duration>;
 }

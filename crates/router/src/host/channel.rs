@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::Host;
-use super::outbox::Outbox;
+use super::HostStack;
+use super::next_hop::NextHopResolver;
 use super::output::{OutFrame, Output};
-use super::ways::Ways;
+use super::tx_queue::TxQueue;
 use fullview_plane::forward::Detour;
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::watch::Copied;
@@ -23,7 +23,7 @@ const SAID: usize = 1024;
 
 /// Something for the host. All that wait lie side by side in memory that is there from the beginning, so that a worker
 /// allocates nothing.
-pub enum Heard {
+pub enum HostEvent {
     /// A packet that was not forwarded.
     Packet {
         /// By which interface it came in.
@@ -38,19 +38,19 @@ pub enum Heard {
 }
 
 /// The host's end.
-pub struct HostEnd {
-    heard: Vec<Consumer<Heard>>,
+pub struct HostEndpoint {
+    heard: Vec<Consumer<HostEvent>>,
     said: Producer<OutFrame>,
     unheard: Arc<AtomicU64>,
     unsaid: u64,
 }
 
 /// A worker's end; `wake` tells the host that there is something.
-pub struct WorkerEnd {
-    heard: Producer<Heard>,
+pub struct WorkerEndpoint {
+    heard: Producer<HostEvent>,
     unheard: Arc<AtomicU64>,
     said: Option<Consumer<OutFrame>>,
-    outbox: Outbox,
+    tx_queue: TxQueue,
     wake: Wake,
 }
 
@@ -58,23 +58,23 @@ pub struct WorkerEnd {
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// The two ends, the latter for each worker.
-pub fn relay(workers: usize, wake: &Wake) -> (HostEnd, Vec<WorkerEnd>) {
+pub fn channel(workers: usize, wake: &Wake) -> (HostEndpoint, Vec<WorkerEndpoint>) {
     let unheard = Arc::<AtomicU64>::default();
     let (said, frames) = RingBuffer::new(SAID);
     let (mut ears, mut ends, mut frames) = (Vec::new(), Vec::new(), Some(frames));
     for _ in 0..workers {
         let (heard, ear) = RingBuffer::new(HEARD);
         ears.push(ear);
-        let (unheard, said, outbox, wake) =
-            (Arc::clone(&unheard), frames.take(), Outbox::default(), Arc::clone(wake));
-        ends.push(WorkerEnd { heard, unheard, said, outbox, wake });
+        let (unheard, said, tx_queue, wake) =
+            (Arc::clone(&unheard), frames.take(), TxQueue::default(), Arc::clone(wake));
+        ends.push(WorkerEndpoint { heard, unheard, said, tx_queue, wake });
     }
-    (HostEnd { heard: ears, said, unheard, unsaid: 0 }, ends)
+    (HostEndpoint { heard: ears, said, unheard, unsaid: 0 }, ends)
 }
 
-impl HostEnd {
+impl HostEndpoint {
     /// The next thing that a worker has for the host; one after the other has its turn.
-    pub fn hear(&mut self) -> Option<Heard> {
+    pub fn next_event(&mut self) -> Option<HostEvent> {
         let heard = self.heard.iter_mut().position(|ear| !ear.is_empty())?;
         let next = self.heard[heard].pop().ok();
         self.heard.rotate_left(heard + 1);
@@ -82,12 +82,12 @@ impl HostEnd {
     }
 
     /// Whether there is something.
-    pub fn has_more(&self) -> bool {
+    pub fn has_events(&self) -> bool {
         self.heard.iter().any(|ear| !ear.is_empty())
     }
 
     /// Hands frames to the worker that sends them; whether there were any.
-    pub fn say(&mut self, output: &mut Output) -> bool {
+    pub fn send(&mut self, output: &mut Output) -> bool {
         let frames = output.frames.len();
         let refused = output.frames.drain(..).filter_map(|frame| self.said.push(frame).err()).count();
         self.unsaid += refused as u64;
@@ -95,35 +95,35 @@ impl HostEnd {
     }
 
     /// Packets that no room was found for on their way to the host, and frames on their way from it.
-    pub fn lost(&self) -> u64 {
+    pub fn dropped(&self) -> u64 {
         self.unheard.load(Ordering::Relaxed) + self.unsaid
     }
 }
 
-impl Slow for WorkerEnd {
+impl Slow for WorkerEndpoint {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         let Rejected { packets, detours, out, free, .. } = rejected;
         let mut is_news = false;
         for packet in packets.iter().filter(|packet| concerns_host(packet.verdict)) {
             let (interface, verdict) = (packet.interface, packet.verdict);
-            is_news |= self.tell(|| Heard::Packet { interface, verdict, frame: Copied::of(packet) });
+            is_news |= self.tell(|| HostEvent::Packet { interface, verdict, frame: Copied::of(packet) });
         }
         for detour in detours {
-            is_news |= self.tell(|| Heard::Detour(detour.clone()));
+            is_news |= self.tell(|| HostEvent::Detour(detour.clone()));
         }
         if is_news {
             (self.wake)();
         }
         let said = self.said.iter_mut().flat_map(|said| std::iter::from_fn(|| said.pop().ok()));
-        self.outbox.output.frames.extend(said);
-        self.outbox.send(out, packets);
-        self.outbox.send(out, free);
+        self.tx_queue.output.frames.extend(said);
+        self.tx_queue.send(out, packets);
+        self.tx_queue.send(out, free);
     }
 }
 
-impl WorkerEnd {
+impl WorkerEndpoint {
     /// Whether there was room; what there is none for is not copied.
-    fn tell(&mut self, heard: impl FnOnce() -> Heard) -> bool {
+    fn tell(&mut self, heard: impl FnOnce() -> HostEvent) -> bool {
         let told = !self.heard.is_full() && self.heard.push(heard()).is_ok();
         if !told {
             self.unheard.fetch_add(1, Ordering::Relaxed);
@@ -143,14 +143,14 @@ fn concerns_host(verdict: Verdict) -> bool {
     }
 }
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// Does something about what a worker rejected.
-    pub fn take(&mut self, now: std::time::Duration, heard: &Heard, out: &mut Output) {
+    pub fn handle_event(&mut self, now: std::time::Duration, heard: &HostEvent, out: &mut Output) {
         match heard {
-            Heard::Packet { interface, verdict, frame } => {
+            HostEvent::Packet { interface, verdict, frame } => {
                 self.hear(now, (*interface, *verdict), frame.frame(), out);
             }
-            Heard::Detour(detour) => self.redirect(now, detour, out),
+            HostEvent::Detour(detour) => self.redirect(now, detour, out),
         }
     }
 }

@@ -16,8 +16,8 @@ use fullview_table::nexthop::TooManyNextHops;
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, Target as FeedTarget};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::config::{ConfigError, StaticNeighbor};
-use super::ways::{Hop, Key, Wanted, Ways};
+use super::config::{HostConfigError, StaticNeighbor};
+use super::next_hop::{Hop, Key, NextHopResolver, RouteQuery};
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::view::{Parts, TableReaders, View, ViewReader, Views};
@@ -48,7 +48,7 @@ impl<A: Registered> Table<A> {
 }
 
 /// Both families' routes, and what the loop is told of them.
-pub struct Routes {
+pub struct RouteTables {
     inet: Table<u32>,
     inet6: Table<u128>,
     hops: Vec<Option<Hop>>,
@@ -62,15 +62,15 @@ pub struct Routes {
     views: Views,
 }
 
-impl Routes {
+impl RouteTables {
     /// No routes yet.
-    pub(super) fn new(now: Duration, interfaces: &[Interface]) -> Result<Routes, ConfigError> {
+    pub(super) fn new(now: Duration, interfaces: &[Interface]) -> Result<RouteTables, HostConfigError> {
         let (inet, inet6) = (Table::new(now), Table::new(now));
         let adjacencies = Adjacencies::new();
         let view = view(&inet, &inet6, interfaces, &adjacencies)?;
         let (hops, numbers, configured) = (vec![None], FxHashMap::default(), FxHashSet::default());
         let (free, views, interfaces) = (VecDeque::new(), Views::new(view), interfaces.to_vec());
-        Ok(Routes { inet, inet6, hops, numbers, free, configured, adjacencies, interfaces, views })
+        Ok(RouteTables { inet, inet6, hops, numbers, free, configured, adjacencies, interfaces, views })
     }
 
     /// What a forwarder goes by.
@@ -78,8 +78,8 @@ impl Routes {
         self.views.reader()
     }
 
-    /// Adds a route of the configuration. The loop sees it after [`Routes::compile`].
-    pub(super) fn add(&mut self, network: InterfaceAddress, hop: Hop) -> Result<(), ConfigError> {
+    /// Adds a route of the configuration. The loop sees it after [`RouteTables::compile`].
+    pub(super) fn add(&mut self, network: InterfaceAddress, hop: Hop) -> Result<(), HostConfigError> {
         let number = self.number(hop)?;
         self.configured.insert(number);
         match network.ip {
@@ -177,8 +177,8 @@ impl Routes {
 }
 
 /// One table serves all interfaces, and a next hop is never several.
-impl Ways for Routes {
-    fn find(&self, wanted: Wanted<'_>) -> Option<Hop> {
+impl NextHopResolver for RouteTables {
+    fn find(&self, wanted: RouteQuery<'_>) -> Option<Hop> {
         self.leads(wanted.to)
     }
 
@@ -230,7 +230,7 @@ fn view(
     inet6: &Table<u128>,
     interfaces: &[Interface],
     adjacencies: &Adjacencies,
-) -> Result<View, ConfigError> {
+) -> Result<View, HostConfigError> {
     let (inet, inet6) = (inet.attachment.shared_reader(), inet6.attachment.shared_reader());
     let parts = Parts::new(interfaces.to_vec(), adjacencies.clone(), TableReaders { inet, inet6 });
     Ok(View::new(parts)?)

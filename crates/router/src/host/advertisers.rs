@@ -1,11 +1,11 @@
-//! Router advertisements (RFC 4861, section 6.2): hosts are told that here is a router, where somebody wants that.
+//! StandaloneRouter advertisements (RFC 4861, section 6.2): hosts are told that here is a router, where somebody wants that.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::Host;
+use super::HostStack;
+use super::next_hop::NextHopResolver;
 use super::output::Output;
-use super::ways::Ways;
 use fullview_plane::interface::Interface;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
@@ -42,17 +42,17 @@ struct Advertiser {
 
 /// Those of all links.
 #[derive(Default)]
-pub(super) struct Advertisers(Vec<Advertiser>);
+pub(super) struct RouterAdvertisers(Vec<Advertiser>);
 
-impl Advertisers {
-    pub fn new(advertisements: &[(u16, Advertisement)]) -> Advertisers {
+impl RouterAdvertisers {
+    pub fn new(advertisements: &[(u16, Advertisement)]) -> RouterAdvertisers {
         let advertiser = |(interface, advertisement): &(u16, Advertisement)| Advertiser {
             interface: *interface,
             advertisement: *advertisement,
             last: None,
             next: Duration::ZERO,
         };
-        Advertisers(advertisements.iter().map(advertiser).collect())
+        RouterAdvertisers(advertisements.iter().map(advertiser).collect())
     }
 
     pub fn next_deadline(&self) -> Option<Duration> {
@@ -71,9 +71,9 @@ impl Advertisers {
     }
 }
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// Says what has to be said first: whose addresses these are now. Hosts are told of the router by the next
-    /// [`Host::tick`].
+    /// [`HostStack::tick`].
     pub fn announce(&self, out: &mut Output) {
         for (number, interface) in (0..).zip(&self.interfaces) {
             interface.addresses.iter().for_each(|own| self.announce_one(number, own.ip, out));
