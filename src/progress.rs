@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::command::say;
-use fullview_lab::{Progress, RunRecord, Starting};
+use fullview_lab::{Progress, RunRecord, RunStart};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// The bar of a campaign: one step a run.
@@ -28,7 +28,7 @@ impl Progress for CampaignBar {
         self.left(estimated);
     }
 
-    fn run_started(&mut self, run: &Starting<'_>) {
+    fn run_started(&mut self, run: &RunStart<'_>) {
         let again = if run.attempt > 0 { ", again" } else { "" };
         self.bar.set_message(format!("{}: {}{again}", run.family, run.variant));
         self.bar.tick();

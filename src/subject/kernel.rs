@@ -186,10 +186,10 @@ impl<A: Served> Subject for KernelPath<A> {
         let interrupted = stop.load(Ordering::Relaxed);
         let mut measurement = Measurement { interrupted, ..super::measurement(rates) };
         if wrong > 0 {
-            measurement.doubts.push(Validity::Misrouted);
+            measurement.reasons.push(Validity::Misrouted);
         }
         if measurement.samples.len() < super::samples(window) && !interrupted {
-            measurement.doubts.push(Validity::GeneratorLimited);
+            measurement.reasons.push(Validity::GeneratorLimited);
         }
         measurement.counters.insert("wrong".into(), wrong as f64);
         Ok(measurement)

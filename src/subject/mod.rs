@@ -560,10 +560,10 @@ fn measurement(samples: Vec<f64>) -> Measurement {
     Measurement::of(samples).unwrap_or_default()
 }
 
-/// Notes the share of the core a run had, and doubts the run if it was too little.
+/// Records the share of the core that a run had, and marks the run as invalid if the share was too small.
 fn judge_share(measurement: &mut Measurement, share: f64) {
     measurement.counters.insert("core_share".into(), share);
     if !CoreShare::is_enough(share) {
-        measurement.doubts.push(Validity::NoisyCores);
+        measurement.reasons.push(Validity::NoisyCores);
     }
 }

@@ -1,18 +1,18 @@
-//! Where everything in the graph stands.
+//! The layout of the graph: sizes and positions of all its parts.
 
 use plotters::style::RGBColor;
 
 use super::axis::{self, Axis, IMIX_BITS};
+use super::bars::{Bar, Chart};
 use super::labels::{Labels, Lines};
 use super::scene::{Align, Edges, HEIGHT, Scene, Shape, Text, WIDTH};
-use super::text::{Breaks, line_height, register, width, wrap};
-use super::{Bar, Chart};
+use super::text::{Breaks, SMALLEST, line_height, register, width, wrap};
 
 const INK: RGBColor = RGBColor(0x33, 0x33, 0x33);
 const FAINT: RGBColor = RGBColor(0x6b, 0x6b, 0x6b);
 const AXIS: RGBColor = RGBColor(0x80, 0x80, 0x80);
 const GRID: RGBColor = RGBColor(0xe2, 0xe2, 0xe2);
-/// Told apart by readers with any colour vision, and in grey.
+/// Readers with any colour vision can tell these apart, also in grey.
 const FAMILIES: [RGBColor; 6] = [
     RGBColor(0x2f, 0x8f, 0x5b),
     RGBColor(0x4a, 0x6f, 0xc4),
@@ -27,10 +27,8 @@ const LEGEND: u32 = 30;
 const AXIS_LABEL: u32 = 28;
 const TICK: u32 = 27;
 const NOTE: u32 = 25;
-/// Sizes tried for the figures above the bars, largest first.
+/// Sizes to try for the figures above the bars, largest first.
 const FIGURES: [u32; 5] = [31, 28, 25, 22, 19];
-/// No text is set smaller.
-pub(super) const SMALLEST: u32 = 19;
 /// Room for the figure above the highest bar.
 const HEADROOM: f64 = 1.09;
 
@@ -38,9 +36,9 @@ const EDGE: i32 = 28;
 const BETWEEN_LABELS: i32 = 16;
 const AXIS_ROOM: i32 = 190;
 const WIDEST_BAR: i32 = 230;
-/// Part of a group's slot that its bars take.
+/// Fraction of a group's slot that its bars fill.
 const BARS: (i32, i32) = (7, 10);
-/// The plot is at least as high, and the picture grows where its words leave it less.
+/// The least height of the plot; the picture grows if its texts leave less.
 const LOWEST_PLOT: i32 = 480;
 const SWATCH: i32 = 28;
 const AFTER_SWATCH: i32 = 12;
@@ -78,40 +76,32 @@ fn right_margin(chart: &Chart) -> i32 {
 }
 
 impl Chart {
-    fn bars(&self) -> impl Iterator<Item = &Bar> {
-        self.groups.iter().flat_map(|group| group.bars.iter().flatten())
-    }
-
-    /// Room for the figures above the bars of a group, set as small as they may be.
+    /// Width of a group whose figures above the bars have the smallest size.
     fn narrowest_slot(&self) -> Result<i32, String> {
         let figures = self.bars().map(|bar| width(&axis::measured(bar.median), SMALLEST));
         let widest = figures.collect::<Result<Vec<_>, _>>()?.into_iter().fold(0, i32::max);
-        // One pixel a bar more, for what the division leaves.
+        // One more pixel per bar for the remainder of the division.
         Ok((widest + 1) * self.families.len() as i32 * BARS.1 / BARS.0 + 1)
     }
 
-    /// Of the entries of the legend.
+    /// Width of the widest entry of the legend.
     fn widest_name(&self) -> Result<i32, String> {
         let names = self.families.iter().map(|name| width(name, LEGEND));
         let widest = names.collect::<Result<Vec<_>, _>>()?.into_iter().fold(0, i32::max);
         Ok(SWATCH + AFTER_SWATCH + widest)
     }
 
-    /// High enough for what stands upright beside it.
+    /// The least height of the plot, which has room for the upright texts beside it.
     fn lowest_plot(&self) -> Result<i32, String> {
         Ok(LOWEST_PLOT.max(width(&self.y_label, SMALLEST)?).max(width(&self.y_detail, SMALLEST)?))
     }
-
-    fn largest(&self) -> f64 {
-        self.bars().map(|bar| bar.max).fold(0.0, f64::max)
-    }
 }
 
-/// The picture while it is laid out.
+/// The picture during its layout.
 struct Page<'a> {
     scene: Scene,
     chart: &'a Chart,
-    /// The plot itself, between the axes.
+    /// The area between the axes.
     plot: Edges,
 }
 
@@ -125,7 +115,7 @@ impl Page<'_> {
         self.scene.shapes.push(Shape::Line { from, to, colour, width });
     }
 
-    /// The lines of an axis label, beside the middle of the plot, no longer than it is high where that is possible.
+    /// Adds the lines of an axis label beside the middle of the plot, no longer than its height if possible.
     fn beside(&mut self, lines: &[&str], x: i32) -> Result<(), String> {
         let (_, top, _, bottom) = self.plot;
         let mut size = AXIS_LABEL;
@@ -154,10 +144,10 @@ impl Page<'_> {
         }
     }
 
-    /// Title and legend; returns where the plot may begin.
+    /// Adds title and legend; returns the top of the plot.
     fn head(&mut self, title: &Lines) -> Result<i32, String> {
         self.stack(title, self.scene.width / 2, EDGE, INK);
-        // The label of the uppermost mark rises above the plot by half a line.
+        // The label of the uppermost mark is half a line above the plot.
         let gap = line_height(TICK) / 2 + 4;
         let below = EDGE + title.height() + gap;
         if self.chart.families.len() < 2 {
@@ -166,7 +156,7 @@ impl Page<'_> {
         Ok(self.legend(below)? + gap)
     }
 
-    /// As many rows as the names need, centred, above the plot: there they overlap nothing. Returns where they end.
+    /// Adds centred rows of names above the plot, where they overlap nothing; returns their lower edge.
     fn legend(&mut self, mut top: i32) -> Result<i32, String> {
         let coloured = self.chart.families.iter().zip(FAMILIES.into_iter().cycle());
         let mut rows: Vec<Vec<(&str, i32, RGBColor)>> = vec![Vec::new()];
@@ -209,7 +199,7 @@ impl Page<'_> {
         (right - left) / (self.chart.groups.len().max(1) as i32)
     }
 
-    /// Middle of a group's slot.
+    /// The middle of a group's slot.
     fn middle(&self, group: usize) -> i32 {
         self.plot.0 + self.slot() * group as i32 + self.slot() / 2
     }
@@ -231,7 +221,7 @@ impl Page<'_> {
         self.stack(notes, self.scene.width / 2, self.scene.height - EDGE - notes.height(), FAINT);
     }
 
-    /// Lines that read from bottom to top, the first on the left, around a point.
+    /// Adds lines that read from bottom to top, the first on the left, centred at a point.
     fn upright_stack(&mut self, block: &Lines, x: i32, y: i32) {
         let first = x - (block.height() - line_height(block.size)) / 2;
         for (row, line) in (0..).zip(&block.lines) {
@@ -266,7 +256,7 @@ impl Page<'_> {
         )
     }
 
-    /// Drawn after the bars, which stand on it.
+    /// Adds the line under the bars; it is drawn after them.
     fn ground(&mut self) {
         let (left, _, right, bottom) = self.plot;
         self.line((left, bottom), (right, bottom), AXIS, 2);
@@ -279,7 +269,7 @@ impl Page<'_> {
         for (group, bars) in self.chart.groups.iter().enumerate() {
             let first = self.middle(group) - wide * families / 2;
             for (family, bar) in bars.bars.iter().enumerate() {
-                let place = Place { left: first + wide * family as i32, wide, size };
+                let place = BarPlace { left: first + wide * family as i32, wide, size };
                 let colour = FAMILIES[family % FAMILIES.len()];
                 match bar {
                     Some(bar) => self.bar(bar, axis, &place, colour),
@@ -290,7 +280,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// The largest size in which every median fits above its bar, if there is one.
+    /// The largest size in which every median fits above its bar; `None` if no size fits.
     fn figure_size(&self, wide: i32) -> Result<Option<u32>, String> {
         let figures: Vec<String> = self.chart.bars().map(|bar| axis::measured(bar.median)).collect();
         for size in FIGURES {
@@ -302,7 +292,7 @@ impl Page<'_> {
         Ok(None)
     }
 
-    fn bar(&mut self, bar: &Bar, axis: &Axis, place: &Place, colour: RGBColor) {
+    fn bar(&mut self, bar: &Bar, axis: &Axis, place: &BarPlace, colour: RGBColor) {
         let y = |value: f64| height_of(self.plot, value / axis.top);
         let (low, top, high) = (y(bar.min), y(bar.median), y(bar.max));
         let (left, right) = (place.left + 3, place.left + place.wide - 3);
@@ -317,8 +307,8 @@ impl Page<'_> {
         }
     }
 
-    /// Says that there is no bar, in as much room as a bar has.
-    fn missing(&mut self, place: &Place) -> Result<(), String> {
+    /// Marks the place of a bar that is missing.
+    fn missing(&mut self, place: &BarPlace) -> Result<(), String> {
         let text = "no valid run";
         if line_height(SMALLEST) <= place.wide {
             let middle = self.plot.3 - EDGE - width(text, SMALLEST)? / 2;
@@ -332,21 +322,21 @@ impl Page<'_> {
     }
 }
 
-/// The room of one bar.
-struct Place {
+/// The position and width of one bar.
+struct BarPlace {
     left: i32,
     wide: i32,
-    /// Size of the figure above it, if there is room for one.
+    /// Size of the figure above the bar, if there is room for it.
     size: Option<u32>,
 }
 
-impl Place {
+impl BarPlace {
     fn middle(&self) -> i32 {
         self.left + self.wide / 2
     }
 }
 
-/// Entries of a legend side by side.
+/// Width of a row of the legend.
 fn row_width(row: &[(&str, i32, RGBColor)]) -> i32 {
     let entries = row.iter().map(|(_, wide, _)| SWATCH + AFTER_SWATCH + wide + BETWEEN_NAMES);
     entries.sum::<i32>() - BETWEEN_NAMES
