@@ -35,8 +35,8 @@ impl Measurement {
     }
 }
 
-/// A run that drifts by more than this fraction of its mean has not settled. One run in thirty of eleven years of
-/// published runs does.
+/// A run that drifts by more than this fraction of its mean has not settled. One in thirty of the runs published in
+/// eleven years does.
 const DRIFT_LIMIT: f64 = 0.03;
 /// A line through fewer samples fits too well by chance.
 const FEWEST_SAMPLES: usize = 6;

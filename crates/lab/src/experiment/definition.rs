@@ -1,4 +1,4 @@
-//! The experiment as a value.
+//! The definition of an experiment: the content of its file.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::family::Family;
 use super::variant::Variant;
 use super::window::Window;
 
-/// The content of one experiment file.
+/// An experiment. `S` is the type of the settings of its subject.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,

@@ -27,7 +27,7 @@
 //! [analysis]
 //! margin = 0.02                           # differences below 2 % do not matter
 //! "#;
-//! let experiment = Experiment::<toml::Table>::parse("question.toml", text)?;
+//! let experiment = Experiment::<toml::Table>::parse("experiment.toml", text)?;
 //! assert_eq!(experiment.comparisons().len(), 1);
 //! let (variants, families) = (experiment.variants.len(), experiment.families.len());
 //! assert_eq!(fullview_lab::plan(variants, families, experiment.runs, experiment.seed).len(), 40);

@@ -28,17 +28,14 @@ impl Results {
         Ok(Self { campaign, cells, comparisons, warnings })
     }
 
-    /// One verdict for each comparison.
     pub(super) fn verdicts(&self) -> impl Iterator<Item = Option<Verdict>> {
         self.comparisons.iter().map(ComparisonResult::verdict)
     }
 
-    /// The label of the variant of a cell.
     pub(super) fn label(&self, cell: &CellRuns) -> &str {
         &self.campaign.experiment.variants[cell.cell.variant].label
     }
 
-    /// The title of a family.
     pub(super) fn family(&self, family: usize) -> &str {
         &self.campaign.experiment.families[family].title
     }

@@ -7,7 +7,6 @@ pub(super) const IMIX_BITS: f64 = (7.0 * 54.0 + 4.0 * 590.0 + 1514.0) / 12.0 * 8
 /// The end of an axis that begins at zero, and the distance of its marks.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Axis {
-    /// Value at the far end.
     pub(super) top: f64,
     step: f64,
 }
@@ -26,7 +25,6 @@ impl Axis {
         Self { top, step: nice_step(top / 5.0) }
     }
 
-    /// The values of the marks, from zero.
     pub(super) fn marks(&self) -> Vec<f64> {
         // The tolerance keeps a last mark that rounding puts slightly above the end.
         let count = (self.top / self.step * (1.0 + 1e-9)).floor() as u32;

@@ -1,6 +1,5 @@
 //! The content of a graph: groups of bars with their texts.
 
-/// The content of a graph.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Chart {
     pub(crate) title: String,
@@ -18,7 +17,6 @@ pub(crate) struct Chart {
     pub(crate) imix_axis: bool,
 }
 
-/// The bars of one variant.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Group {
     /// The text under the bars.
@@ -27,7 +25,7 @@ pub(crate) struct Group {
     pub(crate) bars: Vec<Option<Bar>>,
 }
 
-/// One bar and its whisker.
+/// A bar to the median with a whisker from the minimum to the maximum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bar {
     pub(crate) min: f64,
@@ -36,12 +34,10 @@ pub(crate) struct Bar {
 }
 
 impl Chart {
-    /// All bars of all groups.
     pub(super) fn bars(&self) -> impl Iterator<Item = &Bar> {
         self.groups.iter().flat_map(|group| group.bars.iter().flatten())
     }
 
-    /// The highest value of the graph.
     pub(super) fn largest(&self) -> f64 {
         self.bars().map(|bar| bar.max).fold(0.0, f64::max)
     }

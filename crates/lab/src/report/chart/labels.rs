@@ -17,7 +17,6 @@ const MOST_LABEL_LINES: usize = 4;
 const UPRIGHT: u32 = 24;
 const UPRIGHT_ROOM: i32 = 330;
 
-/// Lines of text of one size.
 pub(super) struct Lines {
     pub(super) lines: Vec<String>,
     pub(super) size: u32,

@@ -189,7 +189,6 @@ impl Page<'_> {
         }
     }
 
-    /// Width of the picture between its edges.
     fn whole(&self) -> i32 {
         self.scene.width - 2 * EDGE
     }
@@ -199,7 +198,6 @@ impl Page<'_> {
         (right - left) / (self.chart.groups.len().max(1) as i32)
     }
 
-    /// The middle of a group's slot.
     fn middle(&self, group: usize) -> i32 {
         self.plot.0 + self.slot() * group as i32 + self.slot() / 2
     }

@@ -25,7 +25,6 @@ pub(super) enum Align {
     Right,
 }
 
-/// One line of text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Text {
     pub(super) text: String,
@@ -50,12 +49,9 @@ pub(super) enum Shape {
     Line { from: (i32, i32), to: (i32, i32), colour: RGBColor, width: i32 },
 }
 
-/// A picture.
 #[derive(Debug)]
 pub(super) struct Scene {
-    /// Width in pixels.
     pub(super) width: i32,
-    /// Height in pixels.
     pub(super) height: i32,
     /// Shapes in the order they are drawn.
     pub(super) shapes: Vec<Shape>,
@@ -63,7 +59,6 @@ pub(super) struct Scene {
 }
 
 impl Text {
-    /// The box of the text.
     #[cfg(test)]
     pub(super) fn edges(&self) -> Result<Edges, String> {
         let (width, height) = (text::width(&self.text, self.size)?, text::line_height(self.size));

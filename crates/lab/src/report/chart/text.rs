@@ -31,7 +31,6 @@ pub(super) fn line_height(size: u32) -> i32 {
     (f64::from(size) * 1.15).ceil() as i32
 }
 
-/// The places where a line may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Breaks {
     /// At spaces only.
