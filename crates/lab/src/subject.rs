@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use crate::experiment::Window;
 use crate::measurement::Measurement;
 
-/// Why a subject could not be made ready, verified or measured.
+/// Why a subject could not be prepared, verified or measured.
 pub type SubjectError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Makes subjects. The program implements it for the settings `S`.

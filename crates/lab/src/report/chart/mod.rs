@@ -7,6 +7,9 @@ mod axis;
 mod bars;
 mod labels;
 mod layout;
+mod legend;
+mod page;
+mod plot;
 mod scene;
 mod text;
 
