@@ -1,4 +1,4 @@
-//! A bench without a clock: every value depends only on the settings and on the number of runs made.
+//! A bench without a clock: each value depends only on the settings and on the number of runs made.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! A experiment to ask a mock, and its settings.
+//! The experiment of the tests, and the settings of its mock subject.
 
 use fullview_lab::{Experiment, Settings};
 use serde::{Deserialize, Serialize};

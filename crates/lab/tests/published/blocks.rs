@@ -2,9 +2,9 @@
 
 use fullview_lab::ministat::Set;
 
-/// Results of eleven years of forwarding benchmarks.
+/// The results of eleven years of forwarding benchmarks.
 pub const BENCHMARKS: &str = include_str!("../data/ministat-blocks.txt");
-/// Results of two reports, by report and family.
+/// The results of two reports; a source is the report and the family.
 pub const REPORTS: &str = include_str!("../data/report-blocks.txt");
 
 /// One published result.
@@ -21,7 +21,7 @@ pub fn read(file: &str) -> Vec<Block> {
     file.split("\n= ").skip(1).map(block).collect()
 }
 
-/// The result with this source in [`REPORTS`].
+/// Returns the result with this source in [`REPORTS`].
 pub fn report(source: &str) -> Block {
     read(REPORTS).into_iter().find(|block| block.source == source).expect(source)
 }
@@ -44,7 +44,7 @@ fn set(line: &str) -> Set {
     }
 }
 
-/// Tabs as eight spaces, no trailing blanks: what publishing did to ministat's output.
+/// Converts ministat's output to its published form: tabs are eight spaces, and lines have no trailing blanks.
 pub fn as_published(text: &str) -> String {
     text.lines().map(|line| line.replace('\t', "        ").trim_end().to_owned() + "\n").collect()
 }

@@ -1,5 +1,4 @@
-//! Published measurements, evaluated again from their published values: the ministat blocks and the verdicts must be the
-//! published ones.
+//! Evaluates published measurements from their values: the ministat blocks and the verdicts must be the published ones.
 
 #![allow(
     clippy::expect_used,
@@ -21,9 +20,8 @@ use fullview_lab::record::SCHEMA;
 use fullview_lab::stats::{Contrast, Verdict, judge};
 use fullview_lab::{Reasons, RunRecord, Validity, report};
 
-/// Every block that ministat printed for the reports of eleven years, from its data.
 #[test]
-fn published_blocks_come_out_to_the_byte() {
+fn published_blocks_are_reproduced_to_the_byte() {
     let blocks = [read(BENCHMARKS), read(REPORTS)].concat();
     assert_eq!(blocks.len(), 121 + 4);
     for block in blocks {
@@ -33,8 +31,8 @@ fn published_blocks_come_out_to_the_byte() {
     }
 }
 
-/// Five published runs each of five kernels on 16 cores, two static routes: ministat found the last two 5.5 % and 6.6 %
-/// faster than the first, and no difference of the others, by a test without correction and without a margin.
+/// The report has five runs of each of five kernels on 16 cores with two static routes. ministat found the last two
+/// kernels 5.5 % and 6.6 % faster than the first and no other difference, without a correction and without a margin.
 #[test]
 fn published_series_get_the_published_verdicts() {
     let published = blocks::report("000-xeon16-t580-two-static-routes IPv4");
@@ -104,7 +102,7 @@ fn record(variant: &str, family: &str, block: usize, value: f64) -> RunRecord {
     }
 }
 
-/// Writes the results folder that the report's runs would have left. The sets of a block are the campaign's variants.
+/// Writes a results folder with the runs of the report. The sets of a block are the variants of the campaign.
 fn archive(folder: &Path) {
     let mut journal = String::new();
     for (family, title) in FAMILIES {
@@ -121,7 +119,7 @@ fn archive(folder: &Path) {
     fs::write(folder.join("host.json"), HOST).unwrap();
 }
 
-/// The block under a family's title, in its published form.
+/// Returns the block under the title of a family, in its published form.
 fn fenced_block(readme: &str, title: &str) -> String {
     let (_, from) = readme.split_once(&format!("\n{title}:\n```\n")).expect(title);
     let (block, _) = from.split_once("\n```\n").expect("a closing fence");
@@ -129,7 +127,7 @@ fn fenced_block(readme: &str, title: &str) -> String {
 }
 
 #[test]
-fn a_published_report_comes_out_with_its_published_blocks() {
+fn a_published_report_is_reproduced_with_its_blocks() {
     let folder = tempfile::tempdir().unwrap();
     archive(folder.path());
     let made = report(folder.path()).unwrap();

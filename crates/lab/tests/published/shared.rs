@@ -1,5 +1,5 @@
-//! The data in the tree is what was published: compared with the originals in `../shared` beside the workspace, where
-//! that folder exists. Without it this test prints that it was skipped; no other test needs the folder.
+//! Compares the data in the tree with the originals in the folder `../shared` beside the workspace. Without that folder
+//! these tests print that they were skipped; no other test needs it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use fullview_lab::ministat::Set;
 
 use super::blocks::{BENCHMARKS, Block, REPORTS, as_published, read};
 
-/// The folder of the originals; `None`, with a printed line, in a checkout without it.
+/// Returns the folder of the originals, or prints that it does not exist.
 fn originals() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     if folder.exists() {
@@ -50,7 +50,7 @@ fn the_benchmarks_are_those_published() {
     assert_eq!(read(BENCHMARKS), originals);
 }
 
-/// For each report the folders of its series, and the names of these in the order of the report's sets.
+/// Each report with the folders of its series, and the names of the series in the order of the report's sets.
 const SERIES: [(&str, &[&str], &[&str]); 2] = [
     (
         "000-xeon16-t580-two-static-routes",
