@@ -1,12 +1,12 @@
-//! Two sets of runs: by what factor do they differ?
+//! The comparison of two sets of runs: the ratio of their means, its interval and its p.
 
-use super::describe::Description;
+use super::description::Description;
 use super::power::detectable;
 use super::student::{quantile, upper_tail};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A relative difference with its interval: 0.05 is +5 %.
+/// A relative difference with its confidence interval. 0.05 is +5 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// Ratio of the geometric means, variant over baseline, less 1.
@@ -17,18 +17,18 @@ pub struct Effect {
     pub high: f64,
     /// Two-sided probability of a difference at least this large if there were none.
     pub p: f64,
-    /// Of Student's t: pairs less one, or after Welch and Satterthwaite.
+    /// Degrees of freedom of Student's t: the number of pairs minus one, or those of Welch and Satterthwaite.
     pub degrees_of_freedom: f64,
 }
 
-/// How the runs of two variants belong together.
+/// How the runs of two variants are matched, which decides the test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Design {
-    /// The runs at the same place come from the same block: each block is one observation of the ratio, and what drifts
-    /// from block to block cancels (paired t).
+    /// Runs at the same position come from the same block: each block is one observation of the ratio, and drift from
+    /// block to block cancels (paired t).
     Paired,
-    /// Two sets without any such order (Welch's t).
+    /// The runs are two unmatched sets (Welch's t).
     Independent,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Design {
 }
 
 impl Design {
-    /// Degrees of freedom of `runs` runs of each variant with spreads alike.
+    /// Degrees of freedom of `runs` runs of each variant when both variants have the same spread.
     pub(super) fn degrees_of_freedom(self, runs: f64) -> f64 {
         match self {
             Design::Paired => runs - 1.0,
@@ -51,42 +51,42 @@ impl Design {
     }
 }
 
-/// The runs of a baseline and of a variant.
+/// The runs of a baseline and of a variant, ready to be compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contrast<'a> {
-    /// What is compared with.
+    /// Values of the runs of the baseline.
     pub baseline: &'a [f64],
-    /// What is judged.
+    /// Values of the runs of the variant that is judged.
     pub variant: &'a [f64],
-    /// Whether the two are in the same order, block by block.
+    /// Whether the two lists are in the same order, block by block.
     pub design: Design,
 }
 
 impl<'a> Contrast<'a> {
-    /// One run of each in every block, both in the order of the blocks.
+    /// Compares variants that have one run each in every block; both lists are in the order of the blocks.
     pub fn paired(baseline: &'a [f64], variant: &'a [f64]) -> Self {
         Contrast { baseline, variant, design: Design::Paired }
     }
 
-    /// Two sets of runs.
+    /// Compares two unmatched sets of runs.
     pub fn independent(baseline: &'a [f64], variant: &'a [f64]) -> Self {
         Contrast { baseline, variant, design: Design::Independent }
     }
 
-    /// Student's t interval for the mean difference of the logarithms, as a relative difference: of the differences
-    /// within blocks where the runs are paired, else Welch's, which does not need equal variances and costs nothing
-    /// where they are equal (B. L. Welch, Biometrika 34, 1947).
+    /// Returns Student's t interval for the mean difference of the logarithms, as a relative difference. Paired runs give
+    /// the interval of the differences within the blocks. Other runs give Welch's interval, which does not need equal
+    /// variances and loses nothing where they are equal (B. L. Welch, Biometrika 34, 1947).
     ///
-    /// `None` unless both sets have two figures or more, all of them finite and above 0, paired ones as many as the
-    /// other, and `confidence` lies strictly between 0 and 1.
+    /// Returns `None` unless both sets have at least two values, all values are finite and above 0, paired sets have the
+    /// same length, and `confidence` lies strictly between 0 and 1.
     pub fn log_ratio(&self, confidence: f64) -> Option<Effect> {
         let level = confidence > 0.0 && confidence < 1.0;
         LogDifference::of(self).filter(|_| level).map(|difference| difference.effect(1.0 - confidence))
     }
 
-    /// The smallest relative difference that as many runs of this spread show with probability `power` in a two-sided
-    /// test at `alpha`; see [`super::smallest_effect`]. For pairs it is 5 % too hopeful at three, 1 % at five. `None`
-    /// where there is no effect either.
+    /// Returns the smallest relative difference that this number of runs with this spread detects with probability
+    /// `power` in a two-sided test at `alpha`; see [`super::smallest_effect`]. For paired runs the result is 5 % too
+    /// small at three pairs and 1 % at five. Returns `None` where [`Self::log_ratio`] does.
     pub fn smallest_effect(&self, alpha: f64, power: f64) -> Option<f64> {
         let possible = [alpha, power].iter().all(|&x| x > 0.0 && x < 1.0);
         let difference = LogDifference::of(self).filter(|_| possible)?;
@@ -96,13 +96,13 @@ impl<'a> Contrast<'a> {
     }
 }
 
-/// What is known of the difference of the mean logarithms.
+/// The difference of the mean logarithms and its precision.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogDifference {
     pub mean: f64,
     pub standard_error: f64,
     pub degrees_of_freedom: f64,
-    /// Of the difference of one run and one run: what the standard error shrinks from as runs are added.
+    /// Variance of the difference between one run of each variant; the standard error falls from it as runs are added.
     pub variance: f64,
 }
 
@@ -137,13 +137,13 @@ impl LogDifference {
         Some(LogDifference {
             mean: variant.mean - baseline.mean,
             standard_error: (s1 + s2).sqrt(),
-            // Without any spread the formula is 0/0, and the squares of a tiny spread vanish.
+            // Without any spread the formula is 0/0, and the squares of a tiny spread underflow.
             degrees_of_freedom: if satterthwaite.is_finite() { satterthwaite } else { n1 + n2 - 2.0 },
             variance: v1 + v2,
         })
     }
 
-    /// The interval that leaves `alpha` outside, half on each side.
+    /// The effect with the interval that leaves `alpha` outside, half on each side.
     pub(super) fn effect(&self, alpha: f64) -> Effect {
         let reach = quantile(1.0 - alpha / 2.0, self.degrees_of_freedom) * self.standard_error;
         Effect {
@@ -155,20 +155,20 @@ impl LogDifference {
         }
     }
 
-    /// Two-sided p of no difference at all.
+    /// Two-sided p of the hypothesis that there is no difference.
     pub(super) fn p(&self) -> f64 {
         2.0 * self.tail_beyond(self.mean.abs())
     }
 
-    /// p of the worse of two one-sided tests: that the difference lies outside (`low`, `high`), given as logarithms
+    /// The larger p of two one-sided tests of the hypothesis that the difference lies outside (`low`, `high`), logarithms
     /// (D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987).
     pub(super) fn p_outside(&self, low: f64, high: f64) -> f64 {
         self.tail_beyond(self.mean - low).max(self.tail_beyond(high - self.mean))
     }
 
-    /// Probability that an estimate errs upwards by this much or more.
+    /// Probability that an estimate is too high by this much or more.
     fn tail_beyond(&self, distance: f64) -> f64 {
-        // Two sets without spread that do not differ: 0/0, and nothing speaks for a difference.
+        // Two equal sets without spread would give 0/0; there is no evidence of a difference.
         let t = if distance == 0.0 { 0.0 } else { distance / self.standard_error };
         upper_tail(t, self.degrees_of_freedom)
     }
@@ -188,15 +188,15 @@ mod tests {
     }
 
     #[test]
-    fn pairs_have_a_partner_each() {
+    fn paired_sets_have_the_same_length() {
         let runs = [1.0, 2.0, 3.0];
         assert_eq!(Contrast::paired(&runs, &runs[..2]).log_ratio(0.95), None);
         assert!(Contrast::paired(&runs, &runs).log_ratio(0.95).is_some());
     }
 
-    /// A drift from block to block that hides a difference from two sets cancels within the blocks.
+    /// Drift from block to block hides the difference from Welch's test, but cancels within the blocks.
     #[test]
-    fn what_drifts_from_block_to_block_cancels_in_pairs() {
+    fn drift_from_block_to_block_cancels_in_pairs() {
         let drifting = [100.0, 120.0, 144.0, 172.0];
         let faster = [102.1, 121.9, 147.2, 175.0];
         let paired = Contrast::paired(&drifting, &faster);
@@ -204,8 +204,8 @@ mod tests {
         let sets = sets.expect("sets");
         assert!((pairs.estimate - sets.estimate).abs() < 1e-12);
         assert!(pairs.p < 0.01 && sets.p > 0.9, "{} and {}", pairs.p, sets.p);
-        let shown = |contrast: Contrast<'_>| contrast.smallest_effect(0.05, 0.8).expect("a plan");
-        assert!(shown(paired) < 0.02 && shown(Contrast::independent(&drifting, &faster)) > 0.5);
+        let smallest = |contrast: Contrast<'_>| contrast.smallest_effect(0.05, 0.8).expect("a plan");
+        assert!(smallest(paired) < 0.02 && smallest(Contrast::independent(&drifting, &faster)) > 0.5);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The confidence levels ministat offers, and its table of Student's t.
+//! The confidence levels of ministat, and its table of Student's t.
 
 use crate::stats::student::quantile;
 
-/// The level of the test, in percent.
+/// The confidence level of the test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confidence {
     /// 80 %
@@ -15,12 +15,12 @@ pub enum Confidence {
     P98,
     /// 99 %
     P99,
-    /// 99.5 % by name, 99.8 % by the critical values ministat has for it
+    /// ministat calls this level 99.5 %, but its critical values are those of 99.8 %
     P99_5,
 }
 
 impl Confidence {
-    /// Every level there is, lowest first.
+    /// Every level, lowest first.
     pub const ALL: [Confidence; 6] = [
         Confidence::P80,
         Confidence::P90,
@@ -30,7 +30,7 @@ impl Confidence {
         Confidence::P99_5,
     ];
 
-    /// The level as it is printed and asked for.
+    /// The level in percent, as ministat prints it and as `-c` takes it.
     pub fn percent(self) -> f64 {
         match self {
             Confidence::P80 => 80.0,
@@ -42,13 +42,13 @@ impl Confidence {
         }
     }
 
-    /// The level of this many percent, `None` when ministat has no such level.
+    /// The level with this percentage; `None` if ministat has no such level.
     pub fn from_percent(percent: f64) -> Option<Confidence> {
         Confidence::ALL.into_iter().find(|level| level.percent() == percent)
     }
 
-    /// Probability above the critical value. The column ministat calls 99.5 % holds the figures of 99.8 %: where the
-    /// other columns leave half of what is missing to 100 % above the critical value, it leaves 0.1 %.
+    /// Probability above the critical value: half of the difference to 100 %. The column that ministat calls 99.5 % has
+    /// the critical values of 99.8 %, which leave 0.1 %.
     fn upper_tail(self) -> f64 {
         match self {
             Confidence::P99_5 => 0.001,
@@ -56,8 +56,8 @@ impl Confidence {
         }
     }
 
-    /// Critical value of Student's t as in ministat's table: three decimals, and the normal distribution's beyond 100
-    /// degrees of freedom.
+    /// Critical value of Student's t as in ministat's table: three decimals, and the value of the normal distribution
+    /// above 100 degrees of freedom.
     pub(super) fn critical(self, degrees_of_freedom: usize) -> f64 {
         let misprint = MISPRINTS.iter().find(|(degrees, _)| *degrees == degrees_of_freedom);
         match misprint {
@@ -72,8 +72,8 @@ impl Confidence {
     }
 }
 
-/// Degrees of freedom at which the last column of ministat's table is not Student's t rounded to three decimals: it is
-/// 0.001 to 0.003 too low there, and every ministat prints what follows from it.
+/// Degrees of freedom at which the last column of ministat's table differs from Student's t rounded to three decimals: it
+/// is 0.001 to 0.003 too low, and every ministat uses it.
 const MISPRINTS: [(usize, f64); 6] =
     [(7, 4.782), (8, 4.499), (9, 4.296), (10, 4.143), (11, 4.024), (12, 3.929)];
 
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn only_its_own_levels_are_known() {
+    fn other_levels_are_unknown() {
         assert_eq!(Confidence::from_percent(99.5), Some(Confidence::P99_5));
         assert_eq!(Confidence::from_percent(97.0), None);
     }

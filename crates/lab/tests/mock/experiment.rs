@@ -1,18 +1,18 @@
-//! A question to ask a mock, and its settings.
+//! The experiment of the tests, and the settings of its mock subject.
 
 use fullview_lab::{Experiment, Settings};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Knobs {
+pub struct MockSettings {
     pub rate: Option<f64>,
     pub wrong: Option<bool>,
-    /// The first so many runs are invalid.
+    /// This many runs at the beginning are invalid.
     pub invalid_runs: Option<u32>,
 }
 
-impl Settings for Knobs {
+impl Settings for MockSettings {
     fn over(self, base: &Self) -> Self {
         Self {
             rate: self.rate.or(base.rate),
@@ -22,7 +22,7 @@ impl Settings for Knobs {
     }
 }
 
-pub const QUESTION: &str = r#"
+pub const EXPERIMENT: &str = r#"
 title = "Impact of a patch on forwarding"
 conditions = ["2 static routes"]
 runs = 4
@@ -41,6 +41,6 @@ label = "r368766 with the patch"
 set = { rate = 1050000.0 }
 "#;
 
-pub fn experiment(text: &str) -> Experiment<Knobs> {
-    Experiment::parse("question.toml", text).unwrap_or_else(|error| panic!("{error}"))
+pub fn parse(text: &str) -> Experiment<MockSettings> {
+    Experiment::parse("experiment.toml", text).unwrap_or_else(|error| panic!("{error}"))
 }

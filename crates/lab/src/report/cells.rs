@@ -1,40 +1,41 @@
-//! The runs of a campaign, sorted into cells. Only valid runs enter the statistics; the others are counted by reason.
+//! The runs of a campaign by cell. The statistics use only valid runs; invalid runs are counted by reason.
 
 use std::collections::BTreeMap;
 
-use crate::archive::{Campaign, RUNS};
+use crate::archive::RUNS;
+use crate::campaign::Campaign;
 use crate::error::LabError;
 use crate::plan::Cell;
-use crate::sample::RunRecord;
+use crate::record::RunRecord;
 use crate::stats::{Description, median};
 use crate::validity::Validity;
 
-/// Fewer valid runs than this are not judged and not described: their spread is unknown. It is ministat's limit, too.
+/// Cells with fewer valid runs are not judged, because their spread is unknown. ministat has the same limit.
 pub(super) const FEWEST_RUNS: usize = 3;
 
-/// What is known of one cell.
+/// The runs of one cell.
 #[derive(Debug, Clone)]
 pub(super) struct CellRuns {
     pub(super) cell: Cell,
-    /// Values of the valid runs, in the order they were made.
+    /// Values of the valid runs in the order they were made.
     pub(super) values: Vec<f64>,
-    /// The same by block.
+    /// Values of the valid runs by block.
     pub(super) by_block: BTreeMap<u32, f64>,
-    /// Rates within each valid run.
+    /// Samples of each valid run.
     pub(super) series: Vec<Vec<f64>>,
-    /// Runs of any kind.
+    /// Number of all runs, valid or not.
     pub(super) made: usize,
-    /// Runs that were not the first of their block.
+    /// Number of runs that were not the first of their block.
     pub(super) repeated: usize,
-    /// Runs that do not count, by reason; a run may have several.
+    /// Number of invalid runs by reason; a run may have several reasons.
     pub(super) invalid: BTreeMap<Validity, usize>,
     /// Median of each counter over the valid runs.
     pub(super) counters: BTreeMap<String, f64>,
 }
 
-/// All cells, variant by variant.
+/// All cells of a campaign, variant by variant.
 #[derive(Debug)]
-pub(super) struct Evidence {
+pub(super) struct Cells {
     cells: Vec<CellRuns>,
     families: usize,
 }
@@ -68,7 +69,7 @@ impl CellRuns {
     }
 }
 
-/// The median of each counter over the runs that have it.
+/// Returns the median of each counter over the runs that have it.
 fn counters(runs: &[&RunRecord]) -> BTreeMap<String, f64> {
     let mut gathered: BTreeMap<&String, Vec<f64>> = BTreeMap::new();
     for (name, count) in runs.iter().flat_map(|run| &run.counters) {
@@ -77,7 +78,7 @@ fn counters(runs: &[&RunRecord]) -> BTreeMap<String, f64> {
     gathered.into_iter().filter_map(|(name, counts)| Some((name.clone(), median(&counts)?))).collect()
 }
 
-impl Evidence {
+impl Cells {
     pub(super) fn of(campaign: &Campaign) -> Result<Self, LabError> {
         let mut sorted: BTreeMap<Cell, Vec<&RunRecord>> = BTreeMap::new();
         for run in &campaign.records.runs {
@@ -94,11 +95,11 @@ impl Evidence {
         &self.cells[variant * self.families + family]
     }
 
-    pub(super) fn cells(&self) -> &[CellRuns] {
+    pub(super) fn all(&self) -> &[CellRuns] {
         &self.cells
     }
 
-    /// All cells, family by family: the order of the report.
+    /// All cells, family by family, which is the order of the report.
     pub(super) fn by_family(&self) -> impl Iterator<Item = &CellRuns> {
         (0..self.families).flat_map(|family| self.of_family(family))
     }
@@ -117,7 +118,7 @@ fn cell_of(campaign: &Campaign, run: &RunRecord) -> Result<Cell, LabError> {
     let family = campaign.experiment.families.iter().position(|family| family.name == run.family);
     match (variant, family) {
         (Some(variant), Some(family)) => Ok(Cell { variant, family }),
-        _ => Err(LabError::Stranger {
+        _ => Err(LabError::UnknownRun {
             path: campaign.folder.join(RUNS),
             block: run.block,
             variant: run.variant.clone(),

@@ -1,11 +1,11 @@
-//! A set against the first one: Student's t test with pooled variances, as ministat makes it.
+//! The comparison of a set with the first one: ministat's t test with pooled variances.
 
+use super::confidence::Confidence;
 use super::number::general;
-use super::student::Confidence;
 use crate::stats::Description;
 
 /// The lines under a set's row of the table.
-pub(super) fn compare(set: &Description, reference: &Description, confidence: Confidence) -> String {
+pub(super) fn lines(set: &Description, reference: &Description, confidence: Confidence) -> String {
     let (n, m) = (set.n as f64, reference.n as f64);
     let t = confidence.critical(set.n + reference.n - 2);
     let pooled = (squares(set) + squares(reference)).sqrt() / (n + m - 2.0).sqrt();
@@ -26,8 +26,8 @@ pub(super) fn compare(set: &Description, reference: &Description, confidence: Co
     )
 }
 
-/// Standard error of the ratio of the two means, in units of the reference mean: the delta method, to first order, with
-/// the variances pooled after the reference has been scaled up to the set.
+/// Standard error of the ratio of the two means, in units of the reference mean. It comes from the delta method, to first
+/// order, with the variances pooled after the reference has been scaled to the mean of the set.
 fn ratio_deviation(set: &Description, reference: &Description) -> f64 {
     let (n, m) = (set.n as f64, reference.n as f64);
     let ratio = set.mean * set.mean / (reference.mean * reference.mean);

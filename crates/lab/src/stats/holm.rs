@@ -1,10 +1,11 @@
-//! Many comparisons, one error rate.
+//! Holm's correction for a family of comparisons.
 //!
-//! Ten comparisons at 5 % give a false alarm four times in ten. Holm's step-down procedure keeps the chance of even one
-//! false alarm in the family below alpha, under any dependence, and rejects all that Bonferroni's would
-//! (S. Holm, Scand. J. Statist. 6, 1979).
+//! Ten independent comparisons at 5 % give a false alarm in 40 % of all cases. Holm's step-down procedure keeps the
+//! probability of at least one false alarm in the family below alpha, under any dependence, and rejects every hypothesis
+//! that Bonferroni's would reject (S. Holm, Scand. J. Statist. 6, 1979).
 
-/// Holm's adjusted p of each test of a family, in the order given: those at most alpha are rejected at alpha.
+/// Returns Holm's adjusted p of each test of a family, in the order given. A test is rejected at alpha if its adjusted p
+/// is at most alpha.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![1.0; p.len()];
     let mut largest: f64 = 0.0;
@@ -15,10 +16,10 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The level at which each test of the family is decided in the end: alpha over the number of tests that were still
-/// open when it was rejected or, for those that were not, when the procedure stopped.
+/// Returns the level at which the procedure decides each test of the family: alpha divided by the number of tests that
+/// were still open when the test was rejected or, for a test that was not rejected, when the procedure stopped.
 ///
-/// An interval at this level excludes what its test rejects, and only that.
+/// An interval at this level excludes the null hypothesis exactly when its test rejects it.
 pub(super) fn holm_levels(p: &[f64], alpha: f64) -> Vec<f64> {
     let mut levels = vec![alpha; p.len()];
     let mut open = p.len();
@@ -42,7 +43,7 @@ mod tests {
     use super::{holm, holm_levels};
 
     #[test]
-    fn levels_stay_at_the_step_that_stopped() {
+    fn levels_stay_at_the_step_where_the_procedure_stopped() {
         let levels = holm_levels(&[0.001, 0.04, 0.02, 0.9], 0.05);
         let third = 0.05 / 3.0;
         assert_eq!(levels, [0.0125, third, third, third]);
@@ -50,17 +51,17 @@ mod tests {
     }
 
     #[test]
-    fn levels_and_adjusted_figures_reject_the_same_tests() {
+    fn levels_and_adjusted_p_reject_the_same_tests() {
         for p in [[0.01, 0.02, 0.03], [0.016, 0.025, 0.049], [0.017, 0.001, 0.001], [0.2, 0.0, 1.0]] {
             let by_level: Vec<bool> =
                 p.iter().zip(holm_levels(&p, 0.05)).map(|(p, level)| *p <= level).collect();
-            let by_figure: Vec<bool> = holm(&p).iter().map(|&p| p <= 0.05).collect();
-            assert_eq!(by_level, by_figure, "{p:?}");
+            let by_p: Vec<bool> = holm(&p).iter().map(|&p| p <= 0.05).collect();
+            assert_eq!(by_level, by_p, "{p:?}");
         }
     }
 
     #[test]
-    fn an_empty_family_has_nothing_to_adjust() {
+    fn an_empty_family_has_no_adjusted_p() {
         assert!(holm(&[]).is_empty());
     }
 }
