@@ -7,9 +7,9 @@ pub mod operations;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
-use serde::Deserialize;
+use fullview_router::config::{EngineName, PortName, interface_address};
 
-use crate::settings::{Model, Size};
+use fullview_bench::settings::{ModelName, Size};
 use operations::{CaptureDropsArgs, CheckConfigArgs, OperationsArgs, ReloadArgs, ShowRouterArgs, TraceArgs};
 
 /// A software router with pluggable route lookup, and the lab that proves what a change does to its forwarding rate.
@@ -337,7 +337,7 @@ pub struct GenerateArgs {
     pub family: FamilyName,
     /// How destinations are drawn
     #[arg(long, value_name = "MODEL", default_value = "netbenches")]
-    pub model: Model,
+    pub model: ModelName,
     /// Flows
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub flows: usize,
@@ -365,40 +365,6 @@ pub struct GenerateArgs {
     pub write: PathBuf,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EngineName {
-    /// Threads of this program
-    #[default]
-    User,
-    /// An XDP program, in the driver
-    Xdp,
-    /// An XDP program, behind the driver
-    XdpGeneric,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PortName {
-    /// Packet sockets: any driver
-    #[default]
-    Packet,
-    /// AF_XDP sockets, or none
-    Xdp,
-    /// AF_XDP sockets where they work, packet sockets elsewhere
-    Auto,
-    /// An interface of our own, for a router without a kernel (`--config`)
-    #[value(skip)]
-    Tap,
-}
-
-impl PortName {
-    /// Whether AF_XDP sockets are tried.
-    pub fn may_be_xdp(self) -> bool {
-        matches!(self, PortName::Xdp | PortName::Auto)
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FamilyName {
     /// IPv4
@@ -412,11 +378,4 @@ pub struct MinistatArgs {
     /// As FreeBSD's: [-Ans] [-C column] [-c confidence] [-d delimiters] [-w width] [file ...]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub args: Vec<std::ffi::OsString>,
-}
-
-/// An address and the prefix length of its network.
-pub fn interface_address(text: &str) -> Result<InterfaceAddress, String> {
-    let parts = text.split_once('/').and_then(|(ip, len)| Some((ip.parse().ok()?, len.parse().ok()?)));
-    let (ip, len) = parts.ok_or_else(|| format!("'{text}' is no address with a length, as 192.0.2.1/24"))?;
-    Ok(InterfaceAddress { ip, len })
 }

@@ -1,21 +1,7 @@
 //! The program: it joins the table, the plane and the lab, and decides the exit code.
 
 mod args;
-mod calibration;
 mod command;
-mod config;
-mod confine;
-mod control;
-mod operations;
-mod preferences;
-mod progress;
-mod router;
-mod service;
-mod settings;
-mod subject;
-mod telemetry;
-mod voice;
-mod workload;
 
 use std::process::ExitCode;
 
@@ -23,17 +9,19 @@ use clap::Parser;
 
 use args::{Cli, Command};
 use command::Exit;
+use fullview_router::error::message;
+use fullview_router::log;
 
 fn main() -> ExitCode {
     let exit = match run(Cli::parse()) {
         Ok(exit) => exit,
         Err(error) if command::is_broken_pipe(&error) => Exit::Done,
         Err(error) => {
-            voice::say(&format!("fullview: {}", command::message(&error)));
+            log::line(&format!("fullview: {}", message(&error)));
             command::exit_of(&error)
         }
     };
-    voice::end();
+    log::finish();
     exit.into()
 }
 

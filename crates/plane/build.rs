@@ -1,62 +1,8 @@
-//! With the feature `bpf`: compiles every `bpf/*.c` into an object of its own in OUT_DIR, for `src/bpf.rs` to embed.
-//!
-//! Nothing is done without the feature: the default build needs no C compiler.
+//! Compiles `bpf/*.c` for `src/bpf.rs` to embed.
 
-use std::error::Error;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+#[path = "build/clang.rs"]
+mod clang;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed=build.rs");
-    if std::env::var_os("CARGO_FEATURE_BPF").is_none() {
-        return Ok(());
-    }
-    // The folder, so that a header or a new program is noticed too.
-    println!("cargo::rerun-if-changed=bpf");
-    println!("cargo::rerun-if-env-changed=CLANG");
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
-    for file in std::fs::read_dir("bpf")? {
-        let source = file?.path();
-        if source.extension().is_some_and(|extension| extension == "c") {
-            compile(&source, &out)?;
-        }
-    }
-    Ok(())
-}
-
-/// Optimised, as the verifier wants it, and with the type information (BTF) that maps are described by.
-fn compile(source: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
-    let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang".into());
-    let name = source.file_stem().ok_or("a program has a name")?;
-    let mut command = Command::new(&clang);
-    command.args(["-target", target(), "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror"]);
-    command.args(system_headers()).arg("-c").arg(source);
-    command.arg("-o").arg(out.join(name).with_extension("o"));
-    let done = command.output().map_err(|error| missing(&clang, &error))?;
-    let messages = String::from_utf8_lossy(&done.stderr);
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(format!("{} was not compiled (headers are in Debian's libbpf-dev):\n{messages}", source.display())
-        .into())
-}
-
-fn missing(clang: &OsString, error: &std::io::Error) -> String {
-    let clang = clang.display();
-    format!(
-        "feature bpf: {clang}: {error}; install clang and libbpf-dev, or name a clang in the variable CLANG"
-    )
-}
-
-fn target() -> &'static str {
-    let big = std::env::var("CARGO_CFG_TARGET_ENDIAN").is_ok_and(|endian| endian == "big");
-    if big { "bpfeb" } else { "bpfel" }
-}
-
-/// Debian keeps `asm/` apart for each architecture, where clang does not look for the target bpf.
-fn system_headers() -> Option<String> {
-    let architecture = std::env::var("CARGO_CFG_TARGET_ARCH").ok()?;
-    let folder = format!("/usr/include/{architecture}-linux-gnu");
-    Path::new(&folder).exists().then(|| format!("-idirafter{folder}"))
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    clang::compile_programs()
 }

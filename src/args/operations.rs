@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use fullview_plane::wire::ethernet::Mac;
 
-use crate::operations::MetricsAt;
+use fullview_router::operations::MetricsAt;
 
 /// Where a router is asked.
 #[derive(Debug, Clone, Args)]

@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome, Window};
 
-use super::{BadInput, Exit, report, say};
+use super::{Exit, report};
 use crate::args::BenchArgs;
-use crate::progress::CampaignBar;
-use crate::settings::{Kind, Settings, Shape};
-use crate::subject::{RouterBench, measures};
-use crate::workload::every;
+use fullview_bench::progress::CampaignBar;
+use fullview_bench::settings::{Kind, Settings, Shape};
+use fullview_bench::subject::{RouterBench, measures};
+use fullview_bench::workload::every;
+use fullview_router::error::BadInput;
+use fullview_router::log;
 
 pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     let mut experiment = read(&args.experiment)?;
@@ -25,7 +27,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     bench.describe(&experiment)?;
     let mut archive = Archive::open(&folder, &experiment, opening(args))?;
     let stop = stop_on_signal()?;
-    bench.conditions().iter().for_each(|line| say(&format!("  - {line}")));
+    bench.conditions().iter().for_each(|line| log::line(&format!("  - {line}")));
     let outcome = {
         let mut bar = CampaignBar::new();
         fullview_lab::run(&experiment, &mut archive, &mut bench, &mut bar, &stop)?
@@ -33,7 +35,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     drop(archive);
     let exit = report::write(&folder, args.json, args.gate)?;
     if outcome == Outcome::Interrupted {
-        say(&format!("interrupted: what was measured is in {}; --resume goes on", folder.display()));
+        log::line(&format!("interrupted: what was measured is in {}; --resume goes on", folder.display()));
         return Ok(Exit::Interrupted);
     }
     // A smoke run asks whether everything works, not whether this machine was quiet enough to measure on.
@@ -41,7 +43,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Experiment<Settings>> {
-    let text = crate::config::read(path)
+    let text = fullview_router::config::read(path)
         .map_err(|error| BadInput(format!("{}: cannot read the experiment: {error}", path.display())))?;
     let mut experiment = Experiment::parse(&path.display().to_string(), &text)?;
     every::expand(&mut experiment);

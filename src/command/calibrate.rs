@@ -7,18 +7,19 @@ use std::path::Path;
 
 use anyhow::Context;
 use comfy_table::presets::NOTHING;
+use fullview_bench::placement::{Placement, Role};
 use fullview_lab::host::Provenance;
-use fullview_plane::placement::{Placement, Role};
 use fullview_table::Family;
 use tempfile::{Builder, NamedTempFile};
 use toml::Spanned;
 
-use super::{Exit, say};
+use super::Exit;
 use crate::args::CalibrateArgs;
-use crate::calibration::{self, Calibrated, Cost, Effort, FORMULA, Row};
-use crate::preferences::{Algorithms, File, Point, Points};
-use crate::progress;
-use crate::subject::share::CoreShare;
+use fullview_bench::calibration::{self, Calibrated, Cost, Effort, FORMULA, Row};
+use fullview_bench::subject::core_share::CoreShare;
+use fullview_router::log;
+use fullview_router::preferences::{Algorithms, File, Point, Points};
+use fullview_router::progress;
 
 pub fn run(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let effort = if args.smoke { Effort::SMOKE } else { Effort::FULL };
@@ -108,9 +109,9 @@ fn cells(family: Family, row: &Row) -> [String; 8] {
 
 fn warn(smoke: bool, share: f64) {
     if smoke || cfg!(debug_assertions) {
-        say("a smoke run or a debug build: these figures mean nothing");
+        log::line("a smoke run or a debug build: these figures mean nothing");
     } else if !CoreShare::is_enough(share) {
-        say(&format!(
+        log::line(&format!(
             "other work had the core for {:.0} % of the time: calibrate again when it is quiet",
             100.0 * (1.0 - share)
         ));

@@ -13,8 +13,8 @@ use super::show::connect;
 use super::trace::{follow, from_hex};
 use super::{BadInput, Exit};
 use crate::args::operations::CaptureDropsArgs;
-use crate::control::request::Watch;
-use crate::control::status::Packet;
+use fullview_router::control::request::Watch;
+use fullview_router::control::status::Packet;
 
 pub fn run(args: &CaptureDropsArgs) -> anyhow::Result<Exit> {
     let matching: Result<Matching, _> = args.r#match.parse();
@@ -35,7 +35,10 @@ pub fn run(args: &CaptureDropsArgs) -> anyhow::Result<Exit> {
         write(&mut capture, packet).with_context(path)
     })?;
     capture.flush().with_context(path)?;
-    super::say(&format!("{}: {written} dropped packets, {missed} left out", args.write.display()));
+    fullview_router::log::line(&format!(
+        "{}: {written} dropped packets, {missed} left out",
+        args.write.display()
+    ));
     Ok(Exit::Done)
 }
 

@@ -10,20 +10,23 @@ use anyhow::ensure;
 use fullview_plane::burst::{Arena, BURST, Burst};
 use fullview_plane::counters::{Counters, InterfaceCounters, Traffic};
 use fullview_plane::forward::Forwarder;
-use fullview_plane::host::router::Router;
 use fullview_plane::port::pcap::{CapturePort, CaptureReader, CaptureWriter};
 use fullview_plane::port::{Port, PortError};
+use fullview_router::host::router::StandaloneRouter;
 use fullview_table::Table;
 use fullview_table::feed::NextHopModel;
 use serde_json::json;
 
-use super::{BadInput, Exit, route, say};
+use super::{Exit, route};
 use crate::args::ForwardArgs;
-use crate::router::Counted;
-use crate::settings::{Names, RouterSettings};
-use crate::workload::packets::INGRESS;
-use crate::workload::router::router as workload_router;
-use crate::workload::{algorithm, answering, table};
+use fullview_bench::workload::answering;
+use fullview_bench::workload::packets::INGRESS;
+use fullview_bench::workload::router::router as workload_router;
+use fullview_router::algorithm::{Names, RouterSettings};
+use fullview_router::daemon::Counted;
+use fullview_router::error::BadInput;
+use fullview_router::log;
+use fullview_router::{algorithm, feed};
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
     let names = Names::Several(vec![args.algorithm.clone(), "auto".into()]);
@@ -53,13 +56,13 @@ fn captures(
 ) -> anyhow::Result<Exit> {
     let reader = CaptureReader::open(read)?;
     ensure!(!same_file(read, write), BadInput("--read and --write are the same file".into()));
-    let table = table::from_file(table, NextHopModel::default())?;
+    let table = feed::from_file(table, NextHopModel::default())?;
     if !args.address.is_empty() {
         return answering(args, &table, reader, CaptureWriter::create(write)?);
     }
     let (inet, inet6) =
         (algorithm::compile(settings, &table.inet)?, algorithm::compile(settings, &table.inet6)?);
-    inet.log.iter().chain(&inet6.log).for_each(|line| say(line));
+    inet.log.iter().chain(&inet6.log).for_each(|line| log::line(line));
     let mut router = workload_router(inet.fib, inet6.fib, &table.next_hops, (args.mac, 1))?;
     forward(&mut router, reader, CaptureWriter::create(write)?)?;
     print(router.counters(), args.json)?;
@@ -98,13 +101,13 @@ impl Way for Forwarder {
 }
 
 /// A router whose time stands still: what is due later than at once never is.
-impl Way for Router {
+impl Way for StandaloneRouter {
     fn process<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, free: &mut Burst<'a>) {
         self.process(Duration::ZERO, burst, forwarded, free);
     }
 
     fn is_done(&self) -> bool {
-        self.has_said_all()
+        self.has_sent_all()
     }
 }
 

@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use anyhow::ensure;
+use fullview_bench::traffic::frame::{Frames, Headers};
+use fullview_bench::traffic::generator::Generator;
 use fullview_plane::burst::{Arena, BURST, Burst};
 use fullview_plane::port::pcap::CaptureWriter;
-use fullview_plane::traffic::frame::{Frames, Headers};
-use fullview_plane::traffic::generator::Generator;
 use fullview_table::feed::NextHopModel;
 use fullview_table::{Rib, Table};
 
 use super::{BadInput, Exit};
 use crate::args::{FamilyName, GenerateArgs};
-use crate::progress;
-use crate::settings::{Model, TableSettings, TrafficSettings};
-use crate::workload::packets::{INGRESS, MACS};
-use crate::workload::{packets, table};
+use fullview_bench::settings::{ModelName, TableSettings, TrafficSettings};
+use fullview_bench::workload::packets::{INGRESS, MACS};
+use fullview_bench::workload::{packets, table};
+use fullview_router::feed;
+use fullview_router::progress;
 
 pub fn run(args: &GenerateArgs) -> anyhow::Result<Exit> {
     let table = source(args)?;
@@ -29,9 +30,9 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<Exit> {
 /// The table that destinations are drawn from; models that need none get the two static routes.
 fn source(args: &GenerateArgs) -> anyhow::Result<Table> {
     if let Some(path) = &args.table {
-        return table::from_file(path, NextHopModel::default());
+        return feed::from_file(path, NextHopModel::default());
     }
-    let drawn = matches!(args.model, Model::Prefixes | Model::Zipf);
+    let drawn = matches!(args.model, ModelName::Prefixes | ModelName::Zipf);
     ensure!(!drawn, BadInput("this model draws destinations from a table: give --table FILE".into()));
     table::load(&TableSettings { source: Some("two-routes".into()), ..TableSettings::default() })
 }

@@ -8,8 +8,8 @@ use clap::CommandFactory;
 use fullview_plane::port::PortError;
 
 use crate::args::Cli;
-use crate::config::alone::Misfit;
-pub use crate::voice::say;
+use fullview_router::config::alone::Misfit;
+use fullview_router::error::BadInput;
 
 pub mod bench;
 pub mod calibrate;
@@ -48,20 +48,6 @@ impl From<Exit> for ExitCode {
             Exit::Code(code) => code,
         })
     }
-}
-
-/// Input that cannot be used: the words say what to write instead.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadInput(pub String);
-
-/// The causes of a failure, outermost first; a cause that the message before already tells is not told again.
-pub fn message(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |said, cause| match cause.to_string() {
-        cause if said.is_empty() => cause,
-        cause if said.contains(&cause) => said,
-        cause => format!("{said}: {cause}"),
-    })
 }
 
 /// The exit code of a failure: bad input is told from what went wrong on the way.

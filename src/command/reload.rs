@@ -7,8 +7,8 @@ use anyhow::Context;
 use super::Exit;
 use super::show::connect;
 use crate::args::operations::{CheckConfigArgs, ReloadArgs};
-use crate::config::Config;
-use crate::control::request::Request;
+use fullview_router::config::Config;
+use fullview_router::control::request::Request;
 
 /// The answer says what is in force, or why nothing was changed.
 pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {

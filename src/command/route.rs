@@ -6,31 +6,31 @@ use anyhow::Context;
 
 use crate::args::ForwardArgs;
 use crate::args::operations::OperationsArgs;
-use crate::command::BadInput;
-use crate::config::reload::{Reloader, block_hangup};
-use crate::config::{Capture, Config, Confine, Control, Framework, Metrics, Router, Xdp};
-use crate::confine::confine;
-use crate::operations::Listening;
-use crate::router::alone::Told;
-use crate::router::claim::claim;
-use crate::router::{self, Counted, Operating, Options};
-use crate::voice;
+use fullview_router::config::reload::{Reloader, block_hangup};
+use fullview_router::config::{Capture, Config, Confine, Control, Framework, Metrics, Router, Xdp};
+use fullview_router::daemon::alone::Told;
+use fullview_router::daemon::claim::claim;
+use fullview_router::daemon::{self, Counted, Operating, Options};
+use fullview_router::error::BadInput;
+use fullview_router::log;
+use fullview_router::operations::Listening;
+use fullview_router::privileges::confine;
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<Counted> {
     let config = args.config.as_deref().map_or_else(|| Ok(typed(args)), Config::load)?;
     // Flags are said like a file, and refused like one.
     config.check().map_err(|error| BadInput(format!("{error:#}")))?;
     let options = options(&config)?;
-    router::check(&options)?;
+    daemon::check(&options)?;
     let _claims = claim(&options.interfaces)?;
     let listening = Listening::open(&config.operations())?;
     // Before the first thread: signals and confinement hold for those that come.
     let reloader = args.config.clone().map(|path| Reloader::new(path, config.clone()));
     let hangup = block_hangup()?;
     confine(&config.confine)?;
-    voice::begin().context("a thread that writes messages cannot be started")?;
-    let stop = router::stop_on_signal()?;
-    router::run(&options, Operating { listening, reloader, hangup }, &stop)
+    log::start().context("a thread that writes messages cannot be started")?;
+    let stop = daemon::stop_on_signal()?;
+    daemon::run(&options, Operating { listening, reloader, hangup }, &stop)
 }
 
 fn options(config: &Config) -> anyhow::Result<Options> {

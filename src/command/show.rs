@@ -13,10 +13,12 @@ use serde_json::json;
 
 use super::{BadInput, Exit};
 use crate::args::operations::{Router, ShowRouterArgs, ShowWhat};
-use crate::control;
-use crate::control::client::Client;
-use crate::control::request::{self, Request};
-use crate::control::status::{Counters, Event, Fib, Interface, Neighbor, Path, Route, Routes, Traffic};
+use fullview_router::control;
+use fullview_router::control::client::Client;
+use fullview_router::control::request::{self, Request};
+use fullview_router::control::status::{
+    Counters, Event, Fib, Interface, Neighbor, Path, Route, Routes, Traffic,
+};
 
 pub fn run(args: &ShowRouterArgs) -> anyhow::Result<Exit> {
     let mut client = connect(&args.router)?;

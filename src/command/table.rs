@@ -18,8 +18,8 @@ use serde_json::json;
 
 use super::{BadInput, Exit};
 use crate::args::{ConvertArgs, Feed, Format, NumbersAs, ShowArgs, SynthesizeArgs, TableCommand, VerifyArgs};
-use crate::progress;
-use crate::workload::table::load_feed;
+use fullview_router::feed::load_feed;
+use fullview_router::progress;
 
 /// The oracle looks at every route for every key: on larger tables it runs only when asked for by name.
 const LARGEST_FOR_LINEAR: usize = 20_000;

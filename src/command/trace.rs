@@ -12,6 +12,7 @@ use fullview_plane::forward::Forwarder;
 use fullview_plane::port::pcap::CaptureReader;
 use fullview_plane::verdict::Verdict;
 use fullview_plane::watch::Matching;
+use fullview_router::log;
 use fullview_table::feed::NextHopModel;
 use fullview_table::{Address, NextHop, Table};
 use serde_json::json;
@@ -19,13 +20,13 @@ use serde_json::json;
 use super::show::{connect, time};
 use super::{BadInput, Exit};
 use crate::args::operations::TraceArgs;
-use crate::control::client::Client;
-use crate::control::request::{Request, Watch};
-use crate::control::status::{Noted, Packet};
-use crate::settings::RouterSettings;
-use crate::workload::packets::INGRESS;
-use crate::workload::router::router;
-use crate::workload::{algorithm, table};
+use fullview_bench::workload::packets::INGRESS;
+use fullview_bench::workload::router::router;
+use fullview_router::algorithm::RouterSettings;
+use fullview_router::control::client::Client;
+use fullview_router::control::request::{Request, Watch};
+use fullview_router::control::status::{Noted, Packet};
+use fullview_router::{algorithm, feed};
 
 /// How often a router is asked for what it noted.
 const TICK: Duration = Duration::from_millis(100);
@@ -33,7 +34,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub fn run(args: &TraceArgs) -> anyhow::Result<Exit> {
     let matching: Matching = args.r#match.parse().map_err(|error| BadInput(format!("--match: {error}")))?;
     match &args.table {
-        Some(file) => offline(args, &matching, &table::from_file(file, NextHopModel::default())?),
+        Some(file) => offline(args, &matching, &feed::from_file(file, NextHopModel::default())?),
         None => online(args),
     }
 }
@@ -51,7 +52,7 @@ fn online(args: &TraceArgs) -> anyhow::Result<Exit> {
         print(packet, args.json)
     })?;
     if missed > 0 {
-        super::say(&format!("{missed} packets more were not noted"));
+        log::line(&format!("{missed} packets more were not noted"));
     }
     Ok(verdict(disagreements))
 }
@@ -61,7 +62,7 @@ fn verdict(disagreements: u64) -> Exit {
     if disagreements == 0 {
         return Exit::Done;
     }
-    super::say(&format!(
+    log::line(&format!(
         "fullview: {disagreements} packets were forwarded otherwise than explained; this is a bug, or the routes changed meanwhile: trace again"
     ));
     Exit::Failed

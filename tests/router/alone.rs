@@ -668,7 +668,7 @@ fn routes_by_a_link_that_is_down_give_way_to_others() {
     alone.end();
 }
 
-/// What examples/static.toml and docs/static.md show.
+/// What examples/static.toml and docs/reference/standalone.md show.
 #[test]
 fn the_example_works() {
     if !may() {

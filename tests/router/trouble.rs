@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use fullview_plane::kernel::mirror::Mirror;
+use fullview_router::mirror::Mirror;
 use fullview_table::Prefix;
 
 use crate::bird::Bird;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use fullview_plane::kernel::follow::{Follower, Statistics};
-use fullview_plane::kernel::mirror::Mirror;
+use fullview_router::follow::{Follower, Statistics};
+use fullview_router::mirror::Mirror;
 use fullview_table::Address;
 
 use crate::node::{Node, eventually};

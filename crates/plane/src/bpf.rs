@@ -11,6 +11,8 @@ use aya::programs::xdp::{XdpLink, XdpMode};
 use aya::programs::{ProgramError, Xdp};
 use aya::{Ebpf, EbpfLoader};
 
+pub use crate::port::sys::SharedWords;
+
 /// A compiled file of `bpf/`.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
@@ -18,10 +20,17 @@ pub struct Object {
     bytes: &'static [u8],
 }
 
-/// The object made of a file in `bpf/`.
+impl Object {
+    /// The object compiled from `bpf/NAME.c`; `bytes` are aligned as `aya::include_bytes_aligned` aligns them.
+    pub const fn new(name: &'static str, bytes: &'static [u8]) -> Object {
+        Object { name, bytes }
+    }
+}
+
+/// The object compiled from a file in `bpf/` of this crate.
 macro_rules! object {
     ($name:literal) => {
-        Object { name: $name, bytes: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/", $name, ".o")) }
+        Object::new($name, aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/", $name, ".o")))
     };
 }
 
@@ -29,9 +38,6 @@ macro_rules! object {
 pub const FORWARD: Object = object!("forward");
 /// `bpf/pass.c`: one program, `pass`, which lets every frame through.
 pub const PASS: Object = object!("pass");
-/// `bpf/testbed.c`: generator and receiver, and forwarders to compare with.
-pub const TESTBED: Object = object!("testbed");
-
 /// `bpf/classify.c`: what will be forwarded, and what stays with the kernel.
 pub const CLASSIFY: Object = object!("classify");
 

@@ -13,15 +13,8 @@ pub mod counters;
 pub mod engine;
 pub mod explain;
 pub mod forward;
-pub mod host;
 pub mod interface;
-pub mod kernel;
-pub mod placement;
 pub mod port;
-pub mod probe;
-#[cfg(all(feature = "bpf", target_os = "linux"))]
-pub mod testbed;
-pub mod traffic;
 pub mod verdict;
 pub mod view;
 pub mod watch;

@@ -2,6 +2,7 @@
 //!
 //! `table` and `family` are the thing itself, in safe code; `ffi` is the boundary: pointers in, values out, and the
 //! only `unsafe` of this crate.
+#![warn(missing_docs)]
 
 mod error;
 mod family;

@@ -60,6 +60,7 @@
 //! What may still panic is a broken precondition that the documentation states ([`Address::bits`] has one), and what
 //! aborts is memory that runs out, as in all of Rust. The large tables ask for theirs and answer
 //! [`fib::CompileError::Memory`].
+#![warn(missing_docs)]
 #![warn(clippy::unreachable, clippy::unimplemented)]
 
 pub mod addr;

@@ -18,7 +18,7 @@ pub(super) fn inet6(packet: &Slot, seed: u64) -> u32 {
 }
 
 /// Of an IP packet by itself; `None` if it is not in order.
-pub(crate) fn flow_of(packet: &[u8], seed: u64) -> Option<u32> {
+pub fn flow_of(packet: &[u8], seed: u64) -> Option<u32> {
     const VERSION_6: u8 = 6;
     let version = packet.first()? >> 4;
     let is_whole = match version {

@@ -32,7 +32,7 @@ mod short;
 mod sources;
 mod tag;
 
-pub(crate) use flow::flow_of;
+pub use flow::flow_of;
 pub use redirect::Detour;
 
 /// Where forwarded packets go.

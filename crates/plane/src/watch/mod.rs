@@ -73,7 +73,8 @@ impl Note {
 }
 
 impl Copied {
-    pub(crate) fn of(slot: &Slot) -> Copied {
+    /// Copies as much of the packet as there is room for.
+    pub fn of(slot: &Slot) -> Copied {
         let mut data = [0; FRAME_CAPACITY];
         data[..slot.frame_len()].copy_from_slice(slot.frame());
         Copied { len: slot.frame_len() as u16, data }

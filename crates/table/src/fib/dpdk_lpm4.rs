@@ -73,7 +73,7 @@ impl<W: Word> Instance<u32> for Arc<Dir24x8<W>> {
 
 /// Batches from this length on are worth vectors, and prefetching within the batch. In shorter ones the core overlaps
 /// the misses of plain loads by itself, and plain loads are faster than gathers where the entries are in the cache
-/// (`docs/measured.md` has the figures).
+/// (`docs/measurements/lookups.md` has the figures).
 const VECTORS_FROM: usize = 128;
 
 /// One plain load after the other. Eight a turn, since the loop around one is as long as the work in it.

@@ -22,5 +22,5 @@ pub(super) use packet_ring::{Filled, PacketRing, RingSize};
 pub(super) use send::SendBatch;
 pub(super) use socket::{Socket, interface_index};
 #[cfg(feature = "bpf")]
-pub(crate) use words::SharedWords;
+pub use words::SharedWords;
 pub(super) use xdp_ring::XdpRings;

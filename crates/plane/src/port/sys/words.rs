@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 use memmap2::{MmapOptions, MmapRaw};
 
 /// A mapping of the values of an array map (`BPF_F_MMAPABLE`).
-pub(crate) struct SharedWords(MmapRaw);
+pub struct SharedWords(MmapRaw);
 
 impl SharedWords {
     /// Maps so many bytes; the kernel refuses more than the map has. The mapping keeps the map, whatever becomes of `map`.

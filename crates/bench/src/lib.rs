@@ -1,0 +1,12 @@
+//! What the lab measures on this machine: subjects, the traffic they get, and the test beds they run in.
+
+pub mod calibration;
+pub mod placement;
+pub mod probe;
+pub mod progress;
+pub mod settings;
+pub mod subject;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod testbed;
+pub mod traffic;
+pub mod workload;

@@ -1,0 +1,216 @@
+//! What the lab measures on this machine: a whole forwarding path, lookups alone, forwarders in the kernel, and other
+//! implementations of lookup and other routers.
+//!
+//! [`RouterBench`] keeps what runs share (the inputs, the peers' processes, the test bed) and asks one factory per
+//! kind of subject for each run.
+
+use std::collections::BTreeSet;
+
+use fullview_lab::{Bench, Experiment, Subject, SubjectError};
+use fullview_router::algorithm;
+use fullview_table::Family;
+
+use crate::settings::{Kind, Settings, Shape};
+use crate::workload::packets;
+use cores::Cores;
+use family::BenchFamily;
+use family_stream::FamilyStream;
+use forward::ForwardFactory;
+use inputs::{Draw, Inputs};
+use kernel::KernelFactory;
+use lookup::LookupFactory;
+use peer::Peers;
+
+pub mod core_share;
+mod cores;
+mod family;
+mod family_stream;
+mod forward;
+mod inputs;
+#[cfg(feature = "bpf")]
+mod kernel;
+#[cfg(not(feature = "bpf"))]
+#[path = "kernel_absent.rs"]
+mod kernel;
+mod keys;
+mod kinds;
+mod lookup;
+mod peer;
+mod sampling;
+mod shape;
+
+pub use kinds::measures;
+
+/// Makes subjects ready.
+pub struct RouterBench {
+    inputs: Inputs,
+    forward: ForwardFactory,
+    lookup: LookupFactory,
+    kernel: KernelFactory,
+    peers: Peers,
+    /// Whether some variant is another router.
+    forwards_by_peers: bool,
+    cores: Cores,
+    conditions: Vec<String>,
+    /// How the report describes the preferences that variants choose by.
+    preferences: BTreeSet<String>,
+}
+
+impl RouterBench {
+    /// Checks every variant's settings, loads the tables they name and draws what the first runs send.
+    pub fn new(experiment: &Experiment<Settings>) -> anyhow::Result<Self> {
+        kinds::check(experiment)?;
+        let variants = variants(experiment);
+        let cores = Cores::observe()?;
+        let mut bench = RouterBench {
+            inputs: Inputs::new(experiment.seed),
+            forward: ForwardFactory::new(cores),
+            lookup: LookupFactory::new(cores),
+            kernel: KernelFactory::new(cores),
+            peers: Peers::new(cores),
+            forwards_by_peers: variants.iter().any(|settings| settings.load.peer.is_some()),
+            cores,
+            conditions: Vec::new(),
+            preferences: BTreeSet::new(),
+        };
+        for settings in &variants {
+            experiment.families.iter().try_for_each(|family| bench.check(settings, &family.name))?;
+        }
+        for settings in &variants {
+            bench.inputs.table(&settings.table)?;
+        }
+        bench.draw_first_block(experiment, &variants)?;
+        Ok(bench)
+    }
+
+    /// Draws what the first runs send, so that traffic which cannot be made is refused before a results folder is
+    /// touched.
+    fn draw_first_block(
+        &mut self,
+        experiment: &Experiment<Settings>,
+        variants: &[Settings],
+    ) -> anyhow::Result<()> {
+        for planned in fullview_lab::plan(variants.len(), experiment.families.len(), 1, experiment.seed) {
+            let family = &experiment.families[planned.cell.family].name;
+            let stream = FamilyStream::of(&variants[planned.cell.variant], family)?;
+            let looks_up = stream.settings.kind() == Kind::Lookup;
+            let seed = if looks_up { self.inputs.seed } else { self.flow_seed(planned.seed) };
+            let draw = Draw::of(&stream.settings, seed);
+            match stream.family {
+                Family::Inet => drop(self.inputs.flows::<u32>(&draw)?),
+                Family::Inet6 => drop(self.inputs.flows::<u128>(&draw)?),
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, settings: &Settings, family: &str) -> anyhow::Result<()> {
+        let stream = FamilyStream::of(settings, family)?;
+        forward::check_load(&settings.load)?;
+        match stream.family {
+            Family::Inet => self.check_family::<u32>(&stream),
+            Family::Inet6 => self.check_family::<u128>(&stream),
+        }
+    }
+
+    fn check_family<A: BenchFamily>(&mut self, stream: &FamilyStream) -> anyhow::Result<()> {
+        let settings = &stream.settings;
+        packets::check::<A>(&settings.traffic)?;
+        lookup::check_settings(&settings.lookup)?;
+        if let Some(peer) = &settings.lookup.peer {
+            return self.peers.check_lookup::<A>(stream, peer);
+        }
+        if let Some(peer) = &settings.load.peer {
+            forward::check_peer(settings)?;
+            return self.peers.check_router::<A>(stream, peer);
+        }
+        self.preferences.extend(algorithm::check::<A>(&settings.router)?);
+        Ok(())
+    }
+
+    /// Writes the report's lines about what all variants share. They name the shape, so that has to be settled before;
+    /// the lab itself reports in what a variant differs.
+    pub fn describe(&mut self, experiment: &Experiment<Settings>) -> anyhow::Result<()> {
+        let settings = &experiment.subject;
+        let preferences = self.preferences.iter().cloned();
+        self.conditions =
+            self.inputs.describe_tables().chain(describe_traffic(settings)).chain(preferences).collect();
+        if measures(experiment, Kind::Forward) {
+            self.conditions.extend(forward::describe(&settings.load, self.cores)?);
+            if variants(experiment).iter().any(forwards_here) {
+                self.conditions.extend(forward::describe_bed(&settings.load));
+            }
+            self.conditions.extend(self.forwards_by_peers.then(|| peer::CONDITION.to_owned()));
+        }
+        if measures(experiment, Kind::Lookup) {
+            self.conditions.extend(lookup::describe(&settings.lookup, self.cores)?);
+        }
+        if measures(experiment, Kind::Kernel) {
+            self.conditions.extend(kernel::describe(self.cores)?);
+        }
+        Ok(())
+    }
+
+    /// Replaces the shape `auto` by the quieter one, found by short trials of the first variant.
+    pub fn quieter_shape(&mut self, experiment: &Experiment<Settings>) -> anyhow::Result<Shape> {
+        let cores = self.cores;
+        shape::quieter(self, cores, experiment)
+    }
+
+    fn make<A: BenchFamily>(&mut self, stream: &FamilyStream, seed: u64) -> anyhow::Result<Box<dyn Subject>> {
+        let (settings, seed) = (&stream.settings, self.flow_seed(seed));
+        let RouterBench { inputs, forward, lookup, kernel, peers, .. } = self;
+        Ok(match (settings.kind(), &settings.load.peer, &settings.lookup.peer) {
+            (Kind::Forward, Some(peer), _) => Box::new(peers.router::<A>(inputs, stream, peer)?),
+            (Kind::Forward, None, _) => Box::new(forward.make::<A>(inputs, settings, seed)?),
+            (Kind::Lookup, _, Some(peer)) => Box::new(peers.lookup::<A>(inputs, stream, peer)?),
+            (Kind::Lookup, _, None) => Box::new(lookup.make::<A>(inputs, settings)?),
+            (Kind::Kernel, ..) => Box::new(kernel.make::<A>(inputs, settings, seed)?),
+        })
+    }
+
+    /// The seed of the packets of a run. Other routers receive theirs once for all runs; ours get the same ones then.
+    fn flow_seed(&self, of_run: u64) -> u64 {
+        if self.forwards_by_peers { self.inputs.seed } else { of_run }
+    }
+}
+
+impl Bench<Settings> for RouterBench {
+    fn prepare<'a>(
+        &'a mut self,
+        settings: &Settings,
+        family: &str,
+        seed: u64,
+    ) -> Result<Box<dyn Subject + 'a>, SubjectError> {
+        let stream = FamilyStream::of(settings, family)?;
+        let made = match stream.family {
+            Family::Inet => self.make::<u32>(&stream, seed),
+            Family::Inet6 => self.make::<u128>(&stream, seed),
+        };
+        Ok(made?)
+    }
+
+    fn conditions(&mut self) -> Vec<String> {
+        self.conditions.clone()
+    }
+}
+
+/// The settings of each variant, laid over the common ones.
+fn variants(experiment: &Experiment<Settings>) -> Vec<Settings> {
+    let variants = experiment.variants.iter();
+    variants.map(|variant| variant.set.clone().laid_over(&experiment.subject)).collect()
+}
+
+/// Whether a variant is our router, in this process.
+fn forwards_here(settings: &Settings) -> bool {
+    settings.kind() == Kind::Forward && settings.load.peer.is_none()
+}
+
+/// One line, or one for each named stream.
+fn describe_traffic(settings: &Settings) -> Vec<String> {
+    let named = settings.streams.0.iter().map(|(name, stream)| {
+        format!("{name}: {}", packets::describe(&stream.clone().laid_over(&settings.traffic)))
+    });
+    let named: Vec<String> = named.collect();
+    if named.is_empty() { vec![packets::describe(&settings.traffic)] } else { named }
+}

@@ -1,0 +1,115 @@
+//! What a router without a kernel is told, as it is written in the file.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use crate::netlink::event::AnyPrefix;
+use fullview_plane::interface::InterfaceAddress;
+use fullview_plane::wire::ethernet::Mac;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use toml::Spanned;
+
+use crate::daemon::alone::plan::MAIN;
+
+/// `192.0.2.1/24`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Own(pub InterfaceAddress);
+
+/// `192.0.2.0/24`, without bits behind the prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network(pub AnyPrefix);
+
+/// `02:00:00:00:00:01`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Station(pub Mac);
+
+/// `[[route]]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Route {
+    pub to: Spanned<Network>,
+    pub via: Option<IpAddr>,
+    pub dev: Option<String>,
+    /// Several ways, in place of `via` and `dev`.
+    #[serde(default)]
+    pub ways: Vec<WayTo>,
+    #[serde(default)]
+    pub kind: Kind,
+    #[serde(default = "main")]
+    pub table: u32,
+}
+
+/// One of several ways.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WayTo {
+    pub via: Option<IpAddr>,
+    pub dev: Option<String>,
+    #[serde(default = "one")]
+    pub weight: u16,
+}
+
+/// What becomes of a route's packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    #[default]
+    Unicast,
+    Blackhole,
+    Unreachable,
+    Prohibit,
+}
+
+/// `[[neighbor]]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Neighbor {
+    pub address: Spanned<IpAddr>,
+    pub dev: String,
+    pub mac: Station,
+}
+
+/// `[feed]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Feed {
+    pub file: Spanned<PathBuf>,
+    pub gateways: Vec<IpAddr>,
+    #[serde(default = "main")]
+    pub table: u32,
+}
+
+fn main() -> u32 {
+    MAIN
+}
+
+fn one() -> u16 {
+    1
+}
+
+impl<'de> Deserialize<'de> for Own {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        crate::config::interface_address(&text).map(Own).map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Network {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let inet6 = || text.parse().map(AnyPrefix::Inet6);
+        let parsed = if text.contains(':') { inet6() } else { text.parse().map(AnyPrefix::Inet) };
+        parsed.map(Network).map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Station {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mac: Mac = String::deserialize(deserializer)?.parse().map_err(D::Error::custom)?;
+        if mac.is_group() || mac == Mac::default() {
+            return Err(D::Error::custom(format!("{mac} is no station's address")));
+        }
+        Ok(Station(mac))
+    }
+}

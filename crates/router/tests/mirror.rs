@@ -1,0 +1,615 @@
+//! The mirror of the kernel, fed with scripts of events: no kernel, no clock.
+
+#![allow(clippy::unwrap_used)] // also in helpers: a test fails by panicking
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use fullview_plane::adjacency::Adjacency;
+use fullview_plane::interface::InterfaceAddress;
+use fullview_plane::view::View;
+use fullview_plane::wire::ethernet::Mac;
+use fullview_router::mirror::Mirror;
+use fullview_router::netlink::event::{
+    ALL_LINKS, Action, AnyPrefix, Event, Hop, Leads, Link, LinkKind, Neighbor, NeighborState, Object, Part,
+    Placement, Route, Rule, Selector,
+};
+use fullview_table::fib::framework::{Settings, Time};
+use fullview_table::{Address, Family, NextHop};
+
+const MAIN: u32 = 254;
+const LOCAL: u32 = 255;
+const REACHABLE: u16 = 0x02;
+const STALE: u16 = 0x04;
+const FAILED: u16 = 0x20;
+const KERNEL: u8 = 2;
+const BGP: u8 = 186;
+
+/// The mirror, and a time that only goes on.
+struct Script {
+    mirror: Mirror,
+    now: Time,
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn prefix(text: &str) -> AnyPrefix {
+    match text.contains(':') {
+        true => AnyPrefix::Inet6(text.parse().unwrap()),
+        false => AnyPrefix::Inet(text.parse().unwrap()),
+    }
+}
+
+fn link(index: u32, name: &str) -> Link {
+    Link {
+        index,
+        name: name.into(),
+        mac: mac(index as u8),
+        mtu: 1500,
+        mtu6: None,
+        up: true,
+        carrier: true,
+        kind: LinkKind::Other,
+        master: None,
+    }
+}
+
+fn mac(last: u8) -> Mac {
+    Mac([2, 0, 0, 0, 0, last])
+}
+
+fn by(link: u32, gateway: &str) -> Hop {
+    Hop { gateway: Some(ip(gateway)), ..direct(link) }
+}
+
+fn direct(link: u32) -> Hop {
+    Hop { link, gateway: None, mtu: None, weight: 1, dead: false, encapsulated: false }
+}
+
+fn route(to: &str, hops: &[Hop]) -> Route {
+    let action = Action::Forward(hops.to_vec());
+    Route { table: MAIN, prefix: prefix(to), metric: 0, selective: None, protocol: BGP, action }
+}
+
+fn connected(to: &str, link: u32) -> Route {
+    Route { protocol: KERNEL, ..route(to, &[direct(link)]) }
+}
+
+fn local(to: &str) -> Route {
+    Route { table: LOCAL, protocol: KERNEL, action: Action::Local, ..route(to, &[]) }
+}
+
+fn add(route: Route) -> Event {
+    Event::Route(route, Placement::First)
+}
+
+fn neighbor(link: u32, address: &str, last: u8, state: u16) -> Event {
+    let (address, state) = (ip(address), NeighborState(state));
+    Event::Neighbor(Neighbor { link, address, mac: Some(mac(last)), state })
+}
+
+impl Script {
+    /// Two ports, eth1 and eth2 (links 1 and 2), with a connected network each; lo (9) is not ours.
+    fn new() -> Script {
+        let mirror = Mirror::new(Time::ZERO, vec!["eth1".into(), "eth2".into()], Settings::default());
+        let mut script = Script { mirror, now: Time::ZERO };
+        script.tell([
+            Event::Link(link(9, "lo")),
+            Event::Link(link(1, "eth1")),
+            Event::Link(link(2, "eth2")),
+            add(local("10.0.1.1/32")),
+            add(local("10.0.2.1/32")),
+            add(connected("10.0.1.0/24", 1)),
+            add(connected("10.0.2.0/24", 2)),
+        ]);
+        script
+    }
+
+    /// And waits until all tables have followed.
+    fn tell(&mut self, events: impl IntoIterator<Item = Event>) {
+        events.into_iter().for_each(|event| self.mirror.apply(event));
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.mirror.commit(self.now);
+        for _ in 0..20 {
+            self.now += Time::from_secs(2);
+            self.mirror.tick(self.now);
+        }
+    }
+
+    fn view(&self) -> std::sync::Arc<View> {
+        self.mirror.views().current()
+    }
+
+    /// Where packets of table 0 to this address may go, whatever their flow.
+    fn all(&self, to: &str) -> BTreeSet<String> {
+        self.all_in(0, to)
+    }
+
+    fn all_in(&self, table: usize, to: &str) -> BTreeSet<String> {
+        let view = self.view();
+        let parts = view.parts();
+        let next_hop = match ip(to) {
+            IpAddr::V4(to) => parts.tables[table].inet.with(|fib| fib.lookup(u32::from_ip(to))),
+            IpAddr::V6(to) => parts.tables[table].inet6.with(|fib| fib.lookup(u128::from_ip(to))),
+        };
+        let mut groups = parts.groups.reader();
+        let members = (0..512).map(|hash| groups.groups().select(next_hop, hash));
+        members.map(|hop| name(hop, parts.adjacencies.get(hop))).collect()
+    }
+
+    fn to(&self, to: &str) -> String {
+        let all = self.all(to);
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.into_iter().next().unwrap()
+    }
+}
+
+fn name(hop: NextHop, adjacency: Option<Adjacency>) -> String {
+    match adjacency {
+        _ if hop == NextHop::NONE => "no route".into(),
+        None => "nothing".into(),
+        Some(Adjacency::Neighbor { interface, mac }) => format!("{interface}:{}", mac.0[5]),
+        Some(Adjacency::Glean { interface }) => format!("{interface}:glean"),
+        Some(other) => format!("{other:?}").to_lowercase(),
+    }
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn a_neighbour_is_gleaned_until_it_is_resolved_and_again_when_it_fails() {
+    let mut script = Script::new();
+    assert_eq!(script.to("10.0.1.7"), "0:glean");
+    assert_eq!(script.to("10.0.1.1"), "local");
+    script.tell([neighbor(1, "10.0.1.7", 7, REACHABLE)]);
+    assert_eq!(script.to("10.0.1.7"), "0:7");
+    assert_eq!(script.to("10.0.1.8"), "0:glean");
+    script.tell([neighbor(1, "10.0.1.7", 7, STALE)]);
+    assert_eq!(script.to("10.0.1.7"), "0:7");
+    script.tell([neighbor(1, "10.0.1.7", 77, REACHABLE)]);
+    assert_eq!(script.to("10.0.1.7"), "0:77", "another card");
+    script.tell([neighbor(1, "10.0.1.7", 77, FAILED)]);
+    assert_eq!(script.to("10.0.1.7"), "0:glean");
+    script.tell([neighbor(1, "10.0.1.7", 7, REACHABLE), Event::NeighborGone(1, ip("10.0.1.7"))]);
+    assert_eq!(script.to("10.0.1.7"), "0:glean");
+}
+
+#[test]
+fn a_gateway_is_gleaned_until_it_is_resolved() {
+    let mut script = Script::new();
+    script.tell([add(route("198.18.0.0/15", &[by(2, "10.0.2.9")]))]);
+    assert_eq!(script.to("198.18.0.1"), "1:glean");
+    script.tell([neighbor(2, "10.0.2.9", 9, REACHABLE)]);
+    assert_eq!(script.to("198.18.0.1"), "1:9");
+    script.tell([Event::RouteGone(route("198.18.0.0/15", &[by(2, "10.0.2.9")]))]);
+    assert_eq!(script.to("198.18.0.1"), "no route");
+    assert_eq!(script.to("10.0.2.9"), "1:9");
+}
+
+#[test]
+fn neighbours_have_routes_of_their_own_only_where_their_network_leads_to_them() {
+    let mut script = Script::new();
+    script.tell([neighbor(1, "10.0.1.200", 200, REACHABLE), neighbor(2, "10.0.2.9", 9, REACHABLE)]);
+    assert_eq!(script.to("10.0.1.200"), "0:200");
+    let half = route("10.0.1.128/25", &[by(2, "10.0.2.9")]);
+    script.tell([add(half.clone())]);
+    assert_eq!(script.to("10.0.1.200"), "1:9", "a longer prefix leads elsewhere");
+    script.tell([Event::RouteGone(half)]);
+    assert_eq!(script.to("10.0.1.200"), "0:200");
+    let host = Route { action: Action::Blackhole, ..route("10.0.1.200/32", &[]) };
+    script.tell([add(host.clone())]);
+    assert_eq!(script.to("10.0.1.200"), "blackhole", "a route to this very address");
+    script.tell([Event::NeighborGone(1, ip("10.0.1.200"))]);
+    assert_eq!(script.to("10.0.1.200"), "blackhole");
+    script.tell([neighbor(1, "10.0.1.200", 200, REACHABLE), Event::RouteGone(host)]);
+    assert_eq!(script.to("10.0.1.200"), "0:200");
+    script.tell([neighbor(2, "10.0.1.77", 77, REACHABLE)]);
+    assert_eq!(script.to("10.0.1.77"), "0:glean", "seen on another link than its network's");
+}
+
+#[test]
+fn the_lowest_metric_that_can_be_used_wins() {
+    let mut script = Script::new();
+    let with = |metric, hops: &[Hop]| Route { metric, ..route("198.18.0.0/15", hops) };
+    script.tell([
+        neighbor(1, "10.0.1.9", 19, REACHABLE),
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        add(with(20, &[by(2, "10.0.2.9")])),
+        add(with(10, &[by(1, "10.0.1.9")])),
+    ]);
+    assert_eq!(script.to("198.18.0.1"), "0:19");
+    script.tell([Event::RouteGone(with(10, &[by(1, "10.0.1.9")]))]);
+    assert_eq!(script.to("198.18.0.1"), "1:29");
+    script.tell([add(with(10, &[by(1, "10.0.1.9")])), Event::Link(Link { up: false, ..link(1, "eth1") })]);
+    assert_eq!(script.to("198.18.0.1"), "1:29", "its link is down");
+}
+
+#[test]
+fn every_kind_of_route_is_what_it_says() {
+    let mut script = Script::new();
+    let of = |to, action| add(Route { action, ..route(to, &[]) });
+    let net = |n: u8| format!("198.18.{n}.0/24");
+    script.tell([
+        of("198.18.0.0/16", Action::Blackhole),
+        of(&net(1), Action::Unreachable),
+        of(&net(2), Action::Prohibit),
+        of(&net(3), Action::Throw),
+        of(&net(4), Action::Local),
+        of(&net(5), Action::Broadcast),
+        add(route(&net(6), &[by(9, "127.0.0.9")])),
+        add(route(&net(7), &[Hop { encapsulated: true, ..by(1, "10.0.1.9") }])),
+        add(Route {
+            selective: Some(Selector { tos: 16, source: 0 }),
+            ..route(&net(8), &[by(1, "10.0.1.9")])
+        }),
+        add(route(&net(9), &[Hop { mtu: Some(1400), ..by(1, "10.0.1.9") }])),
+        add(route(&net(10), &[Hop { mtu: Some(9000), ..by(1, "10.0.1.9") }])),
+    ]);
+    let found = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(|n| script.to(&format!("198.18.{n}.1")));
+    let meant = [
+        "blackhole",
+        "unreachable",
+        "prohibit",
+        "no route",
+        "local",
+        "broadcast",
+        "local",
+        "local",
+        "local",
+        "local",
+        "0:glean",
+    ];
+    assert_eq!(found, meant);
+}
+
+#[test]
+fn what_is_local_is_so_in_every_table_and_hides_what_lies_below() {
+    let mut script = Script::new();
+    let vrf = Link { kind: LinkKind::Vrf { table: 100 }, ..link(5, "blue") };
+    script.tell([
+        Event::Link(vrf),
+        Event::Link(Link { master: Some(5), ..link(2, "eth2") }),
+        add(Route { table: 100, ..connected("10.0.2.0/24", 2) }),
+        add(route("203.0.113.64/26", &[by(1, "10.0.1.9")])),
+        neighbor(2, "10.0.2.5", 5, REACHABLE),
+    ]);
+    assert_eq!(script.view().interface(1).unwrap().table, 1);
+    assert_eq!(script.all_in(1, "10.0.1.1"), set(&["local"]));
+    assert_eq!(script.all_in(1, "10.0.2.5"), set(&["1:5"]));
+    assert_eq!(script.to("10.0.2.5"), "1:glean", "the main table's route does not know that neighbour's VRF");
+    assert_eq!(script.to("203.0.113.65"), "0:glean");
+    script.tell([add(local("203.0.113.0/24"))]);
+    assert_eq!(script.to("203.0.113.65"), "local");
+    script.tell([Event::RouteGone(local("203.0.113.0/24"))]);
+    assert_eq!(script.to("203.0.113.65"), "0:glean");
+    assert_eq!(script.to("203.0.113.1"), "no route");
+}
+
+#[test]
+fn several_hops_share_flows_and_those_that_die_are_left_out_at_once() {
+    let mut script = Script::new();
+    script.tell([
+        neighbor(1, "10.0.1.9", 19, REACHABLE),
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        add(route("198.18.0.0/15", &[by(1, "10.0.1.9"), by(2, "10.0.2.9")])),
+    ]);
+    assert_eq!(script.all("198.18.0.1"), set(&["0:19", "1:29"]));
+    script.tell([Event::Link(Link { carrier: false, ..link(1, "eth1") })]);
+    assert_eq!(script.all("198.18.0.1"), set(&["1:29"]));
+    script.tell([Event::Link(Link { carrier: false, ..link(2, "eth2") })]);
+    assert_eq!(
+        script.all("198.18.0.1"),
+        set(&["local"]),
+        "the kernel keeps routes without carrier, or does not"
+    );
+    script.tell([Event::Link(link(1, "eth1")), Event::Link(Link { up: false, ..link(2, "eth2") })]);
+    assert_eq!(script.all("198.18.0.1"), set(&["0:19"]));
+    script.tell([Event::Link(link(2, "eth2"))]);
+    assert_eq!(script.all("198.18.0.1"), set(&["0:19", "1:29"]));
+}
+
+#[test]
+fn groups_with_the_same_living_members_stay_apart() {
+    let mut script = Script::new();
+    let (one, two) = (by(1, "10.0.1.9"), by(2, "10.0.2.9"));
+    let three = by(1, "10.0.1.8");
+    script.tell([
+        neighbor(1, "10.0.1.9", 19, REACHABLE),
+        neighbor(1, "10.0.1.8", 18, REACHABLE),
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        Event::Link(Link { up: false, ..link(2, "eth2") }),
+        add(route("198.18.0.0/16", &[one, three])),
+        add(route("198.19.0.0/16", &[one, three, two])),
+    ]);
+    assert_eq!(script.all("198.18.0.1"), script.all("198.19.0.1"));
+    script.tell([Event::Link(link(2, "eth2"))]);
+    assert_eq!(script.all("198.18.0.1"), set(&["0:18", "0:19"]));
+    assert_eq!(script.all("198.19.0.1"), set(&["0:18", "0:19", "1:29"]));
+}
+
+#[test]
+fn next_hop_objects_move_all_their_routes() {
+    let mut script = Script::new();
+    let object = |to, id| Route { action: Action::Object(id), ..route(to, &[]) };
+    script.tell([
+        neighbor(1, "10.0.1.9", 19, REACHABLE),
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        Event::NextHop(1, Object::Hop(by(1, "10.0.1.9"))),
+        Event::NextHop(2, Object::Hop(by(2, "10.0.2.9"))),
+        Event::NextHop(3, Object::Group(vec![(1, 1), (2, 3)])),
+        add(object("198.18.0.0/16", 1)),
+        add(object("198.19.0.0/16", 3)),
+        add(Route { action: Action::ObjectWithMtu(1), ..route("198.17.0.0/16", &[]) }),
+    ]);
+    assert_eq!(script.to("198.17.0.1"), "local", "only the kernel heeds the MTU of a route");
+    assert_eq!(script.to("198.18.0.1"), "0:19");
+    assert_eq!(script.all("198.19.0.1"), set(&["0:19", "1:29"]));
+    script.tell([Event::NextHop(1, Object::Hop(by(1, "10.0.1.8")))]);
+    assert_eq!(script.to("198.18.0.1"), "0:glean");
+    assert_eq!(script.all("198.19.0.1"), set(&["0:glean", "1:29"]));
+    script.tell([Event::NextHop(1, Object::Blackhole)]);
+    assert_eq!(script.to("198.18.0.1"), "blackhole");
+    script.tell([Event::NextHopGone(1)]);
+    assert_eq!(script.to("198.18.0.1"), "no route", "the kernel removes its routes, and may not say so");
+    assert_eq!(script.to("198.17.0.1"), "no route");
+    script.tell([Event::NextHop(3, Object::Group(vec![(2, 3)]))]);
+    assert_eq!(script.to("198.19.0.1"), "1:29");
+}
+
+#[test]
+fn ipv6_next_hops_come_and_go_one_by_one() {
+    let mut script = Script::new();
+    let (one, two) = (by(1, "fe80::1"), by(2, "fe80::2"));
+    let with = |hops: &[Hop]| Route { metric: 1024, ..route("2001:db8::/32", hops) };
+    script.tell([
+        neighbor(1, "fe80::1", 1, REACHABLE),
+        neighbor(2, "fe80::2", 2, REACHABLE),
+        add(with(&[one])),
+        Event::Route(with(&[two, one]), Placement::Last),
+    ]);
+    assert_eq!(script.all("2001:db8::1"), set(&["0:1", "1:2"]));
+    script.tell([Event::RouteGone(with(&[one]))]);
+    assert_eq!(script.all("2001:db8::1"), set(&["1:2"]));
+    script.tell([Event::RouteGone(with(&[two]))]);
+    assert_eq!(script.to("2001:db8::1"), "no route");
+}
+
+#[test]
+fn an_ipv4_route_goes_by_an_ipv6_neighbour() {
+    let mut script = Script::new();
+    script.tell([add(route("198.18.0.0/15", &[by(2, "fe80::2")])), neighbor(2, "fe80::2", 2, REACHABLE)]);
+    assert_eq!(script.to("198.18.0.1"), "1:2");
+}
+
+#[test]
+fn routes_of_equal_metric_are_tried_in_the_kernels_order() {
+    let mut script = Script::new();
+    let (first, last) =
+        (route("198.18.0.0/15", &[by(1, "10.0.1.9")]), route("198.18.0.0/15", &[by(2, "10.0.2.9")]));
+    script.tell([add(first.clone()), Event::Route(last.clone(), Placement::Last)]);
+    assert_eq!(script.to("198.18.0.1"), "0:glean");
+    script.tell([Event::RouteGone(first.clone())]);
+    assert_eq!(script.to("198.18.0.1"), "1:glean");
+    script.tell([add(first.clone())]);
+    assert_eq!(script.to("198.18.0.1"), "0:glean");
+    let third = route("198.18.0.0/15", &[by(2, "10.0.2.8")]);
+    script.tell([Event::Route(third, Placement::Replace), Event::RouteGone(last)]);
+    assert_eq!(script.to("198.18.0.1"), "1:glean", "the first was replaced");
+}
+
+#[test]
+fn vlans_are_interfaces_of_their_own() {
+    let mut script = Script::new();
+    let kind = LinkKind::Vlan { id: 7, parent: 2 };
+    let tagged = Link { kind, mtu: 1400, ..link(3, "eth2.7") };
+    script.tell([
+        Event::Link(tagged.clone()),
+        add(connected("10.0.7.0/24", 3)),
+        neighbor(3, "10.0.7.5", 5, STALE),
+    ]);
+    assert_eq!(script.to("10.0.7.5"), "2:5");
+    let view = script.view();
+    let interface = view.interface(2).unwrap();
+    assert_eq!((interface.port, interface.vlan, interface.mtu, interface.up), (1, Some(7), 1400, true));
+    script.tell([Event::LinkGone(3)]);
+    assert!(!script.view().interface(2).unwrap().up, "its number stays its own");
+    script.tell([Event::Link(Link { index: 30, ..tagged })]);
+    assert!(script.view().interface(2).unwrap().up);
+}
+
+#[test]
+fn a_vlan_may_be_a_port_itself() {
+    let named = |names: [&str; 2]| {
+        let mirror = Mirror::new(Time::ZERO, names.map(String::from).to_vec(), Settings::default());
+        let mut script = Script { mirror, now: Time::ZERO };
+        let kind = LinkKind::Vlan { id: 7, parent: 2 };
+        script.tell([
+            Event::Link(link(2, "eth2")),
+            Event::Link(Link { kind, ..link(3, "eth2.7") }),
+            add(connected("10.0.7.0/24", 3)),
+            neighbor(3, "10.0.7.5", 5, STALE),
+        ]);
+        script
+    };
+    let script = named(["eth1", "eth2.7"]);
+    let interface = script.view().interface(1).unwrap().clone();
+    assert_eq!((interface.port, interface.vlan, interface.up), (1, None, true));
+    assert_eq!(script.to("10.0.7.5"), "1:5");
+    let script = named(["eth2", "eth2.7"]);
+    assert_eq!(script.to("10.0.7.5"), "2:5", "by its parent, tagged");
+    assert!(!script.view().interface(1).unwrap().up);
+}
+
+#[test]
+fn a_link_that_is_made_again_is_the_same_port() {
+    let mut script = Script::new();
+    script.tell([neighbor(1, "10.0.1.7", 7, REACHABLE), add(route("198.18.0.0/15", &[by(1, "10.0.1.7")]))]);
+    script.tell([Event::LinkGone(1)]);
+    assert_eq!(script.to("10.0.1.7"), "no route");
+    assert_eq!(script.to("198.18.0.1"), "no route");
+    script.tell([
+        Event::Link(link(11, "eth1")),
+        add(connected("10.0.1.0/24", 11)),
+        neighbor(11, "10.0.1.7", 8, REACHABLE),
+    ]);
+    assert_eq!(script.to("10.0.1.7"), "0:8");
+    assert_eq!(script.view().interface(0).unwrap().mac, mac(11));
+}
+
+#[test]
+fn a_link_that_takes_a_ports_name_is_that_port_with_all_its_neighbours() {
+    let mut script = Script::new();
+    script.tell([
+        Event::Link(link(7, "new")),
+        neighbor(7, "10.0.1.7", 7, REACHABLE),
+        Event::LinkGone(1),
+        add(connected("10.0.1.0/24", 7)),
+    ]);
+    assert_eq!(script.to("10.0.1.7"), "local");
+    script.tell([Event::Link(link(7, "eth1"))]);
+    assert_eq!(script.to("10.0.1.7"), "0:7");
+    script.tell([Event::Link(link(7, "old"))]);
+    assert_eq!(script.to("10.0.1.7"), "local");
+}
+
+#[test]
+fn a_vrf_may_be_told_of_after_its_members() {
+    let mut script = Script::new();
+    script.tell([
+        Event::Link(Link { master: Some(5), ..link(2, "eth2") }),
+        neighbor(2, "10.0.2.5", 5, REACHABLE),
+    ]);
+    assert_eq!((script.view().interface(1).unwrap().table, script.to("10.0.2.5")), (0, "1:5".into()));
+    script.tell([
+        Event::Link(Link { kind: LinkKind::Vrf { table: 100 }, ..link(5, "blue") }),
+        add(Route { table: 100, ..connected("10.0.2.0/24", 2) }),
+    ]);
+    assert_eq!(script.view().interface(1).unwrap().table, 1);
+    assert_eq!(script.all_in(1, "10.0.2.5"), set(&["1:5"]));
+    assert_eq!(script.to("10.0.2.5"), "1:glean");
+}
+
+#[test]
+fn a_dump_removes_what_it_does_not_mention() {
+    let mut script = Script::new();
+    let keep = route("198.18.0.0/16", &[by(1, "10.0.1.9")]);
+    script.tell([add(keep.clone()), add(route("198.19.0.0/16", &[by(1, "10.0.1.9")]))]);
+    script.mirror.begin(Part::Inet);
+    for known in [local("10.0.1.1/32"), connected("10.0.1.0/24", 1), keep] {
+        script.mirror.apply(Event::Route(known, Placement::Last));
+    }
+    assert_eq!(script.mirror.end(Part::Inet), 3);
+    script.settle();
+    assert_eq!([script.to("198.18.0.1"), script.to("198.19.0.1")], ["0:glean", "no route"]);
+    assert_eq!([script.to("10.0.2.1"), script.to("10.0.1.1")], ["no route", "local"]);
+    script.mirror.begin(Part::Links);
+    [link(9, "lo"), link(2, "eth2")].into_iter().for_each(|link| script.mirror.apply(Event::Link(link)));
+    assert_eq!(script.mirror.end(Part::Links), 1);
+    script.settle();
+    assert!(!script.view().interface(0).unwrap().up);
+}
+
+#[test]
+fn what_the_kernel_drops_without_a_word_is_suspected() {
+    let mut script = Script::new();
+    let address = InterfaceAddress { ip: ip("10.0.1.1"), len: 24 };
+    script.tell([Event::Address(1, address)]);
+    script.mirror.suspects_inet();
+    script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
+    assert!(!script.mirror.suspects_inet());
+    script.tell([Event::AddressGone(1, address)]);
+    assert!(script.mirror.suspects_inet() && !script.mirror.suspects_inet());
+    script.tell([Event::RouteGone(route("192.0.2.0/24", &[direct(1)]))]);
+    assert!(script.mirror.suspects_inet(), "it went, and we never had it");
+}
+
+/// The last address of a link went, and with it the link's hops; when it has one again they are alive, which nobody says.
+#[test]
+fn hops_may_have_come_to_life_with_an_address() {
+    let mut script = Script::new();
+    let dead = Hop { dead: true, ..by(1, "10.0.1.9") };
+    script.tell([add(route("198.18.0.0/15", &[dead, by(2, "10.0.2.9")]))]);
+    script.mirror.suspects_inet();
+    let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
+    script.tell([Event::Address(2, address("10.0.2.1"))]);
+    assert!(!script.mirror.suspects_inet());
+    script.tell([Event::Address(1, address("10.0.1.1"))]);
+    assert!(script.mirror.suspects_inet());
+}
+
+#[test]
+fn the_kernels_settings_decide_what_is_forwarded() {
+    let mut script = Script::new();
+    script.mirror.heed_forwarding();
+    let main = |family| Rule {
+        family,
+        priority: 32_766,
+        interface: None,
+        leads: Leads::To(MAIN),
+        name: b"main".to_vec(),
+    };
+    script.tell([Family::Inet, Family::Inet6].map(|family| Event::Rule(main(family))));
+    let told = |link, family| Event::Forwarding(link, family, true);
+    script.tell([told(1, Family::Inet), told(1, Family::Inet6), told(2, Family::Inet6)]);
+    let forwards = |script: &Script, number| {
+        let view = script.view();
+        let interface = view.interface(number).unwrap();
+        (interface.forwards_inet, interface.forwards_inet6)
+    };
+    assert_eq!(forwards(&script, 0), (true, false), "no IPv6 by any link unless by all");
+    script.tell([told(ALL_LINKS, Family::Inet6)]);
+    assert_eq!((forwards(&script, 0), forwards(&script, 1)), ((true, true), (false, true)));
+    script.tell([Event::Forwarding(ALL_LINKS, Family::Inet6, false)]);
+    assert_eq!(forwards(&script, 1), (false, false));
+}
+
+#[test]
+fn a_router_has_a_flow_seed_of_its_own() {
+    let mut script = Script::new();
+    assert_eq!(script.view().parts().policy.flow_seed, 0);
+    script.mirror.set_flow_seed(7);
+    script.settle();
+    assert_eq!(script.view().parts().policy.flow_seed, 7);
+}
+
+#[test]
+fn next_hop_indices_are_used_again() {
+    let mut script = Script::new();
+    for n in 0..70_000u32 {
+        let gateway = format!("10.0.1.{}", n % 200 + 2);
+        let far = Hop { gateway: Some(IpAddr::from((0x0a63_0000 + n).to_be_bytes())), ..by(1, &gateway) };
+        let route = route("198.18.0.0/15", &[far]);
+        script.mirror.apply(add(route.clone()));
+        script.mirror.commit(script.now);
+        script.mirror.apply(Event::RouteGone(route));
+        script.now += Time::from_millis(60);
+        script.mirror.commit(script.now);
+    }
+    script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
+    assert_eq!(script.to("198.18.0.1"), "0:glean");
+    assert_eq!(script.mirror.take_notes(), [""; 0]);
+}
+
+#[test]
+fn an_index_that_a_view_still_knows_is_not_used_again() {
+    let mut script = Script::new();
+    let old = route("198.18.0.0/15", &[by(1, "10.0.1.9")]);
+    script.tell([add(old.clone())]);
+    let hop = |script: &Script| script.view().parts().tables[0].inet.with(|fib| fib.lookup(0xc612_0001));
+    let (held, index) = (script.view(), hop(&script));
+    script.tell([Event::RouteGone(old)]);
+    script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.8")]))]);
+    let second = hop(&script);
+    assert_ne!(second, index, "somebody may still meet it");
+    drop(held);
+    script.tell([Event::RouteGone(route("198.18.0.0/15", &[by(1, "10.0.1.8")]))]);
+    script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.7")]))]);
+    assert!([index, second].contains(&hop(&script)));
+}

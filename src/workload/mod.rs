@@ -1,8 +1,0 @@
-//! What a subject is made of: routes, a compiled lookup, packets.
-
-pub mod algorithm;
-pub mod answering;
-pub mod every;
-pub mod packets;
-pub mod router;
-pub mod table;
