@@ -66,36 +66,17 @@ pub mod addr;
 pub mod feed;
 pub mod fib;
 pub mod group;
+mod memory;
 pub mod nexthop;
 pub mod prefix;
 pub mod probe;
 pub mod rib;
 pub mod simd;
 mod sync;
+mod table;
 
 pub use addr::{Address, Family};
 pub use nexthop::{NextHop, NextHops, Target};
 pub use prefix::Prefix;
 pub use rib::{Change, Rib, Route};
-
-/// One routing table: the routes of both families and the next hops they share.
-///
-/// ```
-/// use fullview_table::{Table, Target};
-///
-/// let mut table = Table::default();
-/// let gateway = table.next_hops.intern(Target::Gateway("192.0.2.1".parse()?))?;
-/// table.inet.announce("198.18.0.0/15".parse()?, gateway);
-/// let route = table.inet.longest_match(0xc612_0001).ok_or("no route")?;
-/// assert_eq!(table.next_hops.target(route.next_hop), Some(Target::Gateway("192.0.2.1".parse()?)));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Default)]
-pub struct Table {
-    /// IPv4 routes.
-    pub inet: Rib<u32>,
-    /// IPv6 routes.
-    pub inet6: Rib<u128>,
-    /// What their next-hop indices stand for.
-    pub next_hops: NextHops,
-}
+pub use table::Table;

@@ -15,12 +15,12 @@ pub struct Bsearch;
 const TOGETHER: usize = 8;
 
 /// Range `i` begins at `starts[i]`, ends before `starts[i + 1]` and goes to `next_hops[i]`. The first one begins at 0.
-struct Ranges<A> {
+struct SortedRanges<A> {
     starts: Vec<A>,
     next_hops: Vec<NextHop>,
 }
 
-impl<A: Address> Ranges<A> {
+impl<A: Address> SortedRanges<A> {
     /// Searches for `N` addresses at once. The number of steps depends on the table alone, and a step selects
     /// without a branch that an address could make the processor mispredict.
     #[inline(always)]
@@ -39,7 +39,7 @@ impl<A: Address> Ranges<A> {
     }
 }
 
-impl<A: Address> Fib<A> for Ranges<A> {
+impl<A: Address> Fib<A> for SortedRanges<A> {
     fn lookup(&self, addr: A) -> NextHop {
         let [next_hop] = self.search(&[addr]);
         next_hop
@@ -87,6 +87,6 @@ impl<A: Address> Algorithm<A> for Bsearch {
 
     fn compile(&self, rib: &Rib<A>) -> Result<Box<dyn Instance<A>>, CompileError> {
         let (starts, next_hops) = rib.ranges().map(|range| (range.first, range.next_hop)).unzip();
-        Ok(Immutable::boxed(Ranges { starts, next_hops }))
+        Ok(Immutable::boxed(SortedRanges { starts, next_hops }))
     }
 }

@@ -2,33 +2,21 @@
 
 use std::sync::Arc;
 
+use crate::memory::{AtomicEntry as _, Word, Word16, Word32, Words, prefetch};
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Range, Rib, Summary};
-use crate::simd::{self, Entry as _, Isa, Kernel, LANES, Lanes, Word, Word16, Word32, Words};
+use crate::simd::{self, Isa, IsaChoice, Kernel, LANES, Lanes};
 
 use super::tbl24::{Tbl24, groups_needed};
 use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
 
 const NAME: &str = "dpdk_lpm4";
 
-/// The algorithm.
-pub struct DpdkLpm4 {
-    /// The instruction set of batches; the best of the machine unless given.
-    isa: Option<Isa>,
-}
-
-impl DpdkLpm4 {
-    /// With the widest vectors of the machine.
-    pub const BEST: DpdkLpm4 = DpdkLpm4 { isa: None };
-
-    /// With this instruction set, to compare them.
-    pub const fn with_isa(isa: Isa) -> Self {
-        DpdkLpm4 { isa: Some(isa) }
-    }
-}
+/// The algorithm, with the instruction set of its batches.
+pub struct DpdkLpm4(pub IsaChoice);
 
 /// The table as readers and the writer share it: entries of two bytes, or four where two cannot number all next hops
-/// and groups. Why it is aligned stands at [`super::apart::Apart`].
+/// and groups. Why it is aligned stands at [`CachePadded`](crate::memory::CachePadded).
 #[repr(align(128))]
 struct Dir24x8<W> {
     table: Tbl24<W>,
@@ -131,7 +119,7 @@ impl<W: Word> Kernel for Batch<'_, W> {
 #[inline(always)]
 fn prefetch_top<W: Word>(table: &Tbl24<W>, addrs: &[u32]) {
     for addr in addrs {
-        simd::prefetch(table.top.as_slice(), (addr >> 8) as usize / W::ENTRIES);
+        prefetch(table.top.as_slice(), (addr >> 8) as usize / W::ENTRIES);
     }
 }
 
@@ -186,7 +174,7 @@ impl Algorithm<u32> for DpdkLpm4 {
         let ranges: Vec<_> = rib.ranges().collect();
         let groups = groups_needed(&ranges);
         let numbers = groups.max(rib.highest_next_hop().index() + 1);
-        let isa = self.isa.unwrap_or_else(Isa::best);
+        let isa = self.0.resolve();
         if numbers <= Tbl24::<Word16>::MAX_VALUE as usize + 1 {
             instance::<Word16>(isa, &ranges, groups)
         } else {

@@ -3,33 +3,21 @@
 use std::array;
 use std::sync::Arc;
 
+use crate::memory::{Word as _, Word32, Words, prefetch};
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
-use crate::simd::{self, Isa, Kernel, LANES, Lanes, Word as _, Word32, Words};
+use crate::simd::{self, Isa, IsaChoice, Kernel, LANES, Lanes};
 
 use super::tbl24::{Tbl24, groups_needed};
 use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
 
 const NAME: &str = "dpdk_lpm6";
 
-/// The algorithm.
-pub struct DpdkLpm6 {
-    /// The instruction set of batches; the best of the machine unless given.
-    isa: Option<Isa>,
-}
-
-impl DpdkLpm6 {
-    /// With the widest vectors of the machine.
-    pub const BEST: DpdkLpm6 = DpdkLpm6 { isa: None };
-
-    /// With this instruction set, to compare them.
-    pub const fn with_isa(isa: Isa) -> Self {
-        DpdkLpm6 { isa: Some(isa) }
-    }
-}
+/// The algorithm, with the instruction set of its batches.
+pub struct DpdkLpm6(pub IsaChoice);
 
 /// The trie as readers and the writer share it. A full view needs more groups than 15 bits can number, so entries have
-/// four bytes. Why it is aligned stands at [`super::apart::Apart`].
+/// four bytes. Why it is aligned stands at [`CachePadded`](crate::memory::CachePadded).
 #[repr(align(128))]
 struct Trie {
     table: Tbl24<Word32>,
@@ -103,7 +91,7 @@ impl Kernel for Batch<'_> {
 #[inline(always)]
 fn prefetch_top(table: &Tbl24<Word32>, addrs: &[u128]) {
     for addr in addrs {
-        simd::prefetch(table.top.as_slice(), (addr >> 104) as usize);
+        prefetch(table.top.as_slice(), (addr >> 104) as usize);
     }
 }
 
@@ -190,6 +178,6 @@ impl Algorithm<u128> for DpdkLpm6 {
     fn compile(&self, rib: &Rib<u128>) -> Result<Box<dyn Instance<u128>>, CompileError> {
         let ranges: Vec<_> = rib.ranges().collect();
         let table = Tbl24::build(NAME, &ranges, groups_needed(&ranges))?;
-        Ok(Box::new(Arc::new(Trie { table, isa: self.isa.unwrap_or_else(Isa::best) })))
+        Ok(Box::new(Arc::new(Trie { table, isa: self.0.resolve() })))
     }
 }

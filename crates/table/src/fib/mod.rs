@@ -11,29 +11,20 @@ use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
 use image::Image;
 
-mod apart;
 pub mod bsearch;
 pub mod btree6;
-pub mod choice;
 pub mod dir18;
 pub mod dpdk_lpm4;
 pub mod dpdk_lpm6;
 pub mod dxr;
-mod dxr_store;
-mod dxr_tables;
 pub mod framework;
 pub mod image;
 pub mod linear;
 pub mod poptrie;
-mod poptrie_space;
-mod poptrie_store;
-mod poptrie_writer;
 pub mod preference;
 pub mod radix;
-pub mod radix_lockless;
-mod radix_tree;
-pub(crate) mod reclaim;
 pub mod registry;
+pub mod selection;
 mod tbl24;
 
 /// What the hot path sees. `dyn` is paid once a burst, not once a packet.
@@ -81,7 +72,7 @@ pub trait Algorithm<A: Address>: Sync {
     /// The name its users know; unique in the registry of its family.
     fn name(&self) -> &'static str;
 
-    /// How well it suits such a table, 0 to 255; see [`choice`].
+    /// How well it suits such a table, 0 to 255; see [`selection`].
     fn preference(&self, summary: &Summary) -> u8;
 
     /// Builds the structure for the whole table. On failure the caller keeps what it had.

@@ -1,10 +1,9 @@
 //! Every algorithm, one line each, in the order tables and reports list them.
 
 use crate::addr::Address;
+use crate::simd::IsaChoice;
 
-use super::{
-    Algorithm, bsearch, btree6, dir18, dpdk_lpm4, dpdk_lpm6, dxr, linear, poptrie, radix, radix_lockless,
-};
+use super::{Algorithm, bsearch, btree6, dir18, dpdk_lpm4, dpdk_lpm6, dxr, linear, poptrie, radix};
 
 /// Families with algorithms. A test walks these lists; so do the command line, the experiments and the reports.
 pub trait Registered: Address {
@@ -16,12 +15,12 @@ impl Registered for u32 {
     const ALGORITHMS: &'static [&'static dyn Algorithm<u32>] = &[
         &linear::Linear,
         &radix::Radix,
-        &radix_lockless::RadixLockless,
+        &radix::RadixLockless,
         &bsearch::Bsearch,
-        &dpdk_lpm4::DpdkLpm4::BEST,
-        &dxr::Dxr::BEST,
-        &poptrie::Poptrie::BEST,
-        &dir18::Dir18::BEST,
+        &dpdk_lpm4::DpdkLpm4(IsaChoice::Best),
+        &dxr::Dxr(IsaChoice::Best),
+        &poptrie::Poptrie(IsaChoice::Best),
+        &dir18::Dir18(IsaChoice::Best),
     ];
 }
 
@@ -31,10 +30,10 @@ impl Registered for u128 {
         // Before the trees, which claim as much for a handful of routes: the first of equals serves.
         &bsearch::Bsearch,
         &radix::Radix,
-        &radix_lockless::RadixLockless,
-        &dpdk_lpm6::DpdkLpm6::BEST,
-        &poptrie::Poptrie::BEST,
-        &btree6::Btree6::BEST,
+        &radix::RadixLockless,
+        &dpdk_lpm6::DpdkLpm6(IsaChoice::Best),
+        &poptrie::Poptrie(IsaChoice::Best),
+        &btree6::Btree6(IsaChoice::Best),
     ];
 }
 

@@ -28,11 +28,10 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::addr::Address;
+use crate::memory::{CachePadded, Full, Pages, Word};
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Range, Rib};
-use crate::simd::{Pages, Word};
 
-use super::apart::Apart;
 use super::{CompileError, Footprint};
 
 /// Bits of an address that index the top table.
@@ -51,26 +50,23 @@ pub(super) struct Tbl24<W> {
     pub(super) top: Pages<W>,
     pub(super) groups: Pages<W>,
     capacity: usize,
-    used: Apart<AtomicUsize>,
+    used: CachePadded<AtomicUsize>,
 }
-
-/// No group is left.
-pub(super) struct Full;
 
 /// The top table, or a group, during a descent.
 #[derive(Clone, Copy)]
-struct Node {
+struct Stage {
     /// Where its entries begin in their table.
     base: usize,
     /// Bits of the address that lead to one of its entries; 24 for the top table itself.
     bits: u8,
 }
 
-impl Node {
-    const TOP: Node = Node { base: 0, bits: TOP_BITS };
+impl Stage {
+    const TOP: Stage = Stage { base: 0, bits: TOP_BITS };
 
-    fn group(self, number: u32) -> Node {
-        Node { base: number as usize * GROUP, bits: self.bits + GROUP_BITS }
+    fn group(self, number: u32) -> Stage {
+        Stage { base: number as usize * GROUP, bits: self.bits + GROUP_BITS }
     }
 
     fn entry<A: Address>(self, addr: A) -> usize {
@@ -111,7 +107,7 @@ impl<W: Word> Tbl24<W> {
             top: Pages::zeroed(1 << TOP_BITS)?,
             groups: Pages::zeroed(capacity * GROUP)?,
             capacity,
-            used: Apart(AtomicUsize::new(0)),
+            used: CachePadded(AtomicUsize::new(0)),
         })
     }
 
@@ -153,11 +149,11 @@ impl<W: Word> Tbl24<W> {
     }
 
     fn write<A: Address>(&self, range: &Range<A>) -> Result<(), Full> {
-        self.write_node(Node::TOP, range.first, range.last, u32::from(range.next_hop.0))
+        self.write_node(Stage::TOP, range.first, range.last, u32::from(range.next_hop.0))
     }
 
     /// Sets the answer of `first..=last`, which lie in the block of `node`.
-    fn write_node<A: Address>(&self, node: Node, first: A, last: A, hop: u32) -> Result<(), Full> {
+    fn write_node<A: Address>(&self, node: Stage, first: A, last: A, hop: u32) -> Result<(), Full> {
         let (mut from, mut to) = (node.entry(first), node.entry(last) + 1);
         let inside = !A::mask(node.bits);
         let starts_inside = first & inside != A::zero();
@@ -177,7 +173,7 @@ impl<W: Word> Tbl24<W> {
     }
 
     /// Sets the answer of one entry's whole block.
-    fn write_whole(&self, node: Node, index: usize, hop: u32) {
+    fn write_whole(&self, node: Stage, index: usize, hop: u32) {
         let entry = self.get(node, index);
         if entry & W::TOP_BIT != 0 {
             let group = node.group(entry & Self::MAX_VALUE);
@@ -191,7 +187,7 @@ impl<W: Word> Tbl24<W> {
     /// Sets the answer of a part of one entry's block, which takes a group of its own.
     fn write_part<A: Address>(
         &self,
-        node: Node,
+        node: Stage,
         index: usize,
         (first, last): (A, A),
         hop: u32,
@@ -222,11 +218,11 @@ impl<W: Word> Tbl24<W> {
         Ok(number as u32) // below the capacity, which is at most MAX_VALUE + 1
     }
 
-    fn get(&self, node: Node, index: usize) -> u32 {
+    fn get(&self, node: Stage, index: usize) -> u32 {
         if node.bits == TOP_BITS { self.top.get(index) } else { self.groups.get(index) }
     }
 
-    fn set(&self, node: Node, index: usize, value: u32) {
+    fn set(&self, node: Stage, index: usize, value: u32) {
         let table = if node.bits == TOP_BITS { &self.top } else { &self.groups };
         table.set(index, value);
     }
@@ -255,9 +251,9 @@ pub(super) fn blocks_divided<A: Address>(ranges: &[Range<A>], bits: u8) -> usize
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::{Word16, Word32};
     use crate::prefix::Prefix;
     use crate::probe;
-    use crate::simd::{Word16, Word32};
 
     /// The count decides how much is mapped and when a table is called full, so it must be what building takes.
     fn count_is_what_building_takes<A: Address, W: Word>() {

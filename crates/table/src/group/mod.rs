@@ -19,7 +19,7 @@ use arc_swap::ArcSwap;
 use arc_swap::cache::Cache;
 use rustc_hash::FxHashMap;
 
-use crate::fib::reclaim::{Reclaim, Token};
+use crate::memory::{Reclaim, Token};
 use crate::nexthop::{NextHop, NextHops, Target, TooManyNextHops};
 // Another type than the standard one under loom.
 use crate::sync::Arc as TokenArc;

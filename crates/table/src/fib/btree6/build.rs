@@ -6,13 +6,16 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::fib::CompileError;
+use crate::memory::Full;
 use crate::prefix::Prefix;
 use crate::rib::{Range, Rib};
-use crate::simd::{Deeper, FANOUT, Isa, Lines, Place, RANGES, Slot};
+use crate::simd::Isa;
 
-use super::pieces::{self, KEY_BITS, ROOT_BITS};
-use super::space::{Full, Hold, Row, Space, Store};
-use super::{BRANCHES, ESCAPE, NAME, View};
+use super::key::{BRANCHES, ESCAPE, NAME};
+use super::key_ranges::{self, KEY_BITS, ROOT_BITS};
+use super::lines::{Deeper, FANOUT, LineStore, Place, RANGES, Slot};
+use super::space::{Hold, LineKind, LineRow, LineSpace};
+use super::view::View;
 
 /// Lines that a branch or a leaf gets at first, so that there is room for more: used as long as they suffice.
 const ROOMY: (usize, usize) = (FANOUT - 2, RANGES - 1);
@@ -23,7 +26,7 @@ const DIVISION: u8 = 8;
 
 /// All trees, and the view that readers are given.
 pub(super) struct Trees {
-    pub(super) space: Space,
+    pub(super) space: LineSpace,
     /// Trees of one answer, by that answer, and how many links lead to each: blocks share them.
     uniform: FxHashMap<u16, (Place, usize)>,
     /// Their answers.
@@ -42,16 +45,16 @@ impl Trees {
                 |error: io::Error| CompileError::Memory { algorithm: NAME, reason: error.to_string() };
             let mut trees = Trees::empty(lines, isa).map_err(memory)?;
             let built = trees.roots(rib, rib.ranges()).is_ok();
-            if built && (trees.space.has_spare_half() || lines >= Lines::MOST) {
+            if built && (trees.space.has_spare_half() || lines >= LineStore::MOST) {
                 trees.view = trees.new_view(trees.space.token());
                 return Ok(trees);
             }
-            if lines >= Lines::MOST {
+            if lines >= LineStore::MOST {
                 return Err(CompileError::Limit {
                     algorithm: NAME,
                     what: "lines",
                     needed: lines + 1,
-                    limit: Lines::MOST,
+                    limit: LineStore::MOST,
                 });
             }
             lines *= 2;
@@ -59,7 +62,7 @@ impl Trees {
     }
 
     fn empty(lines: usize, isa: Isa) -> io::Result<Self> {
-        let space = Space::new(lines)?;
+        let space = LineSpace::new(lines)?;
         let view = View { lines: Arc::clone(&space.lines), isa, used: space.used(), _hold: space.token() };
         Ok(Trees {
             space,
@@ -105,7 +108,7 @@ impl Trees {
             for top in (range.first >> 112) as u16..=(range.last >> 112) as u16 {
                 let block = Prefix::containing(u128::from(top) << 112, ROOT_BITS);
                 let (first, last) = (range.first.max(block.first()), range.last.min(block.last()));
-                pieces::push(&mut slots, &Range { first, last, ..range }, 0);
+                key_ranges::push(&mut slots, &Range { first, last, ..range }, 0);
                 if last == block.last() {
                     let tree = self.tree(rib, block, &mut slots)?;
                     self.set_root(top, tree);
@@ -127,7 +130,7 @@ impl Trees {
 
     /// The tree of a block, as the RIB has it.
     pub(super) fn block(&mut self, rib: &Rib<u128>, block: Prefix<u128>) -> Result<Place, Full> {
-        let mut slots = pieces::slots(rib.ranges_within(block), pieces::consumed(block));
+        let mut slots = key_ranges::slots(rib.ranges_within(block), key_ranges::consumed(block));
         self.tree(rib, block, &mut slots)
     }
 
@@ -178,7 +181,7 @@ impl Trees {
         for slot in slots {
             if slot.hop == ESCAPE && slot.deeper.is_none() {
                 let bits = if slot.last == first { KEY_BITS } else { DIVISION };
-                let tree = self.block(rib, pieces::cell(block, slot.last, bits))?;
+                let tree = self.block(rib, key_ranges::cell(block, slot.last, bits))?;
                 slot.deeper = Some(Deeper { tree, bits: u32::from(bits) });
             }
             first = slot.last.wrapping_add(1);
@@ -188,7 +191,7 @@ impl Trees {
 
     /// Writes a whole tree.
     fn write(&mut self, slots: &[Slot]) -> Result<Place, Full> {
-        let row = self.space.take(Store::Branches, 1)?;
+        let row = self.space.take(LineKind::Branches, 1)?;
         self.write_below(row, BRANCHES - 1, slots)?;
         Ok(self.space.lines.place(row))
     }
@@ -201,7 +204,7 @@ impl Trees {
         if below == 0 {
             return self.write_leaves(line, slots, children);
         }
-        let row = self.space.take(Store::Branches, children)?;
+        let row = self.space.take(LineKind::Branches, children)?;
         for i in 0..children {
             self.write_below(row + i, below - 1, part(slots, i, children))?;
         }
@@ -211,11 +214,11 @@ impl Trees {
 
     /// Writes a branch and so many leaves below it.
     fn write_leaves(&mut self, line: usize, slots: &[Slot], leaves: usize) -> Result<(), Full> {
-        let row = self.space.take(Store::Leaves, leaves)?;
+        let row = self.space.take(LineKind::Leaves, leaves)?;
         for i in 0..leaves {
             let slots = part(slots, i, leaves);
             let deeper = slots.iter().any(|slot| slot.deeper.is_some());
-            let list = if deeper { self.space.take(Store::Branches, 1)? } else { 0 };
+            let list = if deeper { self.space.take(LineKind::Branches, 1)? } else { 0 };
             self.space.lines.write_leaf(row + i, slots, list);
         }
         self.link(line, row, slots, leaves);
@@ -235,14 +238,14 @@ impl Trees {
     pub(super) fn retire_tree(&mut self, tree: Place) {
         if tree.line() != 0 && !self.unlink(tree) {
             self.retire_branch(tree.line(), BRANCHES);
-            self.space.retire(Row(Store::Branches, tree.line()));
+            self.space.retire(LineRow(LineKind::Branches, tree.line()));
         }
     }
 
     /// Gives back what lies below a branch from which so many steps lead to the leaves.
     fn retire_branch(&mut self, line: usize, steps: usize) {
         let first = self.space.lines.first(line).line();
-        let row = Row(if steps == 1 { Store::Leaves } else { Store::Branches }, first);
+        let row = LineRow(if steps == 1 { LineKind::Leaves } else { LineKind::Branches }, first);
         for child in first..first + self.space.length(row) {
             if steps == 1 { self.retire_list(child) } else { self.retire_branch(child, steps - 1) }
         }
@@ -256,7 +259,7 @@ impl Trees {
             for slot in (0..RANGES).filter(|slot| lines.answer(leaf, *slot) == ESCAPE) {
                 lines.deeper(leaf, slot).into_iter().for_each(|deeper| self.retire_tree(deeper.tree));
             }
-            self.space.retire(Row(Store::Branches, lines.list(leaf)));
+            self.space.retire(LineRow(LineKind::Branches, lines.list(leaf)));
         }
     }
 }

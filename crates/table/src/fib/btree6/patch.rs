@@ -12,18 +12,19 @@
 
 use std::sync::Arc;
 
+use crate::memory::Full;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
-use crate::simd::{Deeper, FANOUT, Place, RANGES, Slot};
 
 use super::build::Trees;
-use super::pieces::{self, KEY_BITS, ROOT_BITS};
-use super::space::{Full, Row, Store};
-use super::{BRANCHES, ESCAPE, key};
+use super::key::{BRANCHES, ESCAPE, key};
+use super::key_ranges::{self, KEY_BITS, ROOT_BITS};
+use super::lines::{Deeper, FANOUT, Place, RANGES, Slot};
+use super::space::{LineKind, LineRow};
 
 /// A line of a tree, and the keys that lead to it.
 #[derive(Clone, Copy, Default)]
-struct Span {
+struct KeySpan {
     line: usize,
     from: u32,
     to: u32,
@@ -33,10 +34,10 @@ struct Span {
 type Answer = (usize, usize, u16);
 
 /// All that a change is, if it is in place.
-type Stores = (Vec<Answer>, Vec<Link>);
+type Stores = (Vec<Answer>, Vec<DeeperSlot>);
 
 /// A slot of a leaf that leads to another tree, and the block of that tree.
-struct Link {
+struct DeeperSlot {
     leaf: usize,
     slot: usize,
     deeper: Deeper,
@@ -44,7 +45,7 @@ struct Link {
 }
 
 /// The way from a root to the branch above a leaf.
-type Path = [Span; BRANCHES];
+type BranchPath = [KeySpan; BRANCHES];
 
 impl Trees {
     /// Brings the trees up to the RIB at and below a prefix. A change that fails for lack of space leaves them as they
@@ -76,18 +77,18 @@ impl Trees {
             return self.renew(rib, tree, block);
         }
         let prefix = if prefix.covers(block) { block } else { prefix };
-        let consumed = pieces::consumed(block);
+        let consumed = key_ranges::consumed(block);
         let from = key(prefix.first(), consumed);
         let path = self.path(*tree, from);
         let leaf = self.child(path[BRANCHES - 1], from);
-        let to = pieces::last_key(prefix.last(), consumed);
+        let to = key_ranges::last_key(prefix.last(), consumed);
         if let Some((slot, deeper)) = self.leads_deeper(leaf, from, to) {
             let block = Prefix::containing(prefix.first(), block.len() + deeper.bits as u8);
-            return self.change_deeper(rib, Link { leaf: leaf.line, slot, deeper, block }, prefix);
+            return self.change_deeper(rib, DeeperSlot { leaf: leaf.line, slot, deeper, block }, prefix);
         }
         // A prefix longer than the key changes what its key means: the whole of that is asked for.
         let prefix = Prefix::containing(prefix.first(), prefix.len().min(block.len() + KEY_BITS));
-        let slots = pieces::slots(rib.ranges_within(prefix), consumed);
+        let slots = key_ranges::slots(rib.ranges_within(prefix), consumed);
         if let Some(stores) = self.stores(*tree, block, from, &slots) {
             return self.store(rib, stores, prefix);
         }
@@ -103,7 +104,7 @@ impl Trees {
         prefix: Prefix<u128>,
         mut slots: &[Slot],
     ) -> Result<(), Full> {
-        let mut from = key(prefix.first(), pieces::consumed(block));
+        let mut from = key(prefix.first(), key_ranges::consumed(block));
         while !slots.is_empty() {
             let path = self.path(*tree, from);
             let to = path[BRANCHES - 1].to;
@@ -132,15 +133,15 @@ impl Trees {
     }
 
     /// The slot of a leaf that holds all these keys and leads to another tree, if there is one.
-    fn leads_deeper(&self, leaf: Span, from: u32, to: u32) -> Option<(usize, Deeper)> {
+    fn leads_deeper(&self, leaf: KeySpan, from: u32, to: u32) -> Option<(usize, Deeper)> {
         let mut slots = self.space.lines.slots(leaf.line, leaf.to).enumerate();
         let (slot, found) = slots.find(|(_, slot)| slot.last >= from)?;
         (found.hop == ESCAPE && to <= found.last).then_some((slot, found.deeper?))
     }
 
     /// Changes the tree that a slot of a leaf leads to.
-    fn change_deeper(&mut self, rib: &Rib<u128>, link: Link, prefix: Prefix<u128>) -> Result<(), Full> {
-        let Link { leaf, slot, deeper, block } = link;
+    fn change_deeper(&mut self, rib: &Rib<u128>, link: DeeperSlot, prefix: Prefix<u128>) -> Result<(), Full> {
+        let DeeperSlot { leaf, slot, deeper, block } = link;
         let mut tree = deeper.tree;
         let result = self.change(rib, &mut tree, block, prefix);
         if tree != deeper.tree {
@@ -150,8 +151,8 @@ impl Trees {
     }
 
     /// The branches on the way to a key.
-    fn path(&self, tree: Place, key: u32) -> Path {
-        let mut span = Span { line: tree.line(), from: 0, to: u32::MAX };
+    fn path(&self, tree: Place, key: u32) -> BranchPath {
+        let mut span = KeySpan { line: tree.line(), from: 0, to: u32::MAX };
         let mut path = [span; BRANCHES];
         for step in &mut path[1..] {
             span = self.child(span, key);
@@ -161,12 +162,12 @@ impl Trees {
     }
 
     /// The child of a branch that a key belongs to.
-    fn child(&self, branch: Span, key: u32) -> Span {
+    fn child(&self, branch: KeySpan, key: u32) -> KeySpan {
         let (lasts, first) = (self.space.lines.lasts(branch.line), self.space.lines.first(branch.line));
         let child = lasts.partition_point(|last| *last < key);
         let from = child.checked_sub(1).map_or(branch.from, |before| lasts[before] + 1);
         let to = lasts.get(child).map_or(branch.to, |last| branch.to.min(*last));
-        Span { line: first.line() + child, from, to }
+        KeySpan { line: first.line() + child, from, to }
     }
 
     /// What to store where, and which other trees to change, if that is all there is to do: if each range of the tree
@@ -185,9 +186,9 @@ impl Trees {
                     match old.deeper.filter(|_| old.hop == ESCAPE) {
                         Some(deeper) => {
                             while new.next_if(|now| now.last < old.last).is_some() {}
-                            let block = pieces::cell(block, old.last, deeper.bits as u8);
+                            let block = key_ranges::cell(block, old.last, deeper.bits as u8);
                             new.peek()?;
-                            links.push(Link { leaf: leaf.line, slot: i, deeper, block });
+                            links.push(DeeperSlot { leaf: leaf.line, slot: i, deeper, block });
                         }
                         None => {
                             let now = new.peek()?;
@@ -213,7 +214,7 @@ impl Trees {
         rib: &Rib<u128>,
         tree: &mut Place,
         block: Prefix<u128>,
-        path: &Path,
+        path: &BranchPath,
         from: u32,
         new: &[Slot],
     ) -> Result<bool, Full> {
@@ -224,7 +225,7 @@ impl Trees {
             let room = RANGES * FANOUT.pow(below as u32 + 1);
             // Routes that come and go keep their boundaries as long as there is room for them.
             if slots.len() > room {
-                pieces::merge(&mut slots);
+                key_ranges::merge(&mut slots);
             }
             if slots.len() <= room {
                 self.go_deeper(rib, block, branch.from, &mut slots)?;
@@ -240,7 +241,7 @@ impl Trees {
     /// the trees to which those had led. `None` if the new ones go into a block that was set apart.
     fn spliced(
         &self,
-        branch: Span,
+        branch: KeySpan,
         below: usize,
         from: u32,
         new: &[Slot],
@@ -268,7 +269,7 @@ impl Trees {
     }
 
     /// The slots of all leaves under a branch with so many branches below it.
-    fn slots_below(&self, branch: Span, below: usize) -> Vec<Slot> {
+    fn slots_below(&self, branch: KeySpan, below: usize) -> Vec<Slot> {
         let mut slots = Vec::new();
         let mut from = branch.from;
         loop {
@@ -283,18 +284,20 @@ impl Trees {
 
     /// Writes what is below the last branch of a path with these slots, and copies of the rows on the path, the root's
     /// included. All rows are there before the old ones are given back.
-    fn copy_path(&mut self, path: &[Span], slots: &[Slot]) -> Result<Place, Full> {
+    fn copy_path(&mut self, path: &[KeySpan], slots: &[Slot]) -> Result<Place, Full> {
         let lines = Arc::clone(&self.space.lines);
         let (last, below) = (path.len() - 1, BRANCHES - path.len());
         let mut rows = vec![path[0].line];
         rows.extend(path[..last].iter().map(|branch| lines.first(branch.line).line()));
         let mut copies = Vec::new();
         for row in &rows {
-            copies.push(self.space.take(Store::Branches, self.space.length(Row(Store::Branches, *row)))?);
+            copies.push(
+                self.space.take(LineKind::Branches, self.space.length(LineRow(LineKind::Branches, *row)))?,
+            );
         }
         self.write_below(copies[last] + path[last].line - rows[last], below, slots)?;
         for (step, (row, new)) in rows.iter().zip(&copies).enumerate() {
-            for i in 0..self.space.length(Row(Store::Branches, *row)) {
+            for i in 0..self.space.length(LineRow(LineKind::Branches, *row)) {
                 let (old, new) = (row + i, new + i);
                 let below = copies.get(step + 1).map(|row| lines.place(*row));
                 match below.filter(|_| old == path[step].line) {
@@ -305,7 +308,7 @@ impl Trees {
             }
         }
         self.retire_below(path[last].line, below);
-        rows.iter().for_each(|row| self.space.retire(Row(Store::Branches, *row)));
+        rows.iter().for_each(|row| self.space.retire(LineRow(LineKind::Branches, *row)));
         Ok(lines.place(copies[0]))
     }
 
@@ -315,18 +318,18 @@ impl Trees {
         if below == 0 {
             return self.retire_leaves(row);
         }
-        let branches = Row(Store::Branches, row);
+        let branches = LineRow(LineKind::Branches, row);
         (row..row + self.space.length(branches)).for_each(|branch| self.retire_below(branch, below - 1));
         self.space.retire(branches);
     }
 
     /// Gives a row of leaves back, but not the trees to which they lead.
     fn retire_leaves(&mut self, row: usize) {
-        let leaves = Row(Store::Leaves, row);
+        let leaves = LineRow(LineKind::Leaves, row);
         for leaf in row..row + self.space.length(leaves) {
             let list = self.space.lines.list(leaf);
             if list != 0 {
-                self.space.retire(Row(Store::Branches, list));
+                self.space.retire(LineRow(LineKind::Branches, list));
             }
         }
         self.space.retire(leaves);

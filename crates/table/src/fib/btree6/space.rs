@@ -6,27 +6,24 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::fib::reclaim::{Reclaim, Token};
-use crate::simd::{FANOUT, Lines};
-use crate::sync::Arc as Counted;
+use crate::memory::{Full, Reclaim, Token};
+use crate::sync::Arc as TokenArc;
+
+use super::lines::{FANOUT, LineStore};
 
 /// What a view holds for as long as somebody can read through it.
-pub(super) type Hold = Counted<Token>;
-
-/// No row is left.
-#[derive(Debug)]
-pub(super) struct Full;
+pub(super) type Hold = TokenArc<Token>;
 
 /// One of the two stores.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Store {
+pub(super) enum LineKind {
     Branches,
     Leaves,
 }
 
 /// A row in use: its store and its first line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row(pub(super) Store, pub(super) usize);
+pub(super) struct LineRow(pub(super) LineKind, pub(super) usize);
 
 /// The bookkeeping of one store.
 struct Rows {
@@ -78,34 +75,34 @@ impl Rows {
 }
 
 /// The lines, and the rows they form.
-pub(super) struct Space {
-    pub(super) lines: Arc<Lines>,
+pub(super) struct LineSpace {
+    pub(super) lines: Arc<LineStore>,
     rows: [Rows; 2],
-    retired: Reclaim<Row>,
+    retired: Reclaim<LineRow>,
 }
 
-impl Space {
+impl LineSpace {
     pub(super) fn new(lines: usize) -> io::Result<Self> {
-        Ok(Space {
-            lines: Arc::new(Lines::zeroed(lines)?),
+        Ok(LineSpace {
+            lines: Arc::new(LineStore::zeroed(lines)?),
             rows: [Rows::new(), Rows::new()],
             retired: Reclaim::new(),
         })
     }
 
     /// A row that no reader can reach, of which nothing is known but where it begins.
-    pub(super) fn take(&mut self, store: Store, length: usize) -> Result<usize, Full> {
+    pub(super) fn take(&mut self, store: LineKind, length: usize) -> Result<usize, Full> {
         let capacity = self.lines.capacity();
         self.rows[store as usize].take(length, capacity).ok_or(Full)
     }
 
     /// How many lines the row that begins here has.
-    pub(super) fn length(&self, row: Row) -> usize {
+    pub(super) fn length(&self, row: LineRow) -> usize {
         usize::from(self.rows[row.0 as usize].lengths[row.1])
     }
 
     /// No path leads to this row any more, or will when the next view begins.
-    pub(super) fn retire(&mut self, row: Row) {
+    pub(super) fn retire(&mut self, row: LineRow) {
         self.rows[row.0 as usize].used -= self.length(row);
         self.retired.retire(row);
     }
@@ -132,7 +129,7 @@ impl Space {
 
     /// Makes the rows free that no reader can be in.
     pub(super) fn reclaim(&mut self) {
-        for Row(store, first) in self.retired.reclaim() {
+        for LineRow(store, first) in self.retired.reclaim() {
             let rows = &mut self.rows[store as usize];
             rows.free[usize::from(rows.lengths[first])].push(first as u32);
         }

@@ -5,15 +5,16 @@
 //! their way at a time. Gathers, prefetches within the batch and a branch at each answer were all slower
 //! (`docs/algorithms/dir18.md` has the figures).
 
+use crate::memory::{Top, Word, prefetch_beyond};
 use crate::nexthop::NextHop;
-use crate::simd::{self, Kernel, LANES, Lanes, Places, Top, Word};
+use crate::simd::{Kernel, LANES, Lanes, Places};
 
-use super::Table;
-use super::entry::{Entry, INDEX_BITS};
+use super::entry::{BlockEntry, INDEX_BITS};
+use super::table::Dir18Table;
 
 /// One call's work.
 pub(super) struct Batch<'a, W: Word> {
-    pub(super) table: &'a Table<W>,
+    pub(super) table: &'a Dir18Table<W>,
     pub(super) addrs: &'a [u32],
     pub(super) next_hops: &'a mut [NextHop],
 }
@@ -26,7 +27,7 @@ const AHEAD: usize = 3;
 const ADDRS_AHEAD: usize = 2048;
 
 /// Leaves that were found, of one vector more than the turns ahead: a power of two, to count round in.
-type Found<'t, W> = Places<'t, W, { AHEAD + 1 }>;
+type FoundLeaves<'t, W> = Places<'t, W, { AHEAD + 1 }>;
 
 impl<W: Word> Kernel for Batch<'_, W> {
     #[inline(always)]
@@ -44,7 +45,7 @@ impl<W: Word> Kernel for Batch<'_, W> {
 }
 
 #[inline(always)]
-fn lookup_each<W: Word>(table: &Table<W>, addrs: &[u32], next_hops: &mut [NextHop]) {
+fn lookup_each<W: Word>(table: &Dir18Table<W>, addrs: &[u32], next_hops: &mut [NextHop]) {
     for (addr, next_hop) in addrs.iter().zip(next_hops) {
         *next_hop = table.lookup(*addr);
     }
@@ -53,15 +54,15 @@ fn lookup_each<W: Word>(table: &Table<W>, addrs: &[u32], next_hops: &mut [NextHo
 #[inline(always)]
 fn lookup_chunks<L: Lanes, W: Word>(
     lanes: L,
-    table: &Table<W>,
+    table: &Dir18Table<W>,
     chunks: &[[u32; LANES]],
     out: &mut [[NextHop; LANES]],
 ) {
     let top = table.top();
-    let mut found = Found::new(table.leaves.ring());
+    let mut found = FoundLeaves::new(table.leaves.ring());
     for turn in 0..chunks.len() + AHEAD {
         if let Some(addrs) = chunks.get(turn) {
-            simd::prefetch_beyond(addrs, ADDRS_AHEAD);
+            prefetch_beyond(addrs, ADDRS_AHEAD);
             found.set(lanes, turn % (AHEAD + 1), find(lanes, top, addrs));
         }
         if let Some(read) = turn.checked_sub(AHEAD) {
@@ -79,19 +80,19 @@ fn find<L: Lanes>(lanes: L, top: Top<'_, { INDEX_BITS as u32 }>, addrs: &[u32; L
     leaf(lanes, lanes.read_top(top, addrs), lanes.load(addrs))
 }
 
-/// [`Entry::leaf`], for each lane.
+/// [`BlockEntry::leaf`], for each lane.
 #[inline(always)]
 fn leaf<L: Lanes>(lanes: L, entries: L::U32, addrs: L::U32) -> L::U32 {
-    let shift = lanes.and(entries, lanes.splat((1 << Entry::SHIFT_BITS) - 1));
-    lanes.add(lanes.shr::<{ Entry::SHIFT_BITS }>(entries), lanes.shr_by(addrs, shift))
+    let shift = lanes.and(entries, lanes.splat((1 << BlockEntry::SHIFT_BITS) - 1));
+    lanes.add(lanes.shr::<{ BlockEntry::SHIFT_BITS }>(entries), lanes.shr_by(addrs, shift))
 }
 
 /// The rare way, kept out of the loop.
 #[cold]
 #[inline(never)]
-fn answer_parted<W: Word>(table: &Table<W>, addrs: &[u32; LANES], out: &mut [NextHop; LANES]) {
+fn answer_parted<W: Word>(table: &Dir18Table<W>, addrs: &[u32; LANES], out: &mut [NextHop; LANES]) {
     for (addr, next_hop) in addrs.iter().zip(out) {
-        if *next_hop == Table::<W>::PARTED {
+        if *next_hop == Dir18Table::<W>::PARTED {
             *next_hop = table.lookup(*addr);
         }
     }

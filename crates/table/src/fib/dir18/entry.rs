@@ -20,9 +20,9 @@ pub(super) const PART_BITS: u8 = 8;
 /// With the block's own address taken off beforehand, the answer for an address is at `place + (addr >> shift)`: no
 /// bits of the address need be cut away, and the ring that the leaves form does away with the carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry(pub(super) u32);
+pub(super) struct BlockEntry(pub(super) u32);
 
-impl Entry {
+impl BlockEntry {
     /// The bits of the shift; the rest, moved down by this many, is the place.
     pub(super) const SHIFT_BITS: u32 = 5;
     const SHIFT_MASK: u32 = (1 << Self::SHIFT_BITS) - 1;
@@ -32,19 +32,19 @@ impl Entry {
     const UNIFORM: u32 = 31;
 
     /// The whole block goes to one next hop: the leaf whose number that is.
-    pub(super) fn uniform(next_hop: NextHop, first: u32) -> Entry {
-        Entry::array(u32::from(next_hop.0), Self::UNIFORM, first)
+    pub(super) fn uniform(next_hop: NextHop, first: u32) -> BlockEntry {
+        BlockEntry::array(u32::from(next_hop.0), Self::UNIFORM, first)
     }
 
     /// An array at `place` for the block or part that begins at `first`, `2^shift` addresses an answer.
-    pub(super) fn array(place: u32, shift: u32, first: u32) -> Entry {
+    pub(super) fn array(place: u32, shift: u32, first: u32) -> BlockEntry {
         let biased = place.wrapping_sub(first >> shift) % Self::PLACES;
-        Entry(biased << Self::SHIFT_BITS | shift)
+        BlockEntry(biased << Self::SHIFT_BITS | shift)
     }
 
     /// The same, of a block that is divided into parts.
-    pub(super) fn divided(place: u32, first: u32) -> Entry {
-        Entry(Entry::array(place, u32::from(PART_BITS), first).0 | Self::DIVIDED)
+    pub(super) fn divided(place: u32, first: u32) -> BlockEntry {
+        BlockEntry(BlockEntry::array(place, u32::from(PART_BITS), first).0 | Self::DIVIDED)
     }
 
     /// The number of the leaf for `addr`, in a ring of at most 2^26 leaves.

@@ -11,7 +11,7 @@ pub(super) struct Array {
 const LARGEST: u8 = 9;
 
 /// The leaves of one table.
-pub(super) struct Space {
+pub(super) struct LeafSpace {
     free: [Vec<u32>; LARGEST as usize + 1],
     /// What lies beyond has never been used.
     top: u32,
@@ -22,10 +22,10 @@ pub(super) struct Space {
     line: u8,
 }
 
-impl Space {
+impl LeafSpace {
     /// Leaves from `start`, where a line of `2^line` leaves begins, up to `end`.
     pub(super) fn new(line: u8, start: u32, end: u32) -> Self {
-        Space { free: Default::default(), top: start, end, taken: start as usize, line }
+        LeafSpace { free: Default::default(), top: start, end, taken: start as usize, line }
     }
 
     /// An array of `2^class` leaves, with whatever is in them; `None` if there is no room.
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn arrays_do_not_overlap_and_stay_inside_their_lines() {
-        let mut space = Space::new(5, 64, 8192);
+        let mut space = LeafSpace::new(5, 64, 8192);
         let mut used = vec![false; 8192];
         let classes = (1..=LARGEST).cycle().map_while(|class| Some((class, space.take(class)?)));
         for (class, place) in classes.collect::<Vec<_>>() {
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn what_comes_back_is_used_again() {
-        let mut space = Space::new(5, 0, 256);
+        let mut space = LeafSpace::new(5, 0, 256);
         let place = space.take(8).unwrap();
         assert!(space.take(8).is_none() && space.take(1).is_none());
         let array = Array { class: 8, place };

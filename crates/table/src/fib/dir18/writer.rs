@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::fib::{CompileError, Fib, Instance, Outcome};
+use crate::memory::{Full, Reclaim, Word};
 use crate::nexthop::NextHop;
 use crate::prefix::Prefix;
 use crate::rib::{Change, Range, Rib};
-use crate::simd::{Isa, Word};
+use crate::simd::Isa;
 
-use super::super::reclaim::Reclaim;
-use super::super::{CompileError, Fib, Instance, Outcome};
-use super::entry::{BLOCK_BITS, Entry, INDEX_BITS, PART_BITS};
-use super::space::{Array, Space};
-use super::{NAME, PARTS, Table, View};
+use super::entry::{BLOCK_BITS, BlockEntry, INDEX_BITS, PART_BITS};
+use super::space::{Array, LeafSpace};
+use super::table::{Dir18Table, NAME, PARTS};
+use super::view::View;
 
 /// Arrays retired before a new view begins. Each view that readers still hold keeps up to this many from being used
 /// again; a new view costs an allocation.
@@ -22,14 +23,10 @@ const FEWEST_LEAVES: usize = 1 << 21;
 /// An entry's places have 26 bits.
 const MOST_LEAVES: usize = 1 << 26;
 
-/// No leaves are left.
-#[derive(Debug)]
-pub(super) struct Full;
-
 /// The only one to write to its table.
 pub(super) struct Writer<W: Word> {
-    table: Arc<Table<W>>,
-    space: Space,
+    table: Arc<Dir18Table<W>>,
+    space: LeafSpace,
     retired: Reclaim<Array>,
     view: Arc<View<W>>,
     /// Kept for its memory.
@@ -40,7 +37,7 @@ impl<W: Word> Writer<W> {
     /// Leaves of a cache line, as a power of two.
     const LINE: u8 = (64 / size_of::<W>() * W::ENTRIES).ilog2() as u8;
     /// The array of a divided block: its leaves, and behind them the entries of its parts.
-    const DIVIDED: u8 = (PARTS + Table::<W>::PART_ENTRIES).next_power_of_two().ilog2() as u8;
+    const DIVIDED: u8 = (PARTS + Dir18Table::<W>::PART_ENTRIES).next_power_of_two().ilog2() as u8;
 
     pub(super) fn compile(rib: &Rib<u32>, isa: Isa) -> Result<Self, CompileError> {
         check_next_hops::<W>(rib.highest_next_hop())?;
@@ -54,12 +51,12 @@ impl<W: Word> Writer<W> {
     }
 
     fn empty(leaves: u32, isa: Isa) -> Result<Self, CompileError> {
-        let table = Table::empty(leaves)
+        let table = Dir18Table::empty(leaves)
             .map_err(|error| CompileError::Memory { algorithm: NAME, reason: error.to_string() })?;
         let table = Arc::new(table);
         let retired = Reclaim::new();
         let view = Arc::new(View { table: Arc::clone(&table), isa, _token: retired.token() });
-        let space = Space::new(Self::LINE, Table::<W>::OWN_NUMBERS, leaves);
+        let space = LeafSpace::new(Self::LINE, Dir18Table::<W>::OWN_NUMBERS, leaves);
         Ok(Writer { table, space, retired, view, ranges: Vec::new() })
     }
 
@@ -76,9 +73,9 @@ impl<W: Word> Writer<W> {
     /// Brings one block up to `ranges`, which cover it.
     fn write_block(&mut self, block: u32, ranges: &[Range<u32>]) -> Result<(), Full> {
         let first = block << BLOCK_BITS;
-        let old = Entry(self.table.index.get(block as usize));
+        let old = BlockEntry(self.table.index.get(block as usize));
         if let [range] = ranges {
-            self.replace(block, old, Entry::uniform(range.next_hop, first));
+            self.replace(block, old, BlockEntry::uniform(range.next_hop, first));
             return Ok(());
         }
         let mut cut = ranges.iter().map(|range| cut(range, first, BLOCK_BITS));
@@ -95,7 +92,7 @@ impl<W: Word> Writer<W> {
 
     /// Sets the answer of one range, inside one block, where that takes no other arrays than there are. If not, part of
     /// the range may be set.
-    fn write_in_place(&self, entry: Entry, range: &Range<u32>) -> bool {
+    fn write_in_place(&self, entry: BlockEntry, range: &Range<u32>) -> bool {
         if entry.is_uniform() {
             self.table.leaf(entry, range.first) == range.next_hop
         } else if entry.is_divided() {
@@ -112,9 +109,9 @@ impl<W: Word> Writer<W> {
     }
 
     /// [`Self::write_in_place`] for a range inside one part.
-    fn write_part(&self, block: Entry, range: &Range<u32>) -> bool {
+    fn write_part(&self, block: BlockEntry, range: &Range<u32>) -> bool {
         let next_hop = self.table.leaf(block, range.first);
-        if next_hop == Table::<W>::PARTED {
+        if next_hop == Dir18Table::<W>::PARTED {
             let part = self.table.part(block, range.first);
             return aligned(range, part.shift()) && {
                 self.fill(part, range);
@@ -129,7 +126,7 @@ impl<W: Word> Writer<W> {
     }
 
     /// Sets the leaves of a range that begins and ends where leaves do.
-    fn fill(&self, entry: Entry, range: &Range<u32>) {
+    fn fill(&self, entry: BlockEntry, range: &Range<u32>) {
         let count = (range.last >> entry.shift()) - (range.first >> entry.shift()) + 1;
         let start = entry.leaf(range.first);
         (0..count).for_each(|leaf| self.set(start.wrapping_add(leaf), range.next_hop));
@@ -145,34 +142,34 @@ impl<W: Word> Writer<W> {
     }
 
     /// Puts the entry of the part that `addr` is in into the leaves of its divided block.
-    fn set_part(&self, block: Entry, addr: u32, entry: Entry) {
-        let at = Table::<W>::part_entry(block, addr);
-        for leaf in 0..Table::<W>::ENTRY_LEAVES {
-            let value = entry.0 >> (leaf * Table::<W>::LEAF_BITS) & W::HIGHEST;
+    fn set_part(&self, block: BlockEntry, addr: u32, entry: BlockEntry) {
+        let at = Dir18Table::<W>::part_entry(block, addr);
+        for leaf in 0..Dir18Table::<W>::ENTRY_LEAVES {
+            let value = entry.0 >> (leaf * Dir18Table::<W>::LEAF_BITS) & W::HIGHEST;
             self.set_value(at.wrapping_add(leaf), value);
         }
     }
 
     /// A new array of `2^class` leaves for the block or part of `2^bits` addresses that begins at `first`.
-    fn array(&mut self, first: u32, bits: u8, class: u8, ranges: &[Range<u32>]) -> Result<Entry, Full> {
-        let entry = Entry::array(self.take(class)?, u32::from(bits - class), first);
+    fn array(&mut self, first: u32, bits: u8, class: u8, ranges: &[Range<u32>]) -> Result<BlockEntry, Full> {
+        let entry = BlockEntry::array(self.take(class)?, u32::from(bits - class), first);
         ranges.iter().for_each(|range| self.fill(entry, &cut(range, first, bits)));
         Ok(entry)
     }
 
     /// A new array for a divided block, and the arrays of those of its parts that need one.
-    fn divided(&mut self, first: u32, ranges: &[Range<u32>]) -> Result<Entry, Full> {
-        let block = Entry::divided(self.take(Self::DIVIDED)?, first);
+    fn divided(&mut self, first: u32, ranges: &[Range<u32>]) -> Result<BlockEntry, Full> {
+        let block = BlockEntry::divided(self.take(Self::DIVIDED)?, first);
         let mut rest = ranges;
         for part in (0..PARTS).map(|part| first + (part << PART_BITS)) {
             let within = overlapping(&mut rest, part, PART_BITS);
             let entry = match within {
                 [range] => {
                     self.set(block.leaf(part), range.next_hop);
-                    Entry(0)
+                    BlockEntry(0)
                 }
                 _ => {
-                    self.set(block.leaf(part), Table::<W>::PARTED);
+                    self.set(block.leaf(part), Dir18Table::<W>::PARTED);
                     self.array(part, PART_BITS, fineness(within, PART_BITS), within)?
                 }
             };
@@ -191,14 +188,14 @@ impl<W: Word> Writer<W> {
     }
 
     /// Lets readers into the new arrays of a block, and no more into the old ones.
-    fn replace(&mut self, block: u32, old: Entry, new: Entry) {
+    fn replace(&mut self, block: u32, old: BlockEntry, new: BlockEntry) {
         if old != new {
             self.table.index.set(block as usize, new.0);
             self.retire_block(old, block << BLOCK_BITS);
         }
     }
 
-    fn retire_block(&mut self, entry: Entry, first: u32) {
+    fn retire_block(&mut self, entry: BlockEntry, first: u32) {
         if entry.is_uniform() {
             return;
         }
@@ -206,7 +203,7 @@ impl<W: Word> Writer<W> {
             return self.retire(entry, first, BLOCK_BITS - entry.shift() as u8);
         }
         for part in (0..PARTS).map(|part| first + (part << PART_BITS)) {
-            if self.table.leaf(entry, part) == Table::<W>::PARTED {
+            if self.table.leaf(entry, part) == Dir18Table::<W>::PARTED {
                 let array = self.table.part(entry, part);
                 self.retire(array, part, PART_BITS - array.shift() as u8);
             }
@@ -214,7 +211,7 @@ impl<W: Word> Writer<W> {
         self.retire(entry, first, Self::DIVIDED);
     }
 
-    fn retire(&mut self, entry: Entry, first: u32, class: u8) {
+    fn retire(&mut self, entry: BlockEntry, first: u32, class: u8) {
         let place = entry.leaf(first) & (self.table.leaves.entries().len() as u32 - 1);
         let array = Array { class, place };
         self.space.leave(array);
@@ -285,7 +282,7 @@ impl<W: Word> Instance<u32> for Writer<W> {
 
 /// The number that no next hop has marks the parts.
 fn check_next_hops<W: Word>(highest: NextHop) -> Result<(), CompileError> {
-    let (needed, limit) = (highest.index(), Table::<W>::PARTED.index() - 1);
+    let (needed, limit) = (highest.index(), Dir18Table::<W>::PARTED.index() - 1);
     let error = CompileError::Limit { algorithm: NAME, what: "next hops", needed, limit };
     if needed > limit { Err(error) } else { Ok(()) }
 }
@@ -326,7 +323,7 @@ fn leaves_needed<W: Word>(ranges: &[Range<u32>]) -> usize {
         let within = overlapping(&mut rest, block << BLOCK_BITS, BLOCK_BITS);
         block_leaves::<W>(block << BLOCK_BITS, within)
     });
-    blocks.sum::<usize>() + Table::<W>::OWN_NUMBERS as usize
+    blocks.sum::<usize>() + Dir18Table::<W>::OWN_NUMBERS as usize
 }
 
 fn block_leaves<W: Word>(first: u32, ranges: &[Range<u32>]) -> usize {

@@ -6,7 +6,7 @@ use crate::addr::Address;
 use crate::fib::{CompileError, Instance};
 use crate::rib::{Change, Rib};
 
-use super::Module;
+use super::modules::Module;
 
 /// A table to be compiled.
 #[must_use = "the table is not synced until the job was run and its result offered"]

@@ -4,8 +4,9 @@ use crate::addr::Address;
 use crate::fib::Outcome;
 use crate::rib::{Change, Rib};
 
+use super::attachment::{Attachment, Lacking};
+use super::event::{RebuildReason, TableEvent};
 use super::settings::Time;
-use super::{Attachment, Lacking};
 
 impl<A: Address> Attachment<A> {
     /// Hands changes to the algorithm at work.
@@ -14,8 +15,8 @@ impl<A: Address> Attachment<A> {
         match current.instance.patch(rib, changes) {
             Outcome::Applied => self.applied(now, rib),
             Outcome::Batch => self.gather(now, changes),
-            Outcome::Rebuild => self.needs_rebuild(now, "algo requested rebuild", changes.len() as u64),
-            Outcome::Error(reason) => self.ban(now, &reason),
+            Outcome::Rebuild => self.needs_rebuild(now, RebuildReason::Requested, changes.len() as u64),
+            Outcome::Error(reason) => self.ban(now, reason),
         }
     }
 
@@ -26,7 +27,7 @@ impl<A: Address> Attachment<A> {
         let Some(Lacking::Batch(changes)) = gathered else { return };
         self.patch(now, rib, &changes);
         if matches!(self.lacking, Some(Lacking::Batch(_))) {
-            self.needs_rebuild(now, "batch sync failed", 0);
+            self.needs_rebuild(now, RebuildReason::BatchFailed, 0);
         }
         if self.lacking.is_some() {
             self.delay.hurry(now, &self.settings);
@@ -47,27 +48,23 @@ impl<A: Address> Attachment<A> {
     }
 
     /// The table is to be compiled again for the sake of so many changes.
-    pub(super) fn needs_rebuild(&mut self, now: Time, reason: &str, changes: u64) {
-        self.note(now, "schedule_fd_rebuild", &format!("Scheduling rebuild: {reason}"));
+    pub(super) fn needs_rebuild(&mut self, now: Time, reason: RebuildReason, changes: u64) {
+        self.record(now, TableEvent::RebuildScheduled(reason));
         self.lacking = Some(Lacking::Rebuild);
         self.delay.changed(now, changes, &self.settings);
     }
 
     /// The algorithm at work is of no use to this table; the next best takes over.
-    pub(super) fn ban(&mut self, now: Time, reason: &str) {
-        self.note(now, "handle_rtable_change_cb", &format!("algo reported non-recoverable error: {reason}"));
+    pub(super) fn ban(&mut self, now: Time, reason: String) {
+        self.record(now, TableEvent::Banned { reason });
         if let Some(banned) = self.algorithm() {
             self.failures.ban(banned);
             self.pinned = self.pinned.filter(|pinned| *pinned != banned);
         }
-        self.needs_rebuild(now, "algo reported non-recoverable error", 0);
+        self.needs_rebuild(now, RebuildReason::AlgorithmError, 0);
         self.delay.hurry(now, &self.settings);
         if self.usable().is_empty() {
-            self.note(
-                now,
-                "fib_check_best_algo",
-                "no algo selected: what was compiled last serves on, unsynced",
-            );
+            self.record(now, TableEvent::NoneUsable);
         }
     }
 
@@ -85,7 +82,7 @@ impl<A: Address> Attachment<A> {
             return;
         }
         if self.lacking.is_some() {
-            self.note(now, "rebuild_fd", "running sync rebuild: rtable change type enforced sync");
+            self.record(now, TableEvent::SyncRebuild);
             self.delay.hurry(now, &self.settings);
         }
         // A job under way knows less than what is compiled now.

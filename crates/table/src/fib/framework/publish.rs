@@ -42,9 +42,9 @@ impl<A: Address> Deref for Handle<A> {
 }
 
 /// A FIB without routes: what readers see of a table that nothing serves.
-struct NoRoutes;
+struct EmptyFib;
 
-impl<A: Address> Fib<A> for NoRoutes {
+impl<A: Address> Fib<A> for EmptyFib {
     fn lookup(&self, _addr: A) -> NextHop {
         NextHop::NONE
     }
@@ -55,11 +55,11 @@ impl<A: Address> Fib<A> for NoRoutes {
 }
 
 /// What many tables without routes share.
-pub(super) struct Nothing<A: Address>(Arc<Published<A>>);
+pub(super) struct NoRoutes<A: Address>(Arc<Published<A>>);
 
-impl<A: Address> Default for Nothing<A> {
+impl<A: Address> Default for NoRoutes<A> {
     fn default() -> Self {
-        Nothing(Arc::new(Published(Arc::new(NoRoutes))))
+        NoRoutes(Arc::new(Published(Arc::new(EmptyFib))))
     }
 }
 
@@ -67,7 +67,7 @@ impl<A: Address> Default for Nothing<A> {
 pub(super) struct Publisher<A: Address>(Handle<A>);
 
 impl<A: Address> Publisher<A> {
-    pub(super) fn new(nothing: &Nothing<A>) -> Self {
+    pub(super) fn new(nothing: &NoRoutes<A>) -> Self {
         let shared = Shared { fib: ArcSwap::new(Arc::clone(&nothing.0)), generation: AtomicU64::new(0) };
         Publisher(Handle(Arc::new(shared)))
     }
@@ -88,7 +88,7 @@ impl<A: Address> Publisher<A> {
     }
 
     pub(super) fn withdraw(&self) {
-        self.0.store(Nothing::default().0);
+        self.0.store(NoRoutes::default().0);
     }
 
     pub(super) fn fib(&self) -> Arc<dyn Fib<A>> {
@@ -138,7 +138,7 @@ pub struct SharedReader<A: Address>(Handle<A>);
 impl<A: Address> SharedReader<A> {
     /// Of a table that never changes: one FIB, compiled elsewhere.
     pub fn fixed(fib: Arc<dyn Fib<A>>) -> Self {
-        let publisher = Publisher::new(&Nothing::default());
+        let publisher = Publisher::new(&NoRoutes::default());
         publisher.publish(fib, 0);
         publisher.shared_reader()
     }

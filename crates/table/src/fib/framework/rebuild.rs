@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::addr::Address;
-use crate::fib::choice::choose;
+use crate::fib::selection::choose;
 use crate::fib::{CompileError, Instance, Outcome};
 use crate::rib::{Change, Rib};
 
+use super::attachment::{Attached, Attachment, Lacking};
+use super::event::{RebuildReason, TableEvent};
 use super::job::{Building, Built, Job};
+use super::modules::Module;
 use super::settings::Time;
-use super::{Attached, Attachment, Lacking, Module};
 
 /// Without any delay a module that always fails would be tried for ever at the same moment.
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
@@ -137,15 +139,15 @@ impl<A: Address> Attachment<A> {
                 self.publish(generation);
                 self.delay.synced(now);
                 let changes = rib.generation().saturating_sub(generation);
-                self.needs_rebuild(now, "rtable changed while it was compiled", changes);
+                self.needs_rebuild(now, RebuildReason::Changed, changes);
             }
             Outcome::Rebuild | Outcome::Batch => {
-                self.note(now, "rebuild_fd_flm", &format!("{} is stale, dropped", compiled.module.name()));
+                self.record(now, TableEvent::Stale { module: compiled.module.name() });
             }
             Outcome::Error(reason) => {
-                let name = compiled.module.name();
-                self.note(now, "setup_fd_instance", &format!("{name} algo instance setup failed: {reason}"));
-                self.failures.ban(name);
+                let module = compiled.module.name();
+                self.record(now, TableEvent::SetupFailed { module, reason });
+                self.failures.ban(module);
                 self.evaluation.ask(now);
             }
         }
@@ -153,7 +155,7 @@ impl<A: Address> Attachment<A> {
 
     fn install(&mut self, now: Time, Compiled { module, instance, .. }: Compiled<A>) {
         if self.algorithm().is_some_and(|name| name != module.name()) {
-            self.note(now, "rebuild_fd_flm", &format!("switching algo to {}", module.name()));
+            self.record(now, TableEvent::Switched { to: module.name() });
         }
         self.instances += 1;
         self.current = Some(Attached { module, instance, number: self.instances });
@@ -164,8 +166,7 @@ impl<A: Address> Attachment<A> {
     fn failed(&mut self, now: Time, module: Module<A>, error: CompileError) {
         let delay = self.settings.retry_delay.max(SHORTEST_RETRY);
         let failures = self.failures.failed(now, module.name(), delay, error.clone());
-        let text = format!("{} algo instance setup failed, failures={failures}: {error}", module.name());
-        self.note(now, "setup_fd_instance", &text);
-        self.failure = Some(error);
+        self.failure = Some(error.clone());
+        self.record(now, TableEvent::CompileFailed { module: module.name(), failures, error });
     }
 }

@@ -12,10 +12,13 @@ use crate::addr::Address;
 use crate::fib::registry::Registered;
 use crate::rib::{Change, Rib};
 
-use super::log::{Entry, Log, ModuleEvent};
-use super::publish::{Nothing, Publisher, Reader, SharedReader};
+use super::attachment::{Attachment, Origin};
+use super::event::ModuleChange;
+use super::job::{Built, Job};
+use super::log::{Log, LogEntry};
+use super::modules::{Module, ModuleError, Modules, with, without};
+use super::publish::{NoRoutes, Publisher, Reader, SharedReader};
 use super::settings::{Settings, Time};
-use super::{Attachment, Built, Job, Module, ModuleError, Modules, Origin, with, without};
 
 /// The tables of both families.
 pub struct Tables {
@@ -90,14 +93,14 @@ fn modules<A: Registered>() -> Vec<Module<A>> {
 pub struct FamilyTables<A: Address> {
     modules: Modules<A>,
     settings: Arc<Settings>,
-    tables: FxHashMap<u32, Table<A>>,
+    tables: FxHashMap<u32, NumberedTable<A>>,
     /// When tables have something to do, and which.
     deadlines: BTreeSet<(Time, u32)>,
-    nothing: Nothing<A>,
+    nothing: NoRoutes<A>,
     log: Log,
 }
 
-struct Table<A: Address> {
+struct NumberedTable<A: Address> {
     publisher: Publisher<A>,
     /// What a table has from its first route on.
     active: Option<Box<Active<A>>>,
@@ -114,13 +117,13 @@ impl<A: Address> FamilyTables<A> {
     /// No tables yet.
     pub fn new(now: Time, modules: &[Module<A>], settings: Arc<Settings>) -> Self {
         let mut log = Log::default();
-        modules.iter().for_each(|module| log.module(now, *module, ModuleEvent::Registered));
+        modules.iter().for_each(|module| log.module(now, *module, ModuleChange::Registered));
         FamilyTables {
             modules: modules.into(),
             settings,
             tables: FxHashMap::default(),
             deadlines: BTreeSet::new(),
-            nothing: Nothing::default(),
+            nothing: NoRoutes::default(),
             log,
         }
     }
@@ -128,7 +131,7 @@ impl<A: Address> FamilyTables<A> {
     /// Makes a table, if it is not there.
     pub fn create(&mut self, number: u32) {
         let nothing = &self.nothing;
-        let empty = || Table { publisher: Publisher::new(nothing), active: None };
+        let empty = || NumberedTable { publisher: Publisher::new(nothing), active: None };
         self.tables.entry(number).or_insert_with(empty);
     }
 
@@ -219,7 +222,7 @@ impl<A: Address> FamilyTables<A> {
     /// Offers a module to all tables.
     pub fn attach(&mut self, now: Time, module: Module<A>) -> Result<(), ModuleError> {
         self.modules = with(&self.modules, module)?;
-        self.log.module(now, module, ModuleEvent::Registered);
+        self.log.module(now, module, ModuleChange::Registered);
         self.each_active(|attachment, rib| {
             if let Ok(modules) = with(&attachment.modules, module) {
                 attachment.use_modules(now, rib, modules);
@@ -238,7 +241,7 @@ impl<A: Address> FamilyTables<A> {
             return Err(ModuleError::Last);
         }
         self.modules = modules;
-        self.log.module(now, gone, ModuleEvent::Unregistered);
+        self.log.module(now, gone, ModuleChange::Unregistered);
         self.each_active(|attachment, rib| {
             if let Ok((modules, _)) = without(&attachment.modules, module) {
                 attachment.use_modules(now, rib, modules);
@@ -313,10 +316,10 @@ impl<A: Address> FamilyTables<A> {
     }
 
     /// What happened to the modules and in all tables, in the order of time.
-    pub fn log(&self) -> Vec<Entry> {
+    pub fn log(&self) -> Vec<LogEntry> {
         let tables = self.tables.values().filter_map(|table| table.active.as_ref());
         let lines = tables.flat_map(|active| active.attachment.log().iter());
-        let mut all: Vec<Entry> = self.log.iter().chain(lines).cloned().collect();
+        let mut all: Vec<LogEntry> = self.log.iter().chain(lines).cloned().collect();
         all.sort_by_key(|entry| entry.at);
         all
     }

@@ -1,12 +1,13 @@
 //! The framework, driven moment by moment with modules that do as they are told.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use super::publish::{NoRoutes, Publisher};
 use super::*;
-use crate::fib::{Footprint, Outcome};
+use crate::fib::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
 use crate::nexthop::NextHop;
 use crate::prefix::Prefix;
-use crate::rib::Summary;
+use crate::rib::{Change, Rib, Summary};
 
 mod choosing;
 mod compiling;
@@ -61,14 +62,14 @@ impl Algorithm<u32> for Told {
             return Err(CompileError::Limit { algorithm: self.name, what: "routes", needed: 1, limit: 0 });
         }
         state.compiled += 1;
-        Ok(Box::new(Copy { fib: Arc::new(Copied(rib.clone())), state: Arc::clone(&self.state) }))
+        Ok(Box::new(Copy { fib: Arc::new(RibCopy(rib.clone())), state: Arc::clone(&self.state) }))
     }
 }
 
 /// The RIB itself, copied.
-struct Copied(Rib<u32>);
+struct RibCopy(Rib<u32>);
 
-impl Fib<u32> for Copied {
+impl Fib<u32> for RibCopy {
     fn lookup(&self, addr: u32) -> NextHop {
         self.0.longest_match(addr).map_or(NextHop::NONE, |route| route.next_hop)
     }
@@ -78,13 +79,13 @@ impl Fib<u32> for Copied {
 }
 
 struct Copy {
-    fib: Arc<Copied>,
+    fib: Arc<RibCopy>,
     state: Arc<Mutex<State>>,
 }
 
 impl Instance<u32> for Copy {
     fn fib(&self) -> Arc<dyn Fib<u32>> {
-        Arc::<Copied>::clone(&self.fib)
+        Arc::<RibCopy>::clone(&self.fib)
     }
     fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
         let mut state = self.state.lock().unwrap();
@@ -96,7 +97,7 @@ impl Instance<u32> for Copy {
                 patched.apply(*change);
             }
             assert!(patched.iter().eq(rib.iter()), "the changes are all there are");
-            self.fib = Arc::new(Copied(patched));
+            self.fib = Arc::new(RibCopy(patched));
             return Outcome::Applied;
         }
         state.outcome.clone()
@@ -119,7 +120,7 @@ impl Driven {
         let (rib, settings) = (Arc::default(), Arc::new(settings));
         Driven {
             rib,
-            table: Attachment::publishing(0, modules.into(), settings, Publisher::new(&Nothing::default())),
+            table: Attachment::publishing(0, modules.into(), settings, Publisher::new(&NoRoutes::default())),
             routes: 0,
         }
     }

@@ -1,19 +1,19 @@
 //! `radix_lockless`: a private copy of the BSD radix tree that nobody changes, so that nobody locks.
 
 use crate::addr::{Address, Family};
+use crate::fib::{Algorithm, CompileError, Fib, Footprint, Immutable, Instance};
 use crate::nexthop::NextHop;
 use crate::rib::{Rib, Summary};
 
-use super::radix_tree::RadixTree;
-use super::{Algorithm, CompileError, Fib, Footprint, Immutable, Instance};
+use super::tree::RadixTree;
 
 /// The algorithm.
 pub struct RadixLockless;
 
 /// The copy.
-struct Copied<A>(RadixTree<A>);
+struct TreeCopy<A>(RadixTree<A>);
 
-impl<A: Address> Fib<A> for Copied<A> {
+impl<A: Address> Fib<A> for TreeCopy<A> {
     fn lookup(&self, addr: A) -> NextHop {
         self.0.lookup(addr)
     }
@@ -43,6 +43,6 @@ impl<A: Address> Algorithm<A> for RadixLockless {
     }
 
     fn compile(&self, rib: &Rib<A>) -> Result<Box<dyn Instance<A>>, CompileError> {
-        Ok(Immutable::boxed(Copied(RadixTree::new(rib))))
+        Ok(Immutable::boxed(TreeCopy(RadixTree::new(rib))))
     }
 }

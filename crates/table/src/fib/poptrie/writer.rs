@@ -5,20 +5,20 @@ use std::mem;
 use std::sync::Arc;
 
 use crate::addr::Address;
+use crate::memory::{Full, Reclaim, Token};
 use crate::nexthop::NextHop;
 use crate::prefix::Prefix;
 use crate::rib::{Range, Rib};
 use crate::sync::Arc as TokenArc;
 
-use super::poptrie_space::Space;
-use super::poptrie_store::{Content, DIRECT_BITS, NODE, SLOT_BITS, SLOTS, Store};
-use super::reclaim::{Reclaim, Token};
+use super::space::RunSpace;
+use super::store::{DIRECT_BITS, NODE, NodeContent, PoptrieStore, SLOT_BITS, SLOTS};
 
 /// What an entry of the direct table or a slot says about its block of addresses.
 #[derive(Clone, Copy)]
-enum Item {
+enum SlotContent {
     Leaf(NextHop),
-    Node(Content),
+    Node(NodeContent),
 }
 
 /// A run of nodes or of leaves: where it starts, and how many.
@@ -27,10 +27,6 @@ enum Part {
     Nodes(u32, usize),
     Leaves(u32, usize),
 }
-
-/// The store has no place left.
-#[derive(Debug)]
-pub(super) struct Full;
 
 /// What has been taken for the entry that is written next, and what nothing will lead to once it is.
 #[derive(Default)]
@@ -41,9 +37,9 @@ struct Edit {
 
 /// The writer's half.
 pub(super) struct Writer {
-    store: Arc<Store>,
-    nodes: Space,
-    leaves: Space,
+    store: Arc<PoptrieStore>,
+    nodes: RunSpace,
+    leaves: RunSpace,
     edit: Edit,
     /// Nodes and leaves that lookups can reach.
     used: [usize; 2],
@@ -56,22 +52,22 @@ const WORTH_A_VIEW: usize = 256;
 
 /// A block of addresses: the first one, and the bits that all of them have in common.
 #[derive(Clone, Copy)]
-struct Block<A> {
+struct AddressBlock<A> {
     first: A,
     bits: u8,
 }
 
-impl<A: Address> Block<A> {
+impl<A: Address> AddressBlock<A> {
     /// That of an entry of the direct table.
     fn entry(index: usize) -> Self {
-        Block { first: low::<A>(index) << usize::from(A::BITS - DIRECT_BITS), bits: DIRECT_BITS }
+        AddressBlock { first: low::<A>(index) << usize::from(A::BITS - DIRECT_BITS), bits: DIRECT_BITS }
     }
 
     /// That of a slot of this block's node.
     fn slot(self, slot: usize) -> Self {
         // Up before down: in the last level the slot's low bits lie beyond the address.
         let below = low::<A>(slot) << usize::from(A::BITS - SLOT_BITS) >> usize::from(self.bits);
-        Block { first: self.first | below, bits: self.bits + SLOT_BITS }
+        AddressBlock { first: self.first | below, bits: self.bits + SLOT_BITS }
     }
 
     fn last(self) -> A {
@@ -98,13 +94,13 @@ fn low<A: Address>(index: usize) -> A {
 impl Writer {
     /// A poptrie of these ranges, which cover the address space, in a store with so many nodes and leaves.
     pub(super) fn build<A: Address>(
-        store: Store,
+        store: PoptrieStore,
         [nodes, leaves]: [u32; 2],
         ranges: impl Iterator<Item = Range<A>>,
     ) -> Result<Self, Full> {
         let mut writer = Writer {
-            nodes: Space::new(nodes),
-            leaves: Space::new(leaves),
+            nodes: RunSpace::new(nodes),
+            leaves: RunSpace::new(leaves),
             store: Arc::new(store),
             edit: Edit::default(),
             used: [0; 2],
@@ -114,7 +110,7 @@ impl Writer {
         Ok(writer)
     }
 
-    pub(super) fn store(&self) -> Arc<Store> {
+    pub(super) fn store(&self) -> Arc<PoptrieStore> {
         Arc::clone(&self.store)
     }
 
@@ -159,7 +155,7 @@ impl Writer {
         for index in entries {
             let old = self.entry(index);
             self.replace(old);
-            let new = self.built(&mut ranges, Block::entry(index))?;
+            let new = self.built(&mut ranges, AddressBlock::entry(index))?;
             self.publish(index, new)?;
         }
         Ok(())
@@ -169,23 +165,23 @@ impl Writer {
     fn replace_within<A: Address>(&mut self, rib: &Rib<A>, prefix: Prefix<A>) -> Result<(), Full> {
         let index = prefix.first().bits(0, DIRECT_BITS);
         let old = self.entry(index);
-        let new = self.changed(old, Block::entry(index), rib, prefix)?;
+        let new = self.changed(old, AddressBlock::entry(index), rib, prefix)?;
         self.publish(index, new)
     }
 
-    fn entry(&self, index: usize) -> Item {
+    fn entry(&self, index: usize) -> SlotContent {
         match self.store.direct.get(index) {
-            next_hop @ 0..NODE => Item::Leaf(NextHop(next_hop as u16)),
-            node => Item::Node(self.store.node(node & !NODE)),
+            next_hop @ 0..NODE => SlotContent::Leaf(NextHop(next_hop as u16)),
+            node => SlotContent::Node(self.store.node(node & !NODE)),
         }
     }
 
     /// Links what was built into the direct table. From here on nothing leads to what it replaces.
-    fn publish(&mut self, index: usize, new: Item) -> Result<(), Full> {
+    fn publish(&mut self, index: usize, new: SlotContent) -> Result<(), Full> {
         let before = self.store.direct.get(index);
         let entry = match new {
-            Item::Leaf(next_hop) => u32::from(next_hop.0),
-            Item::Node(content) => NODE | self.write_nodes(&[content])?,
+            SlotContent::Leaf(next_hop) => u32::from(next_hop.0),
+            SlotContent::Node(content) => NODE | self.write_nodes(&[content])?,
         };
         self.store.direct.set(index, entry);
         if before & NODE != 0 {
@@ -205,25 +201,25 @@ impl Writer {
     fn built<A: Address>(
         &mut self,
         ranges: &mut Peekable<impl Iterator<Item = Range<A>>>,
-        block: Block<A>,
-    ) -> Result<Item, Full> {
+        block: AddressBlock<A>,
+    ) -> Result<SlotContent, Full> {
         while ranges.next_if(|range| range.last < block.first).is_some() {}
         match ranges.peek() {
             Some(range) if range.last < block.last() => {
-                let mut items = [Item::Leaf(NextHop::NONE); SLOTS];
+                let mut items = [SlotContent::Leaf(NextHop::NONE); SLOTS];
                 self.build_slots(ranges, block, 0..SLOTS, &mut items)?;
                 self.assembled(&items)
             }
-            range => Ok(Item::Leaf(range.map_or(NextHop::NONE, |range| range.next_hop))),
+            range => Ok(SlotContent::Leaf(range.map_or(NextHop::NONE, |range| range.next_hop))),
         }
     }
 
     fn build_slots<A: Address>(
         &mut self,
         ranges: &mut Peekable<impl Iterator<Item = Range<A>>>,
-        block: Block<A>,
+        block: AddressBlock<A>,
         slots: std::ops::Range<usize>,
-        items: &mut [Item; SLOTS],
+        items: &mut [SlotContent; SLOTS],
     ) -> Result<(), Full> {
         for slot in slots.step_by(block.slots_alike()) {
             let item = self.built(ranges, block.slot(slot))?;
@@ -235,11 +231,11 @@ impl Writer {
     /// A copy of what is said of a block, brought up to the RIB within `prefix`, which is longer than the block's bits.
     fn changed<A: Address>(
         &mut self,
-        old: Item,
-        block: Block<A>,
+        old: SlotContent,
+        block: AddressBlock<A>,
         rib: &Rib<A>,
         prefix: Prefix<A>,
-    ) -> Result<Item, Full> {
+    ) -> Result<SlotContent, Full> {
         let mut items = self.slots(old);
         let (first, last) = (block.slot_of(prefix.first()), block.slot_of(prefix.last()));
         if prefix.len() > block.bits + SLOT_BITS {
@@ -249,45 +245,45 @@ impl Writer {
             items[slots.clone()].iter().for_each(|item| self.replace(*item));
             self.build_slots(&mut rib.ranges_within(prefix).peekable(), block, slots, &mut items)?;
         }
-        if let Item::Node(content) = old {
+        if let SlotContent::Node(content) = old {
             self.replace_runs(&content);
         }
         self.assembled(&items)
     }
 
-    fn slots(&self, item: Item) -> [Item; SLOTS] {
-        let Item::Node(content) = item else { return [item; SLOTS] };
+    fn slots(&self, item: SlotContent) -> [SlotContent; SLOTS] {
+        let SlotContent::Node(content) = item else { return [item; SLOTS] };
         std::array::from_fn(|slot| match content.has_child(slot) {
-            true => Item::Node(self.store.node(content.child(slot))),
-            false => Item::Leaf(self.store.leaf(content.leaf(slot))),
+            true => SlotContent::Node(self.store.node(content.child(slot))),
+            false => SlotContent::Leaf(self.store.leaf(content.leaf(slot))),
         })
     }
 
     /// Stores what slots say; a node, unless all say the same.
-    fn assembled(&mut self, items: &[Item; SLOTS]) -> Result<Item, Full> {
+    fn assembled(&mut self, items: &[SlotContent; SLOTS]) -> Result<SlotContent, Full> {
         let (mut vector, mut leafvec) = (0, 0);
         let (mut children, mut leaves) = (Vec::with_capacity(SLOTS), Vec::with_capacity(SLOTS));
         for (slot, item) in items.iter().enumerate() {
             match item {
-                Item::Node(content) => {
+                SlotContent::Node(content) => {
                     vector |= 1 << slot;
                     children.push(*content);
                 }
-                Item::Leaf(next_hop) if leaves.last() != Some(next_hop) => {
+                SlotContent::Leaf(next_hop) if leaves.last() != Some(next_hop) => {
                     leafvec |= 1 << slot;
                     leaves.push(*next_hop);
                 }
-                Item::Leaf(_) => {}
+                SlotContent::Leaf(_) => {}
             }
         }
         if let ([], [only]) = (&children[..], &leaves[..]) {
-            return Ok(Item::Leaf(*only));
+            return Ok(SlotContent::Leaf(*only));
         }
         let (children, leaves) = (self.write_nodes(&children)?, self.write_leaves(&leaves)?);
-        Ok(Item::Node(Content { vector, leafvec, leaves, children }))
+        Ok(SlotContent::Node(NodeContent { vector, leafvec, leaves, children }))
     }
 
-    fn write_nodes(&mut self, contents: &[Content]) -> Result<u32, Full> {
+    fn write_nodes(&mut self, contents: &[NodeContent]) -> Result<u32, Full> {
         if contents.is_empty() {
             return Ok(0);
         }
@@ -308,16 +304,16 @@ impl Writer {
     }
 
     /// All below an item will be replaced.
-    fn replace(&mut self, item: Item) {
-        let Item::Node(content) = item else { return };
+    fn replace(&mut self, item: SlotContent) {
+        let SlotContent::Node(content) = item else { return };
         for child in 0..content.vector.count_ones() {
-            self.replace(Item::Node(self.store.node(content.children + child)));
+            self.replace(SlotContent::Node(self.store.node(content.children + child)));
         }
         self.replace_runs(&content);
     }
 
     /// A node's children and leaves will be replaced, but what is below its children may be used again.
-    fn replace_runs(&mut self, content: &Content) {
+    fn replace_runs(&mut self, content: &NodeContent) {
         let [children, leaves] = [content.vector, content.leafvec].map(|bits| bits.count_ones() as usize);
         let nodes = (children > 0).then_some(Part::Nodes(content.children, children));
         let leaves = (leaves > 0).then_some(Part::Leaves(content.leaves, leaves));

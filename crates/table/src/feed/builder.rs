@@ -1,17 +1,18 @@
 //! Routes as they come out of a feed, made into a table.
 
-use crate::Table;
 use crate::addr::Address;
 use crate::nexthop::{NextHop, NextHops, Target};
 use crate::prefix::Prefix;
 use crate::rib::Rib;
+use crate::table::Table;
 
 use super::error::{At, Fault, Located};
+use super::options::Options;
+use super::report::{LoadReport, Loaded};
 use super::source::{Compression, Format};
-use super::{LoadReport, Loaded, Options};
 
 /// A route before it is known to be the only one for its prefix.
-struct Entry<A> {
+struct PendingRoute<A> {
     prefix: Prefix<A>,
     /// `None`: the feed gives no next hop, so the model does.
     next_hop: Option<NextHop>,
@@ -23,7 +24,7 @@ struct Entry<A> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Via {
     /// Nothing: the model fills in.
-    Unsaid,
+    Unspecified,
     /// Nowhere: a hole in a shorter prefix.
     Unreachable,
     /// This next hop.
@@ -31,15 +32,15 @@ pub(super) enum Via {
 }
 
 /// Takes routes in any order and makes the table at the end.
-pub(super) struct Gather<'o> {
+pub(super) struct TableBuilder<'o> {
     options: &'o Options<'o>,
-    inet: Vec<Entry<u32>>,
-    inet6: Vec<Entry<u128>>,
+    inet: Vec<PendingRoute<u32>>,
+    inet6: Vec<PendingRoute<u128>>,
     next_hops: NextHops,
     pub(super) report: LoadReport,
 }
 
-impl<'o> Gather<'o> {
+impl<'o> TableBuilder<'o> {
     pub(super) fn new(options: &'o Options<'o>, format: Format, compression: Compression) -> Self {
         let report = LoadReport {
             format,
@@ -52,22 +53,27 @@ impl<'o> Gather<'o> {
             malformed_paths: 0,
         };
         let next_hops = NextHops::default();
-        Gather { options, inet: Vec::new(), inet6: Vec::new(), next_hops, report }
+        TableBuilder { options, inet: Vec::new(), inet6: Vec::new(), next_hops, report }
     }
 
     /// Takes one route of either family.
-    pub(super) fn add<A: Gathered>(&mut self, prefix: Prefix<A>, via: Via, line: u64) -> Result<(), Fault> {
+    pub(super) fn add<A: BuilderFamily>(
+        &mut self,
+        prefix: Prefix<A>,
+        via: Via,
+        line: u64,
+    ) -> Result<(), Fault> {
         if !self.wants::<A>() {
             self.report.skipped += 1;
             return Ok(());
         }
         self.check_room()?;
         let next_hop = match via {
-            Via::Unsaid => None,
+            Via::Unspecified => None,
             Via::Unreachable => Some(NextHop::NONE),
             Via::Target(target) => Some(self.intern::<A>(target)?),
         };
-        A::entries(self).push(Entry { prefix, next_hop, line });
+        A::entries(self).push(PendingRoute { prefix, next_hop, line });
         Ok(())
     }
 
@@ -108,7 +114,7 @@ impl<'o> Gather<'o> {
         Ok(Loaded { table: Table { inet, inet6, next_hops: self.next_hops }, report: self.report })
     }
 
-    fn rib<A: Gathered>(&mut self) -> Result<Rib<A>, Located> {
+    fn rib<A: BuilderFamily>(&mut self) -> Result<Rib<A>, Located> {
         let mut entries = std::mem::take(A::entries(self));
         entries.sort_unstable_by_key(|entry| (entry.prefix, entry.line));
         refuse_repeats(&entries)?;
@@ -127,7 +133,7 @@ impl<'o> Gather<'o> {
 
 /// Two routes for one prefix are a mistake in the feed even where they agree: a table dump has none. Names the first
 /// line that repeats another.
-fn refuse_repeats<A: Address>(entries: &[Entry<A>]) -> Result<(), Located> {
+fn refuse_repeats<A: Address>(entries: &[PendingRoute<A>]) -> Result<(), Located> {
     let repeats = entries.array_windows().filter(|[first, second]| first.prefix == second.prefix);
     let Some([first, second]) = repeats.min_by_key(|[_, second]| second.line) else { return Ok(()) };
     let prefix = second.prefix.to_string();
@@ -135,21 +141,21 @@ fn refuse_repeats<A: Address>(entries: &[Entry<A>]) -> Result<(), Located> {
 }
 
 /// Lets generic code reach the entries of its family.
-pub(super) trait Gathered: Address {
+pub(super) trait BuilderFamily: Address {
     #[allow(private_interfaces)] // the entry's form is known here alone
-    fn entries<'g>(gather: &'g mut Gather<'_>) -> &'g mut Vec<Entry<Self>>;
+    fn entries<'b>(builder: &'b mut TableBuilder<'_>) -> &'b mut Vec<PendingRoute<Self>>;
 }
 
-impl Gathered for u32 {
+impl BuilderFamily for u32 {
     #[allow(private_interfaces)]
-    fn entries<'g>(gather: &'g mut Gather<'_>) -> &'g mut Vec<Entry<u32>> {
-        &mut gather.inet
+    fn entries<'b>(builder: &'b mut TableBuilder<'_>) -> &'b mut Vec<PendingRoute<u32>> {
+        &mut builder.inet
     }
 }
 
-impl Gathered for u128 {
+impl BuilderFamily for u128 {
     #[allow(private_interfaces)]
-    fn entries<'g>(gather: &'g mut Gather<'_>) -> &'g mut Vec<Entry<u128>> {
-        &mut gather.inet6
+    fn entries<'b>(builder: &'b mut TableBuilder<'_>) -> &'b mut Vec<PendingRoute<u128>> {
+        &mut builder.inet6
     }
 }

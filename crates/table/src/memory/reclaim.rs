@@ -1,16 +1,16 @@
 //! When the memory of a replaced part may be written again: once no reader holds a view from before it was replaced.
 //!
-//! A structure that patches itself by small copies hands its readers a *view*, an `Arc` that carries a [`Token`]. A
+//! A structure that patches itself by small copies gives its readers a *view*, an `Arc` that carries a [`Token`]. A
 //! part that a patch replaces is [retired](Reclaim::retire): readers of this view may be in it. With
 //! [`Reclaim::turn`] the structure begins a new view, which cannot reach what was retired before, and readers change
-//! to it when they fetch the FIB again. Readers never wait and write nothing but the count of their `Arc`; one that
+//! to it when they fetch the FIB again. Readers never wait and write only the count of their `Arc`; a reader that
 //! keeps an old view delays reuse and nothing else.
 
 use std::collections::VecDeque;
 
 use crate::sync::Arc;
 
-/// Held by a view for as long as somebody can read through it.
+/// A view holds a token for as long as a reader can read through it.
 pub(crate) struct Token;
 
 /// Parts that were replaced, in the order of the views that may still read them.
@@ -26,29 +26,30 @@ impl<T> Reclaim<T> {
         Reclaim { newest: (Arc::new(Token), Vec::new()), older: VecDeque::new() }
     }
 
-    /// For the newest view to hold.
+    /// The token that the newest view must hold.
     pub(crate) fn token(&self) -> Arc<Token> {
         Arc::clone(&self.newest.0)
     }
 
-    /// No path from the root leads to `part` any more; readers that are under way may be in it.
+    /// Takes a part to which no path from the root leads any more; lookups that began before may still be in it.
     pub(crate) fn retire(&mut self, part: T) {
         self.newest.1.push(part);
     }
 
-    /// Parts retired since the newest view began: what [`Self::turn`] would put on its way to be used again.
+    /// The number of parts retired since the newest view began.
     pub(crate) fn retired(&self) -> usize {
         self.newest.1.len()
     }
 
-    /// Begins a new view, which must hold the token returned.
+    /// Begins a new view, which must hold the token returned. Parts retired so far can be used again once the views
+    /// before it have ended.
     pub(crate) fn turn(&mut self) -> Arc<Token> {
         let before = std::mem::replace(&mut self.newest, (Arc::new(Token), Vec::new()));
         self.older.push_back(before);
         self.token()
     }
 
-    /// Parts that nobody can read any more: those retired before a view that has ended, as have all views before it.
+    /// Returns the parts that no reader can read any more: those whose view, and every view before it, has ended.
     pub(crate) fn reclaim(&mut self) -> Vec<T> {
         let mut free = Vec::new();
         while let Some((token, parts)) = self.older.front_mut() {
@@ -75,9 +76,12 @@ mod tests {
         let second = parts.turn();
         parts.retire('b');
         let third = parts.turn();
-        assert!(parts.reclaim().is_empty(), "both earlier views are read");
+        assert!(parts.reclaim().is_empty(), "both earlier views still have readers");
         drop(second);
-        assert!(parts.reclaim().is_empty(), "the first view may have gone on to what the second retired");
+        assert!(
+            parts.reclaim().is_empty(),
+            "readers of the first view may have reached what the second retired"
+        );
         drop(first);
         assert_eq!(parts.reclaim(), ['a', 'b']);
         parts.retire('c');
@@ -98,13 +102,13 @@ mod interleavings {
     use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
     use loom::thread;
 
-    /// Two parts, one of which is the root's. The cells are empty: loom reports a write while somebody reads.
-    struct Store {
+    /// Two parts, one of which the root leads to. The cells are empty: loom reports a write during a read.
+    struct TwoParts {
         root: AtomicUsize,
         parts: [(UnsafeCell<()>, AtomicU32); 2],
     }
 
-    impl Store {
+    impl TwoParts {
         fn lookup(&self) -> u32 {
             let (access, value) = &self.parts[self.root.load(Ordering::Acquire)];
             access.with(|_| value.load(Ordering::Relaxed))
@@ -117,8 +121,8 @@ mod interleavings {
         }
     }
 
-    struct View {
-        store: Arc<Store>,
+    struct TestView {
+        store: Arc<TwoParts>,
         _token: Arc<Token>,
     }
 
@@ -126,9 +130,9 @@ mod interleavings {
     fn no_part_is_written_while_a_reader_is_in_it() {
         loom::model(|| {
             let part = |value| (UnsafeCell::new(()), AtomicU32::new(value));
-            let store = Arc::new(Store { root: AtomicUsize::new(0), parts: [part(1), part(0)] });
+            let store = Arc::new(TwoParts { root: AtomicUsize::new(0), parts: [part(1), part(0)] });
             let mut parts = Reclaim::new();
-            let view = |token| Arc::new(View { store: Arc::clone(&store), _token: token });
+            let view = |token| Arc::new(TestView { store: Arc::clone(&store), _token: token });
             let published = Arc::new(Mutex::new(view(parts.token())));
             let reader = {
                 let published = Arc::clone(&published);

@@ -5,7 +5,7 @@
 const LONGEST: usize = 64;
 
 /// Places of one table.
-pub(super) struct Space {
+pub(super) struct RunSpace {
     capacity: u32,
     /// Places below this one were given out before.
     next: u32,
@@ -13,9 +13,9 @@ pub(super) struct Space {
     free: Vec<Vec<u32>>,
 }
 
-impl Space {
+impl RunSpace {
     pub(super) fn new(capacity: u32) -> Self {
-        Space { capacity, next: 0, free: vec![Vec::new(); LONGEST + 1] }
+        RunSpace { capacity, next: 0, free: vec![Vec::new(); LONGEST + 1] }
     }
 
     /// A run of `len` places, 1 to 64: one that was given back, else a new one, else a part of a longer one. `None` if
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn runs_given_back_are_given_out_again_and_split_when_nothing_else_is_left() {
-        let mut space = Space::new(100);
+        let mut space = RunSpace::new(100);
         assert_eq!([space.take(64), space.take(30)], [Some(0), Some(64)]);
         space.give_back(0, 64);
         assert_eq!(space.take(5), Some(94), "new places first");

@@ -1,30 +1,30 @@
 //! Memory for large tables: zeroed, on huge pages where the system gives them.
 //!
-//! A table of 32 MiB on 4 KiB pages costs most lookups a TLB miss on top of the cache miss. Linux gives 2 MiB pages to
-//! who asks (`madvise(2)`, MADV_HUGEPAGE). Pages that nobody writes to cost no memory, so a table may be mapped larger
-//! than it is yet.
+//! With a table of 32 MiB on 4 KiB pages most lookups miss the TLB on top of the cache. Linux gives 2 MiB pages to a
+//! process that asks for them (`madvise(2)`, MADV_HUGEPAGE). Pages that were never written cost no memory, so a table
+//! may be mapped larger than it is yet.
 
 use std::io;
 use std::marker::PhantomData;
 
 use memmap2::{MmapMut, MmapRaw};
 
-use super::word::{entries, ring_mask};
-use super::{Entry as _, Ring, Word, Words};
-use crate::fib::image::{BLOCK, Memory, Written};
+use super::ring::{Ring, ring_mask};
+use super::tracking::{BLOCK, TrackedMemory, WriteTracker};
+use super::word::{AtomicEntry as _, Word, Words, entries};
 
 /// A table of words, all zero when made.
 pub struct Pages<W> {
     mapping: MmapRaw,
     words: usize,
-    /// See [`Ring`]; kept because every lookup needs it.
+    /// The index mask of [`Self::ring`], kept because every lookup needs it.
     ring_mask: u32,
-    written: Written,
+    tracker: WriteTracker,
     content: PhantomData<[W]>,
 }
 
 impl<W: Word> Pages<W> {
-    /// A table of so many entries, rounded up to whole words, and of one word at least. Fails as `mmap(2)` does.
+    /// A table of so many entries, rounded up to whole words, and of at least one word. Fails if `mmap(2)` does.
     pub fn zeroed(entries: usize) -> io::Result<Self> {
         let words = entries.div_ceil(W::ENTRIES).max(1);
         let mapping = MmapMut::map_anon(whole_pages(words * size_of::<W>()))?;
@@ -34,12 +34,12 @@ impl<W: Word> Pages<W> {
             mapping: mapping.into(),
             words,
             ring_mask,
-            written: Written::new(words),
+            tracker: WriteTracker::new(words),
             content: PhantomData,
         })
     }
 
-    /// The words.
+    /// All words of the table.
     #[inline(always)]
     pub fn as_slice(&self) -> &[W] {
         let first = self.mapping.as_mut_ptr().cast::<W>().cast_const();
@@ -48,11 +48,11 @@ impl<W: Word> Pages<W> {
         unsafe { std::slice::from_raw_parts(first, self.words) }
     }
 
-    /// The words, for gathers.
+    /// The table as gathers read it.
     #[inline(always)]
     #[allow(clippy::expect_used)]
     pub fn words(&self) -> Words<'_, W> {
-        Words::new(self.as_slice()).expect("a table has one word at least")
+        Words::new(self.as_slice()).expect("a table has at least one word")
     }
 
     /// The entries as a ring: as many as the highest power of two among their number.
@@ -61,13 +61,13 @@ impl<W: Word> Pages<W> {
         Ring::new(self.entries(), self.ring_mask)
     }
 
-    /// The entries, rounded up to whole words.
+    /// All entries, rounded up to whole words.
     #[inline(always)]
     pub fn entries(&self) -> &[W::Entry] {
         entries(self.as_slice())
     }
 
-    /// Entry `index`; panics beyond the end.
+    /// Loads entry `index`; panics beyond the end.
     #[inline(always)]
     pub fn get(&self, index: usize) -> u32 {
         self.entries()[index].get()
@@ -76,18 +76,18 @@ impl<W: Word> Pages<W> {
     /// Sets entry `index`; panics beyond the end.
     pub fn set(&self, index: usize, value: u32) {
         self.entries()[index].set(value);
-        self.written.note(index / W::ENTRIES);
+        self.tracker.note(index / W::ENTRIES);
     }
 
-    /// Entries of this word were stored by other ways than [`Self::set`].
-    pub(super) fn note_written(&self, word: usize) {
-        self.written.note(word);
+    /// Records a store to a word that did not go through [`Self::set`].
+    pub(crate) fn note_written(&self, word: usize) {
+        self.tracker.note(word);
     }
 }
 
-impl<W: Word> Memory for Pages<W> {
-    fn written(&self) -> &Written {
-        &self.written
+impl<W: Word> TrackedMemory for Pages<W> {
+    fn tracker(&self) -> &WriteTracker {
+        &self.tracker
     }
 
     fn read(&self, first: usize, words: &mut [u32; BLOCK]) {
@@ -100,7 +100,7 @@ impl<W: Word> Memory for Pages<W> {
 }
 
 impl<W: Word> Pages<W> {
-    /// The entries of a word as they lie in memory.
+    /// The bytes of a word as they lie in memory, as a number.
     fn word(&self, word: usize) -> u32 {
         let (mut bytes, width) = ([0; 4], 4 / W::ENTRIES);
         let entries = &self.entries()[word * W::ENTRIES..][..W::ENTRIES];
@@ -115,15 +115,16 @@ impl<W: Word> Pages<W> {
     }
 }
 
-/// The size of a huge page, where there are some.
+/// The size of a huge page, where the system has them.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Linux (since 6.13) begins a mapping at a huge page only if it fills whole ones: a size that nearly does is rounded up.
+/// Linux (since 6.13) aligns a mapping to a huge page only if its size is a multiple of one, so a size of half a page
+/// and more is rounded up.
 fn whole_pages(bytes: usize) -> usize {
     if bytes < HUGE_PAGE / 2 { bytes } else { bytes.next_multiple_of(HUGE_PAGE) }
 }
 
-/// A hint: refused, the table works on small pages.
+/// Asks for huge pages. If the system refuses, the table works on small pages.
 #[cfg(target_os = "linux")]
 fn advise_huge(mapping: &MmapMut) {
     let _ = mapping.advise(memmap2::Advice::HugePage);
@@ -131,3 +132,16 @@ fn advise_huge(mapping: &MmapMut) {
 
 #[cfg(not(target_os = "linux"))]
 fn advise_huge(_mapping: &MmapMut) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Word16, Word32};
+
+    #[test]
+    fn tables_have_at_least_one_word() {
+        assert_eq!(Pages::<Word16>::zeroed(0).unwrap().as_slice().len(), 1);
+        assert_eq!(Pages::<Word16>::zeroed(3).unwrap().as_slice().len(), 2);
+        assert!(Words::<Word32>::new(&[]).is_none());
+    }
+}

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use crate::prefix::Prefix;
 use crate::rib::{Range, Rib};
 
-use super::dxr_store::Store;
+use super::runs::Runs;
 
 /// Bits of an address that choose a chunk.
 pub(super) const TRIE_BITS: u8 = 20;
@@ -49,26 +49,26 @@ pub(super) const fn low_bits(bits: u32) -> u32 {
 }
 
 /// The table in pieces that can be exchanged.
-pub(super) struct Tables {
+pub(super) struct DxrTables {
     /// D.
     pub(super) direct_bits: u8,
     /// Where each row of the direct table starts in `rows`.
     pub(super) direct: Vec<usize>,
-    pub(super) rows: Store,
+    pub(super) rows: Runs,
     /// All descriptors in order: what the rows say.
     chunks: Vec<u32>,
-    pub(super) ranges: Store,
+    pub(super) ranges: Runs,
 }
 
-impl Tables {
+impl DxrTables {
     /// From ranges that cover the address space in order.
     pub(super) fn compile(all: impl Iterator<Item = Range<u32>>) -> Self {
-        let (mut chunks, mut ranges) = (vec![0; CHUNKS], Store::default());
+        let (mut chunks, mut ranges) = (vec![0; CHUNKS], Runs::default());
         each_chunk(all, |number, pieces| chunks[number] = describe(&mut ranges, pieces));
         let direct_bits = choose_direct_bits(&chunks);
-        let mut rows = Store::default();
+        let mut rows = Runs::default();
         let direct = chunks.chunks_exact(CHUNKS >> direct_bits).map(|row| rows.share(row)).collect();
-        Tables { direct_bits, direct, rows, chunks, ranges }
+        DxrTables { direct_bits, direct, rows, chunks, ranges }
     }
 
     /// Brings chunks up to the RIB; their numbers ascend.
@@ -122,7 +122,7 @@ fn shortened(pieces: &[u32]) -> Option<Vec<u32>> {
 }
 
 /// Stores a chunk's ranges; its descriptor. A base beyond the descriptor's reach is found before anything is published.
-fn describe(ranges: &mut Store, pieces: &[u32]) -> u32 {
+fn describe(ranges: &mut Runs, pieces: &[u32]) -> u32 {
     if let [only] = pieces {
         return only & low_bits(LONG_HOP_BITS);
     }
@@ -138,7 +138,7 @@ fn describe(ranges: &mut Store, pieces: &[u32]) -> u32 {
 }
 
 /// Gives back what [`describe`] stored.
-fn forget(ranges: &mut Store, descriptor: u32) {
+fn forget(ranges: &mut Runs, descriptor: u32) {
     let (base, count) = ((descriptor & BASE) as usize, (descriptor & COUNT) >> BASE_BITS);
     let len = match (descriptor & SHORT, count) {
         (0, 0) => return,

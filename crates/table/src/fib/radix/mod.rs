@@ -8,8 +8,13 @@ use crate::addr::Address;
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
 
-use super::radix_tree::RadixTree;
 use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
+
+mod lockless;
+mod tree;
+
+pub use lockless::RadixLockless;
+use tree::RadixTree;
 
 /// The algorithm.
 pub struct Radix;

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 /// The runs, one behind the other; between them the holes that released ones leave.
 #[derive(Default)]
-pub(super) struct Store {
+pub(super) struct Runs {
     words: Vec<u32>,
     runs: HashTable<Run>,
     /// Holes as (length, start): the shortest that suffices comes first.
@@ -35,7 +35,7 @@ fn hash(content: &[u32]) -> u64 {
     FxBuildHasher.hash_one(content)
 }
 
-impl Store {
+impl Runs {
     /// One more user of a run with this content, made now if there is none yet; where it starts.
     pub(super) fn share(&mut self, content: &[u32]) -> usize {
         let hash_of_content = hash(content);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn equal_runs_are_kept_once_until_their_last_user_goes() {
-        let mut store = Store::default();
+        let mut store = Runs::default();
         let first = store.share(&[1, 2, 3]);
         assert_eq!(store.share(&[1, 2, 3]), first);
         let other = store.share(&[1, 2]);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_hole_is_filled_again_the_shortest_first() {
-        let mut store = Store::default();
+        let mut store = Runs::default();
         let runs: [&[u32]; 4] = [&[1; 6], &[2], &[3; 4], &[4]];
         let starts = runs.map(|run| store.share(run));
         store.release(starts[0], 6);

@@ -9,11 +9,9 @@
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::fib::Footprint;
+use crate::memory::{CachePadded, Pages, Word16, Word32};
 use crate::nexthop::NextHop;
-use crate::simd::{Pages, Word16, Word32};
-
-use super::Footprint;
-use super::apart::Apart;
 
 /// Bits of an address that index the direct table.
 pub(super) const DIRECT_BITS: u8 = 18;
@@ -33,7 +31,7 @@ pub(super) const CHILDREN: usize = 5;
 
 /// What a node says.
 #[derive(Clone, Copy)]
-pub(super) struct Content {
+pub(super) struct NodeContent {
     /// Slots that have a child.
     pub(super) vector: u64,
     /// Slots without child where the next hop is another than in the slot without child before.
@@ -44,7 +42,7 @@ pub(super) struct Content {
     pub(super) children: u32,
 }
 
-impl Content {
+impl NodeContent {
     #[inline(always)]
     pub(super) fn has_child(&self, slot: usize) -> bool {
         self.vector >> slot & 1 != 0
@@ -71,32 +69,32 @@ fn rank(bits: u64, slot: usize) -> u32 {
 }
 
 /// The tables.
-pub(super) struct Store {
+pub(super) struct PoptrieStore {
     pub(super) direct: Pages<Word32>,
     pub(super) nodes: Pages<Word32>,
     pub(super) leaves: Pages<Word16>,
     /// Nodes and leaves that lookups can reach.
-    used: Apart<[AtomicUsize; 2]>,
+    used: CachePadded<[AtomicUsize; 2]>,
 }
 
-impl Store {
+impl PoptrieStore {
     /// Places that are never written to cost no memory.
     pub(super) fn zeroed(nodes: u32, leaves: u32) -> io::Result<Self> {
-        Ok(Store {
+        Ok(PoptrieStore {
             direct: Pages::zeroed(1 << DIRECT_BITS)?,
             nodes: Pages::zeroed(nodes as usize * NODE_WORDS)?,
             leaves: Pages::zeroed(leaves as usize)?,
-            used: Apart([const { AtomicUsize::new(0) }; 2]),
+            used: CachePadded([const { AtomicUsize::new(0) }; 2]),
         })
     }
 
     #[inline(always)]
-    pub(super) fn node(&self, number: u32) -> Content {
+    pub(super) fn node(&self, number: u32) -> NodeContent {
         let base = number as usize * NODE_WORDS;
         let long = |word: usize| {
             u64::from(self.nodes.get(base + word + 1)) << 32 | u64::from(self.nodes.get(base + word))
         };
-        Content {
+        NodeContent {
             vector: long(0),
             leafvec: long(LEAFVEC),
             leaves: self.nodes.get(base + LEAVES),
@@ -110,8 +108,8 @@ impl Store {
     }
 
     /// Writes a node that nothing leads to.
-    pub(super) fn write_node(&self, number: u32, content: &Content) {
-        let Content { vector, leafvec, leaves, children } = *content;
+    pub(super) fn write_node(&self, number: u32, content: &NodeContent) {
+        let NodeContent { vector, leafvec, leaves, children } = *content;
         let halves = |bits: u64| [bits as u32, (bits >> 32) as u32];
         let ([v0, v1], [l0, l1]) = (halves(vector), halves(leafvec));
         let words = [v0, v1, l0, l1, leaves, children];

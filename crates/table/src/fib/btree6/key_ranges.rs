@@ -2,9 +2,9 @@
 
 use crate::prefix::Prefix;
 use crate::rib::Range;
-use crate::simd::Slot;
 
-use super::{ESCAPE, key};
+use super::key::{ESCAPE, key};
+use super::lines::Slot;
 
 /// Bits before the key that lead to a tree, in its own block: 16.
 pub(super) const ROOT_BITS: u8 = 16;

@@ -13,35 +13,34 @@
 //! whole subtree is listed at the topmost inner node of that subtree.
 
 use crate::addr::Address;
+use crate::fib::Footprint;
 use crate::nexthop::NextHop;
 use crate::prefix::Prefix;
 use crate::rib::{Change, Rib};
-
-use super::Footprint;
 
 /// No slot: the end of a list, the parent of the root.
 const NIL: u32 = u32::MAX;
 
 /// What a child pointer leads to, packed into 32 bits: inner nodes and leaves are numbered separately.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Link(u32);
+struct NodeLink(u32);
 
-/// An unpacked [`Link`].
+/// An unpacked [`NodeLink`].
 enum Node {
     Inner(u32),
     /// The first leaf of the chain of one key.
     Leaf(u32),
 }
 
-impl Link {
-    const NONE: Link = Link(NIL);
+impl NodeLink {
+    const NONE: NodeLink = NodeLink(NIL);
     const LEAF: u32 = 1 << 31;
 
-    fn inner(slot: u32) -> Link {
-        Link(slot)
+    fn inner(slot: u32) -> NodeLink {
+        NodeLink(slot)
     }
-    fn leaf(slot: u32) -> Link {
-        Link(slot | Self::LEAF)
+    fn leaf(slot: u32) -> NodeLink {
+        NodeLink(slot | Self::LEAF)
     }
     fn node(self) -> Node {
         if self.0 & Self::LEAF == 0 { Node::Inner(self.0) } else { Node::Leaf(self.0 & !Self::LEAF) }
@@ -50,9 +49,9 @@ impl Link {
 
 /// A branch on one bit of the address.
 #[derive(Clone)]
-struct Inner {
+struct InnerNode {
     /// By the value of the bit.
-    children: [Link; 2],
+    children: [NodeLink; 2],
     parent: u32,
     /// Leaves whose prefix contains this whole subtree and not the parent's, longest first.
     masks: u32,
@@ -62,7 +61,7 @@ struct Inner {
 
 /// A prefix and its answer.
 #[derive(Clone)]
-struct Leaf<A> {
+struct RadixLeaf<A> {
     key: A,
     /// The inner node above; kept for the first leaf of a chain only.
     parent: u32,
@@ -78,17 +77,17 @@ struct Leaf<A> {
 /// copies are. A tree of n keys has n − 1 inner nodes, so inner nodes always find room.
 #[derive(Clone)]
 #[repr(align(64))]
-struct Entry<A> {
-    leaf: Leaf<A>,
-    inner: Inner,
+struct RouteEntry<A> {
+    leaf: RadixLeaf<A>,
+    inner: InnerNode,
 }
 
-const _: () = assert!(size_of::<Entry<u32>>() == 64 && size_of::<Entry<u128>>() == 64);
+const _: () = assert!(size_of::<RouteEntry<u32>>() == 64 && size_of::<RouteEntry<u128>>() == 64);
 
 /// Routes in a radix tree.
 pub(super) struct RadixTree<A> {
-    entries: Vec<Entry<A>>,
-    root: Link,
+    entries: Vec<RouteEntry<A>>,
+    root: NodeLink,
     free_inners: Vec<u32>,
     free_leaves: Vec<u32>,
 }
@@ -97,7 +96,7 @@ impl<A: Address> RadixTree<A> {
     pub(super) fn new(rib: &Rib<A>) -> Self {
         let entries = Vec::with_capacity(rib.len());
         let mut tree =
-            RadixTree { entries, root: Link::NONE, free_inners: Vec::new(), free_leaves: Vec::new() };
+            RadixTree { entries, root: NodeLink::NONE, free_inners: Vec::new(), free_leaves: Vec::new() };
         for route in rib.iter() {
             tree.insert(route.prefix, route.next_hop);
         }
@@ -131,7 +130,7 @@ impl<A: Address> RadixTree<A> {
     }
 
     /// The first leaf of a list with at most `agreeing` significant bits.
-    fn first_within(&self, agreeing: u8, head: u32, next: impl Fn(&Leaf<A>) -> u32) -> Option<NextHop> {
+    fn first_within(&self, agreeing: u8, head: u32, next: impl Fn(&RadixLeaf<A>) -> u32) -> Option<NextHop> {
         let mut at = head;
         while at != NIL {
             let leaf = self.leaf(at);
@@ -145,7 +144,7 @@ impl<A: Address> RadixTree<A> {
 
     /// The only leaf whose key can agree with `addr`; `None` in an empty tree.
     fn descend(&self, addr: A) -> Option<u32> {
-        if self.root == Link::NONE {
+        if self.root == NodeLink::NONE {
             return None;
         }
         let mut link = self.root;
@@ -166,7 +165,7 @@ impl<A: Address> RadixTree<A> {
     fn insert(&mut self, prefix: Prefix<A>, next_hop: NextHop) {
         let Some(near) = self.descend(prefix.first()) else {
             let slot = self.new_leaf(prefix, next_hop);
-            self.root = Link::leaf(slot);
+            self.root = NodeLink::leaf(slot);
             return;
         };
         let agreeing = leading_bits(prefix.first() ^ self.leaf(near).key);
@@ -189,7 +188,7 @@ impl<A: Address> RadixTree<A> {
         self.leaf_mut(slot).same_key = at;
         if before == NIL {
             self.leaf_mut(slot).parent = parent;
-            self.redirect(parent, Link::leaf(head), Link::leaf(slot));
+            self.redirect(parent, NodeLink::leaf(head), NodeLink::leaf(slot));
         } else {
             self.leaf_mut(before).same_key = slot;
         }
@@ -203,9 +202,9 @@ impl<A: Address> RadixTree<A> {
         let inner = self.new_inner();
         let side = prefix.first().bits(bit, 1);
         let mut children = [displaced; 2];
-        children[side] = Link::leaf(leaf);
-        *self.inner_mut(inner) = Inner { children, parent, masks: NIL, bit };
-        self.redirect(parent, displaced, Link::inner(inner));
+        children[side] = NodeLink::leaf(leaf);
+        *self.inner_mut(inner) = InnerNode { children, parent, masks: NIL, bit };
+        self.redirect(parent, displaced, NodeLink::inner(inner));
         self.set_parent(displaced, inner);
         self.leaf_mut(leaf).parent = inner;
         self.raise_masks(displaced, inner, parent);
@@ -213,7 +212,7 @@ impl<A: Address> RadixTree<A> {
     }
 
     /// The place of a new branch on `bit`: the parent it gets and the child it displaces.
-    fn find_bit(&self, bit: u8, key: A) -> (u32, Link) {
+    fn find_bit(&self, bit: u8, key: A) -> (u32, NodeLink) {
         let (mut parent, mut link) = (NIL, self.root);
         while let Node::Inner(slot) = link.node() {
             let inner = self.inner(slot);
@@ -227,7 +226,7 @@ impl<A: Address> RadixTree<A> {
     }
 
     /// `inner` was put between `parent` and `child`: prefixes that contain all of `inner` are listed there from now on.
-    fn raise_masks(&mut self, child: Link, inner: u32, parent: u32) {
+    fn raise_masks(&mut self, child: NodeLink, inner: u32, parent: u32) {
         let bit = self.inner(inner).bit;
         match child.node() {
             Node::Inner(slot) => {
@@ -261,7 +260,7 @@ impl<A: Address> RadixTree<A> {
             (NIL, NIL) => self.remove_key(at),
             (NIL, next) => {
                 self.leaf_mut(next).parent = parent;
-                self.redirect(parent, Link::leaf(at), Link::leaf(next));
+                self.redirect(parent, NodeLink::leaf(at), NodeLink::leaf(next));
             }
             (before, next) => self.leaf_mut(before).same_key = next,
         }
@@ -272,12 +271,12 @@ impl<A: Address> RadixTree<A> {
     fn remove_key(&mut self, leaf: u32) {
         let branch = self.leaf(leaf).parent;
         if branch == NIL {
-            self.root = Link::NONE;
+            self.root = NodeLink::NONE;
             return;
         }
-        let Inner { children, parent, masks, .. } = self.inner(branch).clone();
-        let sibling = if children[0] == Link::leaf(leaf) { children[1] } else { children[0] };
-        self.redirect(parent, Link::inner(branch), sibling);
+        let InnerNode { children, parent, masks, .. } = self.inner(branch).clone();
+        let sibling = if children[0] == NodeLink::leaf(leaf) { children[1] } else { children[0] };
+        self.redirect(parent, NodeLink::inner(branch), sibling);
         self.set_parent(sibling, parent);
         self.lower_masks(masks, sibling);
         self.free_inners.push(branch);
@@ -285,7 +284,7 @@ impl<A: Address> RadixTree<A> {
 
     /// The prefixes listed at a branch that went away now belong to what is left of it. If that is one key they are
     /// listed nowhere: a lookup that reaches the key looks at all its prefixes anyway.
-    fn lower_masks(&mut self, masks: u32, sibling: Link) {
+    fn lower_masks(&mut self, masks: u32, sibling: NodeLink) {
         if let Node::Inner(slot) = sibling.node() {
             // The sibling's own are all longer than the bit that the branch tested, so /0 is not among them and the
             // search ends at their last.
@@ -333,7 +332,7 @@ impl<A: Address> RadixTree<A> {
     }
 
     /// In a list ordered longest first: the last leaf longer than `len` and the first that is not; [`NIL`] for none.
-    fn find_len(&self, head: u32, len: u8, next: impl Fn(&Leaf<A>) -> u32) -> (u32, u32) {
+    fn find_len(&self, head: u32, len: u8, next: impl Fn(&RadixLeaf<A>) -> u32) -> (u32, u32) {
         let (mut before, mut at) = (NIL, head);
         while at != NIL && self.leaf(at).len > len {
             before = at;
@@ -345,30 +344,30 @@ impl<A: Address> RadixTree<A> {
 
 /// Slots and links.
 impl<A: Address> RadixTree<A> {
-    fn leaf(&self, slot: u32) -> &Leaf<A> {
+    fn leaf(&self, slot: u32) -> &RadixLeaf<A> {
         &self.entries[slot as usize].leaf
     }
-    fn leaf_mut(&mut self, slot: u32) -> &mut Leaf<A> {
+    fn leaf_mut(&mut self, slot: u32) -> &mut RadixLeaf<A> {
         &mut self.entries[slot as usize].leaf
     }
-    fn inner(&self, slot: u32) -> &Inner {
+    fn inner(&self, slot: u32) -> &InnerNode {
         &self.entries[slot as usize].inner
     }
-    fn inner_mut(&mut self, slot: u32) -> &mut Inner {
+    fn inner_mut(&mut self, slot: u32) -> &mut InnerNode {
         &mut self.entries[slot as usize].inner
     }
 
     fn new_leaf(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> u32 {
         let (key, len) = (prefix.first(), prefix.len());
-        let leaf = Leaf { key, parent: NIL, same_key: NIL, same_node: NIL, next_hop, len };
+        let leaf = RadixLeaf { key, parent: NIL, same_key: NIL, same_node: NIL, next_hop, len };
         if let Some(slot) = self.free_leaves.pop() {
             *self.leaf_mut(slot) = leaf;
             return slot;
         }
         // 2^31 entries would be 128 GiB: the number always fits beside the leaf bit.
         let slot = self.entries.len() as u32;
-        let inner = Inner { children: [Link::NONE; 2], parent: NIL, masks: NIL, bit: 0 };
-        self.entries.push(Entry { leaf, inner });
+        let inner = InnerNode { children: [NodeLink::NONE; 2], parent: NIL, masks: NIL, bit: 0 };
+        self.entries.push(RouteEntry { leaf, inner });
         self.free_inners.push(slot);
         slot
     }
@@ -380,7 +379,7 @@ impl<A: Address> RadixTree<A> {
     }
 
     /// Replaces one child of `parent`, or the root.
-    fn redirect(&mut self, parent: u32, from: Link, to: Link) {
+    fn redirect(&mut self, parent: u32, from: NodeLink, to: NodeLink) {
         if parent == NIL {
             self.root = to;
             return;
@@ -390,7 +389,7 @@ impl<A: Address> RadixTree<A> {
         children[side] = to;
     }
 
-    fn set_parent(&mut self, child: Link, parent: u32) {
+    fn set_parent(&mut self, child: NodeLink, parent: u32) {
         match child.node() {
             Node::Inner(slot) => self.inner_mut(slot).parent = parent,
             Node::Leaf(slot) => self.leaf_mut(slot).parent = parent,
