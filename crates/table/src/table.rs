@@ -21,6 +21,6 @@ pub struct Table {
     pub inet: Rib<u32>,
     /// IPv6 routes.
     pub inet6: Rib<u128>,
-    /// What their next-hop indices stand for.
+    /// What the next-hop indices of both stand for.
     pub next_hops: NextHops,
 }

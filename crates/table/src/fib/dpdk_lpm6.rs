@@ -1,4 +1,4 @@
-//! `dpdk_lpm6`: a multibit trie after DPDK's `rte_lpm6`: 24 bits, then 8 a step; five accesses for a /48.
+//! `dpdk_lpm6`: a multibit trie after DPDK's `rte_lpm6`: 24 bits, then 8 bits a step; four accesses for a /48.
 
 use std::array;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const NAME: &str = "dpdk_lpm6";
 pub struct DpdkLpm6(pub IsaChoice);
 
 /// The trie as readers and the writer share it. A full view needs more groups than 15 bits can number, so entries have
-/// four bytes. Why it is aligned stands at [`CachePadded`](crate::memory::CachePadded).
+/// four bytes. For the reason of its alignment see [`CachePadded`](crate::memory::CachePadded).
 #[repr(align(128))]
 struct Trie {
     table: Tbl24<Word32>,
@@ -55,14 +55,14 @@ impl Instance<u128> for Arc<Trie> {
     }
 }
 
-/// One call's work.
+/// The work of one call.
 struct Batch<'a> {
     table: &'a Tbl24<Word32>,
     addrs: &'a [u128],
     next_hops: &'a mut [NextHop],
 }
 
-/// Vectors that advance together: every step waits for memory, and the waits of 64 lookups overlap.
+/// Vectors that advance in step: every step waits for memory, and the waits of 64 lookups overlap.
 const VECTORS: usize = 4;
 
 impl Kernel for Batch<'_> {
@@ -111,7 +111,7 @@ fn lookup_chunks<L: Lanes, const N: usize>(
     }
 }
 
-/// Looks `N` vectors of addresses up, all of them one step at a time until the last has arrived.
+/// Looks up `N` vectors of addresses, all of them one step at a time until the last one has its answer.
 #[inline(always)]
 fn lookup_vectors<L: Lanes, const N: usize>(
     lanes: L,
@@ -140,7 +140,7 @@ fn lookup_vectors<L: Lanes, const N: usize>(
                 bits[v] = load_bits(lanes, &addrs[v], offset);
             }
             let byte = lanes.and(lanes.shr_by(bits[v], lanes.splat(24 - offset % 32)), lanes.splat(0xff));
-            // The shift drops the bit that marks a link.
+            // The shift removes the bit that marks a link.
             let index = lanes.or(lanes.shl::<8>(entry[v]), byte);
             entry[v] = lanes.gather_where(lanes.test(entry[v], link), groups, index, entry[v]);
         }

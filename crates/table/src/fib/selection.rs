@@ -9,8 +9,8 @@ use super::preference::Preferences;
 /// Another algorithm must be better by more than this to take over: FreeBSD's `BEST_DIFF_PERCENT`, 5 × 256 / 100.
 pub const HYSTERESIS: u8 = 12;
 
-/// The algorithm that should serve a table with these facts, out of `modules`. `current` stays unless another is
-/// better by more than [`HYSTERESIS`]; the first of equals wins. `None` only if there is no module at all.
+/// Chooses the algorithm out of `modules` that should serve a table with these facts. `current` stays unless another is
+/// better by more than [`HYSTERESIS`]; the first of equals wins. `None` only if there is no module.
 pub fn choose<A: Address>(
     preferences: &Preferences,
     modules: &[&'static dyn Algorithm<A>],

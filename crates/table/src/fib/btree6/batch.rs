@@ -40,7 +40,7 @@ fn lookup<L: Lanes>(lanes: L, search: LineSearch<'_>, addr: u128) -> NextHop {
     }
 }
 
-/// One call's work.
+/// The work of one call.
 pub(super) struct Batch<'a> {
     pub(super) search: LineSearch<'a>,
     pub(super) addrs: &'a [u128],
@@ -67,9 +67,9 @@ impl Kernel for Batch<'_> {
     }
 }
 
-/// Two blocks of 16 have their leaves on their way together: what one block's three steps through the branches take is
-/// too short for its leaves to come from the third-level cache. Addresses that lead deeper are left for later as long as
-/// they are few; one in sixteen stands for all.
+/// Loads the leaves of two blocks of 16 at the same time: the three steps of one block through the branches are too short
+/// for its leaves to arrive from the third-level cache. Addresses that lead deeper are left for later as long as they are
+/// few; the first one of a block is taken as a sample of all.
 #[inline(always)]
 fn lookup_pairs<L: Lanes>(
     lanes: L,
@@ -94,20 +94,20 @@ fn lookup_pairs<L: Lanes>(
     }
 }
 
-/// How far behind the addresses looked up now the memory is asked for, in bytes: callers have their keys in a row, and
-/// where they come from memory the processor itself looks ahead no further than the 4 KiB page. Measured: 2 to 4 KiB.
+/// How far ahead the addresses are prefetched, in bytes: callers have their keys in a row, and the processor's own
+/// prefetcher stops at the end of a 4 KiB page. The best distance measured is 2 to 4 KiB.
 const KEYS_AHEAD: usize = 3 << 10;
 
-/// The same for each lane, without a loop: compilers leave one this long as it is, and 16 iterations that carry their
-/// places through memory take longer.
+/// Repeats the body for each lane, without a loop: compilers do not unroll one this long, and 16 iterations that keep
+/// their places in memory take longer.
 macro_rules! for_lanes {
     ($i:ident => $($body:tt)*) => { for_lanes!(@ $i [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] $($body)*) };
     (@ $i:ident [$($lane:literal)*] $body:block) => { $({ let $i = $lane; $body })* };
 }
 
-/// Takes 16 addresses to their leaves. Each part is one step for all of them: a step of one address takes 20 cycles,
-/// and the schedulers of the processor hold so few of its instructions that addresses one after the other would overlap
-/// four at a time.
+/// Descends with 16 addresses to their leaves. Each part is one step for all of them: a step of one address takes 20
+/// cycles, and the schedulers of the processor hold so few instructions that only four addresses would overlap if they
+/// were looked up one after the other.
 #[inline(always)]
 fn to_leaves<'t, L: Lanes>(lanes: L, search: LineSearch<'t>, addrs: &[u128; LANES]) -> Walk<'t, LANES> {
     let mut walk = search.walk();
@@ -126,7 +126,7 @@ fn to_leaves<'t, L: Lanes>(lanes: L, search: LineSearch<'t>, addrs: &[u128; LANE
     walk
 }
 
-/// What the leaves say.
+/// Stores the answers of the leaves.
 #[inline(always)]
 fn answers<L: Lanes>(lanes: L, walk: Walk<'_, LANES>, addrs: &[u128; LANES], out: &mut [NextHop; LANES]) {
     for_lanes!(i => {
@@ -134,9 +134,8 @@ fn answers<L: Lanes>(lanes: L, walk: Walk<'_, LANES>, addrs: &[u128; LANES], out
     });
 }
 
-/// Looks those up again that have no answer yet, as many in step as a block has, whatever trees they are in. It comes
-/// when the whole batch has been through the leaves: right after a block, it would wait for the stores of single answers
-/// to arrive.
+/// Looks up the addresses without an answer again, sixteen in step, whatever trees they are in. It runs once the whole
+/// batch has read its leaves: right after a block it would wait for the stores of single answers to complete.
 #[inline(always)]
 fn go_deeper<L: Lanes>(lanes: L, search: LineSearch<'_>, addrs: &[u128], out: &mut [NextHop]) {
     let (mut open, mut count) = ([0; LANES], 0);
@@ -158,7 +157,7 @@ fn go_deeper<L: Lanes>(lanes: L, search: LineSearch<'_>, addrs: &[u128], out: &m
     answer_open(lanes, search, &open[..count], addrs, out);
 }
 
-/// So few lookups take less time one after the other than a whole block in step.
+/// Up to this many lookups take less time one after the other than a whole block in step.
 const FEW: usize = 4;
 
 /// Answers the addresses at these places.
@@ -201,17 +200,17 @@ fn lookup_deep<L: Lanes>(
     }
 }
 
-/// Sixteen lookups that go from tree to tree. Those that have their answer go along to no purpose.
+/// Sixteen lookups that go from tree to tree. Lookups with an answer continue, but without effect.
 struct Deep<'t> {
     walk: Walk<'t, LANES>,
     keys: [u32; LANES],
     consumed: [u32; LANES],
-    /// A bit for each that has no answer.
+    /// A bit for each lookup without an answer.
     open: u16,
 }
 
 impl Deep<'_> {
-    /// Answers, or goes on to another tree.
+    /// Stores the answer of each lookup, or enters its deeper tree.
     #[inline(always)]
     fn leaves<L: Lanes>(&mut self, lanes: L, addrs: &[u128; LANES], out: &mut [NextHop; LANES]) {
         for i in 0..LANES {
@@ -232,7 +231,7 @@ impl Deep<'_> {
         }
     }
 
-    /// From the roots of trees to their leaves.
+    /// Descends from the roots of trees to their leaves.
     #[inline(always)]
     fn descend<L: Lanes>(&mut self, lanes: L) {
         for _ in 0..BRANCHES {

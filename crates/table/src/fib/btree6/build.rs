@@ -1,4 +1,4 @@
-//! The writer's half: trees made from the RIB.
+//! The writer's half: trees built from the RIB.
 
 use std::io;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use super::lines::{Deeper, FANOUT, LineStore, Place, RANGES, Slot};
 use super::space::{Hold, LineKind, LineRow, LineSpace};
 use super::view::View;
 
-/// Lines that a branch or a leaf gets at first, so that there is room for more: used as long as they suffice.
+/// The fanout of a new branch and the ranges of a new leaf, which leave room for more, as long as these suffice.
 const ROOMY: (usize, usize) = (FANOUT - 2, RANGES - 1);
-/// Slots of a tree at most.
+/// Most slots of a tree.
 const MOST_SLOTS: usize = FANOUT.pow(BRANCHES as u32) * RANGES;
-/// Bits by which a tree that would be too large is divided.
+/// The bits by which a tree that would be too large is divided.
 const DIVISION: u8 = 8;
 
-/// All trees, and the view that readers are given.
+/// All trees, and the view for readers.
 pub(super) struct Trees {
     pub(super) space: LineSpace,
-    /// Trees of one answer, by that answer, and how many links lead to each: blocks share them.
+    /// Trees of one answer, by that answer, and how many links lead to each: several blocks share such a tree.
     uniform: FxHashMap<u16, (Place, usize)>,
-    /// Their answers.
+    /// The answers of these trees, by place.
     pub(super) shared: FxHashMap<Place, u16>,
     isa: Isa,
     view: Arc<View>,
 }
 
 impl Trees {
-    /// Compiles a table, in stores that are doubled until half of them suffices: a table without spare lines would be
-    /// compiled again for each new boundary. Lines never touched cost no memory.
+    /// Compiles a table into stores that are doubled until half of them suffices: without spare lines each new boundary
+    /// would cause a rebuild. Lines that are never written cost no memory.
     pub(super) fn build(rib: &Rib<u128>, isa: Isa) -> Result<Self, CompileError> {
         let mut lines = rib.len() + (1 << 14);
         loop {
@@ -73,7 +73,7 @@ impl Trees {
         })
     }
 
-    /// What readers are given now.
+    /// The present view.
     pub(super) fn view(&self) -> Arc<View> {
         Arc::clone(&self.view)
     }
@@ -87,7 +87,7 @@ impl Trees {
         })
     }
 
-    /// After changes: begins a new view if lines were replaced or added, and takes back those that nobody reads now.
+    /// Ends a patch: begins a new view if lines were replaced or added, and frees the lines that no reader can read.
     pub(super) fn turn(&mut self) {
         if let Some(token) = self.space.turn() {
             self.view = self.new_view(token);
@@ -97,7 +97,7 @@ impl Trees {
         }
     }
 
-    /// Makes the trees of blocks of 16 bits, all of which `ranges` cover.
+    /// Builds the trees of blocks of 16 bits; `ranges` cover these blocks.
     pub(super) fn roots(
         &mut self,
         rib: &Rib<u128>,
@@ -124,17 +124,17 @@ impl Trees {
         if before != tree {
             self.space.lines.set_root(top, tree);
         }
-        // A shared tree in its own place was counted for the new link; the old one is gone.
+        // If the tree is shared and was here before, the new link was counted, and this removes the old one.
         self.retire_tree(before);
     }
 
-    /// The tree of a block, as the RIB has it.
+    /// Builds the tree of a block from the RIB.
     pub(super) fn block(&mut self, rib: &Rib<u128>, block: Prefix<u128>) -> Result<Place, Full> {
         let mut slots = key_ranges::slots(rib.ranges_within(block), key_ranges::consumed(block));
         self.tree(rib, block, &mut slots)
     }
 
-    /// A tree with these slots.
+    /// Builds a tree with these slots.
     fn tree(&mut self, rib: &Rib<u128>, block: Prefix<u128>, slots: &mut Vec<Slot>) -> Result<Place, Full> {
         if let [Slot { hop, .. }] = slots[..]
             && hop != ESCAPE
@@ -146,7 +146,7 @@ impl Trees {
         self.write(slots)
     }
 
-    /// The tree of blocks with one answer, for one more link.
+    /// Returns the tree of blocks with one answer, and counts one more link to it.
     fn uniform(&mut self, hop: u16) -> Result<Place, Full> {
         if let Some((tree, links)) = self.uniform.get_mut(&hop) {
             *links += 1;
@@ -158,7 +158,7 @@ impl Trees {
         Ok(tree)
     }
 
-    /// Takes back one link to a tree, if it is shared. Says whether others are left.
+    /// Removes one link to a tree, if the tree is shared. Returns whether other links are left.
     fn unlink(&mut self, tree: Place) -> bool {
         let Some(hop) = self.shared.get(&tree).copied() else { return false };
         if let Some((_, links)) = self.uniform.get_mut(&hop).filter(|(_, links)| *links > 1) {
@@ -170,7 +170,7 @@ impl Trees {
         false
     }
 
-    /// Makes the trees of slots that lead deeper, of which the first slot begins at `first`.
+    /// Builds the trees of slots that lead deeper; the first slot begins at `first`.
     pub(super) fn go_deeper(
         &mut self,
         rib: &Rib<u128>,
@@ -196,8 +196,8 @@ impl Trees {
         Ok(self.space.lines.place(row))
     }
 
-    /// Writes a branch with so many branches below it, and all these. What is too much for [`ROOMY`] lines is spread
-    /// over all children a branch can have, so that there is room below each of them as long as there is any.
+    /// Writes a branch with so many levels of branches below it, and all of these. Slots that exceed [`ROOMY`] lines are
+    /// spread over all possible children of a branch, so that each child has room as long as there is any.
     pub(super) fn write_below(&mut self, line: usize, below: usize, slots: &[Slot]) -> Result<(), Full> {
         let (fanout, ranges) = ROOMY;
         let children = slots.len().div_ceil(ranges).div_ceil(fanout.pow(below as u32)).min(FANOUT);
@@ -234,7 +234,7 @@ impl Trees {
         self.space.lines.write_branch(line, self.space.lines.place(row), &lasts);
     }
 
-    /// Gives a tree back, with those it leads to, unless other links lead to it.
+    /// Retires a tree and those it leads to, unless other links lead to it.
     pub(super) fn retire_tree(&mut self, tree: Place) {
         if tree.line() != 0 && !self.unlink(tree) {
             self.retire_branch(tree.line(), BRANCHES);
@@ -242,7 +242,7 @@ impl Trees {
         }
     }
 
-    /// Gives back what lies below a branch from which so many steps lead to the leaves.
+    /// Retires everything below a branch from which so many steps lead to the leaves.
     fn retire_branch(&mut self, line: usize, steps: usize) {
         let first = self.space.lines.first(line).line();
         let row = LineRow(if steps == 1 { LineKind::Leaves } else { LineKind::Branches }, first);
@@ -252,7 +252,7 @@ impl Trees {
         self.space.retire(row);
     }
 
-    /// Gives back what a leaf leads to.
+    /// Retires the list of a leaf and the trees in it.
     fn retire_list(&mut self, leaf: usize) {
         let lines = Arc::clone(&self.space.lines);
         if lines.list(leaf) != 0 {
@@ -264,12 +264,12 @@ impl Trees {
     }
 }
 
-/// Part `i` of `parts` parts whose sizes differ by one at most.
+/// Part `i` of `parts` parts, whose sizes differ by one at most.
 fn part(slots: &[Slot], i: usize, parts: usize) -> &[Slot] {
     &slots[i * slots.len() / parts..(i + 1) * slots.len() / parts]
 }
 
-/// Makes slots fewer than a tree can hold: the blocks with most of them get a tree of their own.
+/// Reduces the slots to the number that a tree can hold: the blocks with most of them get a tree of their own.
 fn divide(slots: &mut Vec<Slot>) {
     if slots.len() <= MOST_SLOTS {
         return;
@@ -280,20 +280,20 @@ fn divide(slots: &mut Vec<Slot>) {
     let mut largest: Vec<usize> = (0..sizes.len()).collect();
     largest.sort_by_key(|block| std::cmp::Reverse(sizes[*block]));
     let mut left = slots.len();
-    let mut apart = [false; 1 << DIVISION];
+    let mut own_tree = [false; 1 << DIVISION];
     for block in largest {
         if left <= MOST_SLOTS / 2 {
             break;
         }
-        // The slot that goes on into the block from the one before is cut at its edge.
+        // A slot that extends into the block from before is cut at its edge.
         left = left + 2 - sizes[block].min(left);
-        apart[block] = true;
+        own_tree[block] = true;
     }
-    *slots = set_apart(slots, &apart, shift);
+    *slots = replace_blocks(slots, &own_tree, shift);
 }
 
-/// The slots with those blocks replaced by one slot each.
-fn set_apart(slots: &[Slot], apart: &[bool], shift: u8) -> Vec<Slot> {
+/// The slots, with each block that has its own tree replaced by one slot.
+fn replace_blocks(slots: &[Slot], own_tree: &[bool], shift: u8) -> Vec<Slot> {
     let mut all = Vec::new();
     let mut first = 0;
     for slot in slots {
@@ -301,14 +301,14 @@ fn set_apart(slots: &[Slot], apart: &[bool], shift: u8) -> Vec<Slot> {
             let end = block << shift | ((1 << shift) - 1);
             let whole = Slot { last: end, hop: ESCAPE, deeper: None };
             let part = Slot { last: slot.last.min(end), ..*slot };
-            push_or_extend(&mut all, if apart[block as usize] { whole } else { part });
+            push_or_extend(&mut all, if own_tree[block as usize] { whole } else { part });
         }
         first = slot.last.wrapping_add(1);
     }
     all
 }
 
-/// Adds a slot, or none if the last one is the same block's or has the same answer.
+/// Adds a slot, unless the last one belongs to the same block or has the same answer.
 fn push_or_extend(all: &mut Vec<Slot>, slot: Slot) {
     match all.last_mut() {
         Some(before) if before.last == slot.last => {}

@@ -6,14 +6,14 @@ use crate::rib::Range;
 use super::key::{ESCAPE, key};
 use super::lines::Slot;
 
-/// Bits before the key that lead to a tree, in its own block: 16.
+/// The bits of a block that lead to its tree: 16.
 pub(super) const ROOT_BITS: u8 = 16;
 /// Bits of a key.
 pub(super) const KEY_BITS: u8 = 32;
-/// Bits of an address, shifted as [`key`] does, that lie behind the key.
-const BEHIND: u128 = (1 << 80) - 1;
+/// The bits of an address, shifted as [`key`] does, that follow the key.
+const AFTER_KEY: u128 = (1 << 80) - 1;
 
-/// Bits of an address before the 16 that lead to the tree of this block.
+/// The number of bits of an address before the 16 that lead to the tree of this block.
 pub(super) fn consumed(block: Prefix<u128>) -> u32 {
     u32::from(block.len() - ROOT_BITS)
 }
@@ -29,19 +29,19 @@ pub(super) fn cell(block: Prefix<u128>, key: u32, bits: u8) -> Prefix<u128> {
     Prefix::containing(block.first() | (u128::from(key) << 80) >> consumed(block), len)
 }
 
-/// Adds what a range means for the keys of a tree. Ranges come in order and without gaps; a key whose addresses belong
-/// to several of them gets [`ESCAPE`].
+/// Adds the slots of a range of addresses. Ranges come in order and without gaps; a key whose addresses belong to several
+/// of them gets [`ESCAPE`].
 pub(super) fn push(slots: &mut Vec<Slot>, range: &Range<u128>, consumed: u32) {
     let (first, last) = (range.first << consumed, range.last << consumed | ((1 << consumed) - 1));
     let (mut from, to) = ((first >> 80) as u32, (last >> 80) as u32);
-    if first & BEHIND != 0 {
+    if first & AFTER_KEY != 0 {
         if from == to {
-            return; // the key has its slot since the range before
+            return; // the range before has added the slot of this key
         }
         from += 1;
     }
     let mut slot = |last, hop| slots.push(Slot { last, hop, deeper: None });
-    if last & BEHIND == BEHIND {
+    if last & AFTER_KEY == AFTER_KEY {
         slot(to, range.next_hop.0);
     } else {
         if from < to {
@@ -58,7 +58,7 @@ pub(super) fn slots(ranges: impl Iterator<Item = Range<u128>>, consumed: u32) ->
     slots
 }
 
-/// Joins neighbours of one answer.
+/// Merges neighbours with the same answer.
 pub(super) fn merge(slots: &mut Vec<Slot>) {
     slots.dedup_by(|next, slot| {
         let same = next.hop == slot.hop && slot.hop != ESCAPE;

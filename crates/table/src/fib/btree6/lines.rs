@@ -1,4 +1,4 @@
-//! LineSearch lines: cache lines of sorted numbers, each searched with one comparison, linked to trees.
+//! Search lines: cache lines of sorted numbers, each searched with one comparison, linked to trees.
 //!
 //! A [`BranchLine`] holds the last key below each of its 16 children, a [`LeafLine`] the last key of each of its 10
 //! ranges; the child or the range of a key is the number of last keys below the key. Unused last keys are `u32::MAX`,

@@ -1,13 +1,13 @@
-//! Changes, under the eyes of readers.
+//! Changes while readers look up.
 //!
-//! - Where a change only gives existing ranges other next hops, these are stored, one after the other: a lookup reads
-//!   one of them. Ranges that become equal stay apart, so that a route that flaps is never more than that.
-//! - A new boundary writes the leaves of one branch anew, and the rows on the way from there to the root of the tree,
-//!   49 lines at most; storing the new root publishes them all. The old rows are given back.
-//! - Where that branch has no room, what is below the one above it is written anew, and its ranges spread evenly; where
-//!   that has none either, the whole tree.
+//! - If a change only gives existing ranges other next hops, these are stored one after the other: a lookup reads one of
+//!   them. Ranges that become equal are not merged, so that a flapping route causes stores only.
+//! - For a new boundary the leaves of one branch are written again, and the rows on the path from there to the root of the
+//!   tree, 49 lines at most; storing the new root publishes them all. The old rows are retired.
+//! - If that branch has no room, everything below the branch above it is written again, with its ranges spread evenly; if
+//!   that has no room either, the whole tree.
 //!
-//! Either way a lookup meets the old answer of its address or the new one: it reads the boundaries of one leaf, which
+//! In each case a lookup finds the old answer of its address or the new one: it reads the boundaries of one leaf, which
 //! never change, and one answer.
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ struct KeySpan {
 /// An answer to store: leaf, slot and next hop.
 type Answer = (usize, usize, u16);
 
-/// All that a change is, if it is in place.
+/// The stores of a change in place: the answers, and the deeper trees to change.
 type Stores = (Vec<Answer>, Vec<DeeperSlot>);
 
 /// A slot of a leaf that leads to another tree, and the block of that tree.
@@ -44,12 +44,12 @@ struct DeeperSlot {
     block: Prefix<u128>,
 }
 
-/// The way from a root to the branch above a leaf.
+/// The branches from a root to the branch above a leaf.
 type BranchPath = [KeySpan; BRANCHES];
 
 impl Trees {
-    /// Brings the trees up to the RIB at and below a prefix. A change that fails for lack of space leaves them as they
-    /// were, but for answers that are new already.
+    /// Brings the trees up to the RIB at and below a prefix. A change that fails for lack of space leaves the trees as they
+    /// were, except for answers already stored.
     pub(super) fn apply(&mut self, rib: &Rib<u128>, prefix: Prefix<u128>) -> Result<(), Full> {
         if prefix.len() <= ROOT_BITS {
             return self.roots(rib, rib.ranges_within(prefix));
@@ -64,8 +64,8 @@ impl Trees {
         result
     }
 
-    /// Brings the tree of a block up to the RIB at and below a prefix. Where another tree takes its place, what that
-    /// one does not use of it has been given back, even if there is no space for all of the change.
+    /// Brings the tree of a block up to the RIB at and below a prefix. If another tree replaces it, the lines of the old
+    /// one that the new one does not use are retired, even if there is no space for all of the change.
     fn change(
         &mut self,
         rib: &Rib<u128>,
@@ -86,7 +86,7 @@ impl Trees {
             let block = Prefix::containing(prefix.first(), block.len() + deeper.bits as u8);
             return self.change_deeper(rib, DeeperSlot { leaf: leaf.line, slot, deeper, block }, prefix);
         }
-        // A prefix longer than the key changes what its key means: the whole of that is asked for.
+        // A prefix longer than the key changes the answer of its key: all ranges of that key are needed.
         let prefix = Prefix::containing(prefix.first(), prefix.len().min(block.len() + KEY_BITS));
         let slots = key_ranges::slots(rib.ranges_within(prefix), consumed);
         if let Some(stores) = self.stores(*tree, block, from, &slots) {
@@ -95,7 +95,7 @@ impl Trees {
         self.change_branches(rib, tree, block, prefix, &slots)
     }
 
-    /// Puts the slots of a prefix in the place of what there is, one branch above leaves after the other.
+    /// Replaces the slots of a prefix, one branch above leaves after the other.
     fn change_branches(
         &mut self,
         rib: &Rib<u128>,
@@ -125,14 +125,14 @@ impl Trees {
         links.into_iter().try_for_each(|link| self.change_deeper(rib, link, prefix))
     }
 
-    /// Writes a tree anew.
+    /// Replaces a tree by a new one.
     fn renew(&mut self, rib: &Rib<u128>, tree: &mut Place, block: Prefix<u128>) -> Result<(), Full> {
         let new = self.block(rib, block)?;
         self.retire_tree(std::mem::replace(tree, new));
         Ok(())
     }
 
-    /// The slot of a leaf that holds all these keys and leads to another tree, if there is one.
+    /// The slot of a leaf that contains all these keys and leads to another tree, if there is one.
     fn leads_deeper(&self, leaf: KeySpan, from: u32, to: u32) -> Option<(usize, Deeper)> {
         let mut slots = self.space.lines.slots(leaf.line, leaf.to).enumerate();
         let (slot, found) = slots.find(|(_, slot)| slot.last >= from)?;
@@ -150,7 +150,7 @@ impl Trees {
         result
     }
 
-    /// The branches on the way to a key.
+    /// The branches on the path to a key.
     fn path(&self, tree: Place, key: u32) -> BranchPath {
         let mut span = KeySpan { line: tree.line(), from: 0, to: u32::MAX };
         let mut path = [span; BRANCHES];
@@ -170,8 +170,8 @@ impl Trees {
         KeySpan { line: first.line() + child, from, to }
     }
 
-    /// What to store where, and which other trees to change, if that is all there is to do: if each range of the tree
-    /// lies in one of the new ones, which begin at `from`, or leads deeper.
+    /// The answers to store and the deeper trees to change, if nothing else is needed: if each range of the tree lies in
+    /// one of the new ones, which begin at `from`, or leads deeper.
     fn stores(&self, tree: Place, block: Prefix<u128>, mut from: u32, new: &[Slot]) -> Option<Stores> {
         let (mut answers, mut links) = (Vec::new(), Vec::new());
         let mut new = new.iter().peekable();
@@ -207,8 +207,8 @@ impl Trees {
         Some((answers, links))
     }
 
-    /// Puts slots, of which the first begins at `from`, in the place of what there is, with new lines below the lowest
-    /// branch of the path to `from` that has room. Says whether there is one below the root.
+    /// Replaces slots by new ones, of which the first begins at `from`, with new lines below the lowest branch of the path
+    /// to `from` that has room. Returns whether there is such a branch below the root.
     fn rewrite(
         &mut self,
         rib: &Rib<u128>,
@@ -223,7 +223,7 @@ impl Trees {
             let branch = path[BRANCHES - below - 1];
             let Some((mut slots, dropped)) = self.spliced(branch, below, from, new) else { return Ok(false) };
             let room = RANGES * FANOUT.pow(below as u32 + 1);
-            // Routes that come and go keep their boundaries as long as there is room for them.
+            // Boundaries of withdrawn routes are kept as long as there is room for them.
             if slots.len() > room {
                 key_ranges::merge(&mut slots);
             }
@@ -237,8 +237,9 @@ impl Trees {
         Ok(false)
     }
 
-    /// The slots below a branch with so many branches below it, with new ones in the place of those for their keys; and
-    /// the trees to which those had led. `None` if the new ones go into a block that was set apart.
+    /// The slots below a branch with so many levels of branches below it, with the new ones in place of the old ones of
+    /// their keys; and the trees to which the replaced slots led. `None` if a new slot is inside a block with a tree of its
+    /// own.
     fn spliced(
         &self,
         branch: KeySpan,
@@ -282,8 +283,8 @@ impl Trees {
         }
     }
 
-    /// Writes what is below the last branch of a path with these slots, and copies of the rows on the path, the root's
-    /// included. All rows are there before the old ones are given back.
+    /// Writes these slots below the last branch of a path, and copies the rows on the path, the row of the root included.
+    /// All new rows are written before the old ones are retired.
     fn copy_path(&mut self, path: &[KeySpan], slots: &[Slot]) -> Result<Place, Full> {
         let lines = Arc::clone(&self.space.lines);
         let (last, below) = (path.len() - 1, BRANCHES - path.len());
@@ -302,7 +303,7 @@ impl Trees {
                 let below = copies.get(step + 1).map(|row| lines.place(*row));
                 match below.filter(|_| old == path[step].line) {
                     Some(copied) => lines.write_branch(new, copied, &lines.lasts(old)),
-                    None if old == path[step].line => {} // written with what is below it
+                    None if old == path[step].line => {} // written with the lines below it
                     None => lines.write_branch(new, lines.first(old), &lines.lasts(old)),
                 }
             }
@@ -312,7 +313,7 @@ impl Trees {
         Ok(lines.place(copies[0]))
     }
 
-    /// Gives back the lines below a branch with so many branches below it, but not the trees to which they lead.
+    /// Retires the lines below a branch with so many levels of branches below it, but not the trees to which they lead.
     fn retire_below(&mut self, branch: usize, below: usize) {
         let row = self.space.lines.first(branch).line();
         if below == 0 {
@@ -323,7 +324,7 @@ impl Trees {
         self.space.retire(branches);
     }
 
-    /// Gives a row of leaves back, but not the trees to which they lead.
+    /// Retires a row of leaves, but not the trees to which they lead.
     fn retire_leaves(&mut self, row: usize) {
         let leaves = LineRow(LineKind::Leaves, row);
         for leaf in row..row + self.space.length(leaves) {
@@ -336,13 +337,13 @@ impl Trees {
     }
 }
 
-/// Takes from the front of `slots` what they say about keys up to `to`, and leaves in them what reaches further.
+/// Takes the slots of keys up to `to` from the front of `slots`, and leaves in it those that reach further.
 fn up_to(slots: &mut &[Slot], to: u32) -> Vec<Slot> {
     let ended = slots.iter().take_while(|slot| slot.last <= to).count();
     let (here, rest) = slots.split_at(ended);
     let mut here = here.to_vec();
     if here.last().is_none_or(|slot| slot.last < to) {
-        // Such a slot has a plain answer: those that lead deeper hold one key.
+        // Such a slot has a plain answer: a slot that leads deeper has one key only.
         here.extend(rest.first().map(|slot| Slot { last: to, ..*slot }));
     }
     *slots = rest;
@@ -356,7 +357,7 @@ mod tests {
     use crate::rib::Change;
     use crate::simd::Isa;
 
-    /// A /48 for every fourth key from the lowest on: two slots each.
+    /// A table with a /48 for every fourth key from the lowest on: two slots each.
     fn every_fourth(count: u128) -> Rib<u128> {
         let mut rib = Rib::default();
         for number in 0..count {

@@ -11,15 +11,17 @@ use super::batch::{Batch, One};
 use super::lines::{LineStore, ROOTS};
 use super::space::{Hold, LineKind};
 
-/// What readers hold. Aligned so that the count before it in its `Arc`, which the writer changes with every change of
-/// the table, is not on the line that readers read.
+/// The stores of lines, with the token that keeps replaced lines from being written again.
+///
+/// It is aligned so that the reference count before it in its `Arc`, which the writer modifies at every change of the
+/// table, is not on the line that readers read.
 #[repr(align(128))]
 pub(super) struct View {
     pub(super) lines: Arc<LineStore>,
     pub(super) isa: Isa,
-    /// LineStore in use in each store when the view began.
+    /// The number of lines in use in each store when the view began.
     pub(super) used: [usize; 2],
-    /// Replaced lines are not written again before the views that can reach them have ended.
+    /// Keeps lines that this view can reach from being written again.
     pub(super) _hold: Hold,
 }
 

@@ -1,8 +1,8 @@
 //! Many lookups at once, sixteen a turn.
 //!
-//! Index entries and leaves are loaded one by one into vectors; everything between is vector arithmetic. The leaves of one
-//! vector are read three turns after they were found, so that index entries and leaves of some sixty addresses are on
-//! their way at a time. Gathers, prefetches within the batch and a branch at each answer were all slower
+//! Index entries and leaves are loaded one by one into vectors; all other operations are vector arithmetic. The leaves of
+//! one vector are read three turns after they were found, so that loads of index entries and leaves for some sixty
+//! addresses are in flight at a time. Gathers, prefetches within the batch and a branch at each answer were all slower
 //! (`docs/algorithms/dir18.md` has the figures).
 
 use crate::memory::{Top, Word, prefetch_beyond};
@@ -12,7 +12,7 @@ use crate::simd::{Kernel, LANES, Lanes, Places};
 use super::entry::{BlockEntry, INDEX_BITS};
 use super::table::Dir18Table;
 
-/// One call's work.
+/// The work of one call.
 pub(super) struct Batch<'a, W: Word> {
     pub(super) table: &'a Dir18Table<W>,
     pub(super) addrs: &'a [u32],
@@ -22,11 +22,12 @@ pub(super) struct Batch<'a, W: Word> {
 /// Turns between finding leaves and reading them.
 const AHEAD: usize = 3;
 
-/// How far ahead of its use an address is asked for, in bytes, beyond the end of the batch too: whoever looks up a long
-/// row of addresses, batch by batch, has them in the cache in time. For others it is one instruction in sixteen lookups.
+/// How far ahead of its use an address is prefetched, in bytes, beyond the end of the batch too: a caller that looks up a
+/// long row of addresses batch by batch then has them in the cache in time. For other callers this costs one instruction
+/// in sixteen lookups.
 const ADDRS_AHEAD: usize = 2048;
 
-/// Leaves that were found, of one vector more than the turns ahead: a power of two, to count round in.
+/// Leaves that were found, one vector more than [`AHEAD`]: a power of two, so that the number of a vector wraps.
 type FoundLeaves<'t, W> = Places<'t, W, { AHEAD + 1 }>;
 
 impl<W: Word> Kernel for Batch<'_, W> {
@@ -74,7 +75,7 @@ fn lookup_chunks<L: Lanes, W: Word>(
     }
 }
 
-/// The leaves of these addresses.
+/// Finds the leaves of these addresses.
 #[inline(always)]
 fn find<L: Lanes>(lanes: L, top: Top<'_, { INDEX_BITS as u32 }>, addrs: &[u32; LANES]) -> L::U32 {
     leaf(lanes, lanes.read_top(top, addrs), lanes.load(addrs))
@@ -87,7 +88,7 @@ fn leaf<L: Lanes>(lanes: L, entries: L::U32, addrs: L::U32) -> L::U32 {
     lanes.add(lanes.shr::<{ BlockEntry::SHIFT_BITS }>(entries), lanes.shr_by(addrs, shift))
 }
 
-/// The rare way, kept out of the loop.
+/// The rare case, kept out of the loop.
 #[cold]
 #[inline(never)]
 fn answer_parted<W: Word>(table: &Dir18Table<W>, addrs: &[u32; LANES], out: &mut [NextHop; LANES]) {

@@ -8,26 +8,26 @@
 //!   leaves   [ … 3 3 7 3 … ]◀──────────┘   2, 4, … 64 next hops, in one cache line (two where they take two bytes)
 //! ```
 //!
-//! Like DIR-24-8 a lookup is two loads without any branch on data, but a block without long prefixes costs a few bytes
-//! and a block with one answer none at all, so that a full view takes 4.3 MB instead of 33.8, which the third-level
-//! cache holds. Leaves have one byte in a table whose next hops have numbers below 255, and two bytes in any other
-//! (7.6 MB).
+//! As in DIR-24-8 a lookup takes two loads without any branch on data. But a block without long prefixes costs a few
+//! bytes and a block with one answer none, so that a full view takes 4.3 MB instead of 33.8, which fits in the
+//! third-level cache. Leaves have one byte in a table whose next hops have numbers below 255, and two bytes in any other
+//! table (7.6 MB).
 //!
-//! Blocks with prefixes longer than /24 are *divided*: the leaf of such a /24 is `PARTED`, and an array of its own, up
-//! to 256 leaves, holds its answers. Lookups branch on that rare value.
+//! Blocks with prefixes longer than /24 are *divided*: the leaf of such a /24 has the value `PARTED`, and an array of its
+//! own, up to 256 leaves, holds its answers. Lookups branch on that rare value.
 //!
 //! # Readers during a write
 //!
 //! One writer stores while readers look up; index entries and leaves are atomics. A lookup reads one index entry and
 //! one leaf of the array it leads to (and in a divided block the place of a part's array, and one leaf there).
-//! - An answer that changes is stored into its leaf. Arrays stay as fine as they once had to be, so a route that comes
-//!   and goes costs stores only.
-//! - An array that must become finer is written anew elsewhere, complete, and the index entry set to it, with release
-//!   order. The old one is retired (`reclaim.rs`): its leaves are not written again before every reader that may be in
-//!   it is gone. The places of the parts' arrays lie behind the leaves of a divided block and never change; another
-//!   place means another array for the whole block.
+//! - A changed answer is stored into its leaf. Arrays never become coarser, so a route that is withdrawn and announced
+//!   again causes stores only.
+//! - An array that must become finer is written elsewhere, complete, and then the index entry is set to it, with release
+//!   order. The old array is retired (`memory/reclaim.rs`): its leaves are not written again before the last reader that
+//!   may be in it has ended. The places of the parts' arrays follow the leaves of a divided block and never change;
+//!   another place means another array for the whole block.
 //!
-//! So each lookup is answered by the table before or after a change. When leaves run out the table is compiled anew.
+//! So the table before or after a change answers each lookup. When leaves run out the table is compiled again.
 
 use crate::memory::{Word8, Word16};
 use crate::rib::{Rib, Summary};
@@ -53,7 +53,7 @@ impl Algorithm<u32> for Dir18 {
         NAME
     }
 
-    /// The fastest for large tables; below a hundred routes its index is most of what it costs.
+    /// The fastest for large tables; below a hundred routes its index is most of its cost.
     fn preference(&self, summary: &Summary) -> u8 {
         match summary.prefixes {
             0..10 => 10,

@@ -24,15 +24,15 @@ pub(super) struct Dir18Table<W: Word> {
 impl<W: Word> Dir18Table<W> {
     /// The leaf of a /24 that has an array of its own. No next hop has this number.
     pub(super) const PARTED: NextHop = NextHop(W::HIGHEST as u16);
-    /// The first leaves answer for blocks of one next hop: each leaf holds its own number.
+    /// The number of leaves that answer for blocks of one next hop: each of these first leaves holds its own number.
     pub(super) const OWN_NUMBERS: u32 = W::HIGHEST + 1;
-    /// Leaves that hold the entry of a part.
+    /// The number of leaves that hold the entry of a part.
     pub(super) const ENTRY_LEAVES: u32 = W::ENTRIES as u32;
     pub(super) const LEAF_BITS: u32 = u32::BITS / Self::ENTRY_LEAVES;
-    /// Where, in the array of a divided block, the entries of its parts begin.
+    /// The leaf in the array of a divided block at which the entries of its parts begin.
     pub(super) const PART_ENTRIES: u32 = Self::ENTRY_LEAVES * PARTS;
 
-    /// A table without routes, with so many leaves, a power of two.
+    /// Makes a table without routes, with so many leaves, a power of two.
     pub(super) fn empty(leaves: u32) -> io::Result<Self> {
         let table = Dir18Table {
             index: Pages::zeroed(1 << INDEX_BITS)?,
@@ -58,14 +58,14 @@ impl<W: Word> Dir18Table<W> {
         BlockEntry(self.top().get(addr))
     }
 
-    /// Asks for index entries alone. To ask for leaves they would have to be there already, and a load that waits for them
-    /// holds up the caller more than the leaves would.
+    /// Prefetches index entries only. The places of leaves are in the entries, and a load that waits for an entry delays
+    /// the caller more than a missing leaf does.
     pub(super) fn prefetch(&self, addrs: &[u32]) {
         let index = self.index.as_slice();
         addrs.iter().for_each(|addr| prefetch(index, (addr >> BLOCK_BITS) as usize));
     }
 
-    /// Asks for leaves, once the index entries are there.
+    /// Prefetches leaves, once the index entries have arrived.
     pub(super) fn prefetch_leaves(&self, addrs: &[u32]) {
         let leaves = self.leaves.ring();
         addrs.iter().for_each(|addr| leaves.prefetch(self.entry(*addr).leaf(*addr)));
@@ -85,7 +85,7 @@ impl<W: Word> Dir18Table<W> {
         }
     }
 
-    /// The rare way, kept out of the loops.
+    /// The rare case, kept out of the loops.
     #[cold]
     #[inline(never)]
     pub(super) fn lookup_part(&self, block: BlockEntry, addr: u32) -> NextHop {
@@ -99,10 +99,10 @@ impl<W: Word> Dir18Table<W> {
         BlockEntry((0..Self::ENTRY_LEAVES).fold(0, |entry, i| entry | leaf(i) << (i * Self::LEAF_BITS)))
     }
 
-    /// The number of the first of the leaves that hold that entry.
+    /// The number of the first leaf that holds that entry.
     pub(super) fn part_entry(block: BlockEntry, addr: u32) -> u32 {
         let number = addr >> PART_BITS & (PARTS - 1);
-        let from_its_leaf = Self::PART_ENTRIES + (Self::ENTRY_LEAVES - 1) * number;
-        block.leaf(addr).wrapping_add(from_its_leaf)
+        let after_its_leaf = Self::PART_ENTRIES + (Self::ENTRY_LEAVES - 1) * number;
+        block.leaf(addr).wrapping_add(after_its_leaf)
     }
 }

@@ -14,8 +14,9 @@ use super::batch::Batch;
 use super::entry::INDEX_BITS;
 use super::table::Dir18Table;
 
-/// What readers hold: the table, and the proof that they may be in arrays it had when they fetched it.
-/// Why it is aligned stands at [`CachePadded`](crate::memory::CachePadded).
+/// The table, and the token that keeps the arrays of this moment from being used again.
+///
+/// For the reason of its alignment see [`CachePadded`](crate::memory::CachePadded).
 #[repr(align(128))]
 pub(super) struct View<W: Word> {
     pub(super) table: Arc<Dir18Table<W>>,

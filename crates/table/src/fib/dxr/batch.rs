@@ -11,14 +11,14 @@ use super::tables::{
     SHORT_START_SHIFT, TRIE_BITS, low_bits,
 };
 
-/// One call's work.
+/// The work of one call.
 pub(super) struct Batch<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) addrs: &'a [u32],
     pub(super) next_hops: &'a mut [NextHop],
 }
 
-/// Vectors that bisect together: every step waits for memory, and the waits overlap.
+/// Vectors that bisect in step: every step waits for memory, and the waits overlap.
 const VECTORS: usize = 4;
 
 impl Kernel for Batch<'_> {
@@ -49,19 +49,19 @@ fn lookup_each(snapshot: &Snapshot, addrs: &[u32], next_hops: &mut [NextHop]) {
     }
 }
 
-/// Sixteen lookups in the middle of their bisections.
+/// The state of sixteen bisections.
 #[derive(Clone, Copy)]
 struct Bisection<L: Lanes> {
-    /// Word of the first range.
+    /// The word of the first range.
     base: L::U32,
     /// 1 in lanes whose chunk has short ranges, two a word.
     short: L::U32,
-    /// What a range must not exceed.
+    /// The value that the range found must not exceed.
     key: L::U32,
-    /// The range reached, and its number.
+    /// The range reached so far, and its number.
     found: L::U32,
     at: L::U32,
-    /// Ranges that may still be the right one; 0 in lanes that are answered.
+    /// The number of ranges left to search; 0 in lanes that have their answer.
     left: L::U32,
 }
 
@@ -113,7 +113,7 @@ fn descriptors<L: Lanes>(lanes: L, snapshot: &Snapshot, addr: L::U32) -> L::U32 
     lanes.gather(snapshot.rows.words(), lanes.or(lanes.shl_by(row, lanes.splat(row_bits)), in_row))
 }
 
-/// Reads the first range of each lane that has ranges; the others are answered by the descriptor.
+/// Reads the first range of each lane that has ranges; in the others the descriptor is the answer.
 #[inline(always)]
 fn begin<L: Lanes>(lanes: L, snapshot: &Snapshot, addr: L::U32, descriptor: L::U32) -> Bisection<L> {
     let ranges = snapshot.ranges.words();
@@ -137,10 +137,10 @@ fn begin<L: Lanes>(lanes: L, snapshot: &Snapshot, addr: L::U32, descriptor: L::U
         at: lanes.splat(0),
         left: lanes.add(count, short),
     };
-    // No chunk has so many short ranges.
+    // A chunk of short ranges never has so many.
     let many = lanes.at_most(lanes.splat(MANY >> BASE_BITS), count);
     if lanes.any(many) {
-        // The word read is the number of ranges, and they begin behind it.
+        // The word read is the number of ranges, and the ranges follow it.
         search.base = lanes.select(many, lanes.add(base, lanes.splat(1)), base);
         search.left = lanes.select(many, first, search.left);
         search.found = lanes.gather_where(many, ranges, search.base, first);
@@ -148,8 +148,8 @@ fn begin<L: Lanes>(lanes: L, snapshot: &Snapshot, addr: L::U32, descriptor: L::U
     search
 }
 
-/// Halves what is left in the lanes of `unfinished`; the others stay as they are: half of what they have left is
-/// nothing.
+/// Halves the ranges left in the lanes of `unfinished`. The other lanes do not change, because half of their ranges left
+/// is 0.
 #[inline(always)]
 fn step<L: Lanes>(lanes: L, snapshot: &Snapshot, search: &mut Bisection<L>, unfinished: L::Mask) {
     let half = lanes.shr::<1>(search.left);

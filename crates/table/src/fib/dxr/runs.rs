@@ -1,4 +1,4 @@
-//! Runs of words, equal ones kept once: the chunks and the trie rows of `dxr`, shared by hash and reference count.
+//! Runs of words, of which equal ones are stored once: the chunks and the trie rows of `dxr`, found by hash and counted.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
@@ -7,21 +7,21 @@ use std::ops;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-/// The runs, one behind the other; between them the holes that released ones leave.
+/// The runs, one after the other, with holes where runs were released.
 #[derive(Default)]
 pub(super) struct Runs {
     words: Vec<u32>,
     runs: HashTable<Run>,
-    /// Holes as (length, start): the shortest that suffices comes first.
+    /// Holes as (length, start), so that the shortest one that suffices is found first.
     holes: BTreeSet<(usize, usize)>,
-    /// Words in holes.
+    /// The number of words in holes.
     unused: usize,
 }
 
 struct Run {
     start: usize,
     len: usize,
-    /// Never 0.
+    /// The number of users, never 0.
     users: u32,
 }
 
@@ -36,7 +36,7 @@ fn hash(content: &[u32]) -> u64 {
 }
 
 impl Runs {
-    /// One more user of a run with this content, made now if there is none yet; where it starts.
+    /// Counts one more user of the run with this content, which is stored if it is new. Returns its start.
     pub(super) fn share(&mut self, content: &[u32]) -> usize {
         let hash_of_content = hash(content);
         let words = &self.words;
@@ -50,11 +50,12 @@ impl Runs {
         start
     }
 
-    /// One user less of the run at `start`, which [`Self::share`] gave out; without users it becomes a hole.
+    /// Counts one user less of the run at `start`, which [`Self::share`] returned; a run without users becomes a hole.
     #[allow(clippy::expect_used)]
     pub(super) fn release(&mut self, start: usize, len: usize) {
         let found = self.runs.find_entry(hash(&self.words[start..start + len]), |run| run.start == start);
-        let mut entry = found.ok().expect("who releases a run has shared it, and its content never changes");
+        let mut entry =
+            found.ok().expect("a run that is released was shared before, and its content never changes");
         entry.get_mut().users -= 1;
         if entry.get().users == 0 {
             entry.remove();
@@ -63,7 +64,7 @@ impl Runs {
         }
     }
 
-    /// Writes the content into the shortest hole that takes it, else behind everything.
+    /// Writes the content into the shortest hole that has room, otherwise after all other words.
     fn place(&mut self, content: &[u32]) -> usize {
         let Some(hole) = self.holes.range((content.len(), 0)..).next().copied() else {
             self.words.extend_from_slice(content);
@@ -84,12 +85,12 @@ impl Runs {
         &self.words
     }
 
-    /// Words in holes.
+    /// The number of words in holes.
     pub(super) fn unused(&self) -> usize {
         self.unused
     }
 
-    /// Words in runs.
+    /// The number of words in runs.
     pub(super) fn used(&self) -> usize {
         self.words.len() - self.unused
     }
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_runs_are_kept_once_until_their_last_user_goes() {
+    fn equal_runs_are_stored_once_until_their_last_user_releases_them() {
         let mut store = Runs::default();
         let first = store.share(&[1, 2, 3]);
         assert_eq!(store.share(&[1, 2, 3]), first);
@@ -123,7 +124,7 @@ mod tests {
         store.release(starts[2], 4);
         assert_eq!(store.share(&[5; 3]), starts[2]);
         assert_eq!(store.share(&[6; 6]), starts[0]);
-        assert_eq!(store.share(&[7]), starts[2] + 3, "what the shorter run left of its hole");
+        assert_eq!(store.share(&[7]), starts[2] + 3, "the rest of the hole");
         assert_eq!((store.words().len(), store.unused()), (12, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! What readers of a `dxr` table read: copies of the writer's tables, and one lookup in them.
+//! Immutable copies of the writer's tables, which readers hold, and one lookup in them.
 
 use std::hint::select_unpredictable;
 use std::io;
@@ -15,17 +15,18 @@ use super::tables::{
 
 pub(super) const NAME: &str = "dxr";
 
-/// What readers hold: nothing in it changes. The writer makes another one for each batch of changes.
-/// Why it is aligned stands at [`CachePadded`](crate::memory::CachePadded).
+/// The tables at one moment; the writer makes another snapshot for each batch of changes.
+///
+/// For the reason of its alignment see [`CachePadded`](crate::memory::CachePadded).
 #[repr(align(128))]
 pub(super) struct Snapshot {
-    /// D.
+    /// The number of bits D that index the direct table.
     pub(super) direct_bits: u8,
     /// Row numbers.
     pub(super) direct: Pages<Word16>,
     /// Descriptors, 2^X a row.
     pub(super) rows: Pages<Word32>,
-    /// Ranges, and holes of them.
+    /// Ranges, with holes between them.
     pub(super) ranges: Pages<Word32>,
     /// Words of `rows` and `ranges` without the holes.
     pub(super) used: [usize; 2],
@@ -33,7 +34,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// One lookup.
+    /// Looks up one address.
     #[inline(always)]
     pub(super) fn find(&self, addr: u32) -> NextHop {
         match self.descriptor(addr) {
@@ -70,8 +71,8 @@ impl Snapshot {
     }
 }
 
-/// The last of `count` sorted ranges that is not above `key`; the first one never is. Selects instead of branching, so
-/// that an address can make the processor mispredict the end of the loop at most.
+/// Finds the last of `count` sorted ranges that is not above `key`; the first range never is. It selects instead of
+/// branching, so the processor can mispredict the end of the loop only.
 #[inline(always)]
 fn bisect(count: usize, key: u32, range: impl Fn(usize) -> u32) -> u32 {
     let (mut at, mut found, mut left) = (0, range(0), count);
@@ -88,7 +89,7 @@ fn bisect(count: usize, key: u32, range: impl Fn(usize) -> u32) -> u32 {
 
 /// Why a snapshot could not be made.
 pub(super) enum Unpublished {
-    /// So many words of ranges are beyond the reach of descriptors.
+    /// Descriptors cannot reach so many words of ranges.
     Words(usize),
     Memory(io::Error),
 }
@@ -104,7 +105,7 @@ impl From<Unpublished> for CompileError {
     }
 }
 
-/// A snapshot's table of 32-bit words.
+/// Copies a table of 32-bit words.
 fn copied(words: &[u32]) -> Result<Pages<Word32>, Unpublished> {
     let pages = Pages::zeroed(words.len()).map_err(Unpublished::Memory)?;
     words.iter().enumerate().for_each(|(i, word)| pages.set(i, *word));
@@ -118,7 +119,7 @@ impl Snapshot {
             return Err(Unpublished::Words(words.len()));
         }
         let direct = Pages::zeroed(tables.direct.len()).map_err(Unpublished::Memory)?;
-        // Rows lie one behind the other, and there are never more of them than the direct table has entries.
+        // Rows lie one after the other, and their number never exceeds the entries of the direct table.
         let row_bits = TRIE_BITS - tables.direct_bits;
         tables.direct.iter().enumerate().for_each(|(i, start)| direct.set(i, (start >> row_bits) as u32));
         Ok(Snapshot {
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
     use crate::rib::Range;
 
-    /// Two addresses a range, and no two neighbours alike: every chunk needs 2,048 words and one for their number.
+    /// Ranges of two addresses with different neighbours: every chunk needs 2,048 words, and one for their number.
     fn fine_ranges(count: u32) -> impl Iterator<Item = Range<u32>> {
         let fine = (0..count).map(|n| Range {
             first: 2 * n,

@@ -1,5 +1,4 @@
-//! The writer's copy of a `dxr` table: what its chunks and rows hold, how they are written, and how a changed one is
-//! replaced.
+//! The writer's copy of a `dxr` table: the form of chunks and rows, and how changed ones are replaced.
 
 use std::ops::RangeInclusive;
 
@@ -17,7 +16,7 @@ pub(super) const CHUNKS: usize = 1 << TRIE_BITS;
 /// Bits of an address within its chunk.
 pub(super) const CHUNK_BITS: u32 = 32 - TRIE_BITS as u32;
 pub(super) const IN_CHUNK: u32 = (1 << CHUNK_BITS) - 1;
-/// What D is chosen from; rows are numbered with 16 bits.
+/// The possible values of D; rows are numbered with 16 bits.
 pub(super) const DIRECT_BITS: RangeInclusive<u8> = 9..=16;
 
 /// A chunk's descriptor: a next hop, or the number of its ranges above [`BASE_BITS`] bits of where they start.
@@ -25,7 +24,7 @@ pub(super) const DIRECT_BITS: RangeInclusive<u8> = 9..=16;
 /// ```text
 ///   0  0 0000 0000  next hop         one next hop
 ///   0  n n n n …    base             n ranges of four bytes, 2 to 510
-///   0  1 1111 1111  base             many: the first word says how many, the ranges follow
+///   0  1 1111 1111  base             many: the first word is their number, the ranges follow
 ///   1  n - 1        base             n ranges of two bytes
 /// ```
 pub(super) const BASE_BITS: u32 = 22;
@@ -34,7 +33,7 @@ pub(super) const SHORT: u32 = 1 << 31;
 pub(super) const COUNT: u32 = !(SHORT | BASE);
 /// The count of a chunk with more ranges than the descriptor can count.
 pub(super) const MANY: u32 = COUNT;
-/// FreeBSD's limit too: descriptors reach no further.
+/// Most words of ranges, as in FreeBSD: descriptors reach no further.
 pub(super) const MOST_WORDS: usize = 1 << BASE_BITS;
 
 /// A short range has four bits of start and twelve of next hop, a long one sixteen of each.
@@ -48,20 +47,20 @@ pub(super) const fn low_bits(bits: u32) -> u32 {
     (1 << bits) - 1
 }
 
-/// The table in pieces that can be exchanged.
+/// The tables in parts that can be replaced separately.
 pub(super) struct DxrTables {
-    /// D.
+    /// The number of bits D that index the direct table.
     pub(super) direct_bits: u8,
-    /// Where each row of the direct table starts in `rows`.
+    /// The place in `rows` of each row of the direct table.
     pub(super) direct: Vec<usize>,
     pub(super) rows: Runs,
-    /// All descriptors in order: what the rows say.
+    /// All descriptors in order, as the rows hold them.
     chunks: Vec<u32>,
     pub(super) ranges: Runs,
 }
 
 impl DxrTables {
-    /// From ranges that cover the address space in order.
+    /// Compiles ranges that cover the address space in order.
     pub(super) fn compile(all: impl Iterator<Item = Range<u32>>) -> Self {
         let (mut chunks, mut ranges) = (vec![0; CHUNKS], Runs::default());
         each_chunk(all, |number, pieces| chunks[number] = describe(&mut ranges, pieces));
@@ -76,7 +75,7 @@ impl DxrTables {
         let row_len = CHUNKS >> self.direct_bits;
         for in_one_row in dirty.chunk_by(|a, b| a / row_len == b / row_len) {
             let row = in_one_row[0] / row_len;
-            // Given back first, so that what replaces it may take its place.
+            // The row is released first, so that its replacement can use the same place.
             self.rows.release(self.direct[row], row_len);
             for &number in in_one_row {
                 forget(&mut self.ranges, self.chunks[number]);
@@ -89,7 +88,7 @@ impl DxrTables {
     }
 }
 
-/// Cuts ranges at the borders of chunks and hands out each chunk's number and its ranges, as long ones.
+/// Cuts ranges at the borders of chunks, and calls `chunk` with the number of each chunk and its long ranges.
 fn each_chunk(ranges: impl Iterator<Item = Range<u32>>, mut chunk: impl FnMut(usize, &[u32])) {
     let mut pieces = Vec::new();
     for range in ranges {
@@ -110,7 +109,7 @@ fn each_chunk(ranges: impl Iterator<Item = Range<u32>>, mut chunk: impl FnMut(us
     }
 }
 
-/// The same ranges in two bytes each, two a word, if they can be; the last one twice where their number is odd.
+/// Converts the ranges to short ones, two in a word, if that is possible; the last one is repeated if their number is odd.
 fn shortened(pieces: &[u32]) -> Option<Vec<u32>> {
     let short = |piece: &u32| {
         let (start, hop) = (piece >> LONG_HOP_BITS, piece & low_bits(LONG_HOP_BITS));
@@ -121,7 +120,8 @@ fn shortened(pieces: &[u32]) -> Option<Vec<u32>> {
     Some(short.chunks(2).map(|pair| pair[pair.len() - 1] << 16 | pair[0]).collect())
 }
 
-/// Stores a chunk's ranges; its descriptor. A base beyond the descriptor's reach is found before anything is published.
+/// Stores the ranges of a chunk and returns its descriptor. A base beyond the reach of descriptors is detected before
+/// anything is published.
 fn describe(ranges: &mut Runs, pieces: &[u32]) -> u32 {
     if let [only] = pieces {
         return only & low_bits(LONG_HOP_BITS);
@@ -137,7 +137,7 @@ fn describe(ranges: &mut Runs, pieces: &[u32]) -> u32 {
     kind | (base as u32 & BASE)
 }
 
-/// Gives back what [`describe`] stored.
+/// Releases the ranges that [`describe`] stored.
 fn forget(ranges: &mut Runs, descriptor: u32) {
     let (base, count) = ((descriptor & BASE) as usize, (descriptor & COUNT) >> BASE_BITS);
     let len = match (descriptor & SHORT, count) {
@@ -153,7 +153,7 @@ pub(super) fn direct_bytes(direct_bits: u8) -> usize {
     size_of::<u16>() << direct_bits
 }
 
-/// D: from 16 downwards as long as direct table and rows together shrink.
+/// Chooses D: from 16 downwards, as long as direct table and rows together shrink.
 fn choose_direct_bits(chunks: &[u32]) -> u8 {
     let bytes = |bits: u8| {
         let rows: FxHashSet<&[u32]> = chunks.chunks_exact(CHUNKS >> bits).collect();

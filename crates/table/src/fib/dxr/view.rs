@@ -17,7 +17,7 @@ impl Fib<u32> for Snapshot {
         simd::run(self.isa, Batch { snapshot: self, addrs, next_hops });
     }
 
-    /// The parts carry FreeBSD's name of the split, such as D16X4R.
+    /// The names of the parts form FreeBSD's name of the split, such as D16X4R.
     fn footprint(&self) -> Footprint {
         const DIRECT: [&str; 8] = ["D9", "D10", "D11", "D12", "D13", "D14", "D15", "D16"];
         const ROWS: [&str; 8] = ["X11", "X10", "X9", "X8", "X7", "X6", "X5", "X4"];

@@ -1,4 +1,4 @@
-//! The writer's half: collects changes and makes snapshots.
+//! The writer's half: it collects changes and makes snapshots.
 
 use std::sync::Arc;
 
@@ -10,28 +10,29 @@ use crate::simd::Isa;
 use super::snapshot::Snapshot;
 use super::tables::{CHUNK_BITS, CHUNKS, DxrTables, MOST_WORDS};
 
-/// The writer's half.
+/// The writer of a table.
 pub(super) struct Writer {
     tables: DxrTables,
-    /// A bit for each chunk that may have changed since the snapshot.
+    /// A bit for each chunk, set if it may have changed since the snapshot.
     dirty: Vec<u64>,
-    /// Whether the caller was asked to collect more changes.
+    /// Whether the last outcome was [`Outcome::Batch`].
     asked: bool,
-    /// Routes when D was chosen.
+    /// The number of routes when D was chosen.
     routes: usize,
-    /// Of the RIB that the snapshot answers like.
+    /// The generation of the RIB that the snapshot answers like.
     generation: u64,
     snapshot: Arc<Snapshot>,
 }
 
-/// Holes in the ranges, in per cent of them, beyond which a change means a rebuild: FreeBSD's default for
+/// The percentage of holes in the ranges from which a change causes a rebuild: FreeBSD's default for
 /// `net.route.algo.dxr.frag_limit`.
 const FRAG_LIMIT: usize = 1;
-/// Words of holes that are no reason to rebuild however small the table is.
+/// Words of holes that do not cause a rebuild, even in a small table.
 const HOLES_ALLOWED: usize = 1024;
-/// Beyond so many changed chunks compiling all is faster: each changed one is looked up in the RIB by itself.
+/// With more changed chunks than this, compiling the whole table is faster: each changed chunk is read from the RIB
+/// separately.
 const MOST_DIRTY: usize = CHUNKS / 16;
-/// Below so many routes D is not chosen again.
+/// With fewer routes than this D is not chosen again.
 const FEW_ROUTES: usize = 1024;
 
 impl Writer {
@@ -58,7 +59,7 @@ impl Writer {
         self.dirty.iter().map(|bits| bits.count_ones() as usize).sum()
     }
 
-    /// The marked chunks, whose marks it takes away.
+    /// Returns the marked chunks and removes their marks.
     fn take_dirty(&mut self) -> Vec<usize> {
         let mut numbers = Vec::new();
         for (word, bits) in self.dirty.iter_mut().enumerate() {
@@ -76,8 +77,7 @@ impl Writer {
         ranges.unused() > ranges.used() * FRAG_LIMIT / 100 + HOLES_ALLOWED
     }
 
-    /// Whether a batch has stored ranges that descriptors cannot point to: they are lost, and so is what they stood
-    /// for.
+    /// Whether a batch has stored ranges that descriptors cannot reach, so that these ranges and their answers are lost.
     fn is_out_of_reach(&self) -> bool {
         self.tables.ranges.words().len() > MOST_WORDS
     }
@@ -94,8 +94,8 @@ impl Instance<u32> for Writer {
         Arc::<Snapshot>::clone(&self.snapshot)
     }
 
-    /// A snapshot costs a copy of the table however little has changed, so one change alone is asked to wait for
-    /// others; the call after that is taken for the batch, however small.
+    /// A snapshot costs a copy of the table even after a small change, so a single change has to wait for others; the next
+    /// call is treated as the batch, however small it is.
     fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
         if rib.generation() == self.generation {
             return Outcome::Applied;
@@ -116,7 +116,7 @@ impl Instance<u32> for Writer {
         }
         match Snapshot::new(&self.tables, self.snapshot.isa) {
             Ok(snapshot) => self.snapshot = Arc::new(snapshot),
-            // Compiling says what is wrong if it still is.
+            // If the error persists, the compile returns it.
             Err(_) => return Outcome::Rebuild,
         }
         self.generation = rib.generation();

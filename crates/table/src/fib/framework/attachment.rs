@@ -19,11 +19,11 @@ use super::settings::{Compile, Settings, Time};
 /// Where a change comes from, which decides whether it may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The route of an interface's own network: routes by way of it follow at once, and must find it.
+    /// The route of an interface's own network: routes through it follow at once, and need it.
     Interface,
-    /// Somebody typed it.
+    /// An operator configured it.
     Static,
-    /// A routing protocol.
+    /// A routing protocol announced or withdrew it.
     Protocol,
 }
 
@@ -33,40 +33,40 @@ impl Origin {
     }
 }
 
-/// One routing table of one family, and the algorithm that serves it. The RIB stays with the caller, who passes it in
-/// the state it has after the changes told of.
+/// One routing table of one family, and the algorithm that serves it. The caller keeps the RIB and passes it in the state
+/// after the changes of each call.
 pub struct Attachment<A: Address> {
     pub(super) number: u32,
     pub(super) settings: Arc<Settings>,
     pub(super) modules: Modules<A>,
     pub(super) current: Option<Attached<A>>,
-    /// What the FIB lacks; `None` if it answers like the RIB.
+    /// The changes that the FIB lacks; `None` if it answers like the RIB.
     pub(super) lacking: Option<Lacking<A>>,
     pub(super) delay: Delay,
     pub(super) evaluation: Evaluation,
     pub(super) failures: Failures,
     /// Why the last compile failed, unless one has succeeded since.
     pub(super) failure: Option<CompileError>,
-    /// The module chosen by hand.
+    /// The module chosen by [`Self::force`].
     pub(super) pinned: Option<&'static str>,
     pub(super) building: Option<Building<A>>,
-    /// Tables compiled so far, which numbers them, and jobs given out.
+    /// The number of tables compiled so far, and of jobs given out.
     pub(super) instances: u64,
     pub(super) jobs: u64,
     pub(super) publisher: Publisher<A>,
     pub(super) log: Log,
 }
 
-/// An algorithm at work.
+/// The algorithm that serves a table, and its compiled table.
 pub(super) struct Attached<A: Address> {
     pub(super) module: Module<A>,
     pub(super) instance: Box<dyn Instance<A>>,
     pub(super) number: u64,
 }
 
-/// How a FIB that lags behind can be brought up to date.
+/// How a FIB that lags behind its RIB can be synced.
 pub(super) enum Lacking<A: Address> {
-    /// By all these changes at once.
+    /// With all these changes at once.
     Batch(Vec<Change<A>>),
     /// By compiling it again.
     Rebuild,
@@ -74,14 +74,15 @@ pub(super) enum Lacking<A: Address> {
 
 impl<A: Address> Lacking<A> {
     fn changed(&mut self, changes: &[Change<A>]) {
-        if let Lacking::Batch(gathered) = self {
-            gathered.extend_from_slice(changes);
+        if let Lacking::Batch(collected) = self {
+            collected.extend_from_slice(changes);
         }
     }
 }
 
 impl<A: Address> Attachment<A> {
-    /// Nothing is attached before the first call with a RIB; of equally preferred modules the first is taken.
+    /// A table to which nothing is attached before the first call with a RIB. Of equally preferred modules the first is
+    /// chosen.
     pub fn new(now: Time, number: u32, modules: Modules<A>, settings: Arc<Settings>) -> Self {
         let publisher = Publisher::new(&NoRoutes::default());
         let mut table = Self::publishing(number, modules, settings, publisher);
@@ -90,7 +91,7 @@ impl<A: Address> Attachment<A> {
         table
     }
 
-    /// As one of many tables, whose modules are announced elsewhere.
+    /// Like [`Self::new`], for one of many tables, whose modules are logged elsewhere.
     pub(super) fn publishing(
         number: u32,
         modules: Modules<A>,
@@ -116,8 +117,8 @@ impl<A: Address> Attachment<A> {
         }
     }
 
-    /// The RIB now holds `changes`. A route of an interface and a static one are in the FIB when this returns, others
-    /// when the delay policy says so.
+    /// Follows a RIB that now holds `changes`. Routes of interfaces and static routes are in the FIB when this returns,
+    /// others when the delay policy permits.
     pub fn changed(&mut self, now: Time, rib: &Rib<A>, changes: &[Change<A>], origin: Origin) {
         if !changes.is_empty() {
             self.follow(now, rib, changes);
@@ -143,7 +144,7 @@ impl<A: Address> Attachment<A> {
         }
     }
 
-    /// Does what is due. With [`Compile::Elsewhere`] compiling is left to whoever fetches [`Self::job`].
+    /// Does the work that is due. With [`Compile::Elsewhere`] the caller has to compile what [`Self::job`] returns.
     pub fn tick(&mut self, now: Time, rib: &Rib<A>) {
         if matches!(self.lacking, Some(Lacking::Batch(_))) && self.delay.is_due(now) {
             self.deliver(now, rib);
@@ -153,24 +154,24 @@ impl<A: Address> Attachment<A> {
         }
     }
 
-    /// When [`Self::tick`], or [`Self::job`] after it, has something to do; `None` before the next change.
+    /// When [`Self::tick`], or [`Self::job`] after it, has work to do; `None` before the next change.
     pub fn next_deadline(&self) -> Option<Time> {
         let batch = self.delay.due().filter(|_| matches!(self.lacking, Some(Lacking::Batch(_))));
-        // While a table is being compiled its successor is not asked for.
+        // While a table is compiled no other is compiled.
         let compile = self.compile_deadline().filter(|_| self.building.is_none());
         batch.into_iter().chain(compile).min()
     }
 
-    /// Looks at once which algorithm suits the table best, and compiles it again if the RIB has changes the framework
-    /// was not told of, such as a whole table that was loaded. They show in the RIB's generation, so it has to be the same
-    /// RIB all along: another one's routes come in by [`Rib::replace`]. The error is why the table is not served as it is.
+    /// Chooses at once the algorithm that suits the table best, and compiles the table again if the RIB has changes that
+    /// were not reported, such as a whole table that was loaded. The RIB's generation reveals them, so it has to be the
+    /// same RIB always: take the routes of another one with [`Rib::replace`]. The error is why the FIB lags behind.
     pub fn evaluate(&mut self, now: Time, rib: &Rib<A>) -> Result<(), CompileError> {
         if self.current.is_some() && rib.generation() != self.publisher.generation() {
             self.lacking = Some(Lacking::Rebuild);
             self.delay.hurry(now, &self.settings);
         }
         if let Some(building) = &mut self.building {
-            // What was told since the job was given out may not be all that changed.
+            // The changes reported since the job was given out may not be all.
             building.since = None;
         }
         self.evaluation.ask(now);
@@ -179,8 +180,8 @@ impl<A: Address> Attachment<A> {
         self.failure.clone().filter(|_| !served).map_or(Ok(()), Err)
     }
 
-    /// Has the module of that name serve the table whatever its preference, until [`Self::release`]. A ban on it is
-    /// forgotten. What served before goes on until this one is compiled.
+    /// Makes the module of that name serve the table whatever its preference, until [`Self::release`], and ends a ban on
+    /// it. The present FIB serves until this module has compiled the table.
     pub fn force(&mut self, now: Time, rib: &Rib<A>, module: &str) -> Result<(), ModuleError> {
         let module = self.modules.iter().find(|known| known.name() == module).ok_or(ModuleError::Unknown)?;
         self.failures.forget(module.name());
@@ -190,21 +191,21 @@ impl<A: Address> Attachment<A> {
         Ok(())
     }
 
-    /// Lets preference choose again.
+    /// Lets the preference choose again.
     pub fn release(&mut self, now: Time, rib: &Rib<A>) {
         self.pinned = None;
         self.evaluation.ask(now);
         self.tick(now, rib);
     }
 
-    /// Goes by other settings from now on.
+    /// Uses other settings from now on.
     pub fn configure(&mut self, now: Time, rib: &Rib<A>, settings: Arc<Settings>) {
         self.settings = settings;
         self.evaluation.ask(now);
         self.tick(now, rib);
     }
 
-    /// Offers another module for the table's choice.
+    /// Adds a module to those that may be chosen.
     pub fn attach(&mut self, now: Time, rib: &Rib<A>, module: Module<A>) -> Result<(), ModuleError> {
         let modules = with(&self.modules, module)?;
         self.log.module(now, module, ModuleChange::Registered);
@@ -212,7 +213,7 @@ impl<A: Address> Attachment<A> {
         Ok(())
     }
 
-    /// Takes a module away. If it serves the table it does so until another is compiled.
+    /// Removes a module. If it serves the table, it does so until another has compiled the table.
     pub fn detach(&mut self, now: Time, rib: &Rib<A>, module: &str) -> Result<(), ModuleError> {
         let (modules, gone) = without(&self.modules, module)?;
         self.log.module(now, gone, ModuleChange::Unregistered);
@@ -220,7 +221,7 @@ impl<A: Address> Attachment<A> {
         Ok(())
     }
 
-    /// These are the modules from now on.
+    /// Replaces the modules.
     pub(super) fn use_modules(&mut self, now: Time, rib: &Rib<A>, modules: Modules<A>) {
         let gone = self.modules.iter().filter(|old| modules.iter().all(|new| new.name() != old.name()));
         for module in gone {
@@ -232,37 +233,37 @@ impl<A: Address> Attachment<A> {
         self.tick(now, rib);
     }
 
-    /// A worker's view of the table, good for as long as it likes.
+    /// Makes a reader of the table for one worker.
     pub fn reader(&self) -> Reader<A> {
         self.publisher.reader()
     }
 
-    /// The same for many threads that cannot each have their own.
+    /// Makes a reader for many threads that cannot each have their own.
     pub fn shared_reader(&self) -> SharedReader<A> {
         self.publisher.shared_reader()
     }
 
-    /// Ends the table, but leaves its readers the FIB they have. Of one that is dropped they find no route any more.
+    /// Ends the table but leaves its readers their FIB. If the table is dropped instead, readers find no route any more.
     pub fn retire(mut self) {
         self.publisher = Publisher::new(&NoRoutes::default());
     }
 
-    /// What readers look up in: without routes before anything is attached.
+    /// The FIB that readers use; it has no routes before a module is attached.
     pub fn fib(&self) -> Arc<dyn Fib<A>> {
         self.publisher.fib()
     }
 
-    /// Of the RIB up to which the FIB has synced; it stands still while the FIB lags behind.
+    /// The generation of the RIB up to which the FIB has synced; it does not change while the FIB lags behind.
     pub fn generation(&self) -> u64 {
         self.publisher.generation()
     }
 
-    /// The name of the algorithm attached.
+    /// The name of the algorithm that serves the table.
     pub fn algorithm(&self) -> Option<&'static str> {
         self.current.as_ref().map(|current| current.module.name())
     }
 
-    /// The module chosen by hand.
+    /// The module chosen by [`Self::force`].
     pub fn pinned(&self) -> Option<&'static str> {
         self.pinned
     }
@@ -282,7 +283,7 @@ impl<A: Address> Attachment<A> {
         self.failures.error(module)
     }
 
-    /// What happened.
+    /// The newest events of the table.
     pub fn log(&self) -> &Log {
         &self.log
     }
@@ -295,7 +296,7 @@ impl<A: Address> Attachment<A> {
     }
 }
 
-/// Workers that still hold a [`Reader`] find no route in a table that is gone.
+/// Workers that still hold a [`Reader`] find no route in a dropped table.
 impl<A: Address> Drop for Attachment<A> {
     fn drop(&mut self) {
         self.publisher.withdraw();

@@ -5,33 +5,33 @@ use std::sync::Arc;
 use crate::addr::Address;
 use crate::fib::Algorithm;
 
-/// An algorithm, as modules are handed around.
+/// An algorithm as the framework uses it.
 pub type Module<A> = &'static dyn Algorithm<A>;
 
-/// Several, which many tables may share.
+/// The modules of a table, which many tables may share.
 pub type Modules<A> = Arc<[Module<A>]>;
 
-/// Why the modules of a table stay as they are.
+/// Why the modules of a table could not be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModuleError {
     /// No module of that name is attached.
     #[error("no module of that name is attached to this table; attach it first")]
     Unknown,
-    /// A module of that name is there already.
+    /// A module of that name is attached already.
     #[error("a module of that name is attached already; detach it first")]
     Known,
-    /// A table is not left without lookup.
+    /// It is the only module: no table may be without one.
     #[error("it is the only module of this table; attach another first")]
     Last,
 }
 
-/// The modules and one more.
+/// Adds one module.
 pub(super) fn with<A: Address>(modules: &[Module<A>], module: Module<A>) -> Result<Modules<A>, ModuleError> {
     let known = modules.iter().any(|known| known.name() == module.name());
     if known { Err(ModuleError::Known) } else { Ok(modules.iter().copied().chain([module]).collect()) }
 }
 
-/// The modules but one, and that one.
+/// Removes one module, and returns it too.
 pub(super) fn without<A: Address>(
     modules: &[Module<A>],
     module: &str,

@@ -8,13 +8,13 @@ use crate::simd::{Kernel, LANES, Lanes};
 
 use super::store::{CHILDREN, DIRECT_BITS, LEAFVEC, LEAVES, NODE, PoptrieStore, SLOT_BITS, SLOTS};
 
-/// The slot of an address in a node that `bits` bits lead to; zeros stand in for bits beyond the address.
+/// The slot of an address in a node that `bits` bits lead to; bits beyond the address count as zeros.
 #[inline(always)]
 fn slot<A: Address>(addr: A, bits: u8) -> usize {
     (addr << usize::from(bits) >> usize::from(A::BITS - SLOT_BITS)).low_usize()
 }
 
-/// One lookup from the node that the direct table names.
+/// Looks up an address from the node of its entry in the direct table.
 #[inline]
 fn descend<A: Address>(store: &PoptrieStore, addr: A, number: u32) -> NextHop {
     let (mut node, mut bits) = (store.node(number), DIRECT_BITS);
@@ -39,14 +39,14 @@ fn lookup_each<A: Address>(store: &PoptrieStore, addrs: &[A], next_hops: &mut [N
     }
 }
 
-/// One call's work.
+/// The work of one call.
 pub(super) struct Batch<'a, A> {
     pub(super) store: &'a PoptrieStore,
     pub(super) addrs: &'a [A],
     pub(super) next_hops: &'a mut [NextHop],
 }
 
-/// Vectors that descend together: every level waits for memory, and the waits overlap.
+/// Vectors that descend in step: every level waits for memory, and the waits overlap.
 const VECTORS: usize = 4;
 
 impl<A: Address> Kernel for Batch<'_, A> {
@@ -71,10 +71,10 @@ impl<A: Address> Kernel for Batch<'_, A> {
     }
 }
 
-/// Bits of an address that a window holds: as many levels as fit in 32 bits.
+/// The bits of an address that a window holds: as many levels as fit in 32 bits.
 const WINDOW_BITS: u8 = 30;
 
-/// Looks `N` vectors of addresses up, all of them one level at a time until the last has arrived.
+/// Looks up `N` vectors of addresses, all of them one level at a time until the last one has its answer.
 #[inline(always)]
 fn lookup_vectors<L: Lanes, A: Address, const N: usize>(
     lanes: L,
@@ -112,7 +112,7 @@ fn lookup_vectors<L: Lanes, A: Address, const N: usize>(
     }
 }
 
-/// The 32 bits that start `offset` bits from the most significant one of each address, zeros behind its end.
+/// The 32 bits that start `offset` bits from the most significant one of each address, with zeros after its end.
 #[inline(always)]
 fn load_window<L: Lanes, A: Address>(lanes: L, addrs: &[A; LANES], offset: u8) -> L::U32 {
     let mut bits = [0; LANES];
@@ -122,12 +122,12 @@ fn load_window<L: Lanes, A: Address>(lanes: L, addrs: &[A; LANES], offset: u8) -
     lanes.load(&bits)
 }
 
-/// One level down in the lanes that have a node: its child there, or the next hop. The others stay as they are.
+/// Descends one level in the lanes that have a node: to its child, or to the next hop. The other lanes do not change.
 #[inline(always)]
 fn descended<L: Lanes>(lanes: L, store: &PoptrieStore, entry: L::U32, slot: L::U32) -> L::U32 {
     let (nodes, node, zero, one) = (store.nodes.words(), lanes.splat(NODE), lanes.splat(0), lanes.splat(1));
     let has_node = lanes.test(entry, node);
-    // Six words a node; the shifts drop the mark.
+    // A node has six words; the shifts remove the mark.
     let base = lanes.add(lanes.shl::<2>(entry), lanes.shl::<1>(entry));
     let (in_high, in_half) = (lanes.shr::<5>(slot), lanes.and(slot, lanes.splat(31)));
     let vector = lanes.gather_where(has_node, nodes, lanes.add(base, in_high), zero);
@@ -135,7 +135,7 @@ fn descended<L: Lanes>(lanes: L, store: &PoptrieStore, entry: L::U32, slot: L::U
     let bits = lanes.add(base, lanes.select(has_child, zero, lanes.splat(LEAFVEC as u32)));
     let runs = lanes.select(has_child, lanes.splat(CHILDREN as u32), lanes.splat(LEAVES as u32));
     let low = lanes.gather_where(has_node, nodes, bits, zero);
-    // The high half counts only in lanes whose slot is there; in those the whole low half does.
+    // The high half counts only in lanes whose slot is in it; in those the whole low half counts.
     let needs_high = lanes.test(lanes.shl::<31>(in_high), entry);
     let high = lanes.gather_where(needs_high, nodes, lanes.add(bits, one), zero);
     let up_to_slot = lanes.sub(lanes.shl_by(lanes.splat(2), in_half), one);

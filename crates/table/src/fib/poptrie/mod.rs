@@ -1,4 +1,4 @@
-//! `poptrie`: a trie of 64-ary nodes whose slots are counted instead of stored; after Asai and Ohara.
+//! `poptrie`: a trie of nodes with 64 slots that are counted instead of stored; after Asai and Ohara.
 //!
 //! ```text
 //!   address   |  18 bits  |  6  |  6  | …
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Asai, Ohara, "Poptrie: a compressed trie with population count for fast and scalable software IP routing table
-//! lookup", SIGCOMM 2015. Eighteen bits and six a step leave two for the last node, in IPv4 and in IPv6: there, sixteen
-//! slots in a row mean one address.
+//! lookup", SIGCOMM 2015. Eighteen bits and six a level leave two bits for the last node, in IPv4 and in IPv6: there,
+//! sixteen consecutive slots stand for one address.
 
 use std::sync::Arc;
 
@@ -39,13 +39,13 @@ const NAME: &str = "poptrie";
 /// The algorithm, with the instruction set of its batches.
 pub struct Poptrie(pub IsaChoice);
 
-/// A poptrie and what readers see of it.
+/// A poptrie: the writer and the present view.
 struct Patched {
     writer: Writer,
     view: Arc<View>,
 }
 
-/// A prefix that spans more entries of the direct table is as well compiled with all the others.
+/// For a prefix that covers more entries of the direct table than this, the whole table is compiled again.
 const MOST_ENTRIES: u32 = 4096;
 
 impl<A: Address> Instance<A> for Patched {
@@ -73,7 +73,7 @@ impl<A: Address> Algorithm<A> for Poptrie {
         NAME
     }
 
-    /// By rank on full views: just below FreeBSD's `dxr` and the DPDK modules at their best. FreeBSD has no poptrie.
+    /// Its rank on full views is just below FreeBSD's `dxr` and the DPDK modules at their best. FreeBSD has no poptrie.
     fn preference(&self, _summary: &Summary) -> u8 {
         249
     }
@@ -91,9 +91,9 @@ impl<A: Address> Algorithm<A> for Poptrie {
     }
 }
 
-/// Spare nodes for changes however small the table is, and four times as many leaves.
+/// Spare nodes for changes even in a small table; spare leaves are four times as many.
 const SPARE_NODES: usize = 1 << 16;
-/// What gathers reach: their indices are signed 32-bit numbers of words.
+/// Most nodes that gathers reach: their indices are signed 32-bit numbers of words.
 const MOST_NODES: usize = (1 << 31) / NODE_WORDS;
 const MOST_LEAVES: usize = u32::MAX as usize;
 
@@ -101,11 +101,11 @@ fn limit(what: &'static str, needed: usize, limit: usize) -> CompileError {
     CompileError::Limit { algorithm: NAME, what, needed, limit }
 }
 
-/// Places for nodes and leaves: twice what the table needs, and some. What is never used costs no memory.
+/// The places for nodes and leaves: twice what the table needs, and spare ones. Places never used cost no memory.
 fn capacities<A: Address>(ranges: &[Range<A>]) -> Result<[u32; 2], CompileError> {
     let levels = || (DIRECT_BITS..A::BITS).step_by(usize::from(SLOT_BITS));
     let nodes: usize = levels().map(|bits| blocks_divided(ranges, bits)).sum();
-    // A node's leaves are one more, at most, than the boundaries between ranges inside its block.
+    // A node has at most one leaf more than there are boundaries between ranges inside its block.
     let inside = |bits| ranges.iter().filter(|range| range.first & !A::mask(bits) != A::zero()).count();
     let leaves = nodes + levels().map(inside).sum::<usize>();
     Ok([

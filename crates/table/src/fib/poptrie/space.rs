@@ -1,13 +1,12 @@
-//! Which places of a table are taken: runs of up to 64 places, as `poptrie` allots them to the children and the leaves
-//! of a node.
+//! The allocation of places in a table: runs of up to 64 places, for the children and the leaves of a node.
 
-/// The longest run: as many as a node has slots.
+/// The longest run: as many places as a node has slots.
 const LONGEST: usize = 64;
 
-/// Places of one table.
+/// The places of one table.
 pub(super) struct RunSpace {
     capacity: u32,
-    /// Places below this one were given out before.
+    /// The first place that was never used.
     next: u32,
     /// Starts of free runs, by length.
     free: Vec<Vec<u32>>,
@@ -18,8 +17,8 @@ impl RunSpace {
         RunSpace { capacity, next: 0, free: vec![Vec::new(); LONGEST + 1] }
     }
 
-    /// A run of `len` places, 1 to 64: one that was given back, else a new one, else a part of a longer one. `None` if
-    /// there is none.
+    /// Takes a run of `len` places, 1 to 64: one that was given back, otherwise a new one, otherwise a part of a longer
+    /// one. `None` if there is none.
     pub(super) fn take(&mut self, len: usize) -> Option<u32> {
         self.free[len].pop().or_else(|| self.take_new(len)).or_else(|| self.split(len))
     }
@@ -38,7 +37,7 @@ impl RunSpace {
         Some(start)
     }
 
-    /// Takes back a run that [`Self::take`] gave out.
+    /// Frees a run that [`Self::take`] returned.
     pub(super) fn give_back(&mut self, start: u32, len: usize) {
         self.free[len].push(start);
     }
@@ -49,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_given_back_are_given_out_again_and_split_when_nothing_else_is_left() {
+    fn runs_given_back_are_used_again_and_split_if_no_other_is_left() {
         let mut space = RunSpace::new(100);
         assert_eq!([space.take(64), space.take(30)], [Some(0), Some(64)]);
         space.give_back(0, 64);

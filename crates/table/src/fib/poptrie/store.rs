@@ -1,10 +1,11 @@
-//! What `poptrie`'s readers and writer share: the direct table, the nodes and the leaves.
+//! The tables of a poptrie, which readers and the writer share: the direct table, the nodes and the leaves.
 //!
 //! # Readers during a write
 //!
-//! A node and its leaves are written while nothing leads to them, and change no more until no reader can be in them
-//! (see `reclaim`). The direct table's entry is stored last, with release order; lookups load it with acquire order, so
-//! whoever sees it sees all below it. So a lookup goes through the old part or the new one and never through both.
+//! A node and its leaves are written while nothing leads to them, and do not change until no reader can be in them
+//! (see `memory/reclaim.rs`). The entry of the direct table is stored last, with release order; lookups load it with
+//! acquire order, so a reader that sees it sees everything below it. So a lookup descends through the old part or the new
+//! one and never through both.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,26 +16,26 @@ use crate::nexthop::NextHop;
 
 /// Bits of an address that index the direct table.
 pub(super) const DIRECT_BITS: u8 = 18;
-/// Bits that choose a slot of a node.
+/// Bits that select a slot of a node.
 pub(super) const SLOT_BITS: u8 = 6;
 /// Slots of a node.
 pub(super) const SLOTS: usize = 1 << SLOT_BITS;
-/// Marks an entry of the direct table that is a node's number; others are next hops.
+/// Marks an entry of the direct table that is the number of a node; others are next hops.
 pub(super) const NODE: u32 = 1 << 31;
 
-/// Words of a node: `vector` in two halves, the low one first, `leafvec` likewise, then where the leaves begin, and
-/// where the children begin.
+/// Words of a node: `vector` in two halves, the low one first, `leafvec` in the same way, then the first leaf and the
+/// first child.
 pub(super) const NODE_WORDS: usize = 6;
 pub(super) const LEAFVEC: usize = 2;
 pub(super) const LEAVES: usize = 4;
 pub(super) const CHILDREN: usize = 5;
 
-/// What a node says.
+/// The content of a node.
 #[derive(Clone, Copy)]
 pub(super) struct NodeContent {
     /// Slots that have a child.
     pub(super) vector: u64,
-    /// Slots without child where the next hop is another than in the slot without child before.
+    /// Slots without a child whose next hop differs from that of the last slot without a child.
     pub(super) leafvec: u64,
     /// The first of its leaves, one for each bit of `leafvec`.
     pub(super) leaves: u32,
@@ -54,14 +55,14 @@ impl NodeContent {
         self.children + rank(self.vector, slot)
     }
 
-    /// The leaf of a slot without child.
+    /// The leaf of a slot without a child.
     #[inline(always)]
     pub(super) fn leaf(&self, slot: usize) -> u32 {
         self.leaves + rank(self.leafvec, slot)
     }
 }
 
-/// How many bits are set before the last one at or below `slot`, of which there is one.
+/// The number of bits set before the last one at or below `slot`; there is one.
 #[inline(always)]
 fn rank(bits: u64, slot: usize) -> u32 {
     let up_to_slot = (2u64 << slot).wrapping_sub(1);
@@ -73,12 +74,12 @@ pub(super) struct PoptrieStore {
     pub(super) direct: Pages<Word32>,
     pub(super) nodes: Pages<Word32>,
     pub(super) leaves: Pages<Word16>,
-    /// Nodes and leaves that lookups can reach.
+    /// The number of nodes and of leaves that lookups can reach.
     used: CachePadded<[AtomicUsize; 2]>,
 }
 
 impl PoptrieStore {
-    /// Places that are never written to cost no memory.
+    /// Makes tables that are all zero; places that are never written cost no memory.
     pub(super) fn zeroed(nodes: u32, leaves: u32) -> io::Result<Self> {
         Ok(PoptrieStore {
             direct: Pages::zeroed(1 << DIRECT_BITS)?,
@@ -123,7 +124,7 @@ impl PoptrieStore {
         self.leaves.set(number as usize, u32::from(next_hop.0));
     }
 
-    /// How many nodes and leaves lookups can reach.
+    /// Stores the number of nodes and of leaves that lookups can reach.
     pub(super) fn set_used(&self, used: [usize; 2]) {
         self.used.0.iter().zip(used).for_each(|(count, used)| count.store(used, Ordering::Relaxed));
     }

@@ -12,8 +12,9 @@ use crate::sync::Arc as TokenArc;
 use super::batch::{Batch, lookup_one};
 use super::store::PoptrieStore;
 
-/// What readers hold. As long as they do, nothing that it leads to is written again.
-/// Why it is aligned stands at [`CachePadded`](crate::memory::CachePadded).
+/// The tables, with the token that keeps everything they lead to from being written again.
+///
+/// For the reason of its alignment see [`CachePadded`](crate::memory::CachePadded).
 #[repr(align(128))]
 pub(super) struct View {
     pub(super) store: Arc<PoptrieStore>,

@@ -1,4 +1,4 @@
-//! How a `poptrie` is built, and how a part of it is replaced by a changed copy while readers go on.
+//! The writer's half: it builds a poptrie, and replaces parts by changed copies while readers look up.
 
 use std::iter::Peekable;
 use std::mem;
@@ -14,40 +14,40 @@ use crate::sync::Arc as TokenArc;
 use super::space::RunSpace;
 use super::store::{DIRECT_BITS, NODE, NodeContent, PoptrieStore, SLOT_BITS, SLOTS};
 
-/// What an entry of the direct table or a slot says about its block of addresses.
+/// The content of an entry of the direct table, or of a slot: the answer for a block of addresses.
 #[derive(Clone, Copy)]
 enum SlotContent {
     Leaf(NextHop),
     Node(NodeContent),
 }
 
-/// A run of nodes or of leaves: where it starts, and how many.
+/// A run of nodes or of leaves: its start and its length.
 #[derive(Clone, Copy)]
 enum Part {
     Nodes(u32, usize),
     Leaves(u32, usize),
 }
 
-/// What has been taken for the entry that is written next, and what nothing will lead to once it is.
+/// The parts taken for the entry that is stored next, and the parts to which nothing will lead then.
 #[derive(Default)]
 struct Edit {
     taken: Vec<Part>,
     replaced: Vec<Part>,
 }
 
-/// The writer's half.
+/// The writer of a poptrie.
 pub(super) struct Writer {
     store: Arc<PoptrieStore>,
     nodes: RunSpace,
     leaves: RunSpace,
     edit: Edit,
-    /// Nodes and leaves that lookups can reach.
+    /// The number of nodes and of leaves that lookups can reach.
     used: [usize; 2],
-    /// What nothing leads to any more, and readers may still be in.
+    /// Parts to which nothing leads any more, but in which readers may still be.
     replaced: Reclaim<Part>,
 }
 
-/// Replaced parts that are worth a new view for the readers.
+/// The number of replaced parts from which a new view begins.
 const WORTH_A_VIEW: usize = 256;
 
 /// A block of addresses: the first one, and the bits that all of them have in common.
@@ -58,12 +58,12 @@ struct AddressBlock<A> {
 }
 
 impl<A: Address> AddressBlock<A> {
-    /// That of an entry of the direct table.
+    /// The block of an entry of the direct table.
     fn entry(index: usize) -> Self {
         AddressBlock { first: low::<A>(index) << usize::from(A::BITS - DIRECT_BITS), bits: DIRECT_BITS }
     }
 
-    /// That of a slot of this block's node.
+    /// The block of a slot of this block's node.
     fn slot(self, slot: usize) -> Self {
         // Up before down: in the last level the slot's low bits lie beyond the address.
         let below = low::<A>(slot) << usize::from(A::BITS - SLOT_BITS) >> usize::from(self.bits);
@@ -74,12 +74,13 @@ impl<A: Address> AddressBlock<A> {
         self.first | !A::mask(self.bits)
     }
 
-    /// The slot of this block's node that `addr` is in, the first of those that mean the same.
+    /// The slot of this block's node that `addr` is in, the first of those that stand for the same addresses.
     fn slot_of(self, addr: A) -> usize {
         (addr << usize::from(self.bits) >> usize::from(A::BITS - SLOT_BITS)).low_usize()
     }
 
-    /// Slots that mean the same block: 1, but in the last level, where fewer than six bits of an address are left.
+    /// The number of slots that stand for the same addresses: 1, except in the last level, where fewer than six bits of an
+    /// address are left.
     fn slots_alike(self) -> usize {
         1 << (self.bits + SLOT_BITS).saturating_sub(A::BITS)
     }
@@ -88,11 +89,11 @@ impl<A: Address> AddressBlock<A> {
 /// An index of at most 18 bits as an address.
 #[allow(clippy::expect_used)]
 fn low<A: Address>(index: usize) -> A {
-    A::from(index).expect("an address has 32 bits at least")
+    A::from(index).expect("an address has at least 32 bits")
 }
 
 impl Writer {
-    /// A poptrie of these ranges, which cover the address space, in a store with so many nodes and leaves.
+    /// Builds a poptrie of these ranges, which cover the address space, in tables with so many nodes and leaves.
     pub(super) fn build<A: Address>(
         store: PoptrieStore,
         [nodes, leaves]: [u32; 2],
@@ -114,32 +115,31 @@ impl Writer {
         Arc::clone(&self.store)
     }
 
-    /// For the readers' newest view to hold.
+    /// The token that the newest view must hold.
     pub(super) fn token(&self) -> TokenArc<Token> {
         self.replaced.token()
     }
 
-    /// Begins a new view, which must hold the token returned, if enough has been replaced to be worth it.
+    /// Begins a new view, which must hold the token returned, if enough parts have been replaced.
     pub(super) fn turn(&mut self) -> Option<TokenArc<Token>> {
         (self.replaced.retired() >= WORTH_A_VIEW).then(|| self.replaced.turn())
     }
 
-    /// Makes room of what no reader can be in any more.
+    /// Frees the parts that no reader can be in any more.
     pub(super) fn reclaim(&mut self) {
         for part in self.replaced.reclaim() {
             self.give_back(part);
         }
     }
 
-    /// Brings the block of a prefix up to the RIB. If the store is full, each address has its old answer or its new
-    /// one.
+    /// Brings the block of a prefix up to the RIB. If the tables are full, each address has its old answer or its new one.
     pub(super) fn update<A: Address>(&mut self, rib: &Rib<A>, prefix: Prefix<A>) -> Result<(), Full> {
         let result = if prefix.len() <= DIRECT_BITS {
             self.write_entries(prefix, rib.ranges_within(prefix))
         } else {
             self.replace_within(rib, prefix)
         };
-        // Empty but after a failure, which leaves all as it was.
+        // Only a failure leaves parts here; nothing leads to them.
         mem::take(&mut self.edit).taken.into_iter().for_each(|part| self.give_back(part));
         result
     }
@@ -176,7 +176,7 @@ impl Writer {
         }
     }
 
-    /// Links what was built into the direct table. From here on nothing leads to what it replaces.
+    /// Links a built part into the direct table. From then on nothing leads to the parts that it replaces.
     fn publish(&mut self, index: usize, new: SlotContent) -> Result<(), Full> {
         let before = self.store.direct.get(index);
         let entry = match new {
@@ -197,7 +197,7 @@ impl Writer {
         Ok(())
     }
 
-    /// What to say of a block whose ranges these are, once those before it have been passed.
+    /// Builds the content of a block from these ranges, after skipping those before the block.
     fn built<A: Address>(
         &mut self,
         ranges: &mut Peekable<impl Iterator<Item = Range<A>>>,
@@ -228,7 +228,8 @@ impl Writer {
         Ok(())
     }
 
-    /// A copy of what is said of a block, brought up to the RIB within `prefix`, which is longer than the block's bits.
+    /// Builds a copy of the content of a block, brought up to the RIB within `prefix`, which is longer than the block's
+    /// bits.
     fn changed<A: Address>(
         &mut self,
         old: SlotContent,
@@ -259,7 +260,7 @@ impl Writer {
         })
     }
 
-    /// Stores what slots say; a node, unless all say the same.
+    /// Stores the contents of slots: a node, unless all slots have the same answer.
     fn assembled(&mut self, items: &[SlotContent; SLOTS]) -> Result<SlotContent, Full> {
         let (mut vector, mut leafvec) = (0, 0);
         let (mut children, mut leaves) = (Vec::with_capacity(SLOTS), Vec::with_capacity(SLOTS));
@@ -303,7 +304,7 @@ impl Writer {
         Ok(start)
     }
 
-    /// All below an item will be replaced.
+    /// Marks everything below an entry or slot as replaced.
     fn replace(&mut self, item: SlotContent) {
         let SlotContent::Node(content) = item else { return };
         for child in 0..content.vector.count_ones() {
@@ -312,7 +313,7 @@ impl Writer {
         self.replace_runs(&content);
     }
 
-    /// A node's children and leaves will be replaced, but what is below its children may be used again.
+    /// Marks the children and leaves of a node as replaced, but nothing below its children.
     fn replace_runs(&mut self, content: &NodeContent) {
         let [children, leaves] = [content.vector, content.leafvec].map(|bits| bits.count_ones() as usize);
         let nodes = (children > 0).then_some(Part::Nodes(content.children, children));
@@ -329,7 +330,7 @@ impl Writer {
 }
 
 impl Part {
-    /// Nodes and leaves.
+    /// The number of nodes and of leaves.
     fn size(&self) -> [usize; 2] {
         match *self {
             Part::Nodes(_, len) => [len, 0],

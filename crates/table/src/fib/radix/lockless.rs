@@ -1,4 +1,4 @@
-//! `radix_lockless`: a private copy of the BSD radix tree that nobody changes, so that nobody locks.
+//! `radix_lockless`: a copy of the BSD radix tree that never changes, so that readers need no lock.
 
 use crate::addr::{Address, Family};
 use crate::fib::{Algorithm, CompileError, Fib, Footprint, Immutable, Instance};
@@ -7,10 +7,10 @@ use crate::rib::{Rib, Summary};
 
 use super::tree::RadixTree;
 
-/// The algorithm.
+/// The algorithm, which has no state.
 pub struct RadixLockless;
 
-/// The copy.
+/// A tree that never changes.
 struct TreeCopy<A>(RadixTree<A>);
 
 impl<A: Address> Fib<A> for TreeCopy<A> {
@@ -28,8 +28,8 @@ impl<A: Address> Algorithm<A> for RadixLockless {
         "radix_lockless"
     }
 
-    /// FreeBSD's `lradix4_get_pref` and `lradix6_get_pref`: near to ideal for a handful of routes, then worse with
-    /// every change that costs a copy.
+    /// FreeBSD's `lradix4_get_pref` and `lradix6_get_pref`: nearly ideal for a few routes, then worse, because every
+    /// change costs a copy.
     fn preference(&self, summary: &Summary) -> u8 {
         let (few, best, step, limit) = match summary.family {
             Family::Inet => (250, 254, 4, 1_000),

@@ -1,6 +1,7 @@
 //! `radix`: the BSD radix tree under a read lock taken for every lookup, as FreeBSD forwarded before D27401.
 //!
-//! Nothing is compiled and no change is ever refused: it is what every table falls back to.
+//! It compiles any table and takes any change, so every table can fall back to it. `lockless.rs` has the copy without a
+//! lock.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -16,11 +17,11 @@ mod tree;
 pub use lockless::RadixLockless;
 use tree::RadixTree;
 
-/// The algorithm.
+/// The algorithm, which has no state.
 pub struct Radix;
 
-/// The tree that readers and the writer share. A poisoned lock is taken all the same: the tree holds plain data, and a
-/// panic in the writer is the writer's to report.
+/// The tree that readers and the writer share. A poisoned lock is taken nevertheless: the tree holds plain data, and the
+/// thread of the writer reports its own panic.
 struct Locked<A>(RwLock<RadixTree<A>>);
 
 impl<A: Address> Fib<A> for Locked<A> {
@@ -40,7 +41,7 @@ impl<A: Address> Instance<A> for Arc<Locked<A>> {
 
     fn patch(&mut self, _rib: &Rib<A>, changes: &[Change<A>]) -> Outcome {
         for change in changes {
-            // One lock a change, as in the kernel: a burst of changes does not shut the readers out.
+            // The lock is taken for each change, as in the kernel, so that a burst of changes does not block readers.
             self.0.write().unwrap_or_else(PoisonError::into_inner).apply(change);
         }
         Outcome::Applied
@@ -52,7 +53,7 @@ impl<A: Address> Algorithm<A> for Radix {
         "radix"
     }
 
-    /// FreeBSD's `radix4_get_pref` and `radix6_get_pref`: always possible, never good.
+    /// FreeBSD's `radix4_get_pref` and `radix6_get_pref`: always usable, never fast.
     fn preference(&self, _summary: &Summary) -> u8 {
         50
     }

@@ -5,12 +5,12 @@
 //!            ┌ bit 8 ┐                 inner nodes test one bit; bits on which all leaves agree are skipped
 //!        ┌ bit 15 ┐   leaf 10.128.0.0/9
 //!   leaf 10.0.0.0   leaf 10.1.0.0/16
-//!   /16 → /8                           one leaf a key; its masks are chained, longest first
+//!   /16 → /8                           one leaf for each key; its masks are chained, longest first
 //! ```
 //!
-//! A lookup follows the address's bits down to one leaf without comparing anything, learns there how many bits really
-//! agree, and climbs back until it meets a mask short enough. So that climbing suffices, every prefix that contains a
-//! whole subtree is listed at the topmost inner node of that subtree.
+//! A lookup follows the bits of the address down to one leaf without comparing anything, compares there how many bits are
+//! equal, and climbs back until it meets a mask that is short enough. Every prefix that contains a whole subtree is listed
+//! at the topmost inner node of that subtree, so climbing finds it.
 
 use crate::addr::Address;
 use crate::fib::Footprint;
@@ -21,7 +21,7 @@ use crate::rib::{Change, Rib};
 /// No slot: the end of a list, the parent of the root.
 const NIL: u32 = u32::MAX;
 
-/// What a child pointer leads to, packed into 32 bits: inner nodes and leaves are numbered separately.
+/// A link to a child, packed into 32 bits: inner nodes and leaves are numbered separately.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct NodeLink(u32);
 
@@ -47,34 +47,35 @@ impl NodeLink {
     }
 }
 
-/// A branch on one bit of the address.
+/// An inner node: it tests one bit of the address.
 #[derive(Clone)]
 struct InnerNode {
-    /// By the value of the bit.
+    /// The children, by the value of the bit.
     children: [NodeLink; 2],
     parent: u32,
-    /// Leaves whose prefix contains this whole subtree and not the parent's, longest first.
+    /// The first leaf whose prefix contains this whole subtree and not that of the parent; the others follow, longest
+    /// first.
     masks: u32,
-    /// The bit tested, from the most significant; everything below agrees on the bits before it.
+    /// The bit tested, counted from the most significant; all keys below have the same bits before it.
     bit: u8,
 }
 
-/// A prefix and its answer.
+/// A prefix and its next hop.
 #[derive(Clone)]
 struct RadixLeaf<A> {
     key: A,
-    /// The inner node above; kept for the first leaf of a chain only.
+    /// The inner node above; valid in the first leaf of a chain only.
     parent: u32,
     /// The next shorter prefix with the same key.
     same_key: u32,
-    /// The next shorter prefix in the same inner node's list; without meaning while this leaf is in none.
+    /// The next shorter prefix in the list of the same inner node; valid while this leaf is in a list.
     same_node: u32,
     next_hop: NextHop,
     len: u8,
 }
 
-/// One route's memory: a leaf and an inner node, as in a BSD `rtentry`, padded to a cache line as FreeBSD's lockless
-/// copies are. A tree of n keys has n − 1 inner nodes, so inner nodes always find room.
+/// The memory of one route: a leaf and an inner node, as in a BSD `rtentry`, padded to a cache line as in FreeBSD's
+/// lockless copies. A tree of n keys has n − 1 inner nodes, so there is always room for inner nodes.
 #[derive(Clone)]
 #[repr(align(64))]
 struct RouteEntry<A> {
@@ -110,7 +111,7 @@ impl<A: Address> RadixTree<A> {
         let mut found = self.first_within(agreeing, reached, |leaf| leaf.same_key);
         let mut at = leaf.parent;
         while found.is_none() && at != NIL {
-            // These leaves have other keys than the one reached, but share at least their own length with it.
+            // These leaves have other keys than the leaf reached, but share at least their own length with it.
             let inner = self.inner(at);
             found = self.first_within(agreeing, inner.masks, |leaf| leaf.same_node);
             at = inner.parent;
@@ -142,7 +143,7 @@ impl<A: Address> RadixTree<A> {
         None
     }
 
-    /// The only leaf whose key can agree with `addr`; `None` in an empty tree.
+    /// The only leaf whose key can be equal to `addr`; `None` in an empty tree.
     fn descend(&self, addr: A) -> Option<u32> {
         if self.root == NodeLink::NONE {
             return None;
@@ -225,7 +226,8 @@ impl<A: Address> RadixTree<A> {
         (parent, link)
     }
 
-    /// `inner` was put between `parent` and `child`: prefixes that contain all of `inner` are listed there from now on.
+    /// Updates the lists after `inner` was inserted between `parent` and `child`: prefixes that contain all of `inner` are
+    /// listed there.
     fn raise_masks(&mut self, child: NodeLink, inner: u32, parent: u32) {
         let bit = self.inner(inner).bit;
         match child.node() {
@@ -282,12 +284,12 @@ impl<A: Address> RadixTree<A> {
         self.free_inners.push(branch);
     }
 
-    /// The prefixes listed at a branch that went away now belong to what is left of it. If that is one key they are
-    /// listed nowhere: a lookup that reaches the key looks at all its prefixes anyway.
+    /// Moves the prefixes listed at a removed branch to the subtree that is left of it. If that is one key, they are listed
+    /// nowhere: a lookup that reaches the key reads all its prefixes anyway.
     fn lower_masks(&mut self, masks: u32, sibling: NodeLink) {
         if let Node::Inner(slot) = sibling.node() {
-            // The sibling's own are all longer than the bit that the branch tested, so /0 is not among them and the
-            // search ends at their last.
+            // The prefixes of the sibling are all longer than the bit that the branch tested, so /0 is not among them and
+            // the search ends at the last of them.
             let (last, _) = self.find_len(self.inner(slot).masks, 0, |leaf| leaf.same_node);
             self.set_next_mask(slot, last, masks);
         }
@@ -306,7 +308,7 @@ impl<A: Address> RadixTree<A> {
         top
     }
 
-    /// Lists a leaf, whose key hangs under `parent`, where lookups of other keys will meet it.
+    /// Lists a leaf, whose key is below `parent`, where lookups of other keys will meet it.
     fn enlist(&mut self, slot: u32, parent: u32) {
         let len = self.leaf(slot).len;
         let Some(top) = self.topmost_within(parent, len) else { return };
@@ -397,7 +399,7 @@ impl<A: Address> RadixTree<A> {
     }
 }
 
-/// On how many leading bits two addresses agree, given their exclusive or.
+/// The number of equal leading bits of two addresses, given their exclusive or.
 fn leading_bits<A: Address>(difference: A) -> u8 {
     difference.leading_zeros() as u8 // at most 128
 }
