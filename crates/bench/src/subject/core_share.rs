@@ -1,10 +1,10 @@
-//! Whether a run had its cores to itself.
+//! The share of the time during which a run had its cores to itself.
 
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Below this share of the time something else ran on the core, and the rate says as much about that.
+/// With a smaller share of the time, other work ran on the core, and the rate measures that work too.
 const ENOUGH: f64 = 0.98;
 
 /// The process's time on its cores since a moment, of which `threads` threads are busy without a pause.

@@ -28,7 +28,7 @@ impl Cores {
         self.two.is_some()
     }
 
-    /// Whether a hypervisor decides where these cores are; the processor tells (`hypervisor` in /proc/cpuinfo).
+    /// Whether a hypervisor decides where these cores run: /proc/cpuinfo has the flag `hypervisor`.
     pub fn are_virtual(self) -> bool {
         let facts = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         facts.split_ascii_whitespace().any(|flag| flag == "hypervisor")
@@ -44,7 +44,7 @@ impl Cores {
         }
     }
 
-    /// Keeps the calling thread on the core of one-core runs, and says which that is.
+    /// Pins the calling thread to the core of one-core runs, and returns its number.
     pub fn pin_one(self) -> Result<usize, PlacementError> {
         self.one.pin(Role::Ends)?;
         Ok(self.one.core(Role::Ends))

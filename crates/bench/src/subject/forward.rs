@@ -29,13 +29,13 @@ use crate::workload::router::router;
 use fullview_router::algorithm::{self, Compiled};
 use fullview_router::error::BadInput;
 
-/// Above this no packet of 60 bytes has time to be written: 1 ns each.
+/// The highest rate that can be asked for: 1 ns per packet is less than writing 60 bytes takes.
 const FASTEST_PPS: f64 = 1e9;
 
-/// The router is taken to be held back by the ends when it is not slower than this share of what they do without it.
+/// A router that reaches this share of the rate of generator and receiver alone is limited by them.
 const GENERATOR_LIMIT: f64 = 0.95;
 
-/// Says what is wrong with a load, before anything is loaded.
+/// Refuses a load that cannot be offered, before anything is loaded.
 pub fn check_load(settings: &LoadSettings) -> anyhow::Result<()> {
     if let Some(pps) = settings.pps {
         ensure!(
@@ -65,7 +65,7 @@ pub fn check_load(settings: &LoadSettings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Another router is driven in one way only.
+/// Refuses settings that the bed of another router does not have.
 pub fn check_peer(settings: &Settings) -> anyhow::Result<()> {
     let Settings { load, traffic, .. } = settings;
     let smallest = packets::frame_size(traffic) == FrameSize::Smallest;
@@ -76,7 +76,7 @@ pub fn check_peer(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ports by which packets leave.
+/// The number of ports that packets leave by.
 fn egress_ports(settings: &LoadSettings) -> u16 {
     settings.ports.unwrap_or(1)
 }
@@ -95,7 +95,7 @@ pub fn describe(settings: &LoadSettings, cores: Cores) -> anyhow::Result<Vec<Str
     Ok(vec![offered, value.into(), cores.of(settings.shape.unwrap_or(Shape::OneCore))?.to_string()])
 }
 
-/// How it names what is around our own router.
+/// How the report names what is around our own router.
 pub fn describe_bed(settings: &LoadSettings) -> [String; 2] {
     let config = LoadConfig::new(FrameSize::Smallest, packets::MACS, Vec::new());
     let (burst, slots) = (settings.burst.unwrap_or(config.burst), settings.packets.unwrap_or(config.packets));
@@ -153,7 +153,7 @@ struct Load<'f, A> {
 }
 
 impl<A: BenchFamily> Load<'_, A> {
-    /// For the length of a window, or without one every packet of the set once, all of them checked.
+    /// Sends for the length of a window; without one, sends every packet of the set once and checks all of them.
     fn send<R: Router + Send>(
         &self,
         router: &mut R,
@@ -175,10 +175,10 @@ fn last_stage(through: LoopStage) -> Stage {
     }
 }
 
-/// A FIB that does nothing when it is told what will be looked up.
-struct Unasked<A: Address>(Arc<dyn Fib<A>>);
+/// A FIB without prefetch: it ignores hints about the keys to come.
+struct WithoutPrefetch<A: Address>(Arc<dyn Fib<A>>);
 
-impl<A: Address> Fib<A> for Unasked<A> {
+impl<A: Address> Fib<A> for WithoutPrefetch<A> {
     fn lookup(&self, addr: A) -> NextHop {
         self.0.lookup(addr)
     }
@@ -202,7 +202,7 @@ impl<A: BenchFamily> Forward<A> {
     ) -> anyhow::Result<Self> {
         let events = compiled.log;
         let ask_ahead = settings.load.prefetch.unwrap_or(true);
-        let fib = if ask_ahead { compiled.fib } else { Arc::new(Unasked(compiled.fib)) };
+        let fib = if ask_ahead { compiled.fib } else { Arc::new(WithoutPrefetch(compiled.fib)) };
         let (inet, inet6) = A::fibs(fib)?;
         let ends = (packets::MACS.destination, egress_ports(&settings.load));
         let router = router(inet, inet6, &table.next_hops, ends)?;
@@ -269,7 +269,7 @@ impl<A: BenchFamily> Forward<A> {
     }
 }
 
-/// How far the two cores were apart before and after a run; one on cores that were far apart is doubtful.
+/// Records how far the two cores were apart before and after a run, and warns of a run whose cores were far apart.
 pub fn note_distance(measurement: &mut Measurement, round_trips: [RoundTrip; 2]) {
     let names = ["round_trip_before_ns", "round_trip_after_ns"];
     for (name, round_trip) in names.into_iter().zip(&round_trips) {
@@ -299,8 +299,9 @@ impl<A: BenchFamily> Subject for Forward<A> {
     }
 }
 
-/// The router's own rates. A paced run has none, and its rates are what was received. Slices in which the loop without
-/// router was the slower one say nothing; many of them mean that the router is lost in the noise of the ends.
+/// The router's own rates. A paced run has none; its rates are those of the packets received. A slice in which the loop
+/// without the router was the slower one yields no rate; many such slices mean that the router's cost is smaller than
+/// the noise of generator and receiver.
 pub fn router_samples(result: &LoadResult) -> (Vec<f64>, Option<Validity>) {
     let slices = result.router_rates();
     if slices.is_empty() {
@@ -333,7 +334,8 @@ fn load_window<'s>(window: &Window, stop: &'s AtomicBool) -> load::Window<'s> {
     load
 }
 
-/// Every routed packet out by its own next hop, every other dropped, none lost, all flows seen.
+/// Checks that every packet with a route left by its next hop, every other was dropped, none was lost and every flow
+/// arrived.
 fn came_out_right<A: BenchFamily>(flows: &FlowSet<A>, result: &LoadResult) -> anyhow::Result<()> {
     let unrouted = |id: u32| flows.next_hops().get(id as usize) == Some(&NextHop::NONE);
     let expected = flows.packets().iter().filter(|flow| unrouted(flow.id)).count() as u64;
@@ -388,7 +390,7 @@ fn finish(
     Measurement { counters, doubts, interrupted: result.interrupted, ..measurement(samples) }
 }
 
-/// Paced, and not all that was due was sent: the load was not what was asked for.
+/// Whether a paced run sent less than was due, so that the load was not the one asked for.
 fn behind_schedule(result: &LoadResult) -> bool {
     result.offered.is_some_and(|offered| (result.sent as f64) < 0.999 * offered as f64)
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use fullview_table::Table;
+use fullview_table::fib::registry::Registered;
+use fullview_table::{Rib, Table};
 
-use super::family::BenchFamily;
 use super::keys::Keys;
 use crate::settings::{Settings, TableSettings, TrafficSettings};
 use crate::traffic::flow::FlowSet;
@@ -21,14 +21,40 @@ pub struct Inputs {
     /// The experiment's seed.
     pub seed: u64,
     tables: Vec<(TableSettings, Arc<Table>)>,
-    pub(super) inet: FamilyInputs<u32>,
-    pub(super) inet6: FamilyInputs<u128>,
+    inet: FamilyInputs<u32>,
+    inet6: FamilyInputs<u128>,
 }
 
 /// Flows and keys of one family. The runs of a block share them; the last few draws are kept.
 pub struct FamilyInputs<A> {
     flows: Vec<(Draw, Arc<FlowSet<A>>)>,
     keys: Vec<(Draw, usize, Arc<Keys<A>>)>,
+}
+
+/// An address family whose flows and keys are kept.
+pub trait InputFamily: Registered {
+    /// The table's routes of this family.
+    fn rib(table: &Table) -> &Rib<Self>;
+    /// The draws kept for this family.
+    fn kept(inputs: &mut Inputs) -> &mut FamilyInputs<Self>;
+}
+
+impl InputFamily for u32 {
+    fn rib(table: &Table) -> &Rib<u32> {
+        &table.inet
+    }
+    fn kept(inputs: &mut Inputs) -> &mut FamilyInputs<u32> {
+        &mut inputs.inet
+    }
+}
+
+impl InputFamily for u128 {
+    fn rib(table: &Table) -> &Rib<u128> {
+        &table.inet6
+    }
+    fn kept(inputs: &mut Inputs) -> &mut FamilyInputs<u128> {
+        &mut inputs.inet6
+    }
 }
 
 /// What a draw of flows depends on.
@@ -74,13 +100,13 @@ impl Inputs {
     }
 
     /// The flows of a draw.
-    pub fn flows<A: BenchFamily>(&mut self, draw: &Draw) -> anyhow::Result<Arc<FlowSet<A>>> {
-        if let Some((_, flows)) = A::inputs(self).flows.iter().find(|(known, _)| known == draw) {
+    pub fn flows<A: InputFamily>(&mut self, draw: &Draw) -> anyhow::Result<Arc<FlowSet<A>>> {
+        if let Some((_, flows)) = A::kept(self).flows.iter().find(|(known, _)| known == draw) {
             return Ok(Arc::clone(flows));
         }
         let table = self.table(&draw.table)?;
         let flows = Arc::new(packets::flows(&draw.traffic, A::rib(&table), draw.seed)?);
-        let kept = &mut A::inputs(self).flows;
+        let kept = &mut A::kept(self).flows;
         kept.truncate(DRAWS_KEPT - 1);
         kept.insert(0, (draw.clone(), Arc::clone(&flows)));
         Ok(flows)
@@ -88,15 +114,15 @@ impl Inputs {
 
     /// Keys to look up. The experiment's seed draws them, so that they stay the same for a whole campaign and a peer can
     /// verify them once.
-    pub fn keys<A: BenchFamily>(&mut self, settings: &Settings) -> anyhow::Result<Arc<Keys<A>>> {
+    pub fn keys<A: InputFamily>(&mut self, settings: &Settings) -> anyhow::Result<Arc<Keys<A>>> {
         let (draw, seed) = (Draw::of(settings, self.seed), self.seed);
         let count = settings.lookup.keys.unwrap_or(KEYS);
-        let known = A::inputs(self).keys.iter().find(|(known, length, _)| *known == draw && *length == count);
+        let known = A::kept(self).keys.iter().find(|(known, length, _)| *known == draw && *length == count);
         if let Some((.., keys)) = known {
             return Ok(Arc::clone(keys));
         }
         let keys = Arc::new(Keys::drawn(&*self.flows(&draw)?, count, seed));
-        let kept = &mut A::inputs(self).keys;
+        let kept = &mut A::kept(self).keys;
         kept.truncate(DRAWS_KEPT - 1);
         kept.insert(0, (draw, count, Arc::clone(&keys)));
         Ok(keys)

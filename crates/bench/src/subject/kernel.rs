@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::testbed::{Forwarder, Headers, MOST_PACKETS, Testbed, Watch, station_of};
+use crate::testbed::{Forwarder, MOST_PACKETS, Testbed, Watch, station_of};
 use crate::traffic::flow::FlowSet;
 use anyhow::ensure;
 use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
@@ -21,10 +21,6 @@ use crate::settings::{KernelForwarder, Settings, TableSettings};
 use fullview_router::algorithm;
 use fullview_router::algorithm::{Names, RouterSettings};
 use fullview_router::error::BadInput;
-
-/// Addresses that the test bed can send to.
-pub trait KernelAddress: Headers {}
-impl<A: Headers> KernelAddress for A {}
 
 /// Makes forwarding paths on the test bed of a campaign, which is made for its first run.
 pub struct KernelFactory {
@@ -139,7 +135,7 @@ impl<A: BenchFamily> KernelPath<A> {
         })
     }
 
-    /// Packets a second of a short run, to know how many a long one takes.
+    /// Packets per second of a short run, from which the frames of a long one follow.
     fn trial(&self) -> anyhow::Result<f64> {
         let testbed = self.testbed.borrow();
         let samples = testbed.run(TRIAL, |watch| {
@@ -160,7 +156,7 @@ impl<A: BenchFamily> KernelPath<A> {
 
 const TRIAL: u32 = 1 << 18;
 
-/// Frames beyond what the window takes at the rate of the trial: those left are not sent.
+/// Frames prepared, as a multiple of what the window takes at the trial's rate. Frames left over are not sent.
 const SPARE: f64 = 1.5;
 
 /// The rates of a window; fewer if the frames end before it does.
@@ -183,7 +179,7 @@ fn samples(watch: &Watch<'_>, window: &Window, stop: &AtomicBool) -> (Vec<f64>, 
 }
 
 impl<A: BenchFamily> Subject for KernelPath<A> {
-    /// Every packet of the sequence once: none lost, each to the station that the RIB says.
+    /// Sends every packet of the sequence once: none may be lost, and each must reach the station of its route in the RIB.
     fn verify(&mut self) -> Result<(), SubjectError> {
         self.cores.pin_one()?;
         let count = self.destinations.len().min(MOST_PACKETS);

@@ -12,10 +12,6 @@ use super::family::BenchFamily;
 use super::inputs::Inputs;
 use crate::settings::Settings;
 
-/// Any address: this build sends to none.
-pub trait KernelAddress {}
-impl<A> KernelAddress for A {}
-
 fn missing() -> anyhow::Error {
     BadInput("kind \"kernel\" loads programs into the kernel: build with --features bpf (needs clang)".into())
         .into()
@@ -38,7 +34,7 @@ impl KernelFactory {
         KernelFactory(())
     }
 
-    /// Says which feature is missing.
+    /// Fails with the name of the missing feature.
     pub fn make<A: BenchFamily>(
         &mut self,
         _inputs: &mut Inputs,

@@ -1,5 +1,5 @@
-//! Which settings mean something to which kind of subject. One that belongs to the other kind would have no effect on
-//! what is measured, so it is refused.
+//! Which settings apply to which kind of subject. A setting of another kind would have no effect on what is measured,
+//! so it is refused.
 
 use anyhow::Context;
 use fullview_lab::{Experiment, Step};
@@ -26,7 +26,7 @@ fn kinds(experiment: &Experiment<Settings>) -> Vec<Kind> {
     experiment.variants.iter().map(|variant| kind(&variant.set)).collect()
 }
 
-/// Common settings have to mean something to some variant, and those of a variant to that one.
+/// Refuses common settings that apply to no variant, and settings of a variant that do not apply to it.
 pub fn check(experiment: &Experiment<Settings>) -> anyhow::Result<()> {
     let kinds = kinds(experiment);
     refuse_foreign(experiment, &[Step::Key("subject")], &experiment.subject, &kinds)?;

@@ -19,11 +19,11 @@ use super::family::BenchFamily;
 use super::inputs::{Inputs, KEYS};
 use super::keys::Keys;
 use super::sampling::{judge_share, measurement, sample_lengths};
-use crate::settings::{Arm, LookupSettings, Settings, Shape};
+use crate::settings::{LookupArm, LookupSettings, Settings, Shape};
 use fullview_router::algorithm;
 use fullview_router::error::BadInput;
 
-/// Keys looked up between two looks at the clock: about 0.1 ms, so that reading it costs nothing that shows.
+/// Keys looked up between two readings of the clock: about 0.1 ms, so that the readings do not show in the rate.
 const CHUNK: usize = 1 << 15;
 
 /// How the report names what drives the lookups.
@@ -40,7 +40,7 @@ pub fn describe(settings: &LookupSettings, cores: Cores) -> anyhow::Result<Vec<S
     ])
 }
 
-/// Says what is wrong with how lookups are driven, before anything is loaded.
+/// Refuses settings of lookups that are out of range, before anything is loaded.
 pub fn check_settings(settings: &LookupSettings) -> anyhow::Result<()> {
     let limits = [("batch", settings.batch, 1 << 20), ("keys", settings.keys, 1 << 28)];
     for (what, asked, most) in limits {
@@ -84,7 +84,7 @@ impl LookupFactory {
             build: started.elapsed(),
             fib: compiled.fib,
             keys,
-            arm: settings.lookup.arm.unwrap_or(Arm::Batch),
+            arm: settings.lookup.arm.unwrap_or(LookupArm::Batch),
             batch: settings.lookup.batch.unwrap_or(BATCH),
             events: compiled.log,
             verified: self.verified(settings, A::FAMILY),
@@ -107,7 +107,7 @@ impl LookupFactory {
 pub struct Lookup<A: Address> {
     fib: Arc<dyn Fib<A>>,
     keys: Arc<Keys<A>>,
-    arm: Arm,
+    arm: LookupArm,
     batch: usize,
     events: Vec<String>,
     /// How long it took to compile.
@@ -118,17 +118,17 @@ pub struct Lookup<A: Address> {
 }
 
 impl<A: Address> Lookup<A> {
-    /// Looks up one chunk as the arm says. The sum keeps the compiler from leaving any of it out.
+    /// Looks up one chunk in the arm's way. The returned sum keeps the compiler from removing lookups.
     fn pass(&self, keys: &[A], answers: &mut [NextHop]) -> u64 {
         match self.arm {
-            Arm::None => keys.iter().fold(0, |sum, key| sum ^ key.low_usize() as u64),
-            Arm::Independent => keys.iter().map(|key| u64::from(self.fib.lookup(*key).0)).sum(),
-            Arm::Dependent => self.chain(keys),
-            Arm::Batch => self.batches(keys, answers),
+            LookupArm::None => keys.iter().fold(0, |sum, key| sum ^ key.low_usize() as u64),
+            LookupArm::Independent => keys.iter().map(|key| u64::from(self.fib.lookup(*key).0)).sum(),
+            LookupArm::Dependent => self.chain(keys),
+            LookupArm::Batch => self.batches(keys, answers),
         }
     }
 
-    /// Every key waits for the answer before it, which is masked to nothing only at run time (FreeBSD D30096).
+    /// Every lookup depends on the answer before it, which a mask turns to zero only at run time (FreeBSD D30096).
     fn chain(&self, keys: &[A]) -> u64 {
         let nothing = black_box(0u16);
         let mut last = NextHop::NONE;

@@ -153,7 +153,8 @@ impl RouterBench {
 
     /// Replaces the shape `auto` by the quieter one, found by short trials of the first variant.
     pub fn quieter_shape(&mut self, experiment: &Experiment<Settings>) -> anyhow::Result<Shape> {
-        shape::quieter(self, experiment)
+        let cores = self.cores;
+        shape::quieter(self, cores, experiment)
     }
 
     fn make<A: BenchFamily>(&mut self, stream: &FamilyStream, seed: u64) -> anyhow::Result<Box<dyn Subject>> {

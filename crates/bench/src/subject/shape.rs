@@ -6,31 +6,39 @@ use anyhow::{Context, anyhow};
 use fullview_lab::stats::Description;
 use fullview_lab::{Bench, Experiment, SubjectError, Window};
 
-use super::RouterBench;
+use super::cores::Cores;
 use crate::settings::{Kind, Settings, Shape};
 
 /// The shape whose samples spread less in a short trial of the first variant. In a virtual machine it is one core,
 /// without a trial: the hypervisor may move the virtual cores apart at any moment, which a short trial cannot predict.
-pub fn quieter(bench: &mut RouterBench, experiment: &Experiment<Settings>) -> anyhow::Result<Shape> {
+pub fn quieter(
+    bench: &mut impl Bench<Settings>,
+    cores: Cores,
+    experiment: &Experiment<Settings>,
+) -> anyhow::Result<Shape> {
     let (Some(variant), Some(family)) = (experiment.variants.first(), experiment.families.first()) else {
         return Ok(Shape::OneCore);
     };
     let mut settings = variant.set.clone().laid_over(&experiment.subject);
     let forwards = settings.kind() == Kind::Forward;
-    if !forwards || !bench.cores.are_two() || bench.cores.are_virtual() {
+    if !forwards || !cores.are_two() || cores.are_virtual() {
         return Ok(Shape::OneCore);
     }
     settings.load.shape = Some(Shape::OneCore);
-    let one = trial(bench, &settings, &family.name)?;
+    let one = trial(bench, &settings, &family.name, experiment.seed)?;
     settings.load.shape = Some(Shape::TwoCores);
-    let two = trial(bench, &settings, &family.name)?;
+    let two = trial(bench, &settings, &family.name, experiment.seed)?;
     Ok(if two < one { Shape::TwoCores } else { Shape::OneCore })
 }
 
 /// The coefficient of variation of the samples of a short run.
-fn trial(bench: &mut RouterBench, settings: &Settings, family: &str) -> anyhow::Result<f64> {
+fn trial(
+    bench: &mut impl Bench<Settings>,
+    settings: &Settings,
+    family: &str,
+    seed: u64,
+) -> anyhow::Result<f64> {
     let error = |error: SubjectError| anyhow!(error);
-    let seed = bench.inputs.seed;
     let mut path = bench.prepare(settings, family, seed).map_err(error)?;
     let window = Window { warmup_s: 0.05, settle_s: 0.0, measure_s: 0.6, sample_ms: Some(30), drain_ms: 100 };
     let run = path.measure(&window, &AtomicBool::new(false)).map_err(error)?;

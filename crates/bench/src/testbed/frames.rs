@@ -2,9 +2,13 @@
 
 use fullview_table::{Address, NextHop};
 
-use super::{GENERATOR, INGRESS};
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
 use fullview_plane::wire::{ipv4, ipv6};
+
+/// Ethernet addresses of the generator, and of the router's two ports.
+pub const GENERATOR: Mac = Mac([2, 0, 0, 0, 0, 1]);
+pub const INGRESS: Mac = Mac([2, 0, 0, 0, 0, 2]);
+pub const EGRESS: Mac = Mac([2, 0, 0, 0, 0, 3]);
 
 /// Stations behind the router.
 pub const STATIONS: u16 = 64;
@@ -21,7 +25,7 @@ pub fn station_mac(number: u16) -> Mac {
 }
 
 /// What differs between the families.
-pub trait Headers: Address {
+pub trait TestbedHeaders: Address {
     /// The address as words of the frame.
     fn words(self) -> Vec<u32>;
     /// A frame to no destination, and the sum of an IPv4 header without checksum and destination.
@@ -44,7 +48,7 @@ fn ethernet(len: usize, kind: EtherType) -> Vec<u8> {
 /// Of the link behind the router: 192.0.2.0/24.
 const LINK: u32 = 0xc000_0200;
 
-impl Headers for u32 {
+impl TestbedHeaders for u32 {
     fn words(self) -> Vec<u32> {
         vec![self.to_be()]
     }
@@ -76,7 +80,7 @@ impl Headers for u32 {
 /// Of the link behind the router: 2001:db8:1::/64.
 const LINK6: u128 = 0x2001_0db8_0001 << 80;
 
-impl Headers for u128 {
+impl TestbedHeaders for u128 {
     fn words(self) -> Vec<u32> {
         self.to_be_bytes().as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect()
     }

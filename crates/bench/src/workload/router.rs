@@ -13,8 +13,8 @@ use fullview_table::{NextHop, NextHops};
 
 use super::packets;
 
-/// A router with a port that faces the generator, with the address `mac`, and so many that face the receiver, behind
-/// which the next hops are neighbours.
+/// A router with a port that faces the generator, with the address `mac`, and `egress` ports that face the receiver. The
+/// next hops are neighbours behind those.
 pub fn router(
     inet: Arc<dyn Fib<u32>>,
     inet6: Arc<dyn Fib<u128>>,

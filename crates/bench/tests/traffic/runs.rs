@@ -126,7 +126,7 @@ fn drops_are_counted_as_drops() {
     assert!(result.dropped > 0);
 }
 
-/// Loses one packet in a hundred, without a word.
+/// Loses one packet in a hundred without reporting it as dropped.
 struct Leaky<'r>(Plain<'r, u32>, u64);
 
 impl Router for Leaky<'_> {

@@ -89,7 +89,7 @@ impl Process {
         let mut replies = BufReader::new(replies);
         let ready = line(&mut replies).with_context(|| program.display().to_string())?;
         let ready = serde_json::from_str(&ready).with_context(|| {
-            format!("{}: its first line is not as peers/README.md says", program.display())
+            format!("{}: its first line does not follow peers/README.md", program.display())
         })?;
         Ok(Process { child, commands, replies, ready, _inputs: inputs })
     }

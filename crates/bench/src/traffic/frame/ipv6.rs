@@ -1,5 +1,5 @@
 //! IPv6: 14 bytes Ethernet, 40 IPv6, 8 UDP. The flow label is the number of the flow, which RFC 6437 allows a source
-//! to choose freely per flow: so even the smallest frame, which has no payload, says which flow it belongs to.
+//! to choose freely per flow: so even the smallest frame, which has no payload, identifies its flow.
 
 use fullview_plane::wire::checksum::{Sum, pseudo_ipv6};
 use fullview_plane::wire::ethernet::{self, EtherType};

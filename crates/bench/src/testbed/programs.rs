@@ -1,14 +1,16 @@
-//! The two ends: a generator on live frames, and a receiver that counts, both programs in the kernel (`bpf/testbed.c`).
+//! Generator and receiver as programs in the kernel (`bpf/testbed.c`): live frames, and counters.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use aya::TestRun;
-use aya::maps::Map;
+use aya::maps::{Array, Map};
+use aya::programs::xdp::XdpMode;
 use aya::programs::{TestRunAttrs, TestRunOptions};
 
-use super::{Headers, TestbedError};
-use fullview_plane::bpf::{Attached, Loaded, Object, SharedWords};
+use super::error::TestbedError;
+use super::frames::{EGRESS, TestbedHeaders, station_mac};
+use fullview_plane::bpf::{self, Attached, Loaded, Object, SharedWords};
 
 /// `bpf/testbed.c`: generator and receiver, and forwarders to compare with.
 const TESTBED: Object =
@@ -16,7 +18,7 @@ const TESTBED: Object =
 
 /// Packets in the sequence at most.
 pub const MOST_PACKETS: usize = 1 << 20;
-/// Frames a turn of the generator: fewer than a veth device has room for, so that none is lost.
+/// Frames in a batch of the generator: fewer than a veth device queues, so that none is lost.
 const BATCH: u32 = 64;
 
 /// Words of `struct sending`.
@@ -43,46 +45,36 @@ mod receiving {
 pub struct Received {
     /// Packets that went one hop further.
     pub right: u64,
-    /// Others.
+    /// Packets with another hop count.
     pub wrong: u64,
 }
 
 /// Generator and receiver.
-pub struct Ends {
+pub struct TestbedPrograms {
     loaded: Loaded,
     sent: SharedWords,
     received: SharedWords,
     frame: Vec<u8>,
 }
 
-impl Ends {
-    pub fn load() -> Result<Ends, TestbedError> {
+impl TestbedPrograms {
+    pub fn load() -> Result<TestbedPrograms, TestbedError> {
         let mut loaded = TESTBED.load()?;
         let sent = words(&mut loaded, "sent", 4 * (sending::DESTINATIONS + 4 * MOST_PACKETS))?;
         let received = words(&mut loaded, "received", 4 * receiving::STATIONS + 2 * MOST_PACKETS)?;
         for program in ["generate", "receive", "redirect", "fib_lookup"] {
             loaded.xdp(program)?;
         }
-        Ok(Ends { loaded, sent, received, frame: Vec::new() })
+        Ok(TestbedPrograms { loaded, sent, received, frame: Vec::new() })
     }
-
-    /// The object, for its forwarders.
-    pub fn loaded(&mut self) -> &mut Loaded {
-        &mut self.loaded
-    }
-
     /// Has the receiver at work on a device of this namespace.
     pub fn receive(&mut self, device: u32) -> Result<Attached, TestbedError> {
-        Ok(fullview_plane::bpf::attach(
-            self.loaded.xdp("receive")?,
-            device,
-            aya::programs::xdp::XdpMode::Driver,
-        )?)
+        Ok(bpf::attach(self.loaded.xdp("receive")?, device, XdpMode::Driver)?)
     }
 
     /// Sends to these destinations in turn, as many as fill a power of two: by the device of this index in the
     /// namespace that [`Self::generate`] is called in.
-    pub fn prepare<A: Headers>(&mut self, device: u32, destinations: &[A]) {
+    pub fn prepare<A: TestbedHeaders>(&mut self, device: u32, destinations: &[A]) {
         let sent = self.sent.words();
         let put = |at: usize, word: u32| sent[at].store(word, Ordering::Relaxed);
         let count = destinations.len().next_power_of_two().min(MOST_PACKETS);
@@ -122,7 +114,7 @@ impl Ends {
         Received { right: count(receiving::RIGHT), wrong: count(receiving::WRONG) }
     }
 
-    /// Notes from now on, or no longer, to which station each packet goes; the sequence begins anew.
+    /// Starts or stops recording to which station each packet goes, and restarts the sequence.
     pub fn record(&self, record: bool) {
         self.sent.words()[sending::NEXT].store(0, Ordering::Relaxed);
         let words = self.received.words();
@@ -138,6 +130,21 @@ impl Ends {
         let bytes = word.load(Ordering::Relaxed).to_ne_bytes();
         let at = 2 * (packet % 2);
         u16::from_be_bytes([bytes[at], bytes[at + 1]])
+    }
+
+    /// Attaches one of the forwarders of `bpf/testbed.c` to a device.
+    pub fn forward(&mut self, program: &'static str, device: u32) -> Result<Attached, TestbedError> {
+        Ok(bpf::attach(self.loaded.xdp(program)?, device, XdpMode::Driver)?)
+    }
+
+    /// Makes the forwarder without lookup send everything to the first station.
+    pub fn set_only_way(&mut self, egress: u32) -> Result<(), TestbedError> {
+        let macs = [station_mac(1).0, EGRESS.0].concat();
+        let [first, second, third] =
+            [0, 4, 8].map(|at| macs[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes)));
+        let missing = self.loaded.missing_map("only_way");
+        let map = self.loaded.ebpf.map_mut("only_way").ok_or(missing)?;
+        Ok(Array::<_, [u32; 4]>::try_from(map)?.set(0, [first, second, third, egress], 0)?)
     }
 }
 

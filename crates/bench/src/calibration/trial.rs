@@ -8,7 +8,7 @@ use fullview_lab::stats::median;
 use fullview_table::fib::{Algorithm, Instance, Outcome};
 use fullview_table::{Address, Change, NextHop, Rib, probe};
 
-use super::{Cost, Effort};
+use super::effort::{Cost, Effort};
 
 /// Keys in a batch: a burst of the forwarding path.
 const BATCH: usize = 64;
@@ -21,14 +21,14 @@ const FEWEST_CHANGES: usize = 3;
 const VERIFIED: usize = 100_000;
 
 /// An algorithm that has compiled the table, has passed verification, and is being timed.
-pub struct Contestant<A: Address> {
+pub struct AlgorithmTrial<A: Address> {
     algorithm: &'static dyn Algorithm<A>,
     instance: Box<dyn Instance<A>>,
     batch: Vec<f64>,
     independent: Vec<f64>,
 }
 
-impl<A: Address> Contestant<A> {
+impl<A: Address> AlgorithmTrial<A> {
     /// Compiles the table and compares the answers with it.
     pub fn new(algorithm: &'static dyn Algorithm<A>, rib: &Rib<A>, effort: &Effort) -> anyhow::Result<Self> {
         let instance = algorithm.compile(rib)?;
@@ -36,7 +36,7 @@ impl<A: Address> Contestant<A> {
         let random = probe::in_prefix(rib, 2).take(verified).chain(probe::uniform(1).take(verified));
         probe::verify(&*instance.fib(), rib, probe::edges(rib).chain(random))
             .with_context(|| format!("{} answers wrong", algorithm.name()))?;
-        Ok(Contestant { algorithm, instance, batch: Vec::new(), independent: Vec::new() })
+        Ok(AlgorithmTrial { algorithm, instance, batch: Vec::new(), independent: Vec::new() })
     }
 
     pub fn name(&self) -> &'static str {
