@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use fullview_plane::burst::{Arena, Burst};
-use fullview_router::host::config::{Config, NeighborSettings, Settings, StaticRoute, Target};
-use fullview_router::host::router::Router;
+use fullview_router::host::config::{HostConfig, NeighborSettings, HostSettings, StaticRoute, Target};
+use fullview_router::host::router::StandaloneRouter;
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
 use fullview_plane::wire::{arp, extension, icmp, icmpv6, ipv4, ipv6, ndp};
@@ -26,7 +26,7 @@ fn interface(port: u16) -> Interface {
     Interface { addresses, redirects: true, mtu: 1280, ..Interface::new(port, OURS) }
 }
 
-fn config() -> Config {
+fn config() -> HostConfig {
     let neighbors =
         NeighborSettings { capacity: 16, incomplete: 8, queued: 16, ..NeighborSettings::default() };
     let route = |ip, len, gateway: &str| StaticRoute {
@@ -34,8 +34,8 @@ fn config() -> Config {
         target: Target::Gateway(gateway.parse().expect("an address")),
     };
     let routes = vec![route("0.0.0.0", 0, "10.0.1.2"), route("::", 0, "2001:db8:1::2")];
-    let settings = Settings { neighbors, ..Settings::default() };
-    Config { interfaces: vec![interface(0), interface(1)], routes, settings, ..Config::default() }
+    let settings = HostSettings { neighbors, ..HostSettings::default() };
+    HostConfig { interfaces: vec![interface(0), interface(1)], routes, settings, ..HostConfig::default() }
 }
 
 /// The next frame of the input: by which port, after how long, and its bytes, in order where the options say so.
@@ -92,7 +92,7 @@ fn read(frame: &[u8]) {
 
 fuzz_target!(|bytes: &[u8]| {
     let mut now = Duration::from_secs(1);
-    let mut router = Router::new(now, &config()).expect("the configuration fits together");
+    let mut router = StandaloneRouter::new(now, &config()).expect("the configuration fits together");
     let mut input = bytes;
     while let Some((port, time, frame)) = next(&mut input) {
         now += time;

@@ -4,14 +4,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use super::neighbor::Evidence;
+use super::next_hop::NextHopResolver;
 use super::output::Output;
-use super::ways::Ways;
-use super::{Arrival, Host};
+use super::{HostStack, RxFrame};
 use fullview_plane::wire::arp::{Message, Operation};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
 
-impl<W: Ways> Host<W> {
-    pub(super) fn arp(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
+impl<W: NextHopResolver> HostStack<W> {
+    pub(super) fn arp(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
         let Ok(Some(message)) = Message::parse(arrival.payload) else { return };
         let (sender, target) = (Ipv4Addr::from(message.sender), Ipv4Addr::from(message.target));
         if message.sender_mac.is_group() || !may_speak(sender) {

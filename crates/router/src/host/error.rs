@@ -4,11 +4,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use super::next_hop::Hop;
+use super::next_hop::NextHopResolver;
 use super::output::Output;
-use super::send::{self, Way};
-use super::ways::Hop;
-use super::ways::Ways;
-use super::{Arrival, Host};
+use super::sender::{self, NeighborId};
+use super::{HostStack, RxFrame};
 use fullview_plane::wire::extension::parts;
 use fullview_plane::wire::ipv4::protocol;
 use fullview_plane::wire::message::Numbers;
@@ -18,13 +18,13 @@ use fullview_plane::wire::{icmp, icmpv6, ipv4, ipv6};
 const LONGEST: usize = 576;
 pub(super) const LONGEST6: usize = 1280;
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// Tells the sender of an IPv4 packet what has become of it, if it may be told. `rest` is what stands behind the
     /// checksum: an MTU, a pointer in its first byte, or 0.
     pub(super) fn error(
         &mut self,
         now: Duration,
-        arrival: Arrival<'_>,
+        arrival: RxFrame<'_>,
         kind: icmp::Kind,
         rest: u32,
         out: &mut Output,
@@ -34,7 +34,7 @@ impl<W: Ways> Host<W> {
         }
     }
 
-    /// As [`Host::error`], about a packet that came in some time ago.
+    /// As [`HostStack::error`], about a packet that came in some time ago.
     pub(super) fn error_about(
         &mut self,
         now: Duration,
@@ -44,7 +44,7 @@ impl<W: Ways> Host<W> {
         rest: u32,
         out: &mut Output,
     ) {
-        let Some(packet) = send::inet(packet).filter(|packet| self.may_answer(interface, packet)) else {
+        let Some(packet) = sender::inet(packet).filter(|packet| self.may_answer(interface, packet)) else {
             return;
         };
         let (to, about): (Ipv4Addr, Ipv4Addr) = (packet.source().into(), packet.destination().into());
@@ -66,7 +66,7 @@ impl<W: Ways> Host<W> {
     }
 
     /// The way to a sender, and with which address: the one the packet was for, if it is one of ours.
-    fn way_back(&self, to: Ipv4Addr, about: Ipv4Addr, interface: u16) -> Option<(Way, Ipv4Addr)> {
+    fn way_back(&self, to: Ipv4Addr, about: Ipv4Addr, interface: u16) -> Option<(NeighborId, Ipv4Addr)> {
         let way = self.way(to.into(), interface)?;
         let IpAddr::V4(station) = way.station else { return None };
         let from = if self.is_own(interface, about.into()) {
@@ -82,7 +82,7 @@ impl<W: Ways> Host<W> {
     pub(super) fn error6(
         &mut self,
         now: Duration,
-        arrival: Arrival<'_>,
+        arrival: RxFrame<'_>,
         kind: icmpv6::Kind,
         rest: u32,
         out: &mut Output,
@@ -92,7 +92,7 @@ impl<W: Ways> Host<W> {
         }
     }
 
-    /// As [`Host::error6`], about a packet that came in some time ago.
+    /// As [`HostStack::error6`], about a packet that came in some time ago.
     pub(super) fn error6_about(
         &mut self,
         now: Duration,
@@ -102,7 +102,7 @@ impl<W: Ways> Host<W> {
         rest: u32,
         out: &mut Output,
     ) {
-        let Some(packet) = send::inet6(packet).filter(|packet| may_answer6(packet, kind)) else { return };
+        let Some(packet) = sender::inet6(packet).filter(|packet| may_answer6(packet, kind)) else { return };
         let (to, about): (Ipv6Addr, Ipv6Addr) = (packet.source().into(), packet.destination().into());
         let Some((way, from)) = self.way_back6(to, about, interface) else { return };
         if !self.may_err(now, interface) {
@@ -112,9 +112,14 @@ impl<W: Ways> Host<W> {
         self.originate6(now, (from, to), 0, message, way, out);
     }
 
-    /// As [`Host::way_back`]; but of the router's other addresses one of the link the packet came in by says more than
+    /// As [`HostStack::way_back`]; but of the router's other addresses one of the link the packet came in by says more than
     /// one of the link the error leaves by (RFC 4443, section 2.2).
-    pub(super) fn way_back6(&self, to: Ipv6Addr, about: Ipv6Addr, interface: u16) -> Option<(Way, Ipv6Addr)> {
+    pub(super) fn way_back6(
+        &self,
+        to: Ipv6Addr,
+        about: Ipv6Addr,
+        interface: u16,
+    ) -> Option<(NeighborId, Ipv6Addr)> {
         let way = self.way(to.into(), interface)?;
         let from =
             if self.is_own(interface, about.into()) { Some(about) } else { self.source_inet6(interface, to) };

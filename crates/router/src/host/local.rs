@@ -3,18 +3,18 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use super::next_hop::NextHopResolver;
 use super::output::Output;
-use super::ways::Ways;
-use super::{Arrival, Host, send};
+use super::{HostStack, RxFrame, sender};
 use fullview_plane::wire::checksum::pseudo_ipv4;
 use fullview_plane::wire::ipv4::{self, protocol};
 use fullview_plane::wire::message::Numbers;
 use fullview_plane::wire::{icmp, udp};
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// A packet that came in by an interface that forwards nothing: it may be for the router all the same.
-    pub(super) fn local_if_own(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
-        let packet = send::inet(arrival.payload).filter(ipv4::Packet::verify_checksum);
+    pub(super) fn local_if_own(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
+        let packet = sender::inet(arrival.payload).filter(ipv4::Packet::verify_checksum);
         if packet
             .is_some_and(|packet| self.is_own(arrival.interface, Ipv4Addr::from(packet.destination()).into()))
         {
@@ -23,8 +23,8 @@ impl<W: Ways> Host<W> {
     }
 
     /// A packet to one of the router's addresses. Fragments are not put together: what a router is asked is short.
-    pub(super) fn local(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
-        let Some(packet) = send::inet(arrival.payload) else { return };
+    pub(super) fn local(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
+        let Some(packet) = sender::inet(arrival.payload) else { return };
         if packet.fragment_offset() != 0 || packet.more_fragments() {
             return;
         }
@@ -36,7 +36,7 @@ impl<W: Ways> Host<W> {
         }
     }
 
-    fn icmp(&mut self, now: Duration, arrival: Arrival<'_>, packet: ipv4::Packet<&[u8]>, out: &mut Output) {
+    fn icmp(&mut self, now: Duration, arrival: RxFrame<'_>, packet: ipv4::Packet<&[u8]>, out: &mut Output) {
         let Ok(request) = icmp::Message::new_checked(packet.payload()) else { return };
         let (kind, code) = request.kind().type_and_code();
         let is_echo = kind == icmp::Kind::EchoRequest.type_and_code().0;
@@ -48,7 +48,7 @@ impl<W: Ways> Host<W> {
     fn echo(
         &mut self,
         now: Duration,
-        arrival: Arrival<'_>,
+        arrival: RxFrame<'_>,
         packet: ipv4::Packet<&[u8]>,
         code: u8,
         out: &mut Output,

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
+use super::next_hop::NextHopResolver;
 use super::output::Output;
-use super::ways::Ways;
-use super::{Arrival, Host, send};
+use super::{HostStack, RxFrame, sender};
 use fullview_plane::wire::checksum::pseudo_ipv6;
 use fullview_plane::wire::extension::{Demand, Part, kind, parts, unknown_option};
 use fullview_plane::wire::icmpv6::{self, Kind};
@@ -23,18 +23,18 @@ enum Step {
     Tell(Kind, usize),
 }
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// A packet that came in by an interface that forwards nothing: it may be for the router all the same.
-    pub(super) fn local6_if_own(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
-        let to = send::inet6(arrival.payload).map(|packet| Ipv6Addr::from(packet.destination()));
+    pub(super) fn local6_if_own(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
+        let to = sender::inet6(arrival.payload).map(|packet| Ipv6Addr::from(packet.destination()));
         if to.is_some_and(|to| to.is_multicast() || self.is_own(arrival.interface, to.into())) {
             self.local6(now, arrival, out);
         }
     }
 
     /// A packet to one of the router's addresses, or to a group of the link.
-    pub(super) fn local6(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
-        let Some(packet) = send::inet6(arrival.payload) else { return };
+    pub(super) fn local6(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
+        let Some(packet) = sender::inet6(arrival.payload) else { return };
         let to = Ipv6Addr::from(packet.destination());
         if to.is_multicast() && !self.listens(arrival.interface, to) {
             return;
@@ -62,7 +62,7 @@ impl<W: Ways> Host<W> {
     fn step(
         &mut self,
         now: Duration,
-        arrival: Arrival<'_>,
+        arrival: RxFrame<'_>,
         packet: &ipv6::Packet<&[u8]>,
         part: Part<'_>,
         out: &mut Output,
@@ -88,7 +88,7 @@ impl<W: Ways> Host<W> {
     fn icmp6(
         &mut self,
         now: Duration,
-        arrival: Arrival<'_>,
+        arrival: RxFrame<'_>,
         packet: &ipv6::Packet<&[u8]>,
         message: &[u8],
         out: &mut Output,
@@ -110,7 +110,7 @@ impl<W: Ways> Host<W> {
     fn echo6(
         &mut self,
         now: Duration,
-        arrival: Arrival<'_>,
+        arrival: RxFrame<'_>,
         packet: &ipv6::Packet<&[u8]>,
         code: u8,
         message: &[u8],

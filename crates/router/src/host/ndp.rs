@@ -5,17 +5,17 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use super::neighbor::Evidence;
+use super::next_hop::Hop;
+use super::next_hop::NextHopResolver;
 use super::output::Output;
-use super::ways::Hop;
-use super::ways::Ways;
-use super::{Arrival, Host};
+use super::{HostStack, RxFrame};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::wire::icmpv6::{Kind, Message};
 use fullview_plane::wire::ipv6;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
 /// A solicitation or advertisement in order.
-struct News<'a> {
+struct NeighborMessage<'a> {
     from: Ipv6Addr,
     to: Ipv6Addr,
     target: Ipv6Addr,
@@ -24,12 +24,12 @@ struct News<'a> {
     message: &'a [u8],
 }
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// A message whose hop limit, checksum and code are right.
     pub(super) fn ndp(
         &mut self,
         now: Duration,
-        arrival: Arrival<'_>,
+        arrival: RxFrame<'_>,
         packet: &ipv6::Packet<&[u8]>,
         message: &[u8],
         out: &mut Output,
@@ -40,7 +40,7 @@ impl<W: Ways> Host<W> {
         }
         let Ok(target) = ndp::target(message) else { return };
         let (from, to) = (packet.source().into(), packet.destination().into());
-        let news = News { from, to, target: target.into(), source: arrival.source, message };
+        let news = NeighborMessage { from, to, target: target.into(), source: arrival.source, message };
         if news.target.is_multicast() || from.is_multicast() {
             return;
         }
@@ -51,7 +51,7 @@ impl<W: Ways> Host<W> {
         }
     }
 
-    fn solicited(&mut self, now: Duration, interface: u16, news: &News<'_>, out: &mut Output) {
+    fn solicited(&mut self, now: Duration, interface: u16, news: &NeighborMessage<'_>, out: &mut Output) {
         if self.is_own(interface, news.from.into()) {
             self.counters.conflicts += 1;
             return;
@@ -90,7 +90,7 @@ impl<W: Ways> Host<W> {
         ip.is_unicast_link_local() || on_link && !ip.is_unspecified()
     }
 
-    /// Answers a solicitation; to all, if whoever asked has no address yet. Its link address belongs into the answer
+    /// HostDriver a solicitation; to all, if whoever asked has no address yet. Its link address belongs into the answer
     /// only if a group was asked, since whoever asks the router alone knows it.
     fn advertise_own(
         &mut self,
@@ -116,7 +116,7 @@ impl<W: Ways> Host<W> {
         self.counters.neighbor_answers += 1;
     }
 
-    fn advertised(&mut self, now: Duration, interface: u16, news: &News<'_>, out: &mut Output) {
+    fn advertised(&mut self, now: Duration, interface: u16, news: &NeighborMessage<'_>, out: &mut Output) {
         let flags = Message::new_unchecked(news.message).rest();
         let solicited = flags & ndp::SOLICITED != 0;
         if solicited && news.to.is_multicast() {

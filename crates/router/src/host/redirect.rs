@@ -5,16 +5,16 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use super::next_hop::{Hop, NextHopResolver};
 use super::output::Output;
-use super::send::{self, Way};
-use super::ways::{Hop, Ways};
-use super::{Arrival, Host, error, packet};
+use super::sender::{self, NeighborId};
+use super::{HostStack, RxFrame, error, packet};
 use fullview_plane::forward::Detour;
 use fullview_plane::wire::ethernet::{EtherType, Frame};
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 use fullview_plane::wire::{icmp, ipv4, ipv6};
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// Tells a sender of a shorter way, if it may be told and there have not been too many.
     pub fn redirect(&mut self, now: Duration, detour: &Detour, out: &mut Output) {
         let Some(Hop::Station(interface, station)) = self.routes.hop(detour.next_hop) else { return };
@@ -22,13 +22,13 @@ impl<W: Ways> Host<W> {
         let Some(frame) = frame.filter(|_| interface == detour.interface) else { return };
         match (frame.outer_ethertype(), station) {
             (EtherType::IPV4, IpAddr::V4(gateway)) => {
-                let packet = send::inet(frame.payload());
+                let packet = sender::inet(frame.payload());
                 packet
                     .into_iter()
                     .for_each(|packet| self.redirect_inet(now, packet, interface, gateway, out));
             }
             (EtherType::IPV6, IpAddr::V6(target)) => {
-                let packet = send::inet6(frame.payload());
+                let packet = sender::inet6(frame.payload());
                 packet
                     .into_iter()
                     .for_each(|packet| self.redirect_inet6(now, packet, interface, target, out));
@@ -38,7 +38,7 @@ impl<W: Ways> Host<W> {
     }
 
     /// Whether the sender of a packet on the slow way is to be told of a shorter one.
-    pub(super) fn is_detour(&self, arrival: Arrival<'_>, source: IpAddr, way: Way) -> bool {
+    pub(super) fn is_detour(&self, arrival: RxFrame<'_>, source: IpAddr, way: NeighborId) -> bool {
         let interface = self.interface(arrival.interface).filter(|interface| interface.redirects);
         way.interface == arrival.interface && interface.is_some_and(|interface| interface.is_on_link(source))
     }

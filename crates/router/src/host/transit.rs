@@ -7,17 +7,17 @@ use std::time::Duration;
 use fullview_table::Family;
 
 use super::fragment::{self, Fragments};
+use super::next_hop::Hop;
+use super::next_hop::NextHopResolver;
 use super::output::Output;
-use super::send::{self, Way};
-use super::ways::Hop;
-use super::ways::Ways;
-use super::{Arrival, Host, options};
+use super::sender::{self, NeighborId};
+use super::{HostStack, RxFrame, options};
 use fullview_plane::wire::{icmp, icmpv6, ipv4, ipv6};
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// Forwards an IPv4 packet, or tells its sender why not.
-    pub(super) fn transit(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
-        let Some(packet) = send::inet(arrival.payload).filter(|_| !arrival.to_group) else { return };
+    pub(super) fn transit(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
+        let Some(packet) = sender::inet(arrival.payload).filter(|_| !arrival.to_group) else { return };
         if let Some(at) = options::damage(packet.header()) {
             let pointer = (at as u32) << 24;
             return self.error(now, arrival, icmp::Kind::ParameterProblem, pointer, out);
@@ -25,10 +25,10 @@ impl<W: Ways> Host<W> {
         let to = IpAddr::from(Ipv4Addr::from(packet.destination()));
         let error = match self.routes.find(arrival.wanted(to)) {
             Some(Hop::Station(interface, station)) => {
-                return self.forward(now, arrival, packet, Way { interface, station }, out);
+                return self.forward(now, arrival, packet, NeighborId { interface, station }, out);
             }
             Some(Hop::Link(interface)) => {
-                return self.forward(now, arrival, packet, Way { interface, station: to }, out);
+                return self.forward(now, arrival, packet, NeighborId { interface, station: to }, out);
             }
             Some(Hop::Own) => return self.local(now, arrival, out),
             Some(Hop::Broadcast | Hop::Blackhole) => return,
@@ -42,9 +42,9 @@ impl<W: Ways> Host<W> {
     fn forward(
         &mut self,
         now: Duration,
-        arrival: Arrival<'_>,
+        arrival: RxFrame<'_>,
         packet: ipv4::Packet<&[u8]>,
-        way: Way,
+        way: NeighborId,
         out: &mut Output,
     ) {
         if packet.ttl() <= 1 {
@@ -71,7 +71,7 @@ impl<W: Ways> Host<W> {
     }
 
     /// Writes the router's address and the time into the options that ask for them.
-    fn stamp(&self, now: Duration, packet: &mut [u8], way: Way) {
+    fn stamp(&self, now: Duration, packet: &mut [u8], way: NeighborId) {
         let IpAddr::V4(station) = way.station else { return };
         if ipv4::Packet::new_unchecked(&*packet).header_len() == ipv4::HEADER {
             return;
@@ -82,15 +82,15 @@ impl<W: Ways> Host<W> {
     }
 
     /// Forwards an IPv6 packet, or tells its sender why not.
-    pub(super) fn transit6(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
-        let Some(packet) = send::inet6(arrival.payload).filter(|_| !arrival.to_group) else { return };
+    pub(super) fn transit6(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
+        let Some(packet) = sender::inet6(arrival.payload).filter(|_| !arrival.to_group) else { return };
         let to = IpAddr::from(Ipv6Addr::from(packet.destination()));
         let error = match self.routes.find(arrival.wanted(to)) {
             Some(Hop::Station(interface, station)) => {
-                return self.forward6(now, arrival, packet, Way { interface, station }, out);
+                return self.forward6(now, arrival, packet, NeighborId { interface, station }, out);
             }
             Some(Hop::Link(interface)) => {
-                return self.forward6(now, arrival, packet, Way { interface, station: to }, out);
+                return self.forward6(now, arrival, packet, NeighborId { interface, station: to }, out);
             }
             Some(Hop::Own) => return self.local6(now, arrival, out),
             Some(Hop::Broadcast | Hop::Blackhole) => return,
@@ -103,9 +103,9 @@ impl<W: Ways> Host<W> {
     fn forward6(
         &mut self,
         now: Duration,
-        arrival: Arrival<'_>,
+        arrival: RxFrame<'_>,
         packet: ipv6::Packet<&[u8]>,
-        way: Way,
+        way: NeighborId,
         out: &mut Output,
     ) {
         if packet.hop_limit() <= 1 {
@@ -133,8 +133,8 @@ impl<W: Ways> Host<W> {
     /// A packet from or to a link-local address: for the router itself, or it has to stay on its link (RFC 4291,
     /// section 2.5.6), where nobody needs a router to reach a link-local address. A sender who does not know that is
     /// told.
-    pub(super) fn link_local(&mut self, now: Duration, arrival: Arrival<'_>, out: &mut Output) {
-        let Some(packet) = send::inet6(arrival.payload) else { return };
+    pub(super) fn link_local(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
+        let Some(packet) = sender::inet6(arrival.payload) else { return };
         let to = Ipv6Addr::from(packet.destination());
         if !to.is_unicast_link_local() {
             self.transit6(now, arrival, out);

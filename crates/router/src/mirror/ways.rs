@@ -4,7 +4,7 @@ use fullview_table::NextHop;
 
 use super::Mirror;
 use super::indices::Via;
-use crate::host::ways::Hop;
+use crate::host::next_hop::Hop;
 use crate::netlink::event::LinkIndex;
 
 impl Mirror {

@@ -7,19 +7,19 @@ use fullview_plane::wire::ethernet::HEADER;
 use fullview_plane::wire::icmpv6::Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 use fullview_plane::wire::{ipv4, udp};
-use fullview_router::host::Limit;
-use fullview_router::host::config::{Config, NeighborSettings, Settings};
+use fullview_router::host::RateLimit;
+use fullview_router::host::config::{HostConfig, HostSettings, NeighborSettings};
 use proptest::prelude::*;
 
 use crate::support::*;
 
-fn limited(rate: u32, burst: u32) -> Config {
-    let errors = Limit { rate, burst };
-    let errors_per_interface = Limit { rate: rate / 2 + 1, burst: burst / 2 + 1 };
+fn limited(rate: u32, burst: u32) -> HostConfig {
+    let errors = RateLimit { rate, burst };
+    let errors_per_interface = RateLimit { rate: rate / 2 + 1, burst: burst / 2 + 1 };
     let neighbors =
         NeighborSettings { capacity: 16, incomplete: 8, queued: 12, ..NeighborSettings::default() };
-    Config {
-        settings: Settings { errors, errors_per_interface, neighbors, ..Settings::default() },
+    HostConfig {
+        settings: HostSettings { errors, errors_per_interface, neighbors, ..HostSettings::default() },
         ..config()
     }
 }
@@ -48,7 +48,7 @@ fn a_scan_of_a_network_asks_for_a_bounded_number_of_stations() {
         asked += bench.send(0, &[inet6("2001:db8::9", &destination, 9)]).len();
         bench.now += Duration::from_micros(100);
     }
-    let Limit { rate, burst } = NeighborSettings::default().resolutions;
+    let RateLimit { rate, burst } = NeighborSettings::default().resolutions;
     let (rate, burst) = (rate as usize, burst as usize);
     // Each of those asked for once is asked for again, if it is not forgotten before.
     assert!(asked <= 3 * (burst + 2 * rate) + 20, "{asked} frames after 20,000 packets in two seconds");
@@ -128,7 +128,7 @@ proptest! {
             let most = u64::from(burst) + ((bench.now - began).as_secs_f64() * f64::from(rate)) as u64 + 1;
             prop_assert!(bench.router.host().counters().errors <= most);
         }
-        prop_assert_eq!(bench.router.lost(), 0);
+        prop_assert_eq!(bench.router.frames_dropped(), 0);
         // What was asked is given up in the end, and nothing is due for ever.
         bench.pass(Duration::from_secs(100));
         (0..10).for_each(|_| { bench.pass(Duration::from_secs(10)); });

@@ -8,8 +8,8 @@ use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::wire::checksum::pseudo_ipv6;
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
 use fullview_plane::wire::{arp, icmp, icmpv6, ipv4, ipv6, ndp};
-use fullview_router::host::config::{Config, StaticRoute, Target};
-use fullview_router::host::router::Router;
+use fullview_router::host::config::{HostConfig, StaticRoute, Target};
+use fullview_router::host::router::StandaloneRouter;
 
 pub const ROUTER: Mac = Mac([2, 0, 0, 0, 0, 1]);
 pub const STATION: Mac = Mac([2, 0, 0, 0, 0, 2]);
@@ -29,25 +29,25 @@ pub fn interface(number: u16) -> Interface {
     Interface { name: format!("link{number}"), vlan, addresses, ..Interface::new(port, ROUTER) }
 }
 
-pub fn config() -> Config {
+pub fn config() -> HostConfig {
     let route = |network: &str, gateway: &str| StaticRoute {
         network: address(network),
         target: Target::Gateway(gateway.parse().unwrap()),
     };
     let routes = vec![route("198.18.0.0/15", "10.0.1.2"), route("2001:2::/48", "2001:db8:1::2")];
-    Config { interfaces: (0..3).map(interface).collect(), routes, ..Config::default() }
+    HostConfig { interfaces: (0..3).map(interface).collect(), routes, ..HostConfig::default() }
 }
 
 /// A router, the time, and what has come out.
 pub struct Bench {
-    pub router: Router,
+    pub router: StandaloneRouter,
     pub now: Duration,
 }
 
 impl Bench {
-    pub fn new(config: &Config) -> Bench {
+    pub fn new(config: &HostConfig) -> Bench {
         let now = Duration::from_secs(1);
-        Bench { router: Router::new(now, config).unwrap(), now }
+        Bench { router: StandaloneRouter::new(now, config).unwrap(), now }
     }
 
     /// What comes out, and by which port, when some frames come in at once by a port.
