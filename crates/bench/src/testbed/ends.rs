@@ -8,11 +8,11 @@ use aya::maps::Map;
 use aya::programs::{TestRunAttrs, TestRunOptions};
 
 use super::{Headers, TestbedError};
-use fullview_plane::bpf::{Attached, Loaded, Object, SharedWords};
+use fullview_plane::bpf::{BpfObject, LoadedObject, SharedWords, XdpAttachment};
 
 /// `bpf/testbed.c`: generator and receiver, and forwarders to compare with.
-const TESTBED: Object =
-    Object::new("testbed", aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/testbed.o")));
+const TESTBED: BpfObject =
+    BpfObject::new("testbed", aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/testbed.o")));
 
 /// Packets in the sequence at most.
 pub const MOST_PACKETS: usize = 1 << 20;
@@ -49,7 +49,7 @@ pub struct Received {
 
 /// Generator and receiver.
 pub struct Ends {
-    loaded: Loaded,
+    loaded: LoadedObject,
     sent: SharedWords,
     received: SharedWords,
     frame: Vec<u8>,
@@ -67,12 +67,12 @@ impl Ends {
     }
 
     /// The object, for its forwarders.
-    pub fn loaded(&mut self) -> &mut Loaded {
+    pub fn loaded(&mut self) -> &mut LoadedObject {
         &mut self.loaded
     }
 
     /// Has the receiver at work on a device of this namespace.
-    pub fn receive(&mut self, device: u32) -> Result<Attached, TestbedError> {
+    pub fn receive(&mut self, device: u32) -> Result<XdpAttachment, TestbedError> {
         Ok(fullview_plane::bpf::attach(
             self.loaded.xdp("receive")?,
             device,
@@ -142,7 +142,7 @@ impl Ends {
 }
 
 /// A map of words as memory.
-fn words(loaded: &mut Loaded, name: &'static str, bytes: usize) -> Result<SharedWords, TestbedError> {
+fn words(loaded: &mut LoadedObject, name: &'static str, bytes: usize) -> Result<SharedWords, TestbedError> {
     match loaded.ebpf.map(name) {
         Some(Map::Array(map)) => SharedWords::new(map.fd().as_fd(), bytes).map_err(TestbedError::Mapping),
         _ => Err(loaded.missing_map(name).into()),

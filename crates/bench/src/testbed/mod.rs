@@ -17,8 +17,8 @@ use aya::maps::Array;
 use aya::programs::xdp::XdpMode;
 use fullview_table::{NextHop, Rib};
 
-use fullview_plane::bpf::{self, Attached, BpfError};
-use fullview_plane::engine::{Engine, EngineError, Ingress, Plan, Way};
+use fullview_plane::bpf::{self, BpfError, XdpAttachment};
+use fullview_plane::engine::{Engine, EngineError, XdpConfig, XdpInterface, XdpNextHop};
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::view::TableReaders;
 use fullview_plane::wire::ethernet::Mac;
@@ -109,7 +109,7 @@ pub enum Forwarder {
 /// What is at work on the router's ingress.
 enum Served {
     Nothing,
-    Program(#[expect(dead_code, reason = "held, because dropping it detaches")] Attached),
+    Program(#[expect(dead_code, reason = "held, because dropping it detaches")] XdpAttachment),
     Engine(#[expect(dead_code, reason = "held, because dropping it detaches")] Box<Engine>),
 }
 
@@ -117,7 +117,7 @@ enum Served {
 pub struct Testbed {
     served: Served,
     ends: Ends,
-    _receiver: Attached,
+    _receiver: XdpAttachment,
     generator: Namespace,
     router: Namespace,
     _receiving: Namespace,
@@ -276,14 +276,20 @@ fn router_links() -> String {
 }
 
 /// Every next hop to its station.
-fn plan(ingress: u32, egress: u32) -> Plan {
+fn plan(ingress: u32, egress: u32) -> XdpConfig {
     let ways = (1..=NextHop::MAX).map(NextHop).map(|hop| {
         let destination = station_mac(station_of(hop));
-        let way =
-            Way::Neighbor { interface: 1, ifindex: egress, vlan: 0, source: EGRESS, destination, mtu: MTU };
+        let way = XdpNextHop::Neighbor {
+            interface: 1,
+            ifindex: egress,
+            vlan: 0,
+            source: EGRESS,
+            destination,
+            mtu: MTU,
+        };
         (hop, way)
     });
-    let ingress = Ingress {
+    let ingress = XdpInterface {
         number: 0,
         ifindex: ingress,
         vlan: 0,
@@ -293,10 +299,10 @@ fn plan(ingress: u32, egress: u32) -> Plan {
         table: 0,
         source_check: SourceCheck::Off,
     };
-    Plan { ingress: vec![ingress], ways: ways.collect(), flow_seed: 0 }
+    XdpConfig { interfaces: vec![ingress], next_hops: ways.collect(), flow_seed: 0 }
 }
 
-fn engine(ingress: u32, plan: &Plan, tables: TableReaders) -> Result<Engine, TestbedError> {
+fn engine(ingress: u32, plan: &XdpConfig, tables: TableReaders) -> Result<Engine, TestbedError> {
     let mut engine = Engine::load()?;
     engine.attach(ingress, XdpMode::Driver)?;
     engine.publish(plan, vec![tables])?;
@@ -305,7 +311,7 @@ fn engine(ingress: u32, plan: &Plan, tables: TableReaders) -> Result<Engine, Tes
 
 impl Ends {
     /// Has one of the forwarders that are not ours at work on a device.
-    fn forward(&mut self, program: &'static str, device: u32) -> Result<Attached, TestbedError> {
+    fn forward(&mut self, program: &'static str, device: u32) -> Result<XdpAttachment, TestbedError> {
         Ok(bpf::attach(self.loaded().xdp(program)?, device, XdpMode::Driver)?)
     }
 

@@ -25,7 +25,8 @@ use fullview_plane::interface::Interface;
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::view::ViewReader;
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
-use fullview_plane::wire::{icmp, icmpv6};
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use limit::Limiter;
 use neighbor::Neighbors;
 use output::Output;
@@ -179,10 +180,10 @@ impl<W: Ways> Host<W> {
 
     fn dropped(&mut self, now: Duration, arrival: Arrival<'_>, reason: Reason, out: &mut Output) {
         let kind = match reason {
-            Reason::TtlExpired => icmp::Kind::TimeExceeded,
-            Reason::NoRoute => icmp::Kind::NetUnreachable,
-            Reason::Unreachable => icmp::Kind::HostUnreachable,
-            Reason::Prohibited => icmp::Kind::Prohibited,
+            Reason::TtlExpired => Icmpv4Kind::TimeExceeded,
+            Reason::NoRoute => Icmpv4Kind::NetUnreachable,
+            Reason::Unreachable => Icmpv4Kind::HostUnreachable,
+            Reason::Prohibited => Icmpv4Kind::Prohibited,
             Reason::NoAdjacency | Reason::NeedsFragments | Reason::TooBig => {
                 return self.transit(now, arrival, out);
             }
@@ -193,9 +194,9 @@ impl<W: Ways> Host<W> {
 
     fn dropped6(&mut self, now: Duration, arrival: Arrival<'_>, reason: Reason, out: &mut Output) {
         let kind = match reason {
-            Reason::HopLimitExpired => icmpv6::Kind::TimeExceeded,
-            Reason::NoRoute | Reason::Unreachable => icmpv6::Kind::NoRoute,
-            Reason::Prohibited => icmpv6::Kind::Prohibited,
+            Reason::HopLimitExpired => Icmpv6Kind::TimeExceeded,
+            Reason::NoRoute | Reason::Unreachable => Icmpv6Kind::NoRoute,
+            Reason::Prohibited => Icmpv6Kind::Prohibited,
             Reason::NoAdjacency | Reason::TooBig => return self.transit6(now, arrival, out),
             _ => return,
         };

@@ -46,7 +46,7 @@ impl Router {
         for packet in &free[before..] {
             self.host.handle(now, packet, &mut self.outbox.output);
         }
-        for detour in self.forwarder.detours() {
+        for detour in self.forwarder.redirect_candidates() {
             self.host.redirect(now, detour, &mut self.outbox.output);
         }
         self.host.tick(now, &mut self.outbox.output);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Host;
 use super::outbox::Outbox;
-use fullview_plane::worker::{Rejected, Slow};
+use fullview_plane::worker::{Rejected, SlowPath};
 
 /// A host with a clock: a function of the time since whenever, which never goes back.
 pub struct Answers<C> {
@@ -35,12 +35,12 @@ impl<C: FnMut() -> Duration> Answers<C> {
     }
 }
 
-impl<C: FnMut() -> Duration> Slow for Answers<C> {
+impl<C: FnMut() -> Duration> SlowPath for Answers<C> {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         let now = (self.clock)();
-        let Rejected { packets, detours, out, free, .. } = rejected;
+        let Rejected { packets, redirects, out, free, .. } = rejected;
         packets.iter().for_each(|packet| self.host.handle(now, packet, &mut self.outbox.output));
-        detours.iter().for_each(|detour| self.host.redirect(now, detour, &mut self.outbox.output));
+        redirects.iter().for_each(|detour| self.host.redirect(now, detour, &mut self.outbox.output));
         self.host.tick(now, &mut self.outbox.output);
         self.outbox.send(out, packets);
         self.outbox.send(out, free);
