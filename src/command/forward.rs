@@ -12,7 +12,7 @@ use fullview_plane::counters::{Counters, InterfaceCounters, Traffic};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::port::pcap::{CapturePort, CaptureReader, CaptureWriter};
 use fullview_plane::port::{Port, PortError};
-use fullview_router::host::router::Router;
+use fullview_router::host::router::StandaloneRouter;
 use fullview_table::Table;
 use fullview_table::feed::NextHopModel;
 use serde_json::json;
@@ -101,13 +101,13 @@ impl Way for Forwarder {
 }
 
 /// A router whose time stands still: what is due later than at once never is.
-impl Way for Router {
+impl Way for StandaloneRouter {
     fn process<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut Burst<'a>, free: &mut Burst<'a>) {
         self.process(Duration::ZERO, burst, forwarded, free);
     }
 
     fn is_done(&self) -> bool {
-        self.has_said_all()
+        self.has_sent_all()
     }
 }
 

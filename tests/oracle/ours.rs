@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::interface::{Interface, InterfaceAddress};
-use fullview_router::host::Limit;
+use fullview_router::host::RateLimit;
 use fullview_router::host::config::{
-    Config, NeighborSettings, Settings, StaticNeighbor, StaticRoute, Target,
+    HostConfig, HostSettings, NeighborSettings, StaticNeighbor, StaticRoute, Target,
 };
-use fullview_router::host::router::Router;
+use fullview_router::host::router::StandaloneRouter;
 
 use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};
@@ -23,14 +23,17 @@ const SLOTS: usize = 16;
 
 /// A router whose clock is the test's.
 pub struct Ours {
-    router: Router,
+    router: StandaloneRouter,
     now: Duration,
 }
 
 impl Ours {
     pub fn new(catalogue: Catalogue) -> Ours {
         let now = Duration::from_secs(1);
-        Ours { router: Router::new(now, &config(catalogue)).expect("the topology fits together"), now }
+        Ours {
+            router: StandaloneRouter::new(now, &config(catalogue)).expect("the topology fits together"),
+            now,
+        }
     }
 
     /// Has the router do something, and sorts what comes out.
@@ -71,19 +74,19 @@ impl Dut for Ours {
     }
 }
 
-fn config(catalogue: Catalogue) -> Config {
+fn config(catalogue: Catalogue) -> HostConfig {
     let neighbors = NeighborSettings {
         retransmit: Duration::from_secs(1),
         lock: Duration::from_secs(60),
         stale: Duration::from_secs(60),
         ..NeighborSettings::default()
     };
-    let (errors, errors_per_interface) = (Limit::NONE, Limit::NONE);
-    let settings = Settings { neighbors, errors, errors_per_interface, ..Settings::default() };
+    let (errors, errors_per_interface) = (RateLimit::NONE, RateLimit::NONE);
+    let settings = HostSettings { neighbors, errors, errors_per_interface, ..HostSettings::default() };
     let interfaces = (0..SIDES.len()).map(|side| interface(side, catalogue)).collect();
     let routes = ROUTES.iter().map(|(prefix, to)| route(prefix, *to)).collect();
     let neighbors = (0..SIDES.len()).flat_map(neighbors_of).collect();
-    Config { interfaces, routes, neighbors, settings }
+    HostConfig { interfaces, routes, neighbors, settings }
 }
 
 fn interface(side: usize, catalogue: Catalogue) -> Interface {

@@ -243,9 +243,9 @@ impl<A: BenchFamily> Forward<A> {
         if !result.loop_rates.is_empty() {
             counters.insert("loop_pps".into(), median(&result.loop_rates).unwrap_or_default());
         }
-        let (samples, doubt) = router_samples(&result);
-        let doubts = doubt.into_iter().collect();
-        let mut measurement = finish(samples, counters, doubts, &result);
+        let (samples, reason) = router_samples(&result);
+        let reasons = reason.into_iter().collect();
+        let mut measurement = finish(samples, counters, reasons, &result);
         judge_share(&mut measurement, share);
         Ok(measurement)
     }
@@ -260,23 +260,23 @@ impl<A: BenchFamily> Forward<A> {
         let mut counters = counters(&result);
         counters.insert("loop_pps".into(), ends);
         let limited = median(&result.rates).is_some_and(|rate| rate > GENERATOR_LIMIT * ends);
-        let doubt = (limited && self.config.pps.is_none()).then_some(Validity::GeneratorLimited);
-        let doubts = doubt.into_iter().collect();
-        let mut measurement = finish(result.rates.clone(), counters, doubts, &result);
+        let reason = (limited && self.config.pps.is_none()).then_some(Validity::GeneratorLimited);
+        let reasons = reason.into_iter().collect();
+        let mut measurement = finish(result.rates.clone(), counters, reasons, &result);
         note_distance(&mut measurement, [before, after]);
         judge_share(&mut measurement, share);
         Ok(measurement)
     }
 }
 
-/// Records how far the two cores were apart before and after a run, and warns of a run whose cores were far apart.
+/// Records how far the two cores were apart before and after a run, and marks a run on distant cores as invalid.
 pub fn note_distance(measurement: &mut Measurement, round_trips: [RoundTrip; 2]) {
     let names = ["round_trip_before_ns", "round_trip_after_ns"];
     for (name, round_trip) in names.into_iter().zip(&round_trips) {
         measurement.counters.insert(name.into(), round_trip.median_ns);
     }
     if !round_trips.iter().all(RoundTrip::is_near) {
-        measurement.doubts.push(Validity::NoisyCores);
+        measurement.reasons.push(Validity::NoisyCores);
     }
 }
 
@@ -377,17 +377,17 @@ fn counters(result: &LoadResult) -> BTreeMap<String, f64> {
 fn finish(
     samples: Vec<f64>,
     counters: BTreeMap<String, f64>,
-    mut doubts: Vec<Validity>,
+    mut reasons: Vec<Validity>,
     result: &LoadResult,
 ) -> Measurement {
     let received = &result.received;
     if received.wrong > 0 || result.lost() > 0 || received.order.duplicates > 0 {
-        doubts.push(Validity::Misrouted);
+        reasons.push(Validity::Misrouted);
     }
     if behind_schedule(result) || received.packets == 0 && result.dropped == 0 {
-        doubts.push(Validity::GeneratorLimited);
+        reasons.push(Validity::GeneratorLimited);
     }
-    Measurement { counters, doubts, interrupted: result.interrupted, ..measurement(samples) }
+    Measurement { counters, reasons, interrupted: result.interrupted, ..measurement(samples) }
 }
 
 /// Whether a paced run sent less than was due, so that the load was not the one asked for.

@@ -205,10 +205,10 @@ impl<A: BenchFamily> Subject for KernelPath<A> {
         let interrupted = stop.load(Ordering::Relaxed);
         let mut run = Measurement { interrupted, ..measurement(rates) };
         if wrong > 0 {
-            run.doubts.push(Validity::Misrouted);
+            run.reasons.push(Validity::Misrouted);
         }
         if run.samples.len() < sampling::samples(window) && !interrupted {
-            run.doubts.push(Validity::GeneratorLimited);
+            run.reasons.push(Validity::GeneratorLimited);
         }
         run.counters.insert("wrong".into(), wrong as f64);
         Ok(run)

@@ -23,10 +23,10 @@ pub fn measurement(samples: Vec<f64>) -> Measurement {
     Measurement::of(samples).unwrap_or_default()
 }
 
-/// Records the share of the core that a run had, and warns of the run if the share was too small.
+/// Records the share of the core that a run had, and marks the run as invalid if the share was too small.
 pub fn judge_share(measurement: &mut Measurement, share: f64) {
     measurement.counters.insert("core_share".into(), share);
     if !CoreShare::is_enough(share) {
-        measurement.doubts.push(Validity::NoisyCores);
+        measurement.reasons.push(Validity::NoisyCores);
     }
 }

@@ -6,24 +6,24 @@ use std::time::Duration;
 use fullview_plane::adjacency::MAX_MTU;
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::wire::ethernet::Mac;
-use fullview_router::host::Limit;
-use fullview_router::host::config::{Config, Settings, StaticNeighbor, StaticRoute, Target};
-use fullview_router::host::router::Router;
+use fullview_router::host::RateLimit;
+use fullview_router::host::config::{HostConfig, HostSettings, StaticNeighbor, StaticRoute, Target};
+use fullview_router::host::router::StandaloneRouter;
 use fullview_table::{Address, NextHop, Rib, Table};
 
 use super::packets::{self, EGRESS, EGRESS_MAC, INGRESS};
 
-/// A router with these addresses where packets arrive. A capture file has no
-/// time, so no answer is withheld by a rate limit and no request is repeated.
-pub fn router(table: &Table, mac: Mac, addresses: Vec<InterfaceAddress>) -> anyhow::Result<Router> {
+/// A router with these addresses where packets arrive. A capture file has no time, so no answer is withheld by a rate limit
+/// and no request is repeated.
+pub fn router(table: &Table, mac: Mac, addresses: Vec<InterfaceAddress>) -> anyhow::Result<StandaloneRouter> {
     let ingress = Interface { addresses, mtu: MAX_MTU.into(), ..Interface::new(INGRESS, mac) };
     let egress = Interface { mtu: MAX_MTU.into(), ..Interface::new(EGRESS, EGRESS_MAC) };
     let routes = routes(&table.inet, gateway).chain(routes(&table.inet6, gateway6)).collect();
-    let (errors, errors_per_interface) = (Limit::NONE, Limit::NONE);
-    let settings = Settings { errors, errors_per_interface, ..Settings::default() };
+    let (errors, errors_per_interface) = (RateLimit::NONE, RateLimit::NONE);
+    let settings = HostSettings { errors, errors_per_interface, ..HostSettings::default() };
     let neighbors = neighbors(table);
-    let config = Config { interfaces: vec![ingress, egress], routes, neighbors, settings };
-    Ok(Router::new(Duration::ZERO, &config)?)
+    let config = HostConfig { interfaces: vec![ingress, egress], routes, neighbors, settings };
+    Ok(StandaloneRouter::new(Duration::ZERO, &config)?)
 }
 
 fn routes<A: Address>(rib: &Rib<A>, gateway: fn(NextHop) -> IpAddr) -> impl Iterator<Item = StaticRoute> {

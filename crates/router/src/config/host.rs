@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::host::Limit;
-use crate::host::config::{NeighborSettings, Settings};
+use crate::host::RateLimit;
+use crate::host::config::{HostSettings, NeighborSettings};
 use serde::Deserialize;
 
 use super::Config;
@@ -22,7 +22,7 @@ pub struct Icmp {
 
 impl Default for Icmp {
     fn default() -> Icmp {
-        let Settings { errors, errors_per_interface: each, .. } = Settings::default();
+        let HostSettings { errors, errors_per_interface: each, .. } = HostSettings::default();
         let (rate, burst) = (errors.rate, errors.burst);
         Icmp { rate, burst, interface_rate: each.rate, interface_burst: each.burst }
     }
@@ -64,10 +64,15 @@ impl Neighbors {
 
 impl Config {
     /// All of it.
-    pub fn host(&self) -> Settings {
+    pub fn host(&self) -> HostSettings {
         let Icmp { rate, burst, interface_rate, interface_burst } = self.icmp;
-        let errors = Limit { rate, burst };
-        let errors_per_interface = Limit { rate: interface_rate, burst: interface_burst };
-        Settings { errors, errors_per_interface, neighbors: self.neighbors.settings(), ..Settings::default() }
+        let errors = RateLimit { rate, burst };
+        let errors_per_interface = RateLimit { rate: interface_rate, burst: interface_burst };
+        HostSettings {
+            errors,
+            errors_per_interface,
+            neighbors: self.neighbors.settings(),
+            ..HostSettings::default()
+        }
     }
 }

@@ -7,15 +7,15 @@ use std::time::Duration;
 use fullview_table::fib::CompileError;
 use fullview_table::nexthop::TooManyNextHops;
 
-use super::advertise::Advertisement;
-use super::limit::Limit;
+use super::advertisers::Advertisement;
+use super::limit::RateLimit;
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::view::ViewError;
 use fullview_plane::wire::ethernet::Mac;
 
 /// All of it.
 #[derive(Clone, Debug, Default)]
-pub struct Config {
+pub struct HostConfig {
     /// Numbered as they stand here. All of them look up in table 0.
     pub interfaces: Vec<Interface>,
     /// Beside the networks of the interfaces, which need no route.
@@ -23,7 +23,7 @@ pub struct Config {
     /// Stations that are never asked for.
     pub neighbors: Vec<StaticNeighbor>,
     /// How much it does.
-    pub settings: Settings,
+    pub settings: HostSettings,
 }
 
 /// A route.
@@ -65,22 +65,22 @@ pub struct StaticNeighbor {
 
 /// How much the router does for strangers.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct HostSettings {
     /// ICMP errors about packets of one interface (RFC 1812, section 4.3.2.8; RFC 4443, section 2.4 f).
-    pub errors_per_interface: Limit,
+    pub errors_per_interface: RateLimit,
     /// ICMP errors about packets of all interfaces.
-    pub errors: Limit,
+    pub errors: RateLimit,
     /// How neighbours are found and kept.
     pub neighbors: NeighborSettings,
     /// On which interfaces the router tells hosts that it is one, and how; nowhere, unless somebody says so.
     pub advertisements: Vec<(u16, Advertisement)>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            errors_per_interface: Limit { rate: 250, burst: 50 },
-            errors: Limit { rate: 1000, burst: 100 },
+impl Default for HostSettings {
+    fn default() -> HostSettings {
+        HostSettings {
+            errors_per_interface: RateLimit { rate: 250, burst: 50 },
+            errors: RateLimit { rate: 1000, burst: 100 },
             neighbors: NeighborSettings::default(),
             advertisements: Vec::new(),
         }
@@ -99,7 +99,7 @@ pub struct NeighborSettings {
     /// Packets that wait for all neighbours, at most.
     pub queued: usize,
     /// Neighbours asked for anew on one interface.
-    pub resolutions: Limit,
+    pub resolutions: RateLimit,
     /// Time between two questions.
     pub retransmit: Duration,
     /// Questions before a neighbour counts as gone.
@@ -119,7 +119,7 @@ impl Default for NeighborSettings {
             incomplete: 512,
             queue: 8,
             queued: 1024,
-            resolutions: Limit { rate: 500, burst: 256 },
+            resolutions: RateLimit { rate: 500, burst: 256 },
             retransmit: Duration::from_secs(1),
             probes: 3,
             reachable: Duration::from_secs(30),
@@ -131,7 +131,7 @@ impl Default for NeighborSettings {
 
 /// A configuration that does not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
+pub enum HostConfigError {
     /// A number that no interface has.
     #[error("{what} names interface {interface}, but there are only {interfaces}, numbered from 0")]
     Interface {
@@ -177,7 +177,7 @@ pub enum ConfigError {
     /// Interfaces that do not fit together.
     #[error(transparent)]
     View(#[from] ViewError),
-    /// Routes that no lookup structure can be made of.
+    /// RouteTables that no lookup structure can be made of.
     #[error("the routes cannot be compiled: {0}")]
     Compile(#[from] CompileError),
 }

@@ -1,31 +1,37 @@
 //! ICMP and ICMPv6 errors: when none may be sent (RFC 1812, section 4.3.2.7; RFC 4443, section 2.4 e), what they quote,
 //! who sends them, and how many.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmp::Icmpv4Message;
+use fullview_plane::wire::icmp_message::IcmpKind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Message;
+use fullview_plane::wire::{icmp, icmpv6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use super::next_hop::Hop;
+use super::next_hop::NextHopResolver;
 use super::output::Output;
-use super::send::{self, Way};
-use super::ways::Hop;
-use super::ways::Ways;
-use super::{Arrival, Host};
-use fullview_plane::wire::extension::parts;
+use super::sender::{self, NeighborId};
+use super::{HostStack, RxFrame};
+use fullview_plane::wire::extension::headers;
 use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::message::Numbers;
-use fullview_plane::wire::{icmp, icmpv6, ipv4, ipv6};
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
 
 /// The longest error, with its IP header (RFC 1812, section 4.3.2.3; RFC 4443, section 2.4 c).
 const LONGEST: usize = 576;
 pub(super) const LONGEST6: usize = 1280;
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// Tells the sender of an IPv4 packet what has become of it, if it may be told. `rest` is what stands behind the
     /// checksum: an MTU, a pointer in its first byte, or 0.
     pub(super) fn error(
         &mut self,
         now: Duration,
-        arrival: Arrival<'_>,
-        kind: icmp::Kind,
+        arrival: RxFrame<'_>,
+        kind: Icmpv4Kind,
         rest: u32,
         out: &mut Output,
     ) {
@@ -34,17 +40,17 @@ impl<W: Ways> Host<W> {
         }
     }
 
-    /// As [`Host::error`], about a packet that came in some time ago.
+    /// As [`HostStack::error`], about a packet that came in some time ago.
     pub(super) fn error_about(
         &mut self,
         now: Duration,
         packet: &[u8],
         interface: u16,
-        kind: icmp::Kind,
+        kind: Icmpv4Kind,
         rest: u32,
         out: &mut Output,
     ) {
-        let Some(packet) = send::inet(packet).filter(|packet| self.may_answer(interface, packet)) else {
+        let Some(packet) = sender::inet(packet).filter(|packet| self.may_answer(interface, packet)) else {
             return;
         };
         let (to, about): (Ipv4Addr, Ipv4Addr) = (packet.source().into(), packet.destination().into());
@@ -57,7 +63,7 @@ impl<W: Ways> Host<W> {
     }
 
     /// Whether anything may be said about a packet.
-    pub(super) fn may_answer(&self, interface: u16, packet: &ipv4::Packet<&[u8]>) -> bool {
+    pub(super) fn may_answer(&self, interface: u16, packet: &Ipv4Packet<&[u8]>) -> bool {
         let destination = Ipv4Addr::from(packet.destination());
         let to_several = destination.is_multicast()
             || destination.is_broadcast()
@@ -66,7 +72,7 @@ impl<W: Ways> Host<W> {
     }
 
     /// The way to a sender, and with which address: the one the packet was for, if it is one of ours.
-    fn way_back(&self, to: Ipv4Addr, about: Ipv4Addr, interface: u16) -> Option<(Way, Ipv4Addr)> {
+    fn way_back(&self, to: Ipv4Addr, about: Ipv4Addr, interface: u16) -> Option<(NeighborId, Ipv4Addr)> {
         let way = self.way(to.into(), interface)?;
         let IpAddr::V4(station) = way.station else { return None };
         let from = if self.is_own(interface, about.into()) {
@@ -82,8 +88,8 @@ impl<W: Ways> Host<W> {
     pub(super) fn error6(
         &mut self,
         now: Duration,
-        arrival: Arrival<'_>,
-        kind: icmpv6::Kind,
+        arrival: RxFrame<'_>,
+        kind: Icmpv6Kind,
         rest: u32,
         out: &mut Output,
     ) {
@@ -92,17 +98,17 @@ impl<W: Ways> Host<W> {
         }
     }
 
-    /// As [`Host::error6`], about a packet that came in some time ago.
+    /// As [`HostStack::error6`], about a packet that came in some time ago.
     pub(super) fn error6_about(
         &mut self,
         now: Duration,
         packet: &[u8],
         interface: u16,
-        kind: icmpv6::Kind,
+        kind: Icmpv6Kind,
         rest: u32,
         out: &mut Output,
     ) {
-        let Some(packet) = send::inet6(packet).filter(|packet| may_answer6(packet, kind)) else { return };
+        let Some(packet) = sender::inet6(packet).filter(|packet| may_answer6(packet, kind)) else { return };
         let (to, about): (Ipv6Addr, Ipv6Addr) = (packet.source().into(), packet.destination().into());
         let Some((way, from)) = self.way_back6(to, about, interface) else { return };
         if !self.may_err(now, interface) {
@@ -112,9 +118,14 @@ impl<W: Ways> Host<W> {
         self.originate6(now, (from, to), 0, message, way, out);
     }
 
-    /// As [`Host::way_back`]; but of the router's other addresses one of the link the packet came in by says more than
+    /// As [`HostStack::way_back`]; but of the router's other addresses one of the link the packet came in by says more than
     /// one of the link the error leaves by (RFC 4443, section 2.2).
-    pub(super) fn way_back6(&self, to: Ipv6Addr, about: Ipv6Addr, interface: u16) -> Option<(Way, Ipv6Addr)> {
+    pub(super) fn way_back6(
+        &self,
+        to: Ipv6Addr,
+        about: Ipv6Addr,
+        interface: u16,
+    ) -> Option<(NeighborId, Ipv6Addr)> {
         let way = self.way(to.into(), interface)?;
         let from =
             if self.is_own(interface, about.into()) { Some(about) } else { self.source_inet6(interface, to) };
@@ -135,16 +146,16 @@ const TYPE_OF_SERVICE_BITS: u8 = 0x1e;
 const INTERNETWORK_CONTROL: u8 = 0xc0;
 
 /// The type of service of an error about a packet.
-pub(super) fn precedence(packet: &ipv4::Packet<&[u8]>) -> u8 {
+pub(super) fn precedence(packet: &Ipv4Packet<&[u8]>) -> u8 {
     packet.type_of_service() & TYPE_OF_SERVICE_BITS | INTERNETWORK_CONTROL
 }
 
 /// An error with as much of the packet as it may hold.
-pub(super) fn message(packet: &ipv4::Packet<&[u8]>, kind: icmp::Kind, rest: u32) -> Vec<u8> {
+pub(super) fn message(packet: &Ipv4Packet<&[u8]>, kind: Icmpv4Kind, rest: u32) -> Vec<u8> {
     let quoted = packet.bytes();
     let quoted = &quoted[..quoted.len().min(LONGEST - ipv4::HEADER - icmp::HEADER)];
     let mut bytes = [&[0; icmp::HEADER], quoted].concat();
-    let mut message = icmp::Message::new_unchecked(&mut bytes);
+    let mut message = Icmpv4Message::new_unchecked(&mut bytes);
     message.set_kind(kind);
     message.set_rest(rest);
     message.fill_checksum();
@@ -152,10 +163,10 @@ pub(super) fn message(packet: &ipv4::Packet<&[u8]>, kind: icmp::Kind, rest: u32)
 }
 
 /// As [`message`]; the checksum is still to be filled in.
-fn message6(quoted: &[u8], kind: icmpv6::Kind, rest: u32) -> Vec<u8> {
+fn message6(quoted: &[u8], kind: Icmpv6Kind, rest: u32) -> Vec<u8> {
     let quoted = &quoted[..quoted.len().min(LONGEST6 - ipv6::HEADER - icmpv6::HEADER)];
     let mut bytes = [&[0; icmpv6::HEADER], quoted].concat();
-    let mut message = icmpv6::Message::new_unchecked(&mut bytes);
+    let mut message = Icmpv6Message::new_unchecked(&mut bytes);
     message.set_kind(kind);
     message.set_rest(rest);
     bytes
@@ -167,25 +178,25 @@ fn is_host(ip: Ipv4Addr) -> bool {
 }
 
 /// Whether a packet is, or may be, an ICMP error itself.
-fn is_error(packet: &ipv4::Packet<&[u8]>) -> bool {
-    let type_and_code = |payload: &[u8]| payload.first().map(|kind| icmp::Kind::from_type_and_code(*kind, 0));
-    packet.protocol() == protocol::ICMP && type_and_code(packet.payload()).is_none_or(icmp::Kind::is_error)
+fn is_error(packet: &Ipv4Packet<&[u8]>) -> bool {
+    let type_and_code = |payload: &[u8]| payload.first().map(|kind| Icmpv4Kind::from_type_and_code(*kind, 0));
+    packet.protocol() == protocol::ICMP && type_and_code(packet.payload()).is_none_or(Icmpv4Kind::is_error)
 }
 
-fn may_answer6(packet: &ipv6::Packet<&[u8]>, kind: icmpv6::Kind) -> bool {
+fn may_answer6(packet: &Ipv6Packet<&[u8]>, kind: Icmpv6Kind) -> bool {
     let (source, destination) = (Ipv6Addr::from(packet.source()), Ipv6Addr::from(packet.destination()));
     let is_host = !(source.is_unspecified() || source.is_multicast() || source.is_loopback());
     is_host && (!destination.is_multicast() || tells_groups(kind)) && !is_error6(packet)
 }
 
 /// The two errors that answer a packet to a group too: a sender cannot do without.
-fn tells_groups(kind: icmpv6::Kind) -> bool {
-    matches!(kind, icmpv6::Kind::PacketTooBig | icmpv6::Kind::UnknownOption)
+fn tells_groups(kind: Icmpv6Kind) -> bool {
+    matches!(kind, Icmpv6Kind::PacketTooBig | Icmpv6Kind::UnknownOption)
 }
 
 /// Whether a packet is, or may be, an ICMPv6 error itself, behind whatever extension headers.
-fn is_error6(packet: &ipv6::Packet<&[u8]>) -> bool {
-    let upper = parts(packet).find(|part| part.kind == protocol::ICMPV6);
-    let kind = upper.map(|part| part.bytes.first().map(|kind| icmpv6::Kind::from_type_and_code(*kind, 0)));
-    kind.is_some_and(|kind| kind.is_none_or(icmpv6::Kind::is_error))
+fn is_error6(packet: &Ipv6Packet<&[u8]>) -> bool {
+    let upper = headers(packet).find(|part| part.kind == protocol::ICMPV6);
+    let kind = upper.map(|part| part.bytes.first().map(|kind| Icmpv6Kind::from_type_and_code(*kind, 0)));
+    kind.is_some_and(|kind| kind.is_none_or(Icmpv6Kind::is_error))
 }

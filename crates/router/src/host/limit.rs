@@ -4,16 +4,16 @@ use std::time::Duration;
 
 /// So many a second in the long run, and so many at once after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct RateLimit {
     /// A second; 0 forbids it.
     pub rate: u32,
     /// At once.
     pub burst: u32,
 }
 
-impl Limit {
+impl RateLimit {
     /// As good as none.
-    pub const NONE: Limit = Limit { rate: u32::MAX, burst: u32::MAX };
+    pub const NONE: RateLimit = RateLimit { rate: u32::MAX, burst: u32::MAX };
 
     fn interval(self) -> Option<Duration> {
         Duration::from_secs(1).checked_div(self.rate)
@@ -23,14 +23,14 @@ impl Limit {
 /// A bucket of tokens, which holds `burst` of them and gets `rate` a second. Kept as the time at which it will be full:
 /// each token taken moves that by the time one token takes to come.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bucket {
-    limit: Limit,
+pub(super) struct TokenBucket {
+    limit: RateLimit,
     full_at: Duration,
 }
 
-impl Bucket {
-    pub fn new(limit: Limit) -> Bucket {
-        Bucket { limit, full_at: Duration::ZERO }
+impl TokenBucket {
+    pub fn new(limit: RateLimit) -> TokenBucket {
+        TokenBucket { limit, full_at: Duration::ZERO }
     }
 
     /// Whether there is a token.
@@ -52,21 +52,25 @@ impl Bucket {
 
 /// What is limited by interface, and over all interfaces.
 #[derive(Clone, Debug)]
-pub(super) struct Limiter {
-    each: Limit,
-    interfaces: Vec<Bucket>,
-    all: Bucket,
+pub(super) struct InterfaceLimiter {
+    each: RateLimit,
+    interfaces: Vec<TokenBucket>,
+    all: TokenBucket,
 }
 
-impl Limiter {
-    pub fn new(interfaces: usize, each: Limit, all: Limit) -> Limiter {
-        Limiter { each, interfaces: vec![Bucket::new(each); interfaces], all: Bucket::new(all) }
+impl InterfaceLimiter {
+    pub fn new(interfaces: usize, each: RateLimit, all: RateLimit) -> InterfaceLimiter {
+        InterfaceLimiter {
+            each,
+            interfaces: vec![TokenBucket::new(each); interfaces],
+            all: TokenBucket::new(all),
+        }
     }
 
     /// For so many interfaces at least.
     pub fn grow(&mut self, interfaces: usize) {
         let interfaces = interfaces.max(self.interfaces.len());
-        self.interfaces.resize(interfaces, Bucket::new(self.each));
+        self.interfaces.resize(interfaces, TokenBucket::new(self.each));
     }
 
     /// Takes a token of the interface and one of all. An interface without one takes none from the others.
@@ -81,25 +85,26 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn taken(bucket: &mut Bucket, now: Duration, asked: u32) -> u32 {
+    fn taken(bucket: &mut TokenBucket, now: Duration, asked: u32) -> u32 {
         (0..asked).filter(|_| bucket.take(now)).count() as u32
     }
 
     #[test]
     fn a_bucket_gives_its_burst_and_then_its_rate() {
-        let mut bucket = Bucket::new(Limit { rate: 10, burst: 3 });
+        let mut bucket = TokenBucket::new(RateLimit { rate: 10, burst: 3 });
         let at = Duration::from_millis;
         assert_eq!(taken(&mut bucket, at(0), 9), 3);
         assert_eq!(taken(&mut bucket, at(99), 9), 0);
         assert_eq!(taken(&mut bucket, at(100), 9), 1);
         assert_eq!(taken(&mut bucket, at(60_000), 9), 3, "it holds no more than its burst");
-        assert_eq!(taken(&mut Bucket::new(Limit { rate: 0, burst: 9 }), at(0), 9), 0);
-        assert_eq!(taken(&mut Bucket::new(Limit::NONE), at(0), 5000), 5000);
+        assert_eq!(taken(&mut TokenBucket::new(RateLimit { rate: 0, burst: 9 }), at(0), 9), 0);
+        assert_eq!(taken(&mut TokenBucket::new(RateLimit::NONE), at(0), 5000), 5000);
     }
 
     #[test]
     fn an_interface_that_asks_too_much_leaves_the_others_theirs() {
-        let mut limiter = Limiter::new(2, Limit { rate: 1, burst: 2 }, Limit { rate: 1, burst: 3 });
+        let mut limiter =
+            InterfaceLimiter::new(2, RateLimit { rate: 1, burst: 2 }, RateLimit { rate: 1, burst: 3 });
         let now = Duration::from_secs(7);
         let mut taken = |interface| (0..9).filter(|_| limiter.take(now, interface)).count();
         assert_eq!([taken(0), taken(1), taken(2)], [2, 1, 0]);
@@ -113,7 +118,7 @@ mod tests {
             burst in 1u32..50,
             gaps in prop::collection::vec(0u64..20_000, 1..300),
         ) {
-            let mut bucket = Bucket::new(Limit { rate, burst });
+            let mut bucket = TokenBucket::new(RateLimit { rate, burst });
             let (mut now, mut taken) = (Duration::from_secs(3), 0u32);
             let began = now;
             for gap in gaps {

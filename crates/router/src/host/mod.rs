@@ -1,6 +1,6 @@
 //! What a router answers itself where no kernel stands behind it: neighbours, ICMP, and packets for itself.
 //!
-//! [`Host`] is told what the forwarding loop rejected, and why; it returns frames to transmit, and has the loop go by
+//! [`HostStack`] is told what the forwarding loop rejected, and why; it returns frames to transmit, and has the loop go by
 //! another [`View`](fullview_plane::view::View) when it has learnt or forgotten a neighbour. It reads no clock, does no I/O and
 //! has no threads: the time is handed in, as are the frames.
 //!
@@ -9,58 +9,59 @@
 //!             │  ▲
 //!    rejected │  │ views, routes
 //!             ▼  │
-//!             Host ─▶ frames ─▶ ports
+//!             HostStack ─▶ frames ─▶ ports
 //! ```
 //!
 //! Each of its files adds one thing it knows to do; what all of them need, sending a packet to a station or to an
 //! address, is in `send`.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use advertise::Advertisers;
-use config::{Config, ConfigError};
+use advertisers::RouterAdvertisers;
+use config::{HostConfig, HostConfigError};
 use fullview_plane::burst::Slot;
 use fullview_plane::interface::Interface;
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::view::ViewReader;
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
-use fullview_plane::wire::{icmp, icmpv6};
-use limit::Limiter;
-use neighbor::Neighbors;
+use limit::InterfaceLimiter;
+use neighbor::NeighborCache;
+use next_hop::{Hop, NextHopResolver, RouteQuery};
 use output::Output;
-pub use routes::Routes;
-use ways::{Hop, Wanted, Ways};
+pub use route_tables::RouteTables;
 
-pub mod advertise;
+pub mod advertisers;
 mod arp;
+pub mod channel;
 pub mod config;
+pub mod driver;
 mod error;
 mod fragment;
-pub mod guide;
-mod guided;
 mod limit;
 mod local;
 mod local6;
+mod mirrored;
 mod ndp;
 mod neighbor;
+pub mod next_hop;
 mod options;
-mod outbox;
 pub mod output;
 mod packet;
 mod redirect;
-pub mod relay;
-mod resolve;
+mod resolution;
+mod route_tables;
 pub mod router;
-mod routes;
-mod send;
+mod sender;
 mod setup;
-pub mod slow;
 mod source;
 mod transit;
-pub mod ways;
+mod tx_queue;
+pub mod view_resolver;
 
-pub use limit::Limit;
+pub use limit::RateLimit;
 
 /// What the host has done, and what it refused to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,13 +84,13 @@ pub struct HostCounters {
     pub conflicts: u64,
 }
 
-/// A router's own voice, by tables of its own or by other [`Ways`].
-pub struct Host<W = Routes> {
+/// A router's own voice, by tables of its own or by other [`NextHopResolver`].
+pub struct HostStack<W = RouteTables> {
     interfaces: Vec<Interface>,
     routes: W,
-    neighbors: Neighbors,
-    limiter: Limiter,
-    advertisers: Advertisers,
+    neighbors: NeighborCache,
+    limiter: InterfaceLimiter,
+    advertisers: RouterAdvertisers,
     /// Of the next packet of its own that may be fragmented.
     identification: u16,
     counters: HostCounters,
@@ -97,7 +98,7 @@ pub struct Host<W = Routes> {
 
 /// A frame that came in, without its Ethernet header and tag.
 #[derive(Clone, Copy)]
-struct Arrival<'a> {
+struct RxFrame<'a> {
     interface: u16,
     /// Whether it went to several stations.
     to_group: bool,
@@ -105,12 +106,12 @@ struct Arrival<'a> {
     payload: &'a [u8],
 }
 
-impl Host {
-    /// A host as it is configured. What it says first of all is said by [`Host::announce`].
+impl HostStack {
+    /// A host as it is configured. What it says first of all is said by [`HostStack::announce`].
     ///
     /// # Errors
-    /// A [`ConfigError`] that says what does not fit together.
-    pub fn new(now: Duration, config: &Config) -> Result<Host, ConfigError> {
+    /// A [`HostConfigError`] that says what does not fit together.
+    pub fn new(now: Duration, config: &HostConfig) -> Result<HostStack, HostConfigError> {
         setup::host(now, config)
     }
 
@@ -120,20 +121,20 @@ impl Host {
     }
 }
 
-impl<'a> Arrival<'a> {
+impl<'a> RxFrame<'a> {
     /// What its destination leads to.
-    fn wanted(&self, to: IpAddr) -> Wanted<'a> {
-        Wanted { interface: self.interface, to, packet: self.payload }
+    fn wanted(&self, to: IpAddr) -> RouteQuery<'a> {
+        RouteQuery { interface: self.interface, to, packet: self.payload }
     }
 }
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// What has been counted.
     pub fn counters(&self) -> &HostCounters {
         &self.counters
     }
 
-    /// Answers a packet that a forwarder rejected, sends it on later, or does nothing about it: whatever its verdict
+    /// HostDriver a packet that a forwarder rejected, sends it on later, or does nothing about it: whatever its verdict
     /// asks for.
     pub fn handle(&mut self, now: Duration, packet: &Slot, out: &mut Output) {
         self.hear(now, (packet.interface, packet.verdict), packet.frame(), out);
@@ -147,7 +148,7 @@ impl<W: Ways> Host<W> {
         }
         let source = frame.source();
         let to_group = frame.destination().is_group();
-        let arrival = Arrival { interface, to_group, source, payload: frame.payload() };
+        let arrival = RxFrame { interface, to_group, source, payload: frame.payload() };
         match (frame.ethertype(), verdict) {
             (EtherType::ARP, Verdict::Punt(Punt::Arp)) => self.arp(now, arrival, out),
             (EtherType::IPV4, Verdict::Punt(punt)) => self.punted(now, arrival, punt, out),
@@ -158,7 +159,7 @@ impl<W: Ways> Host<W> {
         }
     }
 
-    fn punted(&mut self, now: Duration, arrival: Arrival<'_>, punt: Punt, out: &mut Output) {
+    fn punted(&mut self, now: Duration, arrival: RxFrame<'_>, punt: Punt, out: &mut Output) {
         match punt {
             Punt::Local => self.local(now, arrival, out),
             Punt::NotForwarding => self.local_if_own(now, arrival, out),
@@ -167,7 +168,7 @@ impl<W: Ways> Host<W> {
         }
     }
 
-    fn punted6(&mut self, now: Duration, arrival: Arrival<'_>, punt: Punt, out: &mut Output) {
+    fn punted6(&mut self, now: Duration, arrival: RxFrame<'_>, punt: Punt, out: &mut Output) {
         match punt {
             Punt::Local | Punt::LinkMulticast => self.local6(now, arrival, out),
             Punt::LinkLocal => self.link_local(now, arrival, out),
@@ -177,12 +178,12 @@ impl<W: Ways> Host<W> {
         }
     }
 
-    fn dropped(&mut self, now: Duration, arrival: Arrival<'_>, reason: Reason, out: &mut Output) {
+    fn dropped(&mut self, now: Duration, arrival: RxFrame<'_>, reason: Reason, out: &mut Output) {
         let kind = match reason {
-            Reason::TtlExpired => icmp::Kind::TimeExceeded,
-            Reason::NoRoute => icmp::Kind::NetUnreachable,
-            Reason::Unreachable => icmp::Kind::HostUnreachable,
-            Reason::Prohibited => icmp::Kind::Prohibited,
+            Reason::TtlExpired => Icmpv4Kind::TimeExceeded,
+            Reason::NoRoute => Icmpv4Kind::NetUnreachable,
+            Reason::Unreachable => Icmpv4Kind::HostUnreachable,
+            Reason::Prohibited => Icmpv4Kind::Prohibited,
             Reason::NoAdjacency | Reason::NeedsFragments | Reason::TooBig => {
                 return self.transit(now, arrival, out);
             }
@@ -191,11 +192,11 @@ impl<W: Ways> Host<W> {
         self.error(now, arrival, kind, 0, out);
     }
 
-    fn dropped6(&mut self, now: Duration, arrival: Arrival<'_>, reason: Reason, out: &mut Output) {
+    fn dropped6(&mut self, now: Duration, arrival: RxFrame<'_>, reason: Reason, out: &mut Output) {
         let kind = match reason {
-            Reason::HopLimitExpired => icmpv6::Kind::TimeExceeded,
-            Reason::NoRoute | Reason::Unreachable => icmpv6::Kind::NoRoute,
-            Reason::Prohibited => icmpv6::Kind::Prohibited,
+            Reason::HopLimitExpired => Icmpv6Kind::TimeExceeded,
+            Reason::NoRoute | Reason::Unreachable => Icmpv6Kind::NoRoute,
+            Reason::Prohibited => Icmpv6Kind::Prohibited,
             Reason::NoAdjacency | Reason::TooBig => return self.transit6(now, arrival, out),
             _ => return,
         };
@@ -211,7 +212,7 @@ impl<W: Ways> Host<W> {
         }
     }
 
-    /// When [`Host::tick`] has something to do next.
+    /// When [`HostStack::tick`] has something to do next.
     pub fn next_deadline(&self) -> Option<Duration> {
         let neighbors = self.neighbors.next_deadline().into_iter();
         neighbors.chain(self.routes.next_deadline()).chain(self.advertisers.next_deadline()).min()
@@ -233,6 +234,6 @@ impl<W: Ways> Host<W> {
 
     /// Where an address leads by the table of an interface.
     fn leads(&self, interface: u16, to: IpAddr) -> Option<Hop> {
-        self.routes.find(Wanted { interface, to, packet: &[] })
+        self.routes.find(RouteQuery { interface, to, packet: &[] })
     }
 }

@@ -2,33 +2,33 @@
 
 use std::time::Duration;
 
-use super::Host;
-use super::config::{Config, ConfigError};
-use super::outbox::Outbox;
+use super::HostStack;
+use super::config::{HostConfig, HostConfigError};
+use super::tx_queue::TxQueue;
 use fullview_plane::burst::Burst;
 use fullview_plane::forward::{Egress, Forwarder};
 
 /// A router of one worker.
-pub struct Router {
+pub struct StandaloneRouter {
     forwarder: Forwarder,
-    host: Host,
-    outbox: Outbox,
+    host: HostStack,
+    tx_queue: TxQueue,
 }
 
-impl Router {
+impl StandaloneRouter {
     /// A router as it is configured.
     ///
     /// # Errors
-    /// A [`ConfigError`] that says what does not fit together.
-    pub fn new(now: Duration, config: &Config) -> Result<Router, ConfigError> {
-        let host = Host::new(now, config)?;
+    /// A [`HostConfigError`] that says what does not fit together.
+    pub fn new(now: Duration, config: &HostConfig) -> Result<StandaloneRouter, HostConfigError> {
+        let host = HostStack::new(now, config)?;
         let forwarder = Forwarder::new(host.reader());
-        Ok(Router { forwarder, host, outbox: Outbox::default() })
+        Ok(StandaloneRouter { forwarder, host, tx_queue: TxQueue::default() })
     }
 
-    /// Says what has to be said first, when there are slots for it: see [`Host::announce`].
+    /// Says what has to be said first, when there are slots for it: see [`HostStack::announce`].
     pub fn announce(&mut self) {
-        self.host.announce(&mut self.outbox.output);
+        self.host.announce(&mut self.tx_queue.output);
     }
 
     /// Forwards what is in `burst`, and answers what cannot be forwarded. Slots that are free afterwards are added to
@@ -44,29 +44,29 @@ impl Router {
         let before = free.len();
         self.forwarder.process(burst, egress, free);
         for packet in &free[before..] {
-            self.host.handle(now, packet, &mut self.outbox.output);
+            self.host.handle(now, packet, &mut self.tx_queue.output);
         }
-        for detour in self.forwarder.detours() {
-            self.host.redirect(now, detour, &mut self.outbox.output);
+        for detour in self.forwarder.redirect_candidates() {
+            self.host.redirect(now, detour, &mut self.tx_queue.output);
         }
-        self.host.tick(now, &mut self.outbox.output);
-        self.outbox.send(egress, free);
+        self.host.tick(now, &mut self.tx_queue.output);
+        self.tx_queue.send(egress, free);
     }
 
     /// Whether none of the router's own frames waits for a slot.
-    pub fn has_said_all(&self) -> bool {
-        self.outbox.is_empty()
+    pub fn has_sent_all(&self) -> bool {
+        self.tx_queue.is_empty()
     }
 
-    /// When [`Router::process`] has something to do next, whether packets come or not: at once, if frames wait for
+    /// When [`StandaloneRouter::process`] has something to do next, whether packets come or not: at once, if frames wait for
     /// slots.
     pub fn next_deadline(&self) -> Option<Duration> {
-        if self.has_said_all() { self.host.next_deadline() } else { Some(Duration::ZERO) }
+        if self.has_sent_all() { self.host.next_deadline() } else { Some(Duration::ZERO) }
     }
 
     /// Frames of the host that found no room, too long ones among them.
-    pub fn lost(&self) -> u64 {
-        self.outbox.lost()
+    pub fn frames_dropped(&self) -> u64 {
+        self.tx_queue.frames_dropped()
     }
 
     /// The forwarding path.
@@ -75,7 +75,7 @@ impl Router {
     }
 
     /// The host behind it.
-    pub fn host(&self) -> &Host {
+    pub fn host(&self) -> &HostStack {
         &self.host
     }
 }

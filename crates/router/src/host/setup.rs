@@ -3,23 +3,23 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use super::Host;
-use super::advertise::Advertisers;
-use super::config::{Config, ConfigError, StaticRoute, Target};
-use super::limit::Limiter;
-use super::neighbor::Neighbors;
-use super::routes::{Routes, host as host_prefix};
-use super::ways::Hop;
+use super::HostStack;
+use super::advertisers::RouterAdvertisers;
+use super::config::{HostConfig, HostConfigError, StaticRoute, Target};
+use super::limit::InterfaceLimiter;
+use super::neighbor::NeighborCache;
+use super::next_hop::Hop;
+use super::route_tables::{RouteTables, host as host_prefix};
 use fullview_plane::interface::{Interface, InterfaceAddress};
 
 /// The longest prefix with a broadcast address, and the longest whose first address means any of its routers.
 const LONGEST_WITH_BROADCAST: u8 = 30;
 const LONGEST_WITH_ANYCAST: u8 = 126;
 
-pub(super) fn host(now: Duration, config: &Config) -> Result<Host, ConfigError> {
+pub(super) fn host(now: Duration, config: &HostConfig) -> Result<HostStack, HostConfigError> {
     let interfaces = &config.interfaces;
     check(config)?;
-    let mut routes = Routes::new(now, interfaces)?;
+    let mut routes = RouteTables::new(now, interfaces)?;
     for (number, interface) in (0..).zip(interfaces) {
         interface.addresses.iter().try_for_each(|own| connect(&mut routes, number, *own))?;
     }
@@ -27,20 +27,20 @@ pub(super) fn host(now: Duration, config: &Config) -> Result<Host, ConfigError> 
         routes.add(route.network, hop(interfaces, route)?)?;
     }
     let settings = &config.settings;
-    let mut neighbors = Neighbors::new(interfaces.len(), settings.neighbors.clone());
+    let mut neighbors = NeighborCache::new(interfaces.len(), settings.neighbors.clone());
     for neighbor in &config.neighbors {
         neighbors.set_static((neighbor.interface, neighbor.ip), neighbor.mac);
     }
     routes.compile(now)?;
     routes.know(now, &config.neighbors)?;
-    let limiter = Limiter::new(interfaces.len(), settings.errors_per_interface, settings.errors);
-    let advertisers = Advertisers::new(&settings.advertisements);
+    let limiter = InterfaceLimiter::new(interfaces.len(), settings.errors_per_interface, settings.errors);
+    let advertisers = RouterAdvertisers::new(&settings.advertisements);
     let interfaces = interfaces.clone();
     let (identification, counters) = (0, Default::default());
-    Ok(Host { interfaces, routes, neighbors, limiter, advertisers, identification, counters })
+    Ok(HostStack { interfaces, routes, neighbors, limiter, advertisers, identification, counters })
 }
 
-fn check(config: &Config) -> Result<(), ConfigError> {
+fn check(config: &HostConfig) -> Result<(), HostConfigError> {
     let addresses = config.interfaces.iter().flat_map(|interface| interface.addresses.iter());
     let networks = config.routes.iter().map(|route| &route.network);
     addresses.chain(networks).try_for_each(length)?;
@@ -54,37 +54,37 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn length(network: &InterfaceAddress) -> Result<(), ConfigError> {
+fn length(network: &InterfaceAddress) -> Result<(), HostConfigError> {
     let InterfaceAddress { ip, len } = *network;
     let longest = host_prefix(ip).len;
-    if len > longest { Err(ConfigError::Length { ip, len }) } else { Ok(()) }
+    if len > longest { Err(HostConfigError::Length { ip, len }) } else { Ok(()) }
 }
 
 /// Addresses of an interface have to be those of a station.
-fn stations(interface: &Interface) -> Result<(), ConfigError> {
+fn stations(interface: &Interface) -> Result<(), HostConfigError> {
     let is_station = |ip: &IpAddr| match ip {
         IpAddr::V4(ip) => !(ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast()),
         IpAddr::V6(ip) => !(ip.is_unspecified() || ip.is_multicast()),
     };
     let stray = interface.addresses.iter().map(|own| own.ip).find(|ip| !is_station(ip));
-    stray.map_or(Ok(()), |ip| Err(ConfigError::Address { name: interface.name.clone(), ip }))
+    stray.map_or(Ok(()), |ip| Err(HostConfigError::Address { name: interface.name.clone(), ip }))
 }
 
 fn number(
     interfaces: &[Interface],
     interface: u16,
     what: impl FnOnce() -> String,
-) -> Result<(), ConfigError> {
+) -> Result<(), HostConfigError> {
     let interfaces = interfaces.len();
     if usize::from(interface) < interfaces {
         return Ok(());
     }
-    Err(ConfigError::Interface { what: what(), interface, interfaces })
+    Err(HostConfigError::Interface { what: what(), interface, interfaces })
 }
 
 /// The routes that an address brings: its network, itself, and the addresses of the network that mean several stations.
 /// Link-local networks are on every link; the loop hands their packets over without a route.
-fn connect(routes: &mut Routes, number: u16, own: InterfaceAddress) -> Result<(), ConfigError> {
+fn connect(routes: &mut RouteTables, number: u16, own: InterfaceAddress) -> Result<(), HostConfigError> {
     routes.add(host_prefix(own.ip), Hop::Own)?;
     let special = match own.ip {
         IpAddr::V6(ip) if ip.is_unicast_link_local() => return Ok(()),
@@ -110,14 +110,14 @@ fn anycast(ip: Ipv6Addr, len: u8) -> Option<Ipv6Addr> {
     (len <= LONGEST_WITH_ANYCAST).then(|| (ip.to_bits() & network).into())
 }
 
-fn hop(interfaces: &[Interface], route: &StaticRoute) -> Result<Hop, ConfigError> {
+fn hop(interfaces: &[Interface], route: &StaticRoute) -> Result<Hop, HostConfigError> {
     let InterfaceAddress { ip: network, len } = route.network;
     let what = || format!("the route to {network}/{len}");
     match route.target {
         Target::Gateway(gateway) => {
             same_family(route, gateway)?;
             let on = (0..).zip(interfaces).find(|(_, interface)| interface.is_on_link(gateway));
-            on.map(|(number, _)| Hop::Station(number, gateway)).ok_or(ConfigError::Gateway(gateway))
+            on.map(|(number, _)| Hop::Station(number, gateway)).ok_or(HostConfigError::Gateway(gateway))
         }
         Target::GatewayOn(interface, gateway) => {
             same_family(route, gateway)?;
@@ -130,10 +130,10 @@ fn hop(interfaces: &[Interface], route: &StaticRoute) -> Result<Hop, ConfigError
     }
 }
 
-fn same_family(route: &StaticRoute, gateway: IpAddr) -> Result<(), ConfigError> {
+fn same_family(route: &StaticRoute, gateway: IpAddr) -> Result<(), HostConfigError> {
     let InterfaceAddress { ip: network, len } = route.network;
     if network.is_ipv4() == gateway.is_ipv4() {
         return Ok(());
     }
-    Err(ConfigError::Family { network, len, gateway })
+    Err(HostConfigError::Family { network, len, gateway })
 }

@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::Host;
-use super::ways::Ways;
+use super::HostStack;
+use super::next_hop::NextHopResolver;
 use fullview_plane::interface::Interface;
 
-impl<W: Ways> Host<W> {
+impl<W: NextHopResolver> HostStack<W> {
     /// Of the interface a packet leaves by the address in the next station's network, else its first one, else that of
     /// another interface (RFC 1812, section 4.3.2.4).
     pub(super) fn source_inet(&self, interface: u16, station: Ipv4Addr) -> Option<Ipv4Addr> {

@@ -2,24 +2,25 @@
 
 use std::time::Duration;
 
-use fullview_plane::wire::arp::Operation;
+use fullview_plane::wire::arp::ArpOperation;
 use fullview_plane::wire::ethernet::HEADER;
-use fullview_plane::wire::icmpv6::Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
-use fullview_plane::wire::{ipv4, udp};
-use fullview_router::host::Limit;
-use fullview_router::host::config::{Config, NeighborSettings, Settings};
+use fullview_plane::wire::udp;
+use fullview_router::host::RateLimit;
+use fullview_router::host::config::{HostConfig, HostSettings, NeighborSettings};
 use proptest::prelude::*;
 
 use crate::support::*;
 
-fn limited(rate: u32, burst: u32) -> Config {
-    let errors = Limit { rate, burst };
-    let errors_per_interface = Limit { rate: rate / 2 + 1, burst: burst / 2 + 1 };
+fn limited(rate: u32, burst: u32) -> HostConfig {
+    let errors = RateLimit { rate, burst };
+    let errors_per_interface = RateLimit { rate: rate / 2 + 1, burst: burst / 2 + 1 };
     let neighbors =
         NeighborSettings { capacity: 16, incomplete: 8, queued: 12, ..NeighborSettings::default() };
-    Config {
-        settings: Settings { errors, errors_per_interface, neighbors, ..Settings::default() },
+    HostConfig {
+        settings: HostSettings { errors, errors_per_interface, neighbors, ..HostSettings::default() },
         ..config()
     }
 }
@@ -27,8 +28,8 @@ fn limited(rate: u32, burst: u32) -> Config {
 #[test]
 fn errors_are_limited_by_interface_and_in_all() {
     let mut bench = Bench::new(&limited(10, 10));
-    bench.send(0, &[arp(Operation::Request, "10.0.0.9", "10.0.0.1")]);
-    bench.send(1, &[arp(Operation::Request, "10.0.1.9", "10.0.1.1")]);
+    bench.send(0, &[arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1")]);
+    bench.send(1, &[arp(ArpOperation::Request, "10.0.1.9", "10.0.1.1")]);
     let expired = |source: &str| vec![inet(source, "198.18.0.1", 1); 50];
     assert_eq!(bench.send(0, &expired("10.0.0.9")).len(), 6, "the burst of one interface");
     assert_eq!(bench.send(1, &expired("10.0.1.9")).len(), 4, "what that leaves of the burst of all");
@@ -48,7 +49,7 @@ fn a_scan_of_a_network_asks_for_a_bounded_number_of_stations() {
         asked += bench.send(0, &[inet6("2001:db8::9", &destination, 9)]).len();
         bench.now += Duration::from_micros(100);
     }
-    let Limit { rate, burst } = NeighborSettings::default().resolutions;
+    let RateLimit { rate, burst } = NeighborSettings::default().resolutions;
     let (rate, burst) = (rate as usize, burst as usize);
     // Each of those asked for once is asked for again, if it is not forgotten before.
     assert!(asked <= 3 * (burst + 2 * rate) + 20, "{asked} frames after 20,000 packets in two seconds");
@@ -58,15 +59,15 @@ fn a_scan_of_a_network_asks_for_a_bounded_number_of_stations() {
 /// Frames from which others are made.
 fn templates() -> Vec<Vec<u8>> {
     let target = v6("2001:db8::1").to_bits();
-    let solicitation = Builder::neighbor(Kind::NeighborSolicitation, 0, target);
+    let solicitation = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, target);
     let solicitation = solicitation.link_address(LinkAddress::Source, STATION).build();
-    let advertisement = Builder::neighbor(Kind::NeighborAdvertisement, ndp::SOLICITED, target + 8);
+    let advertisement = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, ndp::SOLICITED, target + 8);
     let advertisement = advertisement.link_address(LinkAddress::Target, STATION).build();
     let mut long = inet_with("10.0.0.9", "10.0.1.9", 9, 17, &vec![5; udp::HEADER + 1700]);
     long[HEADER + 6] = 0;
     vec![
-        arp(Operation::Request, "10.0.0.9", "10.0.0.1"),
-        arp(Operation::Reply, "10.0.0.7", "10.0.0.1"),
+        arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1"),
+        arp(ArpOperation::Reply, "10.0.0.7", "10.0.0.1"),
         echo("10.0.0.9", "10.0.0.1"),
         inet("10.0.0.9", "10.0.1.9", 9),
         inet("10.0.0.9", "198.18.0.1", 1),
@@ -102,7 +103,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
             frame.truncate(frame.len() - cut.min(frame.len() - HEADER));
             let header = frame.get(HEADER).map_or(0, |byte| usize::from(byte & 0x0f) * 4);
             if summed && header >= ipv4::HEADER && frame.len() >= HEADER + header {
-                ipv4::Packet::new_unchecked(&mut frame[HEADER..]).fill_checksum();
+                Ipv4Packet::new_unchecked(&mut frame[HEADER..]).fill_checksum();
             }
             if tag { tagged(frame) } else { frame }
         },
@@ -128,7 +129,7 @@ proptest! {
             let most = u64::from(burst) + ((bench.now - began).as_secs_f64() * f64::from(rate)) as u64 + 1;
             prop_assert!(bench.router.host().counters().errors <= most);
         }
-        prop_assert_eq!(bench.router.lost(), 0);
+        prop_assert_eq!(bench.router.frames_dropped(), 0);
         // What was asked is given up in the end, and nothing is due for ever.
         bench.pass(Duration::from_secs(100));
         (0..10).for_each(|_| { bench.pass(Duration::from_secs(10)); });

@@ -1,21 +1,21 @@
 //! Configurations that do not fit together are refused, and the message says what to mend.
 
-use fullview_router::host::advertise::Advertisement;
-use fullview_router::host::config::{Config, StaticNeighbor, StaticRoute, Target};
-use fullview_router::host::router::Router;
+use fullview_router::host::advertisers::Advertisement;
+use fullview_router::host::config::{HostConfig, StaticNeighbor, StaticRoute, Target};
+use fullview_router::host::router::StandaloneRouter;
 use std::time::Duration;
 
 use crate::support::*;
 
-fn refused(config: &Config) -> String {
-    Router::new(Duration::ZERO, config).err().unwrap().to_string()
+fn refused(config: &HostConfig) -> String {
+    StandaloneRouter::new(Duration::ZERO, config).err().unwrap().to_string()
 }
 
-fn with_route(network: &str, target: Target) -> Config {
-    Config { routes: vec![StaticRoute { network: address(network), target }], ..config() }
+fn with_route(network: &str, target: Target) -> HostConfig {
+    HostConfig { routes: vec![StaticRoute { network: address(network), target }], ..config() }
 }
 
-fn with_address(text: &str) -> Config {
+fn with_address(text: &str) -> HostConfig {
     let mut config = config();
     config.interfaces[0].addresses.push(address(text));
     config
@@ -35,7 +35,7 @@ fn what_does_not_fit_together_is_refused_with_what_to_mend() {
     assert!(refused(&with_address("224.0.0.1/24")).contains("link0: 224.0.0.1 is no station's"));
     assert!(refused(&with_address("2001:db8::5/129")).contains("go to 128"));
     let neighbor = StaticNeighbor { interface: 7, ip: "10.0.0.2".parse().unwrap(), mac: STATION };
-    assert!(refused(&Config { neighbors: vec![neighbor], ..config() }).contains("neighbour 10.0.0.2"));
+    assert!(refused(&HostConfig { neighbors: vec![neighbor], ..config() }).contains("neighbour 10.0.0.2"));
     let mut advertising = config();
     advertising.settings.advertisements = vec![(3, Advertisement::default())];
     assert!(refused(&advertising).contains("an advertisement"));

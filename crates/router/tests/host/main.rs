@@ -4,9 +4,9 @@
 // A helper of a test fails by panicking, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
-mod answers;
 mod bounds;
+mod channel;
 mod config;
-mod relay;
+mod replies;
 mod support;
 mod worker;

@@ -25,7 +25,7 @@ impl Subject for PeerLookup {
 
     fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
         if let Some((reason, _)) = self.0.obstacle() {
-            return Ok(Measurement { doubts: vec![reason], ..Measurement::default() });
+            return Ok(Measurement { reasons: vec![reason], ..Measurement::default() });
         }
         let counted: Vec<LookupSample> = self.0.samples(window, stop)?;
         let mut run = measurement(counted.iter().map(|sample| sample.mlps * 1e6).collect());

@@ -45,7 +45,7 @@ impl Subject for PeerRouter {
 
     fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
         if let Some((reason, _)) = self.contestant.obstacle() {
-            return Ok(Measurement { doubts: vec![reason], ..Measurement::default() });
+            return Ok(Measurement { reasons: vec![reason], ..Measurement::default() });
         }
         let before = self.apart.map(Cores::round_trip).transpose()?;
         let slices = self.contestant.samples(window, stop)?;
@@ -69,11 +69,11 @@ fn judge(slices: &[RouterSample]) -> Measurement {
         loop_rates: slices.iter().filter_map(|slice| slice.loop_mpps).map(|rate| rate * 1e6).collect(),
         ..LoadResult::default()
     };
-    let (samples, doubt) = router_samples(&result);
+    let (samples, reason) = router_samples(&result);
     let mut run = measurement(samples);
-    run.doubts.extend(doubt);
+    run.reasons.extend(reason);
     if slices.iter().any(|slice| slice.bad > 0 || slice.lost != 0) {
-        run.doubts.push(Validity::Misrouted);
+        run.reasons.push(Validity::Misrouted);
     }
     let counted = [("all_pps", &result.rates), ("loop_pps", &result.loop_rates)];
     let medians = counted.into_iter().filter_map(|(name, rates)| Some((name.to_owned(), median(rates)?)));
@@ -95,7 +95,7 @@ mod tests {
         // 20 ns a packet with the router, 5 ns without it.
         let measurement = judge(&[slice(0, 0), slice(0, 0), slice(0, 0)]);
         assert!((measurement.samples[1] - 1e9 / 15.0).abs() < 1.0, "{measurement:?}");
-        assert_eq!((measurement.samples.len(), measurement.doubts), (3, vec![]));
+        assert_eq!((measurement.samples.len(), measurement.reasons), (3, vec![]));
         assert_eq!(measurement.counters["loop_pps"], 200e6);
     }
 
@@ -103,14 +103,14 @@ mod tests {
     fn without_a_loop_to_compare_with_the_value_is_what_came_through() {
         let slices = [0, 0].map(|lost| RouterSample { loop_mpps: None, ..slice(0, lost) });
         let measurement = judge(&slices);
-        assert_eq!((measurement.samples, measurement.doubts), (vec![50e6, 50e6], vec![]));
+        assert_eq!((measurement.samples, measurement.reasons), (vec![50e6, 50e6], vec![]));
         assert!(!measurement.counters.contains_key("loop_pps"));
     }
 
     #[test]
     fn packets_that_came_out_wrong_or_not_at_all_spoil_the_run() {
         for slices in [[slice(0, 0), slice(1, 0)], [slice(0, 3), slice(0, 0)]] {
-            assert_eq!(judge(&slices).doubts, [Validity::Misrouted]);
+            assert_eq!(judge(&slices).reasons, [Validity::Misrouted]);
         }
     }
 }

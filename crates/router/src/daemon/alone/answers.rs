@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::host::config::{Settings, StaticNeighbor};
-use crate::host::guide::{Guide, News};
+use crate::host::channel::{HostEndpoint, Wake, WorkerEndpoint, channel};
+use crate::host::config::{HostSettings, StaticNeighbor};
+use crate::host::next_hop::Hop;
 use crate::host::output::Output;
-use crate::host::relay::{HostEnd, Wake, WorkerEnd, relay};
-use crate::host::{Host, HostCounters};
+use crate::host::view_resolver::{NeighborChange, ViewResolver};
+use crate::host::{HostCounters, HostStack};
 use crate::mirror::Mirror;
-use crate::netlink::event::{Event, Neighbor, NeighborState};
+use crate::netlink::event::{ControlEvent, LinkNeighbor, NeighborState};
+use crate::route::{NextHopVia, RouteAction};
 
 use super::carrier::Change;
 use super::plan::{Plan, Planned};
@@ -20,8 +22,8 @@ const A_TURN: usize = 256;
 
 /// The host, and how it hears and speaks.
 pub struct Answers {
-    host: Host<Guide>,
-    end: Option<HostEnd>,
+    host: HostStack<ViewResolver>,
+    end: Option<HostEndpoint>,
     output: Output,
     /// By number.
     ports: Vec<State>,
@@ -29,15 +31,15 @@ pub struct Answers {
 }
 
 impl Answers {
-    pub fn new(mirror: &Mirror, ports: Vec<State>, settings: &Settings) -> Answers {
-        let guide = Guide::new(mirror.views().current(), mirror.hops());
-        let host = Host::guided(guide, settings);
+    pub fn new(mirror: &Mirror, ports: Vec<State>, settings: &HostSettings) -> Answers {
+        let guide = ViewResolver::new(mirror.views().current(), host_hops(mirror));
+        let host = HostStack::mirrored(guide, settings);
         Answers { host, end: None, output: Output::default(), ports, interfaces: Vec::new() }
     }
 
     /// An end for each worker, each of which wakes the router's thread by `wake`.
-    pub fn connect(&mut self, workers: usize, wake: &Wake) -> Vec<WorkerEnd> {
-        let (end, ends) = relay(workers, wake);
+    pub fn connect(&mut self, workers: usize, wake: &Wake) -> Vec<WorkerEndpoint> {
+        let (end, ends) = channel(workers, wake);
         self.end = Some(end);
         ends
     }
@@ -49,7 +51,7 @@ impl Answers {
         let neighbors = plan.neighbors.iter().filter_map(|(link, ip, mac)| {
             Some(StaticNeighbor { interface: mirror.interface_of(*link)?, ip: *ip, mac: *mac })
         });
-        self.host.keep(now, &neighbors.collect::<Vec<_>>());
+        self.host.set_static_neighbors(now, &neighbors.collect::<Vec<_>>());
         self.tell_news(mirror);
     }
 
@@ -76,7 +78,7 @@ impl Answers {
                 return is_new;
             }
             is_new = true;
-            self.host.follow(now, view, mirror.hops(), &mut self.output);
+            self.host.follow(now, view, host_hops(mirror), &mut self.output);
             self.tell_news(mirror);
             mirror.commit(now);
         }
@@ -85,8 +87,8 @@ impl Answers {
     /// Answers what workers rejected, and does what is due. The mirror hears of neighbours.
     pub fn work(&mut self, now: Duration, mirror: &mut Mirror) {
         if let Some(end) = &mut self.end {
-            for heard in std::iter::from_fn(|| end.hear()).take(A_TURN) {
-                self.host.take(now, &heard, &mut self.output);
+            for heard in std::iter::from_fn(|| end.next_event()).take(A_TURN) {
+                self.host.handle_event(now, &heard, &mut self.output);
             }
         }
         self.host.tick(now, &mut self.output);
@@ -94,18 +96,18 @@ impl Answers {
     }
 
     fn tell_news(&mut self, mirror: &mut Mirror) {
-        self.host.take_news().iter().for_each(|news| know(mirror, news));
+        self.host.take_neighbor_changes().iter().for_each(|news| know(mirror, news));
     }
 
     /// Hands over what is to be sent; whether that was anything.
     pub fn speak(&mut self) -> bool {
         let Answers { end, output, .. } = self;
-        end.as_mut().is_some_and(|end| end.say(output))
+        end.as_mut().is_some_and(|end| end.send(output))
     }
 
     /// When something is due; at once, if workers have more than one turn's share.
     pub fn next_deadline(&self) -> Option<Duration> {
-        let waiting = self.end.as_ref().is_some_and(HostEnd::has_more).then_some(Duration::ZERO);
+        let waiting = self.end.as_ref().is_some_and(HostEndpoint::has_events).then_some(Duration::ZERO);
         waiting.or_else(|| self.host.next_deadline())
     }
 
@@ -115,18 +117,40 @@ impl Answers {
 
     /// What was lost on the way to the host and from it.
     pub fn lost(&self) -> u64 {
-        self.end.as_ref().map_or(0, HostEnd::lost)
+        self.end.as_ref().map_or(0, HostEndpoint::dropped)
     }
 }
 
+/// What the mirror's next hops mean to the host, by number.
+fn host_hops(mirror: &Mirror) -> Vec<Option<Hop>> {
+    mirror.next_hop_actions().into_iter().map(|action| host_hop(action?)).collect()
+}
+
+fn host_hop(action: RouteAction<NextHopVia<u16>>) -> Option<Hop> {
+    Some(match action {
+        RouteAction::Forward(NextHopVia { link, neighbor: None }) => Hop::Link(link),
+        RouteAction::Forward(NextHopVia { link, neighbor: Some(address) }) => Hop::Station(link, address),
+        RouteAction::Local => Hop::Own,
+        RouteAction::Broadcast => Hop::Broadcast,
+        RouteAction::Blackhole => Hop::Blackhole,
+        RouteAction::Unreachable => Hop::Unreachable,
+        RouteAction::Prohibit => Hop::Prohibit,
+        RouteAction::Throw => return None,
+    })
+}
+
 /// A link that is gone has no neighbours.
-fn know(mirror: &mut Mirror, news: &News) {
-    let (News::Known((interface, address), _) | News::Unknown((interface, address))) = *news;
+fn know(mirror: &mut Mirror, news: &NeighborChange) {
+    let (NeighborChange::Resolved((interface, address), _) | NeighborChange::Lost((interface, address))) =
+        *news;
     let Some(link) = mirror.link_of(interface) else { return };
     mirror.apply(match *news {
-        News::Known(_, mac) => {
-            Event::Neighbor(Neighbor { link, address, mac: Some(mac), state: NeighborState::PERMANENT })
-        }
-        News::Unknown(_) => Event::NeighborGone(link, address),
+        NeighborChange::Resolved(_, mac) => ControlEvent::Neighbor(LinkNeighbor {
+            link,
+            address,
+            mac: Some(mac),
+            state: NeighborState::PERMANENT,
+        }),
+        NeighborChange::Lost(_) => ControlEvent::NeighborRemoved(link, address),
     });
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::host::HostCounters;
-use crate::host::config::Settings;
+use crate::host::config::HostSettings;
 use crate::mirror::Mirror;
 use anyhow::{Context, bail};
 use fullview_plane::counters::Counters;
@@ -43,7 +43,7 @@ pub struct Told {
     /// Of its ports, as far as they are given some.
     pub macs: Vec<Option<Mac>>,
     /// How much is done for strangers.
-    pub settings: Settings,
+    pub settings: HostSettings,
 }
 
 /// Forwards until `stop`; returns what was counted.

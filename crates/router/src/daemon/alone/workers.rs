@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::host::relay::{Wake, WorkerEnd};
+use crate::host::channel::{Wake, WorkerEndpoint};
 use crate::mirror::Mirror;
 use anyhow::Context;
 use fullview_plane::counters::Counters;
@@ -20,7 +20,7 @@ use crate::daemon::thread::{Job, Thread};
 use crate::operations::hub::Hub;
 
 pub struct Workers {
-    threads: Vec<Thread<WorkerEnd>>,
+    threads: Vec<Thread<WorkerEndpoint>>,
     bell: Bell,
     carriers: Carriers,
     /// Frames are ours as long as it is there.
@@ -51,10 +51,10 @@ impl Workers {
         let carriers = carriers.context("the state of links")?;
         let mut cores = options.ports.cores.iter().copied();
         let mut first = Some(bell.clone());
-        let start = |(ports, slow): (Vec<Option<AnyPort>>, WorkerEnd)| {
+        let start = |(ports, slow): (Vec<Option<AnyPort>>, WorkerEndpoint)| {
             let packets = memory.take(ports.len(), &options.ports);
             let mut forwarder = Forwarder::new(mirror.views().reader());
-            forwarder.watch(hub.connect());
+            forwarder.set_tracer(hub.connect());
             let (core, bell) = (cores.next(), first.take());
             Thread::start(Job { forwarder, ports, packets, slow, core, bell })
         };

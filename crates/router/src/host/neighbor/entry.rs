@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Evidence, Waiting};
+use super::{Evidence, QueuedPacket};
 use fullview_plane::wire::ethernet::Mac;
 
 /// What is known of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum Reachability {
     /// It is asked for.
     Incomplete,
     /// It has answered.
@@ -23,8 +23,8 @@ pub(super) enum State {
 
 /// A neighbour.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub state: State,
+pub(super) struct NeighborEntry {
+    pub state: Reachability,
     mac: Mac,
     /// Since when this has been its link address.
     since: Duration,
@@ -33,26 +33,26 @@ pub(super) struct Entry {
     /// Questions asked without an answer.
     pub probes: u32,
     pub deadline: Duration,
-    pub queue: VecDeque<Waiting>,
+    pub queue: VecDeque<QueuedPacket>,
 }
 
-impl Entry {
-    pub fn incomplete(now: Duration) -> Entry {
-        Entry { probes: 1, ..Entry::known(State::Incomplete, Mac::default(), now) }
+impl NeighborEntry {
+    pub fn incomplete(now: Duration) -> NeighborEntry {
+        NeighborEntry { probes: 1, ..NeighborEntry::known(Reachability::Incomplete, Mac::default(), now) }
     }
 
-    pub fn known(state: State, mac: Mac, now: Duration) -> Entry {
+    pub fn known(state: Reachability, mac: Mac, now: Duration) -> NeighborEntry {
         let queue = VecDeque::new();
-        Entry { state, mac, since: now, confirmed: now, probes: 0, deadline: Duration::ZERO, queue }
+        NeighborEntry { state, mac, since: now, confirmed: now, probes: 0, deadline: Duration::ZERO, queue }
     }
 
     pub fn mac(&self) -> Option<Mac> {
-        (self.state != State::Incomplete).then_some(self.mac)
+        (self.state != Reachability::Incomplete).then_some(self.mac)
     }
 
     /// Takes note of what was heard; whether the link address is new.
     pub fn update(&mut self, now: Duration, mac: Mac, evidence: Evidence, lock: Duration) -> bool {
-        let was_incomplete = self.state == State::Incomplete;
+        let was_incomplete = self.state == Reachability::Incomplete;
         let differs = was_incomplete || mac != self.mac;
         let overrides = match evidence {
             Evidence::Answer { overrides } | Evidence::Unasked { overrides } => overrides,
@@ -71,8 +71,8 @@ impl Entry {
 
     /// Another station claims the address, and is not believed: what is known is asked again, soon.
     fn doubt(&mut self, locked: bool, now: Duration) {
-        if self.state == State::Reachable && !locked {
-            (self.state, self.confirmed) = (State::Stale, now);
+        if self.state == Reachability::Reachable && !locked {
+            (self.state, self.confirmed) = (Reachability::Stale, now);
         }
     }
 
@@ -81,9 +81,9 @@ impl Entry {
             (self.mac, self.since) = (mac, now);
         }
         if answered {
-            (self.state, self.confirmed, self.probes) = (State::Reachable, now, 0);
+            (self.state, self.confirmed, self.probes) = (Reachability::Reachable, now, 0);
         } else if differs {
-            (self.state, self.confirmed, self.probes) = (State::Stale, now, 0);
+            (self.state, self.confirmed, self.probes) = (Reachability::Stale, now, 0);
         }
     }
 }

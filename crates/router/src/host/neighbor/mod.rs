@@ -13,9 +13,9 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::config::NeighborSettings;
-use super::limit::Bucket;
-use super::ways::Key;
-use entry::{Entry, State};
+use super::limit::TokenBucket;
+use super::next_hop::Key;
+use entry::{NeighborEntry, Reachability};
 use fullview_plane::wire::ethernet::Mac;
 
 mod entry;
@@ -24,7 +24,7 @@ mod tests;
 
 /// A packet that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub(super) struct QueuedPacket {
     /// The IP packet.
     pub packet: Vec<u8>,
     /// The interface it came in by, or, if the router made it, that it leaves by.
@@ -65,7 +65,7 @@ pub(super) struct Learned {
     /// Whether the link address is new.
     pub changed: bool,
     /// What waited for it.
-    pub released: VecDeque<Waiting>,
+    pub released: VecDeque<QueuedPacket>,
     /// Who had to make room, if the forwarding loop knew it.
     pub evicted: Option<Key>,
 }
@@ -76,39 +76,39 @@ pub(super) enum Due {
     /// Somebody is to be asked: at its link address, if there is one, else everybody.
     Ask(Key, Option<Mac>),
     /// Nobody answered.
-    Lost(Key, VecDeque<Waiting>),
+    Lost(Key, VecDeque<QueuedPacket>),
 }
 
 /// Neighbours looked at when one has to go. Whoever was not confirmed is asked again soonest and stands in front.
 const EVICTION_SCAN: usize = 256;
 
 /// The cache.
-pub(super) struct Neighbors {
+pub(super) struct NeighborCache {
     settings: NeighborSettings,
-    entries: FxHashMap<Key, Entry>,
+    entries: FxHashMap<Key, NeighborEntry>,
     /// All entries but the static ones, by when something is to be done about them.
     timers: BTreeSet<(Duration, Key)>,
     incomplete: usize,
     queued: usize,
-    resolutions: Vec<Bucket>,
+    resolutions: Vec<TokenBucket>,
 }
 
-impl Neighbors {
-    pub fn new(interfaces: usize, settings: NeighborSettings) -> Neighbors {
-        let resolutions = vec![Bucket::new(settings.resolutions); interfaces];
+impl NeighborCache {
+    pub fn new(interfaces: usize, settings: NeighborSettings) -> NeighborCache {
+        let resolutions = vec![TokenBucket::new(settings.resolutions); interfaces];
         let (entries, timers) = (FxHashMap::default(), BTreeSet::new());
-        Neighbors { settings, entries, timers, incomplete: 0, queued: 0, resolutions }
+        NeighborCache { settings, entries, timers, incomplete: 0, queued: 0, resolutions }
     }
 
     /// For so many interfaces at least.
     pub fn grow(&mut self, interfaces: usize) {
         let interfaces = interfaces.max(self.resolutions.len());
-        self.resolutions.resize(interfaces, Bucket::new(self.settings.resolutions));
+        self.resolutions.resize(interfaces, TokenBucket::new(self.settings.resolutions));
     }
 
     /// Stations that are never forgotten.
     pub fn statics(&self) -> impl Iterator<Item = Key> + '_ {
-        self.entries.iter().filter(|(_, entry)| entry.state == State::Static).map(|(key, _)| *key)
+        self.entries.iter().filter(|(_, entry)| entry.state == Reachability::Static).map(|(key, _)| *key)
     }
 
     /// All whose link address is known.
@@ -122,7 +122,7 @@ impl Neighbors {
     }
 
     /// Forgets all stations of these interfaces but the static ones; what waited for them.
-    pub fn forget_learnt(&mut self, interfaces: &FxHashSet<u16>) -> Vec<(Key, VecDeque<Waiting>)> {
+    pub fn forget_learnt(&mut self, interfaces: &FxHashSet<u16>) -> Vec<(Key, VecDeque<QueuedPacket>)> {
         let learnt = self.timers.iter().map(|(_, key)| *key).filter(|key| interfaces.contains(&key.0));
         let learnt: Vec<Key> = learnt.collect();
         learnt.into_iter().filter_map(|key| Some((key, self.forget(key)?.queue))).collect()
@@ -131,21 +131,21 @@ impl Neighbors {
     /// A station that is never asked for and never forgotten.
     pub fn set_static(&mut self, key: Key, mac: Mac) {
         self.forget(key);
-        self.entries.insert(key, Entry::known(State::Static, mac, Duration::ZERO));
+        self.entries.insert(key, NeighborEntry::known(Reachability::Static, mac, Duration::ZERO));
     }
 
     /// The link address, if it is known.
     pub fn mac(&self, key: Key) -> Option<Mac> {
-        self.entries.get(&key).and_then(Entry::mac)
+        self.entries.get(&key).and_then(NeighborEntry::mac)
     }
 
     /// The packet that has waited longest for a neighbour.
-    pub fn first_waiting(&self, key: Key) -> Option<&Waiting> {
+    pub fn first_waiting(&self, key: Key) -> Option<&QueuedPacket> {
         self.entries.get(&key)?.queue.front()
     }
 
     /// Keeps a packet until its neighbour, which is not known, has answered.
-    pub fn wait(&mut self, now: Duration, key: Key, waiting: Waiting) -> Queued {
+    pub fn wait(&mut self, now: Duration, key: Key, waiting: QueuedPacket) -> Queued {
         let is_new = !self.entries.contains_key(&key);
         if self.queued >= self.settings.queued || is_new && !self.admit_incomplete(now, key) {
             return Queued::Refused;
@@ -167,15 +167,15 @@ impl Neighbors {
             return false;
         }
         if self.incomplete >= self.settings.incomplete {
-            self.evict(|entry| entry.state == State::Incomplete);
+            self.evict(|entry| entry.state == Reachability::Incomplete);
         }
         if self.timers.len() >= self.settings.capacity {
-            self.evict(|entry| entry.state == State::Incomplete);
+            self.evict(|entry| entry.state == Reachability::Incomplete);
         }
         if self.incomplete >= self.settings.incomplete || self.timers.len() >= self.settings.capacity {
             return false;
         }
-        self.insert(key, Entry::incomplete(now), now + self.settings.retransmit);
+        self.insert(key, NeighborEntry::incomplete(now), now + self.settings.retransmit);
         true
     }
 
@@ -183,7 +183,7 @@ impl Neighbors {
     pub fn learn(&mut self, now: Duration, key: Key, mac: Mac, evidence: Evidence) -> Learned {
         match self.entries.get(&key).map(|entry| entry.state) {
             None if evidence == Evidence::Question => self.meet(now, key, mac),
-            None | Some(State::Static) => Learned::default(),
+            None | Some(Reachability::Static) => Learned::default(),
             Some(_) => self.update(now, key, mac, evidence),
         }
     }
@@ -192,25 +192,29 @@ impl Neighbors {
     fn meet(&mut self, now: Duration, key: Key, mac: Mac) -> Learned {
         let mut evicted = None;
         if self.timers.len() >= self.settings.capacity {
-            evicted = self.evict(|entry| matches!(entry.state, State::Incomplete | State::Stale));
+            evicted =
+                self.evict(|entry| matches!(entry.state, Reachability::Incomplete | Reachability::Stale));
         }
         if self.timers.len() >= self.settings.capacity {
             return Learned::default();
         }
-        self.insert(key, Entry::known(State::Stale, mac, now), now + self.settings.stale);
+        self.insert(key, NeighborEntry::known(Reachability::Stale, mac, now), now + self.settings.stale);
         Learned { changed: true, evicted, ..Learned::default() }
     }
 
     fn update(&mut self, now: Duration, key: Key, mac: Mac, evidence: Evidence) -> Learned {
         let lock = if key.1.is_ipv4() { self.settings.lock } else { Duration::ZERO };
         let Some(entry) = self.entries.get_mut(&key) else { return Learned::default() };
-        let was_incomplete = entry.state == State::Incomplete;
+        let was_incomplete = entry.state == Reachability::Incomplete;
         let changed = entry.update(now, mac, evidence, lock);
-        let released =
-            if entry.state == State::Incomplete { VecDeque::new() } else { std::mem::take(&mut entry.queue) };
+        let released = if entry.state == Reachability::Incomplete {
+            VecDeque::new()
+        } else {
+            std::mem::take(&mut entry.queue)
+        };
         let state = entry.state;
         self.queued -= released.len();
-        self.incomplete -= usize::from(was_incomplete && state != State::Incomplete);
+        self.incomplete -= usize::from(was_incomplete && state != Reachability::Incomplete);
         self.schedule(key, now);
         Learned { changed, released, evicted: None }
     }
@@ -219,8 +223,8 @@ impl Neighbors {
     fn schedule(&mut self, key: Key, now: Duration) {
         let Some(entry) = self.entries.get(&key) else { return };
         let deadline = match entry.state {
-            State::Reachable if entry.confirmed == now => now + self.settings.reachable,
-            State::Stale if entry.confirmed == now => now + self.settings.stale,
+            Reachability::Reachable if entry.confirmed == now => now + self.settings.reachable,
+            Reachability::Stale if entry.confirmed == now => now + self.settings.stale,
             _ => return,
         };
         self.set_timer(key, deadline);
@@ -231,12 +235,12 @@ impl Neighbors {
         let (_, key) = *self.timers.first().filter(|(at, _)| *at <= now)?;
         let entry = self.entries.get_mut(&key)?;
         let (mac, exhausted) = (entry.mac(), entry.probes >= self.settings.probes);
-        if exhausted && matches!(entry.state, State::Incomplete | State::Probe) {
+        if exhausted && matches!(entry.state, Reachability::Incomplete | Reachability::Probe) {
             let queue = self.forget(key).map_or_else(VecDeque::new, |entry| entry.queue);
             return Some(Due::Lost(key, queue));
         }
-        if matches!(entry.state, State::Reachable | State::Stale) {
-            (entry.state, entry.probes) = (State::Probe, 0);
+        if matches!(entry.state, Reachability::Reachable | Reachability::Stale) {
+            (entry.state, entry.probes) = (Reachability::Probe, 0);
         }
         entry.probes += 1;
         self.set_timer(key, now + self.settings.retransmit);
@@ -248,8 +252,8 @@ impl Neighbors {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    fn insert(&mut self, key: Key, entry: Entry, deadline: Duration) {
-        self.incomplete += usize::from(entry.state == State::Incomplete);
+    fn insert(&mut self, key: Key, entry: NeighborEntry, deadline: Duration) {
+        self.incomplete += usize::from(entry.state == Reachability::Incomplete);
         self.entries.insert(key, entry);
         self.set_timer(key, deadline);
     }
@@ -261,16 +265,16 @@ impl Neighbors {
         self.timers.insert((deadline, key));
     }
 
-    fn forget(&mut self, key: Key) -> Option<Entry> {
+    fn forget(&mut self, key: Key) -> Option<NeighborEntry> {
         let entry = self.entries.remove(&key)?;
         self.timers.remove(&(entry.deadline, key));
         self.queued -= entry.queue.len();
-        self.incomplete -= usize::from(entry.state == State::Incomplete);
+        self.incomplete -= usize::from(entry.state == Reachability::Incomplete);
         Some(entry)
     }
 
     /// Forgets the one of those who may go whose turn would have come first. Returned if its link address was known.
-    fn evict(&mut self, may_go: impl Fn(&Entry) -> bool) -> Option<Key> {
+    fn evict(&mut self, may_go: impl Fn(&NeighborEntry) -> bool) -> Option<Key> {
         let mut candidates = self.timers.iter().take(EVICTION_SCAN).map(|(_, key)| *key);
         let key = candidates.find(|key| self.entries.get(key).is_some_and(&may_go))?;
         let entry = self.forget(key)?;

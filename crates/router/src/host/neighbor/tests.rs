@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::limit::Limit;
+use crate::host::limit::RateLimit;
 
 const HERE: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const THERE: Mac = Mac([2, 0, 0, 0, 0, 2]);
@@ -23,15 +23,15 @@ fn key6(host: u128) -> Key {
     (0, IpAddr::V6(Ipv6Addr::from_bits(0xfe80 << 112 | host)))
 }
 
-fn packet(number: u8) -> Waiting {
-    Waiting { packet: vec![number], interface: 7 }
+fn packet(number: u8) -> QueuedPacket {
+    QueuedPacket { packet: vec![number], interface: 7 }
 }
 
-fn cache(settings: NeighborSettings) -> Neighbors {
-    Neighbors::new(1, settings)
+fn cache(settings: NeighborSettings) -> NeighborCache {
+    NeighborCache::new(1, settings)
 }
 
-fn numbers(waiting: &VecDeque<Waiting>) -> Vec<u8> {
+fn numbers(waiting: &VecDeque<QueuedPacket>) -> Vec<u8> {
     waiting.iter().map(|waiting| waiting.packet[0]).collect()
 }
 
@@ -83,11 +83,11 @@ fn another_link_address_is_believed_as_rfc_4861_has_it() {
     cache.wait(at(0), key6(1), packet(1));
     cache.learn(at(1), key6(1), HERE, meek);
     assert!(!cache.learn(at(2), key6(1), THERE, meek).changed);
-    assert_eq!(cache.entries[&key6(1)].state, State::Stale, "but it will be asked soon");
+    assert_eq!(cache.entries[&key6(1)].state, Reachability::Stale, "but it will be asked soon");
     assert!(cache.learn(at(3), key6(1), THERE, unasked).changed);
-    assert_eq!((cache.mac(key6(1)), cache.entries[&key6(1)].state), (Some(THERE), State::Stale));
+    assert_eq!((cache.mac(key6(1)), cache.entries[&key6(1)].state), (Some(THERE), Reachability::Stale));
     cache.learn(at(4), key6(1), THERE, ANSWER);
-    assert_eq!(cache.entries[&key6(1)].state, State::Reachable);
+    assert_eq!(cache.entries[&key6(1)].state, Reachability::Reachable);
 }
 
 #[test]
@@ -169,15 +169,15 @@ fn evidence(kind: u8) -> Evidence {
     }
 }
 
-fn check(cache: &Neighbors) {
+fn check(cache: &NeighborCache) {
     let entries = || cache.entries.values();
-    assert_eq!(cache.timers.len(), entries().filter(|entry| entry.state != State::Static).count());
-    assert_eq!(cache.incomplete, entries().filter(|entry| entry.state == State::Incomplete).count());
+    assert_eq!(cache.timers.len(), entries().filter(|entry| entry.state != Reachability::Static).count());
+    assert_eq!(cache.incomplete, entries().filter(|entry| entry.state == Reachability::Incomplete).count());
     assert_eq!(cache.queued, entries().map(|entry| entry.queue.len()).sum::<usize>());
     assert!(cache.timers.len() <= cache.settings.capacity && cache.incomplete <= cache.settings.incomplete);
     assert!(cache.queued <= cache.settings.queued);
     assert!(entries().all(|entry| entry.queue.len() <= cache.settings.queue));
-    assert!(entries().all(|entry| entry.queue.is_empty() || entry.state == State::Incomplete));
+    assert!(entries().all(|entry| entry.queue.is_empty() || entry.state == Reachability::Incomplete));
 }
 
 proptest! {
@@ -188,7 +188,7 @@ proptest! {
             incomplete: 4,
             queue: 3,
             queued: 6,
-            resolutions: Limit { rate: 100, burst: 5 },
+            resolutions: RateLimit { rate: 100, burst: 5 },
             ..NeighborSettings::default()
         };
         let (mut cache, mut now) = (cache(settings), at(1));
