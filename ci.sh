@@ -51,8 +51,8 @@ CI=${CI:-false}
     CARGO_PROFILE_RELEASE_DEBUG=none CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 # Panics and wrong answers show without a sanitizer, which halves the number of runs; FUZZ_SANITIZER=address checks memory.
 FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
-# Every target first runs the corpus in the tree, which has the inputs of earlier failures. So a short search for new ones
-# is enough for each run of CI; set more seconds after a change to a parser.
+# Every target starts from the valid inputs in fuzz/corpus, so it reaches the parsers' inner branches at once, and a short
+# search is enough for each run of CI; set more seconds after a change to a parser.
 FUZZ_SECONDS=${FUZZ_SECONDS:-20}
 
 target=${CARGO_TARGET_DIR:-target}
