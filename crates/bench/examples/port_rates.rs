@@ -41,6 +41,7 @@ mod bench {
     use fullview_plane::wire::checksum::Sum;
     use fullview_plane::wire::ethernet::Mac;
     use fullview_table::fib::{Algorithm, bsearch::Bsearch, dir18::Dir18};
+    use fullview_table::simd::IsaChoice;
     use fullview_table::{NextHop, Rib};
 
     /// Packets of a round.
@@ -161,7 +162,7 @@ mod bench {
         let mut adjacencies = Adjacencies::new();
         adjacencies.set(NextHop(1), Adjacency::Neighbor { interface: 1, mac: Mac([2, 0, 0, 0, 0, 0xbb]) });
         let interfaces = [0, 1].map(|port| Interface::new(port, Mac(ROUTER)));
-        let inet = Dir18::BEST.compile(&rib).unwrap().fib();
+        let inet = Dir18(IsaChoice::Best).compile(&rib).unwrap().fib();
         let inet6 = Bsearch.compile(&Rib::<u128>::default()).unwrap().fib();
         let parts = Parts::new(interfaces.into(), adjacencies, TableReaders::fixed(inet, inet6));
         Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()))

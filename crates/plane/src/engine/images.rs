@@ -7,6 +7,7 @@ use fullview_table::fib::btree6::Btree6;
 use fullview_table::fib::dir18::Dir18;
 use fullview_table::fib::image::{Image, Section};
 use fullview_table::fib::{Algorithm, CompileError, Fib};
+use fullview_table::simd::IsaChoice;
 
 use super::{EngineError, INET_ALGORITHM, INET6_ALGORITHM};
 use crate::view::TableReaders;
@@ -47,7 +48,7 @@ pub(super) struct Empty {
 
 impl Empty {
     pub fn new() -> Result<Empty, CompileError> {
-        let (inet, inet6) = (Dir18::BEST.compile(&Rib::default())?, Btree6::BEST.compile(&Rib::default())?);
+        let (inet, inet6) = (Dir18(IsaChoice::Best).compile(&Rib::default())?, Btree6(IsaChoice::Best).compile(&Rib::default())?);
         Ok(Empty { inet: inet.fib(), inet6: inet6.fib() })
     }
 
