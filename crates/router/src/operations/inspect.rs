@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use crate::mirror::{Mirror, UsableNeighbor};
 use fullview_plane::adjacency::Adjacency;
 use fullview_plane::counters::{self, Counters, InterfaceCounters};
-use fullview_plane::explain::describe;
+use fullview_plane::explain::describe_adjacency;
 use fullview_plane::interface::{Interface, SourceCheck};
 use fullview_plane::verdict::{Punt, Reason};
 use fullview_plane::view::View;
@@ -302,5 +302,5 @@ fn ways(mirror: &Mirror, hop: NextHop) -> Vec<status::Way> {
 fn way(mirror: &Mirror, view: &View, hop: NextHop, share: u32) -> status::Way {
     let adjacency: Option<Adjacency> = view.parts().adjacencies.get(hop);
     let named = mirror.next_hop(hop).unwrap_or_else(|| "unknown".into());
-    status::Way { next_hop: hop.0, share, leads: named, adjacency: describe(view, adjacency) }
+    status::Way { next_hop: hop.0, share, leads: named, adjacency: describe_adjacency(view, adjacency) }
 }

@@ -1,32 +1,34 @@
 //! The slow path of the first stage: everything again, one thing after the other, until the reason is found why a
 //! packet is not plain, or nothing speaks against it.
 
-use super::parse::Key;
-use super::{Stages, martian, tag};
-use crate::adjacency::Kind;
+use super::parse::Destination;
+use super::{Stages, martian, vlan};
+use crate::adjacency::AdjacencyKind;
 use crate::burst::Slot;
 use crate::counters::Traffic;
 use crate::interface::Interface;
 use crate::verdict::{Punt, Reason, Verdict};
 use crate::view::View;
+use crate::wire::Malformed;
 use crate::wire::ethernet::{EtherType, Frame};
-use crate::wire::{Malformed, ipv4, ipv6};
+use crate::wire::ipv4::Ipv4Packet;
+use crate::wire::ipv6::Ipv6Packet;
 use fullview_table::NextHop;
 
 impl Stages {
     /// Gathers the packet's destination after all, or writes down its verdict. A packet that is rejected here or later
-    /// has its tag, one that is forwarded has lost it.
+    /// has its vlan, one that is forwarded has lost it.
     #[inline(never)]
     pub(super) fn examine(&mut self, view: &View, place: usize, packet: &mut Slot) {
         let len = packet.frame_len();
         match self.judge(view, packet) {
             Ok((key, table)) => {
-                if let Some(control) = tag::pop(packet) {
+                if let Some(control) = vlan::pop(packet) {
                     self.tags.keep(place, control);
                 }
                 match key {
-                    Key::Inet(addr) => self.tables[table].inet.push(addr, place),
-                    Key::Inet6(addr) => self.tables[table].inet6.push(addr, place),
+                    Destination::Inet(addr) => self.tables[table].inet.push(addr, place),
+                    Destination::Inet6(addr) => self.tables[table].inet6.push(addr, place),
                 }
             }
             Err(verdict) => packet.verdict = verdict,
@@ -37,7 +39,7 @@ impl Stages {
     }
 
     /// The destination of a packet in order, and in which table it is looked up.
-    fn judge(&mut self, view: &View, packet: &mut Slot) -> Result<(Key, usize), Verdict> {
+    fn judge(&mut self, view: &View, packet: &mut Slot) -> Result<(Destination, usize), Verdict> {
         let frame = Frame::new_checked(packet.frame()).map_err(|_| Verdict::Drop(Reason::TooShort))?;
         let port = view.port(packet.port).ok_or(Verdict::Drop(Reason::UnknownPort))?;
         let number = port.interface(frame.vlan().unwrap_or(0)).ok_or(Verdict::Punt(Punt::OtherVlan))?;
@@ -50,19 +52,19 @@ impl Stages {
 
     /// What becomes of a unicast packet in a broadcast or multicast frame: it may be for this router's network, as a
     /// directed broadcast that another router has made one, but it is never forwarded (RFC 1812, section 5.3.4).
-    fn in_group_frame(&mut self, view: &View, table: usize, key: Key) -> Verdict {
+    fn in_group_frame(&mut self, view: &View, table: usize, key: Destination) -> Verdict {
         let hop = self.find(table, key);
-        match view.entries().get(hop).kind {
-            Kind::Local => Verdict::Punt(Punt::Local),
-            Kind::Broadcast => Verdict::Punt(Punt::Broadcast),
+        match view.adjacencies().get(hop).kind {
+            AdjacencyKind::Local => Verdict::Punt(Punt::Local),
+            AdjacencyKind::Broadcast => Verdict::Punt(Punt::Broadcast),
             _ => Verdict::Drop(Reason::LinkBroadcast),
         }
     }
 
-    fn find(&mut self, table: usize, key: Key) -> NextHop {
+    fn find(&mut self, table: usize, key: Destination) -> NextHop {
         match key {
-            Key::Inet(addr) => self.tables[table].inet.find(addr),
-            Key::Inet6(addr) => self.tables[table].inet6.find(addr),
+            Destination::Inet(addr) => self.tables[table].inet.find(addr),
+            Destination::Inet6(addr) => self.tables[table].inet6.find(addr),
         }
     }
 }
@@ -79,11 +81,11 @@ fn admit(frame: &Frame<&[u8]>, interface: &Interface) -> Result<(), Verdict> {
     Ok(())
 }
 
-fn destination(frame: &Frame<&[u8]>, interface: &Interface, view: &View) -> Result<Key, Verdict> {
+fn destination(frame: &Frame<&[u8]>, interface: &Interface, view: &View) -> Result<Destination, Verdict> {
     let strict = view.parts().policy.drops_martians;
     match frame.ethertype() {
-        EtherType::IPV4 if interface.forwards_inet => inet(frame.payload(), strict).map(Key::Inet),
-        EtherType::IPV6 if interface.forwards_inet6 => inet6(frame.payload(), strict).map(Key::Inet6),
+        EtherType::IPV4 if interface.forwards_inet => inet(frame.payload(), strict).map(Destination::Inet),
+        EtherType::IPV6 if interface.forwards_inet6 => inet6(frame.payload(), strict).map(Destination::Inet6),
         EtherType::IPV4 | EtherType::IPV6 => Err(Verdict::Punt(Punt::NotForwarding)),
         EtherType::ARP => Err(Verdict::Punt(Punt::Arp)),
         _ => Err(Verdict::Punt(Punt::NotIp)),
@@ -91,7 +93,7 @@ fn destination(frame: &Frame<&[u8]>, interface: &Interface, view: &View) -> Resu
 }
 
 fn inet(payload: &[u8], strict: bool) -> Result<u32, Verdict> {
-    let ip = ipv4::Packet::new_checked(payload).map_err(malformed)?;
+    let ip = Ipv4Packet::new_checked(payload).map_err(malformed)?;
     if !ip.verify_checksum() {
         return Err(Verdict::Drop(Reason::Checksum));
     }
@@ -103,7 +105,7 @@ fn inet(payload: &[u8], strict: bool) -> Result<u32, Verdict> {
 /// Extension headers, hop-by-hop options among them, are not looked at, as RFC 8200 (section 4) lets routers that were
 /// not told to and RFC 9673 (section 5) those whose fast path would suffer: a packet with them is forwarded as any other.
 fn inet6(payload: &[u8], strict: bool) -> Result<u128, Verdict> {
-    let ip = ipv6::Packet::new_checked(payload).map_err(malformed)?;
+    let ip = Ipv6Packet::new_checked(payload).map_err(malformed)?;
     martian::inet6(ip.source(), ip.destination(), strict).map_or(Ok(ip.destination()), Err)
 }
 

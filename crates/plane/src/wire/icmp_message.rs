@@ -1,6 +1,6 @@
 //! What ICMP and ICMPv6 have in common: type, code, checksum, and four bytes whose meaning depends on the type.
 //!
-//! The two protocols differ in what the numbers mean, which is [`Numbers`], and in what the checksum covers; each
+//! The two protocols differ in what the numbers mean, which is [`IcmpKind`], and in what the checksum covers; each
 //! adds that in its own file.
 
 use std::marker::PhantomData;
@@ -18,7 +18,7 @@ const SEQUENCE: Field<2> = Field(6);
 const REST: Field<4> = Field(4);
 
 /// What the type and code fields of one protocol stand for.
-pub trait Numbers: Copy + PartialEq + Sized + 'static {
+pub trait IcmpKind: Copy + PartialEq + Sized + 'static {
     /// How errors name the protocol.
     const PROTOCOL: &'static str;
     /// Every message that has a name, with its type and its code.
@@ -45,21 +45,21 @@ pub trait Numbers: Copy + PartialEq + Sized + 'static {
 
 /// A message from its header on; `K` says of which protocol.
 #[derive(Clone, Copy, Debug)]
-pub struct Message<T, K> {
+pub struct IcmpMessage<T, K> {
     pub(super) bytes: T,
     kind: PhantomData<K>,
 }
 
-impl<T: AsRef<[u8]>, K: Numbers> Message<T, K> {
+impl<T: AsRef<[u8]>, K: IcmpKind> IcmpMessage<T, K> {
     /// A view whose accessors panic where `bytes` is too short.
-    pub const fn new_unchecked(bytes: T) -> Message<T, K> {
-        Message { bytes, kind: PhantomData }
+    pub const fn new_unchecked(bytes: T) -> IcmpMessage<T, K> {
+        IcmpMessage { bytes, kind: PhantomData }
     }
 
     /// A view none of whose accessors can panic.
-    pub fn new_checked(bytes: T) -> Result<Message<T, K>, Malformed> {
+    pub fn new_checked(bytes: T) -> Result<IcmpMessage<T, K>, Malformed> {
         check_len(K::PROTOCOL, bytes.as_ref(), HEADER)?;
-        Ok(Message::new_unchecked(bytes))
+        Ok(IcmpMessage::new_unchecked(bytes))
     }
 
     /// What it says.
@@ -89,7 +89,7 @@ impl<T: AsRef<[u8]>, K: Numbers> Message<T, K> {
     }
 }
 
-impl<T: AsRef<[u8]> + AsMut<[u8]>, K: Numbers> Message<T, K> {
+impl<T: AsRef<[u8]> + AsMut<[u8]>, K: IcmpKind> IcmpMessage<T, K> {
     /// Sets type and code.
     pub fn set_kind(&mut self, kind: K) {
         let (kind, code) = kind.type_and_code();
@@ -115,7 +115,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>, K: Numbers> Message<T, K> {
 
 /// Every pair of numbers becomes a message and comes back.
 #[cfg(test)]
-pub(super) fn check_numbers<K: Numbers>() {
+pub(super) fn check_numbers<K: IcmpKind>() {
     for kind in 0..=u8::MAX {
         for code in 0..=u8::MAX {
             assert_eq!(K::from_type_and_code(kind, code).type_and_code(), (kind, code));

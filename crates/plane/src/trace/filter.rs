@@ -13,17 +13,18 @@ use fullview_table::{Address, Prefix};
 
 use crate::explain::headers::ports;
 use crate::wire::ethernet::{EtherType, Frame};
-use crate::wire::{ipv4, ipv6};
+use crate::wire::ipv4::{self, Ipv4Packet};
+use crate::wire::ipv6::{self, Ipv6Packet};
 
 /// Tests of one text at most: while it watches, each packet meets them all.
 const MOST_TESTS: usize = 16;
 
 /// Where packets come in, and what they are; empty takes all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Matching {
+pub struct PacketFilter {
     /// Only those of this port and VLAN; VLAN 0 means untagged frames.
-    pub place: Option<(u16, u16)>,
-    tests: Vec<Test>,
+    pub ingress: Option<(u16, u16)>,
+    tests: Vec<FilterTest>,
 }
 
 /// A word that is not understood.
@@ -32,86 +33,88 @@ pub struct Matching {
     "{0}; write tests joined by \"and\": inet, inet6, arp, src PREFIX, dst PREFIX, proto NAME-OR-NUMBER, udp, tcp, \
      icmp, icmp6, sport N, dport N, vlan N"
 )]
-pub struct MatchingError(String);
+pub struct PacketFilterError(String);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
+enum FilterTest {
     Type(EtherType),
     Vlan(u16),
-    Source(Network),
-    Destination(Network),
+    Source(FilterPrefix),
+    Destination(FilterPrefix),
     Protocol(u8),
     SourcePort(u16),
     DestinationPort(u16),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Network {
+enum FilterPrefix {
     Inet(Prefix<u32>),
     Inet6(Prefix<u128>),
 }
 
-impl Network {
+impl FilterPrefix {
     fn contains(&self, addr: Option<IpAddr>) -> bool {
         match (self, addr) {
-            (Network::Inet(prefix), Some(IpAddr::V4(ip))) => prefix.contains(ip.to_bits()),
-            (Network::Inet6(prefix), Some(IpAddr::V6(ip))) => prefix.contains(ip.to_bits()),
+            (FilterPrefix::Inet(prefix), Some(IpAddr::V4(ip))) => prefix.contains(ip.to_bits()),
+            (FilterPrefix::Inet6(prefix), Some(IpAddr::V6(ip))) => prefix.contains(ip.to_bits()),
             _ => false,
         }
     }
 }
 
 /// A prefix, or an address for the prefix of it alone.
-impl FromStr for Network {
+impl FromStr for FilterPrefix {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Network, String> {
+    fn from_str(text: &str) -> Result<FilterPrefix, String> {
         let whole = |error| format!("{error}");
         match text.parse() {
-            Ok(IpAddr::V4(ip)) => Ok(Network::Inet(Prefix::host(u32::from_ip(ip)))),
-            Ok(IpAddr::V6(ip)) => Ok(Network::Inet6(Prefix::host(u128::from_ip(ip)))),
-            Err(_) if text.contains(':') => text.parse().map(Network::Inet6).map_err(whole),
-            Err(_) => text.parse().map(Network::Inet).map_err(whole),
+            Ok(IpAddr::V4(ip)) => Ok(FilterPrefix::Inet(Prefix::host(u32::from_ip(ip)))),
+            Ok(IpAddr::V6(ip)) => Ok(FilterPrefix::Inet6(Prefix::host(u128::from_ip(ip)))),
+            Err(_) if text.contains(':') => text.parse().map(FilterPrefix::Inet6).map_err(whole),
+            Err(_) => text.parse().map(FilterPrefix::Inet).map_err(whole),
         }
     }
 }
 
-impl FromStr for Matching {
-    type Err = MatchingError;
+impl FromStr for PacketFilter {
+    type Err = PacketFilterError;
 
-    fn from_str(text: &str) -> Result<Matching, MatchingError> {
+    fn from_str(text: &str) -> Result<PacketFilter, PacketFilterError> {
         let mut words = text.split_whitespace();
         let mut tests = Vec::new();
         while let Some(word) = words.next() {
             if tests.len() == MOST_TESTS {
-                return Err(MatchingError(format!("more than {MOST_TESTS} tests")));
+                return Err(PacketFilterError(format!("more than {MOST_TESTS} tests")));
             }
-            tests.push(test(word, &mut words).map_err(MatchingError)?);
+            tests.push(test(word, &mut words).map_err(PacketFilterError)?);
             match words.next() {
                 None | Some("and") => {}
-                Some(other) => return Err(MatchingError(format!("\"{other}\" where \"and\" is expected"))),
+                Some(other) => {
+                    return Err(PacketFilterError(format!("\"{other}\" where \"and\" is expected")));
+                }
             }
         }
         if text.split_whitespace().next_back() == Some("and") {
-            return Err(MatchingError("nothing follows the last \"and\"".into()));
+            return Err(PacketFilterError("nothing follows the last \"and\"".into()));
         }
-        Ok(Matching { place: None, tests })
+        Ok(PacketFilter { ingress: None, tests })
     }
 }
 
-fn test<'t>(word: &str, words: &mut impl Iterator<Item = &'t str>) -> Result<Test, String> {
+fn test<'t>(word: &str, words: &mut impl Iterator<Item = &'t str>) -> Result<FilterTest, String> {
     let mut argument = || words.next().ok_or_else(|| format!("nothing follows \"{word}\""));
     Ok(match word {
-        "inet" | "ip" => Test::Type(EtherType::IPV4),
-        "inet6" | "ip6" => Test::Type(EtherType::IPV6),
-        "arp" => Test::Type(EtherType::ARP),
-        "src" => Test::Source(argument()?.parse()?),
-        "dst" => Test::Destination(argument()?.parse()?),
-        "sport" => Test::SourcePort(number(argument()?)?),
-        "dport" => Test::DestinationPort(number(argument()?)?),
-        "vlan" => Test::Vlan(number(argument()?)?),
-        "proto" => Test::Protocol(protocol(argument()?)?),
-        name => Test::Protocol(named(name).ok_or_else(|| format!("\"{name}\" is not understood"))?),
+        "inet" | "ip" => FilterTest::Type(EtherType::IPV4),
+        "inet6" | "ip6" => FilterTest::Type(EtherType::IPV6),
+        "arp" => FilterTest::Type(EtherType::ARP),
+        "src" => FilterTest::Source(argument()?.parse()?),
+        "dst" => FilterTest::Destination(argument()?.parse()?),
+        "sport" => FilterTest::SourcePort(number(argument()?)?),
+        "dport" => FilterTest::DestinationPort(number(argument()?)?),
+        "vlan" => FilterTest::Vlan(number(argument()?)?),
+        "proto" => FilterTest::Protocol(protocol(argument()?)?),
+        name => FilterTest::Protocol(named(name).ok_or_else(|| format!("\"{name}\" is not understood"))?),
     })
 }
 
@@ -135,23 +138,23 @@ fn named(name: &str) -> Option<u8> {
     }
 }
 
-impl Matching {
+impl PacketFilter {
     /// Whether a frame that comes in by `port` is one of them. A frame too short for what is asked is none.
     pub fn matches(&self, port: u16, frame: &[u8]) -> bool {
         let Ok(frame) = Frame::new_checked(frame) else {
-            return self.tests.is_empty() && self.place.is_none_or(|(of, _)| of == port);
+            return self.tests.is_empty() && self.ingress.is_none_or(|(of, _)| of == port);
         };
         let vlan = frame.vlan().unwrap_or(0);
-        if self.place.is_some_and(|place| place != (port, vlan)) {
+        if self.ingress.is_some_and(|ingress| ingress != (port, vlan)) {
             return false;
         }
-        let fields = Fields::read(&frame);
+        let fields = FilterFields::read(&frame);
         self.tests.iter().all(|test| fields.pass(test))
     }
 }
 
 /// What the tests ask about.
-struct Fields {
+struct FilterFields {
     ethertype: EtherType,
     vlan: u16,
     source: Option<IpAddr>,
@@ -160,10 +163,10 @@ struct Fields {
     ports: Option<(u16, u16)>,
 }
 
-impl Fields {
-    fn read(frame: &Frame<&[u8]>) -> Fields {
+impl FilterFields {
+    fn read(frame: &Frame<&[u8]>) -> FilterFields {
         let ethertype = frame.ethertype();
-        let bare = Fields {
+        let bare = FilterFields {
             ethertype,
             vlan: frame.vlan().unwrap_or(0),
             source: None,
@@ -179,14 +182,14 @@ impl Fields {
     }
 
     /// Whatever is wrong with its lengths: a packet that is dropped for them can be looked for by its addresses.
-    fn with_inet(self, packet: &[u8]) -> Fields {
+    fn with_inet(self, packet: &[u8]) -> FilterFields {
         if packet.len() < ipv4::HEADER {
             return self;
         }
-        let ip = ipv4::Packet::new_unchecked(packet);
+        let ip = Ipv4Packet::new_unchecked(packet);
         let ports =
             (ip.fragment_offset() == 0).then(|| ports(packet, ip.header_len(), ip.protocol())).flatten();
-        Fields {
+        FilterFields {
             source: Some(ip.source().to_ip().into()),
             destination: Some(ip.destination().to_ip().into()),
             protocol: Some(ip.protocol()),
@@ -195,12 +198,12 @@ impl Fields {
         }
     }
 
-    fn with_inet6(self, packet: &[u8]) -> Fields {
+    fn with_inet6(self, packet: &[u8]) -> FilterFields {
         if packet.len() < ipv6::HEADER {
             return self;
         }
-        let ip = ipv6::Packet::new_unchecked(packet);
-        Fields {
+        let ip = Ipv6Packet::new_unchecked(packet);
+        FilterFields {
             source: Some(ip.source().to_ip().into()),
             destination: Some(ip.destination().to_ip().into()),
             protocol: Some(ip.next_header()),
@@ -209,15 +212,17 @@ impl Fields {
         }
     }
 
-    fn pass(&self, test: &Test) -> bool {
+    fn pass(&self, test: &FilterTest) -> bool {
         match test {
-            Test::Type(ethertype) => self.ethertype == *ethertype,
-            Test::Vlan(vlan) => self.vlan == *vlan,
-            Test::Source(network) => network.contains(self.source),
-            Test::Destination(network) => network.contains(self.destination),
-            Test::Protocol(protocol) => self.protocol == Some(*protocol),
-            Test::SourcePort(port) => self.ports.is_some_and(|(source, _)| source == *port),
-            Test::DestinationPort(port) => self.ports.is_some_and(|(_, destination)| destination == *port),
+            FilterTest::Type(ethertype) => self.ethertype == *ethertype,
+            FilterTest::Vlan(vlan) => self.vlan == *vlan,
+            FilterTest::Source(network) => network.contains(self.source),
+            FilterTest::Destination(network) => network.contains(self.destination),
+            FilterTest::Protocol(protocol) => self.protocol == Some(*protocol),
+            FilterTest::SourcePort(port) => self.ports.is_some_and(|(source, _)| source == *port),
+            FilterTest::DestinationPort(port) => {
+                self.ports.is_some_and(|(_, destination)| destination == *port)
+            }
         }
     }
 }
@@ -236,7 +241,7 @@ mod tests {
 
     #[test]
     fn all_tests_have_to_fit() {
-        let fits = |text: &str| text.parse::<Matching>().unwrap().matches(3, &frame());
+        let fits = |text: &str| text.parse::<PacketFilter>().unwrap().matches(3, &frame());
         for text in [
             "",
             "inet",
@@ -252,13 +257,14 @@ mod tests {
         {
             assert!(!fits(text), "{text}");
         }
-        let at = |place| Matching { place: Some(place), ..Matching::default() }.matches(3, &frame());
+        let at =
+            |ingress| PacketFilter { ingress: Some(ingress), ..PacketFilter::default() }.matches(3, &frame());
         assert_eq!([(3, 0), (2, 0), (3, 9)].map(at), [true, false, false]);
     }
 
     #[test]
     fn what_is_not_understood_is_said() {
-        let refused = |text: &str| text.parse::<Matching>().unwrap_err().to_string();
+        let refused = |text: &str| text.parse::<PacketFilter>().unwrap_err().to_string();
         assert!(refused("dst 192.0.2.0/33").contains("33"));
         assert!(refused("port 5").contains("\"port\" is not understood"));
         assert!(refused("udp dport 5").contains("\"dport\" where \"and\""));
@@ -266,16 +272,16 @@ mod tests {
         assert!(refused("dst").contains("nothing follows \"dst\""));
         assert!(refused("sport 70000").contains("70000"));
         let long = |tests: usize| ["udp"].repeat(tests).join(" and ");
-        assert!(long(MOST_TESTS).parse::<Matching>().is_ok());
+        assert!(long(MOST_TESTS).parse::<PacketFilter>().is_ok());
         assert!(refused(&long(MOST_TESTS + 1)).starts_with("more than 16 tests"));
     }
 
     #[test]
     fn short_frames_match_nothing_that_is_asked() {
         for len in 0..frame().len() {
-            let udp: Matching = "udp and dport 53".parse().unwrap();
+            let udp: PacketFilter = "udp and dport 53".parse().unwrap();
             assert!(!udp.matches(0, &frame()[..len]) || len >= 38, "{len}");
-            assert!(Matching::default().matches(0, &frame()[..len]));
+            assert!(PacketFilter::default().matches(0, &frame()[..len]));
         }
     }
 }

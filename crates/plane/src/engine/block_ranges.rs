@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// Ranges of `limit` blocks for tables that need so many each. Those `before` are kept if they do; if not, the tables
 /// of VRFs are given a quarter more than they need, as long as there is room. `None` if there is not enough.
-pub(super) fn carve(limit: usize, before: &[Range<usize>], needed: &[usize]) -> Option<Vec<Range<usize>>> {
+pub(super) fn allocate(limit: usize, before: &[Range<usize>], needed: &[usize]) -> Option<Vec<Range<usize>>> {
     let is_enough = |(range, needed): (&Range<usize>, &usize)| *needed <= range.len();
     if before.len() == needed.len() && before.iter().zip(needed).all(is_enough) {
         return Some(before.to_vec());
@@ -33,16 +33,16 @@ mod tests {
 
     #[test]
     fn ranges_stay_while_they_are_large_enough() {
-        let first = carve(100, &[], &[30, 8, 4]).unwrap();
+        let first = allocate(100, &[], &[30, 8, 4]).unwrap();
         assert_eq!(first, [0..85, 90..100, 85..90]);
-        assert_eq!(carve(100, &first, &[85, 10, 5]).unwrap(), first);
-        assert_eq!(carve(100, &first, &[30, 8]).unwrap(), [0..90, 90..100]);
-        assert_eq!(carve(100, &first, &[30, 12, 4]).unwrap(), [0..80, 85..100, 80..85]);
+        assert_eq!(allocate(100, &first, &[85, 10, 5]).unwrap(), first);
+        assert_eq!(allocate(100, &first, &[30, 8]).unwrap(), [0..90, 90..100]);
+        assert_eq!(allocate(100, &first, &[30, 12, 4]).unwrap(), [0..80, 85..100, 80..85]);
         assert_eq!(
-            carve(100, &first, &[88, 8, 4]).unwrap(),
+            allocate(100, &first, &[88, 8, 4]).unwrap(),
             [0..88, 92..100, 88..92],
             "there is just enough"
         );
-        assert_eq!(carve(100, &first, &[89, 8, 4]), None);
+        assert_eq!(allocate(100, &first, &[89, 8, 4]), None);
     }
 }

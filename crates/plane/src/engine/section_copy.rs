@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use fullview_table::fib::image::{BLOCK, Mark, Section};
 
 /// A copy, and what is known of the memory that it is in, which was all zero at first.
-pub(super) struct Copied {
+pub(super) struct SectionCopy {
     /// Its blocks.
     range: Range<usize>,
     mark: Option<Mark>,
@@ -16,15 +16,15 @@ pub(super) struct Copied {
     clean: usize,
 }
 
-impl Copied {
+impl SectionCopy {
     /// Of nothing yet, in memory that no other table uses.
-    pub fn alone(blocks: usize) -> Copied {
-        Copied { range: 0..blocks, mark: None, held: 0, clean: blocks }
+    pub fn alone(blocks: usize) -> SectionCopy {
+        SectionCopy { range: 0..blocks, mark: None, held: 0, clean: blocks }
     }
 
     /// Nowhere yet.
-    pub fn nowhere() -> Copied {
-        Copied::alone(0)
+    pub fn nowhere() -> SectionCopy {
+        SectionCopy::alone(0)
     }
 
     pub fn range(&self) -> Range<usize> {

@@ -4,14 +4,15 @@
 use fullview_table::group::GroupView;
 use fullview_table::{Address, NextHop};
 
-use super::lookup::{Keys, TableKeys};
-use crate::adjacency::{Entry, Kind};
+use super::lookup::{FamilyKeys, TableKeys};
+use crate::adjacency::{AdjacencyKind, CompiledAdjacency};
 use crate::burst::{Packet, Slot};
 use crate::interface::SourceCheck;
 use crate::verdict::{Reason, Verdict};
 use crate::view::View;
 use crate::wire::ethernet::HEADER as ETHERNET;
-use crate::wire::{ipv4, ipv6};
+use crate::wire::ipv4::Ipv4Packet;
+use crate::wire::ipv6::Ipv6Packet;
 
 /// The next hop of a packet that was rejected after its lookup: it leads nowhere, and its verdict stands.
 pub(super) const REJECTED: NextHop = NextHop(u16::MAX);
@@ -21,14 +22,14 @@ const _: () = assert!(REJECTED.0 > NextHop::MAX);
 /// Rejects the packets of a table whose sources do not pass.
 #[cold]
 pub(super) fn check(table: &mut TableKeys, view: &View, groups: &GroupView, packets: &mut [Packet<'_>]) {
-    let source = |slot: &Slot| ipv4::Packet::new_unchecked(&slot.head()[ETHERNET..]).source();
+    let source = |slot: &Slot| Ipv4Packet::new_unchecked(&slot.head()[ETHERNET..]).source();
     check_family(&mut table.inet, view, groups, packets, source);
-    let source = |slot: &Slot| ipv6::Packet::new_unchecked(&slot.head()[ETHERNET..]).source();
+    let source = |slot: &Slot| Ipv6Packet::new_unchecked(&slot.head()[ETHERNET..]).source();
     check_family(&mut table.inet6, view, groups, packets, source);
 }
 
 fn check_family<A: Address>(
-    keys: &mut Keys<A>,
+    keys: &mut FamilyKeys<A>,
     view: &View,
     groups: &GroupView,
     packets: &mut [Packet<'_>],
@@ -58,7 +59,7 @@ fn check_of(view: &View, packet: &Slot) -> SourceCheck {
 
 /// Whether the way back to its source says that a packet may have come in where it did.
 fn passes(view: &View, groups: &GroupView, packet: &Slot, way_back: NextHop) -> bool {
-    let entries = view.entries();
+    let entries = view.adjacencies();
     let mut ways = groups.members(way_back).iter().chain([&way_back]).map(|hop| entries.get(*hop));
     let came_in = packet.interface;
     match check_of(view, packet) {
@@ -69,6 +70,6 @@ fn passes(view: &View, groups: &GroupView, packet: &Slot, way_back: NextHop) -> 
 }
 
 /// Other than to be dropped, or to this router itself, which does not send to itself.
-fn leads_somewhere(entry: &Entry) -> bool {
-    matches!(entry.kind, Kind::Neighbor | Kind::Glean | Kind::Down)
+fn leads_somewhere(entry: &CompiledAdjacency) -> bool {
+    matches!(entry.kind, AdjacencyKind::Neighbor | AdjacencyKind::Glean | AdjacencyKind::Down)
 }

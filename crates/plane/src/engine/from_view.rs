@@ -2,32 +2,32 @@
 
 use fullview_table::{Family, NextHop};
 
-use super::counters::Reason;
-use super::plan::{Ingress, Plan, Way};
+use super::config::{XdpConfig, XdpInterface, XdpNextHop};
+use super::counters::XdpReason;
 use crate::adjacency::Adjacency;
 use crate::interface::Interface;
 use crate::view::View;
 use crate::wire::ethernet::Mac;
 
-impl Plan {
+impl XdpConfig {
     /// What the program can do of what a view says; the rest it passes to the kernel. `devices` are the kernel's
     /// indices of the ports' devices, by port number.
-    pub fn of(view: &View, devices: &[u32]) -> Plan {
+    pub fn from_view(view: &View, devices: &[u32]) -> XdpConfig {
         let parts = view.parts();
         let numbered = (0..).zip(&parts.interfaces);
         let ingress = numbered.filter_map(|(number, interface)| ingress(number, interface, devices));
-        let mut ways: Vec<_> =
+        let mut next_hops: Vec<_> =
             parts.adjacencies.iter().map(|(hop, to)| (hop, way(to, view, devices))).collect();
         let mut groups = parts.groups.reader();
         let groups = groups.groups();
         let numbers = (0..=NextHop::MAX).map(NextHop).filter(|hop| groups.is_group(*hop));
-        ways.extend(numbers.map(|group| (group, Way::Group(groups.members(group).to_vec()))));
-        Plan { ingress: ingress.collect(), ways, flow_seed: parts.policy.flow_seed }
+        next_hops.extend(numbers.map(|group| (group, XdpNextHop::Group(groups.members(group).to_vec()))));
+        XdpConfig { interfaces: ingress.collect(), next_hops, flow_seed: parts.policy.flow_seed }
     }
 }
 
-fn ingress(number: u16, interface: &Interface, devices: &[u32]) -> Option<Ingress> {
-    Some(Ingress {
+fn ingress(number: u16, interface: &Interface, devices: &[u32]) -> Option<XdpInterface> {
+    Some(XdpInterface {
         number,
         ifindex: device(interface, devices)?,
         vlan: interface.vlan.unwrap_or(0),
@@ -39,20 +39,23 @@ fn ingress(number: u16, interface: &Interface, devices: &[u32]) -> Option<Ingres
     })
 }
 
-fn way(to: Adjacency, view: &View, devices: &[u32]) -> Way {
+fn way(to: Adjacency, view: &View, devices: &[u32]) -> XdpNextHop {
     match to {
         Adjacency::Neighbor { interface, mac } => {
             let out = view.interface(interface).filter(|interface| interface.up);
-            out.and_then(|out| neighbor((interface, out), mac, devices)).unwrap_or(Way::Waits { interface })
+            out.and_then(|out| neighbor((interface, out), mac, devices))
+                .unwrap_or(XdpNextHop::Unresolved { interface })
         }
-        Adjacency::Glean { interface } => Way::Waits { interface },
-        Adjacency::Local | Adjacency::Broadcast => Way::Pass(Reason::Local),
-        Adjacency::Blackhole | Adjacency::Unreachable | Adjacency::Prohibit => Way::Pass(Reason::Discarded),
+        Adjacency::Glean { interface } => XdpNextHop::Unresolved { interface },
+        Adjacency::Local | Adjacency::Broadcast => XdpNextHop::Pass(XdpReason::Local),
+        Adjacency::Blackhole | Adjacency::Unreachable | Adjacency::Prohibit => {
+            XdpNextHop::Pass(XdpReason::Discarded)
+        }
     }
 }
 
-fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[u32]) -> Option<Way> {
-    Some(Way::Neighbor {
+fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[u32]) -> Option<XdpNextHop> {
+    Some(XdpNextHop::Neighbor {
         interface: number,
         ifindex: device(out, devices)?,
         vlan: out.vlan.unwrap_or(0),

@@ -27,16 +27,16 @@ pub(super) fn push(packet: &mut Slot, control: u16) {
 }
 
 /// The tags taken off in one burst, so that a packet which does not go on after all is handed back as it came.
-pub(super) struct Tags(Vec<(u8, u16)>);
+pub(super) struct RemovedTags(Vec<(u8, u16)>);
 
 /// With room for a whole burst, so that the loop never allocates.
-impl Default for Tags {
-    fn default() -> Tags {
-        Tags(Vec::with_capacity(BURST))
+impl Default for RemovedTags {
+    fn default() -> RemovedTags {
+        RemovedTags(Vec::with_capacity(BURST))
     }
 }
 
-impl Tags {
+impl RemovedTags {
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -10,17 +10,17 @@ use super::socket::Plain;
 
 /// A mapping of a file descriptor, unmapped when it is dropped. The other side may write to it at any time, so nothing
 /// here hands out a reference to what it shares: words are read atomically, bytes are copied.
-pub struct Map {
+pub struct SharedMapping {
     start: NonNull<u8>,
     len: usize,
 }
 
 // SAFETY: the mapping belongs to this value alone and is valid in every thread of the process.
-unsafe impl Send for Map {}
+unsafe impl Send for SharedMapping {}
 
-impl Map {
+impl SharedMapping {
     /// Maps `len` bytes at `offset` of `fd`, to read and write, in memory at once.
-    pub fn new(fd: BorrowedFd<'_>, len: usize, offset: i64) -> io::Result<Map> {
+    pub fn new(fd: BorrowedFd<'_>, len: usize, offset: i64) -> io::Result<SharedMapping> {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory that Rust knows of.
         let start =
@@ -29,7 +29,7 @@ impl Map {
             return Err(io::Error::last_os_error());
         }
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        Ok(Map { start, len })
+        Ok(SharedMapping { start, len })
     }
 
     /// The place of `T` at `offset`; panics if it is not inside the mapping or not aligned.
@@ -90,7 +90,7 @@ impl Map {
     }
 }
 
-impl Drop for Map {
+impl Drop for SharedMapping {
     fn drop(&mut self) {
         // SAFETY: exactly what `new` mapped; references into it ended with the borrow of this value.
         let unmapped: c_int = unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };

@@ -1,19 +1,19 @@
-//! Slots that wait at a port which copies frames: free ones for what comes in, and those whose frames are sent.
+//! PortSlots that wait at a port which copies frames: free ones for what comes in, and those whose frames are sent.
 
 use crate::burst::{BURST, Burst, Packet};
 
-/// Slots that wait on either side.
+/// PortSlots that wait on either side.
 const WAITING: usize = 2 * BURST;
 
 /// The slots of one port.
-pub(super) struct Slots<'a> {
+pub(super) struct PortSlots<'a> {
     free: Vec<Packet<'a>>,
     sent: Vec<Packet<'a>>,
 }
 
-impl<'a> Slots<'a> {
-    pub(super) fn new() -> Slots<'a> {
-        Slots { free: Vec::with_capacity(WAITING), sent: Vec::with_capacity(WAITING) }
+impl<'a> PortSlots<'a> {
+    pub(super) fn new() -> PortSlots<'a> {
+        PortSlots { free: Vec::with_capacity(WAITING), sent: Vec::with_capacity(WAITING) }
     }
 
     /// How many frames there are slots for.

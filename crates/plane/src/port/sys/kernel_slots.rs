@@ -1,4 +1,4 @@
-//! Slots in the hands of the kernel: whose they are, and how they come back, each once.
+//! SlotRange in the hands of the kernel: whose they are, and how they come back, each once.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -6,28 +6,28 @@ use std::sync::Arc;
 use crate::burst::{Packet, Slot};
 use crate::verdict::Verdict;
 
-/// Slots that the kernel may write to. They are never freed: after a socket is closed, a network card may go on for a
+/// SlotRange that the kernel may write to. They are never freed: after a socket is closed, a network card may go on for a
 /// while.
 #[derive(Clone)]
-pub struct Memory(Arc<Slots>);
+pub struct SlotMemory(Arc<SlotRange>);
 
-struct Slots {
+struct SlotRange {
     first: NonNull<Slot>,
     count: usize,
 }
 
-// SAFETY: it is only an address and a number; slots are reached through a `Custody`, which has them exclusively.
-unsafe impl Send for Slots {}
+// SAFETY: it is only an address and a number; slots are reached through a `KernelSlots`, which has them exclusively.
+unsafe impl Send for SlotRange {}
 // SAFETY: as above: shared, it answers nothing but address and number.
-unsafe impl Sync for Slots {}
+unsafe impl Sync for SlotRange {}
 
-impl Memory {
+impl SlotMemory {
     /// Gives slots away for good, and the custody of all of them.
-    pub fn new(slots: Vec<Slot>) -> (Memory, Custody) {
+    pub fn new(slots: Vec<Slot>) -> (SlotMemory, KernelSlots) {
         let slots: &'static mut [Slot] = slots.leak();
         let count = slots.len();
-        let memory = Memory(Arc::new(Slots { first: NonNull::from(slots).cast(), count }));
-        let mut custody = Custody::of_none(&memory);
+        let memory = SlotMemory(Arc::new(SlotRange { first: NonNull::from(slots).cast(), count }));
+        let mut custody = KernelSlots::of_none(&memory);
         for index in 0..count {
             custody.held[index / 64] |= 1 << (index % 64);
         }
@@ -58,15 +58,15 @@ impl Memory {
 
 /// The slots of a memory that somebody has given up, so that the kernel may use them. Two custodies never have the same
 /// slot: it takes the exclusive reference to give one up.
-pub struct Custody {
-    memory: Memory,
+pub struct KernelSlots {
+    memory: SlotMemory,
     held: Box<[u64]>,
 }
 
-impl Custody {
+impl KernelSlots {
     /// Of no slots yet.
-    pub fn of_none(memory: &Memory) -> Custody {
-        Custody { memory: memory.clone(), held: vec![0; memory.0.count.div_ceil(64)].into() }
+    pub fn of_none(memory: &SlotMemory) -> KernelSlots {
+        KernelSlots { memory: memory.clone(), held: vec![0; memory.0.count.div_ceil(64)].into() }
     }
 
     /// Takes a packet, and says which slot it is; hands it back if it is of another memory.

@@ -9,7 +9,7 @@ use super::Stages;
 use crate::burst::{Packet, Slot};
 use crate::view::View;
 use crate::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET};
-use crate::wire::ipv4;
+use crate::wire::ipv4::Ipv4Packet;
 
 /// Packets of a short burst at most. From 64 on it makes no difference, in bursts of 256 it costs 3 to 5 %.
 const SHORT: usize = 32;
@@ -48,7 +48,7 @@ fn is_inet(packet: &Slot) -> bool {
 fn pick_destinations<'r>(packets: &[Packet<'_>], room: &'r mut [u32; SHORT]) -> &'r [u32] {
     let mut count = 0;
     for packet in packets {
-        room[count % SHORT] = ipv4::Packet::new_unchecked(&packet.head()[ETHERNET..]).destination();
+        room[count % SHORT] = Ipv4Packet::new_unchecked(&packet.head()[ETHERNET..]).destination();
         count += usize::from(is_inet(packet));
     }
     &room[..count.min(SHORT)]

@@ -3,15 +3,15 @@
 use fullview_table::NextHop;
 
 use super::EngineError;
-use super::counters::Reason;
-use super::devices::Places;
+use super::counters::XdpReason;
+use super::devices::DevmapKeys;
 use super::layout::{COUNTED, HOP, HOPS, PORT, PORTS, SLOTS, VRFS};
 use crate::interface::SourceCheck;
 use crate::wire::ethernet::Mac;
 
 /// An interface whose packets are forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ingress {
+pub struct XdpInterface {
     /// By which it is counted.
     pub number: u16,
     /// The device's index in the kernel.
@@ -32,7 +32,7 @@ pub struct Ingress {
 
 /// What becomes of a packet with this next hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum XdpNextHop {
     /// It goes to a station.
     Neighbor {
         /// The number of the interface it leaves by.
@@ -51,50 +51,50 @@ pub enum Way {
     /// Its flow's hash picks one of these next hops: a power of two of them, none a group.
     Group(Vec<NextHop>),
     /// The station is not known, or its link is down; passed to the kernel.
-    Waits {
+    Unresolved {
         /// The number of the interface that it would leave by.
         interface: u16,
     },
     /// It is passed to the kernel.
-    Pass(Reason),
+    Pass(XdpReason),
 }
 
 /// All that the program goes by besides the tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct XdpConfig {
     /// Interfaces whose packets are forwarded; frames of others are passed.
-    pub ingress: Vec<Ingress>,
+    pub interfaces: Vec<XdpInterface>,
     /// What next hops stand for, in any order; packets of others are passed.
-    pub ways: Vec<(NextHop, Way)>,
+    pub next_hops: Vec<(NextHop, XdpNextHop)>,
     /// Mixed into the hash of flows.
     pub flow_seed: u64,
 }
 
 /// A plan as the program reads it.
 #[derive(Default)]
-pub(super) struct Compiled {
+pub(super) struct CompiledConfig {
     pub hops: Vec<u32>,
     pub slots: Vec<u32>,
     pub ports: Vec<u32>,
     pub flow_seed: [u32; 2],
 }
 
-impl Compiled {
+impl CompiledConfig {
     /// Devices without a place are sent to by their index.
-    pub fn new(plan: &Plan, places: &Places) -> Result<Compiled, EngineError> {
-        let count = plan.ways.iter().map(|(hop, _)| hop.index() + 1).max().unwrap_or(1);
-        let hops = pass(Reason::NoNeighbor).repeat(count.min(HOPS));
-        let mut compiled = Compiled { hops, ..Compiled::default() };
+    pub fn new(plan: &XdpConfig, places: &DevmapKeys) -> Result<CompiledConfig, EngineError> {
+        let count = plan.next_hops.iter().map(|(hop, _)| hop.index() + 1).max().unwrap_or(1);
+        let hops = pass(XdpReason::NoNeighbor).repeat(count.min(HOPS));
+        let mut compiled = CompiledConfig { hops, ..CompiledConfig::default() };
         // Of no route.
-        compiled.set(NextHop::NONE, pass(Reason::NoRoute));
+        compiled.set(NextHop::NONE, pass(XdpReason::NoRoute));
         let mut slots = Vec::new();
-        for (hop, way) in &plan.ways {
+        for (hop, way) in &plan.next_hops {
             way.check(*hop)?;
             compiled.set(*hop, way.words(&mut slots, places));
         }
         fits("slots of groups and their members", slots.len(), SLOTS)?;
         compiled.slots = pairs(&slots);
-        compiled.ports = ports(&plan.ingress)?;
+        compiled.ports = ports(&plan.interfaces)?;
         compiled.flow_seed = halves(plan.flow_seed);
         Ok(compiled)
     }
@@ -104,16 +104,16 @@ impl Compiled {
     }
 }
 
-impl Way {
+impl XdpNextHop {
     /// `struct hop`; slots of a group go to the end of all.
-    fn words(&self, slots: &mut Vec<u16>, places: &Places) -> [u32; HOP] {
+    fn words(&self, slots: &mut Vec<u16>, places: &DevmapKeys) -> [u32; HOP] {
         match self {
-            Way::Pass(reason) => pass(*reason),
-            Way::Waits { interface } => {
-                [0, 0, 0, 0, 0, half_words(Reason::NoNeighbor as u16, counted_as(*interface)), 0, 0]
+            XdpNextHop::Pass(reason) => pass(*reason),
+            XdpNextHop::Unresolved { interface } => {
+                [0, 0, 0, 0, 0, half_words(XdpReason::NoNeighbor as u16, counted_as(*interface)), 0, 0]
             }
-            Way::Group(members) => group(members, slots),
-            Way::Neighbor { interface, ifindex, vlan, source, destination, mtu } => {
+            XdpNextHop::Group(members) => group(members, slots),
+            XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu } => {
                 let macs = [destination.0, source.0].concat();
                 let [first, second, third] = [0, 4, 8].map(|at| word(&macs[at..at + 4]));
                 let leads = half_words(0, counted_as(*interface));
@@ -126,10 +126,10 @@ impl Way {
     /// A group of one slot would be taken for none.
     fn check(&self, hop: NextHop) -> Result<(), EngineError> {
         match self {
-            Way::Group(members) if members.len() < 2 || !members.len().is_power_of_two() => {
+            XdpNextHop::Group(members) if members.len() < 2 || !members.len().is_power_of_two() => {
                 Err(EngineError::Group { hop: hop.0, slots: members.len() })
             }
-            Way::Neighbor { interface, .. } | Way::Waits { interface } => {
+            XdpNextHop::Neighbor { interface, .. } | XdpNextHop::Unresolved { interface } => {
                 fits("interfaces", usize::from(*interface) + 1, COUNTED - 1)
             }
             _ => Ok(()),
@@ -137,7 +137,7 @@ impl Way {
     }
 }
 
-fn pass(reason: Reason) -> [u32; HOP] {
+fn pass(reason: XdpReason) -> [u32; HOP] {
     [0, 0, 0, 0, 0, half_words(reason as u16, 0), 0, 0]
 }
 
@@ -165,7 +165,7 @@ fn fits(what: &'static str, needed: usize, limit: usize) -> Result<(), EngineErr
 }
 
 /// The interfaces, each at its place or up to three behind it.
-fn ports(ingress: &[Ingress]) -> Result<Vec<u32>, EngineError> {
+fn ports(ingress: &[XdpInterface]) -> Result<Vec<u32>, EngineError> {
     let mut ports = vec![0; PORTS * PORT];
     for interface in ingress {
         fits("interfaces", usize::from(interface.number) + 1, COUNTED - 1)?;
@@ -181,7 +181,7 @@ fn ports(ingress: &[Ingress]) -> Result<Vec<u32>, EngineError> {
 }
 
 /// `struct port`.
-fn port(interface: &Ingress) -> [u32; PORT] {
+fn port(interface: &XdpInterface) -> [u32; PORT] {
     let check = match interface.source_check {
         SourceCheck::Off => 0,
         SourceCheck::Loose => 4,
@@ -218,7 +218,7 @@ fn word(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    const PORT_1: Ingress = Ingress {
+    const PORT_1: XdpInterface = XdpInterface {
         number: 0,
         ifindex: 1,
         vlan: 0,
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn interfaces_that_share_a_place_stand_behind_each_other() {
-        let same_place = |n: u32| Ingress { ifindex: 1 + n * PORTS as u32, ..PORT_1 };
+        let same_place = |n: u32| XdpInterface { ifindex: 1 + n * PORTS as u32, ..PORT_1 };
         let four: Vec<_> = (0..4).map(same_place).collect();
         let words = ports(&four).unwrap();
         let found: Vec<_> = (1..5).map(|place| words[place * PORT]).collect();
@@ -243,17 +243,23 @@ mod tests {
     #[test]
     fn numbers_that_the_program_has_no_place_for_are_refused() {
         let refused = |ingress| ports(&[ingress]).unwrap_err().to_string();
-        assert!(refused(Ingress { number: COUNTED as u16 - 1, ..PORT_1 }).contains("1023 interfaces"));
-        assert!(refused(Ingress { table: 256, ..PORT_1 }).contains("255 tables of VRFs"));
-        let ways = vec![(NextHop(1), Way::Waits { interface: u16::MAX })];
-        assert!(Compiled::new(&Plan { ways, ..Plan::default() }, &Places::new()).is_err());
+        assert!(refused(XdpInterface { number: COUNTED as u16 - 1, ..PORT_1 }).contains("1023 interfaces"));
+        assert!(refused(XdpInterface { table: 256, ..PORT_1 }).contains("255 tables of VRFs"));
+        let next_hops = vec![(NextHop(1), XdpNextHop::Unresolved { interface: u16::MAX })];
+        assert!(
+            CompiledConfig::new(&XdpConfig { next_hops, ..XdpConfig::default() }, &DevmapKeys::new())
+                .is_err()
+        );
     }
 
     #[test]
     fn groups_need_a_mask() {
         let plan = |slots: usize| {
-            let group = Way::Group(vec![NextHop(2); slots]);
-            Compiled::new(&Plan { ways: vec![(NextHop(5), group)], ..Plan::default() }, &Places::new())
+            let group = XdpNextHop::Group(vec![NextHop(2); slots]);
+            CompiledConfig::new(
+                &XdpConfig { next_hops: vec![(NextHop(5), group)], ..XdpConfig::default() },
+                &DevmapKeys::new(),
+            )
         };
         for impossible in [0, 1, 3] {
             assert!(plan(impossible).is_err(), "{impossible}");
@@ -261,7 +267,7 @@ mod tests {
         let compiled = plan(4).unwrap();
         assert_eq!(compiled.hops[5 * HOP..][..HOP], [4, 1, 0, 0, 0, 0, 0, 3]);
         assert_eq!(compiled.slots, pairs(&[2; 5]), "four slots, and their only member");
-        assert_eq!(compiled.hops[..HOP], pass(Reason::NoRoute));
-        assert_eq!(compiled.hops[HOP..2 * HOP], pass(Reason::NoNeighbor));
+        assert_eq!(compiled.hops[..HOP], pass(XdpReason::NoRoute));
+        assert_eq!(compiled.hops[HOP..2 * HOP], pass(XdpReason::NoNeighbor));
     }
 }

@@ -1,7 +1,7 @@
 //! Frames that reached us but are the kernel's business, given back to it as if they had just come in.
 //!
-//! Each worker has a [`Giver`]: it copies the frame into a buffer of a bounded ring, and never waits. One thread takes
-//! what stands in all rings and has the kernel receive it (`bpf/give_back.c`), many frames by one call, because each
+//! Each worker has a [`Reinjector`]: it copies the frame into a buffer of a bounded ring, and never waits. One thread takes
+//! what stands in all rings and has the kernel receive it (`bpf/reinject.c`), many frames by one call, because each
 //! call ends with a wait of some ten milliseconds for all processors. More than the rings hold is refused: a flood of
 //! punts costs the worker a comparison a packet.
 //!
@@ -19,22 +19,23 @@ use aya::programs::{TestRun, TestRunAttrs, TestRunOptions};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::classify::Trailer;
-use crate::bpf::{self, BpfError, Loaded};
+use crate::bpf::{BpfError, LoadedObject, REINJECT};
 use crate::burst::FRAME_CAPACITY;
 use crate::wire::ethernet::{EtherType, Frame};
-use crate::wire::{ipv4, ipv6};
+use crate::wire::ipv4::Ipv4Packet;
+use crate::wire::ipv6::Ipv6Packet;
 
-/// The longest frame with its mark: `MOST` in give_back.c.
+/// The longest frame with its mark: `MOST` in reinject.c.
 const MOST: usize = FRAME_CAPACITY + size_of::<Trailer>();
-/// Frames one call takes: as many as the map of give_back.c has.
+/// Frames one call takes: as many as the map of reinject.c has.
 const BATCH: usize = 256;
 /// Buffers a worker has.
 const WAITING: usize = 512;
 /// How long the thread sleeps if nobody wakes it.
-const NAP: Duration = Duration::from_millis(100);
+const IDLE_SLEEP: Duration = Duration::from_millis(100);
 
 /// A frame on its way back.
-struct Returning {
+struct ReinjectedFrame {
     interface: u32,
     worker: usize,
     len: usize,
@@ -42,19 +43,19 @@ struct Returning {
 }
 
 /// What one worker gives frames back by.
-pub struct Giver {
+pub struct Reinjector {
     trailer: Trailer,
-    free: Consumer<Box<Returning>>,
-    full: Producer<Box<Returning>>,
+    free: Consumer<Box<ReinjectedFrame>>,
+    full: Producer<Box<ReinjectedFrame>>,
     thread: Thread,
     given: bool,
     refused: u64,
 }
 
-impl Giver {
+impl Reinjector {
     /// Gives back a frame that came in by the interface of that number in the kernel; `false` if there is no room now,
     /// or the frame is not IP.
-    pub fn give(&mut self, interface: u32, frame: &[u8]) -> bool {
+    pub fn queue(&mut self, interface: u32, frame: &[u8]) -> bool {
         let given = self.copy(interface, frame).is_some();
         self.refused += u64::from(!given);
         self.given |= given;
@@ -90,17 +91,17 @@ fn packet_end(frame: &[u8]) -> Option<usize> {
     let frame = Frame::new_checked(frame).ok()?;
     let payload = frame.payload();
     let len = match frame.ethertype() {
-        EtherType::IPV4 => ipv4::Packet::new_checked(payload).ok()?.total_len().into(),
-        EtherType::IPV6 => ipv6::Packet::new_checked(payload).ok()?.total_len(),
+        EtherType::IPV4 => Ipv4Packet::new_checked(payload).ok()?.total_len().into(),
+        EtherType::IPV6 => Ipv6Packet::new_checked(payload).ok()?.total_len(),
         _ => return None,
     };
     let end = frame.header_len() + len;
     (end <= FRAME_CAPACITY).then_some(end)
 }
 
-/// What became of the frames of all givers.
+/// What became of the frames of all reinjectors.
 #[derive(Debug, Default)]
-pub struct InjectCounters {
+pub struct ReinjectCounters {
     /// Received by the kernel.
     pub received: AtomicU64,
     /// Lost, because their interface was gone or the kernel had no memory.
@@ -108,29 +109,32 @@ pub struct InjectCounters {
 }
 
 /// The thread that gives frames back, until this is dropped.
-pub struct Injector {
-    counters: Arc<InjectCounters>,
+pub struct ReinjectThread {
+    counters: Arc<ReinjectCounters>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Injector {
+impl ReinjectThread {
     /// Starts it for so many workers, in this thread's network namespace.
-    pub fn start(trailer: Trailer, workers: usize) -> Result<(Injector, Vec<Giver>), InjectError> {
-        let mut kernel = Kernel::load()?;
-        let (counters, stop) = (Arc::new(InjectCounters::default()), Arc::new(AtomicBool::new(false)));
+    pub fn start(
+        trailer: Trailer,
+        workers: usize,
+    ) -> Result<(ReinjectThread, Vec<Reinjector>), ReinjectError> {
+        let mut kernel = ReinjectProgram::load()?;
+        let (counters, stop) = (Arc::new(ReinjectCounters::default()), Arc::new(AtomicBool::new(false)));
         let (ends, mut rings): (Vec<_>, Vec<_>) = (0..workers).map(ring).unzip();
         let (counted, stopped) = (Arc::clone(&counters), Arc::clone(&stop));
         let work = move || {
             while !stopped.load(Ordering::Relaxed) {
                 if !kernel.receive_from(&mut rings, &counted) {
-                    thread::park_timeout(NAP);
+                    thread::park_timeout(IDLE_SLEEP);
                 }
             }
         };
         let thread =
-            thread::Builder::new().name("inject".to_owned()).spawn(work).map_err(InjectError::Thread)?;
-        let giver = |(free, full)| Giver {
+            thread::Builder::new().name("inject".to_owned()).spawn(work).map_err(ReinjectError::Thread)?;
+        let reinjector = |(free, full)| Reinjector {
             trailer,
             free,
             full,
@@ -138,17 +142,17 @@ impl Injector {
             given: false,
             refused: 0,
         };
-        let givers = ends.into_iter().map(giver).collect();
-        Ok((Injector { counters, stop, thread: Some(thread) }, givers))
+        let reinjectors = ends.into_iter().map(reinjector).collect();
+        Ok((ReinjectThread { counters, stop, thread: Some(thread) }, reinjectors))
     }
 
     /// What became of the frames.
-    pub fn counters(&self) -> &InjectCounters {
+    pub fn counters(&self) -> &ReinjectCounters {
         &self.counters
     }
 }
 
-impl Drop for Injector {
+impl Drop for ReinjectThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -161,7 +165,7 @@ impl Drop for Injector {
 
 /// Why frames cannot be given back.
 #[derive(Debug, thiserror::Error)]
-pub enum InjectError {
+pub enum ReinjectError {
     /// The kernel refused the program.
     #[error(transparent)]
     Bpf(#[from] BpfError),
@@ -171,35 +175,35 @@ pub enum InjectError {
 }
 
 /// The end of a ring that the thread has.
-struct Ring {
-    full: Consumer<Box<Returning>>,
-    free: Producer<Box<Returning>>,
+struct ReinjectRing {
+    full: Consumer<Box<ReinjectedFrame>>,
+    free: Producer<Box<ReinjectedFrame>>,
 }
 
-type GiverEnds = (Consumer<Box<Returning>>, Producer<Box<Returning>>);
+type ReinjectorEnds = (Consumer<Box<ReinjectedFrame>>, Producer<Box<ReinjectedFrame>>);
 
 /// Both ends of a worker's ring, its buffers waiting to be used.
-fn ring(worker: usize) -> (GiverEnds, Ring) {
+fn ring(worker: usize) -> (ReinjectorEnds, ReinjectRing) {
     let (full_in, full) = RingBuffer::new(WAITING);
     let (mut free, free_out) = RingBuffer::new(WAITING);
-    let buffers = || Box::new(Returning { interface: 0, worker, len: 0, bytes: [0; MOST] });
+    let buffers = || Box::new(ReinjectedFrame { interface: 0, worker, len: 0, bytes: [0; MOST] });
     while free.push(buffers()).is_ok() {}
-    ((free_out, full_in), Ring { full, free })
+    ((free_out, full_in), ReinjectRing { full, free })
 }
 
 /// The program that the kernel runs for each frame.
-struct Kernel(Loaded);
+struct ReinjectProgram(LoadedObject);
 
-impl Kernel {
-    fn load() -> Result<Kernel, BpfError> {
-        let mut loaded = bpf::GIVE_BACK.load()?;
-        loaded.xdp("give_back")?;
-        Ok(Kernel(loaded))
+impl ReinjectProgram {
+    fn load() -> Result<ReinjectProgram, BpfError> {
+        let mut loaded = REINJECT.load()?;
+        loaded.xdp("reinject")?;
+        Ok(ReinjectProgram(loaded))
     }
 
     /// Takes what waits in the rings and has the kernel receive it; `false` if nothing did.
-    fn receive_from(&mut self, rings: &mut [Ring], counters: &InjectCounters) -> bool {
-        let mut waiting = BTreeMap::<u32, Vec<Box<Returning>>>::new();
+    fn receive_from(&mut self, rings: &mut [ReinjectRing], counters: &ReinjectCounters) -> bool {
+        let mut waiting = BTreeMap::<u32, Vec<Box<ReinjectedFrame>>>::new();
         for buffer in
             rings.iter_mut().flat_map(|ring| std::iter::from_fn(|| ring.full.pop().ok()).take(WAITING))
         {
@@ -224,7 +228,7 @@ impl Kernel {
     fn receive(
         &mut self,
         interface: u32,
-        batch: &[Box<Returning>],
+        batch: &[Box<ReinjectedFrame>],
     ) -> Result<(), Box<dyn std::error::Error>> {
         let mut frames: Array<&mut MapData, [u8; 4 + MOST]> = self.0.map("frames")?;
         for (number, buffer) in (0..).zip(batch) {
@@ -240,13 +244,13 @@ impl Kernel {
             attrs: TestRunAttrs::new().xdp_live_frames(batch.len() as u32),
             ..TestRunOptions::new()
         };
-        self.0.xdp("give_back")?.test_run(options)?;
+        self.0.xdp("reinject")?.test_run(options)?;
         Ok(())
     }
 }
 
-/// `struct frame` in give_back.c.
-fn entry(buffer: &Returning) -> [u8; 4 + MOST] {
+/// `struct frame` in reinject.c.
+fn entry(buffer: &ReinjectedFrame) -> [u8; 4 + MOST] {
     let mut entry = [0; 4 + MOST];
     entry[..4].copy_from_slice(&(buffer.len as u32).to_ne_bytes());
     entry[4..].copy_from_slice(&buffer.bytes);
