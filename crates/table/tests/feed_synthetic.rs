@@ -24,7 +24,7 @@ fn real_table() -> Option<Table> {
 /// By how much of the real value a synthetic one may differ.
 const TOLERANCE: f64 = 0.10;
 
-/// Where the model falls short, and how far: part of its description in `docs/synthetic.md`.
+/// Where the model falls short, and how far: part of its description in `docs/explanation/synthetic.md`.
 const SHORTFALLS: [(&str, f64); 14] = [
     ("inet nested 3 deep", 0.40),
     ("inet nodes below 24 bits", 0.25),

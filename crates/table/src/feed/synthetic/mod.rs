@@ -4,7 +4,7 @@
 //! every structure hang on how routes cluster. Here a table is grown as real address space was handed out: a block
 //! with its routes is halved again and again, and at each halving the routes fall on the two sides as unevenly as they
 //! do in the real table at that depth and density ([`parameters`]). The method and how well it does are described in
-//! `docs/synthetic.md`.
+//! `docs/explanation/synthetic.md`.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
