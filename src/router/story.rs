@@ -137,7 +137,9 @@ impl Story {
         let new = log.iter().filter(|entry| entry.at >= self.last);
         for entry in new.skip(self.of_last) {
             say(&entry.to_string());
-            kind_of(&entry.event).into_iter().for_each(|kind| self.events.note(kind, entry.event.to_string()));
+            kind_of(&entry.event)
+                .into_iter()
+                .for_each(|kind| self.events.note(kind, entry.event.to_string()));
         }
         if let Some(last) = log.last() {
             (self.last, self.of_last) = (last.at, said(last.at));

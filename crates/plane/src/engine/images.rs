@@ -48,7 +48,10 @@ pub(super) struct Empty {
 
 impl Empty {
     pub fn new() -> Result<Empty, CompileError> {
-        let (inet, inet6) = (Dir18(IsaChoice::Best).compile(&Rib::default())?, Btree6(IsaChoice::Best).compile(&Rib::default())?);
+        let (inet, inet6) = (
+            Dir18(IsaChoice::Best).compile(&Rib::default())?,
+            Btree6(IsaChoice::Best).compile(&Rib::default())?,
+        );
         Ok(Empty { inet: inet.fib(), inet6: inet6.fib() })
     }
 
