@@ -1,7 +1,8 @@
 //! One family of a table: its routes, the algorithm that serves them, and the FIB of its readers.
 //!
-//! The framework ([`fullview_table::fib::framework`]) chooses algorithms, follows changes, falls back and publishes. For C
-//! two rules are added: nothing is compiled before the program asks for it, and every call is complete when it returns.
+//! The framework ([`fullview_table::fib::framework`]) chooses algorithms, follows changes, falls back and publishes.
+//! For C two rules are added: nothing is compiled before the program asks for it, and every call is complete when it
+//! returns.
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,21 +25,22 @@ pub(crate) struct Routes<A: Registered> {
     published: Arc<Published<A>>,
 }
 
-/// The framework's time, counted by calls instead of read from a clock. The framework may delay work, and a caller with a
-/// timer would come back for it; here there is only the next call, so each call advances the time. If time stood still, a
-/// failed module would never be tried again, and the algorithm never be evaluated again.
+/// The framework's time, counted by calls instead of read from a clock. The framework may delay work, and a caller with
+/// a timer would come back for it; here there is only the next call, so each call advances the time. If time stood
+/// still, a failed module would never be tried again, and the algorithm never be evaluated again.
 #[derive(Default)]
 struct Clock(Time);
 
 impl Clock {
-    /// Advances the time for a change: after a hundred changes a module that failed is tried again, later after twice as
-    /// many each time.
+    /// Advances the time for a change: after a hundred changes a module that failed is tried again, later after twice
+    /// as many each time.
     fn change(&mut self) -> Time {
         self.0 += Time::from_millis(1);
         self.0
     }
 
-    /// Advances the time for an explicit request, by more than the framework holds a module back, so that all are tried.
+    /// Advances the time for an explicit request, by more than the framework holds a module back, so that all are
+    /// tried.
     fn request(&mut self) -> Time {
         self.0 += Time::from_secs(60);
         self.0
@@ -130,8 +132,8 @@ impl<A: Registered> Drop for Routes<A> {
     }
 }
 
-/// Pins the module that is wanted; `None` means the best one. If it cannot serve the table, nothing changes: the framework
-/// keeps the present FIB, and the former module is pinned again.
+/// Pins the module that is wanted; `None` means the best one. If it cannot serve the table, nothing changes: the
+/// framework keeps the present FIB, and the former module is pinned again.
 fn choose<A: Registered>(
     attachment: &mut Attachment<A>,
     now: Time,

@@ -1,8 +1,8 @@
 //! The boundary: every function here is a line of `include/fullview_table.h`.
 //!
-//! The preconditions under *Safety* of each function cannot be checked. The functions check null and misaligned pointers,
-//! lengths, text that is not UTF-8, and values out of range. A panic, which would be a bug of this library, ends at this
-//! boundary as [`FvStatus::FV_BUG`].
+//! The preconditions under *Safety* of each function cannot be checked. The functions check null and misaligned
+//! pointers, lengths, text that is not UTF-8, and values out of range. A panic, which would be a bug of this library,
+//! ends at this boundary as [`FvStatus::FV_BUG`].
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types)] // names as C writes them
 
@@ -233,8 +233,8 @@ pub extern "C" fn fv_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// The message of the last call of this thread that failed; "" if none has failed. It is valid until the next failure on
-/// this thread, or its end.
+/// The message of the last call of this thread that failed; "" if none has failed. It is valid until the next failure
+/// on this thread, or its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn fv_last_error() -> *const c_char {
     error::last()
@@ -260,8 +260,9 @@ pub unsafe extern "C" fn fv_table_free(table: *mut fv_table) {
     }
 }
 
-/// Replaces all routes and next hops by those of a file: text or MRT, plain or compressed. Compiled families are compiled
-/// again. If that fails (FV_COMPILE), the table is as before, but IPv4 readers may have seen the routes of the file.
+/// Replaces all routes and next hops by those of a file: text or MRT, plain or compressed. Compiled families are
+/// compiled again. If that fails (FV_COMPILE), the table is as before, but IPv4 readers may have seen the routes of the
+/// file.
 ///
 /// # Safety
 /// `table` is a table that no other call uses now; `path` is text that ends with a NUL.
@@ -274,11 +275,12 @@ pub unsafe extern "C" fn fv_table_load(table: *mut fv_table, path: *const c_char
     })
 }
 
-/// Compiles the routes of a family for its readers, with the algorithm of that name, or with the best one for the table if
-/// the name is "auto". From then on every change reaches the readers at once.
+/// Compiles the routes of a family for its readers, with the algorithm of that name, or with the best one for the table
+/// if the name is "auto". From then on every change reaches the readers at once.
 ///
 /// "auto" chooses again as the table changes. If an algorithm named here cannot take a change, the best that can takes
-/// over, which fv_table_algorithm() names. The algorithm is tried again later, or at once if this function names it again.
+/// over, which fv_table_algorithm() names. The algorithm is tried again later, or at once if this function names it
+/// again.
 ///
 /// # Safety
 /// `table` is a table that no other call uses now; `algorithm` is text that ends with a NUL.
@@ -345,8 +347,8 @@ unsafe fn write_text(text: &str, buffer: *mut c_char, size: usize) -> Result<(),
     checked(buffer, "buffer")?;
     let room = size.checked_sub(1).ok_or_else(|| Error::argument("the buffer has no room for a NUL"))?;
     let length = text.len().min(room);
-    // SAFETY: both have at least `length` bytes, they do not overlap because Rust owns `text`, and there is room for one
-    // more byte.
+    // SAFETY: both have at least `length` bytes, they do not overlap because Rust owns `text`, and there is room for
+    // one more byte.
     unsafe {
         ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, length);
         buffer.add(length).write(0);
@@ -356,8 +358,8 @@ unsafe fn write_text(text: &str, buffer: *mut c_char, size: usize) -> Result<(),
 
 // ---- next hops ----
 
-/// Stores the index of a next hop given as an address ("192.0.2.1") or a number ("7"): the same text always has the same
-/// index.
+/// Stores the index of a next hop given as an address ("192.0.2.1") or a number ("7"): the same text always has the
+/// same index.
 ///
 /// # Safety
 /// `table` is a table that no other call uses now; `target` is text that ends with a NUL; `next_hop` is room for one
@@ -405,8 +407,8 @@ pub unsafe extern "C" fn fv_next_hop_text(
 /// Adds one route or replaces it. The prefix is text of either family: "198.18.0.0/15", "2001:2::/48".
 ///
 /// FV_COMPILE, here and in all changes, means that the routes are changed, but that no algorithm could compile them:
-/// readers see the table as before, or the first part of a list of changes. Compile again once there is memory, or there
-/// are fewer routes.
+/// readers see the table as before, or the first part of a list of changes. Compile again once there is memory, or
+/// there are fewer routes.
 ///
 /// # Safety
 /// `table` is a table that no other call uses now; `prefix` is text that ends with a NUL.
@@ -524,8 +526,8 @@ pub unsafe extern "C" fn fv_reader_free(reader: *mut fv_reader) {
     }
 }
 
-/// Looks up `count` IPv4 addresses in the present table: `next_hops[i]` becomes the next hop of `addrs[i]`, or 0 if there
-/// is no route. Before fv_table_compile() it returns FV_NOT_COMPILED, and all answers are 0.
+/// Looks up `count` IPv4 addresses in the present table: `next_hops[i]` becomes the next hop of `addrs[i]`, or 0 if
+/// there is no route. Before fv_table_compile() it returns FV_NOT_COMPILED, and all answers are 0.
 ///
 /// Any number of threads may call this with the same reader. Batches of 32 and more are faster than single addresses.
 ///
@@ -549,7 +551,8 @@ pub unsafe extern "C" fn fv_lookup4(
 /// IPv6 addresses converted to host byte order at a time: they stay in the first-level cache.
 const CONVERTED: usize = 256;
 
-/// Does what fv_lookup4() does, for IPv6: `count` addresses of 16 bytes each, in network byte order, need not be aligned.
+/// Does what fv_lookup4() does, for IPv6: `count` addresses of 16 bytes each, in network byte order, need not be
+/// aligned.
 ///
 /// # Safety
 /// `reader` is a reader; `addrs` points to `count` addresses and `next_hops` to room for as many answers, elsewhere.

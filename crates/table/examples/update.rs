@@ -1,4 +1,5 @@
-//! Withdraws and announces routes while another thread looks up, and checks that every answer is one of the two right ones.
+//! Withdraws and announces routes while another thread looks up, and checks that every answer is one of the two right
+//! ones.
 //!
 //! ```text
 //! cargo run --release -p fullview-table --example update -- view.txt.gz

@@ -1,5 +1,5 @@
-//! Checks by other programs: BIRD accepts the tables written here, and `bgpdump` reads the same routes from BIRD's dumps as
-//! this crate.
+//! Checks by other programs: BIRD accepts the tables written here, and `bgpdump` reads the same routes from BIRD's
+//! dumps as this crate.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 use std::collections::BTreeMap;
@@ -67,8 +67,8 @@ fn write_bird(table: &Table, numbers: Numbers, path: &Path) {
     out.flush().unwrap();
 }
 
-/// A running BIRD that changes nothing on the machine: it has no kernel protocol, and all its files are in one folder. It
-/// ends with the test.
+/// A running BIRD that changes nothing on the machine: it has no kernel protocol, and all its files are in one folder.
+/// It ends with the test.
 struct Bird {
     folder: tempfile::TempDir,
     process: Child,

@@ -47,8 +47,8 @@ fn long_prefixes_below_a_few_short_ones() {
     verify("btree6", &*follower(&rib).fib(), &rib, probe::edges(&rib));
 }
 
-/// Addresses that end in one tree and addresses that lead deeper: single ones, runs, and alternating ones, so that they are
-/// in other places of every batch.
+/// Addresses that end in one tree and addresses that lead deeper: single ones, runs, and alternating ones, so that they
+/// are in other places of every batch.
 fn mixed_addrs(rib: &Rib<u128>) -> Vec<u128> {
     let (deep, shallow): (Vec<u128>, Vec<u128>) = probe::in_prefix(rib, 3)
         .take(4_000)
@@ -100,8 +100,8 @@ fn a_tree_that_would_be_too_large_is_divided() {
     verify("btree6", &*follower(&rib).fib(), &rib, probe::edges(&rib));
 }
 
-/// Makes changes of all lengths in tables where most slots lead deeper. Verifies the changed addresses after each change,
-/// and all at the end.
+/// Makes changes of all lengths in tables where most slots lead deeper. Verifies the changed addresses after each
+/// change, and all at the end.
 fn follows(mut rib: Rib<u128>, seed: u64, changes: usize) {
     let mut follower = follower(&rib);
     let known: Vec<Prefix<u128>> = rib.iter().map(|route| route.prefix).collect();
@@ -127,8 +127,8 @@ fn changes_in_a_divided_tree() {
     follows(crowded(), 22, 300);
 }
 
-/// New boundaries without end, and a reader that never fetches the newest view: its lines must not change, so space runs
-/// out and the table is compiled again. If the views end, lines are used again.
+/// New boundaries without end, and a reader that never fetches the newest view: its lines must not change, so space
+/// runs out and the table is compiled again. If the views end, lines are used again.
 #[test]
 fn lines_are_used_again_when_no_reader_holds_them() {
     let mut rib = Rib::default();

@@ -102,8 +102,8 @@ fn the_next_hop_that_marks_parts_is_refused() {
     assert!(matches!(error, CompileError::Limit { what: "next hops", .. }), "{error}");
 }
 
-/// As long as a reader keeps the first view, no array that it may be in is used again, so leaves run out; with a reader that
-/// fetches the table now and then there is no rebuild.
+/// As long as a reader keeps the first view, no array that it may be in is used again, so leaves run out; with a reader
+/// that fetches the table now and then there is no rebuild.
 #[test]
 fn leaves_run_out_only_if_a_reader_keeps_its_view() {
     for (keeps, expected) in [(true, 1..100), (false, 0..1)] {

@@ -45,8 +45,8 @@ const SHORTFALLS: [(&str, f64); 14] = [
 /// Counts below this are too small to compare.
 const FEW: f64 = 100.0;
 
-/// By how much the bytes of a structure may differ from those on the real table, and the number of routes of a length from
-/// the real one.
+/// By how much the bytes of a structure may differ from those on the real table, and the number of routes of a length
+/// from the real one.
 const BYTES_TOLERANCE: f64 = 0.10;
 const LENGTH_TOLERANCE: f64 = 0.01;
 

@@ -1,5 +1,5 @@
-//! The framework with real algorithms: after any sequence of steps the FIB answers like the RIB, storms are synced in time,
-//! and readers in other threads get only answers that were right during their lookups.
+//! The framework with real algorithms: after any sequence of steps the FIB answers like the RIB, storms are synced in
+//! time, and readers in other threads get only answers that were right during their lookups.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 mod support;
@@ -162,7 +162,8 @@ proptest! {
     }
 }
 
-/// Thousands of routes flap in a second: the FIB never lags behind by more than the longest delay, and is right when synced.
+/// Thousands of routes flap in a second: the FIB never lags behind by more than the longest delay, and is right when
+/// synced.
 fn flap_storm<A: Registered>(modules: &[&str], routes: &Rib<A>) {
     let mut driven = Driven::<A>::new(modules, Settings::default());
     let prefixes: Vec<Prefix<A>> = routes.iter().map(|route| route.prefix).collect();
@@ -236,8 +237,8 @@ impl Drop for Ends<'_> {
 }
 
 impl Course {
-    /// Looks up all routes again and again. The answer is the route's next hop if the route was synced before the lookup, no
-    /// route if its announcement began after it, and either of these otherwise.
+    /// Looks up all routes again and again. The answer is the route's next hop if the route was synced before the
+    /// lookup, no route if its announcement began after it, and either of these otherwise.
     fn watch(&self, mut reader: Reader<u32>, routes: u32) {
         let keys: Vec<u32> = (0..routes).map(|n| announced(n).prefix.first() + n % 256).collect();
         let mut answers = vec![NextHop::NONE; keys.len()];

@@ -50,7 +50,8 @@ impl Copied {
     }
 }
 
-/// Two copies, of which one is updated after every change and the other after every seventh; some changes cause a rebuild.
+/// Two copies, of which one is updated after every change and the other after every seventh; some changes cause a
+/// rebuild.
 fn copies_follow<A: Registered>(algorithm: &str) {
     let mut rib = random_table::<A>(3, 2_000, 50);
     let mut follower = Follower::new(registry::find::<A>(algorithm).unwrap(), &rib);

@@ -1,9 +1,9 @@
 //! How `tbl24` publishes a group, in every interleaving and every order of memory that the language allows.
 //!
-//! This is a model, because the table is zeroed mapped memory that vector code reads, where loom's atomics cannot be used.
-//! The steps and their orderings are those of `Tbl24::write_part` and `Tbl24::lookup`, with `set` and `get` of
-//! `memory::AtomicEntry`. Groups have two entries instead of 256, which changes only the time of a fill. Change this model
-//! together with them.
+//! This is a model, because the table is zeroed mapped memory that vector code reads, where loom's atomics cannot be
+//! used. The steps and their orderings are those of `Tbl24::write_part` and `Tbl24::lookup`, with `set` and `get` of
+//! `memory::AtomicEntry`. Groups have two entries instead of 256, which changes only the time of a fill. Change this
+//! model together with them.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -136,8 +136,8 @@ mod interleavings {
         });
     }
 
-    /// Shows that the model can fail: without the release order a reader sees the link before the content, and the zeroes of
-    /// fresh memory.
+    /// Shows that the model can fail: without the release order a reader sees the link before the content, and the
+    /// zeroes of fresh memory.
     #[test]
     #[should_panic(expected = "were answered")]
     fn a_link_without_release_is_found_out() {

@@ -1,8 +1,8 @@
 //! Readers under churn: every answer that a reader gets was right at some moment during its lookup.
 //!
 //! The right answers are computed before the first change: a first pass over the seeded changes keeps, for each watched
-//! address, the routes that contain it by length (without any code of the library), and records from which change on which
-//! answer is right. Then one thread applies the changes while another looks up the watched addresses.
+//! address, the routes that contain it by length (without any code of the library), and records from which change on
+//! which answer is right. Then one thread applies the changes while another looks up the watched addresses.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 mod support;

@@ -4,8 +4,8 @@
 //! cargo bench -p fullview-table --bench streams -- --table full-view.txt.gz --algorithms dpdk_lpm4
 //! ```
 //!
-//! All variants are measured in turns in one run, so that a machine that becomes slower affects all of them. Keys lie in
-//! memory in the order of use, and answers are stored to a buffer of one batch, as in a forwarding loop.
+//! All variants are measured in turns in one run, so that a machine that becomes slower affects all of them. Keys lie
+//! in memory in the order of use, and answers are stored to a buffer of one batch, as in a forwarding loop.
 
 mod keys;
 mod measure;

@@ -16,7 +16,8 @@ pub fn load(path: &Path, family: Family) -> anyhow::Result<Table> {
     Ok(feed::load(path, &options)?.table)
 }
 
-/// The same routes with next hops that are independent of the neighbours: the worst case for structures that merge ranges.
+/// The same routes with next hops that are independent of the neighbours: the worst case for structures that merge
+/// ranges.
 pub fn with_next_hops<A: Address>(rib: &Rib<A>, next_hops: u16) -> Rib<A> {
     let mut dealt = Rib::default();
     for Route { prefix, .. } in rib.iter() {

@@ -44,8 +44,8 @@ impl Distance {
         }
     }
 
-    /// The other side: the average time that a cache line takes from one core to the other and back. `there` is called when
-    /// the echo has begun.
+    /// The other side: the average time that a cache line takes from one core to the other and back. `there` is called
+    /// when the echo has begun.
     pub fn probe(&self, there: impl FnOnce()) -> Duration {
         let first = self.ping.0.load(Ordering::Relaxed) + 1;
         self.trip(first);

@@ -25,8 +25,9 @@ impl Interval {
     }
 }
 
-/// The number of smallest and of largest values, out of `count`, that lie outside the interval: each value is below or above
-/// the true median with equal probability, so the number on one side is binomial. `None` if there are too few values.
+/// The number of smallest and of largest values, out of `count`, that lie outside the interval: each value is below or
+/// above the true median with equal probability, so the number on one side is binomial. `None` if there are too few
+/// values.
 fn outside(count: usize) -> Option<usize> {
     let (mut tosses, mut below) = (0.5f64.powi(count as i32), 0.0);
     for heads in 0..count {

@@ -4,11 +4,11 @@
 //! cargo bench -p fullview-table --bench updates -- --table full-view.txt.gz --algorithms dpdk_lpm4,dir18 --cores 1,0
 //! ```
 //!
-//! One thread looks up random addresses without a pause. The other has three kinds of short slices, in random order in each
-//! round: it rests; it withdraws and announces routes of a table that is not read; it does the same with the table that is
-//! read. Each change is applied to the RIB, patched into the FIB, and published. The reader's loss is its loss in the third
-//! kind of slices. Its loss in the second kind comes from the machine, whose cores share caches, memory and sometimes
-//! execution units.
+//! One thread looks up random addresses without a pause. The other has three kinds of short slices, in random order in
+//! each round: it rests; it withdraws and announces routes of a table that is not read; it does the same with the table
+//! that is read. Each change is applied to the RIB, patched into the FIB, and published. The reader's loss is its loss
+//! in the third kind of slices. Its loss in the second kind comes from the machine, whose cores share caches, memory
+//! and sometimes execution units.
 
 mod figures;
 mod reader;
@@ -72,7 +72,7 @@ fn main() -> anyhow::Result<()> {
         "reader and writer need a processor each, but there is one"
     );
     let apart = args.cores.is_empty() || matches!(args.cores[..], [reader, writer] if reader != writer);
-    ensure!(apart, "--cores: give two that differ, the reader's and the writer's");
+    ensure!(apart, "--cores: name two different ones, for the reader and for the writer");
     let table = support::load(&args.table, args.family)?;
     support::print_page_sizes();
     match args.family {

@@ -11,8 +11,8 @@ use super::reader::Shared;
 use super::support::pair::{self, Waiting};
 use super::writer::Writer;
 
-/// A round counts if both threads had their cores for all of each slice except this share. Time without the core does not
-/// count in the rate of a thread.
+/// A round counts if both threads had their cores for all of each slice except this share. Time without the core does
+/// not count in the rate of a thread.
 const KEPT_OFF: f64 = 0.1;
 
 /// What the writer does in a slice.

@@ -53,7 +53,8 @@ impl<A: Address> Writer<A> {
         Ok(())
     }
 
-    /// Withdraws routes and announces them again, one by one, for about this time; stores the time of each change in `took`.
+    /// Withdraws routes and announces them again, one by one, for about this time; stores the time of each change in
+    /// `took`.
     pub fn flap(
         &mut self,
         routes: &[Route<A>],

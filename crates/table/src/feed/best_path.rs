@@ -1,15 +1,15 @@
 //! The best of several BGP paths, by the part of RFC 4271, section 9.1 for which a table dump has the attributes.
 //!
-//! The criteria, in this order: the highest LOCAL_PREF (100 where there is none); the shortest AS_PATH (an AS_SET counts one,
-//! confederation segments none); the lowest ORIGIN; among paths by the same neighbour AS, the lowest MULTI_EXIT_DISC
-//! (0 where there is none); the lowest ORIGINATOR_ID or BGP identifier; the lowest peer address; the lowest path
-//! identifier.
+//! The criteria, in this order: the highest LOCAL_PREF (100 where there is none); the shortest AS_PATH (an AS_SET
+//! counts one, confederation segments none); the lowest ORIGIN; among paths by the same neighbour AS, the lowest
+//! MULTI_EXIT_DISC (0 where there is none); the lowest ORIGINATOR_ID or BGP identifier; the lowest peer address; the
+//! lowest path identifier.
 //!
 //! A dump does not contain whether a path is eBGP or iBGP, and the distance to the next hop, so these are ignored.
 //!
 //! Because of MULTI_EXIT_DISC the criteria are no total order: each of three paths can beat another, and the winner of
-//! pairwise comparisons would depend on the order of the file. So the best path *of each neighbour AS* is kept (within one
-//! AS the criteria are an order), and the winner is chosen from these at the end, as RFC 4271 specifies.
+//! pairwise comparisons would depend on the order of the file. So the best path *of each neighbour AS* is kept (within
+//! one AS the criteria are an order), and the winner is chosen from these at the end, as RFC 4271 specifies.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;

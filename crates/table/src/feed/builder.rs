@@ -131,8 +131,8 @@ impl<'o> TableBuilder<'o> {
     }
 }
 
-/// Refuses two routes for one prefix, even if they are equal: a table dump has none. The error names the first line that
-/// repeats another.
+/// Refuses two routes for one prefix, even if they are equal: a table dump has none. The error names the first line
+/// that repeats another.
 fn refuse_repeats<A: Address>(entries: &[PendingRoute<A>]) -> Result<(), Located> {
     let repeats = entries.array_windows().filter(|[first, second]| first.prefix == second.prefix);
     let Some([first, second]) = repeats.min_by_key(|[_, second]| second.line) else { return Ok(()) };

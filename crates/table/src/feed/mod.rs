@@ -11,8 +11,8 @@
 //! | a trace of timed announcements and withdrawals | [`updates`] |
 //! | text, BIRD and `ip -batch` output | [`write`](mod@write) |
 //!
-//! A damaged or hostile file never causes a panic and never yields half a table: the result is a whole [`Table`](crate::Table) or one
-//! [`FeedError`] that names the file, the line or byte, and what to do.
+//! A damaged or hostile file never causes a panic and never yields half a table: the result is a whole
+//! [`Table`](crate::Table) or one [`FeedError`] that names the file, the line or byte, and what to do.
 #![deny(clippy::indexing_slicing, clippy::string_slice)] // these modules read untrusted input
 
 use std::io::Read;
@@ -69,7 +69,7 @@ pub fn load(path: &Path, options: &Options) -> Result<Loaded, FeedError> {
 /// ```
 ///
 /// # Errors
-/// As [`load`].
+/// The same as for [`load`].
 pub fn read(input: impl Read, name: &Path, options: &Options) -> Result<Loaded, FeedError> {
     let source = Source::new(input, 0, options.on_progress).map_err(|at| at.in_file(name))?;
     build(source, options).map_err(|at| at.in_file(name))

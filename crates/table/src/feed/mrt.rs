@@ -1,7 +1,8 @@
 //! MRT table dumps (RFC 6396): TABLE_DUMP, and TABLE_DUMP_V2 with additional paths (RFC 8050).
 //!
 //! Route collectors (Route Views, RIPE RIS) publish such dumps, and BIRD, FRR and OpenBGPD write them. A dump has every
-//! path of every peer; a forwarding table needs one path for each prefix. It is chosen by a part of RFC 4271, section 9.1:
+//! path of every peer; a forwarding table needs one path for each prefix. It is chosen by a part of RFC 4271, section
+//! 9.1:
 //!
 //! 1. the highest LOCAL_PREF, 100 where there is none;
 //! 2. the shortest AS_PATH;
@@ -11,8 +12,8 @@
 //! 6. the lowest peer address, then the lowest path identifier.
 //!
 //! The result does not depend on the order of the records. The next hop is that of MP_REACH_NLRI, otherwise NEXT_HOP,
-//! otherwise the address of the peer; if none of these is set and fits the family, the route counts as one without a next
-//! hop.
+//! otherwise the address of the peer; if none of these is set and fits the family, the route counts as one without a
+//! next hop.
 //!
 //! Records that are not unicast routes are counted and skipped. A path with malformed attributes counts as withdrawn
 //! (RFC 7606); a malformed *record* ends the load with an error that names its byte offset.
@@ -159,8 +160,9 @@ fn is_unicast_or_peers(header: &CommonHeader) -> bool {
     }
 }
 
-/// The number of entries that a TABLE_DUMP_V2 route record announces: the two bytes after the sequence number (4 bytes),
-/// the prefix length (1 byte) and the prefix. The parser stops at the first bad entry silently; this number reveals it.
+/// The number of entries that a TABLE_DUMP_V2 route record announces: the two bytes after the sequence number (4
+/// bytes), the prefix length (1 byte) and the prefix. The parser stops at the first bad entry silently; this number
+/// reveals it.
 fn announced_entries(record: &RawMrtRecord) -> Option<usize> {
     let body = &record.message_bytes;
     let at = 5 + usize::from(*body.get(4)?).div_ceil(8);
@@ -251,7 +253,8 @@ impl<A: BuilderFamily> Contests<A> {
         Ok(())
     }
 
-    /// Adds the winners in the order of prefixes, so that the numbers of next hops do not depend on the order of the records.
+    /// Adds the winners in the order of prefixes, so that the numbers of next hops do not depend on the order of the
+    /// records.
     fn add_winners(self, builder: &mut TableBuilder) -> Result<(), Located> {
         let mut contests: Vec<_> = self.0.into_iter().collect();
         contests.sort_unstable_by_key(|(prefix, _)| *prefix);

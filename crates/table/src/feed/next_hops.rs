@@ -12,10 +12,10 @@ use super::error::Fault;
 /// A model of next hops for routes without one: numbers 1 to `count`, in runs along the sorted table.
 ///
 /// In a real full view neighbouring prefixes often share a next hop, because one network announced them. The model
-/// reproduces only this: it cuts the sorted routes into runs whose lengths are geometric with mean `mean_run`, and draws
-/// one next hop for each run evenly from all (so two adjacent runs have the same with probability 1/`count`). Exactly
-/// `count` different next hops occur, or as many as there are routes if these are fewer: if there are too few runs, more
-/// cuts are made, and each next hop gets one run first.
+/// reproduces only this: it cuts the sorted routes into runs whose lengths are geometric with mean `mean_run`, and
+/// draws one next hop for each run evenly from all (so two adjacent runs have the same with probability 1/`count`).
+/// Exactly `count` different next hops occur, or as many as there are routes if these are fewer: if there are too few
+/// runs, more cuts are made, and each next hop gets one run first.
 ///
 /// The same parameters give the same next hops on every platform.
 #[derive(Clone, Copy, Debug, PartialEq)]

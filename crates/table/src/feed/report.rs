@@ -27,7 +27,7 @@ pub struct LoadReport {
     pub without_next_hop: usize,
     /// Lines (text) or records (MRT) read.
     pub records: u64,
-    /// Routes of the family not asked for and, in MRT, records that are no unicast routes.
+    /// Routes of the family not asked for and, in MRT, records that are not unicast routes.
     pub skipped: u64,
     /// MRT only: paths whose attributes are malformed, treated as withdrawn (RFC 7606, section 2).
     pub malformed_paths: u64,

@@ -103,8 +103,8 @@ fn buffered<'a>(input: impl Read + 'a) -> Box<dyn BufRead + 'a> {
 }
 
 impl Format {
-    /// Detects the format. MRT begins with a time (four bytes), a type and a subtype (two bytes each, far below 256) and a
-    /// length. So the fifth byte is zero, which never occurs in text.
+    /// Detects the format. MRT begins with a time (four bytes), a type and a subtype (two bytes each, far below 256)
+    /// and a length. So the fifth byte is zero, which never occurs in text.
     fn of(head: &[u8]) -> Result<Self, Located> {
         let [_, _, _, _, 0, kind, 0, subtype, _, _, _, _] = *head else {
             return Ok(Format::Text);

@@ -8,8 +8,8 @@
 //! 2001:2::/48
 //! ```
 //!
-//! Fields are separated by blanks or tabs. The next hop is an address, a number, or `unreachable`, which makes a hole in
-//! a shorter prefix; [`NextHopModel`](super::NextHopModel) assigns a next hop to routes without one. `#` starts a
+//! Fields are separated by blanks or tabs. The next hop is an address, a number, or `unreachable`, which makes a hole
+//! in a shorter prefix; [`NextHopModel`](super::NextHopModel) assigns a next hop to routes without one. `#` starts a
 //! comment, empty lines are ignored, lines may end in CR LF, and IPv4 and IPv6 routes may come in any order. A prefix
 //! must be canonical and may occur once.
 

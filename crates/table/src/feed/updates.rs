@@ -5,8 +5,8 @@
 //! 1418774413 a 202.70.88.0/21 195.66.226.74
 //! ```
 //!
-//! `a` announces, `w` withdraws; a withdrawal needs no next hop, and one that is given is ignored. Comments and line ends
-//! are those of [`text`]. The traces of the poptrie authors have this format.
+//! `a` announces, `w` withdraws; a withdrawal needs no next hop, and one that is given is ignored. Comments and line
+//! ends are those of [`text`]. The traces of the poptrie authors have this format.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};

@@ -23,8 +23,8 @@ pub enum Dialect {
 
 /// How to write a next hop that is only a number where an address is needed.
 ///
-/// BIRD accepts a route through a gateway only while it has an interface in the network of the gateway. So the choice is
-/// between a table that forwards in a test bed and one that is complete on any machine.
+/// BIRD accepts a route through a gateway only while it has an interface in the network of the gateway. So the choice
+/// is between a table that forwards in a test bed and one that is complete on any machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numbers {
     /// Number 0 becomes the first host address, 1 the second and so on, of the networks set aside for benchmarks:

@@ -98,8 +98,9 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// Returns the index of the group with these members, in any order: one that is in use, or a new one. The group counts
-    /// one reference more. Readers know a new group after [`Self::publish`], so publish it before its first route.
+    /// Returns the index of the group with these members, in any order: one that is in use, or a new one. The group
+    /// counts one reference more. Readers know a new group after [`Self::publish`], so publish it before its first
+    /// route.
     pub fn acquire(&mut self, next_hops: &mut NextHops, members: &[Member]) -> Result<NextHop, GroupError> {
         let members = self.checked(next_hops, members)?;
         if let Some(number) = self.known.get(&members) {

@@ -1,4 +1,5 @@
-//! The slots of a group: the member that each part of the flows uses. A change of members moves as few flows as possible.
+//! The slots of a group: the member that each part of the flows uses. A change of members moves as few flows as
+//! possible.
 //!
 //! A flow's hash picks a slot, and a slot names a member. The quota of a member of weight `w` is `slots × w / sum of
 //! weights`, and the member always has that number of slots, rounded down or up. When members change, a slot keeps its
@@ -100,7 +101,8 @@ impl Slots {
         }
     }
 
-    /// Moves single slots until no member is a whole slot below its quota: as long as one is, another is above its quota.
+    /// Moves single slots until no member is a whole slot below its quota: as long as one is, another is above its
+    /// quota.
     fn even_out(&mut self, shares: &mut [Share], weights: u64) {
         while let Some(poor) = shares.iter().position(|share| share.count < share.floor(weights)) {
             let rich = (0..shares.len()).min_by_key(|at| shares[*at].lacks(weights)).unwrap_or(poor);

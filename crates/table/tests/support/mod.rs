@@ -125,8 +125,8 @@ impl<A: Address> Follower<A> {
         Follower { algorithm, instance: algorithm.compile(rib).unwrap(), rebuilds: 0 }
     }
 
-    /// Brings the compiled table up to `rib`, which holds `changes`. An instance that asks for a larger batch gets the same
-    /// changes again; if it still asks, the table is compiled again.
+    /// Brings the compiled table up to `rib`, which holds `changes`. An instance that asks for a larger batch gets the
+    /// same changes again; if it still asks, the table is compiled again.
     pub fn follow(&mut self, rib: &Rib<A>, changes: &[Change<A>]) {
         let outcome = match self.instance.patch(rib, changes) {
             Outcome::Batch => self.instance.patch(rib, changes),

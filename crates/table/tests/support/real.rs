@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// The file `name` of the data folder beside the workspace; `None`, after a printed line, if there is no such file. In CI
-/// a folder without the file is a failure.
+/// The file `name` of the data folder beside the workspace; `None`, after a printed line, if there is no such file. In
+/// CI a folder without the file is a failure.
 pub fn data(name: &str) -> Option<PathBuf> {
     let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let path = shared.join("data").join(name);

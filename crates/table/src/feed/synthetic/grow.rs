@@ -1,5 +1,5 @@
-//! Divides blocks with their routes, one length after another: decides which blocks are routes, and how the routes inside
-//! are divided between the two halves.
+//! Divides blocks with their routes, one length after another: decides which blocks are routes, and how the routes
+//! inside are divided between the two halves.
 //!
 //! All blocks of one length and density draw from one histogram without replacement, as from a deck of cards. So the
 //! result follows the histogram closely for every seed, and the seed decides which block gets which card.
@@ -67,14 +67,14 @@ impl<A: Address> Block<A> {
     }
 }
 
-/// The most routes a block of length `len` can hold: itself, its halves, their halves, down to the bulk length. Limited to
-/// 2^30, more than any table has, so that sums do not overflow.
+/// The most routes a block of length `len` can hold: itself, its halves, their halves, down to the bulk length. Limited
+/// to 2^30, more than any table has, so that sums do not overflow.
 fn capacity(shape: &Shape, len: u8) -> u32 {
     (1 << (shape.bulk_len + 1).saturating_sub(len).min(30)) - 1
 }
 
-/// Adds the routes of blocks of the shape's block length to `prefixes`: `lengths` has their number for each length, from
-/// the shape's block length on.
+/// Adds the routes of blocks of the shape's block length to `prefixes`: `lengths` has their number for each length,
+/// from the shape's block length on.
 pub(super) fn grow<A: Address>(
     shape: &'static Shape,
     mut blocks: Vec<Block<A>>,
@@ -203,7 +203,8 @@ impl LevelGrower {
         let mut open: Vec<(u64, usize)> = Vec::new();
         for (index, block) in blocks.iter().enumerate().filter(|_| missing > 0) {
             let share = u64::from(self.own_share(block));
-            // A route around many others has a large effect, and a block of one route has no other: the weight is between.
+            // A route around many others has a large effect, and a block of one route has no other: the weight is
+            // between.
             let weight =
                 share * (1000 - share) / u64::from(block.routes.isqrt()) + 1000 / u64::from(block.routes);
             let rank = u64::from(rng.random::<u32>()) * 1_000_000 / (weight + 1);
@@ -236,8 +237,9 @@ impl LevelGrower {
         halves
     }
 
-    /// The most routes of `routes` that one half takes. Shares of many routes are coarse: without this limit a half that is
-    /// announced whole, in routes of the bulk length, could get some more, which would then have to cover others.
+    /// The most routes of `routes` that one half takes. Shares of many routes are coarse: without this limit a half
+    /// that is announced whole, in routes of the bulk length, could get some more, which would then have to cover
+    /// others.
     fn room(&self, routes: u32) -> u32 {
         let whole = self.inside / 2 + 1;
         if routes > FEW && routes <= 2 * whole { whole } else { self.inside }

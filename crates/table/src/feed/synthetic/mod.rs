@@ -1,10 +1,10 @@
 //! Synthetic tables of any size that resemble a real full view, as far as a lookup structure is concerned.
 //!
-//! A real table can be neither shipped nor resized. Random prefixes are no substitute, because the size and the speed of
-//! every structure depend on how routes cluster. Here a table is grown as real address space was allocated: a block with
-//! its routes is halved again and again, and at each halving the routes are divided between the two sides as unevenly as
-//! in the real table at that depth and density ([`parameters`]). `docs/synthetic.md` describes the method and its
-//! accuracy.
+//! A real table can be neither shipped nor resized. Random prefixes are no substitute, because the size and the speed
+//! of every structure depend on how routes cluster. Here a table is grown as real address space was allocated: a block
+//! with its routes is halved again and again, and at each halving the routes are divided between the two sides as
+//! unevenly as in the real table at that depth and density ([`parameters`]). `docs/synthetic.md` describes the method
+//! and its accuracy.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -64,7 +64,7 @@ pub enum SyntheticError {
         family: Family,
         /// The size asked for.
         asked: usize,
-        /// The largest possible.
+        /// The largest size possible.
         limit: usize,
     },
     /// The table would have no route, or the next-hop model is impossible.

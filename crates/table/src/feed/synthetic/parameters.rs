@@ -1,8 +1,8 @@
 //! The parameters of the model, counted in a real table: how often a block with so many routes is filled in which way.
 //!
-//! The numbers are data: `parameters/inet.txt` and `inet6.txt`, whose heads state their format. They were counted from a
-//! full view of October 2025 (901,899 and 160,147 routes) by `examples/synthetic_parameters.rs`, which prints
-//! them; `tests/feed_synthetic.rs` counts them again and compares.
+//! The numbers are data: `parameters/inet.txt` and `inet6.txt`, whose heads state their format. They were counted from
+//! a full view of October 2025 (901,899 and 160,147 routes) by `examples/synthetic_parameters.rs`, which prints them;
+//! `tests/feed_synthetic.rs` counts them again and compares.
 
 use std::sync::LazyLock;
 

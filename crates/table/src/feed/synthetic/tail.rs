@@ -30,7 +30,8 @@ pub(super) fn add<A: Address>(
         let joined = choose(&known, rng).filter(|_| !per_mille(shape.new_block, rng));
         let place = joined.map(|known| part(shape, known, len, rng));
         let mut prefix = within(place.unwrap_or_else(|| new_block(shape, &hosts, rng)), len, rng);
-        // A full block has no room for another route, and special-use space for none: draw new blocks until there is room.
+        // A full block has no room for another route, and special-use space for none: draw new blocks until there is
+        // room.
         while special(shape).any(|special| special.covers(prefix)) || !taken.insert(prefix) {
             prefix = within(new_block(shape, &hosts, rng), len, rng);
         }

@@ -3,8 +3,8 @@
 /// Number of density classes.
 pub const DENSITIES: usize = FEW as usize + DENSITY_BOUNDS.len() + 1;
 
-/// Up to this many routes each count is a density class of its own: near the number of routes that fill a block, one more
-/// or less determines whether some must cover others.
+/// Up to this many routes each count is a density class of its own: near the number of routes that fill a block, one
+/// more or less determines whether some must cover others.
 pub(in super::super) const FEW: u32 = 32;
 
 /// The first counts of the other classes. Powers of two are classes of their own, because blocks announced whole, in
@@ -37,8 +37,8 @@ pub fn neighbours(before: bool, after: bool) -> usize {
 
 /// Neighbours are distinguished up to this many routes, in blocks of the last lengths.
 const LONELY: u32 = 16;
-/// Neighbours are distinguished from so many lengths before the bulk length on. In shorter blocks they have no influence,
-/// and the routes would concentrate in too few blocks.
+/// Neighbours are distinguished from so many lengths before the bulk length on. In shorter blocks they have no
+/// influence, and the routes would concentrate in too few blocks.
 pub const NEAR: usize = 8;
 
 /// Number of cases.
