@@ -14,23 +14,23 @@ use fullview_table::fib::framework::Time;
 
 use crate::mirror::Mirror;
 use crate::netlink::decode::{self, Message, Messages};
-use crate::netlink::event::Part;
-use crate::netlink::event::{Event, LinkIndex, Placement};
+use crate::netlink::event::{ControlEvent, DumpPart, Placement};
 use crate::netlink::question::{code, part, question, refused, use_neighbor};
 use crate::netlink::socket::{Received, Socket, SocketError};
 use crate::netlink::uapi;
+use crate::route::LinkIndex;
 
 /// In this order, since routes name objects, and neighbours links.
-const PARTS: [Part; 9] = [
-    Part::Rules,
-    Part::Links,
-    Part::Addresses,
-    Part::Forwarding,
-    Part::Forwarding6,
-    Part::Neighbors,
-    Part::Objects,
-    Part::Inet,
-    Part::Inet6,
+const PARTS: [DumpPart; 9] = [
+    DumpPart::Rules,
+    DumpPart::Links,
+    DumpPart::Addresses,
+    DumpPart::Forwarding,
+    DumpPart::Forwarding6,
+    DumpPart::Neighbors,
+    DumpPart::Objects,
+    DumpPart::Inet,
+    DumpPart::Inet6,
 ];
 
 const GROUPS: [u32; 11] = [
@@ -84,9 +84,9 @@ pub struct Follower {
     news: Socket,
     questions: Socket,
     sequence: u32,
-    wanted: VecDeque<Part>,
+    wanted: VecDeque<DumpPart>,
     running: Option<Dump>,
-    held: Vec<Event>,
+    held: Vec<ControlEvent>,
     /// Not before then.
     retry_at: Time,
     failures: u32,
@@ -98,7 +98,7 @@ pub struct Follower {
 
 /// A dump under way.
 struct Dump {
-    part: Part,
+    part: DumpPart,
     sequence: u32,
     /// It does not count: something changed under it, or was lost meanwhile.
     is_void: bool,
@@ -153,7 +153,7 @@ impl Follower {
         }
         if self.suspicion.is_some_and(|at| at <= now) {
             self.suspicion = None;
-            self.want(Part::Inet);
+            self.want(DumpPart::Inet);
         }
         self.look(now);
         self.ask(now, mirror)?;
@@ -162,14 +162,14 @@ impl Follower {
 
     /// IPv4 routes may be other than known. What is to be dumped anyway need not be suspected.
     fn suspect(&mut self, now: Time) {
-        if !self.wanted.contains(&Part::Inet) {
+        if !self.wanted.contains(&DumpPart::Inet) {
             self.suspicion.get_or_insert(now + SUSPICION);
         }
     }
 
     fn look(&mut self, now: Time) {
         if self.look_at.is_some_and(|at| at <= now) {
-            self.want(Part::Links);
+            self.want(DumpPart::Links);
             self.look_at = None;
         }
         if self.look_at.is_none() && self.is_synced() {
@@ -177,7 +177,7 @@ impl Follower {
         }
     }
 
-    fn want(&mut self, part: Part) {
+    fn want(&mut self, part: DumpPart) {
         if !self.wanted.contains(&part) {
             self.wanted.push_back(part);
         }
@@ -201,9 +201,9 @@ impl Follower {
 
     /// While its part is dumped a change has to wait. A link whose MTU is another gives that to IPv6 too, but says so
     /// before it does.
-    fn heard(&mut self, event: Event, mirror: &mut Mirror) {
-        if matches!(&event, Event::Link(link) if mirror.has_other_mtu(link)) {
-            self.want(Part::Links);
+    fn heard(&mut self, event: ControlEvent, mirror: &mut Mirror) {
+        if matches!(&event, ControlEvent::Link(link) if mirror.has_other_mtu(link)) {
+            self.want(DumpPart::Links);
         }
         let waits = self.running.as_ref().is_some_and(|dump| part(&event) == dump.part);
         match waits {
@@ -262,7 +262,7 @@ impl Follower {
         // What went while it was dumped may be gone already: that is no reason to dump it again.
         let suspects = mirror.suspects_inet();
         std::mem::take(&mut self.held).into_iter().for_each(|event| mirror.apply(event));
-        if (mirror.suspects_inet() && dump.part != Part::Inet) || suspects {
+        if (mirror.suspects_inet() && dump.part != DumpPart::Inet) || suspects {
             self.suspect(now);
         }
     }
@@ -293,11 +293,11 @@ impl Follower {
     }
 }
 
-fn events(bytes: &[u8], statistics: &mut Statistics) -> Vec<Event> {
+fn events(bytes: &[u8], statistics: &mut Statistics) -> Vec<ControlEvent> {
     Messages(bytes).filter_map(|message| understood(&message, statistics)).collect()
 }
 
-fn understood(message: &Message<'_>, statistics: &mut Statistics) -> Option<Event> {
+fn understood(message: &Message<'_>, statistics: &mut Statistics) -> Option<ControlEvent> {
     let event = decode::event(message);
     statistics.events += u64::from(matches!(event, Ok(Some(_))));
     statistics.malformed += u64::from(event.is_err());
@@ -323,7 +323,9 @@ fn answers(
             uapi::NLMSG_OVERRUN => dump.is_void = true,
             _ => match understood(&message, statistics) {
                 // A dump lists routes in their order.
-                Some(Event::Route(route, _)) => mirror.apply(Event::Route(route, Placement::Last)),
+                Some(ControlEvent::Route(route, _)) => {
+                    mirror.apply(ControlEvent::Route(route, Placement::Last))
+                }
                 event => event.into_iter().for_each(|event| mirror.apply(event)),
             },
         }

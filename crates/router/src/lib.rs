@@ -16,5 +16,6 @@ pub mod operations;
 pub mod preferences;
 pub mod privileges;
 pub mod progress;
+pub mod route;
 pub mod service;
 pub mod telemetry;

@@ -11,9 +11,10 @@ use fullview_plane::view::View;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_router::mirror::Mirror;
 use fullview_router::netlink::event::{
-    ALL_LINKS, Action, AnyPrefix, Event, Hop, Leads, Link, LinkKind, Neighbor, NeighborState, Object, Part,
-    Placement, Route, Rule, Selector,
+    ALL_LINKS, ControlEvent, DumpPart, Link, LinkKind, LinkNeighbor, NeighborState, NextHopObject, Placement,
+    RouteEntry, Rule, RuleTarget, Selector,
 };
+use fullview_router::route::{AnyPrefix, HopSet, RouteAction, RouteHop};
 use fullview_table::fib::framework::{Settings, Time};
 use fullview_table::{Address, Family, NextHop};
 
@@ -60,34 +61,34 @@ fn mac(last: u8) -> Mac {
     Mac([2, 0, 0, 0, 0, last])
 }
 
-fn by(link: u32, gateway: &str) -> Hop {
-    Hop { gateway: Some(ip(gateway)), ..direct(link) }
+fn by(link: u32, gateway: &str) -> RouteHop {
+    RouteHop { gateway: Some(ip(gateway)), ..direct(link) }
 }
 
-fn direct(link: u32) -> Hop {
-    Hop { link, gateway: None, mtu: None, weight: 1, dead: false, encapsulated: false }
+fn direct(link: u32) -> RouteHop {
+    RouteHop::new(link, None, 1)
 }
 
-fn route(to: &str, hops: &[Hop]) -> Route {
-    let action = Action::Forward(hops.to_vec());
-    Route { table: MAIN, prefix: prefix(to), metric: 0, selective: None, protocol: BGP, action }
+fn route(to: &str, hops: &[RouteHop]) -> RouteEntry {
+    let action = RouteAction::via(hops);
+    RouteEntry { table: MAIN, prefix: prefix(to), metric: 0, selective: None, protocol: BGP, action }
 }
 
-fn connected(to: &str, link: u32) -> Route {
-    Route { protocol: KERNEL, ..route(to, &[direct(link)]) }
+fn connected(to: &str, link: u32) -> RouteEntry {
+    RouteEntry { protocol: KERNEL, ..route(to, &[direct(link)]) }
 }
 
-fn local(to: &str) -> Route {
-    Route { table: LOCAL, protocol: KERNEL, action: Action::Local, ..route(to, &[]) }
+fn local(to: &str) -> RouteEntry {
+    RouteEntry { table: LOCAL, protocol: KERNEL, action: RouteAction::Local, ..route(to, &[]) }
 }
 
-fn add(route: Route) -> Event {
-    Event::Route(route, Placement::First)
+fn add(route: RouteEntry) -> ControlEvent {
+    ControlEvent::Route(route, Placement::First)
 }
 
-fn neighbor(link: u32, address: &str, last: u8, state: u16) -> Event {
+fn neighbor(link: u32, address: &str, last: u8, state: u16) -> ControlEvent {
     let (address, state) = (ip(address), NeighborState(state));
-    Event::Neighbor(Neighbor { link, address, mac: Some(mac(last)), state })
+    ControlEvent::Neighbor(LinkNeighbor { link, address, mac: Some(mac(last)), state })
 }
 
 impl Script {
@@ -96,9 +97,9 @@ impl Script {
         let mirror = Mirror::new(Time::ZERO, vec!["eth1".into(), "eth2".into()], Settings::default());
         let mut script = Script { mirror, now: Time::ZERO };
         script.tell([
-            Event::Link(link(9, "lo")),
-            Event::Link(link(1, "eth1")),
-            Event::Link(link(2, "eth2")),
+            ControlEvent::Link(link(9, "lo")),
+            ControlEvent::Link(link(1, "eth1")),
+            ControlEvent::Link(link(2, "eth2")),
             add(local("10.0.1.1/32")),
             add(local("10.0.2.1/32")),
             add(connected("10.0.1.0/24", 1)),
@@ -108,7 +109,7 @@ impl Script {
     }
 
     /// And waits until all tables have followed.
-    fn tell(&mut self, events: impl IntoIterator<Item = Event>) {
+    fn tell(&mut self, events: impl IntoIterator<Item = ControlEvent>) {
         events.into_iter().for_each(|event| self.mirror.apply(event));
         self.settle();
     }
@@ -177,7 +178,7 @@ fn a_neighbour_is_gleaned_until_it_is_resolved_and_again_when_it_fails() {
     assert_eq!(script.to("10.0.1.7"), "0:77", "another card");
     script.tell([neighbor(1, "10.0.1.7", 77, FAILED)]);
     assert_eq!(script.to("10.0.1.7"), "0:glean");
-    script.tell([neighbor(1, "10.0.1.7", 7, REACHABLE), Event::NeighborGone(1, ip("10.0.1.7"))]);
+    script.tell([neighbor(1, "10.0.1.7", 7, REACHABLE), ControlEvent::NeighborRemoved(1, ip("10.0.1.7"))]);
     assert_eq!(script.to("10.0.1.7"), "0:glean");
 }
 
@@ -188,7 +189,7 @@ fn a_gateway_is_gleaned_until_it_is_resolved() {
     assert_eq!(script.to("198.18.0.1"), "1:glean");
     script.tell([neighbor(2, "10.0.2.9", 9, REACHABLE)]);
     assert_eq!(script.to("198.18.0.1"), "1:9");
-    script.tell([Event::RouteGone(route("198.18.0.0/15", &[by(2, "10.0.2.9")]))]);
+    script.tell([ControlEvent::RouteRemoved(route("198.18.0.0/15", &[by(2, "10.0.2.9")]))]);
     assert_eq!(script.to("198.18.0.1"), "no route");
     assert_eq!(script.to("10.0.2.9"), "1:9");
 }
@@ -201,14 +202,14 @@ fn neighbours_have_routes_of_their_own_only_where_their_network_leads_to_them() 
     let half = route("10.0.1.128/25", &[by(2, "10.0.2.9")]);
     script.tell([add(half.clone())]);
     assert_eq!(script.to("10.0.1.200"), "1:9", "a longer prefix leads elsewhere");
-    script.tell([Event::RouteGone(half)]);
+    script.tell([ControlEvent::RouteRemoved(half)]);
     assert_eq!(script.to("10.0.1.200"), "0:200");
-    let host = Route { action: Action::Blackhole, ..route("10.0.1.200/32", &[]) };
+    let host = RouteEntry { action: RouteAction::Blackhole, ..route("10.0.1.200/32", &[]) };
     script.tell([add(host.clone())]);
     assert_eq!(script.to("10.0.1.200"), "blackhole", "a route to this very address");
-    script.tell([Event::NeighborGone(1, ip("10.0.1.200"))]);
+    script.tell([ControlEvent::NeighborRemoved(1, ip("10.0.1.200"))]);
     assert_eq!(script.to("10.0.1.200"), "blackhole");
-    script.tell([neighbor(1, "10.0.1.200", 200, REACHABLE), Event::RouteGone(host)]);
+    script.tell([neighbor(1, "10.0.1.200", 200, REACHABLE), ControlEvent::RouteRemoved(host)]);
     assert_eq!(script.to("10.0.1.200"), "0:200");
     script.tell([neighbor(2, "10.0.1.77", 77, REACHABLE)]);
     assert_eq!(script.to("10.0.1.77"), "0:glean", "seen on another link than its network's");
@@ -217,7 +218,7 @@ fn neighbours_have_routes_of_their_own_only_where_their_network_leads_to_them() 
 #[test]
 fn the_lowest_metric_that_can_be_used_wins() {
     let mut script = Script::new();
-    let with = |metric, hops: &[Hop]| Route { metric, ..route("198.18.0.0/15", hops) };
+    let with = |metric, hops: &[RouteHop]| RouteEntry { metric, ..route("198.18.0.0/15", hops) };
     script.tell([
         neighbor(1, "10.0.1.9", 19, REACHABLE),
         neighbor(2, "10.0.2.9", 29, REACHABLE),
@@ -225,32 +226,35 @@ fn the_lowest_metric_that_can_be_used_wins() {
         add(with(10, &[by(1, "10.0.1.9")])),
     ]);
     assert_eq!(script.to("198.18.0.1"), "0:19");
-    script.tell([Event::RouteGone(with(10, &[by(1, "10.0.1.9")]))]);
+    script.tell([ControlEvent::RouteRemoved(with(10, &[by(1, "10.0.1.9")]))]);
     assert_eq!(script.to("198.18.0.1"), "1:29");
-    script.tell([add(with(10, &[by(1, "10.0.1.9")])), Event::Link(Link { up: false, ..link(1, "eth1") })]);
+    script.tell([
+        add(with(10, &[by(1, "10.0.1.9")])),
+        ControlEvent::Link(Link { up: false, ..link(1, "eth1") }),
+    ]);
     assert_eq!(script.to("198.18.0.1"), "1:29", "its link is down");
 }
 
 #[test]
 fn every_kind_of_route_is_what_it_says() {
     let mut script = Script::new();
-    let of = |to, action| add(Route { action, ..route(to, &[]) });
+    let of = |to, action| add(RouteEntry { action, ..route(to, &[]) });
     let net = |n: u8| format!("198.18.{n}.0/24");
     script.tell([
-        of("198.18.0.0/16", Action::Blackhole),
-        of(&net(1), Action::Unreachable),
-        of(&net(2), Action::Prohibit),
-        of(&net(3), Action::Throw),
-        of(&net(4), Action::Local),
-        of(&net(5), Action::Broadcast),
+        of("198.18.0.0/16", RouteAction::Blackhole),
+        of(&net(1), RouteAction::Unreachable),
+        of(&net(2), RouteAction::Prohibit),
+        of(&net(3), RouteAction::Throw),
+        of(&net(4), RouteAction::Local),
+        of(&net(5), RouteAction::Broadcast),
         add(route(&net(6), &[by(9, "127.0.0.9")])),
-        add(route(&net(7), &[Hop { encapsulated: true, ..by(1, "10.0.1.9") }])),
-        add(Route {
+        add(route(&net(7), &[RouteHop { encapsulated: true, ..by(1, "10.0.1.9") }])),
+        add(RouteEntry {
             selective: Some(Selector { tos: 16, source: 0 }),
             ..route(&net(8), &[by(1, "10.0.1.9")])
         }),
-        add(route(&net(9), &[Hop { mtu: Some(1400), ..by(1, "10.0.1.9") }])),
-        add(route(&net(10), &[Hop { mtu: Some(9000), ..by(1, "10.0.1.9") }])),
+        add(route(&net(9), &[RouteHop { mtu: Some(1400), ..by(1, "10.0.1.9") }])),
+        add(route(&net(10), &[RouteHop { mtu: Some(9000), ..by(1, "10.0.1.9") }])),
     ]);
     let found = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(|n| script.to(&format!("198.18.{n}.1")));
     let meant = [
@@ -274,9 +278,9 @@ fn what_is_local_is_so_in_every_table_and_hides_what_lies_below() {
     let mut script = Script::new();
     let vrf = Link { kind: LinkKind::Vrf { table: 100 }, ..link(5, "blue") };
     script.tell([
-        Event::Link(vrf),
-        Event::Link(Link { master: Some(5), ..link(2, "eth2") }),
-        add(Route { table: 100, ..connected("10.0.2.0/24", 2) }),
+        ControlEvent::Link(vrf),
+        ControlEvent::Link(Link { master: Some(5), ..link(2, "eth2") }),
+        add(RouteEntry { table: 100, ..connected("10.0.2.0/24", 2) }),
         add(route("203.0.113.64/26", &[by(1, "10.0.1.9")])),
         neighbor(2, "10.0.2.5", 5, REACHABLE),
     ]);
@@ -287,7 +291,7 @@ fn what_is_local_is_so_in_every_table_and_hides_what_lies_below() {
     assert_eq!(script.to("203.0.113.65"), "0:glean");
     script.tell([add(local("203.0.113.0/24"))]);
     assert_eq!(script.to("203.0.113.65"), "local");
-    script.tell([Event::RouteGone(local("203.0.113.0/24"))]);
+    script.tell([ControlEvent::RouteRemoved(local("203.0.113.0/24"))]);
     assert_eq!(script.to("203.0.113.65"), "0:glean");
     assert_eq!(script.to("203.0.113.1"), "no route");
 }
@@ -301,17 +305,20 @@ fn several_hops_share_flows_and_those_that_die_are_left_out_at_once() {
         add(route("198.18.0.0/15", &[by(1, "10.0.1.9"), by(2, "10.0.2.9")])),
     ]);
     assert_eq!(script.all("198.18.0.1"), set(&["0:19", "1:29"]));
-    script.tell([Event::Link(Link { carrier: false, ..link(1, "eth1") })]);
+    script.tell([ControlEvent::Link(Link { carrier: false, ..link(1, "eth1") })]);
     assert_eq!(script.all("198.18.0.1"), set(&["1:29"]));
-    script.tell([Event::Link(Link { carrier: false, ..link(2, "eth2") })]);
+    script.tell([ControlEvent::Link(Link { carrier: false, ..link(2, "eth2") })]);
     assert_eq!(
         script.all("198.18.0.1"),
         set(&["local"]),
         "the kernel keeps routes without carrier, or does not"
     );
-    script.tell([Event::Link(link(1, "eth1")), Event::Link(Link { up: false, ..link(2, "eth2") })]);
+    script.tell([
+        ControlEvent::Link(link(1, "eth1")),
+        ControlEvent::Link(Link { up: false, ..link(2, "eth2") }),
+    ]);
     assert_eq!(script.all("198.18.0.1"), set(&["0:19"]));
-    script.tell([Event::Link(link(2, "eth2"))]);
+    script.tell([ControlEvent::Link(link(2, "eth2"))]);
     assert_eq!(script.all("198.18.0.1"), set(&["0:19", "1:29"]));
 }
 
@@ -324,12 +331,12 @@ fn groups_with_the_same_living_members_stay_apart() {
         neighbor(1, "10.0.1.9", 19, REACHABLE),
         neighbor(1, "10.0.1.8", 18, REACHABLE),
         neighbor(2, "10.0.2.9", 29, REACHABLE),
-        Event::Link(Link { up: false, ..link(2, "eth2") }),
+        ControlEvent::Link(Link { up: false, ..link(2, "eth2") }),
         add(route("198.18.0.0/16", &[one, three])),
         add(route("198.19.0.0/16", &[one, three, two])),
     ]);
     assert_eq!(script.all("198.18.0.1"), script.all("198.19.0.1"));
-    script.tell([Event::Link(link(2, "eth2"))]);
+    script.tell([ControlEvent::Link(link(2, "eth2"))]);
     assert_eq!(script.all("198.18.0.1"), set(&["0:18", "0:19"]));
     assert_eq!(script.all("198.19.0.1"), set(&["0:18", "0:19", "1:29"]));
 }
@@ -337,29 +344,32 @@ fn groups_with_the_same_living_members_stay_apart() {
 #[test]
 fn next_hop_objects_move_all_their_routes() {
     let mut script = Script::new();
-    let object = |to, id| Route { action: Action::Object(id), ..route(to, &[]) };
+    let object = |to, id| RouteEntry { action: RouteAction::Forward(HopSet::Object(id)), ..route(to, &[]) };
     script.tell([
         neighbor(1, "10.0.1.9", 19, REACHABLE),
         neighbor(2, "10.0.2.9", 29, REACHABLE),
-        Event::NextHop(1, Object::Hop(by(1, "10.0.1.9"))),
-        Event::NextHop(2, Object::Hop(by(2, "10.0.2.9"))),
-        Event::NextHop(3, Object::Group(vec![(1, 1), (2, 3)])),
+        ControlEvent::NextHop(1, NextHopObject::Single(RouteAction::Forward(by(1, "10.0.1.9")))),
+        ControlEvent::NextHop(2, NextHopObject::Single(RouteAction::Forward(by(2, "10.0.2.9")))),
+        ControlEvent::NextHop(3, NextHopObject::Group(vec![(1, 1), (2, 3)])),
         add(object("198.18.0.0/16", 1)),
         add(object("198.19.0.0/16", 3)),
-        add(Route { action: Action::ObjectWithMtu(1), ..route("198.17.0.0/16", &[]) }),
+        add(RouteEntry {
+            action: RouteAction::Forward(HopSet::ObjectWithMtu(1)),
+            ..route("198.17.0.0/16", &[])
+        }),
     ]);
     assert_eq!(script.to("198.17.0.1"), "local", "only the kernel heeds the MTU of a route");
     assert_eq!(script.to("198.18.0.1"), "0:19");
     assert_eq!(script.all("198.19.0.1"), set(&["0:19", "1:29"]));
-    script.tell([Event::NextHop(1, Object::Hop(by(1, "10.0.1.8")))]);
+    script.tell([ControlEvent::NextHop(1, NextHopObject::Single(RouteAction::Forward(by(1, "10.0.1.8"))))]);
     assert_eq!(script.to("198.18.0.1"), "0:glean");
     assert_eq!(script.all("198.19.0.1"), set(&["0:glean", "1:29"]));
-    script.tell([Event::NextHop(1, Object::Blackhole)]);
+    script.tell([ControlEvent::NextHop(1, NextHopObject::Single(RouteAction::Blackhole))]);
     assert_eq!(script.to("198.18.0.1"), "blackhole");
-    script.tell([Event::NextHopGone(1)]);
+    script.tell([ControlEvent::NextHopRemoved(1)]);
     assert_eq!(script.to("198.18.0.1"), "no route", "the kernel removes its routes, and may not say so");
     assert_eq!(script.to("198.17.0.1"), "no route");
-    script.tell([Event::NextHop(3, Object::Group(vec![(2, 3)]))]);
+    script.tell([ControlEvent::NextHop(3, NextHopObject::Group(vec![(2, 3)]))]);
     assert_eq!(script.to("198.19.0.1"), "1:29");
 }
 
@@ -367,17 +377,17 @@ fn next_hop_objects_move_all_their_routes() {
 fn ipv6_next_hops_come_and_go_one_by_one() {
     let mut script = Script::new();
     let (one, two) = (by(1, "fe80::1"), by(2, "fe80::2"));
-    let with = |hops: &[Hop]| Route { metric: 1024, ..route("2001:db8::/32", hops) };
+    let with = |hops: &[RouteHop]| RouteEntry { metric: 1024, ..route("2001:db8::/32", hops) };
     script.tell([
         neighbor(1, "fe80::1", 1, REACHABLE),
         neighbor(2, "fe80::2", 2, REACHABLE),
         add(with(&[one])),
-        Event::Route(with(&[two, one]), Placement::Last),
+        ControlEvent::Route(with(&[two, one]), Placement::Last),
     ]);
     assert_eq!(script.all("2001:db8::1"), set(&["0:1", "1:2"]));
-    script.tell([Event::RouteGone(with(&[one]))]);
+    script.tell([ControlEvent::RouteRemoved(with(&[one]))]);
     assert_eq!(script.all("2001:db8::1"), set(&["1:2"]));
-    script.tell([Event::RouteGone(with(&[two]))]);
+    script.tell([ControlEvent::RouteRemoved(with(&[two]))]);
     assert_eq!(script.to("2001:db8::1"), "no route");
 }
 
@@ -393,14 +403,14 @@ fn routes_of_equal_metric_are_tried_in_the_kernels_order() {
     let mut script = Script::new();
     let (first, last) =
         (route("198.18.0.0/15", &[by(1, "10.0.1.9")]), route("198.18.0.0/15", &[by(2, "10.0.2.9")]));
-    script.tell([add(first.clone()), Event::Route(last.clone(), Placement::Last)]);
+    script.tell([add(first.clone()), ControlEvent::Route(last.clone(), Placement::Last)]);
     assert_eq!(script.to("198.18.0.1"), "0:glean");
-    script.tell([Event::RouteGone(first.clone())]);
+    script.tell([ControlEvent::RouteRemoved(first.clone())]);
     assert_eq!(script.to("198.18.0.1"), "1:glean");
     script.tell([add(first.clone())]);
     assert_eq!(script.to("198.18.0.1"), "0:glean");
     let third = route("198.18.0.0/15", &[by(2, "10.0.2.8")]);
-    script.tell([Event::Route(third, Placement::Replace), Event::RouteGone(last)]);
+    script.tell([ControlEvent::Route(third, Placement::Replace), ControlEvent::RouteRemoved(last)]);
     assert_eq!(script.to("198.18.0.1"), "1:glean", "the first was replaced");
 }
 
@@ -410,7 +420,7 @@ fn vlans_are_interfaces_of_their_own() {
     let kind = LinkKind::Vlan { id: 7, parent: 2 };
     let tagged = Link { kind, mtu: 1400, ..link(3, "eth2.7") };
     script.tell([
-        Event::Link(tagged.clone()),
+        ControlEvent::Link(tagged.clone()),
         add(connected("10.0.7.0/24", 3)),
         neighbor(3, "10.0.7.5", 5, STALE),
     ]);
@@ -418,9 +428,9 @@ fn vlans_are_interfaces_of_their_own() {
     let view = script.view();
     let interface = view.interface(2).unwrap();
     assert_eq!((interface.port, interface.vlan, interface.mtu, interface.up), (1, Some(7), 1400, true));
-    script.tell([Event::LinkGone(3)]);
+    script.tell([ControlEvent::LinkRemoved(3)]);
     assert!(!script.view().interface(2).unwrap().up, "its number stays its own");
-    script.tell([Event::Link(Link { index: 30, ..tagged })]);
+    script.tell([ControlEvent::Link(Link { index: 30, ..tagged })]);
     assert!(script.view().interface(2).unwrap().up);
 }
 
@@ -431,8 +441,8 @@ fn a_vlan_may_be_a_port_itself() {
         let mut script = Script { mirror, now: Time::ZERO };
         let kind = LinkKind::Vlan { id: 7, parent: 2 };
         script.tell([
-            Event::Link(link(2, "eth2")),
-            Event::Link(Link { kind, ..link(3, "eth2.7") }),
+            ControlEvent::Link(link(2, "eth2")),
+            ControlEvent::Link(Link { kind, ..link(3, "eth2.7") }),
             add(connected("10.0.7.0/24", 3)),
             neighbor(3, "10.0.7.5", 5, STALE),
         ]);
@@ -451,11 +461,11 @@ fn a_vlan_may_be_a_port_itself() {
 fn a_link_that_is_made_again_is_the_same_port() {
     let mut script = Script::new();
     script.tell([neighbor(1, "10.0.1.7", 7, REACHABLE), add(route("198.18.0.0/15", &[by(1, "10.0.1.7")]))]);
-    script.tell([Event::LinkGone(1)]);
+    script.tell([ControlEvent::LinkRemoved(1)]);
     assert_eq!(script.to("10.0.1.7"), "no route");
     assert_eq!(script.to("198.18.0.1"), "no route");
     script.tell([
-        Event::Link(link(11, "eth1")),
+        ControlEvent::Link(link(11, "eth1")),
         add(connected("10.0.1.0/24", 11)),
         neighbor(11, "10.0.1.7", 8, REACHABLE),
     ]);
@@ -467,15 +477,15 @@ fn a_link_that_is_made_again_is_the_same_port() {
 fn a_link_that_takes_a_ports_name_is_that_port_with_all_its_neighbours() {
     let mut script = Script::new();
     script.tell([
-        Event::Link(link(7, "new")),
+        ControlEvent::Link(link(7, "new")),
         neighbor(7, "10.0.1.7", 7, REACHABLE),
-        Event::LinkGone(1),
+        ControlEvent::LinkRemoved(1),
         add(connected("10.0.1.0/24", 7)),
     ]);
     assert_eq!(script.to("10.0.1.7"), "local");
-    script.tell([Event::Link(link(7, "eth1"))]);
+    script.tell([ControlEvent::Link(link(7, "eth1"))]);
     assert_eq!(script.to("10.0.1.7"), "0:7");
-    script.tell([Event::Link(link(7, "old"))]);
+    script.tell([ControlEvent::Link(link(7, "old"))]);
     assert_eq!(script.to("10.0.1.7"), "local");
 }
 
@@ -483,13 +493,13 @@ fn a_link_that_takes_a_ports_name_is_that_port_with_all_its_neighbours() {
 fn a_vrf_may_be_told_of_after_its_members() {
     let mut script = Script::new();
     script.tell([
-        Event::Link(Link { master: Some(5), ..link(2, "eth2") }),
+        ControlEvent::Link(Link { master: Some(5), ..link(2, "eth2") }),
         neighbor(2, "10.0.2.5", 5, REACHABLE),
     ]);
     assert_eq!((script.view().interface(1).unwrap().table, script.to("10.0.2.5")), (0, "1:5".into()));
     script.tell([
-        Event::Link(Link { kind: LinkKind::Vrf { table: 100 }, ..link(5, "blue") }),
-        add(Route { table: 100, ..connected("10.0.2.0/24", 2) }),
+        ControlEvent::Link(Link { kind: LinkKind::Vrf { table: 100 }, ..link(5, "blue") }),
+        add(RouteEntry { table: 100, ..connected("10.0.2.0/24", 2) }),
     ]);
     assert_eq!(script.view().interface(1).unwrap().table, 1);
     assert_eq!(script.all_in(1, "10.0.2.5"), set(&["1:5"]));
@@ -501,17 +511,19 @@ fn a_dump_removes_what_it_does_not_mention() {
     let mut script = Script::new();
     let keep = route("198.18.0.0/16", &[by(1, "10.0.1.9")]);
     script.tell([add(keep.clone()), add(route("198.19.0.0/16", &[by(1, "10.0.1.9")]))]);
-    script.mirror.begin(Part::Inet);
+    script.mirror.begin(DumpPart::Inet);
     for known in [local("10.0.1.1/32"), connected("10.0.1.0/24", 1), keep] {
-        script.mirror.apply(Event::Route(known, Placement::Last));
+        script.mirror.apply(ControlEvent::Route(known, Placement::Last));
     }
-    assert_eq!(script.mirror.end(Part::Inet), 3);
+    assert_eq!(script.mirror.end(DumpPart::Inet), 3);
     script.settle();
     assert_eq!([script.to("198.18.0.1"), script.to("198.19.0.1")], ["0:glean", "no route"]);
     assert_eq!([script.to("10.0.2.1"), script.to("10.0.1.1")], ["no route", "local"]);
-    script.mirror.begin(Part::Links);
-    [link(9, "lo"), link(2, "eth2")].into_iter().for_each(|link| script.mirror.apply(Event::Link(link)));
-    assert_eq!(script.mirror.end(Part::Links), 1);
+    script.mirror.begin(DumpPart::Links);
+    [link(9, "lo"), link(2, "eth2")]
+        .into_iter()
+        .for_each(|link| script.mirror.apply(ControlEvent::Link(link)));
+    assert_eq!(script.mirror.end(DumpPart::Links), 1);
     script.settle();
     assert!(!script.view().interface(0).unwrap().up);
 }
@@ -520,13 +532,13 @@ fn a_dump_removes_what_it_does_not_mention() {
 fn what_the_kernel_drops_without_a_word_is_suspected() {
     let mut script = Script::new();
     let address = InterfaceAddress { ip: ip("10.0.1.1"), len: 24 };
-    script.tell([Event::Address(1, address)]);
+    script.tell([ControlEvent::Address(1, address)]);
     script.mirror.suspects_inet();
     script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
     assert!(!script.mirror.suspects_inet());
-    script.tell([Event::AddressGone(1, address)]);
+    script.tell([ControlEvent::AddressRemoved(1, address)]);
     assert!(script.mirror.suspects_inet() && !script.mirror.suspects_inet());
-    script.tell([Event::RouteGone(route("192.0.2.0/24", &[direct(1)]))]);
+    script.tell([ControlEvent::RouteRemoved(route("192.0.2.0/24", &[direct(1)]))]);
     assert!(script.mirror.suspects_inet(), "it went, and we never had it");
 }
 
@@ -534,13 +546,13 @@ fn what_the_kernel_drops_without_a_word_is_suspected() {
 #[test]
 fn hops_may_have_come_to_life_with_an_address() {
     let mut script = Script::new();
-    let dead = Hop { dead: true, ..by(1, "10.0.1.9") };
+    let dead = RouteHop { dead: true, ..by(1, "10.0.1.9") };
     script.tell([add(route("198.18.0.0/15", &[dead, by(2, "10.0.2.9")]))]);
     script.mirror.suspects_inet();
     let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
-    script.tell([Event::Address(2, address("10.0.2.1"))]);
+    script.tell([ControlEvent::Address(2, address("10.0.2.1"))]);
     assert!(!script.mirror.suspects_inet());
-    script.tell([Event::Address(1, address("10.0.1.1"))]);
+    script.tell([ControlEvent::Address(1, address("10.0.1.1"))]);
     assert!(script.mirror.suspects_inet());
 }
 
@@ -552,11 +564,11 @@ fn the_kernels_settings_decide_what_is_forwarded() {
         family,
         priority: 32_766,
         interface: None,
-        leads: Leads::To(MAIN),
-        name: b"main".to_vec(),
+        target: RuleTarget::Table(MAIN),
+        identity: b"main".to_vec(),
     };
-    script.tell([Family::Inet, Family::Inet6].map(|family| Event::Rule(main(family))));
-    let told = |link, family| Event::Forwarding(link, family, true);
+    script.tell([Family::Inet, Family::Inet6].map(|family| ControlEvent::Rule(main(family))));
+    let told = |link, family| ControlEvent::Forwarding(link, family, true);
     script.tell([told(1, Family::Inet), told(1, Family::Inet6), told(2, Family::Inet6)]);
     let forwards = |script: &Script, number| {
         let view = script.view();
@@ -566,7 +578,7 @@ fn the_kernels_settings_decide_what_is_forwarded() {
     assert_eq!(forwards(&script, 0), (true, false), "no IPv6 by any link unless by all");
     script.tell([told(ALL_LINKS, Family::Inet6)]);
     assert_eq!((forwards(&script, 0), forwards(&script, 1)), ((true, true), (false, true)));
-    script.tell([Event::Forwarding(ALL_LINKS, Family::Inet6, false)]);
+    script.tell([ControlEvent::Forwarding(ALL_LINKS, Family::Inet6, false)]);
     assert_eq!(forwards(&script, 1), (false, false));
 }
 
@@ -584,11 +596,12 @@ fn next_hop_indices_are_used_again() {
     let mut script = Script::new();
     for n in 0..70_000u32 {
         let gateway = format!("10.0.1.{}", n % 200 + 2);
-        let far = Hop { gateway: Some(IpAddr::from((0x0a63_0000 + n).to_be_bytes())), ..by(1, &gateway) };
+        let far =
+            RouteHop { gateway: Some(IpAddr::from((0x0a63_0000 + n).to_be_bytes())), ..by(1, &gateway) };
         let route = route("198.18.0.0/15", &[far]);
         script.mirror.apply(add(route.clone()));
         script.mirror.commit(script.now);
-        script.mirror.apply(Event::RouteGone(route));
+        script.mirror.apply(ControlEvent::RouteRemoved(route));
         script.now += Time::from_millis(60);
         script.mirror.commit(script.now);
     }
@@ -604,12 +617,12 @@ fn an_index_that_a_view_still_knows_is_not_used_again() {
     script.tell([add(old.clone())]);
     let hop = |script: &Script| script.view().parts().tables[0].inet.with(|fib| fib.lookup(0xc612_0001));
     let (held, index) = (script.view(), hop(&script));
-    script.tell([Event::RouteGone(old)]);
+    script.tell([ControlEvent::RouteRemoved(old)]);
     script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.8")]))]);
     let second = hop(&script);
     assert_ne!(second, index, "somebody may still meet it");
     drop(held);
-    script.tell([Event::RouteGone(route("198.18.0.0/15", &[by(1, "10.0.1.8")]))]);
+    script.tell([ControlEvent::RouteRemoved(route("198.18.0.0/15", &[by(1, "10.0.1.8")]))]);
     script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.7")]))]);
     assert!([index, second].contains(&hop(&script)));
 }

@@ -73,7 +73,7 @@ pub struct Config {
     #[serde(default)]
     pub interface: BTreeMap<String, Interface>,
     #[serde(default)]
-    pub route: Vec<alone::Route>,
+    pub route: Vec<alone::WrittenRoute>,
     #[serde(default)]
     pub neighbor: Vec<alone::Neighbor>,
     pub feed: Option<alone::Feed>,

@@ -1,7 +1,8 @@
 //! Which of the interfaces are there: workers have ports on those, and get others when an interface goes or comes.
 
 use crate::mirror::Mirror;
-use crate::netlink::event::{self, LinkIndex};
+use crate::netlink::event;
+use crate::route::LinkIndex;
 use fullview_plane::port::link::Link;
 use fullview_plane::wire::ethernet::Mac;
 

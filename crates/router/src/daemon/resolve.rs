@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::follow::Follower;
 use crate::mirror::Mirror;
-use crate::netlink::event::LinkIndex;
 use crate::netlink::socket::SocketError;
+use crate::route::LinkIndex;
 
 /// A destination that a packet was for, and the interface it came in by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::mirror::Mirror;
-use crate::netlink::event::LinkIndex;
+use crate::route::LinkIndex;
 use fullview_plane::burst::Slot;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;

@@ -7,12 +7,12 @@ use fullview_table::fib::framework::{FamilyTables, Origin, Time};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::netlink::event::{Hop, LinkIndex, Placement};
-use crate::netlink::uapi;
+use crate::netlink::event::Placement;
+use crate::route::{LOCAL_TABLE, LinkIndex, RouteAction, RouteHop};
 
 use super::indices::KERNEL;
 use super::neighbors::Hosts;
-use super::routes::{Entry, Routes, Way};
+use super::routes::{Entry, Routes};
 use super::sets::{SetId, Sets};
 
 /// Routes and changes of one family.
@@ -69,18 +69,18 @@ impl<A: Address> Family<A> {
             drop_parts(routes, prefix, &entry, sets);
         }
         let gone = routes.add(prefix, entry, placement);
-        gone.and_then(|gone| gone.way.set()).into_iter().for_each(|id| sets.release(id));
+        gone.and_then(|gone| gone.set()).into_iter().for_each(|id| sets.release(id));
         if !gone.is_some_and(|gone| gone.is(&entry)) {
             self.changed(table, prefix, at_once);
         }
     }
 
     /// Returns whether it was there.
-    pub fn remove(&mut self, kept: &Kept<A>, hops: Option<&[Hop]>, sets: &mut Sets) -> bool {
+    pub fn remove(&mut self, kept: &Kept<A>, hops: Option<&[RouteHop]>, sets: &mut Sets) -> bool {
         let Some(routes) = self.routes.get_mut(&kept.table) else { return false };
         let is_it = |entry: &Entry| is_same(entry, &kept.entry, hops, sets);
         let Some(gone) = routes.remove(kept.prefix, is_it) else { return false };
-        gone.way.set().into_iter().for_each(|id| sets.release(id));
+        gone.set().into_iter().for_each(|id| sets.release(id));
         self.changed(kept.table, kept.prefix, kept.at_once);
         true
     }
@@ -91,7 +91,7 @@ impl<A: Address> Family<A> {
     }
 
     fn changed(&mut self, table: u32, prefix: Prefix<A>, at_once: bool) {
-        if table == uapi::RT_TABLE_LOCAL {
+        if table == LOCAL_TABLE {
             self.local_changed(prefix);
         }
         self.touch(table, prefix, at_once);
@@ -104,13 +104,12 @@ impl<A: Address> Family<A> {
 
     /// What lies below is hidden by it, or comes to light.
     fn local_changed(&mut self, prefix: Prefix<A>) {
-        let next_hop = self.at(uapi::RT_TABLE_LOCAL, prefix).first().map(|entry| match entry.way {
-            Way::Broadcast => super::indices::BROADCAST,
+        let next_hop = self.at(LOCAL_TABLE, prefix).first().map(|entry| match entry.action {
+            RouteAction::Broadcast => super::indices::BROADCAST,
             _ => KERNEL,
         });
         self.local.apply(Change { prefix, next_hop });
-        let tables: Vec<u32> =
-            self.routes.keys().copied().filter(|table| *table != uapi::RT_TABLE_LOCAL).collect();
+        let tables: Vec<u32> = self.routes.keys().copied().filter(|table| *table != LOCAL_TABLE).collect();
         for table in tables {
             self.touch(table, prefix, true);
         }
@@ -128,7 +127,7 @@ impl<A: Address> Family<A> {
 
     /// The tables that packets may be looked up in.
     pub fn tables(&self) -> impl Iterator<Item = u32> + '_ {
-        self.routes.keys().copied().filter(|table| *table != uapi::RT_TABLE_LOCAL)
+        self.routes.keys().copied().filter(|table| *table != LOCAL_TABLE)
     }
 
     /// The addresses that the table `local` has routes to.
@@ -173,7 +172,7 @@ impl<A: Address> Family<A> {
             all.extend(gone.into_iter().map(|(prefix, entry)| (*table, prefix, entry)));
         }
         for (table, prefix, entry) in &all {
-            entry.way.set().into_iter().for_each(|id| sets.release(id));
+            entry.set().into_iter().for_each(|id| sets.release(id));
             self.changed(*table, *prefix, false);
         }
         all.len()
@@ -182,7 +181,7 @@ impl<A: Address> Family<A> {
     /// Hands everything that changed to the tables.
     pub fn commit(&mut self, now: Time, tables: &mut FamilyTables<A>, sets: &Sets) {
         for (table, touched) in std::mem::take(&mut self.touched) {
-            if table != uapi::RT_TABLE_LOCAL {
+            if table != LOCAL_TABLE {
                 tables.create(table);
                 self.hand_over(now, table, &touched, tables, sets);
             }
@@ -255,30 +254,31 @@ fn own<A: Address>(
 /// The kernel tells of IPv6 next hops one by one and of all together: what names some of the hops that the new route
 /// names is a part of it.
 fn drop_parts<A: Address>(routes: &mut Routes<A>, prefix: Prefix<A>, entry: &Entry, sets: &mut Sets) {
-    let Some(all) = entry.way.set().and_then(|id| sets.hops(id)) else { return };
+    let Some(all) = entry.set().and_then(|id| sets.hops(id)) else { return };
     let all = all.to_vec();
     let is_part = |known: &Entry| {
-        let hops = known.way.set().filter(|id| entry.way != Way::Set(*id)).and_then(|id| sets.hops(id));
+        let hops = known.set().filter(|id| entry.set() != Some(*id)).and_then(|id| sets.hops(id));
         known.metric == entry.metric && hops.is_some_and(|hops| hops.iter().all(|hop| holds(&all, hop)))
     };
     let parts: Vec<Entry> = std::iter::from_fn(|| routes.remove(prefix, is_part)).collect();
-    parts.iter().filter_map(|part| part.way.set()).for_each(|id| sets.release(id));
+    parts.iter().filter_map(|part| part.set()).for_each(|id| sets.release(id));
 }
 
 /// A hop that was alive when the route came may be dead when it goes, and its weight does not name it.
-pub(super) fn holds(hops: &[Hop], hop: &Hop) -> bool {
-    let name = |hop: &Hop| (hop.link, hop.gateway);
+pub(super) fn holds(hops: &[RouteHop], hop: &RouteHop) -> bool {
+    let name = |hop: &RouteHop| (hop.link, hop.gateway);
     hops.iter().any(|known| name(known) == name(hop))
 }
 
-fn is_same(known: &Entry, gone: &Entry, hops: Option<&[Hop]>, sets: &Sets) -> bool {
+fn is_same(known: &Entry, gone: &Entry, hops: Option<&[RouteHop]>, sets: &Sets) -> bool {
     let beside = (known.metric, known.selective) == (gone.metric, gone.selective);
-    let same_hops =
-        |known: &[Hop], gone: &[Hop]| known.len() == gone.len() && known.iter().all(|hop| holds(gone, hop));
+    let same_hops = |known: &[RouteHop], gone: &[RouteHop]| {
+        known.len() == gone.len() && known.iter().all(|hop| holds(gone, hop))
+    };
     beside
-        && match (known.way.set().and_then(|id| sets.hops(id)), hops) {
+        && match (known.set().and_then(|id| sets.hops(id)), hops) {
             (Some(known), Some(gone)) => same_hops(known, gone),
-            _ => known.way == gone.way,
+            _ => known.action == gone.action,
         }
 }
 

@@ -5,30 +5,17 @@
 //! followed (both for the mirror to say), and the last view from before is gone. A worker fetches its view before it
 //! looks anything up, so one with a later view has a later FIB.
 
-use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
 use fullview_table::nexthop::TooManyNextHops;
 use fullview_table::{NextHop, NextHops, Target};
 use rustc_hash::FxHashMap;
 
-use crate::netlink::event::LinkIndex;
+use crate::route::{LinkIndex, NextHopVia, RouteAction};
 use fullview_plane::view::View;
 
-/// What a next hop is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Via {
-    /// This host, or something that only the kernel knows how to reach.
-    Kernel,
-    Broadcast,
-    Blackhole,
-    Unreachable,
-    Prohibit,
-    /// The stations of a link.
-    Network(LinkIndex),
-    /// One station of a link.
-    Station(LinkIndex, IpAddr),
-}
+/// What the router does with the packets of one next-hop index.
+pub(super) type NextHopAction = RouteAction<NextHopVia<LinkIndex>>;
 
 /// Those that are always there.
 pub(super) const KERNEL: NextHop = NextHop(1);
@@ -36,13 +23,19 @@ pub(super) const BROADCAST: NextHop = NextHop(2);
 pub(super) const BLACKHOLE: NextHop = NextHop(3);
 pub(super) const UNREACHABLE: NextHop = NextHop(4);
 pub(super) const PROHIBIT: NextHop = NextHop(5);
-const FIXED: [Via; 5] = [Via::Kernel, Via::Broadcast, Via::Blackhole, Via::Unreachable, Via::Prohibit];
+const FIXED: [NextHopAction; 5] = [
+    RouteAction::Local,
+    RouteAction::Broadcast,
+    RouteAction::Blackhole,
+    RouteAction::Unreachable,
+    RouteAction::Prohibit,
+];
 
 pub(super) struct Indices {
     pub next_hops: NextHops,
     /// Views do not know all of them yet.
     pub is_new: bool,
-    known: FxHashMap<Via, NextHop>,
+    known: FxHashMap<NextHopAction, NextHop>,
     /// By index; `None` for groups and what is free.
     slots: Vec<Option<Slot>>,
     numbers: u32,
@@ -57,7 +50,7 @@ pub(super) struct Indices {
 }
 
 struct Slot {
-    via: Via,
+    action: NextHopAction,
     references: u32,
     /// Tells this release from later ones.
     releases: u32,
@@ -84,20 +77,20 @@ impl Default for Indices {
             published: 0,
             waiting: Vec::new(),
         };
-        for via in FIXED {
+        for action in FIXED {
             // The first five of 65,534 indices.
-            let _ = indices.acquire(via);
+            let _ = indices.acquire(action);
         }
         indices
     }
 }
 
 impl Indices {
-    /// The index of `via`, with one reference more.
-    pub fn acquire(&mut self, via: Via) -> Result<NextHop, TooManyNextHops> {
-        let index = match self.known.get(&via) {
+    /// The index of `action`, with one reference more.
+    pub fn acquire(&mut self, action: NextHopAction) -> Result<NextHop, TooManyNextHops> {
+        let index = match self.known.get(&action) {
             Some(index) => *index,
-            None => self.begin(via)?,
+            None => self.begin(action)?,
         };
         if let Some(slot) = self.slot(index) {
             slot.references += 1;
@@ -105,7 +98,7 @@ impl Indices {
         Ok(index)
     }
 
-    fn begin(&mut self, via: Via) -> Result<NextHop, TooManyNextHops> {
+    fn begin(&mut self, action: NextHopAction) -> Result<NextHop, TooManyNextHops> {
         let index = match self.free.pop() {
             Some(free) => free,
             None => {
@@ -114,12 +107,12 @@ impl Indices {
             }
         };
         self.is_new = true;
-        self.known.insert(via, index);
+        self.known.insert(action, index);
         if self.slots.len() <= index.index() {
             self.slots.resize_with(index.index() + 1, || None);
         }
         if let Some(slot) = self.slots.get_mut(index.index()) {
-            *slot = Some(Slot { via, references: 0, releases: 0 });
+            *slot = Some(Slot { action, references: 0, releases: 0 });
         }
         Ok(index)
     }
@@ -139,19 +132,19 @@ impl Indices {
         self.slots.get_mut(index.index())?.as_mut()
     }
 
-    /// The index of `via`, if it has one.
-    pub fn get(&self, via: Via) -> Option<NextHop> {
-        self.known.get(&via).copied()
+    /// The index of `action`, if it has one.
+    pub fn get(&self, action: NextHopAction) -> Option<NextHop> {
+        self.known.get(&action).copied()
     }
 
     /// What an index means.
-    pub fn via(&self, index: NextHop) -> Option<Via> {
-        self.slots.get(index.index())?.as_ref().map(|slot| slot.via)
+    pub fn action(&self, index: NextHop) -> Option<NextHopAction> {
+        self.slots.get(index.index())?.as_ref().map(|slot| slot.action)
     }
 
     /// Every index that means something, even to nobody but a worker that lags behind.
-    pub fn iter(&self) -> impl Iterator<Item = (NextHop, Via)> + '_ {
-        self.known.iter().map(|(via, index)| (*index, *via))
+    pub fn iter(&self) -> impl Iterator<Item = (NextHop, NextHopAction)> + '_ {
+        self.known.iter().map(|(action, index)| (*index, *action))
     }
 
     /// Those given up since this was last asked, for whom to wait until all FIBs have followed.
@@ -191,7 +184,7 @@ impl Indices {
     fn end(&mut self, Released { index, release }: Released) {
         let Some(slot) = self.slots.get_mut(index.index()) else { return };
         if let Some(slot) = slot.take_if(|slot| slot.references == 0 && slot.releases == release) {
-            self.known.remove(&slot.via);
+            self.known.remove(&slot.action);
             self.free.push(index);
         }
     }

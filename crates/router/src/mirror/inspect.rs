@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use fullview_table::NextHop;
 
 use super::Mirror;
-use super::indices::Via;
-use crate::netlink::event::LinkIndex;
+use crate::route::{LinkIndex, NextHopVia, RouteAction};
 use fullview_plane::wire::ethernet::Mac;
 
 /// A neighbour that may be sent to.
@@ -39,14 +38,19 @@ impl Mirror {
         if let Some(members) = self.sets.groups.members(hop) {
             return Some(format!("group of {}", members.len()));
         }
-        Some(match self.sets.indices.via(hop)? {
-            Via::Kernel => "this host".into(),
-            Via::Broadcast => "broadcast".into(),
-            Via::Blackhole => "blackhole".into(),
-            Via::Unreachable => "unreachable".into(),
-            Via::Prohibit => "prohibit".into(),
-            Via::Network(link) => format!("dev {}", self.link_name(link)),
-            Via::Station(link, address) => format!("via {address} dev {}", self.link_name(link)),
+        Some(match self.sets.indices.action(hop)? {
+            RouteAction::Local => "this host".into(),
+            RouteAction::Broadcast => "broadcast".into(),
+            RouteAction::Blackhole => "blackhole".into(),
+            RouteAction::Unreachable => "unreachable".into(),
+            RouteAction::Prohibit => "prohibit".into(),
+            RouteAction::Throw => "throw".into(),
+            RouteAction::Forward(NextHopVia { link, neighbor: None }) => {
+                format!("dev {}", self.link_name(link))
+            }
+            RouteAction::Forward(NextHopVia { link, neighbor: Some(ip) }) => {
+                format!("via {ip} dev {}", self.link_name(link))
+            }
         })
     }
 

@@ -3,8 +3,8 @@
 use fullview_table::Family;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::netlink::event::{ALL_LINKS, Link, LinkIndex, LinkKind};
-use crate::netlink::uapi;
+use crate::netlink::event::{ALL_LINKS, Link, LinkKind};
+use crate::route::{LinkIndex, MAIN_TABLE};
 use fullview_plane::interface::InterfaceAddress;
 
 /// What can be done by way of a link.
@@ -209,7 +209,7 @@ impl Links {
     pub fn table(&self, index: LinkIndex) -> u32 {
         match self.vrf(index).map(|vrf| vrf.kind) {
             Some(LinkKind::Vrf { table }) => table,
-            _ => uapi::RT_TABLE_MAIN,
+            _ => MAIN_TABLE,
         }
     }
 

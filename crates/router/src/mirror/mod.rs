@@ -16,7 +16,7 @@ use fullview_table::{Address, NextHop};
 use fullview_plane::view::Views;
 
 use crate::netlink::event::Link;
-use crate::netlink::uapi;
+use crate::route::MAIN_TABLE;
 use commit::Generations;
 use family::Family;
 use indices::Released;
@@ -79,7 +79,7 @@ impl Mirror {
     /// the ports.
     pub fn new(now: Time, ports: Vec<String>, settings: Settings) -> Mirror {
         let mut tables = Tables::new(now, settings);
-        tables.create(uapi::RT_TABLE_MAIN);
+        tables.create(MAIN_TABLE);
         let (links, sets) = (Links::new(ports), Sets::default());
         let views = Views::new(view::empty(&tables, &sets.groups));
         let mut mirror = Mirror {
@@ -100,7 +100,7 @@ impl Mirror {
             policies: BTreeMap::new(),
             flow_seed: 0,
         };
-        mirror.create(uapi::RT_TABLE_MAIN);
+        mirror.create(MAIN_TABLE);
         mirror
     }
 

@@ -10,11 +10,12 @@ use fullview_table::fib::framework::{FamilyTables, Origin, Time};
 use fullview_table::{Address, Change, NextHop, Prefix};
 use rustc_hash::FxHashMap;
 
-use crate::netlink::event::{LinkIndex, Neighbor};
+use crate::netlink::event::LinkNeighbor;
+use crate::route::{LinkIndex, NextHopVia, RouteAction};
 use fullview_plane::wire::ethernet::Mac;
 
 use super::family::HostKey;
-use super::indices::{Indices, Via};
+use super::indices::Indices;
 
 /// What is known about a neighbour that may be sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub(super) enum Turn {
 }
 
 impl Neighbors {
-    pub fn set(&mut self, neighbor: &Neighbor) -> Turn {
+    pub fn set(&mut self, neighbor: &LinkNeighbor) -> Turn {
         let key = (neighbor.link, neighbor.address);
         let mac = neighbor.mac.filter(|_| neighbor.state.is_usable());
         let Some(mac) = mac else { return self.remove(key) };
@@ -183,7 +184,10 @@ impl<A: Address> Hosts<A> {
         has_own: &impl Fn(u32, Prefix<A>) -> bool,
     ) -> Option<(u32, Change<A>)> {
         let host = self.all.get_mut(&key)?;
-        let (prefix, network) = (Prefix::host(key.0), indices.get(Via::Network(key.1)));
+        let (prefix, network) = (
+            Prefix::host(key.0),
+            indices.get(RouteAction::Forward(NextHopVia { link: key.1, neighbor: None })),
+        );
         let covering = tables.rib(host.table)?.covering(prefix).map(|route| route.next_hop);
         let has_own = has_own(host.table, prefix);
         let was_placed = host.is_placed;

@@ -6,42 +6,21 @@ use fullview_table::{Address, NextHop, Prefix};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::netlink::event::{Placement, Selector};
+use crate::route::RouteAction;
 
 use super::indices::{BLACKHOLE, BROADCAST, KERNEL, PROHIBIT, UNREACHABLE};
 use super::sets::{SetId, Sets};
 
-/// What a route does, in four bytes and a bit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    Set(SetId),
-    Kernel,
-    Broadcast,
-    Blackhole,
-    Unreachable,
-    Prohibit,
-    /// No answer in this table; with a kernel behind us that is for the kernel to say.
-    Throw,
-}
-
-impl Way {
-    pub fn set(self) -> Option<SetId> {
-        match self {
-            Way::Set(id) => Some(id),
-            _ => None,
-        }
-    }
-
-    /// `None` if the route cannot be used now.
-    fn next_hop(self, sets: &Sets) -> Option<NextHop> {
-        match self {
-            Way::Set(id) => sets.index(id),
-            Way::Kernel => Some(KERNEL),
-            Way::Broadcast => Some(BROADCAST),
-            Way::Blackhole => Some(BLACKHOLE),
-            Way::Unreachable => Some(UNREACHABLE),
-            Way::Prohibit => Some(PROHIBIT),
-            Way::Throw => Some(NextHop::NONE),
-        }
+/// The index that packets of a route get; `None` if the route cannot be used now.
+fn next_hop(action: RouteAction<SetId>, sets: &Sets) -> Option<NextHop> {
+    match action {
+        RouteAction::Forward(id) => sets.index(id),
+        RouteAction::Local => Some(KERNEL),
+        RouteAction::Broadcast => Some(BROADCAST),
+        RouteAction::Blackhole => Some(BLACKHOLE),
+        RouteAction::Unreachable => Some(UNREACHABLE),
+        RouteAction::Prohibit => Some(PROHIBIT),
+        RouteAction::Throw => Some(NextHop::NONE),
     }
 }
 
@@ -49,13 +28,21 @@ impl Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub metric: u32,
-    pub way: Way,
+    pub action: RouteAction<SetId>,
     pub selective: Option<Selector>,
     /// The dump that mentioned it last.
     pub dump: u8,
 }
 
 impl Entry {
+    /// The set of a route that forwards.
+    pub fn set(&self) -> Option<SetId> {
+        match self.action {
+            RouteAction::Forward(id) => Some(id),
+            _ => None,
+        }
+    }
+
     /// Whether the kernel holds them apart by more than where they lead.
     fn is_beside(&self, other: &Entry) -> bool {
         (self.metric, self.selective) == (other.metric, other.selective)
@@ -63,7 +50,7 @@ impl Entry {
 
     /// Whether it is the same route.
     pub fn is(&self, other: &Entry) -> bool {
-        self.is_beside(other) && self.way == other.way
+        self.is_beside(other) && self.action == other.action
     }
 }
 
@@ -159,13 +146,13 @@ impl<A: Address> Routes<A> {
         if entries.iter().any(|entry| entry.selective.is_some()) {
             return Some(KERNEL);
         }
-        entries.iter().find_map(|entry| entry.way.next_hop(sets))
+        entries.iter().find_map(|entry| next_hop(entry.action, sets))
     }
 
     /// The prefixes that any of these sets serves.
     pub fn using(&self, sets: &FxHashSet<SetId>) -> Vec<Prefix<A>> {
         let uses = |entries: &Entries| {
-            entries.as_slice().iter().any(|entry| entry.way.set().is_some_and(|id| sets.contains(&id)))
+            entries.as_slice().iter().any(|entry| entry.set().is_some_and(|id| sets.contains(&id)))
         };
         self.0.iter().filter(|(_, entries)| uses(entries)).map(|(prefix, _)| *prefix).collect()
     }

@@ -4,8 +4,8 @@
 
 use fullview_table::Family;
 
-use crate::netlink::event::{Leads, Rule};
-use crate::netlink::uapi;
+use crate::netlink::event::{Rule, RuleTarget};
+use crate::route::{LOCAL_TABLE, MAIN_TABLE};
 
 /// All rules of the kernel, by priority.
 #[derive(Default)]
@@ -71,11 +71,11 @@ impl Rules {
         }
         let rules = self.known.iter().map(|known| &known.rule).filter(|rule| rule.family == family);
         let concern = |rule: &&Rule| rule.interface.as_ref().is_none_or(|name| ingress.has(name));
-        let decides = |rule: &Rule| match rule.leads {
-            Leads::To(uapi::RT_TABLE_LOCAL) => None,
-            Leads::To(uapi::RT_TABLE_MAIN) => Some(ingress.vrf.is_none()),
-            Leads::ToVrf => ingress.vrf.map(|_| true),
-            Leads::To(_) | Leads::Elsewhere => Some(false),
+        let decides = |rule: &Rule| match rule.target {
+            RuleTarget::Table(LOCAL_TABLE) => None,
+            RuleTarget::Table(MAIN_TABLE) => Some(ingress.vrf.is_none()),
+            RuleTarget::VrfTable => ingress.vrf.map(|_| true),
+            RuleTarget::Table(_) | RuleTarget::Other => Some(false),
         };
         rules.filter(concern).find_map(decides).unwrap_or(false)
     }
@@ -91,17 +91,21 @@ impl Ingress<'_> {
 mod tests {
     use super::*;
 
-    fn rule(priority: u32, interface: Option<&str>, leads: Leads) -> Rule {
-        let name = format!("{priority} {interface:?} {leads:?}").into_bytes();
-        Rule { family: Family::Inet, priority, interface: interface.map(str::to_owned), leads, name }
+    fn rule(priority: u32, interface: Option<&str>, target: RuleTarget) -> Rule {
+        let identity = format!("{priority} {interface:?} {target:?}").into_bytes();
+        Rule { family: Family::Inet, priority, interface: interface.map(str::to_owned), target, identity }
     }
 
     /// As every host has them, and one more.
     fn rules(more: Option<Rule>) -> Rules {
         let mut rules = Rules::default();
-        let usual =
-            [(32_767, Leads::To(253)), (0, Leads::To(255)), (32_766, Leads::To(254)), (1_000, Leads::ToVrf)];
-        let usual = usual.into_iter().map(|(priority, leads)| rule(priority, None, leads));
+        let usual = [
+            (32_767, RuleTarget::Table(253)),
+            (0, RuleTarget::Table(255)),
+            (32_766, RuleTarget::Table(254)),
+            (1_000, RuleTarget::VrfTable),
+        ];
+        let usual = usual.into_iter().map(|(priority, target)| rule(priority, None, target));
         usual.chain(more).for_each(|rule| assert!(rules.add(rule)));
         rules
     }
@@ -117,31 +121,39 @@ mod tests {
     #[test]
     fn packets_that_a_rule_may_concern_do_not_go_home() {
         assert_eq!(home(None), [true, true]);
-        assert_eq!(home(Some(rule(100, None, Leads::Elsewhere))), [false, false]);
-        assert_eq!(home(Some(rule(100, None, Leads::To(100)))), [false, false]);
-        assert_eq!(home(Some(rule(32_765, None, Leads::Elsewhere))), [false, true], "the VRF's comes before");
-        assert_eq!(home(Some(rule(32_766, None, Leads::Elsewhere))), [true, true], "main comes before");
-        assert_eq!(home(Some(rule(100, Some("eth1"), Leads::To(100)))), [false, true]);
-        assert_eq!(home(Some(rule(100, Some("red"), Leads::To(100)))), [true, false]);
-        assert_eq!(home(Some(rule(100, Some("lo"), Leads::To(100)))), [true, true]);
-        assert_eq!(home(Some(rule(100, None, Leads::To(254)))), [true, false], "main before the VRF's");
+        assert_eq!(home(Some(rule(100, None, RuleTarget::Other))), [false, false]);
+        assert_eq!(home(Some(rule(100, None, RuleTarget::Table(100)))), [false, false]);
+        assert_eq!(
+            home(Some(rule(32_765, None, RuleTarget::Other))),
+            [false, true],
+            "the VRF's comes before"
+        );
+        assert_eq!(home(Some(rule(32_766, None, RuleTarget::Other))), [true, true], "main comes before");
+        assert_eq!(home(Some(rule(100, Some("eth1"), RuleTarget::Table(100)))), [false, true]);
+        assert_eq!(home(Some(rule(100, Some("red"), RuleTarget::Table(100)))), [true, false]);
+        assert_eq!(home(Some(rule(100, Some("lo"), RuleTarget::Table(100)))), [true, true]);
+        assert_eq!(
+            home(Some(rule(100, None, RuleTarget::Table(254)))),
+            [true, false],
+            "main before the VRF's"
+        );
         assert!(rules(None).lead_home(Family::Inet6, &PLAIN), "a kernel without rules");
     }
 
     #[test]
     fn a_rule_that_is_gone_or_not_mentioned_is_forgotten() {
-        let other = rule(100, None, Leads::Elsewhere);
+        let other = rule(100, None, RuleTarget::Other);
         let mut all = rules(Some(other.clone()));
         assert!(all.remove(&other) && !all.remove(&other));
         assert!(all.lead_home(Family::Inet, &PLAIN));
         let mut all = rules(Some(other.clone()));
         all.mark();
-        let main = rule(32_766, None, Leads::To(254));
+        let main = rule(32_766, None, RuleTarget::Table(254));
         assert!(!all.add(main));
         assert!(!all.lead_home(Family::Inet, &PLAIN), "until the dump is whole");
         assert_eq!(all.sweep(), 4);
         assert!(all.lead_home(Family::Inet, &PLAIN) && !all.lead_home(Family::Inet, &IN_VRF));
-        assert!(all.remove(&rule(32_766, None, Leads::To(254))));
+        assert!(all.remove(&rule(32_766, None, RuleTarget::Table(254))));
         assert!(!all.lead_home(Family::Inet, &PLAIN), "no rule, no table");
     }
 }

@@ -7,22 +7,14 @@ use fullview_table::NextHop;
 use fullview_table::group::{GroupError, Groups, Member};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::netlink::event::{Hop, LinkIndex, Object};
+use crate::netlink::event::NextHopObject;
+use crate::route::{HopSet, LinkIndex, NextHopVia, RouteAction, RouteHop};
 
-use super::indices::{Indices, KERNEL, Via};
+use super::indices::{Indices, KERNEL, NextHopAction};
 use super::links::{Links, State};
 
 /// The number of a set.
 pub(super) type SetId = u32;
-
-/// What a route says about its next hops.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Key {
-    Hops(Box<[Hop]>),
-    Object(u32),
-    /// An object of which this route takes packets up to an MTU of its own: they are left to the kernel.
-    ObjectWithMtu(u32),
-}
 
 #[derive(Default)]
 pub(super) struct Sets {
@@ -30,7 +22,7 @@ pub(super) struct Sets {
     pub groups: Groups,
     objects: FxHashMap<u32, Known>,
     sets: Vec<Set>,
-    ids: FxHashMap<Key, SetId>,
+    ids: FxHashMap<HopSet, SetId>,
     free: Vec<SetId>,
     /// Groups given up since the last [`Sets::released_groups`].
     released: Vec<NextHop>,
@@ -42,13 +34,13 @@ pub(super) struct Sets {
 
 /// A next-hop object.
 struct Known {
-    object: Object,
+    object: NextHopObject,
     /// Whether the last dump had it.
     seen: bool,
 }
 
 struct Set {
-    key: Key,
+    key: HopSet,
     references: u32,
     /// What routes lead to; `None` as long as no hop can be used.
     index: Option<NextHop>,
@@ -59,7 +51,7 @@ struct Set {
 
 impl Sets {
     /// The set with this key, with one reference more.
-    pub fn acquire(&mut self, key: Key, links: &Links) -> SetId {
+    pub fn acquire(&mut self, key: HopSet, links: &Links) -> SetId {
         let known = self.ids.get(&key).copied();
         let id = known.unwrap_or_else(|| self.begin(key, links));
         if let Some(set) = self.set(id) {
@@ -68,7 +60,7 @@ impl Sets {
         id
     }
 
-    fn begin(&mut self, key: Key, links: &Links) -> SetId {
+    fn begin(&mut self, key: HopSet, links: &Links) -> SetId {
         let set = Set { key: key.clone(), references: 0, index: None, group: None, members: Vec::new() };
         let id = self.free.pop().unwrap_or(self.sets.len() as SetId);
         match self.set(id) {
@@ -104,29 +96,29 @@ impl Sets {
     }
 
     /// The hops that a set was made of; `None` for an object.
-    pub fn hops(&self, id: SetId) -> Option<&[Hop]> {
+    pub fn hops(&self, id: SetId) -> Option<&[RouteHop]> {
         match &self.sets.get(id as usize)?.key {
-            Key::Hops(hops) => Some(hops),
-            Key::Object(_) | Key::ObjectWithMtu(_) => None,
+            HopSet::Hops(hops) => Some(hops),
+            HopSet::Object(_) | HopSet::ObjectWithMtu(_) => None,
         }
     }
 
     /// Whether the kernel said of any hop by this link that it does not use it.
     pub fn has_dead_by(&self, link: LinkIndex) -> bool {
-        let is_dead = |hop: &Hop| hop.link == link && hop.dead;
-        self.ids.keys().any(|key| matches!(key, Key::Hops(hops) if hops.iter().any(is_dead)))
+        let is_dead = |hop: &RouteHop| hop.link == link && hop.dead;
+        self.ids.keys().any(|key| matches!(key, HopSet::Hops(hops) if hops.iter().any(is_dead)))
     }
 
     /// The object that a set is.
     pub fn object(&self, id: SetId) -> Option<u32> {
         match self.sets.get(id as usize)?.key {
-            Key::Object(object) | Key::ObjectWithMtu(object) => Some(object),
-            Key::Hops(_) => None,
+            HopSet::Object(object) | HopSet::ObjectWithMtu(object) => Some(object),
+            HopSet::Hops(_) => None,
         }
     }
 
     /// Takes what is known about an object; returns whether anything changed.
-    pub fn set_object(&mut self, id: u32, object: Object) -> bool {
+    pub fn set_object(&mut self, id: u32, object: NextHopObject) -> bool {
         let before = self.objects.insert(id, Known { object: object.clone(), seen: true });
         before.is_none_or(|before| before.object != object)
     }
@@ -158,9 +150,9 @@ impl Sets {
         let Some(set) = self.sets.get(id as usize) else { return false };
         let ways = self.ways(&set.key, links);
         let alone = match &set.key {
-            Key::Hops(hops) => hops.len() == 1,
-            Key::Object(_) => false,
-            Key::ObjectWithMtu(_) => true,
+            HopSet::Hops(hops) => hops.len() == 1,
+            HopSet::Object(_) => false,
+            HopSet::ObjectWithMtu(_) => true,
         };
         let (before, group, old) = (set.index, set.group, set.members.clone());
         // New references first, so that what stays is never without one.
@@ -204,7 +196,7 @@ impl Sets {
     }
 
     /// Each with a reference; those that are the same next hop together.
-    fn members(&mut self, ways: &[(Via, u16)]) -> Vec<Member> {
+    fn members(&mut self, ways: &[(NextHopAction, u16)]) -> Vec<Member> {
         let mut members: Vec<Member> = Vec::new();
         for (via, weight) in ways {
             let next_hop = self.indices.acquire(*via).unwrap_or_else(|error| {
@@ -224,24 +216,24 @@ impl Sets {
 
     /// One of the five that are always there, with a reference.
     fn kernel(&mut self) -> NextHop {
-        self.indices.acquire(Via::Kernel).unwrap_or(KERNEL)
+        self.indices.acquire(RouteAction::Local).unwrap_or(KERNEL)
     }
 
     /// The hops that can be used. Without any a carrier that is missing leaves the packets to the kernel, which keeps
     /// such routes or not as it was told to.
-    fn ways(&self, key: &Key, links: &Links) -> Vec<(Via, u16)> {
+    fn ways(&self, key: &HopSet, links: &Links) -> Vec<(NextHopAction, u16)> {
         let all = match key {
-            Key::Hops(hops) => hops.iter().map(|hop| (way(hop, links), hop.weight)).collect(),
-            Key::Object(id) => self.object_ways(*id, 1, links, true),
-            Key::ObjectWithMtu(_) => vec![(Way::Usable(Via::Kernel), 1)],
+            HopSet::Hops(hops) => hops.iter().map(|hop| (way(hop, links), hop.weight)).collect(),
+            HopSet::Object(id) => self.object_ways(*id, 1, links, true),
+            HopSet::ObjectWithMtu(_) => vec![(Way::Usable(RouteAction::Local), 1)],
         };
         let used = |(way, weight): &(Way, u16)| match way {
             Way::Usable(via) => Some((*via, *weight)),
             Way::NoCarrier | Way::Dead => None,
         };
-        let usable: Vec<(Via, u16)> = all.iter().filter_map(used).collect();
+        let usable: Vec<(NextHopAction, u16)> = all.iter().filter_map(used).collect();
         if usable.is_empty() && all.iter().any(|(way, _)| *way == Way::NoCarrier) {
-            return vec![(Via::Kernel, 1)];
+            return vec![(RouteAction::Local, 1)];
         }
         usable
     }
@@ -249,13 +241,18 @@ impl Sets {
     /// Groups of objects do not nest. One that is not known yet is known to the kernel.
     fn object_ways(&self, id: u32, weight: u16, links: &Links, may_be_group: bool) -> Vec<(Way, u16)> {
         match self.objects.get(&id).map(|known| &known.object) {
-            Some(Object::Hop(hop)) => vec![(way(hop, links), weight)],
-            Some(Object::Blackhole) => vec![(Way::Usable(Via::Blackhole), weight)],
-            Some(Object::Group(members)) if may_be_group => {
+            Some(NextHopObject::Single(action)) => {
+                let way = match action {
+                    RouteAction::Forward(hop) => way(hop, links),
+                    other => Way::Usable(other.map(|_| NextHopVia { link: 0, neighbor: None })),
+                };
+                vec![(way, weight)]
+            }
+            Some(NextHopObject::Group(members)) if may_be_group => {
                 let of = |(id, weight): &(u32, u16)| self.object_ways(*id, *weight, links, false);
                 members.iter().flat_map(of).collect()
             }
-            Some(Object::Group(_) | Object::Foreign) | None => vec![(Way::Usable(Via::Kernel), weight)],
+            Some(NextHopObject::Group(_)) | None => vec![(Way::Usable(RouteAction::Local), weight)],
         }
     }
 
@@ -267,20 +264,20 @@ impl Sets {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    Usable(Via),
+    Usable(NextHopAction),
     NoCarrier,
     Dead,
 }
 
-fn way(hop: &Hop, links: &Links) -> Way {
+fn way(hop: &RouteHop, links: &Links) -> Way {
     let mtu = links.get(hop.link).map_or(0, |link| link.mtu);
     let lesser_mtu = hop.mtu.is_some_and(|of_route| of_route < mtu);
     match links.state(hop.link) {
-        State::Foreign => Way::Usable(Via::Kernel),
+        State::Foreign => Way::Usable(RouteAction::Local),
         State::Down => Way::Dead,
         _ if hop.dead => Way::Dead,
         State::NoCarrier => Way::NoCarrier,
-        State::Up if hop.encapsulated || lesser_mtu => Way::Usable(Via::Kernel),
-        State::Up => Way::Usable(hop.gateway.map_or(Via::Network(hop.link), |ip| Via::Station(hop.link, ip))),
+        State::Up if hop.encapsulated || lesser_mtu => Way::Usable(RouteAction::Local),
+        State::Up => Way::Usable(RouteAction::Forward(NextHopVia { link: hop.link, neighbor: hop.gateway })),
     }
 }

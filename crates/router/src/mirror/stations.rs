@@ -4,11 +4,10 @@ use std::net::IpAddr;
 
 use fullview_table::{Address, NextHop};
 
-use crate::netlink::event::LinkIndex;
+use crate::route::{LinkIndex, RouteAction};
 use fullview_plane::wire::ethernet::Mac;
 
 use super::Mirror;
-use super::indices::Via;
 
 /// A neighbour that may be sent to and that the kernel would verify if it sent to it itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +57,8 @@ impl Mirror {
     }
 
     fn station(&self, next_hop: NextHop, destination: IpAddr) -> Option<(LinkIndex, IpAddr)> {
-        match self.sets.indices.via(next_hop)? {
-            Via::Network(link) => Some((link, destination)),
-            Via::Station(link, gateway) => Some((link, gateway)),
+        match self.sets.indices.action(next_hop)? {
+            RouteAction::Forward(via) => Some((via.link, via.neighbor.unwrap_or(destination))),
             _ => None,
         }
     }

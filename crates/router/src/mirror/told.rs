@@ -2,43 +2,43 @@
 
 use std::net::IpAddr;
 
-use crate::netlink::event::{Event, Link, LinkIndex, Neighbor};
+use crate::netlink::event::{ControlEvent, Link, LinkNeighbor};
 
 use super::Mirror;
-use super::indices::Via;
 use super::links::State;
 use super::neighbors::Turn;
 use super::routes::Entry;
 use super::sets::Sets;
+use crate::route::{LinkIndex, NextHopVia, RouteAction};
 
 impl Mirror {
     /// Takes in what the kernel says.
-    pub fn apply(&mut self, event: Event) {
+    pub fn apply(&mut self, event: ControlEvent) {
         match event {
-            Event::Link(link) => self.set_link(link),
-            Event::LinkGone(index) => self.remove_link(index),
-            Event::Address(link, address) => {
+            ControlEvent::Link(link) => self.set_link(link),
+            ControlEvent::LinkRemoved(index) => self.remove_link(index),
+            ControlEvent::Address(link, address) => {
                 let is_new = self.links.add_address(link, address);
                 self.view_changed |= is_new;
                 // With its first address a link's dead hops come to life.
                 self.suspects_inet |= is_new && address.ip.is_ipv4() && self.sets.has_dead_by(link);
             }
-            Event::AddressGone(link, address) => {
+            ControlEvent::AddressRemoved(link, address) => {
                 let was_there = self.links.remove_address(link, address);
                 self.view_changed |= was_there;
                 self.suspects_inet |= was_there && address.ip.is_ipv4();
             }
-            Event::Neighbor(neighbor) => self.set_neighbor(&neighbor),
-            Event::NeighborGone(link, address) => self.remove_neighbor(link, address),
-            Event::Route(route, placement) => self.add_route(route, placement),
-            Event::RouteGone(route) => self.remove_route(route),
-            Event::NextHop(id, object) => self.sets_changed |= self.sets.set_object(id, object),
-            Event::NextHopGone(id) => self.remove_object(id),
-            Event::Forwarding(link, family, on) => {
+            ControlEvent::Neighbor(neighbor) => self.set_neighbor(&neighbor),
+            ControlEvent::NeighborRemoved(link, address) => self.remove_neighbor(link, address),
+            ControlEvent::Route(route, placement) => self.add_route(route, placement),
+            ControlEvent::RouteRemoved(route) => self.remove_route(route),
+            ControlEvent::NextHop(id, object) => self.sets_changed |= self.sets.set_object(id, object),
+            ControlEvent::NextHopRemoved(id) => self.remove_object(id),
+            ControlEvent::Forwarding(link, family, on) => {
                 self.view_changed |= self.links.set_forwarding(link, family, on)
             }
-            Event::Rule(rule) => self.view_changed |= self.rules.add(rule),
-            Event::RuleGone(rule) => self.view_changed |= self.rules.remove(&rule),
+            ControlEvent::Rule(rule) => self.view_changed |= self.rules.add(rule),
+            ControlEvent::RuleRemoved(rule) => self.view_changed |= self.rules.remove(&rule),
         }
     }
 
@@ -72,7 +72,7 @@ impl Mirror {
         }
         self.suspects_inet = true;
         self.inet.sweep(&mut self.sets, |entry, sets| {
-            let hops = entry.way.set().and_then(|id| sets.hops(id));
+            let hops = entry.set().and_then(|id| sets.hops(id));
             hops.is_some_and(|hops| hops.iter().all(|hop| hop.link == index))
         });
     }
@@ -97,7 +97,7 @@ impl Mirror {
         }
     }
 
-    fn set_neighbor(&mut self, neighbor: &Neighbor) {
+    fn set_neighbor(&mut self, neighbor: &LinkNeighbor) {
         let (link, address) = (neighbor.link, neighbor.address);
         match self.neighbors.set(neighbor) {
             Turn::Nothing => {}
@@ -123,7 +123,11 @@ impl Mirror {
             return;
         }
         // Without an index left the kernel goes on to forward to this neighbour.
-        let Ok(index) = self.sets.indices.acquire(Via::Station(link, address)) else { return };
+        let Ok(index) =
+            self.sets.indices.acquire(RouteAction::Forward(NextHopVia { link, neighbor: Some(address) }))
+        else {
+            return;
+        };
         let table = self.links.table(link);
         let before = match address {
             IpAddr::V4(ip) => self.inet.hosts.add(ip.to_bits(), link, table, index),
@@ -148,7 +152,7 @@ impl Mirror {
         }
         self.sets_changed = true;
         let of_object =
-            |entry: &Entry, sets: &Sets| entry.way.set().is_some_and(|set| sets.object(set) == Some(id));
+            |entry: &Entry, sets: &Sets| entry.set().is_some_and(|set| sets.object(set) == Some(id));
         self.inet.sweep(&mut self.sets, of_object);
         self.inet6.sweep(&mut self.sets, of_object);
     }

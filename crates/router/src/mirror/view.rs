@@ -4,15 +4,15 @@ use fullview_table::Family;
 use fullview_table::fib::framework::Tables;
 use fullview_table::group::Groups;
 
-use crate::netlink::event::{Link, LinkIndex};
-use crate::netlink::uapi;
+use crate::netlink::event::Link;
+use crate::route::{MAIN_TABLE, NextHopVia, RouteAction};
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::interface::Interface;
 use fullview_plane::view::{Parts, Policy, TableReaders, View};
 use fullview_plane::wire::ethernet::Mac;
 
 use super::Mirror;
-use super::indices::Via;
+use super::indices::NextHopAction;
 use super::links::{Place, State};
 use super::rules::Ingress;
 
@@ -21,7 +21,7 @@ pub(super) fn empty(tables: &Tables, groups: &Groups) -> View {
     let parts = Parts {
         interfaces: Vec::new(),
         adjacencies: Adjacencies::new(),
-        tables: readers(tables, uapi::RT_TABLE_MAIN).into_iter().collect(),
+        tables: readers(tables, MAIN_TABLE).into_iter().collect(),
         groups: groups.shared_reader(),
         policy: Policy::default(),
     };
@@ -58,10 +58,10 @@ impl Mirror {
 
     /// The kernel's numbers of our tables, by place in the view.
     pub(super) fn table_numbers(&self) -> Vec<u32> {
-        let others = self.inet.tables().filter(|number| *number != uapi::RT_TABLE_MAIN);
+        let others = self.inet.tables().filter(|number| *number != MAIN_TABLE);
         let mut numbers: Vec<u32> = others.collect();
         numbers.sort_unstable();
-        numbers.insert(0, uapi::RT_TABLE_MAIN);
+        numbers.insert(0, MAIN_TABLE);
         numbers
     }
 
@@ -117,28 +117,28 @@ impl Mirror {
 
     fn adjacencies(&self) -> Adjacencies {
         let mut adjacencies = Adjacencies::new();
-        for (index, via) in self.sets.indices.iter() {
-            adjacencies.set(index, self.adjacency(via));
+        for (index, action) in self.sets.indices.iter() {
+            self.adjacency(action).into_iter().for_each(|adjacency| adjacencies.set(index, adjacency));
         }
         adjacencies
     }
 
-    fn adjacency(&self, via: Via) -> Adjacency {
-        let by = |link: LinkIndex| self.links.number(link);
-        match via {
-            Via::Kernel => Adjacency::Local,
-            Via::Broadcast => Adjacency::Broadcast,
-            Via::Blackhole => Adjacency::Blackhole,
-            Via::Unreachable => Adjacency::Unreachable,
-            Via::Prohibit => Adjacency::Prohibit,
-            Via::Network(link) => {
-                by(link).map_or(Adjacency::Local, |interface| Adjacency::Glean { interface })
+    /// `None` where a table has no route. What cannot be sent by one of our interfaces is left to the kernel.
+    fn adjacency(&self, action: NextHopAction) -> Option<Adjacency> {
+        Some(match action {
+            RouteAction::Local => Adjacency::Local,
+            RouteAction::Broadcast => Adjacency::Broadcast,
+            RouteAction::Blackhole => Adjacency::Blackhole,
+            RouteAction::Unreachable => Adjacency::Unreachable,
+            RouteAction::Prohibit => Adjacency::Prohibit,
+            RouteAction::Throw => return None,
+            RouteAction::Forward(NextHopVia { link, neighbor }) => {
+                let Some(interface) = self.links.number(link) else { return Some(Adjacency::Local) };
+                match neighbor.and_then(|address| self.neighbors.get(link, address)) {
+                    Some(known) => Adjacency::Neighbor { interface, mac: known.mac },
+                    None => Adjacency::Glean { interface },
+                }
             }
-            Via::Station(link, address) => match (by(link), self.neighbors.get(link, address)) {
-                (Some(interface), Some(known)) => Adjacency::Neighbor { interface, mac: known.mac },
-                (Some(interface), None) => Adjacency::Glean { interface },
-                (None, _) => Adjacency::Local,
-            },
-        }
+        })
     }
 }

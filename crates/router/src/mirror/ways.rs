@@ -3,36 +3,31 @@
 use fullview_table::NextHop;
 
 use super::Mirror;
-use super::indices::Via;
-use crate::host::next_hop::Hop;
-use crate::netlink::event::LinkIndex;
+use super::indices::NextHopAction;
+use crate::route::{LinkIndex, NextHopVia, RouteAction};
 
 impl Mirror {
     /// What next hops stand for, by number; `None` for groups, links that are gone, and what is free.
-    pub fn hops(&self) -> Vec<Option<Hop>> {
-        let mut hops = Vec::new();
-        for (NextHop(number), via) in self.sets.indices.iter() {
+    pub fn next_hop_actions(&self) -> Vec<Option<RouteAction<NextHopVia<u16>>>> {
+        let mut actions = Vec::new();
+        for (NextHop(number), action) in self.sets.indices.iter() {
             let place = usize::from(number);
-            if hops.len() <= place {
-                hops.resize(place + 1, None);
+            if actions.len() <= place {
+                actions.resize(place + 1, None);
             }
-            if let Some(hop) = hops.get_mut(place) {
-                *hop = self.hop(via);
+            if let Some(slot) = actions.get_mut(place) {
+                *slot = self.by_interface(action);
             }
         }
-        hops
+        actions
     }
 
-    fn hop(&self, via: Via) -> Option<Hop> {
-        Some(match via {
-            Via::Kernel => Hop::Own,
-            Via::Broadcast => Hop::Broadcast,
-            Via::Blackhole => Hop::Blackhole,
-            Via::Unreachable => Hop::Unreachable,
-            Via::Prohibit => Hop::Prohibit,
-            Via::Network(link) => Hop::Link(self.links.number(link)?),
-            Via::Station(link, address) => Hop::Station(self.links.number(link)?, address),
-        })
+    fn by_interface(&self, action: NextHopAction) -> Option<RouteAction<NextHopVia<u16>>> {
+        let numbered = |via: NextHopVia<LinkIndex>| {
+            let link = self.links.number(via.link).ok_or(())?;
+            Ok::<_, ()>(NextHopVia { link, neighbor: via.neighbor })
+        };
+        action.try_map(numbered).ok()
     }
 
     /// The link that an interface is now.

@@ -1,76 +1,75 @@
-//! What the kernel says, decoded: links, addresses, neighbours, routes, next-hop objects, rules.
+//! Changes of the control plane's state as events: links, addresses, neighbours, routes, next-hop objects, rules. The
+//! kernel reports them over netlink; a router without a kernel writes the same events from its configuration.
 
 use std::net::IpAddr;
 
-use fullview_table::{Family, Prefix};
-
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
+use fullview_table::Family;
 
 use super::uapi;
+use crate::route::{AnyPrefix, HopSet, LinkIndex, RouteAction, RouteHop};
 
-/// The kernel's number of a link.
-pub type LinkIndex = u32;
-
-/// Stands for all links; no link has it.
+/// Stands for all links; no link has this number.
 pub const ALL_LINKS: LinkIndex = 0;
 
-/// One thing that is so, or is no longer so.
+/// One thing that exists now with this state, or that was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A link is there, or is otherwise than before.
+pub enum ControlEvent {
+    /// A link exists, or changed.
     Link(Link),
-    /// A link is gone.
-    LinkGone(LinkIndex),
-    /// An address of this host came.
+    /// A link was removed.
+    LinkRemoved(LinkIndex),
+    /// This host has an address on a link.
     Address(LinkIndex, InterfaceAddress),
-    /// An address of this host went.
-    AddressGone(LinkIndex, InterfaceAddress),
-    /// What is known about a neighbour.
-    Neighbor(Neighbor),
-    /// A neighbour is forgotten.
-    NeighborGone(LinkIndex, IpAddr),
-    /// A route came.
-    Route(Route, Placement),
-    /// A route went.
-    RouteGone(Route),
-    /// A next-hop object came, or is otherwise than before.
-    NextHop(u32, Object),
-    /// A next-hop object is gone, and with it the routes that used it.
-    NextHopGone(u32),
-    /// Whether packets of a family that come in by a link are forwarded (sysctl `forwarding`), or any at all
-    /// ([`ALL_LINKS`]).
+    /// This host no longer has an address on a link.
+    AddressRemoved(LinkIndex, InterfaceAddress),
+    /// A neighbour exists, or its state changed.
+    Neighbor(LinkNeighbor),
+    /// A neighbour was removed.
+    NeighborRemoved(LinkIndex, IpAddr),
+    /// A route exists.
+    Route(RouteEntry, Placement),
+    /// A route was removed.
+    RouteRemoved(RouteEntry),
+    /// A next-hop object exists, or changed.
+    NextHop(u32, NextHopObject),
+    /// A next-hop object was removed, and with it the routes that used it.
+    NextHopRemoved(u32),
+    /// Whether packets of a family that arrive on a link are forwarded (sysctl `forwarding`), or packets of that family at
+    /// all ([`ALL_LINKS`]).
     Forwarding(LinkIndex, Family, bool),
-    /// A rule of policy routing is there.
+    /// A rule of policy routing exists.
     Rule(Rule),
-    /// A rule of policy routing is gone.
-    RuleGone(Rule),
+    /// A rule of policy routing was removed.
+    RuleRemoved(Rule),
 }
 
 /// A rule of policy routing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Whose packets it is for.
+    /// The family of the packets that it selects.
     pub family: Family,
-    /// Rules are asked in the order of this, the lowest first.
+    /// Rules are evaluated in this order, the lowest number first.
     pub priority: u32,
-    /// It is for packets only that came in by this link, or by one of this VRF.
+    /// It selects only packets that arrived on this link, or on a link of this VRF.
     pub interface: Option<String>,
-    /// Where it leads.
-    pub leads: Leads,
-    /// What tells it from others.
-    pub name: Vec<u8>,
+    /// Where the selected packets are looked up.
+    pub target: RuleTarget,
+    /// The bytes of the message that do not change while the rule exists: they tell rules apart.
+    pub identity: Vec<u8>,
 }
 
-/// Where a rule leads.
+/// Where a rule has packets looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leads {
-    /// All packets that it is for, to this table.
-    To(u32),
-    /// Those that came in by interfaces of a VRF, to the table of it.
-    ToVrf,
-    /// Some of them, or to something else, or in a way that is not known.
-    Elsewhere,
+pub enum RuleTarget {
+    /// All packets that the interface and the family select: in this table.
+    Table(u32),
+    /// Packets that arrived on links of a VRF: in that VRF's table (`l3mdev`).
+    VrfTable,
+    /// The rule selects packets by more than their interface, or does something else than a lookup, or has attributes that
+    /// are not known here.
+    Other,
 }
 
 /// A network interface of the kernel.
@@ -80,51 +79,51 @@ pub struct Link {
     pub index: LinkIndex,
     /// Its name.
     pub name: String,
-    /// Its Ethernet address; zeros if it is no Ethernet link.
+    /// Its Ethernet address; zeros if it is not an Ethernet link.
     pub mac: Mac,
-    /// The longest IP packet it takes.
+    /// The longest IP packet that it takes.
     pub mtu: u32,
-    /// The longest of IPv6, if somebody wants less (sysctl `net.ipv6.conf.NAME.mtu`).
+    /// The longest IPv6 packet, where that is less (sysctl `net.ipv6.conf.NAME.mtu`).
     pub mtu6: Option<u32>,
-    /// Somebody set it up.
+    /// It is set up (`IFF_UP`).
     pub up: bool,
-    /// And it has a carrier.
+    /// It has a carrier (`IFF_LOWER_UP`).
     pub carrier: bool,
-    /// What it is.
+    /// Its type.
     pub kind: LinkKind,
-    /// The link it is a part of: a VRF, a bridge.
+    /// The link that it belongs to: a VRF, a bridge.
     pub master: Option<LinkIndex>,
 }
 
-/// What a link is, as far as that matters here.
+/// The types of links that the mirror treats differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkKind {
     /// The frames of one VLAN (IEEE 802.1Q) on another link.
     Vlan {
-        /// 1 to 4094.
+        /// The VLAN's number, 1 to 4094.
         id: u16,
-        /// On which.
+        /// The link that carries the tagged frames.
         parent: LinkIndex,
     },
-    /// A VRF, whose members look up in this table.
+    /// A VRF. Packets that arrive on its members are looked up in its table.
     Vrf {
-        /// The kernel's number of it.
+        /// The kernel's number of the table.
         table: u32,
     },
-    /// Anything else.
+    /// Any other type.
     Other,
 }
 
 /// A neighbour's address on its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Neighbor {
-    /// Which link.
+pub struct LinkNeighbor {
+    /// The link that it is on.
     pub link: LinkIndex,
     /// Its IP address.
     pub address: IpAddr,
-    /// Its Ethernet address, if it is known.
+    /// Its Ethernet address, if that is known.
     pub mac: Option<Mac>,
-    /// What the kernel thinks of it.
+    /// How far its Ethernet address can be relied on.
     pub state: NeighborState,
 }
 
@@ -133,56 +132,45 @@ pub struct Neighbor {
 pub struct NeighborState(pub u16);
 
 impl NeighborState {
-    /// Known for good, as far as whoever says so is concerned.
+    /// The address does not expire.
     pub const PERMANENT: NeighborState = NeighborState(uapi::NUD_PERMANENT);
 
-    /// Whether frames may be sent to its address.
+    /// Whether frames may be sent to its Ethernet address.
     pub fn is_usable(self) -> bool {
         const USABLE: u16 =
             uapi::NUD_REACHABLE | uapi::NUD_STALE | uapi::NUD_DELAY | uapi::NUD_PROBE | uapi::NUD_PERMANENT;
         self.0 & USABLE != 0
     }
 
-    /// Whether the kernel would verify the address if it were used.
+    /// Whether the kernel would verify the address before it relied on it.
     pub fn is_stale(self) -> bool {
         self.0 & uapi::NUD_STALE != 0
     }
 }
 
-/// A prefix of either family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AnyPrefix {
-    /// IPv4.
-    Inet(Prefix<u32>),
-    /// IPv6.
-    Inet6(Prefix<u128>),
-}
+/// [`RouteEntry::protocol`] of routes that follow from the addresses of interfaces.
+pub const PROTOCOL_KERNEL: u8 = uapi::RTPROT_KERNEL;
+/// [`RouteEntry::protocol`] of static routes.
+pub const PROTOCOL_STATIC: u8 = uapi::RTPROT_STATIC;
 
-/// [`Route::protocol`] of what follows from the addresses of interfaces.
-pub const BY_INTERFACE: u8 = uapi::RTPROT_KERNEL;
-/// [`Route::protocol`] of what somebody typed.
-pub const BY_HAND: u8 = uapi::RTPROT_STATIC;
-/// The number of the table that packets of most interfaces are looked up in.
-pub const MAIN_TABLE: u32 = uapi::RT_TABLE_MAIN;
-
-/// A route of the kernel.
+/// A route of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// In which of the kernel's tables.
+pub struct RouteEntry {
+    /// The kernel's number of its table.
     pub table: u32,
-    /// To where.
+    /// The destinations that it takes.
     pub prefix: AnyPrefix,
     /// Of several routes to one prefix the lowest metric wins.
     pub metric: u32,
-    /// It holds only for some packets to the prefix: those from certain sources, or with certain TOS bits.
+    /// What packets must have besides their destination for the route to take them.
     pub selective: Option<Selector>,
-    /// Who made it (`RTPROT_`).
+    /// The program or mechanism that made it (`RTPROT_`).
     pub protocol: u8,
-    /// What is done with packets.
-    pub action: Action,
+    /// What is done with its packets.
+    pub action: RouteAction<HopSet>,
 }
 
-/// What else packets must have for a route to hold.
+/// What packets must have besides their destination for a route to take them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selector {
     /// TOS bits.
@@ -191,73 +179,30 @@ pub struct Selector {
     pub source: u8,
 }
 
-/// What a route does with packets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Sends them on by one of these.
-    Forward(Vec<Hop>),
-    /// Sends them on by a next-hop object.
-    Object(u32),
-    /// The same, within an MTU of the route's own, which other routes by this object do not have.
-    ObjectWithMtu(u32),
-    /// They are for this host, or not for us to judge.
-    Local,
-    /// They are for all stations of a connected network.
-    Broadcast,
-    /// Drops them without a word.
-    Blackhole,
-    /// Drops them and says so: host unreachable.
-    Unreachable,
-    /// Drops them and says so: administratively prohibited.
-    Prohibit,
-    /// Looks no further in this table.
-    Throw,
-}
-
-/// One way out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Hop {
-    /// By which link; 0 is none.
-    pub link: LinkIndex,
-    /// To which router; `None` if the destination itself is on the link.
-    pub gateway: Option<IpAddr>,
-    /// The longest packet that may be sent this way, if the route says so.
-    pub mtu: Option<u32>,
-    /// Its share of the flows, relative to the others'.
-    pub weight: u16,
-    /// The kernel does not use it now.
-    pub dead: bool,
-    /// It needs a header that the forwarding path does not write: MPLS, a tunnel.
-    pub encapsulated: bool,
-}
-
 /// A next-hop object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Object {
-    /// One way out.
-    Hop(Hop),
-    /// A black hole.
-    Blackhole,
-    /// Several others, with weights.
+pub enum NextHopObject {
+    /// One next hop. An object that the forwarding path cannot follow is [`RouteAction::Local`]: the kernel forwards its
+    /// packets.
+    Single(RouteAction<RouteHop>),
+    /// The numbers of several other objects, with weights.
     Group(Vec<(u32, u16)>),
-    /// Something that the forwarding path cannot follow.
-    Foreign,
 }
 
-/// Where a route goes among those of the same prefix and metric.
+/// The position of a new route among those of the same prefix and metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Before them.
+    /// Before the others.
     First,
-    /// After them.
+    /// After the others.
     Last,
-    /// Instead of the first of them.
+    /// In place of the first of them.
     Replace,
 }
 
-/// What can be dumped.
+/// What the kernel lists by one dump request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum DumpPart {
     /// Which links forward IPv4.
     Forwarding,
     /// Which links forward IPv6.

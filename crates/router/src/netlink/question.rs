@@ -6,10 +6,11 @@ use std::net::IpAddr;
 use fullview_table::Family;
 
 use super::decode::Message;
-use super::event::{AnyPrefix, Event, LinkIndex, Part};
+use super::event::{ControlEvent, DumpPart};
 
 use super::socket::SocketError;
 use super::uapi;
+use crate::route::{AnyPrefix, LinkIndex};
 
 /// `struct ndmsg` and the address.
 pub fn use_neighbor(link: LinkIndex, address: IpAddr) -> Vec<u8> {
@@ -27,34 +28,34 @@ pub fn use_neighbor(link: LinkIndex, address: IpAddr) -> Vec<u8> {
 }
 
 /// The request that lists a part: its type, the family, and the size of its header.
-pub fn question(part: Part) -> (u16, u8, usize) {
+pub fn question(part: DumpPart) -> (u16, u8, usize) {
     match part {
-        Part::Forwarding => (uapi::RTM_GETNETCONF, uapi::AF_INET, 4),
-        Part::Forwarding6 => (uapi::RTM_GETNETCONF, uapi::AF_INET6, 4),
-        Part::Rules => (uapi::RTM_GETRULE, uapi::AF_UNSPEC, 12),
-        Part::Links => (uapi::RTM_GETLINK, uapi::AF_UNSPEC, 16),
-        Part::Addresses => (uapi::RTM_GETADDR, uapi::AF_UNSPEC, 8),
-        Part::Neighbors => (uapi::RTM_GETNEIGH, uapi::AF_UNSPEC, 12),
-        Part::Objects => (uapi::RTM_GETNEXTHOP, uapi::AF_UNSPEC, 8),
-        Part::Inet => (uapi::RTM_GETROUTE, uapi::AF_INET, 12),
-        Part::Inet6 => (uapi::RTM_GETROUTE, uapi::AF_INET6, 12),
+        DumpPart::Forwarding => (uapi::RTM_GETNETCONF, uapi::AF_INET, 4),
+        DumpPart::Forwarding6 => (uapi::RTM_GETNETCONF, uapi::AF_INET6, 4),
+        DumpPart::Rules => (uapi::RTM_GETRULE, uapi::AF_UNSPEC, 12),
+        DumpPart::Links => (uapi::RTM_GETLINK, uapi::AF_UNSPEC, 16),
+        DumpPart::Addresses => (uapi::RTM_GETADDR, uapi::AF_UNSPEC, 8),
+        DumpPart::Neighbors => (uapi::RTM_GETNEIGH, uapi::AF_UNSPEC, 12),
+        DumpPart::Objects => (uapi::RTM_GETNEXTHOP, uapi::AF_UNSPEC, 8),
+        DumpPart::Inet => (uapi::RTM_GETROUTE, uapi::AF_INET, 12),
+        DumpPart::Inet6 => (uapi::RTM_GETROUTE, uapi::AF_INET6, 12),
     }
 }
 
 /// What a change is about.
-pub fn part(event: &Event) -> Part {
+pub fn part(event: &ControlEvent) -> DumpPart {
     match event {
-        Event::Link(_) | Event::LinkGone(_) => Part::Links,
-        Event::Address(..) | Event::AddressGone(..) => Part::Addresses,
-        Event::Neighbor(_) | Event::NeighborGone(..) => Part::Neighbors,
-        Event::NextHop(..) | Event::NextHopGone(_) => Part::Objects,
-        Event::Route(route, _) | Event::RouteGone(route) => match route.prefix {
-            AnyPrefix::Inet(_) => Part::Inet,
-            AnyPrefix::Inet6(_) => Part::Inet6,
+        ControlEvent::Link(_) | ControlEvent::LinkRemoved(_) => DumpPart::Links,
+        ControlEvent::Address(..) | ControlEvent::AddressRemoved(..) => DumpPart::Addresses,
+        ControlEvent::Neighbor(_) | ControlEvent::NeighborRemoved(..) => DumpPart::Neighbors,
+        ControlEvent::NextHop(..) | ControlEvent::NextHopRemoved(_) => DumpPart::Objects,
+        ControlEvent::Route(route, _) | ControlEvent::RouteRemoved(route) => match route.prefix {
+            AnyPrefix::Inet(_) => DumpPart::Inet,
+            AnyPrefix::Inet6(_) => DumpPart::Inet6,
         },
-        Event::Forwarding(_, Family::Inet, _) => Part::Forwarding,
-        Event::Forwarding(_, Family::Inet6, _) => Part::Forwarding6,
-        Event::Rule(_) | Event::RuleGone(_) => Part::Rules,
+        ControlEvent::Forwarding(_, Family::Inet, _) => DumpPart::Forwarding,
+        ControlEvent::Forwarding(_, Family::Inet6, _) => DumpPart::Forwarding6,
+        ControlEvent::Rule(_) | ControlEvent::RuleRemoved(_) => DumpPart::Rules,
     }
 }
 
@@ -64,21 +65,23 @@ pub fn code(message: &Message<'_>) -> i32 {
 }
 
 /// Kernels before 5.3 have no next-hop objects, and some have no IPv6: there is nothing to list.
-pub fn refused(message: &Message<'_>, part: Part) -> Result<(), SocketError> {
+pub fn refused(message: &Message<'_>, part: DumpPart) -> Result<(), SocketError> {
     const EOPNOTSUPP: i32 = 95;
     let code = code(message);
-    if code == 0 || code == -EOPNOTSUPP && matches!(part, Part::Objects | Part::Inet6 | Part::Forwarding6) {
+    if code == 0
+        || code == -EOPNOTSUPP && matches!(part, DumpPart::Objects | DumpPart::Inet6 | DumpPart::Forwarding6)
+    {
         return Ok(());
     }
     let what = match part {
-        Part::Forwarding | Part::Forwarding6 => "settings",
-        Part::Rules => "rules",
-        Part::Links => "links",
-        Part::Addresses => "addresses",
-        Part::Neighbors => "neighbours",
-        Part::Objects => "next-hop objects",
-        Part::Inet => "IPv4 routes",
-        Part::Inet6 => "IPv6 routes",
+        DumpPart::Forwarding | DumpPart::Forwarding6 => "settings",
+        DumpPart::Rules => "rules",
+        DumpPart::Links => "links",
+        DumpPart::Addresses => "addresses",
+        DumpPart::Neighbors => "neighbours",
+        DumpPart::Objects => "next-hop objects",
+        DumpPart::Inet => "IPv4 routes",
+        DumpPart::Inet6 => "IPv6 routes",
     };
     Err(SocketError::Refused { what, source: io::Error::from_raw_os_error(-code) })
 }

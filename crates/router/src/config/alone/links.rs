@@ -4,15 +4,15 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::netlink::event::{AnyPrefix, LinkIndex};
+use crate::route::{AnyPrefix, HopSet, LinkIndex, RouteAction, RouteHop};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::feed::NextHopModel;
 use fullview_table::group::{GroupError, Groups, MOST_MEMBERS, Member};
 use fullview_table::{Address, NextHops, Table, Target};
 
-use super::written::{Feed, Kind, Neighbor, Route, WayTo};
+use super::written::{Feed, Neighbor, WrittenHop, WrittenRoute};
 use super::{Misfit, fits, table_number};
-use crate::daemon::alone::plan::{self, Leads, Planned, Way};
+use crate::daemon::alone::plan::{self, Planned, PlannedRoute};
 use crate::feed;
 
 /// The interfaces, as routes and neighbours name them.
@@ -24,7 +24,7 @@ impl Links<'_> {
         found.ok_or_else(|| Misfit::of(format!("dev: there is no interface {name}")))
     }
 
-    pub fn routes(&self, routes: &[Route]) -> Result<Vec<plan::Route>, Misfit> {
+    pub fn routes(&self, routes: &[WrittenRoute]) -> Result<Vec<PlannedRoute>, Misfit> {
         let mut known = HashSet::new();
         let mut all = Vec::with_capacity(routes.len());
         for route in routes {
@@ -39,26 +39,24 @@ impl Links<'_> {
         Ok(all)
     }
 
-    fn route(&self, route: &Route) -> Result<plan::Route, Misfit> {
+    fn route(&self, route: &WrittenRoute) -> Result<PlannedRoute, Misfit> {
         let table = table_number(route.table, "table")?;
         let prefix = route.to.get_ref().0;
         let goes_out = route.via.is_some() || route.dev.is_some();
-        let leads = match route.kind {
-            Kind::Unicast => Leads::Out(self.ways(route, goes_out)?),
+        let action = match route.kind {
+            RouteAction::Forward(()) => RouteAction::via(self.ways(route, goes_out)?),
             _ if goes_out || !route.ways.is_empty() => {
                 return Err(Misfit::of("a route that drops has neither via, dev nor ways".into()));
             }
-            Kind::Blackhole => Leads::Blackhole,
-            Kind::Unreachable => Leads::Unreachable,
-            Kind::Prohibit => Leads::Prohibit,
+            drops => drops.map(|()| HopSet::Hops(Box::default())),
         };
-        Ok(plan::Route { table, prefix, leads })
+        Ok(PlannedRoute { table, prefix, action })
     }
 
-    fn ways(&self, route: &Route, goes_out: bool) -> Result<Vec<Way>, Misfit> {
+    fn ways(&self, route: &WrittenRoute, goes_out: bool) -> Result<Vec<RouteHop>, Misfit> {
         fits!(goes_out == route.ways.is_empty(), "give via, dev or both; or ways, each with its own");
         fits!(route.ways.len() <= MOST_MEMBERS, "at most {MOST_MEMBERS} ways are possible");
-        let alone = WayTo { via: route.via, dev: route.dev.clone(), weight: 1 };
+        let alone = WrittenHop { via: route.via, dev: route.dev.clone(), weight: 1 };
         let ways = if goes_out { std::slice::from_ref(&alone) } else { &route.ways };
         let is_inet = matches!(route.to.get_ref().0, AnyPrefix::Inet(_));
         let ways =
@@ -69,8 +67,8 @@ impl Links<'_> {
         Ok(ways)
     }
 
-    fn way(&self, way: &WayTo, is_inet: bool, table: u32) -> Result<Way, Misfit> {
-        let WayTo { via, dev, weight } = way;
+    fn way(&self, way: &WrittenHop, is_inet: bool, table: u32) -> Result<RouteHop, Misfit> {
+        let WrittenHop { via, dev, weight } = way;
         fits!(*weight > 0, "weight: a way with weight 0 takes nothing; leave it out");
         let link = match (via, dev) {
             (Some(via), dev) => {
@@ -80,7 +78,7 @@ impl Links<'_> {
             (None, Some(dev)) => self.named(dev)?.link,
             (None, None) => return Err(Misfit::of("a way needs via, dev or both".into())),
         };
-        Ok(Way { link, gateway: *via, weight: *weight })
+        Ok(RouteHop::new(link, *via, *weight))
     }
 
     /// The link on which a gateway is: the one that is named, or the one of the same table whose network it is in.
@@ -126,11 +124,11 @@ impl Links<'_> {
         Ok((interface.link, ip, neighbor.mac.0))
     }
 
-    pub fn gateways(&self, feed: &Feed) -> Result<Vec<Way>, Misfit> {
+    pub fn gateways(&self, feed: &Feed) -> Result<Vec<RouteHop>, Misfit> {
         let table = table_number(feed.table, "feed.table")?;
         let way = |gateway: &IpAddr| {
             let link = self.link_of(*gateway, None, table)?;
-            Ok(Way { link, gateway: Some(*gateway), weight: 1 })
+            Ok(RouteHop::new(link, Some(*gateway), 1))
         };
         let ways = feed.gateways.iter().map(way).collect::<Result<Vec<_>, Misfit>>();
         ways.map_err(|misfit| misfit.at(&feed.file.span()))
@@ -138,7 +136,7 @@ impl Links<'_> {
 }
 
 /// Flows are shared as the router would share them, or the reason why that cannot be.
-fn share(ways: &[Way]) -> Result<(), Misfit> {
+fn share(ways: &[RouteHop]) -> Result<(), Misfit> {
     let distinct: HashSet<_> = ways.iter().map(|way| (way.link, way.gateway)).collect();
     fits!(distinct.len() == ways.len(), "ways: one of them is there twice; give it the weight of both");
     let (mut groups, mut next_hops) = (Groups::default(), NextHops::default());
@@ -159,8 +157,8 @@ pub fn load(feed: &Feed, links: &Links<'_>) -> anyhow::Result<plan::Feed> {
     Ok(plan::Feed { routes: Arc::new(routes), table: feed.table, gateways })
 }
 
-fn lacking(routes: &Table, gateways: &[Way]) -> Result<(), Misfit> {
-    let is_inet = |way: &Way| way.gateway.is_some_and(|gateway| gateway.is_ipv4());
+fn lacking(routes: &Table, gateways: &[RouteHop]) -> Result<(), Misfit> {
+    let is_inet = |way: &RouteHop| way.gateway.is_some_and(|gateway| gateway.is_ipv4());
     let (inet, inet6) = (gateways.iter().any(is_inet), gateways.iter().any(|way| !is_inet(way)));
     fits!(
         inet || routes.inet.is_empty(),

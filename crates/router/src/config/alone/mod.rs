@@ -9,9 +9,10 @@ use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
 
 use super::Config;
-use crate::daemon::alone::plan::{self, Leads, MAIN, Plan, Planned};
+use crate::daemon::alone::plan::{self, Plan, Planned, PlannedRoute};
+use crate::route::{MAIN_TABLE as MAIN, RouteAction};
 use links::{Links, load};
-pub use written::{Feed, Neighbor, Own, Route, Station};
+pub use written::{Feed, Neighbor, Own, Station, WrittenRoute};
 
 mod links;
 #[cfg(test)]
@@ -124,10 +125,10 @@ const LEAST_MTU: u32 = 68;
 const LEAST_MTU6: u32 = 1280;
 
 /// Next hops have numbers of 16 bits, of which neighbours need some too.
-fn next_hops(routes: &[plan::Route]) -> Result<(), Misfit> {
+fn next_hops(routes: &[PlannedRoute]) -> Result<(), Misfit> {
     const MOST: usize = 50_000;
-    let ways = |route: &plan::Route| match &route.leads {
-        Leads::Out(ways) => ways.clone(),
+    let ways = |route: &PlannedRoute| match &route.action {
+        RouteAction::Forward(set) => set.hops().to_vec(),
         _ => Vec::new(),
     };
     let all: HashSet<_> = routes.iter().flat_map(ways).map(|way| (way.link, way.gateway)).collect();

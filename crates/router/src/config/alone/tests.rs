@@ -59,10 +59,12 @@ fn routes_find_the_links_of_their_gateways() {
          [[route]]\nto = \"10.2.0.0/16\"\nkind = \"prohibit\"\n",
     );
     let links = [plan::port_link(0), plan::port_link(1)];
-    let ways = |number: usize| match &plan.routes[number].leads {
-        Leads::Out(ways) => {
-            ways.iter().map(|way| (way.link, way.gateway.map(|ip| ip.to_string()), way.weight)).collect()
-        }
+    let ways = |number: usize| match &plan.routes[number].action {
+        RouteAction::Forward(set) => set
+            .hops()
+            .iter()
+            .map(|way| (way.link, way.gateway.map(|ip| ip.to_string()), way.weight))
+            .collect(),
         other => panic!("{other:?}"),
     };
     let way = |link: usize, gateway: Option<&str>, weight| (links[link], gateway.map(str::to_owned), weight);
@@ -71,7 +73,7 @@ fn routes_find_the_links_of_their_gateways() {
     assert_eq!(ways(1), [way(1, Some("fe80::9"), 1)]);
     assert_eq!(ways(2), [way(1, None, 1)]);
     assert_eq!(ways(3), [way(0, Some("192.0.2.9"), 3), way(1, None, 1)]);
-    assert_eq!(plan.routes[4].leads, Leads::Prohibit);
+    assert_eq!(plan.routes[4].action, RouteAction::Prohibit);
 }
 
 /// What is added to a right file, the line and column of the mistake in it, and words of what is said.
@@ -177,8 +179,8 @@ fn the_same_addresses_may_stand_in_two_tables() {
     let plan = plan(
         "[interface.\"t1.5\"]\naddress = [\"192.0.2.1/24\"]\ntable = 5\n[[route]]\nto = \"0.0.0.0/0\"\nvia = \"192.0.2.9\"\ntable = 5\n",
     );
-    let Leads::Out(ways) = &plan.routes[0].leads else { panic!("it leads out") };
-    assert_eq!(ways[0].link, plan::vlan_link(1, 5));
+    let RouteAction::Forward(ways) = &plan.routes[0].action else { panic!("it forwards") };
+    assert_eq!(ways.hops()[0].link, plan::vlan_link(1, 5));
 }
 
 #[test]

@@ -3,14 +3,12 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use crate::netlink::event::AnyPrefix;
+use crate::route::{AnyPrefix, MAIN_TABLE, RouteAction};
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use toml::Spanned;
-
-use crate::daemon::alone::plan::MAIN;
 
 /// `192.0.2.1/24`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,15 +25,15 @@ pub struct Station(pub Mac);
 /// `[[route]]`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Route {
+pub struct WrittenRoute {
     pub to: Spanned<Network>,
     pub via: Option<IpAddr>,
     pub dev: Option<String>,
     /// Several ways, in place of `via` and `dev`.
     #[serde(default)]
-    pub ways: Vec<WayTo>,
-    #[serde(default)]
-    pub kind: Kind,
+    pub ways: Vec<WrittenHop>,
+    #[serde(default = "forward", deserialize_with = "route_kind")]
+    pub kind: RouteAction<()>,
     #[serde(default = "main")]
     pub table: u32,
 }
@@ -43,22 +41,11 @@ pub struct Route {
 /// One of several ways.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct WayTo {
+pub struct WrittenHop {
     pub via: Option<IpAddr>,
     pub dev: Option<String>,
     #[serde(default = "one")]
     pub weight: u16,
-}
-
-/// What becomes of a route's packets.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    #[default]
-    Unicast,
-    Blackhole,
-    Unreachable,
-    Prohibit,
 }
 
 /// `[[neighbor]]`.
@@ -81,7 +68,23 @@ pub struct Feed {
 }
 
 fn main() -> u32 {
-    MAIN
+    MAIN_TABLE
+}
+
+fn forward() -> RouteAction<()> {
+    RouteAction::Forward(())
+}
+
+/// The values of the key `kind`.
+fn route_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RouteAction<()>, D::Error> {
+    const KINDS: [&str; 4] = ["unicast", "blackhole", "unreachable", "prohibit"];
+    match String::deserialize(deserializer)?.as_str() {
+        "unicast" => Ok(RouteAction::Forward(())),
+        "blackhole" => Ok(RouteAction::Blackhole),
+        "unreachable" => Ok(RouteAction::Unreachable),
+        "prohibit" => Ok(RouteAction::Prohibit),
+        other => Err(D::Error::unknown_variant(other, &KINDS)),
+    }
 }
 
 fn one() -> u16 {

@@ -3,19 +3,16 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::netlink::event::{AnyPrefix, LinkIndex};
+use crate::route::{AnyPrefix, HopSet, LinkIndex, RouteAction, RouteHop};
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::Table;
-
-/// The table of interfaces and routes that name none: the kernel's number of its main one.
-pub const MAIN: u32 = 254;
 
 /// All of it.
 #[derive(Clone, Default)]
 pub struct Plan {
     pub interfaces: Vec<Planned>,
-    pub routes: Vec<Route>,
+    pub routes: Vec<PlannedRoute>,
     pub neighbors: Vec<(LinkIndex, IpAddr, Mac)>,
     pub feed: Option<Feed>,
 }
@@ -34,30 +31,12 @@ pub struct Planned {
     pub addresses: Vec<InterfaceAddress>,
 }
 
-/// A route.
+/// A route that the configuration lists.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Route {
+pub struct PlannedRoute {
     pub table: u32,
     pub prefix: AnyPrefix,
-    pub leads: Leads,
-}
-
-/// Where a route leads.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Leads {
-    Out(Vec<Way>),
-    Blackhole,
-    Unreachable,
-    Prohibit,
-}
-
-/// One way out.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Way {
-    pub link: LinkIndex,
-    /// `None`: the destinations are on the link.
-    pub gateway: Option<IpAddr>,
-    pub weight: u16,
+    pub action: RouteAction<HopSet>,
 }
 
 /// Routes of a file, each by one of the gateways of its family: next hops are dealt to them in turn.
@@ -65,7 +44,7 @@ pub struct Way {
 pub struct Feed {
     pub routes: Arc<Table>,
     pub table: u32,
-    pub gateways: Vec<Way>,
+    pub gateways: Vec<RouteHop>,
 }
 
 /// The number of the link that a port is.

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::mirror::Mirror;
-use crate::netlink::event::Part;
 use crate::netlink::event::{
-    self, Action, AnyPrefix, BY_HAND, BY_INTERFACE, Event, Hop, LinkIndex, LinkKind, Placement,
+    ControlEvent, DumpPart, Link, LinkKind, PROTOCOL_KERNEL, PROTOCOL_STATIC, Placement, RouteEntry,
 };
+use crate::route::{AnyPrefix, HopSet, LinkIndex, MAIN_TABLE, RouteAction, RouteHop};
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::{Address, NextHop, Prefix, Rib};
 
-use super::plan::{Feed, Leads, MAIN, Plan, Planned, Route, Way};
+use super::plan::{Feed, Plan, Planned, PlannedRoute};
 
 /// Among routes to one prefix those of interfaces win, then those that were typed, then those of a file.
 const OF_INTERFACE: u32 = 0;
@@ -33,26 +33,26 @@ pub struct State {
 
 /// `ports` are in the order of their numbers.
 pub fn tell(mirror: &mut Mirror, plan: &Plan, ports: &[State]) {
-    mirror.begin(Part::Links);
+    mirror.begin(DumpPart::Links);
     let tables: BTreeSet<u32> = plan.interfaces.iter().map(|interface| interface.table).collect();
-    let vrfs = tables.into_iter().filter(|table| *table != MAIN);
-    vrfs.for_each(|table| mirror.apply(Event::Link(vrf(table))));
+    let vrfs = tables.into_iter().filter(|table| *table != MAIN_TABLE);
+    vrfs.for_each(|table| mirror.apply(ControlEvent::Link(vrf(table))));
     tell_links(mirror, &plan.interfaces, ports);
-    mirror.end(Part::Links);
-    mirror.begin(Part::Addresses);
+    mirror.end(DumpPart::Links);
+    mirror.begin(DumpPart::Addresses);
     for interface in &plan.interfaces {
-        addresses(interface, ports).for_each(|own| mirror.apply(Event::Address(interface.link, own)));
+        addresses(interface, ports).for_each(|own| mirror.apply(ControlEvent::Address(interface.link, own)));
     }
-    mirror.end(Part::Addresses);
-    mirror.begin(Part::Inet);
-    mirror.begin(Part::Inet6);
+    mirror.end(DumpPart::Addresses);
+    mirror.begin(DumpPart::Inet);
+    mirror.begin(DumpPart::Inet6);
     for interface in &plan.interfaces {
         addresses(interface, ports).for_each(|own| connect(mirror, interface, own));
     }
     plan.routes.iter().for_each(|route| add_typed(mirror, route));
     plan.feed.iter().for_each(|feed| add_feed(mirror, feed));
-    mirror.end(Part::Inet);
-    mirror.end(Part::Inet6);
+    mirror.end(DumpPart::Inet);
+    mirror.end(DumpPart::Inet6);
 }
 
 /// The number of the link that stands for a table.
@@ -60,8 +60,8 @@ fn vrf_link(table: u32) -> LinkIndex {
     1 << 31 | table
 }
 
-fn vrf(table: u32) -> event::Link {
-    event::Link {
+fn vrf(table: u32) -> Link {
+    Link {
         index: vrf_link(table),
         name: format!("table {table}"),
         mac: Mac::default(),
@@ -76,13 +76,13 @@ fn vrf(table: u32) -> event::Link {
 
 /// In what state the interfaces are.
 pub fn tell_links(mirror: &mut Mirror, interfaces: &[Planned], ports: &[State]) {
-    interfaces.iter().for_each(|interface| mirror.apply(Event::Link(link(interface, ports))));
+    interfaces.iter().for_each(|interface| mirror.apply(ControlEvent::Link(link(interface, ports))));
 }
 
-fn link(interface: &Planned, ports: &[State]) -> event::Link {
+fn link(interface: &Planned, ports: &[State]) -> Link {
     let State { mac, up } = state(interface, ports);
     let parent = super::plan::port_link(interface.port);
-    event::Link {
+    Link {
         index: interface.link,
         name: interface.name.clone(),
         mac,
@@ -91,7 +91,7 @@ fn link(interface: &Planned, ports: &[State]) -> event::Link {
         up,
         carrier: up,
         kind: interface.vlan.map_or(LinkKind::Other, |id| LinkKind::Vlan { id, parent }),
-        master: (interface.table != MAIN).then(|| vrf_link(interface.table)),
+        master: (interface.table != MAIN_TABLE).then(|| vrf_link(interface.table)),
     }
 }
 
@@ -120,42 +120,36 @@ fn link_local(Mac([a, b, c, d, e, f]): Mac) -> Ipv6Addr {
 fn connect(mirror: &mut Mirror, interface: &Planned, own: InterfaceAddress) {
     let mut add = |prefix, action| {
         let route = route(interface.table, prefix, OF_INTERFACE, action);
-        mirror.apply(Event::Route(event::Route { protocol: BY_INTERFACE, ..route }, Placement::Last));
+        mirror.apply(ControlEvent::Route(RouteEntry { protocol: PROTOCOL_KERNEL, ..route }, Placement::Last));
     };
-    let network = Action::Forward(vec![hop(interface.link, None, 1)]);
+    let network = RouteAction::via([RouteHop::new(interface.link, None, 1)]);
     match own.ip {
         IpAddr::V4(ip) => {
             let broadcast =
                 Ipv4Addr::from_bits(ip.to_bits() | u32::MAX.checked_shr(own.len.into()).unwrap_or(0));
-            add(host(ip.into()), Action::Local);
+            add(AnyPrefix::host(ip.into()), RouteAction::Local);
             if own.len <= LONGEST_WITH_BROADCAST {
-                add(host(broadcast.into()), Action::Broadcast);
+                add(AnyPrefix::host(broadcast.into()), RouteAction::Broadcast);
             }
             add(AnyPrefix::Inet(Prefix::containing(ip.to_bits(), own.len)), network);
         }
         IpAddr::V6(ip) => {
             let prefix = Prefix::<u128>::containing(ip.to_bits(), own.len);
-            add(host(ip.into()), Action::Local);
+            add(AnyPrefix::host(ip.into()), RouteAction::Local);
             if ip.is_unicast_link_local() {
                 return;
             }
             if own.len <= LONGEST_WITH_ANYCAST {
-                add(host(Ipv6Addr::from_bits(prefix.first()).into()), Action::Local);
+                add(AnyPrefix::host(Ipv6Addr::from_bits(prefix.first()).into()), RouteAction::Local);
             }
             add(AnyPrefix::Inet6(prefix), network);
         }
     }
 }
 
-fn add_typed(mirror: &mut Mirror, typed: &Route) {
-    let action = match &typed.leads {
-        Leads::Out(ways) => Action::Forward(ways.iter().map(out).collect()),
-        Leads::Blackhole => Action::Blackhole,
-        Leads::Unreachable => Action::Unreachable,
-        Leads::Prohibit => Action::Prohibit,
-    };
-    let route = route(typed.table, typed.prefix, TYPED, action);
-    mirror.apply(Event::Route(route, Placement::Last));
+fn add_typed(mirror: &mut Mirror, typed: &PlannedRoute) {
+    let route = route(typed.table, typed.prefix, TYPED, typed.action.clone());
+    mirror.apply(ControlEvent::Route(route, Placement::Last));
 }
 
 fn add_feed(mirror: &mut Mirror, feed: &Feed) {
@@ -169,37 +163,23 @@ fn add_family<A: Address>(
     rib: &Rib<A>,
     any: impl Fn(Prefix<A>) -> AnyPrefix,
 ) {
-    let is_of_family = |way: &&Way| way.gateway.is_some_and(|gateway| gateway.is_ipv4() == (A::BITS == 32));
-    let gateways: Vec<&Way> = feed.gateways.iter().filter(is_of_family).collect();
+    let is_of_family =
+        |way: &&RouteHop| way.gateway.is_some_and(|gateway| gateway.is_ipv4() == (A::BITS == 32));
+    let gateways: Vec<&RouteHop> = feed.gateways.iter().filter(is_of_family).collect();
     for fed in rib.iter() {
         let action =
-            dealt(&gateways, fed.next_hop).map_or(Action::Unreachable, |way| Action::Forward(vec![out(way)]));
+            dealt(&gateways, fed.next_hop).map_or(RouteAction::Unreachable, |way| RouteAction::via([*way]));
         let route = route(feed.table, any(fed.prefix), FED, action);
-        mirror.apply(Event::Route(route, Placement::Last));
+        mirror.apply(ControlEvent::Route(route, Placement::Last));
     }
 }
 
 /// A route without a next hop leads nowhere.
-fn dealt<'a>(gateways: &[&'a Way], next_hop: NextHop) -> Option<&'a Way> {
+fn dealt<'a>(gateways: &[&'a RouteHop], next_hop: NextHop) -> Option<&'a RouteHop> {
     let number = next_hop.index().checked_sub(1)?;
     gateways.get(number % gateways.len().max(1)).copied()
 }
 
-fn route(table: u32, prefix: AnyPrefix, metric: u32, action: Action) -> event::Route {
-    event::Route { table, prefix, metric, selective: None, protocol: BY_HAND, action }
-}
-
-fn out(way: &Way) -> Hop {
-    hop(way.link, way.gateway, way.weight)
-}
-
-fn hop(link: LinkIndex, gateway: Option<IpAddr>, weight: u16) -> Hop {
-    Hop { link, gateway, mtu: None, weight, dead: false, encapsulated: false }
-}
-
-fn host(ip: IpAddr) -> AnyPrefix {
-    match ip {
-        IpAddr::V4(ip) => AnyPrefix::Inet(Prefix::host(ip.to_bits())),
-        IpAddr::V6(ip) => AnyPrefix::Inet6(Prefix::host(ip.to_bits())),
-    }
+fn route(table: u32, prefix: AnyPrefix, metric: u32, action: RouteAction<HopSet>) -> RouteEntry {
+    RouteEntry { table, prefix, metric, selective: None, protocol: PROTOCOL_STATIC, action }
 }

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use crate::mirror::Mirror;
-use crate::netlink::event::LinkIndex;
+use crate::route::LinkIndex;
 use anyhow::Context;
 use fullview_plane::burst::Slot;
 use fullview_plane::port::classify::{Classifier, Place, Redirected, Station, XdpPlace};

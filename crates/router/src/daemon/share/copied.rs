@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use crate::mirror::Mirror;
-use crate::netlink::event::LinkIndex;
+use crate::route::LinkIndex;
 use anyhow::bail;
 use fullview_plane::burst::Slot;
 use fullview_plane::port::link::Link;

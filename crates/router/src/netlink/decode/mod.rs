@@ -11,8 +11,9 @@ use fullview_table::Family;
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
 
-use super::event::{ALL_LINKS, Event, Link, LinkIndex, LinkKind, Neighbor, NeighborState, Placement};
+use super::event::{ALL_LINKS, ControlEvent, Link, LinkKind, LinkNeighbor, NeighborState, Placement};
 use super::uapi;
+use crate::route::LinkIndex;
 use attribute::{Attributes, u8_at, u16_at, u32_at};
 
 mod attribute;
@@ -36,37 +37,51 @@ pub struct Malformed {
 }
 
 /// What a message says; `None` if that is nothing to us.
-pub fn event(message: &Message<'_>) -> Result<Option<Event>, Malformed> {
+pub fn event(message: &Message<'_>) -> Result<Option<ControlEvent>, Malformed> {
     let (kind, body) = (message.kind, message.body);
     let malformed = |missing| Malformed { kind, len: body.len(), missing };
     let event = match kind {
         // What a bridge says about its ports comes as links of its family: they stay links all the same.
         uapi::RTM_NEWLINK | uapi::RTM_DELLINK if u8_at(body, 0) != Some(uapi::AF_UNSPEC) => None,
-        uapi::RTM_NEWLINK => Some(Event::Link(link(body).ok_or_else(|| malformed("a link"))?)),
-        uapi::RTM_DELLINK => Some(Event::LinkGone(u32_at(body, 4).ok_or_else(|| malformed("a link"))?)),
+        uapi::RTM_NEWLINK => Some(ControlEvent::Link(link(body).ok_or_else(|| malformed("a link"))?)),
+        uapi::RTM_DELLINK => {
+            Some(ControlEvent::LinkRemoved(u32_at(body, 4).ok_or_else(|| malformed("a link"))?))
+        }
         uapi::RTM_NEWADDR | uapi::RTM_DELADDR => {
             let (link, address) = address(body).ok_or_else(|| malformed("an address"))?;
             let came = kind == uapi::RTM_NEWADDR;
-            Some(if came { Event::Address(link, address) } else { Event::AddressGone(link, address) })
+            Some(if came {
+                ControlEvent::Address(link, address)
+            } else {
+                ControlEvent::AddressRemoved(link, address)
+            })
         }
         uapi::RTM_NEWNEIGH | uapi::RTM_DELNEIGH if !of_our_families(body) => None,
-        uapi::RTM_NEWNEIGH => neighbor(body).ok_or_else(|| malformed("a neighbour"))?.map(Event::Neighbor),
+        uapi::RTM_NEWNEIGH => {
+            neighbor(body).ok_or_else(|| malformed("a neighbour"))?.map(ControlEvent::Neighbor)
+        }
         uapi::RTM_DELNEIGH => neighbor(body)
             .ok_or_else(|| malformed("a neighbour"))?
-            .map(|gone| Event::NeighborGone(gone.link, gone.address)),
+            .map(|gone| ControlEvent::NeighborRemoved(gone.link, gone.address)),
         uapi::RTM_NEWROUTE | uapi::RTM_DELROUTE if !of_our_families(body) => None,
         uapi::RTM_NEWROUTE => route::route(body)
             .ok_or_else(|| malformed("a prefix"))?
-            .map(|route| Event::Route(route, placement(message.flags))),
-        uapi::RTM_DELROUTE => route::route(body).ok_or_else(|| malformed("a prefix"))?.map(Event::RouteGone),
+            .map(|route| ControlEvent::Route(route, placement(message.flags))),
+        uapi::RTM_DELROUTE => {
+            route::route(body).ok_or_else(|| malformed("a prefix"))?.map(ControlEvent::RouteRemoved)
+        }
         uapi::RTM_NEWNEXTHOP => {
             let (id, object) = object::object(body).ok_or_else(|| malformed("an id"))?;
-            Some(Event::NextHop(id, object))
+            Some(ControlEvent::NextHop(id, object))
         }
-        uapi::RTM_DELNEXTHOP => Some(Event::NextHopGone(object::id(body).ok_or_else(|| malformed("an id"))?)),
+        uapi::RTM_DELNEXTHOP => {
+            Some(ControlEvent::NextHopRemoved(object::id(body).ok_or_else(|| malformed("an id"))?))
+        }
         uapi::RTM_NEWNETCONF => forwarding(body),
-        uapi::RTM_NEWRULE => rule::rule(body).ok_or_else(|| malformed("a rule"))?.map(Event::Rule),
-        uapi::RTM_DELRULE => rule::rule(body).ok_or_else(|| malformed("a rule"))?.map(Event::RuleGone),
+        uapi::RTM_NEWRULE => rule::rule(body).ok_or_else(|| malformed("a rule"))?.map(ControlEvent::Rule),
+        uapi::RTM_DELRULE => {
+            rule::rule(body).ok_or_else(|| malformed("a rule"))?.map(ControlEvent::RuleRemoved)
+        }
         _ => None,
     };
     Ok(event)
@@ -133,12 +148,12 @@ fn address(body: &[u8]) -> Option<(LinkIndex, InterfaceAddress)> {
 }
 
 /// `struct ndmsg`, 12 bytes. What the kernel answers for others is no neighbour.
-fn neighbor(body: &[u8]) -> Option<Option<Neighbor>> {
+fn neighbor(body: &[u8]) -> Option<Option<LinkNeighbor>> {
     let (link, state, flags) = (u32_at(body, 4)?, u16_at(body, 8)?, u8_at(body, 10)?);
     let attributes = Attributes(body.get(12..)?);
     let address = ip(attributes.get(uapi::NDA_DST)?)?;
     let mac = attributes.get(uapi::NDA_LLADDR).and_then(mac);
-    let neighbor = Neighbor { link, address, mac, state: NeighborState(state) };
+    let neighbor = LinkNeighbor { link, address, mac, state: NeighborState(state) };
     Some((flags & uapi::NTF_PROXY == 0).then_some(neighbor))
 }
 
@@ -156,12 +171,12 @@ fn ip(value: &[u8]) -> Option<IpAddr> {
 /// `struct netconfmsg`, 4 bytes with its padding. Of settings only this one is heeded. Those for all links, or for new
 /// ones, have negative numbers. IPv4 links are told of one by one whatever they say; the kernel forwards no IPv6 at all
 /// unless that of all links says so, whatever those of links do (`ip6_forward`).
-fn forwarding(body: &[u8]) -> Option<Event> {
+fn forwarding(body: &[u8]) -> Option<ControlEvent> {
     let attributes = Attributes(body.get(4..)?);
     let family = if u8_at(body, 0)? == uapi::AF_INET { Family::Inet } else { Family::Inet6 };
     let link = match attributes.u32(uapi::NETCONFA_IFINDEX)? {
         uapi::NETCONFA_IFINDEX_ALL if family == Family::Inet6 => ALL_LINKS,
         link => Some(link).filter(|link| *link <= i32::MAX as u32)?,
     };
-    Some(Event::Forwarding(link, family, attributes.u32(uapi::NETCONFA_FORWARDING)? != 0))
+    Some(ControlEvent::Forwarding(link, family, attributes.u32(uapi::NETCONFA_FORWARDING)? != 0))
 }

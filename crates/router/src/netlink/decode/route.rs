@@ -4,20 +4,21 @@ use std::net::IpAddr;
 
 use fullview_table::{Address, Prefix};
 
-use crate::netlink::event::{Action, AnyPrefix, Hop, Route, Selector};
+use crate::netlink::event::{RouteEntry, Selector};
 use crate::netlink::uapi;
+use crate::route::{AnyPrefix, HopSet, RouteAction, RouteHop};
 
 use super::attribute::{Attributes, u8_at, u16_at, u32_at};
 use super::ip;
 
 /// The route; `None` within for a copy that the kernel keeps of what it looked up.
-pub(super) fn route(body: &[u8]) -> Option<Option<Route>> {
+pub(super) fn route(body: &[u8]) -> Option<Option<RouteEntry>> {
     let attributes = Attributes(body.get(12..)?);
     if u32_at(body, 8)? & uapi::RTM_F_CLONED != 0 {
         return Some(None);
     }
     let (source, tos) = (u8_at(body, 2)?, u8_at(body, 3)?);
-    Some(Some(Route {
+    Some(Some(RouteEntry {
         table: attributes.u32(uapi::RTA_TABLE).unwrap_or(u32::from(u8_at(body, 4)?)),
         prefix: prefix(u8_at(body, 0)?, u8_at(body, 1)?, attributes)?,
         metric: attributes.u32(uapi::RTA_PRIORITY).unwrap_or(0),
@@ -29,11 +30,11 @@ pub(super) fn route(body: &[u8]) -> Option<Option<Route>> {
 
 /// Whether IPv6 hops are dead hangs on their links alone, and the kernel tells of links, but not that hops have come to
 /// life with one: what it said once would stand for ever. (IPv4 hops die with a link's last address too.)
-fn as_links_say(family: u8, action: Action) -> Action {
+fn as_links_say(family: u8, action: RouteAction<HopSet>) -> RouteAction<HopSet> {
     match action {
-        Action::Forward(hops) if family == uapi::AF_INET6 => {
-            Action::Forward(hops.into_iter().map(|hop| Hop { dead: false, ..hop }).collect())
-        }
+        RouteAction::Forward(HopSet::Hops(hops)) if family == uapi::AF_INET6 => RouteAction::Forward(
+            HopSet::Hops(hops.into_iter().map(|hop| RouteHop { dead: false, ..hop }).collect()),
+        ),
         other => other,
     }
 }
@@ -54,37 +55,44 @@ fn of_family<A: Address>(destination: Option<IpAddr>, len: u8) -> Option<Prefix<
     Prefix::new(destination.map_or(Some(A::zero()), A::from_any)?, len)
 }
 
-fn action(kind: u8, flags: u32, attributes: Attributes<'_>) -> Action {
+fn action(kind: u8, flags: u32, attributes: Attributes<'_>) -> RouteAction<HopSet> {
     match kind {
         uapi::RTN_UNICAST => forward(flags, attributes),
-        uapi::RTN_BROADCAST => Action::Broadcast,
-        uapi::RTN_BLACKHOLE => Action::Blackhole,
-        uapi::RTN_UNREACHABLE => Action::Unreachable,
-        uapi::RTN_PROHIBIT => Action::Prohibit,
-        uapi::RTN_THROW => Action::Throw,
+        uapi::RTN_BROADCAST => RouteAction::Broadcast,
+        uapi::RTN_BLACKHOLE => RouteAction::Blackhole,
+        uapi::RTN_UNREACHABLE => RouteAction::Unreachable,
+        uapi::RTN_PROHIBIT => RouteAction::Prohibit,
+        uapi::RTN_THROW => RouteAction::Throw,
         // Local, anycast, multicast, and what may come: the kernel knows.
-        _ => Action::Local,
+        _ => RouteAction::Local,
     }
 }
 
-fn forward(flags: u32, attributes: Attributes<'_>) -> Action {
+fn forward(flags: u32, attributes: Attributes<'_>) -> RouteAction<HopSet> {
     let metrics = attributes.nested(uapi::RTA_METRICS);
     let mtu = metrics.and_then(|metrics| metrics.u32(uapi::RTAX_MTU)).filter(|mtu| *mtu > 0);
     if let Some(id) = attributes.u32(uapi::RTA_NH_ID) {
-        return if mtu.is_some() { Action::ObjectWithMtu(id) } else { Action::Object(id) };
+        return if mtu.is_some() {
+            RouteAction::Forward(HopSet::ObjectWithMtu(id))
+        } else {
+            RouteAction::Forward(HopSet::Object(id))
+        };
     }
-    let hops = match attributes.get(uapi::RTA_MULTIPATH) {
-        Some(several) => NextHops(several).map(|hop| Hop { mtu, ..hop }).collect(),
-        None => vec![Hop { mtu, ..hop(attributes.u32(uapi::RTA_OIF).unwrap_or(0), flags, 0, attributes) }],
+    let hops: Box<[RouteHop]> = match attributes.get(uapi::RTA_MULTIPATH) {
+        Some(several) => NextHops(several).map(|hop| RouteHop { mtu, ..hop }).collect(),
+        None => Box::new([RouteHop {
+            mtu,
+            ..hop(attributes.u32(uapi::RTA_OIF).unwrap_or(0), flags, 0, attributes)
+        }]),
     };
-    Action::Forward(hops)
+    RouteAction::Forward(HopSet::Hops(hops))
 }
 
 /// `RTA_GATEWAY` is of the route's family, `RTA_VIA` of another: a family of 16 bits, then the address.
-fn hop(link: u32, flags: u32, hops: u8, attributes: Attributes<'_>) -> Hop {
+fn hop(link: u32, flags: u32, hops: u8, attributes: Attributes<'_>) -> RouteHop {
     let via = || ip(attributes.get(uapi::RTA_VIA)?.get(2..)?);
     let gateway = attributes.get(uapi::RTA_GATEWAY).and_then(ip).or_else(via);
-    Hop {
+    RouteHop {
         link,
         gateway: gateway.filter(|gateway| !gateway.is_unspecified()),
         mtu: None,
@@ -98,9 +106,9 @@ fn hop(link: u32, flags: u32, hops: u8, attributes: Attributes<'_>) -> Hop {
 struct NextHops<'a>(&'a [u8]);
 
 impl Iterator for NextHops<'_> {
-    type Item = Hop;
+    type Item = RouteHop;
 
-    fn next(&mut self) -> Option<Hop> {
+    fn next(&mut self) -> Option<RouteHop> {
         let len = usize::from(u16_at(self.0, 0)?);
         let (flags, hops, link) = (u8_at(self.0, 2)?, u8_at(self.0, 3)?, u32_at(self.0, 4)?);
         let attributes = Attributes(self.0.get(8..len)?);
@@ -119,7 +127,7 @@ mod tests {
     }
 
     /// A default route of the table `main`, of values that need no padding.
-    fn action_of(family: u8, flags: u32, attributes: &[Vec<u8>]) -> Action {
+    fn action_of(family: u8, flags: u32, attributes: &[Vec<u8>]) -> RouteAction<HopSet> {
         let header = [&[family, 0, 0, 0, 254, 186, 0, uapi::RTN_UNICAST], &flags.to_ne_bytes()[..]].concat();
         let body = [header, attributes.concat()].concat();
         route(&body).flatten().map(|route| route.action).unwrap()
@@ -129,15 +137,21 @@ mod tests {
     fn a_route_by_an_object_may_have_an_mtu_of_its_own() {
         let object = attribute(uapi::RTA_NH_ID, &7u32.to_ne_bytes());
         let mtu = attribute(uapi::RTA_METRICS, &attribute(uapi::RTAX_MTU, &1280u32.to_ne_bytes()));
-        assert_eq!(action_of(uapi::AF_INET, 0, std::slice::from_ref(&object)), Action::Object(7));
-        assert_eq!(action_of(uapi::AF_INET, 0, &[object, mtu]), Action::ObjectWithMtu(7));
+        assert_eq!(
+            action_of(uapi::AF_INET, 0, std::slice::from_ref(&object)),
+            RouteAction::Forward(HopSet::Object(7))
+        );
+        assert_eq!(
+            action_of(uapi::AF_INET, 0, &[object, mtu]),
+            RouteAction::Forward(HopSet::ObjectWithMtu(7))
+        );
     }
 
     #[test]
     fn ipv6_hops_are_not_dead_for_longer_than_their_links() {
         let link = attribute(uapi::RTA_OIF, &2u32.to_ne_bytes());
         let dead = |family| match action_of(family, uapi::RTNH_F_DEAD, std::slice::from_ref(&link)) {
-            Action::Forward(hops) => hops.iter().any(|hop| hop.dead),
+            RouteAction::Forward(HopSet::Hops(hops)) => hops.iter().any(|hop| hop.dead),
             other => panic!("{other:?}"),
         };
         assert_eq!((dead(uapi::AF_INET), dead(uapi::AF_INET6)), (true, false));

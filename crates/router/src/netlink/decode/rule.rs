@@ -3,7 +3,7 @@
 use fullview_table::Family;
 
 use super::attribute::{Attributes, u8_at, u32_at};
-use crate::netlink::event::{Leads, Rule};
+use crate::netlink::event::{Rule, RuleTarget};
 use crate::netlink::uapi;
 
 /// `struct fib_rule_hdr` is 12 bytes, the last four of them flags.
@@ -26,24 +26,24 @@ pub fn rule(body: &[u8]) -> Option<Option<Rule>> {
         family,
         priority: attributes.u32(uapi::FRA_PRIORITY).unwrap_or(0),
         interface: attributes.get(uapi::FRA_IIFNAME).map(text).filter(|_| !inverts),
-        leads: leads(body, attributes, inverts)?,
-        name: name(body)?,
+        target: target(body, attributes, inverts)?,
+        identity: identity(body)?,
     }))
 }
 
 /// Where all packets of its interfaces go, if that is so.
-fn leads(body: &[u8], attributes: Attributes<'_>, inverts: bool) -> Option<Leads> {
+fn target(body: &[u8], attributes: Attributes<'_>, inverts: bool) -> Option<RuleTarget> {
     // Lengths of destination and source, TOS, action.
     let [to, from, tos, action] = [1, 2, 3, 7].map(|at| u8_at(body, at));
     let is_plain = [to?, from?, tos?, action?] == [0, 0, 0, uapi::FR_ACT_TO_TBL];
     if inverts || !is_plain || attributes.into_iter().any(|(kind, value)| selects(kind, value)) {
-        return Some(Leads::Elsewhere);
+        return Some(RuleTarget::Other);
     }
     if attributes.get(uapi::FRA_L3MDEV).is_some_and(|value| value != [0]) {
-        return Some(Leads::ToVrf);
+        return Some(RuleTarget::VrfTable);
     }
     let short = u8_at(body, 4)?.into();
-    Some(Leads::To(attributes.u32(uapi::FRA_TABLE).unwrap_or(short)))
+    Some(RuleTarget::Table(attributes.u32(uapi::FRA_TABLE).unwrap_or(short)))
 }
 
 /// Whether an attribute may keep packets from a rule, or a rule from its table's routes: any that is not known not to.
@@ -62,7 +62,7 @@ fn selects(kind: u16, value: &[u8]) -> bool {
 }
 
 /// All that does not change while the rule is there: whether its interfaces are there stands in its flags.
-fn name(body: &[u8]) -> Option<Vec<u8>> {
+fn identity(body: &[u8]) -> Option<Vec<u8>> {
     let flags = u32_at(body, 8)? & uapi::FIB_RULE_INVERT;
     Some([body.get(..8)?, &flags.to_ne_bytes(), body.get(HEADER..)?].concat())
 }
@@ -89,22 +89,22 @@ mod tests {
         rule(&body).unwrap().unwrap()
     }
 
-    fn leads(header: impl Fn(&mut [u8]), attributes: &[(u16, &[u8])]) -> Leads {
-        read(header, attributes).leads
+    fn target(header: impl Fn(&mut [u8]), attributes: &[(u16, &[u8])]) -> RuleTarget {
+        read(header, attributes).target
     }
 
     #[test]
     fn only_what_takes_all_packets_leads_to_a_table() {
         const FWMARK: u16 = 10;
-        assert_eq!(leads(|_| {}, &[]), Leads::To(254));
-        assert_eq!(leads(|_| {}, &[(uapi::FRA_TABLE, &1_000u32.to_ne_bytes())]), Leads::To(1_000));
-        assert_eq!(leads(|_| {}, &[(uapi::FRA_L3MDEV, &[1])]), Leads::ToVrf);
-        assert_eq!(leads(|_| {}, &[(FWMARK, &[7; 4])]), Leads::Elsewhere);
-        assert_eq!(leads(|_| {}, &[(uapi::FRA_SUPPRESS_PREFIXLEN, &[0; 4])]), Leads::Elsewhere);
+        assert_eq!(target(|_| {}, &[]), RuleTarget::Table(254));
+        assert_eq!(target(|_| {}, &[(uapi::FRA_TABLE, &1_000u32.to_ne_bytes())]), RuleTarget::Table(1_000));
+        assert_eq!(target(|_| {}, &[(uapi::FRA_L3MDEV, &[1])]), RuleTarget::VrfTable);
+        assert_eq!(target(|_| {}, &[(FWMARK, &[7; 4])]), RuleTarget::Other);
+        assert_eq!(target(|_| {}, &[(uapi::FRA_SUPPRESS_PREFIXLEN, &[0; 4])]), RuleTarget::Other);
         // Lengths of destination and source, TOS, an action other than a table, and everything but that.
         for (at, value) in [(1, 24), (2, 24), (3, 4), (7, 8), (8, uapi::FIB_RULE_INVERT as u8)] {
             let differs = |body: &mut [u8]| body[at] = value;
-            assert_eq!(leads(differs, &[]), Leads::Elsewhere, "byte {at}");
+            assert_eq!(target(differs, &[]), RuleTarget::Other, "byte {at}");
         }
     }
 
