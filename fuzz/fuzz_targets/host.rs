@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use fullview_plane::burst::{Arena, Burst};
-use fullview_router::host::config::{HostConfig, NeighborSettings, HostSettings, StaticRoute, Target};
+use fullview_router::host::config::{HostConfig, NeighborSettings, HostSettings, StaticNextHop, StaticRoute};
 use fullview_router::host::router::StandaloneRouter;
+use fullview_router::route::RouteAction;
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
 use fullview_plane::wire::ndp;
@@ -37,7 +38,10 @@ fn config() -> HostConfig {
         NeighborSettings { capacity: 16, incomplete: 8, queued: 16, ..NeighborSettings::default() };
     let route = |ip, len, gateway: &str| StaticRoute {
         network: address(ip, len),
-        target: Target::Gateway(gateway.parse().expect("an address")),
+        action: RouteAction::Forward(StaticNextHop::Gateway {
+            ip: gateway.parse().expect("an address"),
+            interface: None,
+        }),
     };
     let routes = vec![route("0.0.0.0", 0, "10.0.1.2"), route("::", 0, "2001:db8:1::2")];
     let settings = HostSettings { neighbors, ..HostSettings::default() };

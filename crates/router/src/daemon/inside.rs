@@ -47,7 +47,7 @@ impl Inside<'_> {
 
     /// What the host has done, where no kernel is one.
     pub fn host(&self) -> Option<(HostCounters, u64)> {
-        self.answers.as_ref().map(|answers| (*answers.counters(), answers.lost()))
+        self.answers.as_ref().map(|answers| (answers.counters(), answers.lost()))
     }
 
     /// What it did not forward of what came in by each interface, by reason.

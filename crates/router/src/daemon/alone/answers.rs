@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use crate::host::channel::{HostEndpoint, Wake, WorkerEndpoint, channel};
 use crate::host::config::{HostSettings, StaticNeighbor};
-use crate::host::next_hop::Hop;
 use crate::host::output::Output;
 use crate::host::view_resolver::{NeighborChange, ViewResolver};
-use crate::host::{HostCounters, HostStack};
+use crate::host::{HostCounters, HostStack, NeighborId};
 use crate::mirror::Mirror;
 use crate::netlink::event::{ControlEvent, LinkNeighbor, NeighborState};
-use crate::route::{NextHopVia, RouteAction};
 
 use super::carrier::Change;
 use super::plan::{Plan, Planned};
@@ -32,7 +30,7 @@ pub struct Answers {
 
 impl Answers {
     pub fn new(mirror: &Mirror, ports: Vec<State>, settings: &HostSettings) -> Answers {
-        let guide = ViewResolver::new(mirror.views().current(), host_hops(mirror));
+        let guide = ViewResolver::new(mirror.views().current(), mirror.next_hop_actions());
         let host = HostStack::mirrored(guide, settings);
         Answers { host, end: None, output: Output::default(), ports, interfaces: Vec::new() }
     }
@@ -78,7 +76,7 @@ impl Answers {
                 return is_new;
             }
             is_new = true;
-            self.host.follow(now, view, host_hops(mirror), &mut self.output);
+            self.host.follow(now, view, mirror.next_hop_actions(), &mut self.output);
             self.tell_news(mirror);
             mirror.commit(now);
         }
@@ -111,7 +109,7 @@ impl Answers {
         waiting.or_else(|| self.host.next_deadline())
     }
 
-    pub fn counters(&self) -> &HostCounters {
+    pub fn counters(&self) -> HostCounters {
         self.host.counters()
     }
 
@@ -121,28 +119,10 @@ impl Answers {
     }
 }
 
-/// What the mirror's next hops mean to the host, by number.
-fn host_hops(mirror: &Mirror) -> Vec<Option<Hop>> {
-    mirror.next_hop_actions().into_iter().map(|action| host_hop(action?)).collect()
-}
-
-fn host_hop(action: RouteAction<NextHopVia<u16>>) -> Option<Hop> {
-    Some(match action {
-        RouteAction::Forward(NextHopVia { link, neighbor: None }) => Hop::Link(link),
-        RouteAction::Forward(NextHopVia { link, neighbor: Some(address) }) => Hop::Station(link, address),
-        RouteAction::Local => Hop::Own,
-        RouteAction::Broadcast => Hop::Broadcast,
-        RouteAction::Blackhole => Hop::Blackhole,
-        RouteAction::Unreachable => Hop::Unreachable,
-        RouteAction::Prohibit => Hop::Prohibit,
-        RouteAction::Throw => return None,
-    })
-}
-
 /// A link that is gone has no neighbours.
 fn know(mirror: &mut Mirror, news: &NeighborChange) {
-    let (NeighborChange::Resolved((interface, address), _) | NeighborChange::Lost((interface, address))) =
-        *news;
+    let (NeighborChange::Resolved(neighbor, _) | NeighborChange::Lost(neighbor)) = *news;
+    let NeighborId { interface, ip: address } = neighbor;
     let Some(link) = mirror.link_of(interface) else { return };
     mirror.apply(match *news {
         NeighborChange::Resolved(_, mac) => ControlEvent::Neighbor(LinkNeighbor {
