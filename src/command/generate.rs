@@ -30,7 +30,7 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<Exit> {
 /// The table that destinations are drawn from; models that need none get the two static routes.
 fn source(args: &GenerateArgs) -> anyhow::Result<Table> {
     if let Some(path) = &args.table {
-        return feed::from_file(path, NextHopModel::default());
+        return Ok(feed::from_file(path, NextHopModel::default())?);
     }
     let drawn = matches!(args.model, ModelName::Prefixes | ModelName::Zipf);
     ensure!(!drawn, BadInput("this model draws destinations from a table: give --table FILE".into()));
