@@ -13,10 +13,15 @@ use fullview_router::route::RouteAction;
 use fullview_table::{Address, NextHop, Rib, Table};
 
 use super::packets::{self, EGRESS, EGRESS_MAC, INGRESS};
+use crate::error::BenchError;
 
 /// A router with these addresses where packets arrive. A capture file has no time, so no answer is withheld by a rate limit
 /// and no request is repeated.
-pub fn router(table: &Table, mac: Mac, addresses: Vec<InterfaceAddress>) -> anyhow::Result<StandaloneRouter> {
+pub fn router(
+    table: &Table,
+    mac: Mac,
+    addresses: Vec<InterfaceAddress>,
+) -> Result<StandaloneRouter, BenchError> {
     let ingress = Interface { addresses, mtu: MAX_MTU.into(), ..Interface::new(INGRESS, mac) };
     let egress = Interface { mtu: MAX_MTU.into(), ..Interface::new(EGRESS, EGRESS_MAC) };
     let routes = routes(&table.inet, gateway).chain(routes(&table.inet6, gateway6)).collect();
