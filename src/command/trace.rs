@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY};
-use fullview_plane::explain::{Explanation, Names, Outcome, explain};
+use fullview_plane::explain::{Explanation, LoopOutcome, RouteNames, explain};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::port::pcap::CaptureReader;
 use fullview_plane::trace::PacketFilter;
@@ -170,10 +170,12 @@ fn trace(router: &mut Forwarder, table: &Table, frame: &[u8]) -> NotedPacket {
     }
     router.process(&mut burst, &mut sent, &mut rejected);
     let outcome = match (sent.first(), rejected.first()) {
-        (Some(slot), _) => Outcome { verdict: Verdict::Forward, departure: Some((slot.port, slot.frame())) },
-        (None, Some(slot)) => Outcome { verdict: slot.verdict, departure: None },
+        (Some(slot), _) => {
+            LoopOutcome { verdict: Verdict::Forward, departure: Some((slot.port, slot.frame())) }
+        }
+        (None, Some(slot)) => LoopOutcome { verdict: slot.verdict, departure: None },
         // Nothing came out at all: no verdict there is would agree with that.
-        (None, None) => Outcome { verdict: Verdict::Forward, departure: None },
+        (None, None) => LoopOutcome { verdict: Verdict::Forward, departure: None },
     };
     describe(frame, &explanation, &outcome)
 }
@@ -191,7 +193,7 @@ fn describe(frame: &[u8], explanation: &Explanation, outcome: &Outcome<'_>) -> N
 
 struct TableNames<'a>(&'a Table);
 
-impl Names for TableNames<'_> {
+impl RouteNames for TableNames<'_> {
     fn route(&self, _table: u16, addr: IpAddr) -> Option<(String, NextHop)> {
         match addr {
             IpAddr::V4(ip) => self
