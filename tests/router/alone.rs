@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use fullview_plane::wire::arp::{Message, Operation};
 use fullview_plane::wire::ethernet::Mac;
+#[cfg(feature = "bpf")]
+use fullview_testnet::cable;
+use fullview_testnet::{Node, Program, eventually, may_run};
 use pnet_datalink::{Channel, DataLinkReceiver, DataLinkSender, channel, interfaces};
 
 use crate::control::ask_by_program;
 use crate::lab::{be_everybody, reaches};
-#[cfg(feature = "bpf")]
-use crate::node::cable;
-use crate::node::{Node, Program, eventually, may_run};
 use crate::traffic::{Receiver, Sender, lost, twice};
 
 const FULLVIEW: &str = env!("CARGO_BIN_EXE_fullview");
@@ -743,7 +743,7 @@ fn by_xdp_a_router_has_cards_of_which_the_kernel_hears_nothing() {
         cable((host, "eth0"), (&home, name));
         host.command("ethtool -K eth0 tx off txvlan off");
         home.command(&format!("ethtool -K {name} rxvlan off"));
-        home.sysctl(&format!("net.ipv6.conf.{name}.disable_ipv6"), "1");
+        home.sysctl(&format!("ipv6/conf/{name}/disable_ipv6"), "1");
         host.ip(&format!("addr add 10.0.{side}.2/24 dev eth0"));
         host.ip(&format!("addr add 2001:db8:{side}::2/64 dev eth0 nodad"));
         host.ip(&format!("route add default via 10.0.{side}.1"));
@@ -751,7 +751,7 @@ fn by_xdp_a_router_has_cards_of_which_the_kernel_hears_nothing() {
     }
     // The kernel would answer for this one, and forward, if it heard.
     home.ip("addr add 10.0.1.1/24 dev left");
-    home.sysctl("net.ipv4.conf.all.forwarding", "1");
+    home.sysctl("ipv4/conf/all/forwarding", "1");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("router.toml");
     let text = CONFIG

@@ -13,10 +13,10 @@ use fullview_table::feed::synthetic::Synthetic;
 use fullview_table::feed::write::{Dialect, Numbers, write};
 use fullview_table::feed::{self, Options};
 use fullview_table::{Address, Rib, Table};
+use fullview_testnet::{Node, cable, may_run};
 
 use crate::bird::Bird;
 use crate::lab::{forward, prepare};
-use crate::node::{Node, cable, may_run};
 use crate::watch::Watch;
 
 /// Addresses asked for, of each family.

@@ -11,7 +11,6 @@ mod fresh;
 mod frr;
 mod full_view;
 mod lab;
-mod node;
 mod operations;
 mod ospf;
 mod soak;

@@ -7,12 +7,12 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fullview_testnet::{Program, cable, eventually, may_run};
 use serde_json::Value;
 
 use crate::control::ask_by_program;
 use crate::exposition;
 use crate::lab::{Lab, reaches};
-use crate::node::{Program, cable, eventually, may_run};
 
 pub const FULLVIEW: &str = env!("CARGO_BIN_EXE_fullview");
 
@@ -515,7 +515,7 @@ fn who_does_not_read_what_it_says_does_not_stop_the_router() {
     // Until nobody can read any more.
     let filling = std::thread::spawn(move || while filler.write_all(&[b'.'; 4096]).is_ok() {});
     let options = ["forward", "--interfaces", "eth1,eth2", "--control", socket.to_str().unwrap()];
-    let router = lab.router.start_unread(FULLVIEW, &options, full);
+    let router = lab.router.start_with_stderr(FULLVIEW, &options, full);
     assert!(eventually(|| UnixStream::connect(&socket).is_ok()), "it does not listen");
     let operated = Operated { lab, router, folder };
     for _ in 0..3 {
