@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every check of the project. Each job is a function that also runs alone: ./ci.sh JOB... runs these, ./ci.sh runs all
-# but the last two.
+# but the last two. Jobs joined by + run at once.
 #
 # What a run changes on the machine: as root it installs Debian packages with apt-get (the lists below), without starting
 # their daemons. It builds cargo tools into target/tools and everything else below target/ and peers/build/, some 15 GB.
@@ -126,7 +126,7 @@ tool() { # name
         [ ! -e "$target/tools/$entry" ] || return 0
         CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=64 \
             CARGO_PROFILE_RELEASE_DEBUG=none CARGO_TARGET_DIR=$target/tools/build \
-            cargo install --quiet --locked --force --root "$target/tools" "$entry" || return 1
+            nice cargo install --quiet --locked --force --root "$target/tools" "$entry" || return 1
         touch "$target/tools/$entry"
     done
 }
@@ -463,16 +463,42 @@ budget() {
     echo "lines of Rust outside tests/ and fuzz/, without blank ones: $files"
 }
 
-jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(packages tools fmt imports types functions clippy doc
-    deny budget test plain soak churn isa loom api capi peers_check smoke fuzz)
-took=()
-for job in "${jobs[@]}"; do
+# run JOB: prints what it does and how long it took, and ends the script when it fails.
+run() {
+    local started=$SECONDS
+    job=$1
     [ "$(type -t "$job")" = function ] || { echo "ci.sh: no job named $job; see the head of this file"; exit 2; }
     say "$job"
-    started=$SECONDS
     "$job"
-    took+=("$job $((SECONDS - started))")
     echo "-- $job: ok, $((SECONDS - started)) s"
+}
+
+# run_at_once JOB...: for jobs of which at most one computes and the others wait for packets. Each prints at its end.
+run_at_once() {
+    local each folder ended=0 number=0 pids=()
+    folder=$(mktemp -d)
+    for each in "$@"; do
+        (run "$each") >"$folder/$each" 2>&1 &
+        pids+=($!)
+    done
+    for each in "$@"; do
+        wait "${pids[number]}" || ended=$?
+        number=$((number + 1))
+        cat "$folder/$each"
+    done
+    rm -rf "$folder"
+    return $ended
+}
+
+# Jobs joined by + run at once.
+jobs=("$@")
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt imports types functions clippy doc budget test tools+plain soak churn isa loom
+    deny api capi peers_check smoke fuzz)
+took=()
+for entry in "${jobs[@]}"; do
+    started=$SECONDS
+    IFS=+ read -ra group <<<"$entry"
+    if [ ${#group[@]} -gt 1 ]; then run_at_once "${group[@]}"; else run "$entry"; fi
+    took+=("$entry $((SECONDS - started))")
 done
 say "seconds: ${took[*]/%/,} together $SECONDS"

@@ -9,7 +9,13 @@ use fullview_router::host::config::{HostConfig, NeighborSettings, HostSettings, 
 use fullview_router::host::router::StandaloneRouter;
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
-use fullview_plane::wire::{arp, extension, icmp, icmpv6, ipv4, ipv6, ndp};
+use fullview_plane::wire::ndp;
+use fullview_plane::wire::arp::ArpPacket;
+use fullview_plane::wire::extension::headers;
+use fullview_plane::wire::icmp::Icmpv4Message;
+use fullview_plane::wire::icmpv6::Icmpv6Message;
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use libfuzzer_sys::fuzz_target;
 
 const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
@@ -60,7 +66,7 @@ fn next(input: &mut &[u8]) -> Option<(u16, Duration, Vec<u8>)> {
 
 fn sum(frame: &mut [u8]) {
     let Ok(mut frame) = Frame::new_checked(frame) else { return };
-    if let Ok(mut packet) = ipv4::Packet::new_checked(frame.payload_mut()) {
+    if let Ok(mut packet) = Ipv4Packet::new_checked(frame.payload_mut()) {
         packet.fill_checksum();
     }
 }
@@ -70,20 +76,20 @@ fn read(frame: &[u8]) {
     let frame = Frame::new_checked(frame).expect("a frame that is sent is whole");
     match frame.ethertype() {
         EtherType::ARP => {
-            arp::Message::parse(frame.payload()).expect("a message that is sent is whole");
+            ArpPacket::parse(frame.payload()).expect("a message that is sent is whole");
         }
         EtherType::IPV4 => {
             let packet =
-                ipv4::Packet::new_checked(frame.payload()).expect("a packet that is sent is in order");
+                Ipv4Packet::new_checked(frame.payload()).expect("a packet that is sent is in order");
             assert!(packet.verify_checksum() && packet.ttl() > 0);
-            icmp::Message::new_checked(packet.payload()).map(|message| message.kind()).ok();
+            Icmpv4Message::new_checked(packet.payload()).map(|message| message.kind()).ok();
         }
         EtherType::IPV6 => {
             let packet =
-                ipv6::Packet::new_checked(frame.payload()).expect("a packet that is sent is in order");
+                Ipv6Packet::new_checked(frame.payload()).expect("a packet that is sent is in order");
             assert!(packet.hop_limit() > 0);
-            assert!(extension::parts(&packet).count() <= packet.payload().len() + 1);
-            icmpv6::Message::new_checked(packet.payload()).map(|message| message.mtu()).ok();
+            assert!(headers(&packet).count() <= packet.payload().len() + 1);
+            Icmpv6Message::new_checked(packet.payload()).map(|message| message.mtu()).ok();
             ndp::target(packet.payload()).ok();
         }
         other => panic!("{other:?} was sent"),

@@ -10,14 +10,31 @@ use toml::{Table, Value};
 
 use crate::schema::{self, Words};
 
+const EXPERIMENTS: &str = include_str!("../../docs/experiments.md");
+const CONFIGURATION: &str = include_str!("../../docs/configuration.md");
+
 #[test]
 fn every_key_of_an_experiment_is_documented() {
-    check::<Experiment<Settings>>(include_str!("../../docs/experiments.md"));
+    check::<Experiment<Settings>>(EXPERIMENTS);
 }
 
 #[test]
 fn every_key_of_the_configuration_is_documented() {
-    check::<Config>(include_str!("../../docs/configuration.md"));
+    check::<Config>(CONFIGURATION);
+}
+
+#[test]
+fn the_examples_of_experiments_are_one_experiment_together() {
+    let text: Vec<&str> = examples(EXPERIMENTS).collect();
+    Experiment::<Settings>::parse("docs/experiments.md", &text.join("\n")).unwrap();
+}
+
+#[test]
+fn each_example_of_the_configuration_is_valid() {
+    for example in examples(CONFIGURATION) {
+        let router = if example.contains("[router]") { "" } else { "[router]\ninterfaces = [\"eth1\"]\n" };
+        toml::from_str::<Config>(&format!("{example}\n{router}")).unwrap();
+    }
 }
 
 fn check<T: DeserializeOwned>(page: &str) {
@@ -30,7 +47,7 @@ fn check<T: DeserializeOwned>(page: &str) {
             words.iter().filter(|word| !rows[key].contains(&format!("`\"{word}\"`"))).collect();
         assert!(unnamed.is_empty(), "the line of {key} does not name {unnamed:?}");
     }
-    let shown = examples(page, &keys);
+    let shown = shown(page, &keys);
     assert_eq!(missing(keys.keys(), shown.iter()), [""; 0], "keys without an example");
     assert_eq!(missing(shown.iter(), keys.keys()), [""; 0], "examples of what is no key");
 }
@@ -57,12 +74,15 @@ fn rows(page: &str) -> BTreeMap<String, &str> {
     rows
 }
 
-/// The keys that the page's TOML examples set.
-fn examples(page: &str, keys: &BTreeMap<String, Words>) -> BTreeSet<String> {
+fn examples(page: &str) -> impl Iterator<Item = &str> {
+    page.split("```toml\n").skip(1).filter_map(|part| part.split("```").next())
+}
+
+/// The keys that the page's examples set.
+fn shown(page: &str, keys: &BTreeMap<String, Words>) -> BTreeSet<String> {
     let mut shown = BTreeSet::new();
-    for example in page.split("```toml\n").skip(1) {
-        let text = example.split("```").next().unwrap_or_default();
-        let table: Table = toml::from_str(text).unwrap();
+    for example in examples(page) {
+        let table: Table = toml::from_str(example).unwrap();
         collect("", &Value::Table(table), keys, &mut shown);
     }
     shown

@@ -12,11 +12,13 @@ pub struct CampaignBar {
     bar: ProgressBar,
 }
 
-impl CampaignBar {
-    pub fn new() -> Self {
+impl Default for CampaignBar {
+    fn default() -> Self {
         CampaignBar { bar: ProgressBar::no_length() }
     }
+}
 
+impl CampaignBar {
     fn left(&self, remaining: Duration) {
         self.bar.set_prefix(format!("{} left", indicatif::HumanDuration(remaining)));
     }

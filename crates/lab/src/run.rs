@@ -39,7 +39,8 @@ pub fn run<S: Settings>(
     archive.record_provenance(&Provenance::observe(bench.conditions()))?;
     let schedule = Schedule::of(experiment);
     let mut estimate = TimeEstimate::of(experiment);
-    progress.started(schedule.left(archive.records()), estimate.remaining(schedule.left(archive.records())));
+    let left = schedule.left(archive.records());
+    progress.started(left, estimate.remaining(left));
     while let Some((planned, attempt)) = schedule.next(archive.records()) {
         if stop.load(Ordering::Relaxed) {
             return Ok(Outcome::Interrupted);
@@ -47,13 +48,10 @@ pub fn run<S: Settings>(
         progress.run_started(&schedule.starting(&planned, attempt));
         let clock = Instant::now();
         let record = one_run(experiment, bench, &planned, attempt, stop)?;
-        let interrupted = record.is_interrupted();
-        archive.append(record)?;
+        archive.append(record.clone())?;
         estimate.add(clock.elapsed());
-        if let Some(record) = archive.records().runs.last() {
-            progress.run_finished(record, estimate.remaining(schedule.left(archive.records())));
-        }
-        if interrupted {
+        progress.run_finished(&record, estimate.remaining(schedule.left(archive.records())));
+        if record.is_interrupted() {
             return Ok(Outcome::Interrupted);
         }
     }

@@ -8,7 +8,7 @@ use std::thread;
 
 use fullview_table::fib::btree6::Btree6;
 use fullview_table::fib::{Algorithm, registry};
-use fullview_table::simd::Isa;
+use fullview_table::simd::{Isa, IsaChoice};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
 
 use support::{Follower, verify};
@@ -68,7 +68,7 @@ fn batches_in_which_some_addresses_lead_deeper() {
     });
     let addrs = mixed_addrs(&rib);
     for isa in Isa::available() {
-        let fib = Btree6::with_isa(isa).compile(&rib).unwrap().fib();
+        let fib = Btree6(IsaChoice::Only(isa)).compile(&rib).unwrap().fib();
         for length in [16, 31, 32, 47, 64, 96, 200, 256, 3_000] {
             for batch in addrs.chunks(length) {
                 let mut found = vec![NextHop::NONE; batch.len()];

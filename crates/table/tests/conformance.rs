@@ -3,10 +3,10 @@
 
 mod support;
 
-use fullview_table::fib::choice::choose;
 use fullview_table::fib::linear::Linear;
 use fullview_table::fib::preference::Preferences;
 use fullview_table::fib::registry::Registered;
+use fullview_table::fib::selection::choose;
 use fullview_table::fib::{Algorithm, registry};
 use fullview_table::rib::Summary;
 use fullview_table::simd::Isa;

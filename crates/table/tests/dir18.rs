@@ -9,6 +9,7 @@ use std::thread;
 
 use fullview_table::fib::dir18::Dir18;
 use fullview_table::fib::{Algorithm, CompileError, Fib, Outcome};
+use fullview_table::simd::IsaChoice;
 use fullview_table::{Change, NextHop, Prefix, Rib, probe};
 
 use support::{Follower, compile, table, verify};
@@ -29,10 +30,10 @@ fn leaf_bytes(fib: &dyn Fib<u32>) -> usize {
 /// Leaves beyond the fixed ones, of this table and of the same with next hops that need two bytes.
 fn arrays(routes: &[(&str, u16)]) -> [usize; 2] {
     let mut rib = table(routes);
-    let narrow = leaf_bytes(&*compile(&Dir18::BEST, &rib)) - (1 << 8);
+    let narrow = leaf_bytes(&*compile(&Dir18(IsaChoice::Best), &rib)) - (1 << 8);
     // In a block that one next hop has to itself anyway.
     rib.announce("240.0.0.0/4".parse().unwrap(), NextHop(WIDE));
-    [narrow, leaf_bytes(&*compile(&Dir18::BEST, &rib)) / 2 - (1 << 16)]
+    [narrow, leaf_bytes(&*compile(&Dir18(IsaChoice::Best), &rib)) / 2 - (1 << 16)]
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn host_routes_everywhere(next_hops: u16) {
         rib.announce(Prefix::host(addr ^ 0x55), hop);
         rib.announce(Prefix::containing(addr, 18 + n as u8 % 12), NextHop(n as u16 % 7));
     }
-    verify("dir18", &*compile(&Dir18::BEST, &rib), &rib, probe::edges(&rib).step_by(3));
+    verify("dir18", &*compile(&Dir18(IsaChoice::Best), &rib), &rib, probe::edges(&rib).step_by(3));
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn host_routes_everywhere_in_leaves_of_one_byte() {
 #[test]
 fn a_table_becomes_wide_with_its_next_hops_and_narrow_again() {
     let mut rib = table::<u32>(&[("10.0.0.0/8", WIDE - 1), ("10.0.0.128/25", 7)]);
-    let mut follower = Follower::new(&Dir18::BEST, &rib);
+    let mut follower = Follower::new(&Dir18(IsaChoice::Best), &rib);
     let narrow = leaf_bytes(&*follower.fib());
     let wide: Prefix<u32> = "10.1.0.0/16".parse().unwrap();
     announce(&mut rib, &mut follower, wide, Some(WIDE));
@@ -87,17 +88,17 @@ fn a_table_becomes_wide_with_its_next_hops_and_narrow_again() {
     assert_eq!(leaf_bytes(&*follower.fib()), 2 * ((1 << 16) + 256 + 2));
     verify("dir18", &*follower.fib(), &rib, probe::edges(&rib));
     announce(&mut rib, &mut follower, wide, None);
-    assert_eq!(leaf_bytes(&*compile(&Dir18::BEST, &rib)), narrow);
+    assert_eq!(leaf_bytes(&*compile(&Dir18(IsaChoice::Best), &rib)), narrow);
 }
 
 #[test]
 fn a_next_hop_without_a_number_of_its_own_is_refused() {
     let mut rib = table::<u32>(&[("10.0.0.0/8", 1)]);
-    let mut instance = Dir18::BEST.compile(&rib).unwrap();
+    let mut instance = Dir18(IsaChoice::Best).compile(&rib).unwrap();
     let change = Change { prefix: "10.1.0.0/16".parse().unwrap(), next_hop: Some(NextHop(u16::MAX)) };
     rib.apply(change);
     assert_eq!(instance.patch(&rib, &[change]), Outcome::Rebuild);
-    let error = Dir18::BEST.compile(&rib).err().unwrap();
+    let error = Dir18(IsaChoice::Best).compile(&rib).err().unwrap();
     assert!(matches!(error, CompileError::Limit { what: "next hops", .. }), "{error}");
 }
 
@@ -107,7 +108,7 @@ fn a_next_hop_without_a_number_of_its_own_is_refused() {
 fn leaves_run_out_only_under_a_reader_that_never_lets_go() {
     for (keeps, expected) in [(true, 1..100), (false, 0..1)] {
         let mut rib = table::<u32>(&[("0.0.0.0/1", 1)]);
-        let mut follower = Follower::new(&Dir18::BEST, &rib);
+        let mut follower = Follower::new(&Dir18(IsaChoice::Best), &rib);
         let kept = keeps.then(|| follower.fib());
         let block: Prefix<u32> = "10.0.0.0/18".parse().unwrap();
         for turn in 0..5_000u32 {
@@ -132,7 +133,7 @@ fn leaves_run_out_only_under_a_reader_that_never_lets_go() {
 #[test]
 fn flapping_routes_are_stores_into_the_leaves_there_are() {
     let mut rib = table::<u32>(&[("10.0.0.0/8", 1), ("10.0.0.0/24", 2), ("10.0.1.128/25", 3)]);
-    let mut follower = Follower::new(&Dir18::BEST, &rib);
+    let mut follower = Follower::new(&Dir18(IsaChoice::Best), &rib);
     let before = leaf_bytes(&*follower.fib());
     for prefix in ["10.0.0.0/24", "10.0.1.128/25", "10.0.0.0/22"].map(|prefix| prefix.parse().unwrap()) {
         for hop in [None, Some(4), None, Some(5)] {
@@ -160,7 +161,7 @@ fn every_answer_is_that_of_a_state_during_the_lookup(next_hops: usize) {
     let start = table::<u32>(&[("10.0.0.0/8", 1), ("11.0.0.0/8", next_hops as u16)]);
     let answers = answers_after_each(&start, &steps, &watched);
     let mut rib = start.clone();
-    let mut follower = Follower::new(&Dir18::BEST, &rib);
+    let mut follower = Follower::new(&Dir18(IsaChoice::Best), &rib);
     let published = Mutex::new(follower.fib());
     let (begun, done, over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
     let sweeps = AtomicUsize::new(0);

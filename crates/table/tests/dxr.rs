@@ -5,6 +5,7 @@ mod support;
 
 use fullview_table::fib::dxr::Dxr;
 use fullview_table::fib::{Algorithm, Footprint, Instance, Outcome};
+use fullview_table::simd::IsaChoice;
 use fullview_table::{Change, NextHop, Prefix, Rib, probe};
 
 use support::{compile, full_view, subjects, table, verify};
@@ -36,7 +37,14 @@ fn part(footprint: &Footprint, name: &str) -> usize {
 }
 
 fn split(rib: &Rib<u32>) -> [&'static str; 3] {
-    compile(&Dxr::BEST, rib).footprint().0.iter().map(|part| part.0).collect::<Vec<_>>().try_into().unwrap()
+    compile(&Dxr(IsaChoice::Best), rib)
+        .footprint()
+        .0
+        .iter()
+        .map(|part| part.0)
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap()
 }
 
 /// Descriptors count short ranges to 16 and long ones to 510; beyond that the chunk counts for itself.
@@ -58,7 +66,8 @@ fn chunks_of_every_size() {
 /// A range takes two bytes as long as it begins at a /24 and its next hop has twelve bits.
 #[test]
 fn ranges_are_short_where_they_can_be() {
-    let bytes = |routes: &[(&str, u16)]| part(&compile(&Dxr::BEST, &table(routes)).footprint(), "R");
+    let bytes =
+        |routes: &[(&str, u16)]| part(&compile(&Dxr(IsaChoice::Best), &table(routes)).footprint(), "R");
     assert_eq!(bytes(&[("10.0.0.0/23", 1), ("10.0.2.0/24", 4095)]), 8, "three short ranges in two words");
     assert_eq!(bytes(&[("10.0.0.0/23", 1), ("10.0.2.0/24", 4096)]), 12);
     assert_eq!(bytes(&[("10.0.0.0/23", 1), ("10.0.2.0/25", 2)]), 12);
@@ -71,10 +80,10 @@ fn chunks_that_are_alike_are_stored_once() {
     for n in 0..1024 {
         fill(&mut rib, n * CHUNK, 26, 64, 1);
     }
-    let footprint = compile(&Dxr::BEST, &rib).footprint();
+    let footprint = compile(&Dxr(IsaChoice::Best), &rib).footprint();
     assert_eq!(part(&footprint, "R"), 64 * 4, "{footprint:?}");
     announce(&mut rib, 500 * CHUNK, 26, 9);
-    let footprint = compile(&Dxr::BEST, &rib).footprint();
+    let footprint = compile(&Dxr(IsaChoice::Best), &rib).footprint();
     assert_eq!(part(&footprint, "R"), 2 * 64 * 4, "{footprint:?}");
 }
 
@@ -86,7 +95,7 @@ fn the_split_is_the_smallest() {
     for (n, kind) in (0..1 << 16).zip(probe::uniform::<u32>(1)) {
         announce(&mut rib, n << 16, 20, (kind % 2048) as u16 + 1);
     }
-    let footprint = compile(&Dxr::BEST, &rib).footprint();
+    let footprint = compile(&Dxr(IsaChoice::Best), &rib).footprint();
     assert_eq!(footprint.0, [("D16", 2 << 16), ("X4", 2048 * 16 * 4), ("R", 0)]);
 }
 
@@ -95,7 +104,7 @@ fn the_split_is_the_smallest() {
 fn a_full_view_takes_four_bytes_a_route() {
     let Some(rib) = full_view::<u32>() else { return };
     assert_eq!(split(&rib), ["D16", "X4", "R"]);
-    let bytes = compile(&Dxr::BEST, &rib).footprint().total();
+    let bytes = compile(&Dxr(IsaChoice::Best), &rib).footprint().total();
     assert!((3_250_000..3_350_000).contains(&bytes), "{bytes} bytes");
 }
 
@@ -116,7 +125,7 @@ fn withdraw_chunks(rib: &mut Rib<u32>, chunks: std::ops::Range<u32>) -> Vec<Chan
 #[test]
 fn holes_beyond_the_limit_mean_a_rebuild() {
     let mut rib = long_chunks(200);
-    let mut instance = Dxr::BEST.compile(&rib).unwrap();
+    let mut instance = Dxr(IsaChoice::Best).compile(&rib).unwrap();
     let before = part(&instance.fib().footprint(), "R");
     let changes = withdraw_chunks(&mut rib, 0..32);
     assert_eq!(instance.patch(&rib, &changes), Outcome::Applied, "1,024 words of holes do not matter");
@@ -137,7 +146,7 @@ fn patched(instance: &mut dyn Instance<u32>, rib: &Rib<u32>, changes: &[Change<u
 #[test]
 fn holes_are_filled_and_snapshots_stay_as_they_were() {
     let mut rib = long_chunks(50);
-    let mut instance = Dxr::BEST.compile(&rib).unwrap();
+    let mut instance = Dxr(IsaChoice::Best).compile(&rib).unwrap();
     let (old, size) = (instance.fib(), instance.fib().footprint().total());
     let old_rib = rib.clone();
     for round in 0..100 {
@@ -158,7 +167,7 @@ fn holes_are_filled_and_snapshots_stay_as_they_were() {
 #[test]
 fn one_change_alone_is_asked_to_wait_and_the_next_call_is_the_batch() {
     let mut rib = long_chunks(3);
-    let mut instance = Dxr::BEST.compile(&rib).unwrap();
+    let mut instance = Dxr(IsaChoice::Best).compile(&rib).unwrap();
     assert_eq!(instance.patch(&rib, &[]), Outcome::Applied, "nothing changed");
     let before = rib.clone();
     let first = announce(&mut rib, 1 << 30, 24, 5);
@@ -175,10 +184,10 @@ fn one_change_alone_is_asked_to_wait_and_the_next_call_is_the_batch() {
 #[test]
 fn much_at_once_and_another_magnitude_mean_a_rebuild() {
     let mut rib = long_chunks(3);
-    let mut instance = Dxr::BEST.compile(&rib).unwrap();
+    let mut instance = Dxr(IsaChoice::Best).compile(&rib).unwrap();
     let everything = [announce(&mut rib, 0, 0, 9), announce(&mut rib, 0, 32, 8)];
     assert_eq!(instance.patch(&rib, &everything), Outcome::Rebuild);
-    let mut instance = Dxr::BEST.compile(&rib).unwrap();
+    let mut instance = Dxr(IsaChoice::Best).compile(&rib).unwrap();
     let mut changes = Vec::new();
     for n in 0..5_000 {
         changes.push(announce(&mut rib, 1 << 31 | n << 8, 24, (n % 7) as u16 + 1));

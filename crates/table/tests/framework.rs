@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use fullview_table::fib::framework::{Attachment, Compile, Job, Module, Origin, Reader, Settings, Time};
+use fullview_table::fib::framework::{
+    Attachment, Compile, Event, Job, Module, Origin, Reader, Settings, TableEvent, Time,
+};
 use fullview_table::fib::registry::{self, Registered};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
 use proptest::prelude::*;
@@ -68,7 +70,7 @@ impl<A: Registered> Driven<A> {
 
 /// One thing that happens.
 #[derive(Clone, Debug)]
-enum Event {
+enum Step {
     Change(u8, u8, Option<u16>, Origin),
     Wait(u64),
     Force(usize),
@@ -76,31 +78,31 @@ enum Event {
     Toggle(usize),
     Offer,
     /// A change that the framework is not told of, but asked to look.
-    Untold(u8, u8, u16),
+    Unreported(u8, u8, u16),
 }
 
 /// The direct table of `dpdk_lpm4` takes too long for hundreds of courses; it has a test of its own.
 const MODULES: [&str; 4] = ["bsearch4", "radix_lockless", "radix", "linear"];
 
-fn event() -> impl Strategy<Value = Event> {
+fn step() -> impl Strategy<Value = Step> {
     let origin =
         prop::sample::select(vec![Origin::Protocol, Origin::Protocol, Origin::Static, Origin::Interface]);
     prop_oneof![
         12 => (any::<u8>(), 8..=28u8, prop::option::of(1..40u16), origin)
-            .prop_map(|(place, len, hop, origin)| Event::Change(place, len, hop, origin)),
-        4 => (0..200u64).prop_map(Event::Wait),
-        1 => (0..4usize).prop_map(Event::Force),
-        1 => Just(Event::Release),
-        1 => (0..4usize).prop_map(Event::Toggle),
-        2 => Just(Event::Offer),
-        1 => (any::<u8>(), 8..=28u8, 1..40u16).prop_map(|(place, len, hop)| Event::Untold(place, len, hop)),
+            .prop_map(|(place, len, hop, origin)| Step::Change(place, len, hop, origin)),
+        4 => (0..200u64).prop_map(Step::Wait),
+        1 => (0..4usize).prop_map(Step::Force),
+        1 => Just(Step::Release),
+        1 => (0..4usize).prop_map(Step::Toggle),
+        2 => Just(Step::Offer),
+        1 => (any::<u8>(), 8..=28u8, 1..40u16).prop_map(|(place, len, hop)| Step::Unreported(place, len, hop)),
     ]
 }
 
 impl Driven<u32> {
-    fn happen(&mut self, now: &mut Time, event: &Event) {
-        match event {
-            Event::Change(place, len, hop, origin) => {
+    fn take(&mut self, now: &mut Time, step: &Step) {
+        match step {
+            Step::Change(place, len, hop, origin) => {
                 let prefix = Prefix::containing(0x0a00_0000 + (u32::from(*place) << 12), *len);
                 let change = Change { prefix, next_hop: hop.map(NextHop) };
                 self.apply(*now, &[change], *origin);
@@ -108,19 +110,19 @@ impl Driven<u32> {
                     self.verify();
                 }
             }
-            Event::Wait(millis) => *now += ms(*millis),
-            Event::Force(module) => {
+            Step::Wait(millis) => *now += ms(*millis),
+            Step::Force(module) => {
                 let _ = self.table.force(*now, &self.rib, MODULES[*module]);
             }
-            Event::Release => self.table.release(*now, &self.rib),
-            Event::Toggle(module) => {
+            Step::Release => self.table.release(*now, &self.rib),
+            Step::Toggle(module) => {
                 let module = registry::find(MODULES[*module]).unwrap();
                 if self.table.attach(*now, &self.rib, module).is_err() {
                     let _ = self.table.detach(*now, &self.rib, module.name());
                 }
             }
-            Event::Offer => self.offer_jobs(*now),
-            Event::Untold(place, len, hop) => {
+            Step::Offer => self.offer_jobs(*now),
+            Step::Unreported(place, len, hop) => {
                 let prefix = Prefix::containing(0x0a00_0000 + (u32::from(*place) << 12), *len);
                 Arc::make_mut(&mut self.rib).announce(prefix, NextHop(*hop));
                 // With nothing attached, or a job under way, the table is served later.
@@ -136,14 +138,14 @@ proptest! {
 
     #[test]
     fn any_course_of_events_ends_with_the_fib_like_the_rib(
-        events in prop::collection::vec(event(), 1..120),
+        steps in prop::collection::vec(step(), 1..120),
         elsewhere in any::<bool>(),
     ) {
         let compile = if elsewhere { Compile::Elsewhere } else { Compile::Here };
         let mut driven = Driven::<u32>::new(&MODULES[..2], Settings { compile, ..Settings::default() });
         let mut now = Time::ZERO;
-        for event in &events {
-            driven.happen(&mut now, event);
+        for step in &steps {
+            driven.take(&mut now, step);
             // Where nothing is compiled elsewhere the FIB is behind only while it waits for its time.
             let waits = driven.table.next_deadline().is_some_and(|due| due <= now + ms(1_000));
             prop_assert!(elsewhere || driven.table.is_synced() || waits || driven.rib.is_empty());
@@ -306,7 +308,8 @@ fn readers_in_other_threads_see_right_answers_only() {
         driven.run_to(ms(1_000_000));
         driven.verify();
     });
-    let switches = driven.table.log().iter().filter(|line| line.text.contains("switching")).count();
+    let is_switch = |event: &Event| matches!(event, Event::Table { what: TableEvent::Switched { .. }, .. });
+    let switches = driven.table.log().iter().filter(|entry| is_switch(&entry.event)).count();
     assert!(switches >= 20, "{switches}");
 }
 

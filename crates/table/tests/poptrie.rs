@@ -5,6 +5,7 @@ mod support;
 
 use fullview_table::fib::poptrie::Poptrie;
 use fullview_table::fib::{Algorithm, Outcome};
+use fullview_table::simd::IsaChoice;
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
 
 use support::{Tested, compile, random_table, subjects, table, verify};
@@ -61,7 +62,8 @@ fn prefixes_that_end_with_a_level() {
 
 #[test]
 fn equal_neighbours_share_a_leaf() {
-    let parts = |routes: &[(&str, u16)]| compile(&Poptrie::BEST, &table::<u32>(routes)).footprint().0;
+    let parts =
+        |routes: &[(&str, u16)]| compile(&Poptrie(IsaChoice::Best), &table::<u32>(routes)).footprint().0;
     assert_eq!(parts(&[("10.0.0.0/18", 1)]), [("direct", 1 << 20), ("nodes", 0), ("leaves", 0)]);
     // A node of three runs of leaves: none, 1, none.
     assert_eq!(parts(&[("10.0.4.0/22", 1)]), [("direct", 1 << 20), ("nodes", 24), ("leaves", 6)]);
@@ -73,7 +75,7 @@ fn equal_neighbours_share_a_leaf() {
 fn patched_is_as_small_as_compiled<A: Tested>() {
     for seed in 0..4 {
         let mut rib = random_table::<A>(seed, 60, 9);
-        let mut instance = Poptrie::BEST.compile(&rib).unwrap();
+        let mut instance = Poptrie(IsaChoice::Best).compile(&rib).unwrap();
         let other = random_table::<A>(seed + 100, 200, 9);
         let more: Vec<_> = other.iter().filter(|route| route.prefix.len() > 8).collect();
         for (n, route) in more.iter().chain(&more).enumerate() {
@@ -86,7 +88,11 @@ fn patched_is_as_small_as_compiled<A: Tested>() {
             }
         }
         verify("poptrie", &*instance.fib(), &rib, probe::edges(&rib).chain(probe::edges(&other)));
-        assert_eq!(instance.fib().footprint(), compile(&Poptrie::BEST, &rib).footprint(), "seed {seed}");
+        assert_eq!(
+            instance.fib().footprint(),
+            compile(&Poptrie(IsaChoice::Best), &rib).footprint(),
+            "seed {seed}"
+        );
     }
 }
 
@@ -106,7 +112,7 @@ fn flap<A: Address>(rib: &mut Rib<A>, prefix: Prefix<A>, n: u16) -> Change<A> {
 #[test]
 fn replaced_parts_are_used_again() {
     let mut rib = table::<u128>(&[("2001:db8::/32", 7), ("2001:db8::1/128", 8)]);
-    let mut instance = Poptrie::BEST.compile(&rib).unwrap();
+    let mut instance = Poptrie(IsaChoice::Best).compile(&rib).unwrap();
     let prefix: Prefix<u128> = "2001:db8::4/126".parse().unwrap();
     for n in 0..30_000 {
         let change = flap(&mut rib, prefix, n);
@@ -119,7 +125,7 @@ fn replaced_parts_are_used_again() {
 #[test]
 fn a_view_that_is_held_keeps_what_it_can_reach() {
     let mut rib = table::<u128>(&[("2001:db8::/32", 7), ("2001:db8::1/128", 8)]);
-    let mut instance = Poptrie::BEST.compile(&rib).unwrap();
+    let mut instance = Poptrie(IsaChoice::Best).compile(&rib).unwrap();
     let prefix: Prefix<u128> = "2001:db8::4/126".parse().unwrap();
     let held = instance.fib();
     let mut applied = rib.clone();

@@ -3,7 +3,8 @@
 use fullview_table::{Address, NextHop};
 
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
-use fullview_plane::wire::{ipv4, ipv6};
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 
 /// Ethernet addresses of the generator, and of the router's two ports.
 pub const GENERATOR: Mac = Mac([2, 0, 0, 0, 0, 1]);
@@ -55,7 +56,7 @@ impl TestbedHeaders for u32 {
 
     fn frame() -> (Vec<u8>, u32) {
         let mut frame = ethernet(60, EtherType::IPV4);
-        let mut ip = ipv4::Packet::new_unchecked(&mut frame[14..]);
+        let mut ip = Ipv4Packet::new_unchecked(&mut frame[14..]);
         ip.set_header_len(20);
         ip.set_total_len(46);
         ip.set_ttl(64);
@@ -91,7 +92,7 @@ impl TestbedHeaders for u128 {
         let source: u128 = 0x2001_0db8_0002 << 80 | 2;
         frame[22..38].copy_from_slice(&source.to_be_bytes());
         frame[54..62].copy_from_slice(&[0x07, 0xd0, 0x07, 0xd0, 0, 12, 0, 0]);
-        debug_assert!(ipv6::Packet::new_checked(&frame[14..]).is_ok());
+        debug_assert!(Ipv6Packet::new_checked(&frame[14..]).is_ok());
         (frame, 0)
     }
 

@@ -15,8 +15,8 @@ use std::thread;
 use aya::programs::xdp::XdpMode;
 use fullview_table::{NextHop, Rib};
 
-use fullview_plane::bpf::Attached;
-use fullview_plane::engine::{Engine, Ingress, Plan, Way};
+use fullview_plane::bpf::XdpAttachment;
+use fullview_plane::engine::{Engine, XdpConfig, XdpInterface, XdpNextHop};
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::view::TableReaders;
 
@@ -51,7 +51,7 @@ pub enum Forwarder {
 /// The program attached to the router's ingress.
 enum ActiveForwarder {
     Nothing,
-    Program(#[expect(dead_code, reason = "held, because dropping it detaches")] Attached),
+    Program(#[expect(dead_code, reason = "held, because dropping it detaches")] XdpAttachment),
     Engine(#[expect(dead_code, reason = "held, because dropping it detaches")] Box<Engine>),
 }
 
@@ -59,7 +59,7 @@ enum ActiveForwarder {
 pub struct Testbed {
     active: ActiveForwarder,
     programs: TestbedPrograms,
-    _receiver: Attached,
+    _receiver: XdpAttachment,
     generator: Namespace,
     router: Namespace,
     _receiving: Namespace,
@@ -220,14 +220,20 @@ fn router_links() -> String {
 }
 
 /// The engine's plan: every next hop leads to its station.
-fn plan(ingress: u32, egress: u32) -> Plan {
+fn plan(ingress: u32, egress: u32) -> XdpConfig {
     let ways = (1..=NextHop::MAX).map(NextHop).map(|hop| {
         let destination = station_mac(station_of(hop));
-        let way =
-            Way::Neighbor { interface: 1, ifindex: egress, vlan: 0, source: EGRESS, destination, mtu: MTU };
+        let way = XdpNextHop::Neighbor {
+            interface: 1,
+            ifindex: egress,
+            vlan: 0,
+            source: EGRESS,
+            destination,
+            mtu: MTU,
+        };
         (hop, way)
     });
-    let ingress = Ingress {
+    let ingress = XdpInterface {
         number: 0,
         ifindex: ingress,
         vlan: 0,
@@ -237,10 +243,10 @@ fn plan(ingress: u32, egress: u32) -> Plan {
         table: 0,
         source_check: SourceCheck::Off,
     };
-    Plan { ingress: vec![ingress], ways: ways.collect(), flow_seed: 0 }
+    XdpConfig { interfaces: vec![ingress], next_hops: ways.collect(), flow_seed: 0 }
 }
 
-fn engine(ingress: u32, plan: &Plan, tables: TableReaders) -> Result<Engine, TestbedError> {
+fn engine(ingress: u32, plan: &XdpConfig, tables: TableReaders) -> Result<Engine, TestbedError> {
     let mut engine = Engine::load()?;
     engine.attach(ingress, XdpMode::Driver)?;
     engine.publish(plan, vec![tables])?;

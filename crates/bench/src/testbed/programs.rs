@@ -10,11 +10,11 @@ use aya::programs::{TestRunAttrs, TestRunOptions};
 
 use super::error::TestbedError;
 use super::frames::{EGRESS, TestbedHeaders, station_mac};
-use fullview_plane::bpf::{self, Attached, Loaded, Object, SharedWords};
+use fullview_plane::bpf::{self, BpfObject, LoadedObject, SharedWords, XdpAttachment};
 
 /// `bpf/testbed.c`: generator and receiver, and forwarders to compare with.
-const TESTBED: Object =
-    Object::new("testbed", aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/testbed.o")));
+const TESTBED: BpfObject =
+    BpfObject::new("testbed", aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/testbed.o")));
 
 /// Packets in the sequence at most.
 pub const MOST_PACKETS: usize = 1 << 20;
@@ -51,7 +51,7 @@ pub struct Received {
 
 /// Generator and receiver.
 pub struct TestbedPrograms {
-    loaded: Loaded,
+    loaded: LoadedObject,
     sent: SharedWords,
     received: SharedWords,
     frame: Vec<u8>,
@@ -68,7 +68,7 @@ impl TestbedPrograms {
         Ok(TestbedPrograms { loaded, sent, received, frame: Vec::new() })
     }
     /// Has the receiver at work on a device of this namespace.
-    pub fn receive(&mut self, device: u32) -> Result<Attached, TestbedError> {
+    pub fn receive(&mut self, device: u32) -> Result<XdpAttachment, TestbedError> {
         Ok(bpf::attach(self.loaded.xdp("receive")?, device, XdpMode::Driver)?)
     }
 
@@ -133,7 +133,7 @@ impl TestbedPrograms {
     }
 
     /// Attaches one of the forwarders of `bpf/testbed.c` to a device.
-    pub fn forward(&mut self, program: &'static str, device: u32) -> Result<Attached, TestbedError> {
+    pub fn forward(&mut self, program: &'static str, device: u32) -> Result<XdpAttachment, TestbedError> {
         Ok(bpf::attach(self.loaded.xdp(program)?, device, XdpMode::Driver)?)
     }
 
@@ -149,7 +149,7 @@ impl TestbedPrograms {
 }
 
 /// A map of words as memory.
-fn words(loaded: &mut Loaded, name: &'static str, bytes: usize) -> Result<SharedWords, TestbedError> {
+fn words(loaded: &mut LoadedObject, name: &'static str, bytes: usize) -> Result<SharedWords, TestbedError> {
     match loaded.ebpf.map(name) {
         Some(Map::Array(map)) => SharedWords::new(map.fd().as_fd(), bytes).map_err(TestbedError::Mapping),
         _ => Err(loaded.missing_map(name).into()),

@@ -22,10 +22,7 @@ pub(super) struct ComparisonResult {
 
 /// Judges every comparison in every family. The error rate of all of them together is the alpha of the experiment.
 pub(super) fn compare<S>(experiment: &Experiment<S>, cells: &Cells) -> Vec<ComparisonResult> {
-    let comparisons = experiment.comparisons();
-    let families = 0..experiment.families.len();
-    let declared: Vec<(usize, Comparison)> =
-        families.flat_map(|family| comparisons.iter().map(move |comparison| (family, *comparison))).collect();
+    let declared = declared(experiment);
     let runs: Vec<JudgedRuns> = declared
         .iter()
         .map(|(family, pair)| {
@@ -49,6 +46,13 @@ pub(super) fn compare<S>(experiment: &Experiment<S>, cells: &Cells) -> Vec<Compa
         }
     });
     judged.collect()
+}
+
+/// Lists every comparison in every family, each with the position of its family.
+fn declared<S>(experiment: &Experiment<S>) -> Vec<(usize, Comparison)> {
+    let comparisons = experiment.comparisons();
+    let families = 0..experiment.families.len();
+    families.flat_map(|family| comparisons.iter().map(move |comparison| (family, *comparison))).collect()
 }
 
 /// The values that a comparison judges. A cell with too few runs has none here, but its comparison still counts as a

@@ -7,12 +7,12 @@ use super::neighbor::Evidence;
 use super::next_hop::NextHopResolver;
 use super::output::Output;
 use super::{HostStack, RxFrame};
-use fullview_plane::wire::arp::{Message, Operation};
+use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
 
 impl<W: NextHopResolver> HostStack<W> {
     pub(super) fn arp(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
-        let Ok(Some(message)) = Message::parse(arrival.payload) else { return };
+        let Ok(Some(message)) = ArpPacket::parse(arrival.payload) else { return };
         let (sender, target) = (Ipv4Addr::from(message.sender), Ipv4Addr::from(message.target));
         if message.sender_mac.is_group() || !may_speak(sender) {
             return;
@@ -25,7 +25,7 @@ impl<W: NextHopResolver> HostStack<W> {
         if let Some(evidence) = evidence(&message, arrival.to_group, is_for_us) {
             self.heard(now, arrival.interface, sender, message.sender_mac, evidence, out);
         }
-        if message.operation == Operation::Request && is_for_us {
+        if message.operation == ArpOperation::Request && is_for_us {
             self.arp_answer(arrival.interface, &message, out);
         }
     }
@@ -47,10 +47,10 @@ impl<W: NextHopResolver> HostStack<W> {
         }
     }
 
-    fn arp_answer(&mut self, number: u16, request: &Message, out: &mut Output) {
+    fn arp_answer(&mut self, number: u16, request: &ArpPacket, out: &mut Output) {
         let Some(interface) = self.interface(number) else { return };
-        let answer = Message {
-            operation: Operation::Reply,
+        let answer = ArpPacket {
+            operation: ArpOperation::Reply,
             sender_mac: interface.mac,
             sender: request.target,
             target_mac: request.sender_mac,
@@ -70,8 +70,8 @@ impl<W: NextHopResolver> HostStack<W> {
             _ => None,
         };
         let Some(sender) = prompting.or_else(|| self.source_inet(number, target)) else { return };
-        let request = Message {
-            operation: Operation::Request,
+        let request = ArpPacket {
+            operation: ArpOperation::Request,
             sender_mac: interface.mac,
             sender: sender.to_bits(),
             target_mac: Mac::default(),
@@ -83,8 +83,8 @@ impl<W: NextHopResolver> HostStack<W> {
     /// Tells a link of one's address, so that whoever knew another station there knows better (RFC 5227, section 3).
     pub(super) fn arp_announce(&self, number: u16, own: Ipv4Addr, out: &mut Output) {
         let Some(interface) = self.interface(number) else { return };
-        let announcement = Message {
-            operation: Operation::Request,
+        let announcement = ArpPacket {
+            operation: ArpOperation::Request,
             sender_mac: interface.mac,
             sender: own.to_bits(),
             target_mac: Mac::default(),
@@ -100,13 +100,13 @@ fn may_speak(sender: Ipv4Addr) -> bool {
 }
 
 /// What the message proves about its sender: nothing, if it has no address yet.
-fn evidence(message: &Message, to_group: bool, is_for_us: bool) -> Option<Evidence> {
+fn evidence(message: &ArpPacket, to_group: bool, is_for_us: bool) -> Option<Evidence> {
     let answered = Evidence::Answer { overrides: true };
     let unasked = Evidence::Unasked { overrides: true };
     match message.operation {
         _ if message.sender == 0 => None,
-        Operation::Request if is_for_us => Some(Evidence::Question),
-        Operation::Reply if is_for_us && !to_group => Some(answered),
+        ArpOperation::Request if is_for_us => Some(Evidence::Question),
+        ArpOperation::Reply if is_for_us && !to_group => Some(answered),
         _ => Some(unasked),
     }
 }

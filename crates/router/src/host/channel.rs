@@ -11,10 +11,10 @@ use super::HostStack;
 use super::next_hop::NextHopResolver;
 use super::output::{OutFrame, Output};
 use super::tx_queue::TxQueue;
-use fullview_plane::forward::Detour;
+use fullview_plane::burst::FrameCopy;
+use fullview_plane::forward::RedirectCandidate;
 use fullview_plane::verdict::{Punt, Verdict};
-use fullview_plane::watch::Copied;
-use fullview_plane::worker::{Rejected, Slow};
+use fullview_plane::worker::{Rejected, SlowPath};
 
 /// What a worker rejected and the host has not looked at yet, at most.
 const HEARD: usize = 256;
@@ -31,10 +31,10 @@ pub enum HostEvent {
         /// Why not.
         verdict: Verdict,
         /// As it came in.
-        frame: Copied,
+        frame: FrameCopy,
     },
     /// A packet whose sender could have taken a shorter way.
-    Detour(Detour),
+    RedirectCandidate(RedirectCandidate),
 }
 
 /// The host's end.
@@ -100,16 +100,16 @@ impl HostEndpoint {
     }
 }
 
-impl Slow for WorkerEndpoint {
+impl SlowPath for WorkerEndpoint {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
-        let Rejected { packets, detours, out, free, .. } = rejected;
+        let Rejected { packets, redirects, out, free, .. } = rejected;
         let mut is_news = false;
         for packet in packets.iter().filter(|packet| concerns_host(packet.verdict)) {
             let (interface, verdict) = (packet.interface, packet.verdict);
-            is_news |= self.tell(|| HostEvent::Packet { interface, verdict, frame: Copied::of(packet) });
+            is_news |= self.tell(|| HostEvent::Packet { interface, verdict, frame: FrameCopy::of(packet) });
         }
-        for detour in detours {
-            is_news |= self.tell(|| HostEvent::Detour(detour.clone()));
+        for detour in redirects {
+            is_news |= self.tell(|| HostEvent::RedirectCandidate(detour.clone()));
         }
         if is_news {
             (self.wake)();
@@ -150,7 +150,7 @@ impl<W: NextHopResolver> HostStack<W> {
             HostEvent::Packet { interface, verdict, frame } => {
                 self.hear(now, (*interface, *verdict), frame.frame(), out);
             }
-            HostEvent::Detour(detour) => self.redirect(now, detour, out),
+            HostEvent::RedirectCandidate(detour) => self.redirect(now, detour, out),
         }
     }
 }

@@ -1,6 +1,12 @@
 //! ICMP and ICMPv6 errors: when none may be sent (RFC 1812, section 4.3.2.7; RFC 4443, section 2.4 e), what they quote,
 //! who sends them, and how many.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmp::Icmpv4Message;
+use fullview_plane::wire::icmp_message::IcmpKind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Message;
+use fullview_plane::wire::{icmp, icmpv6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -9,10 +15,10 @@ use super::next_hop::NextHopResolver;
 use super::output::Output;
 use super::sender::{self, NeighborId};
 use super::{HostStack, RxFrame};
-use fullview_plane::wire::extension::parts;
+use fullview_plane::wire::extension::headers;
 use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::message::Numbers;
-use fullview_plane::wire::{icmp, icmpv6, ipv4, ipv6};
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
 
 /// The longest error, with its IP header (RFC 1812, section 4.3.2.3; RFC 4443, section 2.4 c).
 const LONGEST: usize = 576;
@@ -25,7 +31,7 @@ impl<W: NextHopResolver> HostStack<W> {
         &mut self,
         now: Duration,
         arrival: RxFrame<'_>,
-        kind: icmp::Kind,
+        kind: Icmpv4Kind,
         rest: u32,
         out: &mut Output,
     ) {
@@ -40,7 +46,7 @@ impl<W: NextHopResolver> HostStack<W> {
         now: Duration,
         packet: &[u8],
         interface: u16,
-        kind: icmp::Kind,
+        kind: Icmpv4Kind,
         rest: u32,
         out: &mut Output,
     ) {
@@ -57,7 +63,7 @@ impl<W: NextHopResolver> HostStack<W> {
     }
 
     /// Whether anything may be said about a packet.
-    pub(super) fn may_answer(&self, interface: u16, packet: &ipv4::Packet<&[u8]>) -> bool {
+    pub(super) fn may_answer(&self, interface: u16, packet: &Ipv4Packet<&[u8]>) -> bool {
         let destination = Ipv4Addr::from(packet.destination());
         let to_several = destination.is_multicast()
             || destination.is_broadcast()
@@ -83,7 +89,7 @@ impl<W: NextHopResolver> HostStack<W> {
         &mut self,
         now: Duration,
         arrival: RxFrame<'_>,
-        kind: icmpv6::Kind,
+        kind: Icmpv6Kind,
         rest: u32,
         out: &mut Output,
     ) {
@@ -98,7 +104,7 @@ impl<W: NextHopResolver> HostStack<W> {
         now: Duration,
         packet: &[u8],
         interface: u16,
-        kind: icmpv6::Kind,
+        kind: Icmpv6Kind,
         rest: u32,
         out: &mut Output,
     ) {
@@ -140,16 +146,16 @@ const TYPE_OF_SERVICE_BITS: u8 = 0x1e;
 const INTERNETWORK_CONTROL: u8 = 0xc0;
 
 /// The type of service of an error about a packet.
-pub(super) fn precedence(packet: &ipv4::Packet<&[u8]>) -> u8 {
+pub(super) fn precedence(packet: &Ipv4Packet<&[u8]>) -> u8 {
     packet.type_of_service() & TYPE_OF_SERVICE_BITS | INTERNETWORK_CONTROL
 }
 
 /// An error with as much of the packet as it may hold.
-pub(super) fn message(packet: &ipv4::Packet<&[u8]>, kind: icmp::Kind, rest: u32) -> Vec<u8> {
+pub(super) fn message(packet: &Ipv4Packet<&[u8]>, kind: Icmpv4Kind, rest: u32) -> Vec<u8> {
     let quoted = packet.bytes();
     let quoted = &quoted[..quoted.len().min(LONGEST - ipv4::HEADER - icmp::HEADER)];
     let mut bytes = [&[0; icmp::HEADER], quoted].concat();
-    let mut message = icmp::Message::new_unchecked(&mut bytes);
+    let mut message = Icmpv4Message::new_unchecked(&mut bytes);
     message.set_kind(kind);
     message.set_rest(rest);
     message.fill_checksum();
@@ -157,10 +163,10 @@ pub(super) fn message(packet: &ipv4::Packet<&[u8]>, kind: icmp::Kind, rest: u32)
 }
 
 /// As [`message`]; the checksum is still to be filled in.
-fn message6(quoted: &[u8], kind: icmpv6::Kind, rest: u32) -> Vec<u8> {
+fn message6(quoted: &[u8], kind: Icmpv6Kind, rest: u32) -> Vec<u8> {
     let quoted = &quoted[..quoted.len().min(LONGEST6 - ipv6::HEADER - icmpv6::HEADER)];
     let mut bytes = [&[0; icmpv6::HEADER], quoted].concat();
-    let mut message = icmpv6::Message::new_unchecked(&mut bytes);
+    let mut message = Icmpv6Message::new_unchecked(&mut bytes);
     message.set_kind(kind);
     message.set_rest(rest);
     bytes
@@ -172,25 +178,25 @@ fn is_host(ip: Ipv4Addr) -> bool {
 }
 
 /// Whether a packet is, or may be, an ICMP error itself.
-fn is_error(packet: &ipv4::Packet<&[u8]>) -> bool {
-    let type_and_code = |payload: &[u8]| payload.first().map(|kind| icmp::Kind::from_type_and_code(*kind, 0));
-    packet.protocol() == protocol::ICMP && type_and_code(packet.payload()).is_none_or(icmp::Kind::is_error)
+fn is_error(packet: &Ipv4Packet<&[u8]>) -> bool {
+    let type_and_code = |payload: &[u8]| payload.first().map(|kind| Icmpv4Kind::from_type_and_code(*kind, 0));
+    packet.protocol() == protocol::ICMP && type_and_code(packet.payload()).is_none_or(Icmpv4Kind::is_error)
 }
 
-fn may_answer6(packet: &ipv6::Packet<&[u8]>, kind: icmpv6::Kind) -> bool {
+fn may_answer6(packet: &Ipv6Packet<&[u8]>, kind: Icmpv6Kind) -> bool {
     let (source, destination) = (Ipv6Addr::from(packet.source()), Ipv6Addr::from(packet.destination()));
     let is_host = !(source.is_unspecified() || source.is_multicast() || source.is_loopback());
     is_host && (!destination.is_multicast() || tells_groups(kind)) && !is_error6(packet)
 }
 
 /// The two errors that answer a packet to a group too: a sender cannot do without.
-fn tells_groups(kind: icmpv6::Kind) -> bool {
-    matches!(kind, icmpv6::Kind::PacketTooBig | icmpv6::Kind::UnknownOption)
+fn tells_groups(kind: Icmpv6Kind) -> bool {
+    matches!(kind, Icmpv6Kind::PacketTooBig | Icmpv6Kind::UnknownOption)
 }
 
 /// Whether a packet is, or may be, an ICMPv6 error itself, behind whatever extension headers.
-fn is_error6(packet: &ipv6::Packet<&[u8]>) -> bool {
-    let upper = parts(packet).find(|part| part.kind == protocol::ICMPV6);
-    let kind = upper.map(|part| part.bytes.first().map(|kind| icmpv6::Kind::from_type_and_code(*kind, 0)));
-    kind.is_some_and(|kind| kind.is_none_or(icmpv6::Kind::is_error))
+fn is_error6(packet: &Ipv6Packet<&[u8]>) -> bool {
+    let upper = headers(packet).find(|part| part.kind == protocol::ICMPV6);
+    let kind = upper.map(|part| part.bytes.first().map(|kind| Icmpv6Kind::from_type_and_code(*kind, 0)));
+    kind.is_some_and(|kind| kind.is_none_or(Icmpv6Kind::is_error))
 }

@@ -7,11 +7,12 @@ use super::next_hop::NextHopResolver;
 use super::output::Output;
 use super::{HostStack, RxFrame, sender};
 use fullview_plane::wire::checksum::pseudo_ipv6;
-use fullview_plane::wire::extension::{Demand, Part, kind, parts, unknown_option};
-use fullview_plane::wire::icmpv6::{self, Kind};
+use fullview_plane::wire::extension::{ChainedHeader, OptionAction, headers, kind, unknown_option};
+use fullview_plane::wire::icmp_message::IcmpKind;
+use fullview_plane::wire::icmpv6::{Icmpv6Kind, Icmpv6Message};
 use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::message::Numbers;
-use fullview_plane::wire::{ipv6, ndp, udp};
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
+use fullview_plane::wire::{ndp, udp};
 
 /// What becomes of a packet at one of its headers.
 enum Step {
@@ -20,7 +21,7 @@ enum Step {
     /// It ends here.
     Done,
     /// The sender is told.
-    Tell(Kind, usize),
+    Tell(Icmpv6Kind, usize),
 }
 
 impl<W: NextHopResolver> HostStack<W> {
@@ -39,7 +40,7 @@ impl<W: NextHopResolver> HostStack<W> {
         if to.is_multicast() && !self.listens(arrival.interface, to) {
             return;
         }
-        for part in parts(&packet) {
+        for part in headers(&packet) {
             match self.step(now, arrival, &packet, part, out) {
                 Step::On => {}
                 Step::Done => return,
@@ -63,14 +64,16 @@ impl<W: NextHopResolver> HostStack<W> {
         &mut self,
         now: Duration,
         arrival: RxFrame<'_>,
-        packet: &ipv6::Packet<&[u8]>,
-        part: Part<'_>,
+        packet: &Ipv6Packet<&[u8]>,
+        part: ChainedHeader<'_>,
         out: &mut Output,
     ) -> Step {
         let to_group = Ipv6Addr::from(packet.destination()).is_multicast();
         match part.kind {
             // Of all headers only this one stands in a fixed place.
-            kind::HOP_BY_HOP if part.at != ipv6::HEADER => Step::Tell(Kind::UnknownNextHeader, part.named_at),
+            kind::HOP_BY_HOP if part.at != ipv6::HEADER => {
+                Step::Tell(Icmpv6Kind::UnknownNextHeader, part.next_header_at)
+            }
             kind::HOP_BY_HOP | kind::DESTINATION => options(part, to_group),
             kind::ROUTING => routing(part),
             kind::FRAGMENT => fragment(part),
@@ -80,8 +83,8 @@ impl<W: NextHopResolver> HostStack<W> {
                 Step::Done
             }
             protocol::UDP if !is_intact(packet, part.bytes) => Step::Done,
-            protocol::UDP => Step::Tell(Kind::PortUnreachable, 0),
-            _ => Step::Tell(Kind::UnknownNextHeader, part.named_at),
+            protocol::UDP => Step::Tell(Icmpv6Kind::PortUnreachable, 0),
+            _ => Step::Tell(Icmpv6Kind::UnknownNextHeader, part.next_header_at),
         }
     }
 
@@ -89,18 +92,18 @@ impl<W: NextHopResolver> HostStack<W> {
         &mut self,
         now: Duration,
         arrival: RxFrame<'_>,
-        packet: &ipv6::Packet<&[u8]>,
+        packet: &Ipv6Packet<&[u8]>,
         message: &[u8],
         out: &mut Output,
     ) {
         let len = message.len() as u32;
         let pseudo = pseudo_ipv6(packet.source(), packet.destination(), protocol::ICMPV6, len);
-        let Ok(view) = icmpv6::Message::new_checked(message) else { return };
+        let Ok(view) = Icmpv6Message::new_checked(message) else { return };
         if !view.verify_checksum(pseudo) {
             return;
         }
         let (kind, code) = view.kind().type_and_code();
-        if kind == Kind::EchoRequest.type_and_code().0 {
+        if kind == Icmpv6Kind::EchoRequest.type_and_code().0 {
             self.echo6(now, arrival, packet, code, message, out);
         } else if packet.hop_limit() == ndp::HOP_LIMIT && code == 0 {
             self.ndp(now, arrival, packet, message, out);
@@ -111,7 +114,7 @@ impl<W: NextHopResolver> HostStack<W> {
         &mut self,
         now: Duration,
         arrival: RxFrame<'_>,
-        packet: &ipv6::Packet<&[u8]>,
+        packet: &Ipv6Packet<&[u8]>,
         code: u8,
         message: &[u8],
         out: &mut Output,
@@ -122,8 +125,8 @@ impl<W: NextHopResolver> HostStack<W> {
         }
         let Some((way, from)) = self.way_back6(to, asked, arrival.interface) else { return };
         let mut bytes = message.to_vec();
-        let kind = Kind::EchoReply.type_and_code().0;
-        icmpv6::Message::new_unchecked(&mut bytes[..]).set_kind(Kind::from_type_and_code(kind, code));
+        let kind = Icmpv6Kind::EchoReply.type_and_code().0;
+        Icmpv6Message::new_unchecked(&mut bytes[..]).set_kind(Icmpv6Kind::from_type_and_code(kind, code));
         self.counters.echoes += 1;
         self.originate6(now, (from, to), packet.traffic_class(), bytes, way, out);
     }
@@ -136,34 +139,36 @@ pub(super) fn network(ip: IpAddr, len: u8) -> IpAddr {
     Ipv6Addr::from(ip.to_bits() & mask).into()
 }
 
-fn options(part: Part<'_>, to_group: bool) -> Step {
+fn options(part: ChainedHeader<'_>, to_group: bool) -> Step {
     match unknown_option(part.bytes) {
         None => Step::On,
-        Some((Demand::Report, at)) => Step::Tell(Kind::UnknownOption, part.at + at),
-        Some((Demand::ReportUnlessGroup, at)) if !to_group => Step::Tell(Kind::UnknownOption, part.at + at),
+        Some((OptionAction::Report, at)) => Step::Tell(Icmpv6Kind::UnknownOption, part.at + at),
+        Some((OptionAction::ReportUnlessGroup, at)) if !to_group => {
+            Step::Tell(Icmpv6Kind::UnknownOption, part.at + at)
+        }
         Some(_) => Step::Done,
     }
 }
 
 /// Nobody is visited on the way for whoever wrote the packet (RFC 5095).
-fn routing(part: Part<'_>) -> Step {
+fn routing(part: ChainedHeader<'_>) -> Step {
     const TYPE_AT: usize = 2;
     const SEGMENTS_LEFT_AT: usize = 3;
     if part.bytes[SEGMENTS_LEFT_AT] == 0 {
         return Step::On;
     }
-    Step::Tell(Kind::ParameterProblem, part.at + TYPE_AT)
+    Step::Tell(Icmpv6Kind::ParameterProblem, part.at + TYPE_AT)
 }
 
 /// Only a packet that is whole in spite of its fragment header is looked at (RFC 6946).
-fn fragment(part: Part<'_>) -> Step {
+fn fragment(part: ChainedHeader<'_>) -> Step {
     const OFFSET_AND_MORE: u16 = 0xfff9;
     let field = u16::from_be_bytes([part.bytes[2], part.bytes[3]]);
     if field & OFFSET_AND_MORE == 0 { Step::On } else { Step::Done }
 }
 
 /// A datagram without a checksum is not (RFC 8200, section 8.1).
-fn is_intact(packet: &ipv6::Packet<&[u8]>, datagram: &[u8]) -> bool {
+fn is_intact(packet: &Ipv6Packet<&[u8]>, datagram: &[u8]) -> bool {
     let Ok(datagram) = udp::Datagram::new_checked(datagram) else { return false };
     let len = u32::from(datagram.length());
     let pseudo = pseudo_ipv6(packet.source(), packet.destination(), protocol::UDP, len);

@@ -15,6 +15,8 @@
 //! Each of its files adds one thing it knows to do; what all of them need, sending a packet to a station or to an
 //! address, is in `send`.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -25,7 +27,6 @@ use fullview_plane::interface::Interface;
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::view::ViewReader;
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
-use fullview_plane::wire::{icmp, icmpv6};
 use limit::InterfaceLimiter;
 use neighbor::NeighborCache;
 use next_hop::{Hop, NextHopResolver, RouteQuery};
@@ -179,10 +180,10 @@ impl<W: NextHopResolver> HostStack<W> {
 
     fn dropped(&mut self, now: Duration, arrival: RxFrame<'_>, reason: Reason, out: &mut Output) {
         let kind = match reason {
-            Reason::TtlExpired => icmp::Kind::TimeExceeded,
-            Reason::NoRoute => icmp::Kind::NetUnreachable,
-            Reason::Unreachable => icmp::Kind::HostUnreachable,
-            Reason::Prohibited => icmp::Kind::Prohibited,
+            Reason::TtlExpired => Icmpv4Kind::TimeExceeded,
+            Reason::NoRoute => Icmpv4Kind::NetUnreachable,
+            Reason::Unreachable => Icmpv4Kind::HostUnreachable,
+            Reason::Prohibited => Icmpv4Kind::Prohibited,
             Reason::NoAdjacency | Reason::NeedsFragments | Reason::TooBig => {
                 return self.transit(now, arrival, out);
             }
@@ -193,9 +194,9 @@ impl<W: NextHopResolver> HostStack<W> {
 
     fn dropped6(&mut self, now: Duration, arrival: RxFrame<'_>, reason: Reason, out: &mut Output) {
         let kind = match reason {
-            Reason::HopLimitExpired => icmpv6::Kind::TimeExceeded,
-            Reason::NoRoute | Reason::Unreachable => icmpv6::Kind::NoRoute,
-            Reason::Prohibited => icmpv6::Kind::Prohibited,
+            Reason::HopLimitExpired => Icmpv6Kind::TimeExceeded,
+            Reason::NoRoute | Reason::Unreachable => Icmpv6Kind::NoRoute,
+            Reason::Prohibited => Icmpv6Kind::Prohibited,
             Reason::NoAdjacency | Reason::TooBig => return self.transit6(now, arrival, out),
             _ => return,
         };

@@ -10,8 +10,8 @@ use super::next_hop::NextHopResolver;
 use super::output::Output;
 use super::{HostStack, RxFrame};
 use fullview_plane::wire::ethernet::Mac;
-use fullview_plane::wire::icmpv6::{Kind, Message};
-use fullview_plane::wire::ipv6;
+use fullview_plane::wire::icmpv6::{Icmpv6Kind, Icmpv6Message};
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
 /// A solicitation or advertisement in order.
@@ -30,12 +30,12 @@ impl<W: NextHopResolver> HostStack<W> {
         &mut self,
         now: Duration,
         arrival: RxFrame<'_>,
-        packet: &ipv6::Packet<&[u8]>,
+        packet: &Ipv6Packet<&[u8]>,
         message: &[u8],
         out: &mut Output,
     ) {
-        let kind = Message::new_unchecked(message).kind();
-        if kind == Kind::RouterSolicitation {
+        let kind = Icmpv6Message::new_unchecked(message).kind();
+        if kind == Icmpv6Kind::RouterSolicitation {
             return self.solicited_router(now, arrival.interface, message);
         }
         let Ok(target) = ndp::target(message) else { return };
@@ -45,8 +45,8 @@ impl<W: NextHopResolver> HostStack<W> {
             return;
         }
         match kind {
-            Kind::NeighborSolicitation => self.solicited(now, arrival.interface, &news, out),
-            Kind::NeighborAdvertisement => self.advertised(now, arrival.interface, &news, out),
+            Icmpv6Kind::NeighborSolicitation => self.solicited(now, arrival.interface, &news, out),
+            Icmpv6Kind::NeighborAdvertisement => self.advertised(now, arrival.interface, &news, out),
             _ => {}
         }
     }
@@ -105,7 +105,7 @@ impl<W: NextHopResolver> HostStack<W> {
         let solicited = if to.is_some() { ndp::SOLICITED } else { 0 };
         let overrides = if asked_group && !anycast { ndp::OVERRIDE } else { 0 };
         let flags = ndp::ROUTER | solicited | overrides;
-        let mut answer = Builder::neighbor(Kind::NeighborAdvertisement, flags, target.to_bits());
+        let mut answer = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, flags, target.to_bits());
         if asked_group {
             answer = answer.link_address(LinkAddress::Target, mac);
         }
@@ -117,7 +117,7 @@ impl<W: NextHopResolver> HostStack<W> {
     }
 
     fn advertised(&mut self, now: Duration, interface: u16, news: &NeighborMessage<'_>, out: &mut Output) {
-        let flags = Message::new_unchecked(news.message).rest();
+        let flags = Icmpv6Message::new_unchecked(news.message).rest();
         let solicited = flags & ndp::SOLICITED != 0;
         if solicited && news.to.is_multicast() {
             return;
@@ -147,7 +147,7 @@ impl<W: NextHopResolver> HostStack<W> {
         };
         let other = || self.link_local_of(number).or_else(|| self.source_inet6(number, target));
         let Some(from) = prompting.or_else(other) else { return };
-        let message = Builder::neighbor(Kind::NeighborSolicitation, 0, target.to_bits());
+        let message = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, target.to_bits());
         let message = message.link_address(LinkAddress::Source, interface.mac).build();
         let to = if at.is_some() { target } else { ndp::solicited_node(target.to_bits()).into() };
         self.send_ndp(number, (from, to), at, message, out);
@@ -157,7 +157,7 @@ impl<W: NextHopResolver> HostStack<W> {
     pub(super) fn ndp_announce(&self, number: u16, own: Ipv6Addr, out: &mut Output) {
         let Some(interface) = self.interface(number) else { return };
         let flags = ndp::ROUTER | ndp::OVERRIDE;
-        let message = Builder::neighbor(Kind::NeighborAdvertisement, flags, own.to_bits());
+        let message = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, flags, own.to_bits());
         let message = message.link_address(LinkAddress::Target, interface.mac).build();
         self.send_ndp(number, (own, ndp::ALL_NODES.into()), None, message, out);
     }

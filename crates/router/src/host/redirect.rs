@@ -9,14 +9,16 @@ use super::next_hop::{Hop, NextHopResolver};
 use super::output::Output;
 use super::sender::{self, NeighborId};
 use super::{HostStack, RxFrame, error, packet};
-use fullview_plane::forward::Detour;
+use fullview_plane::forward::RedirectCandidate;
 use fullview_plane::wire::ethernet::{EtherType, Frame};
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
-use fullview_plane::wire::{icmp, ipv4, ipv6};
 
 impl<W: NextHopResolver> HostStack<W> {
     /// Tells a sender of a shorter way, if it may be told and there have not been too many.
-    pub fn redirect(&mut self, now: Duration, detour: &Detour, out: &mut Output) {
+    pub fn redirect(&mut self, now: Duration, detour: &RedirectCandidate, out: &mut Output) {
         let Some(Hop::Station(interface, station)) = self.routes.hop(detour.next_hop) else { return };
         let frame = Frame::new_checked(detour.frame.frame()).ok();
         let Some(frame) = frame.filter(|_| interface == detour.interface) else { return };
@@ -46,7 +48,7 @@ impl<W: NextHopResolver> HostStack<W> {
     pub(super) fn redirect_inet(
         &mut self,
         now: Duration,
-        about: ipv4::Packet<&[u8]>,
+        about: Ipv4Packet<&[u8]>,
         interface: u16,
         gateway: Ipv4Addr,
         out: &mut Output,
@@ -56,7 +58,7 @@ impl<W: NextHopResolver> HostStack<W> {
         let Some(way) = way.filter(|_| self.may_answer(interface, &about)) else { return };
         let Some(from) = self.source_inet(interface, to) else { return };
         if self.may_err(now, interface) {
-            let message = error::message(&about, icmp::Kind::Redirect, gateway.to_bits());
+            let message = error::message(&about, Icmpv4Kind::Redirect, gateway.to_bits());
             self.originate_icmp(now, (from, to), error::precedence(&about), &message, way, out);
         }
     }
@@ -66,7 +68,7 @@ impl<W: NextHopResolver> HostStack<W> {
     pub(super) fn redirect_inet6(
         &mut self,
         now: Duration,
-        about: ipv6::Packet<&[u8]>,
+        about: Ipv6Packet<&[u8]>,
         interface: u16,
         target: Ipv6Addr,
         out: &mut Output,

@@ -11,7 +11,8 @@ use super::next_hop::{Key, NextHopResolver};
 use super::output::Output;
 use super::sender::NeighborId;
 use fullview_plane::wire::ethernet::Mac;
-use fullview_plane::wire::{icmp, icmpv6};
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 
 impl<W: NextHopResolver> HostStack<W> {
     /// Takes note of a neighbour's link address.
@@ -68,9 +69,9 @@ impl<W: NextHopResolver> HostStack<W> {
 
     fn give_up(&mut self, now: Duration, key: Key, packet: &[u8], interface: u16, out: &mut Output) {
         match key.1 {
-            IpAddr::V4(_) => self.error_about(now, packet, interface, icmp::Kind::HostUnreachable, 0, out),
+            IpAddr::V4(_) => self.error_about(now, packet, interface, Icmpv4Kind::HostUnreachable, 0, out),
             IpAddr::V6(_) => {
-                self.error6_about(now, packet, interface, icmpv6::Kind::AddressUnreachable, 0, out)
+                self.error6_about(now, packet, interface, Icmpv6Kind::AddressUnreachable, 0, out)
             }
         }
     }

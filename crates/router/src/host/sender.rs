@@ -12,7 +12,9 @@ use super::next_hop::Hop;
 use super::next_hop::NextHopResolver;
 use super::output::Output;
 use fullview_plane::wire::ethernet::EtherType;
-use fullview_plane::wire::{icmpv6, ipv4, ipv6, ndp};
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
+use fullview_plane::wire::ipv6::Ipv6Packet;
+use fullview_plane::wire::{icmpv6, ndp};
 
 /// The next station of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,13 +133,13 @@ fn ethertype(station: IpAddr) -> EtherType {
 }
 
 /// The bytes of an IPv4 packet in an arrival, without padding, if it is in order.
-pub(super) fn inet(payload: &[u8]) -> Option<ipv4::Packet<&[u8]>> {
-    let whole = ipv4::Packet::new_checked(payload).ok()?;
-    Some(ipv4::Packet::new_unchecked(&payload[..usize::from(whole.total_len())]))
+pub(super) fn inet(payload: &[u8]) -> Option<Ipv4Packet<&[u8]>> {
+    let whole = Ipv4Packet::new_checked(payload).ok()?;
+    Some(Ipv4Packet::new_unchecked(&payload[..usize::from(whole.total_len())]))
 }
 
 /// As [`inet`], for IPv6.
-pub(super) fn inet6(payload: &[u8]) -> Option<ipv6::Packet<&[u8]>> {
-    let whole = ipv6::Packet::new_checked(payload).ok()?;
-    Some(ipv6::Packet::new_unchecked(&payload[..whole.total_len()]))
+pub(super) fn inet6(payload: &[u8]) -> Option<Ipv6Packet<&[u8]>> {
+    let whole = Ipv6Packet::new_checked(payload).ok()?;
+    Some(Ipv6Packet::new_unchecked(&payload[..whole.total_len()]))
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
-use fullview_plane::view::{Parts, TableReaders, View};
-use fullview_plane::wire::arp::{Message, Operation};
+use fullview_plane::view::{TableReaders, View, ViewParts};
+use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
-use fullview_plane::worker::{Rejected, Slow};
+use fullview_plane::worker::{Rejected, SlowPath};
 use fullview_router::host::HostStack;
 use fullview_router::host::channel::{HostEndpoint, HostEvent, Wake, WorkerEndpoint, channel};
 use fullview_router::host::config::{HostSettings, StaticNeighbor};
@@ -46,7 +46,7 @@ fn view_by(addresses: &[&str], up: bool) -> Arc<View> {
     let own = |ip: &&str| InterfaceAddress { ip: ip.parse().unwrap(), len: 24 };
     let addresses = addresses.iter().map(own).collect();
     let interface = Interface { addresses, up, ..Interface::new(0, ROUTER) };
-    let parts = Parts::new(vec![interface], Default::default(), TableReaders::fixed(inet, inet6));
+    let parts = ViewParts::new(vec![interface], Default::default(), TableReaders::fixed(inet, inet6));
     Arc::new(View::new(parts).unwrap())
 }
 
@@ -74,13 +74,13 @@ fn reject(worker: &mut WorkerEndpoint, frames: &[(Vec<u8>, Verdict)]) -> Vec<Vec
         packets.fill([slot].into_iter());
     }
     let (packets, free) = (&mut packets, &mut free);
-    worker.take(Rejected { view: &view, packets, detours: &[], out: &mut out, free });
+    worker.take(Rejected { view: &view, packets, redirects: &[], out: &mut out, free });
     out[0].iter().map(|packet| packet.frame().to_vec()).collect()
 }
 
 fn question() -> Vec<u8> {
-    let message = Message {
-        operation: Operation::Request,
+    let message = ArpPacket {
+        operation: ArpOperation::Request,
         sender_mac: STATION,
         sender: u32::from_ip([192, 0, 2, 9].into()),
         target_mac: Mac::default(),
@@ -162,7 +162,7 @@ fn a_host_follows_addresses_and_stations_as_they_change() {
     let mut output = Output::default();
     host.follow(Duration::ZERO, view(&["192.0.2.1", "192.0.2.2"]), hops(), &mut output);
     let [announced] = &output.frames[..] else { panic!("one address is new: {output:?}") };
-    let message = Message::parse(&announced.bytes[14..]).unwrap().unwrap();
+    let message = ArpPacket::parse(&announced.bytes[14..]).unwrap().unwrap();
     assert_eq!(message.sender, u32::from_ip([192, 0, 2, 2].into()));
     host.set_static_neighbors(NOW, &[station(7), station(8)]);
     host.take_neighbor_changes();
@@ -207,6 +207,7 @@ fn by_a_link_that_is_down_nobody_is_reached() {
     known.sort();
     assert_eq!(known, [(kept, STATION), ((0, [192, 0, 2, 8].into()), STATION)], "and the other is asked for");
     assert_eq!(host.take_neighbor_changes().len(), 2);
-    let told = output.frames.iter().map(|frame| Message::parse(&frame.bytes[14..]).unwrap().unwrap().sender);
+    let told =
+        output.frames.iter().map(|frame| ArpPacket::parse(&frame.bytes[14..]).unwrap().unwrap().sender);
     assert_eq!(told.collect::<Vec<_>>(), own.map(|ip| u32::from_ip(ip.parse().unwrap())));
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use fullview_plane::interface::Interface;
-use fullview_plane::wire::arp::Operation;
+use fullview_plane::wire::arp::ArpOperation;
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
-use fullview_plane::wire::icmp;
-use fullview_plane::wire::icmpv6::Kind;
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 use fullview_router::host::advertisers::Advertisement;
 use fullview_router::host::config::HostSettings;
@@ -16,7 +16,7 @@ use crate::support::*;
 #[test]
 fn a_vlan_is_a_link_of_its_own() {
     let mut bench = Bench::new(&config());
-    let request = arp(Operation::Request, "10.0.2.9", "10.0.2.1");
+    let request = arp(ArpOperation::Request, "10.0.2.9", "10.0.2.1");
     assert!(bench.send(0, std::slice::from_ref(&request)).is_empty(), "the address is another link's");
     let out = bench.send(0, &[tagged(request)]);
     let [(0, answer)] = &out[..] else { panic!("{out:?}") };
@@ -26,7 +26,7 @@ fn a_vlan_is_a_link_of_its_own() {
     let out = bench.send(0, &[tagged(echo("10.0.2.9", "10.0.2.1"))]);
     let [(0, reply)] = &out[..] else { panic!("who asked is known: {out:?}") };
     assert_eq!(Frame::new_checked(&reply[..]).unwrap().tag_control(), Some(VLAN));
-    assert_eq!(icmp_of(reply).2, icmp::Kind::EchoReply);
+    assert_eq!(icmp_of(reply).2, Icmpv4Kind::EchoReply);
 }
 
 #[test]
@@ -40,7 +40,11 @@ fn once_known_a_neighbour_needs_the_host_no_more() {
         "the station, the gateway"
     );
     for station in ["10.0.1.9", "10.0.1.2"] {
-        assert_eq!(bench.send(1, &[arp(Operation::Reply, station, "10.0.1.1")]).len(), 1, "what waited goes");
+        assert_eq!(
+            bench.send(1, &[arp(ArpOperation::Reply, station, "10.0.1.1")]).len(),
+            1,
+            "what waited goes"
+        );
     }
     assert_eq!(bench.router.host().counters().forwarded, 2);
     for destination in ["10.0.1.9", "198.18.0.1", "198.19.0.1"] {
@@ -55,7 +59,7 @@ fn a_neighbour_that_is_gone_is_asked_for_anew() {
     let mut bench = Bench::new(&config());
     bench.send(0, &[inet6("2001:db8::9", "2001:db8:1::9", 9)]);
     let answer =
-        Builder::neighbor(Kind::NeighborAdvertisement, ndp::SOLICITED, v6("2001:db8:1::9").to_bits());
+        Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, ndp::SOLICITED, v6("2001:db8:1::9").to_bits());
     let answer = answer.link_address(LinkAddress::Target, STATION).build();
     bench.send(1, &[discovery("2001:db8:1::9", "2001:db8:1::1", answer)]);
     assert_eq!(bench.send(0, &[inet6("2001:db8::9", "2001:db8:1::9", 9)]).len(), 1);
@@ -63,7 +67,11 @@ fn a_neighbour_that_is_gone_is_asked_for_anew() {
     assert_eq!((probes, bench.router.host().counters().lost_neighbors), (3, 1));
     let out = bench.send(0, &[inet6("2001:db8::9", "2001:db8:1::9", 9)]);
     let (_, group, kind, _) = icmp6_of(&out[0].1);
-    assert_eq!((kind, group), (Kind::NeighborSolicitation, v6("ff02::1:ff00:9")), "all are asked again");
+    assert_eq!(
+        (kind, group),
+        (Icmpv6Kind::NeighborSolicitation, v6("ff02::1:ff00:9")),
+        "all are asked again"
+    );
 }
 
 #[test]
@@ -78,7 +86,7 @@ fn links_are_told_whose_addresses_these_are() {
     assert!(arps.iter().all(|(_, frame)| arp_of(frame).sender == arp_of(frame).target));
     let kinds = ndps.iter().map(|(_, frame)| icmp6_of(frame)).all(|(_, to, kind, message)| {
         let flags = Builder::neighbor(kind, ndp::ROUTER | ndp::OVERRIDE, 0).build()[4..8].to_vec();
-        to == v6("ff02::1") && kind == Kind::NeighborAdvertisement && message[4..8] == flags[..]
+        to == v6("ff02::1") && kind == Icmpv6Kind::NeighborAdvertisement && message[4..8] == flags[..]
     });
     assert!(kinds);
 }
@@ -101,7 +109,7 @@ fn hosts_are_told_of_the_router_only_if_somebody_wants_that() {
     let out = bench.pass(Duration::ZERO);
     let [(0, frame)] = &out[..] else { panic!("{out:?}") };
     let (from, to, kind, message) = icmp6_of(frame);
-    assert_eq!((from, to, kind), (v6("fe80::1"), v6("ff02::1"), Kind::RouterAdvertisement));
+    assert_eq!((from, to, kind), (v6("fe80::1"), v6("ff02::1"), Icmpv6Kind::RouterAdvertisement));
     assert_eq!(message.len(), 16 + 8 + 8 + 32, "its link address, the MTU, one prefix");
     assert!(bench.send(0, &[asks()]).is_empty(), "not twice within three seconds");
     assert_eq!(bench.pass(Duration::from_secs(3)).len(), 1);
@@ -114,12 +122,12 @@ fn senders_are_told_of_shorter_ways_only_if_somebody_wants_that() {
         bench.send(
             0,
             &[
-                arp(Operation::Request, "10.0.0.9", "10.0.0.1"),
-                arp(Operation::Request, "10.0.0.8", "10.0.0.1"),
+                arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1"),
+                arp(ArpOperation::Request, "10.0.0.8", "10.0.0.1"),
             ],
         );
         for host in ["2001:db8::9", "2001:db8::8"] {
-            let message = Builder::neighbor(Kind::NeighborSolicitation, 0, v6("2001:db8::1").to_bits());
+            let message = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, v6("2001:db8::1").to_bits());
             let message = message.link_address(LinkAddress::Source, STATION).build();
             bench.send(0, &[discovery(host, "2001:db8::1", message)]);
         }
@@ -136,9 +144,9 @@ fn senders_are_told_of_shorter_ways_only_if_somebody_wants_that() {
     let out = bench.send(0, &through);
     assert_eq!(out.len(), 4, "they are forwarded all the same");
     let (from, to, kind) = icmp_of(&out[2].1);
-    assert_eq!((from, to, kind), (v4("10.0.0.1").into(), v4("10.0.0.9").into(), icmp::Kind::Redirect));
+    assert_eq!((from, to, kind), (v4("10.0.0.1").into(), v4("10.0.0.9").into(), Icmpv4Kind::Redirect));
     let (from, to, kind, message) = icmp6_of(&out[3].1);
-    assert_eq!((from, to, kind), (v6("fe80::1"), v6("2001:db8::9"), Kind::Redirect));
+    assert_eq!((from, to, kind), (v6("fe80::1"), v6("2001:db8::9"), Icmpv6Kind::Redirect));
     assert_eq!(ndp::target(&message[..24]), Ok(v6("2001:db8::8").to_bits()));
     let whole_units = through[1].len() - (through[1].len() - 14) % 8;
     assert!(out[2].1.ends_with(&through[0][14..]) && out[3].1.ends_with(&through[1][14..whole_units]));
@@ -149,19 +157,20 @@ fn senders_are_told_of_shorter_ways_only_if_somebody_wants_that() {
 #[test]
 fn who_claims_an_address_of_the_router_is_not_believed() {
     let mut bench = Bench::new(&config());
-    let claim = Builder::neighbor(Kind::NeighborAdvertisement, ndp::OVERRIDE, v6("2001:db8::1").to_bits());
+    let claim =
+        Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, ndp::OVERRIDE, v6("2001:db8::1").to_bits());
     let claim = claim.link_address(LinkAddress::Target, STATION).build();
     let out = bench.send(
         0,
         &[
-            arp(Operation::Reply, "10.0.0.1", "10.0.0.1"),
-            arp(Operation::Request, "10.0.1.1", "10.0.0.7"),
+            arp(ArpOperation::Reply, "10.0.0.1", "10.0.0.1"),
+            arp(ArpOperation::Request, "10.0.1.1", "10.0.0.7"),
             discovery("2001:db8::9", "ff02::1", claim),
         ],
     );
     assert!(out.is_empty());
     assert_eq!(bench.router.host().counters().conflicts, 3);
     let stranger =
-        ethernet(Mac([8; 6]), EtherType::ARP, &arp(Operation::Request, "10.0.0.9", "10.0.0.1")[14..]);
+        ethernet(Mac([8; 6]), EtherType::ARP, &arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1")[14..]);
     assert!(bench.send(0, &[stranger]).is_empty(), "a frame to somebody else");
 }

@@ -16,7 +16,7 @@ use std::net::IpAddr;
 
 /// One path, reduced to what decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Path {
+pub(super) struct BgpPath {
     pub(super) rank: Rank,
     pub(super) neighbor_as: u32,
     pub(super) med: u32,
@@ -43,17 +43,17 @@ pub(super) struct Tie {
 
 /// The paths of one prefix that can still win: of equal rank, one per neighbour AS.
 pub(super) struct Contest {
-    first: Path,
-    others: Vec<Path>,
+    first: BgpPath,
+    others: Vec<BgpPath>,
 }
 
 impl Contest {
-    pub(super) fn new(path: Path) -> Self {
+    pub(super) fn new(path: BgpPath) -> Self {
         Contest { first: path, others: Vec::new() }
     }
 
     /// Lets one more path compete.
-    pub(super) fn enter(&mut self, path: Path) {
+    pub(super) fn enter(&mut self, path: BgpPath) {
         if path.rank < self.first.rank {
             *self = Contest::new(path);
         } else if path.rank == self.first.rank {
@@ -61,7 +61,7 @@ impl Contest {
         }
     }
 
-    fn enter_equal(&mut self, path: Path) {
+    fn enter_equal(&mut self, path: BgpPath) {
         let mut all = std::iter::once(&mut self.first).chain(&mut self.others);
         match all.find(|known| known.neighbor_as == path.neighbor_as) {
             Some(known) if (path.med, path.tie) < (known.med, known.tie) => *known = path,
@@ -82,14 +82,14 @@ mod tests {
     use super::*;
 
     /// `rank` counts hops; the peer and the next hop are 192.0.2.`id`.
-    fn path(rank: usize, neighbor_as: u32, med: u32, id: u8) -> Path {
+    fn path(rank: usize, neighbor_as: u32, med: u32, id: u8) -> BgpPath {
         let rank = Rank { local_pref: Reverse(100), as_path_len: rank, origin: 0 };
         let peer = IpAddr::from([192, 0, 2, id]);
         let tie = Tie { bgp_id: id.into(), peer, path_id: 0 };
-        Path { rank, neighbor_as, med, tie, via: Some(peer) }
+        BgpPath { rank, neighbor_as, med, tie, via: Some(peer) }
     }
 
-    fn winner(paths: &[Path]) -> u8 {
+    fn winner(paths: &[BgpPath]) -> u8 {
         let mut contest = Contest::new(paths[0].clone());
         paths[1..].iter().for_each(|path| contest.enter(path.clone()));
         match contest.winner() {

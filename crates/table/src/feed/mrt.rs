@@ -33,24 +33,24 @@ use crate::addr::Address;
 use crate::nexthop::Target;
 use crate::prefix::Prefix;
 
-use super::best_path::{Contest, Path, Rank, Tie};
+use super::best_path::{BgpPath, Contest, Rank, Tie};
+use super::builder::{BuilderFamily, TableBuilder, Via};
 use super::error::{Fault, Located};
-use super::gather::{Gather, Gathered, Via};
 
 /// LOCAL_PREF of a path that has none: the default of every common implementation.
 const DEFAULT_LOCAL_PREF: u32 = 100;
 
-pub(super) fn gather(mut input: impl BufRead, gather: &mut Gather) -> Result<(), Located> {
+pub(super) fn read_into(mut input: impl BufRead, builder: &mut TableBuilder) -> Result<(), Located> {
     let mut dump = Dump::default();
     let mut offset = 0;
     while let Some(record) = next_record(&mut input).map_err(|fault| fault.at_byte(offset))? {
         let length = record.total_bytes_len() as u64;
-        gather.report.records += 1;
-        dump.take(record, gather).map_err(|fault| fault.at_byte(offset))?;
+        builder.report.records += 1;
+        dump.take(record, builder).map_err(|fault| fault.at_byte(offset))?;
         offset += length;
     }
-    dump.inet.hand_over(gather)?;
-    dump.inet6.hand_over(gather)
+    dump.inet.hand_over(builder)?;
+    dump.inet6.hand_over(builder)
 }
 
 /// The next record as bytes; `None` at the end of the file.
@@ -75,17 +75,17 @@ struct Dump {
 }
 
 impl Dump {
-    fn take(&mut self, record: RawMrtRecord, gather: &mut Gather) -> Result<(), Fault> {
+    fn take(&mut self, record: RawMrtRecord, builder: &mut TableBuilder) -> Result<(), Fault> {
         if !is_unicast_or_peers(&record.common_header) {
-            gather.report.skipped += 1;
+            builder.report.skipped += 1;
             return Ok(());
         }
         let announced = announced_entries(&record);
         let message = record.parse().map_err(|error| Fault::Mrt(error.to_string()))?.message;
         match message {
-            MrtMessage::TableDumpMessage(entry) => self.take_v1(&entry, gather),
+            MrtMessage::TableDumpMessage(entry) => self.take_v1(&entry, builder),
             MrtMessage::TableDumpMessageBatch(entries) => {
-                entries.iter().try_for_each(|entry| self.take_v1(entry, gather))
+                entries.iter().try_for_each(|entry| self.take_v1(entry, builder))
             }
             MrtMessage::TableDumpV2Message(TableDumpV2Message::PeerIndexTable(peers)) => {
                 self.peers = Some(peers);
@@ -93,21 +93,21 @@ impl Dump {
             }
             MrtMessage::TableDumpV2Message(TableDumpV2Message::RibAfi(entries)) => {
                 check_complete(&entries, announced)?;
-                self.take_v2(&entries, gather)
+                self.take_v2(&entries, builder)
             }
             _ => Err(Fault::Mrt("its content is not what its header says".into())),
         }
     }
 
-    fn take_v1(&mut self, entry: &TableDumpMessage, gather: &mut Gather) -> Result<(), Fault> {
+    fn take_v1(&mut self, entry: &TableDumpMessage, builder: &mut TableBuilder) -> Result<(), Fault> {
         let origin = PathOrigin { bgp_id: 0, ip: entry.peer_ip, asn: entry.peer_asn.into(), path_id: 0 };
-        self.enter(entry.prefix, &entry.attributes, origin, gather)
+        self.enter(entry.prefix, &entry.attributes, origin, builder)
     }
 
-    fn take_v2(&mut self, entries: &RibAfiEntries, gather: &mut Gather) -> Result<(), Fault> {
+    fn take_v2(&mut self, entries: &RibAfiEntries, builder: &mut TableBuilder) -> Result<(), Fault> {
         for entry in &entries.rib_entries {
             let origin = PathOrigin::of(self.peer(entry)?, entry);
-            self.enter(entries.prefix, &entry.attributes, origin, gather)?;
+            self.enter(entries.prefix, &entry.attributes, origin, builder)?;
         }
         Ok(())
     }
@@ -124,10 +124,10 @@ impl Dump {
         prefix: NetworkPrefix,
         attributes: &Attributes,
         origin: PathOrigin,
-        gather: &mut Gather,
+        builder: &mut TableBuilder,
     ) -> Result<(), Fault> {
         if attributes.validation_warnings().iter().any(is_malformed) {
-            gather.report.malformed_paths += 1;
+            builder.report.malformed_paths += 1;
             return Ok(());
         }
         // Bits beyond the length are of no meaning in MRT (RFC 6396, section 4.3.2): cut off, not refused.
@@ -136,13 +136,13 @@ impl Dump {
                 Prefix::containing(net.addr().to_bits(), net.prefix_len()),
                 attributes,
                 origin,
-                gather,
+                builder,
             ),
             IpNet::V6(net) => self.inet6.enter(
                 Prefix::containing(net.addr().to_bits(), net.prefix_len()),
                 attributes,
                 origin,
-                gather,
+                builder,
             ),
         }
     }
@@ -226,20 +226,20 @@ impl PathOrigin {
 #[derive(Default)]
 struct Contests<A: Address>(FxHashMap<Prefix<A>, Contest>);
 
-impl<A: Gathered> Contests<A> {
+impl<A: BuilderFamily> Contests<A> {
     fn enter(
         &mut self,
         prefix: Prefix<A>,
         attributes: &Attributes,
         origin: PathOrigin,
-        gather: &mut Gather,
+        builder: &mut TableBuilder,
     ) -> Result<(), Fault> {
-        if !gather.wants::<A>() {
-            gather.report.skipped += 1;
+        if !builder.wants::<A>() {
+            builder.report.skipped += 1;
             return Ok(());
         }
         let path = path::<A>(attributes, origin);
-        let (known, limit) = (self.0.len(), gather.max_routes());
+        let (known, limit) = (self.0.len(), builder.max_routes());
         match self.0.entry(prefix) {
             Entry::Occupied(contest) => contest.into_mut().enter(path),
             Entry::Vacant(place) if known < limit => {
@@ -251,18 +251,18 @@ impl<A: Gathered> Contests<A> {
     }
 
     /// In order of prefixes, so that next hops are numbered alike whatever the sequence of the records.
-    fn hand_over(self, gather: &mut Gather) -> Result<(), Located> {
+    fn hand_over(self, builder: &mut TableBuilder) -> Result<(), Located> {
         let mut contests: Vec<_> = self.0.into_iter().collect();
         contests.sort_unstable_by_key(|(prefix, _)| *prefix);
         for (prefix, contest) in contests {
-            let via = contest.winner().map_or(Via::Unsaid, |ip| Via::Target(Target::Gateway(ip)));
-            gather.add(prefix, via, 0).map_err(|fault| fault.at(super::At::Whole))?;
+            let via = contest.winner().map_or(Via::Unspecified, |ip| Via::Target(Target::Gateway(ip)));
+            builder.add(prefix, via, 0).map_err(|fault| fault.at(super::At::Whole))?;
         }
         Ok(())
     }
 }
 
-fn path<A: Address>(attributes: &Attributes, origin: PathOrigin) -> Path {
+fn path<A: Address>(attributes: &Attributes, origin: PathOrigin) -> BgpPath {
     let as_path = attributes.effective_as_path();
     let rank = Rank {
         local_pref: Reverse(attributes.local_preference().unwrap_or(DEFAULT_LOCAL_PREF)),
@@ -271,7 +271,7 @@ fn path<A: Address>(attributes: &Attributes, origin: PathOrigin) -> Path {
     };
     let neighbor = as_path.iter().flat_map(|path| path.iter_segments()).find_map(first_as);
     let bgp_id = attributes.origin_id().map_or(origin.bgp_id, |id| id.to_bits());
-    Path {
+    BgpPath {
         rank,
         neighbor_as: neighbor.unwrap_or(origin.asn),
         med: attributes.multi_exit_discriminator().unwrap_or(0),

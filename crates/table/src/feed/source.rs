@@ -59,7 +59,7 @@ impl<'a> Source<'a> {
         total: u64,
         on_progress: Option<&'a dyn Fn(u64, u64)>,
     ) -> Result<Self, Located> {
-        let counted = Counted { input, done: 0, total, on_progress };
+        let counted = ProgressReader { input, done: 0, total, on_progress };
         let (magic, packed) = peek::<4>(BufReader::with_capacity(BLOCK, counted)).map_err(read_fault)?;
         if magic.is_empty() {
             return Err(Fault::Empty.at(At::Whole));
@@ -128,14 +128,14 @@ fn peek<const N: usize>(mut input: impl BufRead) -> io::Result<(Vec<u8>, impl Bu
 }
 
 /// Counts what is read, and says so.
-struct Counted<'a, R> {
+struct ProgressReader<'a, R> {
     input: R,
     done: u64,
     total: u64,
     on_progress: Option<&'a dyn Fn(u64, u64)>,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for ProgressReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         self.done += count as u64;

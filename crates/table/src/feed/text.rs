@@ -18,33 +18,33 @@ use std::net::IpAddr;
 
 use crate::nexthop::Target;
 
+use super::builder::{TableBuilder, Via};
 use super::error::{Fault, Located};
-use super::gather::{Gather, Via};
 use super::lines::Lines;
 
 /// The word for a route that goes nowhere.
 pub(super) const UNREACHABLE: &str = "unreachable";
 
-pub(super) fn gather(input: impl BufRead, gather: &mut Gather) -> Result<(), Located> {
+pub(super) fn read_into(input: impl BufRead, builder: &mut TableBuilder) -> Result<(), Located> {
     let mut lines = Lines::new(input);
     while let Some(line) = lines.next_line()? {
-        route(line.content, line.number, gather).map_err(|fault| fault.at_line(line.number))?;
+        route(line.content, line.number, builder).map_err(|fault| fault.at_line(line.number))?;
     }
-    gather.report.records = lines.count();
+    builder.report.records = lines.count();
     Ok(())
 }
 
-fn route(content: &str, line: u64, gather: &mut Gather) -> Result<(), Fault> {
+fn route(content: &str, line: u64, builder: &mut TableBuilder) -> Result<(), Fault> {
     let mut fields = content.split_ascii_whitespace();
     let prefix = fields.next().unwrap_or_default();
-    let via = fields.next().map_or(Ok(Via::Unsaid), via)?;
+    let via = fields.next().map_or(Ok(Via::Unspecified), via)?;
     if let Some(surplus) = fields.next() {
         return Err(Fault::Surplus(surplus.into()));
     }
     if prefix.contains(':') {
-        gather.add::<u128>(prefix.parse()?, via, line)
+        builder.add::<u128>(prefix.parse()?, via, line)
     } else {
-        gather.add::<u32>(prefix.parse()?, via, line)
+        builder.add::<u32>(prefix.parse()?, via, line)
     }
 }
 

@@ -11,11 +11,11 @@
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-use crate::Table;
 use crate::addr::Address;
 use crate::nexthop::{NextHops, Target};
 use crate::prefix::Prefix;
 use crate::rib::Change;
+use crate::table::Table;
 
 use super::error::{Fault, FeedError, Located};
 use super::lines::Lines;

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::Table;
 use crate::addr::{Address, Family};
 use crate::nexthop::Target;
 use crate::rib::Rib;
+use crate::table::Table;
 
 use super::text::UNREACHABLE;
 

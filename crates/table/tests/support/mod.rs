@@ -15,7 +15,7 @@ use fullview_table::fib::dxr::Dxr;
 use fullview_table::fib::poptrie::Poptrie;
 use fullview_table::fib::registry::Registered;
 use fullview_table::fib::{Algorithm, Fib, Instance, Outcome};
-use fullview_table::simd::Isa;
+use fullview_table::simd::{Isa, IsaChoice};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
 
 /// An algorithm under test, with the variant tested.
@@ -32,22 +32,22 @@ fn leak<A: Address>(algorithm: impl Algorithm<A> + 'static) -> &'static dyn Algo
 }
 
 fn poptrie<A: Address>(isa: Isa) -> Subject<A> {
-    (format!("poptrie {}", isa.name()), leak(Poptrie::with_isa(isa)))
+    (format!("poptrie {}", isa.name()), leak(Poptrie(IsaChoice::Only(isa))))
 }
 
 impl Tested for u32 {
     fn by_isa() -> Vec<Subject<u32>> {
-        let lpm4 = |isa: Isa| (format!("dpdk_lpm4 {}", isa.name()), leak(DpdkLpm4::with_isa(isa)));
-        let dxr = |isa: Isa| (format!("dxr {}", isa.name()), leak(Dxr::with_isa(isa)));
-        let dir18 = |isa: Isa| (format!("dir18 {}", isa.name()), leak(Dir18::with_isa(isa)));
+        let lpm4 = |isa: Isa| (format!("dpdk_lpm4 {}", isa.name()), leak(DpdkLpm4(IsaChoice::Only(isa))));
+        let dxr = |isa: Isa| (format!("dxr {}", isa.name()), leak(Dxr(IsaChoice::Only(isa))));
+        let dir18 = |isa: Isa| (format!("dir18 {}", isa.name()), leak(Dir18(IsaChoice::Only(isa))));
         Isa::available().into_iter().flat_map(|isa| [lpm4(isa), dxr(isa), poptrie(isa), dir18(isa)]).collect()
     }
 }
 
 impl Tested for u128 {
     fn by_isa() -> Vec<Subject<u128>> {
-        let lpm6 = |isa: Isa| (format!("dpdk_lpm6 {}", isa.name()), leak(DpdkLpm6::with_isa(isa)));
-        let btree6 = |isa: Isa| (format!("btree6 {}", isa.name()), leak(Btree6::with_isa(isa)));
+        let lpm6 = |isa: Isa| (format!("dpdk_lpm6 {}", isa.name()), leak(DpdkLpm6(IsaChoice::Only(isa))));
+        let btree6 = |isa: Isa| (format!("btree6 {}", isa.name()), leak(Btree6(IsaChoice::Only(isa))));
         Isa::available().into_iter().flat_map(|isa| [lpm6(isa), poptrie(isa), btree6(isa)]).collect()
     }
 }

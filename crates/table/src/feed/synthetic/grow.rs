@@ -85,7 +85,7 @@ pub(super) fn grow<A: Address>(
     for ((len, level), wanted) in (shape.block_len..).zip(&shape.counted.levels).zip(lengths) {
         let own = by_case(&level.own, &ALWAYS, |row| row.case.into());
         let halves = by_case(&level.halves, &EVENLY, |row| row.case.into());
-        let level = Level { shape, len, inside: capacity(shape, len + 1), own, halves };
+        let level = LevelGrower { shape, len, inside: capacity(shape, len + 1), own, halves };
         if usize::from(shape.bulk_len - len) <= NEAR {
             look_beside(&mut blocks, len);
         }
@@ -141,7 +141,7 @@ fn by_case<T>(rows: &'static [T], unknown: &'static T, case_of: impl Fn(&T) -> u
 const FEW_OF_A_LENGTH: u64 = 100;
 
 /// The blocks of one length.
-struct Level {
+struct LevelGrower {
     shape: &'static Shape,
     len: u8,
     /// The most routes one half can hold.
@@ -150,7 +150,7 @@ struct Level {
     halves: ByCase<Halves>,
 }
 
-impl Level {
+impl LevelGrower {
     /// Makes `wanted` blocks routes, if that many can be, and leaves in the blocks what lies inside them.
     fn take_own<A: Address>(
         &self,

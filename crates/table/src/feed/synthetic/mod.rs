@@ -9,12 +9,12 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::Table;
 use crate::addr::{Address, Family};
 use crate::prefix::Prefix;
+use crate::table::Table;
 
+use super::builder::{BuilderFamily, TableBuilder, Via};
 use super::error::{Fault, Located};
-use super::gather::{Gather, Gathered, Via};
 use super::{Compression, Format, NextHopModel, Options};
 
 mod grow;
@@ -93,20 +93,20 @@ impl Synthetic {
         check_size(Family::Inet, self.inet, Self::MAX_INET)?;
         check_size(Family::Inet6, self.inet6, Self::MAX_INET6)?;
         let options = Options { next_hops: self.next_hops, ..Options::default() };
-        let mut gather = Gather::new(&options, Format::Text, Compression::None);
-        self.fill::<u32>(&parameters::INET, self.inet, &mut gather)?;
-        self.fill::<u128>(&parameters::INET6, self.inet6, &mut gather)?;
-        Ok(gather.finish()?.table)
+        let mut builder = TableBuilder::new(&options, Format::Text, Compression::None);
+        self.fill::<u32>(&parameters::INET, self.inet, &mut builder)?;
+        self.fill::<u128>(&parameters::INET6, self.inet6, &mut builder)?;
+        Ok(builder.finish()?.table)
     }
 
-    fn fill<A: Gathered>(
+    fn fill<A: BuilderFamily>(
         &self,
         shape: &'static Shape,
         size: usize,
-        gather: &mut Gather,
+        builder: &mut TableBuilder,
     ) -> Result<(), SyntheticError> {
         for prefix in prefixes::<A>(shape, size, self.seed) {
-            gather.add(prefix, Via::Unsaid, 0).map_err(SyntheticError::Fault)?;
+            builder.add(prefix, Via::Unspecified, 0).map_err(SyntheticError::Fault)?;
         }
         Ok(())
     }
