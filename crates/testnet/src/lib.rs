@@ -28,7 +28,7 @@ pub use node::{Node, cable};
 pub use packet_socket::PacketSocket;
 #[cfg(target_os = "linux")]
 pub use program::Program;
-pub use requirements::{find, has, in_ci};
+pub use requirements::{find, has, has_programs, in_ci};
 #[cfg(target_os = "linux")]
 pub use requirements::{may_load_programs, may_run};
 pub use wait::{ANSWER, eventually};

@@ -26,16 +26,21 @@ pub fn find(program: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(|path| path.exists())
 }
 
+/// Returns whether these programs are installed.
+pub fn has_programs(programs: &[&str]) -> bool {
+    let missing: Vec<&str> = programs.iter().copied().filter(|program| find(program).is_none()).collect();
+    has(missing.is_empty(), &format!("{missing:?}: install them"))
+}
+
 /// Returns whether this process can make network namespaces and finds these programs.
 #[cfg(target_os = "linux")]
 pub fn may_run(programs: &[&str]) -> bool {
     static NAMESPACES: OnceLock<Result<(), String>> = OnceLock::new();
-    let missing: Vec<&str> = programs.iter().copied().filter(|program| find(program).is_none()).collect();
     let namespaces = NAMESPACES.get_or_init(try_namespace);
     let refused = namespaces.as_ref().err().map(String::as_str).unwrap_or_default();
     has(is_root(), "right to make network namespaces: run as root")
         && has(namespaces.is_ok(), &format!("network namespaces: {refused}"))
-        && has(missing.is_empty(), &format!("{missing:?}: install them"))
+        && has_programs(programs)
 }
 
 /// Returns whether this process can load programs into the kernel.

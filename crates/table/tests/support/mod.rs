@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::sync::Arc;
 
 use flate2::read::GzDecoder;
@@ -17,6 +16,7 @@ use fullview_table::fib::registry::Registered;
 use fullview_table::fib::{Algorithm, Fib, Instance, Outcome};
 use fullview_table::simd::{Isa, IsaChoice};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
+use fullview_testnet::shared;
 
 /// An algorithm under test, with the variant tested.
 pub type Subject<A> = (String, &'static dyn Algorithm<A>);
@@ -95,11 +95,7 @@ pub fn random_table<A: Address>(seed: u64, routes: usize, next_hops: u16) -> Rib
 
 /// Lines of a data set kept beside the project; `None`, and a printed line, where it is not.
 pub fn shared_lines(name: &str) -> Option<impl Iterator<Item = String>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/tables").join(name);
-    let Ok(file) = File::open(&path) else {
-        println!("skipped: no {}", path.display());
-        return None;
-    };
+    let file = File::open(shared::data(&format!("tables/{name}"))?).unwrap();
     Some(BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap))
 }
 
