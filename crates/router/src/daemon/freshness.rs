@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::follow::Follower;
-use crate::mirror::{Doubtful, Mirror};
+use crate::mirror::{Mirror, StaleNeighbor};
 use crate::netlink::socket::SocketError;
 use fullview_plane::burst::{Burst, Packet, Slot};
 use fullview_plane::port::{Port, PortError};
@@ -99,12 +99,12 @@ impl Freshness {
     }
 
     /// The neighbours in doubt, if it is time to look for them.
-    fn doubtful(&mut self, now: Duration, mirror: &Mirror) -> Option<Vec<Doubtful>> {
+    fn doubtful(&mut self, now: Duration, mirror: &Mirror) -> Option<Vec<StaleNeighbor>> {
         if now.saturating_sub(self.last) < EVERY {
             return None;
         }
         self.last = now;
-        Some(mirror.doubtful())
+        Some(mirror.stale_neighbors())
     }
 
     /// Has neighbours verified that are in doubt and in use.

@@ -165,7 +165,7 @@ impl Control {
         let began = Instant::now();
         let mut mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.settings.clone());
         if share::KERNEL_FORWARDS {
-            mirror.heed_forwarding();
+            mirror.follow_kernel_forwarding();
         }
         mirror.set_policies(options.policies.clone());
         mirror.set_flow_seed(flow_seed());

@@ -38,7 +38,7 @@ impl Resolver {
     ) -> Result<(), SocketError> {
         self.asked.retain(|_, at| now.saturating_sub(*at) < PATIENCE);
         for Wanted { interface, destination } in wanted {
-            let Some(neighbor) = mirror.unresolved(interface, destination) else { continue };
+            let Some(neighbor) = mirror.missing_neighbor(interface, destination) else { continue };
             let has_room = self.asked.len() < MOST;
             // The time stays that of the question: packets that go on coming do not put the next one off.
             if let (Entry::Vacant(place), true) = (self.asked.entry(neighbor), has_room) {

@@ -71,7 +71,7 @@ impl Story {
     pub fn tell(&mut self, now: Duration, mirror: &mut Mirror) {
         self.framework(mirror);
         self.links(mirror);
-        mirror.take_notes().iter().for_each(|note| self.line(now, Kind::Warning, note));
+        mirror.take_warnings().iter().for_each(|note| self.line(now, Kind::Warning, note));
     }
 
     /// Says by which interfaces frames came in that found no room.
@@ -144,9 +144,9 @@ impl Story {
     }
 
     pub fn farewell(&self, statistics: Statistics) {
-        let Statistics { events, overflows, interrupted, mended, .. } = statistics;
+        let Statistics { events, overflows, interrupted, repaired, .. } = statistics;
         log::line(&format!(
-            "netlink: {events} messages, {overflows} overflows, {interrupted} disturbed dumps, {mended} mended"
+            "netlink: {events} messages, {overflows} overflows, {interrupted} disturbed dumps, {repaired} repaired"
         ));
     }
 }

@@ -32,7 +32,7 @@ pub fn run(
     let (desk, asker) = desk::open().context("the router's desk")?;
     let (hub, events) = (Arc::<Hub>::default(), Arc::<Events>::default());
     let mut control = Control::new(options, desk, Arc::clone(&events))?;
-    control.mirror.heed_forwarding();
+    control.mirror.follow_kernel_forwarding();
     control.fill(stop)?;
     let mode = if generic { XdpMode::Skb } else { XdpMode::Driver };
     let mut path = Path {

@@ -148,7 +148,7 @@ fn netlink(inside: &Inside<'_>) -> BTreeMap<String, u64> {
         ("resyncs", statistics.overflows),
         ("interrupted-dumps", statistics.interrupted),
         ("dumps", statistics.dumps),
-        ("mended", statistics.mended),
+        ("mended", statistics.repaired),
     ];
     named.map(|(name, count)| (name.to_owned(), count)).into()
 }
