@@ -511,19 +511,19 @@ fn a_dump_removes_what_it_does_not_mention() {
     let mut script = Script::new();
     let keep = route("198.18.0.0/16", &[by(1, "10.0.1.9")]);
     script.tell([add(keep.clone()), add(route("198.19.0.0/16", &[by(1, "10.0.1.9")]))]);
-    script.mirror.begin(DumpPart::Inet);
+    script.mirror.begin_dump(DumpPart::Inet);
     for known in [local("10.0.1.1/32"), connected("10.0.1.0/24", 1), keep] {
         script.mirror.apply(ControlEvent::Route(known, Placement::Last));
     }
-    assert_eq!(script.mirror.end(DumpPart::Inet), 3);
+    assert_eq!(script.mirror.end_dump(DumpPart::Inet), 3);
     script.settle();
     assert_eq!([script.to("198.18.0.1"), script.to("198.19.0.1")], ["0:glean", "no route"]);
     assert_eq!([script.to("10.0.2.1"), script.to("10.0.1.1")], ["no route", "local"]);
-    script.mirror.begin(DumpPart::Links);
+    script.mirror.begin_dump(DumpPart::Links);
     [link(9, "lo"), link(2, "eth2")]
         .into_iter()
         .for_each(|link| script.mirror.apply(ControlEvent::Link(link)));
-    assert_eq!(script.mirror.end(DumpPart::Links), 1);
+    assert_eq!(script.mirror.end_dump(DumpPart::Links), 1);
     script.settle();
     assert!(!script.view().interface(0).unwrap().up);
 }
@@ -533,13 +533,13 @@ fn what_the_kernel_drops_without_a_word_is_suspected() {
     let mut script = Script::new();
     let address = InterfaceAddress { ip: ip("10.0.1.1"), len: 24 };
     script.tell([ControlEvent::Address(1, address)]);
-    script.mirror.suspects_inet();
+    script.mirror.take_inet_suspicion();
     script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
-    assert!(!script.mirror.suspects_inet());
+    assert!(!script.mirror.take_inet_suspicion());
     script.tell([ControlEvent::AddressRemoved(1, address)]);
-    assert!(script.mirror.suspects_inet() && !script.mirror.suspects_inet());
+    assert!(script.mirror.take_inet_suspicion() && !script.mirror.take_inet_suspicion());
     script.tell([ControlEvent::RouteRemoved(route("192.0.2.0/24", &[direct(1)]))]);
-    assert!(script.mirror.suspects_inet(), "it went, and we never had it");
+    assert!(script.mirror.take_inet_suspicion(), "it went, and we never had it");
 }
 
 /// The last address of a link went, and with it the link's hops; when it has one again they are alive, which nobody says.
@@ -548,18 +548,18 @@ fn hops_may_have_come_to_life_with_an_address() {
     let mut script = Script::new();
     let dead = RouteHop { dead: true, ..by(1, "10.0.1.9") };
     script.tell([add(route("198.18.0.0/15", &[dead, by(2, "10.0.2.9")]))]);
-    script.mirror.suspects_inet();
+    script.mirror.take_inet_suspicion();
     let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
     script.tell([ControlEvent::Address(2, address("10.0.2.1"))]);
-    assert!(!script.mirror.suspects_inet());
+    assert!(!script.mirror.take_inet_suspicion());
     script.tell([ControlEvent::Address(1, address("10.0.1.1"))]);
-    assert!(script.mirror.suspects_inet());
+    assert!(script.mirror.take_inet_suspicion());
 }
 
 #[test]
 fn the_kernels_settings_decide_what_is_forwarded() {
     let mut script = Script::new();
-    script.mirror.heed_forwarding();
+    script.mirror.follow_kernel_forwarding();
     let main = |family| Rule {
         family,
         priority: 32_766,
@@ -607,7 +607,7 @@ fn next_hop_indices_are_used_again() {
     }
     script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
     assert_eq!(script.to("198.18.0.1"), "0:glean");
-    assert_eq!(script.mirror.take_notes(), [""; 0]);
+    assert_eq!(script.mirror.take_warnings(), [""; 0]);
 }
 
 #[test]

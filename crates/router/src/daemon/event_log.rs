@@ -70,7 +70,7 @@ impl EventLog {
     pub fn record(&mut self, now: Duration, mirror: &mut Mirror) {
         self.record_framework(mirror);
         self.record_links(mirror);
-        mirror.take_notes().iter().for_each(|note| self.line(now, EventKind::Warning, note));
+        mirror.take_warnings().iter().for_each(|note| self.line(now, EventKind::Warning, note));
     }
 
     /// Logs, every ten seconds at most, the interfaces whose receive ring had no room for frames.
@@ -146,9 +146,9 @@ impl EventLog {
 
     /// Logs what netlink carried, as the router ends.
     pub fn summary(&self, statistics: Statistics) {
-        let Statistics { events, overflows, interrupted, mended, .. } = statistics;
+        let Statistics { events, overflows, interrupted, repaired, .. } = statistics;
         log::line(&format!(
-            "netlink: {events} messages, {overflows} overflows, {interrupted} disturbed dumps, {mended} corrections"
+            "netlink: {events} messages, {overflows} overflows, {interrupted} disturbed dumps, {repaired} corrections"
         ));
     }
 }

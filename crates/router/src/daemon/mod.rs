@@ -97,7 +97,7 @@ fn by_workers(
 ) -> Result<Box<dyn RunRouter>, DaemonError> {
     let mut plane = ControlPlane::new(options, &[], events);
     if kernel_split::KERNEL_FORWARDS {
-        plane.mirror.heed_forwarding();
+        plane.mirror.follow_kernel_forwarding();
     }
     let mut source = KernelSource::new(options.netlink_buffer)?;
     source.fill(&mut plane, &queries, stop)?;
@@ -118,7 +118,7 @@ fn in_kernel(
     use aya::programs::xdp::XdpMode;
 
     let mut plane = ControlPlane::new(options, &xdp::ALGORITHMS, events);
-    plane.mirror.heed_forwarding();
+    plane.mirror.follow_kernel_forwarding();
     let mut source = KernelSource::new(options.netlink_buffer)?;
     source.fill(&mut plane, &queries, stop)?;
     let mode = if is_generic { XdpMode::Skb } else { XdpMode::Driver };

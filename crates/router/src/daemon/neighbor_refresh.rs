@@ -15,7 +15,7 @@ use fullview_plane::port::{Port, PortError};
 use super::ports::AnyPort;
 use super::worker_thread::WorkerPort;
 use crate::follow::Follower;
-use crate::mirror::{Doubtful, Mirror};
+use crate::mirror::{Mirror, StaleNeighbor};
 use crate::netlink::socket::SocketError;
 
 /// Places of the hash table. Two neighbours that share one are verified together, which does no harm.
@@ -99,12 +99,12 @@ impl NeighborRefresh {
     }
 
     /// The stale neighbours. `None` if the interval has not passed since the last call that returned some.
-    fn stale(&mut self, now: Duration, mirror: &Mirror) -> Option<Vec<Doubtful>> {
+    fn stale(&mut self, now: Duration, mirror: &Mirror) -> Option<Vec<StaleNeighbor>> {
         if now.saturating_sub(self.last) < INTERVAL {
             return None;
         }
         self.last = now;
-        Some(mirror.doubtful())
+        Some(mirror.stale_neighbors())
     }
 
     /// Has the kernel verify the stale neighbours that were sent to.

@@ -38,7 +38,7 @@ impl NeighborResolver {
     ) -> Result<(), SocketError> {
         self.requested.retain(|_, at| now.saturating_sub(*at) < REQUEST_INTERVAL);
         for UnresolvedDestination { interface, destination } in destinations {
-            let Some(neighbor) = mirror.unresolved(interface, destination) else { continue };
+            let Some(neighbor) = mirror.missing_neighbor(interface, destination) else { continue };
             let has_room = self.requested.len() < MAX_REQUESTS;
             // The entry keeps the time of the request, so that packets that keep coming do not delay the next one.
             if let (Entry::Vacant(place), true) = (self.requested.entry(neighbor), has_room) {

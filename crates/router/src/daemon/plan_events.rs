@@ -36,26 +36,26 @@ pub struct PortState {
 
 /// Applies a plan. `ports` has the state of each port, in the order of their numbers.
 pub fn apply_plan(mirror: &mut Mirror, plan: &Plan, ports: &[PortState]) {
-    mirror.begin(DumpPart::Links);
+    mirror.begin_dump(DumpPart::Links);
     let tables: BTreeSet<u32> = plan.interfaces.iter().map(|interface| interface.table).collect();
     let vrfs = tables.into_iter().filter(|table| *table != MAIN_TABLE);
     vrfs.for_each(|table| mirror.apply(ControlEvent::Link(vrf(table))));
     apply_links(mirror, &plan.interfaces, ports);
-    mirror.end(DumpPart::Links);
-    mirror.begin(DumpPart::Addresses);
+    mirror.end_dump(DumpPart::Links);
+    mirror.begin_dump(DumpPart::Addresses);
     for interface in &plan.interfaces {
         addresses(interface, ports).for_each(|own| mirror.apply(ControlEvent::Address(interface.link, own)));
     }
-    mirror.end(DumpPart::Addresses);
-    mirror.begin(DumpPart::Inet);
-    mirror.begin(DumpPart::Inet6);
+    mirror.end_dump(DumpPart::Addresses);
+    mirror.begin_dump(DumpPart::Inet);
+    mirror.begin_dump(DumpPart::Inet6);
     for interface in &plan.interfaces {
         addresses(interface, ports).for_each(|own| connect(mirror, interface, own));
     }
     plan.routes.iter().for_each(|route| add_listed(mirror, route));
     plan.feed.iter().for_each(|feed| add_feed(mirror, feed));
-    mirror.end(DumpPart::Inet);
-    mirror.end(DumpPart::Inet6);
+    mirror.end_dump(DumpPart::Inet);
+    mirror.end_dump(DumpPart::Inet6);
 }
 
 /// The number of the VRF link that a table has in the mirror.

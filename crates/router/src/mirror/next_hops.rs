@@ -1,9 +1,9 @@
-//! Next-hop indices: one for each station, network and way to end, shared by all tables, used again when nobody can
-//! meet the old meaning any more.
+//! Next-hop indices, shared by all tables: one for each neighbour, each connected network, and each action that needs no
+//! next hop.
 //!
-//! An index given up passes three gates before it means something else: its routes are out of the RIB, every FIB has
-//! followed (both for the mirror to say), and the last view from before is gone. A worker fetches its view before it
-//! looks anything up, so one with a later view has a later FIB.
+//! An index that is released passes three gates before it is used again: its routes are out of the RIB, every FIB has
+//! followed (the mirror reports both), and the last view that knew the old meaning is gone. A worker fetches its view
+//! before it looks anything up, so a worker with a newer view has a newer FIB.
 
 use std::sync::{Arc, Weak};
 
@@ -14,10 +14,10 @@ use rustc_hash::FxHashMap;
 use crate::route::{LinkIndex, NextHopVia, RouteAction};
 use fullview_plane::view::View;
 
-/// What the router does with the packets of one next-hop index.
+/// What is done with the packets of one next-hop index.
 pub(super) type NextHopAction = RouteAction<NextHopVia<LinkIndex>>;
 
-/// Those that are always there.
+/// Actions without a next hop: their indices always exist.
 pub(super) const KERNEL: NextHop = NextHop(1);
 pub(super) const BROADCAST: NextHop = NextHop(2);
 pub(super) const BLACKHOLE: NextHop = NextHop(3);
@@ -31,42 +31,42 @@ const FIXED: [NextHopAction; 5] = [
     RouteAction::Prohibit,
 ];
 
-pub(super) struct Indices {
-    pub next_hops: NextHops,
-    /// Views do not know all of them yet.
-    pub is_new: bool,
+pub(super) struct NextHopIndices {
+    pub interner: NextHops,
+    /// The current view does not know all of them.
+    is_new: bool,
     known: FxHashMap<NextHopAction, NextHop>,
-    /// By index; `None` for groups and what is free.
+    /// By index; `None` for groups and free indices.
     slots: Vec<Option<Slot>>,
     numbers: u32,
     free: Vec<NextHop>,
-    /// Given up since the last [`Indices::released`].
+    /// Released since the last [`NextHopIndices::take_released`].
     released: Vec<Released>,
-    /// Views that somebody may still read, by number.
+    /// Views that workers may still read, by number.
     views: Vec<(u64, Weak<View>)>,
     published: u64,
-    /// Waiting for the last view that knows them.
+    /// Released indices, each with the number of the last view that knows them.
     waiting: Vec<(u64, Vec<Released>)>,
 }
 
 struct Slot {
     action: NextHopAction,
     references: u32,
-    /// Tells this release from later ones.
+    /// Counts releases, to tell one from later ones.
     releases: u32,
 }
 
-/// An index that was given up.
+/// An index that no route uses any more.
 #[derive(Clone, Copy)]
 pub(super) struct Released {
     index: NextHop,
     release: u32,
 }
 
-impl Default for Indices {
+impl Default for NextHopIndices {
     fn default() -> Self {
-        let mut indices = Indices {
-            next_hops: NextHops::default(),
+        let mut indices = NextHopIndices {
+            interner: NextHops::default(),
             is_new: false,
             known: FxHashMap::default(),
             slots: Vec::new(),
@@ -85,12 +85,12 @@ impl Default for Indices {
     }
 }
 
-impl Indices {
-    /// The index of `action`, with one reference more.
+impl NextHopIndices {
+    /// The index of an action; the caller gets a reference to it.
     pub fn acquire(&mut self, action: NextHopAction) -> Result<NextHop, TooManyNextHops> {
         let index = match self.known.get(&action) {
             Some(index) => *index,
-            None => self.begin(action)?,
+            None => self.allocate(action)?,
         };
         if let Some(slot) = self.slot(index) {
             slot.references += 1;
@@ -98,12 +98,12 @@ impl Indices {
         Ok(index)
     }
 
-    fn begin(&mut self, action: NextHopAction) -> Result<NextHop, TooManyNextHops> {
+    fn allocate(&mut self, action: NextHopAction) -> Result<NextHop, TooManyNextHops> {
         let index = match self.free.pop() {
             Some(free) => free,
             None => {
                 self.numbers += 1;
-                self.next_hops.intern(Target::Number(self.numbers))?
+                self.interner.intern(Target::Number(self.numbers))?
             }
         };
         self.is_new = true;
@@ -117,7 +117,7 @@ impl Indices {
         Ok(index)
     }
 
-    /// One reference less.
+    /// Gives a reference back.
     pub fn release(&mut self, index: NextHop) {
         let Some(slot) = self.slot(index) else { return };
         slot.references -= 1;
@@ -132,44 +132,49 @@ impl Indices {
         self.slots.get_mut(index.index())?.as_mut()
     }
 
-    /// The index of `action`, if it has one.
+    /// The index of an action, if it has one.
     pub fn get(&self, action: NextHopAction) -> Option<NextHop> {
         self.known.get(&action).copied()
     }
 
-    /// What an index means.
+    /// What is done with packets of an index.
     pub fn action(&self, index: NextHop) -> Option<NextHopAction> {
         self.slots.get(index.index())?.as_ref().map(|slot| slot.action)
     }
 
-    /// Every index that means something, even to nobody but a worker that lags behind.
+    /// Every index in use, even if only a worker with an old view uses it.
     pub fn iter(&self) -> impl Iterator<Item = (NextHop, NextHopAction)> + '_ {
         self.known.iter().map(|(action, index)| (*index, *action))
     }
 
-    /// Those given up since this was last asked, for whom to wait until all FIBs have followed.
-    pub fn released(&mut self) -> Vec<Released> {
+    /// The indices released since the last call. The caller retires them when all FIBs have followed.
+    pub fn take_released(&mut self) -> Vec<Released> {
         std::mem::take(&mut self.released)
     }
 
-    /// A view that readers have from now on.
+    /// Workers read this view from now on.
     pub fn published(&mut self, view: &Arc<View>) {
         self.views.retain(|(_, view)| view.strong_count() > 0);
         self.published += 1;
         self.views.push((self.published, Arc::downgrade(view)));
     }
 
-    /// All FIBs have followed. Every view published so far may still know them.
+    /// All FIBs have followed; every view published so far may still know these indices.
     pub fn retire(&mut self, released: Vec<Released>) {
         self.waiting.push((self.published, released));
     }
 
-    /// Whether something waits for views that are not all replaced.
+    /// Whether an index was allocated since the last call.
+    pub fn take_is_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
+
+    /// Whether an index waits for the current view to be replaced.
     pub fn wants_view(&self) -> bool {
         self.waiting.iter().any(|(last, _)| *last == self.published)
     }
 
-    /// Frees what no view knows any more.
+    /// Frees the indices that no view knows any more.
     pub fn reclaim(&mut self) {
         self.views.retain(|(_, view)| view.strong_count() > 0);
         let oldest = self.views.first().map_or(u64::MAX, |(number, _)| *number);
@@ -177,11 +182,11 @@ impl Indices {
         let (gone, waiting) = waiting.into_iter().partition(|(last, _)| *last < oldest);
         self.waiting = waiting;
         let gone: Vec<(u64, Vec<Released>)> = gone;
-        gone.iter().flat_map(|(_, released)| released).for_each(|released| self.end(*released));
+        gone.iter().flat_map(|(_, released)| released).for_each(|released| self.free(*released));
     }
 
-    /// Unless it was taken up again meanwhile.
-    fn end(&mut self, Released { index, release }: Released) {
+    /// Frees an index, unless it was acquired again meanwhile.
+    fn free(&mut self, Released { index, release }: Released) {
         let Some(slot) = self.slots.get_mut(index.index()) else { return };
         if let Some(slot) = slot.take_if(|slot| slot.references == 0 && slot.releases == release) {
             self.known.remove(&slot.action);
