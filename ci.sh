@@ -1,45 +1,99 @@
 #!/usr/bin/env bash
-# Every check of the project, each a function that runs alone: ./ci.sh [JOB...]. Without a job: all that CI runs.
+# Every check of the project. Each job is a function that also runs alone: ./ci.sh JOB... runs these, ./ci.sh runs all
+# but the last two. Jobs joined by + run at once.
 #
-#   packages  install the Debian packages that tests compare against (needs root; else prints what is missing)
-#   fmt clippy doc deny budget    the text of the tree
-#   test      unit, property, conformance, BIRD, FRR, bgpdump and ministat tests, and the router in namespaces (needs root)
-#   isa       that every instruction set of this processor is tested, and the code without vectors; checks aarch64
-#   soak      the router under load and churn for FULLVIEW_SOAK seconds (default 60; needs clang and root)
-#   churn     two million changes to every table that is patched, while readers check every answer (or FULLVIEW_CHURN)
-#   loom      how tables are published and their memory used again, in every interleaving
-#   cless     the default features build without a C compiler
-#   api       that the public interface of fullview-table is the one in public-api.txt (ACCEPT=1 takes the new one)
-#   bpf       the programs for the kernel, and all that loads them (needs clang; the tests need root)
-#   capi      the C interface: header, library, example and checks in C, with sanitizers (ACCEPT=1 takes a new header)
-#   smoke     a calibration and every experiment once, short
-#   fuzz      every fuzz target for FUZZ_SECONDS (default 30; nightly and cargo-fuzz needed)
-#   peers_check  that the Rust and Go libraries measured beside ours build, and answer a tiny table rightly
-#   peers     every algorithm beside DPDK and other libraries, and our forwarding beside DPDK's l3fwd, which is built
-#             from Debian's source package, on the table in TABLE, else a synthetic one (measures for some fifteen
-#             minutes, PEERS_QUICK=1 for a few; not in the default set); peers_forward is l3fwd alone
+# What a run changes on the machine: as root it installs Debian packages with apt-get (the lists below), without starting
+# their daemons. It builds cargo tools into target/tools, and everything else below target/, fuzz/target/ and peers/build/:
+# some 10 GB. Tests make network namespaces and links of their own and delete them; `peers` reserves huge pages and
+# returns them. With CI=true rustup adds the standard library of aarch64 to the toolchain. Cargo and Go download what they
+# lack into their caches. Temporary files are below /tmp.
+#
+# The seconds are estimates for a fresh machine with two cores and nothing else to do; the end of a run prints its own.
+#
+#   job         s    what it does
+#   packages    60   installs the Debian packages that the jobs need (without root: names those that are missing)
+#   tools       300  builds the cargo tools, each in a fixed version: cargo-deny, cargo-public-api, cbindgen, cargo-fuzz
+#   fmt         5    formatting
+#   imports     20   no circle of imports between modules, no dependency upwards between crates (crates/housekeeping)
+#   types       5    each type name means one thing in its crate; the `impl` blocks of a type stand in at most three files
+#   functions   5    how long functions are
+#   clippy      180  lints with and without the feature `bpf`, in a build in which every call of a C compiler fails
+#   doc         60   links and warnings of the documentation
+#   deny        20   licenses, sources, banned crates and known vulnerabilities of the dependencies
+#   budget      1    counts the lines of Rust
+#   test        480  all tests with the feature `bpf` (without clang: without it): unit, property, conformance, BIRD, FRR,
+#                    bgpdump and ministat tests, programs in the kernel, and the router in namespaces (root)
+#   plain       150  the router in namespaces, built without the feature `bpf` (root)
+#   soak        90   three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
+#   churn       40   FULLVIEW_CHURN changes (default 2000000) to every table that can be patched, while readers check
+#                    every answer
+#   isa         120  that the tests covered every instruction set of this processor; the code without vectors; that the
+#                    workspace compiles for aarch64
+#   loom        60   every interleaving of how tables are published and how their memory is reused
+#   api         30   that the public interface of fullview-table is crates/table/public-api.txt (ACCEPT=1 renews it)
+#   capi        40   the C interface: header (ACCEPT=1 renews it), library, example and checks in C, with sanitizers
+#   peers_check 90   that the Rust, Go and C programs measured beside ours build and answer a small table correctly, the C
+#                    programs under sanitizers
+#   smoke       240  a calibration and every experiment once, short; fails when a packet was misrouted or a sample is missing
+#   fuzz        300  every fuzz target for FUZZ_SECONDS (default 20), as many at once as there are processors
+#
+#   peers            measures every algorithm beside DPDK and other libraries, and our forwarding beside DPDK's l3fwd, which
+#                    it builds from Debian's source package; on the table in TABLE, else on a synthetic one (15 minutes;
+#                    with PEERS_QUICK=1 a few)
+#   peers_forward    the part of it about l3fwd
 set -euo pipefail
 cd "$(dirname "$0")"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
 CI=${CI:-false}
-# What is built once and thrown away gains nothing by notes for the next time; of what debuggers want, backtraces need
-# places only, and the rest is most of what is written and linked for some fifty test programs.
-[ "$CI" != true ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=line-tables-only
-# Panics and wrong answers show without a sanitizer, which costs half of the runs; FUZZ_SANITIZER=address for memory.
+# CI builds once, so it needs no incremental data. Backtraces need only line tables; full debug information is most of
+# what is written and linked for some fifty test programs. Smoke runs measure nothing, so they need neither LTO nor it.
+[ "$CI" != true ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=line-tables-only \
+    CARGO_PROFILE_RELEASE_DEBUG=none CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+# Panics and wrong answers show without a sanitizer, which halves the number of runs; FUZZ_SANITIZER=address checks memory.
 FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
-FUZZ_SECONDS=${FUZZ_SECONDS:-30}
+# Every target starts from the valid inputs in fuzz/corpus, so it reaches the parsers' inner branches at once, and a short
+# search is enough for each run of CI; set more seconds after a change to a parser.
+FUZZ_SECONDS=${FUZZ_SECONDS:-20}
 
-PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iputils-ping dpdk-dev)
-C_PACKAGES=(gcc libc6-dev)
-BPF_PACKAGES=(clang llvm libbpf-dev iproute2 ethtool iputils-ping)
+target=${CARGO_TARGET_DIR:-target}
+[ "${target#/}" != "$target" ] || target=$PWD/$target
+# The tools in it come first, so that their versions are the ones below.
+PATH=$target/tools/bin:$PATH
+
+PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iputils-ping dpdk-dev clang llvm libbpf-dev gcc libc6-dev)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make xz-utils)
+# A fixed version, because another one may write the committed files differently.
+TOOLS=(cargo-deny@0.20.2 cargo-public-api@0.52.0 cbindgen@0.29.4 cargo-fuzz@0.13.2)
+
+# The names in the tree that jobs depend on. All builds of tests choose the whole workspace: with other packages Cargo may
+# choose other features of the dependencies, and compile everything a second time.
+WITH_BPF=(--workspace --features bpf)   # the packages that have this feature
+TABLE_CRATE=fullview-table
+NAMESPACE_TESTS=(--test router --test oracle)
+SOAK_TESTS=(--test router)
+CONFORMANCE_TESTS=(--test conformance)
+READER_TESTS=(--test readers)
+LOOM_TESTS=(--test loom_publish)
+# Two other jobs cover these: peers_check runs their programs, and measuring takes what `peers` installs.
+EXPERIMENTS_OF_PEERS='peers*'
+EXPERIMENTS_IN_KERNEL='xdp*'
 
 say() { printf '\n== %s\n' "$*"; }
 
-# Something this machine lacks: a printed reason for a user, a failure in CI.
+# Something is not done that could be done after an installation: a printed reason for a user, a failure in CI.
 skip() {
     echo "skipped: $*"
     [ "$CI" != true ] || { echo "in CI nothing may be skipped"; return 1; }
+}
+
+# Something is not done because it is impossible here. The caller has tried it, and passes what the attempt printed.
+cannot() { # what, evidence
+    printf 'impossible here: %s. The attempt said:\n%s\n' "$1" "$(sed 's/^/    /' <<<"$2")"
+}
+
+# Whether a failed download failed because of the network.
+network_failed() { # what the attempt printed
+    grep -qiE 'could not resolve|resolve host|dns error|failed to lookup|connect|network is unreachable|timed out|timeout' <<<"$1"
 }
 
 missing() { # package...
@@ -66,13 +120,24 @@ install() { # package...
     fi
 }
 
-cargo_tool() { # name
-    command -v "cargo-$1" >/dev/null || cargo install --quiet --locked "cargo-$1"
+# Builds a tool unless this version is there. Tools run for seconds: compiled quickly is better than fast.
+tool() { # name
+    local entry name=$1
+    for entry in "${TOOLS[@]}"; do
+        [ "${entry%@*}" = "$name" ] || continue
+        [ ! -e "$target/tools/$entry" ] || return 0
+        CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=64 \
+            CARGO_PROFILE_RELEASE_DEBUG=none CARGO_TARGET_DIR=$target/tools/build \
+            nice cargo install --quiet --locked --force --root "$target/tools" "$entry" || return 1
+        touch "$target/tools/$entry"
+    done
 }
 
-# For programs whose output is committed: another version may write the same thing otherwise.
-cargo_program() { # name version
-    "$1" --version 2>/dev/null | grep -qwF "$2" || cargo install --quiet --locked --force "$1@$2"
+tools() {
+    local entry
+    for entry in "${TOOLS[@]}"; do
+        tool "${entry%@*}"
+    done
 }
 
 # Compares what was made with what is committed; a difference that is meant is accepted with ACCEPT=1.
@@ -80,118 +145,166 @@ accepted() { # made committed
     if [ "${ACCEPT:-}" = 1 ]; then
         cp "$1" "$2"
     elif ! diff -u "$2" "$1"; then
-        echo "$2 is not what the code says now. If the change is meant: ACCEPT=1 ./ci.sh $job, and commit the file"
+        echo "$2 does not fit the code. If the change is intended: ACCEPT=1 ./ci.sh $job, and commit the file"
         return 1
     fi
 }
 
-packages() { install "${PACKAGES[@]}"; }
-fmt() { cargo fmt --all --check; }
-clippy() { cargo clippy --workspace --all-targets --locked -- -D warnings; }
-doc() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked; }
+packages() { install "${PACKAGES[@]}" "${PEER_PACKAGES[@]}"; }
 
-deny() {
-    local log
-    cargo_tool deny
-    cargo deny --locked check bans licenses sources
-    # The advisory database is fetched; without a way out this part cannot run, and says so. Nothing else is forgiven.
-    log=$(mktemp)
-    if ! cargo deny --locked check advisories 2>"$log"; then
-        cat "$log" >&2
-        grep -q 'failed to fetch advisory database' "$log" || { rm -f "$log"; return 1; }
-        echo "not checked: the advisory database cannot be fetched from here"
-    fi
-    rm -f "$log"
+fmt() { cargo fmt --all --check; }
+
+housekeeping() { cargo run --quiet --locked -p fullview-housekeeping -- "$@"; }
+
+# The tests of the checks come first: a check that finds nothing anywhere proves nothing.
+imports() {
+    cargo test --quiet --locked -p fullview-housekeeping
+    housekeeping imports
+}
+types() { housekeeping types; }
+functions() { housekeeping functions; }
+
+# cc and friends are hidden behind names that fail; only the linker that rustc calls stays. The folder is of this job and
+# of `doc` alone: build scripts that ran elsewhere would not run again.
+without_c() { # cargo arguments...
+    local fail=$target/checked/no-c-compiler
+    mkdir -p "$target/checked"
+    printf '#!/bin/sh\necho "a C compiler was called: $*" >&2\nexit 1\n' >"$fail"
+    chmod +x "$fail"
+    CC=$fail CXX=$fail HOST_CC=$fail TARGET_CC=$fail cargo "$@" --target-dir "$target/checked"
 }
 
-test() { cargo test --workspace --locked; }
+has_clang() { command -v "${CLANG:-clang}" >/dev/null; }
+no_clang() { skip "$1 with the feature bpf: install clang and libbpf-dev"; }
+
+clippy() {
+    without_c clippy --locked --workspace --all-targets -- -D warnings
+    has_clang || { no_clang "lints"; return; }
+    without_c clippy --locked "${WITH_BPF[@]}" --all-targets -- -D warnings
+}
+
+doc() {
+    RUSTDOCFLAGS="-D warnings" without_c doc --locked --workspace --no-deps
+    has_clang || { no_clang "documentation"; return; }
+    RUSTDOCFLAGS="-D warnings" without_c doc --locked "${WITH_BPF[@]}" --no-deps
+}
+
+deny() {
+    local said
+    tool cargo-deny
+    cargo deny --locked check bans licenses sources
+    if said=$(cargo deny --locked check advisories 2>&1); then
+        echo "$said"
+    elif grep -q 'failed to fetch advisory database' <<<"$said" && network_failed "$said"; then
+        cannot "fetching the database of known vulnerabilities" "$said"
+    else
+        echo "$said"
+        return 1
+    fi
+}
+
+# Which packages with which features: the same for every job, so that one build serves them all.
+selection() {
+    if has_clang; then printf '%s\n' "${WITH_BPF[@]}"; else echo --workspace; fi
+}
+
+tested() { # cargo arguments...
+    local selected
+    mapfile -t selected < <(selection)
+    cargo test --locked "${selected[@]}" "$@"
+}
+
+test() {
+    tested
+    [ "$(id -u)" = 0 ] || skip "the tests in network namespaces: run as root"
+    has_clang || no_clang "tests"
+}
+
+# Without the feature the router shares its interfaces with the kernel in another way.
+plain() { cargo test --locked --workspace "${NAMESPACE_TESTS[@]}"; }
 
 # The conformance tests force each instruction set the library finds; what the processor has must be among them.
 isa() {
     local isa forced flag said
-    said=$(cargo test --locked -p fullview-table --test conformance -- --nocapture batches_inet) || { echo "$said"; return 1; }
+    said=$(tested "${CONFORMANCE_TESTS[@]}" -- --nocapture batches_inet) || { echo "$said"; return 1; }
     echo "$said"
     forced=$(sed -n 's/.*instruction sets forced: //p' <<<"$said")
-    [ -n "$forced" ] || { echo "the conformance tests do not say which instruction sets they forced"; return 1; }
+    [ -n "$forced" ] || { echo "the conformance tests do not print which instruction sets they forced"; return 1; }
     for isa in avx2 avx512; do
         flag=$isa
         [ $isa = avx2 ] || flag=avx512bw
-        grep -qw "$flag" /proc/cpuinfo || { echo "not tested: this processor has no $isa"; continue; }
+        grep -qw "$flag" /proc/cpuinfo || { cannot "testing $isa" "$(grep -m1 '^flags' /proc/cpuinfo)"; continue; }
         grep -qw "$isa" <<<"$forced" || { echo "this processor has $isa, but it was not tested"; return 1; }
     done
     say "isa: without any vectors, as on other processors"
-    RUSTFLAGS="${RUSTFLAGS:-} --cfg fullview_portable" cargo test --locked -p fullview-table --lib --test conformance \
-        --target-dir "${CARGO_TARGET_DIR:-target}/portable"
+    without_vectors
     say "isa: aarch64"
-    if rustup target list --installed 2>/dev/null | grep -q aarch64-unknown-linux-gnu; then
-        cargo check --locked --workspace --target aarch64-unknown-linux-gnu
-    else
-        echo "not checked: the standard library of aarch64-unknown-linux-gnu is not installed"
-    fi
+    aarch64
 }
 
-churn() { FULLVIEW_CHURN=${FULLVIEW_CHURN:-2000000} cargo test --locked -p fullview-table --test readers -- --nocapture; }
+# A wrapper of the compiler for our packages alone, so that the dependencies are those of the other tests.
+without_vectors() {
+    local wrapper=$target/without-vectors
+    printf '#!/bin/sh\nexec "$@" --cfg fullview_portable\n' >"$wrapper"
+    chmod +x "$wrapper"
+    RUSTC_WORKSPACE_WRAPPER=$wrapper cargo test --locked -p "$TABLE_CRATE" --lib "${CONFORMANCE_TESTS[@]}"
+}
+
+aarch64() {
+    local said triple=aarch64-unknown-linux-gnu
+    if ! rustup target list --installed 2>/dev/null | grep -q $triple; then
+        [ "$CI" = true ] || { skip "compiling for aarch64: rustup target add $triple"; return; }
+        if ! said=$(rustup target add $triple 2>&1); then
+            network_failed "$said" || { echo "$said"; return 1; }
+            cannot "compiling for aarch64, whose standard library cannot be fetched" "$said"
+            return
+        fi
+    fi
+    cargo check --locked --workspace --target $triple
+}
+
+churn() { FULLVIEW_CHURN=${FULLVIEW_CHURN:-2000000} tested "${READER_TESTS[@]}" -- --nocapture; }
 
 loom() {
-    # The code itself, and models of what loom's atomics cannot stand in for.
-    RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" cargo test --locked -p fullview-table --lib --test loom_publish \
-        --target-dir "${CARGO_TARGET_DIR:-target}/loom" interleavings
+    # The code itself, and models of the parts that use atomics which loom has not. Loom is a dependency only with this
+    # cfg, which Cargo has to know, so this build shares nothing with the others.
+    RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" cargo test --locked -p "$TABLE_CRATE" --lib "${LOOM_TESTS[@]}" \
+        --target-dir "$target/loom" interleavings
 }
 
-# cc and friends are hidden behind names that fail; only the linker that rustc calls stays.
-# A directory of its own: build scripts that ran before would not run again.
-cless() {
-    local dir
-    dir=$(mktemp -d)
-    printf '#!/bin/sh\necho "a C compiler was called: $*" >&2\nexit 1\n' >"$dir/fail"
-    chmod +x "$dir/fail"
-    CC="$dir/fail" CXX="$dir/fail" HOST_CC="$dir/fail" TARGET_CC="$dir/fail" \
-        cargo check --locked --workspace --target-dir "$dir/target" || { rm -rf "$dir"; return 1; }
-    rm -rf "$dir"
-}
-
-# What the feature `bpf` adds or changes: the default build neither has it nor needs a C compiler. Other tests never come
-# near it, and ran in the job `test`.
-bpf() {
-    install "${BPF_PACKAGES[@]}"
-    cargo clippy --locked --all-targets -p fullview -p fullview-bench -p fullview-router -p fullview-plane --features fullview/bpf -- -D warnings
-    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked -p fullview-plane -p fullview-router -p fullview-bench --features fullview-bench/bpf
-    cargo test --locked -p fullview -p fullview-bench -p fullview-router -p fullview-plane --features fullview/bpf --bin fullview --lib --examples \
-        --test router --test oracle --test bpf --test engine --test ports
-}
-
-# The same build as the job above: three ways to forward at once, each beside its own neighbours.
+# Three ways to forward at once, each beside its own neighbours.
 soak() {
-    install "${BPF_PACKAGES[@]}"
-    FULLVIEW_SOAK=${FULLVIEW_SOAK:-60} cargo test --locked -p fullview -p fullview-bench -p fullview-router -p fullview-plane --features fullview/bpf --test router -- \
-        --nocapture soak::
+    has_clang || { no_clang "the soak"; return; }
+    FULLVIEW_SOAK=${FULLVIEW_SOAK:-60} tested "${SOAK_TESTS[@]}" -- --nocapture soak::
 }
 
 # Without the impls that every type has and the derived ones. The tool reads rustdoc's JSON, which is unstable in form
-# only: the bootstrap variable lets the stable compiler write it, so that the text depends on no nightly of some day.
+# only: the bootstrap variable lets the stable compiler write it, so that the text does not depend on the date of a
+# nightly. Build scripts run again where that variable changes, so the build has a folder of its own.
 api() {
     local made
-    cargo_program cargo-public-api 0.52.0
+    tool cargo-public-api
     made=$(mktemp)
-    RUSTC_BOOTSTRAP=1 cargo +stable public-api -p fullview-table -sss --color never >"$made"
+    CARGO_TARGET_DIR=$target/api RUSTC_BOOTSTRAP=1 cargo +stable public-api -p "$TABLE_CRATE" -sss --color never >"$made"
     accepted "$made" crates/table/public-api.txt
     rm -f "$made"
 }
 
 # From the dev profile: its assertions and overflow checks are on. The flags of C are those a careful user would set.
 capi() {
-    local dir built crate=crates/table-c
-    install "${C_PACKAGES[@]}"
-    cargo_program cbindgen 0.29.4
+    local dir built selected crate=crates/table-c
+    command -v gcc >/dev/null || { skip "the C interface: install gcc and libc6-dev"; return; }
+    tool cbindgen
     dir=$(mktemp -d)
     cbindgen --quiet --config $crate/cbindgen.toml --output "$dir/fullview_table.h" $crate
     accepted "$dir/fullview_table.h" $crate/include/fullview_table.h
-    cargo build --locked -p fullview-table-c
-    built=${CARGO_TARGET_DIR:-target}/debug
+    mapfile -t selected < <(selection)
+    cargo build --locked "${selected[@]}" --lib
+    built=$target/debug
     printf '198.18.0.0/15 192.0.2.1\n2001:2::/48 2001:db8::1\n' >"$dir/table.txt"
     local c=(gcc -std=c11 -Wall -Wextra -Werror -g -I $crate/include)
     local sanitizers=(-fsanitize=address,undefined -fno-sanitize-recover)
-    # What rustc --print native-static-libs asks for.
+    # What rustc --print native-static-libs prints.
     local static=("$built/libfullview_table_c.a" -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc)
     local shared=(-L "$built" -lfullview_table_c -lpthread)
     local program
@@ -215,17 +328,48 @@ run_c_program() { # folder program
     done
 }
 
+# The release build for what everyone can run, the build of the tests for what needs the feature bpf.
 smoke() {
-    local experiment out
+    local experiment
     cargo build --release --locked
     out=$(mktemp -d)
-    "${CARGO_TARGET_DIR:-target}/release/fullview" table calibrate --smoke --output "$out/preferences.toml"
+    "$target/release/fullview" table calibrate --smoke --output "$out/preferences.toml"
+    [ -s "$out/preferences.toml" ] || { echo "the calibration wrote nothing"; return 1; }
     for experiment in experiments/*.toml; do
-        case $experiment in *peers*|*xdp*) continue ;; esac
-        say "smoke: $experiment"
-        "${CARGO_TARGET_DIR:-target}/release/fullview" bench "$experiment" --smoke --out "$out/$(basename "$experiment" .toml)"
+        # shellcheck disable=SC2254
+        case ${experiment##*/} in
+        $EXPERIMENTS_OF_PEERS) echo "not run here: $experiment; peers_check tests its programs, ./ci.sh peers runs it" ;;
+        $EXPERIMENTS_IN_KERNEL) smoke_in_kernel "$experiment" ;;
+        *) smoke_one "$target/release/fullview" "$experiment" ;;
+        esac
     done
     rm -rf "$out"
+}
+
+smoke_in_kernel() { # experiment
+    has_clang || { no_clang "$1"; return; }
+    [ "$(id -u)" = 0 ] || { skip "$1: run as root"; return; }
+    cargo build --locked "${WITH_BPF[@]}" --bins
+    smoke_one "$target/debug/fullview" "$1"
+}
+
+# A short run may be too noisy to count, but what came out must be right, and something must have come out.
+smoke_one() { # program experiment
+    local folder wrong cells
+    folder=$out/$(basename "$2" .toml)
+    say "smoke: $2"
+    "$1" bench "$2" --smoke --out "$folder"
+    [ -s "$folder/runs.jsonl" ] || { echo "$2: no run is recorded"; return 1; }
+    if wrong=$(grep -E '"validity":\[[^]]*"(misrouted|wrong_flows|refused|interrupted|link_event)"' "$folder/runs.jsonl"); then
+        printf '%s: what came out is wrong:\n%s\n' "$2" "$wrong"
+        return 1
+    fi
+    if wrong=$(grep -vE '"samples":\[[0-9]' "$folder/runs.jsonl"); then
+        printf '%s: runs without a sample:\n%s\n' "$2" "$wrong"
+        return 1
+    fi
+    cells=$(grep -oE '"variant":"[^"]*","family":"[^"]*"' "$folder/runs.jsonl" | sort -u | wc -l)
+    echo "$2: $(wc -l <"$folder/runs.jsonl") runs of $cells cells, all of them right"
 }
 
 # New inputs go to a directory of their own: the corpus in the tree stays as it is.
@@ -240,35 +384,42 @@ fuzz_target() { # target
     fi
 }
 
-
 fuzz() {
     local found
+    cargo +nightly --version >/dev/null 2>&1 || { skip "fuzzing: rustup toolchain install nightly"; return; }
+    tool cargo-fuzz
     found=$(mktemp -d)
-    cargo +nightly --version >/dev/null 2>&1 || { skip "no nightly toolchain for fuzzing"; return; }
-    cargo_tool fuzz
     (cd fuzz && cargo +nightly fuzz build --release --sanitizer "$FUZZ_SANITIZER")
-    # As many at once as there are processors: a target runs on one.
+    # As many at once as there are processors, because a target uses one.
     export FUZZ_SECONDS FUZZ_SANITIZER found
     export -f fuzz_target
     (cd fuzz && cargo +nightly fuzz list) | xargs -P "$(nproc)" -I '{}' bash -c 'fuzz_target {}'
     rm -rf "$found"
 }
 
+# The routing tables of other languages, and DPDK's under the address and undefined-behaviour sanitizers.
 peers_check() {
+    local package
     peers/check.sh rust
-    command -v go >/dev/null || { skip "no go: install Go 1.24 or newer"; return; }
-    peers/check.sh go
+    if command -v go >/dev/null; then
+        peers/check.sh go
+    else
+        skip "peers/go: install Go 1.24 or newer"
+    fi
+    package=$(missing "${PEER_PACKAGES[@]}")
+    [ -z "$package" ] || { skip "peers/dpdk under sanitizers: install" $package; return; }
+    peers/dpdk/check.sh
 }
 
 # measure_peers COUNTERS EXPERIMENT...: runs them, then prints their tables with these counters.
 measure_peers() {
-    local fullview=${CARGO_TARGET_DIR:-target}/release/fullview table=${TABLE:-} counters=$1 dir experiment status flags=()
+    local fullview=$target/release/fullview table=${TABLE:-} counters=$1 dir experiment status flags=()
     shift
     cargo build --release --locked
     dir=$(mktemp -d)
     if [ "${PEERS_QUICK:-}" = 1 ]; then
         flags=(--runs 3 --seconds 0.05)
-        # The routes alone: next hops are then those the experiment asks for.
+        # Only the routes: the experiment then chooses the next hops.
         [ -n "$table" ] || {
             table=$dir/table.txt
             "$fullview" table synthesize --inet 90000 --inet6 16000 | cut -d ' ' -f 1 >"$table"
@@ -276,7 +427,7 @@ measure_peers() {
     fi
     [ -z "$table" ] || flags+=(--table "$table")
     for experiment in "$@"; do
-        # 3: some cell has no valid run, which is so where a peer answers wrongly. The table below shows it.
+        # 3: some cell has no valid run, because a peer answers wrongly. The table below shows it.
         status=0
         "$fullview" bench "experiments/$experiment.toml" --force "${flags[@]}" >/dev/null || status=$?
         [ $status = 0 ] || [ $status = 3 ] || return $status
@@ -290,7 +441,7 @@ measure_peers() {
 
 peers() {
     install "${PEER_PACKAGES[@]}"
-    command -v go >/dev/null || { echo "Go 1.24 or newer is needed for peers/go"; return 1; }
+    command -v go >/dev/null || { echo "peers/go: install Go 1.24 or newer"; return 1; }
     measure_peers structure_bytes,build_ms peers peers6
     peers_forward
 }
@@ -299,12 +450,12 @@ peers_forward() {
     local batch
     install "${PEER_PACKAGES[@]}"
     for batch in 32 256 memif; do
-        peers/dpdk/l3fwd/build.sh $batch || { skip "l3fwd, which could not be built"; return; }
+        peers/dpdk/l3fwd/build.sh $batch || { skip "l3fwd: it could not be built, see above"; return; }
     done
     peers/dpdk/l3fwd/check.sh
     measure_peers all_pps,loop_pps peers-forward
-    [ "$(nproc)" -gt 1 ] || { skip "l3fwd and ours over memif, which need two cores"; return; }
-    cargo build --release --locked -p fullview-plane --example memif_router
+    [ "$(nproc)" -gt 1 ] || { skip "l3fwd and ours over memif: they need two cores"; return; }
+    cargo build --release --locked --workspace --example memif_router
     measure_peers core_share peers-memif
 }
 
@@ -314,15 +465,42 @@ budget() {
     echo "lines of Rust outside tests/ and fuzz/, without blank ones: $files"
 }
 
-jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt clippy doc deny budget test isa churn loom cless bpf soak api capi peers_check smoke fuzz)
-took=()
-for job in "${jobs[@]}"; do
+# run JOB: prints what it does and how long it took, and ends the script when it fails.
+run() {
+    local started=$SECONDS
+    job=$1
     [ "$(type -t "$job")" = function ] || { echo "ci.sh: no job named $job; see the head of this file"; exit 2; }
     say "$job"
-    started=$SECONDS
     "$job"
-    took+=("$job $((SECONDS - started))")
     echo "-- $job: ok, $((SECONDS - started)) s"
+}
+
+# run_at_once JOB...: for jobs of which at most one computes and the others wait for packets. Each prints at its end.
+run_at_once() {
+    local each folder ended=0 number=0 pids=()
+    folder=$(mktemp -d)
+    for each in "$@"; do
+        (run "$each") >"$folder/$each" 2>&1 &
+        pids+=($!)
+    done
+    for each in "$@"; do
+        wait "${pids[number]}" || ended=$?
+        number=$((number + 1))
+        cat "$folder/$each"
+    done
+    rm -rf "$folder"
+    return $ended
+}
+
+# Jobs joined by + run at once.
+jobs=("$@")
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt imports types functions clippy doc budget test tools+plain soak churn isa loom
+    deny api capi peers_check smoke fuzz)
+took=()
+for entry in "${jobs[@]}"; do
+    started=$SECONDS
+    IFS=+ read -ra group <<<"$entry"
+    if [ ${#group[@]} -gt 1 ]; then run_at_once "${group[@]}"; else run "$entry"; fi
+    took+=("$entry $((SECONDS - started))")
 done
 say "seconds: ${took[*]/%/,} together $SECONDS"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks the programs of peers/rust and peers/go on a table of eight routes: right answers of every library, wrong
-# answers told, and broken input ending in the documented exit code. peers/dpdk has a check of its own.
-# Usage: peers/check.sh [rust] [go]        (both unless told)
+# Checks the programs of peers/rust and peers/go on a table of eight routes: every library answers
+# correctly, wrong answers are reported, and broken input ends in the documented exit code. peers/dpdk/check.sh does the
+# same for the C programs. Usage: peers/check.sh [rust] [go]        (without arguments: both)
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -25,22 +25,22 @@ expect() {
 	fi
 }
 
-# check LANGUAGE CONTESTANT: one of its contestants stands for all where commands are given.
+# check LANGUAGE CONTESTANT: commands are tried on this contestant only.
 check() {
 	language=$1 program=$here/$1/run.sh commands=quit
-	fresh_input; expect 0 '"bad":\[\]' "right answers of every library"
+	fresh_input; expect 0 '"bad":\[\]' "every library answers correctly"
 	expect 0 "\"$2\"" "the ready line" --serve
 	commands="run $2 s 0.01"; expect 0 '"on_cpu"' "a served run" --serve
 	expect 0 '"contestants":\["'"$2"'"\]' "one contestant only" --only "$2" --serve
-	commands="run nobody:1 s 0.01"; expect 0 'command 1: no such contestant' "an unknown contestant served" --serve
+	commands="run unknown:1 s 0.01"; expect 0 'command 1: no such contestant' "an unknown contestant served" --serve
 	commands="run $2 t 0.01"; expect 0 'command 1: no such stream' "an unknown stream" --serve
 	commands="run $2 s"; expect 0 'command 1: want: run PEER:BATCH STREAM SECONDS' "half a command" --serve
-	expect 1 'nobody' "an unknown contestant" --only nobody:1
+	expect 1 'unknown' "an unknown contestant" --only unknown:1
 
 	bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
 	expect 3 '"bad":1' "a wrong answer"
 	expect 3 '10.1.2.255: expected 5, answered 32767' "which answer is wrong"
-	commands="run $2 s 0.01"; expect 0 'command 1: this contestant answers wrongly' "a run of who answers wrongly" --serve
+	commands="run $2 s 0.01"; expect 0 'command 1: this contestant answers wrongly' "a run of a contestant that answers wrongly" --serve
 	fresh_input; bytes 0500 0600 0600 0000 >"$input/s.inet6.answers"; expect 3 '2001:db8:1::7: expected 6' "an IPv6 answer"
 
 	fresh_input; rm "$input/table.txt"; expect 2 'table.txt' "no table"

@@ -1,13 +1,13 @@
-# Sourced by the checks: a correct input folder with a table of eight routes, in $input below $scratch.
+# The checks source this file: it makes a correct input folder with a table of eight routes, $input below $scratch.
 
-# bytes HEX...: writes the bytes given as hexadecimal digits, all arguments in a row.
+# bytes HEX...: writes the bytes that the arguments name in hexadecimal digits, one argument after the other.
 bytes() {
 	local digits="$*"
 	digits=${digits// /}
 	printf "$(sed 's/../\\x&/g' <<<"$digits")"
 }
 
-# A fresh, correct input folder in $input.
+# Makes a new, correct input folder and puts its path into $input.
 fresh_input() {
 	input=$scratch/input
 	rm -rf "$input"

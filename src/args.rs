@@ -9,7 +9,7 @@ use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_router::config::{EngineName, PortName, interface_address};
 
-use fullview_bench::settings::{Model, Size};
+use fullview_bench::settings::{ModelName, Size};
 use operations::{CaptureDropsArgs, CheckConfigArgs, OperationsArgs, ReloadArgs, ShowRouterArgs, TraceArgs};
 
 /// A software router with pluggable route lookup, and the lab that proves what a change does to its forwarding rate.
@@ -337,7 +337,7 @@ pub struct GenerateArgs {
     pub family: FamilyName,
     /// How destinations are drawn
     #[arg(long, value_name = "MODEL", default_value = "netbenches")]
-    pub model: Model,
+    pub model: ModelName,
     /// Flows
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub flows: usize,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use assert_cmd::Command;
 use fullview_plane::burst::Arena;
 use fullview_plane::port::pcap::{CaptureReader, CaptureWriter};
-use fullview_plane::wire::ipv4;
+use fullview_plane::wire::ipv4::Ipv4Packet;
 use tempfile::TempDir;
 
 fn fullview() -> Command {
@@ -274,7 +274,7 @@ fn question_and_echo() -> [Vec<u8>; 2] {
     let mut echo =
         [&to[..], &from, &[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 9, 1, 0, 0], &station, &router].concat();
     echo.extend([8, 0, 0xf7, 0xff, 0, 0, 0, 0]);
-    ipv4::Packet::new_unchecked(&mut echo[14..]).fill_checksum();
+    Ipv4Packet::new_unchecked(&mut echo[14..]).fill_checksum();
     [arp, echo]
 }
 

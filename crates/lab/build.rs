@@ -1,6 +1,6 @@
-//! Tells the provenance record which compiler and which commit the program was built from.
+//! Sets the compiler and the commit of the build for the provenance record.
 //!
-//! Neither is needed to build: outside a checkout, or without git, the record says that it does not know.
+//! Neither is needed to build: outside a checkout, or without git, the record says "unknown".
 
 use std::process::Command;
 
@@ -13,18 +13,18 @@ fn main() {
     println!("cargo::rustc-env=LAB_BUILD_COMMIT={}", commit().unwrap_or_default());
 }
 
-/// The checked-out commit, if this very file is tracked by it: a package unpacked inside somebody else's repository
-/// must not claim that one's commit.
+/// Returns the checked-out commit if git tracks this file. Without this check, a package unpacked inside another
+/// repository would report the commit of that repository.
 fn commit() -> Option<String> {
     output(git().args(["ls-files", "--error-unmatch", "build.rs"]))?;
     watch_checkout();
     output(git().args(["rev-parse", "--short=12", "HEAD"]))
 }
 
-/// Rebuild when another commit is checked out: the log of HEAD grows with each one.
+/// Makes cargo rebuild when another commit is checked out: each checkout appends to the log of HEAD.
 fn watch_checkout() {
     let log = output(git().args(["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]));
-    // Cargo takes a missing file for a changed one and would rebuild every time.
+    // Cargo treats a missing file as changed and would rebuild every time.
     if let Some(log) = log.filter(|log| std::path::Path::new(log).exists()) {
         println!("cargo::rerun-if-changed={log}");
     }

@@ -7,7 +7,7 @@ use fullview_plane::burst::{Arena, BURST, Burst};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::{Interface, InterfaceAddress, SourceCheck};
 use fullview_plane::verdict::Verdict;
-use fullview_plane::view::{Parts, Policy, TableReaders, View, ViewReader};
+use fullview_plane::view::{Policy, TableReaders, View, ViewParts, ViewReader};
 use fullview_plane::wire::ethernet::{Frame, Mac};
 use fullview_table::fib::{Algorithm, linear::Linear};
 use fullview_table::{Address, NextHop, Rib};
@@ -78,7 +78,7 @@ fn view(links: &[Link], (next_hops, drops_martians): Routes) -> Option<View> {
             adjacencies.set(NextHop(hop), adjacency);
         }
     }
-    let mut parts = Parts::new(interfaces, adjacencies, table(1));
+    let mut parts = ViewParts::new(interfaces, adjacencies, table(1));
     parts.tables.push(table(3));
     parts.policy = Policy { drops_martians, ..Policy::default() };
     View::new(parts).ok()

@@ -6,8 +6,14 @@ use std::time::Duration;
 
 use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::interface::{Interface, InterfaceAddress};
+use fullview_plane::wire::arp::ArpPacket;
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
-use fullview_plane::wire::{arp, extension, icmp, icmpv6, ipv4, ipv6, ndp};
+use fullview_plane::wire::extension::headers;
+use fullview_plane::wire::icmp::Icmpv4Message;
+use fullview_plane::wire::icmpv6::Icmpv6Message;
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
+use fullview_plane::wire::ndp;
 use fullview_router::host::config::{HostConfig, HostSettings, NeighborSettings, StaticNextHop, StaticRoute};
 use fullview_router::host::router::StandaloneRouter;
 use fullview_router::route::RouteAction;
@@ -64,7 +70,7 @@ fn next(input: &mut &[u8]) -> Option<(u16, Duration, Vec<u8>)> {
 
 fn fill_checksum(frame: &mut [u8]) {
     let Ok(mut frame) = Frame::new_checked(frame) else { return };
-    if let Ok(mut packet) = ipv4::Packet::new_checked(frame.payload_mut()) {
+    if let Ok(mut packet) = Ipv4Packet::new_checked(frame.payload_mut()) {
         packet.fill_checksum();
     }
 }
@@ -74,20 +80,20 @@ fn parse(frame: &[u8]) {
     let frame = Frame::new_checked(frame).expect("a frame that is sent is complete");
     match frame.ethertype() {
         EtherType::ARP => {
-            arp::Message::parse(frame.payload()).expect("a message that is sent is complete");
+            ArpPacket::parse(frame.payload()).expect("a message that is sent is complete");
         }
         EtherType::IPV4 => {
             let packet =
-                ipv4::Packet::new_checked(frame.payload()).expect("a packet that is sent is well-formed");
+                Ipv4Packet::new_checked(frame.payload()).expect("a packet that is sent is well-formed");
             assert!(packet.verify_checksum() && packet.ttl() > 0);
-            icmp::Message::new_checked(packet.payload()).map(|message| message.kind()).ok();
+            Icmpv4Message::new_checked(packet.payload()).map(|message| message.kind()).ok();
         }
         EtherType::IPV6 => {
             let packet =
-                ipv6::Packet::new_checked(frame.payload()).expect("a packet that is sent is well-formed");
+                Ipv6Packet::new_checked(frame.payload()).expect("a packet that is sent is well-formed");
             assert!(packet.hop_limit() > 0);
-            assert!(extension::parts(&packet).count() <= packet.payload().len() + 1);
-            icmpv6::Message::new_checked(packet.payload()).map(|message| message.mtu()).ok();
+            assert!(headers(&packet).count() <= packet.payload().len() + 1);
+            Icmpv6Message::new_checked(packet.payload()).map(|message| message.mtu()).ok();
             ndp::target(packet.payload()).ok();
         }
         other => panic!("{other:?} was sent"),

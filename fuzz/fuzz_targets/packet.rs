@@ -7,9 +7,13 @@ use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
-use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
+use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
-use fullview_plane::wire::{icmp, icmpv6, ipv4, ipv6, udp};
+use fullview_plane::wire::udp;
+use fullview_plane::wire::icmp::Icmpv4Message;
+use fullview_plane::wire::icmpv6::Icmpv6Message;
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use fullview_table::fib::{Algorithm, Fib, linear::Linear};
 use fullview_table::{Address, NextHop, Rib};
 use libfuzzer_sys::fuzz_target;
@@ -33,7 +37,7 @@ fn forwarder(vlan: Option<u16>) -> Forwarder {
     interfaces[1].vlan = vlan;
     let (inet, inet6) = &*FIBS;
     let table = TableReaders::fixed(Arc::clone(inet), Arc::clone(inet6));
-    let view = View::new(Parts::new(interfaces, adjacencies, table)).expect("two ports");
+    let view = View::new(ViewParts::new(interfaces, adjacencies, table)).expect("two ports");
     Forwarder::new(ViewReader::fixed(view))
 }
 
@@ -44,12 +48,12 @@ fn read_payload(protocol: u8, payload: &[u8]) {
             udp::Datagram::new_checked(payload).map(|datagram| datagram.payload().len()).ok();
         }
         ipv4::protocol::ICMP => {
-            icmp::Message::new_checked(payload)
+            Icmpv4Message::new_checked(payload)
                 .map(|message| (message.kind(), message.verify_checksum()))
                 .ok();
         }
         ipv4::protocol::ICMPV6 => {
-            icmpv6::Message::new_checked(payload)
+            Icmpv6Message::new_checked(payload)
                 .map(|message| (message.kind(), message.payload().len()))
                 .ok();
         }
@@ -61,12 +65,12 @@ fn check_forwarded(frame: &[u8]) {
     let frame = Frame::new_checked(frame).expect("a forwarded frame is whole");
     match frame.ethertype() {
         EtherType::IPV4 => {
-            let packet = ipv4::Packet::new_checked(frame.payload()).expect("a forwarded packet is in order");
+            let packet = Ipv4Packet::new_checked(frame.payload()).expect("a forwarded packet is in order");
             assert!(packet.verify_checksum() && packet.ttl() > 0);
             read_payload(packet.protocol(), packet.payload());
         }
         EtherType::IPV6 => {
-            let packet = ipv6::Packet::new_checked(frame.payload()).expect("a forwarded packet is in order");
+            let packet = Ipv6Packet::new_checked(frame.payload()).expect("a forwarded packet is in order");
             assert!(packet.hop_limit() > 0);
             read_payload(packet.next_header(), packet.payload());
         }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks dpdk-lookup, built with the address and undefined-behaviour sanitizers, on a table of eight routes:
-# right answers, wrong answers, and every kind of broken input must end in the documented exit code.
-# Needs no huge pages and no root. Usage: peers/dpdk/check.sh
+# correct answers, wrong answers and every kind of broken input must end in the documented exit code.
+# It needs neither huge pages nor root. Usage: peers/dpdk/check.sh
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -37,7 +37,7 @@ bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
 printf 'run rte_lpm_lookup:1 s 0.01\n' >"$scratch/commands"
 expect 0 '"contestant":"rte_lpm_lookup:1","family":"inet","stream":"s","bad":1,"of":6' "wrong answers served" \
 	--serve <"$scratch/commands"
-expect 0 'command 1: this contestant answers wrongly' "a run of who answers wrongly" --serve <"$scratch/commands"
+expect 0 'command 1: this contestant answers wrongly' "a run of a contestant that answers wrongly" --serve <"$scratch/commands"
 fresh_input; echo '0.0.0.0/0 7' >>"$input/table.txt"
 expect 0 '"contestant":"rte_lpm_lookup:1","why":"rte_lpm refuses inet route' "a refusal served" \
 	--serve <"$scratch/commands"

@@ -25,14 +25,14 @@ struct options {
 	const char *folder;
 };
 
-/* A contestant that was asked for and cannot take part. */
+/* A contestant that was requested and cannot take part. */
 struct refusal {
 	const struct contestant *contestant;
 	const char *why;
 };
 
 /* What is measured: the contestants that take part, with the wrong answers of each by stream, the streams they run on,
- * and who could not take part. */
+ * and the contestants that could not take part. */
 struct match {
 	const struct contestant *contestants[CONTESTANTS];
 	size_t *bad[CONTESTANTS];
@@ -119,7 +119,7 @@ static unsigned long free_huge_mb(void)
 	return pages * 2;
 }
 
-/* EAL maps whatever it is asked for, and the kernel then ends some process, not necessarily this one. */
+/* EAL maps any amount of memory, and when it runs out the kernel ends some process, not necessarily this one. */
 static void refuse_too_much(unsigned memory_mb)
 {
 	unsigned long page_kb = (unsigned long)sysconf(_SC_PAGESIZE) / 1024;
@@ -129,9 +129,9 @@ static void refuse_too_much(unsigned memory_mb)
 		fail(EXIT_ENVIRONMENT, "--memory %u: this machine has %lu MB; ask for less", memory_mb, physical_mb);
 }
 
-/* Starts EAL on one core and returns the kind of pages its memory is on. --no-huge is not a quiet substitute: the
- * page size moves these figures, so it is announced here and stands in every result line. EAL has no in-memory mode
- * without huge pages; --no-shconf is then what keeps it from leaving files behind. */
+/* Starts EAL on one core and returns the kind of pages its memory is on. --no-huge is not a silent substitute: the
+ * page size changes these figures, so the program prints it here and in every result line. EAL has no in-memory mode
+ * without huge pages; there --no-shconf keeps it from leaving files behind. */
 static const char *start_eal(const struct options *options, char *program)
 {
 	bool huge = free_huge_mb() >= options->memory_mb;
@@ -152,7 +152,7 @@ static const char *start_eal(const struct options *options, char *program)
 	return huge ? "2M" : "4K";
 }
 
-/* ---- who takes part ---- */
+/* ---- the contestants that take part ---- */
 
 static bool is_called(const struct contestant *contestant, const char *name)
 {
@@ -217,7 +217,7 @@ static void choose_contestants(struct match *match, char *only)
 		fail(EXIT_USAGE, "--only names no contestant");
 }
 
-/* Why a contestant cannot take part, once its structure has been asked for; NULL if it can. */
+/* Why a contestant cannot take part, once its structure was to be built; NULL if it can. */
 static const char *obstacle(const struct contestant *contestant, const struct route_list tables[FAMILIES])
 {
 	const char *refusal = build_for(contestant, tables);
@@ -227,7 +227,7 @@ static const char *obstacle(const struct contestant *contestant, const struct ro
 	return activate(contestant) ? NULL : "this CPU cannot run it";
 }
 
-/* Builds every structure that is needed and leaves out the contestants that cannot take part, saying so. */
+/* Builds every structure that is needed, and leaves out, with a message, the contestants that cannot take part. */
 static void build_all(struct match *match, const struct route_list tables[FAMILIES])
 {
 	size_t asked = match->count;
@@ -246,8 +246,8 @@ static void build_all(struct match *match, const struct route_list tables[FAMILI
 	}
 }
 
-/* Where nobody takes turns with us there is nobody to tell who is missing: a library that cannot hold the table ends
- * the program. What this CPU cannot run is only left out. */
+/* Without --serve no ready line reports what is missing, so a library that cannot hold the table ends the program. What
+ * this CPU cannot run is only left out. */
 static void insist(const struct match *match, const struct route_list tables[FAMILIES])
 {
 	for (size_t i = 0; i < match->refused; i++) {
@@ -258,7 +258,7 @@ static void insist(const struct match *match, const struct route_list tables[FAM
 	}
 }
 
-/* build_all has seen every contestant become active once; not to any more would mean timing or verifying another. */
+/* build_all activated every contestant once. If that fails now, going on would time or verify another contestant. */
 static void activate_or_fail(const struct contestant *contestant)
 {
 	if (!activate(contestant))
@@ -290,8 +290,8 @@ static size_t verify_all(struct match *match)
 
 /* ---- samples ---- */
 
-/* One sample: a tenth of its length untimed, because the contestant before it owned the caches, then the timed part.
- * `bad` is always 0 here: a contestant with a wrong answer does not get this far. */
+/* Takes one sample: a tenth of its length untimed, because the contestant before filled the caches, then the timed part.
+ * `bad` is always 0 here: a contestant with a wrong answer is not timed. */
 static void sample(const struct match *match, const struct contestant *contestant, const struct stream *stream,
 		   double seconds)
 {
@@ -307,7 +307,8 @@ static void sample(const struct match *match, const struct contestant *contestan
 	fflush(stdout);
 }
 
-/* Every contestant once on a stream, then the next stream, then again: slow drift of the machine meets all alike. */
+/* Runs every contestant once on a stream, then on the next stream, then again, so that slow drift of the machine affects
+ * all of them alike. */
 static void run_samples(const struct match *match, unsigned samples, double seconds)
 {
 	for (unsigned round = 0; round < samples; round++)
@@ -319,7 +320,7 @@ static void run_samples(const struct match *match, unsigned samples, double seco
 
 /* ---- serving commands ---- */
 
-/* Where a structure can tell how long it took to build. */
+/* For the structures whose build time is known. */
 static void print_facts(const struct match *match)
 {
 	bool first = true;
@@ -379,7 +380,7 @@ static void print_ready(const struct match *match)
 	fflush(stdout);
 }
 
-/* Does one command; returns NULL, or what is wrong with it. */
+/* Executes one command; returns NULL, or what is wrong with it. */
 static const char *obey(const struct match *match, char *line)
 {
 	char peer[64], stream_name[256], rest;
@@ -403,7 +404,7 @@ static const char *obey(const struct match *match, char *line)
 	return NULL;
 }
 
-/* Answers one line per command until "quit" or the end of input, so that another program can take turns with us. */
+/* Answers one line per command until "quit" or the end of input, so that another program can alternate with this one. */
 static void serve(const struct match *match)
 {
 	char *line = NULL;

@@ -82,11 +82,11 @@ static int add_lpm(void *lpm, const struct route *route)
 	return rte_lpm_add(lpm, ipv4_of(route), route->depth, route->next_hop);
 }
 
-/* Writes a /24 straight into its one root entry, as rte_lpm_add would, but without its search through every
- * earlier rule of the same depth: for the half million /24s of a full view that search takes a minute and more, and
- * all it could find is a duplicate. Correct only while no longer prefix is in: until then no root entry leads to a
- * group, and none is deeper than 24. The rule list lacks these rules: lookups never read it; deletes, which this
- * program never does, would. */
+/* Writes a /24 directly into its root entry, as rte_lpm_add would, but without searching every earlier rule of the same
+ * depth: for the half million /24s of a full view that search takes a minute and more, and it could only find a
+ * duplicate. This is correct only before longer prefixes are added: until then no root entry leads to a group, and none
+ * is deeper than 24. The rule list lacks these rules; lookups do not read it, and this program does not delete routes,
+ * which would read it. */
 static int store_lpm24(void *lpm, const struct route *route)
 {
 	const struct rte_lpm_tbl_entry entry = {.next_hop = route->next_hop, .valid = 1, .depth = 24};
@@ -124,7 +124,7 @@ static const struct {
 	[RTE_FIB6] = {"rte_fib6", INET6, create_fib6, add_fib6},
 };
 
-/* A structure once it has been asked for: what was built, in how long, or why it could not be. */
+/* A structure that a contestant needs: what was built and how long that took, or why it could not be built. */
 static struct {
 	void *structure;
 	double seconds;
@@ -240,7 +240,7 @@ static int lpm_bulk(void *lpm, const void *keys, size_t n, unsigned batch, union
 	return batch == 32 ? lpm_batches(lpm, keys, n, 32, out) : lpm_batches(lpm, keys, n, MAX_BATCH, out);
 }
 
-/* Leaves the sum of the answers, which for one key is its answer. */
+/* Stores the sum of the answers, which for one key is its answer. */
 static int lpm_scalar(void *lpm, const void *keys, size_t n, unsigned batch, union results *out)
 {
 	const uint32_t *key = keys;
@@ -258,7 +258,7 @@ static int lpm_scalar(void *lpm, const void *keys, size_t n, unsigned batch, uni
 
 static int fib_bulk(void *fib, const void *keys, size_t n, unsigned batch, union results *out)
 {
-	uint32_t *key = (uint32_t *)(uintptr_t)keys; /* rte_fib only reads them, but does not say const */
+	uint32_t *key = (uint32_t *)(uintptr_t)keys; /* rte_fib only reads them, but its parameter is not const */
 	int error = 0;
 
 	for (size_t size; n > 0; key += size, n -= size) {

@@ -1,4 +1,4 @@
-/* The DPDK lookups that take part: how each structure is built from the table and how each lookup is called. */
+/* The DPDK lookups that take part: how the program builds each structure from the table and calls each lookup. */
 #ifndef PEERS_CONTESTANTS_H
 #define PEERS_CONTESTANTS_H
 
@@ -10,7 +10,7 @@
 
 #define MAX_BATCH 256
 
-/* Where one batch of results lands. It stays in L1, as a forwarding loop's burst does. */
+/* The results of one batch. They stay in the L1 cache, as a forwarding loop's burst does. */
 union results {
 	uint64_t wide[MAX_BATCH];  /* rte_fib, rte_fib6 */
 	uint32_t entry[MAX_BATCH]; /* rte_lpm: a table entry with its valid bit */
@@ -40,7 +40,7 @@ enum family family_of(const struct contestant *contestant);
  * structure cannot hold the table; fails with EXIT_ENVIRONMENT when memory is short. */
 const char *build_for(const struct contestant *contestant, const struct route_list tables[FAMILIES]);
 
-/* How long that took in seconds; 0 where the way it was built makes the time meaningless. */
+/* How many seconds the build took; 0 for a structure that was built in an unusual way, whose time means nothing. */
 double build_seconds(const struct contestant *contestant);
 
 /* Makes this contestant's lookup function the active one of its structure, which contestants share.

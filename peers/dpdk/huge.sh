@@ -1,5 +1,5 @@
-# Sourced by run.sh and l3fwd.sh: reserves the huge pages a program wants, runs it, and gives them back on every end.
-# Wants the MiB in $memory_mb before `reserve`.
+# run.sh, l3fwd.sh and memif.sh source this file: it reserves the huge pages that a program needs, runs the program, and
+# returns the pages however the program ends. The caller sets $memory_mb, in MiB, before it calls `reserve`.
 
 readonly pool=/sys/kernel/mm/hugepages/hugepages-2048kB
 child=
@@ -13,7 +13,7 @@ give_up() {
 	exit "$1"
 }
 
-# What the script that sources this has to clean up besides.
+# The script that sources this file replaces it to clean up what it made.
 tidy() { :; }
 
 # Ends the program first: pages in use cannot be given back.
@@ -29,17 +29,18 @@ clean_up() {
 	exit "$status"
 }
 
-# As many as were added, and not to what was there before: another program may have added its own since.
+# Takes away as many pages as were added instead of restoring the number from before: another program may have added pages
+# in the meantime.
 put_back() {
 	local reserved
 	((pages_added > 0)) || return 0
 	reserved=$(<"$pool/nr_hugepages")
-	echo $((reserved - pages_added)) >"$pool/nr_hugepages" || say "could not take back $pages_added huge pages; do it by hand"
+	echo $((reserved - pages_added)) >"$pool/nr_hugepages" || say "could not return $pages_added huge pages; lower $pool/nr_hugepages by that number yourself"
 	pages_added=0
 }
 
-# Asked for more than there is, the kernel hands the pool all it can find, and every other program on the machine
-# starves. So this comes before the pool is touched, and leaves others a gibibyte.
+# When a program asks for more pages than there are, the kernel gives the pool all memory it can find, and the other
+# programs on the machine run out of memory. So this check comes first, and it leaves them one gibibyte.
 refuse_too_much() {
 	local available_mb
 	[[ $memory_mb =~ ^[1-9][0-9]{0,8}$ ]] || give_up 1 "MEMORY_MB=$memory_mb: want a whole number of MiB"
@@ -48,7 +49,7 @@ refuse_too_much() {
 		give_up 4 "$available_mb MiB of memory are available: too few for MEMORY_MB=$memory_mb and 1024 to spare"
 }
 
-# Tops the pool up so that memory_mb is free. Where that fails the program runs on 4 KiB pages and says so.
+# Adds pages to the pool until memory_mb is free. If that fails, the program uses 4 KiB pages and reports it.
 reserve_huge_pages() {
 	local wanted=$(((memory_mb + 1) / 2)) free reserved
 	if [[ ! -d $pool ]]; then
@@ -64,7 +65,7 @@ reserve_huge_pages() {
 	reserved=$(<"$pool/nr_hugepages")
 	pages_added=$((wanted - free))
 	echo $((reserved + pages_added)) >"$pool/nr_hugepages" || true
-	# What the kernel found, which may be less.
+	# The kernel may have found fewer.
 	pages_added=$(($(<"$pool/nr_hugepages") - reserved))
 	free=$(<"$pool/free_hugepages")
 	((free >= wanted)) && return
@@ -72,7 +73,7 @@ reserve_huge_pages() {
 	put_back
 }
 
-# Gives the pages back on every end but kill -9.
+# The pages are returned however the script ends, except by kill -9.
 reserve() {
 	refuse_too_much
 	trap clean_up EXIT
@@ -82,8 +83,8 @@ reserve() {
 	reserve_huge_pages
 }
 
-# run_child PROGRAM [ARGUMENT...]: in the background, so that a signal to the script is acted on at once; `<&0` hands it
-# our standard input even so.
+# run_child PROGRAM [ARGUMENT...]: runs the program in the background, so that the script reacts to a signal at once;
+# `<&0` still gives it the script's standard input.
 run_child() {
 	local status=0
 	"$@" <&0 &

@@ -1,5 +1,5 @@
 /* Reads the route table and the key streams, and refuses anything that is not exactly in the documented form:
- * a measurement on half a file would look like a measurement. */
+ * figures measured on half a file would look valid. */
 #define _GNU_SOURCE
 #include "inputs.h"
 
@@ -168,8 +168,8 @@ static size_t count_records(FILE *file, const char *path, size_t record_bytes)
 	return (size_t)status.st_size / record_bytes;
 }
 
-/* Reads a file of fixed-size records. Keys are streamed through once per pass, so they sit on huge pages where the
- * kernel grants them: page walks of the key stream must not be charged to the lookup. */
+/* Reads a file of fixed-size records. Each pass reads all keys once, so they are on huge pages where the kernel grants
+ * them: page walks for the keys must not count as time of the lookup. */
 static void *read_records(const char *path, size_t record_bytes, size_t *count)
 {
 	FILE *file = open_input(path);
@@ -187,7 +187,7 @@ static void *read_records(const char *path, size_t record_bytes, size_t *count)
 	return records;
 }
 
-/* The family a file name announces, or FAMILIES if it is not a key file. */
+/* The family that a file name ends in, or FAMILIES if it is not a key file. */
 static enum family family_of_file(const char *name)
 {
 	size_t length = strlen(name);

@@ -1,4 +1,4 @@
-/* What the measurement reads from the outside: one route table and the key streams with their expected answers.
+/* The input files: one route table, and the key streams with their expected answers.
  * The formats are described in peers/README.md. */
 #ifndef PEERS_INPUTS_H
 #define PEERS_INPUTS_H

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs DPDK's l3fwd in a test bed of its own (l3fwd/): its ports lead to a generator and a receiver on its own core.
+# Runs DPDK's l3fwd in the test bed of l3fwd/: its ports connect to a generator and a receiver on the same core.
 # Usage: peers/dpdk/l3fwd.sh --only l3fwd_MODE_inet:BATCH,l3fwd_MODE_inet6:BATCH [--serve] FOLDER
 # MODE is lpm, fib, lpm_parsing or fib_parsing, BATCH 32 or 256 (see peers/README.md).
 set -euo pipefail
@@ -11,7 +11,7 @@ readonly core=${CORE:-0}
 
 usage() { give_up 1 "$1; usage: l3fwd.sh --only l3fwd_fib_inet:32,l3fwd_fib_inet6:32 [--serve] FOLDER"; }
 
-# All contestants named have to be the same program with the same options.
+# All named contestants must be the same program with the same options.
 choose() { # NAME,NAME…
 	local name
 	for name in ${1//,/ }; do
@@ -22,7 +22,7 @@ choose() { # NAME,NAME…
 	done
 }
 
-# The ports: one that packets come in by, and as many as the table has next hops.
+# The ports: one that receives, and one for each next hop of the table.
 port_arguments() {
 	local number
 	for ((number = 0; number <= ports; number++)); do
@@ -34,7 +34,7 @@ parse "$@"
 program=$("$here/l3fwd/build.sh" "$batch") || give_up 4 "l3fwd could not be built, see above"
 prepare
 
-# What their tables take for a full view, and as much again for packets.
+# The memory of their tables for a full view, and as much again for packets.
 case $mode in lpm) memory_mb=${MEMORY_MB:-1024} ;; fib) memory_mb=${MEMORY_MB:-1536} ;; esac
 reserve
 choose_memory

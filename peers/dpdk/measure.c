@@ -7,7 +7,7 @@
 
 #include <rte_common.h>
 
-/* Keys between two looks at the clock: long enough to hide its ~30 ns, short enough to end a sample on time. */
+/* Keys between two readings of the clock: enough to hide its ~30 ns, few enough to end a sample on time. */
 #define SEGMENT ((size_t)65536)
 
 static void report_bad(const struct contestant *contestant, const struct stream *stream, size_t bad, size_t first)

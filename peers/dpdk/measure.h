@@ -1,4 +1,4 @@
-/* One contestant on one stream: are its answers right, and how fast is it? The contestant must be active. */
+/* Verifies and times one contestant on one stream. The contestant must be active. */
 #ifndef PEERS_MEASURE_H
 #define PEERS_MEASURE_H
 
@@ -14,7 +14,7 @@ struct measurement {
  * the first on stderr. */
 size_t count_bad(const struct contestant *contestant, const struct stream *stream);
 
-/* Walks the stream round and round for at least `seconds`. */
+/* Looks up the keys of the stream, from the start again after the end, for at least `seconds`. */
 struct measurement measure(const struct contestant *contestant, const struct stream *stream, double seconds);
 
 #endif

@@ -2,7 +2,7 @@
 # Runs a router between memif interfaces on one core, and its generator and receiver on another (memif/).
 # Usage: peers/dpdk/memif.sh --only memif_ROUTER_inet:BATCH,memif_ROUTER_inet6:BATCH [--serve] FOLDER
 # ROUTER is l3fwd_lpm or l3fwd_fib with BATCH 32, or fullview with BATCH 256 (see peers/README.md). CORE and ROUTER_CORE
-# are the cores; FULLVIEW_ROUTER is our router's program, built from crates/plane/examples/memif_router.rs.
+# are the cores; FULLVIEW_ROUTER is the program of our router, the example memif_router.
 set -euo pipefail
 
 readonly here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -22,17 +22,17 @@ choose() { # NAME,NAME…
 	done
 }
 
-# interfaces ROLE: one for each port, whose addresses are those of l3fwd's other test bed.
+# interfaces ROLE: one for each port, with the addresses that the ports have in the test bed of l3fwd/.
 interfaces() {
 	local number shared="role=$1,socket=$scratch/memif.sock,socket-abstract=no"
-	# In a process without others the driver has nobody to share its ports with, and says so for each of them.
+	# The driver logs for each port that it cannot share it with other processes; there are none.
 	echo --log-level=pmd.net.memif:critical
 	for ((number = 0; number <= ports; number++)); do
 		printf '%s\n' --vdev "net_memif$number,$shared,id=$number,mac=$(printf '02:00:00:00:01:%02x' "$number")"
 	done
 }
 
-# Waits until the generator listens, which it says by a file.
+# Waits until the generator listens: it then creates a file.
 await_generator() {
 	local tries
 	for ((tries = 0; tries < 600; tries++)); do
@@ -42,7 +42,7 @@ await_generator() {
 	return 1
 }
 
-# In a process of its own; it ends when the generator does.
+# Runs the router in a process of its own, which ends with the generator.
 route() {
 	local vdevs mask
 	await_generator || return 0
@@ -60,7 +60,7 @@ parse "$@"
 program=$("$here/l3fwd/build.sh" memif) || give_up 4 "l3fwd could not be built, see above"
 built=$(dirname "$program")
 if [[ $peer == memif_fullview ]]; then
-	[[ -x $ours ]] || give_up 4 "$ours: build it with cargo build --release -p fullview-plane --example memif_router"
+	[[ -x $ours ]] || give_up 4 "$ours: build it with cargo build --release --workspace --example memif_router"
 	export BED_LOWERS_HOP_LIMIT=1
 fi
 prepare
@@ -69,7 +69,7 @@ reserve
 choose_memory
 router=
 tidy() {
-	# It may be stopped, between two runs.
+	# Between two runs the router may be stopped.
 	[[ -z $router ]] || kill -TERM "$router" 2>/dev/null || true
 	[[ -z $router ]] || kill -CONT "$router" 2>/dev/null || true
 	[[ -z $router ]] || wait "$router" 2>/dev/null || true

@@ -1,10 +1,10 @@
-# Sourced by l3fwd.sh and memif.sh: their options, and the table as l3fwd reads it.
+# l3fwd.sh and memif.sh source this file: it reads their options and writes the table in l3fwd's format.
 
-# What l3fwd's tables have room for once built (l3fwd/build.sh), and its ports beside the one packets come in by.
+# The room in l3fwd's tables as l3fwd/build.sh compiles it, and the most ports besides the one that receives.
 readonly most_routes=$((1 << 20)) most_routes6=$((1 << 18)) most_ports=31
 
-# Writes l3fwd's two files of rules from the table, and says what l3fwd cannot hold of it: nothing if it can. The next
-# hop is the number of a port to l3fwd. Both files need a rule; a family without routes gets one nobody is sent by.
+# Writes l3fwd's two files of rules from the table, and prints what of the table l3fwd cannot hold, if anything. l3fwd
+# takes the next hop as the number of a port. Both files need a rule; a family without routes gets one that no packet uses.
 write_rules() {
 	awk -v folder="$scratch" -v most="$most_routes" -v most6="$most_routes6" -v ports="$most_ports" '
 		/:/ { print "R" $1, $2 >(folder "/rules6"); routes6++ }
@@ -19,7 +19,7 @@ write_rules() {
 		}' "$1/table.txt"
 }
 
-# The ready line of a program that takes no part.
+# Prints the ready line of a program that does not take part, and ends.
 refuse() { # WHY
 	local name separator='' refused=''
 	for name in ${only//,/ }; do
@@ -30,7 +30,7 @@ refuse() { # WHY
 	exit 0
 }
 
-# Their options, into $only, $serve and $folder.
+# Reads the options into $only, $serve and $folder.
 parse() {
 	only='' serve=false
 	while (($# > 1)); do
@@ -45,10 +45,10 @@ parse() {
 	folder=$1
 	choose "$only"
 	[[ -n ${peer:-} ]] || usage "no contestant"
-	[[ -r $folder/table.txt ]] || give_up 2 "$folder/table.txt: not there; peers/README.md lists the files a folder needs"
+	[[ -r $folder/table.txt ]] || give_up 2 "$folder/table.txt: not found; peers/README.md lists the files a folder needs"
 }
 
-# The rules, into $scratch, and the number of ports, into $ports. Says what l3fwd cannot hold, and ends.
+# Writes the rules into $scratch and the number of ports into $ports. Ends with the reason if l3fwd cannot hold the table.
 prepare() {
 	local obstacle
 	scratch=$(mktemp -d)
@@ -62,7 +62,8 @@ prepare() {
 	ports=$(awk '$2 > highest { highest = $2 } END { print highest }' "$folder/table.txt")
 }
 
-# What keeps a program of DPDK to itself, and its memory on the pages there are. Into $eal and $pages.
+# Sets $eal to the options that isolate a program of DPDK and place its memory on the available pages, and $pages to their
+# size.
 choose_memory() {
 	eal=(--no-pci --no-telemetry --force-max-simd-bitwidth=512 --log-level=lib.eal:error --log-level=user1:error)
 	if (($(<"$pool/free_hugepages") * 2 < memory_mb)); then
@@ -73,7 +74,8 @@ choose_memory() {
 	fi
 }
 
-# serve_or_check PROGRAM...: replies of the program, which it writes to descriptor 3. What l3fwd prints is every route.
+# serve_or_check PROGRAM...: prints the replies of the program, which it writes to descriptor 3. Its standard output is
+# dropped: l3fwd prints every route.
 serve_or_check() {
 	if $serve; then
 		run_child "$@" 3>&1 >/dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds dpdk-lookup, reserves the huge pages it wants, runs it, and puts the huge pages back as they were.
+# Builds dpdk-lookup, reserves the huge pages it needs, runs it, and returns the huge pages.
 # Usage: peers/dpdk/run.sh [dpdk-lookup options] FOLDER        (see peers/README.md)
 set -euo pipefail
 

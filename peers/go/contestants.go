@@ -8,13 +8,13 @@ import (
 	"github.com/gaissmai/bart"
 )
 
-// What takes part: its lookups are called directly, in a loop of its own.
+// A library that takes part. Each calls its own lookups directly, in a loop of its own.
 type contestant struct {
 	name, family string
 	build        func([]route) lookups
 }
 
-// Answers keys[i] into answers[i].
+// Writes the next hop of keys[i] to answers[i].
 type lookups func(keys []netip.Addr, answers []uint16)
 
 var contestants = []contestant{
@@ -46,7 +46,7 @@ func fast(routes []route) lookups {
 	}
 }
 
-// A contestant that has taken the table.
+// A contestant whose structure has been built from the table.
 type entry struct {
 	name, family string
 	lookUp       lookups

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// A route of the table, and the folder's other contents: see peers/README.md.
+// A route of the table. peers/README.md describes this and the other files of the folder.
 type route struct {
 	prefix  netip.Prefix
 	nextHop uint16
 }
 
-// A stream of keys of one family with the answers expected.
+// A stream of keys of one family with the expected answers.
 type stream struct {
 	name, family string
 	keys         []netip.Addr

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// What a contestant takes.
+// The costs of a structure.
 type fact struct {
 	Contestant string  `json:"contestant"`
 	Bytes      uint64  `json:"bytes"`
@@ -27,7 +27,7 @@ type listed struct {
 	Family string `json:"family"`
 }
 
-// The line printed when all is built and verified.
+// The line that the program prints when it has built and verified everything.
 type ready struct {
 	Ready       bool       `json:"ready"`
 	Pages       string     `json:"pages"`
@@ -35,7 +35,7 @@ type ready struct {
 	Streams     []listed   `json:"streams"`
 	Facts       []fact     `json:"facts"`
 	Bad         []wrong    `json:"bad"`
-	Refused     []struct{} `json:"refused"` // these libraries take every table
+	Refused     []struct{} `json:"refused"` // always empty: these libraries accept every table
 }
 
 type sample struct {
@@ -56,7 +56,7 @@ type match struct {
 }
 
 func main() {
-	only := flag.String("only", "", "contestants, separated by commas; without it all")
+	only := flag.String("only", "", "contestants, separated by commas; all of them by default")
 	serve := flag.Bool("serve", false, "take commands from standard input")
 	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: go-lookup [-only CONTESTANT,...] [-serve] FOLDER") }
 	flag.CommandLine.Init("go-lookup", flag.ContinueOnError)
@@ -69,7 +69,7 @@ func main() {
 	runtime.LockOSThread()
 	prepared, err := prepare(flag.Arg(0), chosen)
 	exitOn(err, 2)
-	// What is allocated from here on is a line of JSON now and then: no collection falls into a sample.
+	// From here on the program allocates only a line of JSON per command, so no collection runs during a sample.
 	debug.SetGCPercent(-1)
 	print(prepared.ready)
 	if *serve {
@@ -102,7 +102,7 @@ func choose(only string) ([]contestant, error) {
 }
 
 func prepare(folder string, chosen []contestant) (*match, error) {
-	// Empty lists, not absent ones: the ready line has them all.
+	// The ready line has all lists, the empty ones too.
 	prepared := &match{ready: ready{
 		Ready: true, Pages: pages(), Contestants: []string{}, Facts: []fact{}, Bad: []wrong{}, Refused: []struct{}{},
 	}}
@@ -150,7 +150,7 @@ func (m *match) take(taken entry, streams []stream) {
 	}
 }
 
-// Go asks for nothing: huge pages come where the kernel gives them to everybody.
+// Go does not request huge pages: it gets them where the kernel gives them to every program.
 func pages() string {
 	enabled, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	if err == nil && strings.Contains(string(enabled), "[always]") {
@@ -196,7 +196,7 @@ func (m *match) obey(line string) (sample, error) {
 	return m.sample(m.entries[by], m.streams[on], seconds), nil
 }
 
-// A tenth of its length untimed, because the contestant before it owned the caches, then the timed part.
+// Runs a tenth of the time untimed, because the contestant before filled the caches, then the timed part.
 func (m *match) sample(by entry, on stream, seconds float64) sample {
 	timed(by, on, seconds/10)
 	mlps, onCPU := timed(by, on, seconds)

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	segment = 65536 // keys between two looks at the clock, as in the other peers
+	segment = 65536 // keys between two readings of the clock, as in the other peers
 	room    = 256   // answers are written to a buffer that stays in the first-level cache
 )
 
-// Wrong answers of a contestant on a stream.
+// The wrong answers of a contestant on a stream.
 type wrong struct {
 	Contestant string `json:"contestant"`
 	Family     string `json:"family"`
@@ -21,7 +21,7 @@ type wrong struct {
 	First      string `json:"first"`
 }
 
-// Compares every answer; nil if all are right.
+// Compares every answer; returns nil if all are correct.
 func verify(by entry, on stream) *wrong {
 	answers := make([]uint16, len(on.keys))
 	by.lookUp(on.keys, answers)
@@ -41,7 +41,7 @@ func verify(by entry, on stream) *wrong {
 	return &found
 }
 
-// Million lookups a second, and the share of the time during which this thread had the core.
+// Million lookups per second, and the share of the time during which this thread had the core.
 func timed(by entry, on stream, seconds float64) (mlps, onCPU float64) {
 	var answers [room]uint16
 	length := time.Duration(seconds * float64(time.Second))
@@ -58,7 +58,7 @@ func timed(by entry, on stream, seconds float64) (mlps, onCPU float64) {
 	return float64(done) / elapsed * 1e-6, min((onCore()-ran)/elapsed, 1)
 }
 
-// Seconds this thread has had a core; the caller is locked to its thread.
+// The seconds during which this thread has had a core; the caller is locked to its thread.
 func onCore() float64 {
 	const thread = 1 // RUSAGE_THREAD
 	var usage syscall.Rusage

@@ -3,7 +3,7 @@
 # Usage: peers/go/run.sh [go-lookup options] FOLDER
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# Version 4 of the instruction set has AVX-512; without it the libraries' assembly and popcounts are those of version 3.
+# Version 4 of the instruction set has AVX-512; other processors get the libraries' code for version 3.
 level=v3
 ! grep -qw avx512bw /proc/cpuinfo || level=v4
 (cd "$here" && GOAMD64=$level go build -trimpath -o ../build/go-lookup .) >&2 || {

@@ -8,6 +8,6 @@ RUSTFLAGS='-C target-cpu=native' cargo build --release --locked --quiet --manife
 	echo "run.sh: the build failed, see above" >&2
 	exit 4
 }
-# Structures of many megabytes: on transparent huge pages, as fullview's own are.
+# The structures have many megabytes: they use transparent huge pages, as fullview's own do.
 export GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 exec taskset -c "${CORE:-0}" "$CARGO_TARGET_DIR/release/rust-lookup" "$@"

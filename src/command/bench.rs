@@ -29,7 +29,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
     let stop = stop_on_signal()?;
     bench.conditions().iter().for_each(|line| log::line(&format!("  - {line}")));
     let outcome = {
-        let mut bar = CampaignBar::new();
+        let mut bar = CampaignBar::default();
         fullview_lab::run(&experiment, &mut archive, &mut bench, &mut bar, &stop)?
     };
     drop(archive);

@@ -16,7 +16,7 @@ use toml::Spanned;
 use super::Exit;
 use crate::args::CalibrateArgs;
 use fullview_bench::calibration::{self, Calibrated, Cost, Effort, FORMULA, Row};
-use fullview_bench::subject::share::CoreShare;
+use fullview_bench::subject::core_share::CoreShare;
 use fullview_router::log;
 use fullview_router::preferences::{Algorithms, File, Point, Points};
 use fullview_router::progress;

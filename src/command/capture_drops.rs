@@ -6,8 +6,8 @@ use std::io::BufWriter;
 use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Context;
-use fullview_plane::watch::Matching;
-use fullview_plane::watch::capture::CommentedCapture;
+use fullview_plane::trace::PacketFilter;
+use fullview_plane::trace::capture::CommentedCapture;
 
 use super::show::connect;
 use super::trace::{follow, from_hex};
@@ -17,7 +17,7 @@ use fullview_router::control::request::Watch;
 use fullview_router::control::status::Packet;
 
 pub fn run(args: &CaptureDropsArgs) -> anyhow::Result<Exit> {
-    let matching: Result<Matching, _> = args.r#match.parse();
+    let matching: Result<PacketFilter, _> = args.r#match.parse();
     matching.map_err(|error| BadInput(format!("--match: {error}")))?;
     let path = || args.write.display().to_string();
     let mut client = connect(&args.router)?;

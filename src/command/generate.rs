@@ -12,7 +12,7 @@ use fullview_table::{Rib, Table};
 
 use super::{BadInput, Exit};
 use crate::args::{FamilyName, GenerateArgs};
-use fullview_bench::settings::{Model, TableSettings, TrafficSettings};
+use fullview_bench::settings::{ModelName, TableSettings, TrafficSettings};
 use fullview_bench::workload::packets::{INGRESS, MACS};
 use fullview_bench::workload::{packets, table};
 use fullview_router::feed;
@@ -32,7 +32,7 @@ fn source(args: &GenerateArgs) -> anyhow::Result<Table> {
     if let Some(path) = &args.table {
         return feed::from_file(path, NextHopModel::default());
     }
-    let drawn = matches!(args.model, Model::Prefixes | Model::Zipf);
+    let drawn = matches!(args.model, ModelName::Prefixes | ModelName::Zipf);
     ensure!(!drawn, BadInput("this model draws destinations from a table: give --table FILE".into()));
     table::load(&TableSettings { source: Some("two-routes".into()), ..TableSettings::default() })
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use fullview_lab::Standing;
+use fullview_lab::ReportStatus;
 
 use super::Exit;
 use crate::args::ReportArgs;
@@ -12,13 +12,13 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     if args.json {
         let report = fullview_lab::report(&args.folder)?;
         io::stdout().write_all(report.json().as_bytes())?;
-        return Ok(exit(report.standing(), false));
+        return Ok(exit(report.status(), false));
     }
     if let Some(counters) = &args.overview {
         let report = fullview_lab::report(&args.folder)?;
         let counters: Vec<String> = counters.split_terminator(',').map(str::to_owned).collect();
         io::stdout().write_all(report.overview(&counters)?.as_bytes())?;
-        return Ok(exit(report.standing(), false));
+        return Ok(exit(report.status(), false));
     }
     write(&args.folder, false, false)
 }
@@ -34,13 +34,13 @@ pub fn write(folder: &Path, json: bool, gate: bool) -> anyhow::Result<Exit> {
         report.verdict_lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
         writeln!(out, "report: {}", folder.join("README.md").display())?;
     }
-    Ok(exit(report.standing(), gate))
+    Ok(exit(report.status(), gate))
 }
 
-fn exit(standing: Standing, gate: bool) -> Exit {
-    match standing {
-        Standing::Unmeasured => Exit::Invalid,
-        Standing::Worse if gate => Exit::Worse,
-        Standing::Worse | Standing::Sound => Exit::Done,
+fn exit(status: ReportStatus, gate: bool) -> Exit {
+    match status {
+        ReportStatus::Incomplete => Exit::Invalid,
+        ReportStatus::Worse if gate => Exit::Worse,
+        ReportStatus::Worse | ReportStatus::Ok => Exit::Done,
     }
 }

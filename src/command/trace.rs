@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY};
-use fullview_plane::explain::{Explanation, Names, Outcome, explain};
+use fullview_plane::explain::{Explanation, LoopOutcome, RouteNames, explain};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::port::pcap::CaptureReader;
+use fullview_plane::trace::PacketFilter;
 use fullview_plane::verdict::Verdict;
-use fullview_plane::watch::Matching;
 use fullview_router::log;
 use fullview_table::feed::NextHopModel;
 use fullview_table::{Address, NextHop, Table};
@@ -32,7 +32,8 @@ use fullview_router::{algorithm, feed};
 const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &TraceArgs) -> anyhow::Result<Exit> {
-    let matching: Matching = args.r#match.parse().map_err(|error| BadInput(format!("--match: {error}")))?;
+    let matching: PacketFilter =
+        args.r#match.parse().map_err(|error| BadInput(format!("--match: {error}")))?;
     match &args.table {
         Some(file) => offline(args, &matching, &feed::from_file(file, NextHopModel::default())?),
         None => online(args),
@@ -107,7 +108,7 @@ fn print(packet: &Packet, as_json: bool) -> anyhow::Result<()> {
 }
 
 /// By a table: the same loop, and the same explanation.
-fn offline(args: &TraceArgs, matching: &Matching, table: &Table) -> anyhow::Result<Exit> {
+fn offline(args: &TraceArgs, matching: &PacketFilter, table: &Table) -> anyhow::Result<Exit> {
     let frames = frames(args)?;
     let settings = RouterSettings::default();
     let inet = algorithm::compile(&settings, &table.inet)?.fib;
@@ -169,15 +170,17 @@ fn trace(router: &mut Forwarder, table: &Table, frame: &[u8]) -> Packet {
     }
     router.process(&mut burst, &mut sent, &mut rejected);
     let outcome = match (sent.first(), rejected.first()) {
-        (Some(slot), _) => Outcome { verdict: Verdict::Forward, departure: Some((slot.port, slot.frame())) },
-        (None, Some(slot)) => Outcome { verdict: slot.verdict, departure: None },
+        (Some(slot), _) => {
+            LoopOutcome { verdict: Verdict::Forward, departure: Some((slot.port, slot.frame())) }
+        }
+        (None, Some(slot)) => LoopOutcome { verdict: slot.verdict, departure: None },
         // Nothing came out at all: no verdict there is would agree with that.
-        (None, None) => Outcome { verdict: Verdict::Forward, departure: None },
+        (None, None) => LoopOutcome { verdict: Verdict::Forward, departure: None },
     };
     describe(frame, &explanation, &outcome)
 }
 
-fn describe(frame: &[u8], explanation: &Explanation, outcome: &Outcome<'_>) -> Packet {
+fn describe(frame: &[u8], explanation: &Explanation, outcome: &LoopOutcome<'_>) -> Packet {
     Packet {
         at: 0,
         interface: String::new(),
@@ -190,7 +193,7 @@ fn describe(frame: &[u8], explanation: &Explanation, outcome: &Outcome<'_>) -> P
 
 struct TableNames<'a>(&'a Table);
 
-impl Names for TableNames<'_> {
+impl RouteNames for TableNames<'_> {
     fn route(&self, _table: u16, addr: IpAddr) -> Option<(String, NextHop)> {
         match addr {
             IpAddr::V4(ip) => self

@@ -1,8 +1,8 @@
-//! The cases in which a device does not do what the kernel does: `docs/kernel-differences.md` lists them, with reasons.
+//! The cases in which a device does not do what the kernel does: `docs/reference/kernel-differences.md` lists them, with reasons.
 
 use std::collections::BTreeSet;
 
-const DOCUMENT: &str = include_str!("../../docs/kernel-differences.md");
+const DOCUMENT: &str = include_str!("../../docs/reference/kernel-differences.md");
 
 /// The names of a device's cases: what stands in backquotes at the beginning of a list's line, which names the devices
 /// behind it, separated by commas.

@@ -4,7 +4,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use fullview_plane::wire::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
-use fullview_plane::wire::{icmp, icmpv6, ipv4, ipv6, udp};
+use fullview_plane::wire::icmp::{self, Icmpv4Kind, Icmpv4Message};
+use fullview_plane::wire::icmpv6::{self, Icmpv6Kind, Icmpv6Message};
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
+use fullview_plane::wire::udp;
 
 use crate::topology::{router_mac, station_mac};
 
@@ -68,9 +72,9 @@ impl Inet {
     }
 
     /// A message of any type and code, summed up.
-    pub fn icmp(source: Ipv4Addr, destination: Ipv4Addr, kind: icmp::Kind, rest: u32, body: &[u8]) -> Inet {
+    pub fn icmp(source: Ipv4Addr, destination: Ipv4Addr, kind: Icmpv4Kind, rest: u32, body: &[u8]) -> Inet {
         let mut message = [&[0; icmp::HEADER], body].concat();
-        let mut view = icmp::Message::new_unchecked(&mut message);
+        let mut view = Icmpv4Message::new_unchecked(&mut message);
         view.set_kind(kind);
         view.set_rest(rest);
         view.fill_checksum();
@@ -110,7 +114,7 @@ impl Inet {
         let mut bytes = vec![0; header];
         bytes[ipv4::HEADER..].copy_from_slice(&self.options);
         bytes[6..8].copy_from_slice(&self.fragment.to_be_bytes());
-        let mut packet = ipv4::Packet::new_unchecked(&mut bytes);
+        let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
         packet.set_header_len(header);
         packet.set_total_len((header + self.payload.len()) as u16);
         packet.set_type_of_service(self.tos);
@@ -163,15 +167,9 @@ impl Inet6 {
     }
 
     /// A message of any type and code, summed up.
-    pub fn icmp(
-        source: Ipv6Addr,
-        destination: Ipv6Addr,
-        kind: icmpv6::Kind,
-        rest: u32,
-        body: &[u8],
-    ) -> Inet6 {
+    pub fn icmp(source: Ipv6Addr, destination: Ipv6Addr, kind: Icmpv6Kind, rest: u32, body: &[u8]) -> Inet6 {
         let mut message = [&[0; icmpv6::HEADER], body].concat();
-        let mut view = icmpv6::Message::new_unchecked(&mut message);
+        let mut view = Icmpv6Message::new_unchecked(&mut message);
         view.set_kind(kind);
         view.set_rest(rest);
         Inet6::summed(source, destination, message)
@@ -181,7 +179,7 @@ impl Inet6 {
     pub fn summed(source: Ipv6Addr, destination: Ipv6Addr, mut message: Vec<u8>) -> Inet6 {
         let icmpv6 = ipv4::protocol::ICMPV6;
         let pseudo = pseudo_ipv6(source.to_bits(), destination.to_bits(), icmpv6, message.len() as u32);
-        icmpv6::Message::new_unchecked(&mut message).fill_checksum(pseudo);
+        Icmpv6Message::new_unchecked(&mut message).fill_checksum(pseudo);
         Inet6::new(source, destination, icmpv6, message)
     }
 
@@ -210,7 +208,7 @@ impl Inet6 {
 
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; ipv6::HEADER];
-        let mut packet = ipv6::Packet::new_unchecked(&mut bytes);
+        let mut packet = Ipv6Packet::new_unchecked(&mut bytes);
         packet.set_class_and_flow(self.traffic_class, self.flow_label);
         packet.set_payload_len(self.payload.len() as u16);
         packet.set_next_header(self.next_header);

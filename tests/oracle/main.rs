@@ -102,7 +102,7 @@ fn compare(device: &str, catalogue: Catalogue, dut: &mut impl Dut) {
     let gone: Vec<_> = listed.difference(&found).collect();
     assert!(
         unlisted.is_empty() && gone.is_empty(),
-        "docs/kernel-differences.md, {device}: not listed, printed above: {unlisted:#?}; \
+        "docs/reference/kernel-differences.md, {device}: not listed, printed above: {unlisted:#?}; \
          listed, but not different: {gone:#?}"
     );
 }
@@ -195,5 +195,5 @@ fn cases_have_names_of_their_own() {
     let names: HashSet<_> = cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names.len(), cases.len());
     let unknown: Vec<_> = differences::cases().filter(|case| !names.contains(case)).collect();
-    assert!(unknown.is_empty(), "docs/kernel-differences.md lists what is no case: {unknown:#?}");
+    assert!(unknown.is_empty(), "docs/reference/kernel-differences.md lists what is no case: {unknown:#?}");
 }

@@ -5,8 +5,11 @@
 //! all the same, unless it has told the same host anything within a second or so. Nothing else is changed.
 
 use fullview_plane::wire::ethernet::{EtherType, Frame};
+use fullview_plane::wire::icmp::{self, Icmpv4Kind, Icmpv4Message};
+use fullview_plane::wire::icmpv6::{Icmpv6Kind, Icmpv6Message};
 use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::{icmp, icmpv6, ipv4, ipv6};
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
+use fullview_plane::wire::ipv6::Ipv6Packet;
 
 use crate::catalogue::Catalogue;
 use crate::dut::Output;
@@ -31,11 +34,11 @@ pub fn has_redirect6(output: &Output) -> bool {
 /// Whether this is how it does so.
 fn is_redirect6(frame: &[u8]) -> bool {
     let Ok(frame) = Frame::new_checked(frame) else { return false };
-    let packet = (frame.ethertype() == EtherType::IPV6).then(|| ipv6::Packet::new_checked(frame.payload()));
+    let packet = (frame.ethertype() == EtherType::IPV6).then(|| Ipv6Packet::new_checked(frame.payload()));
     let Some(Ok(packet)) = packet else { return false };
     let is_own = packet.next_header() == protocol::ICMPV6 && packet.source() == LINK_LOCAL.to_bits();
-    let message = icmpv6::Message::new_checked(packet.payload());
-    is_own && message.is_ok_and(|message| message.kind() == icmpv6::Kind::Redirect)
+    let message = Icmpv6Message::new_checked(packet.payload());
+    is_own && message.is_ok_and(|message| message.kind() == Icmpv6Kind::Redirect)
 }
 
 fn output(mut output: Output) -> Output {
@@ -48,7 +51,7 @@ fn normalize(frame: &mut [u8]) {
     if frame.ethertype() != EtherType::IPV4 {
         return;
     }
-    let Ok(mut packet) = ipv4::Packet::new_checked(frame.payload_mut()) else { return };
+    let Ok(mut packet) = Ipv4Packet::new_checked(frame.payload_mut()) else { return };
     let is_own = (0..SIDES.len()).any(|side| inet(side, ROUTER).to_bits() == packet.source());
     if is_own && packet.verify_checksum() {
         packet.set_identification(0);
@@ -60,13 +63,13 @@ fn normalize(frame: &mut [u8]) {
 
 /// Of a redirect that is in order, the hop count that it quotes becomes zero.
 fn forget_hop(message: &mut [u8]) {
-    let is_redirect = icmp::Message::new_checked(&*message)
-        .is_ok_and(|message| message.kind() == icmp::Kind::Redirect && message.verify_checksum());
+    let is_redirect = Icmpv4Message::new_checked(&*message)
+        .is_ok_and(|message| message.kind() == Icmpv4Kind::Redirect && message.verify_checksum());
     let quoted = message.get_mut(icmp::HEADER..).filter(|quoted| is_redirect && quoted.len() >= ipv4::HEADER);
-    let Some(mut quoted) = quoted.map(ipv4::Packet::new_unchecked) else { return };
+    let Some(mut quoted) = quoted.map(Ipv4Packet::new_unchecked) else { return };
     if quoted.header_len() <= quoted.bytes().len() && quoted.verify_checksum() {
         quoted.set_ttl(0);
         quoted.fill_checksum();
-        icmp::Message::new_unchecked(message).fill_checksum();
+        Icmpv4Message::new_unchecked(message).fill_checksum();
     }
 }

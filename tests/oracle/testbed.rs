@@ -9,7 +9,8 @@ use std::net::Ipv6Addr;
 use std::time::{Duration, Instant};
 
 use fullview_plane::wire::ethernet::{EtherType, Frame};
-use fullview_plane::wire::{ipv4, ipv6};
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use pnet_datalink::{Channel, Config, DataLinkReceiver, DataLinkSender, channel, interfaces};
 
 use crate::dut::Output;
@@ -245,8 +246,8 @@ fn is_noise(frame: &[u8]) -> bool {
     const REPORTS: [u8; 3] = [131, 132, 143];
     let Ok(frame) = Frame::new_checked(frame) else { return false };
     match frame.ethertype() {
-        EtherType::IPV4 => ipv4::Packet::new_checked(frame.payload()).is_ok_and(|ip| ip.protocol() == IGMP),
-        EtherType::IPV6 => ipv6::Packet::new_checked(frame.payload()).is_ok_and(|ip| {
+        EtherType::IPV4 => Ipv4Packet::new_checked(frame.payload()).is_ok_and(|ip| ip.protocol() == IGMP),
+        EtherType::IPV6 => Ipv6Packet::new_checked(frame.payload()).is_ok_and(|ip| {
             let kind = ip.payload().get(8);
             ip.next_header() == HOP_BY_HOP
                 && kind.is_some_and(|kind| REPORTS.contains(kind))

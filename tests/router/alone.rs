@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fullview_plane::wire::arp::{Message, Operation};
+use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::Mac;
 use pnet_datalink::{Channel, DataLinkReceiver, DataLinkSender, channel, interfaces};
 
@@ -379,8 +379,8 @@ fn vlans_are_interfaces_without_being_named_as_ports() {
     let alone = Alone::start("[interface.\"left.100\"]\naddress = [\"10.0.100.1/24\"]\ntable = 100\n");
     let asked: Mac = "02:00:00:00:00:99".parse().unwrap();
     let question = |ip: [u8; 4]| {
-        let message = Message {
-            operation: Operation::Request,
+        let message = ArpPacket {
+            operation: ArpOperation::Request,
             sender_mac: asked,
             sender: u32::from_be_bytes([10, 0, 100, 9]),
             target_mac: Mac::default(),
@@ -396,7 +396,7 @@ fn vlans_are_interfaces_without_being_named_as_ports() {
         let frame = receiver.next().map(<[u8]>::to_vec).unwrap_or_default();
         // The kernel takes the tag off before it shows the frame.
         let sent_to_us = frame.starts_with(&asked.0);
-        let message = frame.get(14..).and_then(|message| Message::parse(message).ok().flatten());
+        let message = frame.get(14..).and_then(|message| ArpPacket::parse(message).ok().flatten());
         message.filter(|_| sent_to_us).map(|message| message.sender)
     };
     let mut answer = None;
@@ -668,7 +668,7 @@ fn routes_by_a_link_that_is_down_give_way_to_others() {
     alone.end();
 }
 
-/// What examples/static.toml and docs/static.md show.
+/// What examples/static.toml and docs/reference/standalone.md show.
 #[test]
 fn the_example_works() {
     if !may() {

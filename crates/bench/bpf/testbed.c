@@ -2,7 +2,7 @@
  * The ends of the test bed for forwarding in the kernel, and forwarders to compare ours with.
  *
  * `generate` is run by BPF_PROG_RUN on live frames: pages come back as they were received, so all that a router changes
- * is written anew. `receive` counts and drops. Both run on one processor only: plain counters suffice.
+ * is written again. `receive` counts and drops. Both run on one processor only: plain counters suffice.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

@@ -32,15 +32,16 @@ mod bench {
     use fullview_plane::forward::Forwarder;
     use fullview_plane::interface::Interface;
     use fullview_plane::port::Port;
-    use fullview_plane::port::classify::{Classifier, Place, Redirected, Station};
+    use fullview_plane::port::classify::{Classifier, IngressKey, IngressSettings, RedirectScope};
     use fullview_plane::port::link::Link;
     use fullview_plane::port::packet::{PacketOptions, PacketPort};
     use fullview_plane::port::umem::Umem;
     use fullview_plane::port::xdp::{XdpOptions, XdpPort};
-    use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
+    use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
     use fullview_plane::wire::checksum::Sum;
     use fullview_plane::wire::ethernet::Mac;
     use fullview_table::fib::{Algorithm, bsearch::Bsearch, dir18::Dir18};
+    use fullview_table::simd::IsaChoice;
     use fullview_table::{NextHop, Rib};
 
     /// Packets of a round.
@@ -55,19 +56,19 @@ mod bench {
         let (umem, mut pool) = Umem::new(8 * WAVE);
         let mut source = XdpPort::open(0, "source", &umem, XdpOptions::default()).unwrap();
         let mut classifier = Classifier::load().unwrap();
-        let station = Station { mac: Mac(ROUTER), forwards_inet: true, forwards_inet6: true };
-        let place = Place { interface: Link::named("in").unwrap().index(), vlan: None };
-        classifier.set_stations(&HashMap::from([(place, station)])).unwrap();
+        let station = IngressSettings { mac: Mac(ROUTER), forwards_inet: true, forwards_inet6: true };
+        let place = IngressKey { interface: Link::named("in").unwrap().index(), vlan: None };
+        classifier.set_ingress(&HashMap::from([(place, station)])).unwrap();
         // A socket without free slots: it drops and counts, which is the cheapest receiver there is.
         let mut sink = XdpPort::open(0, "sink", &umem, XdpOptions::default()).unwrap();
-        classifier.redirect(sink.link(), Redirected::All, &[sink.as_fd()]).unwrap();
+        classifier.redirect(sink.link(), RedirectScope::All, &[sink.as_fd()]).unwrap();
         {
             let mut ports = [0, 1].map(|number| {
                 let name = ["in", "out"][usize::from(number)];
                 XdpPort::open(number, name, &umem, XdpOptions::default()).unwrap()
             });
             let link = ports[0].link().clone();
-            classifier.redirect(&link, Redirected::Forwardable, &[ports[0].as_fd()]).unwrap();
+            classifier.redirect(&link, RedirectScope::Forwardable, &[ports[0].as_fd()]).unwrap();
             println!("AF_XDP ({}):", ports[0].mode());
             compare(&mut source, &mut ports, &mut sink, &mut pool);
             classifier.release(&link);
@@ -161,9 +162,9 @@ mod bench {
         let mut adjacencies = Adjacencies::new();
         adjacencies.set(NextHop(1), Adjacency::Neighbor { interface: 1, mac: Mac([2, 0, 0, 0, 0, 0xbb]) });
         let interfaces = [0, 1].map(|port| Interface::new(port, Mac(ROUTER)));
-        let inet = Dir18::BEST.compile(&rib).unwrap().fib();
+        let inet = Dir18(IsaChoice::Best).compile(&rib).unwrap().fib();
         let inet6 = Bsearch.compile(&Rib::<u128>::default()).unwrap().fib();
-        let parts = Parts::new(interfaces.into(), adjacencies, TableReaders::fixed(inet, inet6));
+        let parts = ViewParts::new(interfaces.into(), adjacencies, TableReaders::fixed(inet, inet6));
         Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()))
     }
 

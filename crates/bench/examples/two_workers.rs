@@ -31,7 +31,7 @@ use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
 use fullview_plane::port::Port;
 use fullview_plane::port::memory::{MemoryPort, Receiver, Sender, link, pair};
-use fullview_plane::view::{Parts, TableReaders, View, Views};
+use fullview_plane::view::{TableReaders, View, ViewParts, Views};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::worker::{DropAll, Worker, Yield};
 use fullview_table::feed::{self, Options, synthetic::Synthetic};
@@ -92,7 +92,7 @@ fn view(table: &Table) -> View {
     let interfaces = vec![Interface::new(0, MACS.destination), Interface::new(1, EGRESS_MAC)];
     let inet = registry::find::<u32>("dir18").unwrap().compile(&table.inet).unwrap().fib();
     let inet6 = registry::find::<u128>("btree6").unwrap().compile(&table.inet6).unwrap().fib();
-    View::new(Parts::new(interfaces, adjacencies, TableReaders::fixed(inet, inet6))).unwrap()
+    View::new(ViewParts::new(interfaces, adjacencies, TableReaders::fixed(inet, inet6))).unwrap()
 }
 
 /// Each next hop has an address of its own, so that a wrong one shows.

@@ -1,8 +1,8 @@
-//! Which core does what: decided here and nowhere else.
+//! The assignment of cores to threads. No other module decides it.
 //!
-//! Two shapes. On one core everything runs to completion in turns: slower, and repeatable within a few per cent. On two
-//! cores the ends (generator and receiver) have one and the router the other: that measures the router alone, and
-//! depends on how near the two cores are to each other: see [`crate::probe`].
+//! There are two shapes. On one core generator, router and receiver take turns and run to completion: slower, and
+//! repeatable within a few per cent. On two cores the ends (generator and receiver) have one core and the router has the
+//! other: that measures the router alone, and depends on the distance between the two cores ([`crate::probe`]).
 
 use std::fmt::{self, Display};
 
@@ -37,7 +37,7 @@ pub enum Placement {
     },
 }
 
-/// Why threads cannot be placed so.
+/// Why threads cannot be placed as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlacementError {
     /// The system does not say which cores there are.

@@ -13,13 +13,13 @@ use crate::placement::{PlacementError, pin};
 
 /// Round trips timed together: enough that reading the clock does not count.
 const BATCH: u64 = 64;
-/// Tells the other side to stop.
+/// The value that stops the echoing thread.
 const STOP: u64 = u64::MAX;
 /// Spins before giving the core away, so that a probe ends even where both threads share one.
-const PATIENCE: u32 = 1 << 14;
+const SPINS_BEFORE_YIELD: u32 = 1 << 14;
 
-/// What separates near from far: between the round trips of cores with a last-level cache in common (about 100 ns) and
-/// of those without (500 ns and more), nearer to the former on a scale of ratios.
+/// The limit between near and far. It lies between the round trips of cores that share a last-level cache (about 100 ns)
+/// and of cores that do not (500 ns and more), nearer to the former on a scale of ratios.
 pub const NEAR_BELOW_NS: f64 = 200.0;
 
 /// What a probe found.
@@ -49,7 +49,7 @@ impl Display for RoundTrip {
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Sends a cache line to and fro between two cores for a while; 0.1 s is enough.
+/// Sends a cache line back and forth between two cores for `duration`; 0.1 s is enough.
 pub fn probe(first: usize, second: usize, duration: Duration) -> Result<RoundTrip, PlacementError> {
     let (ping, pong) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(0)));
     thread::scope(|scope| {
@@ -114,7 +114,7 @@ fn wait(load: impl Fn() -> u64, wanted: impl Fn(u64) -> bool) -> u64 {
             return value;
         }
         spins += 1;
-        if spins % PATIENCE == 0 { thread::yield_now() } else { std::hint::spin_loop() }
+        if spins % SPINS_BEFORE_YIELD == 0 { thread::yield_now() } else { std::hint::spin_loop() }
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
     use crate::placement::{Placement, Role};
 
     #[test]
-    fn a_line_goes_to_and_fro_even_on_one_core() {
+    fn a_line_goes_back_and_forth_even_on_one_core() {
         let core = Placement::one_core().unwrap().core(Role::Ends);
         let trip = probe(core, core, Duration::from_millis(1)).unwrap();
         assert!(trip.count >= BATCH && trip.median_ns > 0.0, "{trip:?}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fullview_lab::{Progress, RunRecord, Starting};
+use fullview_lab::{Progress, RunRecord, RunStart};
 use fullview_router::log;
 use fullview_router::progress::style;
 use indicatif::ProgressBar;
@@ -12,11 +12,13 @@ pub struct CampaignBar {
     bar: ProgressBar,
 }
 
-impl CampaignBar {
-    pub fn new() -> Self {
+impl Default for CampaignBar {
+    fn default() -> Self {
         CampaignBar { bar: ProgressBar::no_length() }
     }
+}
 
+impl CampaignBar {
     fn left(&self, remaining: Duration) {
         self.bar.set_prefix(format!("{} left", indicatif::HumanDuration(remaining)));
     }
@@ -29,7 +31,7 @@ impl Progress for CampaignBar {
         self.left(estimated);
     }
 
-    fn run_started(&mut self, run: &Starting<'_>) {
+    fn run_started(&mut self, run: &RunStart<'_>) {
         let again = if run.attempt > 0 { ", again" } else { "" };
         self.bar.set_message(format!("{}: {}{again}", run.family, run.variant));
         self.bar.tick();

@@ -1,4 +1,4 @@
-//! What an experiment can set about its subject. Every field is optional: a variant sets what differs.
+//! What an experiment can set about its subject. Every field is optional, so that a variant sets only what differs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ impl TableSettings {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TrafficSettings {
     /// How destinations are drawn.
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
     /// How many flows.
     pub flows: Option<usize>,
     /// Frame size in bytes without FCS, or `smallest`, or `imix`.
@@ -115,7 +115,7 @@ impl StreamSettings {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum Model {
+pub enum ModelName {
     /// Ranges of addresses in one prefix, as the netbenches reports send.
     Netbenches,
     /// A random address in a prefix drawn uniformly from the table.
@@ -213,7 +213,7 @@ pub struct LoadSettings {
     pub through: Option<LoopStage>,
     /// Whether the loop asks for the table's memory ahead (default true).
     pub prefetch: Option<bool>,
-    /// Ports by which packets leave, next hops in turn; one unless set.
+    /// Egress ports; next hops are spread over them in turn. One unless set.
     pub ports: Option<u16>,
     /// Another router, driven as a process, instead of ours.
     pub peer: Option<Peer>,
@@ -226,7 +226,7 @@ pub enum LoopStage {
     Parse,
     /// And next hops found.
     Lookup,
-    /// And packets written anew, but not sorted by what becomes of them.
+    /// Also rewrites packets, but does not sort them by egress port.
     Rewrite,
 }
 
@@ -246,7 +246,7 @@ pub enum Shape {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LookupSettings {
     /// What one pass over the keys does.
-    pub arm: Option<Arm>,
+    pub arm: Option<LookupArm>,
     /// Keys in a batch of the `batch` arm.
     pub batch: Option<usize>,
     /// Keys in the stream.
@@ -268,7 +268,7 @@ pub struct Peer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Arm {
+pub enum LookupArm {
     /// One lookup after the other, keys known ahead: throughput.
     Independent,
     /// Each key depends on the answer before: latency.
@@ -331,7 +331,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What is measured unless the experiment says otherwise is a forwarding path.
+    /// The kind of subject; a forwarding path unless the experiment names another.
     pub fn kind(&self) -> Kind {
         self.kind.unwrap_or(Kind::Forward)
     }

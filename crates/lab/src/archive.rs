@@ -1,12 +1,12 @@
-//! The results folder of one campaign: what was asked, where it was measured, every run.
+//! The results folder of one campaign.
 //!
-//! | file | holds |
+//! | file | content |
 //! | --- | --- |
-//! | `campaign.toml` | the experiment, as it was run |
-//! | `host.json` | [`Provenance`] |
-//! | `runs.jsonl` | one [`RunRecord`] a line, append-only |
+//! | `campaign.toml` | the experiment as it was run |
+//! | `host.json` | the [`Provenance`]: machine, build and command |
+//! | `runs.jsonl` | one [`RunRecord`] per line, append-only |
 //!
-//! The report's files stand beside them and can be rebuilt from these three at any time.
+//! The folder also contains the files of the report, which can be rebuilt from these three at any time.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,27 +18,28 @@ use serde::de::DeserializeOwned;
 use crate::error::{ArchiveError, LabError};
 use crate::experiment::{Experiment, Settings};
 use crate::host::Provenance;
-use crate::sample::{self, Journal, Records, RunRecord};
+use crate::journal::{Journal, Records};
+use crate::record::RunRecord;
 
 pub(crate) const CAMPAIGN: &str = "campaign.toml";
 pub(crate) const HOST: &str = "host.json";
 pub(crate) const RUNS: &str = "runs.jsonl";
-/// What a new campaign removes when it replaces an old one: only files the lab itself wrote. The journal is emptied
-/// instead, because it carries the lock.
+/// The files that a new campaign removes when it replaces an old one: only files that the lab wrote. The journal is
+/// emptied instead, because the lock is on it.
 const REPLACED: [&str; 6] = [CAMPAIGN, HOST, "README.md", "graph.svg", "graph.png", "report.json"];
 
-/// What to do with a folder that may hold a campaign already.
+/// What to do with a folder that may already contain a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
-    /// Begin; refuse a folder that holds a campaign.
+    /// Begin a campaign; refuse a folder that contains one.
     New,
-    /// Go on with the campaign in the folder, which must ask the same.
+    /// Continue the campaign in the folder, which must have the same experiment.
     Resume,
-    /// Replace the campaign in the folder, if there is one.
+    /// Begin a campaign and replace the one in the folder, if there is one.
     Force,
 }
 
-/// A results folder open for writing. One process has it at a time.
+/// A results folder open for writing, by one process at a time.
 #[derive(Debug)]
 pub struct Archive {
     folder: PathBuf,
@@ -47,33 +48,33 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Opens `folder` for this experiment and proves, before anything is measured, that it can be written.
+    /// Opens `folder` for this experiment. This shows before the first run whether the folder can be written.
     pub fn open<S: Settings>(
         folder: &Path,
         experiment: &Experiment<S>,
         opening: Opening,
     ) -> Result<Self, LabError> {
-        let held = holds_campaign(folder);
+        let exists = contains_campaign(folder);
         match opening {
-            Opening::New if held => Err(ArchiveError::Exists { folder: folder.into() }.into()),
-            Opening::Resume if !held => Err(ArchiveError::NothingToResume { folder: folder.into() }.into()),
+            Opening::New if exists => Err(ArchiveError::Exists { folder: folder.into() }.into()),
+            Opening::Resume if !exists => Err(ArchiveError::NothingToResume { folder: folder.into() }.into()),
             Opening::Resume => resume(folder, experiment),
             Opening::New | Opening::Force => begin(folder, experiment, opening),
         }
     }
 
-    /// The folder.
+    /// The path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// All runs so far.
+    /// All runs that were made so far.
     pub fn records(&self) -> &Records {
         &self.records
     }
 
     /// Writes the provenance of a new campaign, or compares it with that of the campaign being resumed.
-    pub(crate) fn describe(&self, now: &Provenance) -> Result<(), ArchiveError> {
+    pub(crate) fn record_provenance(&self, now: &Provenance) -> Result<(), ArchiveError> {
         let path = self.folder.join(HOST);
         if !path.exists() {
             return write_json(&path, now);
@@ -84,7 +85,7 @@ impl Archive {
         if same { Ok(()) } else { Err(ArchiveError::Different { folder: self.folder.clone(), differences }) }
     }
 
-    /// Appends one run; it is on the disk when this returns.
+    /// Appends one run and returns when it is on the disk.
     pub(crate) fn append(&mut self, run: RunRecord) -> Result<(), ArchiveError> {
         self.journal.append(&run)?;
         self.records.runs.push(run);
@@ -92,7 +93,7 @@ impl Archive {
     }
 }
 
-fn holds_campaign(folder: &Path) -> bool {
+fn contains_campaign(folder: &Path) -> bool {
     let runs = fs::metadata(folder.join(RUNS)).is_ok_and(|journal| journal.len() > 0);
     runs || folder.join(CAMPAIGN).exists()
 }
@@ -107,8 +108,8 @@ fn begin<S: Settings>(
     let campaign = experiment.to_text().map_err(|error| malformed(&path, &error))?;
     fs::create_dir_all(folder).map_err(|source| ArchiveError::write(folder, source))?;
     let mut journal = Journal::open(&folder.join(RUNS))?;
-    // Another process may have begun and ended since the first look.
-    if opening == Opening::New && holds_campaign(folder) {
+    // Another process may have begun and ended a campaign since the first check.
+    if opening == Opening::New && contains_campaign(folder) {
         return Err(ArchiveError::Exists { folder: folder.into() }.into());
     }
     journal.clear()?;
@@ -121,9 +122,8 @@ fn resume<S: Settings>(folder: &Path, now: &Experiment<S>) -> Result<Archive, La
     let mut journal = Journal::open(&folder.join(RUNS))?;
     let path = folder.join(CAMPAIGN);
     let text = fs::read_to_string(&path).map_err(|source| ArchiveError::read(&path, source))?;
-    let before = Experiment::<S>::parse(&path.display().to_string(), &text)?;
-    // More blocks leave the first ones as they were, so a campaign may be asked for more runs than it began with.
-    let mut before = before;
+    let mut before = Experiment::<S>::parse(&path.display().to_string(), &text)?;
+    // More blocks do not change the first ones, so a resumed campaign may have more runs than it began with.
     let longer = now.runs > before.runs;
     before.runs = before.runs.max(now.runs);
     let differences = before.differences(now).map_err(|error| malformed(&path, &error))?;
@@ -149,7 +149,7 @@ fn malformed(path: &Path, error: &dyn std::error::Error) -> ArchiveError {
     ArchiveError::Malformed { path: path.into(), message: error.to_string() }
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, ArchiveError> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, ArchiveError> {
     let bytes = fs::read(path).map_err(|source| ArchiveError::read(path, source))?;
     serde_json::from_slice(&bytes).map_err(|error| malformed(path, &error))
 }
@@ -160,7 +160,7 @@ fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), ArchiveError> 
     write_file(path, &text)
 }
 
-/// Writes a whole file and returns when the disk has it. A reader never sees half of it.
+/// Writes a whole file and returns when it is on the disk. A reader never sees a part of it.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
     let partial = path.with_added_extension("partial");
     let write = || -> io::Result<()> {
@@ -170,28 +170,8 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> 
         fs::rename(&partial, path)
     };
     write().map_err(|source| {
-        // Nothing more can be done if this fails as well, and the first failure is the one to tell.
+        // If this fails too, nothing can be done about it; the caller gets the first error.
         let _ = fs::remove_file(&partial);
         ArchiveError::write(path, source)
     })
-}
-
-/// What a finished or interrupted campaign left, read without locking: reports are rebuilt from this alone.
-#[derive(Debug)]
-pub(crate) struct Campaign {
-    pub(crate) folder: PathBuf,
-    pub(crate) experiment: Experiment<toml::Table>,
-    pub(crate) provenance: Provenance,
-    pub(crate) records: Records,
-}
-
-impl Campaign {
-    pub(crate) fn read(folder: &Path) -> Result<Self, LabError> {
-        let path = folder.join(CAMPAIGN);
-        let text = fs::read_to_string(&path).map_err(|source| ArchiveError::read(&path, source))?;
-        let experiment = Experiment::parse(&path.display().to_string(), &text)?;
-        let provenance = read_json(&folder.join(HOST))?;
-        let records = sample::read(&folder.join(RUNS))?;
-        Ok(Self { folder: folder.into(), experiment, provenance, records })
-    }
 }

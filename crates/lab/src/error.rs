@@ -1,4 +1,4 @@
-//! What can go wrong between the question and the report.
+//! The errors of the lab.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,27 +9,27 @@ use crate::subject::SubjectError;
 /// Any failure of the lab.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The experiment file, or the archive's copy of it.
+    /// The experiment file is wrong, or the archive's copy of it.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
-    /// The archive folder.
+    /// The archive folder cannot be used.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The subject failed: the campaign stops, and what was measured stays in the archive.
+    /// The subject failed. The campaign stops, and the runs made so far stay in the archive.
     #[error("{variant}, {family}: {step} failed: {source}")]
     Subject {
         /// Name of the variant.
         variant: String,
         /// Name of the family.
         family: String,
-        /// What the subject was asked to do.
-        step: Step,
-        /// The subject's own words.
+        /// The step that failed.
+        step: RunStep,
+        /// The error of the subject.
         source: SubjectError,
     },
-    /// A subject returned a figure no statistics can use.
+    /// A subject returned a figure that the statistics cannot use.
     #[error(
-        "{variant}, {family}: the subject returned {what} = {value}, and that is no finite number from zero up"
+        "{variant}, {family}: the subject returned {what} = {value}, which is not a finite number of at least zero"
     )]
     Figure {
         /// Name of the variant.
@@ -38,14 +38,14 @@ pub enum LabError {
         family: String,
         /// Which figure of the measurement.
         what: String,
-        /// What it returned.
+        /// The figure.
         value: f64,
     },
-    /// The archive holds a run of something the experiment does not name.
+    /// The archive contains a run of a variant or family that the experiment does not name.
     #[error(
-        "{path}: block {block} has a run of {variant}, {family}, which campaign.toml beside it does not name"
+        "{path}: block {block} has a run of {variant}, {family}, which campaign.toml in the same folder does not name"
     )]
-    Stranger {
+    UnknownRun {
         /// The journal.
         path: PathBuf,
         /// Block of the run.
@@ -60,7 +60,7 @@ pub enum LabError {
     Ministat {
         /// Name of the family.
         family: String,
-        /// ministat's own words.
+        /// The error of ministat.
         message: String,
     },
     /// The graph could not be drawn.
@@ -68,18 +68,18 @@ pub enum LabError {
     Chart(String),
 }
 
-/// What a subject was asked to do.
+/// A step of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Making the subject ready.
+pub enum RunStep {
+    /// Preparing the subject.
     Prepare,
-    /// Proving it right.
+    /// Verifying its results.
     Verify,
-    /// Running it.
+    /// Measuring it.
     Measure,
 }
 
-impl std::fmt::Display for Step {
+impl std::fmt::Display for RunStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Prepare => "preparing",
@@ -89,15 +89,15 @@ impl std::fmt::Display for Step {
     }
 }
 
-/// Failures of the results folder.
+/// Errors of the results folder.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// A file or folder cannot be written.
-    #[error("{}: cannot write: {source}; what was measured before stays in the folder{}", path.display(), mend(source))]
+    #[error("{}: cannot write: {source}; the runs made before stay in the folder{}", path.display(), advice(source))]
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file cannot be read.
@@ -105,31 +105,31 @@ pub enum ArchiveError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The folder already holds a campaign.
+    /// The folder already contains a campaign.
     #[error(
-        "{} already holds a campaign: go on with --resume, replace it with --force, or choose another label",
+        "{} already contains a campaign: continue it with --resume, replace it with --force, or choose another label",
         folder.display()
     )]
     Exists {
         /// The folder.
         folder: PathBuf,
     },
-    /// There is nothing to go on with.
-    #[error("{} holds no campaign to resume: leave out --resume to begin one", folder.display())]
+    /// The folder has no campaign to resume.
+    #[error("{} contains no campaign to resume: leave out --resume to begin one", folder.display())]
     NothingToResume {
         /// The folder.
         folder: PathBuf,
     },
-    /// Another process writes into the journal.
-    #[error("{} is being written by another process: wait for it, or choose another label", path.display())]
+    /// Another process writes to the journal.
+    #[error("{} is being written by another process: wait until it ends, or choose another label", path.display())]
     Locked {
         /// The journal.
         path: PathBuf,
     },
-    /// The campaign in the folder asks something else, or was measured elsewhere.
+    /// The campaign in the folder has another experiment, or was measured on another machine.
     #[error(
         "{} cannot be resumed, because its runs would not be comparable: {}; begin a new campaign under another label",
         folder.display(), differences.join("; ")
@@ -140,7 +140,7 @@ pub enum ArchiveError {
         /// Each difference, as "what: before → now".
         differences: Vec<String>,
     },
-    /// A line of the journal cannot be read.
+    /// A line of the journal is not a record.
     #[error("{}:{line}: not a run record: {message}; restore the file, or remove that line", path.display())]
     Record {
         /// The journal.
@@ -151,7 +151,7 @@ pub enum ArchiveError {
         message: String,
     },
     /// Another file of the archive is malformed.
-    #[error("{}: {message}; restore the file from where the campaign was measured", path.display())]
+    #[error("{}: {message}; restore the file from the machine that measured the campaign", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -170,13 +170,13 @@ impl ArchiveError {
     }
 }
 
-fn mend(source: &io::Error) -> &'static str {
+fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": free some space and go on with --resume"
+            ": free some space and continue with --resume"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            ": choose a folder you may write to"
+            ": choose a folder that you may write to"
         }
         io::ErrorKind::AlreadyExists => ": it is a file; choose a folder",
         io::ErrorKind::NotADirectory => ": a part of the path is a file",

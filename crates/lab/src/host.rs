@@ -1,7 +1,7 @@
-//! Provenance: the machine, the build and the command behind a campaign.
+//! The provenance of a campaign: the machine, the build and the command.
 //!
-//! Facts come from Linux's `/proc` and `/sys` (proc(5), sysfs(5)). A fact this machine does not tell is absent, never
-//! guessed.
+//! Facts come from Linux's `/proc` and `/sys` (proc(5), sysfs(5)). A fact that the machine does not report is absent; none
+//! is guessed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,33 +9,33 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Everything beside the question that a figure depends on.
+/// What the figures of a campaign depend on besides the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
     /// Start of the campaign, UTC, RFC 3339.
     pub started: String,
-    /// The command, word by word.
+    /// The words of the command.
     pub command: Vec<String>,
-    /// The program.
+    /// The build of the program.
     pub build: Build,
     /// The machine.
     pub host: Host,
-    /// What the bench declared before the first run.
+    /// The conditions that the bench declared before the first run.
     pub conditions: Vec<String>,
 }
 
-/// The program that measured.
+/// The build of the program that measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
     /// Version of fullview.
     pub version: String,
-    /// Compiler, in its own words.
+    /// Output of `rustc --version`.
     pub rustc: Option<String>,
     /// Commit that was checked out.
     pub commit: Option<String>,
-    /// Whether debug assertions were compiled in: such figures say nothing about a release.
+    /// Whether debug assertions were compiled in. The rates of such a build are not those of a release.
     pub debug: bool,
 }
 
@@ -43,23 +43,23 @@ pub struct Build {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Host {
-    /// Processor, in its own words.
+    /// Model name of the processor.
     pub cpu: Option<String>,
     /// Physical cores.
     pub cores: Option<usize>,
     /// Hardware threads.
     pub threads: Option<usize>,
-    /// Caches that CPU 0 sees, such as `L1d 32K`.
+    /// Caches of CPU 0, such as `L1d 32K`.
     pub caches: Vec<String>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
     /// Kernel name and release.
     pub kernel: Option<String>,
-    /// Operating system, in its own words.
+    /// Name of the operating system, from `os-release`.
     pub os: Option<String>,
     /// Frequency governor of CPU 0.
     pub governor: Option<String>,
-    /// Whether a hypervisor runs underneath.
+    /// Whether the machine is a virtual machine.
     pub virtual_machine: Option<bool>,
     /// Policy for transparent huge pages.
     pub huge_pages: Option<String>,
@@ -68,7 +68,7 @@ pub struct Host {
 }
 
 impl Provenance {
-    /// Of this process, on this machine, now.
+    /// Reads the provenance of this process on this machine.
     pub fn observe(conditions: Vec<String>) -> Self {
         Self {
             started: now(),
@@ -79,7 +79,7 @@ impl Provenance {
         }
     }
 
-    /// What makes runs of the two incomparable, each as "what: before → now". Load, time and command may differ.
+    /// Lists the differences that make runs incomparable, each as "what: before → now". Load, time and command may differ.
     pub(crate) fn differences(&self, now: &Self) -> Vec<String> {
         let kinds = [self, now].map(|each| if each.build.debug { "debug" } else { "release" }.to_owned());
         let pairs = [
@@ -92,8 +92,9 @@ impl Provenance {
             ("governor", self.host.governor.as_ref(), now.host.governor.as_ref()),
         ];
         let changed = pairs.into_iter().filter(|(_, before, now)| before != now);
-        let mut found: Vec<String> =
-            changed.map(|(what, before, now)| format!("{what}: {} → {}", said(before), said(now))).collect();
+        let mut found: Vec<String> = changed
+            .map(|(what, before, now)| format!("{what}: {} → {}", shown(before), shown(now)))
+            .collect();
         if self.conditions != now.conditions {
             found.push(format!("conditions: {} → {}", self.conditions.join(", "), now.conditions.join(", ")));
         }
@@ -101,12 +102,12 @@ impl Provenance {
     }
 }
 
-fn said(fact: Option<&String>) -> &str {
+fn shown(fact: Option<&String>) -> &str {
     fact.map_or("unknown", String::as_str)
 }
 
 impl Build {
-    /// Of this very program.
+    /// The build of this program.
     pub fn current() -> Self {
         let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Self {
@@ -119,7 +120,7 @@ impl Build {
 }
 
 impl Host {
-    /// Reads the facts below `root`, which is `/` except in tests.
+    /// Reads the facts from the files below `root`, which is `/` except in tests.
     pub fn observe(root: &Path) -> Self {
         let cpus = read(root, "proc/cpuinfo").unwrap_or_default();
         let cpu0 = root.join("sys/devices/system/cpu/cpu0");
@@ -139,7 +140,7 @@ impl Host {
     }
 }
 
-/// The present second, UTC, RFC 3339.
+/// Returns the current time in seconds, UTC, RFC 3339.
 pub(crate) fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -149,7 +150,7 @@ fn read(folder: &Path, name: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// Values of all lines `key : value` with this key.
+/// Returns the values of all lines `key : value` with this key.
 fn fields<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
     let pairs = text.lines().filter_map(|line| line.split_once(':'));
     pairs.filter(move |(name, _)| name.trim() == key).map(|(_, value)| value.trim())
@@ -200,7 +201,7 @@ fn os_name(os_release: &str) -> Option<String> {
     Some(value.trim_matches('"').to_owned())
 }
 
-/// The choice in brackets: `always [madvise] never`.
+/// Returns the choice in brackets: `madvise` of `always [madvise] never`.
 fn chosen(choices: &str) -> Option<String> {
     let (_, rest) = choices.split_once('[')?;
     Some(rest.split_once(']')?.0.to_owned())
@@ -215,7 +216,7 @@ fn load(loadavg: &str) -> Option<[f64; 3]> {
 mod tests {
     use super::*;
 
-    fn plant(root: &Path, files: &[(&str, &str)]) {
+    fn write_files(root: &Path, files: &[(&str, &str)]) {
         for (name, text) in files {
             let path = root.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_the_kernel_tells() {
+    fn the_facts_are_read_from_their_files() {
         let root = tempfile::tempdir().unwrap();
         let core = |thread: u32, core: u32| {
             format!(
@@ -232,7 +233,7 @@ mod tests {
             )
         };
         let cpuinfo = [core(0, 0), core(1, 0), core(2, 1), core(3, 1)].concat();
-        plant(
+        write_files(
             root.path(),
             &[
                 ("proc/cpuinfo", &cpuinfo),
@@ -268,13 +269,13 @@ mod tests {
     }
 
     #[test]
-    fn invents_nothing_where_there_is_nothing() {
+    fn facts_without_a_file_are_absent() {
         let root = tempfile::tempdir().unwrap();
         assert_eq!(Host::observe(root.path()), Host::default());
     }
 
     #[test]
-    fn another_kernel_makes_runs_incomparable_and_another_load_does_not() {
+    fn another_kernel_makes_runs_incomparable_but_another_load_does_not() {
         let before = Provenance::observe(vec!["one".into()]);
         let mut now = before.clone();
         now.host.load = Some([9.0; 3]);

@@ -1,21 +1,25 @@
-//! The third flow: experiment → plan → runs → samples → statistics → report.
+//! The lab: experiment → plan → runs → records → statistics → report.
 //!
-//! The lab measures *subjects* and knows nothing of what they are. An [`Experiment`] names the variants compared; the
-//! [`plan`](plan::plan) puts their runs in random order, block by block; [`run()`] makes each subject ready through a
-//! [`Bench`], verifies it, measures it and appends the run to the [`Archive`]; [`report()`] rebuilds every figure and
-//! graph from that archive alone.
+//! The lab measures *subjects* and does not know what they are. An [`Experiment`] names the variants that are compared.
+//! The [`plan`](plan::plan) puts their runs in random order, block by block. [`run()`] prepares each subject with a
+//! [`Bench`], verifies it, measures it and appends the run to the [`Archive`]. [`report()`] makes every figure and graph
+//! from that archive alone.
 //!
-//! Read in this order: `experiment`, `plan`, `subject`, `run`, `sample`, `archive`, `stats`, `report`.
+//! Read the modules in this order: `experiment`, `plan`, `subject`, `run`, `record`, `archive`, `stats`, `report`.
 
 pub mod archive;
+mod campaign;
 pub mod error;
 pub mod experiment;
 pub mod host;
+pub mod journal;
+pub mod measurement;
 pub mod ministat;
 pub mod plan;
+pub mod progress;
+pub mod record;
 pub mod report;
 pub mod run;
-pub mod sample;
 mod schedule;
 pub mod stats;
 pub mod subject;
@@ -23,10 +27,12 @@ pub mod validity;
 
 pub use archive::{Archive, Opening};
 pub use error::{ArchiveError, LabError};
-pub use experiment::{Analysis, Experiment, ExperimentError, Family, Settings, Step, Variant, Window};
-pub use plan::{Cell, Planned, plan};
-pub use report::{Report, Standing, UnknownCounter, report};
-pub use run::{Outcome, Progress, Starting, run};
-pub use sample::RunRecord;
-pub use subject::{Bench, Measurement, Subject, SubjectError};
+pub use experiment::{Analysis, Experiment, ExperimentError, Family, PathStep, Settings, Variant, Window};
+pub use measurement::Measurement;
+pub use plan::{Cell, PlannedRun, plan};
+pub use progress::{Progress, RunStart};
+pub use record::RunRecord;
+pub use report::{Report, ReportStatus, UnknownCounter, report};
+pub use run::{Outcome, run};
+pub use subject::{Bench, Subject, SubjectError};
 pub use validity::{Reasons, Validity};

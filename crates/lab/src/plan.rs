@@ -1,43 +1,43 @@
-//! The order of runs: randomised complete blocks.
+//! The plan of a campaign: randomised complete blocks.
 //!
-//! Each block runs every cell once in random order, so that whatever drifts over hours (temperature, neighbours, the
-//! generator) falls on all variants alike. Running all of one variant and then all of the next turns drift into a
-//! difference: with a drift of two standard deviations that order raises the false alarms from 5 % to 30 %.
+//! Each block contains every cell once in random order, so that a drift over hours (temperature, other work on the
+//! machine, the generator) affects all variants equally. If all runs of one variant came before those of the next, drift
+//! would appear as a difference: with a drift of two standard deviations, false alarms rise from 5 % to 30 %.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// One combination that is measured: positions in the experiment's lists.
+/// One combination of variant and family, by their positions in the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cell {
-    /// Position in the list of variants.
+    /// Position in [`Experiment::variants`](crate::Experiment::variants).
     pub variant: usize,
-    /// Position in the list of families.
+    /// Position in [`Experiment::families`](crate::Experiment::families).
     pub family: usize,
 }
 
 /// One run of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Planned {
+pub struct PlannedRun {
     /// Block, from zero.
     pub block: u32,
-    /// Place in the block, from zero.
+    /// Position in the block, from zero.
     pub position: u32,
-    /// What is measured.
+    /// The cell that is measured.
     pub cell: Cell,
-    /// Seed of the subject's random choices. All runs of a block and family share it: the variants of a block meet
-    /// the same traffic, and only what is compared differs between them.
+    /// Seed of the subject's random choices. All runs of a block and family have the same seed, so that the variants of a
+    /// block get the same traffic and differ only in what is compared.
     pub seed: u64,
 }
 
-/// Every run of an experiment, in the order they are made. The same arguments give the same plan on every machine,
-/// and more blocks leave the first ones as they were.
-pub fn plan(variants: usize, families: usize, blocks: u32, seed: u64) -> Vec<Planned> {
+/// Returns every run of an experiment in the order it is made. The same arguments give the same plan on every machine,
+/// and more blocks do not change the first ones.
+pub fn plan(variants: usize, families: usize, blocks: u32, seed: u64) -> Vec<PlannedRun> {
     (0..blocks).flat_map(|block| block_runs(variants, families, block, seed)).collect()
 }
 
-fn block_runs(variants: usize, families: usize, block: u32, seed: u64) -> Vec<Planned> {
+fn block_runs(variants: usize, families: usize, block: u32, seed: u64) -> Vec<PlannedRun> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(u64::from(block));
     let seeds: Vec<u64> = (0..families).map(|_| random.next_u64()).collect();
@@ -45,7 +45,7 @@ fn block_runs(variants: usize, families: usize, block: u32, seed: u64) -> Vec<Pl
         (0..variants).flat_map(|variant| (0..families).map(move |family| Cell { variant, family })).collect();
     cells.shuffle(&mut random);
     let numbered = (0..).zip(cells);
-    numbered.map(|(position, cell)| Planned { block, position, cell, seed: seeds[cell.family] }).collect()
+    numbered.map(|(position, cell)| PlannedRun { block, position, cell, seed: seeds[cell.family] }).collect()
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
         for block in runs.chunks(6) {
             let cells: BTreeSet<Cell> = block.iter().map(|run| run.cell).collect();
             assert_eq!(cells.len(), 6);
-            assert!(block.iter().enumerate().all(|(place, run)| run.position as usize == place));
+            assert!(block.iter().enumerate().all(|(position, run)| run.position as usize == position));
         }
     }
 
@@ -72,12 +72,12 @@ mod tests {
     }
 
     #[test]
-    fn more_blocks_leave_the_first_ones_alone() {
+    fn more_blocks_do_not_change_the_first_ones() {
         assert_eq!(plan(4, 2, 3, 1)[..], plan(4, 2, 9, 1)[..24]);
     }
 
     #[test]
-    fn each_place_in_a_block_is_as_likely_for_every_variant() {
+    fn every_variant_comes_first_in_a_block_equally_often() {
         let runs = plan(4, 1, 4_000, 3);
         for variant in 0..4 {
             let first = runs.iter().filter(|run| run.position == 0 && run.cell.variant == variant).count();

@@ -1,57 +1,33 @@
-//! Runs a plan: prepare, verify, measure, judge, append, and once more for what was invalid.
+//! Runs a campaign: prepares, verifies and measures each subject, appends the record, and repeats invalid runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::archive::Archive;
-use crate::error::{LabError, Step};
+use crate::error::{LabError, RunStep};
 use crate::experiment::{Experiment, Settings, Window};
 use crate::host::{self, Provenance};
-use crate::plan::Planned;
-use crate::sample::{RunRecord, SCHEMA};
+use crate::measurement::Measurement;
+use crate::plan::PlannedRun;
+use crate::progress::Progress;
+use crate::record::{RunRecord, SCHEMA};
 use crate::schedule::Schedule;
-use crate::subject::{Bench, Measurement, SubjectError};
-use crate::validity::Reasons;
+use crate::subject::{Bench, SubjectError};
 
 /// How a campaign ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Every run of the plan was made.
     Complete,
-    /// It was told to stop; what was measured is in the archive, and resuming goes on from there.
+    /// The campaign was stopped. The runs made are in the archive, and resuming continues after them.
     Interrupted,
 }
 
-/// A run about to begin.
-#[derive(Debug, Clone, Copy)]
-pub struct Starting<'a> {
-    /// Block, from zero.
-    pub block: u32,
-    /// Blocks of the plan.
-    pub blocks: u32,
-    /// Earlier runs of the same block and cell.
-    pub attempt: u32,
-    /// Label of the variant.
-    pub variant: &'a str,
-    /// Title of the family.
-    pub family: &'a str,
-}
-
-/// Hears how a campaign goes on: the program draws its bar from this.
-pub trait Progress {
-    /// Before the first run: how many are left to make and how long their windows take.
-    fn started(&mut self, total_runs: usize, estimated: Duration);
-    /// Before each run.
-    fn run_started(&mut self, run: &Starting<'_>);
-    /// After each run, when it is on the disk. `remaining` counts repeats only once they are known to be needed.
-    fn run_finished(&mut self, record: &RunRecord, remaining: Duration);
-}
-
-/// Makes every run of the experiment that the archive does not hold yet.
+/// Makes every run of the experiment that the archive does not contain yet.
 ///
 /// Invalid runs are kept and repeated at the end of their block, up to [`crate::Analysis::retries`] times each and
-/// [`Experiment::max_repeats`] times in all. When `stop` becomes true the run in progress ends, is kept as interrupted,
-/// and the campaign returns.
+/// [`Experiment::max_repeats`] times in total. When `stop` becomes true, the run in progress ends and is kept as
+/// interrupted, and the campaign ends.
 pub fn run<S: Settings>(
     experiment: &Experiment<S>,
     archive: &mut Archive,
@@ -60,10 +36,11 @@ pub fn run<S: Settings>(
     stop: &AtomicBool,
 ) -> Result<Outcome, LabError> {
     experiment.check()?;
-    archive.describe(&Provenance::observe(bench.conditions()))?;
+    archive.record_provenance(&Provenance::observe(bench.conditions()))?;
     let schedule = Schedule::of(experiment);
-    let mut pace = Pace::of(experiment);
-    progress.started(schedule.left(archive.records()), pace.remaining(schedule.left(archive.records())));
+    let mut estimate = TimeEstimate::of(experiment);
+    let left = schedule.left(archive.records());
+    progress.started(left, estimate.remaining(left));
     while let Some((planned, attempt)) = schedule.next(archive.records()) {
         if stop.load(Ordering::Relaxed) {
             return Ok(Outcome::Interrupted);
@@ -71,32 +48,29 @@ pub fn run<S: Settings>(
         progress.run_started(&schedule.starting(&planned, attempt));
         let clock = Instant::now();
         let record = one_run(experiment, bench, &planned, attempt, stop)?;
-        let interrupted = record.is_interrupted();
-        archive.append(record)?;
-        pace.took(clock.elapsed());
-        if let Some(record) = archive.records().runs.last() {
-            progress.run_finished(record, pace.remaining(schedule.left(archive.records())));
-        }
-        if interrupted {
+        archive.append(record.clone())?;
+        estimate.add(clock.elapsed());
+        progress.run_finished(&record, estimate.remaining(schedule.left(archive.records())));
+        if record.is_interrupted() {
             return Ok(Outcome::Interrupted);
         }
     }
     Ok(Outcome::Complete)
 }
 
-/// How long a run takes: its window at first, then the mean of the runs made.
-struct Pace {
+/// Estimates how long a run takes: first by its window, then by the mean of the runs made.
+struct TimeEstimate {
     window: Duration,
     spent: Duration,
     runs: u32,
 }
 
-impl Pace {
+impl TimeEstimate {
     fn of<S>(experiment: &Experiment<S>) -> Self {
         Self { window: experiment.window.total(), spent: Duration::ZERO, runs: 0 }
     }
 
-    fn took(&mut self, time: Duration) {
+    fn add(&mut self, time: Duration) {
         self.spent += time;
         self.runs += 1;
     }
@@ -110,7 +84,7 @@ impl Pace {
 fn one_run<S: Settings>(
     experiment: &Experiment<S>,
     bench: &mut dyn Bench<S>,
-    planned: &Planned,
+    planned: &PlannedRun,
     attempt: u32,
     stop: &AtomicBool,
 ) -> Result<RunRecord, LabError> {
@@ -118,8 +92,8 @@ fn one_run<S: Settings>(
     let family = experiment.families[planned.cell.family].name.clone();
     let started = host::now();
     let settings = variant.set.clone().over(&experiment.subject);
-    let trial = Trial { variant: &variant.name, family: &family };
-    let (measured, events) = trial.make(bench, &settings, planned.seed, &experiment.window, stop)?;
+    let run = SubjectRun { variant: &variant.name, family: &family };
+    let (measured, events) = run.make(bench, &settings, planned.seed, &experiment.window, stop)?;
     Ok(RunRecord {
         schema: SCHEMA,
         block: planned.block,
@@ -130,20 +104,20 @@ fn one_run<S: Settings>(
         seed: planned.seed,
         started,
         value: measured.value,
-        validity: Reasons::of_run(&measured),
+        validity: measured.validity(),
         samples: measured.samples,
         counters: measured.counters,
         events,
     })
 }
 
-/// One subject on its way through a run, with the names its failures are reported under.
-struct Trial<'a> {
+/// One run of a subject, with the names for its errors.
+struct SubjectRun<'a> {
     variant: &'a str,
     family: &'a str,
 }
 
-impl Trial<'_> {
+impl SubjectRun<'_> {
     fn make<S>(
         &self,
         bench: &mut dyn Bench<S>,
@@ -152,19 +126,20 @@ impl Trial<'_> {
         window: &Window,
         stop: &AtomicBool,
     ) -> Result<(Measurement, Vec<String>), LabError> {
-        let mut subject =
-            bench.prepare(settings, self.family, seed).map_err(|error| self.failed(Step::Prepare, error))?;
-        subject.verify().map_err(|error| self.failed(Step::Verify, error))?;
-        let measured = subject.measure(window, stop).map_err(|error| self.failed(Step::Measure, error))?;
+        let mut subject = bench
+            .prepare(settings, self.family, seed)
+            .map_err(|error| self.failed(RunStep::Prepare, error))?;
+        subject.verify().map_err(|error| self.failed(RunStep::Verify, error))?;
+        let measured = subject.measure(window, stop).map_err(|error| self.failed(RunStep::Measure, error))?;
         self.usable(&measured)?;
         Ok((measured, subject.events()))
     }
 
-    fn failed(&self, step: Step, source: SubjectError) -> LabError {
+    fn failed(&self, step: RunStep, source: SubjectError) -> LabError {
         LabError::Subject { variant: self.variant.into(), family: self.family.into(), step, source }
     }
 
-    /// A figure that is not finite cannot be written to the journal and read back.
+    /// Refuses a figure that is not finite, because the journal cannot store it.
     fn usable(&self, measured: &Measurement) -> Result<(), LabError> {
         let value = [("value", measured.value)];
         let samples = measured.samples.iter().map(|sample| ("sample", *sample));

@@ -1,22 +1,23 @@
-//! What to run next: a pure function of the plan and of the runs already made.
+//! The next run of a campaign: a pure function of the plan and of the runs already made.
 //!
-//! A campaign that was stopped, one that crashed and a run that was invalid therefore all go on in the same way.
+//! A campaign therefore continues in the same way after a stop, a crash and an invalid run.
 
 use crate::experiment::Experiment;
-use crate::plan::{Planned, plan};
-use crate::run::Starting;
-use crate::sample::{Records, RunRecord};
+use crate::journal::Records;
+use crate::plan::{PlannedRun, plan};
+use crate::progress::RunStart;
+use crate::record::RunRecord;
 
-/// Which runs a campaign makes, and in which order.
+/// The runs of a campaign in their order.
 pub(crate) struct Schedule<'a> {
-    blocks: Vec<Vec<Planned>>,
+    blocks: Vec<Vec<PlannedRun>>,
     variants: Vec<Name<'a>>,
     families: Vec<Name<'a>>,
     retries: usize,
     max_repeats: usize,
 }
 
-/// What the records and what the reader call a variant or a family.
+/// The name of a variant or family in the records, and its label in the report.
 struct Name<'a> {
     name: &'a str,
     label: &'a str,
@@ -28,23 +29,23 @@ impl<'a> Schedule<'a> {
         let families = experiment.families.iter().map(|each| Name { name: &each.name, label: &each.title });
         let (variants, families): (Vec<_>, Vec<_>) = (variants.collect(), families.collect());
         let runs = plan(variants.len(), families.len(), experiment.runs, experiment.seed);
-        let blocks = runs.chunk_by(|one, next| one.block == next.block).map(<[Planned]>::to_vec).collect();
+        let blocks = runs.chunk_by(|one, next| one.block == next.block).map(<[PlannedRun]>::to_vec).collect();
         let (retries, max_repeats) = (experiment.analysis.retries as usize, experiment.max_repeats());
         Self { blocks, variants, families, retries, max_repeats }
     }
 
-    /// The next run and its attempt: first every run of a block in its order, then, round by round, the invalid ones.
-    pub(crate) fn next(&self, records: &Records) -> Option<(Planned, u32)> {
+    /// Returns the next run and its attempt: first every run of a block in order, then the invalid ones, round by round.
+    pub(crate) fn next(&self, records: &Records) -> Option<(PlannedRun, u32)> {
         let retries = self.retries(records);
         self.blocks.iter().find_map(|block| self.next_of(block, records, retries))
     }
 
-    /// Repeats that one run may still get: none when the campaign has made all it may.
+    /// Repeats allowed for one run: none if the campaign has made all its repeats.
     fn retries(&self, records: &Records) -> usize {
         if records.repeats() < self.max_repeats { self.retries } else { 0 }
     }
 
-    fn next_of(&self, block: &[Planned], records: &Records, retries: usize) -> Option<(Planned, u32)> {
+    fn next_of(&self, block: &[PlannedRun], records: &Records, retries: usize) -> Option<(PlannedRun, u32)> {
         let open = block.iter().filter(|planned| self.is_open(planned, records, retries));
         let planned = open.min_by_key(|planned| self.spent(planned, records))?;
         let attempt = self.made(planned, records).count();
@@ -56,17 +57,17 @@ impl<'a> Schedule<'a> {
         self.blocks.iter().flatten().filter(|planned| self.is_open(planned, records, retries)).count()
     }
 
-    /// Whether a valid run is still missing and may still be tried for.
-    fn is_open(&self, planned: &Planned, records: &Records, retries: usize) -> bool {
+    /// Whether there is no valid run yet and another attempt is allowed.
+    fn is_open(&self, planned: &PlannedRun, records: &Records, retries: usize) -> bool {
         !self.made(planned, records).any(RunRecord::is_valid) && self.spent(planned, records) <= retries
     }
 
-    /// Runs made that were not cut short from outside: only these use up retries.
-    fn spent(&self, planned: &Planned, records: &Records) -> usize {
+    /// Counts the runs that were not interrupted: only these count as retries.
+    fn spent(&self, planned: &PlannedRun, records: &Records) -> usize {
         self.made(planned, records).filter(|run| !run.is_interrupted()).count()
     }
 
-    fn made<'r>(&self, planned: &Planned, records: &'r Records) -> impl Iterator<Item = &'r RunRecord>
+    fn made<'r>(&self, planned: &PlannedRun, records: &'r Records) -> impl Iterator<Item = &'r RunRecord>
     where
         'a: 'r,
     {
@@ -75,8 +76,8 @@ impl<'a> Schedule<'a> {
         records.of(planned.block, variant, family)
     }
 
-    pub(crate) fn starting(&self, planned: &Planned, attempt: u32) -> Starting<'a> {
-        Starting {
+    pub(crate) fn starting(&self, planned: &PlannedRun, attempt: u32) -> RunStart<'a> {
+        RunStart {
             block: planned.block,
             blocks: u32::try_from(self.blocks.len()).unwrap_or(u32::MAX),
             attempt,

@@ -1,41 +1,38 @@
-//! Whether a run may count. Invalid runs are kept, labelled and repeated; nothing is dropped silently.
+//! The validity of a run. Invalid runs are kept, labelled and repeated; no run is dropped silently.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::doubts_of_series;
-use crate::subject::Measurement;
-
-/// One reason for or against counting a run.
+/// `Ok`, or one reason why a run does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Validity {
-    /// Nothing speaks against it.
+    /// The run counts.
     Ok,
-    /// The load offered was the limit, so the run says nothing about the subject.
+    /// The offered load limited the rate, so the run does not measure the subject.
     GeneratorLimited,
-    /// The counting end could not keep up.
+    /// The receiver could not count all packets or results.
     ReceiverLimited,
-    /// Not the flows that were asked for arrived.
+    /// The flows that arrived are not those that were configured.
     WrongFlows,
-    /// The rate moved steadily during the measurement.
+    /// The rate rose or fell steadily during the measurement.
     Drift,
-    /// Something came out where it should not have.
+    /// The output of the subject was wrong.
     Misrouted,
-    /// The subject could not be set up as asked, and said why.
+    /// The subject refused its settings; its log contains the reason.
     Refused,
     /// A link went down or changed its speed during the run.
     LinkEvent,
     /// Other work ran on the measured cores.
     NoisyCores,
-    /// The run was stopped before its window ended.
+    /// The run was stopped before the end of its window.
     Interrupted,
 }
 
 impl Validity {
-    /// The words reports use.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -51,24 +48,22 @@ impl Validity {
         }
     }
 
-    /// What it means and what to do about it, in one sentence.
+    /// The meaning and the advice, in one sentence for the report.
     pub fn explanation(self) -> &'static str {
         match self {
-            Self::Ok => "nothing speaks against the run",
+            Self::Ok => "the run counts",
             Self::GeneratorLimited => {
-                "the load offered was the limit: use a faster generator or a smaller subject"
+                "the offered load limited the rate: use a faster generator or a slower subject"
             }
             Self::ReceiverLimited => "the receiver could not count everything: give it more cores or queues",
             Self::WrongFlows => {
-                "other flows arrived than were asked for: check the generator's addresses and ports"
+                "the flows that arrived are not those configured: check the generator's addresses and ports"
             }
             Self::Drift => {
-                "the rate moved steadily while it was measured: lengthen the warm-up, check cooling"
+                "the rate rose or fell steadily during the run: lengthen the warm-up, check the cooling"
             }
-            Self::Misrouted => {
-                "the output was wrong, and a wrong result has no speed: mend the subject first"
-            }
-            Self::Refused => "the subject cannot be what was asked for: its log says why",
+            Self::Misrouted => "the output was wrong, so its rate does not count: fix the subject first",
+            Self::Refused => "the subject refused its settings: see its log for the reason",
             Self::LinkEvent => {
                 "a link changed state during the run: wait for the links before the load starts"
             }
@@ -84,26 +79,18 @@ impl fmt::Display for Validity {
     }
 }
 
-/// The judgement of a run: [`Validity::Ok`] alone, or every reason against it once.
+/// The validity of a run: [`Validity::Ok`] alone, or every reason against the run once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Reasons(Vec<Validity>);
 
 impl Reasons {
-    /// What the subject noticed itself is joined by what its samples and its end show.
-    pub(crate) fn of_run(measured: &Measurement) -> Self {
-        let mut doubts: BTreeSet<Validity> = measured.doubts.iter().copied().collect();
-        doubts.extend(measured.interrupted.then_some(Validity::Interrupted));
-        doubts.extend(drifts(&measured.samples).then_some(Validity::Drift));
-        Self::from_iter(doubts)
-    }
-
-    /// Whether nothing speaks against the run.
+    /// Whether the run counts.
     pub fn is_ok(&self) -> bool {
         self.0.iter().all(|reason| *reason == Validity::Ok)
     }
 
-    /// Every reason, in a fixed order.
+    /// Iterates over the reasons in the order of [`Validity`].
     pub fn iter(&self) -> impl Iterator<Item = Validity> {
         self.0.iter().copied()
     }
@@ -124,40 +111,15 @@ impl fmt::Display for Reasons {
     }
 }
 
-/// One run in thirty of a long-kept archive drifts by more than this part of its mean; such a run has not settled.
-const DRIFT_LIMIT: f64 = 0.03;
-/// A line through fewer samples fits too well by chance.
-const FEWEST_SAMPLES: usize = 6;
-
-fn drifts(samples: &[f64]) -> bool {
-    samples.len() >= FEWEST_SAMPLES && !doubts_of_series(samples, DRIFT_LIMIT).is_empty()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of_run(samples: Vec<f64>, doubts: Vec<Validity>, interrupted: bool) -> String {
-        let measured = Measurement { samples, doubts, interrupted, ..Measurement::default() };
-        Reasons::of_run(&measured).to_string()
-    }
-
     #[test]
-    fn a_run_without_a_doubt_is_ok() {
-        assert_eq!(of_run(vec![100.0; 10], vec![], false), "ok");
-        assert_eq!(of_run(vec![], vec![Validity::Ok], false), "ok");
-    }
-
-    #[test]
-    fn every_reason_stands_once_and_ok_beside_none() {
-        let doubts = vec![Validity::Misrouted, Validity::Ok, Validity::Misrouted];
-        assert_eq!(of_run(vec![], doubts, true), "misrouted, interrupted");
-    }
-
-    #[test]
-    fn samples_that_fall_steadily_are_a_drift_if_there_are_enough() {
-        let falling = |count: u32| (0..count).map(|sample| 100.0 - f64::from(sample)).collect();
-        assert_eq!(of_run(falling(10), vec![], false), "drift");
-        assert_eq!(of_run(falling(5), vec![], false), "ok");
+    fn every_reason_is_listed_once_and_ok_only_alone() {
+        let reasons = [Validity::Misrouted, Validity::Ok, Validity::Misrouted, Validity::Interrupted];
+        assert_eq!(Reasons::from_iter(reasons).to_string(), "misrouted, interrupted");
+        assert_eq!(Reasons::from_iter([Validity::Ok]).to_string(), "ok");
+        assert_eq!(Reasons::from_iter([]).to_string(), "ok");
     }
 }

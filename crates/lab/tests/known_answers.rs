@@ -1,9 +1,9 @@
-//! The statistics against published figures, other programs' figures, and chance itself.
+//! The statistics against textbook figures, other programs' figures, and simulated runs.
 #![allow(clippy::expect_used, reason = "a test fails by panicking, in its helpers too")]
 
-mod support;
-
-use fullview_lab::stats::{Contrast, Doubt, Effect, Verdict, doubts_of_runs, holm, judge, smallest_effect};
+use fullview_lab::stats::{
+    Contrast, Effect, Verdict, Warning, holm, judge, smallest_effect, warnings_of_runs,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -21,12 +21,12 @@ fn log_ratio(baseline: &[f64], variant: &[f64], confidence: f64) -> Option<Effec
     Contrast::independent(baseline, variant).log_ratio(confidence)
 }
 
-/// Share of `trials` in which `happens`.
+/// The share of `trials` in which `happens` returns true.
 fn share(trials: usize, mut happens: impl FnMut() -> bool) -> f64 {
     (0..trials).filter(|_| happens()).count() as f64 / trials as f64
 }
 
-/// Families of six comparisons of five runs each.
+/// A family of six comparisons of five runs each.
 type Family = Vec<(Vec<f64>, Vec<f64>)>;
 
 fn family(rng: &mut ChaCha8Rng, effect: f64) -> Family {
@@ -42,9 +42,9 @@ fn verdicts(family: &Family, margin: f64) -> Vec<Verdict> {
         .collect()
 }
 
-/// The family-wise false alarm rate: uncorrected, six comparisons would give 26 %.
+/// Without a correction, the false alarm rate of six comparisons would be 26 %.
 #[test]
-fn six_comparisons_of_nothing_rarely_alarm() {
+fn six_comparisons_without_a_difference_rarely_alarm() {
     let mut rng = ChaCha8Rng::seed_from_u64(1979);
     let alarms = share(1500, || {
         let verdicts = verdicts(&family(&mut rng, 0.0), 0.0);
@@ -53,7 +53,7 @@ fn six_comparisons_of_nothing_rarely_alarm() {
     assert!((0.02..0.065).contains(&alarms), "{alarms}");
 }
 
-/// With the margin as large as the true difference, `Equivalent` is always false.
+/// The margin is as large as the true difference, so that every `Equivalent` is a false alarm.
 #[test]
 fn six_differences_at_the_margin_are_rarely_called_equivalent() {
     let mut rng = ChaCha8Rng::seed_from_u64(1987);
@@ -61,9 +61,9 @@ fn six_differences_at_the_margin_are_rarely_called_equivalent() {
     assert!(alarms < 0.035, "{alarms}");
 }
 
-/// Verdict, interval and margin never contradict one another.
+/// Verdict, interval and margin are consistent.
 #[test]
-fn the_verdict_can_be_read_from_the_interval() {
+fn the_verdict_follows_from_the_interval() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let margin = 0.01;
     for effect in [-0.03, -0.012, -0.008, 0.0, 0.009, 0.011, 0.02] {
@@ -87,7 +87,7 @@ fn the_verdict_can_be_read_from_the_interval() {
     }
 }
 
-/// The interval covers the truth as often as it says, even with spreads of 1 to 4.
+/// The coverage of the interval is its confidence level, even if one spread is four times the other.
 #[test]
 fn the_interval_covers_the_truth() {
     let mut rng = ChaCha8Rng::seed_from_u64(1947);
@@ -99,18 +99,17 @@ fn the_interval_covers_the_truth() {
     assert!((0.035..0.065).contains(&misses), "{misses}");
 }
 
-/// What a two-sided t test at 5 % shows with probability 0.8, in coefficients of variation.
+/// The smallest effect of a two-sided t test at 5 % with power 0.8, in coefficients of variation.
 #[test]
 fn the_smallest_effect_agrees_with_the_reference_figures() {
     for (n, expected) in [(5, 2.03), (10, 1.31), (20, 0.91)] {
         let effect = smallest_effect(n, 1.0, 0.05, 0.8).expect("a plan");
-        assert!((effect - expected).abs() < 0.02, "{n} runs show {effect}");
+        assert!((effect - expected).abs() < 0.02, "{n} runs detect {effect}");
     }
 }
 
-/// … and is found as often as promised.
 #[test]
-fn the_smallest_effect_is_found_as_often_as_promised() {
+fn the_smallest_effect_is_detected_with_its_power() {
     let mut rng = ChaCha8Rng::seed_from_u64(80);
     for n in [5, 10] {
         let effect = smallest_effect(n, 0.01, 0.05, 0.8).expect("a plan");
@@ -118,29 +117,29 @@ fn the_smallest_effect_is_found_as_often_as_promised() {
             let (baseline, variant) = (runs(&mut rng, n, 1.0, 0.01), runs(&mut rng, n, effect.exp(), 0.01));
             log_ratio(&baseline, &variant, 0.95).expect("an effect").p < 0.05
         });
-        assert!((0.76..0.83).contains(&found), "{n} runs find it in {found}");
+        assert!((0.76..0.83).contains(&found), "{n} runs detect it in {found} of the trials");
     }
 }
 
-/// Runs added as a verdict advises bring one, more often than not.
+/// With the number of runs that an inconclusive verdict asks for, most comparisons have a verdict.
 #[test]
-fn advice_on_runs_is_worth_following() {
+fn the_runs_that_a_verdict_asks_for_decide_most_comparisons() {
     let mut rng = ChaCha8Rng::seed_from_u64(17);
     let truth = 1.012;
-    let (mut asked, mut settled) = (0, 0);
-    while asked < 200 {
+    let (mut inconclusive, mut settled) = (0, 0);
+    while inconclusive < 200 {
         let (mut baseline, mut variant) = (runs(&mut rng, 5, 1.0, 0.01), runs(&mut rng, 5, truth, 0.01));
         let verdict = verdicts(&vec![(baseline.clone(), variant.clone())], 0.0)[0];
         let Verdict::Inconclusive { runs_needed: Some(more) } = verdict else { continue };
-        asked += 1;
+        inconclusive += 1;
         baseline.extend(runs(&mut rng, more, 1.0, 0.01));
         variant.extend(runs(&mut rng, more, truth, 0.01));
         settled += usize::from(verdicts(&vec![(baseline, variant)], 0.0)[0] == Verdict::Better);
     }
-    assert!(settled > 140, "{settled} of {asked} were settled");
+    assert!(settled > 140, "{settled} of {inconclusive} were decided");
 }
 
-/// Figures from integrating the density of Student's t numerically.
+/// The expected figures come from numerical integration of the density of Student's t.
 #[test]
 fn the_interval_is_that_of_the_t_density() {
     let effect =
@@ -167,7 +166,7 @@ fn agrees(effect: Effect, [low, high, p, degrees]: [f64; 4]) {
 /// `r = ttest_rel(log(v), log(b)); ci = r.confidence_interval(0.95)`, and
 /// `print(expm1(ci.low), expm1(ci.high), r.pvalue, r.df)`
 #[test]
-fn pairs_come_out_as_in_scipy() {
+fn paired_runs_have_the_figures_of_scipy() {
     let effect = Contrast::paired(&BEFORE, &AFTER).log_ratio(0.95).expect("an effect");
     agrees(effect, [0.019_292_677_774_867_054, 0.023_772_944_102_799_78, 1.123_684_673_257_562_6e-5, 4.0]);
     assert!((effect.estimate - 0.021_530_354_726_672_56).abs() < 1e-12);
@@ -175,7 +174,7 @@ fn pairs_come_out_as_in_scipy() {
 
 /// The same with `r = ttest_ind(log(v), log(b), equal_var=False)`.
 #[test]
-fn independent_sets_come_out_as_in_scipy() {
+fn independent_sets_have_the_figures_of_scipy() {
     let effect = log_ratio(&BEFORE, &AFTER, 0.95).expect("an effect");
     agrees(
         effect,
@@ -191,7 +190,7 @@ fn independent_sets_come_out_as_in_scipy() {
 /// The additional hours of sleep of Student's paper of 1908, as logarithms: t = 4.0621 with 9 degrees of freedom,
 /// p = 0.002833, interval 0.7001 to 2.4599 (`scipy.stats.ttest_rel(y, x)`).
 #[test]
-fn students_own_example_comes_out() {
+fn the_example_of_students_paper_has_its_figures() {
     let x = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0_f64].map(f64::exp);
     let y = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4_f64].map(f64::exp);
     let effect = Contrast::paired(&x, &y).log_ratio(0.95).expect("an effect");
@@ -199,7 +198,7 @@ fn students_own_example_comes_out() {
     agrees(effect, [interval[0], interval[1], 0.002_832_890_197_384_273, 9.0]);
 }
 
-/// The interval of pairs covers the truth as often as it says, whatever drifts from block to block.
+/// The coverage of the paired interval is its confidence level, even with drift from block to block.
 #[test]
 fn the_interval_of_pairs_covers_the_truth() {
     let mut rng = ChaCha8Rng::seed_from_u64(1908);
@@ -215,22 +214,22 @@ fn the_interval_of_pairs_covers_the_truth() {
     assert!((0.035..0.065).contains(&misses), "{misses}");
 }
 
-/// What a paired test at 5 % shows with probability 0.8, in standard deviations of the differences, from SciPy's
+/// The smallest effect of a paired test at 5 % with power 0.8, in standard deviations of the differences, from SciPy's
 /// non-central t: the root `e` of `nct.sf(t.ppf(.975, n - 1), n - 1, e * sqrt(n)) - .8`.
 #[test]
-fn the_smallest_effect_of_pairs_errs_as_little_as_it_says() {
+fn the_error_of_the_smallest_effect_of_pairs_is_as_documented() {
     for (n, exact, error) in [(3, 3.264_044, 0.052), (5, 1.681_997, 0.012), (10, 0.996_002, 0.002)] {
         let spread: Vec<f64> = (0..n).map(|run| (0.01 * f64::from(run)).exp()).collect();
         let ones = vec![1.0; spread.len()];
         let deviation = 0.01 * (f64::from(n) * (f64::from(n) + 1.0) / 12.0).sqrt();
         let effect = Contrast::paired(&ones, &spread).smallest_effect(0.05, 0.8).expect("a plan");
-        assert!((effect / deviation / exact - 1.0).abs() < error, "{n} blocks show {effect}");
+        assert!((effect / deviation / exact - 1.0).abs() < error, "{n} blocks detect {effect}");
     }
 }
 
-/// An example much used for Welch's test, in logarithms: p = 0.021 with 25 degrees of freedom.
+/// A common example of Welch's test, in logarithms: p = 0.021 with 25 degrees of freedom.
 #[test]
-fn a_textbook_example_comes_out() {
+fn a_textbook_example_has_its_figures() {
     let a = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4_f64];
     let b = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5, 24.4_f64];
     let effect = log_ratio(&a.map(f64::exp), &b.map(f64::exp), 0.95).expect("an effect");
@@ -238,7 +237,7 @@ fn a_textbook_example_comes_out() {
     assert!((effect.degrees_of_freedom - 25.0).abs() < 0.05, "{effect:?}");
 }
 
-/// Worked by hand: the ordered figures times 4, 3, 2 and 1, never falling.
+/// Computed by hand: the ordered values times 4, 3, 2 and 1, made non-decreasing.
 #[test]
 fn holm_adjusts_step_by_step() {
     let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
@@ -247,12 +246,13 @@ fn holm_adjusts_step_by_step() {
     }
 }
 
-/// Normal runs are not called bimodal, and two groups far apart are.
+/// Normally distributed runs rarely have a warning about two groups; two distant groups have one.
 #[test]
-fn groups_are_found_where_there_are_groups() {
+fn two_groups_are_found_only_where_there_are_two() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
-    let bimodal =
-        |runs: &[f64]| doubts_of_runs(runs).iter().any(|doubt| matches!(doubt, Doubt::Bimodal { .. }));
+    let bimodal = |runs: &[f64]| {
+        warnings_of_runs(runs).iter().any(|warning| matches!(warning, Warning::Bimodal { .. }))
+    };
     for n in [10, 12, 20] {
         let alarms = share(4000, || bimodal(&runs(&mut rng, n, 1e6, 0.05)));
         assert!(alarms < 0.008, "{n} runs: {alarms}");
@@ -263,27 +263,4 @@ fn groups_are_found_where_there_are_groups() {
         bimodal(&both)
     });
     assert!(found > 0.95, "{found}");
-}
-
-/// Five published runs each of five kernels on 16 cores, two static routes: ministat found the last two 5.5 % and 6.6 %
-/// faster than the first, and no difference of the others, by a test without correction and without a margin.
-#[test]
-fn published_series_get_the_published_verdicts() {
-    let Some(folder) = support::shared("data/netbenches/000-xeon16-t580-two-static-routes") else { return };
-    let series = |kernel: &str| -> Vec<f64> {
-        let text = std::fs::read_to_string(folder.join(format!("{kernel}.inet4.pps"))).expect("readable");
-        text.lines().map(|line| line.parse().expect("a rate")).collect()
-    };
-    let baseline = series("r368287");
-    let variants = ["r368287D27401v2", "r368606", "r368606D27401v3", "r368606D27401v4"].map(series);
-    let judged =
-        judge(&variants.each_ref().map(|variant| Contrast::independent(&baseline, variant)), 0.01, 0.05);
-    let verdicts: Vec<_> = judged.iter().flatten().map(|judged| judged.verdict).collect();
-    assert!(
-        matches!(verdicts[..], [Verdict::Inconclusive { .. }, _, Verdict::Better, Verdict::Better]),
-        "{judged:?}"
-    );
-    for (judged, published) in judged[2..].iter().flatten().zip([0.055, 0.066]) {
-        assert!((judged.effect.estimate - published).abs() < 0.001, "{judged:?}");
-    }
 }

@@ -1,7 +1,5 @@
-//! ministat from outside: published results, the reference program, wrong input.
+//! ministat against the reference program, and with wrong input.
 #![allow(clippy::expect_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod support;
 
 use fullview_lab::ministat::{Confidence, MinistatError, Set, Style, parse, render, run};
 use proptest::prelude::*;
@@ -11,58 +9,19 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Every block that ministat printed for the reports of eleven years, from its data.
-#[test]
-fn published_results_come_out_to_the_byte() {
-    let Some(path) = support::shared("data/ministat/cases.json") else { return };
-    let cases: Vec<Case> =
-        serde_json::from_str(&std::fs::read_to_string(path).expect("readable")).expect("cases");
-    assert!(cases.len() > 100, "only {} cases", cases.len());
-    for case in &cases {
-        let style = Style { separate_bars: case.separate_bars, width: Some(case.width), ..Style::default() };
-        let text = render(&case.sets(), &style).expect("a published set can be rendered");
-        assert_eq!(as_published(&text), as_published(&case.text), "{}", case.source);
-    }
-}
-
-#[derive(serde::Deserialize)]
-struct Case {
-    source: String,
-    labels: Vec<String>,
-    data: Vec<Vec<String>>,
-    separate_bars: bool,
-    width: usize,
-    text: String,
-}
-
-impl Case {
-    fn sets(&self) -> Vec<Set> {
-        let values = |set: &Vec<String>| set.iter().map(|value| value.parse().expect("a figure")).collect();
-        self.labels
-            .iter()
-            .zip(&self.data)
-            .map(|(label, set)| Set { label: label.clone(), values: values(set) })
-            .collect()
-    }
-}
-
-/// Pasted into a page, tabs became eight spaces and line ends lost their blanks.
-fn as_published(text: &str) -> String {
-    text.lines().map(|line| line.replace('\t', "        ").trim_end().to_owned() + "\n").collect()
-}
-
-/// The ministat of Debian (20150715), where it is installed.
+/// The ministat of Debian (20150715), if it is installed.
 fn reference_program() -> Option<PathBuf> {
     let path = PathBuf::from("/usr/bin/ministat");
     if path.exists() {
         return Some(path);
     }
-    assert!(!support::in_ci(), "install the package `ministat`: it is the reference of this test");
-    println!("skipped: there is no {}", path.display());
+    let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+    assert!(!in_ci, "install the package `ministat`, which is the reference of this test");
+    println!("skipped: {} is not installed", path.display());
     None
 }
 
-/// One random call of both programs: the same files, the same options.
+/// One random call of both programs, with the same files and options.
 struct Trial {
     sets: Vec<Vec<String>>,
     options: Vec<String>,
@@ -78,13 +37,13 @@ impl Trial {
         let level = ["80", "90", "95", "98", "99", "99.5"][rng.random_range(0..6)];
         options.extend(["-c".to_owned(), level.to_owned(), format!("-w{}", rng.random_range(2..160))]);
         options.extend(["-s", "-A", "-n"].into_iter().filter(|_| rng.random_bool(0.25)).map(str::to_owned));
-        // Half of the trials have odd sets only, in which nothing but the percent error differs by design.
+        // Half of the trials have odd sets only, for which only the percent error differs by design.
         let (kind, odd) = (rng.random_range(0..4), rng.random_bool(0.5));
         let sets = (0..rng.random_range(1..=7)).map(|_| random_set(rng, kind, odd)).collect();
         Trial { sets, options, column, delimiter }
     }
 
-    /// Writes the files; the figures stand in the trial's column among others.
+    /// Writes the files; the values are in the trial's column, next to other columns.
     fn write(&self, folder: &Path) -> Vec<String> {
         let line = |value: &String| {
             let mut columns = vec!["77".to_owned(); self.column - 1];
@@ -99,8 +58,8 @@ impl Trial {
     }
 }
 
-/// Integers, decimals, figures of either sign, or few different ones; with a spread that the sums of squares of the
-/// older program still resolve.
+/// Returns integers, decimals, values of either sign, or few distinct values, with a spread that the sums of squares of
+/// the older program resolve.
 fn random_set(rng: &mut ChaCha8Rng, kind: usize, odd: bool) -> Vec<String> {
     let (centre, spread): (f64, f64) = (rng.random_range(900.0..1100.0), rng.random_range(10.0..80.0));
     let size = if rng.random_bool(0.7) { rng.random_range(3..12) } else { rng.random_range(12..=120) };
@@ -114,7 +73,7 @@ fn random_set(rng: &mut ChaCha8Rng, kind: usize, odd: bool) -> Vec<String> {
     (0..size).map(|_| figure()).collect()
 }
 
-/// Text of the program under test: exit code, standard output, standard error.
+/// Runs our ministat: exit code, standard output, standard error.
 fn ours(args: &[String], input: &[u8]) -> (u8, String, String) {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let code = run(args.iter().map(OsString::from), 74, &mut &input[..], &mut stdout, &mut stderr);
@@ -122,9 +81,9 @@ fn ours(args: &[String], input: &[u8]) -> (u8, String, String) {
     (code, text(stdout), text(stderr))
 }
 
-/// Where the two versions differ by design, made equal: the median of an even set (and its mark on the bar), which the
-/// older one takes from above, and the second figure of the percent line, which the older one divides by the mean
-/// of the reference as if that were exact.
+/// Removes what differs by design: the median of an even set (and its mark on the bar), which is the upper middle value
+/// in the older version, and the second figure of the percent line, for which the older version takes the mean of the
+/// reference as exact.
 fn comparable(text: &str, even: bool) -> Vec<String> {
     let line = |line: &str| {
         let percent_error = line.starts_with('\t') && line.matches('%').count() == 2;
@@ -168,8 +127,8 @@ fn agrees_with_the_reference_program_on_random_sets() {
     }
 }
 
-/// All degrees of freedom that sets of three or more can have, at every level: the error printed is t times what the
-/// other lines tell, so that a wrong entry of the table shows.
+/// Covers all degrees of freedom of the table at every level. The printed error is t times a value that other lines
+/// determine, so a wrong entry of the table is found.
 #[test]
 fn agrees_with_the_reference_program_on_every_critical_value() {
     let Some(program) = reference_program() else { return };
@@ -180,7 +139,7 @@ fn agrees_with_the_reference_program_on_every_critical_value() {
         std::fs::write(&path, lines).expect("written");
         path.to_string_lossy().into_owned()
     };
-    // Sets of 3, 4, … 104 figures against one of 3: 4 to 105 degrees of freedom, six a call.
+    // Sets of 3, 4, … 104 values against a set of 3: 4 to 105 degrees of freedom, six per call.
     for smallest in (3..105).step_by(6) {
         let mut files = vec![file(3, 100)];
         files.extend((smallest..smallest + 6).map(|size| file(size, 900)));
@@ -196,7 +155,7 @@ fn agrees_with_the_reference_program_on_every_critical_value() {
     }
 }
 
-/// The iguana and the chameleon of ministat's manual page.
+/// The example sets of ministat's manual page.
 const IGUANA: &str = "50\n200\n150\n400\n750\n400\n150\n";
 const CHAMELEON: &str = "150\n400\n720\n500\n930\n";
 
@@ -225,7 +184,7 @@ fn ours_in(folder: &tempfile::TempDir, args: &[&str], input: &str) -> (u8, Strin
 }
 
 #[test]
-fn prints_the_example_of_the_manual() {
+fn the_example_of_the_manual_page_is_printed() {
     let folder = folder_of(&[("iguana", IGUANA), ("chameleon", CHAMELEON)]);
     let (code, text, _) = ours_in(&folder, &["-s", "-w", "60", "-c80", "iguana", "chameleon"], "");
     assert_eq!(code, 0);
@@ -261,7 +220,7 @@ fn standard_input_is_a_set() {
 }
 
 #[test]
-fn quiet_leaves_out_names_and_header_only() {
+fn quiet_only_removes_labels_and_header() {
     let folder = folder_of(&[("iguana", IGUANA), ("chameleon", CHAMELEON)]);
     let (_, full, _) = ours_in(&folder, &["-s", "iguana", "chameleon"], "");
     let (_, quiet, _) = ours_in(&folder, &["-sq", "iguana", "chameleon"], "");
@@ -271,10 +230,10 @@ fn quiet_leaves_out_names_and_header_only() {
     assert_eq!(median, "x   7            50           750           200           300     238.04761\n");
 }
 
-/// Lines of Debian's ministat: a mean counts up from +0, and the two zeros are equal, so that the extremes are those
-/// that came first and last.
+/// The lines are those of Debian's ministat: a mean starts at +0, and the two zeros are equal, so that the minimum is the
+/// first of them and the maximum the last.
 #[test]
-fn zeros_of_either_sign_come_out_as_in_the_reference_program() {
+fn zeros_of_either_sign_are_printed_as_by_the_reference_program() {
     for (figures, line) in [
         ("-0\n-0\n-0\n", "x   3            -0            -0            -0             0             0\n"),
         ("0\n0\n0\n0\n-0\n", "x   5             0            -0             0             0             0\n"),
@@ -287,7 +246,7 @@ fn zeros_of_either_sign_come_out_as_in_the_reference_program() {
 }
 
 #[test]
-fn equal_figures_have_no_plot() {
+fn equal_values_have_no_plot() {
     let folder = folder_of(&[("flat", "5\n5\n5\n")]);
     let (code, text, _) = ours_in(&folder, &["flat", "flat"], "");
     assert_eq!(code, 0);
@@ -310,9 +269,9 @@ fn wrong_options_are_explained() {
         (&["-w", "-5"], "Unable to move beyond left margin."),
         (&["iguana"; 8], "Too many datasets."),
     ] {
-        let (code, text, told) = ours_in(&folder, args, IGUANA);
+        let (code, text, message) = ours_in(&folder, args, IGUANA);
         assert_eq!((code, text.as_str()), (2, ""), "{args:?}");
-        assert!(told.starts_with(&format!("{complaint}\nUsage: ministat [")), "{args:?}: {told}");
+        assert!(message.starts_with(&format!("{complaint}\nUsage: ministat [")), "{args:?}: {message}");
     }
 }
 
@@ -329,10 +288,10 @@ fn wrong_data_is_explained() {
         (&["iguana", "bad"], "ministat: Invalid data \"4x\" on line 4 in bad\n"),
         (&["bad", "none"], "ministat: Cannot open none: No such file or directory\n"),
         (&["-", "-"], "Dataset - must contain at least 3 data points\n"),
-        (&["-w", "1", "iguana"], "No plot can be 1 columns wide: give a width from 2 to 65535\n"),
+        (&["-w", "1", "iguana"], "The plot cannot be 1 columns wide: give a width from 2 to 65535\n"),
         (
             &["vast"],
-            "Dataset vast has figures that are not finite, or too large to square: use a larger unit\n",
+            "Dataset vast has values that are not finite, or too large to square: use a larger unit\n",
         ),
     ] {
         assert_eq!(ours_in(&folder, args, IGUANA), (2, String::new(), complaint.to_owned()), "{args:?}");
@@ -343,9 +302,9 @@ fn wrong_data_is_explained() {
 fn options_end_at_the_first_file_or_at_two_dashes() {
     let folder = folder_of(&[("iguana", IGUANA)]);
     for args in [&["-n", "iguana", "-s"], &["-n", "--", "-s"]] {
-        let (code, _, told) = ours_in(&folder, args, "");
+        let (code, _, message) = ours_in(&folder, args, "");
         assert_eq!(
-            (code, told.as_str()),
+            (code, message.as_str()),
             (2, "ministat: Cannot open -s: No such file or directory\n"),
             "{args:?}"
         );
@@ -353,7 +312,7 @@ fn options_end_at_the_first_file_or_at_two_dashes() {
 }
 
 #[test]
-fn sets_that_no_text_can_show_are_refused() {
+fn sets_that_cannot_be_printed_are_refused() {
     let set = |values: &[f64]| Set { label: "a".to_owned(), values: values.to_vec() };
     let refused = |sets: &[Set]| render(sets, &Style::default()).expect_err("not to be rendered");
     assert_eq!(refused(&[]), MinistatError::NoSets);
@@ -365,7 +324,7 @@ fn sets_that_no_text_can_show_are_refused() {
     }
 }
 
-/// Figures of every size, the extreme ones more often than chance has them.
+/// Generates values of every size, extreme ones often.
 fn figure() -> impl Strategy<Value = f64> {
     let edges = prop::sample::select(vec![
         0.0,
@@ -383,7 +342,7 @@ fn figure() -> impl Strategy<Value = f64> {
 
 proptest! {
     #[test]
-    fn any_finite_figures_are_rendered_or_refused(
+    fn any_finite_values_are_printed_or_refused(
         data in prop::collection::vec(prop::collection::vec(figure(), 3..20), 1..8),
         width in 0_usize..100,
         level in 0_usize..6,

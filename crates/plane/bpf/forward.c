@@ -277,7 +277,7 @@ static __noinline __u32 lookup_inet_vrf(const struct generation *now, __u32 tabl
 	return lookup_wide(now, vrf->first_leaf, entry, addr);
 }
 
-/* btree6: crates/table/src/simd/lines.rs. A place is a line's first byte. */
+/* btree6: crates/table/src/fib/btree6/lines.rs. A place is a line's first byte. */
 #define PLACE ((LINES - 1) * 64)
 #define ESCAPE 0xffff
 /* A tree deeper begins at least 8 bits further on. */

@@ -14,8 +14,8 @@ use fullview_plane::adjacency::{Adjacencies, Adjacency, MAX_MTU};
 use fullview_plane::burst::{Arena, BURST};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
-use fullview_plane::port::memif::{MemifPort, Request};
-use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
+use fullview_plane::port::memif::{MemifAddress, MemifPort};
+use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::worker::{DropAll, Worker, Yield};
 use fullview_table::fib::Fib;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Failure> {
     let table = feed::load(Path::new(table), &feed::Options::default())?.table;
     let forwarder = forwarder(&table, ports)?;
     let connect = |number: u16| {
-        Ok(Some(MemifPort::connect(number, &Request { socket, id: number.into(), secret: "" })?))
+        Ok(Some(MemifPort::connect(number, &MemifAddress { socket, id: number.into(), secret: "" })?))
     };
     let opened = (0..=ports).map(connect).collect::<Result<Vec<_>, Failure>>()?;
     let mut arena = Arena::new(SLOTS * opened.len());
@@ -61,7 +61,7 @@ fn forwarder(table: &Table, ports: u16) -> Result<Forwarder, Failure> {
     let address = |port: u16| Mac([2, 0, 0, 0, 1, port as u8]);
     let interface = |port| Interface { mtu: MAX_MTU.into(), ..Interface::new(port, address(port)) };
     let tables = TableReaders::fixed(compiled("dir18", &table.inet)?, compiled("btree6", &table.inet6)?);
-    let parts = Parts::new((0..=ports).map(interface).collect(), adjacencies, tables);
+    let parts = ViewParts::new((0..=ports).map(interface).collect(), adjacencies, tables);
     Ok(Forwarder::new(ViewReader::fixed(View::new(parts)?)))
 }
 

@@ -75,7 +75,7 @@ impl Adjacencies {
 
 /// What a next hop index leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AdjacencyKind {
     /// Nothing is known.
     Missing,
     Neighbor,
@@ -93,7 +93,7 @@ pub(crate) enum Kind {
 /// and none lies in two lines. Port and interface stand together here as they do in a slot, to be copied at once.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
-pub(crate) struct Entry {
+pub(crate) struct CompiledAdjacency {
     /// Destination and source, as they stand at the head of the frame.
     pub macs: [u8; 12],
     pub port: u16,
@@ -105,43 +105,49 @@ pub(crate) struct Entry {
     pub mtu6: u16,
     /// 0 sends without a tag.
     pub vlan: u16,
-    pub kind: Kind,
+    pub kind: AdjacencyKind,
 }
 
-const _: () = assert!(size_of::<Entry>() == 32);
+const _: () = assert!(size_of::<CompiledAdjacency>() == 32);
 
 /// No interface has this number.
 pub(crate) const NO_INTERFACE: u16 = u16::MAX;
 
-impl Entry {
-    pub const MISSING: Entry = Entry {
+impl CompiledAdjacency {
+    pub const MISSING: CompiledAdjacency = CompiledAdjacency {
         macs: [0; 12],
         port: 0,
         interface: NO_INTERFACE,
         mtu: 0,
         mtu6: 0,
         vlan: 0,
-        kind: Kind::Missing,
+        kind: AdjacencyKind::Missing,
     };
 
     /// Compiles an adjacency; the error is the interface that it names and that does not exist.
-    fn new(adjacency: Adjacency, interfaces: &[Interface]) -> Result<Entry, u16> {
+    fn new(adjacency: Adjacency, interfaces: &[Interface]) -> Result<CompiledAdjacency, u16> {
         let of = |number: u16| interfaces.get(usize::from(number)).ok_or(number);
-        let plain = |kind| Ok(Entry { kind, ..Entry::MISSING });
+        let plain = |kind| Ok(CompiledAdjacency { kind, ..CompiledAdjacency::MISSING });
         match adjacency {
-            Adjacency::Neighbor { interface, mac } => Ok(Entry::neighbor(interface, of(interface)?, mac)),
-            Adjacency::Glean { interface } => Ok(Entry::glean(interface, of(interface)?)),
-            Adjacency::Local => plain(Kind::Local),
-            Adjacency::Broadcast => plain(Kind::Broadcast),
-            Adjacency::Blackhole => plain(Kind::Blackhole),
-            Adjacency::Unreachable => plain(Kind::Unreachable),
-            Adjacency::Prohibit => plain(Kind::Prohibit),
+            Adjacency::Neighbor { interface, mac } => {
+                Ok(CompiledAdjacency::neighbor(interface, of(interface)?, mac))
+            }
+            Adjacency::Glean { interface } => Ok(CompiledAdjacency::glean(interface, of(interface)?)),
+            Adjacency::Local => plain(AdjacencyKind::Local),
+            Adjacency::Broadcast => plain(AdjacencyKind::Broadcast),
+            Adjacency::Blackhole => plain(AdjacencyKind::Blackhole),
+            Adjacency::Unreachable => plain(AdjacencyKind::Unreachable),
+            Adjacency::Prohibit => plain(AdjacencyKind::Prohibit),
         }
     }
 
-    fn neighbor(number: u16, interface: &Interface, mac: Mac) -> Entry {
+    fn neighbor(number: u16, interface: &Interface, mac: Mac) -> CompiledAdjacency {
         if !interface.up {
-            return Entry { interface: number, kind: Kind::Down, ..Entry::MISSING };
+            return CompiledAdjacency {
+                interface: number,
+                kind: AdjacencyKind::Down,
+                ..CompiledAdjacency::MISSING
+            };
         }
         let mut macs = [0; 12];
         macs[..6].copy_from_slice(&mac.0);
@@ -149,32 +155,44 @@ impl Entry {
         let [mtu, mtu6] =
             [Family::Inet, Family::Inet6].map(|family| interface.mtu_of(family).min(MAX_MTU.into()) as u16);
         let vlan = interface.vlan.unwrap_or(0);
-        Entry { macs, port: interface.port, interface: number, mtu, mtu6, vlan, kind: Kind::Neighbor }
+        CompiledAdjacency {
+            macs,
+            port: interface.port,
+            interface: number,
+            mtu,
+            mtu6,
+            vlan,
+            kind: AdjacencyKind::Neighbor,
+        }
     }
 
-    fn glean(number: u16, interface: &Interface) -> Entry {
-        let kind = if interface.up { Kind::Glean } else { Kind::Down };
-        Entry { interface: number, kind, ..Entry::MISSING }
+    fn glean(number: u16, interface: &Interface) -> CompiledAdjacency {
+        let kind = if interface.up { AdjacencyKind::Glean } else { AdjacencyKind::Down };
+        CompiledAdjacency { interface: number, kind, ..CompiledAdjacency::MISSING }
     }
 }
 
 /// The compiled adjacencies of a view.
 #[derive(Debug)]
-pub(crate) struct Entries(Vec<Entry>);
+pub(crate) struct CompiledAdjacencies(Vec<CompiledAdjacency>);
 
-impl Entries {
+impl CompiledAdjacencies {
     /// Compiles all of them; the error names a next hop and the interface it asks for in vain.
-    pub fn new(adjacencies: &Adjacencies, interfaces: &[Interface]) -> Result<Entries, (NextHop, u16)> {
-        let mut entries = vec![Entry::MISSING; adjacencies.0.len()];
+    pub fn new(
+        adjacencies: &Adjacencies,
+        interfaces: &[Interface],
+    ) -> Result<CompiledAdjacencies, (NextHop, u16)> {
+        let mut entries = vec![CompiledAdjacency::MISSING; adjacencies.0.len()];
         for (hop, adjacency) in adjacencies.iter() {
-            entries[hop.index()] = Entry::new(adjacency, interfaces).map_err(|interface| (hop, interface))?;
+            entries[hop.index()] =
+                CompiledAdjacency::new(adjacency, interfaces).map_err(|interface| (hop, interface))?;
         }
-        Ok(Entries(entries))
+        Ok(CompiledAdjacencies(entries))
     }
 
     #[inline(always)]
-    pub fn get(&self, hop: NextHop) -> &Entry {
-        self.0.get(hop.index()).unwrap_or(&Entry::MISSING)
+    pub fn get(&self, hop: NextHop) -> &CompiledAdjacency {
+        self.0.get(hop.index()).unwrap_or(&CompiledAdjacency::MISSING)
     }
 }
 
@@ -193,15 +211,24 @@ mod tests {
         table.set(NextHop(2), Adjacency::Neighbor { interface: 0, mac: Mac([4; 6]) });
         table.set(NextHop(4), Adjacency::Neighbor { interface: 1, mac: Mac([4; 6]) });
         table.set(NextHop(5), Adjacency::Prohibit);
-        let entries = Entries::new(&table, &interfaces).unwrap();
+        let entries = CompiledAdjacencies::new(&table, &interfaces).unwrap();
         let entry = entries.get(NextHop(2));
         assert_eq!((entry.macs, entry.port, entry.vlan), ([4, 4, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2], 3, 7));
         assert_eq!((entry.mtu, entry.mtu6, entry.interface), (MAX_MTU, 1400, 0));
         let kinds = [0, 1, 4, 5, 60_000].map(|hop| entries.get(NextHop(hop)).kind);
-        assert_eq!(kinds, [Kind::Missing, Kind::Missing, Kind::Down, Kind::Prohibit, Kind::Missing]);
+        assert_eq!(
+            kinds,
+            [
+                AdjacencyKind::Missing,
+                AdjacencyKind::Missing,
+                AdjacencyKind::Down,
+                AdjacencyKind::Prohibit,
+                AdjacencyKind::Missing
+            ]
+        );
         table.remove(NextHop(2));
         assert_eq!(table.iter().map(|(hop, _)| hop.0).collect::<Vec<_>>(), [4, 5]);
         table.set(NextHop(9), Adjacency::Glean { interface: 2 });
-        assert_eq!(Entries::new(&table, &interfaces).unwrap_err(), (NextHop(9), 2));
+        assert_eq!(CompiledAdjacencies::new(&table, &interfaces).unwrap_err(), (NextHop(9), 2));
     }
 }

@@ -15,34 +15,34 @@ pub use crate::port::sys::SharedWords;
 
 /// A compiled file of `bpf/`.
 #[derive(Clone, Copy, Debug)]
-pub struct Object {
+pub struct BpfObject {
     name: &'static str,
     bytes: &'static [u8],
 }
 
-impl Object {
+impl BpfObject {
     /// The object compiled from `bpf/NAME.c`; `bytes` are aligned as `aya::include_bytes_aligned` aligns them.
-    pub const fn new(name: &'static str, bytes: &'static [u8]) -> Object {
-        Object { name, bytes }
+    pub const fn new(name: &'static str, bytes: &'static [u8]) -> BpfObject {
+        BpfObject { name, bytes }
     }
 }
 
 /// The object compiled from a file in `bpf/` of this crate.
 macro_rules! object {
     ($name:literal) => {
-        Object::new($name, aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/", $name, ".o")))
+        BpfObject::new($name, aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/", $name, ".o")))
     };
 }
 
 /// `bpf/forward.c`: the forwarding path, `forward`.
-pub const FORWARD: Object = object!("forward");
+pub const FORWARD: BpfObject = object!("forward");
 /// `bpf/pass.c`: one program, `pass`, which lets every frame through.
-pub const PASS: Object = object!("pass");
+pub const PASS: BpfObject = object!("pass");
 /// `bpf/classify.c`: what will be forwarded, and what stays with the kernel.
-pub const CLASSIFY: Object = object!("classify");
+pub const CLASSIFY: BpfObject = object!("classify");
 
-/// `bpf/give_back.c`: one program, `give_back`, by which frames return to the kernel.
-pub const GIVE_BACK: Object = object!("give_back");
+/// `bpf/reinject.c`: one program, `reinject`, by which frames return to the kernel.
+pub const REINJECT: BpfObject = object!("reinject");
 
 /// An error and what led to it: the first says which system call failed, the last why.
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
@@ -107,29 +107,32 @@ pub enum BpfError {
 
 /// An object in the kernel.
 #[derive(Debug)]
-pub struct Loaded {
-    object: Object,
+pub struct LoadedObject {
+    object: BpfObject,
     /// For maps; programs are loaded one by one.
     pub ebpf: Ebpf,
 }
 
-impl Object {
+impl BpfObject {
     /// Makes the maps; `configure` may set their sizes before.
-    pub fn load_with<'v>(self, configure: impl FnOnce(&mut EbpfLoader<'v>)) -> Result<Loaded, BpfError> {
+    pub fn load_with<'v>(
+        self,
+        configure: impl FnOnce(&mut EbpfLoader<'v>),
+    ) -> Result<LoadedObject, BpfError> {
         let mut loader = EbpfLoader::new();
         configure(&mut loader);
         let ebpf = loader.load(self.bytes);
         let ebpf = ebpf.map_err(|error| BpfError::Load { object: self.name, error: Box::new(error) })?;
-        Ok(Loaded { object: self, ebpf })
+        Ok(LoadedObject { object: self, ebpf })
     }
 
     /// Makes the maps as they are declared.
-    pub fn load(self) -> Result<Loaded, BpfError> {
+    pub fn load(self) -> Result<LoadedObject, BpfError> {
         self.load_with(|_| {})
     }
 }
 
-impl Loaded {
+impl LoadedObject {
     /// Has the kernel verify and compile a program.
     pub fn xdp(&mut self, name: &'static str) -> Result<&mut Xdp, BpfError> {
         let object = self.object.name;
@@ -205,15 +208,15 @@ fn is_interrupted(error: &ProgramError) -> bool {
 
 /// A program at work on an interface, until this is dropped or the process ends.
 #[derive(Debug)]
-pub struct Attached(#[expect(dead_code, reason = "held, because dropping it detaches")] FdLink);
+pub struct XdpAttachment(#[expect(dead_code, reason = "held, because dropping it detaches")] FdLink);
 
 /// Has `program` see what comes in by the interface of that index, before anything else does.
-pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<Attached, BpfError> {
+pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<XdpAttachment, BpfError> {
     let refused = |error| BpfError::Attach { interface, error: Box::new(error) };
     let id = program.attach_to_if_index(interface, mode).map_err(refused)?;
     let link: XdpLink = program.take_link(id).map_err(refused)?;
     // Without a BPF link the program would outlive the process.
-    Ok(Attached(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
+    Ok(XdpAttachment(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
 }
 
 #[cfg(test)]

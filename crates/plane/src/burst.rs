@@ -101,6 +101,27 @@ impl fmt::Debug for Slot {
     }
 }
 
+/// A copy of a frame.
+#[derive(Clone)]
+pub struct FrameCopy {
+    len: u16,
+    data: [u8; FRAME_CAPACITY],
+}
+
+impl FrameCopy {
+    /// Copies as much of the packet as there is room for.
+    pub fn of(slot: &Slot) -> FrameCopy {
+        let mut data = [0; FRAME_CAPACITY];
+        data[..slot.frame_len()].copy_from_slice(slot.frame());
+        FrameCopy { len: slot.frame_len() as u16, data }
+    }
+
+    /// The frame.
+    pub fn frame(&self) -> &[u8] {
+        &self.data[..usize::from(self.len)]
+    }
+}
+
 /// One stretch of packet memory, split into slots.
 pub struct Arena {
     slots: Vec<Slot>,

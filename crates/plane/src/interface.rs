@@ -6,7 +6,7 @@ use fullview_table::Family;
 
 use crate::wire::ethernet::Mac;
 
-/// An interface of the router. Its number is its place in [`crate::view::Parts::interfaces`].
+/// An interface of the router. Its number is its place in [`crate::view::ViewParts::interfaces`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// What people call it.
@@ -24,7 +24,7 @@ pub struct Interface {
     pub mtu6: Option<u32>,
     /// Whether the link is up. What would come in or go out by one that is down is dropped.
     pub up: bool,
-    /// The table in which destinations of its packets are looked up, a place in [`crate::view::Parts::tables`]: its VRF.
+    /// The table in which destinations of its packets are looked up, a place in [`crate::view::ViewParts::tables`]: its VRF.
     pub table: u16,
     /// Whether its IPv4 packets are forwarded. If not, all of them are punted.
     pub forwards_inet: bool,

@@ -20,14 +20,14 @@ use fullview_table::fib::Fib;
 use fullview_table::fib::framework::SharedReader;
 use fullview_table::group::SharedGroupReader;
 
-use crate::adjacency::{Adjacencies, Entries, NO_INTERFACE};
+use crate::adjacency::{Adjacencies, CompiledAdjacencies, NO_INTERFACE};
 use crate::interface::{Interface, SourceCheck};
-use ports::Ports;
+use ports::PortTable;
 
 mod ports;
 
-pub(crate) use ports::Ingress;
-pub use ports::PortView;
+pub(crate) use ports::PortIngress;
+pub use ports::PortInterfaces;
 
 /// The two FIBs of one routing table (VRF).
 #[derive(Clone)]
@@ -47,7 +47,7 @@ impl TableReaders {
 
 /// What a view is made of.
 #[derive(Clone)]
-pub struct Parts {
+pub struct ViewParts {
     /// By interface number. A number stays with its interface from view to view: it is the index of its counters.
     pub interfaces: Vec<Interface>,
     /// By next-hop index, the same for all tables and both families.
@@ -60,11 +60,11 @@ pub struct Parts {
     pub policy: Policy,
 }
 
-impl Parts {
+impl ViewParts {
     /// Of a router with one table and no groups, which drops martians.
-    pub fn new(interfaces: Vec<Interface>, adjacencies: Adjacencies, table: TableReaders) -> Parts {
+    pub fn new(interfaces: Vec<Interface>, adjacencies: Adjacencies, table: TableReaders) -> ViewParts {
         let (groups, policy) = (SharedGroupReader::default(), Policy::default());
-        Parts { interfaces, adjacencies, tables: vec![table], groups, policy }
+        ViewParts { interfaces, adjacencies, tables: vec![table], groups, policy }
     }
 }
 
@@ -85,7 +85,7 @@ impl Default for Policy {
     }
 }
 
-/// Parts that do not fit together.
+/// ViewParts that do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
     /// VLAN numbers go from 1 to 4094.
@@ -146,13 +146,13 @@ pub enum ViewError {
 
 /// What every worker forwards by, at one moment.
 pub struct View {
-    parts: Parts,
-    ports: Ports,
-    entries: Entries,
+    parts: ViewParts,
+    ports: PortTable,
+    adjacencies: CompiledAdjacencies,
     /// Whether any interface has its sources checked.
     checks_sources: bool,
     /// Whether any interface has senders told of shorter ways.
-    notes_detours: bool,
+    has_redirects: bool,
 }
 
 impl View {
@@ -160,7 +160,7 @@ impl View {
     ///
     /// # Errors
     /// A [`ViewError`] if they do not fit together.
-    pub fn new(parts: Parts) -> Result<View, ViewError> {
+    pub fn new(parts: ViewParts) -> Result<View, ViewError> {
         let count = parts.interfaces.len();
         if count > NO_INTERFACE.into() {
             return Err(ViewError::TooManyInterfaces(count));
@@ -169,18 +169,19 @@ impl View {
             return Err(ViewError::NoTable);
         }
         parts.interfaces.iter().try_for_each(|interface| check(interface, parts.tables.len()))?;
-        let ports = Ports::new(&parts.interfaces)?;
-        let entries = Entries::new(&parts.adjacencies, &parts.interfaces).map_err(|(hop, interface)| {
-            ViewError::NoSuchInterface { hop: hop.0, interface, interfaces: count }
-        })?;
+        let ports = PortTable::new(&parts.interfaces)?;
+        let adjacencies =
+            CompiledAdjacencies::new(&parts.adjacencies, &parts.interfaces).map_err(|(hop, interface)| {
+                ViewError::NoSuchInterface { hop: hop.0, interface, interfaces: count }
+            })?;
         let checks_sources =
             parts.interfaces.iter().any(|interface| interface.source_check != SourceCheck::Off);
-        let notes_detours = parts.interfaces.iter().any(|interface| interface.redirects);
-        Ok(View { parts, ports, entries, checks_sources, notes_detours })
+        let has_redirects = parts.interfaces.iter().any(|interface| interface.redirects);
+        Ok(View { parts, ports, adjacencies, checks_sources, has_redirects })
     }
 
     /// What it is made of.
-    pub fn parts(&self) -> &Parts {
+    pub fn parts(&self) -> &ViewParts {
         &self.parts
     }
 
@@ -190,27 +191,27 @@ impl View {
     }
 
     /// A port by its number, if an interface takes its frames.
-    pub fn port(&self, number: u16) -> Option<&PortView> {
+    pub fn port(&self, number: u16) -> Option<&PortInterfaces> {
         self.ports.get(number)
     }
 
     /// How the untagged frames of a port come in.
     #[inline(always)]
-    pub(crate) fn ingress(&self, port: u16) -> &Ingress {
+    pub(crate) fn ingress(&self, port: u16) -> &PortIngress {
         self.ports.ingress(port)
     }
 
     #[inline(always)]
-    pub(crate) fn entries(&self) -> &Entries {
-        &self.entries
+    pub(crate) fn adjacencies(&self) -> &CompiledAdjacencies {
+        &self.adjacencies
     }
 
     pub(crate) fn checks_sources(&self) -> bool {
         self.checks_sources
     }
 
-    pub(crate) fn notes_detours(&self) -> bool {
-        self.notes_detours
+    pub(crate) fn has_redirects(&self) -> bool {
+        self.has_redirects
     }
 }
 
@@ -274,10 +275,10 @@ mod tests {
     use fullview_table::fib::{Algorithm, linear::Linear};
     use fullview_table::{NextHop, Rib};
 
-    fn parts(interfaces: Vec<Interface>) -> Parts {
+    fn parts(interfaces: Vec<Interface>) -> ViewParts {
         let inet = Linear.compile(&Rib::<u32>::default()).unwrap().fib();
         let inet6 = Linear.compile(&Rib::<u128>::default()).unwrap().fib();
-        Parts::new(interfaces, Adjacencies::new(), TableReaders::fixed(inet, inet6))
+        ViewParts::new(interfaces, Adjacencies::new(), TableReaders::fixed(inet, inet6))
     }
 
     fn on(port: u16, vlan: Option<u16>) -> Interface {
@@ -295,7 +296,7 @@ mod tests {
         assert!(refused(vec![on(3, Some(5)), on(3, Some(5))]).contains("of port 3"));
         assert!(refused(vec![Interface { table: 1, ..on(0, None) }]).contains("only 1 tables"));
         assert!(refused(vec![Interface { mtu: 0, ..on(0, None) }]).contains("port0: an MTU of 0"));
-        let none = Parts { tables: Vec::new(), ..parts(Vec::new()) };
+        let none = ViewParts { tables: Vec::new(), ..parts(Vec::new()) };
         assert_eq!(View::new(none).err(), Some(ViewError::NoTable));
         let mut parts = parts(vec![on(0, None)]);
         parts.adjacencies.set(NextHop(7), Adjacency::Glean { interface: 1 });

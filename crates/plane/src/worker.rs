@@ -1,21 +1,21 @@
 //! A worker: one thread that takes packets from its ports all the way to its ports, run to completion.
 //!
 //! Workers share nothing that is written. Each has its own end of every port, its own packet memory, its own
-//! [`Forwarder`] with its scratch memory and counters, and its own [`Published`] counters on cache lines of their own.
+//! [`Forwarder`] with its scratch memory and counters, and its own [`PublishedCounters`] counters on cache lines of their own.
 //! What they have in common they only read: the view, the FIBs, the groups.
 //!
-//! What the loop rejects goes to the worker's [`Slow`]: it gives packets to a kernel, or answers them. A slot that
+//! What the loop rejects goes to the worker's [`SlowPath`]: it gives packets to a kernel, or answers them. A slot that
 //! nobody keeps goes back to the port that has given it, so that no port starves another of packet memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::burst::{BURST, Burst, Packet};
-use crate::forward::{Detour, Forwarder};
+use crate::forward::{Forwarder, RedirectCandidate};
 use crate::port::{Port, PortError};
 use crate::view::View;
-use pool::Pool;
-pub use published::{Published, WorkerCounters};
+use pool::SlotPool;
+pub use published::{PublishedCounters, WorkerCounters};
 
 mod pool;
 mod published;
@@ -27,7 +27,7 @@ pub struct Rejected<'w, 'a> {
     /// The rejected packets, each as it came in and with its verdict. Those that are still here afterwards are free.
     pub packets: &'w mut Burst<'a>,
     /// Packets that were forwarded, and whose senders could be told of a shorter way.
-    pub detours: &'w [Detour],
+    pub redirects: &'w [RedirectCandidate],
     /// By port: packets to be sent. A slot to answer by can be taken from `packets` or from `free`.
     pub out: &'w mut [Burst<'a>],
     /// Free slots, some of them.
@@ -35,12 +35,12 @@ pub struct Rejected<'w, 'a> {
 }
 
 /// Takes what the loop rejects.
-pub trait Slow {
+pub trait SlowPath {
     /// Called after every burst, and once in a round without packets, so that it can do what has become due.
     fn take(&mut self, rejected: Rejected<'_, '_>);
 }
 
-impl<S: Slow> Slow for &mut S {
+impl<S: SlowPath> SlowPath for &mut S {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         (**self).take(rejected);
     }
@@ -49,7 +49,7 @@ impl<S: Slow> Slow for &mut S {
 /// Drops what the loop rejects.
 pub struct DropAll;
 
-impl Slow for DropAll {
+impl SlowPath for DropAll {
     fn take(&mut self, _rejected: Rejected<'_, '_>) {}
 }
 
@@ -85,14 +85,14 @@ pub struct Worker<'a, P, S, W> {
     burst: Burst<'a>,
     rejected: Burst<'a>,
     egress: Vec<Burst<'a>>,
-    pool: Pool<'a>,
-    published: Arc<Published>,
+    pool: SlotPool<'a>,
+    published: Arc<PublishedCounters>,
     counters: WorkerCounters,
     /// Rounds since the last look at what ports had no room for.
     unlooked: u32,
 }
 
-impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
+impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     /// A worker between these ports, by number, with this packet memory, of which each port gets the same share. Where
     /// the ports' other ends bring packets of their own, it may be none.
     pub fn new(
@@ -106,7 +106,7 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
         let there = ports.iter().map(Option::is_some).collect();
         let mut worker = Worker {
             forwarder,
-            pool: Pool::new(packets.collect(), there),
+            pool: SlotPool::new(packets.collect(), there),
             ports,
             slow,
             wait,
@@ -129,7 +129,7 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
     }
 
     /// Where others read what the worker has counted.
-    pub fn published(&self) -> Arc<Published> {
+    pub fn published(&self) -> Arc<PublishedCounters> {
         Arc::clone(&self.published)
     }
 
@@ -215,9 +215,9 @@ impl<'a, P: Port<'a>, S: Slow, W: Wait<P>> Worker<'a, P, S, W> {
     fn handle_rejected(&mut self, is_after_burst: bool) {
         let free = self.pool.lend();
         let view = self.forwarder.view();
-        let detours = if is_after_burst { self.forwarder.detours() } else { &[] };
+        let redirects = if is_after_burst { self.forwarder.redirect_candidates() } else { &[] };
         let (packets, out) = (&mut self.rejected, &mut *self.egress);
-        self.slow.take(Rejected { view, packets, detours, out, free });
+        self.slow.take(Rejected { view, packets, redirects, out, free });
         self.pool.keep(&mut self.rejected);
     }
 

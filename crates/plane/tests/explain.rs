@@ -8,14 +8,15 @@ use std::net::IpAddr;
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY};
-use fullview_plane::explain::{Explanation, Names, Outcome, explain};
+use fullview_plane::explain::{Explanation, LoopOutcome, RouteNames, explain};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::{Interface, SourceCheck};
+use fullview_plane::trace::{PacketFilter, TraceReceiver, TraceRequest, TraceRequests};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
-use fullview_plane::view::{Parts, TableReaders, View, Views};
-use fullview_plane::watch::{Collector, Matching, Watch, Watchers};
+use fullview_plane::view::{TableReaders, View, ViewParts, Views};
 use fullview_plane::wire::ethernet::Mac;
-use fullview_plane::wire::{ipv4, ipv6};
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
+use fullview_plane::wire::ipv6;
 use fullview_table::fib::{Algorithm, linear::Linear};
 use fullview_table::group::{Groups, Member};
 use fullview_table::{Address, NextHop, NextHops, Rib, Target};
@@ -80,8 +81,8 @@ struct Lab {
     views: Views,
     _groups: Groups,
     forwarder: Forwarder,
-    watchers: Watchers,
-    collector: Collector,
+    watchers: TraceRequests,
+    collector: TraceReceiver,
 }
 
 fn lab() -> Lab {
@@ -95,21 +96,21 @@ fn lab() -> Lab {
         let inet = Linear.compile(&inet(shift)).unwrap().fib();
         TableReaders::fixed(inet, Linear.compile(&inet6(shift)).unwrap().fib())
     };
-    let mut parts = Parts::new(interfaces(), adjacencies(), table(0));
+    let mut parts = ViewParts::new(interfaces(), adjacencies(), table(0));
     parts.tables.push(table(5));
     parts.groups = groups.shared_reader();
     let views = Views::new(View::new(parts).unwrap());
     let mut forwarder = Forwarder::new(views.reader());
-    let watchers = Watchers::new();
+    let watchers = TraceRequests::new();
     let (watched, collector) = watchers.connect();
-    forwarder.watch(watched);
+    forwarder.set_tracer(watched);
     Lab { views, _groups: groups, forwarder, watchers, collector }
 }
 
 /// Knows the routes of both tables.
 struct Known;
 
-impl Names for Known {
+impl RouteNames for Known {
     fn route(&self, table: u16, addr: IpAddr) -> Option<(String, NextHop)> {
         let shift = table * 5;
         match addr {
@@ -226,7 +227,7 @@ fn packet4(choice: &Choice) -> Vec<u8> {
     packet[len..].iter_mut().zip(0..).for_each(|(byte, value)| *byte = value);
     packet[6..8].copy_from_slice(&choice.fragment.to_be_bytes());
     let total = packet.len() as u16;
-    let mut ip = ipv4::Packet::new_unchecked(&mut packet);
+    let mut ip = Ipv4Packet::new_unchecked(&mut packet);
     ip.set_header_len(len);
     ip.set_total_len(total);
     ip.set_ttl(choice.hops);
@@ -270,14 +271,14 @@ fn explained(lab: &mut Lab, port: u16, bytes: &[u8]) -> Explanation {
     let explanation = explain(&lab.views.current(), &Known, port, bytes);
     let (verdict, departure) = travel(lab, port, bytes);
     let departure = departure.as_ref().map(|(port, frame)| (*port, frame.as_slice()));
-    let disagreement = explanation.disagreement(&Outcome { verdict, departure });
+    let disagreement = explanation.disagreement(&LoopOutcome { verdict, departure });
     assert_eq!(disagreement, None, "{:#?}\n{bytes:02x?}", explanation.steps);
     explanation
 }
 
 fn watched_lab() -> Lab {
     let mut lab = lab();
-    lab.watchers.add(Arc::new(Watch::new(Matching::default(), false, u64::MAX)));
+    lab.watchers.add(Arc::new(TraceRequest::new(PacketFilter::default(), false, u64::MAX)));
     lab
 }
 
@@ -354,7 +355,7 @@ fn steps_read_as_sentences() {
 fn a_loop_that_does_otherwise_is_noticed() {
     let explanation = explain(&lab().views.current(), &(), 2, &frame(&plain((1, 1))));
     let sent = explanation.departure.clone().unwrap().1;
-    let told = |verdict, departure| explanation.disagreement(&Outcome { verdict, departure });
+    let told = |verdict, departure| explanation.disagreement(&LoopOutcome { verdict, departure });
     assert_eq!(told(Verdict::Forward, Some((1, &sent))), None);
     assert_eq!(told(Verdict::Drop(Reason::EgressFull), None), None);
     assert!(told(Verdict::Forward, Some((2, &sent))).unwrap().contains("port 2, not 1"));
@@ -366,7 +367,7 @@ fn a_loop_that_does_otherwise_is_noticed() {
 fn watches_note_what_they_ask_for_and_no_more() {
     let mut lab = lab();
     let watch =
-        |text: &str, drops_only, count| Arc::new(Watch::new(text.parse().unwrap(), drops_only, count));
+        |text: &str, drops_only, count| Arc::new(TraceRequest::new(text.parse().unwrap(), drops_only, count));
     let traced = lab.watchers.add(watch("dst 10.0.1.0/24", false, 2));
     let dropped = lab.watchers.add(watch("", true, 3));
     let mut noted = Vec::new();
@@ -379,13 +380,13 @@ fn watches_note_what_they_ask_for_and_no_more() {
         packet.port = 2;
         burst.fill([packet].into_iter());
         lab.forwarder.process(&mut burst, &mut sent, &mut rejected);
-        noted.extend(std::iter::from_fn(|| lab.collector.pop()).map(|note| (note.watch, note.verdict)));
+        noted.extend(std::iter::from_fn(|| lab.collector.pop()).map(|note| (note.request, note.verdict)));
     }
     let blackhole = Verdict::Drop(Reason::Blackhole);
     let of = |number| noted.iter().filter(move |(watch, _)| *watch == number).map(|(_, verdict)| *verdict);
     assert_eq!(of(traced).collect::<Vec<_>>(), [Verdict::Forward; 2]);
     assert_eq!(of(dropped).collect::<Vec<_>>(), [blackhole; 3]);
-    assert_eq!(lab.collector.take_missed(), 1, "the fourth drop had nobody left to note it");
+    assert_eq!(lab.collector.take_lost(), 1, "the fourth drop had nobody left to note it");
     lab.watchers.remove(traced);
     lab.watchers.remove(dropped);
     assert_eq!(lab.forwarder.counters().dropped(), 4);

@@ -13,10 +13,10 @@ use fullview_plane::interface::Interface;
 use fullview_plane::port::Port;
 use fullview_plane::port::memory::{MemoryPort, pair};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
-use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
+use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, Mac};
-use fullview_plane::wire::ipv4;
-use fullview_plane::worker::{DropAll, Rejected, Slow, Wait, Worker, Yield};
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::worker::{DropAll, Rejected, SlowPath, Wait, Worker, Yield};
 use fullview_table::fib::{Algorithm, linear::Linear};
 use fullview_table::{NextHop, Rib};
 
@@ -34,7 +34,7 @@ fn forwarder(ports: u16) -> Forwarder {
     let interfaces = (0..ports).map(|port| Interface::new(port, OURS)).collect();
     let inet6 = Linear.compile(&Rib::<u128>::default()).unwrap().fib();
     let tables = TableReaders::fixed(Linear.compile(&rib).unwrap().fib(), inet6);
-    Forwarder::new(ViewReader::fixed(View::new(Parts::new(interfaces, adjacencies, tables)).unwrap()))
+    Forwarder::new(ViewReader::fixed(View::new(ViewParts::new(interfaces, adjacencies, tables)).unwrap()))
 }
 
 fn frame(destination: [u8; 4], ttl: u8) -> Vec<u8> {
@@ -42,7 +42,7 @@ fn frame(destination: [u8; 4], ttl: u8) -> Vec<u8> {
     let mut frame = Frame::new_unchecked(&mut bytes);
     frame.set_destination(OURS);
     frame.set_outer_ethertype(EtherType::IPV4);
-    let mut packet = ipv4::Packet::new_unchecked(frame.payload_mut());
+    let mut packet = Ipv4Packet::new_unchecked(frame.payload_mut());
     packet.set_header_len(20);
     packet.set_total_len(46);
     packet.set_ttl(ttl);
@@ -57,7 +57,7 @@ struct Echo {
     seen: Vec<Verdict>,
 }
 
-impl Slow for Echo {
+impl SlowPath for Echo {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         let mut packets = std::mem::take(rejected.packets);
         for packet in packets.drain() {

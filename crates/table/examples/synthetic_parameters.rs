@@ -1,6 +1,6 @@
-//! Counts the parameters of the synthetic model from a real table and prints them as the text that holds them:
-//! `cargo run --release -p fullview-table --example synthetic_parameters -- full-view.txt.gz inet >
-//! crates/table/src/feed/synthetic/parameters/counted_inet.txt`, and the same with `inet6`.
+//! Counts the parameters of the synthetic model from a real table and prints them as the counts of a data file:
+//! `cargo run --release -p fullview-table --example synthetic_parameters -- full-view.txt.gz inet`, and the same with
+//! `inet6`. They go below the comments of `crates/table/src/feed/synthetic/parameters/inet.txt` and `inet6.txt`.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! Addresses as integers: `u32` and `u128` behind one small trait, so that IPv4 and IPv6 share one text.
+//! Addresses as integers: `u32` and `u128` behind one small trait, so that IPv4 and IPv6 share one implementation.
 
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use num_traits::{CheckedShr, PrimInt, Unsigned};
 
-/// An address family, by the names of the socket API.
+/// An address family, named as in the socket API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Family {
     /// IPv4.
@@ -24,7 +24,7 @@ impl Family {
         }
     }
 
-    /// The family of that name.
+    /// Finds the family of that name.
     pub fn named(name: &str) -> Option<Family> {
         [Family::Inet, Family::Inet6].into_iter().find(|family| family.name() == name)
     }
@@ -45,11 +45,11 @@ pub trait Address: PrimInt + Unsigned + CheckedShr + Hash + Debug + Default + Se
     /// The standard library's address type, used to parse and to print.
     type Ip: Display + std::str::FromStr + Into<IpAddr> + Copy;
 
-    /// The address as the standard library's type.
+    /// Converts to the standard library's type.
     fn to_ip(self) -> Self::Ip;
-    /// The integer behind the standard library's type.
+    /// Converts from the standard library's type.
     fn from_ip(ip: Self::Ip) -> Self;
-    /// The address if it is of this family.
+    /// Converts an address of either family; `None` if it is not of this one.
     fn from_any(ip: IpAddr) -> Option<Self>;
 
     /// The mask whose `len` most significant bits are set; `len` above [`Self::BITS`] counts as all.
@@ -69,7 +69,7 @@ pub trait Address: PrimInt + Unsigned + CheckedShr + Hash + Debug + Default + Se
         shifted.low_usize()
     }
 
-    /// The low bits as an index; the caller has shifted the rest away.
+    /// Converts the low bits to an index; the caller has shifted the others away.
     fn low_usize(self) -> usize;
 }
 

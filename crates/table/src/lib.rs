@@ -1,6 +1,6 @@
 //! Routing tables of both IP families, the feeds they come from, and longest-prefix-match lookup behind one contract.
 //!
-//! The flow: table feed → [`Rib`] → [`fib::Algorithm`] → [`fib::Fib`], which readers hold.
+//! Data flows in this order: table feed → [`Rib`] → [`fib::Algorithm`] → [`fib::Fib`], which readers hold.
 //!
 //! ```
 //! use fullview_table::{NextHop, Rib, fib::registry};
@@ -32,33 +32,35 @@
 //!   most significant bit. [`Address::from_ip`] and [`Address::to_ip`] convert from and to the types of [`std::net`].
 //! - A prefix length counts bits from the most significant one, 0 to [`Address::BITS`]. A [`Prefix`] is canonical by
 //!   construction.
-//! - A [`NextHop`] is an index, 1 to [`NextHop::MAX`]; 0 means no route. [`NextHops`] says what an index stands for.
+//! - A [`NextHop`] is an index, 1 to [`NextHop::MAX`]; 0 means no route. [`NextHops`] maps an index to what it stands
+//!   for.
 //! - Sizes are bytes ([`fib::Footprint`]); times in update traces are seconds since 1970 ([`feed::updates::Update`]).
 //!
 //! # Threads
 //!
-//! A [`fib::Fib`] is `Send + Sync` and is read by any number of threads without waiting (`radix` alone takes a lock, to
-//! measure what that costs). The [`Rib`] and the [`fib::Instance`] belong to the one who writes. A reader sees each
-//! lookup answered by the table before or after a change, never by a mixture. This crate itself does no I/O outside
-//! [`feed`], reads no clock and spawns no thread.
+//! A [`fib::Fib`] is `Send + Sync`, and any number of threads read it without waiting (only `radix` takes a lock, to
+//! measure what that costs). One writer owns the [`Rib`] and the [`fib::Instance`]. Each lookup is answered by the
+//! table before or after a change, never by a mixture. This crate does no I/O outside [`feed`], reads no clock and
+//! spawns no thread.
 //!
 //! # Errors and panics
 //!
 //! Errors are types: [`prefix::PrefixError`], [`nexthop::TooManyNextHops`], [`feed::FeedError`],
 //! [`feed::write::WriteError`], [`feed::synthetic::SyntheticError`], [`fib::CompileError`], [`probe::Mismatch`]. Each
-//! message says where, what and what to do about it.
+//! message names the place, the fault and how to fix it.
 //!
-//! No input panics: no file, text, prefix, address, next hop or sequence of changes. What keeps this so:
+//! No input makes this crate panic: no file, text, prefix, address, next hop or sequence of changes. Three rules
+//! ensure this:
 //!
-//! - In the whole crate clippy refuses `unwrap`, `expect`, `panic!`, `unreachable!`, `todo!` and `unimplemented!`. The
-//!   few `expect`s there are stand under an `allow`, their message being the argument why they cannot fail.
-//! - In [`feed`] and [`prefix`], which read what strangers wrote, it refuses indexing and slicing as well.
-//! - Elsewhere indices come out of structures that this crate has built, under the compiler's bounds checks; that none
-//!   can fail is tested, not proven: by conformance and churn tests of every algorithm, and by fuzzing of everything
-//!   that parses and of sequences of changes.
+//! - In the whole crate clippy refuses `unwrap`, `expect`, `panic!`, `unreachable!`, `todo!` and `unimplemented!`. Each
+//!   of the few `expect`s has an `allow` and a message that argues why it cannot fail.
+//! - In [`feed`] and [`prefix`], which read untrusted input, clippy refuses indexing and slicing as well.
+//! - Elsewhere indices come from structures that this crate has built, and the compiler checks their bounds.
+//!   Conformance and churn tests of every algorithm, and fuzzing of all parsers and of sequences of changes, test that
+//!   no such check fails; it is not proven.
 //!
-//! What may still panic is a broken precondition that the documentation states ([`Address::bits`] has one), and what
-//! aborts is memory that runs out, as in all of Rust. The large tables ask for theirs and answer
+//! A call that breaks a documented precondition may still panic ([`Address::bits`] has one). A process that runs out of
+//! memory aborts, as in all of Rust, but the large tables check their allocation and return
 //! [`fib::CompileError::Memory`].
 #![warn(missing_docs)]
 #![warn(clippy::unreachable, clippy::unimplemented)]
@@ -67,36 +69,17 @@ pub mod addr;
 pub mod feed;
 pub mod fib;
 pub mod group;
+mod memory;
 pub mod nexthop;
 pub mod prefix;
 pub mod probe;
 pub mod rib;
 pub mod simd;
 mod sync;
+mod table;
 
 pub use addr::{Address, Family};
 pub use nexthop::{NextHop, NextHops, Target};
 pub use prefix::Prefix;
 pub use rib::{Change, Rib, Route};
-
-/// One routing table: the routes of both families and the next hops they share.
-///
-/// ```
-/// use fullview_table::{Table, Target};
-///
-/// let mut table = Table::default();
-/// let gateway = table.next_hops.intern(Target::Gateway("192.0.2.1".parse()?))?;
-/// table.inet.announce("198.18.0.0/15".parse()?, gateway);
-/// let route = table.inet.longest_match(0xc612_0001).ok_or("no route")?;
-/// assert_eq!(table.next_hops.target(route.next_hop), Some(Target::Gateway("192.0.2.1".parse()?)));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Default)]
-pub struct Table {
-    /// IPv4 routes.
-    pub inet: Rib<u32>,
-    /// IPv6 routes.
-    pub inet6: Rib<u128>,
-    /// What their next-hop indices stand for.
-    pub next_hops: NextHops,
-}
+pub use table::Table;

@@ -16,7 +16,7 @@ impl NextHop {
     /// The highest index: a table holds at most this many different next hops.
     pub const MAX: u16 = 65_534;
 
-    /// Whether this is a route at all.
+    /// Whether there is a route.
     pub const fn is_some(self) -> bool {
         self.0 != 0
     }
@@ -32,7 +32,7 @@ impl NextHop {
 pub enum Target {
     /// The address of the next router.
     Gateway(IpAddr),
-    /// A number without further meaning: benchmarks, and feeds that carry indices.
+    /// A number without further meaning, as in benchmarks and in feeds that carry indices.
     Number(u32),
     /// Several next hops among which flows are shared: the number of a group of [`Groups`](crate::group::Groups).
     Group(u32),
@@ -59,7 +59,7 @@ pub struct TooManyNextHops {
     pub target: Target,
 }
 
-/// The next hops of one table, numbered from 1 in the order they were met.
+/// The next hops of one table, numbered from 1 in the order in which they were added.
 ///
 /// ```
 /// use fullview_table::{NextHop, NextHops, Target};
@@ -67,7 +67,7 @@ pub struct TooManyNextHops {
 /// let mut next_hops = NextHops::default();
 /// let gateway = Target::Gateway("192.0.2.1".parse()?);
 /// assert_eq!(next_hops.intern(gateway)?, NextHop(1));
-/// assert_eq!(next_hops.intern(gateway)?, NextHop(1), "known already");
+/// assert_eq!(next_hops.intern(gateway)?, NextHop(1), "already known");
 /// assert_eq!(next_hops.target(NextHop(1)), Some(gateway));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -78,10 +78,10 @@ pub struct NextHops {
 }
 
 impl NextHops {
-    /// The index of `target`, given one now if it is new.
+    /// The index of `target`; a new target gets the next free one.
     ///
     /// # Errors
-    /// [`TooManyNextHops`] if it is new and [`NextHop::MAX`] indices are given out.
+    /// [`TooManyNextHops`] if it is new and all [`NextHop::MAX`] indices are in use.
     pub fn intern(&mut self, target: Target) -> Result<NextHop, TooManyNextHops> {
         if let Some(known) = self.index.get(&target) {
             return Ok(*known);
@@ -93,22 +93,22 @@ impl NextHops {
         Ok(hop)
     }
 
-    /// What an index stands for; `None` for [`NextHop::NONE`] and for an index never given out.
+    /// What an index stands for; `None` for [`NextHop::NONE`] and for an index that is not in use.
     pub fn target(&self, hop: NextHop) -> Option<Target> {
         self.targets.get(hop.index().checked_sub(1)?).copied()
     }
 
-    /// How many there are.
+    /// The number of next hops.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// Whether there are none.
+    /// Whether there is no next hop.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// Every index given out, with what it stands for.
+    /// Every index in use, with what it stands for.
     pub fn iter(&self) -> impl Iterator<Item = (NextHop, Target)> + '_ {
         (1..=NextHop::MAX).map(NextHop).zip(self.targets.iter().copied())
     }

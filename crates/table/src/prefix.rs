@@ -1,13 +1,13 @@
 //! Prefixes, canonical by construction: no bit is set beyond the length.
-#![deny(clippy::indexing_slicing, clippy::string_slice)] // their text is written by strangers
+#![deny(clippy::indexing_slicing, clippy::string_slice)] // prefixes are parsed from untrusted text
 
 use std::fmt::{self, Debug, Display};
 use std::str::FromStr;
 
 use crate::addr::Address;
 
-/// A network prefix, for example `198.18.0.0/16`. Ordered by address, then shorter first, which is the order of a
-/// walk that meets every prefix before the ones it covers.
+/// A network prefix, for example `198.18.0.0/16`. Prefixes are ordered by address, then shorter first; a walk in this
+/// order meets every prefix before the ones that it covers.
 ///
 /// ```
 /// use fullview_table::{Address, Prefix};
@@ -15,7 +15,7 @@ use crate::addr::Address;
 /// let prefix: Prefix<u32> = "198.18.0.0/15".parse()?;
 /// assert!(prefix.contains(0xc613_ffff) && !prefix.contains(0xc614_0000));
 /// assert_eq!((prefix.len(), prefix.last().to_ip().to_string()), (15, "198.19.255.255".to_owned()));
-/// // Bits beyond the length are refused in text, and cut off where that is asked for.
+/// // Text with bits beyond the length is refused; `containing` cuts them off.
 /// assert!("198.18.0.1/15".parse::<Prefix<u32>>().is_err());
 /// assert_eq!(Prefix::containing(0xc612_0001, 15), prefix);
 /// # Ok::<(), fullview_table::prefix::PrefixError>(())
@@ -26,7 +26,7 @@ pub struct Prefix<A> {
     len: u8,
 }
 
-/// Why some text is not a prefix. The message says what to write instead where that is known.
+/// Why some text is not a prefix. The message names the correct form, where that is known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixError {
     /// No `/`, or nothing on one side of it.
@@ -35,17 +35,17 @@ pub enum PrefixError {
     /// The part before the slash is not an address of the expected family.
     #[error("{text:?} is not an {family} address")]
     Address {
-        /// What was found.
+        /// The text found.
         text: String,
-        /// `inet` or `inet6`.
+        /// The family expected.
         family: crate::addr::Family,
     },
     /// The part after the slash is not a number from 0 to the width of the address.
     #[error("prefix length {text:?} is not a number from 0 to {max}")]
     Length {
-        /// What was found.
+        /// The text found.
         text: String,
-        /// 32 or 128.
+        /// The width of an address: 32 or 128.
         max: u8,
     },
     /// Bits are set beyond the length.
@@ -77,7 +77,7 @@ impl<A: Address> Prefix<A> {
         Prefix { addr: addr & A::mask(len), len: len.min(A::BITS) }
     }
 
-    /// The prefix of one address.
+    /// The prefix that contains one address only.
     pub fn host(addr: A) -> Self {
         Prefix { addr, len: A::BITS }
     }
@@ -93,7 +93,7 @@ impl<A: Address> Prefix<A> {
     }
 
     /// The number of significant bits.
-    #[allow(clippy::len_without_is_empty)] // the field's word: a prefix length, not a count of items
+    #[allow(clippy::len_without_is_empty)] // a prefix length, not a count of items
     pub fn len(self) -> u8 {
         self.len
     }
@@ -149,7 +149,7 @@ impl<A: Address> FromStr for Prefix<A> {
     }
 }
 
-/// Digits only: `str::parse` would also take a sign.
+/// Accepts digits only; `str::parse` would also accept a sign.
 fn parse_length<A: Address>(text: &str) -> Result<u8, PrefixError> {
     let error = || PrefixError::Length { text: text.into(), max: A::BITS };
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
@@ -158,7 +158,7 @@ fn parse_length<A: Address>(text: &str) -> Result<u8, PrefixError> {
     text.parse::<u8>().ok().filter(|len| *len <= A::BITS).ok_or_else(error)
 }
 
-/// Lets `prefix_trie::PrefixMap` be keyed by our prefixes.
+/// Makes [`Prefix`] a key of `prefix_trie::PrefixMap`.
 impl<A: Address> prefix_trie::Prefix for Prefix<A> {
     type R = A;
 

@@ -1,6 +1,6 @@
-//! Addresses that find mistakes in a compiled table, and the check that uses them.
+//! Addresses that reveal errors in a compiled table, and the check that uses them.
 //!
-//! Errors sit at the edges of prefixes, so those come first; random keys, with a seed, find what nobody thought of.
+//! Most errors are at the edges of prefixes. Random keys, drawn with a seed, find errors elsewhere.
 
 use std::iter;
 
@@ -10,7 +10,7 @@ use crate::nexthop::NextHop;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 
-/// A compiled table that answers otherwise than its RIB.
+/// A compiled table whose answer differs from that of its RIB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} goes to next hop {} by the routing table and to {} by the compiled one ({by} lookup): \
@@ -24,21 +24,21 @@ pub struct Mismatch<A: Address> {
     pub expected: NextHop,
     /// The FIB's answer.
     pub found: NextHop,
-    /// `single` or `batch`.
+    /// The kind of lookup: `single` or `batch`.
     pub by: &'static str,
 }
 
-/// For every prefix the last address before it, its first, its last, and the first behind it.
+/// For every prefix the last address before it, its first, its last, and the first address after it.
 pub fn edges<A: Address>(rib: &Rib<A>) -> impl Iterator<Item = A> + '_ {
     rib.iter().flat_map(|route| {
         let (first, last) = (route.prefix.first(), route.prefix.last());
         let before = first.checked_sub(&A::one());
-        let behind = last.checked_add(&A::one());
-        before.into_iter().chain([first, last]).chain(behind)
+        let after = last.checked_add(&A::one());
+        before.into_iter().chain([first, last]).chain(after)
     })
 }
 
-/// Keys looked up by one batch call of [`verify`]: odd on purpose, so that every batch has a remainder.
+/// Keys that [`verify`] looks up in one batch: an odd number, so that every batch has a remainder.
 const BATCH: usize = 251;
 
 /// Compares single and batch lookups of every key with the RIB. Returns how many keys were compared.
@@ -72,7 +72,7 @@ pub fn verify<A: Address>(
 }
 
 fn verify_batch<A: Address>(fib: &dyn Fib<A>, rib: &Rib<A>, addrs: &[A]) -> Result<(), Mismatch<A>> {
-    // An index that no table gives out: an answer left unwritten shows.
+    // No table has this index, so an answer that was not written is detected.
     let mut answers = vec![NextHop(u16::MAX); addrs.len()];
     fib.lookup_batch(addrs, &mut answers);
     for (&addr, &batch) in addrs.iter().zip(&answers) {
@@ -86,13 +86,13 @@ fn verify_batch<A: Address>(fib: &dyn Fib<A>, rib: &Rib<A>, addrs: &[A]) -> Resu
     Ok(())
 }
 
-/// Addresses uniform over the whole address space, without end.
+/// Addresses drawn uniformly from the whole address space, without end.
 pub fn uniform<A: Address>(seed: u64) -> impl Iterator<Item = A> {
     let mut random = SplitMix64(seed);
     iter::repeat_with(move || random.address())
 }
 
-/// A random address in a uniformly drawn prefix of the table, without end; none from an empty table.
+/// Random addresses, each from a uniformly drawn prefix of the table, without end; none from an empty table.
 pub fn in_prefix<A: Address>(rib: &Rib<A>, seed: u64) -> impl Iterator<Item = A> + use<A> {
     let prefixes: Vec<Prefix<A>> = rib.iter().map(|route| route.prefix).collect();
     let mut random = SplitMix64(seed);
@@ -114,8 +114,8 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`, by multiplication; 0 for a limit of 0. The bias of at most limit / 2^64 is far below
-    /// what any number of keys could show.
+    /// Draws a number below `limit` by multiplication; 0 for a limit of 0. The bias of at most limit / 2^64 is too
+    /// small to show in any number of keys.
     fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.next()) * limit as u128) >> 64) as usize
     }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn random_keys_repeat_with_their_seed_and_lie_where_they_should() {
+    fn random_keys_repeat_with_their_seed_and_are_inside_prefixes() {
         let rib = rib(&[("10.0.0.0/8", 1), ("192.0.2.0/24", 2)]);
         let keys: Vec<u32> = in_prefix(&rib, 7).take(100).collect();
         assert_eq!(keys, in_prefix(&rib, 7).take(100).collect::<Vec<u32>>());

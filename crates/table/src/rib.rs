@@ -1,4 +1,4 @@
-//! The RIB: the truth that every FIB is compiled from and may be thrown away for.
+//! The RIB: all routes of a table. Every FIB is compiled from it and can be compiled from it again.
 
 use prefix_trie::{AsView, PrefixMap, TrieView};
 
@@ -9,9 +9,9 @@ use crate::prefix::Prefix;
 /// One route: where a prefix goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route<A: Address> {
-    /// What is reached.
+    /// The destination.
     pub prefix: Prefix<A>,
-    /// By which next hop. [`NextHop::NONE`] makes a hole in a shorter prefix.
+    /// The next hop of its packets. [`NextHop::NONE`] makes a hole in a shorter prefix.
     pub next_hop: NextHop,
 }
 
@@ -24,7 +24,7 @@ pub struct Change<A: Address> {
     pub next_hop: Option<NextHop>,
 }
 
-/// Facts about a table by which algorithms judge their fitness (FreeBSD's `rib_rtable_info`).
+/// Facts about a table from which algorithms compute their preference (FreeBSD's `rib_rtable_info`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The family.
@@ -45,7 +45,7 @@ pub struct Summary {
 /// let mut rib = Rib::<u128>::default();
 /// assert_eq!(rib.announce("2001:2::/48".parse()?, NextHop(7)), None);
 /// let withdrawal = Change { prefix: "2001:2::/48".parse()?, next_hop: None };
-/// assert_eq!(rib.apply(withdrawal), Some(NextHop(7)), "the next hop it had");
+/// assert_eq!(rib.apply(withdrawal), Some(NextHop(7)), "the next hop before");
 /// assert!(rib.is_empty());
 /// # Ok::<(), fullview_table::prefix::PrefixError>(())
 /// ```
@@ -70,21 +70,21 @@ impl<A: Address> Default for Rib<A> {
 }
 
 impl<A: Address> Rib<A> {
-    /// Adds or replaces a route; returns the next hop it had.
+    /// Adds or replaces a route; returns the next hop that the prefix had before.
     pub fn announce(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> Option<NextHop> {
         let before = self.routes.insert(prefix, next_hop);
         self.count(prefix, before, Some(next_hop));
         before
     }
 
-    /// Removes a route; returns the next hop it had, `None` if there was no such route.
+    /// Removes a route; returns its next hop, or `None` if there was no such route.
     pub fn withdraw(&mut self, prefix: Prefix<A>) -> Option<NextHop> {
         let before = self.routes.remove(&prefix);
         self.count(prefix, before, None);
         before
     }
 
-    /// Applies one change; returns the next hop the prefix had.
+    /// Applies one change; returns the next hop that the prefix had before.
     pub fn apply(&mut self, change: Change<A>) -> Option<NextHop> {
         match change.next_hop {
             Some(next_hop) => self.announce(change.prefix, next_hop),
@@ -92,8 +92,8 @@ impl<A: Address> Rib<A> {
         }
     }
 
-    /// Takes over all routes of another RIB; returns those it had. The generation grows beyond either, so that whoever
-    /// follows this RIB sees that it is not what it was.
+    /// Takes over all routes of another RIB; returns a RIB with the routes before. The generation grows beyond that of
+    /// both, so that a FIB that follows this RIB notices the replacement.
     ///
     /// ```
     /// use fullview_table::{NextHop, Rib};
@@ -124,7 +124,7 @@ impl<A: Address> Rib<A> {
         }
     }
 
-    /// The next hop of exactly this prefix.
+    /// The next hop of this very prefix.
     pub fn get(&self, prefix: Prefix<A>) -> Option<NextHop> {
         self.routes.get(&prefix).copied()
     }
@@ -151,8 +151,8 @@ impl<A: Address> Rib<A> {
         self.routes.children(&prefix).map(|(prefix, hop)| Route { prefix, next_hop: *hop })
     }
 
-    /// The routes below `prefix` that come after `last` in that order, which `prefix` covers: how a walk goes on where
-    /// another one ended, however long the way there was.
+    /// The routes below `prefix` that follow `last`, which `prefix` covers, in the same order. This continues a walk
+    /// that ended at `last`, without repeating its beginning.
     ///
     /// ```
     /// use fullview_table::{NextHop, Prefix, Rib};
@@ -191,10 +191,10 @@ impl<A: Address> Rib<A> {
     /// The part of the address space below `prefix` as disjoint ranges of one next hop.
     pub fn ranges_within(&self, prefix: Prefix<A>) -> Ranges<A, impl Iterator<Item = Route<A>> + '_> {
         let at = self.routes.view_at(&prefix);
-        // What covers a prefix with a route of its own is never asked for, and costs a search.
+        // Only a prefix without a route of its own needs the route that covers it, which costs a search.
         let own = at.and_then(|at| at.value()).copied();
         let whole = own.or_else(|| Some(self.covering(prefix)?.next_hop));
-        // Most prefixes have no longer ones, and a walk that finds none still allocates.
+        // Most prefixes cover no longer ones, and a walk that finds none still allocates.
         let longer = at.is_some_and(|at| at.left().is_some() || at.right().is_some());
         let within = longer.then(|| self.within(prefix)).into_iter().flatten();
         Ranges::new(prefix, whole.unwrap_or(NextHop::NONE), within)
@@ -210,7 +210,7 @@ impl<A: Address> Rib<A> {
         self.routes.is_empty()
     }
 
-    /// Grows with every change that changed something.
+    /// A number that grows with every change that had an effect.
     pub fn generation(&self) -> u64 {
         self.generation
     }
@@ -221,7 +221,7 @@ impl<A: Address> Rib<A> {
         NextHop(u16::try_from(index).unwrap_or(u16::MAX))
     }
 
-    /// The facts by which an algorithm is chosen.
+    /// The facts from which an algorithm is chosen.
     pub fn summary(&self) -> Summary {
         Summary {
             family: A::FAMILY,
@@ -243,19 +243,19 @@ pub struct Range<A> {
     pub next_hop: NextHop,
 }
 
-/// Flattens nested prefixes into the disjoint ranges they mean: ordered, without gaps, neighbours with equal next
-/// hops merged. Every compiled structure starts from this.
+/// An iterator that flattens nested prefixes into disjoint ranges: ordered, without gaps, and with neighbours of equal
+/// next hops merged. Every compiled structure starts from it.
 ///
 /// A stack holds the prefixes that are open at the current address; the table's nesting (at most [`Address::BITS`]
 /// deep, 8 in a real full view) bounds it.
 pub struct Ranges<A: Address, I: Iterator<Item = Route<A>>> {
     routes: std::iter::Peekable<I>,
-    /// Where it ends, and the answer where no prefix is open.
+    /// The last address, and the answer where no prefix is open.
     whole: (A, NextHop),
     open: Vec<(A, NextHop)>,
-    /// The first address not yet given out; `None` after the last one.
+    /// The first address not yet covered; `None` after the last one.
     at: Option<A>,
-    /// A piece already cut that did not continue the range before it.
+    /// The next piece, if it was cut already and did not continue the range before it.
     pending: Option<Range<A>>,
 }
 
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_table_is_one_range_without_route() {
+    fn an_empty_table_is_one_range_without_a_route() {
         assert_eq!(text(Rib::default().ranges()), ["0.0.0.0-255.255.255.255 0"]);
     }
 

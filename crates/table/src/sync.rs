@@ -1,5 +1,5 @@
-//! The atomics and reference counts of what is published between threads: the standard ones, or loom's while its model
-//! checker explores every interleaving.
+//! The reference count of data published between threads: the standard one, or loom's while its model checker explores
+//! every interleaving.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::Arc;

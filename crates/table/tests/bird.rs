@@ -1,5 +1,6 @@
-//! The proof by others: BIRD takes the tables written here, and `bgpdump` reads in BIRD's dumps what is read here.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
+//! Checks by other programs: BIRD accepts the tables written here, and `bgpdump` reads the same routes from BIRD's
+//! dumps as this crate.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,10 +17,10 @@ use fullview_table::{Address, NextHops, Rib, Table, Target};
 #[path = "support/real.rs"]
 mod real;
 
-/// How long BIRD may take for a full view; many times what it needs.
+/// How long BIRD may take for a full view: many times the time that it needs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Whether the programs are installed: in CI they must be.
+/// Whether the programs are installed; in CI they must be.
 fn installed(programs: &[&str]) -> bool {
     let folders: Vec<PathBuf> =
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap();
@@ -35,7 +36,7 @@ fn installed(programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// The command with the folder of system programs in its path.
+/// The command, with the folder of system programs in its path.
 fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     command.env("PATH", format!("/usr/sbin:{}", std::env::var("PATH").unwrap_or_default()));
@@ -52,7 +53,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The real table, or a made one where it is not at hand.
+/// The real table, or a synthetic one if it is not available.
 fn table() -> Table {
     match real::data("tables/full-view-2025.txt.gz") {
         Some(path) => feed::load(&path, &Options::default()).unwrap().table,
@@ -66,8 +67,8 @@ fn write_bird(table: &Table, numbers: Numbers, path: &Path) {
     out.flush().unwrap();
 }
 
-/// A running BIRD that touches nothing of the machine: no kernel protocol, everything in its folder. Ends with the
-/// test.
+/// A running BIRD that changes nothing on the machine: it has no kernel protocol, and all its files are in one folder.
+/// It ends with the test.
 struct Bird {
     folder: tempfile::TempDir,
     process: Child,
@@ -127,7 +128,7 @@ impl Bird {
 
 impl Drop for Bird {
     fn drop(&mut self) {
-        // By its own handle: other BIRDs on this machine are not ours.
+        // The process is ended by its handle: other BIRDs on this machine do not belong to the test.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -150,8 +151,8 @@ fn bird_accepts_every_form_of_next_hop() {
     }
 }
 
-/// Two BIRDs, one with the table as static routes, which the other learns over eBGP: its dump has a peer, AS paths
-/// and next hops, as a route collector's has.
+/// Two BIRDs, one with the table as static routes, which the other learns over eBGP: its dump has a peer, AS paths and
+/// next hops, as that of a route collector.
 #[test]
 fn a_full_view_goes_through_bird_and_back() {
     if !installed(&["bird", "birdc", "bgpdump"]) {
@@ -181,12 +182,12 @@ fn a_full_view_goes_through_bird_and_back() {
     compare(&table.inet6, &dumped6.inet6, &dumped6.next_hops, &dumps[1]);
 }
 
-/// A port of that address nobody listens on, as the system gives it.
+/// A free port of that address, chosen by the system.
 fn free_port(host: u8) -> u16 {
     TcpListener::bind((address(host), 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// An address of this process: a port that is free there stays free.
+/// An address that only this process uses: a port that is free there stays free.
 fn address(host: u8) -> String {
     let [.., high, low] = std::process::id().to_be_bytes();
     format!("127.{high}.{low}.{host}")
@@ -204,7 +205,7 @@ fn speaker(me: u8, [own_port, other_port]: [u16; 2], routes: &str, policy: &str)
     )
 }
 
-/// The dump holds the prefixes sent, and `bgpdump` sees the same prefixes by the same next hops.
+/// Checks that the dump has the prefixes sent, and that `bgpdump` reads the same prefixes with the same next hops.
 fn compare<A: Address>(sent: &Rib<A>, dumped: &Rib<A>, next_hops: &NextHops, path: &Path) {
     assert!(
         sent.iter().map(|route| route.prefix).eq(dumped.iter().map(|route| route.prefix)),

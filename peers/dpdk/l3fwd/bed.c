@@ -15,21 +15,21 @@
 
 #include "frames.h"
 
-/* As fullview's own test bed: bursts between two looks at the clock, how long the loop with the router and the loop
- * without it run in turns, and one packet in how many is checked during a run. */
+/* The same values as in fullview's own test bed: bursts between two readings of the clock; how long the loop with the
+ * router and the loop without it each run before the other takes over; and one packet in how many a run checks. */
 #define BURSTS_A_LOOK 16
 #define PART_SECONDS 0.008
 #define CHECK_ONE_IN 64
 
-/* Packets still with l3fwd when everything has been sent are due within its 100 us; this is for one that is lost. */
+/* When everything has been sent, l3fwd returns its last packets within 100 us; after this long a packet counts as lost. */
 #define DRAIN_SECONDS 1.0
 
 #define MOST_IN_BURST 256
 
-/* Times in a row, nearly, that there may be no buffer for a packet. */
+/* How often, almost in a row, there may be no buffer for a packet. */
 #define MOST_UNBUFFERED 1000000
 
-/* l3fwd's own: its loop ends when this is set, by a signal or here. */
+/* A variable of l3fwd: its loop ends when a signal or this program sets it. */
 extern volatile bool force_quit;
 
 enum phase { VERIFYING, DRAINING, WAITING, TIMING };
@@ -53,7 +53,7 @@ static struct {
 	uint64_t left; /* packets to send before the next step is considered */
 	uint64_t sent, received, wrong, unbuffered;
 	bool has_direct; /* whether there is a loop without the router to compare with */
-	bool passes_by; /* the loop without l3fwd is running */
+	bool passes_by; /* whether the loop without l3fwd is running */
 	double until;   /* DRAINING: the latest end */
 	/* TIMING */
 	double seconds, started, cpu_started;
@@ -135,7 +135,7 @@ void bed_send(uint16_t port, struct rte_mbuf **packets, uint16_t count)
 			check(packets[i], port);
 	else if (before / CHECK_ONE_IN != bed.received / CHECK_ONE_IN)
 		check(packets[0], port);
-	/* What l3fwd was promised to be done with what it sends: RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE. */
+	/* The driver promises to free what l3fwd sends in this way: RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE. */
 	rte_mempool_put_bulk(packets[0]->pool, (void **)packets, count);
 }
 
@@ -152,7 +152,7 @@ void bed_open(void)
 	for (enum family family = INET; family < FAMILIES; family++)
 		snprintf(bed.contestants[family], sizeof(bed.contestants[family]), "%s_%s:%s", peer,
 			 family_names[family], batch);
-	/* Commands are waited for by poll, which does not see what a buffer holds. */
+	/* The program waits for commands with poll, which does not see what a buffer of the C library holds. */
 	setvbuf(stdin, NULL, _IONBF, 0);
 	bed.has_direct = getenv("BED_WITHOUT_DIRECT") == NULL;
 	bed.streams = read_streams(folder);
@@ -205,7 +205,7 @@ static void drain_after(double seconds)
 	bed.until = now() + seconds;
 }
 
-/* Every packet of a stream has been through once, or is lost. */
+/* Every packet of a stream has come out once, or is lost. */
 static void judge_stream(void)
 {
 	bed.bad[bed.stream] = bed.wrong + (bed.sent - bed.received);
@@ -221,7 +221,7 @@ static void judge_stream(void)
 
 /* ---- commands ---- */
 
-/* The stream of that name in the family of that contestant; their number if there is none. */
+/* The stream of that name in the family of that contestant; the number of streams if there is none. */
 static size_t find_stream(const char *name, const char *contestant)
 {
 	size_t i = 0;
@@ -244,7 +244,7 @@ static void start_run(size_t stream, double seconds)
 	bed.begun = so_far();
 }
 
-/* Starts the run that a command asks for; returns NULL, or what is wrong with it. */
+/* Starts the run that a command requests; returns NULL, or what is wrong with the command. */
 static const char *obey(const char *line)
 {
 	char contestant[64], name[256], rest;
@@ -264,7 +264,8 @@ static const char *obey(const char *line)
 	return NULL;
 }
 
-/* The next line; NULL at the end of input, or when l3fwd is told to end, which it notes and sleeps on. */
+/* Reads the next line; NULL at the end of input, or when l3fwd is to end: its signal handler only sets a flag, so the wait
+ * has to look at it. */
 static const char *next_line(void)
 {
 	static char *line;
@@ -277,8 +278,8 @@ static const char *next_line(void)
 	return getline(&line, &room, stdin) < 0 ? NULL : line;
 }
 
-/* A router in a process of its own never sleeps by itself: between runs it is stopped, or it would take the core from the
- * one that is measured. */
+/* A router in a process of its own never sleeps. Between runs it is stopped, because it would take the core from the
+ * router that is measured. */
 static void signal_router(int number)
 {
 	const char *router = getenv("BED_ROUTER");
@@ -287,7 +288,7 @@ static void signal_router(int number)
 		kill((pid_t)strtol(router, NULL, 10), number);
 }
 
-/* Waits for a command that starts a run; ends l3fwd when there is none to come. */
+/* Waits for a command that starts a run; ends l3fwd at the end of the commands. */
 static void await_command(void)
 {
 	static size_t number;
@@ -338,7 +339,7 @@ static void reply(void)
 	fflush(bed.replies);
 }
 
-/* The same generator and receiver with nothing between them: what is to be taken off. */
+/* Runs the same generator and receiver without a router: this time is subtracted. */
 static void run_direct(struct rte_mempool *pool, unsigned burst)
 {
 	struct rte_mbuf *packets[MOST_IN_BURST];
@@ -367,7 +368,7 @@ static void end_part(struct rte_mempool *pool, unsigned burst)
 		drain_after(DRAIN_SECONDS);
 }
 
-/* What comes next when everything that was to be sent is sent. */
+/* Chooses the next step when everything has been sent. */
 static void step(struct rte_mempool *pool, unsigned burst)
 {
 	switch (bed.phase) {

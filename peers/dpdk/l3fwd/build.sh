@@ -2,11 +2,11 @@
 # Fetches the source of Debian's DPDK, builds its example l3fwd around the ports of this folder, and prints the path of
 # the program. Usage: peers/dpdk/l3fwd/build.sh BATCH|memif
 #
-# Debian packs no l3fwd and no example sources, so they come from the source package of the DPDK that is installed, by
-# apt with lists of its own: nothing of the system's changes. All that is made lies below target/peers. What is changed
-# of l3fwd is the room in its tables, and for a BATCH other than its own 32, how many packets it takes at once and how
-# many buffers its core keeps at hand. For memif it does not ask its ports to verify checksums, which they cannot, and
-# the generator is built beside it.
+# Debian packages neither l3fwd nor the sources of the examples, so they come from the source package of the installed
+# DPDK. apt uses lists in the build folder, so the system does not change; everything is made below target/peers. l3fwd
+# itself changes in the room of its tables and, for a BATCH other than its own 32, in how many packets it takes at once
+# and how many buffers its core caches. For memif it does not request checksum verification, which memif ports cannot do,
+# and the generator is built as well.
 set -euo pipefail
 
 readonly here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -18,10 +18,10 @@ give_up() {
 	exit 4
 }
 
-# Of the installed libraries, whose version is what the headers of the drivers have to fit.
+# The version of the installed libraries, which the headers of the drivers have to fit.
 source_version() { dpkg-query -W -f '${source:Version}' libdpdk-dev 2>/dev/null; }
 
-# The system's sources, with those of the packages instead of the packages.
+# Writes the system's apt sources with deb-src in place of deb.
 write_sources() {
 	local file
 	mkdir -p "$work/apt/sources" "$work/apt/lists/partial"
@@ -40,10 +40,10 @@ fetch() {
 		command -v "$tool" >/dev/null || give_up "$tool is missing: DPDK's source cannot be fetched"
 	done
 	write_sources
-	# Some other source that has no source packages is no obstacle; that DPDK's is found decides.
+	# Another apt source may have no source packages; only DPDK's package has to be found.
 	apt-get "${apt[@]}" update >&2 || true
 	(cd "$work" && apt-get "${apt[@]}" source --download-only "dpdk=$version" >&2) ||
-		give_up "no source of dpdk $version from the sources in /etc/apt: is there a way to them?"
+		give_up "the apt sources in /etc/apt gave no source of dpdk $version: check the network"
 }
 
 unpack() {
@@ -57,9 +57,9 @@ unpack() {
 	mv "$work/unpacking" "$source"
 }
 
-# resize FILE PATTERN: what the pattern finds is replaced, once; l3fwd of another version may have other lines.
+# resize FILE PATTERN REPLACEMENT: fails if the pattern is not found, because another version of l3fwd may have other lines.
 resize() {
-	grep -q "$2" "$1" || give_up "$1 has no \"$2\": this version of l3fwd is not known here"
+	grep -q "$2" "$1" || give_up "$1 has no \"$2\": this script does not know this version of l3fwd"
 	sed -i "s/$2/$3/" "$1"
 }
 
@@ -78,7 +78,7 @@ enlarge() { # FOLDER
 	resize "$1/l3fwd.h" '\(MEMPOOL_CACHE_SIZE *\)256' '\1512'
 }
 
-# The headers of drivers are not installed; l3fwd's own and those of its version's libraries are compiled quietly.
+# The headers of drivers are not installed, so they come from the source. l3fwd's own files are compiled without warnings.
 compile() { # FOLDER
 	local object objects=() file flags headers=()
 	read -ra flags <<<"$(pkg-config --cflags libdpdk)"

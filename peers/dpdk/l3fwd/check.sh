@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks l3fwd in its test bed on a table of eight routes: right and wrong ways out, both kinds of tables, commands, and
-# every kind of broken input. Needs neither huge pages nor root. Usage: peers/dpdk/l3fwd/check.sh
+# Checks l3fwd in its test bed on a table of eight routes: packets that leave by the right and the wrong port,
+# both kinds of tables, commands, and every kind of broken input. It needs neither huge pages nor root. Usage: peers/dpdk/l3fwd/check.sh
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -24,7 +24,7 @@ expect() {
 	fi
 }
 
-# The table of all checks, with a port for each next hop.
+# Makes the input folder of all checks, with a port for each next hop.
 fresh_ports() {
 	fresh_input
 	sed -i 's/ 32767$/ 7/' "$input/table.txt"
@@ -34,26 +34,26 @@ fresh_ports() {
 commands=quit both=l3fwd_fib_inet:32,l3fwd_fib_inet6:32
 fresh_ports
 for kind in lpm fib lpm_parsing fib_parsing; do
-	expect 0 '"bad":\[\],"refused":\[\]' "$kind forwards rightly" "l3fwd_${kind}_inet:32,l3fwd_${kind}_inet6:32"
+	expect 0 '"bad":\[\],"refused":\[\]' "$kind forwards correctly" "l3fwd_${kind}_inet:32,l3fwd_${kind}_inet6:32"
 done
 expect 0 '"bad":\[\],"refused":\[\]' "bursts of 256" l3fwd_lpm_inet:256
 commands='run l3fwd_fib_inet:32 s 0.02'
 expect 0 '"mpps":.*"loop_mpps":.*"bad":0,"lost":0' "a served run" $both --serve
 commands='run l3fwd_fib_inet6:32 s 0.02'
 expect 0 '"family":"inet6".*"bad":0,"lost":0' "a served run of the other family" $both --serve
-commands='run nobody:32 s 0.01'; expect 0 'command 1: no such contestant' "an unknown contestant served" $both --serve
+commands='run unknown:32 s 0.01'; expect 0 'command 1: no such contestant' "an unknown contestant served" $both --serve
 commands='run l3fwd_fib_inet:32 s'; expect 0 'command 1: want: run PEER:BATCH' "half a command" $both --serve
 commands=quit
-expect 1 'no such contestant' "an unknown contestant" nobody:32
+expect 1 'no such contestant' "an unknown contestant" unknown:32
 expect 1 'one program cannot be all of these' "two programs at once" l3fwd_fib_inet:32,l3fwd_lpm_inet:32
 
 bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
-expect 3 'packet 4 of stream s left by another port' "a wrong way out" $both
-commands='run l3fwd_fib_inet:32 s 0.01'; expect 0 'forwards wrongly and is not timed' "a run of it" $both --serve
+expect 3 'packet 4 of stream s left by another port' "a packet that leaves by the wrong port" $both
+commands='run l3fwd_fib_inet:32 s 0.01'; expect 0 'forwards wrongly and is not timed' "a run of a contestant that forwards wrongly" $both --serve
 commands=quit
 fresh_ports; bytes 0500 0600 0900 0100 >"$input/s.inet6.answers"
 expect 3 'packet 3 of stream s left by another port' "a packet without a route" $both
-fresh_ports; rm "$input/table.txt"; expect 2 'table.txt: not there' "no table" $both
+fresh_ports; rm "$input/table.txt"; expect 2 'table.txt: not found' "no table" $both
 fresh_ports; bytes 00 >>"$input/s.inet6.keys"; expect 2 'truncated' "half a key" $both
 fresh_ports; echo '10.9.0.0/16 32' >>"$input/table.txt"; expect 5 'next hop 32' "more next hops than ports" $both
 expect 0 '"refused":\[{"contestant":"l3fwd_fib_inet:32","why":"next hop 32' "a refusal served" $both --serve

@@ -13,7 +13,7 @@
 #define INET_FRAME 60
 #define INET6_FRAME (ETHERNET + sizeof(struct rte_ipv6_hdr) + sizeof(struct rte_udp_hdr))
 
-/* Offsets of what differs between the frames of a stream. */
+/* The offsets of the fields that differ between the frames of a stream. */
 #define INET_CHECKSUM (ETHERNET + offsetof(struct rte_ipv4_hdr, hdr_checksum))
 #define INET_DESTINATION (ETHERNET + offsetof(struct rte_ipv4_hdr, dst_addr))
 #define INET_NUMBER (ETHERNET + sizeof(struct rte_ipv4_hdr) + sizeof(struct rte_udp_hdr))
@@ -30,7 +30,7 @@ void port_address(uint16_t port, uint8_t address[6])
 	memcpy(address, made, sizeof(made));
 }
 
-/* In the payload of IPv4, and in IPv6's flow label, as fullview's own frames have it. */
+/* The number of a packet is in the payload of IPv4 and in the flow label of IPv6, as in fullview's own frames. */
 size_t number_of_packet(const struct generator *generator, const struct rte_mbuf *packet)
 {
 	bool inet = generator->stream->family == INET;
@@ -46,7 +46,7 @@ static uint16_t folded(uint32_t sum)
 	return (uint16_t)((sum & 0xffff) + (sum >> 16));
 }
 
-/* 16-bit words in the order they have in memory: a sum of those is right up to the order of its bytes. */
+/* Adds 16-bit words as they are in memory: the sum is correct except for the order of its bytes. */
 static uint32_t sum_of(const void *bytes, size_t length)
 {
 	const uint16_t *words = bytes;
@@ -158,8 +158,8 @@ void generate(struct generator *generator, struct rte_mbuf **packets, unsigned c
 	}
 }
 
-/* How the TTL of IPv4 must have come out. The checksum may be the other zero of one's complement, so it is verified and
- * not compared. */
+/* Checks the TTL and the checksum of IPv4 after the router. The checksum may be the other zero of one's complement, so it is
+ * verified and not compared. */
 static bool lower_ttl(uint8_t *frame, const struct rte_mbuf *packet)
 {
 	const struct rte_ipv4_hdr *sent = rte_pktmbuf_mtod_offset(packet, struct rte_ipv4_hdr *, ETHERNET);
@@ -170,7 +170,7 @@ static bool lower_ttl(uint8_t *frame, const struct rte_mbuf *packet)
 	return folded(sum_of(ip, sizeof(*ip))) == 0xffff;
 }
 
-/* The Ethernet addresses l3fwd writes: the station 02:00:00:00:00:PORT behind the port, and the port's own. */
+/* The Ethernet addresses that l3fwd writes: the neighbour 02:00:00:00:00:PORT as destination, the port's own as source. */
 static void leave_by(uint8_t *frame, uint16_t port)
 {
 	const uint8_t station[6] = {0x02, 0, 0, 0, 0, (uint8_t)port};
@@ -189,11 +189,11 @@ const char *fault(const struct generator *generator, const struct rte_mbuf *pack
 		return "has another length";
 	number = number_of_packet(generator, packet);
 	if (number >= stream->count)
-		return "is none that was sent";
+		return "was not sent by the generator";
 	memcpy(expected, generator->template, sizeof(expected));
 	write_destination(generator, expected, number);
 	if (forwarded) {
-		/* Without a route l3fwd sends a packet back by the port it came in by: 0, as the answer is. */
+		/* l3fwd sends a packet without a route back out of port 0, where it arrived; the answer is 0 too. */
 		if (port != stream->answers[number])
 			return "left by another port than its route says";
 		leave_by(expected, port);

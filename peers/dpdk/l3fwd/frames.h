@@ -1,5 +1,5 @@
-/* The frames that l3fwd is given, as fullview's own generator makes them: the smallest UDP frames, one destination after
- * the other. And what must have become of each when it comes out. */
+/* The frames that l3fwd receives, as fullview's own generator makes them (the smallest UDP frames, one destination after
+ * the other), and the check of each frame when it comes out. */
 #ifndef PEERS_L3FWD_FRAMES_H
 #define PEERS_L3FWD_FRAMES_H
 
@@ -11,14 +11,14 @@
 
 #include "../inputs.h"
 
-/* Walks through a stream, round and round. */
+/* The position in a stream, which starts again after its end. */
 struct generator {
 	const struct stream *stream;
 	size_t at;
-	/* As a network card would classify the packets, or RTE_PTYPE_UNKNOWN, so that l3fwd has to look itself. */
+	/* The packet type that a network card would report, or RTE_PTYPE_UNKNOWN, so that l3fwd has to parse the packet. */
 	uint32_t packet_type;
 	uint16_t frame_bytes;
-	/* Whether the router lowers the hop limit of IPv6, too; l3fwd does not. */
+	/* Whether the router also lowers the hop limit of IPv6; l3fwd does not. */
 	bool lowers_hop_limit;
 	uint32_t sum; /* of all constant bytes under the checksum */
 	_Alignas(64) uint8_t template[64];
@@ -26,10 +26,10 @@ struct generator {
 
 struct generator generator_of(const struct stream *stream, bool classifies);
 
-/* Writes the next frames, one into each of these fresh mbufs. */
+/* Writes the next frames, one into each of these new mbufs. */
 void generate(struct generator *generator, struct rte_mbuf **packets, unsigned count);
 
-/* What is wrong with a packet of this stream that was sent by a port; NULL if nothing is. */
+/* What is wrong with a packet of this stream that left by a port; NULL if nothing is. */
 const char *fault(const struct generator *generator, const struct rte_mbuf *packet, uint16_t port, bool forwarded);
 
 /* The address of a port of l3fwd. */

@@ -1,5 +1,5 @@
-/* A driver for l3fwd's ports net_bed0, net_bed1, …: packets come in by number 0 and leave by the others. It promises
- * what network cards do: checksums verified on receipt, packet types told, and transmitted buffers freed in bulk. */
+/* A driver for l3fwd's ports net_bed0, net_bed1, …: packets arrive at number 0 and leave by the others. It offers
+ * what network cards offer: it verifies checksums on receipt, reports packet types and frees transmitted buffers in bulk. */
 #include <stdio.h>
 
 #include <ethdev_driver.h>
@@ -49,7 +49,7 @@ static int stop(struct rte_eth_dev *device)
 	return 0;
 }
 
-/* The address lies in the device's own memory, which is freed by itself. */
+/* The address is part of the device's own memory, which DPDK frees separately. */
 static int close_port(struct rte_eth_dev *device)
 {
 	device->data->mac_addrs = NULL;

@@ -1,5 +1,5 @@
 /* The other end of a router's memif interfaces: sends the frames of l3fwd's test bed into interface 0 and receives what
- * comes back by the others, all on one core, while the router has another. Usage: generator EAL-OPTIONS with
+ * the router sends to the others. It uses one core and the router another. Usage: generator EAL-OPTIONS with
  * --vdev net_memif0,role=server,… for each interface, and the environment of ../memif.sh. */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -18,7 +18,8 @@
 #define BURST 64
 #define DESCRIPTORS 1024
 
-/* Packets on their way at most: no ring of 1,024 overflows, so none is lost, and the router is never waited for. */
+/* The most packets on their way: a ring of 1,024 does not overflow, so no packet is lost, and the
+ * generator never waits for the router to empty a ring. */
 #define WINDOW 960
 
 /* How long a router may take to load its table, and to forward anything at all. */
@@ -62,7 +63,7 @@ static bool is_connected(uint16_t ports)
 	return true;
 }
 
-/* The file tells the router's side that it may connect. */
+/* The file tells memif.sh that the router may connect. */
 static void await_router(uint16_t ports)
 {
 	double until = now() + START_SECONDS;
@@ -79,7 +80,7 @@ static void await_router(uint16_t ports)
 	}
 }
 
-/* Sends all of a burst: within the window there is room, if not at once. */
+/* Sends a whole burst, repeatedly if a ring is full for a moment: the window guarantees that there will be room. */
 static void send_all(struct rte_mbuf **packets, uint16_t count)
 {
 	uint16_t sent = 0;

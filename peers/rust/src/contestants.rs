@@ -11,7 +11,7 @@ use prefix_trie::PrefixMap;
 
 use crate::inputs::{Addr, Route};
 
-/// A built structure. The loop is inside, so that the library's lookup is called directly and may be inlined.
+/// A built structure. It contains the loop, so that the compiler can inline the library's lookup.
 pub trait Lookups<A> {
     fn look_up(&self, keys: &[A], answers: &mut [u16]);
 }
@@ -28,7 +28,7 @@ impl<A: Copy, F: Fn(A) -> u16> Lookups<A> for Each<F> {
 }
 
 type Built<A> = Box<dyn Lookups<A>>;
-/// A library: its name, and how it takes a table. It may refuse, and says why.
+/// A library: its name, and how it builds its structure from a table, or the reason why it cannot.
 pub type Library<A> = (&'static str, fn(&[Route<A>]) -> Result<Built<A>, String>);
 
 fn each<A: Copy>(lookup: impl Fn(A) -> u16 + 'static) -> Built<A> {
@@ -97,7 +97,7 @@ fn ip_network_table_inet6(routes: &[Route<Ipv6Addr>]) -> Result<Built<Ipv6Addr>,
     Ok(each(move |addr| table.longest_match_ipv6(addr).map_or(0, |(_, hop)| *hop)))
 }
 
-/// The root of these tries is the default route; without one it stands for no route.
+/// The root of these tries is the default route; if the table has none, it means no route.
 fn iptrie_inet(routes: &[Route<Ipv4Addr>]) -> Result<RTrieMap<Ipv4Prefix, u16>, String> {
     let mut trie = RTrieMap::with_root(0);
     for route in routes {

@@ -1,4 +1,4 @@
-//! Counts the bytes that are allocated, so that a structure's size is what it takes and not what it says.
+//! Counts the bytes that are allocated, so that a structure's size is measured and not what its library reports.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,11 +15,11 @@ struct Counting;
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-// SAFETY: every call goes to the system's allocator unchanged; counting touches no memory of its own.
+// SAFETY: every call goes to the system's allocator unchanged, and counting does not touch the allocated memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: what the caller vouches for is what is asked for.
+        // SAFETY: the caller guarantees what the system's allocator requires; the arguments are the same.
         unsafe { System.alloc(layout) }
     }
 

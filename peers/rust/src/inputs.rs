@@ -1,4 +1,4 @@
-//! The folder described in peers/README.md: one table, streams of keys, and the answers expected.
+//! The folder described in peers/README.md: one table, streams of keys, and the expected answers.
 
 use std::fmt::Display;
 use std::fs;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 pub trait Addr: Copy + Display + FromStr + Send + Sync + 'static {
     const FAMILY: &'static str;
     const BITS: u8;
-    /// From the bytes of a keys file.
+    /// Reads an address from the bytes of a keys file.
     fn from_key(bytes: &[u8]) -> Self;
 }
 
@@ -56,7 +56,7 @@ pub fn routes<A: Addr>(folder: &Path) -> Result<Vec<Route<A>>> {
 fn route<A: Addr>(line: &str) -> Result<Route<A>> {
     let parts = line.split_once('/').and_then(|(addr, rest)| Some((addr, rest.split_once(' ')?)));
     let (addr, (len, next_hop)) = parts.context("want: PREFIX NEXT-HOP")?;
-    let addr = addr.parse().ok().with_context(|| format!("{addr} is no address"))?;
+    let addr = addr.parse().ok().with_context(|| format!("{addr} is not an address"))?;
     let len = len.parse().ok().filter(|len| *len <= A::BITS).context("the prefix length")?;
     let next_hop = next_hop.parse().ok().filter(|hop| *hop > 0).context("want a next hop of 1 to 65535")?;
     Ok(Route { addr, len, next_hop })

@@ -25,7 +25,7 @@ struct Options {
     folder: PathBuf,
 }
 
-/// Both families; one without keys stays empty.
+/// Both families; a family without keys stays empty.
 struct Matches {
     inet: Match<Ipv4Addr>,
     inet6: Match<Ipv6Addr>,
@@ -66,7 +66,7 @@ fn only(list: &str) -> Result<Vec<String>> {
     let list: Vec<String> = list.split(',').map(str::to_owned).collect();
     match list.iter().find(|name| !known.contains(name)) {
         None => Ok(list),
-        Some(name) => bail!("--only {name}: no such contestant; there are {}", known.join(", ")),
+        Some(name) => bail!("--only {name}: no such contestant; the contestants are {}", known.join(", ")),
     }
 }
 
@@ -108,7 +108,7 @@ fn ready(reports: [&Report; 2]) -> Value {
         "bad": both(|report| &report.bad), "refused": both(|report| &report.refused)})
 }
 
-/// The pages of the heap: run.sh asks the C library for transparent huge pages.
+/// The page size of the heap: run.sh makes the C library request transparent huge pages.
 fn pages() -> &'static str {
     let tuned = std::env::var("GLIBC_TUNABLES").is_ok_and(|tunables| tunables.contains("malloc.hugetlb=1"));
     let kernel = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();

@@ -12,15 +12,15 @@ use crate::contestants::{Contested, Library, Lookups};
 use crate::heap;
 use crate::inputs::{self, Route, Stream};
 
-/// Keys between two looks at the clock, as in the other peers.
+/// Keys between two readings of the clock, as in the other peers.
 const SEGMENT: usize = 65_536;
 /// Answers are written to a buffer that stays in the first-level cache.
 const ROOM: usize = 256;
 
-/// One key a call.
+/// Each call looks up one key.
 const BATCH: &str = ":1";
 
-/// A library that has taken the table.
+/// A library whose structure has been built from the table.
 struct Entry<A> {
     name: String,
     lookups: Box<dyn Lookups<A>>,
@@ -87,7 +87,7 @@ impl<A: Contested> Match<A> {
         }
     }
 
-    /// One sample: a tenth of its length untimed, because the contestant before it owned the caches, then the timed
+    /// Takes a sample: a tenth of its length untimed, because the contestant before filled the caches, then the timed
     /// part. `None` if this family has no such contestant.
     pub fn sample(&self, contestant: &str, stream: &str, seconds: f64) -> Option<Result<Value>> {
         let entry = self.entries.iter().find(|entry| entry.name == contestant)?;
@@ -113,7 +113,7 @@ impl<A: Contested> Match<A> {
 }
 
 impl<A: Contested> Stream<A> {
-    /// How many answers are wrong, if any.
+    /// Returns how many answers are wrong, if any.
     fn wrong(&self, entry: &Entry<A>) -> Option<Value> {
         let mut answers = vec![u16::MAX; self.keys.len()];
         entry.lookups.look_up(&self.keys, &mut answers);
@@ -126,7 +126,7 @@ impl<A: Contested> Stream<A> {
             "of": self.keys.len(), "first": example}))
     }
 
-    /// Million lookups a second, and the share of the time during which this thread had the core.
+    /// Million lookups per second, and the share of the time during which this thread had the core.
     fn timed(&self, lookups: &dyn Lookups<A>, seconds: f64) -> (f64, f64) {
         let length = Duration::from_secs_f64(seconds);
         let mut answers = [0; ROOM];
@@ -146,7 +146,7 @@ impl<A: Contested> Stream<A> {
     }
 }
 
-/// Seconds this thread has had a core.
+/// The seconds during which this thread has had a core.
 fn on_core() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9

@@ -2,20 +2,20 @@
 
 use std::net::Ipv4Addr;
 
-use fullview_plane::wire::arp::{Message, Operation};
+use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
 
 use super::{Cases, IntoInet};
 use crate::frames::ethernet;
 use crate::topology::{self, LEFT, RIGHT, ROUTER, STATION, router_mac, station_mac};
 
-fn message(operation: Operation, sender: Ipv4Addr, target: Ipv4Addr) -> Message {
+fn message(operation: ArpOperation, sender: Ipv4Addr, target: Ipv4Addr) -> ArpPacket {
     let (sender_mac, target_mac) = (station_mac(LEFT), Mac::default());
-    Message { operation, sender_mac, sender: sender.to_bits(), target_mac, target: target.to_bits() }
+    ArpPacket { operation, sender_mac, sender: sender.to_bits(), target_mac, target: target.to_bits() }
 }
 
 /// The message to all stations of the link.
-fn broadcast(message: &Message) -> Vec<u8> {
+fn broadcast(message: &ArpPacket) -> Vec<u8> {
     ethernet(Mac::BROADCAST, message.sender_mac, EtherType::ARP, &message.bytes())
 }
 
@@ -45,14 +45,14 @@ fn requests(cases: &mut Cases) {
         ("from a group", "224.0.0.9".inet(), own),
         ("from loopback", "127.0.0.9".inet(), own),
     ] {
-        cases.frame(format!("arp: {name}"), broadcast(&message(Operation::Request, sender, target)));
+        cases.frame(format!("arp: {name}"), broadcast(&message(ArpOperation::Request, sender, target)));
     }
-    let asked = message(Operation::Request, station, own);
+    let asked = message(ArpOperation::Request, station, own);
     let to = |mac| ethernet(mac, asked.sender_mac, EtherType::ARP, &asked.bytes());
     cases.frame("arp: in a frame to the router", to(router_mac(LEFT)));
     cases.frame("arp: in a frame to another station", to(Mac([2, 0, 0, 0, 9, 9])));
     cases.frame("arp: padding", [to(Mac::BROADCAST), vec![0; 18]].concat());
-    let other_mac = Message { sender_mac: Mac([2, 0, 0, 0, 9, 9]), ..asked };
+    let other_mac = ArpPacket { sender_mac: Mac([2, 0, 0, 0, 9, 9]), ..asked };
     cases.frame("arp: from another MAC address than the frame's", {
         ethernet(Mac::BROADCAST, station_mac(LEFT), EtherType::ARP, &other_mac.bytes())
     });
@@ -60,22 +60,22 @@ fn requests(cases: &mut Cases) {
 
 fn replies(cases: &mut Cases) {
     let own = topology::inet(LEFT, ROUTER);
-    let unasked = message(Operation::Reply, topology::inet(LEFT, 80), own);
+    let unasked = message(ArpOperation::Reply, topology::inet(LEFT, 80), own);
     cases.frame(
         "arp: unasked reply",
         ethernet(router_mac(LEFT), station_mac(LEFT), EtherType::ARP, &unasked.bytes()),
     );
-    let gratuitous = message(Operation::Reply, topology::inet(LEFT, 81), topology::inet(LEFT, 81));
+    let gratuitous = message(ArpOperation::Reply, topology::inet(LEFT, 81), topology::inet(LEFT, 81));
     cases.frame("arp: gratuitous reply", broadcast(&gratuitous));
-    let announced = message(Operation::Request, topology::inet(LEFT, 82), topology::inet(LEFT, 82));
+    let announced = message(ArpOperation::Request, topology::inet(LEFT, 82), topology::inet(LEFT, 82));
     cases.frame("arp: announcement", broadcast(&announced));
-    let claimed = message(Operation::Reply, own, own);
+    let claimed = message(ArpOperation::Reply, own, own);
     cases.frame("arp: another station claims own address", broadcast(&claimed));
 }
 
 fn damage(cases: &mut Cases) {
     let good =
-        message(Operation::Request, topology::inet(LEFT, STATION), topology::inet(LEFT, ROUTER)).bytes();
+        message(ArpOperation::Request, topology::inet(LEFT, STATION), topology::inet(LEFT, ROUTER)).bytes();
     for (name, at, value) in [
         ("hardware type", 1, 6),
         ("protocol type", 2, 0x86),

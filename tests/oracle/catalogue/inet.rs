@@ -3,8 +3,8 @@
 use std::net::Ipv4Addr;
 
 use fullview_plane::wire::ethernet::EtherType;
-use fullview_plane::wire::icmp::Kind;
-use fullview_plane::wire::ipv4;
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 
 use super::Cases;
 use crate::frames::{DONT_FRAGMENT, Inet, MORE_FRAGMENTS, from_station};
@@ -87,7 +87,7 @@ fn changed(packet: &Inet, at: usize, bytes: &[u8]) -> Vec<u8> {
     packet[at..at + bytes.len()].copy_from_slice(bytes);
     let header = usize::from(packet[0] & 0x0f) * 4;
     if (ipv4::HEADER..=packet.len()).contains(&header) {
-        ipv4::Packet::new_unchecked(&mut packet).fill_checksum();
+        Ipv4Packet::new_unchecked(&mut packet).fill_checksum();
     }
     packet
 }
@@ -165,17 +165,17 @@ fn unreachable(cases: &mut Cases) {
 fn errors_about_errors(cases: &mut Cases) {
     let quoted = Inet::udp(RIGHT_HOST, NOWHERE).bytes();
     for (name, kind, body) in [
-        ("echo request", Kind::EchoRequest, &b"ping"[..]),
-        ("echo reply", Kind::EchoReply, &b"ping"[..]),
-        ("net unreachable", Kind::NetUnreachable, &quoted[..28]),
-        ("time exceeded", Kind::TimeExceeded, &quoted[..28]),
-        ("source quench", Kind::Other(4, 0), &quoted[..28]),
-        ("redirect", Kind::Redirect, &quoted[..28]),
-        ("parameter problem", Kind::ParameterProblem, &quoted[..28]),
-        ("timestamp request", Kind::Other(13, 0), &[0; 12]),
-        ("address mask request", Kind::Other(17, 0), &[0; 4]),
-        ("unknown message", Kind::Other(42, 0), &[0; 4]),
-        ("unassigned message", Kind::Other(200, 0), &[0; 4]),
+        ("echo request", Icmpv4Kind::EchoRequest, &b"ping"[..]),
+        ("echo reply", Icmpv4Kind::EchoReply, &b"ping"[..]),
+        ("net unreachable", Icmpv4Kind::NetUnreachable, &quoted[..28]),
+        ("time exceeded", Icmpv4Kind::TimeExceeded, &quoted[..28]),
+        ("source quench", Icmpv4Kind::Other(4, 0), &quoted[..28]),
+        ("redirect", Icmpv4Kind::Redirect, &quoted[..28]),
+        ("parameter problem", Icmpv4Kind::ParameterProblem, &quoted[..28]),
+        ("timestamp request", Icmpv4Kind::Other(13, 0), &[0; 12]),
+        ("address mask request", Icmpv4Kind::Other(17, 0), &[0; 4]),
+        ("unknown message", Icmpv4Kind::Other(42, 0), &[0; 4]),
+        ("unassigned message", Icmpv4Kind::Other(200, 0), &[0; 4]),
     ] {
         let packet = Inet::icmp(cases.source(), RIGHT_HOST, kind, 0, body).ttl(1);
         cases.inet(format!("TTL 1, {name}"), &packet);
@@ -214,7 +214,7 @@ fn too_big(cases: &mut Cases) {
     ] {
         cases.inet(name, &packet);
     }
-    let packet = Inet::icmp(cases.source(), NARROW_HOST, Kind::NetUnreachable, 0, &[5; 1400]);
+    let packet = Inet::icmp(cases.source(), NARROW_HOST, Icmpv4Kind::NetUnreachable, 0, &[5; 1400]);
     cases.inet("too big, an error", &packet);
 }
 

@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use fullview_plane::wire::ethernet::EtherType;
-use fullview_plane::wire::icmpv6::Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ipv4::protocol;
 
 use super::{Cases, IntoInet6};
@@ -129,21 +129,21 @@ fn unreachable(cases: &mut Cases) {
 fn errors_about_errors(cases: &mut Cases) {
     let quoted = Inet6::udp(RIGHT_HOST, NOWHERE).bytes();
     for (name, kind, body) in [
-        ("echo request", Kind::EchoRequest, &b"ping"[..]),
-        ("echo reply", Kind::EchoReply, &b"ping"[..]),
-        ("destination unreachable", Kind::NoRoute, &quoted),
-        ("packet too big", Kind::PacketTooBig, &quoted),
-        ("time exceeded", Kind::TimeExceeded, &quoted),
-        ("unknown error", Kind::Other(100, 0), &quoted),
-        ("redirect", Kind::Redirect, &[0; 32]),
-        ("unknown information", Kind::Other(200, 0), &[0; 4]),
+        ("echo request", Icmpv6Kind::EchoRequest, &b"ping"[..]),
+        ("echo reply", Icmpv6Kind::EchoReply, &b"ping"[..]),
+        ("destination unreachable", Icmpv6Kind::NoRoute, &quoted),
+        ("packet too big", Icmpv6Kind::PacketTooBig, &quoted),
+        ("time exceeded", Icmpv6Kind::TimeExceeded, &quoted),
+        ("unknown error", Icmpv6Kind::Other(100, 0), &quoted),
+        ("redirect", Icmpv6Kind::Redirect, &[0; 32]),
+        ("unknown information", Icmpv6Kind::Other(200, 0), &[0; 4]),
     ] {
         let packet = Inet6::icmp(cases.source6(), RIGHT_HOST, kind, 0, body).hop_limit(1);
         cases.inet6(format!("hop limit 1, {name}"), &packet);
         let packet = Inet6::icmp(cases.source6(), NOWHERE, kind, 0, body);
         cases.inet6(format!("no route, {name}"), &packet);
     }
-    let packet = Inet6::icmp(cases.source6(), NOWHERE, Kind::NoRoute, 0, &quoted);
+    let packet = Inet6::icmp(cases.source6(), NOWHERE, Icmpv6Kind::NoRoute, 0, &quoted);
     let packet = packet.extension(DESTINATION_OPTIONS, &[0, 0, 1, 4, 0, 0, 0, 0]);
     cases.inet6("no route, an error behind an extension header", &packet);
     let packet = Inet6::new(cases.source6(), NOWHERE, protocol::ICMPV6, vec![]);
@@ -159,7 +159,7 @@ fn too_big(cases: &mut Cases) {
         ("much too big", long(cases, 1452).class_and_flow(0xb8, 5)),
         ("too big, hop limit 1", long(cases, 1400).hop_limit(1)),
         ("too big, fragment", long(cases, 1400).extension(FRAGMENT, &[0, 0, 0, 8, 0, 0, 0, 9])),
-        ("too big, an error", Inet6::icmp(cases.source6(), NARROW_HOST, Kind::NoRoute, 0, &[0; 1400])),
+        ("too big, an error", Inet6::icmp(cases.source6(), NARROW_HOST, Icmpv6Kind::NoRoute, 0, &[0; 1400])),
     ] {
         cases.inet6(name, &packet);
     }

@@ -1,6 +1,6 @@
 //! IPv4 to the router itself.
 
-use fullview_plane::wire::icmp::Kind;
+use fullview_plane::wire::icmp::Icmpv4Kind;
 
 use super::Cases;
 use crate::frames::{Inet, MORE_FRAGMENTS};
@@ -13,7 +13,7 @@ pub fn add(cases: &mut Cases) {
 
 fn request(cases: &mut Cases, side: usize) -> Inet {
     let (source, router) = (cases.source(), topology::inet(side, ROUTER));
-    Inet::icmp(source, router, Kind::EchoRequest, 0x0102_0003, b"to be sent back")
+    Inet::icmp(source, router, Icmpv4Kind::EchoRequest, 0x0102_0003, b"to be sent back")
 }
 
 fn echo(cases: &mut Cases) {
@@ -32,13 +32,13 @@ fn echo(cases: &mut Cases) {
         cases.inet(format!("echo{name}"), &packet);
     }
     let router = topology::inet(LEFT, ROUTER);
-    let packet = Inet::icmp(cases.source(), router, Kind::EchoRequest, 7, &[0x5a; 1472]);
+    let packet = Inet::icmp(cases.source(), router, Icmpv4Kind::EchoRequest, 7, &[0x5a; 1472]);
     cases.inet("echo, full frame", &packet);
-    let packet = Inet::icmp(cases.source(), router, Kind::EchoRequest, 7, &[]);
+    let packet = Inet::icmp(cases.source(), router, Icmpv4Kind::EchoRequest, 7, &[]);
     cases.inet("echo without data", &packet);
-    let packet = Inet::icmp(cases.source(), router, Kind::Other(8, 3), 7, b"code");
+    let packet = Inet::icmp(cases.source(), router, Icmpv4Kind::Other(8, 3), 7, b"code");
     cases.inet("echo with a code", &packet);
-    let packet = Inet::icmp([192, 0, 2, 9].into(), router, Kind::EchoRequest, 7, b"lost");
+    let packet = Inet::icmp([192, 0, 2, 9].into(), router, Icmpv4Kind::EchoRequest, 7, b"lost");
     cases.inet("echo without a route back", &packet);
     let mut packet = request(cases, LEFT);
     packet.payload[2] ^= 1;
@@ -47,7 +47,7 @@ fn echo(cases: &mut Cases) {
     packet.payload.truncate(7);
     cases.inet("echo, cut", &packet);
     let to = |destination: [u8; 4], cases: &mut Cases| {
-        Inet::icmp(cases.source(), destination.into(), Kind::EchoRequest, 7, b"to all")
+        Inet::icmp(cases.source(), destination.into(), Icmpv4Kind::EchoRequest, 7, b"to all")
     };
     for destination in [[10, 0, 1, 255], [255, 255, 255, 255], [224, 0, 0, 1]] {
         let packet = to(destination, cases);
@@ -80,10 +80,16 @@ fn closed(cases: &mut Cases) {
         ("unknown protocol to the router", cases.udp(router).protocol(253)),
         ("OSPF to the router", cases.udp(router).protocol(89)),
         ("TCP to the router", Inet::syn(cases.source(), router)),
-        ("unknown message to the router", Inet::icmp(cases.source(), router, Kind::Other(42, 0), 0, &[0; 4])),
-        ("timestamp request", Inet::icmp(cases.source(), router, Kind::Other(13, 0), 0, &[0; 12])),
-        ("address mask request", Inet::icmp(cases.source(), router, Kind::Other(17, 0), 0, &[0; 4])),
-        ("echo reply to the router", Inet::icmp(cases.source(), router, Kind::EchoReply, 0, b"unasked")),
+        (
+            "unknown message to the router",
+            Inet::icmp(cases.source(), router, Icmpv4Kind::Other(42, 0), 0, &[0; 4]),
+        ),
+        ("timestamp request", Inet::icmp(cases.source(), router, Icmpv4Kind::Other(13, 0), 0, &[0; 12])),
+        ("address mask request", Inet::icmp(cases.source(), router, Icmpv4Kind::Other(17, 0), 0, &[0; 4])),
+        (
+            "echo reply to the router",
+            Inet::icmp(cases.source(), router, Icmpv4Kind::EchoReply, 0, b"unasked"),
+        ),
         ("datagram to a broadcast", cases.udp("10.0.1.255")),
         ("datagram to all hosts", cases.udp("224.0.0.1")),
         ("unknown protocol to a broadcast", cases.udp("10.0.1.255").protocol(253)),

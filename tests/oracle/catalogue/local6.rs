@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use fullview_plane::wire::icmpv6::Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 
 use super::{Cases, IntoInet6};
 use crate::frames::Inet6;
@@ -14,7 +14,7 @@ pub fn add(cases: &mut Cases) {
 }
 
 fn request(cases: &mut Cases, destination: Ipv6Addr) -> Inet6 {
-    Inet6::icmp(cases.source6(), destination, Kind::EchoRequest, 0x0102_0003, b"to be sent back")
+    Inet6::icmp(cases.source6(), destination, Icmpv6Kind::EchoRequest, 0x0102_0003, b"to be sent back")
 }
 
 fn echo(cases: &mut Cases) {
@@ -30,13 +30,16 @@ fn echo(cases: &mut Cases) {
         (" to all nodes", request(cases, "ff02::1".inet6())),
         (" to all routers", request(cases, "ff02::2".inet6())),
         (" to a strange group", request(cases, "ff02::99".inet6())),
-        (" without data", Inet6::icmp(cases.source6(), own, Kind::EchoRequest, 7, &[])),
-        (", full frame", Inet6::icmp(cases.source6(), own, Kind::EchoRequest, 7, &[0x5a; 1452])),
-        (" with a code", Inet6::icmp(cases.source6(), own, Kind::Other(128, 3), 7, b"code")),
-        (" without a route back", Inet6::icmp("2001:2:0:ff::9".inet6(), own, Kind::EchoRequest, 7, b"lost")),
+        (" without data", Inet6::icmp(cases.source6(), own, Icmpv6Kind::EchoRequest, 7, &[])),
+        (", full frame", Inet6::icmp(cases.source6(), own, Icmpv6Kind::EchoRequest, 7, &[0x5a; 1452])),
+        (" with a code", Inet6::icmp(cases.source6(), own, Icmpv6Kind::Other(128, 3), 7, b"code")),
+        (
+            " without a route back",
+            Inet6::icmp("2001:2:0:ff::9".inet6(), own, Icmpv6Kind::EchoRequest, 7, b"lost"),
+        ),
         (
             " from a neighbour",
-            Inet6::icmp(topology::inet6(LEFT, STATION.into()), own, Kind::EchoRequest, 7, b"near"),
+            Inet6::icmp(topology::inet6(LEFT, STATION.into()), own, Icmpv6Kind::EchoRequest, 7, b"near"),
         ),
     ] {
         cases.inet6(format!("echo{name}"), &packet);
@@ -72,12 +75,15 @@ fn closed(cases: &mut Cases) {
         ("OSPF to the router", with(cases, 89)),
         ("no next header", with(cases, 59)),
         ("TCP to the router", Inet6::syn(cases.source6(), own)),
-        ("unknown error to the router", Inet6::icmp(cases.source6(), own, Kind::Other(100, 0), 0, &[0; 4])),
+        (
+            "unknown error to the router",
+            Inet6::icmp(cases.source6(), own, Icmpv6Kind::Other(100, 0), 0, &[0; 4]),
+        ),
         (
             "unknown information to the router",
-            Inet6::icmp(cases.source6(), own, Kind::Other(200, 0), 0, &[0; 4]),
+            Inet6::icmp(cases.source6(), own, Icmpv6Kind::Other(200, 0), 0, &[0; 4]),
         ),
-        ("echo reply to the router", Inet6::icmp(cases.source6(), own, Kind::EchoReply, 0, b"unasked")),
+        ("echo reply to the router", Inet6::icmp(cases.source6(), own, Icmpv6Kind::EchoReply, 0, b"unasked")),
     ] {
         cases.inet6(name, &packet);
     }

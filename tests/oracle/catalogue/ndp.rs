@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use fullview_plane::wire::ethernet::{EtherType, Mac};
-use fullview_plane::wire::icmpv6::Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
 use super::{Cases, IntoInet6};
@@ -17,12 +17,12 @@ pub fn add(cases: &mut Cases) {
 }
 
 fn solicitation(target: Ipv6Addr) -> Vec<u8> {
-    let builder = Builder::neighbor(Kind::NeighborSolicitation, 0, target.to_bits());
+    let builder = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, target.to_bits());
     builder.link_address(LinkAddress::Source, station_mac(LEFT)).build()
 }
 
 fn bare(target: Ipv6Addr) -> Vec<u8> {
-    Builder::neighbor(Kind::NeighborSolicitation, 0, target.to_bits()).build()
+    Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, target.to_bits()).build()
 }
 
 fn group(target: Ipv6Addr) -> Ipv6Addr {
@@ -97,7 +97,7 @@ fn damage(cases: &mut Cases) {
         (
             "unknown option before",
             packet(station, group(own), {
-                let builder = Builder::neighbor(Kind::NeighborSolicitation, 0, own.to_bits()).mtu(1500);
+                let builder = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, own.to_bits()).mtu(1500);
                 builder.link_address(LinkAddress::Source, station_mac(LEFT)).build()
             }),
         ),
@@ -116,7 +116,7 @@ fn others(cases: &mut Cases) {
     let near: Ipv6Addr = "fe80::2".inet6();
     let routers: Ipv6Addr = "ff02::2".inet6();
     let advert = |target: Ipv6Addr, flags| {
-        let builder = Builder::neighbor(Kind::NeighborAdvertisement, flags, target.to_bits());
+        let builder = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, flags, target.to_bits());
         builder.link_address(LinkAddress::Target, station_mac(LEFT)).build()
     };
     let asks = [&[133, 0, 0, 0, 0, 0, 0, 0, 1, 1][..], &station_mac(LEFT).0].concat();

@@ -4,9 +4,9 @@
 
 use std::net::Ipv4Addr;
 
-use fullview_plane::wire::arp::{Message, Operation};
+use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
-use fullview_plane::wire::icmp;
+use fullview_plane::wire::icmp::Icmpv4Kind;
 
 use super::{Cases, IntoInet, Step};
 use crate::frames::{DONT_FRAGMENT, Inet, MORE_FRAGMENTS, ethernet};
@@ -47,16 +47,16 @@ fn frame(packet: &Inet) -> Step {
 /// The sender makes itself known: it asks for the router.
 fn asks(sender: Ipv4Addr) -> Step {
     let (own, target_mac) = (topology::inet(LEFT, ROUTER).to_bits(), Mac::default());
-    let (operation, sender) = (Operation::Request, sender.to_bits());
-    let message = Message { operation, sender_mac: SENDER, sender, target_mac, target: own };
+    let (operation, sender) = (ArpOperation::Request, sender.to_bits());
+    let message = ArpPacket { operation, sender_mac: SENDER, sender, target_mac, target: own };
     Step::Send(LEFT, ethernet(Mac::BROADCAST, SENDER, EtherType::ARP, &message.bytes()))
 }
 
 /// The answer to the router's question.
 fn answers(sender: Ipv4Addr) -> Step {
     let (target, target_mac) = (topology::inet(LEFT, ROUTER).to_bits(), router_mac(LEFT));
-    let (operation, sender) = (Operation::Reply, sender.to_bits());
-    let message = Message { operation, sender_mac: SENDER, sender, target_mac, target };
+    let (operation, sender) = (ArpOperation::Reply, sender.to_bits());
+    let message = ArpPacket { operation, sender_mac: SENDER, sender, target_mac, target };
     Step::Send(LEFT, ethernet(target_mac, SENDER, EtherType::ARP, &message.bytes()))
 }
 
@@ -117,10 +117,10 @@ fn fragments_and_errors(cases: &mut Cases) {
         known(cases, name, &packet);
     }
     for (name, kind) in [
-        ("echo request", icmp::Kind::EchoRequest),
-        ("net unreachable", icmp::Kind::NetUnreachable),
-        ("redirect", icmp::Kind::Redirect),
-        ("unassigned message", icmp::Kind::Other(200, 0)),
+        ("echo request", Icmpv4Kind::EchoRequest),
+        ("net unreachable", Icmpv4Kind::NetUnreachable),
+        ("redirect", Icmpv4Kind::Redirect),
+        ("unassigned message", Icmpv4Kind::Other(200, 0)),
     ] {
         let quoted = Inet::udp(behind(cases), sender(cases)).bytes();
         let packet = Inet::icmp(sender(cases), behind(cases), kind, 0, &quoted[..28]);

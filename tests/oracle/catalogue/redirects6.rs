@@ -5,7 +5,7 @@
 use std::net::Ipv6Addr;
 
 use fullview_plane::wire::ethernet::EtherType;
-use fullview_plane::wire::icmpv6;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
 use super::redirects::SENDER;
@@ -48,7 +48,7 @@ fn frame(packet: &Inet6) -> Step {
 /// The sender makes itself known: it asks for the router.
 fn asks(sender: Ipv6Addr) -> Step {
     let own = topology::inet6(LEFT, ROUTER.into());
-    let message = Builder::neighbor(icmpv6::Kind::NeighborSolicitation, 0, own.to_bits());
+    let message = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, own.to_bits());
     let message = message.link_address(LinkAddress::Source, SENDER).build();
     frame(&Inet6::summed(sender, own, message).hop_limit(255))
 }
@@ -56,7 +56,7 @@ fn asks(sender: Ipv6Addr) -> Step {
 /// The answer to the router's question.
 fn answers(sender: Ipv6Addr, router: Ipv6Addr) -> Step {
     let flags = ndp::SOLICITED | ndp::OVERRIDE;
-    let message = Builder::neighbor(icmpv6::Kind::NeighborAdvertisement, flags, sender.to_bits());
+    let message = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, flags, sender.to_bits());
     let message = message.link_address(LinkAddress::Target, SENDER).build();
     frame(&Inet6::summed(sender, router, message).hop_limit(255))
 }
@@ -98,9 +98,9 @@ fn extensions_and_errors(cases: &mut Cases) {
         known(cases, name, &packet);
     }
     for (name, kind) in [
-        ("echo request", icmpv6::Kind::EchoRequest),
-        ("no route", icmpv6::Kind::NoRoute),
-        ("redirect", icmpv6::Kind::Redirect),
+        ("echo request", Icmpv6Kind::EchoRequest),
+        ("no route", Icmpv6Kind::NoRoute),
+        ("redirect", Icmpv6Kind::Redirect),
     ] {
         let quoted = Inet6::udp(behind(cases), sender(cases)).bytes();
         let packet = Inet6::icmp(sender(cases), behind(cases), kind, 0, &quoted);

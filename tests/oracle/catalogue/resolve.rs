@@ -2,9 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use fullview_plane::wire::arp::{Message, Operation};
+use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
-use fullview_plane::wire::icmpv6::Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
 use super::{Cases, Step};
@@ -22,8 +22,8 @@ pub fn add(cases: &mut Cases) {
 
 fn reply(sender: Ipv4Addr, mac: Mac) -> Vec<u8> {
     let (own, own_mac) = (topology::inet(RIGHT, ROUTER), router_mac(RIGHT));
-    let message = Message {
-        operation: Operation::Reply,
+    let message = ArpPacket {
+        operation: ArpOperation::Reply,
         sender_mac: mac,
         sender: sender.to_bits(),
         target_mac: own_mac,
@@ -33,7 +33,7 @@ fn reply(sender: Ipv4Addr, mac: Mac) -> Vec<u8> {
 }
 
 fn advertisement(target: Ipv6Addr, flags: u32, mac: Mac) -> Vec<u8> {
-    let message = Builder::neighbor(Kind::NeighborAdvertisement, flags, target.to_bits());
+    let message = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, flags, target.to_bits());
     let message = message.link_address(LinkAddress::Target, mac).build();
     let packet = Inet6::summed(target, topology::inet6(RIGHT, ROUTER.into()), message).hop_limit(255);
     ethernet(router_mac(RIGHT), mac, EtherType::IPV6, &packet.bytes())
@@ -99,8 +99,8 @@ fn changed(cases: &mut Cases) {
 
 fn learned_from_requests(cases: &mut Cases) {
     let (host, own) = (topology::inet(RIGHT, 70), topology::inet(RIGHT, ROUTER));
-    let request = Message {
-        operation: Operation::Request,
+    let request = ArpPacket {
+        operation: ArpOperation::Request,
         sender_mac: NEIGHBOUR,
         sender: host.to_bits(),
         target_mac: Mac::default(),
@@ -111,7 +111,7 @@ fn learned_from_requests(cases: &mut Cases) {
     cases.steps("resolve: who asked is known", vec![Step::Send(RIGHT, request), left(&packet)]);
 
     let (host, own) = (topology::inet6(RIGHT, 0x70), topology::inet6(RIGHT, ROUTER.into()));
-    let message = Builder::neighbor(Kind::NeighborSolicitation, 0, own.to_bits());
+    let message = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, own.to_bits());
     let message = message.link_address(LinkAddress::Source, NEIGHBOUR).build();
     let asked = Inet6::summed(host, own, message).hop_limit(255);
     let asked = ethernet(router_mac(RIGHT), NEIGHBOUR, EtherType::IPV6, &asked.bytes());

@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fullview_plane::wire::checksum::{pseudo_ipv4, pseudo_ipv6};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
-use fullview_plane::wire::{ipv4, ipv6, udp};
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
+use fullview_plane::wire::udp;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -109,7 +111,7 @@ impl Trouble {
         let mut packet = inet([20, 0, 0, 1].into(), 64, payload);
         packet.splice(ipv4::HEADER..ipv4::HEADER, [1, 1, 1, 0]);
         let total = packet.len() as u16;
-        let mut header = ipv4::Packet::new_unchecked(&mut packet);
+        let mut header = Ipv4Packet::new_unchecked(&mut packet);
         header.set_header_len(ipv4::HEADER + 4);
         header.set_total_len(total);
         header.fill_checksum();
@@ -148,7 +150,7 @@ fn inet(to: Ipv4Addr, ttl: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = [&[0; ipv4::HEADER][..], &datagram].concat();
     let total = bytes.len() as u16;
     bytes[6] = 0x40; // not to be fragmented
-    let mut packet = ipv4::Packet::new_unchecked(&mut bytes);
+    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
     packet.set_header_len(ipv4::HEADER);
     packet.set_total_len(total);
     packet.set_ttl(ttl);
@@ -166,7 +168,7 @@ fn inet6(to: Ipv6Addr, hops: u8, payload: &[u8]) -> Vec<u8> {
         datagram.fill_checksum(pseudo_ipv6(from.to_bits(), to.to_bits(), ipv4::protocol::UDP, len));
     });
     let mut bytes = [&[0; ipv6::HEADER][..], &datagram].concat();
-    let mut packet = ipv6::Packet::new_unchecked(&mut bytes);
+    let mut packet = Ipv6Packet::new_unchecked(&mut bytes);
     packet.set_class_and_flow(0, 0);
     packet.set_payload_len(len as u16);
     packet.set_next_header(ipv4::protocol::UDP);

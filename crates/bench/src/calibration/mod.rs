@@ -1,17 +1,17 @@
 //! Measures every algorithm of the registry over tables of growing size, and derives preferences from what it costs.
 
-use std::time::Duration;
-
 use fullview_table::feed::NextHopModel;
 use fullview_table::feed::synthetic::Synthetic;
 use fullview_table::fib::Algorithm;
 use fullview_table::fib::registry::Registered;
-use fullview_table::{Family, Rib, Table, probe};
+use fullview_table::{Rib, Table, probe};
 use indicatif::ProgressBar;
 
-mod measure;
+mod effort;
+mod trial;
 
-use measure::Contestant;
+pub use effort::{Cost, Effort};
+use trial::AlgorithmTrial;
 
 /// The oracle looks at every route for every key: it is measured on small tables only.
 const LARGEST_FOR_LINEAR: usize = 1_000;
@@ -28,63 +28,6 @@ const BEST: f64 = 250.0;
 /// The formula, as files and help state it.
 pub const FORMULA: &str = "cost = (batch-ns + independent-ns) / 2 + update-us * 1000 * (prefixes / 100000) / 10000000 \
                            + bytes / 64 MiB, in ns a lookup; preference = max(1, 250 * least cost at this size / cost)";
-
-/// How much is measured.
-pub struct Effort {
-    /// Turns of every contestant.
-    pub rounds: usize,
-    /// How long one kind of lookup is timed in a turn.
-    pub slice: Duration,
-    /// How long changes are timed for one contestant.
-    pub changes: Duration,
-    pub keys: usize,
-    /// Sizes of tables, by family.
-    pub ladder: fn(Family) -> Vec<usize>,
-}
-
-impl Effort {
-    pub const FULL: Effort = Effort {
-        rounds: 5,
-        slice: Duration::from_millis(20),
-        changes: Duration::from_millis(300),
-        keys: 1 << 20,
-        ladder,
-    };
-    pub const SMOKE: Effort = Effort {
-        rounds: 1,
-        slice: Duration::from_millis(1),
-        changes: Duration::from_millis(5),
-        keys: 1 << 10,
-        ladder: |_| vec![2, 32, 1_000],
-    };
-
-    /// Tables compiled and timed in all.
-    pub fn steps(&self) -> usize {
-        let of_family = |family, algorithms| (self.ladder)(family).len() * algorithms;
-        of_family(Family::Inet, u32::ALGORITHMS.len()) + of_family(Family::Inet6, u128::ALGORITHMS.len())
-    }
-}
-
-/// The last rungs are the full view of 2025.
-fn ladder(family: Family) -> Vec<usize> {
-    let full = match family {
-        Family::Inet => 901_899,
-        Family::Inet6 => 160_147,
-    };
-    vec![2, 8, 32, 128, 1_000, 10_000, 100_000, full]
-}
-
-/// What an algorithm costs on a table.
-#[derive(Debug, Clone, Copy)]
-pub struct Cost {
-    /// A lookup in a batch.
-    pub batch_ns: f64,
-    /// A lookup by itself, the next key being known.
-    pub independent_ns: f64,
-    /// A change, compiling included where it takes that.
-    pub update_us: f64,
-    pub bytes: usize,
-}
 
 /// One algorithm on one table.
 pub struct Row {
@@ -122,7 +65,7 @@ fn synthetic() -> Synthetic {
     Synthetic { next_hops: NextHopModel { count: 64, ..NextHopModel::default() }, ..Synthetic::default() }
 }
 
-/// All sizes of a family; the bar goes on by one for each algorithm and size.
+/// Measures all sizes of a family; the bar advances by one for each algorithm and size.
 pub fn family<A: Calibrated>(effort: &Effort, bar: &ProgressBar) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for prefixes in (effort.ladder)(A::FAMILY) {
@@ -132,21 +75,21 @@ pub fn family<A: Calibrated>(effort: &Effort, bar: &ProgressBar) -> anyhow::Resu
     Ok(rows)
 }
 
-/// Side by side: every contestant has a turn before any has its next.
+/// Measures the algorithms in turns: each runs once before any runs again.
 fn size<A: Calibrated>(prefixes: usize, effort: &Effort, bar: &ProgressBar) -> anyhow::Result<Vec<Row>> {
     let mut rib = A::rib(A::table(prefixes).table()?);
     let fits = |algorithm: &&dyn Algorithm<A>| algorithm.name() != "linear" || prefixes <= LARGEST_FOR_LINEAR;
     let algorithms = A::ALGORITHMS.iter().copied().filter(fits);
-    let contestants = algorithms.map(|algorithm| Contestant::new(algorithm, &rib, effort));
-    let mut contestants = contestants.collect::<anyhow::Result<Vec<_>>>()?;
+    let trials = algorithms.map(|algorithm| AlgorithmTrial::new(algorithm, &rib, effort));
+    let mut trials = trials.collect::<anyhow::Result<Vec<_>>>()?;
     let keys: Vec<A> = probe::in_prefix(&rib, 3).take(effort.keys).collect();
     for _ in 0..effort.rounds {
-        contestants.iter_mut().for_each(|contestant| contestant.take_turn(&keys, effort));
+        trials.iter_mut().for_each(|trial| trial.take_turn(&keys, effort));
     }
-    bar.inc((A::ALGORITHMS.len() - contestants.len()) as u64);
+    bar.inc((A::ALGORITHMS.len() - trials.len()) as u64);
     let mut costs = Vec::new();
-    for contestant in contestants {
-        costs.push((contestant.name(), contestant.cost(&mut rib, effort)?));
+    for trial in trials {
+        costs.push((trial.name(), trial.cost(&mut rib, effort)?));
         bar.inc(1);
     }
     Ok(judged(prefixes, costs))
@@ -159,7 +102,7 @@ fn judged(prefixes: usize, costs: Vec<(&'static str, Cost)>) -> Vec<Row> {
     costs.into_iter().map(row).collect()
 }
 
-/// [`FORMULA`]: all that a table costs, by lookup.
+/// The whole cost of a table per lookup, as [`FORMULA`] has it.
 fn nanoseconds(prefixes: usize, cost: &Cost) -> f64 {
     let changes = prefixes as f64 * CHANGES_PER_PREFIX;
     let updates = cost.update_us * 1e3 * changes / LOOKUPS;
@@ -186,7 +129,7 @@ mod tests {
         let preferences =
             |prefixes| judged(prefixes, costs.clone()).iter().map(|row| row.preference).collect::<Vec<_>>();
         assert_eq!(preferences(100_000), [250, 125, 125, 125, 1]);
-        assert_eq!(preferences(2), [250, 125, 125, 250, 1], "nobody changes a table of two routes");
+        assert_eq!(preferences(2), [250, 125, 125, 250, 1], "a table of two routes is not updated");
     }
 
     #[test]

@@ -17,24 +17,25 @@ use fullview_plane::forward::{Forwarder, Stage};
 use fullview_table::fib::{Fib, Footprint};
 use fullview_table::{Address, NextHop, Table};
 
-pub use crate::traffic::flow::FlowSet;
-
-use super::Served;
-use super::placement::Cores;
-use super::share::CoreShare;
+use super::core_share::CoreShare;
+use super::cores::Cores;
+use super::family::BenchFamily;
+use super::inputs::{Draw, Inputs};
+use super::sampling::{judge_share, measurement, samples};
 use crate::settings::{LoadSettings, LoopStage, Settings, Shape};
+use crate::traffic::flow::FlowSet;
 use crate::workload::packets;
 use crate::workload::router::router;
-use fullview_router::algorithm::Compiled;
+use fullview_router::algorithm::{self, Compiled};
 use fullview_router::error::BadInput;
 
-/// Above this no packet of 60 bytes has time to be written: 1 ns each.
+/// The highest rate that can be asked for: 1 ns per packet is less than writing 60 bytes takes.
 const FASTEST_PPS: f64 = 1e9;
 
-/// The router is taken to be held back by the ends when it is not slower than this share of what they do without it.
+/// A router that reaches this share of the rate of generator and receiver alone is limited by them.
 const GENERATOR_LIMIT: f64 = 0.95;
 
-/// Says what is wrong with a load, before anything is loaded.
+/// Refuses a load that cannot be offered, before anything is loaded.
 pub fn check_load(settings: &LoadSettings) -> anyhow::Result<()> {
     if let Some(pps) = settings.pps {
         ensure!(
@@ -64,7 +65,7 @@ pub fn check_load(settings: &LoadSettings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Another router is driven in one way only.
+/// Refuses settings that the bed of another router does not have.
 pub fn check_peer(settings: &Settings) -> anyhow::Result<()> {
     let Settings { load, traffic, .. } = settings;
     let smallest = packets::frame_size(traffic) == FrameSize::Smallest;
@@ -75,7 +76,7 @@ pub fn check_peer(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ports by which packets leave.
+/// The number of ports that packets leave by.
 fn egress_ports(settings: &LoadSettings) -> u16 {
     settings.ports.unwrap_or(1)
 }
@@ -94,7 +95,7 @@ pub fn describe(settings: &LoadSettings, cores: Cores) -> anyhow::Result<Vec<Str
     Ok(vec![offered, value.into(), cores.of(settings.shape.unwrap_or(Shape::OneCore))?.to_string()])
 }
 
-/// How it names what is around our own router.
+/// How the report names what is around our own router.
 pub fn describe_bed(settings: &LoadSettings) -> [String; 2] {
     let config = LoadConfig::new(FrameSize::Smallest, packets::MACS, Vec::new());
     let (burst, slots) = (settings.burst.unwrap_or(config.burst), settings.packets.unwrap_or(config.packets));
@@ -108,8 +109,33 @@ pub fn describe_bed(settings: &LoadSettings) -> [String; 2] {
     ]
 }
 
+/// Makes forwarding paths.
+pub struct ForwardFactory {
+    cores: Cores,
+}
+
+impl ForwardFactory {
+    /// Paths run on these cores.
+    pub fn new(cores: Cores) -> ForwardFactory {
+        ForwardFactory { cores }
+    }
+
+    /// Compiles the algorithm that the settings name and puts the router between generator and receiver.
+    pub fn make<A: BenchFamily>(
+        &self,
+        inputs: &mut Inputs,
+        settings: &Settings,
+        seed: u64,
+    ) -> anyhow::Result<Forward<A>> {
+        let flows = inputs.flows::<A>(&Draw::of(settings, seed))?;
+        let table = inputs.table(&settings.table)?;
+        let compiled = algorithm::compile(&settings.router, A::rib(&table))?;
+        Forward::new(settings, &table, flows, compiled, self.cores)
+    }
+}
+
 /// One path, ready to run.
-pub struct Forward<A: Served> {
+pub struct Forward<A: BenchFamily> {
     config: LoadConfig,
     shape: Shape,
     cores: Cores,
@@ -126,8 +152,8 @@ struct Load<'f, A> {
     shape: Shape,
 }
 
-impl<A: Served> Load<'_, A> {
-    /// For the length of a window, or without one every packet of the set once, all of them checked.
+impl<A: BenchFamily> Load<'_, A> {
+    /// Sends for the length of a window; without one, sends every packet of the set once and checks all of them.
     fn send<R: Router + Send>(
         &self,
         router: &mut R,
@@ -149,10 +175,10 @@ fn last_stage(through: LoopStage) -> Stage {
     }
 }
 
-/// A FIB that does nothing when it is told what will be looked up.
-struct Unasked<A: Address>(Arc<dyn Fib<A>>);
+/// A FIB without prefetch: it ignores hints about the keys to come.
+struct WithoutPrefetch<A: Address>(Arc<dyn Fib<A>>);
 
-impl<A: Address> Fib<A> for Unasked<A> {
+impl<A: Address> Fib<A> for WithoutPrefetch<A> {
     fn lookup(&self, addr: A) -> NextHop {
         self.0.lookup(addr)
     }
@@ -166,8 +192,8 @@ impl<A: Address> Fib<A> for Unasked<A> {
     }
 }
 
-impl<A: Served> Forward<A> {
-    pub fn new(
+impl<A: BenchFamily> Forward<A> {
+    fn new(
         settings: &Settings,
         table: &Table,
         flows: Arc<FlowSet<A>>,
@@ -176,7 +202,7 @@ impl<A: Served> Forward<A> {
     ) -> anyhow::Result<Self> {
         let events = compiled.log;
         let ask_ahead = settings.load.prefetch.unwrap_or(true);
-        let fib = if ask_ahead { compiled.fib } else { Arc::new(Unasked(compiled.fib)) };
+        let fib = if ask_ahead { compiled.fib } else { Arc::new(WithoutPrefetch(compiled.fib)) };
         let (inet, inet6) = A::fibs(fib)?;
         let ends = (packets::MACS.destination, egress_ports(&settings.load));
         let router = router(inet, inet6, &table.next_hops, ends)?;
@@ -217,10 +243,10 @@ impl<A: Served> Forward<A> {
         if !result.loop_rates.is_empty() {
             counters.insert("loop_pps".into(), median(&result.loop_rates).unwrap_or_default());
         }
-        let (samples, doubt) = router_samples(&result);
-        let doubts = doubt.into_iter().collect();
-        let mut measurement = finish(samples, counters, doubts, &result);
-        super::judge_share(&mut measurement, share);
+        let (samples, reason) = router_samples(&result);
+        let reasons = reason.into_iter().collect();
+        let mut measurement = finish(samples, counters, reasons, &result);
+        judge_share(&mut measurement, share);
         Ok(measurement)
     }
 
@@ -234,27 +260,27 @@ impl<A: Served> Forward<A> {
         let mut counters = counters(&result);
         counters.insert("loop_pps".into(), ends);
         let limited = median(&result.rates).is_some_and(|rate| rate > GENERATOR_LIMIT * ends);
-        let doubt = (limited && self.config.pps.is_none()).then_some(Validity::GeneratorLimited);
-        let doubts = doubt.into_iter().collect();
-        let mut measurement = finish(result.rates.clone(), counters, doubts, &result);
+        let reason = (limited && self.config.pps.is_none()).then_some(Validity::GeneratorLimited);
+        let reasons = reason.into_iter().collect();
+        let mut measurement = finish(result.rates.clone(), counters, reasons, &result);
         note_distance(&mut measurement, [before, after]);
-        super::judge_share(&mut measurement, share);
+        judge_share(&mut measurement, share);
         Ok(measurement)
     }
 }
 
-/// How far the two cores were apart before and after a run; one on cores that were far apart is doubtful.
+/// Records how far the two cores were apart before and after a run, and marks a run on distant cores as invalid.
 pub fn note_distance(measurement: &mut Measurement, round_trips: [RoundTrip; 2]) {
     let names = ["round_trip_before_ns", "round_trip_after_ns"];
     for (name, round_trip) in names.into_iter().zip(&round_trips) {
         measurement.counters.insert(name.into(), round_trip.median_ns);
     }
     if !round_trips.iter().all(RoundTrip::is_near) {
-        measurement.doubts.push(Validity::NoisyCores);
+        measurement.reasons.push(Validity::NoisyCores);
     }
 }
 
-impl<A: Served> Subject for Forward<A> {
+impl<A: BenchFamily> Subject for Forward<A> {
     /// Sends every packet of the set through once, all of them checked.
     fn verify(&mut self) -> Result<(), SubjectError> {
         let result = self.send(None)?;
@@ -273,8 +299,9 @@ impl<A: Served> Subject for Forward<A> {
     }
 }
 
-/// The router's own rates. A paced run has none, and its rates are what was received. Slices in which the loop without
-/// router was the slower one say nothing; many of them mean that the router is lost in the noise of the ends.
+/// The router's own rates. A paced run has none; its rates are those of the packets received. A slice in which the loop
+/// without the router was the slower one yields no rate; many such slices mean that the router's cost is smaller than
+/// the noise of generator and receiver.
 pub fn router_samples(result: &LoadResult) -> (Vec<f64>, Option<Validity>) {
     let slices = result.router_rates();
     if slices.is_empty() {
@@ -302,13 +329,14 @@ fn config(settings: &Settings, table: &Table) -> LoadConfig {
 
 fn load_window<'s>(window: &Window, stop: &'s AtomicBool) -> load::Window<'s> {
     let lead_in = window.warmup() + window.settle();
-    let mut load = load::Window::new(lead_in, window.sample(), super::samples(window), stop);
+    let mut load = load::Window::new(lead_in, window.sample(), samples(window), stop);
     load.drain = window.drain();
     load
 }
 
-/// Every routed packet out by its own next hop, every other dropped, none lost, all flows seen.
-fn came_out_right<A: Served>(flows: &FlowSet<A>, result: &LoadResult) -> anyhow::Result<()> {
+/// Checks that every packet with a route left by its next hop, every other was dropped, none was lost and every flow
+/// arrived.
+fn came_out_right<A: BenchFamily>(flows: &FlowSet<A>, result: &LoadResult) -> anyhow::Result<()> {
     let unrouted = |id: u32| flows.next_hops().get(id as usize) == Some(&NextHop::NONE);
     let expected = flows.packets().iter().filter(|flow| unrouted(flow.id)).count() as u64;
     let routed = flows.next_hops().iter().filter(|hop| hop.is_some()).count() as u64;
@@ -349,20 +377,20 @@ fn counters(result: &LoadResult) -> BTreeMap<String, f64> {
 fn finish(
     samples: Vec<f64>,
     counters: BTreeMap<String, f64>,
-    mut doubts: Vec<Validity>,
+    mut reasons: Vec<Validity>,
     result: &LoadResult,
 ) -> Measurement {
     let received = &result.received;
     if received.wrong > 0 || result.lost() > 0 || received.order.duplicates > 0 {
-        doubts.push(Validity::Misrouted);
+        reasons.push(Validity::Misrouted);
     }
     if behind_schedule(result) || received.packets == 0 && result.dropped == 0 {
-        doubts.push(Validity::GeneratorLimited);
+        reasons.push(Validity::GeneratorLimited);
     }
-    Measurement { counters, doubts, interrupted: result.interrupted, ..super::measurement(samples) }
+    Measurement { counters, reasons, interrupted: result.interrupted, ..measurement(samples) }
 }
 
-/// Paced, and not all that was due was sent: the load was not what was asked for.
+/// Whether a paced run sent less than was due, so that the load was not the one asked for.
 fn behind_schedule(result: &LoadResult) -> bool {
     result.offered.is_some_and(|offered| (result.sent as f64) < 0.999 * offered as f64)
 }

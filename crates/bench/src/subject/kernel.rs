@@ -6,34 +6,53 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::testbed::{Forwarder, Headers, MOST_PACKETS, Testbed, Watch, station_of};
+use crate::testbed::{Forwarder, MOST_PACKETS, Testbed, Watch, station_of};
 use crate::traffic::flow::FlowSet;
 use anyhow::ensure;
 use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
 use fullview_plane::view::TableReaders;
 use fullview_table::{Family, Table};
 
-use super::Served;
-use super::placement::Cores;
-use crate::settings::{KernelForwarder, TableSettings};
+use super::cores::Cores;
+use super::family::BenchFamily;
+use super::inputs::{Draw, Inputs};
+use super::sampling::{self, measurement, sample_lengths};
+use crate::settings::{KernelForwarder, Settings, TableSettings};
 use fullview_router::algorithm;
 use fullview_router::algorithm::{Names, RouterSettings};
+use fullview_router::error::BadInput;
 
-/// Addresses that the test bed can send to.
-pub trait OnWire: Headers {}
-impl<A: Headers> OnWire for A {}
-
-/// The test bed of a campaign, made for its first run.
-#[derive(Default)]
-pub struct Bed {
+/// Makes forwarding paths on the test bed of a campaign, which is made for its first run.
+pub struct KernelFactory {
+    cores: Cores,
     testbed: Option<Rc<RefCell<Testbed>>>,
-    /// Whose routes the kernel has.
+    /// The tables and families whose routes the kernel has.
     routed: Vec<(TableSettings, Family)>,
 }
 
-impl Bed {
+impl KernelFactory {
+    /// The generator and the forwarder run on these cores.
+    pub fn new(cores: Cores) -> KernelFactory {
+        KernelFactory { cores, testbed: None, routed: Vec::new() }
+    }
+
+    /// Puts the forwarder that the settings name on the test bed.
+    pub fn make<A: BenchFamily>(
+        &mut self,
+        inputs: &mut Inputs,
+        settings: &Settings,
+        seed: u64,
+    ) -> anyhow::Result<KernelPath<A>> {
+        let flows = inputs.flows::<A>(&Draw::of(settings, seed))?;
+        let table = inputs.table(&settings.table)?;
+        let missing = || BadInput("kind \"kernel\": set kernel.forwarder, to \"engine\" for example".into());
+        let forwarder = settings.kernel.forwarder.ok_or_else(missing)?;
+        let testbed = self.with_routes::<A>(&settings.table, &table)?;
+        KernelPath::new(testbed, &table, &flows, forwarder, self.cores)
+    }
+
     /// The test bed, whose kernel has the routes of this table.
-    fn with_routes<A: Served>(
+    fn with_routes<A: BenchFamily>(
         &mut self,
         settings: &TableSettings,
         table: &Table,
@@ -75,15 +94,14 @@ pub struct KernelPath<A> {
     stations: Vec<u16>,
 }
 
-impl<A: Served> KernelPath<A> {
-    pub fn new(
-        bed: &mut Bed,
-        (settings, table): (&TableSettings, &Table),
+impl<A: BenchFamily> KernelPath<A> {
+    fn new(
+        testbed: Rc<RefCell<Testbed>>,
+        table: &Table,
         flows: &FlowSet<A>,
         forwarder: KernelForwarder,
         cores: Cores,
     ) -> anyhow::Result<Self> {
-        let testbed = bed.with_routes::<A>(settings, table)?;
         let mut path =
             KernelPath { testbed, forwarder, cores, destinations: Vec::new(), stations: Vec::new() };
         let routed =
@@ -99,7 +117,7 @@ impl<A: Served> KernelPath<A> {
         Ok(path)
     }
 
-    fn forwarder<B: Served>(&self, table: &Table) -> anyhow::Result<Forwarder> {
+    fn forwarder<B: BenchFamily>(&self, table: &Table) -> anyhow::Result<Forwarder> {
         Ok(match self.forwarder {
             KernelForwarder::IpForward => Forwarder::Kernel,
             KernelForwarder::FibLookup => Forwarder::FibLookup,
@@ -117,7 +135,7 @@ impl<A: Served> KernelPath<A> {
         })
     }
 
-    /// Packets a second of a short run, to know how many a long one takes.
+    /// Packets per second of a short run, from which the frames of a long one follow.
     fn trial(&self) -> anyhow::Result<f64> {
         let testbed = self.testbed.borrow();
         let samples = testbed.run(TRIAL, |watch| {
@@ -138,13 +156,13 @@ impl<A: Served> KernelPath<A> {
 
 const TRIAL: u32 = 1 << 18;
 
-/// Frames beyond what the window takes at the rate of the trial: those left are not sent.
+/// Frames prepared, as a multiple of what the window takes at the trial's rate. Frames left over are not sent.
 const SPARE: f64 = 1.5;
 
 /// The rates of a window; fewer if the frames end before it does.
 fn samples(watch: &Watch<'_>, window: &Window, stop: &AtomicBool) -> (Vec<f64>, u64) {
     let (mut rates, mut wrong) = (Vec::new(), 0);
-    for (number, length) in super::sample_lengths(window).enumerate() {
+    for (number, length) in sample_lengths(window).enumerate() {
         let (before, started) = (watch.received(), Instant::now());
         thread::sleep(length);
         let (after, passed) = (watch.received(), started.elapsed());
@@ -160,8 +178,8 @@ fn samples(watch: &Watch<'_>, window: &Window, stop: &AtomicBool) -> (Vec<f64>, 
     (rates, wrong)
 }
 
-impl<A: Served> Subject for KernelPath<A> {
-    /// Every packet of the sequence once: none lost, each to the station that the RIB says.
+impl<A: BenchFamily> Subject for KernelPath<A> {
+    /// Sends every packet of the sequence once: none may be lost, and each must reach the station of its route in the RIB.
     fn verify(&mut self) -> Result<(), SubjectError> {
         self.cores.pin_one()?;
         let count = self.destinations.len().min(MOST_PACKETS);
@@ -185,14 +203,14 @@ impl<A: Served> Subject for KernelPath<A> {
         let (rates, wrong) =
             self.testbed.borrow().run(frames as u32, |watch| samples(watch, window, stop))?;
         let interrupted = stop.load(Ordering::Relaxed);
-        let mut measurement = Measurement { interrupted, ..super::measurement(rates) };
+        let mut run = Measurement { interrupted, ..measurement(rates) };
         if wrong > 0 {
-            measurement.doubts.push(Validity::Misrouted);
+            run.reasons.push(Validity::Misrouted);
         }
-        if measurement.samples.len() < super::samples(window) && !interrupted {
-            measurement.doubts.push(Validity::GeneratorLimited);
+        if run.samples.len() < sampling::samples(window) && !interrupted {
+            run.reasons.push(Validity::GeneratorLimited);
         }
-        measurement.counters.insert("wrong".into(), wrong as f64);
-        Ok(measurement)
+        run.counters.insert("wrong".into(), wrong as f64);
+        Ok(run)
     }
 }

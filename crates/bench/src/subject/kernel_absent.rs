@@ -1,51 +1,51 @@
 //! In place of `kernel.rs`, in a program that was built without the feature `bpf`.
 
-use std::marker::PhantomData;
+use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 
-use crate::traffic::flow::FlowSet;
 use anyhow::bail;
 use fullview_lab::{Measurement, Subject, SubjectError, Window};
-use fullview_table::Table;
-
-use super::Served;
-use super::placement::Cores;
-use crate::settings::{KernelForwarder, TableSettings};
 use fullview_router::error::BadInput;
 
-/// Any address: none is sent to.
-pub trait OnWire {}
-impl<A> OnWire for A {}
-
-/// No test bed.
-#[derive(Default)]
-pub struct Bed(());
+use super::cores::Cores;
+use super::family::BenchFamily;
+use super::inputs::Inputs;
+use crate::settings::Settings;
 
 fn missing() -> anyhow::Error {
     BadInput("kind \"kernel\" loads programs into the kernel: build with --features bpf (needs clang)".into())
         .into()
 }
 
+/// Refuses.
 pub fn describe(_cores: Cores) -> anyhow::Result<Vec<String>> {
     Err(missing())
 }
 
-/// There is none of this type.
-pub struct KernelPath<A>(std::convert::Infallible, PhantomData<A>);
+/// Refuses every subject.
+pub struct KernelFactory(());
 
-impl<A: Served> KernelPath<A> {
-    pub fn new(
-        _bed: &mut Bed,
-        _table: (&TableSettings, &Table),
-        _flows: &FlowSet<A>,
-        _forwarder: KernelForwarder,
-        _cores: Cores,
-    ) -> anyhow::Result<Self> {
+/// No value of this type exists.
+pub struct KernelPath(Infallible);
+
+impl KernelFactory {
+    /// A factory that refuses.
+    pub fn new(_cores: Cores) -> KernelFactory {
+        KernelFactory(())
+    }
+
+    /// Fails with the name of the missing feature.
+    pub fn make<A: BenchFamily>(
+        &mut self,
+        _inputs: &mut Inputs,
+        _settings: &Settings,
+        _seed: u64,
+    ) -> anyhow::Result<KernelPath> {
         bail!(missing())
     }
 }
 
-impl<A> Subject for KernelPath<A> {
+impl Subject for KernelPath {
     fn verify(&mut self) -> Result<(), SubjectError> {
         match self.0 {}
     }

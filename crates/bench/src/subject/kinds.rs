@@ -1,8 +1,8 @@
-//! Which settings mean something to which kind of subject. One that belongs to the other kind would have no effect on
-//! what is measured, so it is refused.
+//! Which settings apply to which kind of subject. A setting of another kind would have no effect on what is measured,
+//! so it is refused.
 
 use anyhow::Context;
-use fullview_lab::{Experiment, Step};
+use fullview_lab::{Experiment, PathStep};
 use serde_json::Value;
 
 use crate::settings::{Kind, Settings};
@@ -26,12 +26,12 @@ fn kinds(experiment: &Experiment<Settings>) -> Vec<Kind> {
     experiment.variants.iter().map(|variant| kind(&variant.set)).collect()
 }
 
-/// Common settings have to mean something to some variant, and those of a variant to that one.
+/// Refuses common settings that apply to no variant, and settings of a variant that do not apply to it.
 pub fn check(experiment: &Experiment<Settings>) -> anyhow::Result<()> {
     let kinds = kinds(experiment);
-    refuse_foreign(experiment, &[Step::Key("subject")], &experiment.subject, &kinds)?;
+    refuse_foreign(experiment, &[PathStep::Key("subject")], &experiment.subject, &kinds)?;
     for (index, (variant, kind)) in experiment.variants.iter().zip(&kinds).enumerate() {
-        let place = [Step::Key("variants"), Step::Item(index), Step::Key("set")];
+        let place = [PathStep::Key("variants"), PathStep::Item(index), PathStep::Key("set")];
         refuse_foreign(experiment, &place, &variant.set, std::slice::from_ref(kind))?;
     }
     Ok(())
@@ -39,15 +39,15 @@ pub fn check(experiment: &Experiment<Settings>) -> anyhow::Result<()> {
 
 fn refuse_foreign(
     experiment: &Experiment<Settings>,
-    place: &[Step<'_>],
+    place: &[PathStep<'_>],
     settings: &Settings,
     kinds: &[Kind],
 ) -> anyhow::Result<()> {
     let written = serde_json::to_value(settings).context("settings are plain data")?;
     for (group, owner) in OF_ONE_KIND.iter().filter(|(_, owner)| !kinds.contains(owner)) {
         let Some(keys) = first_set(&written, group) else { continue };
-        let path: Vec<Step<'_>> =
-            place.iter().copied().chain(keys.iter().map(|key| Step::Key(key))).collect();
+        let path: Vec<PathStep<'_>> =
+            place.iter().copied().chain(keys.iter().map(|key| PathStep::Key(key))).collect();
         let message = format!(
             "{} belongs to subjects of kind \"{owner}\" and does nothing here: leave it out, or set kind = \"{owner}\"",
             keys.join(".")
@@ -112,7 +112,7 @@ variants = [
 
     #[test]
     fn the_experiments_of_the_project_set_nothing_in_vain() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
         for file in std::fs::read_dir(folder).unwrap() {
             let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
             assert_eq!(check_text(&text), Ok(()));

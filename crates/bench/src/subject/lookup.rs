@@ -8,21 +8,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::placement::Role;
-use crate::traffic::flow::FlowSet;
 use anyhow::ensure;
 use fullview_lab::{Measurement, Subject, SubjectError, Window};
 use fullview_table::fib::Fib;
-use fullview_table::{Address, NextHop};
+use fullview_table::{Address, Family, NextHop};
 
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
-
-use super::placement::Cores;
-use super::share::CoreShare;
-use crate::settings::{Arm, LookupSettings, Shape};
+use super::core_share::CoreShare;
+use super::cores::Cores;
+use super::family::BenchFamily;
+use super::inputs::{Inputs, KEYS};
+use super::keys::Keys;
+use super::sampling::{judge_share, measurement, sample_lengths};
+use crate::settings::{LookupArm, LookupSettings, Settings, Shape};
+use fullview_router::algorithm;
 use fullview_router::error::BadInput;
 
-/// Keys looked up between two looks at the clock: about 0.1 ms, so that reading it costs nothing that shows.
+/// Keys looked up between two readings of the clock: about 0.1 ms, so that the readings do not show in the rate.
 const CHUNK: usize = 1 << 15;
 
 /// How the report names what drives the lookups.
@@ -39,7 +40,7 @@ pub fn describe(settings: &LookupSettings, cores: Cores) -> anyhow::Result<Vec<S
     ])
 }
 
-/// Says what is wrong with how lookups are driven, before anything is loaded.
+/// Refuses settings of lookups that are out of range, before anything is loaded.
 pub fn check_settings(settings: &LookupSettings) -> anyhow::Result<()> {
     let limits = [("batch", settings.batch, 1 << 20), ("keys", settings.keys, 1 << 28)];
     for (what, asked, most) in limits {
@@ -52,67 +53,82 @@ pub fn check_settings(settings: &LookupSettings) -> anyhow::Result<()> {
 /// Keys in a batch unless the experiment says otherwise.
 pub const BATCH: usize = 64;
 
-/// Keys of a stream unless the experiment says otherwise.
-pub const KEYS: usize = 1 << 22;
-
 /// Counters of a lookup structure, a peer's too: bytes that lookups may touch, and how long building it took.
 pub const BYTES: &str = "structure_bytes";
 pub const BUILD_MS: &str = "build_ms";
 
-/// A stream of keys with the answers that the RIB gives them.
-pub struct Keys<A> {
-    pub addrs: Vec<A>,
-    pub expected: Vec<NextHop>,
+/// Makes subjects that look up, and remembers which of them have been verified.
+pub struct LookupFactory {
+    cores: Cores,
+    /// Settings and family of each lookup, and whether its answers have been verified.
+    verified: Vec<(Settings, Family, Rc<Cell<bool>>)>,
 }
 
-impl<A: Address> Keys<A> {
-    /// The destinations of the flows in the order in which they are sent.
-    pub fn as_sent(flows: &FlowSet<A>) -> Self {
-        let packets = flows.packets();
-        let addrs = packets.iter().map(|flow| flow.destination).collect();
-        let expected = packets.iter().map(|flow| flows.next_hops()[flow.id as usize]).collect();
-        Keys { addrs, expected }
+impl LookupFactory {
+    /// Nothing is verified yet.
+    pub fn new(cores: Cores) -> LookupFactory {
+        LookupFactory { cores, verified: Vec::new() }
     }
 
-    /// `count` destinations of the flows, in random order, each as often as it comes.
-    pub fn drawn(flows: &FlowSet<A>, count: usize, seed: u64) -> Self {
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let packets = flows.packets();
-        let mut keys = Keys { addrs: Vec::with_capacity(count), expected: Vec::with_capacity(count) };
-        for _ in 0..count {
-            let flow = &packets[random.random_range(0..packets.len())];
-            keys.addrs.push(flow.destination);
-            keys.expected.push(flows.next_hops()[flow.id as usize]);
+    /// Compiles the algorithm that the settings name.
+    pub fn make<A: BenchFamily>(
+        &mut self,
+        inputs: &mut Inputs,
+        settings: &Settings,
+    ) -> anyhow::Result<Lookup<A>> {
+        let (table, keys) = (inputs.table(&settings.table)?, inputs.keys::<A>(settings)?);
+        self.cores.pin_one()?;
+        let started = Instant::now();
+        let compiled = algorithm::compile(&settings.router, A::rib(&table))?;
+        Ok(Lookup {
+            build: started.elapsed(),
+            fib: compiled.fib,
+            keys,
+            arm: settings.lookup.arm.unwrap_or(LookupArm::Batch),
+            batch: settings.lookup.batch.unwrap_or(BATCH),
+            events: compiled.log,
+            verified: self.verified(settings, A::FAMILY),
+        })
+    }
+
+    /// Whether a lookup with these settings has been verified; the subject sets it when it has.
+    fn verified(&mut self, settings: &Settings, family: Family) -> Rc<Cell<bool>> {
+        let mut known = self.verified.iter();
+        if let Some((.., verified)) = known.find(|(known, of, _)| (known, *of) == (settings, family)) {
+            return Rc::clone(verified);
         }
-        keys
+        let verified = Rc::new(Cell::new(false));
+        self.verified.push((settings.clone(), family, Rc::clone(&verified)));
+        verified
     }
 }
 
 /// One algorithm over one stream.
 pub struct Lookup<A: Address> {
-    pub fib: Arc<dyn Fib<A>>,
-    pub keys: Arc<Keys<A>>,
-    pub arm: Arm,
-    pub batch: usize,
-    pub events: Vec<String>,
+    fib: Arc<dyn Fib<A>>,
+    keys: Arc<Keys<A>>,
+    arm: LookupArm,
+    batch: usize,
+    events: Vec<String>,
     /// How long it took to compile.
-    pub build: Duration,
-    /// Whether this algorithm has answered these keys right before; compiled from the same routes it answers the same.
-    pub verified: Rc<Cell<bool>>,
+    build: Duration,
+    /// Whether this algorithm has answered these keys correctly before. Compiled again from the same routes it gives the
+    /// same answers.
+    verified: Rc<Cell<bool>>,
 }
 
 impl<A: Address> Lookup<A> {
-    /// Looks up one chunk as the arm says. The sum keeps the compiler from leaving any of it out.
+    /// Looks up one chunk in the arm's way. The returned sum keeps the compiler from removing lookups.
     fn pass(&self, keys: &[A], answers: &mut [NextHop]) -> u64 {
         match self.arm {
-            Arm::None => keys.iter().fold(0, |sum, key| sum ^ key.low_usize() as u64),
-            Arm::Independent => keys.iter().map(|key| u64::from(self.fib.lookup(*key).0)).sum(),
-            Arm::Dependent => self.chain(keys),
-            Arm::Batch => self.batches(keys, answers),
+            LookupArm::None => keys.iter().fold(0, |sum, key| sum ^ key.low_usize() as u64),
+            LookupArm::Independent => keys.iter().map(|key| u64::from(self.fib.lookup(*key).0)).sum(),
+            LookupArm::Dependent => self.chain(keys),
+            LookupArm::Batch => self.batches(keys, answers),
         }
     }
 
-    /// Every key waits for the answer before it, which is masked to nothing only at run time (FreeBSD D30096).
+    /// Every lookup depends on the answer before it, which a mask turns to zero only at run time (FreeBSD D30096).
     fn chain(&self, keys: &[A]) -> u64 {
         let nothing = black_box(0u16);
         let mut last = NextHop::NONE;
@@ -168,17 +184,17 @@ impl<A: Address> Subject for Lookup<A> {
     fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
         let mut answers = vec![NextHop::NONE; self.batch];
         let (mut at, share) = (0, CoreShare::start(1));
-        let samples: Vec<f64> = super::sample_lengths(window)
+        let samples: Vec<f64> = sample_lengths(window)
             .map(|length| self.sample(length, &mut at, &mut answers, stop))
             .take_while(|_| !stop.load(Ordering::Relaxed))
             .skip(1)
             .collect();
-        let mut measurement = super::measurement(samples);
-        measurement.counters.insert(BYTES.into(), self.fib.footprint().total() as f64);
-        measurement.counters.insert(BUILD_MS.into(), self.build.as_secs_f64() * 1e3);
-        super::judge_share(&mut measurement, share.share());
-        measurement.interrupted = stop.load(Ordering::Relaxed);
-        Ok(measurement)
+        let mut run = measurement(samples);
+        run.counters.insert(BYTES.into(), self.fib.footprint().total() as f64);
+        run.counters.insert(BUILD_MS.into(), self.build.as_secs_f64() * 1e3);
+        judge_share(&mut run, share.share());
+        run.interrupted = stop.load(Ordering::Relaxed);
+        Ok(run)
     }
 
     fn events(&self) -> Vec<String> {

@@ -2,9 +2,14 @@
 
 use fullview_table::{Address, NextHop};
 
-use super::{GENERATOR, INGRESS};
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
-use fullview_plane::wire::{ipv4, ipv6};
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
+
+/// Ethernet addresses of the generator, and of the router's two ports.
+pub const GENERATOR: Mac = Mac([2, 0, 0, 0, 0, 1]);
+pub const INGRESS: Mac = Mac([2, 0, 0, 0, 0, 2]);
+pub const EGRESS: Mac = Mac([2, 0, 0, 0, 0, 3]);
 
 /// Stations behind the router.
 pub const STATIONS: u16 = 64;
@@ -21,7 +26,7 @@ pub fn station_mac(number: u16) -> Mac {
 }
 
 /// What differs between the families.
-pub trait Headers: Address {
+pub trait TestbedHeaders: Address {
     /// The address as words of the frame.
     fn words(self) -> Vec<u32>;
     /// A frame to no destination, and the sum of an IPv4 header without checksum and destination.
@@ -44,14 +49,14 @@ fn ethernet(len: usize, kind: EtherType) -> Vec<u8> {
 /// Of the link behind the router: 192.0.2.0/24.
 const LINK: u32 = 0xc000_0200;
 
-impl Headers for u32 {
+impl TestbedHeaders for u32 {
     fn words(self) -> Vec<u32> {
         vec![self.to_be()]
     }
 
     fn frame() -> (Vec<u8>, u32) {
         let mut frame = ethernet(60, EtherType::IPV4);
-        let mut ip = ipv4::Packet::new_unchecked(&mut frame[14..]);
+        let mut ip = Ipv4Packet::new_unchecked(&mut frame[14..]);
         ip.set_header_len(20);
         ip.set_total_len(46);
         ip.set_ttl(64);
@@ -76,7 +81,7 @@ impl Headers for u32 {
 /// Of the link behind the router: 2001:db8:1::/64.
 const LINK6: u128 = 0x2001_0db8_0001 << 80;
 
-impl Headers for u128 {
+impl TestbedHeaders for u128 {
     fn words(self) -> Vec<u32> {
         self.to_be_bytes().as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect()
     }
@@ -87,7 +92,7 @@ impl Headers for u128 {
         let source: u128 = 0x2001_0db8_0002 << 80 | 2;
         frame[22..38].copy_from_slice(&source.to_be_bytes());
         frame[54..62].copy_from_slice(&[0x07, 0xd0, 0x07, 0xd0, 0, 12, 0, 0]);
-        debug_assert!(ipv6::Packet::new_checked(&frame[14..]).is_ok());
+        debug_assert!(Ipv6Packet::new_checked(&frame[14..]).is_ok());
         (frame, 0)
     }
 

@@ -6,118 +6,60 @@
 //! ```
 //!
 //! Generator, router and receiver run to completion on one processor: a batch of frames is made, forwarded and received
-//! before the next one, so no queue overflows and what is counted is what one processor does for all three.
+//! before the next one, so no queue overflows and the counters show what one processor does for all three.
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
 use std::thread;
 
-use aya::maps::Array;
 use aya::programs::xdp::XdpMode;
 use fullview_table::{NextHop, Rib};
 
-use fullview_plane::bpf::{self, Attached, BpfError};
-use fullview_plane::engine::{Engine, EngineError, Ingress, Plan, Way};
+use fullview_plane::bpf::XdpAttachment;
+use fullview_plane::engine::{Engine, XdpConfig, XdpInterface, XdpNextHop};
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::view::TableReaders;
-use fullview_plane::wire::ethernet::Mac;
 
-mod ends;
+mod error;
 mod frames;
 mod namespace;
+mod programs;
 
-pub use ends::{MOST_PACKETS, Received};
-pub use frames::{Headers, STATIONS, station_of};
+pub use error::TestbedError;
+pub use frames::{STATIONS, TestbedHeaders, station_of};
+pub use programs::{MOST_PACKETS, Received};
 
-use ends::Ends;
-use frames::station_mac;
+use frames::{EGRESS, GENERATOR, INGRESS, station_mac};
 use namespace::Namespace;
+use programs::TestbedPrograms;
 
-const GENERATOR: Mac = Mac([2, 0, 0, 0, 0, 1]);
-const INGRESS: Mac = Mac([2, 0, 0, 0, 0, 2]);
-const EGRESS: Mac = Mac([2, 0, 0, 0, 0, 3]);
 /// The longest packet of the links.
 const MTU: u16 = 1500;
 
-/// Why there is no test bed, or it does not run.
-#[derive(Debug, thiserror::Error)]
-pub enum TestbedError {
-    /// A command that the test bed is made with.
-    #[error("{program} {arguments}: {error}; the test bed needs root, iproute2 and ethtool")]
-    Command {
-        /// Which.
-        program: &'static str,
-        /// With what.
-        arguments: String,
-        /// What it says.
-        error: String,
-    },
-    /// A namespace that cannot be entered.
-    #[error("network namespace {name}: {error}")]
-    Enter {
-        /// Which.
-        name: String,
-        /// Why.
-        error: io::Error,
-    },
-    /// A device that is not there.
-    #[error("device {name}: {error}")]
-    Device {
-        /// Which.
-        name: String,
-        /// Why.
-        error: io::Error,
-    },
-    /// A setting of the kernel.
-    #[error("{path}: {error}")]
-    Setting {
-        /// Which.
-        path: &'static str,
-        /// Why.
-        error: io::Error,
-    },
-    /// A program in the kernel.
-    #[error(transparent)]
-    Bpf(#[from] BpfError),
-    /// The forwarder under test.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// A map of the test bed.
-    #[error("a BPF map: {0}")]
-    Map(#[from] aya::maps::MapError),
-    /// A map that this process cannot write.
-    #[error("a BPF map cannot be mapped: {0}")]
-    Mapping(#[source] io::Error),
-    /// The generator.
-    #[error("no live frames: {0}; this needs Linux 5.18 or newer")]
-    Generate(#[source] Box<aya::programs::ProgramError>),
-}
-
-/// Who forwards.
+/// The forwarder under test.
 pub enum Forwarder {
     /// The kernel's own path.
     Kernel,
-    /// A program that asks the kernel's tables by its helper.
+    /// A program that looks up in the kernel's tables with `bpf_fib_lookup`.
     FibLookup,
     /// A program that sends everything to one station without any lookup.
     Redirect,
-    /// Ours, by these tables.
+    /// The XDP engine with these tables.
     Engine(TableReaders),
 }
 
-/// What is at work on the router's ingress.
-enum Served {
+/// The program attached to the router's ingress.
+enum ActiveForwarder {
     Nothing,
-    Program(#[expect(dead_code, reason = "held, because dropping it detaches")] Attached),
+    Program(#[expect(dead_code, reason = "held, because dropping it detaches")] XdpAttachment),
     Engine(#[expect(dead_code, reason = "held, because dropping it detaches")] Box<Engine>),
 }
 
-/// The namespaces, and what runs in them. Everything goes with this value.
+/// The namespaces and the programs in them. All of it is removed when this value is dropped.
 pub struct Testbed {
-    served: Served,
-    ends: Ends,
-    _receiver: Attached,
+    active: ActiveForwarder,
+    programs: TestbedPrograms,
+    _receiver: XdpAttachment,
     generator: Namespace,
     router: Namespace,
     _receiving: Namespace,
@@ -133,7 +75,7 @@ const SETTINGS: [(&str, &str); 5] = [
 ];
 
 impl Testbed {
-    /// Makes namespaces, links and neighbours; the router has no routes but those of its links.
+    /// Makes namespaces, links and neighbours; the router has only the routes of its links.
     pub fn new() -> Result<Testbed, TestbedError> {
         let (generator, router, receiving) =
             (Namespace::new("g")?, Namespace::new("d")?, Namespace::new("r")?);
@@ -150,13 +92,13 @@ impl Testbed {
         generator.batch("link set g0 up\n")?;
         receiving.batch("link set r0 up\n")?;
         router.batch(&router_links())?;
-        // Frames that are redirected to a veth device are taken only if its peer polls, which this makes it do.
+        // A veth device takes redirected frames only if its peer polls (NAPI), which GRO switches on.
         namespace::run("ip", &["netns", "exec", to, "ethtool", "-K", "d0", "gro", "on"], "")?;
-        let (mut ends, device) = (Ends::load()?, receiving.device("r0")?);
-        let receiver = receiving.within(|| ends.receive(device))?;
+        let (mut programs, device) = (TestbedPrograms::load()?, receiving.device("r0")?);
+        let receiver = receiving.within(|| programs.receive(device))?;
         Ok(Testbed {
-            served: Served::Nothing,
-            ends,
+            active: ActiveForwarder::Nothing,
+            programs,
             _receiver: receiver,
             generator,
             router,
@@ -164,14 +106,14 @@ impl Testbed {
         })
     }
 
-    /// Gives the router's kernel these routes, each by way of its next hop's station. Takes seconds for a large table.
-    pub fn route<A: Headers>(&self, rib: &Rib<A>) -> Result<(), TestbedError> {
+    /// Adds these routes to the router's kernel, each via its next hop's station. A large table takes seconds.
+    pub fn route<A: TestbedHeaders>(&self, rib: &Rib<A>) -> Result<(), TestbedError> {
         let mut lines = String::new();
         for route in rib.iter() {
             let station = A::station(station_of(route.next_hop));
             let _ = writeln!(lines, "route replace {} via {} dev d1", route.prefix, station.to_ip());
         }
-        // A table may hold what a kernel refuses, such as multicast prefixes; nothing is sent there.
+        // A table may hold prefixes that the kernel refuses, such as multicast; no packet is sent there.
         namespace::run("ip", &["-n", self.router.name(), "-force", "-batch", "-"], &lines).or_else(|error| {
             match error {
                 TestbedError::Command { .. } => Ok(()),
@@ -180,38 +122,40 @@ impl Testbed {
         })
     }
 
-    /// Has this forwarder at work, and no other.
+    /// Attaches this forwarder in place of the one before.
     pub fn serve(&mut self, forwarder: Forwarder) -> Result<(), TestbedError> {
-        self.served = Served::Nothing;
+        self.active = ActiveForwarder::Nothing;
         let [ingress, egress] = [self.router.device("d0")?, self.router.device("d1")?];
-        let Testbed { router, ends, .. } = self;
-        self.served = match forwarder {
-            Forwarder::Kernel => Served::Nothing,
-            Forwarder::FibLookup => Served::Program(router.within(|| ends.forward("fib_lookup", ingress))?),
+        let Testbed { router, programs, .. } = self;
+        self.active = match forwarder {
+            Forwarder::Kernel => ActiveForwarder::Nothing,
+            Forwarder::FibLookup => {
+                ActiveForwarder::Program(router.within(|| programs.forward("fib_lookup", ingress))?)
+            }
             Forwarder::Redirect => {
-                ends.set_only_way(egress)?;
-                Served::Program(router.within(|| ends.forward("redirect", ingress))?)
+                programs.set_only_way(egress)?;
+                ActiveForwarder::Program(router.within(|| programs.forward("redirect", ingress))?)
             }
             Forwarder::Engine(tables) => {
                 let plan = plan(ingress, egress);
-                Served::Engine(Box::new(router.within(|| engine(ingress, &plan, tables))?))
+                ActiveForwarder::Engine(Box::new(router.within(|| engine(ingress, &plan, tables))?))
             }
         };
         Ok(())
     }
 
-    /// From now on packets go to these destinations in turn.
-    pub fn send_to<A: Headers>(&mut self, destinations: &[A]) -> Result<(), TestbedError> {
+    /// Sets the destinations of the packets, which are sent to in turn.
+    pub fn send_to<A: TestbedHeaders>(&mut self, destinations: &[A]) -> Result<(), TestbedError> {
         let device = self.generator.device("g0")?;
-        self.ends.prepare(device, destinations);
+        self.programs.prepare(device, destinations);
         Ok(())
     }
 
-    /// Sends so many frames, while `watch` looks on and may end it.
+    /// Sends `frames` frames, while `watch` reads the counters and may end the run.
     pub fn run<T: Send>(&self, frames: u32, watch: impl FnOnce(&Watch<'_>) -> T) -> Result<T, TestbedError> {
         thread::scope(|scope| {
-            let sender = scope.spawn(|| self.generator.within(|| self.ends.generate(frames)));
-            let watch_result = watch(&Watch { ends: &self.ends, sender: &sender });
+            let sender = scope.spawn(|| self.generator.within(|| self.programs.generate(frames)));
+            let watch_result = watch(&Watch { programs: &self.programs, sender: &sender });
             sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             Ok(watch_result)
         })
@@ -219,30 +163,30 @@ impl Testbed {
 
     /// What has been received since the test bed was made.
     pub fn received(&self) -> Received {
-        self.ends.received()
+        self.programs.received()
     }
 
-    /// Sends each of the first `count` packets of the sequence once and says to which stations they went, by their
+    /// Sends each of the first `count` packets of the sequence once and returns to which stations they went, by their
     /// place in it; 0 for those that did not arrive.
     pub fn stations(&self, count: u32) -> Result<Vec<u16>, TestbedError> {
-        self.ends.record(true);
+        self.programs.record(true);
         let sent = self.run(count, |_| ());
-        self.ends.record(false);
+        self.programs.record(false);
         sent?;
-        Ok((0..count as usize).map(|packet| self.ends.station(packet)).collect())
+        Ok((0..count as usize).map(|packet| self.programs.station(packet)).collect())
     }
 }
 
-/// A run under way.
+/// A run in progress.
 pub struct Watch<'r> {
-    ends: &'r Ends,
+    programs: &'r TestbedPrograms,
     sender: &'r thread::ScopedJoinHandle<'r, Result<(), TestbedError>>,
 }
 
 impl Watch<'_> {
     /// What has been received since the test bed was made.
     pub fn received(&self) -> Received {
-        self.ends.received()
+        self.programs.received()
     }
 
     /// Whether frames are still sent.
@@ -250,9 +194,9 @@ impl Watch<'_> {
         !self.sender.is_finished()
     }
 
-    /// Ends the run early.
+    /// TestbedPrograms the run early.
     pub fn stop(&self) {
-        self.ends.stop();
+        self.programs.stop();
     }
 }
 
@@ -275,15 +219,21 @@ fn router_links() -> String {
     lines
 }
 
-/// Every next hop to its station.
-fn plan(ingress: u32, egress: u32) -> Plan {
+/// The engine's plan: every next hop leads to its station.
+fn plan(ingress: u32, egress: u32) -> XdpConfig {
     let ways = (1..=NextHop::MAX).map(NextHop).map(|hop| {
         let destination = station_mac(station_of(hop));
-        let way =
-            Way::Neighbor { interface: 1, ifindex: egress, vlan: 0, source: EGRESS, destination, mtu: MTU };
+        let way = XdpNextHop::Neighbor {
+            interface: 1,
+            ifindex: egress,
+            vlan: 0,
+            source: EGRESS,
+            destination,
+            mtu: MTU,
+        };
         (hop, way)
     });
-    let ingress = Ingress {
+    let ingress = XdpInterface {
         number: 0,
         ifindex: ingress,
         vlan: 0,
@@ -293,29 +243,12 @@ fn plan(ingress: u32, egress: u32) -> Plan {
         table: 0,
         source_check: SourceCheck::Off,
     };
-    Plan { ingress: vec![ingress], ways: ways.collect(), flow_seed: 0 }
+    XdpConfig { interfaces: vec![ingress], next_hops: ways.collect(), flow_seed: 0 }
 }
 
-fn engine(ingress: u32, plan: &Plan, tables: TableReaders) -> Result<Engine, TestbedError> {
+fn engine(ingress: u32, plan: &XdpConfig, tables: TableReaders) -> Result<Engine, TestbedError> {
     let mut engine = Engine::load()?;
     engine.attach(ingress, XdpMode::Driver)?;
     engine.publish(plan, vec![tables])?;
     Ok(engine)
-}
-
-impl Ends {
-    /// Has one of the forwarders that are not ours at work on a device.
-    fn forward(&mut self, program: &'static str, device: u32) -> Result<Attached, TestbedError> {
-        Ok(bpf::attach(self.loaded().xdp(program)?, device, XdpMode::Driver)?)
-    }
-
-    /// Where the forwarder without lookup sends everything: to the first station.
-    fn set_only_way(&mut self, egress: u32) -> Result<(), TestbedError> {
-        let macs = [station_mac(1).0, EGRESS.0].concat();
-        let [first, second, third] =
-            [0, 4, 8].map(|at| macs[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes)));
-        let missing = self.loaded().missing_map("only_way");
-        let map = self.loaded().ebpf.map_mut("only_way").ok_or(missing)?;
-        Ok(Array::<_, [u32; 4]>::try_from(map)?.set(0, [first, second, third, egress], 0)?)
-    }
 }

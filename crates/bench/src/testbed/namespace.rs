@@ -8,7 +8,7 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::TestbedError;
+use super::error::TestbedError;
 
 /// A network namespace with a name that no other process uses.
 pub struct Namespace {
@@ -16,7 +16,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes one; `role` tells those of one process apart.
+    /// Makes a namespace; `role` distinguishes those of one process.
     pub fn new(role: &str) -> Result<Namespace, TestbedError> {
         let name = format!("fv{}{role}", std::process::id());
         ip(&["netns", "add", &name], "")?;
@@ -66,7 +66,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // Devices in it go with it. Nobody is left to tell of a failure.
+        // The kernel removes its devices with it. A failure cannot be reported from here.
         let _ = ip(&["netns", "delete", &self.name], "");
     }
 }
@@ -84,7 +84,7 @@ pub fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<(),
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     let mut pipe = child.stdin.take();
     let done = thread::scope(|scope| {
-        // Written beside reading its errors, or both could wait for the other. A command that stops reading says why.
+        // Written beside reading its errors, or both could wait for the other. A command that stops reading reports the reason on standard error.
         scope.spawn(move || pipe.as_mut().map(|pipe| pipe.write_all(input.as_bytes())));
         child.wait_with_output()
     });

@@ -84,7 +84,7 @@ impl Faults {
     }
 }
 
-/// What lies between generator and receiver.
+/// The device between generator and receiver.
 #[derive(Clone, Copy, Debug)]
 pub enum Passage<'p> {
     /// Nothing: packets have to come as they were sent.
@@ -118,7 +118,7 @@ impl<'f, A: Headers> Checker<'f, A> {
         Checker { flows, frames, passage }
     }
 
-    /// What is wrong with the packet, and the stamp if it can be believed.
+    /// The packet's faults, and its stamp if that matches what was sent.
     pub fn check(&self, slot: &Slot) -> (Faults, Option<Stamp>) {
         let Some(template) = self.frames.of_len(slot.frame_len()) else {
             return (Faults::only(Fault::Length), None);

@@ -96,8 +96,8 @@ pub(super) const fn most_flows(family: Family) -> (usize, &'static str) {
 }
 
 impl<A: Address> FlowSet<A> {
-    /// Numbers the five-tuples of `packets` and looks their next hops up in `rib`: the truth the receiver holds the
-    /// router to.
+    /// Numbers the five-tuples of `packets` and looks their next hops up in `rib`, with which the receiver compares
+    /// what the router did.
     pub fn new(packets: Vec<Flow<A>>, rib: &Rib<A>) -> Result<Self, FlowError> {
         check_count(packets.len() as u128, A::FAMILY)?;
         let mut set = FlowSet { packets, first: Vec::new(), next_hops: Vec::new() };
@@ -135,7 +135,7 @@ impl<A: Address> FlowSet<A> {
     }
 }
 
-/// Refuses no flows and more than can be told apart.
+/// Refuses zero flows, and more than the frames can tell apart.
 pub(super) fn check_count(asked: u128, family: Family) -> Result<(), FlowError> {
     let (limit, why) = most_flows(family);
     match asked {

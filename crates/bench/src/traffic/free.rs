@@ -1,4 +1,4 @@
-//! The free slots at the generator.
+//! The generator's queue of free slots.
 
 use std::collections::VecDeque;
 
@@ -6,8 +6,8 @@ use fullview_plane::burst::{Arena, Burst, Packet};
 
 use super::frame::{Frames, Headers};
 
-/// Slots that carry no packet. They are used again first in, first out, so that all of the arena is walked through as
-/// a network card walks through its ring.
+/// Slots that carry no packet. They are used again first in, first out, so that the generator walks through the whole
+/// arena as a network card walks through its ring.
 pub(super) struct Free<'a>(VecDeque<Packet<'a>>);
 
 impl<'a> Free<'a> {

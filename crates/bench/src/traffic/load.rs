@@ -1,4 +1,4 @@
-//! A load run: what is asked for, and what came of it.
+//! A load run: its configuration and its result.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +14,8 @@ use super::frame::{FrameSize, Frames, Headers, Macs, SizeError};
 use super::pace::{Pace, RateError};
 use super::sink::Tally;
 
-/// Bursts between two looks at the clock when nothing is paced, so that the clock costs nothing that shows.
-pub(super) const BURSTS_A_LOOK: usize = 16;
+/// Bursts between two readings of the clock in unpaced runs, so that the readings do not show in the rate.
+pub(super) const BURSTS_PER_CLOCK_READING: usize = 16;
 
 /// What stands between generator and receiver.
 pub trait Router {
@@ -27,7 +27,7 @@ pub trait Router {
     fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut [Burst<'a>], dropped: &mut Burst<'a>);
 }
 
-/// No router: every packet goes on as it came. What a loop costs by itself.
+/// No router: every packet goes on unchanged. It measures what the loop costs by itself.
 pub struct Unrouted;
 
 impl Router for Unrouted {
@@ -52,7 +52,7 @@ impl Router for Forwarder {
 }
 
 /// A router that takes packets through the loop up to a stage and then sends all of them on: what it costs more than one
-/// that ends a stage earlier is what that stage costs. `CHANGED` says whether the last stage is [`Stage::Rewrite`].
+/// that ends a stage earlier is what that stage costs. `CHANGED` is whether the last stage is [`Stage::Rewrite`].
 pub struct Through<'r, const CHANGED: bool> {
     /// The loop.
     pub forwarder: &'r mut Forwarder,
@@ -76,7 +76,7 @@ pub struct LoadConfig {
     pub size: FrameSize,
     /// Ethernet addresses of the frames sent.
     pub macs: Macs,
-    /// Index of the router's port by which all packets come in.
+    /// Index of the router's port that all packets arrive at.
     pub ingress_port: u16,
     /// How packets must leave, by next-hop index; entry 0 is never used.
     pub departures: Vec<Departure>,
@@ -123,7 +123,7 @@ impl LoadConfig {
         Ok(())
     }
 
-    /// A burst for each port by which packets leave, by number; those of other ports stay empty.
+    /// A burst for each egress port, by port number; those of other ports stay empty.
     pub(super) fn egress<'a>(&self) -> Vec<Burst<'a>> {
         let highest = self.departures.iter().map(|departure| departure.port).max().unwrap_or(0);
         (0..=highest).map(|_| Burst::new()).collect()
@@ -168,7 +168,7 @@ pub enum LoadError {
     Thread(std::io::Error),
 }
 
-/// When is measured, and how long.
+/// When a run measures, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<'s> {
     /// Before the first slice: caches and tables warm up. Not measured, but checked like all else.
@@ -177,9 +177,9 @@ pub struct Window<'s> {
     pub slice: Duration,
     /// Number of slices.
     pub slices: usize,
-    /// With control: how long one arm runs before the other has its turn.
+    /// With control: how long one arm runs before the other takes its turn.
     pub part: Duration,
-    /// How long packets still on their way are waited for at the end.
+    /// How long the end of the run waits for packets still in flight.
     pub drain: Duration,
     /// Ends the run early when set.
     pub stop: &'s AtomicBool,
@@ -204,7 +204,7 @@ impl<'s> Window<'s> {
     }
 }
 
-/// What came of a load run.
+/// The result of a load run.
 ///
 /// Counts cover the whole run, warm-up and draining included, so that they add up; rates cover the slices.
 #[derive(Clone, Debug, Default)]
@@ -261,8 +261,8 @@ pub(super) fn frames<A: Headers>(config: &LoadConfig) -> Result<Frames<A>, LoadE
     Ok(Frames::new(config.size, config.macs)?)
 }
 
-/// Runs the ends of a load run, on their core if there is a placement: then in a thread of their own, because a thread
-/// that was pinned once stays so, and the caller's shall not.
+/// Runs the ends of a load run, on their core if there is a placement: then in a thread of their own, because
+/// pinning lasts as long as the thread, and the caller's thread must stay free.
 pub(super) fn run_ends<T: Send>(
     placement: Option<Placement>,
     work: impl FnOnce() -> Result<T, LoadError> + Send,

@@ -6,8 +6,8 @@
 //!                         └────────── slots, first in first out┘
 //! ```
 //!
-//! [`model`] says which five-tuples there are, [`flow`] keeps them ready to send, [`frame`] turns them into packets,
-//! [`pace`] says when, [`sink`] counts and checks what comes out. [`one_core`] and [`two_cores`] run all of it against
+//! [`model`] chooses the five-tuples, [`flow`] keeps them ready to send, [`frame`] turns them into packets,
+//! [`pace`] schedules them, [`sink`] counts and checks what comes out. [`one_core`] and [`two_cores`] run all of it against
 //! a router and take the rates.
 
 pub mod check;

@@ -25,7 +25,7 @@ const PORT: u16 = 2000;
 /// Packets of one flow in a row.
 const ONE_FLOW_PACKETS: usize = 256;
 
-/// Draws in a row that may fail before a table is taken to hold no destination at all.
+/// Draws in a row that may fail before the model reports that the table holds no destination.
 const PATIENCE: usize = 10_000;
 
 /// How flows are chosen. Everything random comes from the seed given to [`Model::flows`].
@@ -46,7 +46,7 @@ pub enum Model<A> {
         /// `-d`.
         destination: EndpointRange<A>,
     },
-    /// A random address in a prefix drawn uniformly from the table, anew for every packet of the sequence.
+    /// A random address in a prefix drawn uniformly from the table, for each packet of the sequence.
     Prefixes {
         /// Length of the sequence; equal five-tuples may come up twice.
         packets: usize,
@@ -86,9 +86,11 @@ impl<A: Address> Model<A> {
             // Several times, so that the generator need not begin again after every packet.
             Model::One => vec![netbenches(1)?[0]; ONE_FLOW_PACKETS],
             Model::Ranges { source, destination } => ranges(source, destination)?,
-            Model::Prefixes { packets } => Draw::new(rib, seed, admits).prefixes(*packets)?,
-            Model::Addresses { packets } => Draw::new(rib, seed, admits).addresses(*packets)?,
-            Model::Zipf { packets, exponent } => Draw::new(rib, seed, admits).zipf(*packets, *exponent)?,
+            Model::Prefixes { packets } => DestinationDraw::new(rib, seed, admits).prefixes(*packets)?,
+            Model::Addresses { packets } => DestinationDraw::new(rib, seed, admits).addresses(*packets)?,
+            Model::Zipf { packets, exponent } => {
+                DestinationDraw::new(rib, seed, admits).zipf(*packets, *exponent)?
+            }
         };
         FlowSet::new(packets, rib)
     }
@@ -161,15 +163,15 @@ fn ranges<A: Address>(
 }
 
 /// Random destinations from a table; every packet comes from the reports' first source.
-struct Draw<'r, A: Address, F> {
+struct DestinationDraw<'r, A: Address, F> {
     rib: &'r Rib<A>,
     rng: ChaCha8Rng,
     admits: F,
 }
 
-impl<'r, A: Address, F: Fn(A) -> bool> Draw<'r, A, F> {
+impl<'r, A: Address, F: Fn(A) -> bool> DestinationDraw<'r, A, F> {
     fn new(rib: &'r Rib<A>, seed: u64, admits: F) -> Self {
-        Draw { rib, rng: ChaCha8Rng::seed_from_u64(seed), admits }
+        DestinationDraw { rib, rng: ChaCha8Rng::seed_from_u64(seed), admits }
     }
 
     fn prefixes(mut self, packets: usize) -> Result<Vec<Flow<A>>, FlowError> {

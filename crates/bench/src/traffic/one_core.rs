@@ -17,7 +17,8 @@ use super::frame::{Frames, Headers};
 use super::free::Free;
 use super::generator::Generator;
 use super::load::{
-    BURSTS_A_LOOK, LoadConfig, LoadError, LoadResult, Router, Unrouted, Window, frames, passage, run_ends,
+    BURSTS_PER_CLOCK_READING, LoadConfig, LoadError, LoadResult, Router, Unrouted, Window, frames, passage,
+    run_ends,
 };
 use super::pace::Pace;
 use super::sink::Sink;
@@ -42,7 +43,7 @@ pub fn one_core<A: Headers, R: Router + Send>(
     })
 }
 
-/// Sends every packet of the set through the router once; all of them are checked, whatever the configuration says.
+/// Sends every packet of the set through the router once; all of them are checked, whatever the configured share is.
 pub fn verify<A: Headers, R: Router>(
     config: &LoadConfig,
     flows: &FlowSet<A>,
@@ -115,17 +116,17 @@ impl Laps {
 }
 
 /// One way from generator to receiver, with its own counts.
-struct Arm<'f, A> {
+struct CountedPath<'f, A> {
     sink: Sink<'f, A>,
     sent: u64,
     sent_bytes: u64,
     dropped: u64,
 }
 
-impl<'f, A: Headers> Arm<'f, A> {
+impl<'f, A: Headers> CountedPath<'f, A> {
     fn new(config: &LoadConfig, flows: &'f FlowSet<A>, frames: &'f Frames<A>, passage: Passage<'f>) -> Self {
         let sink = Sink::new(flows, frames, passage, config.check_one_in);
-        Arm { sink, sent: 0, sent_bytes: 0, dropped: 0 }
+        CountedPath { sink, sent: 0, sent_bytes: 0, dropped: 0 }
     }
 }
 
@@ -135,7 +136,8 @@ struct Path<'a> {
     to_router: (Sender<'a>, Receiver<'a>),
     from_router: (Sender<'a>, Receiver<'a>),
     burst: Burst<'a>,
-    /// By port. Each is sent by itself, as ports are, and into one link, where packets are told apart by their port.
+    /// By port. Each is sent by itself, as by separate ports, but into one link; the port number in the slot keeps the
+    /// packets of different ports apart.
     forwarded: Vec<Burst<'a>>,
     dropped: Burst<'a>,
 }
@@ -152,7 +154,7 @@ impl<'a> Path<'a> {
     fn step<A: Headers, R: Router>(
         &mut self,
         generator: &mut Generator<'_, A>,
-        arm: &mut Arm<'_, A>,
+        arm: &mut CountedPath<'_, A>,
         router: &mut R,
         count: usize,
     ) {
@@ -166,7 +168,7 @@ impl<'a> Path<'a> {
         for forwarded in self.forwarded.iter_mut().filter(|burst| !burst.is_empty()) {
             self.from_router.0.send(forwarded);
         }
-        // What the router left behind is lost, but not its slots.
+        // Packets that the router left in the burst count as lost; their slots are used again.
         self.free.recycle(&mut self.burst);
         arm.dropped += self.to_router.0.reclaim(&mut self.burst) as u64;
         self.free.recycle(&mut self.burst);
@@ -181,8 +183,8 @@ struct Bench<'a, 'f, A> {
     burst: usize,
     generator: Generator<'f, A>,
     path: Path<'a>,
-    routed: Arm<'f, A>,
-    direct: Arm<'f, A>,
+    routed: CountedPath<'f, A>,
+    direct: CountedPath<'f, A>,
 }
 
 impl<'a, 'f, A: Headers> Bench<'a, 'f, A> {
@@ -197,8 +199,8 @@ impl<'a, 'f, A: Headers> Bench<'a, 'f, A> {
             burst: config.burst,
             generator: Generator::new(flows, frames, config.ingress_port),
             path: Path::new(Free::new(arena, frames), config.egress()),
-            routed: Arm::new(config, flows, frames, passage),
-            direct: Arm::new(config, flows, frames, Passage::Direct),
+            routed: CountedPath::new(config, flows, frames, passage),
+            direct: CountedPath::new(config, flows, frames, Passage::Direct),
         }
     }
 
@@ -251,8 +253,8 @@ impl<'a, 'f, A: Headers> Bench<'a, 'f, A> {
         LoadResult { offered, max_lag, interrupted, ..self.result(laps) }
     }
 
-    /// Sends what is due, for a stretch of time; `None` if it was cut short. Here the clock is read once a burst: it
-    /// says how many packets are due.
+    /// Sends what is due, for a stretch of time; `None` if it was cut short. The clock is read once a burst, to
+    /// know how many packets are due.
     fn paced<R: Router>(
         &mut self,
         router: &mut R,
@@ -297,13 +299,13 @@ impl Path<'_> {
     fn lap<A: Headers, R: Router>(
         &mut self,
         generator: &mut Generator<'_, A>,
-        arm: &mut Arm<'_, A>,
+        arm: &mut CountedPath<'_, A>,
         router: &mut R,
         (burst, length): (usize, Duration),
     ) -> Lap {
         let (started, before, sent) = (Instant::now(), arm.sink.packets(), arm.sent);
         loop {
-            for _ in 0..BURSTS_A_LOOK {
+            for _ in 0..BURSTS_PER_CLOCK_READING {
                 self.step(generator, arm, router, burst);
             }
             let time = started.elapsed();

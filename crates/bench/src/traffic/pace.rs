@@ -1,7 +1,8 @@
-//! Pace: when packets are due.
+//! The schedule of a paced generator: when each packet is due.
 //!
-//! Packet k is due k / rate after the start, computed anew from k each time: a late packet delays no other, and the
-//! rate never drifts. A generator that fell behind sends what is due at once, but no more than a burst at a time.
+//! Packet k is due k / rate after the start. The time is computed from k for each packet, so a late packet delays no
+//! other and the rate never drifts. A generator that fell behind sends what is due at once, but no more than a burst at
+//! a time.
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 //! `198.18.10.1:2000-198.18.10.20` is twenty addresses and one port: a port left out on the right is the one on the
 //! left, one left out on both is 1234. IPv6 addresses with a port stand in brackets:
 //! `[2001:2:0:10::1]:2000-[2001:2:0:10::14]`. pkt-gen swaps reversed ends and takes what is no address as 0; both are
-//! refused here, because either would send other flows than the report says.
+//! refused here, because either would send other flows than the report names.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 //! Order: what the numbers of the packets say about duplicates and reordering.
 //!
 //! A packet is reordered as in RFC 4737 section 3: its number is lower than one that arrived before it. A packet whose
-//! number has arrived already is a duplicate and not reordered. Both are told for the stream and, as routers with
+//! number has arrived already is a duplicate and not reordered. Both are counted for the stream and, as routers with
 //! several queues promise no more, for each flow by itself.
 
 /// Numbers behind the highest one within which a duplicate is recognised; an older packet counts as reordered and as

@@ -1,7 +1,7 @@
 //! The receiver: counts every packet, and checks every one or a random sample.
 //!
-//! Packets, bytes and distinct flows are counted over all packets. Faults, duplicates and reordering are told of the
-//! checked ones; [`Tally::checked`] says how many those were. Which packets a sample takes is random (mean distance as
+//! Packets, bytes and distinct flows are counted over all packets. Faults, duplicates and reordering cover the
+//! checked ones; [`Tally::checked`] counts those. Which packets a sample takes is random (mean distance as
 //! set), so that it cannot fall in step with flows sent in turn.
 
 use std::fmt::{self, Display};

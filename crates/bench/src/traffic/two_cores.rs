@@ -19,7 +19,7 @@ use super::frame::{Frames, Headers};
 use super::free::Free;
 use super::generator::Generator;
 use super::load::{
-    BURSTS_A_LOOK, LoadConfig, LoadError, LoadResult, Router, Window, frames, passage, run_ends,
+    BURSTS_PER_CLOCK_READING, LoadConfig, LoadError, LoadResult, Router, Window, frames, passage, run_ends,
 };
 use super::pace::Pace;
 use super::sink::Sink;
@@ -52,7 +52,7 @@ pub fn two_cores<A: Headers, R: Router + Send>(
     })
 }
 
-/// Tells the router's thread to stop when the ends are through, also by a panic: the scope waits for that thread.
+/// Stops the router's thread when generator and receiver have ended, also after a panic: the scope waits for that thread.
 struct Ended<'s>(&'s AtomicBool);
 
 impl Drop for Ended<'_> {
@@ -86,7 +86,7 @@ struct Links<'a> {
 }
 
 impl Links<'_> {
-    /// Routes what arrives until told to stop and nothing is left.
+    /// Routes what arrives until it is stopped and nothing is left.
     fn serve<R: Router>(&mut self, router: &mut R, stop: &AtomicBool) {
         let (mut burst, mut dropped) = (Burst::new(), Burst::new());
         let mut idle = Idle::default();
@@ -210,7 +210,7 @@ impl<A: Headers> Ends<'_, '_, A> {
         loop {
             match schedule {
                 Some(schedule) => self.scheduled(schedule),
-                None => (0..BURSTS_A_LOOK).for_each(|_| self.unscheduled()),
+                None => (0..BURSTS_PER_CLOCK_READING).for_each(|_| self.unscheduled()),
             }
             if window.stopped() || self.departing.is_abandoned() {
                 return None;

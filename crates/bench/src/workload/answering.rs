@@ -1,4 +1,4 @@
-//! A router that answers for addresses of its own: the same two ports and next hops as [`super::router`], and a host.
+//! A router with addresses of its own: the ports and next hops of [`super::router`], and a host that answers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -14,8 +14,8 @@ use fullview_table::{Address, NextHop, Rib, Table};
 
 use super::packets::{self, EGRESS, EGRESS_MAC, INGRESS};
 
-/// A router with these addresses where packets arrive. Files have no time: no answer is withheld because there were too
-/// many, and nobody is asked twice.
+/// A router with these addresses where packets arrive. A capture file has no time, so no answer is withheld by a rate limit
+/// and no request is repeated.
 pub fn router(table: &Table, mac: Mac, addresses: Vec<InterfaceAddress>) -> anyhow::Result<StandaloneRouter> {
     let ingress = Interface { addresses, mtu: MAX_MTU.into(), ..Interface::new(INGRESS, mac) };
     let egress = Interface { mtu: MAX_MTU.into(), ..Interface::new(EGRESS, EGRESS_MAC) };
@@ -52,7 +52,7 @@ fn neighbors(table: &Table) -> Vec<StaticNeighbor> {
     stations.map(|(ip, mac)| StaticNeighbor { interface: EGRESS, ip, mac }).collect()
 }
 
-/// Of the address space that providers share (RFC 6598), which no full view has routes to.
+/// A gateway from the address space that providers share (RFC 6598), to which no full view has routes.
 fn gateway(hop: NextHop) -> IpAddr {
     Ipv4Addr::from_bits(Ipv4Addr::new(100, 64, 0, 0).to_bits() | u32::from(hop.0)).into()
 }

@@ -1,4 +1,4 @@
-//! A variant that stands for every algorithm: one of each, so that a new algorithm takes part unasked.
+//! A variant that stands for every algorithm of the registry, so that a new algorithm takes part by itself.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use fullview_table::fib::registry;
 use crate::settings::Settings;
 use fullview_router::algorithm::Names;
 
-/// The word for it, and where in a label the algorithm's name goes.
+/// The value of `router.algorithm` that stands for every algorithm, and the placeholder of its name in a label.
 const EVERY: &str = "every";
 const PLACE: &str = "{algorithm}";
 
 /// Replaces each variant with `router.algorithm = "every"` by one for each algorithm that all families of the
-/// experiment have, but the oracle: it would still be verifying when the others are done.
+/// experiment have. The oracle is left out: its verification takes longer than the others' whole campaign.
 pub fn expand(experiment: &mut Experiment<Settings>) {
     let algorithms = common(experiment);
     let variants = std::mem::take(&mut experiment.variants);

@@ -9,7 +9,7 @@ use anyhow::ensure;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::{Address, Family, NextHops, Rib};
 
-use crate::settings::{Model, NamedSize, Size, TrafficSettings};
+use crate::settings::{ModelName, NamedSize, Size, TrafficSettings};
 use fullview_router::error::BadInput;
 
 /// The generator, and the router's port that faces it.
@@ -51,21 +51,21 @@ fn ranges<A: Address>(settings: &TrafficSettings) -> anyhow::Result<(EndpointRan
 /// Draws the flows. The same settings and seed give the same flows.
 pub fn flows<A: Address>(settings: &TrafficSettings, rib: &Rib<A>, seed: u64) -> anyhow::Result<FlowSet<A>> {
     let packets = settings.flows.unwrap_or(5_000);
-    let model = match settings.model.unwrap_or(Model::Netbenches) {
-        Model::Netbenches => model::Model::Netbenches { flows: packets },
-        Model::Prefixes => model::Model::Prefixes { packets },
-        Model::Addresses => model::Model::Addresses { packets },
-        Model::Zipf => model::Model::Zipf { packets, exponent: settings.exponent.unwrap_or(1.0) },
-        Model::Ranges => {
+    let model = match settings.model.unwrap_or(ModelName::Netbenches) {
+        ModelName::Netbenches => model::Model::Netbenches { flows: packets },
+        ModelName::Prefixes => model::Model::Prefixes { packets },
+        ModelName::Addresses => model::Model::Addresses { packets },
+        ModelName::Zipf => model::Model::Zipf { packets, exponent: settings.exponent.unwrap_or(1.0) },
+        ModelName::Ranges => {
             let (source, destination) = ranges(settings)?;
             model::Model::Ranges { source, destination }
         }
-        Model::One => model::Model::One,
+        ModelName::One => model::Model::One,
     };
     model.flows(rib, seed).map_err(|error| BadInput(format!("traffic: {error}")).into())
 }
 
-/// Says what is wrong with the traffic for this family, before anything is loaded.
+/// Refuses traffic that this family cannot have, before anything is loaded.
 pub fn check<A: Headers>(settings: &TrafficSettings) -> anyhow::Result<()> {
     ensure!(settings.flows != Some(0), BadInput("traffic.flows = 0: give at least 1".into()));
     if let Some(exponent) = settings.exponent {
@@ -105,17 +105,19 @@ fn departure(next_hop: u32, ports: u16) -> Departure {
 /// How the report names the traffic.
 pub fn describe(settings: &TrafficSettings) -> String {
     let flows = settings.flows.unwrap_or(5_000);
-    let model = match settings.model.unwrap_or(Model::Netbenches) {
-        Model::Netbenches => format!("{flows} flows to one prefix (198.19.0.0/16, 2001:2:0:8000::/49)"),
-        Model::Prefixes => format!("{flows} random destinations in prefixes drawn uniformly from the table"),
-        Model::Addresses => format!("{flows} destinations uniform over all addresses"),
-        Model::Zipf => format!("{flows} destinations, prefixes drawn by Zipf's law"),
-        Model::Ranges => {
+    let model = match settings.model.unwrap_or(ModelName::Netbenches) {
+        ModelName::Netbenches => format!("{flows} flows to one prefix (198.19.0.0/16, 2001:2:0:8000::/49)"),
+        ModelName::Prefixes => {
+            format!("{flows} random destinations in prefixes drawn uniformly from the table")
+        }
+        ModelName::Addresses => format!("{flows} destinations uniform over all addresses"),
+        ModelName::Zipf => format!("{flows} destinations, prefixes drawn by Zipf's law"),
+        ModelName::Ranges => {
             let given = [&settings.source, &settings.destination, &settings.source6, &settings.destination6];
             let given: Vec<&str> = given.into_iter().flatten().map(String::as_str).collect();
             format!("flows of the ranges {}", given.join(", "))
         }
-        Model::One => "one flow".into(),
+        ModelName::One => "one flow".into(),
     };
     format!("{model}, {}", describe_size(settings))
 }

@@ -50,7 +50,7 @@ pub fn describe(settings: &TableSettings, table: &Table) -> String {
     )
 }
 
-/// FNV-1a over every route: two tables of one name do not pass for each other when a campaign goes on.
+/// FNV-1a over every route, so that a resumed campaign notices another table of the same name.
 fn digest(table: &Table) -> u64 {
     let inet =
         table.inet.iter().map(|route| (u128::from(route.prefix.first()), route.prefix.len(), route.next_hop));

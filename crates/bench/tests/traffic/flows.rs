@@ -81,8 +81,8 @@ fn check_drawn<A: Headers>(rib: &Rib<A>) {
         assert!(set.packets().iter().all(|flow| forwardable(flow.destination)));
         assert!(set.next_hops().iter().all(|hop| hop.is_some()));
         for flow in set.packets() {
-            let truth = rib.longest_match(flow.destination).unwrap().next_hop;
-            assert_eq!(set.next_hops()[flow.id as usize], truth);
+            let expected = rib.longest_match(flow.destination).unwrap().next_hop;
+            assert_eq!(set.next_hops()[flow.id as usize], expected);
             assert_eq!(set.flow(flow.id), set.packets().iter().find(|first| first.id == flow.id));
         }
         assert_eq!(set.packets(), model.flows(rib, 7).unwrap().packets(), "the same seed, the same packets");

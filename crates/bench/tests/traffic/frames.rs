@@ -7,8 +7,9 @@ use fullview_bench::traffic::model::Model;
 use fullview_plane::burst::Arena;
 use fullview_plane::wire::checksum::pseudo_ipv6;
 use fullview_plane::wire::ethernet::{self, EtherType};
-use fullview_plane::wire::ipv4::{self, protocol};
-use fullview_plane::wire::{ipv6, udp};
+use fullview_plane::wire::ipv4::{Ipv4Packet, protocol};
+use fullview_plane::wire::ipv6::Ipv6Packet;
+use fullview_plane::wire::udp;
 use fullview_table::Rib;
 
 use crate::support::{MACS, checksum, inet, inet6};
@@ -17,7 +18,7 @@ fn check_inet(frame: &[u8], flow: &Flow<u32>) {
     let frame = ethernet::Frame::new_checked(frame).unwrap();
     assert_eq!((frame.destination(), frame.source()), (MACS.destination, MACS.source));
     assert_eq!(frame.ethertype(), EtherType::IPV4);
-    let ip = ipv4::Packet::new_checked(frame.payload()).unwrap();
+    let ip = Ipv4Packet::new_checked(frame.payload()).unwrap();
     assert_eq!(usize::from(ip.total_len()), frame.payload().len(), "no padding");
     assert_eq!((ip.ttl(), ip.protocol(), ip.header_len()), (64, protocol::UDP, 20));
     assert!(ip.verify_checksum());
@@ -32,7 +33,7 @@ fn check_inet6(frame: &[u8], flow: &Flow<u128>) {
     let frame = ethernet::Frame::new_checked(frame).unwrap();
     assert_eq!((frame.destination(), frame.source()), (MACS.destination, MACS.source));
     assert_eq!(frame.ethertype(), EtherType::IPV6);
-    let ip = ipv6::Packet::new_checked(frame.payload()).unwrap();
+    let ip = Ipv6Packet::new_checked(frame.payload()).unwrap();
     assert_eq!(ip.total_len(), frame.payload().len(), "no padding");
     assert_eq!((ip.hop_limit(), ip.next_header(), ip.flow_label()), (64, protocol::UDP, flow.id));
     assert_eq!((ip.source(), ip.destination()), (flow.source, flow.destination));

@@ -15,7 +15,7 @@ use fullview_plane::burst::Burst;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
 use fullview_plane::verdict::Reason;
-use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
+use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_table::fib::registry;
 use fullview_table::{NextHop, Rib};
 
@@ -84,7 +84,7 @@ fn forwarder() -> Forwarder {
         let neighbor = Adjacency::Neighbor { interface: departure.port, mac: departure.destination };
         adjacencies.set(NextHop(hop), neighbor);
     }
-    let parts = Parts::new(interfaces, adjacencies, TableReaders::fixed(fib, fib6));
+    let parts = ViewParts::new(interfaces, adjacencies, TableReaders::fixed(fib, fib6));
     Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()))
 }
 
@@ -126,7 +126,7 @@ fn drops_are_counted_as_drops() {
     assert!(result.dropped > 0);
 }
 
-/// Loses one packet in a hundred, without a word.
+/// Loses one packet in a hundred without reporting it as dropped.
 struct Leaky<'r>(Plain<'r, u32>, u64);
 
 impl Router for Leaky<'_> {

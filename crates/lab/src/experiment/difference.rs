@@ -1,18 +1,19 @@
-//! In what two experiments differ, and how a changed one is written down.
+//! The differences between two experiments, and the text of one that was changed after it was read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::{Experiment, Settings};
+use super::definition::Experiment;
+use super::variant::Settings;
 
 impl<S: Settings> Experiment<S> {
-    /// The text to archive: the file as it was written, or, when something was changed after reading it, the
-    /// experiment as it is run, with the changes named on top.
+    /// Returns the text to archive: the text of the file or, if a field was changed after reading, the experiment as it
+    /// is run with a list of the changes at the top.
     pub(crate) fn to_text(&self) -> Result<String, toml::ser::Error> {
         let run = toml::to_string(self)?;
-        // Without a readable source, the experiment did not come from `parse`, and there is no text to keep.
+        // An experiment without a readable source was not made by `parse`, so it has no text of its own.
         let Ok(written) = Self::parse(&self.source.name, &self.source.text) else { return Ok(run) };
         let changes = written.differences(self)?;
         if changes.is_empty() {
@@ -22,22 +23,24 @@ impl<S: Settings> Experiment<S> {
         Ok(format!("# {} with these changes:\n{heading}\n{run}", self.source.name))
     }
 
-    /// Each setting in which `now` differs from this experiment, as "key: before → now".
+    /// Lists each setting in which `now` differs from this experiment, as "key: before → now".
     pub(crate) fn differences(&self, now: &Self) -> Result<Vec<String>, toml::ser::Error> {
         let (before, now) = (settings(self)?, settings(now)?);
         let keys: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
         let changed = keys.into_iter().filter(|key| before.get(*key) != now.get(*key));
-        let said = |value: Option<&String>| value.cloned().unwrap_or_else(|| "nothing".into());
-        Ok(changed.map(|key| format!("{key}: {} → {}", said(before.get(key)), said(now.get(key)))).collect())
+        let shown = |value: Option<&String>| value.cloned().unwrap_or_else(|| "nothing".into());
+        Ok(changed
+            .map(|key| format!("{key}: {} → {}", shown(before.get(key)), shown(now.get(key))))
+            .collect())
     }
 }
 
-/// Every value of an experiment by its dotted path.
+/// Returns every value of an experiment by its dotted path.
 fn settings<S: Serialize>(experiment: &Experiment<S>) -> Result<BTreeMap<String, String>, toml::ser::Error> {
     Ok(leaves(Table::try_from(experiment)?))
 }
 
-/// Every value of a table by its dotted path.
+/// Returns every value of a table by its dotted path.
 pub(crate) fn leaves(table: Table) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![(String::new(), Value::Table(table))];

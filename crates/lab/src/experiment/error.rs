@@ -1,34 +1,34 @@
-//! Mistakes in an experiment file, with the place to mend.
+//! Errors in an experiment file, with their place in the file.
 
 use toml::de::{DeTable, DeValue};
 
-/// Why an experiment file cannot be used. Lines and columns count from one; a column counts characters.
+/// Why an experiment file cannot be used. Lines and columns are counted from one; columns are counted in characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct ExperimentError {
-    /// The file as the caller named it.
+    /// Name of the file as the caller gave it.
     pub file: String,
-    /// Line of the mistake.
+    /// Line of the error.
     pub line: usize,
-    /// Column of the mistake.
+    /// Column of the error.
     pub column: usize,
-    /// What is wrong and what to write instead.
+    /// What is wrong, and what to write instead.
     pub message: String,
 }
 
-/// One step from the top of the file down to a value.
+/// One step of the path from the top of the file to a value.
 #[derive(Debug, Clone, Copy)]
-pub enum Step<'a> {
+pub enum PathStep<'a> {
     /// The value of this key in a table.
     Key(&'a str),
     /// The element at this position, from zero, in a list.
     Item(usize),
 }
 
-/// A value that was read but makes no experiment.
+/// A value that was read but cannot be used.
 #[derive(Debug)]
-pub(super) struct Mistake {
-    pub(super) path: Vec<Step<'static>>,
+pub(super) struct InvalidValue {
+    pub(super) path: Vec<PathStep<'static>>,
     pub(super) message: String,
 }
 
@@ -36,11 +36,11 @@ impl ExperimentError {
     pub(super) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let offset = error.span().map_or(0, |span| span.start);
         let missing = error.message().starts_with("missing field");
-        let mend = if missing { ": add it here" } else { "" };
-        Self::at(file, text, offset, format!("{}{mend}", error.message()))
+        let advice = if missing { ": add it here" } else { "" };
+        Self::at(file, text, offset, format!("{}{advice}", error.message()))
     }
 
-    pub(super) fn mistake(file: &str, text: &str, path: &[Step<'_>], message: String) -> Self {
+    pub(super) fn at_path(file: &str, text: &str, path: &[PathStep<'_>], message: String) -> Self {
         Self::at(file, text, offset_of(text, path), message)
     }
 
@@ -56,10 +56,10 @@ impl ExperimentError {
     }
 }
 
-/// Byte offset of the value at `path`, or of the deepest table on the way to it that the text does spell out.
-fn offset_of(text: &str, path: &[Step<'_>]) -> usize {
+/// Returns the byte offset of the value at `path`, or of the deepest table on the path that the text contains.
+fn offset_of(text: &str, path: &[PathStep<'_>]) -> usize {
     let Ok(document) = DeTable::parse(text) else { return 0 };
-    let Some((Step::Key(first), rest)) = path.split_first() else { return 0 };
+    let Some((PathStep::Key(first), rest)) = path.split_first() else { return 0 };
     let Some(mut here) = document.get_ref().get(*first) else { return 0 };
     for step in rest {
         let Some(next) = descend(here.get_ref(), *step) else { break };
@@ -68,9 +68,9 @@ fn offset_of(text: &str, path: &[Step<'_>]) -> usize {
     here.span().start
 }
 
-fn descend<'a, 'i>(value: &'a DeValue<'i>, step: Step<'_>) -> Option<&'a toml::Spanned<DeValue<'i>>> {
+fn descend<'a, 'i>(value: &'a DeValue<'i>, step: PathStep<'_>) -> Option<&'a toml::Spanned<DeValue<'i>>> {
     match step {
-        Step::Key(key) => value.get(key),
-        Step::Item(index) => value.get(index),
+        PathStep::Key(key) => value.get(key),
+        PathStep::Item(index) => value.get(index),
     }
 }

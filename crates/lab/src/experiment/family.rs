@@ -1,4 +1,4 @@
-//! A series every variant is measured in: a name for the records and a title for the report.
+//! A family of measurements: every variant is measured in each of them.
 
 use std::fmt;
 
@@ -6,32 +6,32 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A family of measurements. In TOML either a plain string, or `{ name = "inet", title = "IPv4" }`.
+/// A family of measurements. In TOML it is either a string or `{ name = "inet", title = "IPv4" }`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Family {
-    /// Stands in the records and in the ministat labels.
+    /// The name in the records and in the ministat labels.
     pub name: String,
-    /// Stands above the ministat block and in the legend.
+    /// The title of the ministat block and the entry in the legend.
     pub title: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Titled {
+struct TitledFamily {
     name: String,
     title: String,
 }
 
-// By hand, because an untagged enum would report every mistake at the start of the list instead of at its place.
+// Not derived: an untagged enum would report every error at the start of the list instead of at its place.
 impl<'de> Deserialize<'de> for Family {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(FamilyVisitor)
     }
 }
 
-struct Written;
+struct FamilyVisitor;
 
-impl<'de> Visitor<'de> for Written {
+impl<'de> Visitor<'de> for FamilyVisitor {
     type Value = Family;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,7 +43,7 @@ impl<'de> Visitor<'de> for Written {
     }
 
     fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Family, M::Error> {
-        let Titled { name, title } = Titled::deserialize(MapAccessDeserializer::new(table))?;
+        let TitledFamily { name, title } = TitledFamily::deserialize(MapAccessDeserializer::new(table))?;
         Ok(Family { name, title })
     }
 }

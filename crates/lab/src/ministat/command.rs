@@ -1,18 +1,23 @@
-//! The command: options and files in, text and an exit code out.
+//! The command line: reads options and files, prints the text, returns an exit code.
 
+use super::confidence::Confidence;
+use super::error::MinistatError;
+use super::output::render;
 use super::parse::{ParseError, number, parse};
-use super::{Confidence, DEFAULT_WIDTH, MOST_SETS, MinistatError, Set, Style, render, terminal};
+use super::set::{MOST_SETS, Set};
+use super::style::{DEFAULT_WIDTH, Style};
+use super::terminal;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-/// Exit code of every failure: wrong options, a file that cannot be read, data that cannot be used.
+/// The exit code of every failure: wrong options, unreadable files, unusable data.
 const FAILURE: u8 = 2;
 
-/// The whole command, `args` without the program's name: reads the files named, or `stdin` for `-` and for no file at
-/// all, and prints to `stdout` and `stderr`. The plot is as wide as the terminal when the process has one.
+/// Runs the command. `args` does not contain the program's name. The command reads the named files, or `stdin` for `-` and
+/// if no file is named, and prints to `stdout` and `stderr`. If standard output is a terminal, the plot has its width.
 ///
-/// Returns the exit code: 0, or 2 for anything that went wrong, told on `stderr`.
+/// Returns the exit code: 0, or 2 for a failure, which is described on `stderr`.
 pub fn main(
     args: impl IntoIterator<Item = OsString>,
     stdin: &mut dyn Read,
@@ -22,7 +27,7 @@ pub fn main(
     run(args, terminal::plot_width().unwrap_or(DEFAULT_WIDTH), stdin, stdout, stderr)
 }
 
-/// [`main`] for a plot of `width` columns wherever the options do not ask for another.
+/// Does the same as [`main`] with a default width of the plot instead of the terminal's.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     width: usize,
@@ -36,14 +41,14 @@ pub fn run(
     match outcome {
         Ok(()) => 0,
         Err(failure) => {
-            // Nobody is left to tell when the error stream itself fails.
+            // If the error stream fails, the failure cannot be reported.
             let _ = write!(stderr, "{failure}");
             FAILURE
         }
     }
 }
 
-/// What ends the command early. The texts are the reference program's where scripts may look for them.
+/// The failures of the command. Their texts are those of the reference program where scripts may search for them.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{complaint}\n{}", usage())]
@@ -66,22 +71,22 @@ fn usage() -> String {
         "Usage: ministat [-Anqs] [-C column] [-c confidence] [-d delimiter(s)] [-w width] [file ...]\n\
          \tconfidence = {{{levels}}}\n\
          \t-A : no plot, only the table and the comparisons\n\
-         \t-C : which column holds the figures, the first one if not given\n\
-         \t-d : characters that separate columns, space and tab if not given\n\
+         \t-C : the column that contains the values (default: the first)\n\
+         \t-d : characters that separate columns (default: space and tab)\n\
          \t-n : only the table: no plot, no comparisons\n\
-         \t-q : no names of the sets, no header of the table\n\
-         \t-s : a line of its own for each set's bar\n\
-         \t-w : columns of the plot, {DEFAULT_WIDTH} or the terminal's width if not given\n"
+         \t-q : no labels of the sets, no header of the table\n\
+         \t-s : a separate line for the bar of each set\n\
+         \t-w : columns of the plot (default: the terminal's width, or {DEFAULT_WIDTH})\n"
     )
 }
 
-/// The system's words without Rust's error number behind them.
+/// The system's message without the error number that Rust appends.
 fn reason(cause: &io::Error) -> String {
     let text = cause.to_string();
     text.split_once(" (os error").map_or(text.as_str(), |(words, _)| words).to_owned()
 }
 
-/// The command line, understood.
+/// The parsed command line.
 #[derive(Debug)]
 struct Request {
     style: Style,
@@ -91,7 +96,7 @@ struct Request {
 }
 
 impl Request {
-    /// Options end at the first argument that is none, or at `--`, as POSIX getopt has it.
+    /// Options end at the first argument that is not an option, or at `--`, like those of POSIX getopt.
     fn from_args(args: impl IntoIterator<Item = OsString>, width: usize) -> Result<Request, Failure> {
         let style = Style { width: Some(width), ..Style::default() };
         let mut request = Request { style, column: 1, delimiters: b" \t".to_vec(), files: Vec::new() };
@@ -113,7 +118,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Options behind one dash; the last of them may have its value in the same argument or in the next one.
+    /// Takes the options after one dash; the value of the last one follows in the same argument or is the next one.
     fn take_cluster(
         &mut self,
         cluster: &[u8],
@@ -146,13 +151,13 @@ impl Request {
     }
 
     fn set_value(&mut self, option: u8, value: &[u8]) -> Result<(), Failure> {
-        let complain = |words: &str| Failure::Usage { complaint: words.to_owned() };
+        let failure = |complaint: &str| Failure::Usage { complaint: complaint.to_owned() };
         match option {
-            b'C' => self.column = column(value).map_err(complain)?,
-            b'c' => self.style.confidence = confidence(value).map_err(complain)?,
-            b'd' if value.is_empty() => return Err(complain("Can't use empty delimiter string")),
+            b'C' => self.column = column(value).map_err(failure)?,
+            b'c' => self.style.confidence = confidence(value).map_err(failure)?,
+            b'd' if value.is_empty() => return Err(failure("Can't use empty delimiter string")),
             b'd' => self.delimiters = value.to_vec(),
-            _ => self.style.width = Some(width(value).map_err(complain)?),
+            _ => self.style.width = Some(width(value).map_err(failure)?),
         }
         Ok(())
     }
@@ -161,7 +166,7 @@ impl Request {
         Ok(render(&self.sets(stdin)?, &self.style)?)
     }
 
-    /// All files are opened before the first is read: a wrong name is told at once.
+    /// Opens all files before it reads the first one, so that a wrong name fails at once.
     fn sets(&self, stdin: &mut dyn Read) -> Result<Vec<Set>, Failure> {
         if self.files.is_empty() {
             return Ok(vec![self.set("<stdin>".to_owned(), stdin)?]);
@@ -188,13 +193,13 @@ impl Request {
     }
 }
 
-/// The file of that name, `None` for `-`, which is standard input.
+/// Opens the file with this name; `None` means standard input, which is `-`.
 fn open(name: &OsStr) -> Result<Option<File>, Failure> {
     if name == "-" {
         return Ok(None);
     }
-    let told = |cause| Failure::Open { name: name.to_string_lossy().into_owned(), cause };
-    File::open(name).map(Some).map_err(told)
+    let failed = |cause| Failure::Open { name: name.to_string_lossy().into_owned(), cause };
+    File::open(name).map(Some).map_err(failed)
 }
 
 fn misused(what: &str, option: u8) -> Failure {

@@ -1,7 +1,7 @@
-//! The `%g` of C's printf (ISO C17, 7.21.6.1), which Rust's formatting does not have.
+//! The format `%g` of C's printf (ISO C17, 7.21.6.1), which Rust's formatting lacks.
 
-/// `value` in `significant` digits (at least one), without trailing zeros: fixed notation while the decimal exponent is
-/// from −4 to `significant` − 1, scientific notation with two digits of exponent or more beyond.
+/// Formats `value` with `significant` digits (at least one) and without trailing zeros. The notation is fixed if the
+/// decimal exponent is from −4 to `significant` − 1, otherwise scientific with at least two digits of exponent.
 pub(super) fn general(value: f64, significant: usize) -> String {
     if value.is_nan() {
         return "nan".to_owned();
@@ -9,10 +9,10 @@ pub(super) fn general(value: f64, significant: usize) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
     }
-    // The exponent that counts is that of the rounded figure: 9.99e5 in two digits is 1e+06.
+    // The exponent is that of the rounded value: 9.99e5 with two digits is 1e+06.
     let decimals = significant.max(1) - 1;
     let scientific = format!("{value:.decimals$e}");
-    // Scientific notation always has an exponent, so neither of these defaults is ever taken.
+    // Scientific notation always has an exponent, so neither of these defaults is ever used.
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     match usize::try_from(exponent) {
@@ -38,7 +38,7 @@ fn without_trailing_zeros(digits: &str) -> String {
 mod tests {
     use super::general;
 
-    /// What `printf '%.8g'` and `printf '%g'` of GNU coreutils and of FreeBSD print.
+    /// GNU coreutils and FreeBSD print this for `printf '%.8g'` and `printf '%g'`.
     #[test]
     fn agrees_with_printf() {
         for (value, eight, six) in [
@@ -66,14 +66,14 @@ mod tests {
     }
 
     #[test]
-    fn names_what_is_no_number() {
+    fn nan_and_infinities_have_names() {
         assert_eq!(general(f64::NAN, 6), "nan");
         assert_eq!(general(f64::INFINITY, 6), "inf");
         assert_eq!(general(f64::NEG_INFINITY, 6), "-inf");
     }
 
     #[test]
-    fn no_digits_means_one() {
+    fn zero_digits_mean_one() {
         assert_eq!(general(2.6, 0), "3");
     }
 }

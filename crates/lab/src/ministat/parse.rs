@@ -1,4 +1,4 @@
-//! The figures of one column of a text.
+//! Reads the values of one column of a text.
 
 /// A line whose column is not a number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -6,18 +6,19 @@
 pub struct ParseError {
     /// Line in the text, counted from 1.
     pub line: usize,
-    /// What stands there instead of a number.
+    /// The text that is not a number.
     pub token: String,
 }
 
-/// The figures in a column (counted from 1) of a text whose columns stand between runs of any of the delimiter bytes.
+/// Returns the values in a column (counted from 1) of a text whose columns are separated by one or more of the delimiter
+/// bytes.
 ///
-/// Lines without that column are passed over, and so is all from a column that starts with `#` to the end of its line.
-/// White space at the end of a line counts for nothing, and a comma is as good as a point before the decimals.
+/// Lines without that column are skipped, and a column that starts with `#` ends its line. White space at the end of a
+/// line is ignored. The decimal separator is a point or a comma.
 ///
 /// # Errors
-/// The first line whose column is not a finite decimal number. (The hexadecimal and infinite numbers that strtod(3)
-/// reads are errors here: in a column of measurements they are damage.)
+/// Names the first line whose column is not a finite decimal number. (strtod(3) also reads hexadecimal and infinite
+/// numbers; in a column of measurements they mean damage, so they are errors here.)
 pub fn parse(text: &[u8], column: usize, delimiters: &[u8]) -> Result<Vec<f64>, ParseError> {
     let mut values = Vec::new();
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -36,7 +37,7 @@ fn field<'a>(line: &'a [u8], column: usize, delimiters: &[u8]) -> Option<&'a [u8
         .nth(column.checked_sub(1)?)
 }
 
-/// A finite decimal number, as strtod(3) reads one: white space may stand before it, nothing after it.
+/// Reads a finite decimal number like strtod(3): white space may precede it, nothing may follow it.
 pub(super) fn number(token: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(token.trim_ascii_start()).ok()?;
     text.replacen(',', ".", 1).parse().ok().filter(|value: &f64| value.is_finite())
@@ -61,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_line_that_is_no_number() {
+    fn an_error_names_the_line_that_is_not_a_number() {
         for (text, line, token) in
             [("1\n2\nthree\n", 3, "three"), ("1x", 1, "1x"), ("1\n\nnan", 3, "nan"), ("1e999", 1, "1e999")]
         {
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn no_column_is_the_zeroth() {
+    fn column_zero_has_no_values() {
         assert_eq!(parse(b"1 2 3\n", 0, BLANKS), Ok(vec![]));
     }
 }

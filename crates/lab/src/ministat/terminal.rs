@@ -1,21 +1,21 @@
-//! How wide a plot the terminal shows.
+//! The width of the terminal.
 
 use std::io::IsTerminal;
 
-/// Columns inside the frame: what the environment variable `COLUMNS` says, else the terminal's width less the frame.
-/// `None` when standard output is not a terminal, or is one that shows no plot.
+/// Returns the columns inside the frame: the value of the environment variable `COLUMNS`, else the width of the terminal
+/// minus the frame. Returns `None` if standard output is not a terminal, or one without a usable width.
 pub(super) fn plot_width() -> Option<usize> {
     let stdout = std::io::stdout();
     if !stdout.is_terminal() {
         return None;
     }
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let seen = || {
+    let variable = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let measured = || {
         rustix::termios::tcgetwinsize(&stdout).ok().and_then(|size| usize::from(size.ws_col).checked_sub(2))
     };
-    said.filter(possible).or_else(seen).filter(possible)
+    variable.filter(possible).or_else(measured).filter(possible)
 }
 
 fn possible(width: &usize) -> bool {
-    super::WIDTHS.contains(width)
+    super::style::WIDTHS.contains(width)
 }

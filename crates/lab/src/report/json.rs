@@ -1,4 +1,4 @@
-//! `report.json`: the same facts for programs.
+//! `report.json`: the report for programs.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use crate::error::{ArchiveError, LabError};
 use crate::stats::{Design, Effect, Verdict};
 use crate::validity::Validity;
 
-use super::Facts;
-use super::evidence::CellRuns;
-use super::judged::Judged;
+use super::cells::CellRuns;
+use super::comparisons::ComparisonResult;
+use super::results::Results;
 
-/// Version of the fields below.
+/// Version of the fields of the document.
 const SCHEMA: u32 = 1;
 const NAME: &str = "report.json";
 
@@ -25,13 +25,13 @@ struct Document<'a> {
     runs: u32,
     margin: f64,
     alpha: f64,
-    cells: Vec<Cell<'a>>,
-    comparisons: Vec<Comparison<'a>>,
+    cells: Vec<CellEntry<'a>>,
+    comparisons: Vec<ComparisonEntry<'a>>,
     warnings: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Cell<'a> {
+struct CellEntry<'a> {
     variant: &'a str,
     family: &'a str,
     made: usize,
@@ -47,7 +47,7 @@ struct Cell<'a> {
 }
 
 #[derive(Serialize)]
-struct Comparison<'a> {
+struct ComparisonEntry<'a> {
     family: &'a str,
     variant: &'a str,
     against: &'a str,
@@ -59,9 +59,16 @@ struct Comparison<'a> {
     smallest_effect: Option<f64>,
 }
 
-pub(super) fn json(facts: &Facts) -> Result<String, LabError> {
-    let experiment = &facts.campaign.experiment;
-    let document = Document {
+pub(super) fn json(results: &Results) -> Result<String, LabError> {
+    let malformed =
+        |error: serde_json::Error| ArchiveError::Malformed { path: NAME.into(), message: error.to_string() };
+    let text = serde_json::to_string_pretty(&document(results)).map_err(malformed)?;
+    Ok(text + "\n")
+}
+
+fn document(results: &Results) -> Document<'_> {
+    let experiment = &results.campaign.experiment;
+    Document {
         schema: SCHEMA,
         title: &experiment.title,
         metric: &experiment.analysis.metric,
@@ -69,49 +76,43 @@ pub(super) fn json(facts: &Facts) -> Result<String, LabError> {
         runs: experiment.runs,
         margin: experiment.analysis.margin,
         alpha: experiment.analysis.alpha,
-        cells: facts.evidence.by_family().map(|cell| facts.json_cell(cell)).collect(),
-        comparisons: facts.judged.iter().map(|judged| facts.json_comparison(judged)).collect(),
-        warnings: &facts.doubts,
-    };
-    let malformed =
-        |error: serde_json::Error| ArchiveError::Malformed { path: NAME.into(), message: error.to_string() };
-    let text = serde_json::to_string_pretty(&document).map_err(malformed)?;
-    Ok(text + "\n")
+        cells: results.cells.by_family().map(|cell| cell_entry(results, cell)).collect(),
+        comparisons: results.comparisons.iter().map(|compared| comparison_entry(results, compared)).collect(),
+        warnings: &results.warnings,
+    }
 }
 
-impl Facts {
-    fn json_cell<'a>(&'a self, runs: &'a CellRuns) -> Cell<'a> {
-        let described = runs.description();
-        let described = described.as_ref();
-        Cell {
-            variant: &self.campaign.experiment.variants[runs.cell.variant].name,
-            family: &self.campaign.experiment.families[runs.cell.family].name,
-            made: runs.made,
-            repeated: runs.repeated,
-            invalid: &runs.invalid,
-            values: &runs.values,
-            min: described.map(|cell| cell.min),
-            median: described.map(|cell| cell.median),
-            max: described.map(|cell| cell.max),
-            mean: described.map(|cell| cell.mean),
-            stddev: described.filter(|cell| cell.n > 1).map(|cell| cell.stddev),
-            counters: &runs.counters,
-        }
+fn cell_entry<'a>(results: &'a Results, runs: &'a CellRuns) -> CellEntry<'a> {
+    let described = runs.description();
+    let described = described.as_ref();
+    CellEntry {
+        variant: &results.campaign.experiment.variants[runs.cell.variant].name,
+        family: &results.campaign.experiment.families[runs.cell.family].name,
+        made: runs.made,
+        repeated: runs.repeated,
+        invalid: &runs.invalid,
+        values: &runs.values,
+        min: described.map(|cell| cell.min),
+        median: described.map(|cell| cell.median),
+        max: described.map(|cell| cell.max),
+        mean: described.map(|cell| cell.mean),
+        stddev: described.filter(|cell| cell.n > 1).map(|cell| cell.stddev),
+        counters: &runs.counters,
     }
+}
 
-    fn json_comparison<'a>(&'a self, judged: &'a Judged) -> Comparison<'a> {
-        let experiment = &self.campaign.experiment;
-        let judgement = judged.outcome.as_ref().ok();
-        Comparison {
-            family: &experiment.families[judged.family].name,
-            variant: &experiment.variants[judged.comparison.variant].name,
-            against: &experiment.variants[judged.comparison.against].name,
-            test: judgement.map(|judgement| judgement.design),
-            effect: judgement.map(|judgement| &judgement.effect),
-            adjusted_p: judgement.map(|judgement| judgement.adjusted_p),
-            verdict: judgement.map(|judgement| &judgement.verdict),
-            not_judged: judged.outcome.as_ref().err().map(String::as_str),
-            smallest_effect: judged.smallest_effect,
-        }
+fn comparison_entry<'a>(results: &'a Results, compared: &'a ComparisonResult) -> ComparisonEntry<'a> {
+    let experiment = &results.campaign.experiment;
+    let judgement = compared.outcome.as_ref().ok();
+    ComparisonEntry {
+        family: &experiment.families[compared.family].name,
+        variant: &experiment.variants[compared.comparison.variant].name,
+        against: &experiment.variants[compared.comparison.against].name,
+        test: judgement.map(|judgement| judgement.design),
+        effect: judgement.map(|judgement| &judgement.effect),
+        adjusted_p: judgement.map(|judgement| judgement.adjusted_p),
+        verdict: judgement.map(|judgement| &judgement.verdict),
+        not_judged: compared.outcome.as_ref().err().map(String::as_str),
+        smallest_effect: compared.smallest_effect,
     }
 }

@@ -1,28 +1,28 @@
-//! Figures as the report writes them.
+//! The formats of figures in the report.
 
 /// `1 run`, `5 runs`.
 pub(super) fn counted(count: u32, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// A ratio minus one, as `+4.32 %`.
+/// Formats a ratio minus one as `+4.32 %`.
 pub(super) fn signed_percent(ratio: f64) -> String {
-    // Without this, a value that rounds to zero from below would be written −0.00.
+    // Adding 0 turns −0 into 0, so that a small negative value is not written as −0.00.
     let percent = (ratio * 1e4).round() / 100.0 + 0.0;
     format!("{percent:+.2} %")
 }
 
-/// The two ends of an interval of ratios minus one.
+/// Formats the two ends of an interval of ratios minus one.
 pub(super) fn interval(low: f64, high: f64) -> String {
     format!("{} … {}", signed_percent(low), signed_percent(high))
 }
 
-/// A probability, with the digits that matter.
+/// Formats a probability with four digits.
 pub(super) fn probability(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".into() } else { format!("{p:.4}") }
 }
 
-/// A count or a rate with its thousands apart: `22,571,194`. A figure below a hundred keeps two digits of its fraction.
+/// Formats a count or a rate with separated thousands: `22,571,194`. A value below a hundred keeps two decimals.
 pub(super) fn grouped(value: f64) -> String {
     if value < 100.0 && value.fract() != 0.0 {
         return format!("{value:.2}");
@@ -37,7 +37,7 @@ pub(super) fn grouped(value: f64) -> String {
     text
 }
 
-/// Bytes of memory in the largest binary unit that leaves a figure above one.
+/// Formats a number of bytes in the largest binary unit in which it is at least one.
 pub(super) fn bytes(count: u64) -> String {
     let units = ["GiB", "MiB", "KiB"];
     let sizes = units.into_iter().zip([1u64 << 30, 1 << 20, 1 << 10]);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_read_well() {
+    fn figures_are_formatted() {
         assert_eq!(grouped(0.0), "0");
         assert_eq!(grouped(99.5), "99.50");
         assert_eq!(grouped(999.0), "999");

@@ -1,29 +1,29 @@
-//! The whole campaign as one table for the terminal: a row a variant, a column a family, then chosen counters.
+//! The campaign as one table for the terminal: a row per variant, a column per family, then the chosen counters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Facts;
-use super::evidence::CellRuns;
+use super::cells::CellRuns;
 use super::number::grouped;
+use super::results::Results;
 use crate::validity::Validity;
 
-/// A counter was asked for that no run of the campaign has.
+/// The caller asked for a counter that no run of the campaign has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no run has a counter named {name:?}; there are: {}", if known.is_empty() { "none".into() } else { known.join(", ") })]
+#[error("no run has a counter named {name:?}; the counters are: {}", if known.is_empty() { "none".into() } else { known.join(", ") })]
 pub struct UnknownCounter {
-    /// What was asked for.
+    /// The name that the caller asked for.
     pub name: String,
-    /// What can be asked for, in order.
+    /// The names of all counters, sorted.
     pub known: Vec<String>,
 }
 
-/// What [`Overview::table`] is written from.
+/// The content of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Overview {
     metric: String,
     families: Vec<String>,
     rows: Vec<Row>,
-    /// Why cells have no figure, in the order of their numbers.
+    /// The reasons why cells have no figures, in the order of their numbers.
     notes: Vec<String>,
 }
 
@@ -31,21 +31,21 @@ pub(super) struct Overview {
 struct Row {
     label: String,
     cells: Vec<String>,
-    /// Of the first family that has each.
+    /// Each counter has the value of the first family that has it.
     counters: BTreeMap<String, f64>,
 }
 
 impl Overview {
-    pub(super) fn of(facts: &Facts) -> Self {
-        let experiment = &facts.campaign.experiment;
+    pub(super) fn of(results: &Results) -> Self {
+        let experiment = &results.campaign.experiment;
         let mut notes = Vec::new();
         let variants = experiment.variants.iter().enumerate();
-        let rows = variants.map(|(at, variant)| facts.row(at, &variant.label, &mut notes)).collect();
+        let rows = variants.map(|(at, variant)| row(results, at, &variant.label, &mut notes)).collect();
         let families = experiment.families.iter().map(|family| family.title.clone()).collect();
         Overview { metric: experiment.analysis.metric.clone(), families, rows, notes }
     }
 
-    /// Columns under each other, with these counters as the last ones. A counter that no run has is refused.
+    /// Returns the table with these counters as the last columns. Refuses a counter that no run has.
     pub(super) fn table(&self, counters: &[String]) -> Result<String, UnknownCounter> {
         let known: BTreeSet<&String> = self.rows.iter().flat_map(|row| row.counters.keys()).collect();
         match counters.iter().find(|name| !known.contains(name)) {
@@ -75,7 +75,7 @@ impl Overview {
     }
 }
 
-/// The first column to the left, all others to the right.
+/// Aligns the first column to the left, all others to the right.
 fn line(row: &[String], widths: &[usize]) -> String {
     let mut text = format!("{:width$}", row[0], width = widths[0]);
     for (cell, width) in row.iter().zip(widths).skip(1) {
@@ -91,46 +91,44 @@ impl Row {
     }
 }
 
-impl Facts {
-    fn row(&self, variant: usize, label: &str, notes: &mut Vec<String>) -> Row {
-        let mut row = Row { label: label.into(), cells: Vec::new(), counters: BTreeMap::new() };
-        for cell in self.evidence.of_variant(variant) {
-            row.cells.push(self.overview_cell(cell, notes));
-            for (name, count) in &cell.counters {
-                row.counters.entry(name.clone()).or_insert(*count);
-            }
+fn row(results: &Results, variant: usize, label: &str, notes: &mut Vec<String>) -> Row {
+    let mut row = Row { label: label.into(), cells: Vec::new(), counters: BTreeMap::new() };
+    for cell in results.cells.of_variant(variant) {
+        row.cells.push(cell_text(results, cell, notes));
+        for (name, count) in &cell.counters {
+            row.counters.entry(name.clone()).or_insert(*count);
         }
-        row
     }
-
-    /// The figures, or why there are none, with the number of a note if the subject said more.
-    fn overview_cell(&self, cell: &CellRuns, notes: &mut Vec<String>) -> String {
-        if let Some(runs) = cell.description() {
-            return format!("{} ({}–{})", millions(runs.median), millions(runs.min), millions(runs.max));
-        }
-        let reasons: Vec<&str> = cell.invalid.keys().map(|reason| reason.name()).collect();
-        if reasons.is_empty() {
-            return "not run".into();
-        }
-        // What spoils a run says nothing in words; a subject that is wrong or refuses does.
-        let telling =
-            [Validity::Misrouted, Validity::Refused].iter().any(|reason| cell.invalid.contains_key(reason));
-        let said = self.said(cell).filter(|_| telling);
-        let number = said.map(|said| format!(" [{}]", numbered(notes, said)));
-        reasons.join(", ") + &number.unwrap_or_default()
-    }
-
-    /// The last line that the runs of a cell logged.
-    fn said(&self, cell: &CellRuns) -> Option<&String> {
-        let experiment = &self.campaign.experiment;
-        let variant = &experiment.variants[cell.cell.variant].name;
-        let family = &experiment.families[cell.cell.family].name;
-        let mut runs = self.campaign.records.runs.iter().rev();
-        runs.find(|run| run.variant == *variant && run.family == *family)?.events.last()
-    }
+    row
 }
 
-/// The number of a note, counted from 1; a new one joins the others.
+/// Returns the figures of a cell, or why there are none, with the number of a note if the subject logged the reason.
+fn cell_text(results: &Results, cell: &CellRuns, notes: &mut Vec<String>) -> String {
+    if let Some(runs) = cell.description() {
+        return format!("{} ({}–{})", millions(runs.median), millions(runs.min), millions(runs.max));
+    }
+    let reasons: Vec<&str> = cell.invalid.keys().map(|reason| reason.name()).collect();
+    if reasons.is_empty() {
+        return "not run".into();
+    }
+    // Only a subject that is wrong or that refused its settings logs the reason.
+    let logged =
+        [Validity::Misrouted, Validity::Refused].iter().any(|reason| cell.invalid.contains_key(reason));
+    let line = last_log_line(results, cell).filter(|_| logged);
+    let number = line.map(|line| format!(" [{}]", numbered(notes, line)));
+    reasons.join(", ") + &number.unwrap_or_default()
+}
+
+/// The last line that the runs of a cell logged.
+fn last_log_line<'a>(results: &'a Results, cell: &CellRuns) -> Option<&'a String> {
+    let experiment = &results.campaign.experiment;
+    let variant = &experiment.variants[cell.cell.variant].name;
+    let family = &experiment.families[cell.cell.family].name;
+    let mut runs = results.campaign.records.runs.iter().rev();
+    runs.find(|run| run.variant == *variant && run.family == *family)?.events.last()
+}
+
+/// Returns the number of a note, counted from 1, after adding a new one to the list.
 fn numbered(notes: &mut Vec<String>, note: &String) -> usize {
     let known = notes.iter().position(|known| known == note);
     known.unwrap_or_else(|| {
@@ -139,7 +137,7 @@ fn numbered(notes: &mut Vec<String>, note: &String) -> usize {
     }) + 1
 }
 
-/// Millions, with three digits or more.
+/// Formats a value in millions with at least three digits.
 fn millions(value: f64) -> String {
     let millions = value / 1e6;
     let digits = if millions >= 100.0 { 0 } else { 1 + usize::from(millions < 10.0) };
@@ -151,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_stand_under_each_other_and_notes_below() {
+    fn columns_are_aligned_and_notes_follow() {
         let row = |label: &str, cells: [&str; 2], bytes: Option<f64>| Row {
             label: label.into(),
             cells: cells.map(str::to_owned).into(),
@@ -178,7 +176,7 @@ mod tests {
         ];
         assert_eq!(overview.table(&["bytes".into()]), Ok(expected.join("\n")));
         let refused = overview.table(&["bites".into()]).unwrap_err();
-        assert_eq!(refused.to_string(), "no run has a counter named \"bites\"; there are: bytes");
+        assert_eq!(refused.to_string(), "no run has a counter named \"bites\"; the counters are: bytes");
     }
 
     #[test]
@@ -187,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_stands_once() {
+    fn a_note_is_listed_once() {
         let mut notes = Vec::new();
         assert_eq!(["a", "b", "a"].map(|note| numbered(&mut notes, &note.to_owned())), [1, 2, 1]);
     }

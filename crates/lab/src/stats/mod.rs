@@ -1,9 +1,10 @@
-//! From the figures of the runs to a verdict.
+//! Statistics: from the values of the runs to a verdict.
 //!
-//! The unit is one run: the seconds inside a run are correlated and share their state, so they are evidence about the
-//! run ([`doubts_of_series`]), never observations of their own. Rates are compared as ratios, by the logarithms,
-//! because a change of a program acts in percent and the spread of rates does too. Runs of the same block are
-//! compared with each other, so that what drifts from block to block does not count as spread.
+//! The unit of observation is one run. The samples within a run are correlated and share its state, so they only serve
+//! to judge that run ([`warnings_of_series`]) and are never observations of their own. Rates are compared as ratios, by
+//! their logarithms, because a change of a program acts in percent, and the spread of rates is relative too. Where two
+//! variants have a run in each of the same blocks, the runs of a block are compared with each other, so that drift from
+//! block to block does not count as spread.
 //!
 //! ```
 //! use fullview_lab::stats::{Contrast, Verdict, judge};
@@ -14,17 +15,18 @@
 //! assert_eq!(judged[0].as_ref().map(|one| &one.verdict), Some(&Verdict::Better));
 //! ```
 
-mod compare;
-mod describe;
-mod doubt;
-mod multiple;
+mod contrast;
+mod description;
+mod holm;
 mod power;
 pub(crate) mod student;
 mod verdict;
+mod warning;
 
-pub use compare::{Contrast, Design, Effect};
-pub use describe::{Description, median};
-pub use doubt::{Doubt, doubts_of_runs, doubts_of_series, doubts_of_spreads};
-pub use multiple::holm;
+pub use contrast::{Contrast, Design, Effect};
+pub use description::{Description, median};
+pub use holm::holm;
 pub use power::smallest_effect;
+pub(crate) use verdict::MOST_RUNS;
 pub use verdict::{Judgement, Verdict, judge};
+pub use warning::{Warning, warnings_of_runs, warnings_of_series, warnings_of_spreads};

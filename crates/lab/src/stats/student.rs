@@ -1,8 +1,8 @@
-//! Student's t distribution, with any positive number of degrees of freedom, the normal one where it is infinite.
+//! Student's t distribution with any positive number of degrees of freedom; with infinitely many it is the normal one.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// The value that a variate stays below with this probability, strictly between 0 and 1.
+/// Returns the value that a variate is below with this probability, which is strictly between 0 and 1.
 pub(crate) fn quantile(probability: f64, degrees_of_freedom: f64) -> f64 {
     if degrees_of_freedom.is_infinite() {
         return Normal::standard().inverse_cdf(probability);
@@ -10,10 +10,10 @@ pub(crate) fn quantile(probability: f64, degrees_of_freedom: f64) -> f64 {
     distribution(degrees_of_freedom).map_or(f64::NAN, |t| t.inverse_cdf(probability))
 }
 
-/// Probability of a variate above this value.
+/// Returns the probability that a variate is above this value.
 pub(crate) fn upper_tail(value: f64, degrees_of_freedom: f64) -> f64 {
     match distribution(degrees_of_freedom) {
-        // The distribution's own formula squares the value, which overflows to a NaN.
+        // The formula of `sf` squares the value, which overflows to a NaN.
         Some(_) if value.is_infinite() => f64::from(value < 0.0),
         Some(t) => t.sf(value),
         None => f64::NAN,
@@ -29,7 +29,7 @@ mod tests {
     use super::{quantile, upper_tail};
 
     #[test]
-    fn quantile_and_tail_undo_each_other() {
+    fn quantile_and_tail_are_inverse() {
         for degrees in [1.0, 1.7, 2.3, 4.0, 8.0, 37.5, 400.0] {
             for tail in [0.4, 0.1, 0.025, 0.005, 0.0005, 1e-6] {
                 let back = upper_tail(quantile(1.0 - tail, degrees), degrees);
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn infinite_statistics_have_certain_tails() {
+    fn the_tails_of_infinite_values_are_zero_and_one() {
         assert_eq!(upper_tail(f64::INFINITY, 8.0), 0.0);
         assert_eq!(upper_tail(f64::NEG_INFINITY, 8.0), 1.0);
     }

@@ -1,34 +1,36 @@
-//! Better, worse, equivalent, or not known yet.
+//! The verdict of a comparison: better, worse, equivalent or inconclusive.
 //!
-//! Two families of tests run side by side, each corrected after Holm, so that with the given alpha
-//! - the chance of even one `Better` or `Worse` where there is no difference is at most alpha, and
-//! - the chance of even one `Equivalent` where the difference reaches the margin is at most alpha / 2.
+//! There are two families of tests, one for difference and one for equivalence. Each is corrected by Holm's procedure,
+//! so that with the given alpha
+//! - the probability of at least one `Better` or `Worse` where there is no difference is at most alpha, and
+//! - the probability of at least one `Equivalent` where the difference reaches the margin is at most alpha / 2.
 //!
-//! An estimate beyond the margin can only be proven a difference, one inside it can only be proven an equivalence. Each
-//! comparison therefore carries one interval, at the level its own family arrived at, and the verdict can be read from
-//! it: `Better` and `Worse` are intervals without 0 around an estimate beyond the margin, `Equivalent` is an interval
-//! within the margin. A difference that is certain but small, next to the margin, is neither until more runs tell.
+//! An estimate beyond the margin is only tested for difference, an estimate inside it only for equivalence. Each
+//! comparison therefore has one interval, at the level of its family of tests, and the verdict follows from it: `Better`
+//! and `Worse` mean that the estimate is beyond the margin and the interval excludes 0; `Equivalent` means that the
+//! interval is within the margin. A small difference close to the margin stays inconclusive until more runs decide it.
 
-use super::compare::{Contrast, Design, Effect, LogDifference};
-use super::multiple::{holm, holm_levels};
+use super::contrast::{Contrast, Design, Effect, LogDifference};
+use super::holm::{holm, holm_levels};
 use super::power::detectable;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a comparison has shown of the variant. The sign is that of the metric: more is better.
+/// The result of a comparison for its variant. A higher value of the metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// More than the baseline, and by the estimate more than the margin: the interval excludes 0, not the margin.
+    /// The variant has the higher value: the estimate exceeds the margin and the interval excludes 0. The interval may
+    /// include the margin.
     Better,
-    /// Less than the baseline, by more than the margin.
+    /// The variant has the lower value, under the same conditions.
     Worse,
-    /// Any difference is within the margin.
+    /// The whole interval is within the margin.
     Equivalent,
-    /// None of these is proven.
+    /// None of the other verdicts is proven.
     Inconclusive {
-        /// Runs of each variant to add, if the estimate and the spread stay as they are, for a verdict with probability
-        /// 0.8. `None` when it would take more than a thousand: then the noise has to go down, or the margin up.
+        /// Runs to add to each variant for a verdict with probability 0.8, if the estimate and the spread stay the same.
+        /// `None` if that takes more than a thousand runs: then reduce the noise or raise the margin.
         runs_needed: Option<usize>,
     },
 }
@@ -46,37 +48,37 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A verdict and what it rests on.
+/// A verdict and the figures it follows from.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// The difference; its interval is at the level the correction arrived at, its `p` is the uncorrected one.
+    /// The difference. Its interval is at the corrected level; its `p` is uncorrected.
     pub effect: Effect,
-    /// Holm's p of no difference, corrected for the family.
+    /// p of the hypothesis of no difference, corrected for the family by Holm's procedure.
     pub adjusted_p: f64,
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Which test it was.
+    /// Which test was made.
     pub design: Design,
 }
 
 /// Judges a declared family of comparisons (see [`Contrast::log_ratio`]).
 ///
-/// `margin` is the relative difference that does not matter (0.01 = 1 %; 0 when any matters), `alpha` the error rate of
-/// the whole family. A pair that cannot be compared yields `None`, and still counts as a member of the family.
-/// All are `None` when `alpha` is not strictly between 0 and 1, or `margin` is negative or not a number.
+/// `margin` is the relative difference that does not matter (0.01 = 1 %; 0 if every difference matters), `alpha` the
+/// error rate of the whole family. A pair that cannot be compared yields `None` and still counts as a member of the
+/// family. All results are `None` if `alpha` is not strictly between 0 and 1, or `margin` is negative or not a number.
 pub fn judge(contrasts: &[Contrast<'_>], margin: f64, alpha: f64) -> Vec<Option<Judgement>> {
     if !(alpha > 0.0 && alpha < 1.0 && margin >= 0.0) {
         return vec![None; contrasts.len()];
     }
     let margin = Margin::of(margin);
     let differences: Vec<_> = contrasts.iter().map(LogDifference::of).collect();
-    // What cannot be tested cannot be rejected.
+    // A pair that cannot be tested gets p = 1, so it is never rejected.
     let p_of = |test: &dyn Fn(&LogDifference) -> f64| -> Vec<f64> {
         differences.iter().map(|difference| difference.as_ref().map_or(1.0, test)).collect()
     };
     let p = p_of(&LogDifference::p);
     let different = holm_levels(&p, alpha);
-    // Half of alpha, so that the one-sided tests of a lone comparison match its two-sided interval at alpha.
+    // Half of alpha, so that the one-sided tests of a single comparison match its two-sided interval at alpha.
     let equivalent = holm_levels(&p_of(&|d| d.p_outside(margin.lowest, margin.highest)), alpha / 2.0);
     let judge_one = |(index, adjusted_p): (usize, f64)| {
         let difference = differences[index].as_ref()?;
@@ -93,7 +95,7 @@ pub fn judge(contrasts: &[Contrast<'_>], margin: f64, alpha: f64) -> Vec<Option<
     holm(&p).into_iter().enumerate().map(judge_one).collect()
 }
 
-/// The differences that do not matter, relative and as logarithms.
+/// The range of differences that do not matter, relative and as logarithms.
 struct Margin {
     relative: f64,
     lowest: f64,
@@ -109,7 +111,7 @@ impl Margin {
         self.lowest < log && log < self.highest
     }
 
-    /// How far an interval may reach from this estimate, a logarithm, to prove what can be proven of it.
+    /// How far an interval may reach from this estimate, a logarithm, and still prove a verdict.
     fn distance(&self, log: f64) -> f64 {
         if self.contains(log) { (log - self.lowest).min(self.highest - log) } else { log.abs() }
     }
@@ -124,13 +126,13 @@ impl Margin {
     }
 }
 
-/// Probability with which the runs asked for bring a verdict.
+/// Probability of a verdict after the number of runs that an inconclusive verdict asks for.
 const POWER: f64 = 0.8;
-/// Nobody repeats a measurement more often to settle a doubt.
-const MOST_RUNS: usize = 1000;
+/// Verdicts that need more runs than this are reported as out of reach: no campaign is that long.
+pub(crate) const MOST_RUNS: usize = 1000;
 
-/// Runs to add to those of `contrast` before an interval reaches no farther than `distance` (as a logarithm) from its
-/// estimate.
+/// Returns how many runs to add to each variant of `contrast` until the interval reaches no farther than `distance` (a
+/// logarithm) from its estimate.
 fn runs_needed(
     difference: &LogDifference,
     distance: f64,
@@ -144,8 +146,7 @@ fn runs_needed(
     if !enough(MOST_RUNS, f64::INFINITY) {
         return None;
     }
-    // Student's quantiles only add a few runs to what the normal distribution asks for, so a search from there is
-    // short.
+    // Student's quantiles need only a few runs more than the normal distribution, so the search from there is short.
     let normal = variance * (detectable(f64::INFINITY, alpha, POWER) / distance).powi(2);
     let needed = (normal as usize).max(runs + 1)..=MOST_RUNS;
     let degrees = |n: usize| contrast.design.degrees_of_freedom(n as f64);
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_the_four_verdicts_apart() {
+    fn each_verdict_has_its_case() {
         let base = runs(1e6, 0.002);
         assert_eq!(verdict(&base, &runs(1.05e6, 0.002), 0.01), Verdict::Better);
         assert_eq!(verdict(&base, &runs(0.95e6, 0.002), 0.01), Verdict::Worse);
@@ -178,32 +179,32 @@ mod tests {
     }
 
     #[test]
-    fn a_certain_but_small_difference_is_no_improvement() {
+    fn a_proven_difference_within_the_margin_is_no_improvement() {
         let (base, variant) = (runs(1e6, 0.0001), runs(1.002e6, 0.0001));
         assert_eq!(verdict(&base, &variant, 0.01), Verdict::Equivalent);
         assert_eq!(verdict(&base, &variant, 0.0), Verdict::Better);
     }
 
     #[test]
-    fn the_runs_asked_for_settle_the_doubt() {
+    fn the_runs_asked_for_detect_the_difference() {
         let Verdict::Inconclusive { runs_needed: Some(more) } =
             verdict(&runs(1e6, 0.02), &runs(1.02e6, 0.02), 0.01)
         else {
-            panic!("five runs with 2 % of noise cannot settle a difference of 2 %")
+            panic!("five runs with 2 % of noise cannot decide a difference of 2 %")
         };
-        let smallest = crate::stats::smallest_effect(5 + more, 0.02, 0.05, 0.8).expect("a plan");
-        assert!((0.018..0.0205).contains(&smallest), "{more} more runs show {smallest}");
+        let smallest = crate::stats::power::smallest_effect(5 + more, 0.02, 0.05, 0.8).expect("a plan");
+        assert!((0.018..0.0205).contains(&smallest), "{more} more runs detect {smallest}");
     }
 
     #[test]
-    fn hopeless_noise_asks_for_no_runs() {
+    fn noise_that_needs_too_many_runs_asks_for_none() {
         let (base, variant) = (runs(1e6, 0.3), runs(1.009e6, 0.3));
         assert_eq!(verdict(&base, &variant, 0.01), Verdict::Inconclusive { runs_needed: None });
         assert_eq!(verdict(&base, &base, 0.0), Verdict::Inconclusive { runs_needed: None });
     }
 
     #[test]
-    fn what_cannot_be_compared_is_not_judged_and_still_counts() {
+    fn a_pair_that_cannot_be_compared_is_not_judged_and_still_counts() {
         let (base, variant) = (runs(1e6, 0.01), runs(1.03e6, 0.01));
         let alone = judge(&[Contrast::independent(&base, &variant)], 0.01, 0.05);
         let beside = judge(
@@ -218,9 +219,9 @@ mod tests {
         assert!(judge(&[Contrast::independent(&base, &variant)], 0.01, 1.0)[0].is_none());
     }
 
-    /// The blocks drift by 3 % each; within them the variant is 2 % faster, give or take a little.
+    /// The values drift by 3 % from block to block; within the blocks the variant is about 2 % faster.
     #[test]
-    fn pairs_are_judged_as_pairs_and_say_so() {
+    fn pairs_are_judged_by_the_paired_test() {
         let base: Vec<f64> = (0..5).map(|block| 1e6 * 1.03f64.powi(block)).collect();
         let variant: Vec<f64> =
             base.iter().zip([1.02, 1.021, 1.019, 1.02, 1.022]).map(|(run, by)| run * by).collect();
@@ -235,7 +236,7 @@ mod tests {
         );
     }
 
-    /// The form in which verdicts are archived.
+    /// `report.json` contains verdicts in this form.
     #[test]
     fn verdicts_are_stored_by_name() {
         for (verdict, json) in [
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_read_as_words() {
+    fn verdicts_are_displayed_as_words() {
         assert_eq!(Verdict::Equivalent.to_string(), "equivalent");
         assert_eq!(Verdict::Inconclusive { runs_needed: Some(7) }.to_string(), "inconclusive (7 more runs)");
     }

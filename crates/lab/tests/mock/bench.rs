@@ -1,38 +1,43 @@
-//! A bench without a clock: every value is a function of the settings and of how many runs were made.
+//! A bench without a clock: each value depends only on the settings and on the number of runs made.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fullview_lab::{
-    Bench, Measurement, Progress, RunRecord, Starting, Subject, SubjectError, Validity, Window,
+    Bench, Measurement, Progress, RunRecord, RunStart, Subject, SubjectError, Validity, Window,
 };
 
-use super::question::Knobs;
+use super::experiment::MockSettings;
 
-/// Counts its runs; tells to stop in the run with the number `stop_in`.
+/// Counts its runs, and requests a stop during the run with the number `stop_in`.
 #[derive(Debug, Default)]
-pub struct Mock {
+pub struct MockBench {
     pub runs: u32,
     pub verified: u32,
     pub stop_in: Option<u32>,
 }
 
-pub struct Device<'a> {
-    mock: &'a mut Mock,
-    knobs: Knobs,
+pub struct MockSubject<'a> {
+    mock: &'a mut MockBench,
+    settings: MockSettings,
     family: String,
     verified: bool,
 }
 
-impl Bench<Knobs> for Mock {
+impl Bench<MockSettings> for MockBench {
     fn prepare<'a>(
         &'a mut self,
-        settings: &Knobs,
+        settings: &MockSettings,
         family: &str,
         _seed: u64,
     ) -> Result<Box<dyn Subject + 'a>, SubjectError> {
-        Ok(Box::new(Device { mock: self, knobs: settings.clone(), family: family.into(), verified: false }))
+        Ok(Box::new(MockSubject {
+            mock: self,
+            settings: settings.clone(),
+            family: family.into(),
+            verified: false,
+        }))
     }
 
     fn conditions(&mut self) -> Vec<String> {
@@ -40,9 +45,9 @@ impl Bench<Knobs> for Mock {
     }
 }
 
-impl Subject for Device<'_> {
+impl Subject for MockSubject<'_> {
     fn verify(&mut self) -> Result<(), SubjectError> {
-        if self.knobs.wrong == Some(true) {
+        if self.settings.wrong == Some(true) {
             return Err("key 3 gave next hop 4, and 5 is right".into());
         }
         self.mock.verified += 1;
@@ -57,13 +62,13 @@ impl Subject for Device<'_> {
         stop.fetch_or(self.mock.stop_in == Some(number), Ordering::Relaxed);
         let slower = if self.family == "inet6" { 0.9 } else { 1.0 };
         let noise = 1.0 + 0.001 * f64::from(number * 7 % 5);
-        let value = self.knobs.rate.unwrap_or(0.0) * slower * noise;
-        let invalid = number <= self.knobs.invalid_runs.unwrap_or(0);
+        let value = self.settings.rate.unwrap_or(0.0) * slower * noise;
+        let invalid = number <= self.settings.invalid_runs.unwrap_or(0);
         Ok(Measurement {
             value,
             samples: vec![value * 1.001, value, value * 0.999],
             counters: BTreeMap::from([("received".into(), value * 2.0), ("lost".into(), 0.0)]),
-            doubts: invalid.then_some(Validity::GeneratorLimited).into_iter().collect(),
+            reasons: invalid.then_some(Validity::GeneratorLimited).into_iter().collect(),
             interrupted: stop.load(Ordering::Relaxed),
         })
     }
@@ -73,21 +78,21 @@ impl Subject for Device<'_> {
     }
 }
 
-/// Keeps what it hears.
+/// Records the progress of a campaign.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct ProgressLog {
     pub total: usize,
     pub estimated: Duration,
     pub attempts: Vec<u32>,
     pub finished: usize,
 }
 
-impl Progress for Heard {
+impl Progress for ProgressLog {
     fn started(&mut self, total_runs: usize, estimated: Duration) {
         (self.total, self.estimated) = (total_runs, estimated);
     }
 
-    fn run_started(&mut self, run: &Starting<'_>) {
+    fn run_started(&mut self, run: &RunStart<'_>) {
         self.attempts.push(run.attempt);
     }
 

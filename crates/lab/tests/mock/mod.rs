@@ -1,4 +1,4 @@
-//! What the tests of whole campaigns share.
+//! A bench and an experiment for the tests of whole campaigns.
 
 pub mod bench;
-pub mod question;
+pub mod experiment;

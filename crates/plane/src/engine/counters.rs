@@ -5,15 +5,15 @@ use std::fmt::{self, Display};
 use aya::maps::{Map, MapData, PerCpuArray};
 
 use super::EngineError;
+use super::config::{XdpConfig, XdpInterface};
 use super::layout::COUNTED;
-use super::plan::{Ingress, Plan};
 use crate::counters::{InterfaceCounters, Traffic};
 
 /// Why a packet was not forwarded, in the order of `enum reason` in `bpf/forward.c`. All but those that fail a source
 /// check are passed to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Reason {
+pub enum XdpReason {
     /// The frame ends before its headers do.
     TooShort = 1,
     /// No interface takes frames of this device and VLAN.
@@ -48,95 +48,95 @@ pub enum Reason {
     SourceCheck,
 }
 
-impl Reason {
+impl XdpReason {
     /// All of them, in the order of their counters.
-    pub const ALL: [Reason; 16] = [
-        Reason::TooShort,
-        Reason::NoInterface,
-        Reason::OtherStation,
-        Reason::NotIp,
-        Reason::Header,
-        Reason::Checksum,
-        Reason::SpecialAddress,
-        Reason::TtlExpired,
-        Reason::NoRoute,
-        Reason::Local,
-        Reason::NoNeighbor,
-        Reason::Discarded,
-        Reason::TooBig,
-        Reason::NoHeadroom,
-        Reason::NotForwarding,
-        Reason::SourceCheck,
+    pub const ALL: [XdpReason; 16] = [
+        XdpReason::TooShort,
+        XdpReason::NoInterface,
+        XdpReason::OtherStation,
+        XdpReason::NotIp,
+        XdpReason::Header,
+        XdpReason::Checksum,
+        XdpReason::SpecialAddress,
+        XdpReason::TtlExpired,
+        XdpReason::NoRoute,
+        XdpReason::Local,
+        XdpReason::NoNeighbor,
+        XdpReason::Discarded,
+        XdpReason::TooBig,
+        XdpReason::NoHeadroom,
+        XdpReason::NotForwarding,
+        XdpReason::SourceCheck,
     ];
 
     /// The name telemetry uses.
     pub const fn name(self) -> &'static str {
         match self {
-            Reason::TooShort => "too_short",
-            Reason::NoInterface => "no_interface",
-            Reason::OtherStation => "other_station",
-            Reason::NotIp => "not_ip",
-            Reason::Header => "header",
-            Reason::Checksum => "checksum",
-            Reason::SpecialAddress => "special_address",
-            Reason::TtlExpired => "ttl_expired",
-            Reason::NoRoute => "no_route",
-            Reason::Local => "local",
-            Reason::NoNeighbor => "no_neighbor",
-            Reason::Discarded => "discarded",
-            Reason::TooBig => "too_big",
-            Reason::NoHeadroom => "no_headroom",
-            Reason::NotForwarding => "not_forwarding",
-            Reason::SourceCheck => "source_check",
+            XdpReason::TooShort => "too_short",
+            XdpReason::NoInterface => "no_interface",
+            XdpReason::OtherStation => "other_station",
+            XdpReason::NotIp => "not_ip",
+            XdpReason::Header => "header",
+            XdpReason::Checksum => "checksum",
+            XdpReason::SpecialAddress => "special_address",
+            XdpReason::TtlExpired => "ttl_expired",
+            XdpReason::NoRoute => "no_route",
+            XdpReason::Local => "local",
+            XdpReason::NoNeighbor => "no_neighbor",
+            XdpReason::Discarded => "discarded",
+            XdpReason::TooBig => "too_big",
+            XdpReason::NoHeadroom => "no_headroom",
+            XdpReason::NotForwarding => "not_forwarding",
+            XdpReason::SourceCheck => "source_check",
         }
     }
 }
 
-impl Display for Reason {
+impl Display for XdpReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// Packets by [`Reason`].
-type Reasons = [u64; Reason::ALL.len()];
+/// Packets by [`XdpReason`].
+type ReasonCounts = [u64; XdpReason::ALL.len()];
 
 /// What the program has counted since it was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct XdpCounters {
     /// By interface, of frames that came in and those that were forwarded.
     pub interfaces: Vec<InterfaceCounters>,
     /// Frames of no interface first, then by interface.
-    reasons: Vec<Reasons>,
+    reasons: Vec<ReasonCounts>,
 }
 
-impl Counters {
+impl XdpCounters {
     /// Packets that were forwarded.
     pub fn forwarded(&self) -> u64 {
         self.interfaces.iter().map(|interface| interface.sent.packets).sum()
     }
 
     /// Packets that were not forwarded for this reason.
-    pub fn of(&self, reason: Reason) -> u64 {
+    pub fn of(&self, reason: XdpReason) -> u64 {
         self.reasons.iter().map(|reasons| reasons[reason as usize - 1]).sum()
     }
 
     /// The same, of those that came in by one interface.
-    pub fn of_interface(&self, number: usize, reason: Reason) -> u64 {
+    pub fn of_interface(&self, number: usize, reason: XdpReason) -> u64 {
         self.reasons.get(number + 1).map_or(0, |reasons| reasons[reason as usize - 1])
     }
 
     /// Packets passed to the kernel for any reason.
     pub fn all_passed(&self) -> u64 {
-        let passed = Reason::ALL.into_iter().filter(|reason| *reason != Reason::SourceCheck);
+        let passed = XdpReason::ALL.into_iter().filter(|reason| *reason != XdpReason::SourceCheck);
         passed.map(|reason| self.of(reason)).sum()
     }
 
     /// Adds what others have counted.
-    pub fn add(&mut self, other: &Counters) {
+    pub fn add(&mut self, other: &XdpCounters) {
         let (interfaces, reasons) = (other.interfaces.len(), other.reasons.len());
         self.interfaces.resize(interfaces.max(self.interfaces.len()), InterfaceCounters::default());
-        self.reasons.resize(reasons.max(self.reasons.len()), Reasons::default());
+        self.reasons.resize(reasons.max(self.reasons.len()), ReasonCounts::default());
         for (mine, theirs) in self.interfaces.iter_mut().zip(&other.interfaces) {
             mine.received.add(theirs.received);
             mine.sent.add(theirs.sent);
@@ -148,31 +148,31 @@ impl Counters {
 }
 
 /// Packets and bytes received, packets and bytes sent, of every interface there can be.
-type Traffics = [[u64; 4]; COUNTED];
+type AllTraffic = [[u64; 4]; COUNTED];
 
 /// Where the program counts.
-pub(super) struct Counted {
-    traffic: PerCpuArray<MapData, Traffics>,
-    reasons: PerCpuArray<MapData, Reasons>,
+pub(super) struct CounterMaps {
+    traffic: PerCpuArray<MapData, AllTraffic>,
+    reasons: PerCpuArray<MapData, ReasonCounts>,
     /// How many interfaces there have been.
     interfaces: usize,
 }
 
-impl Counted {
-    pub fn new(traffic: Map, reasons: Map) -> Result<Counted, EngineError> {
-        Ok(Counted { traffic: traffic.try_into()?, reasons: reasons.try_into()?, interfaces: 0 })
+impl CounterMaps {
+    pub fn new(traffic: Map, reasons: Map) -> Result<CounterMaps, EngineError> {
+        Ok(CounterMaps { traffic: traffic.try_into()?, reasons: reasons.try_into()?, interfaces: 0 })
     }
 
     /// Reads the counters of this plan's interfaces too from now on.
-    pub fn reads(&mut self, plan: &Plan) {
-        let count = |ingress: &Ingress| usize::from(ingress.number) + 1;
-        self.interfaces = plan.ingress.iter().map(count).fold(self.interfaces, usize::max);
+    pub fn reads(&mut self, plan: &XdpConfig) {
+        let count = |ingress: &XdpInterface| usize::from(ingress.number) + 1;
+        self.interfaces = plan.interfaces.iter().map(count).fold(self.interfaces, usize::max);
     }
 
     /// By processor.
-    pub fn read(&self) -> Result<Vec<Counters>, EngineError> {
+    pub fn read(&self) -> Result<Vec<XdpCounters>, EngineError> {
         let traffic = self.traffic.get(&0, 0)?;
-        let mut counters: Vec<Counters> = traffic.iter().map(|all| self.of_processor(all)).collect();
+        let mut counters: Vec<XdpCounters> = traffic.iter().map(|all| self.of_processor(all)).collect();
         for number in 0..=self.interfaces as u32 {
             let reasons = self.reasons.get(&number, 0)?;
             counters.iter_mut().zip(reasons.iter()).for_each(|(all, reasons)| all.reasons.push(*reasons));
@@ -180,13 +180,13 @@ impl Counted {
         Ok(counters)
     }
 
-    fn of_processor(&self, all: &Traffics) -> Counters {
+    fn of_processor(&self, all: &AllTraffic) -> XdpCounters {
         let counted = all.iter().skip(1).take(self.interfaces);
         let interface = |[packets, bytes, sent_packets, sent_bytes]: &[u64; 4]| InterfaceCounters {
             received: Traffic { packets: *packets, bytes: *bytes },
             sent: Traffic { packets: *sent_packets, bytes: *sent_bytes },
             overruns: 0,
         };
-        Counters { interfaces: counted.map(interface).collect(), reasons: Vec::new() }
+        XdpCounters { interfaces: counted.map(interface).collect(), reasons: Vec::new() }
     }
 }

@@ -6,28 +6,28 @@ use aya::maps::xdp::DevMap;
 use aya::maps::{Map, MapData};
 
 use super::EngineError;
-use super::plan::{Plan, Way};
+use super::config::{XdpConfig, XdpNextHop};
 
-/// Places of devices, by the device's index in the kernel.
-pub(super) type Places = BTreeMap<u32, u32>;
+/// DevmapKeys of devices, by the device's index in the kernel.
+pub(super) type DevmapKeys = BTreeMap<u32, u32>;
 
 /// The map, and what it holds.
 pub(super) struct Devices {
     map: DevMap<MapData>,
-    places: Places,
+    places: DevmapKeys,
 }
 
 impl Devices {
     pub fn new(map: Map) -> Result<Devices, EngineError> {
-        Ok(Devices { map: map.try_into()?, places: Places::new() })
+        Ok(Devices { map: map.try_into()?, places: DevmapKeys::new() })
     }
 
-    /// Places for the devices of a plan. One keeps its place, since packets may go by the plan before; place 0 is empty.
+    /// DevmapKeys for the devices of a plan. One keeps its place, since packets may go by the plan before; place 0 is empty.
     ///
     /// A device without a place is none the less sent to, by its index: one that the kernel does not know (it went away,
     /// and netlink will say so), or one too many.
-    pub fn of(&mut self, plan: &Plan) -> &Places {
-        let devices: BTreeSet<u32> = plan.ways.iter().filter_map(|(_, way)| way.device()).collect();
+    pub fn of(&mut self, plan: &XdpConfig) -> &DevmapKeys {
+        let devices: BTreeSet<u32> = plan.next_hops.iter().filter_map(|(_, way)| way.device()).collect();
         for ifindex in devices {
             let next = self.places.len() as u32 + 1;
             if !self.places.contains_key(&ifindex) && self.map.set(next, ifindex, None, 0).is_ok() {
@@ -38,11 +38,11 @@ impl Devices {
     }
 }
 
-impl Way {
+impl XdpNextHop {
     fn device(&self) -> Option<u32> {
         match self {
-            Way::Neighbor { ifindex, .. } => Some(*ifindex),
-            Way::Group(_) | Way::Waits { .. } | Way::Pass(_) => None,
+            XdpNextHop::Neighbor { ifindex, .. } => Some(*ifindex),
+            XdpNextHop::Group(_) | XdpNextHop::Unresolved { .. } | XdpNextHop::Pass(_) => None,
         }
     }
 }

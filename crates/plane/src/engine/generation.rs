@@ -28,14 +28,14 @@ use aya::maps::MapData;
 use fullview_table::fib::image::BLOCK;
 
 use super::EngineError;
-use super::copied::{Copied, store};
-use super::images::Images;
+use super::block_ranges::allocate;
+use super::config::CompiledConfig;
 use super::layout::{
     BTREE6_BRANCHES, BTREE6_LEAVES, BTREE6_ROOTS, BYTES, DIR18_INDEX, DIR18_LEAF_BYTES, DIR18_LEAVES,
-    FLOW_SEED, GROUP_SLOTS, INTERFACES, NEXT_HOPS, NUMBER, Part, VRF, VRF_INDEX, VRF_PLACES, VRF_ROOTS,
+    FLOW_SEED, GROUP_SLOTS, INTERFACES, NEXT_HOPS, NUMBER, VRF, VRF_INDEX, VRF_PLACES, VRF_ROOTS, WordRange,
 };
-use super::plan::Compiled;
-use super::space::carve;
+use super::section_copy::{SectionCopy, store};
+use super::table_images::TableImages;
 use crate::port::sys::SharedWords;
 
 /// A generation, and what has been written to it.
@@ -46,7 +46,7 @@ pub(super) struct Generation {
     vrfs: Arc<SharedWords>,
     number: usize,
     /// The main one, and as many as there may be of VRFs.
-    tables: Vec<Table>,
+    tables: Vec<TableCopy>,
     /// The plan it holds, by number, and how many words of next hops and slots that is.
     plan: u64,
     hops: usize,
@@ -54,30 +54,34 @@ pub(super) struct Generation {
 }
 
 /// Arrays that the tables share, and what they are called in messages.
-const SHARED: [(Part, &str); 3] = [
+const SHARED: [(WordRange, &str); 3] = [
     (DIR18_LEAVES, "bytes of dir18's leaves"),
     (BTREE6_BRANCHES, "bytes of btree6's branches"),
     (BTREE6_LEAVES, "bytes of btree6's leaves"),
 ];
 
 /// The copy of a table.
-struct Table {
-    index: Copied,
-    roots: Copied,
+struct TableCopy {
+    index: SectionCopy,
+    roots: SectionCopy,
     /// Its parts of the arrays that all tables share.
-    shared: [Copied; SHARED.len()],
+    shared: [SectionCopy; SHARED.len()],
 }
 
-impl Table {
-    fn new() -> Table {
-        let shared = [(); SHARED.len()].map(|()| Copied::nowhere());
-        let (index, roots) = (Copied::alone(VRF_INDEX.words / BLOCK), Copied::alone(VRF_ROOTS.words / BLOCK));
-        Table { index, roots, shared }
+impl TableCopy {
+    fn new() -> TableCopy {
+        let shared = [(); SHARED.len()].map(|()| SectionCopy::nowhere());
+        let (index, roots) =
+            (SectionCopy::alone(VRF_INDEX.words / BLOCK), SectionCopy::alone(VRF_ROOTS.words / BLOCK));
+        TableCopy { index, roots, shared }
     }
 
     /// Alone, it has all there is.
-    fn main() -> Table {
-        Table { shared: SHARED.map(|(part, _)| Copied::alone(part.words / BLOCK)), ..Table::new() }
+    fn main() -> TableCopy {
+        TableCopy {
+            shared: SHARED.map(|(part, _)| SectionCopy::alone(part.words / BLOCK)),
+            ..TableCopy::new()
+        }
     }
 }
 
@@ -91,7 +95,7 @@ impl Generation {
     ) -> Result<Generation, EngineError> {
         let memory = SharedWords::new(map.fd().as_fd(), BYTES).map_err(EngineError::Mapping)?;
         store(&memory.words()[NUMBER.range()], &[number as u32]);
-        let tables = std::iter::once(Table::main()).chain((0..room).map(|_| Table::new())).collect();
+        let tables = std::iter::once(TableCopy::main()).chain((0..room).map(|_| TableCopy::new())).collect();
         Ok(Generation { map, memory, vrfs, number, tables, plan: 0, hops: 0, slots: 0 })
     }
 
@@ -107,7 +111,7 @@ impl Generation {
             // Not even an empty table may lie where another one is.
             let needed: Vec<_> = needed.iter().map(|needed| needed[at].max(1)).collect();
             let limit = part.words / BLOCK;
-            let ranges = carve(limit, &before[..needed.len()], &needed).ok_or_else(|| {
+            let ranges = allocate(limit, &before[..needed.len()], &needed).ok_or_else(|| {
                 let [needed, limit] = [needed.iter().sum(), limit].map(|blocks: usize| blocks * BLOCK * 4);
                 EngineError::TooLarge { what, needed, limit }
             })?;
@@ -118,9 +122,9 @@ impl Generation {
     }
 
     /// Brings one table of this generation, which no program is in, up to date; how many blocks were copied.
-    pub fn follow(&mut self, table: usize, images: &Images<'_>) -> usize {
+    pub fn follow(&mut self, table: usize, images: &TableImages<'_>) -> usize {
         let memory = self.memory.words();
-        let Table { index, roots, shared } = &mut self.tables[table];
+        let TableCopy { index, roots, shared } = &mut self.tables[table];
         let parts = SHARED.iter().zip(shared.iter_mut()).zip(images.shared());
         let copied: usize =
             parts.map(|(((part, _), copied), section)| copied.follow(&memory[part.range()], section)).sum();
@@ -142,12 +146,12 @@ impl Generation {
 
     /// Goes by another plan, if it does not yet. Next hops that the plan before had and this one has not are wiped: no
     /// neighbour.
-    pub fn plan(&mut self, number: u64, plan: &Compiled) {
+    pub fn plan(&mut self, number: u64, plan: &CompiledConfig) {
         if std::mem::replace(&mut self.plan, number) == number {
             return;
         }
         let memory = self.memory.words();
-        let write = |part: Part, words: &[u32], before: usize| {
+        let write = |part: WordRange, words: &[u32], before: usize| {
             let to = &memory[part.range()];
             store(to, words);
             to[words.len()..before.max(words.len())].iter().for_each(|word| word.store(0, Ordering::Relaxed));
@@ -161,7 +165,7 @@ impl Generation {
 }
 
 /// How wide the leaves of a VRF's table are, and where they, its branches and its leaves of btree6 begin.
-fn places(images: &Images<'_>, shared: &[Copied; SHARED.len()]) -> [u32; 4] {
+fn places(images: &TableImages<'_>, shared: &[SectionCopy; SHARED.len()]) -> [u32; 4] {
     let [leaves, branches, leaves6] = shared.each_ref().map(|copied| copied.range().start * BLOCK * 4);
     [images.leaf_bytes, leaves / images.leaf_bytes, branches, leaves6].map(|word| word as u32)
 }

@@ -20,7 +20,7 @@ pub(super) const HOPS: usize = 1 << 16;
 pub(super) const HOP: usize = 8;
 /// Slots of all groups together.
 pub(super) const SLOTS: usize = 1 << 17;
-/// Places for interfaces.
+/// DevmapKeys for interfaces.
 pub(super) const PORTS: usize = 1 << 10;
 /// Words of an interface.
 pub(super) const PORT: usize = 4;
@@ -33,18 +33,18 @@ const REST: usize = 1 << 10;
 
 /// One array of a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct WordRange {
     pub first: usize,
     pub words: usize,
 }
 
-impl Part {
-    const fn of(words: usize) -> Part {
-        Part { first: 0, words }
+impl WordRange {
+    const fn of(words: usize) -> WordRange {
+        WordRange { first: 0, words }
     }
 
-    const fn behind(before: Part, words: usize) -> Part {
-        Part { first: before.first + before.words, words }
+    const fn behind(before: WordRange, words: usize) -> WordRange {
+        WordRange { first: before.first + before.words, words }
     }
 
     pub fn range(self) -> Range<usize> {
@@ -52,25 +52,25 @@ impl Part {
     }
 }
 
-pub(super) const DIR18_INDEX: Part = Part::of(INDEX);
-pub(super) const DIR18_LEAVES: Part = Part::behind(DIR18_INDEX, LEAVES / 4);
-pub(super) const BTREE6_ROOTS: Part = Part::behind(DIR18_LEAVES, ROOTS);
-pub(super) const BTREE6_BRANCHES: Part = Part::behind(BTREE6_ROOTS, LINES * LINE);
-pub(super) const BTREE6_LEAVES: Part = Part::behind(BTREE6_BRANCHES, LINES * LINE);
-pub(super) const NEXT_HOPS: Part = Part::behind(BTREE6_LEAVES, HOPS * HOP);
-pub(super) const GROUP_SLOTS: Part = Part::behind(NEXT_HOPS, SLOTS / 2);
-pub(super) const INTERFACES: Part = Part::behind(GROUP_SLOTS, PORTS * PORT);
-pub(super) const FLOW_SEED: Part = Part::behind(INTERFACES, 2);
-pub(super) const DIR18_LEAF_BYTES: Part = Part::behind(FLOW_SEED, 1);
-pub(super) const NUMBER: Part = Part::behind(DIR18_LEAF_BYTES, 1);
+pub(super) const DIR18_INDEX: WordRange = WordRange::of(INDEX);
+pub(super) const DIR18_LEAVES: WordRange = WordRange::behind(DIR18_INDEX, LEAVES / 4);
+pub(super) const BTREE6_ROOTS: WordRange = WordRange::behind(DIR18_LEAVES, ROOTS);
+pub(super) const BTREE6_BRANCHES: WordRange = WordRange::behind(BTREE6_ROOTS, LINES * LINE);
+pub(super) const BTREE6_LEAVES: WordRange = WordRange::behind(BTREE6_BRANCHES, LINES * LINE);
+pub(super) const NEXT_HOPS: WordRange = WordRange::behind(BTREE6_LEAVES, HOPS * HOP);
+pub(super) const GROUP_SLOTS: WordRange = WordRange::behind(NEXT_HOPS, SLOTS / 2);
+pub(super) const INTERFACES: WordRange = WordRange::behind(GROUP_SLOTS, PORTS * PORT);
+pub(super) const FLOW_SEED: WordRange = WordRange::behind(INTERFACES, 2);
+pub(super) const DIR18_LEAF_BYTES: WordRange = WordRange::behind(FLOW_SEED, 1);
+pub(super) const NUMBER: WordRange = WordRange::behind(DIR18_LEAF_BYTES, 1);
 
 /// Bytes of a generation.
 pub(super) const BYTES: usize = 4 * (FLOW_SEED.first + REST);
 
-pub(super) const VRF_INDEX: Part = Part::of(INDEX);
-pub(super) const VRF_ROOTS: Part = Part::behind(VRF_INDEX, ROOTS);
+pub(super) const VRF_INDEX: WordRange = WordRange::of(INDEX);
+pub(super) const VRF_ROOTS: WordRange = WordRange::behind(VRF_INDEX, ROOTS);
 /// How wide its leaves are, and where they and its lines begin.
-pub(super) const VRF_PLACES: Part = Part::behind(VRF_ROOTS, 4);
+pub(super) const VRF_PLACES: WordRange = WordRange::behind(VRF_ROOTS, 4);
 
 /// Words of a VRF.
 pub(super) const VRF: usize = VRF_PLACES.first + REST;

@@ -14,29 +14,29 @@ use aya::programs::Xdp;
 use aya::programs::xdp::XdpMode;
 use fullview_table::fib::CompileError;
 
-use crate::bpf::{self, Attached, BpfError, Loaded};
+use crate::bpf::{self, BpfError, LoadedObject, XdpAttachment};
 use crate::port::sys::SharedWords;
 use crate::view::TableReaders;
 
-mod copied;
+mod block_ranges;
+mod config;
 mod counters;
 mod devices;
+mod from_view;
 mod generation;
-mod images;
 mod layout;
-mod plan;
-mod space;
-mod view;
+mod section_copy;
+mod table_images;
 
-pub use counters::{Counters, Reason};
-pub use plan::{Ingress, Plan, Way};
+pub use config::{XdpConfig, XdpInterface, XdpNextHop};
+pub use counters::{XdpCounters, XdpReason};
 
-use counters::Counted;
+use config::CompiledConfig;
+use counters::CounterMaps;
 use devices::Devices;
 use generation::Generation;
-use images::Empty;
 use layout::{VRF, VRFS};
-use plan::Compiled;
+use table_images::EmptyTables;
 
 /// The algorithm that has to serve IPv4 tables, for [`fullview_table::fib::framework::Attachment::force`].
 pub const INET_ALGORITHM: &str = "dir18";
@@ -98,23 +98,23 @@ pub enum EngineError {
 
 /// The program in the kernel, and the tables it looks up in.
 pub struct Engine {
-    loaded: Loaded,
+    loaded: LoadedObject,
     current: ArrayOfMaps<MapData>,
     /// The idle one, and the one that packets go by.
     generations: [Generation; 2],
-    counted: Counted,
+    counted: CounterMaps,
     devices: Devices,
-    plan: Compiled,
+    plan: CompiledConfig,
     /// Counts the plans.
     number: u64,
     /// The main one first; none before the first plan.
     tables: Vec<TableReaders>,
-    empty: Empty,
+    empty: EmptyTables,
     /// Whether the tables that packets go by are those of the last call.
     serves: bool,
     /// Where packets are to be forwarded, and where they are.
     wanted: Vec<(u32, XdpMode)>,
-    attached: Vec<Attached>,
+    attached: Vec<XdpAttachment>,
 }
 
 impl Engine {
@@ -137,7 +137,7 @@ impl Engine {
             loader.map_max_entries("vrfs", entries as u32);
         })?;
         let current = take(&mut loaded, "current")?.try_into()?;
-        let counted = Counted::new(take(&mut loaded, "counted")?, take(&mut loaded, "not_forwarded")?)?;
+        let counted = CounterMaps::new(take(&mut loaded, "counted")?, take(&mut loaded, "not_forwarded")?)?;
         let devices = Devices::new(take(&mut loaded, "devices")?)?;
         let memory = array(&mut loaded, "vrfs")?;
         let memory =
@@ -153,10 +153,10 @@ impl Engine {
             generations,
             counted,
             devices,
-            plan: Compiled::default(),
+            plan: CompiledConfig::default(),
             number: 0,
             tables: Vec::new(),
-            empty: Empty::new()?,
+            empty: EmptyTables::new()?,
             serves: false,
             wanted: Vec::new(),
             attached: Vec::new(),
@@ -168,10 +168,11 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Self::sync`].
-    pub fn publish(&mut self, plan: &Plan, tables: Vec<TableReaders>) -> Result<usize, EngineError> {
+    pub fn publish(&mut self, plan: &XdpConfig, tables: Vec<TableReaders>) -> Result<usize, EngineError> {
         // Should this fail, what was published before does not come back with the next change of its tables.
         self.tables.clear();
-        self.plan = Compiled::new(plan, self.devices.of(plan)).or_else(|error| self.or_detach(Err(error)))?;
+        self.plan =
+            CompiledConfig::new(plan, self.devices.of(plan)).or_else(|error| self.or_detach(Err(error)))?;
         (self.number, self.tables) = (self.number + 1, tables);
         self.counted.reads(plan);
         self.sync()
@@ -230,7 +231,7 @@ impl Engine {
     }
 
     /// What the program has counted, by processor.
-    pub fn counters(&self) -> Result<Vec<Counters>, EngineError> {
+    pub fn counters(&self) -> Result<Vec<XdpCounters>, EngineError> {
         self.counted.read()
     }
 
@@ -240,12 +241,12 @@ impl Engine {
     }
 }
 
-fn take(loaded: &mut Loaded, name: &'static str) -> Result<Map, EngineError> {
+fn take(loaded: &mut LoadedObject, name: &'static str) -> Result<Map, EngineError> {
     let missing = loaded.missing_map(name);
     Ok(loaded.ebpf.take_map(name).ok_or(missing)?)
 }
 
-fn array(loaded: &mut Loaded, name: &'static str) -> Result<MapData, EngineError> {
+fn array(loaded: &mut LoadedObject, name: &'static str) -> Result<MapData, EngineError> {
     match take(loaded, name)? {
         Map::Array(map) => Ok(map),
         _ => Err(loaded.missing_map(name).into()),

@@ -8,8 +8,10 @@ use crate::burst::FRAME_CAPACITY;
 use crate::forward::martian;
 use crate::interface::Interface;
 use crate::verdict::{Punt, Reason, Verdict};
+use crate::wire::Malformed;
 use crate::wire::ethernet::{EtherType, Frame, Mac};
-use crate::wire::{Malformed, ipv4, ipv6};
+use crate::wire::ipv4::Ipv4Packet;
+use crate::wire::ipv6::{self, Ipv6Packet};
 
 /// The headers of a packet in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +58,7 @@ pub(super) fn read(frame: &[u8], interface: &Interface, strict: bool) -> Result<
 }
 
 fn inet(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
-    let ip = ipv4::Packet::new_checked(frame.payload()).map_err(malformed)?;
+    let ip = Ipv4Packet::new_checked(frame.payload()).map_err(malformed)?;
     if !ip.verify_checksum() {
         return Err(Verdict::Drop(Reason::Checksum));
     }
@@ -78,7 +80,7 @@ fn inet(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
 }
 
 fn inet6(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
-    let ip = ipv6::Packet::new_checked(frame.payload()).map_err(malformed)?;
+    let ip = Ipv6Packet::new_checked(frame.payload()).map_err(malformed)?;
     if let Some(verdict) = martian::inet6(ip.source(), ip.destination(), strict) {
         return Err(verdict);
     }
@@ -157,7 +159,7 @@ pub(super) fn rewritten(frame: &[u8], headers: &Headers, from: Mac, to: Mac, vla
     let mut payload = came.payload().to_vec();
     match headers.destination {
         IpAddr::V4(_) => {
-            let mut ip = ipv4::Packet::new_unchecked(&mut payload);
+            let mut ip = Ipv4Packet::new_unchecked(&mut payload);
             ip.set_ttl(headers.hops - 1);
             ip.fill_checksum();
         }

@@ -22,12 +22,12 @@ pub(crate) mod headers;
 mod step;
 
 /// What the routes and next hops are called, for whoever knows: the view and the FIBs hold numbers only.
-pub trait Names {
+pub trait RouteNames {
     /// What a table is called, by its place in the view.
     fn table(&self, place: u16) -> u32 {
         place.into()
     }
-    /// The longest match among the routes of a table (its place in [`crate::view::Parts::tables`]): its prefix, and the
+    /// The longest match among the routes of a table (its place in [`crate::view::ViewParts::tables`]): its prefix, and the
     /// next hop it has.
     fn route(&self, table: u16, addr: IpAddr) -> Option<(String, NextHop)>;
     /// What a next hop is called.
@@ -35,7 +35,7 @@ pub trait Names {
 }
 
 /// Nobody knows.
-impl Names for () {
+impl RouteNames for () {
     fn route(&self, _table: u16, _addr: IpAddr) -> Option<(String, NextHop)> {
         None
     }
@@ -57,7 +57,7 @@ pub struct Explanation {
 
 /// What the loop did with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome<'a> {
+pub struct LoopOutcome<'a> {
     /// Its verdict.
     pub verdict: Verdict,
     /// Of a packet that was forwarded: the port it left by, and the frame.
@@ -66,7 +66,7 @@ pub struct Outcome<'a> {
 
 impl Explanation {
     /// In what the loop did otherwise; `None` if it did as explained. A port that took no more is no disagreement.
-    pub fn disagreement(&self, outcome: &Outcome<'_>) -> Option<String> {
+    pub fn disagreement(&self, outcome: &LoopOutcome<'_>) -> Option<String> {
         let expected = self.verdict;
         if expected == Verdict::Forward && outcome.verdict == Verdict::Drop(Reason::EgressFull) {
             return None;
@@ -89,7 +89,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Explains what becomes of `frame` when it comes in by `port`.
-pub fn explain(view: &View, names: &dyn Names, port: u16, frame: &[u8]) -> Explanation {
+pub fn explain(view: &View, names: &dyn RouteNames, port: u16, frame: &[u8]) -> Explanation {
     let mut path = Path { view, names, steps: Vec::new() };
     let (verdict, departure) = match path.walk(port, frame) {
         Ok(departure) => (Verdict::Forward, Some(departure)),
@@ -104,7 +104,7 @@ pub fn explain(view: &View, names: &dyn Names, port: u16, frame: &[u8]) -> Expla
 /// A packet on its way.
 struct Path<'a> {
     view: &'a View,
-    names: &'a dyn Names,
+    names: &'a dyn RouteNames,
     steps: Vec<Step>,
 }
 
@@ -247,12 +247,12 @@ impl<'a> Path<'a> {
     }
 
     fn describe(&self, adjacency: Option<Adjacency>) -> String {
-        describe(self.view, adjacency)
+        describe_adjacency(self.view, adjacency)
     }
 }
 
 /// What a next hop leads to, in words.
-pub fn describe(view: &View, adjacency: Option<Adjacency>) -> String {
+pub fn describe_adjacency(view: &View, adjacency: Option<Adjacency>) -> String {
     let name =
         |number: u16| view.interface(number).map_or("no interface", |interface| interface.name.as_str());
     match adjacency {

@@ -3,8 +3,10 @@
 use fullview_table::group::flow_hash;
 
 use crate::burst::Slot;
+use crate::wire::Field;
 use crate::wire::ethernet::HEADER as ETHERNET;
-use crate::wire::{Field, ipv4, ipv6};
+use crate::wire::ipv4::{self, Ipv4Packet};
+use crate::wire::ipv6::{self, Ipv6Packet};
 
 /// Of addresses, protocol and ports; a fragment is known by its addresses only, because all but the first of a packet
 /// lack the ports. The packet has been found in order, and its tag is off.
@@ -18,12 +20,12 @@ pub(super) fn inet6(packet: &Slot, seed: u64) -> u32 {
 }
 
 /// Of an IP packet by itself; `None` if it is not in order.
-pub fn flow_of(packet: &[u8], seed: u64) -> Option<u32> {
+pub fn flow_hash_of(packet: &[u8], seed: u64) -> Option<u32> {
     const VERSION_6: u8 = 6;
     let version = packet.first()? >> 4;
     let is_whole = match version {
-        VERSION_6 => ipv6::Packet::new_checked(packet).is_ok(),
-        _ => ipv4::Packet::new_checked(packet).is_ok(),
+        VERSION_6 => Ipv6Packet::new_checked(packet).is_ok(),
+        _ => Ipv4Packet::new_checked(packet).is_ok(),
     };
     let of = if version == VERSION_6 { inet6_in } else { inet_in };
     is_whole.then(|| of(packet, packet, seed))
@@ -32,7 +34,7 @@ pub fn flow_of(packet: &[u8], seed: u64) -> Option<u32> {
 /// `head` has the whole header, and lies in the loop at a place of known length.
 #[inline(always)]
 fn inet_in(head: &[u8], packet: &[u8], seed: u64) -> u32 {
-    let ip = ipv4::Packet::new_unchecked(head);
+    let ip = Ipv4Packet::new_unchecked(head);
     let is_fragment = ip.more_fragments() || ip.fragment_offset() != 0;
     let ports = ports(packet, ip.protocol(), ip.header_len()).filter(|_| !is_fragment);
     let (protocol, ports) = ports.map_or((0, (0, 0)), |ports| (ip.protocol(), ports));
@@ -42,7 +44,7 @@ fn inet_in(head: &[u8], packet: &[u8], seed: u64) -> u32 {
 /// As [`inet_in`].
 #[inline(always)]
 fn inet6_in(head: &[u8], packet: &[u8], seed: u64) -> u32 {
-    let ip = ipv6::Packet::new_unchecked(head);
+    let ip = Ipv6Packet::new_unchecked(head);
     let (protocol, ports) = match ip.flow_label() {
         0 => ports(packet, ip.next_header(), ipv6::HEADER)
             .map_or((0, (0, 0)), |ports| (ip.next_header(), ports)),
@@ -76,13 +78,13 @@ mod tests {
         inet6.extend((0..32).chain([0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0]));
         for (packet, hash) in [(inet, inet_hash as fn(&Slot) -> u32), (inet6, inet6_hash)] {
             assert!(slot.set_frame(&[&[2; ETHERNET][..], &packet].concat()));
-            assert_eq!(flow_of(&packet, 7), Some(hash(slot)));
+            assert_eq!(flow_hash_of(&packet, 7), Some(hash(slot)));
             let len = packet.len();
             let other = [&packet[..len - 8], &[0x12, 0x35], &packet[len - 6..]].concat();
-            assert_ne!(flow_of(&other, 7), Some(hash(slot)), "ports count");
+            assert_ne!(flow_hash_of(&other, 7), Some(hash(slot)), "ports count");
         }
-        assert_eq!(flow_of(&[], 7), None);
-        assert_eq!(flow_of(&[0x45; 19], 7), None);
+        assert_eq!(flow_hash_of(&[], 7), None);
+        assert_eq!(flow_hash_of(&[0x45; 19], 7), None);
     }
 
     fn inet_hash(packet: &Slot) -> u32 {

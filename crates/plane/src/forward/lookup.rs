@@ -8,19 +8,19 @@ use fullview_table::fib::framework::{Reader, SharedReader};
 use fullview_table::group::GroupView;
 use fullview_table::{Address, NextHop};
 
-use super::{Stages, flow, sources};
+use super::{Stages, flow, source_check};
 use crate::burst::{BURST, Packet, Slot};
 use crate::view::{TableReaders, View};
 
 /// One table, and what of a burst is looked up in it.
 pub(super) struct TableKeys {
-    pub inet: Keys<u32>,
-    pub inet6: Keys<u128>,
+    pub inet: FamilyKeys<u32>,
+    pub inet6: FamilyKeys<u128>,
 }
 
 impl TableKeys {
     pub fn new(readers: &TableReaders) -> TableKeys {
-        TableKeys { inet: Keys::new(&readers.inet), inet6: Keys::new(&readers.inet6) }
+        TableKeys { inet: FamilyKeys::new(&readers.inet), inet6: FamilyKeys::new(&readers.inet6) }
     }
 
     /// For another burst.
@@ -39,17 +39,17 @@ impl TableKeys {
 }
 
 /// One family of one table: what of a burst is looked up in it.
-pub(super) struct Keys<A: Address> {
+pub(super) struct FamilyKeys<A: Address> {
     pub reader: Reader<A>,
-    pub destinations: Box<Batch<A>>,
+    pub destinations: Box<LookupBatch<A>>,
     /// Of the interfaces that have them checked.
-    pub sources: Box<Batch<A>>,
+    pub sources: Box<LookupBatch<A>>,
     /// Destinations whose memory has been asked for.
     asked: usize,
 }
 
-/// Places of packets in a burst.
-pub(super) struct Places {
+/// BurstPositions of packets in a burst.
+pub(super) struct BurstPositions {
     len: usize,
     places: [u8; BURST],
 }
@@ -57,8 +57,8 @@ pub(super) struct Places {
 // A place in a burst is one byte.
 const _: () = assert!(BURST <= 256);
 
-impl Places {
-    pub const NONE: Places = Places { len: 0, places: [0; BURST] };
+impl BurstPositions {
+    pub const NONE: BurstPositions = BurstPositions { len: 0, places: [0; BURST] };
 
     pub fn clear(&mut self) {
         self.len = 0;
@@ -89,16 +89,21 @@ impl Places {
 }
 
 /// Addresses of one burst, and what was found for them.
-pub(super) struct Batch<A> {
+pub(super) struct LookupBatch<A> {
     /// Whose addresses they are.
-    places: Places,
+    places: BurstPositions,
     addrs: [A; BURST],
     next_hops: [NextHop; BURST],
 }
 
-impl<A: Address> Keys<A> {
-    fn new(reader: &SharedReader<A>) -> Keys<A> {
-        Keys { reader: reader.reader(), destinations: Batch::boxed(), sources: Batch::boxed(), asked: 0 }
+impl<A: Address> FamilyKeys<A> {
+    fn new(reader: &SharedReader<A>) -> FamilyKeys<A> {
+        FamilyKeys {
+            reader: reader.reader(),
+            destinations: LookupBatch::boxed(),
+            sources: LookupBatch::boxed(),
+            asked: 0,
+        }
     }
 
     /// Adds the destination of the packet at `place`.
@@ -141,10 +146,10 @@ impl<A: Address> Keys<A> {
     }
 }
 
-impl<A: Address> Batch<A> {
-    fn boxed() -> Box<Batch<A>> {
+impl<A: Address> LookupBatch<A> {
+    fn boxed() -> Box<LookupBatch<A>> {
         let (addrs, next_hops) = ([A::zero(); BURST], [NextHop::NONE; BURST]);
-        Box::new(Batch { places: Places::NONE, addrs, next_hops })
+        Box::new(LookupBatch { places: BurstPositions::NONE, addrs, next_hops })
     }
 
     pub fn clear(&mut self) {
@@ -202,7 +207,7 @@ impl Stages {
                 table.inet6.destinations.pick_members(groups, hash(flow::inet6));
             }
             if view.checks_sources() {
-                sources::check(table, view, groups, packets);
+                source_check::check(table, view, groups, packets);
             }
         }
     }

@@ -14,26 +14,26 @@ use fullview_table::group::GroupReader;
 
 use crate::burst::{Burst, Packet};
 use crate::counters::Counters;
+use crate::trace::Tracer;
 use crate::view::{View, ViewReader};
-use crate::watch::Watched;
-use lookup::{Places, TableKeys};
+use lookup::{BurstPositions, TableKeys};
 use redirect::NOTED;
-use tag::Tags;
+use vlan::RemovedTags;
 
-mod emit;
-mod examine;
 mod flow;
 mod lookup;
 pub mod martian;
 mod parse;
 mod redirect;
 mod rewrite;
-mod short;
-mod sources;
-mod tag;
+mod short_burst;
+mod slow_parse;
+mod source_check;
+mod transmit;
+mod vlan;
 
-pub use flow::flow_of;
-pub use redirect::Detour;
+pub use flow::flow_hash_of;
+pub use redirect::RedirectCandidate;
 
 /// Where forwarded packets go.
 pub trait Egress<'a> {
@@ -113,7 +113,7 @@ pub struct Forwarder {
     /// The view that `stages` is made for.
     view: Arc<View>,
     stages: Stages,
-    watched: Option<Box<Watched>>,
+    tracer: Option<Box<Tracer>>,
 }
 
 impl Forwarder {
@@ -121,12 +121,12 @@ impl Forwarder {
     pub fn new(mut views: ViewReader) -> Forwarder {
         let view = Arc::clone(views.view());
         let stages = Stages::new(&view);
-        Forwarder { views, view, stages, watched: None }
+        Forwarder { views, view, stages, tracer: None }
     }
 
     /// Lets packets be noted on their way from now on.
-    pub fn watch(&mut self, watched: Watched) {
-        self.watched = Some(Box::new(watched));
+    pub fn set_tracer(&mut self, tracer: Tracer) {
+        self.tracer = Some(Box::new(tracer));
     }
 
     /// Forwards what is in `burst`: packets that go on are rewritten and given to `egress` in their order, the others
@@ -138,22 +138,22 @@ impl Forwarder {
         egress: &mut (impl Egress<'a> + ?Sized),
         rejected: &mut Burst<'a>,
     ) {
-        if self.watched.as_deref_mut().is_some_and(Watched::is_on) {
-            return self.process_watched(burst, egress, rejected);
+        if self.tracer.as_deref_mut().is_some_and(Tracer::is_on) {
+            return self.process_traced(burst, egress, rejected);
         }
         self.forward(burst, egress, rejected);
     }
 
     #[cold]
-    fn process_watched<'a>(
+    fn process_traced<'a>(
         &mut self,
         burst: &mut Burst<'a>,
         egress: &mut (impl Egress<'a> + ?Sized),
         rejected: &mut Burst<'a>,
     ) {
-        let Some(mut watched) = self.watched.take() else { return };
-        watched.process(self, burst, egress, rejected);
-        self.watched = Some(watched);
+        let Some(mut tracer) = self.tracer.take() else { return };
+        tracer.process(self, burst, egress, rejected);
+        self.tracer = Some(tracer);
     }
 
     #[inline(always)]
@@ -186,7 +186,7 @@ impl Forwarder {
 
     /// The packets of the last burst whose senders could have taken a shorter way, as far as their interfaces have
     /// them told: a few at most.
-    pub fn detours(&self) -> &[Detour] {
+    pub fn redirect_candidates(&self) -> &[RedirectCandidate] {
         &self.stages.detours
     }
 
@@ -212,9 +212,9 @@ struct Stages {
     tables: Vec<TableKeys>,
     groups: GroupReader,
     /// Packets that are not plain.
-    late: Places,
-    tags: Tags,
-    detours: Vec<Detour>,
+    late: BurstPositions,
+    tags: RemovedTags,
+    detours: Vec<RedirectCandidate>,
     counters: Counters,
 }
 
@@ -224,8 +224,8 @@ impl Stages {
         Stages {
             tables: parts.tables.iter().map(TableKeys::new).collect(),
             groups: parts.groups.reader(),
-            late: Places::NONE,
-            tags: Tags::default(),
+            late: BurstPositions::NONE,
+            tags: RemovedTags::default(),
             detours: Vec::with_capacity(NOTED),
             counters: Counters::new(parts.interfaces.len()),
         }
@@ -247,7 +247,7 @@ impl Stages {
             self.lookup(view, packets);
         }
         if last >= Stage::Rewrite {
-            if view.notes_detours() {
+            if view.has_redirects() {
                 self.note_detours(view, packets);
             }
             self.rewrite(view, packets);

@@ -7,16 +7,18 @@
 
 use std::ops::Range;
 
-use super::lookup::{Batch, Places};
-use super::{Stages, martian, short};
+use super::lookup::{BurstPositions, LookupBatch};
+use super::{Stages, martian, short_burst};
 use crate::burst::{Packet, Slot};
 use crate::counters::Traffic;
-use crate::view::{Ingress, View};
+use crate::view::{PortIngress, View};
 use crate::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET};
-use crate::wire::{Field, checksum, ipv4, ipv6};
+use crate::wire::ipv4::{self, Ipv4Packet};
+use crate::wire::ipv6::Ipv6Packet;
+use crate::wire::{Field, checksum};
 
 /// Where a packet wants to go.
-pub(super) enum Key {
+pub(super) enum Destination {
     Inet(u32),
     Inet6(u128),
 }
@@ -31,7 +33,7 @@ impl Stages {
     #[inline]
     pub(super) fn parse(&mut self, view: &View, packets: &mut [Packet<'_>]) {
         match packets.first() {
-            Some(first) if short::pays(first, packets.len()) => self.read_short(view, packets),
+            Some(first) if short_burst::pays(first, packets.len()) => self.read_short(view, packets),
             _ => self.read(view, packets, 0..packets.len()),
         }
         for at in 0..self.late.len() {
@@ -64,11 +66,11 @@ impl Stages {
 /// compiler knows packets to lie elsewhere than batches, and keeps their lengths in registers.
 #[inline(never)]
 fn gather(
-    ingress: &Ingress,
+    ingress: &PortIngress,
     packets: &mut [Packet<'_>],
     first: usize,
-    (inet, inet6): (&mut Batch<u32>, &mut Batch<u128>),
-    late: &mut Places,
+    (inet, inet6): (&mut LookupBatch<u32>, &mut LookupBatch<u128>),
+    late: &mut BurstPositions,
 ) -> (usize, Traffic) {
     let (mut read, mut plain, port) = (0, Traffic::default(), packets.first().map(|packet| packet.port));
     for packet in packets {
@@ -77,8 +79,8 @@ fn gather(
         }
         packet.interface = ingress.interface;
         match key(packet, ingress) {
-            Some(Key::Inet(addr)) => inet.push(addr, first + read),
-            Some(Key::Inet6(addr)) => inet6.push(addr, first + read),
+            Some(Destination::Inet(addr)) => inet.push(addr, first + read),
+            Some(Destination::Inet6(addr)) => inet6.push(addr, first + read),
             None => {
                 late.push(first + read);
                 read += 1;
@@ -93,23 +95,23 @@ fn gather(
 
 /// The destination of a plain packet in order; `None` if something has to be looked at closer.
 #[inline(always)]
-fn key(packet: &Slot, ingress: &Ingress) -> Option<Key> {
+fn key(packet: &Slot, ingress: &PortIngress) -> Option<Destination> {
     let len = packet.frame_len();
     let head = packet.head();
     let frame = Frame::new_unchecked(head);
     let ours = frame.destination() == ingress.mac;
     match frame.outer_ethertype() {
-        EtherType::IPV4 => inet(head, len, ours & ingress.inet).map(Key::Inet),
-        EtherType::IPV6 => inet6(head, len, ours & ingress.inet6).map(Key::Inet6),
+        EtherType::IPV4 => inet(head, len, ours & ingress.inet).map(Destination::Inet),
+        EtherType::IPV6 => inet6(head, len, ours & ingress.inet6).map(Destination::Inet6),
         _ => None,
     }
 }
 
 /// The destination of an IPv4 packet without options that has nothing wrong with it (RFC 1812, section 5.2.2).
-/// Of a short frame it reads stale bytes, and then refuses: header and total length have to lie inside the frame.
+/// Of a short_burst frame it reads stale bytes, and then refuses: header and total length have to lie inside the frame.
 #[inline(always)]
 fn inet(head: &[u8; 64], frame_len: usize, ours: bool) -> Option<u32> {
-    let ip = ipv4::Packet::new_unchecked(&head[ETHERNET..]);
+    let ip = Ipv4Packet::new_unchecked(&head[ETHERNET..]);
     let (total, room) = (usize::from(ip.total_len()), frame_len.wrapping_sub(ETHERNET));
     let lengths = (total >= ipv4::HEADER) & (total <= room) & (frame_len >= ETHERNET);
     let intact = checksum::header_verifies(&INET_HEADER.get(head));
@@ -120,7 +122,7 @@ fn inet(head: &[u8; 64], frame_len: usize, ours: bool) -> Option<u32> {
 /// The destination of an IPv6 packet that has nothing wrong with it (RFC 8200, section 3).
 #[inline(always)]
 fn inet6(head: &[u8; 64], frame_len: usize, ours: bool) -> Option<u128> {
-    let ip = ipv6::Packet::new_unchecked(&head[ETHERNET..]);
+    let ip = Ipv6Packet::new_unchecked(&head[ETHERNET..]);
     let whole = ip.total_len() + ETHERNET <= frame_len;
     let plain = !martian::inet6_suspect(ip.source(), ip.destination());
     (ours & (ip.version() == 6) & whole & plain).then(|| ip.destination())

@@ -18,7 +18,7 @@ use aya::programs::xdp::XdpMode;
 use aya::programs::{LinkOrder, ProgramError, SchedClassifier, SocketFilter, TcAttachType, Xdp};
 
 use super::link::Link;
-use crate::bpf::{self, Loaded};
+use crate::bpf::{self, LoadedObject};
 use crate::burst::FRAME_CAPACITY;
 use crate::wire::ethernet::{Mac, TAG};
 
@@ -27,7 +27,7 @@ pub use error::ClassifyError;
 mod error;
 
 /// Names of the answers, in the order of `enum answer` in classify.c.
-pub const ANSWERS: [&str; 11] = [
+pub const CLASSES: [&str; 11] = [
     "not_ours",
     "forward",
     "not_ip",
@@ -46,7 +46,7 @@ const SOCKETS: u32 = 1024;
 
 /// Where frames come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct IngressKey {
     /// The number of the interface in the kernel.
     pub interface: u32,
     /// The VLAN; `None` takes frames without a tag.
@@ -55,7 +55,7 @@ pub struct Place {
 
 /// Who we are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Station {
+pub struct IngressSettings {
     /// Frames to other addresses are not ours.
     pub mac: Mac,
     /// Whether IPv4 is forwarded.
@@ -69,14 +69,14 @@ pub type Trailer = [u8; 16];
 
 /// The sockets of an interface, one for each queue.
 #[derive(Clone, Copy, Default)]
-struct Queues {
+struct QueueRange {
     first: u32,
     count: u32,
 }
 
-/// How an XDP program sees the frames of an interface.
+/// Attachment an XDP program sees the frames of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum XdpPlace {
+pub enum XdpAttachMode {
     /// In the driver, before the kernel makes a packet of them.
     Driver,
     /// Afterwards: the driver cannot do better. Every frame is copied once more.
@@ -85,42 +85,42 @@ pub enum XdpPlace {
 
 /// What an XDP program redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Redirected {
+pub enum RedirectScope {
     /// What will be forwarded.
     Forwardable,
     /// Everything: for a generator or receiver, which are no routers.
     All,
 }
 
-impl Redirected {
+impl RedirectScope {
     fn program(self) -> &'static str {
         match self {
-            Redirected::Forwardable => "to_socket",
-            Redirected::All => "all_to_socket",
+            RedirectScope::Forwardable => "to_socket",
+            RedirectScope::All => "all_to_socket",
         }
     }
 }
 
 /// The classifier, in the kernel.
 pub struct Classifier {
-    loaded: Loaded,
+    loaded: LoadedObject,
     trailer: Trailer,
-    stations: HashMap<Place, Station>,
+    stations: HashMap<IngressKey, IngressSettings>,
     local: HashSet<IpAddr>,
-    queues: HashMap<u32, Queues>,
-    attached: HashMap<u32, Attached>,
+    queues: HashMap<u32, QueueRange>,
+    attached: HashMap<u32, AttachedProgram>,
 }
 
 /// A program at an interface, for as long as this is held.
-struct Attached {
-    how: How,
+struct AttachedProgram {
+    how: Attachment,
     _held: FdLink,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
+enum Attachment {
     Tcx,
-    Xdp(&'static str, XdpPlace),
+    Xdp(&'static str, XdpAttachMode),
 }
 
 impl Classifier {
@@ -141,7 +141,10 @@ impl Classifier {
     }
 
     /// Has frames to these stations forwarded, and to no others.
-    pub fn set_stations(&mut self, wanted: &HashMap<Place, Station>) -> Result<(), ClassifyError> {
+    pub fn set_ingress(
+        &mut self,
+        wanted: &HashMap<IngressKey, IngressSettings>,
+    ) -> Result<(), ClassifyError> {
         let gone: Vec<_> =
             self.stations.keys().filter(|place| !wanted.contains_key(place)).copied().collect();
         for place in gone {
@@ -157,14 +160,14 @@ impl Classifier {
         Ok(())
     }
 
-    fn write_station(&mut self, place: Place, station: Station) -> Result<(), ClassifyError> {
+    fn write_station(&mut self, place: IngressKey, station: IngressSettings) -> Result<(), ClassifyError> {
         let queues = self.queues.get(&place.interface).copied().unwrap_or_default();
         let written = stations(&mut self.loaded)?.insert(key(place), value(station, queues), 0);
         written.map_err(ClassifyError::Map)
     }
 
     /// Has packets to these addresses left to the kernel, and to no others: its own ones, and broadcasts.
-    pub fn set_local(&mut self, wanted: &HashSet<IpAddr>) -> Result<(), ClassifyError> {
+    pub fn set_local_addresses(&mut self, wanted: &HashSet<IpAddr>) -> Result<(), ClassifyError> {
         // New ones first: what is for this host is never forwarded.
         let new: Vec<_> = wanted.difference(&self.local).copied().collect();
         for address in new {
@@ -200,7 +203,7 @@ impl Classifier {
 
     /// Has the kernel drop what the filter lets through from now on.
     pub fn take_from_kernel(&mut self, link: &Link) -> Result<(), ClassifyError> {
-        if self.how(link) == Some(How::Tcx) {
+        if self.how(link) == Some(Attachment::Tcx) {
             return Ok(());
         }
         let failed = |error| ClassifyError::Tcx { interface: link.name().to_owned(), error: Box::new(error) };
@@ -213,11 +216,11 @@ impl Classifier {
         let link_of_program = program.take_link(id).map_err(failed)?;
         let held = FdLink::try_from(link_of_program).map_err(|_| ClassifyError::no_link(link))?;
         self.queues.remove(&link.index());
-        self.attached.insert(link.index(), Attached { how: How::Tcx, _held: held });
+        self.attached.insert(link.index(), AttachedProgram { how: Attachment::Tcx, _held: held });
         Ok(())
     }
 
-    fn how(&self, link: &Link) -> Option<How> {
+    fn how(&self, link: &Link) -> Option<Attachment> {
         self.attached.get(&link.index()).map(|attached| attached.how)
     }
 
@@ -226,16 +229,16 @@ impl Classifier {
     pub fn redirect(
         &mut self,
         link: &Link,
-        what: Redirected,
+        what: RedirectScope,
         sockets: &[BorrowedFd<'_>],
-    ) -> Result<XdpPlace, ClassifyError> {
+    ) -> Result<XdpAttachMode, ClassifyError> {
         self.place_sockets(link, sockets)?;
-        let untagged = Place { interface: link.index(), vlan: None };
-        if what == Redirected::All && !self.stations.contains_key(&untagged) {
-            let nobody = Station { mac: Mac([0; 6]), forwards_inet: false, forwards_inet6: false };
+        let untagged = IngressKey { interface: link.index(), vlan: None };
+        if what == RedirectScope::All && !self.stations.contains_key(&untagged) {
+            let nobody = IngressSettings { mac: Mac([0; 6]), forwards_inet: false, forwards_inet6: false };
             self.stations.insert(untagged, nobody);
         }
-        let here = |(place, _): &(&Place, &Station)| place.interface == link.index();
+        let here = |(place, _): &(&IngressKey, &IngressSettings)| place.interface == link.index();
         let stations: Vec<_> = self.stations.iter().filter(here).map(|(at, who)| (*at, *who)).collect();
         for (place, station) in stations {
             self.write_station(place, station)?;
@@ -256,7 +259,7 @@ impl Classifier {
     }
 
     /// Places for so many sockets, in the first gap that others leave.
-    fn room_for(&self, count: u32) -> Option<Queues> {
+    fn room_for(&self, count: u32) -> Option<QueueRange> {
         let mut taken: Vec<_> = self.queues.values().copied().collect();
         taken.sort_by_key(|queues| queues.first);
         let mut first = 0;
@@ -266,12 +269,12 @@ impl Classifier {
             }
             first = others.first + others.count;
         }
-        (first + count <= SOCKETS).then_some(Queues { first, count })
+        (first + count <= SOCKETS).then_some(QueueRange { first, count })
     }
 
     /// In the driver if it can, which is said if it cannot.
-    fn attach_xdp(&mut self, link: &Link, program: &'static str) -> Result<XdpPlace, ClassifyError> {
-        if let Some(How::Xdp(there, place)) = self.how(link)
+    fn attach_xdp(&mut self, link: &Link, program: &'static str) -> Result<XdpAttachMode, ClassifyError> {
+        if let Some(Attachment::Xdp(there, place)) = self.how(link)
             && there == program
         {
             return Ok(place);
@@ -279,11 +282,12 @@ impl Classifier {
         let loaded = self.loaded.xdp(program)?;
         let (held, place) = match attach(loaded, link, XdpMode::Driver) {
             Err(ClassifyError::Xdp { error, .. }) if error::is(&error, libc::EOPNOTSUPP) => {
-                (attach(loaded, link, XdpMode::Skb)?, XdpPlace::Generic)
+                (attach(loaded, link, XdpMode::Skb)?, XdpAttachMode::Generic)
             }
-            attached => (attached?, XdpPlace::Driver),
+            attached => (attached?, XdpAttachMode::Driver),
         };
-        self.attached.insert(link.index(), Attached { how: How::Xdp(program, place), _held: held });
+        self.attached
+            .insert(link.index(), AttachedProgram { how: Attachment::Xdp(program, place), _held: held });
         Ok(place)
     }
 
@@ -293,10 +297,10 @@ impl Classifier {
         self.queues.remove(&link.index());
     }
 
-    /// How many frames got which of the [`ANSWERS`].
-    pub fn counts(&mut self) -> Result<[u64; ANSWERS.len()], ClassifyError> {
+    /// Attachment many frames got which of the [`CLASSES`].
+    pub fn counts(&mut self) -> Result<[u64; CLASSES.len()], ClassifyError> {
         let map: PerCpuArray<&mut MapData, u64> = self.loaded.map("counts")?;
-        let mut counts = [0; ANSWERS.len()];
+        let mut counts = [0; CLASSES.len()];
         for (index, count) in (0..).zip(&mut counts) {
             *count = map.get(&index, 0).map_err(ClassifyError::Map)?.iter().sum();
         }
@@ -313,17 +317,17 @@ fn attach(program: &mut Xdp, link: &Link, mode: XdpMode) -> Result<FdLink, Class
 
 type Stations<'m> = maps::HashMap<&'m mut MapData, [u32; 2], [u8; 16]>;
 
-fn stations(loaded: &mut Loaded) -> Result<Stations<'_>, ClassifyError> {
+fn stations(loaded: &mut LoadedObject) -> Result<Stations<'_>, ClassifyError> {
     Ok(loaded.map("stations")?)
 }
 
 /// `struct place` in classify.c.
-fn key(place: Place) -> [u32; 2] {
+fn key(place: IngressKey) -> [u32; 2] {
     [place.interface, place.vlan.unwrap_or(0).into()]
 }
 
 /// `struct station` in classify.c.
-fn value(station: Station, queues: Queues) -> [u8; 16] {
+fn value(station: IngressSettings, queues: QueueRange) -> [u8; 16] {
     let mut value = [0; 16];
     value[..6].copy_from_slice(&station.mac.0);
     value[6] = station.forwards_inet.into();

@@ -85,12 +85,12 @@ impl Link {
 }
 
 fn interface(name: &str, action: &'static str, source: io::Error) -> PortError {
-    let mend = mend(&source);
-    PortError::Interface { interface: name.to_owned(), action, source, mend }
+    let hint = hint(&source);
+    PortError::Interface { interface: name.to_owned(), action, source, hint }
 }
 
 /// What to do about it.
-fn mend(error: &io::Error) -> &'static str {
+fn hint(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
             "run as root, or with the capabilities CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"

@@ -11,8 +11,6 @@ use crate::burst::Burst;
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod classify;
-#[cfg(all(feature = "bpf", target_os = "linux"))]
-pub mod inject;
 #[cfg(target_os = "linux")]
 pub mod link;
 #[cfg(target_os = "linux")]
@@ -24,7 +22,9 @@ mod offload;
 pub mod packet;
 pub mod pcap;
 #[cfg(target_os = "linux")]
-mod slots;
+mod port_slots;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod reinject;
 #[cfg(target_os = "linux")]
 pub(crate) mod sys;
 #[cfg(target_os = "linux")]
@@ -71,7 +71,7 @@ pub trait Port<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
     /// An interface cannot be used.
-    #[error("interface {interface} cannot {action}: {source}; {mend}")]
+    #[error("interface {interface} cannot {action}: {source}; {hint}")]
     Interface {
         /// Its name.
         interface: String,
@@ -80,7 +80,7 @@ pub enum PortError {
         /// What the system said.
         source: std::io::Error,
         /// What to do.
-        mend: &'static str,
+        hint: &'static str,
     },
     /// The interface is loopback, a tunnel or something else whose frames have no Ethernet header.
     #[error("interface {interface} is no Ethernet interface; packets are forwarded between those only")]

@@ -6,11 +6,11 @@ use crate::wire::ethernet::TAG;
 
 /// The virtio-net header before a frame: what of the frame is still to be done.
 #[derive(Clone, Copy)]
-pub struct Offload(pub [u8; 10]);
+pub struct VirtioNetHeader(pub [u8; 10]);
 
 /// A VLAN tag that travels beside the frame.
 #[derive(Clone, Copy)]
-pub struct Tag {
+pub struct VlanTag {
     /// Its type, as the frame's outer ethertype.
     pub ethertype: u16,
     /// Priority and VLAN.
@@ -20,7 +20,7 @@ pub struct Tag {
 /// Bytes of the two MAC addresses, behind which a tag stands.
 const ADDRESSES: usize = 12;
 
-impl Offload {
+impl VirtioNetHeader {
     /// The flag of a checksum that is only begun.
     const NEEDS_CHECKSUM: u8 = 1;
 
@@ -31,7 +31,7 @@ impl Offload {
 
     /// Finishes a checksum that only covers the pseudo header yet; `false` if it lies outside the frame.
     pub fn finish_checksum(self, frame: &mut [u8]) -> bool {
-        if self.0[0] & Offload::NEEDS_CHECKSUM == 0 {
+        if self.0[0] & VirtioNetHeader::NEEDS_CHECKSUM == 0 {
             return true;
         }
         let (start, field) = (self.number(6), self.number(6) + self.number(8));
@@ -51,7 +51,7 @@ impl Offload {
     }
 }
 
-impl Tag {
+impl VlanTag {
     /// Puts the tag where it was on the wire; `false` if the slot has no room for it.
     #[cold]
     pub fn put_back(self, slot: &mut Slot) -> bool {
@@ -73,12 +73,12 @@ mod tests {
     use super::*;
     use crate::burst::Arena;
 
-    fn offload(flags: u8, start: u16, offset: u16) -> Offload {
+    fn offload(flags: u8, start: u16, offset: u16) -> VirtioNetHeader {
         let mut header = [0; 10];
         header[0] = flags;
         header[6..8].copy_from_slice(&start.to_ne_bytes());
         header[8..].copy_from_slice(&offset.to_ne_bytes());
-        Offload(header)
+        VirtioNetHeader(header)
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
     fn a_tag_goes_behind_the_addresses() {
         let mut arena = Arena::new(1);
         let slot = arena.packets().next().unwrap();
-        let tag = Tag { ethertype: 0x88a8, control: 0x6123 };
+        let tag = VlanTag { ethertype: 0x88a8, control: 0x6123 };
         slot.set_frame(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
         assert!(tag.put_back(slot));
         assert_eq!(slot.frame(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0x88, 0xa8, 0x61, 0x23, 13, 14]);

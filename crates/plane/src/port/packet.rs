@@ -10,9 +10,9 @@ use std::ffi::c_int;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::link::Link;
-use super::offload::{Offload, Tag};
-use super::slots::Slots;
-use super::sys::{Filled, PacketRing, RingSize, SendBatch, Socket};
+use super::offload::{VirtioNetHeader, VlanTag};
+use super::port_slots::PortSlots;
+use super::sys::{FilledFrame, PacketRing, RingSize, SendBatch, Socket};
 use super::{Port, PortError};
 use crate::burst::{Burst, FRAME_CAPACITY, Packet, Slot};
 
@@ -69,7 +69,7 @@ pub struct PacketPort<'a> {
     ring: PacketRing,
     sender: Socket,
     batch: SendBatch,
-    slots: Slots<'a>,
+    slots: PortSlots<'a>,
     counters: PacketCounters,
     refused: u64,
     idle: u32,
@@ -99,7 +99,7 @@ impl<'a> PacketPort<'a> {
         }
         receiver.bind(address(&link, libc::ETH_P_ALL as u16)).map_err(link.cannot("be listened on"))?;
         let sender = sender(&link, options)?;
-        let (slots, counters, batch) = (Slots::new(), PacketCounters::default(), SendBatch::new());
+        let (slots, counters, batch) = (PortSlots::new(), PacketCounters::default(), SendBatch::new());
         Ok(PacketPort {
             number,
             link,
@@ -203,9 +203,9 @@ fn address(link: &Link, protocol: u16) -> libc::sockaddr_ll {
 
 /// Copies a frame into a slot and puts right what it lacks; `false` if it is none for us.
 #[inline]
-fn take(frame: &Filled<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> bool {
+fn take(frame: &FilledFrame<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> bool {
     let header = &frame.header;
-    let Some(offload) = frame.virtio_header().map(Offload) else {
+    let Some(offload) = frame.virtio_header().map(VirtioNetHeader) else {
         counters.damaged += 1;
         return false;
     };
@@ -224,12 +224,12 @@ fn take(frame: &Filled<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> b
 }
 
 #[inline]
-fn put_tag_back(frame: &Filled<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> bool {
+fn put_tag_back(frame: &FilledFrame<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> bool {
     let header = &frame.header;
     if header.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
         return true;
     }
-    let fits = Tag { ethertype: header.tp_vlan_tpid, control: header.tp_vlan_tci }.put_back(slot);
+    let fits = VlanTag { ethertype: header.tp_vlan_tpid, control: header.tp_vlan_tci }.put_back(slot);
     counters.too_long += u64::from(!fits);
     fits
 }

@@ -6,7 +6,7 @@ use std::io::{self, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::link::Link;
-use super::slots::Slots;
+use super::port_slots::PortSlots;
 use super::sys::tun;
 use super::{Port, PortError};
 use crate::burst::{Burst, FRAME_CAPACITY, Packet};
@@ -16,7 +16,7 @@ pub struct TapPort<'a> {
     number: u16,
     link: Link,
     file: File,
-    slots: Slots<'a>,
+    slots: PortSlots<'a>,
     too_long: u64,
     unsendable: u64,
     refused: u64,
@@ -43,7 +43,7 @@ impl<'a> TapPort<'a> {
     fn open(number: u16, name: &str, has_queues: bool) -> Result<TapPort<'a>, PortError> {
         let (file, name) = tun::create(name, has_queues).map_err(Link::unmade(name))?;
         let link = Link::named(&name)?;
-        let (slots, too_long, unsendable, refused) = (Slots::new(), 0, 0, 0);
+        let (slots, too_long, unsendable, refused) = (PortSlots::new(), 0, 0, 0);
         Ok(TapPort { number, link, file, slots, too_long, unsendable, refused, is_finished: false })
     }
 

@@ -6,7 +6,7 @@
 //! for pages need not be neighbours in its view. So only slots whose chunk lies within a page are handed out, 28 of 64.
 //! The others are never used: that costs memory, which is cheap, and no time.
 
-use super::sys::{Custody, Memory};
+use super::sys::{KernelSlots, SlotMemory};
 use crate::burst::{FRAME_CAPACITY, Packet, Slot};
 
 /// Bytes the kernel keeps before each frame.
@@ -24,16 +24,16 @@ const OFFSET_SHIFT: u32 = 48;
 /// The memory of all AF_XDP ports of a process: packets move between them.
 #[derive(Clone)]
 pub struct Umem {
-    memory: Memory,
+    memory: SlotMemory,
     start: usize,
     len: usize,
 }
 
 impl Umem {
-    /// Memory for so many packets, and the packets. It is kept as long as the process runs.
+    /// SlotMemory for so many packets, and the packets. It is kept as long as the process runs.
     pub fn new(packets: usize) -> (Umem, Vec<Packet<'static>>) {
         let slots = packets.div_ceil(28) * 64 + 2 * MARGIN;
-        let (memory, mut custody) = Memory::new((0..slots).map(|_| Slot::EMPTY).collect());
+        let (memory, mut custody) = SlotMemory::new((0..slots).map(|_| Slot::EMPTY).collect());
         let start = memory.start().next_multiple_of(PAGE);
         let umem = Umem { start, len: memory.end() / PAGE * PAGE - start, memory };
         let usable = (0..slots).filter(|slot| umem.is_usable(*slot)).take(packets);
@@ -54,8 +54,8 @@ impl Umem {
     }
 
     /// A custody for one port.
-    pub(super) fn custody(&self) -> Custody {
-        Custody::of_none(&self.memory)
+    pub(super) fn kernel_slots(&self) -> KernelSlots {
+        KernelSlots::of_none(&self.memory)
     }
 
     /// Where the kernel finds the chunk of a slot.
@@ -94,7 +94,7 @@ mod tests {
     fn chunks_lie_within_pages_and_are_found_again() {
         let (umem, packets) = Umem::new(1000);
         assert_eq!(packets.len(), 1000);
-        let mut custody = umem.custody();
+        let mut custody = umem.kernel_slots();
         for packet in packets {
             let frame = packet.head().as_ptr().addr();
             let slot = custody.put(packet).unwrap();
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_slot_comes_back_once_and_only_from_where_it_is() {
         let (umem, mut packets) = Umem::new(2);
-        let (mut here, mut there) = (umem.custody(), umem.custody());
+        let (mut here, mut there) = (umem.kernel_slots(), umem.kernel_slots());
         let slot = here.put(packets.pop().unwrap()).unwrap();
         assert!(there.take(slot).is_none());
         assert!(here.take(slot).is_some());

@@ -14,7 +14,7 @@ use std::time::Duration;
 use libc::xdp_desc;
 
 use super::link::Link;
-use super::sys::{Custody, Socket, XdpRings, strips_tags};
+use super::sys::{KernelSlots, Socket, XdpRings, strips_tags};
 use super::umem::Umem;
 use super::{Port, PortError};
 use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet};
@@ -37,7 +37,7 @@ const LAST_PAUSE: Duration = Duration::from_millis(2);
 
 /// Whether frames are copied between the card's memory and ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Copying {
+pub enum CopyPolicy {
     /// Only if the driver cannot do without.
     #[default]
     IfNeeded,
@@ -49,18 +49,18 @@ pub enum Copying {
 
 /// How a port came to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum XdpMode {
+pub enum CopyMode {
     /// The card writes into our slots.
     ZeroCopy,
     /// The kernel copies each frame once.
     Copy,
 }
 
-impl fmt::Display for XdpMode {
+impl fmt::Display for CopyMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            XdpMode::ZeroCopy => "zero copy",
-            XdpMode::Copy => "copy mode: the driver has no zero copy, or was not asked for it",
+            CopyMode::ZeroCopy => "zero copy",
+            CopyMode::Copy => "copy mode: the driver has no zero copy, or was not asked for it",
         })
     }
 }
@@ -82,7 +82,7 @@ pub struct XdpOptions {
     /// Slots on either side, and places in each ring: a power of two.
     pub ring: u32,
     /// Whether frames may be copied.
-    pub copying: Copying,
+    pub copying: CopyPolicy,
     /// Whether the driver sleeps until it is called, instead of looking at the rings all the time.
     pub need_wakeup: bool,
     /// Needs `gro_flush_timeout` and `napi_defer_hard_irqs` of the interface set, to keep interrupts away.
@@ -91,7 +91,7 @@ pub struct XdpOptions {
 
 impl Default for XdpOptions {
     fn default() -> Self {
-        XdpOptions { queue: 0, ring: 2048, copying: Copying::IfNeeded, need_wakeup: true, busy_poll: None }
+        XdpOptions { queue: 0, ring: 2048, copying: CopyPolicy::IfNeeded, need_wakeup: true, busy_poll: None }
     }
 }
 
@@ -99,14 +99,14 @@ impl Default for XdpOptions {
 pub struct XdpPort {
     number: u16,
     link: Link,
-    mode: XdpMode,
+    mode: CopyMode,
     umem: Umem,
     socket: Socket,
     rings: XdpRings,
     /// Slots that the kernel writes frames into, or will.
-    filling: Custody,
+    filling: KernelSlots,
     /// Slots of frames that are on their way out.
-    sending: Custody,
+    sending: KernelSlots,
     is_polled: bool,
     unsendable: u64,
     /// Not to be sent, and to be reclaimed.
@@ -139,7 +139,7 @@ impl XdpPort {
         set_busy_poll(&socket, options.busy_poll).map_err(link.cannot("be polled by the worker"))?;
         bind(&socket, address(&link, options)).map_err(link.cannot("be bound to that queue by AF_XDP"))?;
         let mode = mode(&socket).map_err(link.cannot("be asked for its AF_XDP mode"))?;
-        let (filling, sending) = (umem.custody(), umem.custody());
+        let (filling, sending) = (umem.kernel_slots(), umem.kernel_slots());
         let (umem, is_polled) = (umem.clone(), options.busy_poll.is_some());
         Ok(XdpPort {
             number,
@@ -161,7 +161,7 @@ impl XdpPort {
     }
 
     /// How it came to work.
-    pub fn mode(&self) -> XdpMode {
+    pub fn mode(&self) -> CopyMode {
         self.mode
     }
 
@@ -172,7 +172,7 @@ impl XdpPort {
     /// the slots of those that the kernel does not say are sent are not used again.
     pub fn close(mut self) -> Vec<Packet<'static>> {
         let mut packets = std::mem::take(&mut self.lost);
-        let has_copies = self.mode == XdpMode::Copy;
+        let has_copies = self.mode == CopyMode::Copy;
         if has_copies {
             self.settle(&mut packets);
         }
@@ -317,18 +317,18 @@ fn bind(socket: &Socket, address: libc::sockaddr_xdp) -> io::Result<()> {
     socket.bind(address)
 }
 
-fn mode(socket: &Socket) -> io::Result<XdpMode> {
+fn mode(socket: &Socket) -> io::Result<CopyMode> {
     let options: libc::xdp_options = socket.get(libc::SOL_XDP, libc::XDP_OPTIONS)?;
     let zero_copy = options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0;
-    Ok(if zero_copy { XdpMode::ZeroCopy } else { XdpMode::Copy })
+    Ok(if zero_copy { CopyMode::ZeroCopy } else { CopyMode::Copy })
 }
 
 fn address(link: &Link, options: XdpOptions) -> libc::sockaddr_xdp {
     let wakeup = if options.need_wakeup { libc::XDP_USE_NEED_WAKEUP } else { 0 };
     let copying = match options.copying {
-        Copying::IfNeeded => 0,
-        Copying::Always => libc::XDP_COPY,
-        Copying::Never => libc::XDP_ZEROCOPY,
+        CopyPolicy::IfNeeded => 0,
+        CopyPolicy::Always => libc::XDP_COPY,
+        CopyPolicy::Never => libc::XDP_ZEROCOPY,
     };
     libc::sockaddr_xdp {
         sxdp_family: libc::AF_XDP as u16,

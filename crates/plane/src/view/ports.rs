@@ -7,7 +7,7 @@ use crate::wire::ethernet::Mac;
 
 /// How the untagged frames of a port come in: 12 bytes, all that the loop has to know of a plain packet's interface.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ingress {
+pub(crate) struct PortIngress {
     pub mac: Mac,
     /// [`NO_INTERFACE`] if no interface takes untagged frames.
     pub interface: u16,
@@ -18,12 +18,12 @@ pub(crate) struct Ingress {
     pub inet6: bool,
 }
 
-impl Ingress {
-    const CLOSED: Ingress =
-        Ingress { mac: Mac([0; 6]), interface: NO_INTERFACE, table: 0, inet: false, inet6: false };
+impl PortIngress {
+    const CLOSED: PortIngress =
+        PortIngress { mac: Mac([0; 6]), interface: NO_INTERFACE, table: 0, inet: false, inet6: false };
 
-    fn new(number: u16, interface: &Interface) -> Ingress {
-        Ingress {
+    fn new(number: u16, interface: &Interface) -> PortIngress {
+        PortIngress {
             mac: interface.mac,
             interface: number,
             table: interface.table,
@@ -35,7 +35,7 @@ impl Ingress {
 
 /// The interfaces of one port.
 #[derive(Clone, Debug, Default)]
-pub struct PortView {
+pub struct PortInterfaces {
     untagged: Option<u16>,
     /// By VLAN; empty if there are none.
     vlans: Box<[u16]>,
@@ -44,7 +44,7 @@ pub struct PortView {
 /// VLAN numbers are twelve bits.
 const VLANS: usize = 4096;
 
-impl PortView {
+impl PortInterfaces {
     /// The number of the interface that takes frames of a VLAN; 0 means untagged ones, and those of a priority.
     pub fn interface(&self, vlan: u16) -> Option<u16> {
         if vlan == 0 {
@@ -66,16 +66,16 @@ impl PortView {
 }
 
 /// All ports by number. Numbers without an interface may lie between others.
-pub(super) struct Ports {
-    ingress: Vec<Ingress>,
-    views: Vec<Option<PortView>>,
+pub(super) struct PortTable {
+    ingress: Vec<PortIngress>,
+    views: Vec<Option<PortInterfaces>>,
 }
 
-impl Ports {
+impl PortTable {
     /// The VLANs have been checked.
-    pub fn new(interfaces: &[Interface]) -> Result<Ports, ViewError> {
+    pub fn new(interfaces: &[Interface]) -> Result<PortTable, ViewError> {
         let count = interfaces.iter().map(|interface| usize::from(interface.port) + 1).max().unwrap_or(0);
-        let mut ports = Ports { ingress: vec![Ingress::CLOSED; count], views: vec![None; count] };
+        let mut ports = PortTable { ingress: vec![PortIngress::CLOSED; count], views: vec![None; count] };
         for (number, interface) in (0..).zip(interfaces) {
             let view = ports.views[usize::from(interface.port)].get_or_insert_default();
             if let Some(first) = view.interface(interface.vlan.unwrap_or(0)) {
@@ -83,19 +83,19 @@ impl Ports {
             }
             view.add(number, interface.vlan);
             if interface.vlan.is_none() {
-                ports.ingress[usize::from(interface.port)] = Ingress::new(number, interface);
+                ports.ingress[usize::from(interface.port)] = PortIngress::new(number, interface);
             }
         }
         Ok(ports)
     }
 
-    pub fn get(&self, number: u16) -> Option<&PortView> {
+    pub fn get(&self, number: u16) -> Option<&PortInterfaces> {
         self.views.get(usize::from(number))?.as_ref()
     }
 
     #[inline(always)]
-    pub fn ingress(&self, port: u16) -> &Ingress {
-        self.ingress.get(usize::from(port)).unwrap_or(&Ingress::CLOSED)
+    pub fn ingress(&self, port: u16) -> &PortIngress {
+        self.ingress.get(usize::from(port)).unwrap_or(&PortIngress::CLOSED)
     }
 }
 

@@ -17,7 +17,7 @@ const TARGET: Field<4> = Field(24);
 
 /// What a message wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum ArpOperation {
     /// Who has the target address?
     Request,
     /// The sender has its address.
@@ -26,9 +26,9 @@ pub enum Operation {
 
 /// A message about IPv4 over Ethernet. Addresses are in host byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct ArpPacket {
     /// What it wants.
-    pub operation: Operation,
+    pub operation: ArpOperation,
     /// From which station.
     pub sender_mac: Mac,
     /// From whom; 0 from a station that only asks whether an address is free (RFC 5227).
@@ -39,16 +39,16 @@ pub struct Message {
     pub target: u32,
 }
 
-impl Message {
+impl ArpPacket {
     /// Reads a message; `Ok(None)` if it speaks of other address families or wants something else.
-    pub fn parse(bytes: &[u8]) -> Result<Option<Message>, Malformed> {
+    pub fn parse(bytes: &[u8]) -> Result<Option<ArpPacket>, Malformed> {
         check_len("ARP", bytes, LEN)?;
         let operation = match OPERATION.number(bytes) {
-            1 => Operation::Request,
-            2 => Operation::Reply,
+            1 => ArpOperation::Request,
+            2 => ArpOperation::Reply,
             _ => return Ok(None),
         };
-        Ok((KIND.get(bytes) == ETHERNET_AND_IPV4).then(|| Message {
+        Ok((KIND.get(bytes) == ETHERNET_AND_IPV4).then(|| ArpPacket {
             operation,
             sender_mac: Mac(SENDER_MAC.get(bytes)),
             sender: SENDER.number(bytes),
@@ -61,7 +61,7 @@ impl Message {
     pub fn bytes(&self) -> [u8; LEN] {
         let mut bytes = [0; LEN];
         KIND.set(&mut bytes, ETHERNET_AND_IPV4);
-        OPERATION.set_number(&mut bytes, if self.operation == Operation::Request { 1 } else { 2 });
+        OPERATION.set_number(&mut bytes, if self.operation == ArpOperation::Request { 1 } else { 2 });
         SENDER_MAC.set(&mut bytes, self.sender_mac.0);
         SENDER.set_number(&mut bytes, self.sender);
         TARGET_MAC.set(&mut bytes, self.target_mac.0);
@@ -76,22 +76,22 @@ mod tests {
 
     #[test]
     fn messages_survive_the_wire() {
-        for operation in [Operation::Request, Operation::Reply] {
-            let message = Message {
+        for operation in [ArpOperation::Request, ArpOperation::Reply] {
+            let message = ArpPacket {
                 operation,
                 sender_mac: Mac([2; 6]),
                 sender: 0xc000_0201,
                 target_mac: Mac([4; 6]),
                 target: 0xc000_0202,
             };
-            assert_eq!(Message::parse(&message.bytes()), Ok(Some(message)));
+            assert_eq!(ArpPacket::parse(&message.bytes()), Ok(Some(message)));
         }
     }
 
     #[test]
     fn other_families_and_wishes_are_not_ours() {
-        let bytes = Message {
-            operation: Operation::Request,
+        let bytes = ArpPacket {
+            operation: ArpOperation::Request,
             sender_mac: Mac([2; 6]),
             sender: 1,
             target_mac: Mac([0; 6]),
@@ -101,8 +101,8 @@ mod tests {
         for (at, value) in [(1, 6), (2, 0x86), (4, 8), (5, 16), (7, 3), (6, 1)] {
             let mut other = bytes;
             other[at] = value;
-            assert_eq!(Message::parse(&other), Ok(None), "byte {at}");
+            assert_eq!(ArpPacket::parse(&other), Ok(None), "byte {at}");
         }
-        assert!(Message::parse(&bytes[..27]).is_err());
+        assert!(ArpPacket::parse(&bytes[..27]).is_err());
     }
 }

@@ -45,13 +45,13 @@ impl Display for Mac {
 #[error(
     "'{0}' is not a MAC address: write six two-digit hexadecimal numbers with colons, as 02:00:00:00:00:01"
 )]
-pub struct NotAMac(String);
+pub struct MacParseError(String);
 
 impl FromStr for Mac {
-    type Err = NotAMac;
+    type Err = MacParseError;
 
-    fn from_str(text: &str) -> Result<Mac, NotAMac> {
-        parse_mac(text).ok_or_else(|| NotAMac(text.to_owned()))
+    fn from_str(text: &str) -> Result<Mac, MacParseError> {
+        parse_mac(text).ok_or_else(|| MacParseError(text.to_owned()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! IPv6 extension headers, RFC 8200 section 4: what stands between the fixed header and the upper layer.
 
-use super::ipv6;
+use super::ipv6::{self, Ipv6Packet};
 
 /// Kinds of extension headers, as next-header fields number them.
 pub mod kind {
@@ -8,7 +8,7 @@ pub mod kind {
     pub const HOP_BY_HOP: u8 = 0;
     /// Stations to visit.
     pub const ROUTING: u8 = 43;
-    /// A part of a longer packet.
+    /// A header of a longer packet.
     pub const FRAGMENT: u8 = 44;
     /// Nothing follows.
     pub const NONE: u8 = 59;
@@ -18,18 +18,18 @@ pub mod kind {
 
 /// A header of the chain. The last one is the upper layer's, or an extension header that cannot be looked behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part<'a> {
+pub struct ChainedHeader<'a> {
     /// What it is.
     pub kind: u8,
     /// Where in the packet the field lies that says so.
-    pub named_at: usize,
+    pub next_header_at: usize,
     /// Where in the packet it begins.
     pub at: usize,
     /// An extension header, or all that is left.
     pub bytes: &'a [u8],
 }
 
-impl Part<'_> {
+impl ChainedHeader<'_> {
     fn is_extension(&self) -> bool {
         matches!(self.kind, kind::HOP_BY_HOP | kind::ROUTING | kind::FRAGMENT | kind::DESTINATION)
     }
@@ -41,41 +41,45 @@ impl Part<'_> {
 }
 
 /// The headers behind the fixed one, in order. The chain ends early where a header is cut.
-pub fn parts<T: AsRef<[u8]>>(packet: &ipv6::Packet<T>) -> impl Iterator<Item = Part<'_>> {
+pub fn headers<T: AsRef<[u8]>>(packet: &Ipv6Packet<T>) -> impl Iterator<Item = ChainedHeader<'_>> {
     const NEXT_HEADER_AT: usize = 6;
-    Parts { rest: packet.payload(), next: Some((packet.next_header(), NEXT_HEADER_AT)), at: ipv6::HEADER }
+    HeaderChain {
+        rest: packet.payload(),
+        next: Some((packet.next_header(), NEXT_HEADER_AT)),
+        at: ipv6::HEADER,
+    }
 }
 
-struct Parts<'a> {
+struct HeaderChain<'a> {
     rest: &'a [u8],
     /// Which header begins here, and where that is said.
     next: Option<(u8, usize)>,
     at: usize,
 }
 
-impl<'a> Iterator for Parts<'a> {
-    type Item = Part<'a>;
+impl<'a> Iterator for HeaderChain<'a> {
+    type Item = ChainedHeader<'a>;
 
-    fn next(&mut self) -> Option<Part<'a>> {
-        let (kind, named_at) = self.next.take()?;
+    fn next(&mut self) -> Option<ChainedHeader<'a>> {
+        let (kind, next_header_at) = self.next.take()?;
         let at = self.at;
-        let part = Part { kind, named_at, at, bytes: self.rest };
-        if !part.is_extension() {
-            return Some(part);
+        let header = ChainedHeader { kind, next_header_at, at, bytes: self.rest };
+        if !header.is_extension() {
+            return Some(header);
         }
         let [following, units, ..] = *self.rest else { return None };
         let len = if kind == kind::FRAGMENT { 8 } else { (usize::from(units) + 1) * 8 };
         let (bytes, rest) = self.rest.split_at_checked(len)?;
-        let part = Part { bytes, ..part };
-        self.next = (!part.ends_headers()).then_some((following, at));
+        let header = ChainedHeader { bytes, ..header };
+        self.next = (!header.ends_headers()).then_some((following, at));
         (self.rest, self.at) = (rest, at + len);
-        Some(part)
+        Some(header)
     }
 }
 
 /// What an option that is not understood demands (RFC 8200, section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Demand {
+pub enum OptionAction {
     /// The packet is discarded.
     Discard,
     /// And the sender told.
@@ -86,18 +90,18 @@ pub enum Demand {
 
 /// The first option of a hop-by-hop or destination header that may not be skipped, and where it begins in that header.
 /// Padding and the router alert are understood.
-pub fn unknown_option(header: &[u8]) -> Option<(Demand, usize)> {
+pub fn unknown_option(header: &[u8]) -> Option<(OptionAction, usize)> {
     const PAD_1: u8 = 0;
     let mut at = 2;
     while let Some(kind) = header.get(at) {
-        let demand = match kind >> 6 {
+        let action = match kind >> 6 {
             0 => None,
-            1 => Some(Demand::Discard),
-            2 => Some(Demand::Report),
-            _ => Some(Demand::ReportUnlessGroup),
+            1 => Some(OptionAction::Discard),
+            2 => Some(OptionAction::Report),
+            _ => Some(OptionAction::ReportUnlessGroup),
         };
-        if let Some(demand) = demand {
-            return Some((demand, at));
+        if let Some(action) = action {
+            return Some((action, at));
         }
         let len = header.get(at + 1).copied().map_or(0, usize::from);
         at += if *kind == PAD_1 { 1 } else { 2 + len };
@@ -112,12 +116,14 @@ mod tests {
 
     fn chain(first: u8, bytes: &[u8]) -> Vec<(u8, usize, usize, usize)> {
         let mut packet = [&[0; ipv6::HEADER], bytes].concat();
-        let mut view = ipv6::Packet::new_unchecked(&mut packet);
+        let mut view = Ipv6Packet::new_unchecked(&mut packet);
         view.set_class_and_flow(0, 0);
         view.set_payload_len(bytes.len() as u16);
         view.set_next_header(first);
-        let view = ipv6::Packet::new_checked(&packet[..]).unwrap();
-        parts(&view).map(|part| (part.kind, part.named_at, part.at, part.bytes.len())).collect()
+        let view = Ipv6Packet::new_checked(&packet[..]).unwrap();
+        headers(&view)
+            .map(|header| (header.kind, header.next_header_at, header.at, header.bytes.len()))
+            .collect()
     }
 
     #[test]
@@ -143,9 +149,13 @@ mod tests {
         let header = |kind| [UDP, 0, 0, 5, 1, 0, kind, 0];
         assert_eq!(unknown_option(&header(1)), None);
         assert_eq!(unknown_option(&[UDP, 0, 0x1e, 9, 0x9e]), None, "lengths beyond the header end it");
-        let demands = [(0x5e, Demand::Discard), (0x9e, Demand::Report), (0xde, Demand::ReportUnlessGroup)];
-        for (kind, demand) in demands {
-            assert_eq!(unknown_option(&header(kind)), Some((demand, 6)));
+        let demands = [
+            (0x5e, OptionAction::Discard),
+            (0x9e, OptionAction::Report),
+            (0xde, OptionAction::ReportUnlessGroup),
+        ];
+        for (kind, action) in demands {
+            assert_eq!(unknown_option(&header(kind)), Some((action, 6)));
         }
     }
 }

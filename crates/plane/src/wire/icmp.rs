@@ -1,12 +1,12 @@
 //! ICMP for IPv4, RFC 792 and RFC 1191.
 
 use super::checksum::{self, Sum};
-pub use super::message::HEADER;
-use super::message::{self, Numbers};
+pub use super::icmp_message::HEADER;
+use super::icmp_message::{self, IcmpKind};
 
 /// The messages a router sends or answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Icmpv4Kind {
     /// Answer to an echo request.
     EchoReply,
     /// No route to the destination's network.
@@ -35,33 +35,33 @@ pub enum Kind {
     Other(u8, u8),
 }
 
-impl Numbers for Kind {
+impl IcmpKind for Icmpv4Kind {
     const PROTOCOL: &'static str = "ICMP";
-    const NAMED: &'static [(Kind, u8, u8)] = &[
-        (Kind::EchoReply, 0, 0),
-        (Kind::NetUnreachable, 3, 0),
-        (Kind::HostUnreachable, 3, 1),
-        (Kind::ProtocolUnreachable, 3, 2),
-        (Kind::PortUnreachable, 3, 3),
-        (Kind::FragmentationNeeded, 3, 4),
-        (Kind::SourceRouteFailed, 3, 5),
-        (Kind::Prohibited, 3, 13),
-        (Kind::Redirect, 5, 1),
-        (Kind::EchoRequest, 8, 0),
-        (Kind::TimeExceeded, 11, 0),
-        (Kind::ParameterProblem, 12, 0),
+    const NAMED: &'static [(Icmpv4Kind, u8, u8)] = &[
+        (Icmpv4Kind::EchoReply, 0, 0),
+        (Icmpv4Kind::NetUnreachable, 3, 0),
+        (Icmpv4Kind::HostUnreachable, 3, 1),
+        (Icmpv4Kind::ProtocolUnreachable, 3, 2),
+        (Icmpv4Kind::PortUnreachable, 3, 3),
+        (Icmpv4Kind::FragmentationNeeded, 3, 4),
+        (Icmpv4Kind::SourceRouteFailed, 3, 5),
+        (Icmpv4Kind::Prohibited, 3, 13),
+        (Icmpv4Kind::Redirect, 5, 1),
+        (Icmpv4Kind::EchoRequest, 8, 0),
+        (Icmpv4Kind::TimeExceeded, 11, 0),
+        (Icmpv4Kind::ParameterProblem, 12, 0),
     ];
 
-    fn other(kind: u8, code: u8) -> Kind {
-        Kind::Other(kind, code)
+    fn other(kind: u8, code: u8) -> Icmpv4Kind {
+        Icmpv4Kind::Other(kind, code)
     }
 
     fn other_numbers(self) -> (u8, u8) {
-        if let Kind::Other(kind, code) = self { (kind, code) } else { (0, 0) }
+        if let Icmpv4Kind::Other(kind, code) = self { (kind, code) } else { (0, 0) }
     }
 }
 
-impl Kind {
+impl Icmpv4Kind {
     /// Whether no error may answer it: it reports one itself, or nobody knows what it is (RFC 1122, section 3.2.2;
     /// RFC 1812, section 4.3.2.7).
     pub fn is_error(self) -> bool {
@@ -70,9 +70,9 @@ impl Kind {
 }
 
 /// A message from its header on.
-pub type Message<T> = message::Message<T, Kind>;
+pub type Icmpv4Message<T> = icmp_message::IcmpMessage<T, Icmpv4Kind>;
 
-impl<T: AsRef<[u8]>> Message<T> {
+impl<T: AsRef<[u8]>> Icmpv4Message<T> {
     /// Of "fragmentation needed": the longest IPv4 packet the next link takes; 0 from routers older than RFC 1191.
     pub fn next_hop_mtu(&self) -> u16 {
         self.sequence()
@@ -84,7 +84,7 @@ impl<T: AsRef<[u8]>> Message<T> {
     }
 }
 
-impl<T: AsRef<[u8]> + AsMut<[u8]>> Message<T> {
+impl<T: AsRef<[u8]> + AsMut<[u8]>> Icmpv4Message<T> {
     /// Clears what an error leaves unused, and sets the next hop's MTU (0 where it does not apply).
     pub fn set_next_hop_mtu(&mut self, mtu: u16) {
         self.set_rest(mtu.into());
@@ -104,23 +104,26 @@ mod tests {
 
     #[test]
     fn kinds_and_their_numbers_agree() {
-        message::check_numbers::<Kind>();
-        assert!(Kind::TimeExceeded.is_error() && !Kind::EchoRequest.is_error());
+        icmp_message::check_numbers::<Icmpv4Kind>();
+        assert!(Icmpv4Kind::TimeExceeded.is_error() && !Icmpv4Kind::EchoRequest.is_error());
     }
 
     #[test]
     fn what_is_set_is_read_back() {
         let mut bytes = [0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3];
-        let mut message = Message::new_checked(&mut bytes).unwrap();
-        message.set_kind(Kind::EchoRequest);
+        let mut message = Icmpv4Message::new_checked(&mut bytes).unwrap();
+        message.set_kind(Icmpv4Kind::EchoRequest);
         message.set_echo(77, 3);
         message.fill_checksum();
-        assert_eq!((message.kind(), message.identifier(), message.sequence()), (Kind::EchoRequest, 77, 3));
+        assert_eq!(
+            (message.kind(), message.identifier(), message.sequence()),
+            (Icmpv4Kind::EchoRequest, 77, 3)
+        );
         assert!(message.verify_checksum());
-        message.set_kind(Kind::FragmentationNeeded);
+        message.set_kind(Icmpv4Kind::FragmentationNeeded);
         message.set_next_hop_mtu(1400);
         assert_eq!((message.next_hop_mtu(), message.payload()), (1400, &[1, 2, 3][..]));
         assert!(!message.verify_checksum());
-        assert!(Message::new_checked(&[0; 7]).is_err());
+        assert!(Icmpv4Message::new_checked(&[0; 7]).is_err());
     }
 }

@@ -1,12 +1,12 @@
 //! ICMPv6, RFC 4443, and the message types of neighbour discovery, RFC 4861.
 
 use super::checksum::Sum;
-pub use super::message::HEADER;
-use super::message::{self, Numbers};
+pub use super::icmp_message::HEADER;
+use super::icmp_message::{self, IcmpKind};
 
 /// The messages a router sends or answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Icmpv6Kind {
     /// No route to the destination.
     NoRoute,
     /// Forbidden by a filter.
@@ -45,38 +45,38 @@ pub enum Kind {
     Other(u8, u8),
 }
 
-impl Numbers for Kind {
+impl IcmpKind for Icmpv6Kind {
     const PROTOCOL: &'static str = "ICMPv6";
-    const NAMED: &'static [(Kind, u8, u8)] = &[
-        (Kind::NoRoute, 1, 0),
-        (Kind::Prohibited, 1, 1),
-        (Kind::BeyondScope, 1, 2),
-        (Kind::AddressUnreachable, 1, 3),
-        (Kind::PortUnreachable, 1, 4),
-        (Kind::PacketTooBig, 2, 0),
-        (Kind::TimeExceeded, 3, 0),
-        (Kind::ParameterProblem, 4, 0),
-        (Kind::UnknownNextHeader, 4, 1),
-        (Kind::UnknownOption, 4, 2),
-        (Kind::EchoRequest, 128, 0),
-        (Kind::EchoReply, 129, 0),
-        (Kind::RouterSolicitation, 133, 0),
-        (Kind::RouterAdvertisement, 134, 0),
-        (Kind::NeighborSolicitation, 135, 0),
-        (Kind::NeighborAdvertisement, 136, 0),
-        (Kind::Redirect, 137, 0),
+    const NAMED: &'static [(Icmpv6Kind, u8, u8)] = &[
+        (Icmpv6Kind::NoRoute, 1, 0),
+        (Icmpv6Kind::Prohibited, 1, 1),
+        (Icmpv6Kind::BeyondScope, 1, 2),
+        (Icmpv6Kind::AddressUnreachable, 1, 3),
+        (Icmpv6Kind::PortUnreachable, 1, 4),
+        (Icmpv6Kind::PacketTooBig, 2, 0),
+        (Icmpv6Kind::TimeExceeded, 3, 0),
+        (Icmpv6Kind::ParameterProblem, 4, 0),
+        (Icmpv6Kind::UnknownNextHeader, 4, 1),
+        (Icmpv6Kind::UnknownOption, 4, 2),
+        (Icmpv6Kind::EchoRequest, 128, 0),
+        (Icmpv6Kind::EchoReply, 129, 0),
+        (Icmpv6Kind::RouterSolicitation, 133, 0),
+        (Icmpv6Kind::RouterAdvertisement, 134, 0),
+        (Icmpv6Kind::NeighborSolicitation, 135, 0),
+        (Icmpv6Kind::NeighborAdvertisement, 136, 0),
+        (Icmpv6Kind::Redirect, 137, 0),
     ];
 
-    fn other(kind: u8, code: u8) -> Kind {
-        Kind::Other(kind, code)
+    fn other(kind: u8, code: u8) -> Icmpv6Kind {
+        Icmpv6Kind::Other(kind, code)
     }
 
     fn other_numbers(self) -> (u8, u8) {
-        if let Kind::Other(kind, code) = self { (kind, code) } else { (0, 0) }
+        if let Icmpv6Kind::Other(kind, code) = self { (kind, code) } else { (0, 0) }
     }
 }
 
-impl Kind {
+impl Icmpv6Kind {
     /// Whether this reports an error: no error message may answer it (RFC 4443, section 2.4 e). Redirects count.
     pub fn is_error(self) -> bool {
         matches!(self.type_and_code().0, 0..128 | 137)
@@ -84,9 +84,9 @@ impl Kind {
 }
 
 /// A message from its header on.
-pub type Message<T> = message::Message<T, Kind>;
+pub type Icmpv6Message<T> = icmp_message::IcmpMessage<T, Icmpv6Kind>;
 
-impl<T: AsRef<[u8]>> Message<T> {
+impl<T: AsRef<[u8]>> Icmpv6Message<T> {
     /// Of "packet too big": the longest packet the next link takes.
     pub fn mtu(&self) -> u32 {
         self.rest()
@@ -98,7 +98,7 @@ impl<T: AsRef<[u8]>> Message<T> {
     }
 }
 
-impl<T: AsRef<[u8]> + AsMut<[u8]>> Message<T> {
+impl<T: AsRef<[u8]> + AsMut<[u8]>> Icmpv6Message<T> {
     /// Sets the MTU of "packet too big"; 0 where it does not apply, which is what other errors carry there.
     pub fn set_mtu(&mut self, mtu: u32) {
         self.set_rest(mtu);
@@ -119,23 +119,23 @@ mod tests {
 
     #[test]
     fn kinds_and_their_numbers_agree() {
-        message::check_numbers::<Kind>();
-        assert!(Kind::PacketTooBig.is_error() && !Kind::NeighborSolicitation.is_error());
+        icmp_message::check_numbers::<Icmpv6Kind>();
+        assert!(Icmpv6Kind::PacketTooBig.is_error() && !Icmpv6Kind::NeighborSolicitation.is_error());
     }
 
     #[test]
     fn what_is_set_is_read_back() {
         let mut bytes = [0; 12];
         let pseudo = pseudo_ipv6(1, 2, 58, 12);
-        let mut message = Message::new_checked(&mut bytes).unwrap();
-        message.set_kind(Kind::EchoReply);
+        let mut message = Icmpv6Message::new_checked(&mut bytes).unwrap();
+        message.set_kind(Icmpv6Kind::EchoReply);
         message.set_echo(9, 1);
         message.fill_checksum(pseudo);
-        assert_eq!((message.kind(), message.identifier(), message.sequence()), (Kind::EchoReply, 9, 1));
+        assert_eq!((message.kind(), message.identifier(), message.sequence()), (Icmpv6Kind::EchoReply, 9, 1));
         assert!(message.verify_checksum(pseudo) && !message.verify_checksum(Sum::ZERO));
-        message.set_kind(Kind::PacketTooBig);
+        message.set_kind(Icmpv6Kind::PacketTooBig);
         message.set_mtu(1280);
         assert_eq!((message.mtu(), message.payload().len()), (1280, 4));
-        assert!(Message::new_checked(&[0; 7]).is_err());
+        assert!(Icmpv6Message::new_checked(&[0; 7]).is_err());
     }
 }

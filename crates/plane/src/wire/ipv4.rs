@@ -30,22 +30,22 @@ pub mod protocol {
 
 /// A packet from its header on. Addresses and lengths are in host byte order.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet<T>(T);
+pub struct Ipv4Packet<T>(T);
 
-impl<T: AsRef<[u8]>> Packet<T> {
+impl<T: AsRef<[u8]>> Ipv4Packet<T> {
     /// A view whose accessors panic where `bytes` is too short.
     #[inline(always)]
-    pub const fn new_unchecked(bytes: T) -> Packet<T> {
-        Packet(bytes)
+    pub const fn new_unchecked(bytes: T) -> Ipv4Packet<T> {
+        Ipv4Packet(bytes)
     }
 
     /// A view none of whose accessors can panic: version, header length and total length are in order, and the
     /// checksum is not looked at.
-    pub fn new_checked(bytes: T) -> Result<Packet<T>, Malformed> {
+    pub fn new_checked(bytes: T) -> Result<Ipv4Packet<T>, Malformed> {
         let header = "IPv4";
         check_len(header, bytes.as_ref(), HEADER)?;
         let have = bytes.as_ref().len();
-        let packet = Packet(bytes);
+        let packet = Ipv4Packet(bytes);
         if packet.version() != 4 {
             return Err(Malformed::Version { header, found: packet.version() });
         }
@@ -165,7 +165,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
     }
 }
 
-impl<T: AsRef<[u8]> + AsMut<[u8]>> Packet<T> {
+impl<T: AsRef<[u8]> + AsMut<[u8]>> Ipv4Packet<T> {
     /// Sets version 4 and the header's length in bytes: a multiple of 4 from 20 to 60.
     pub fn set_header_len(&mut self, len: usize) {
         VERSION_IHL.set_number(self.0.as_mut(), 0x40 | (len / 4) as u8 & 0x0f);
@@ -250,7 +250,7 @@ mod tests {
 
     fn sample() -> [u8; 28] {
         let mut bytes = [0; 28];
-        let mut packet = Packet::new_unchecked(&mut bytes);
+        let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
         packet.set_header_len(24);
         packet.set_total_len(28);
         packet.set_ttl(64);
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn what_is_set_is_read_back() {
         let bytes = sample();
-        let packet = Packet::new_checked(&bytes).unwrap();
+        let packet = Ipv4Packet::new_checked(&bytes).unwrap();
         assert_eq!((packet.version(), packet.header_len(), packet.total_len()), (4, 24, 28));
         assert_eq!((packet.ttl(), packet.protocol()), (64, protocol::UDP));
         assert_eq!((packet.source(), packet.destination()), (0xc612_0a01, 0xc613_0a01));
@@ -277,7 +277,7 @@ mod tests {
         let refuse = |change: &dyn Fn(&mut [u8; 28]), have: usize| {
             let mut bytes = sample();
             change(&mut bytes);
-            Packet::new_checked(&bytes[..have]).map(|_| ()).unwrap_err()
+            Ipv4Packet::new_checked(&bytes[..have]).map(|_| ()).unwrap_err()
         };
         assert!(matches!(refuse(&|_| (), 19), Malformed::TooShort { have: 19, need: 20, .. }));
         assert!(matches!(refuse(&|b| b[0] = 0x65, 28), Malformed::Version { found: 6, .. }));
@@ -292,7 +292,7 @@ mod tests {
     fn fragments_tell_their_place() {
         let mut bytes = sample();
         bytes[6..8].copy_from_slice(&0x2003u16.to_be_bytes());
-        let packet = Packet::new_checked(&bytes).unwrap();
+        let packet = Ipv4Packet::new_checked(&bytes).unwrap();
         assert_eq!(
             (packet.dont_fragment(), packet.more_fragments(), packet.fragment_offset()),
             (false, true, 24)
@@ -303,7 +303,7 @@ mod tests {
         #[test]
         fn decrementing_equals_summing_anew(mut header in any::<[u8; 20]>(), ttl in 1u8..) {
             header[0] = 0x45;
-            let mut packet = Packet::new_unchecked(&mut header);
+            let mut packet = Ipv4Packet::new_unchecked(&mut header);
             packet.set_ttl(ttl);
             packet.fill_checksum();
             packet.decrement_ttl();
@@ -314,7 +314,7 @@ mod tests {
 
         #[test]
         fn a_checked_view_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            if let Ok(packet) = Packet::new_checked(&bytes) {
+            if let Ok(packet) = Ipv4Packet::new_checked(&bytes) {
                 prop_assert!(packet.options().len() + packet.payload().len() + HEADER <= bytes.len());
                 packet.verify_checksum();
             }

@@ -14,21 +14,21 @@ const DESTINATION: Field<16> = Field(24);
 
 /// A packet from its header on. Addresses and lengths are in host byte order.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet<T>(T);
+pub struct Ipv6Packet<T>(T);
 
-impl<T: AsRef<[u8]>> Packet<T> {
+impl<T: AsRef<[u8]>> Ipv6Packet<T> {
     /// A view whose accessors panic where `bytes` is too short.
     #[inline(always)]
-    pub const fn new_unchecked(bytes: T) -> Packet<T> {
-        Packet(bytes)
+    pub const fn new_unchecked(bytes: T) -> Ipv6Packet<T> {
+        Ipv6Packet(bytes)
     }
 
     /// A view none of whose accessors can panic: version and payload length are in order.
-    pub fn new_checked(bytes: T) -> Result<Packet<T>, Malformed> {
+    pub fn new_checked(bytes: T) -> Result<Ipv6Packet<T>, Malformed> {
         let header = "IPv6";
         check_len(header, bytes.as_ref(), HEADER)?;
         let have = bytes.as_ref().len();
-        let packet = Packet(bytes);
+        let packet = Ipv6Packet(bytes);
         if packet.version() != 6 {
             return Err(Malformed::Version { header, found: packet.version() });
         }
@@ -102,7 +102,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
     }
 }
 
-impl<T: AsRef<[u8]> + AsMut<[u8]>> Packet<T> {
+impl<T: AsRef<[u8]> + AsMut<[u8]>> Ipv6Packet<T> {
     /// Sets version 6, traffic class and flow label (20 bits).
     pub fn set_class_and_flow(&mut self, traffic_class: u8, flow_label: u32) {
         let word = 6 << 28 | u32::from(traffic_class) << 20 | flow_label & 0x000f_ffff;
@@ -151,7 +151,7 @@ mod tests {
 
     fn sample() -> [u8; 48] {
         let mut bytes = [0; 48];
-        let mut packet = Packet::new_unchecked(&mut bytes);
+        let mut packet = Ipv6Packet::new_unchecked(&mut bytes);
         packet.set_class_and_flow(0xb8, 0x12345);
         packet.set_payload_len(8);
         packet.set_next_header(protocol::UDP);
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn what_is_set_is_read_back() {
         let mut bytes = sample();
-        let mut packet = Packet::new_checked(&mut bytes).unwrap();
+        let mut packet = Ipv6Packet::new_checked(&mut bytes).unwrap();
         assert_eq!((packet.version(), packet.traffic_class(), packet.flow_label()), (6, 0xb8, 0x12345));
         assert_eq!((packet.payload_len(), packet.payload().len()), (8, 8));
         assert_eq!((packet.source(), packet.destination()), (0x2001_0002 << 96 | 1, 0x2001_0002 << 96 | 2));
@@ -175,13 +175,13 @@ mod tests {
     #[test]
     fn lengths_that_reach_out_are_refused() {
         let bytes = sample();
-        assert!(matches!(Packet::new_checked(&bytes[..39]), Err(Malformed::TooShort { need: 40, .. })));
+        assert!(matches!(Ipv6Packet::new_checked(&bytes[..39]), Err(Malformed::TooShort { need: 40, .. })));
         assert!(matches!(
-            Packet::new_checked(&bytes[..47]),
+            Ipv6Packet::new_checked(&bytes[..47]),
             Err(Malformed::TotalLength { found: 48, have: 47, .. })
         ));
         let mut other = bytes;
         other[0] = 0x45;
-        assert!(matches!(Packet::new_checked(&other), Err(Malformed::Version { found: 4, .. })));
+        assert!(matches!(Ipv6Packet::new_checked(&other), Err(Malformed::Version { found: 4, .. })));
     }
 }

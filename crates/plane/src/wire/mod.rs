@@ -9,10 +9,10 @@ pub mod checksum;
 pub mod ethernet;
 pub mod extension;
 pub mod icmp;
+pub mod icmp_message;
 pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
-pub mod message;
 pub mod ndp;
 pub mod udp;
 

@@ -1,8 +1,8 @@
 //! Neighbour discovery's messages, RFC 4861: what follows the ICMPv6 header.
 
 use super::ethernet::Mac;
-use super::icmpv6::{HEADER, Kind, Message};
-use super::message::Numbers;
+use super::icmp_message::IcmpKind;
+use super::icmpv6::{HEADER, Icmpv6Kind, Icmpv6Message};
 use super::{Field, Malformed, check_len};
 
 /// Hop limit of every message: one that came from beyond the link would have less.
@@ -103,7 +103,7 @@ pub struct Builder(Vec<u8>);
 
 impl Builder {
     /// A solicitation for or an advertisement of `target`, with the four bytes behind the checksum.
-    pub fn neighbor(kind: Kind, rest: u32, target: u128) -> Builder {
+    pub fn neighbor(kind: Icmpv6Kind, rest: u32, target: u128) -> Builder {
         let mut builder = Builder::new(kind, rest, TARGET_END);
         TARGET.set_number(&mut builder.0, target);
         builder
@@ -111,7 +111,7 @@ impl Builder {
 
     /// A redirect: `destination` is better reached by `target`.
     pub fn redirect(target: u128, destination: u128) -> Builder {
-        let mut builder = Builder::new(Kind::Redirect, 0, REDIRECT_END);
+        let mut builder = Builder::new(Icmpv6Kind::Redirect, 0, REDIRECT_END);
         TARGET.set_number(&mut builder.0, target);
         REDIRECT_DESTINATION.set_number(&mut builder.0, destination);
         builder
@@ -122,12 +122,12 @@ impl Builder {
     pub fn router(hop_limit: u8, flags: u8, lifetime: u16) -> Builder {
         let [high, low] = lifetime.to_be_bytes();
         let rest = u32::from_be_bytes([hop_limit, flags, high, low]);
-        Builder::new(Kind::RouterAdvertisement, rest, ADVERTISEMENT_END)
+        Builder::new(Icmpv6Kind::RouterAdvertisement, rest, ADVERTISEMENT_END)
     }
 
-    fn new(kind: Kind, rest: u32, len: usize) -> Builder {
+    fn new(kind: Icmpv6Kind, rest: u32, len: usize) -> Builder {
         let mut bytes = vec![0; len];
-        let mut message = Message::new_unchecked(&mut bytes);
+        let mut message = Icmpv6Message::new_unchecked(&mut bytes);
         debug_assert!(kind.type_and_code().0 >= 133);
         message.set_kind(kind);
         message.set_rest(rest);
@@ -193,19 +193,19 @@ mod tests {
     #[test]
     fn what_is_built_is_read_back() {
         let mac = Mac([2, 0, 0, 0, 0, 7]);
-        let built = Builder::neighbor(Kind::NeighborAdvertisement, SOLICITED | OVERRIDE, WHO);
+        let built = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, SOLICITED | OVERRIDE, WHO);
         let built = built.mtu(1500).link_address(LinkAddress::Target, mac).build();
         assert_eq!(target(&built), Ok(WHO));
         assert_eq!(link_address(&built, LinkAddress::Target), Some(mac));
         assert_eq!(link_address(&built, LinkAddress::Source), None);
-        assert_eq!(Message::new_unchecked(&built[..]).rest(), SOLICITED | OVERRIDE);
+        assert_eq!(Icmpv6Message::new_unchecked(&built[..]).rest(), SOLICITED | OVERRIDE);
         let solicitation = [&[133, 0, 0, 0, 0, 0, 0, 0, 1, 1][..], &mac.0].concat();
         assert_eq!(solicitation_source(&solicitation), Ok(Some(mac)));
     }
 
     #[test]
     fn damaged_options_refuse_the_message() {
-        let built = Builder::neighbor(Kind::NeighborSolicitation, 0, WHO).mtu(1500).build();
+        let built = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, WHO).mtu(1500).build();
         for units in [0, 2] {
             let mut damaged = built.clone();
             damaged[TARGET_END + 1] = units;

@@ -3,7 +3,7 @@
 use crate::burst::{Burst, Packet};
 use crate::port::Port;
 
-pub(super) struct Pool<'a> {
+pub(super) struct SlotPool<'a> {
     free: Vec<Packet<'a>>,
     /// By port number.
     due: Vec<usize>,
@@ -11,13 +11,13 @@ pub(super) struct Pool<'a> {
     passing: Burst<'a>,
 }
 
-impl<'a> Pool<'a> {
+impl<'a> SlotPool<'a> {
     /// Shared alike by the ports that are there.
-    pub fn new(free: Vec<Packet<'a>>, there: Vec<bool>) -> Pool<'a> {
+    pub fn new(free: Vec<Packet<'a>>, there: Vec<bool>) -> SlotPool<'a> {
         let ports = there.iter().filter(|there| **there).count().max(1);
         let share = free.len() / ports;
         let due = there.into_iter().map(|there| if there { share } else { 0 }).collect();
-        Pool { free, due, passing: Burst::new() }
+        SlotPool { free, due, passing: Burst::new() }
     }
 
     /// A port gave away so many slots.

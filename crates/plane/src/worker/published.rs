@@ -24,12 +24,12 @@ pub struct WorkerCounters {
 const CHUNK: usize = 64;
 
 /// Received packets and bytes, sent packets and bytes, overruns.
-type Cells = [AtomicU64; 5];
+type InterfaceCells = [AtomicU64; 5];
 
 /// All counters of one worker. Two cache lines are fetched at a time by the processors of today: so far apart must
 /// lie what different workers write.
 #[repr(align(128))]
-pub struct Published {
+pub struct PublishedCounters {
     drops: [AtomicU64; Reason::COUNT],
     punts: [AtomicU64; Punt::COUNT],
     rounds: AtomicU64,
@@ -37,22 +37,23 @@ pub struct Published {
     unsent: AtomicU64,
     /// How many interfaces there are.
     interfaces: AtomicU64,
-    chunks: Box<[OnceLock<Box<Chunk>>]>,
+    chunks: Box<[OnceLock<Box<InterfaceChunk>>]>,
 }
 
 #[repr(align(128))]
-struct Chunk {
-    traffic: [Cells; CHUNK],
+struct InterfaceChunk {
+    traffic: [InterfaceCells; CHUNK],
     drops: [[AtomicU64; Reason::COUNT]; CHUNK],
 }
 
-const _: () = assert!(align_of::<Published>() == 128 && size_of::<Chunk>().is_multiple_of(128));
+const _: () =
+    assert!(align_of::<PublishedCounters>() == 128 && size_of::<InterfaceChunk>().is_multiple_of(128));
 
-impl Default for Published {
-    fn default() -> Published {
+impl Default for PublishedCounters {
+    fn default() -> PublishedCounters {
         let zero = |_| AtomicU64::new(0);
         let chunks = (0..=usize::from(u16::MAX) / CHUNK).map(|_| OnceLock::new());
-        Published {
+        PublishedCounters {
             drops: std::array::from_fn(zero),
             punts: std::array::from_fn(zero),
             rounds: zero(0),
@@ -64,7 +65,7 @@ impl Default for Published {
     }
 }
 
-impl Published {
+impl PublishedCounters {
     /// Shows others what has been counted. Allocates when an interface is seen for the first time, and never again.
     pub(super) fn publish(&self, counters: &Counters, worker: WorkerCounters) {
         store(&self.rounds, worker.rounds);
@@ -73,7 +74,7 @@ impl Published {
         let has_dropped = store_all(&self.drops, &counters.drops);
         store_all(&self.punts, &counters.punts);
         for (chunk, counters) in self.chunks.iter().zip(counters.interfaces.chunks(CHUNK)) {
-            let cells = &chunk.get_or_init(Chunk::zeros).traffic;
+            let cells = &chunk.get_or_init(InterfaceChunk::zeros).traffic;
             cells.iter().zip(counters).for_each(|(cells, counters)| _ = store_all(cells, &flat(counters)));
         }
         if has_dropped {
@@ -115,10 +116,10 @@ impl Published {
     }
 }
 
-impl Chunk {
-    fn zeros() -> Box<Chunk> {
+impl InterfaceChunk {
+    fn zeros() -> Box<InterfaceChunk> {
         let drops = std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0)));
-        Box::new(Chunk { traffic: std::array::from_fn(|_| Cells::default()), drops })
+        Box::new(InterfaceChunk { traffic: std::array::from_fn(|_| InterfaceCells::default()), drops })
     }
 }
 
@@ -144,7 +145,7 @@ fn flat(counters: &InterfaceCounters) -> [u64; 5] {
     [received.packets, received.bytes, sent.packets, sent.bytes, *overruns]
 }
 
-fn unflat(cells: &Cells) -> InterfaceCounters {
+fn unflat(cells: &InterfaceCells) -> InterfaceCounters {
     let [received_packets, received_bytes, packets, bytes, overruns] =
         cells.each_ref().map(|cell| cell.load(Ordering::Relaxed));
     let received = Traffic { packets: received_packets, bytes: received_bytes };
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn readers_see_what_was_published_last() {
-        let published = Published::default();
+        let published = PublishedCounters::default();
         assert_eq!(published.counters(), Counters::new(0));
         let mut counters = Counters::new(CHUNK + 3);
         counters.interfaces[CHUNK + 2].sent = Traffic { packets: 3, bytes: 180 };

@@ -1,9 +1,9 @@
 //! Every answer is the RIB's: at the edges of all prefixes, at random, for groups and for VLANs.
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
-use fullview_plane::engine::{Plan, Way};
+use fullview_plane::engine::{XdpConfig, XdpNextHop};
 use fullview_plane::interface::Interface;
-use fullview_plane::view::{Parts, Policy, View};
+use fullview_plane::view::{Policy, View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::registry::Registered;
 use fullview_table::group::{Groups, Member, flow_hash};
@@ -97,7 +97,7 @@ fn groups_pick_the_member_that_the_loop_in_user_space_picks() {
         adjacencies.set(hop, Adjacency::Neighbor { interface: 0, mac: Mac(station(hop)) });
     }
     let (inet, inet6) = all_to(group);
-    let parts = Parts {
+    let parts = ViewParts {
         interfaces: vec![Interface::new(0, Mac(OWN))],
         adjacencies,
         tables: vec![tables(&inet, &inet6)],
@@ -105,7 +105,7 @@ fn groups_pick_the_member_that_the_loop_in_user_space_picks() {
         policy: Policy { flow_seed: 99, ..Policy::default() },
     };
     let view = View::new(parts).unwrap();
-    let mut engine = engine(&Plan::of(&view, &[DEVICE]), tables(&inet, &inet6));
+    let mut engine = engine(&XdpConfig::from_view(&view, &[DEVICE]), tables(&inet, &inet6));
     let program = engine.program().unwrap();
     let mut reader = groups.reader();
     let view = reader.groups();
@@ -119,7 +119,7 @@ fn groups_pick_the_member_that_the_loop_in_user_space_picks() {
         check(sent.clone(), flow_hash(99, source.into(), destination.into(), 17, (n, 53)));
         let mut fragment = sent;
         fragment[20] = 0x20;
-        let mut ip = fullview_plane::wire::ipv4::Packet::new_unchecked(&mut fragment[14..]);
+        let mut ip = fullview_plane::wire::ipv4::Ipv4Packet::new_unchecked(&mut fragment[14..]);
         ip.set_checksum(0);
         ip.fill_checksum();
         check(fragment, flow_hash(99, source.into(), destination.into(), 0, (0, 0)));
@@ -138,12 +138,13 @@ fn tags_come_off_and_go_on() {
         return;
     }
     let mut plan = plan(2);
-    let tagged_port = fullview_plane::engine::Ingress { vlan: 7, ..plan.ingress[0] };
-    plan.ingress.push(tagged_port);
-    let Way::Neighbor { interface, ifindex, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
+    let tagged_port = fullview_plane::engine::XdpInterface { vlan: 7, ..plan.interfaces[0] };
+    plan.interfaces.push(tagged_port);
+    let XdpNextHop::Neighbor { interface, ifindex, source, destination, mtu, .. } = neighbor(NextHop(2))
+    else {
         panic!("a neighbour")
     };
-    plan.ways[1].1 = Way::Neighbor { interface, ifindex, vlan: 300, source, destination, mtu };
+    plan.next_hops[1].1 = XdpNextHop::Neighbor { interface, ifindex, vlan: 300, source, destination, mtu };
     let (mut inet, mut inet6) = all_to(NextHop(1));
     inet.announce("198.18.0.0/16".parse().unwrap(), NextHop(2));
     inet6.announce("2001:2::/48".parse().unwrap(), NextHop(2));
@@ -170,11 +171,12 @@ fn a_device_that_the_kernel_does_not_know_is_sent_to_all_the_same() {
         return;
     }
     let mut plan = plan(1);
-    let Way::Neighbor { interface, vlan, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
+    let XdpNextHop::Neighbor { interface, vlan, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
         panic!("a neighbour")
     };
     let ifindex = i32::MAX as u32;
-    plan.ways.push((NextHop(2), Way::Neighbor { interface, ifindex, vlan, source, destination, mtu }));
+    plan.next_hops
+        .push((NextHop(2), XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu }));
     let mut rib = Rib::default();
     rib.announce("198.18.0.0/16".parse().unwrap(), NextHop(1));
     rib.announce("198.19.0.0/16".parse().unwrap(), NextHop(2));

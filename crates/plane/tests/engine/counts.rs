@@ -1,7 +1,7 @@
 //! What the program counts, by interface.
 
 use fullview_plane::counters::Traffic;
-use fullview_plane::engine::{Ingress, Plan, Reason, Way};
+use fullview_plane::engine::{XdpConfig, XdpInterface, XdpNextHop, XdpReason};
 use fullview_table::{NextHop, Prefix, Rib};
 
 use super::dut::{count, engine, neighbor, plan, run, tables};
@@ -9,13 +9,16 @@ use super::frames::{frame, tagged};
 use super::support::may_load_programs;
 
 /// Interface 0 is untagged and 5 is VLAN 7; next hop 1 leaves by interface 0, next hop 2 by interface 5.
-fn two_interfaces() -> Plan {
+fn two_interfaces() -> XdpConfig {
     let mut plan = plan(1);
-    plan.ingress.push(Ingress { number: 5, vlan: 7, ..plan.ingress[0] });
-    let Way::Neighbor { ifindex, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
+    plan.interfaces.push(XdpInterface { number: 5, vlan: 7, ..plan.interfaces[0] });
+    let XdpNextHop::Neighbor { ifindex, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
         panic!("a neighbour")
     };
-    plan.ways.push((NextHop(2), Way::Neighbor { interface: 5, ifindex, vlan: 7, source, destination, mtu }));
+    plan.next_hops.push((
+        NextHop(2),
+        XdpNextHop::Neighbor { interface: 5, ifindex, vlan: 7, source, destination, mtu },
+    ));
     plan
 }
 
@@ -45,9 +48,12 @@ fn frames_are_counted_where_they_come_in_and_where_they_leave() {
     assert_eq!((first.received, first.sent), (traffic(4, 240), traffic(2, 120)));
     assert_eq!((last.received, last.sent), (traffic(2, 128), traffic(2, 128)));
     assert_eq!((counters.forwarded(), counters.all_passed()), (4, 3));
-    let no_route = [0, 1, 5].map(|number| counters.of_interface(number, Reason::NoRoute));
+    let no_route = [0, 1, 5].map(|number| counters.of_interface(number, XdpReason::NoRoute));
     assert_eq!(no_route, [1, 0, 1]);
-    assert_eq!((counters.of(Reason::NoInterface), counters.of_interface(5, Reason::NoInterface)), (1, 0));
+    assert_eq!(
+        (counters.of(XdpReason::NoInterface), counters.of_interface(5, XdpReason::NoInterface)),
+        (1, 0)
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use aya::TestRun;
 use aya::programs::{TestRunOptions, Xdp};
-use fullview_plane::engine::{Counters, Engine, Ingress, Plan, Reason, Way};
+use fullview_plane::engine::{Engine, XdpConfig, XdpCounters, XdpInterface, XdpNextHop, XdpReason};
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::view::TableReaders;
 use fullview_plane::wire::ethernet::Mac;
@@ -47,14 +47,14 @@ pub fn station(hop: NextHop) -> [u8; 6] {
     [6, 0, 0, 0, high, low]
 }
 
-pub fn neighbor(hop: NextHop) -> Way {
+pub fn neighbor(hop: NextHop) -> XdpNextHop {
     let (source, destination) = (Mac(OWN), Mac(station(hop)));
-    Way::Neighbor { interface: 0, ifindex: DEVICE, vlan: 0, source, destination, mtu: 1500 }
+    XdpNextHop::Neighbor { interface: 0, ifindex: DEVICE, vlan: 0, source, destination, mtu: 1500 }
 }
 
 /// Untagged frames of both families, to neighbours behind the first so many next hops.
-pub fn plan(hops: u16) -> Plan {
-    let ingress = Ingress {
+pub fn plan(hops: u16) -> XdpConfig {
+    let ingress = XdpInterface {
         number: 0,
         ifindex: DEVICE,
         vlan: 0,
@@ -65,7 +65,7 @@ pub fn plan(hops: u16) -> Plan {
         source_check: SourceCheck::Off,
     };
     let ways = (1..=hops).map(NextHop).map(|hop| (hop, neighbor(hop)));
-    Plan { ingress: vec![ingress], ways: ways.collect(), flow_seed: 7 }
+    XdpConfig { interfaces: vec![ingress], next_hops: ways.collect(), flow_seed: 7 }
 }
 
 pub fn tables(inet: &Rib<u32>, inet6: &Rib<u128>) -> TableReaders {
@@ -76,20 +76,20 @@ pub fn tables(inet: &Rib<u32>, inet6: &Rib<u128>) -> TableReaders {
 }
 
 /// What all processors have counted.
-pub fn count(engine: &Engine) -> Counters {
-    let mut all = Counters::default();
+pub fn count(engine: &Engine) -> XdpCounters {
+    let mut all = XdpCounters::default();
     engine.counters().unwrap().iter().for_each(|processor| all.add(processor));
     all
 }
 
 /// How the counters of reasons have changed.
-pub fn since(before: &Counters, after: &Counters) -> Vec<(Reason, u64)> {
+pub fn since(before: &XdpCounters, after: &XdpCounters) -> Vec<(XdpReason, u64)> {
     let change = |reason| (reason, after.of(reason) - before.of(reason));
-    Reason::ALL.into_iter().map(change).filter(|(_, count)| *count > 0).collect()
+    XdpReason::ALL.into_iter().map(change).filter(|(_, count)| *count > 0).collect()
 }
 
 /// An engine that is ready.
-pub fn engine(plan: &Plan, tables: TableReaders) -> Engine {
+pub fn engine(plan: &XdpConfig, tables: TableReaders) -> Engine {
     let mut engine = Engine::load().unwrap();
     engine.publish(plan, vec![tables]).unwrap();
     engine

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use fullview_plane::wire::{ipv4, ipv6};
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use fullview_table::Address;
 
 /// The address of the device under test.
@@ -25,7 +26,7 @@ fn to_ip<A: Address>(addr: A) -> IpAddr {
 fn inet(source: u32, destination: u32) -> Vec<u8> {
     let mut frame = ethernet(0x0800);
     frame.extend([0; 20 + 8]);
-    let mut ip = ipv4::Packet::new_unchecked(&mut frame[14..]);
+    let mut ip = Ipv4Packet::new_unchecked(&mut frame[14..]);
     ip.set_header_len(20);
     ip.set_total_len(28);
     ip.set_ttl(64);
@@ -43,7 +44,7 @@ fn inet6(source: u128, destination: u128) -> Vec<u8> {
     frame.extend([0x60, 0, 0, 0, 0, 8, 17, 64]);
     frame.extend([source.to_be_bytes(), destination.to_be_bytes()].concat());
     frame.extend([0x07, 0xd0, 0x00, 0x35, 0, 8, 0, 0]);
-    assert_eq!(ipv6::Packet::new_checked(&frame[14..]).unwrap().total_len(), 48);
+    assert_eq!(Ipv6Packet::new_checked(&frame[14..]).unwrap().total_len(), 48);
     frame
 }
 
@@ -61,7 +62,7 @@ pub fn tagged(frame: &[u8], vlan: u16) -> Vec<u8> {
 pub fn forwarded(frame: &[u8], destination: [u8; 6], source: [u8; 6]) -> Vec<u8> {
     let mut out = [&destination[..], &source, &frame[12..]].concat();
     if out[12] == 0x08 {
-        let mut ip = ipv4::Packet::new_unchecked(&mut out[14..]);
+        let mut ip = Ipv4Packet::new_unchecked(&mut out[14..]);
         ip.set_ttl(ip.ttl() - 1);
         ip.set_checksum(0);
         ip.fill_checksum();

@@ -1,7 +1,7 @@
 //! Everything that is not forwarded goes to the kernel untouched, and is counted under its reason.
 
-use fullview_plane::engine::{Engine, EngineError, Reason, Way};
-use fullview_plane::wire::ipv4;
+use fullview_plane::engine::{Engine, EngineError, XdpNextHop, XdpReason};
+use fullview_plane::wire::ipv4::Ipv4Packet;
 use fullview_table::fib::registry;
 use fullview_table::{NextHop, Prefix, Rib};
 
@@ -22,7 +22,7 @@ fn inet6() -> Vec<u8> {
 fn with(mut frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     frame[at..at + bytes.len()].copy_from_slice(bytes);
     if frame[12..14] == [0x08, 0x00] && frame.len() >= 34 {
-        let mut ip = ipv4::Packet::new_unchecked(&mut frame[14..]);
+        let mut ip = Ipv4Packet::new_unchecked(&mut frame[14..]);
         ip.set_checksum(0);
         if ip.header_len() == 20 {
             ip.fill_checksum();
@@ -46,52 +46,53 @@ fn from(source: &str) -> Vec<u8> {
 }
 
 /// Frames, and why they are passed.
-fn exceptions() -> Vec<(Reason, Vec<u8>)> {
+fn exceptions() -> Vec<(XdpReason, Vec<u8>)> {
     let mut damaged = inet();
     damaged[25] ^= 1;
     let mut cases = vec![
-        (Reason::TooShort, inet()[..30].to_vec()),
-        (Reason::TooShort, inet6()[..50].to_vec()),
-        (Reason::TooShort, with(inet()[..16].to_vec(), 12, &[0x81, 0])),
-        (Reason::NoInterface, tagged(&inet(), 9)),
-        (Reason::OtherStation, with(inet(), 5, &[2])),
-        (Reason::OtherStation, with(inet6(), 0, &[0xff; 6])),
-        (Reason::NotIp, with(inet(), 12, &[0x08, 0x06])),
-        (Reason::Header, with(inet(), 14, &[0x46])),
-        (Reason::Header, with(inet(), 14, &[0x65])),
-        (Reason::Header, with(inet(), 16, &[0, 19])),
-        (Reason::Header, with(inet(), 16, &[0, 47])),
-        (Reason::Header, with(inet6(), 14, &[0x40])),
-        (Reason::Header, with(inet6(), 18, &[0, 9])),
-        (Reason::Checksum, damaged),
-        (Reason::TtlExpired, with(inet(), 22, &[1])),
-        (Reason::TtlExpired, with(inet6(), 21, &[0])),
-        (Reason::NoRoute, to("11.0.0.1")),
-        (Reason::NoRoute, to("3fff::1")),
-        (Reason::Local, to("198.18.1.1")),
-        (Reason::NoNeighbor, to("198.18.2.1")),
-        (Reason::NoNeighbor, to("198.18.5.1")),
-        (Reason::Discarded, to("198.18.3.1")),
-        (Reason::TooBig, to("198.18.4.1")),
+        (XdpReason::TooShort, inet()[..30].to_vec()),
+        (XdpReason::TooShort, inet6()[..50].to_vec()),
+        (XdpReason::TooShort, with(inet()[..16].to_vec(), 12, &[0x81, 0])),
+        (XdpReason::NoInterface, tagged(&inet(), 9)),
+        (XdpReason::OtherStation, with(inet(), 5, &[2])),
+        (XdpReason::OtherStation, with(inet6(), 0, &[0xff; 6])),
+        (XdpReason::NotIp, with(inet(), 12, &[0x08, 0x06])),
+        (XdpReason::Header, with(inet(), 14, &[0x46])),
+        (XdpReason::Header, with(inet(), 14, &[0x65])),
+        (XdpReason::Header, with(inet(), 16, &[0, 19])),
+        (XdpReason::Header, with(inet(), 16, &[0, 47])),
+        (XdpReason::Header, with(inet6(), 14, &[0x40])),
+        (XdpReason::Header, with(inet6(), 18, &[0, 9])),
+        (XdpReason::Checksum, damaged),
+        (XdpReason::TtlExpired, with(inet(), 22, &[1])),
+        (XdpReason::TtlExpired, with(inet6(), 21, &[0])),
+        (XdpReason::NoRoute, to("11.0.0.1")),
+        (XdpReason::NoRoute, to("3fff::1")),
+        (XdpReason::Local, to("198.18.1.1")),
+        (XdpReason::NoNeighbor, to("198.18.2.1")),
+        (XdpReason::NoNeighbor, to("198.18.5.1")),
+        (XdpReason::Discarded, to("198.18.3.1")),
+        (XdpReason::TooBig, to("198.18.4.1")),
     ];
     let special =
         ["0.1.2.3", "127.0.0.1", "169.254.0.1", "224.0.0.5", "255.255.255.255", "::1", "fe80::1", "ff02::1"];
     cases.extend(
-        special.into_iter().flat_map(|addr| [to(addr), from(addr)]).map(|f| (Reason::SpecialAddress, f)),
+        special.into_iter().flat_map(|addr| [to(addr), from(addr)]).map(|f| (XdpReason::SpecialAddress, f)),
     );
     cases
 }
 
 fn exceptional_engine() -> Engine {
     let mut plan = plan(1);
-    let Way::Neighbor { interface, ifindex, vlan, source, destination, .. } = neighbor(NextHop(6)) else {
+    let XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, .. } = neighbor(NextHop(6))
+    else {
         panic!("a neighbour")
     };
-    let narrow = Way::Neighbor { interface, ifindex, vlan, source, destination, mtu: 27 };
-    plan.ways.push((NextHop(2), Way::Pass(Reason::Local)));
-    plan.ways.push((NextHop(3), Way::Pass(Reason::NoNeighbor)));
-    plan.ways.push((NextHop(4), Way::Pass(Reason::Discarded)));
-    plan.ways.push((NextHop(5), narrow));
+    let narrow = XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu: 27 };
+    plan.next_hops.push((NextHop(2), XdpNextHop::Pass(XdpReason::Local)));
+    plan.next_hops.push((NextHop(3), XdpNextHop::Pass(XdpReason::NoNeighbor)));
+    plan.next_hops.push((NextHop(4), XdpNextHop::Pass(XdpReason::Discarded)));
+    plan.next_hops.push((NextHop(5), narrow));
     let (mut rib, mut rib6) = (Rib::default(), Rib::<u128>::default());
     rib.announce("198.18.0.0/16".parse().unwrap(), NextHop(1));
     // Next hop 6 is one that no plan knows.
@@ -129,14 +130,14 @@ fn an_interface_that_does_not_forward_passes_everything() {
         return;
     }
     let mut plan = plan(1);
-    plan.ingress[0].inet = false;
+    plan.interfaces[0].inet = false;
     let (mut rib, mut rib6) = (Rib::<u32>::default(), Rib::<u128>::default());
     rib.announce(Prefix::default_route(), NextHop(1));
     rib6.announce(Prefix::default_route(), NextHop(1));
     let mut engine = engine(&plan, tables(&rib, &rib6));
     assert_eq!(run(engine.program().unwrap(), &inet()), Became::Passed(inet()));
     assert!(matches!(run(engine.program().unwrap(), &inet6()), Became::Forwarded(_)));
-    assert_eq!(count(&engine).of(Reason::NotForwarding), 1);
+    assert_eq!(count(&engine).of(XdpReason::NotForwarding), 1);
 }
 
 #[test]

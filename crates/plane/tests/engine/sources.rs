@@ -1,9 +1,9 @@
 //! Source checks: what claims to come from where no packet of its interface can come from is dropped.
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
-use fullview_plane::engine::{Plan, Reason};
+use fullview_plane::engine::{XdpConfig, XdpReason};
 use fullview_plane::interface::{Interface, SourceCheck};
-use fullview_plane::view::{Parts, View};
+use fullview_plane::view::{View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::group::{Groups, Member};
 use fullview_table::{Address, NextHop, NextHops, Rib, Target};
@@ -33,8 +33,8 @@ fn view(check: SourceCheck) -> (View, NextHop) {
     let own = Interface { source_check: check, ..Interface::new(0, Mac(OWN)) };
     let other = Interface { vlan: Some(7), up: false, ..own.clone() };
     let table = tables(&Rib::default(), &Rib::default());
-    let parts = Parts::new(vec![own, other], adjacencies, table);
-    (View::new(Parts { groups: groups.shared_reader(), ..parts }).unwrap(), group)
+    let parts = ViewParts::new(vec![own, other], adjacencies, table);
+    (View::new(ViewParts { groups: groups.shared_reader(), ..parts }).unwrap(), group)
 }
 
 /// From the network of each next hop, and from one that nobody knows, to a station by interface 0.
@@ -49,11 +49,11 @@ fn survivors<A: Address>(
     let hops = [NextHop(1), NextHop(2), NextHop(3), NextHop(4), NextHop(5), group];
     sources.iter().zip(hops).for_each(|(source, hop)| add(&mut ribs, *source, hop));
     add(&mut ribs, to, NextHop(1));
-    let mut engine = engine(&Plan::of(&view, &[DEVICE]), tables(&ribs.0, &ribs.1));
+    let mut engine = engine(&XdpConfig::from_view(&view, &[DEVICE]), tables(&ribs.0, &ribs.1));
     let became = sources.map(|source| {
         let (before, sent) = (count(&engine), frame(source, to));
         let became = run(engine.program().unwrap(), &sent);
-        let dropped = since(&before, &count(&engine)) == [(Reason::SourceCheck, 1)];
+        let dropped = since(&before, &count(&engine)) == [(XdpReason::SourceCheck, 1)];
         assert_eq!(became == Became::Dropped, dropped, "{became:?}");
         assert!(dropped || matches!(became, Became::Forwarded(_)), "{became:?}");
         !dropped
@@ -104,8 +104,8 @@ fn what_is_for_this_host_is_passed_whatever_its_source() {
     let (view, _) = view(SourceCheck::Strict);
     let mut rib = Rib::default();
     rib.announce("10.0.4.0/24".parse().unwrap(), NextHop(4));
-    let mut engine = engine(&Plan::of(&view, &[DEVICE]), tables(&rib, &Rib::default()));
+    let mut engine = engine(&XdpConfig::from_view(&view, &[DEVICE]), tables(&rib, &Rib::default()));
     let sent = frame(0x0b00_0001u32, 0x0a00_0401);
     assert_eq!(run(engine.program().unwrap(), &sent), Became::Passed(sent.clone()));
-    assert_eq!(count(&engine).of(Reason::Local), 1);
+    assert_eq!(count(&engine).of(XdpReason::Local), 1);
 }

@@ -1,9 +1,9 @@
 //! Packets of a VRF's interface go by the VRF's table, and by no other.
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
-use fullview_plane::engine::{Engine, EngineError, Ingress, Plan};
+use fullview_plane::engine::{Engine, EngineError, XdpConfig, XdpInterface};
 use fullview_plane::interface::{Interface, SourceCheck};
-use fullview_plane::view::{Parts, TableReaders, View};
+use fullview_plane::view::{TableReaders, View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::registry::Registered;
 use fullview_table::{NextHop, Prefix, Rib, probe};
@@ -15,10 +15,10 @@ use super::support::may_load_programs;
 const HOPS: u16 = 300;
 
 /// VLAN `n` looks up in table `n`, untagged frames in the main one.
-fn vlans(count: u16) -> Plan {
+fn vlans(count: u16) -> XdpConfig {
     let mut plan = plan(HOPS);
-    let main = plan.ingress[0];
-    plan.ingress.extend((1..=count).map(|n| Ingress { number: n, vlan: n, table: n, ..main }));
+    let main = plan.interfaces[0];
+    plan.interfaces.extend((1..=count).map(|n| XdpInterface { number: n, vlan: n, table: n, ..main }));
     plan
 }
 
@@ -114,7 +114,7 @@ fn sources_are_looked_up_in_the_vrfs_table() {
         return;
     }
     let mut plan = vlans(1);
-    plan.ingress[1].source_check = SourceCheck::Loose;
+    plan.interfaces[1].source_check = SourceCheck::Loose;
     let (source, to) = (0x0a00_0001u32, 0xc612_0001);
     let with = |routes: &[u32]| {
         let mut rib = Rib::default();
@@ -148,10 +148,10 @@ fn a_views_vrf_is_looked_up_in_its_own_table() {
     }
     let main = Interface::new(0, Mac(OWN));
     let vrf = Interface { vlan: Some(3), table: 1, ..main.clone() };
-    let parts = Parts::new(vec![main, vrf], adjacencies, all_to(1));
-    let view = View::new(Parts { tables: vec![all_to(1), all_to(2)], ..parts }).unwrap();
+    let parts = ViewParts::new(vec![main, vrf], adjacencies, all_to(1));
+    let view = View::new(ViewParts { tables: vec![all_to(1), all_to(2)], ..parts }).unwrap();
     let mut engine = Engine::with_room(1).unwrap();
-    engine.publish(&Plan::of(&view, &[DEVICE]), view.parts().tables.clone()).unwrap();
+    engine.publish(&XdpConfig::from_view(&view, &[DEVICE]), view.parts().tables.clone()).unwrap();
     let plain = frame(0xc000_0201u32, 0xc612_0001);
     for (sent, hop) in [(plain.clone(), 1), (tagged(&plain, 3), 2)] {
         let wanted = forwarded(&plain, station(NextHop(hop)), OWN);

@@ -4,7 +4,8 @@ use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, Mac};
-use fullview_plane::wire::{ipv4, ipv6};
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
 
 pub const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
 pub const SENDER: Mac = Mac([2, 0, 0, 0, 9, 9]);
@@ -38,7 +39,7 @@ pub fn inet_with(source: &str, destination: &str, ttl: u8, options: &[u8]) -> Ve
     let mut bytes = vec![0xaa; len + 18];
     bytes[..len].fill(0);
     bytes[ipv4::HEADER..len].copy_from_slice(options);
-    let mut packet = ipv4::Packet::new_unchecked(&mut bytes);
+    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
     packet.set_header_len(len);
     packet.set_total_len((len + 18) as u16);
     packet.set_type_of_service(0x2e);
@@ -58,7 +59,7 @@ pub fn inet(source: &str, destination: &str, ttl: u8) -> Vec<u8> {
 
 pub fn inet6(source: &str, destination: &str, hops: u8) -> Vec<u8> {
     let mut bytes = vec![0xbb; ipv6::HEADER + 12];
-    let mut packet = ipv6::Packet::new_unchecked(&mut bytes);
+    let mut packet = Ipv6Packet::new_unchecked(&mut bytes);
     packet.set_class_and_flow(0xb8, 0xabcde);
     packet.set_payload_len(12);
     packet.set_next_header(ipv4::protocol::UDP);
@@ -90,7 +91,7 @@ pub fn with(mut frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
 /// As [`with`], and the IPv4 checksum made right again.
 pub fn with_summed(frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut frame = with(frame, at, bytes);
-    ipv4::Packet::new_unchecked(&mut frame[ETHERNET..]).fill_checksum();
+    Ipv4Packet::new_unchecked(&mut frame[ETHERNET..]).fill_checksum();
     frame
 }
 
@@ -116,11 +117,11 @@ pub fn forwarded(mut frame: Vec<u8>, port: u16) -> Vec<u8> {
     ethernet.set_destination(neighbor(port));
     ethernet.set_source(OURS);
     if is_inet {
-        let mut packet = ipv4::Packet::new_unchecked(ethernet.payload_mut());
+        let mut packet = Ipv4Packet::new_unchecked(ethernet.payload_mut());
         packet.set_ttl(packet.ttl() - 1);
         packet.fill_checksum();
     } else {
-        let mut packet = ipv6::Packet::new_unchecked(ethernet.payload_mut());
+        let mut packet = Ipv6Packet::new_unchecked(ethernet.payload_mut());
         packet.set_hop_limit(packet.hop_limit() - 1);
     }
     frame

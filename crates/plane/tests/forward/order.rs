@@ -6,7 +6,7 @@ use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
 use fullview_plane::verdict::{Reason, Verdict};
-use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
+use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_table::fib::registry;
 use fullview_table::{NextHop, Rib};
 use proptest::prelude::*;
@@ -62,7 +62,7 @@ impl Way {
 }
 
 /// A router with tables of the kinds that ask for their memory.
-fn parts() -> Parts {
+fn parts() -> ViewParts {
     let (mut inet, mut inet6) = (Rib::<u32>::default(), Rib::<u128>::default());
     let mut adjacencies = Adjacencies::new();
     for hop in 1..=BLACKHOLE {
@@ -75,7 +75,7 @@ fn parts() -> Parts {
     interfaces.push(Interface { vlan: Some(VLAN), ..Interface::new(1, OURS) });
     let inet = registry::find("dir18").unwrap().compile(&inet).unwrap().fib();
     let inet6 = registry::find("btree6").unwrap().compile(&inet6).unwrap().fib();
-    Parts::new(interfaces, adjacencies, TableReaders::fixed(inet, inet6))
+    ViewParts::new(interfaces, adjacencies, TableReaders::fixed(inet, inet6))
 }
 
 /// Places in the burst.

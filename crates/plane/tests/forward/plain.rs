@@ -6,9 +6,9 @@ use fullview_plane::counters::Traffic;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
 use fullview_plane::verdict::{Punt, Reason, Verdict};
-use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
+use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_plane::wire::ethernet::{EtherType, HEADER as ETHERNET, Mac};
-use fullview_plane::wire::ipv4;
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 use fullview_table::fib::{Algorithm, linear::Linear};
 use fullview_table::{NextHop, Rib};
 use proptest::prelude::*;
@@ -50,7 +50,7 @@ fn forwarder() -> Forwarder {
     let mut interfaces = Vec::from_iter((0..PORTS as u16).map(interface));
     interfaces[usize::from(VLAN_PORT)].vlan = Some(100);
     let (inet, inet6) = (Linear.compile(&inet).unwrap().fib(), Linear.compile(&inet6).unwrap().fib());
-    let parts = Parts::new(interfaces, adjacencies, TableReaders::fixed(inet, inet6));
+    let parts = ViewParts::new(interfaces, adjacencies, TableReaders::fixed(inet, inet6));
     Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()))
 }
 
@@ -371,7 +371,7 @@ proptest! {
         let mut frame = good();
         frame.truncate(ETHERNET + ipv4::HEADER);
         frame.extend(&payload);
-        let mut packet = ipv4::Packet::new_unchecked(&mut frame[ETHERNET..]);
+        let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET..]);
         packet.set_total_len((ipv4::HEADER + payload.len()) as u16);
         packet.set_type_of_service(tos);
         packet.set_identification(id);

@@ -7,7 +7,7 @@ use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::{Interface, InterfaceAddress, SourceCheck};
 use fullview_plane::verdict::{Punt, Reason};
-use fullview_plane::view::{Parts, Policy, TableReaders, View, ViewReader, Views};
+use fullview_plane::view::{Policy, TableReaders, View, ViewParts, ViewReader, Views};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
 use fullview_table::fib::{Algorithm, linear::Linear};
 use fullview_table::group::{Groups, Member};
@@ -66,7 +66,7 @@ fn tables(routes: &[(&str, u16)], routes6: &[(&str, u16)]) -> TableReaders {
     TableReaders::fixed(Linear.compile(&inet).unwrap().fib(), Linear.compile(&inet6).unwrap().fib())
 }
 
-fn parts() -> Parts {
+fn parts() -> ViewParts {
     let on = |port, vlan| Interface { vlan, ..Interface::new(port, OURS) };
     let mut interfaces = vec![on(0, None), on(1, None), on(2, None), on(0, Some(10)), on(0, Some(20))];
     interfaces[usize::from(VLAN_20)].table = 1;
@@ -86,21 +86,21 @@ fn parts() -> Parts {
     ] {
         adjacencies.set(NextHop(hop), adjacency);
     }
-    let mut parts = Parts::new(interfaces, adjacencies, tables(&ROUTES, &ROUTES6));
+    let mut parts = ViewParts::new(interfaces, adjacencies, tables(&ROUTES, &ROUTES6));
     parts.tables.push(tables(&[("198.19.0.0/16", 3), ("198.18.20.0/24", 5)], &[("2001:2:0:1::/64", 3)]));
     parts
 }
 
-fn forwarder(parts: Parts) -> Forwarder {
+fn forwarder(parts: ViewParts) -> Forwarder {
     Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()))
 }
 
-fn fate(parts: Parts, port: u16, frame: Vec<u8>) -> Fate {
+fn fate(parts: ViewParts, port: u16, frame: Vec<u8>) -> Fate {
     run(&mut forwarder(parts), &[(port, frame)]).remove(0)
 }
 
 /// Every row alone, then all rows in one burst.
-fn check(parts: &Parts, rows: Vec<(&str, u16, Vec<u8>, Fate)>) {
+fn check(parts: &ViewParts, rows: Vec<(&str, u16, Vec<u8>, Fate)>) {
     for (name, port, frame, expected) in &rows {
         assert_eq!(&fate(parts.clone(), *port, frame.clone()), expected, "{name}");
     }
@@ -247,7 +247,7 @@ fn options_for_routers_are_punted() {
 
 #[test]
 fn martians_are_for_the_table_where_the_policy_says_so() {
-    let lenient = Parts { policy: Policy { drops_martians: false, ..Policy::default() }, ..parts() };
+    let lenient = ViewParts { policy: Policy { drops_martians: false, ..Policy::default() }, ..parts() };
     let (to_loopback, from_reserved) = (inet(SRC, "127.0.0.1", 9), inet("240.0.0.1", DST, 9));
     check(
         &lenient,
@@ -294,7 +294,7 @@ fn sources_are_checked_where_the_interface_asks_for_it() {
 }
 
 /// Two ways out, by ports 1 and 2, for 198.19/16.
-fn with_group(parts: &mut Parts, groups: &mut Groups) -> NextHop {
+fn with_group(parts: &mut ViewParts, groups: &mut Groups) -> NextHop {
     let mut next_hops = NextHops::default();
     (0..40).for_each(|number| drop(next_hops.intern(Target::Number(number))));
     let members = [2, 3].map(|hop| Member { next_hop: NextHop(hop), weight: 1 });
@@ -356,16 +356,18 @@ fn detours_are_noted_where_senders_are_told() {
     let frames = [(0, back("198.18.0.9")), (0, back("203.0.113.9")), (0, good()), (1, back("198.18.0.9"))];
     let fates = run(&mut router, &frames);
     assert!(fates.iter().all(|fate| matches!(fate, Fate::Sent { .. })), "{fates:?}");
-    let [detour] = router.detours() else { panic!("{} detours", router.detours().len()) };
+    let [detour] = router.redirect_candidates() else {
+        panic!("{} detours", router.redirect_candidates().len())
+    };
     assert_eq!((detour.interface, detour.next_hop), (0, NextHop(1)));
     assert_eq!(detour.frame.frame(), frames[0].1);
     let many: Vec<_> = (0..100).map(|_| frames[0].clone()).collect();
     run(&mut router, &many);
-    assert_eq!(router.detours().len(), 2, "a few will do");
+    assert_eq!(router.redirect_candidates().len(), 2, "a few will do");
     run(&mut router, &frames[2..]);
-    assert!(router.detours().is_empty());
+    assert!(router.redirect_candidates().is_empty());
     run(&mut router, &[(0, inet("198.18.0.9", "198.18.0.7", 1))]);
-    assert!(router.detours().is_empty(), "it is not forwarded");
+    assert!(router.redirect_candidates().is_empty(), "it is not forwarded");
 }
 
 #[test]

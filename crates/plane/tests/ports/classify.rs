@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use fullview_plane::burst::{Arena, BURST, Burst};
 use fullview_plane::port::Port;
-use fullview_plane::port::classify::{ANSWERS, Classifier, Place, Redirected, Station};
-use fullview_plane::port::inject::Injector;
+use fullview_plane::port::classify::{CLASSES, Classifier, IngressKey, IngressSettings, RedirectScope};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
+use fullview_plane::port::reinject::ReinjectThread;
 use fullview_plane::wire::ethernet::Mac;
 
 use crate::conformance::{PATIENCE, Pool, send};
@@ -66,11 +66,11 @@ pub fn routing_kernel() {
 /// A classifier that knows the router's two interfaces.
 pub fn classifier() -> Classifier {
     let mut classifier = Classifier::load().unwrap();
-    let station = Station { mac: Mac(ROUTER), forwards_inet: true, forwards_inet6: true };
-    let place = |name| Place { interface: Link::named(name).unwrap().index(), vlan: None };
-    classifier.set_stations(&HashMap::from([(place("in"), station), (place("out"), station)])).unwrap();
+    let station = IngressSettings { mac: Mac(ROUTER), forwards_inet: true, forwards_inet6: true };
+    let place = |name| IngressKey { interface: Link::named(name).unwrap().index(), vlan: None };
+    classifier.set_ingress(&HashMap::from([(place("in"), station), (place("out"), station)])).unwrap();
     let local = ["198.18.0.254", "198.19.0.254", "2001:db8:1::fe", "2001:db8:2::fe", "198.19.255.255"];
-    classifier.set_local(&local.map(|address| address.parse::<IpAddr>().unwrap()).into()).unwrap();
+    classifier.set_local_addresses(&local.map(|address| address.parse::<IpAddr>().unwrap()).into()).unwrap();
     classifier
 }
 
@@ -234,8 +234,8 @@ pub fn answers<'a>(
     let mut changed = || {
         thread::sleep(Duration::from_millis(5));
         let after = classifier.counts().unwrap();
-        let changed = (0..ANSWERS.len()).filter(|at| after[*at] > before[*at]);
-        let changed: Vec<_> = changed.map(|at| ANSWERS[at]).collect();
+        let changed = (0..CLASSES.len()).filter(|at| after[*at] > before[*at]);
+        let changed: Vec<_> = changed.map(|at| CLASSES[at]).collect();
         (!changed.is_empty()).then_some(changed)
     };
     let got = (0..1000).find_map(|_| changed()).unwrap();
@@ -258,7 +258,7 @@ fn the_kernel_receives_what_is_given_back_and_we_do_not_see_it_again() {
         let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..Default::default() };
         let mut port = PacketPort::open(0, "in", options).unwrap();
         classifier.take_from_kernel(&link).unwrap();
-        let (injector, mut givers) = Injector::start(classifier.trailer(), 1).unwrap();
+        let (injector, mut givers) = ReinjectThread::start(classifier.trailer(), 1).unwrap();
         let giver = &mut givers[0];
 
         // As many as the rings hold at once: of every length, with padding behind, and one without a route.
@@ -270,9 +270,9 @@ fn the_kernel_receives_what_is_given_back_and_we_do_not_see_it_again() {
         }
         for mut frame in frames.iter().cloned() {
             frame.resize(frame.len().max(60), 0);
-            assert!(giver.give(link.index(), &frame));
+            assert!(giver.queue(link.index(), &frame));
         }
-        assert!(giver.give(link.index(), &udp("203.0.113.1", 64, 18)));
+        assert!(giver.queue(link.index(), &udp("203.0.113.1", 64, 18)));
         giver.flush();
         assert!(all_arrived(&mut sink, &mut pool, expected.len()) == expected);
         let answers = all_arrived(&mut source, &mut pool, 1);
@@ -288,9 +288,9 @@ fn the_kernel_receives_what_is_given_back_and_we_do_not_see_it_again() {
         assert!(are_counted, "{}", received());
         assert_eq!((received(), injector.counters().lost.load(Ordering::Relaxed)), (300, 0));
 
-        assert!(!giver.give(link.index(), &[0; 60]), "not IP");
+        assert!(!giver.queue(link.index(), &[0; 60]), "not IP");
         let long = udp("198.19.0.1", 64, 18);
-        assert!((0..5000).any(|_| !giver.give(link.index(), &long)), "a flood is refused, and nobody waits");
+        assert!((0..5000).any(|_| !giver.queue(link.index(), &long)), "a flood is refused, and nobody waits");
         assert!(giver.refused() >= 2);
     });
 }
@@ -301,16 +301,17 @@ fn nothing_is_attached_where_another_program_is_or_nothing_is() {
         routing_kernel();
         let (mut first, mut second) = (classifier(), classifier());
         let link = Link::named("in").unwrap();
-        first.redirect(&link, Redirected::Forwardable, &[]).unwrap();
-        let refused = second.redirect(&link, Redirected::Forwardable, &[]).unwrap_err().to_string();
+        first.redirect(&link, RedirectScope::Forwardable, &[]).unwrap();
+        let refused = second.redirect(&link, RedirectScope::Forwardable, &[]).unwrap_err().to_string();
         assert!(refused.starts_with("interface in has an XDP program already; `ip link"), "{refused}");
         drop(first);
-        second.redirect(&link, Redirected::Forwardable, &[]).unwrap();
+        second.redirect(&link, RedirectScope::Forwardable, &[]).unwrap();
         second.release(&link);
         // Places for sockets are used again.
         let other = open("out");
         for _ in 0..3 {
-            let many = second.redirect(&link, Redirected::Forwardable, &[other.as_fd(); 1025]).unwrap_err();
+            let many =
+                second.redirect(&link, RedirectScope::Forwardable, &[other.as_fd(); 1025]).unwrap_err();
             assert!(many.to_string().starts_with("interface in: there are more than 1024 queues"), "{many}");
         }
         ip("link del dev in");

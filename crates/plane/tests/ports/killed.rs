@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use fullview_plane::burst::Arena;
-use fullview_plane::port::classify::Redirected;
+use fullview_plane::port::classify::RedirectScope;
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::port::tap::TapPort;
@@ -58,7 +58,7 @@ fn a_process_that_is_killed_leaves_nothing_behind() {
         let mut classifier = classifier();
         for interface in ["in", "out"] {
             let port = XdpPort::open(0, interface, &umem, XdpOptions::default()).unwrap();
-            classifier.redirect(port.link(), Redirected::Forwardable, &[port.as_fd()]).unwrap();
+            classifier.redirect(port.link(), RedirectScope::Forwardable, &[port.as_fd()]).unwrap();
         }
     });
 }
@@ -68,7 +68,7 @@ fn hold_ports_until_killed() {
     let mut classifier = classifier();
     let (umem, _packets) = Umem::new(100);
     let xdp = XdpPort::open(1, "out", &umem, XdpOptions::default()).unwrap();
-    classifier.redirect(xdp.link(), Redirected::Forwardable, &[xdp.as_fd()]).unwrap();
+    classifier.redirect(xdp.link(), RedirectScope::Forwardable, &[xdp.as_fd()]).unwrap();
     let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..PacketOptions::default() };
     let _packet = PacketPort::open(0, "in", options).unwrap();
     classifier.take_from_kernel(&Link::named("in").unwrap()).unwrap();

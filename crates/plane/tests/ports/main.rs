@@ -34,9 +34,9 @@ use fullview_plane::interface::Interface;
 use fullview_plane::port::memory::{self, link};
 use fullview_plane::port::pcap::{CapturePort, CaptureReader, CaptureWriter};
 use fullview_plane::port::{Port, PortError};
-use fullview_plane::view::{Parts, TableReaders, View, ViewReader};
+use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
-use fullview_plane::wire::ipv4;
+use fullview_plane::wire::ipv4::Ipv4Packet;
 use fullview_table::fib::{Algorithm, linear::Linear};
 use fullview_table::{NextHop, Rib};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapTsResolution, PcapWriter};
@@ -282,7 +282,7 @@ fn inet_frame(destination: u32) -> Vec<u8> {
     let mut frame = Frame::new_unchecked(&mut bytes);
     frame.set_destination(Mac([2, 0, 0, 0, 0, 1]));
     frame.set_outer_ethertype(EtherType::IPV4);
-    let mut packet = ipv4::Packet::new_unchecked(frame.payload_mut());
+    let mut packet = Ipv4Packet::new_unchecked(frame.payload_mut());
     packet.set_header_len(20);
     packet.set_total_len(46);
     packet.set_ttl(64);
@@ -300,7 +300,9 @@ fn router() -> Forwarder {
     let interfaces = [0, 1].map(|port| Interface::new(port, Mac([2, 0, 0, 0, 0, port as u8 + 1])));
     let (inet, inet6) = (Linear.compile(&rib).unwrap(), Linear.compile(&Rib::<u128>::default()).unwrap());
     let table = TableReaders::fixed(inet.fib(), inet6.fib());
-    Forwarder::new(ViewReader::fixed(View::new(Parts::new(interfaces.into(), adjacencies, table)).unwrap()))
+    Forwarder::new(ViewReader::fixed(
+        View::new(ViewParts::new(interfaces.into(), adjacencies, table)).unwrap(),
+    ))
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY};
-use fullview_plane::port::memif::{MemifPort, Request};
+use fullview_plane::port::memif::{MemifAddress, MemifPort};
 use fullview_plane::port::{Port, PortError};
 use rustix::cmsg_space;
 use rustix::net::{
@@ -166,7 +166,7 @@ impl Peer {
 }
 
 fn connect<'a>(number: u16, socket: &str) -> Result<MemifPort<'a>, PortError> {
-    MemifPort::connect(number, &Request { socket, id: 7, secret: "" })
+    MemifPort::connect(number, &MemifAddress { socket, id: 7, secret: "" })
 }
 
 /// A port and a server's end of it.

@@ -1,10 +1,10 @@
 //! AF_XDP sockets, in a namespace with a cable.
 
 use fullview_plane::burst::{BURST, FRAME_CAPACITY};
-use fullview_plane::port::classify::{Classifier, Redirected};
+use fullview_plane::port::classify::{Classifier, RedirectScope};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::umem::Umem;
-use fullview_plane::port::xdp::{BusyPoll, Copying, XdpMode, XdpOptions, XdpPort};
+use fullview_plane::port::xdp::{BusyPoll, CopyMode, CopyPolicy, XdpOptions, XdpPort};
 use fullview_plane::port::{Port, PortError};
 
 use crate::classify::{answers, cases, classifier, open, routing_kernel};
@@ -21,7 +21,7 @@ fn bench(umem: &Umem, options: XdpOptions) -> (Classifier, [XdpPort; 2]) {
     let mut port = |number, name| {
         leave_tags_on(name);
         let port = XdpPort::open(number, name, umem, options).unwrap();
-        classifier.redirect(port.link(), Redirected::All, &[port.as_fd()]).unwrap();
+        classifier.redirect(port.link(), RedirectScope::All, &[port.as_fd()]).unwrap();
         port
     };
     let ports = [port(3, "left"), port(4, "right")];
@@ -34,7 +34,7 @@ fn xdp_ports_conform() {
         let (umem, packets) = Umem::new(SLOTS);
         let mut pool = Pool::of(packets);
         let (_classifier, [mut left, mut right]) = bench(&umem, XdpOptions::default());
-        assert_eq!(left.mode(), XdpMode::Copy);
+        assert_eq!(left.mode(), CopyMode::Copy);
         let ports: [&mut dyn Port<'_>; 2] = [&mut left, &mut right];
         carries_everything_in_order(ports, &mut pool, 14..=FRAME_CAPACITY);
         keeps_tags(&mut left, &mut right, &mut pool);
@@ -87,13 +87,13 @@ fn a_program_stays_while_its_sockets_change() {
         drop(right);
         let mut right = XdpPort::open(4, "right", &umem, XdpOptions::default()).unwrap();
         // Somebody else's program would be refused: there is one already.
-        let other = Classifier::load().unwrap().redirect(&link, Redirected::All, &[right.as_fd()]);
+        let other = Classifier::load().unwrap().redirect(&link, RedirectScope::All, &[right.as_fd()]);
         assert!(other.is_err(), "the program is gone");
-        classifier.redirect(&link, Redirected::All, &[right.as_fd()]).unwrap();
+        classifier.redirect(&link, RedirectScope::All, &[right.as_fd()]).unwrap();
         let frames = [frame(1, 60), frame(2, 1000)];
         assert_eq!(carry(&mut left, &mut right, &mut pool, &frames), frames);
         classifier.release(&link);
-        let others = Classifier::load().unwrap().redirect(&link, Redirected::All, &[right.as_fd()]);
+        let others = Classifier::load().unwrap().redirect(&link, RedirectScope::All, &[right.as_fd()]);
         assert!(others.is_ok(), "the program stays behind");
     });
 }
@@ -108,7 +108,7 @@ fn what_cannot_be_is_refused_by_name() {
         leave_tags_on("left");
         let open = |options| XdpPort::open(0, "left", &umem, options);
         let refused = |options| open(options).err().unwrap().to_string();
-        let message = refused(XdpOptions { copying: Copying::Never, ..XdpOptions::default() });
+        let message = refused(XdpOptions { copying: CopyPolicy::Never, ..XdpOptions::default() });
         assert!(message.starts_with("interface left cannot be bound to that queue by AF_XDP: "), "{message}");
         assert!(message.ends_with("this kernel or driver cannot; use another kind of port"), "{message}");
         let message = refused(XdpOptions { queue: 99, ..XdpOptions::default() });
@@ -122,7 +122,7 @@ fn what_cannot_be_is_refused_by_name() {
             ip(&format!("link set dev {end} mtu 9000"));
         }
         let port = open(XdpOptions::default()).unwrap();
-        let attached = Classifier::load().unwrap().redirect(port.link(), Redirected::All, &[port.as_fd()]);
+        let attached = Classifier::load().unwrap().redirect(port.link(), RedirectScope::All, &[port.as_fd()]);
         let message = attached.unwrap_err().to_string();
         assert!(message.starts_with("interface left takes no XDP program: "), "{message}");
         assert!(message.contains("a large MTU"), "{message}");
@@ -143,7 +143,7 @@ fn every_frame_gets_the_answer_it_should_by_xdp() {
         leave_tags_on("in");
         let mut port = XdpPort::open(0, "in", &umem, XdpOptions::default()).unwrap();
         let link = Link::named("in").unwrap();
-        classifier.redirect(&link, Redirected::Forwardable, &[port.as_fd()]).unwrap();
+        classifier.redirect(&link, RedirectScope::Forwardable, &[port.as_fd()]).unwrap();
         port.recycle(&mut pool.take(64)); // the kernel keeps no frame for which there is no slot
         for (answer, frame) in cases() {
             answers(&mut classifier, &mut source, &mut port, &mut pool, answer, &frame);

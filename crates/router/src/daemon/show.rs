@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fullview_plane::counters::Counters;
-use fullview_plane::worker::Published;
+use fullview_plane::worker::PublishedCounters;
 
 /// Who forwards, and counts what.
 pub trait Counting {
@@ -53,7 +53,7 @@ pub struct Shown {
     began: Instant,
     /// In nanoseconds.
     asleep: AtomicU64,
-    published: OnceLock<Arc<Published>>,
+    published: OnceLock<Arc<PublishedCounters>>,
 }
 
 impl Default for Shown {
@@ -64,7 +64,7 @@ impl Default for Shown {
 
 impl Shown {
     /// Where the worker publishes its counters.
-    pub fn show(&self, published: Arc<Published>) {
+    pub fn show(&self, published: Arc<PublishedCounters>) {
         // It is told once, by the worker's thread as it begins.
         let _ = self.published.set(published);
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::follow::Statistics;
 use crate::mirror::{Mirror, Report};
+use fullview_table::fib::framework::{Event, RebuildReason, TableEvent};
 
 use super::show::Counting;
 use crate::log;
@@ -136,7 +137,9 @@ impl Story {
         let new = log.iter().filter(|entry| entry.at >= self.last);
         for entry in new.skip(self.of_last) {
             log::line(&entry.to_string());
-            kind_of(&entry.text).into_iter().for_each(|kind| self.events.note(kind, &*entry.text));
+            kind_of(&entry.event)
+                .into_iter()
+                .for_each(|kind| self.events.note(kind, entry.event.to_string()));
         }
         if let Some(last) = log.last() {
             (self.last, self.of_last) = (last.at, said(last.at));
@@ -151,11 +154,16 @@ impl Story {
     }
 }
 
-/// Which lines of the framework are events: tables compiled, and algorithms that failed.
-fn kind_of(line: &str) -> Option<Kind> {
-    match line {
-        _ if line.contains("failed") || line.contains("error") => Some(Kind::Ban),
-        _ if is_rebuild(line) => Some(Kind::Rebuild),
+/// Which of the framework's events operators see: tables compiled, and algorithms that failed. A rebuild that an
+/// algorithm's failure caused counts as that failure.
+fn kind_of(event: &Event) -> Option<Kind> {
+    let Event::Table { what, .. } = event else { return None };
+    match what {
+        TableEvent::RebuildScheduled(RebuildReason::BatchFailed | RebuildReason::AlgorithmError)
+        | TableEvent::CompileFailed { .. }
+        | TableEvent::SetupFailed { .. }
+        | TableEvent::Banned { .. } => Some(Kind::Ban),
+        _ if is_rebuild(event) => Some(Kind::Rebuild),
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use fullview_plane::burst::Packet;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::port::{Port, PortError};
-use fullview_plane::worker::{Slow, Wait, Worker};
+use fullview_plane::worker::{SlowPath, Wait, Worker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -63,7 +63,7 @@ pub struct Ended<S> {
     pub result: Result<Counters, PortError>,
 }
 
-impl<S: Slow + Send + 'static> Thread<S> {
+impl<S: SlowPath + Send + 'static> Thread<S> {
     pub fn start<P: WorkerPort>(job: Job<P, S>) -> Thread<S> {
         let (stop, shown) = (Arc::<AtomicBool>::default(), Arc::<Shown>::default());
         let (stopped, show) = (Arc::clone(&stop), Arc::clone(&shown));
@@ -102,7 +102,7 @@ struct Beginning {
 }
 
 /// Forwards until it is to stop, or all ports are gone.
-fn work<P: WorkerPort, S: Slow>(job: Job<P, S>, stop: &AtomicBool, beginning: Beginning) -> Ended<S> {
+fn work<P: WorkerPort, S: SlowPath>(job: Job<P, S>, stop: &AtomicBool, beginning: Beginning) -> Ended<S> {
     let Beginning { show, tell } = beginning;
     let Job { forwarder, ports, packets, mut slow, core, bell } = job;
     core.into_iter().for_each(stay_on);

@@ -12,9 +12,11 @@ use fullview_plane::burst::Slot;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::verdict::{Punt, Verdict};
+use fullview_plane::wire::ethernet;
 use fullview_plane::wire::ethernet::EtherType;
-use fullview_plane::wire::{ethernet, ipv4, ipv6};
-use fullview_plane::worker::{Rejected, Slow};
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
+use fullview_plane::worker::{Rejected, SlowPath};
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
@@ -102,7 +104,7 @@ impl Workers {
         let start = |ports: WorkerPorts| {
             let packets = memory.take(ports.iter().flatten().count(), options);
             let mut forwarder = Forwarder::new(mirror.views().reader());
-            forwarder.watch(hub.connect());
+            forwarder.set_tracer(hub.connect());
             let (sender, wanted) = sync_channel(WANTED);
             let slow = ToKernel { giver: share.giver(), links: numbers.clone(), wanted: sender };
             let core = cores.next();
@@ -188,7 +190,7 @@ struct ToKernel {
     wanted: SyncSender<Wanted>,
 }
 
-impl Slow for ToKernel {
+impl SlowPath for ToKernel {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         for packet in rejected.packets.iter() {
             if let Some(link) = self.links.get(usize::from(packet.port)) {
@@ -233,11 +235,11 @@ fn destination(frame: &[u8]) -> Option<IpAddr> {
     let frame = ethernet::Frame::new_checked(frame).ok()?;
     match frame.ethertype() {
         EtherType::IPV4 => {
-            let packet = ipv4::Packet::new_checked(frame.payload()).ok()?;
+            let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
             Some(IpAddr::V4(packet.destination().into()))
         }
         EtherType::IPV6 => {
-            let packet = ipv6::Packet::new_checked(frame.payload()).ok()?;
+            let packet = Ipv6Packet::new_checked(frame.payload()).ok()?;
             Some(IpAddr::V6(packet.destination().into()))
         }
         _ => None,

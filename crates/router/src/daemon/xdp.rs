@@ -7,7 +7,9 @@ use crate::mirror::Mirror;
 use anyhow::Context;
 use aya::programs::xdp::XdpMode;
 use fullview_plane::counters;
-use fullview_plane::engine::{Counters, Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, Plan, Reason};
+use fullview_plane::engine::{
+    Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, XdpConfig, XdpCounters, XdpReason,
+};
 use fullview_plane::view::{TableReaders, View};
 use fullview_table::group::GroupView;
 
@@ -41,7 +43,7 @@ pub fn run(
         events: Arc::clone(&events),
         running: None,
         told: None,
-        earlier: Counters::default(),
+        earlier: XdpCounters::default(),
     };
     path.follow(&control.mirror)?;
     let _operations = Operations::start(operating, &options.interfaces, &asker, &hub, &events)?;
@@ -66,7 +68,7 @@ struct Path<'o> {
     /// The trouble said last.
     told: Option<String>,
     /// What programs counted that ran before.
-    earlier: Counters,
+    earlier: XdpCounters,
 }
 
 struct Running {
@@ -127,13 +129,13 @@ impl Path<'_> {
     }
 
     /// By all processors, and by programs before this one.
-    fn counted(&self) -> anyhow::Result<Counters> {
+    fn counted(&self) -> anyhow::Result<XdpCounters> {
         let mut counted = self.earlier.clone();
         self.by_processor()?.iter().for_each(|processor| counted.add(processor));
         Ok(counted)
     }
 
-    fn by_processor(&self) -> anyhow::Result<Vec<Counters>> {
+    fn by_processor(&self) -> anyhow::Result<Vec<XdpCounters>> {
         let read = |running: &Running| running.engine.counters().context("what the program counted");
         Ok(self.running.as_ref().map(read).transpose()?.unwrap_or_default())
     }
@@ -157,7 +159,7 @@ impl Counting for Path<'_> {
     fn named_by_interface(&self) -> anyhow::Result<Vec<Named>> {
         let counted = self.counted()?;
         let of = |number| {
-            let reasons = Reason::ALL.into_iter();
+            let reasons = XdpReason::ALL.into_iter();
             reasons.map(|reason| (reason.name(), counted.of_interface(number, reason))).collect()
         };
         Ok((0..counted.interfaces.len()).map(of).collect())
@@ -190,7 +192,7 @@ impl Running {
             return Ok(());
         }
         if self.generations.is_empty() || !is_planned {
-            self.engine.publish(&Plan::of(&view, &self.devices), tables.clone())?;
+            self.engine.publish(&XdpConfig::from_view(&view, &self.devices), tables.clone())?;
         } else {
             self.engine.sync()?;
         }
@@ -200,12 +202,12 @@ impl Running {
 }
 
 /// What the program counts as workers do.
-fn traffic(counted: &Counters) -> counters::Counters {
+fn traffic(counted: &XdpCounters) -> counters::Counters {
     counters::Counters { interfaces: counted.interfaces.clone(), ..counters::Counters::new(0) }
 }
 
-fn named(counted: &Counters) -> Named {
-    let reasons = Reason::ALL.into_iter().map(|reason| (reason.name(), counted.of(reason)));
+fn named(counted: &XdpCounters) -> Named {
+    let reasons = XdpReason::ALL.into_iter().map(|reason| (reason.name(), counted.of(reason)));
     let all = [("forwarded", counted.forwarded()), ("passed", counted.all_passed())];
     all.into_iter().chain(reasons).collect()
 }

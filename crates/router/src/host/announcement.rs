@@ -6,9 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::discovery;
 use super::output::Output;
 use fullview_plane::interface::Interface;
-use fullview_plane::wire::arp::{Message, Operation};
+use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
-use fullview_plane::wire::icmpv6::Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
 pub(super) fn announce(interface: &Interface, own: IpAddr, out: &mut Output) {
@@ -19,8 +19,8 @@ pub(super) fn announce(interface: &Interface, own: IpAddr, out: &mut Output) {
 }
 
 fn announce_arp(interface: &Interface, own: Ipv4Addr, out: &mut Output) {
-    let announcement = Message {
-        operation: Operation::Request,
+    let announcement = ArpPacket {
+        operation: ArpOperation::Request,
         sender_mac: interface.mac,
         sender: own.to_bits(),
         target_mac: Mac::default(),
@@ -31,7 +31,7 @@ fn announce_arp(interface: &Interface, own: Ipv4Addr, out: &mut Output) {
 
 fn announce_ndp(interface: &Interface, own: Ipv6Addr, out: &mut Output) {
     let flags = ndp::ROUTER | ndp::OVERRIDE;
-    let message = Builder::neighbor(Kind::NeighborAdvertisement, flags, own.to_bits());
+    let message = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, flags, own.to_bits());
     let message = message.link_address(LinkAddress::Target, interface.mac).build();
     discovery::send(interface, (own, ndp::ALL_NODES.into()), None, message, out);
 }

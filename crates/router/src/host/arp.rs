@@ -9,12 +9,12 @@ use super::next_hop::NextHopResolver;
 use super::received::RxFrame;
 use super::responder::NeighborResponder;
 use super::sender::PacketSender;
-use fullview_plane::wire::arp::{Message, Operation};
+use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::EtherType;
 
 impl NeighborResponder {
     pub fn receive_arp<R: NextHopResolver>(&mut self, sender: &mut PacketSender<'_, R>, frame: RxFrame<'_>) {
-        let Ok(Some(message)) = Message::parse(frame.payload) else { return };
+        let Ok(Some(message)) = ArpPacket::parse(frame.payload) else { return };
         let (source, target) = (Ipv4Addr::from(message.sender), Ipv4Addr::from(message.target));
         if message.sender_mac.is_group() || !is_valid_sender(source) {
             return;
@@ -30,15 +30,15 @@ impl NeighborResponder {
         {
             sender.learn(neighbor, message.sender_mac, evidence);
         }
-        if message.operation == Operation::Request && is_for_us {
+        if message.operation == ArpOperation::Request && is_for_us {
             self.answer_arp(sender, frame.interface, &message);
         }
     }
 
-    fn answer_arp<R>(&mut self, sender: &mut PacketSender<'_, R>, number: u16, request: &Message) {
+    fn answer_arp<R>(&mut self, sender: &mut PacketSender<'_, R>, number: u16, request: &ArpPacket) {
         let Some(interface) = sender.ip.interfaces.get(number) else { return };
-        let answer = Message {
-            operation: Operation::Reply,
+        let answer = ArpPacket {
+            operation: ArpOperation::Reply,
             sender_mac: interface.mac,
             sender: request.target,
             target_mac: request.sender_mac,
@@ -62,11 +62,11 @@ fn is_valid_sender(sender: Ipv4Addr) -> bool {
 }
 
 /// What the message proves about its sender: nothing, if the sender has no address yet.
-fn evidence(message: &Message, to_group: bool, is_for_us: bool) -> Option<Evidence> {
+fn evidence(message: &ArpPacket, to_group: bool, is_for_us: bool) -> Option<Evidence> {
     match message.operation {
         _ if message.sender == 0 => None,
-        Operation::Request if is_for_us => Some(Evidence::Request),
-        Operation::Reply if is_for_us && !to_group => Some(Evidence::Solicited { overrides: true }),
+        ArpOperation::Request if is_for_us => Some(Evidence::Request),
+        ArpOperation::Reply if is_for_us && !to_group => Some(Evidence::Solicited { overrides: true }),
         _ => Some(Evidence::Unsolicited { overrides: true }),
     }
 }

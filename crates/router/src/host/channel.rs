@@ -9,10 +9,10 @@ use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::output::{OutFrame, Output};
 use super::tx_queue::TxQueue;
-use fullview_plane::forward::Detour;
+use fullview_plane::burst::FrameCopy;
+use fullview_plane::forward::RedirectCandidate;
 use fullview_plane::verdict::{Punt, Verdict};
-use fullview_plane::watch::Copied;
-use fullview_plane::worker::{Rejected, Slow};
+use fullview_plane::worker::{Rejected, SlowPath};
 
 /// The most events of one worker that wait for the host stack.
 const EVENT_QUEUE: usize = 256;
@@ -29,10 +29,10 @@ pub enum HostEvent {
         /// Why it was not forwarded.
         verdict: Verdict,
         /// The frame as it was received.
-        frame: Copied,
+        frame: FrameCopy,
     },
     /// A packet that its sender could have sent directly to the next hop.
-    Detour(Detour),
+    RedirectCandidate(RedirectCandidate),
 }
 
 /// The host stack's end of the queues.
@@ -98,17 +98,17 @@ impl HostEndpoint {
     }
 }
 
-impl Slow for WorkerEndpoint {
+impl SlowPath for WorkerEndpoint {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
-        let Rejected { packets, detours, out, free, .. } = rejected;
+        let Rejected { packets, redirects, out, free, .. } = rejected;
         let mut has_sent = false;
         for packet in packets.iter().filter(|packet| is_handled(packet.verdict)) {
             let (interface, verdict) = (packet.interface, packet.verdict);
             has_sent |=
-                self.send_event(|| HostEvent::Packet { interface, verdict, frame: Copied::of(packet) });
+                self.send_event(|| HostEvent::Packet { interface, verdict, frame: FrameCopy::of(packet) });
         }
-        for detour in detours {
-            has_sent |= self.send_event(|| HostEvent::Detour(detour.clone()));
+        for candidate in redirects {
+            has_sent |= self.send_event(|| HostEvent::RedirectCandidate(candidate.clone()));
         }
         if has_sent {
             (self.wake)();

@@ -8,7 +8,8 @@ use super::sender::PacketSender;
 use super::transit::{SlowForwarder, TransitOutcome};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::wire::ethernet::EtherType;
-use fullview_plane::wire::{icmp, icmpv6};
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 
 /// The parts of the host stack that answer and forward packets.
 pub(super) struct PacketHandlers {
@@ -71,10 +72,10 @@ impl PacketHandlers {
         reason: Reason,
     ) {
         let kind = match reason {
-            Reason::TtlExpired => icmp::Kind::TimeExceeded,
-            Reason::NoRoute => icmp::Kind::NetUnreachable,
-            Reason::Unreachable => icmp::Kind::HostUnreachable,
-            Reason::Prohibited => icmp::Kind::Prohibited,
+            Reason::TtlExpired => Icmpv4Kind::TimeExceeded,
+            Reason::NoRoute => Icmpv4Kind::NetUnreachable,
+            Reason::Unreachable => Icmpv4Kind::HostUnreachable,
+            Reason::Prohibited => Icmpv4Kind::Prohibited,
             Reason::NoAdjacency | Reason::NeedsFragments | Reason::TooBig => {
                 return self.forward(sender, frame);
             }
@@ -90,9 +91,9 @@ impl PacketHandlers {
         reason: Reason,
     ) {
         let kind = match reason {
-            Reason::HopLimitExpired => icmpv6::Kind::TimeExceeded,
-            Reason::NoRoute | Reason::Unreachable => icmpv6::Kind::NoRoute,
-            Reason::Prohibited => icmpv6::Kind::Prohibited,
+            Reason::HopLimitExpired => Icmpv6Kind::TimeExceeded,
+            Reason::NoRoute | Reason::Unreachable => Icmpv6Kind::NoRoute,
+            Reason::Prohibited => Icmpv6Kind::Prohibited,
             Reason::NoAdjacency | Reason::TooBig => return self.forward6(sender, frame),
             _ => return,
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::stack::HostStack;
 use super::tx_queue::TxQueue;
-use fullview_plane::worker::{Rejected, Slow};
+use fullview_plane::worker::{Rejected, SlowPath};
 
 /// A host stack with a clock: a function that returns the time since an arbitrary moment and never goes back.
 pub struct HostDriver<C> {
@@ -34,12 +34,12 @@ impl<C: FnMut() -> Duration> HostDriver<C> {
     }
 }
 
-impl<C: FnMut() -> Duration> Slow for HostDriver<C> {
+impl<C: FnMut() -> Duration> SlowPath for HostDriver<C> {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         let now = (self.clock)();
-        let Rejected { packets, detours, out, free, .. } = rejected;
+        let Rejected { packets, redirects, out, free, .. } = rejected;
         packets.iter().for_each(|packet| self.host.handle(now, packet, &mut self.tx_queue.output));
-        detours.iter().for_each(|detour| self.host.redirect(now, detour, &mut self.tx_queue.output));
+        redirects.iter().for_each(|detour| self.host.redirect(now, detour, &mut self.tx_queue.output));
         self.host.tick(now, &mut self.tx_queue.output);
         self.tx_queue.send(out, packets);
         self.tx_queue.send(out, free);

@@ -1,6 +1,9 @@
 //! ICMP errors: when none may be sent (RFC 1812, section 4.3.2.7; RFC 4443, section 2.4 e), what they quote, their source
 //! address, and how many are sent. The ICMPv6 half is in `error6`.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmp::Icmpv4Message;
+use fullview_plane::wire::ipv4::Ipv4Packet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -11,8 +14,8 @@ use super::next_hop::NextHopResolver;
 use super::received::{self, RxFrame};
 use super::sender::PacketSender;
 use crate::route::RouteAction;
+use fullview_plane::wire::icmp_message::IcmpKind;
 use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::message::Numbers;
 use fullview_plane::wire::{icmp, ipv4};
 
 /// The longest error, with its IP header (RFC 1812, section 4.3.2.3).
@@ -63,7 +66,7 @@ impl IcmpErrors {
         &mut self,
         sender: &mut PacketSender<'_, R>,
         frame: RxFrame<'_>,
-        problem: Problem<icmp::Kind>,
+        problem: Problem<Icmpv4Kind>,
     ) {
         if !frame.to_group {
             self.report_packet(sender, frame.payload, frame.interface, problem);
@@ -76,7 +79,7 @@ impl IcmpErrors {
         sender: &mut PacketSender<'_, R>,
         packet: &[u8],
         interface: u16,
-        problem: Problem<icmp::Kind>,
+        problem: Problem<Icmpv4Kind>,
     ) {
         let packet = received::inet(packet).filter(|packet| is_reportable(sender.ip, interface, packet));
         let Some(packet) = packet else { return };
@@ -93,7 +96,7 @@ impl IcmpErrors {
 pub(super) fn is_reportable<R: NextHopResolver>(
     ip: &IpLayer<R>,
     interface: u16,
-    packet: &ipv4::Packet<&[u8]>,
+    packet: &Ipv4Packet<&[u8]>,
 ) -> bool {
     let destination = Ipv4Addr::from(packet.destination());
     let to_several = destination.is_multicast()
@@ -125,16 +128,16 @@ const TYPE_OF_SERVICE_BITS: u8 = 0x1e;
 const INTERNETWORK_CONTROL: u8 = 0xc0;
 
 /// The type of service of an error about a packet.
-pub(super) fn precedence(packet: &ipv4::Packet<&[u8]>) -> u8 {
+pub(super) fn precedence(packet: &Ipv4Packet<&[u8]>) -> u8 {
     packet.type_of_service() & TYPE_OF_SERVICE_BITS | INTERNETWORK_CONTROL
 }
 
 /// An error that quotes as much of the packet as it may hold.
-pub(super) fn message(packet: &ipv4::Packet<&[u8]>, problem: Problem<icmp::Kind>) -> Vec<u8> {
+pub(super) fn message(packet: &Ipv4Packet<&[u8]>, problem: Problem<Icmpv4Kind>) -> Vec<u8> {
     let quoted = packet.bytes();
     let quoted = &quoted[..quoted.len().min(LONGEST - ipv4::HEADER - icmp::HEADER)];
     let mut bytes = [&[0; icmp::HEADER], quoted].concat();
-    let mut message = icmp::Message::new_unchecked(&mut bytes);
+    let mut message = Icmpv4Message::new_unchecked(&mut bytes);
     message.set_kind(problem.kind);
     message.set_rest(problem.rest);
     message.fill_checksum();
@@ -147,7 +150,7 @@ fn is_host(ip: Ipv4Addr) -> bool {
 }
 
 /// Whether a packet is an ICMP error, or too short to exclude that.
-fn is_error(packet: &ipv4::Packet<&[u8]>) -> bool {
-    let type_and_code = |payload: &[u8]| payload.first().map(|kind| icmp::Kind::from_type_and_code(*kind, 0));
-    packet.protocol() == protocol::ICMP && type_and_code(packet.payload()).is_none_or(icmp::Kind::is_error)
+fn is_error(packet: &Ipv4Packet<&[u8]>) -> bool {
+    let type_and_code = |payload: &[u8]| payload.first().map(|kind| Icmpv4Kind::from_type_and_code(*kind, 0));
+    packet.protocol() == protocol::ICMP && type_and_code(packet.payload()).is_none_or(Icmpv4Kind::is_error)
 }

@@ -1,5 +1,8 @@
 //! ICMPv6 errors (RFC 4443, section 2.4).
 
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Message;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::Ipv6Addr;
 
 use super::error::{IcmpErrors, Problem};
@@ -8,9 +11,9 @@ use super::neighbor::NeighborId;
 use super::next_hop::NextHopResolver;
 use super::received::{self, RxFrame};
 use super::sender::PacketSender;
-use fullview_plane::wire::extension::parts;
+use fullview_plane::wire::extension::headers;
+use fullview_plane::wire::icmp_message::IcmpKind;
 use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::message::Numbers;
 use fullview_plane::wire::{icmpv6, ipv6};
 
 /// The longest error, with its IP header (RFC 4443, section 2.4 c).
@@ -22,7 +25,7 @@ impl IcmpErrors {
         &mut self,
         sender: &mut PacketSender<'_, R>,
         frame: RxFrame<'_>,
-        problem: Problem<icmpv6::Kind>,
+        problem: Problem<Icmpv6Kind>,
     ) {
         if !frame.to_group || answers_multicast(problem.kind) {
             self.report_packet6(sender, frame.payload, frame.interface, problem);
@@ -35,7 +38,7 @@ impl IcmpErrors {
         sender: &mut PacketSender<'_, R>,
         packet: &[u8],
         interface: u16,
-        problem: Problem<icmpv6::Kind>,
+        problem: Problem<Icmpv6Kind>,
     ) {
         let packet = received::inet6(packet).filter(|packet| is_reportable(packet, problem.kind));
         let Some(packet) = packet else { return };
@@ -64,29 +67,29 @@ pub(super) fn return_path6<R: NextHopResolver>(
 }
 
 /// An error that quotes as much of the packet as it may hold, without its checksum.
-fn message(quoted: &[u8], problem: Problem<icmpv6::Kind>) -> Vec<u8> {
+fn message(quoted: &[u8], problem: Problem<Icmpv6Kind>) -> Vec<u8> {
     let quoted = &quoted[..quoted.len().min(LONGEST - ipv6::HEADER - icmpv6::HEADER)];
     let mut bytes = [&[0; icmpv6::HEADER], quoted].concat();
-    let mut message = icmpv6::Message::new_unchecked(&mut bytes);
+    let mut message = Icmpv6Message::new_unchecked(&mut bytes);
     message.set_kind(problem.kind);
     message.set_rest(problem.rest);
     bytes
 }
 
-fn is_reportable(packet: &ipv6::Packet<&[u8]>, kind: icmpv6::Kind) -> bool {
+fn is_reportable(packet: &Ipv6Packet<&[u8]>, kind: Icmpv6Kind) -> bool {
     let (source, destination) = (Ipv6Addr::from(packet.source()), Ipv6Addr::from(packet.destination()));
     let is_host = !(source.is_unspecified() || source.is_multicast() || source.is_loopback());
     is_host && (!destination.is_multicast() || answers_multicast(kind)) && !is_error(packet)
 }
 
 /// The two errors that also answer a multicast packet, because path MTU discovery and option handling need them.
-fn answers_multicast(kind: icmpv6::Kind) -> bool {
-    matches!(kind, icmpv6::Kind::PacketTooBig | icmpv6::Kind::UnknownOption)
+fn answers_multicast(kind: Icmpv6Kind) -> bool {
+    matches!(kind, Icmpv6Kind::PacketTooBig | Icmpv6Kind::UnknownOption)
 }
 
 /// Whether a packet is an ICMPv6 error behind any extension headers, or too short to exclude that.
-fn is_error(packet: &ipv6::Packet<&[u8]>) -> bool {
-    let upper = parts(packet).find(|part| part.kind == protocol::ICMPV6);
-    let kind = upper.map(|part| part.bytes.first().map(|kind| icmpv6::Kind::from_type_and_code(*kind, 0)));
-    kind.is_some_and(|kind| kind.is_none_or(icmpv6::Kind::is_error))
+fn is_error(packet: &Ipv6Packet<&[u8]>) -> bool {
+    let upper = headers(packet).find(|part| part.kind == protocol::ICMPV6);
+    let kind = upper.map(|part| part.bytes.first().map(|kind| Icmpv6Kind::from_type_and_code(*kind, 0)));
+    kind.is_some_and(|kind| kind.is_none_or(Icmpv6Kind::is_error))
 }

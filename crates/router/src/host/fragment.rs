@@ -1,6 +1,6 @@
 //! Fragmentation of IPv4 packets that the router forwards or makes (RFC 791, section 3.2).
 
-use fullview_plane::wire::ipv4;
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 
 /// A packet that was split.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) fn split(packet: Vec<u8>, mtu: usize) -> Fragments {
     if packet.len() <= mtu {
         return Fragments::Whole(packet);
     }
-    let view = ipv4::Packet::new_unchecked(&packet[..]);
+    let view = Ipv4Packet::new_unchecked(&packet[..]);
     let header = view.header_len();
     let Some(room) = mtu.checked_sub(header).map(|room| room & !7).filter(|room| *room > 0) else {
         return Fragments::Impossible;
@@ -36,7 +36,7 @@ pub(super) fn split(packet: Vec<u8>, mtu: usize) -> Fragments {
 fn part(header: &[u8], piece: &[u8], offset: usize, more: bool) -> Vec<u8> {
     let mut bytes = [header, piece].concat();
     let total = bytes.len() as u16;
-    let mut packet = ipv4::Packet::new_unchecked(&mut bytes);
+    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
     packet.set_total_len(total);
     packet.set_fragment(offset, more);
     packet.fill_checksum();
@@ -80,7 +80,7 @@ mod tests {
         bytes[ipv4::HEADER..].copy_from_slice(options);
         bytes.extend((0..payload).map(|at| at as u8));
         let total = bytes.len() as u16;
-        let mut view = ipv4::Packet::new_unchecked(&mut bytes);
+        let mut view = Ipv4Packet::new_unchecked(&mut bytes);
         view.set_header_len(header);
         view.set_total_len(total);
         view.set_fragment(offset, more);
@@ -94,10 +94,8 @@ mod tests {
         let Fragments::Several(parts) = split(packet(&options, 100, 0, false), 84) else {
             panic!("the packet is longer than the MTU")
         };
-        let kept: Vec<_> = parts
-            .iter()
-            .map(|part| ipv4::Packet::new_checked(&part[..]).unwrap().options().to_vec())
-            .collect();
+        let kept: Vec<_> =
+            parts.iter().map(|part| Ipv4Packet::new_checked(&part[..]).unwrap().options().to_vec()).collect();
         assert_eq!(kept, [&options[..], &[0x9e, 4, 1, 2, 1, 1, 1, 1]]);
     }
 
@@ -123,7 +121,7 @@ mod tests {
             };
             let mut end = offset;
             for (number, part) in parts.iter().enumerate() {
-                let view = ipv4::Packet::new_checked(&part[..]).unwrap();
+                let view = Ipv4Packet::new_checked(&part[..]).unwrap();
                 prop_assert!(view.verify_checksum() && part.len() <= mtu.max(original.len().min(mtu)));
                 prop_assert_eq!(view.fragment_offset(), end);
                 prop_assert_eq!(view.more_fragments(), more || number + 1 < parts.len());

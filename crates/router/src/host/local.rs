@@ -1,6 +1,9 @@
 //! Packets to the router itself. Echo requests are answered; other protocols have no receiver here, and the sender gets an
 //! ICMP error. The IPv6 half is in `local6`.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmp::Icmpv4Message;
+use fullview_plane::wire::ipv4::Ipv4Packet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::advertisers::RouterAdvertisers;
@@ -10,9 +13,9 @@ use super::received::RxFrame;
 use super::responder::NeighborResponder;
 use super::sender::PacketSender;
 use fullview_plane::wire::checksum::pseudo_ipv4;
-use fullview_plane::wire::ipv4::{self, protocol};
-use fullview_plane::wire::message::Numbers;
-use fullview_plane::wire::{icmp, udp};
+use fullview_plane::wire::icmp_message::IcmpKind;
+use fullview_plane::wire::ipv4::protocol;
+use fullview_plane::wire::udp;
 
 pub(super) struct LocalDelivery {
     /// Echo requests answered.
@@ -33,7 +36,7 @@ impl LocalDelivery {
         sender: &mut PacketSender<'_, R>,
         frame: RxFrame<'_>,
     ) {
-        let packet = frame.inet().filter(ipv4::Packet::verify_checksum);
+        let packet = frame.inet().filter(Ipv4Packet::verify_checksum);
         let destination = packet.map(|packet| Ipv4Addr::from(packet.destination()));
         let interfaces = &sender.ip.interfaces;
         if destination.is_some_and(|destination| interfaces.is_own(frame.interface, destination.into())) {
@@ -56,8 +59,8 @@ impl LocalDelivery {
         match packet.protocol() {
             protocol::ICMP => self.receive_icmp(sender, frame, packet),
             protocol::UDP if !is_intact(&packet) => {}
-            protocol::UDP => errors.report(sender, frame, icmp::Kind::PortUnreachable.into()),
-            _ => errors.report(sender, frame, icmp::Kind::ProtocolUnreachable.into()),
+            protocol::UDP => errors.report(sender, frame, Icmpv4Kind::PortUnreachable.into()),
+            _ => errors.report(sender, frame, Icmpv4Kind::ProtocolUnreachable.into()),
         }
     }
 
@@ -65,10 +68,10 @@ impl LocalDelivery {
         &mut self,
         sender: &mut PacketSender<'_, R>,
         frame: RxFrame<'_>,
-        packet: ipv4::Packet<&[u8]>,
+        packet: Ipv4Packet<&[u8]>,
     ) {
-        let Ok(request) = icmp::Message::new_checked(packet.payload()) else { return };
-        let is_echo = request.kind().type_and_code().0 == icmp::Kind::EchoRequest.type_and_code().0;
+        let Ok(request) = Icmpv4Message::new_checked(packet.payload()) else { return };
+        let is_echo = request.kind().type_and_code().0 == Icmpv4Kind::EchoRequest.type_and_code().0;
         if !is_echo || !request.verify_checksum() || frame.to_group {
             return;
         }
@@ -80,17 +83,17 @@ impl LocalDelivery {
 }
 
 /// The reply to an echo request, with the code of the request.
-fn echo_reply(packet: &ipv4::Packet<&[u8]>) -> Vec<u8> {
+fn echo_reply(packet: &Ipv4Packet<&[u8]>) -> Vec<u8> {
     let mut bytes = packet.payload().to_vec();
-    let mut reply = icmp::Message::new_unchecked(&mut bytes[..]);
+    let mut reply = Icmpv4Message::new_unchecked(&mut bytes[..]);
     let (_, code) = reply.kind().type_and_code();
-    let (kind, _) = icmp::Kind::EchoReply.type_and_code();
-    reply.set_kind(icmp::Kind::from_type_and_code(kind, code));
+    let (kind, _) = Icmpv4Kind::EchoReply.type_and_code();
+    reply.set_kind(Icmpv4Kind::from_type_and_code(kind, code));
     reply.fill_checksum();
     bytes
 }
 
-fn is_intact(packet: &ipv4::Packet<&[u8]>) -> bool {
+fn is_intact(packet: &Ipv4Packet<&[u8]>) -> bool {
     let datagram = udp::Datagram::new_checked(packet.payload());
     let pseudo = |len| pseudo_ipv4(packet.source(), packet.destination(), protocol::UDP, len);
     datagram.is_ok_and(|datagram| datagram.verify_checksum(pseudo(datagram.length())))

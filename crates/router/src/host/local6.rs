@@ -1,5 +1,7 @@
 //! IPv6 packets to the router itself: extension headers, neighbour discovery, echo requests.
 
+use fullview_plane::wire::icmpv6::Icmpv6Message;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::error::{IcmpErrors, Problem};
@@ -10,10 +12,10 @@ use super::next_hop::NextHopResolver;
 use super::received::RxFrame;
 use super::sender::PacketSender;
 use fullview_plane::wire::checksum::pseudo_ipv6;
-use fullview_plane::wire::extension::{Demand, Part, kind, parts, unknown_option};
-use fullview_plane::wire::icmpv6::{self, Kind};
+use fullview_plane::wire::extension::{ChainedHeader, OptionAction, headers, kind, unknown_option};
+use fullview_plane::wire::icmp_message::IcmpKind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::message::Numbers;
 use fullview_plane::wire::{ipv6, ndp, udp};
 
 /// What to do after one of the packet's headers.
@@ -21,7 +23,7 @@ enum HeaderAction {
     Next,
     Stop,
     /// Stop, and report an error whose pointer is this offset.
-    Report(Kind, usize),
+    Report(Icmpv6Kind, usize),
     /// Stop, and handle the ICMPv6 message.
     Icmp,
 }
@@ -53,7 +55,7 @@ impl LocalDelivery {
         if to.is_multicast() && !is_member(&sender.ip.interfaces, frame.interface, to) {
             return;
         }
-        for part in parts(&packet) {
+        for part in headers(&packet) {
             match action(&packet, part) {
                 HeaderAction::Next => {}
                 HeaderAction::Stop => return,
@@ -69,20 +71,20 @@ impl LocalDelivery {
         &mut self,
         sender: &mut PacketSender<'_, R>,
         frame: RxFrame<'_>,
-        packet: &ipv6::Packet<&[u8]>,
+        packet: &Ipv6Packet<&[u8]>,
         bytes: &[u8],
     ) {
         let len = bytes.len() as u32;
         let pseudo = pseudo_ipv6(packet.source(), packet.destination(), protocol::ICMPV6, len);
-        let Ok(message) = icmpv6::Message::new_checked(bytes) else { return };
+        let Ok(message) = Icmpv6Message::new_checked(bytes) else { return };
         if !message.verify_checksum(pseudo) {
             return;
         }
         let (kind, code) = message.kind().type_and_code();
-        if kind == Kind::EchoRequest.type_and_code().0 {
+        if kind == Icmpv6Kind::EchoRequest.type_and_code().0 {
             self.answer_echo6(sender, frame, packet, bytes);
         } else if packet.hop_limit() == ndp::HOP_LIMIT && code == 0 {
-            if message.kind() == Kind::RouterSolicitation {
+            if message.kind() == Icmpv6Kind::RouterSolicitation {
                 return self.advertisers.receive_solicitation(sender.now, frame.interface, bytes);
             }
             self.responder.receive_ndp(sender, frame, packet, bytes);
@@ -93,7 +95,7 @@ impl LocalDelivery {
         &mut self,
         sender: &mut PacketSender<'_, R>,
         frame: RxFrame<'_>,
-        packet: &ipv6::Packet<&[u8]>,
+        packet: &Ipv6Packet<&[u8]>,
         request: &[u8],
     ) {
         let (to, asked): (Ipv6Addr, Ipv6Addr) = (packet.source().into(), packet.destination().into());
@@ -111,10 +113,10 @@ impl LocalDelivery {
 /// The reply to an echo request, with the code of the request and without its checksum.
 fn echo_reply(request: &[u8]) -> Vec<u8> {
     let mut bytes = request.to_vec();
-    let mut reply = icmpv6::Message::new_unchecked(&mut bytes[..]);
+    let mut reply = Icmpv6Message::new_unchecked(&mut bytes[..]);
     let (_, code) = reply.kind().type_and_code();
-    let (kind, _) = Kind::EchoReply.type_and_code();
-    reply.set_kind(Kind::from_type_and_code(kind, code));
+    let (kind, _) = Icmpv6Kind::EchoReply.type_and_code();
+    reply.set_kind(Icmpv6Kind::from_type_and_code(kind, code));
     bytes
 }
 
@@ -131,12 +133,12 @@ fn is_member(interfaces: &Interfaces, interface: u16, group: Ipv6Addr) -> bool {
         })
 }
 
-fn action(packet: &ipv6::Packet<&[u8]>, part: Part<'_>) -> HeaderAction {
+fn action(packet: &Ipv6Packet<&[u8]>, part: ChainedHeader<'_>) -> HeaderAction {
     let to_group = Ipv6Addr::from(packet.destination()).is_multicast();
     match part.kind {
         // This is the only header that has a fixed place.
         kind::HOP_BY_HOP if part.at != ipv6::HEADER => {
-            HeaderAction::Report(Kind::UnknownNextHeader, part.named_at)
+            HeaderAction::Report(Icmpv6Kind::UnknownNextHeader, part.next_header_at)
         }
         kind::HOP_BY_HOP | kind::DESTINATION => options(part, to_group),
         kind::ROUTING => routing(part),
@@ -144,41 +146,41 @@ fn action(packet: &ipv6::Packet<&[u8]>, part: Part<'_>) -> HeaderAction {
         kind::NONE => HeaderAction::Stop,
         protocol::ICMPV6 => HeaderAction::Icmp,
         protocol::UDP if !is_intact(packet, part.bytes) => HeaderAction::Stop,
-        protocol::UDP => HeaderAction::Report(Kind::PortUnreachable, 0),
-        _ => HeaderAction::Report(Kind::UnknownNextHeader, part.named_at),
+        protocol::UDP => HeaderAction::Report(Icmpv6Kind::PortUnreachable, 0),
+        _ => HeaderAction::Report(Icmpv6Kind::UnknownNextHeader, part.next_header_at),
     }
 }
 
-fn options(part: Part<'_>, to_group: bool) -> HeaderAction {
+fn options(part: ChainedHeader<'_>, to_group: bool) -> HeaderAction {
     match unknown_option(part.bytes) {
         None => HeaderAction::Next,
-        Some((Demand::Report, at)) => HeaderAction::Report(Kind::UnknownOption, part.at + at),
-        Some((Demand::ReportUnlessGroup, at)) if !to_group => {
-            HeaderAction::Report(Kind::UnknownOption, part.at + at)
+        Some((OptionAction::Report, at)) => HeaderAction::Report(Icmpv6Kind::UnknownOption, part.at + at),
+        Some((OptionAction::ReportUnlessGroup, at)) if !to_group => {
+            HeaderAction::Report(Icmpv6Kind::UnknownOption, part.at + at)
         }
         Some(_) => HeaderAction::Stop,
     }
 }
 
 /// Source routes are not followed (RFC 5095).
-fn routing(part: Part<'_>) -> HeaderAction {
+fn routing(part: ChainedHeader<'_>) -> HeaderAction {
     const TYPE_AT: usize = 2;
     const SEGMENTS_LEFT_AT: usize = 3;
     if part.bytes[SEGMENTS_LEFT_AT] == 0 {
         return HeaderAction::Next;
     }
-    HeaderAction::Report(Kind::ParameterProblem, part.at + TYPE_AT)
+    HeaderAction::Report(Icmpv6Kind::ParameterProblem, part.at + TYPE_AT)
 }
 
 /// Of the packets with a fragment header, only those that are whole all the same are handled (RFC 6946).
-fn fragment(part: Part<'_>) -> HeaderAction {
+fn fragment(part: ChainedHeader<'_>) -> HeaderAction {
     const OFFSET_AND_MORE: u16 = 0xfff9;
     let field = u16::from_be_bytes([part.bytes[2], part.bytes[3]]);
     if field & OFFSET_AND_MORE == 0 { HeaderAction::Next } else { HeaderAction::Stop }
 }
 
 /// A UDP datagram over IPv6 needs a checksum (RFC 8200, section 8.1).
-fn is_intact(packet: &ipv6::Packet<&[u8]>, datagram: &[u8]) -> bool {
+fn is_intact(packet: &Ipv6Packet<&[u8]>, datagram: &[u8]) -> bool {
     let Ok(datagram) = udp::Datagram::new_checked(datagram) else { return false };
     let len = u32::from(datagram.length());
     let pseudo = pseudo_ipv6(packet.source(), packet.destination(), protocol::UDP, len);

@@ -1,6 +1,7 @@
 //! Neighbour discovery (RFC 4861, section 7): answers solicitations for the router's addresses, including those of
 //! duplicate address detection, and learns link addresses from solicitations and advertisements.
 
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::Ipv6Addr;
 
 use super::discovery;
@@ -13,8 +14,7 @@ use super::responder::NeighborResponder;
 use super::sender::PacketSender;
 use crate::route::RouteAction;
 use fullview_plane::wire::ethernet::Mac;
-use fullview_plane::wire::icmpv6::{Kind, Message};
-use fullview_plane::wire::ipv6;
+use fullview_plane::wire::icmpv6::{Icmpv6Kind, Icmpv6Message};
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
 /// A well-formed solicitation or advertisement.
@@ -43,7 +43,7 @@ impl NeighborResponder {
         &mut self,
         sender: &mut PacketSender<'_, R>,
         frame: RxFrame<'_>,
-        packet: &ipv6::Packet<&[u8]>,
+        packet: &Ipv6Packet<&[u8]>,
         bytes: &[u8],
     ) {
         let Ok(target) = ndp::target(bytes) else { return };
@@ -53,9 +53,9 @@ impl NeighborResponder {
         if target.is_multicast() || from.is_multicast() {
             return;
         }
-        match Message::new_unchecked(bytes).kind() {
-            Kind::NeighborSolicitation => self.receive_solicitation(sender, &message),
-            Kind::NeighborAdvertisement => self.receive_advertisement(sender, &message),
+        match Icmpv6Message::new_unchecked(bytes).kind() {
+            Icmpv6Kind::NeighborSolicitation => self.receive_solicitation(sender, &message),
+            Icmpv6Kind::NeighborAdvertisement => self.receive_advertisement(sender, &message),
             _ => {}
         }
     }
@@ -99,7 +99,7 @@ impl NeighborResponder {
         let solicited = if to.is_some() { ndp::SOLICITED } else { 0 };
         let overrides = if was_multicast && !anycast { ndp::OVERRIDE } else { 0 };
         let flags = ndp::ROUTER | solicited | overrides;
-        let mut answer = Builder::neighbor(Kind::NeighborAdvertisement, flags, target.to_bits());
+        let mut answer = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, flags, target.to_bits());
         if was_multicast {
             answer = answer.link_address(LinkAddress::Target, interface.mac);
         }
@@ -116,7 +116,7 @@ impl NeighborResponder {
         sender: &mut PacketSender<'_, R>,
         message: &DiscoveryMessage<'_>,
     ) {
-        let flags = Message::new_unchecked(message.bytes).rest();
+        let flags = Icmpv6Message::new_unchecked(message.bytes).rest();
         let solicited = flags & ndp::SOLICITED != 0;
         if solicited && message.to.is_multicast() {
             return;

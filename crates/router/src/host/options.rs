@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use fullview_plane::wire::ipv4;
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
@@ -12,7 +12,7 @@ const TIMESTAMP: u8 = 68;
 
 /// Writes what the options of a packet ask for, and updates the header checksum.
 pub(super) fn stamp(packet: &mut [u8], own: Ipv4Addr, now: Duration) {
-    let header = ipv4::Packet::new_unchecked(&*packet).header_len();
+    let header = Ipv4Packet::new_unchecked(&*packet).header_len();
     let mut options = &mut packet[ipv4::HEADER..header];
     while let Some((option, rest)) = split(options) {
         match option[0] {
@@ -22,7 +22,7 @@ pub(super) fn stamp(packet: &mut [u8], own: Ipv4Addr, now: Duration) {
         }
         options = rest;
     }
-    ipv4::Packet::new_unchecked(packet).fill_checksum();
+    Ipv4Packet::new_unchecked(packet).fill_checksum();
 }
 
 /// The offset of the first malformed option, if there is one.
@@ -103,9 +103,9 @@ mod tests {
         let len = ipv4::HEADER + options.len();
         let mut bytes = vec![0; len];
         bytes[ipv4::HEADER..].copy_from_slice(options);
-        ipv4::Packet::new_unchecked(&mut bytes).set_header_len(len);
+        Ipv4Packet::new_unchecked(&mut bytes).set_header_len(len);
         stamp(&mut bytes, Ipv4Addr::new(10, 0, 0, 1), Duration::from_millis(258));
-        assert!(ipv4::Packet::new_unchecked(&bytes).verify_checksum());
+        assert!(Ipv4Packet::new_unchecked(&bytes).verify_checksum());
         bytes[ipv4::HEADER..].to_vec()
     }
 

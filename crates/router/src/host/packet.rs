@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fullview_plane::wire::checksum::pseudo_ipv6;
-use fullview_plane::wire::{icmpv6, ipv4, ipv6};
+use fullview_plane::wire::icmpv6::Icmpv6Message;
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
 
 /// The TTL and hop limit of packets that the router originates.
 const HOPS: u8 = 64;
@@ -18,7 +20,7 @@ pub(super) fn inet(
 ) -> Vec<u8> {
     let mut bytes = [&[0; ipv4::HEADER], payload].concat();
     let total = bytes.len() as u16;
-    let mut packet = ipv4::Packet::new_unchecked(&mut bytes);
+    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
     packet.set_header_len(ipv4::HEADER);
     packet.set_total_len(total);
     packet.set_type_of_service(type_of_service);
@@ -36,9 +38,9 @@ pub(super) fn icmpv6(addresses: (Ipv6Addr, Ipv6Addr), traffic_class: u8, mut mes
     let (source, destination) = (addresses.0.to_bits(), addresses.1.to_bits());
     let protocol = ipv4::protocol::ICMPV6;
     let pseudo = pseudo_ipv6(source, destination, protocol, message.len() as u32);
-    icmpv6::Message::new_unchecked(&mut message[..]).fill_checksum(pseudo);
+    Icmpv6Message::new_unchecked(&mut message[..]).fill_checksum(pseudo);
     let mut bytes = [&[0; ipv6::HEADER], &message[..]].concat();
-    let mut packet = ipv6::Packet::new_unchecked(&mut bytes);
+    let mut packet = Ipv6Packet::new_unchecked(&mut bytes);
     packet.set_class_and_flow(traffic_class, 0);
     packet.set_payload_len(message.len() as u16);
     packet.set_next_header(protocol);
@@ -50,15 +52,15 @@ pub(super) fn icmpv6(addresses: (Ipv6Addr, Ipv6Addr), traffic_class: u8, mut mes
 
 /// Sets the hop limit of an IPv6 packet. For IPv4 the header checksum would have to follow.
 pub(super) fn with_hop_limit(mut packet: Vec<u8>, hops: u8) -> Vec<u8> {
-    ipv6::Packet::new_unchecked(&mut packet[..]).set_hop_limit(hops);
+    Ipv6Packet::new_unchecked(&mut packet[..]).set_hop_limit(hops);
     packet
 }
 
 /// The source address of a packet of either family, which must hold a whole header.
 pub(super) fn source(packet: &[u8]) -> IpAddr {
-    let inet = ipv4::Packet::new_unchecked(packet);
+    let inet = Ipv4Packet::new_unchecked(packet);
     if inet.version() == 4 {
         return IpAddr::V4(inet.source().into());
     }
-    IpAddr::V6(ipv6::Packet::new_unchecked(packet).source().into())
+    IpAddr::V6(Ipv6Packet::new_unchecked(packet).source().into())
 }

@@ -1,10 +1,11 @@
 //! A frame that the loop rejected, and the IP packet in it.
 
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::IpAddr;
 
 use super::next_hop::RouteQuery;
 use fullview_plane::wire::ethernet::Mac;
-use fullview_plane::wire::{ipv4, ipv6};
 
 /// A received frame, without its Ethernet header and tag.
 #[derive(Clone, Copy)]
@@ -17,11 +18,11 @@ pub(super) struct RxFrame<'a> {
 }
 
 impl<'a> RxFrame<'a> {
-    pub fn inet(&self) -> Option<ipv4::Packet<&'a [u8]>> {
+    pub fn inet(&self) -> Option<Ipv4Packet<&'a [u8]>> {
         inet(self.payload)
     }
 
-    pub fn inet6(&self) -> Option<ipv6::Packet<&'a [u8]>> {
+    pub fn inet6(&self) -> Option<Ipv6Packet<&'a [u8]>> {
         inet6(self.payload)
     }
 
@@ -32,13 +33,13 @@ impl<'a> RxFrame<'a> {
 }
 
 /// The IPv4 packet without padding; `None` if its header is malformed.
-pub(super) fn inet(payload: &[u8]) -> Option<ipv4::Packet<&[u8]>> {
-    let whole = ipv4::Packet::new_checked(payload).ok()?;
-    Some(ipv4::Packet::new_unchecked(&payload[..usize::from(whole.total_len())]))
+pub(super) fn inet(payload: &[u8]) -> Option<Ipv4Packet<&[u8]>> {
+    let whole = Ipv4Packet::new_checked(payload).ok()?;
+    Some(Ipv4Packet::new_unchecked(&payload[..usize::from(whole.total_len())]))
 }
 
 /// The IPv6 packet without padding; `None` if its header is malformed.
-pub(super) fn inet6(payload: &[u8]) -> Option<ipv6::Packet<&[u8]>> {
-    let whole = ipv6::Packet::new_checked(payload).ok()?;
-    Some(ipv6::Packet::new_unchecked(&payload[..whole.total_len()]))
+pub(super) fn inet6(payload: &[u8]) -> Option<Ipv6Packet<&[u8]>> {
+    let whole = Ipv6Packet::new_checked(payload).ok()?;
+    Some(Ipv6Packet::new_unchecked(&payload[..whole.total_len()]))
 }

@@ -2,6 +2,9 @@
 //! packet itself (RFC 1812, section 5.2.7.2; RFC 4861, section 8.2). The loop records detours on interfaces that have
 //! redirects enabled; for packets on the slow path they are found here.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::error::{self, IcmpErrors, Problem};
@@ -12,16 +15,16 @@ use super::received::{self, RxFrame};
 use super::sender::PacketSender;
 use super::{error6, packet};
 use crate::route::{NextHopVia, RouteAction};
-use fullview_plane::forward::Detour;
+use fullview_plane::forward::RedirectCandidate;
 use fullview_plane::wire::ethernet::{EtherType, Frame};
+use fullview_plane::wire::ipv6;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
-use fullview_plane::wire::{icmp, ipv4, ipv6};
 
 /// Reports a detour that the loop recorded to the packet's sender, if that is allowed and within the limits.
 pub(super) fn redirect<R: NextHopResolver>(
     errors: &mut IcmpErrors,
     sender: &mut PacketSender<'_, R>,
-    detour: &Detour,
+    detour: &RedirectCandidate,
 ) {
     let Some(neighbor) = gateway(&sender.ip.resolver, detour) else { return };
     let Ok(frame) = Frame::new_checked(detour.frame.frame()) else { return };
@@ -43,7 +46,7 @@ pub(super) fn redirect<R: NextHopResolver>(
 }
 
 /// The neighbour that the loop sent the packet to, if it is on the link on which the packet arrived.
-fn gateway(resolver: &impl NextHopResolver, detour: &Detour) -> Option<NeighborId> {
+fn gateway(resolver: &impl NextHopResolver, detour: &RedirectCandidate) -> Option<NeighborId> {
     let RouteAction::Forward(NextHopVia { link, neighbor }) = resolver.action(detour.next_hop)? else {
         return None;
     };
@@ -64,7 +67,7 @@ pub(super) fn is_detour(
 pub(super) fn redirect_inet<R: NextHopResolver>(
     errors: &mut IcmpErrors,
     sender: &mut PacketSender<'_, R>,
-    about: ipv4::Packet<&[u8]>,
+    about: Ipv4Packet<&[u8]>,
     interface: u16,
     gateway: Ipv4Addr,
 ) {
@@ -74,7 +77,7 @@ pub(super) fn redirect_inet<R: NextHopResolver>(
     let Some(back) = back.filter(|_| error::is_reportable(sender.ip, interface, &about)) else { return };
     let Some(from) = sender.ip.interfaces.source_inet(interface, to) else { return };
     if errors.may_send(sender.now, interface) {
-        let problem = Problem { kind: icmp::Kind::Redirect, rest: gateway.to_bits() };
+        let problem = Problem { kind: Icmpv4Kind::Redirect, rest: gateway.to_bits() };
         let message = error::message(&about, problem);
         sender.originate_icmp((from, to), error::precedence(&about), &message, back);
     }
@@ -85,7 +88,7 @@ pub(super) fn redirect_inet<R: NextHopResolver>(
 pub(super) fn redirect_inet6<R: NextHopResolver>(
     errors: &mut IcmpErrors,
     sender: &mut PacketSender<'_, R>,
-    about: ipv6::Packet<&[u8]>,
+    about: Ipv6Packet<&[u8]>,
     interface: u16,
     target: Ipv6Addr,
 ) {

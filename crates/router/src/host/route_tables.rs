@@ -23,7 +23,7 @@ use super::next_hop::{HostAction, NextHopResolver, RouteQuery, on_link, through}
 use crate::route::{NextHopVia, RouteAction};
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::interface::{Interface, InterfaceAddress};
-use fullview_plane::view::{Parts, TableReaders, View, ViewReader, Views};
+use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader, Views};
 use fullview_plane::wire::ethernet::Mac;
 
 /// One family's routes.
@@ -247,7 +247,7 @@ fn view(
     adjacencies: &Adjacencies,
 ) -> Result<View, HostConfigError> {
     let (inet, inet6) = (inet.attachment.shared_reader(), inet6.attachment.shared_reader());
-    let parts = Parts::new(interfaces.to_vec(), adjacencies.clone(), TableReaders { inet, inet6 });
+    let parts = ViewParts::new(interfaces.to_vec(), adjacencies.clone(), TableReaders { inet, inet6 });
     Ok(View::new(parts)?)
 }
 

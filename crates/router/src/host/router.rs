@@ -43,7 +43,7 @@ impl StandaloneRouter {
         for packet in &free[before..] {
             self.host.handle(now, packet, &mut self.tx_queue.output);
         }
-        for detour in self.forwarder.detours() {
+        for detour in self.forwarder.redirect_candidates() {
             self.host.redirect(now, detour, &mut self.tx_queue.output);
         }
         self.host.tick(now, &mut self.tx_queue.output);

@@ -6,9 +6,9 @@ use super::discovery;
 use super::interfaces::Interfaces;
 use super::neighbor::NeighborId;
 use super::output::Output;
-use fullview_plane::wire::arp::{Message, Operation};
+use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
-use fullview_plane::wire::icmpv6::Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
 pub(super) struct Solicitation {
@@ -36,8 +36,8 @@ impl Solicitation {
             _ => None,
         };
         let Some(sender) = prompting.or_else(|| interfaces.source_inet(number, target)) else { return };
-        let request = Message {
-            operation: Operation::Request,
+        let request = ArpPacket {
+            operation: ArpOperation::Request,
             sender_mac: interface.mac,
             sender: sender.to_bits(),
             target_mac: Mac::default(),
@@ -55,7 +55,7 @@ impl Solicitation {
         };
         let other = || interfaces.link_local_of(number).or_else(|| interfaces.source_inet6(number, target));
         let Some(source) = prompting.or_else(other) else { return };
-        let message = Builder::neighbor(Kind::NeighborSolicitation, 0, target.to_bits());
+        let message = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, target.to_bits());
         let message = message.link_address(LinkAddress::Source, interface.mac).build();
         let solicited_node = || ndp::solicited_node(target.to_bits()).into();
         let destination = if self.last_known.is_some() { target } else { solicited_node() };

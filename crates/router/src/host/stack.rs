@@ -22,7 +22,7 @@ use super::sender::PacketSender;
 use super::transit::SlowForwarder;
 use super::{redirect, unresolved};
 use fullview_plane::burst::Slot;
-use fullview_plane::forward::Detour;
+use fullview_plane::forward::RedirectCandidate;
 use fullview_plane::interface::Interface;
 use fullview_plane::verdict::Verdict;
 use fullview_plane::wire::ethernet::Frame;
@@ -81,12 +81,12 @@ impl<R: NextHopResolver> HostStack<R> {
             HostEvent::Packet { interface, verdict, frame } => {
                 self.receive(now, (*interface, *verdict), frame.frame(), out);
             }
-            HostEvent::Detour(detour) => self.redirect(now, detour, out),
+            HostEvent::RedirectCandidate(detour) => self.redirect(now, detour, out),
         }
     }
 
     /// Sends a redirect about a detour that the loop recorded, if that is allowed and within the limits.
-    pub fn redirect(&mut self, now: Duration, detour: &Detour, out: &mut Output) {
+    pub fn redirect(&mut self, now: Duration, detour: &RedirectCandidate, out: &mut Output) {
         let sender = &mut PacketSender { now, ip: &mut self.ip, out };
         redirect::redirect(&mut self.handlers.errors, sender, detour);
     }

@@ -1,6 +1,8 @@
 //! The slow path through the router, for packets that the loop does not forward: their neighbour is unresolved, they have
 //! to be fragmented, or they have options that every router examines. The IPv6 half is in `transit6`.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::ipv4::Ipv4Packet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::error::{IcmpErrors, Problem};
@@ -11,7 +13,7 @@ use super::received::RxFrame;
 use super::sender::PacketSender;
 use super::{options, redirect};
 use crate::route::RouteAction;
-use fullview_plane::wire::{icmp, ipv4};
+use fullview_plane::wire::ipv4;
 
 #[derive(Default)]
 pub(super) struct SlowForwarder {
@@ -37,7 +39,7 @@ impl SlowForwarder {
         let packet = frame.inet().filter(|_| !frame.to_group);
         let Some(packet) = packet else { return TransitOutcome::Handled };
         if let Some(at) = options::malformed_at(packet.header()) {
-            let problem = Problem { kind: icmp::Kind::ParameterProblem, rest: (at as u32) << 24 };
+            let problem = Problem { kind: Icmpv4Kind::ParameterProblem, rest: (at as u32) << 24 };
             errors.report(sender, frame, problem);
             return TransitOutcome::Handled;
         }
@@ -49,9 +51,9 @@ impl SlowForwarder {
         }
         let kind = match action {
             Some(RouteAction::Local) => return TransitOutcome::Local,
-            Some(RouteAction::Unreachable) => icmp::Kind::HostUnreachable,
-            Some(RouteAction::Prohibit) => icmp::Kind::Prohibited,
-            None | Some(RouteAction::Throw) => icmp::Kind::NetUnreachable,
+            Some(RouteAction::Unreachable) => Icmpv4Kind::HostUnreachable,
+            Some(RouteAction::Prohibit) => Icmpv4Kind::Prohibited,
+            None | Some(RouteAction::Throw) => Icmpv4Kind::NetUnreachable,
             Some(_) => return TransitOutcome::Handled,
         };
         errors.report(sender, frame, kind.into());
@@ -63,17 +65,17 @@ impl SlowForwarder {
         errors: &mut IcmpErrors,
         sender: &mut PacketSender<'_, R>,
         frame: RxFrame<'_>,
-        packet: ipv4::Packet<&[u8]>,
+        packet: Ipv4Packet<&[u8]>,
         neighbor: NeighborId,
     ) {
         if packet.ttl() <= 1 {
-            return errors.report(sender, frame, icmp::Kind::TimeExceeded.into());
+            return errors.report(sender, frame, Icmpv4Kind::TimeExceeded.into());
         }
         let Some(mtu) = sender.ip.interfaces.get(neighbor.interface).map(|interface| interface.mtu) else {
             return;
         };
         if packet.bytes().len() > mtu as usize && packet.dont_fragment() {
-            let problem = Problem { kind: icmp::Kind::FragmentationNeeded, rest: mtu };
+            let problem = Problem { kind: Icmpv4Kind::FragmentationNeeded, rest: mtu };
             return errors.report(sender, frame, problem);
         }
         let source = Ipv4Addr::from(packet.source());
@@ -83,7 +85,7 @@ impl SlowForwarder {
         }
         let mut forwarded = packet.bytes().to_vec();
         stamp(sender, &mut forwarded, neighbor);
-        ipv4::Packet::new_unchecked(&mut forwarded[..]).decrement_ttl();
+        Ipv4Packet::new_unchecked(&mut forwarded[..]).decrement_ttl();
         let parts = match fragment::split(forwarded, mtu as usize) {
             Fragments::Whole(packet) => vec![packet],
             Fragments::Several(parts) => parts,
@@ -97,7 +99,7 @@ impl SlowForwarder {
 /// Writes the router's address and the time into the options that ask for them.
 fn stamp<R>(sender: &PacketSender<'_, R>, packet: &mut [u8], neighbor: NeighborId) {
     let IpAddr::V4(next) = neighbor.ip else { return };
-    if ipv4::Packet::new_unchecked(&*packet).header_len() == ipv4::HEADER {
+    if Ipv4Packet::new_unchecked(&*packet).header_len() == ipv4::HEADER {
         return;
     }
     if let Some(own) = sender.ip.interfaces.source_inet(neighbor.interface, next) {

@@ -1,5 +1,7 @@
 //! The slow path for IPv6.
 
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::{IpAddr, Ipv6Addr};
 
 use fullview_table::Family;
@@ -12,7 +14,6 @@ use super::redirect;
 use super::sender::PacketSender;
 use super::transit::{SlowForwarder, TransitOutcome};
 use crate::route::RouteAction;
-use fullview_plane::wire::{icmpv6, ipv6};
 
 impl SlowForwarder {
     /// Forwards an IPv6 packet, or reports to its sender why that is not possible.
@@ -32,8 +33,8 @@ impl SlowForwarder {
         }
         let kind = match action {
             Some(RouteAction::Local) => return TransitOutcome::Local,
-            Some(RouteAction::Prohibit) => icmpv6::Kind::Prohibited,
-            None | Some(RouteAction::Unreachable | RouteAction::Throw) => icmpv6::Kind::NoRoute,
+            Some(RouteAction::Prohibit) => Icmpv6Kind::Prohibited,
+            None | Some(RouteAction::Unreachable | RouteAction::Throw) => Icmpv6Kind::NoRoute,
             Some(_) => return TransitOutcome::Handled,
         };
         errors.report6(sender, frame, kind.into());
@@ -64,11 +65,11 @@ impl SlowForwarder {
         errors: &mut IcmpErrors,
         sender: &mut PacketSender<'_, R>,
         frame: RxFrame<'_>,
-        packet: ipv6::Packet<&[u8]>,
+        packet: Ipv6Packet<&[u8]>,
         neighbor: NeighborId,
     ) {
         if packet.hop_limit() <= 1 {
-            return errors.report6(sender, frame, icmpv6::Kind::TimeExceeded.into());
+            return errors.report6(sender, frame, Icmpv6Kind::TimeExceeded.into());
         }
         let source = Ipv6Addr::from(packet.source());
         let detour = redirect::is_detour(&sender.ip.interfaces, frame, source.into(), neighbor);
@@ -76,15 +77,15 @@ impl SlowForwarder {
             redirect::redirect_inet6(errors, sender, packet, neighbor.interface, target);
         }
         if source.is_unicast_link_local() && neighbor.interface != frame.interface {
-            return errors.report6(sender, frame, icmpv6::Kind::BeyondScope.into());
+            return errors.report6(sender, frame, Icmpv6Kind::BeyondScope.into());
         }
         let Some(interface) = sender.ip.interfaces.get(neighbor.interface) else { return };
         let mtu = interface.mtu_of(Family::Inet6);
         if packet.bytes().len() > mtu as usize {
-            return errors.report6(sender, frame, Problem { kind: icmpv6::Kind::PacketTooBig, rest: mtu });
+            return errors.report6(sender, frame, Problem { kind: Icmpv6Kind::PacketTooBig, rest: mtu });
         }
         let mut forwarded = packet.bytes().to_vec();
-        ipv6::Packet::new_unchecked(&mut forwarded[..]).decrement_hop_limit();
+        Ipv6Packet::new_unchecked(&mut forwarded[..]).decrement_hop_limit();
         self.forwarded += 1;
         sender.deliver(forwarded, neighbor, frame.interface);
     }

@@ -1,5 +1,7 @@
 //! Packets whose neighbour did not answer: they are dropped, and their senders get an ICMP error.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -7,7 +9,6 @@ use super::error::IcmpErrors;
 use super::neighbor::{NeighborId, QueuedPacket};
 use super::next_hop::NextHopResolver;
 use super::sender::PacketSender;
-use fullview_plane::wire::{icmp, icmpv6};
 
 pub(super) fn report<R: NextHopResolver>(
     errors: &mut IcmpErrors,
@@ -18,10 +19,10 @@ pub(super) fn report<R: NextHopResolver>(
     for QueuedPacket { packet, interface } in packets {
         match neighbor.ip {
             IpAddr::V4(_) => {
-                errors.report_packet(sender, &packet, interface, icmp::Kind::HostUnreachable.into());
+                errors.report_packet(sender, &packet, interface, Icmpv4Kind::HostUnreachable.into());
             }
             IpAddr::V6(_) => {
-                errors.report_packet6(sender, &packet, interface, icmpv6::Kind::AddressUnreachable.into());
+                errors.report_packet6(sender, &packet, interface, Icmpv6Kind::AddressUnreachable.into());
             }
         }
     }

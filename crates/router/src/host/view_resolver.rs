@@ -10,7 +10,7 @@ use fullview_table::nexthop::TooManyNextHops;
 
 use super::neighbor::NeighborId;
 use super::next_hop::{HostAction, NextHopResolver, RouteQuery};
-use fullview_plane::forward::flow_of;
+use fullview_plane::forward::flow_hash_of;
 use fullview_plane::view::View;
 use fullview_plane::wire::ethernet::Mac;
 
@@ -56,7 +56,7 @@ impl ViewResolver {
             IpAddr::V6(to) => table.inet6.with(|fib| fib.lookup(to.to_bits())),
         };
         let groups = parts.groups.current();
-        let hash = || flow_of(query.packet, parts.policy.flow_seed).unwrap_or(0);
+        let hash = || flow_hash_of(query.packet, parts.policy.flow_seed).unwrap_or(0);
         Some(if groups.is_group(index) { groups.select(index, hash()) } else { index })
     }
 }

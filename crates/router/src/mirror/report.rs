@@ -25,7 +25,7 @@ impl Mirror {
     }
 
     /// What the FIB framework logged since the lines of `since` were read, and how many there are now.
-    pub fn log(&self) -> Vec<fullview_table::fib::framework::Entry> {
+    pub fn log(&self) -> Vec<fullview_table::fib::framework::LogEntry> {
         let mut all = self.tables.inet.log();
         all.extend(self.tables.inet6.log());
         all.sort_by_key(|entry| entry.at);

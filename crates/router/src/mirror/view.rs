@@ -8,7 +8,7 @@ use crate::netlink::event::Link;
 use crate::route::{MAIN_TABLE, NextHopVia, RouteAction};
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::interface::Interface;
-use fullview_plane::view::{Parts, Policy, TableReaders, View};
+use fullview_plane::view::{Policy, TableReaders, View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
 
 use super::Mirror;
@@ -18,7 +18,7 @@ use super::rules::Ingress;
 
 /// Nothing is forwarded by it.
 pub(super) fn empty(tables: &Tables, groups: &Groups) -> View {
-    let parts = Parts {
+    let parts = ViewParts {
         interfaces: Vec::new(),
         adjacencies: Adjacencies::new(),
         tables: readers(tables, MAIN_TABLE).into_iter().collect(),
@@ -35,12 +35,12 @@ fn readers(tables: &Tables, number: u32) -> Option<TableReaders> {
 }
 
 impl Mirror {
-    /// Workers go by links and neighbours as they are now. Parts that do not fit together would be our own mistake;
+    /// Workers go by links and neighbours as they are now. ViewParts that do not fit together would be our own mistake;
     /// the view that was published last goes on then, and the report says so.
     pub(super) fn publish_view(&mut self) {
         self.ruled = self.ruled_links();
         let numbers = self.table_numbers();
-        let parts = Parts {
+        let parts = ViewParts {
             interfaces: self.interfaces(&numbers),
             adjacencies: self.adjacencies(),
             tables: numbers.iter().filter_map(|number| readers(&self.tables, *number)).collect(),

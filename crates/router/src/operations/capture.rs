@@ -9,9 +9,9 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use anyhow::Context;
+use fullview_plane::trace::capture::{CaptureError, CommentedCapture};
+use fullview_plane::trace::{PacketFilter, TraceRequest, TracedPacket};
 use fullview_plane::verdict::Verdict;
-use fullview_plane::watch::capture::{CaptureError, CommentedCapture};
-use fullview_plane::watch::{Matching, Note, Watch};
 
 use super::hub::{Hub, Session};
 use crate::log;
@@ -59,7 +59,7 @@ impl Capture {
     /// `ports` are the names of the interfaces, by port.
     pub fn start(file: File, hub: &Arc<Hub>, ports: Vec<String>) -> anyhow::Result<Capture> {
         let first = file.options.packets_per_second;
-        let session = hub.watch(Arc::new(Watch::new(Matching::default(), true, first)));
+        let session = hub.watch(Arc::new(TraceRequest::new(PacketFilter::default(), true, first)));
         let session = session.context("dropped packets cannot be watched")?;
         let (end, ended) = sync_channel(0);
         let mut writer = Writer { file, ports, session, written: 0, missed: 0 };
@@ -113,7 +113,7 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, note: &Note) -> Result<(), CaptureError> {
+    fn write(&mut self, note: &TracedPacket) -> Result<(), CaptureError> {
         let unknown = String::from("unknown");
         let port = self.ports.get(usize::from(note.port)).unwrap_or(&unknown);
         let Verdict::Drop(reason) = note.verdict else { return Ok(()) };

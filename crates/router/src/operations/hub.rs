@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fullview_plane::watch::{Collector, Note, Watch, Watched, Watchers};
+use fullview_plane::trace::{TraceReceiver, TraceRequest, TraceRequests, TracedPacket, Tracer};
 
 /// Notes kept for one who does not fetch them.
 const MOST: usize = 256;
@@ -16,27 +16,27 @@ pub struct Hub(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    watchers: Watchers,
-    collectors: Vec<Collector>,
+    watchers: TraceRequests,
+    collectors: Vec<TraceReceiver>,
     kept: HashMap<u64, Kept>,
 }
 
 #[derive(Default)]
 struct Kept {
-    notes: VecDeque<Note>,
+    notes: VecDeque<TracedPacket>,
     missed: u64,
 }
 
 /// One who watches, until this is dropped.
 pub struct Session {
     hub: Arc<Hub>,
-    watch: Arc<Watch>,
+    watch: Arc<TraceRequest>,
     number: u64,
 }
 
 impl Hub {
     /// A worker's end.
-    pub fn connect(&self) -> Watched {
+    pub fn connect(&self) -> Tracer {
         let mut inner = self.inner();
         let (watched, collector) = inner.watchers.connect();
         inner.collectors.push(collector);
@@ -44,7 +44,7 @@ impl Hub {
     }
 
     /// Begins to watch; `None` if too many do.
-    pub fn watch(self: &Arc<Hub>, watch: Arc<Watch>) -> Option<Session> {
+    pub fn watch(self: &Arc<Hub>, watch: Arc<TraceRequest>) -> Option<Session> {
         let mut inner = self.inner();
         if inner.kept.len() >= MOST_WATCHES {
             return None;
@@ -62,7 +62,7 @@ impl Hub {
 
 impl Session {
     /// What was noted since the last time, and how many notes were lost meanwhile.
-    pub fn fetch(&self) -> (Vec<Note>, u64) {
+    pub fn fetch(&self) -> (Vec<TracedPacket>, u64) {
         let mut inner = self.hub.inner();
         inner.collect();
         let kept = inner.kept.entry(self.number).or_default();
@@ -70,7 +70,7 @@ impl Session {
     }
 
     /// What it watches for.
-    pub fn watch(&self) -> &Watch {
+    pub fn watch(&self) -> &TraceRequest {
         &self.watch
     }
 }
@@ -88,7 +88,7 @@ impl Inner {
     fn collect(&mut self) {
         for collector in &mut self.collectors {
             while let Some(note) = collector.pop() {
-                let Some(kept) = self.kept.get_mut(&note.watch) else { continue };
+                let Some(kept) = self.kept.get_mut(&note.request) else { continue };
                 if kept.notes.len() == MOST {
                     kept.missed += 1;
                 } else {
@@ -96,7 +96,7 @@ impl Inner {
                 }
             }
         }
-        let missed: u64 = self.collectors.iter_mut().map(Collector::take_missed).sum();
+        let missed: u64 = self.collectors.iter_mut().map(TraceReceiver::take_lost).sum();
         self.kept.values_mut().for_each(|kept| kept.missed += missed);
         self.collectors.retain(|collector| !collector.is_abandoned());
     }

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use crate::mirror::{Mirror, UsableNeighbor};
 use fullview_plane::adjacency::Adjacency;
 use fullview_plane::counters::{self, Counters, InterfaceCounters};
-use fullview_plane::explain::describe;
+use fullview_plane::explain::describe_adjacency;
 use fullview_plane::interface::{Interface, SourceCheck};
 use fullview_plane::verdict::{Punt, Reason};
 use fullview_plane::view::View;
-use fullview_table::fib::framework::{Entry, FamilyTables};
+use fullview_table::fib::framework::{Event, FamilyTables, LogEntry, TableEvent};
 use fullview_table::{Address, Family, NextHop, Prefix, Rib, Route};
 
 use crate::control::request;
@@ -182,8 +182,8 @@ fn family<A: Address>(tables: &FamilyTables<A>) -> Vec<status::Fib> {
 fn fib<A: Address>(tables: &FamilyTables<A>, number: u32) -> Option<status::Fib> {
     let (attachment, rib) = (tables.attachment(number)?, tables.rib(number)?);
     let footprint = attachment.fib().footprint();
-    let log: Vec<&Entry> = attachment.log().iter().collect();
-    let rebuild = log.iter().rev().find(|entry| is_rebuild(&entry.text));
+    let log: Vec<&LogEntry> = attachment.log().iter().collect();
+    let rebuild = log.iter().rev().find(|entry| is_rebuild(&entry.event));
     Some(status::Fib {
         family: A::FAMILY.to_string(),
         table: number,
@@ -201,9 +201,16 @@ fn fib<A: Address>(tables: &FamilyTables<A>, number: u32) -> Option<status::Fib>
     })
 }
 
-/// Whether a line of the framework tells of a table that is compiled anew.
-pub fn is_rebuild(line: &str) -> bool {
-    ["schedule_fd_rebuild:", "rebuild_fd:", "rebuild_fd_flm:"].iter().any(|function| line.contains(function))
+/// Whether an event of the framework concerns a table that is compiled again.
+pub fn is_rebuild(event: &Event) -> bool {
+    let Event::Table { what, .. } = event else { return false };
+    matches!(
+        what,
+        TableEvent::RebuildScheduled(_)
+            | TableEvent::SyncRebuild
+            | TableEvent::Switched { .. }
+            | TableEvent::Stale { .. }
+    )
 }
 
 pub fn routes(inside: &Inside<'_>, query: &request::Routes) -> Result<status::Routes, String> {
@@ -295,5 +302,5 @@ fn ways(mirror: &Mirror, hop: NextHop) -> Vec<status::Way> {
 fn way(mirror: &Mirror, view: &View, hop: NextHop, share: u32) -> status::Way {
     let adjacency: Option<Adjacency> = view.parts().adjacencies.get(hop);
     let named = mirror.next_hop(hop).unwrap_or_else(|| "unknown".into());
-    status::Way { next_hop: hop.0, share, leads: named, adjacency: describe(view, adjacency) }
+    status::Way { next_hop: hop.0, share, leads: named, adjacency: describe_adjacency(view, adjacency) }
 }

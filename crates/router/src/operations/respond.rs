@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::mirror::Mirror;
-use fullview_plane::explain::{Explanation, Names, Outcome, explain};
+use fullview_plane::explain::{Explanation, LoopOutcome, RouteNames, explain};
+use fullview_plane::trace::{PacketFilter, TraceRequest, TracedPacket};
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::view::View;
-use fullview_plane::watch::{Matching, Note, Watch};
 use fullview_table::{Address, NextHop};
 use serde::Serialize;
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ pub struct Respond {
 
 /// Notes on their way to a client.
 struct Fetched {
-    notes: Vec<Note>,
+    notes: Vec<TracedPacket>,
     missed: u64,
     finished: bool,
 }
@@ -78,13 +78,13 @@ impl Respond {
 
     fn watch(&mut self, watch: request::Watch) -> Result<serde_json::Value, String> {
         let text = watch.matching.as_deref().unwrap_or_default();
-        let mut matching: Matching = text.parse().map_err(|error| format!("{error}"))?;
+        let mut matching: PacketFilter = text.parse().map_err(|error| format!("{error}"))?;
         if let Some(name) = watch.interface {
-            matching.place = Some(
+            matching.ingress = Some(
                 self.asker.ask(move |inside| place(inside, &name)).map_err(|error| error.to_string())??,
             );
         }
-        let watch = Arc::new(Watch::new(matching, watch.drops_only, watch.count));
+        let watch = Arc::new(TraceRequest::new(matching, watch.drops_only, watch.count));
         // The one before ends first, or a client could not go from one to another when all places are taken.
         (self.session, self.noted) = (None, Unsaid::default());
         self.session = Some(self.hub.watch(watch).ok_or("too many watch packets already; try again")?);
@@ -155,7 +155,7 @@ fn place(inside: &Inside<'_>, name: &str) -> Result<(u16, u16), String> {
 /// Routes and next hops by the kernel's names.
 struct KernelNames<'a>(&'a Mirror);
 
-impl Names for KernelNames<'_> {
+impl RouteNames for KernelNames<'_> {
     fn table(&self, place: u16) -> u32 {
         self.0.table_number(place).unwrap_or_else(|| place.into())
     }
@@ -180,7 +180,7 @@ impl Names for KernelNames<'_> {
 }
 
 /// Explains a packet by what holds now, which may be otherwise than when it came by.
-fn packet(mirror: &Mirror, note: &Note) -> status::Packet {
+fn packet(mirror: &Mirror, note: &TracedPacket) -> status::Packet {
     let view = mirror.views().current();
     let explanation = explain(&view, &KernelNames(mirror), note.port, note.before.frame());
     let mut steps: Vec<String> = explanation.steps.iter().map(ToString::to_string).collect();
@@ -199,17 +199,17 @@ fn packet(mirror: &Mirror, note: &Note) -> status::Packet {
 }
 
 /// Whether the loop lacked a neighbour that is known by now: the first packet to anybody has it found.
-fn was_resolved(explanation: &Explanation, note: &Note) -> bool {
+fn was_resolved(explanation: &Explanation, note: &TracedPacket) -> bool {
     note.verdict == Verdict::Punt(Punt::Glean) && explanation.verdict == Verdict::Forward
 }
 
-fn disagreement(explanation: &Explanation, note: &Note) -> Option<String> {
+fn disagreement(explanation: &Explanation, note: &TracedPacket) -> Option<String> {
     let departure = note.departure.as_ref().map(|(port, copied)| (*port, copied.frame()));
-    explanation.disagreement(&Outcome { verdict: note.verdict, departure })
+    explanation.disagreement(&LoopOutcome { verdict: note.verdict, departure })
 }
 
 /// By which interface it came in; of a frame that none takes, the first of its port.
-fn interface_name(view: &View, note: &Note) -> String {
+fn interface_name(view: &View, note: &TracedPacket) -> String {
     let vlan = fullview_plane::wire::ethernet::Frame::new_checked(note.before.frame());
     let vlan = vlan.ok().and_then(|frame| frame.vlan()).unwrap_or(0);
     let number = view.port(note.port).and_then(|port| port.interface(vlan).or_else(|| port.interface(0)));

@@ -1,10 +1,11 @@
 //! What other stations make the router send and store stays within its limits, whatever they send.
 
+use fullview_plane::wire::ipv4::Ipv4Packet;
 use std::time::Duration;
 
-use fullview_plane::wire::arp::Operation;
+use fullview_plane::wire::arp::ArpOperation;
 use fullview_plane::wire::ethernet::HEADER;
-use fullview_plane::wire::icmpv6::Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 use fullview_plane::wire::{ipv4, udp};
 use fullview_router::host::RateLimit;
@@ -27,8 +28,8 @@ fn limited(rate: u32, burst: u32) -> HostConfig {
 #[test]
 fn errors_are_limited_per_interface_and_in_total() {
     let mut router = TestRouter::new(&limited(10, 10));
-    router.send(0, &[arp(Operation::Request, "10.0.0.9", "10.0.0.1")]);
-    router.send(1, &[arp(Operation::Request, "10.0.1.9", "10.0.1.1")]);
+    router.send(0, &[arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1")]);
+    router.send(1, &[arp(ArpOperation::Request, "10.0.1.9", "10.0.1.1")]);
     let expired = |source: &str| vec![inet(source, "198.18.0.1", 1); 50];
     assert_eq!(router.send(0, &expired("10.0.0.9")).len(), 6, "the burst of one interface");
     assert_eq!(router.send(1, &expired("10.0.1.9")).len(), 4, "the rest of the shared burst");
@@ -65,15 +66,15 @@ fn a_scan_of_a_network_causes_a_bounded_number_of_requests() {
 /// Frames that the property test mutates.
 fn templates() -> Vec<Vec<u8>> {
     let target = v6("2001:db8::1").to_bits();
-    let solicitation = Builder::neighbor(Kind::NeighborSolicitation, 0, target);
+    let solicitation = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, target);
     let solicitation = solicitation.link_address(LinkAddress::Source, STATION).build();
-    let advertisement = Builder::neighbor(Kind::NeighborAdvertisement, ndp::SOLICITED, target + 8);
+    let advertisement = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, ndp::SOLICITED, target + 8);
     let advertisement = advertisement.link_address(LinkAddress::Target, STATION).build();
     let mut long = inet_with("10.0.0.9", "10.0.1.9", 9, 17, &vec![5; udp::HEADER + 1700]);
     long[HEADER + 6] = 0;
     vec![
-        arp(Operation::Request, "10.0.0.9", "10.0.0.1"),
-        arp(Operation::Reply, "10.0.0.7", "10.0.0.1"),
+        arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1"),
+        arp(ArpOperation::Reply, "10.0.0.7", "10.0.0.1"),
         echo("10.0.0.9", "10.0.0.1"),
         inet("10.0.0.9", "10.0.1.9", 9),
         inet("10.0.0.9", "198.18.0.1", 1),
@@ -110,7 +111,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
             frame.truncate(frame.len() - cut.min(frame.len() - HEADER));
             let header = frame.get(HEADER).map_or(0, |byte| usize::from(byte & 0x0f) * 4);
             if summed && header >= ipv4::HEADER && frame.len() >= HEADER + header {
-                ipv4::Packet::new_unchecked(&mut frame[HEADER..]).fill_checksum();
+                Ipv4Packet::new_unchecked(&mut frame[HEADER..]).fill_checksum();
             }
             if tag { tagged(frame) } else { frame }
         },

@@ -7,10 +7,10 @@ use std::time::Duration;
 use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
-use fullview_plane::view::{Parts, TableReaders, View};
-use fullview_plane::wire::arp::{Message, Operation};
+use fullview_plane::view::{TableReaders, View, ViewParts};
+use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
-use fullview_plane::worker::{Rejected, Slow};
+use fullview_plane::worker::{Rejected, SlowPath};
 use fullview_router::host::channel::{HostEndpoint, HostEvent, Wake, WorkerEndpoint, channel};
 use fullview_router::host::config::{HostSettings, StaticNeighbor};
 use fullview_router::host::next_hop::HostAction;
@@ -47,7 +47,7 @@ fn view_with(addresses: &[&str], up: bool) -> Arc<View> {
     let own = |ip: &&str| InterfaceAddress { ip: ip.parse().unwrap(), len: 24 };
     let addresses = addresses.iter().map(own).collect();
     let interface = Interface { addresses, up, ..Interface::new(0, ROUTER) };
-    let parts = Parts::new(vec![interface], Default::default(), TableReaders::fixed(inet, inet6));
+    let parts = ViewParts::new(vec![interface], Default::default(), TableReaders::fixed(inet, inet6));
     Arc::new(View::new(parts).unwrap())
 }
 
@@ -76,13 +76,13 @@ fn reject(worker: &mut WorkerEndpoint, frames: &[(Vec<u8>, Verdict)]) -> Vec<Vec
         packets.fill([slot].into_iter());
     }
     let (packets, free) = (&mut packets, &mut free);
-    worker.take(Rejected { view: &view, packets, detours: &[], out: &mut out, free });
+    worker.take(Rejected { view: &view, packets, redirects: &[], out: &mut out, free });
     out[0].iter().map(|packet| packet.frame().to_vec()).collect()
 }
 
 fn request() -> Vec<u8> {
-    let message = Message {
-        operation: Operation::Request,
+    let message = ArpPacket {
+        operation: ArpOperation::Request,
         sender_mac: STATION,
         sender: u32::from_ip([192, 0, 2, 9].into()),
         target_mac: Mac::default(),
@@ -168,7 +168,7 @@ fn new_addresses_are_announced_and_removed_neighbours_are_lost() {
     let mut output = Output::default();
     host.follow(Duration::ZERO, view(&["192.0.2.1", "192.0.2.2"]), actions(), &mut output);
     let [announced] = &output.frames[..] else { panic!("one address is new: {output:?}") };
-    let message = Message::parse(&announced.bytes[14..]).unwrap().unwrap();
+    let message = ArpPacket::parse(&announced.bytes[14..]).unwrap().unwrap();
     assert_eq!(message.sender, u32::from_ip([192, 0, 2, 2].into()));
     host.set_static_neighbors(NOW, &[station(7), station(8)]);
     host.take_neighbor_changes();
@@ -215,6 +215,6 @@ fn neighbours_on_a_link_that_goes_down_are_lost() {
     );
     assert_eq!(host.take_neighbor_changes().len(), 2);
     let announced =
-        output.frames.iter().map(|frame| Message::parse(&frame.bytes[14..]).unwrap().unwrap().sender);
+        output.frames.iter().map(|frame| ArpPacket::parse(&frame.bytes[14..]).unwrap().unwrap().sender);
     assert_eq!(announced.collect::<Vec<_>>(), own.map(|ip| u32::from_ip(ip.parse().unwrap())));
 }

@@ -1,12 +1,12 @@
 //! Answers of the router, and its own requests.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
 use std::time::Duration;
 
 use fullview_plane::interface::Interface;
-use fullview_plane::wire::arp::Operation;
+use fullview_plane::wire::arp::ArpOperation;
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
-use fullview_plane::wire::icmp;
-use fullview_plane::wire::icmpv6::Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 use fullview_router::host::advertisers::Advertisement;
 use fullview_router::host::config::HostSettings;
@@ -16,7 +16,7 @@ use crate::support::*;
 #[test]
 fn a_vlan_is_a_separate_link() {
     let mut router = TestRouter::new(&config());
-    let request = arp(Operation::Request, "10.0.2.9", "10.0.2.1");
+    let request = arp(ArpOperation::Request, "10.0.2.9", "10.0.2.1");
     assert!(router.send(0, std::slice::from_ref(&request)).is_empty(), "the address belongs to another link");
     let out = router.send(0, &[tagged(request)]);
     let [(0, answer)] = &out[..] else { panic!("{out:?}") };
@@ -26,7 +26,7 @@ fn a_vlan_is_a_separate_link() {
     let out = router.send(0, &[tagged(echo("10.0.2.9", "10.0.2.1"))]);
     let [(0, reply)] = &out[..] else { panic!("the solicitor is resolved: {out:?}") };
     assert_eq!(Frame::new_checked(&reply[..]).unwrap().tag_control(), Some(VLAN));
-    assert_eq!(icmp_of(reply).2, icmp::Kind::EchoReply);
+    assert_eq!(icmp_of(reply).2, Icmpv4Kind::EchoReply);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn the_loop_forwards_to_a_resolved_neighbour() {
     );
     for station in ["10.0.1.9", "10.0.1.2"] {
         assert_eq!(
-            router.send(1, &[arp(Operation::Reply, station, "10.0.1.1")]).len(),
+            router.send(1, &[arp(ArpOperation::Reply, station, "10.0.1.1")]).len(),
             1,
             "the queued packet is sent"
         );
@@ -59,7 +59,7 @@ fn a_lost_neighbour_is_solicited_again() {
     let mut router = TestRouter::new(&config());
     router.send(0, &[inet6("2001:db8::9", "2001:db8:1::9", 9)]);
     let answer =
-        Builder::neighbor(Kind::NeighborAdvertisement, ndp::SOLICITED, v6("2001:db8:1::9").to_bits());
+        Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, ndp::SOLICITED, v6("2001:db8:1::9").to_bits());
     let answer = answer.link_address(LinkAddress::Target, STATION).build();
     router.send(1, &[discovery("2001:db8:1::9", "2001:db8:1::1", answer)]);
     assert_eq!(router.send(0, &[inet6("2001:db8::9", "2001:db8:1::9", 9)]).len(), 1);
@@ -69,7 +69,7 @@ fn a_lost_neighbour_is_solicited_again() {
     let (_, group, kind, _) = icmp6_of(&out[0].1);
     assert_eq!(
         (kind, group),
-        (Kind::NeighborSolicitation, v6("ff02::1:ff00:9")),
+        (Icmpv6Kind::NeighborSolicitation, v6("ff02::1:ff00:9")),
         "the solicitation is multicast again"
     );
 }
@@ -86,7 +86,7 @@ fn addresses_are_announced_on_their_links() {
     assert!(arps.iter().all(|(_, frame)| arp_of(frame).sender == arp_of(frame).target));
     let kinds = ndps.iter().map(|(_, frame)| icmp6_of(frame)).all(|(_, to, kind, message)| {
         let flags = Builder::neighbor(kind, ndp::ROUTER | ndp::OVERRIDE, 0).build()[4..8].to_vec();
-        to == v6("ff02::1") && kind == Kind::NeighborAdvertisement && message[4..8] == flags[..]
+        to == v6("ff02::1") && kind == Icmpv6Kind::NeighborAdvertisement && message[4..8] == flags[..]
     });
     assert!(kinds);
 }
@@ -109,7 +109,7 @@ fn router_advertisements_are_sent_only_if_configured() {
     let out = router.pass(Duration::ZERO);
     let [(0, frame)] = &out[..] else { panic!("{out:?}") };
     let (from, to, kind, message) = icmp6_of(frame);
-    assert_eq!((from, to, kind), (v6("fe80::1"), v6("ff02::1"), Kind::RouterAdvertisement));
+    assert_eq!((from, to, kind), (v6("fe80::1"), v6("ff02::1"), Icmpv6Kind::RouterAdvertisement));
     assert_eq!(message.len(), 16 + 8 + 8 + 32, "the link address, the MTU, one prefix");
     assert!(router.send(0, &[solicitation()]).is_empty(), "no second advertisement within three seconds");
     assert_eq!(router.pass(Duration::from_secs(3)).len(), 1);
@@ -122,12 +122,12 @@ fn redirects_are_sent_only_if_configured() {
         router.send(
             0,
             &[
-                arp(Operation::Request, "10.0.0.9", "10.0.0.1"),
-                arp(Operation::Request, "10.0.0.8", "10.0.0.1"),
+                arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1"),
+                arp(ArpOperation::Request, "10.0.0.8", "10.0.0.1"),
             ],
         );
         for host in ["2001:db8::9", "2001:db8::8"] {
-            let message = Builder::neighbor(Kind::NeighborSolicitation, 0, v6("2001:db8::1").to_bits());
+            let message = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, v6("2001:db8::1").to_bits());
             let message = message.link_address(LinkAddress::Source, STATION).build();
             router.send(0, &[discovery(host, "2001:db8::1", message)]);
         }
@@ -144,9 +144,9 @@ fn redirects_are_sent_only_if_configured() {
     let out = router.send(0, &transit);
     assert_eq!(out.len(), 4, "the packets are forwarded too");
     let (from, to, kind) = icmp_of(&out[2].1);
-    assert_eq!((from, to, kind), (v4("10.0.0.1").into(), v4("10.0.0.9").into(), icmp::Kind::Redirect));
+    assert_eq!((from, to, kind), (v4("10.0.0.1").into(), v4("10.0.0.9").into(), Icmpv4Kind::Redirect));
     let (from, to, kind, message) = icmp6_of(&out[3].1);
-    assert_eq!((from, to, kind), (v6("fe80::1"), v6("2001:db8::9"), Kind::Redirect));
+    assert_eq!((from, to, kind), (v6("fe80::1"), v6("2001:db8::9"), Icmpv6Kind::Redirect));
     assert_eq!(ndp::target(&message[..24]), Ok(v6("2001:db8::8").to_bits()));
     let whole_units = transit[1].len() - (transit[1].len() - 14) % 8;
     assert!(out[2].1.ends_with(&transit[0][14..]) && out[3].1.ends_with(&transit[1][14..whole_units]));
@@ -157,19 +157,20 @@ fn redirects_are_sent_only_if_configured() {
 #[test]
 fn claims_to_an_address_of_the_router_are_ignored() {
     let mut router = TestRouter::new(&config());
-    let claim = Builder::neighbor(Kind::NeighborAdvertisement, ndp::OVERRIDE, v6("2001:db8::1").to_bits());
+    let claim =
+        Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, ndp::OVERRIDE, v6("2001:db8::1").to_bits());
     let claim = claim.link_address(LinkAddress::Target, STATION).build();
     let out = router.send(
         0,
         &[
-            arp(Operation::Reply, "10.0.0.1", "10.0.0.1"),
-            arp(Operation::Request, "10.0.1.1", "10.0.0.7"),
+            arp(ArpOperation::Reply, "10.0.0.1", "10.0.0.1"),
+            arp(ArpOperation::Request, "10.0.1.1", "10.0.0.7"),
             discovery("2001:db8::9", "ff02::1", claim),
         ],
     );
     assert!(out.is_empty());
     assert_eq!(router.stack.host().counters().conflicts, 3);
     let stranger =
-        ethernet(Mac([8; 6]), EtherType::ARP, &arp(Operation::Request, "10.0.0.9", "10.0.0.1")[14..]);
+        ethernet(Mac([8; 6]), EtherType::ARP, &arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1")[14..]);
     assert!(router.send(0, &[stranger]).is_empty(), "a frame to another station");
 }

@@ -1,5 +1,13 @@
 //! A router of two links and a VLAN, and frames for it.
 
+use fullview_plane::wire::arp::ArpOperation;
+use fullview_plane::wire::arp::ArpPacket;
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmp::Icmpv4Message;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Message;
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -7,7 +15,7 @@ use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::wire::checksum::pseudo_ipv6;
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
-use fullview_plane::wire::{arp, icmp, icmpv6, ipv4, ipv6, ndp};
+use fullview_plane::wire::{icmp, ipv4, ipv6, ndp};
 use fullview_router::host::config::{HostConfig, StaticNextHop, StaticRoute};
 use fullview_router::host::router::StandaloneRouter;
 use fullview_router::route::RouteAction;
@@ -110,7 +118,7 @@ pub fn inet(source: &str, destination: &str, ttl: u8) -> Vec<u8> {
 pub fn inet_with(source: &str, destination: &str, ttl: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = [&[0; ipv4::HEADER], payload].concat();
     let total = bytes.len() as u16;
-    let mut packet = ipv4::Packet::new_unchecked(&mut bytes);
+    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
     packet.set_header_len(ipv4::HEADER);
     packet.set_total_len(total);
     packet.set_ttl(ttl);
@@ -123,8 +131,8 @@ pub fn inet_with(source: &str, destination: &str, ttl: u8, protocol: u8, payload
 
 pub fn echo(source: &str, destination: &str) -> Vec<u8> {
     let mut message = [0; icmp::HEADER + 4];
-    let mut view = icmp::Message::new_unchecked(&mut message);
-    view.set_kind(icmp::Kind::EchoRequest);
+    let mut view = Icmpv4Message::new_unchecked(&mut message);
+    view.set_kind(Icmpv4Kind::EchoRequest);
     view.set_echo(7, 1);
     view.fill_checksum();
     inet_with(source, destination, 9, ipv4::protocol::ICMP, &message)
@@ -137,7 +145,7 @@ pub fn inet6(source: &str, destination: &str, hops: u8) -> Vec<u8> {
 
 pub fn inet6_with(source: &str, destination: &str, hops: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = [&[0; ipv6::HEADER], payload].concat();
-    let mut packet = ipv6::Packet::new_unchecked(&mut bytes);
+    let mut packet = Ipv6Packet::new_unchecked(&mut bytes);
     packet.set_class_and_flow(0, 0);
     packet.set_payload_len(payload.len() as u16);
     packet.set_next_header(protocol);
@@ -153,44 +161,44 @@ pub fn inet6_with(source: &str, destination: &str, hops: u8, protocol: u8, paylo
 pub fn discovery(source: &str, destination: &str, mut message: Vec<u8>) -> Vec<u8> {
     let (from, to) = (v6(source).to_bits(), v6(destination).to_bits());
     let pseudo = pseudo_ipv6(from, to, ipv4::protocol::ICMPV6, message.len() as u32);
-    icmpv6::Message::new_unchecked(&mut message).fill_checksum(pseudo);
+    Icmpv6Message::new_unchecked(&mut message).fill_checksum(pseudo);
     inet6_with(source, destination, ndp::HOP_LIMIT, ipv4::protocol::ICMPV6, &message)
 }
 
-pub fn arp(operation: arp::Operation, sender: &str, target: &str) -> Vec<u8> {
-    let message = arp::Message {
+pub fn arp(operation: ArpOperation, sender: &str, target: &str) -> Vec<u8> {
+    let message = ArpPacket {
         operation,
         sender_mac: STATION,
         sender: v4(sender).to_bits(),
         target_mac: Mac::default(),
         target: v4(target).to_bits(),
     };
-    let to = if operation == arp::Operation::Request { Mac::BROADCAST } else { ROUTER };
+    let to = if operation == ArpOperation::Request { Mac::BROADCAST } else { ROUTER };
     ethernet(to, EtherType::ARP, &message.bytes())
 }
 
 /// The ARP message of a frame.
-pub fn arp_of(frame: &[u8]) -> arp::Message {
+pub fn arp_of(frame: &[u8]) -> ArpPacket {
     let frame = Frame::new_checked(frame).unwrap();
     assert_eq!(frame.ethertype(), EtherType::ARP);
-    arp::Message::parse(frame.payload()).unwrap().unwrap()
+    ArpPacket::parse(frame.payload()).unwrap().unwrap()
 }
 
 /// Source, destination and kind of the ICMP message of a frame.
-pub fn icmp_of(frame: &[u8]) -> (IpAddr, IpAddr, icmp::Kind) {
+pub fn icmp_of(frame: &[u8]) -> (IpAddr, IpAddr, Icmpv4Kind) {
     let frame = Frame::new_checked(frame).unwrap();
-    let packet = ipv4::Packet::new_checked(frame.payload()).unwrap();
-    let message = icmp::Message::new_checked(packet.payload()).unwrap();
+    let packet = Ipv4Packet::new_checked(frame.payload()).unwrap();
+    let message = Icmpv4Message::new_checked(packet.payload()).unwrap();
     assert!(packet.verify_checksum() && message.verify_checksum());
     let ip = |bits: u32| IpAddr::V4(bits.into());
     (ip(packet.source()), ip(packet.destination()), message.kind())
 }
 
 /// The ICMPv6 message of a frame: source, destination, kind and the whole message.
-pub fn icmp6_of(frame: &[u8]) -> (Ipv6Addr, Ipv6Addr, icmpv6::Kind, Vec<u8>) {
+pub fn icmp6_of(frame: &[u8]) -> (Ipv6Addr, Ipv6Addr, Icmpv6Kind, Vec<u8>) {
     let frame = Frame::new_checked(frame).unwrap();
-    let packet = ipv6::Packet::new_checked(frame.payload()).unwrap();
-    let message = icmpv6::Message::new_checked(packet.payload()).unwrap();
+    let packet = Ipv6Packet::new_checked(frame.payload()).unwrap();
+    let message = Icmpv6Message::new_checked(packet.payload()).unwrap();
     let len = packet.payload().len() as u32;
     assert!(message.verify_checksum(pseudo_ipv6(
         packet.source(),

@@ -1,5 +1,6 @@
 //! A worker that drives its host stack, between memory ports.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
 use std::time::Duration;
 
 use fullview_plane::burst::{Arena, BURST, Burst};
@@ -7,9 +8,8 @@ use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
 use fullview_plane::port::Port;
 use fullview_plane::port::memory::{MemoryPort, pair};
-use fullview_plane::wire::arp::Operation;
-use fullview_plane::wire::icmp;
-use fullview_plane::worker::{Rejected, Slow, Worker, Yield};
+use fullview_plane::wire::arp::ArpOperation;
+use fullview_plane::worker::{Rejected, SlowPath, Worker, Yield};
 use fullview_router::host::HostStack;
 use fullview_router::host::config::StaticNeighbor;
 use fullview_router::host::driver::HostDriver;
@@ -33,7 +33,7 @@ fn a_worker_answers_through_its_host_stack() {
     let mut packets = arena.packets();
     let mut sent = Burst::new();
     let requests = [
-        arp(Operation::Request, "10.0.0.9", "10.0.0.1"),
+        arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1"),
         echo("10.0.0.9", "10.0.0.1"),
         inet("10.0.0.9", "198.18.0.1", 1),
         inet("10.0.0.9", "198.18.0.1", 9),
@@ -59,7 +59,7 @@ fn a_worker_answers_through_its_host_stack() {
     let out = received(&mut outside);
     let [answer, reply, error] = &out[..] else { panic!("{out:?}") };
     assert_eq!(arp_of(answer).sender, v4("10.0.0.1").to_bits());
-    assert_eq!((icmp_of(reply).2, icmp_of(error).2), (icmp::Kind::EchoReply, icmp::Kind::TimeExceeded));
+    assert_eq!((icmp_of(reply).2, icmp_of(error).2), (Icmpv4Kind::EchoReply, Icmpv4Kind::TimeExceeded));
     let request = received(&mut other_outside);
     assert_eq!((request.len(), arp_of(&request[0]).target), (1, v4("10.0.1.2").to_bits()), "the gateway");
     assert_eq!(worker.slow().frames_dropped(), 0);
@@ -68,9 +68,9 @@ fn a_worker_answers_through_its_host_stack() {
 /// Counts the detours that the worker reports.
 struct Detours(usize);
 
-impl Slow for Detours {
+impl SlowPath for Detours {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
-        self.0 += rejected.detours.len();
+        self.0 += rejected.redirects.len();
     }
 }
 

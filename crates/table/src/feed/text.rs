@@ -1,4 +1,4 @@
-//! Tables as text: one route a line.
+//! Tables as text, one route in a line.
 //!
 //! ```text
 //! # prefix            next hop (optional)
@@ -8,43 +8,43 @@
 //! 2001:2::/48
 //! ```
 //!
-//! Fields are separated by blanks or tabs. The next hop is an address, a number (an index that is already one), or
-//! `unreachable`, which makes a hole in a shorter prefix; without it, [`NextHopModel`](super::NextHopModel) gives one.
-//! `#` starts a comment, empty lines are passed over, lines may end in CR LF, IPv4 and IPv6 may mix in any order. A
-//! prefix must be canonical and may occur once.
+//! Fields are separated by blanks or tabs. The next hop is an address, a number, or `unreachable`, which makes a hole
+//! in a shorter prefix; [`NextHopModel`](super::NextHopModel) assigns a next hop to routes without one. `#` starts a
+//! comment, empty lines are ignored, lines may end in CR LF, and IPv4 and IPv6 routes may come in any order. A prefix
+//! must be canonical and may occur once.
 
 use std::io::BufRead;
 use std::net::IpAddr;
 
 use crate::nexthop::Target;
 
+use super::builder::{TableBuilder, Via};
 use super::error::{Fault, Located};
-use super::gather::{Gather, Via};
 use super::lines::Lines;
 
-/// The word for a route that goes nowhere.
+/// The next hop of a route whose packets are dropped.
 pub(super) const UNREACHABLE: &str = "unreachable";
 
-pub(super) fn gather(input: impl BufRead, gather: &mut Gather) -> Result<(), Located> {
+pub(super) fn read_into(input: impl BufRead, builder: &mut TableBuilder) -> Result<(), Located> {
     let mut lines = Lines::new(input);
     while let Some(line) = lines.next_line()? {
-        route(line.content, line.number, gather).map_err(|fault| fault.at_line(line.number))?;
+        route(line.content, line.number, builder).map_err(|fault| fault.at_line(line.number))?;
     }
-    gather.report.records = lines.count();
+    builder.report.records = lines.count();
     Ok(())
 }
 
-fn route(content: &str, line: u64, gather: &mut Gather) -> Result<(), Fault> {
+fn route(content: &str, line: u64, builder: &mut TableBuilder) -> Result<(), Fault> {
     let mut fields = content.split_ascii_whitespace();
     let prefix = fields.next().unwrap_or_default();
-    let via = fields.next().map_or(Ok(Via::Unsaid), via)?;
+    let via = fields.next().map_or(Ok(Via::Unspecified), via)?;
     if let Some(surplus) = fields.next() {
         return Err(Fault::Surplus(surplus.into()));
     }
     if prefix.contains(':') {
-        gather.add::<u128>(prefix.parse()?, via, line)
+        builder.add::<u128>(prefix.parse()?, via, line)
     } else {
-        gather.add::<u32>(prefix.parse()?, via, line)
+        builder.add::<u32>(prefix.parse()?, via, line)
     }
 }
 
@@ -55,7 +55,7 @@ fn via(text: &str) -> Result<Via, Fault> {
     target(text).map(Via::Target)
 }
 
-/// A next hop as text: digits only are a number (`str::parse` would also take a sign).
+/// Parses a next hop. Digits only are a number; `str::parse` would also accept a sign.
 pub(super) fn target(text: &str) -> Result<Target, Fault> {
     let error = || Fault::NextHop(text.into());
     if text.bytes().all(|byte| byte.is_ascii_digit()) {

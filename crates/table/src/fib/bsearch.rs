@@ -8,21 +8,21 @@ use crate::rib::{Rib, Summary};
 
 use super::{Algorithm, CompileError, Fib, Footprint, Immutable, Instance};
 
-/// The algorithm, for either family.
+/// The algorithm, for both families.
 pub struct Bsearch;
 
-/// Lookups that advance together, so that their cache misses overlap.
+/// Lookups that advance in step, so that their cache misses overlap.
 const TOGETHER: usize = 8;
 
 /// Range `i` begins at `starts[i]`, ends before `starts[i + 1]` and goes to `next_hops[i]`. The first one begins at 0.
-struct Ranges<A> {
+struct SortedRanges<A> {
     starts: Vec<A>,
     next_hops: Vec<NextHop>,
 }
 
-impl<A: Address> Ranges<A> {
-    /// Searches for `N` addresses at once. The number of steps depends on the table alone, and a step selects
-    /// without a branch that an address could make the processor mispredict.
+impl<A: Address> SortedRanges<A> {
+    /// Searches for `N` addresses at once. The number of steps depends only on the table, and a step selects without a
+    /// branch, so no address can make the processor mispredict.
     #[inline(always)]
     fn search<const N: usize>(&self, addrs: &[A; N]) -> [NextHop; N] {
         let mut found = [0; N];
@@ -39,7 +39,7 @@ impl<A: Address> Ranges<A> {
     }
 }
 
-impl<A: Address> Fib<A> for Ranges<A> {
+impl<A: Address> Fib<A> for SortedRanges<A> {
     fn lookup(&self, addr: A) -> NextHop {
         let [next_hop] = self.search(&[addr]);
         next_hop
@@ -73,9 +73,9 @@ impl<A: Address> Algorithm<A> for Bsearch {
         }
     }
 
-    /// FreeBSD's `bsearch4_get_pref`: ideal for an end system's handful of routes, soon worse than the radix tree.
-    /// FreeBSD has no `bsearch6`; it gets the same curve, but for the handful, where the radix tree of IPv6 claims the
-    /// whole 255.
+    /// FreeBSD's `bsearch4_get_pref`: ideal for the few routes of an end system, soon worse than the radix tree.
+    /// FreeBSD has no `bsearch6`; it gets the same curve, except for a few routes, where the radix tree of IPv6 has
+    /// 255.
     fn preference(&self, summary: &Summary) -> u8 {
         match (summary.prefixes, A::FAMILY) {
             (0..10, Family::Inet) => 253,
@@ -87,6 +87,6 @@ impl<A: Address> Algorithm<A> for Bsearch {
 
     fn compile(&self, rib: &Rib<A>) -> Result<Box<dyn Instance<A>>, CompileError> {
         let (starts, next_hops) = rib.ranges().map(|range| (range.first, range.next_hop)).unzip();
-        Ok(Immutable::boxed(Ranges { starts, next_hops }))
+        Ok(Immutable::boxed(SortedRanges { starts, next_hops }))
     }
 }

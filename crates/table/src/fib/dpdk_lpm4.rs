@@ -1,34 +1,22 @@
-//! `dpdk_lpm4`: DIR-24-8 after DPDK's `rte_lpm`. One memory access for a prefix up to /24, two beyond.
+//! `dpdk_lpm4`: DIR-24-8 after DPDK's `rte_lpm`. A lookup takes one memory access for a prefix up to /24, two beyond.
 
 use std::sync::Arc;
 
+use crate::memory::{AtomicEntry as _, Word, Word16, Word32, Words, prefetch};
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Range, Rib, Summary};
-use crate::simd::{self, Entry as _, Isa, Kernel, LANES, Lanes, Word, Word16, Word32, Words};
+use crate::simd::{self, Isa, IsaChoice, Kernel, LANES, Lanes};
 
 use super::tbl24::{Tbl24, groups_needed};
 use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
 
 const NAME: &str = "dpdk_lpm4";
 
-/// The algorithm.
-pub struct DpdkLpm4 {
-    /// The instruction set of batches; the best of the machine unless given.
-    isa: Option<Isa>,
-}
+/// The algorithm, with the instruction set of its batches.
+pub struct DpdkLpm4(pub IsaChoice);
 
-impl DpdkLpm4 {
-    /// With the widest vectors of the machine.
-    pub const BEST: DpdkLpm4 = DpdkLpm4 { isa: None };
-
-    /// With this instruction set, to compare them.
-    pub const fn with_isa(isa: Isa) -> Self {
-        DpdkLpm4 { isa: Some(isa) }
-    }
-}
-
-/// The table as readers and the writer share it: entries of two bytes, or four where two cannot number all next hops
-/// and groups. Why it is aligned stands at [`super::apart::Apart`].
+/// The table as readers and the writer share it: entries of two bytes, or of four if two cannot number all next hops
+/// and groups. For the reason of its alignment see [`CachePadded`](crate::memory::CachePadded).
 #[repr(align(128))]
 struct Dir24x8<W> {
     table: Tbl24<W>,
@@ -71,12 +59,13 @@ impl<W: Word> Instance<u32> for Arc<Dir24x8<W>> {
     }
 }
 
-/// Batches from this length on are worth vectors, and prefetching within the batch. In shorter ones the core overlaps
-/// the misses of plain loads by itself, and plain loads are faster than gathers where the entries are in the cache
-/// (`docs/measured.md` has the figures).
+/// Batches from this length on use vectors, and prefetch within the batch. In shorter ones the core overlaps the misses
+/// of plain loads by itself, and plain loads are faster than gathers if the entries are cached (`docs/measurements/lookups.md` has
+/// the figures).
 const VECTORS_FROM: usize = 128;
 
-/// One plain load after the other. Eight a turn, since the loop around one is as long as the work in it.
+/// Looks up one address after the other by plain loads. A turn has eight, because the loop around one lookup is as long
+/// as the lookup.
 #[inline(always)]
 fn lookup_each<W: Word>(table: &Tbl24<W>, addrs: &[u32], next_hops: &mut [NextHop]) {
     let top = table.top();
@@ -93,14 +82,14 @@ fn lookup_each<W: Word>(table: &Tbl24<W>, addrs: &[u32], next_hops: &mut [NextHo
     rest.iter().zip(rest_out).for_each(|(addr, next_hop)| one(addr, next_hop));
 }
 
-/// The rare way, kept out of the loop so that the loop stays a load, a test and a store.
+/// The rare case, kept out of the loop so that the loop has only a load, a test and a store.
 #[cold]
 #[inline(never)]
 fn lookup_long<W: Word>(table: &Tbl24<W>, addr: u32) -> NextHop {
     table.lookup(addr)
 }
 
-/// One call's work.
+/// The work of one call.
 struct Batch<'a, W> {
     table: &'a Tbl24<W>,
     addrs: &'a [u32],
@@ -108,8 +97,8 @@ struct Batch<'a, W> {
 }
 
 /// How many vectors ahead of the gathers the top table is prefetched. A core overlaps the misses of two gathers by
-/// itself, so this is where prefetching begins to help; further ahead it gains little more on a table out of cache, and
-/// costs a third of the rate where the flows' lines are in the second-level cache already.
+/// itself, so prefetching begins to help here. Further ahead it gains little more on an uncached table, and costs a
+/// third of the rate if the lines of the flows are in the second-level cache already.
 const AHEAD: usize = 2;
 
 impl<W: Word> Kernel for Batch<'_, W> {
@@ -131,7 +120,7 @@ impl<W: Word> Kernel for Batch<'_, W> {
 #[inline(always)]
 fn prefetch_top<W: Word>(table: &Tbl24<W>, addrs: &[u32]) {
     for addr in addrs {
-        simd::prefetch(table.top.as_slice(), (addr >> 8) as usize / W::ENTRIES);
+        prefetch(table.top.as_slice(), (addr >> 8) as usize / W::ENTRIES);
     }
 }
 
@@ -172,7 +161,7 @@ impl Algorithm<u32> for DpdkLpm4 {
         NAME
     }
 
-    /// FreeBSD's `rte_get_pref`: the larger the table, the better spent are the 32 MiB.
+    /// FreeBSD's `rte_get_pref`: the 32 MiB pay off more, the larger the table is.
     fn preference(&self, summary: &Summary) -> u8 {
         match summary.prefixes {
             0..10 => 1,
@@ -186,7 +175,7 @@ impl Algorithm<u32> for DpdkLpm4 {
         let ranges: Vec<_> = rib.ranges().collect();
         let groups = groups_needed(&ranges);
         let numbers = groups.max(rib.highest_next_hop().index() + 1);
-        let isa = self.isa.unwrap_or_else(Isa::best);
+        let isa = self.0.resolve();
         if numbers <= Tbl24::<Word16>::MAX_VALUE as usize + 1 {
             instance::<Word16>(isa, &ranges, groups)
         } else {

@@ -1,35 +1,23 @@
-//! `dpdk_lpm6`: a multibit trie after DPDK's `rte_lpm6`: 24 bits, then 8 a step; five accesses for a /48.
+//! `dpdk_lpm6`: a multibit trie after DPDK's `rte_lpm6`: 24 bits, then 8 bits a step; four accesses for a /48.
 
 use std::array;
 use std::sync::Arc;
 
+use crate::memory::{Word as _, Word32, Words, prefetch};
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
-use crate::simd::{self, Isa, Kernel, LANES, Lanes, Word as _, Word32, Words};
+use crate::simd::{self, Isa, IsaChoice, Kernel, LANES, Lanes};
 
 use super::tbl24::{Tbl24, groups_needed};
 use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
 
 const NAME: &str = "dpdk_lpm6";
 
-/// The algorithm.
-pub struct DpdkLpm6 {
-    /// The instruction set of batches; the best of the machine unless given.
-    isa: Option<Isa>,
-}
-
-impl DpdkLpm6 {
-    /// With the widest vectors of the machine.
-    pub const BEST: DpdkLpm6 = DpdkLpm6 { isa: None };
-
-    /// With this instruction set, to compare them.
-    pub const fn with_isa(isa: Isa) -> Self {
-        DpdkLpm6 { isa: Some(isa) }
-    }
-}
+/// The algorithm, with the instruction set of its batches.
+pub struct DpdkLpm6(pub IsaChoice);
 
 /// The trie as readers and the writer share it. A full view needs more groups than 15 bits can number, so entries have
-/// four bytes. Why it is aligned stands at [`super::apart::Apart`].
+/// four bytes. For the reason of its alignment see [`CachePadded`](crate::memory::CachePadded).
 #[repr(align(128))]
 struct Trie {
     table: Tbl24<Word32>,
@@ -67,14 +55,14 @@ impl Instance<u128> for Arc<Trie> {
     }
 }
 
-/// One call's work.
+/// The work of one call.
 struct Batch<'a> {
     table: &'a Tbl24<Word32>,
     addrs: &'a [u128],
     next_hops: &'a mut [NextHop],
 }
 
-/// Vectors that advance together: every step waits for memory, and the waits of 64 lookups overlap.
+/// Vectors that advance in step: every step waits for memory, and the waits of 64 lookups overlap.
 const VECTORS: usize = 4;
 
 impl Kernel for Batch<'_> {
@@ -103,7 +91,7 @@ impl Kernel for Batch<'_> {
 #[inline(always)]
 fn prefetch_top(table: &Tbl24<Word32>, addrs: &[u128]) {
     for addr in addrs {
-        simd::prefetch(table.top.as_slice(), (addr >> 104) as usize);
+        prefetch(table.top.as_slice(), (addr >> 104) as usize);
     }
 }
 
@@ -123,7 +111,7 @@ fn lookup_chunks<L: Lanes, const N: usize>(
     }
 }
 
-/// Looks `N` vectors of addresses up, all of them one step at a time until the last has arrived.
+/// Looks up `N` vectors of addresses, all of them one step at a time until the last one has its answer.
 #[inline(always)]
 fn lookup_vectors<L: Lanes, const N: usize>(
     lanes: L,
@@ -152,7 +140,7 @@ fn lookup_vectors<L: Lanes, const N: usize>(
                 bits[v] = load_bits(lanes, &addrs[v], offset);
             }
             let byte = lanes.and(lanes.shr_by(bits[v], lanes.splat(24 - offset % 32)), lanes.splat(0xff));
-            // The shift drops the bit that marks a link.
+            // The shift removes the bit that marks a link.
             let index = lanes.or(lanes.shl::<8>(entry[v]), byte);
             entry[v] = lanes.gather_where(lanes.test(entry[v], link), groups, index, entry[v]);
         }
@@ -190,6 +178,6 @@ impl Algorithm<u128> for DpdkLpm6 {
     fn compile(&self, rib: &Rib<u128>) -> Result<Box<dyn Instance<u128>>, CompileError> {
         let ranges: Vec<_> = rib.ranges().collect();
         let table = Tbl24::build(NAME, &ranges, groups_needed(&ranges))?;
-        Ok(Box::new(Arc::new(Trie { table, isa: self.isa.unwrap_or_else(Isa::best) })))
+        Ok(Box::new(Arc::new(Trie { table, isa: self.0.resolve() })))
     }
 }

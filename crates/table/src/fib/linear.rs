@@ -1,6 +1,7 @@
-//! `linear`: the oracle. Every route is looked at and the longest that contains the address wins.
+//! `linear`: the oracle. A lookup reads every route, and the longest one that contains the address wins.
 //!
-//! It shares no idea with any other algorithm, not even the RIB's own order, so that a mistake common to them shows.
+//! It shares no idea with any other algorithm, not even the order of the RIB, so it also reveals an error that they
+//! have in common.
 
 use crate::addr::Address;
 use crate::nexthop::NextHop;
@@ -8,7 +9,7 @@ use crate::rib::{Rib, Route, Summary};
 
 use super::{Algorithm, CompileError, Fib, Footprint, Immutable, Instance};
 
-/// The algorithm.
+/// The algorithm, which has no state.
 pub struct Linear;
 
 /// All routes, in no particular order.
@@ -30,7 +31,7 @@ impl<A: Address> Algorithm<A> for Linear {
         "linear"
     }
 
-    /// Never by choice: it is there to be compared with.
+    /// It is never chosen: other algorithms are compared with it.
     fn preference(&self, _summary: &Summary) -> u8 {
         0
     }

@@ -1,4 +1,4 @@
-//! Where the fitness of an algorithm for a table comes from: its authors' guess, or a measurement on this machine.
+//! How well an algorithm suits a table: as its authors guess, or as measured on this machine.
 
 use std::sync::Arc;
 
@@ -9,18 +9,19 @@ use crate::rib::Summary;
 
 use super::Algorithm;
 
-/// Says how well an algorithm suits a table, 0 to 255.
+/// The source of preferences, numbers from 0 to 255.
 #[derive(Clone, Debug, Default)]
 pub enum Preferences {
     /// Each algorithm's own [`Algorithm::preference`], FreeBSD's where it has one.
     #[default]
     Guessed,
-    /// What was measured.
+    /// Preferences that were measured.
     Measured(Arc<Measured>),
 }
 
 impl Preferences {
-    /// How well `module` suits such a table. One that was not measured is not preferred to any that was.
+    /// The preference of `module` for such a table. A module that was not measured gets 0, so no measured one loses to
+    /// it.
     pub fn of<A: Address>(&self, module: &dyn Algorithm<A>, summary: &Summary) -> u8 {
         match self {
             Preferences::Guessed => module.preference(summary),
@@ -31,7 +32,7 @@ impl Preferences {
     }
 }
 
-/// One curve for each algorithm of each family that was measured.
+/// The measured curves, one for each family and algorithm.
 #[derive(Clone, Debug, Default)]
 pub struct Measured(FxHashMap<(Family, String), Curve>);
 
@@ -47,30 +48,30 @@ impl Measured {
     }
 }
 
-/// Preference by number of prefixes: points, and straight lines between them over the logarithm of the number.
+/// A preference by number of prefixes: points, interpolated linearly over the logarithm of the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curve(Vec<(usize, u8)>);
 
-/// Points that make no curve.
+/// Why points do not form a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CurveError {
-    /// There is none.
+    /// There are no points.
     #[error("no points: give at least one")]
     Empty,
     /// A point does not lie to the right of the one before it.
     #[error("{prefixes} prefixes follow {before}: order the points by prefixes, each number once, from 1 up")]
     Order {
-        /// Which of the points, from zero.
+        /// The index of the point, from zero.
         point: usize,
         /// The prefixes of the point before.
         before: usize,
-        /// Its prefixes.
+        /// The prefixes of the point.
         prefixes: usize,
     },
 }
 
 impl Curve {
-    /// A curve through these points of prefixes and preference, in ascending order.
+    /// Makes a curve through these points of prefixes and preference, in ascending order.
     pub fn new(points: Vec<(usize, u8)>) -> Result<Self, CurveError> {
         let befores = std::iter::once(0).chain(points.iter().map(|(prefixes, _)| *prefixes));
         let mut pairs = befores.zip(points.iter().map(|(prefixes, _)| *prefixes)).enumerate();
@@ -81,7 +82,7 @@ impl Curve {
         }
     }
 
-    /// The preference for so many prefixes; beyond the ends that of the last point.
+    /// The preference for so many prefixes; beyond either end that of the nearest point.
     pub fn at(&self, prefixes: usize) -> u8 {
         let right = self.0.partition_point(|(at, _)| *at < prefixes);
         match (right.checked_sub(1).map(|left| self.0[left]), self.0.get(right).copied()) {
@@ -105,7 +106,7 @@ mod tests {
     use crate::rib::Rib;
 
     #[test]
-    fn a_curve_is_straight_over_the_logarithm() {
+    fn a_curve_is_linear_over_the_logarithm() {
         let curve = Curve::new(vec![(10, 100), (1_000, 200), (10_000, 50)]).unwrap();
         let points = [(0, 100), (1, 100), (10, 100), (100, 150), (1_000, 200), (10_000, 50), (1 << 30, 50)];
         for (prefixes, preference) in points {
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_preferred() {
+    fn an_algorithm_without_a_curve_is_not_preferred() {
         let mut measured = Measured::default();
         measured.insert(Family::Inet, "radix", Curve::new(vec![(1, 77)]).unwrap());
         let preferences = Preferences::Measured(Arc::new(measured));

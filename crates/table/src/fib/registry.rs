@@ -1,12 +1,11 @@
-//! Every algorithm, one line each, in the order tables and reports list them.
+//! Every algorithm, one line each, in the order in which tables and reports list them.
 
 use crate::addr::Address;
+use crate::simd::IsaChoice;
 
-use super::{
-    Algorithm, bsearch, btree6, dir18, dpdk_lpm4, dpdk_lpm6, dxr, linear, poptrie, radix, radix_lockless,
-};
+use super::{Algorithm, bsearch, btree6, dir18, dpdk_lpm4, dpdk_lpm6, dxr, linear, poptrie, radix};
 
-/// Families with algorithms. A test walks these lists; so do the command line, the experiments and the reports.
+/// A family with algorithms. Tests, the command line, experiments and reports use these lists.
 pub trait Registered: Address {
     /// The family's algorithms, the oracle first.
     const ALGORITHMS: &'static [&'static dyn Algorithm<Self>];
@@ -16,34 +15,34 @@ impl Registered for u32 {
     const ALGORITHMS: &'static [&'static dyn Algorithm<u32>] = &[
         &linear::Linear,
         &radix::Radix,
-        &radix_lockless::RadixLockless,
+        &radix::RadixLockless,
         &bsearch::Bsearch,
-        &dpdk_lpm4::DpdkLpm4::BEST,
-        &dxr::Dxr::BEST,
-        &poptrie::Poptrie::BEST,
-        &dir18::Dir18::BEST,
+        &dpdk_lpm4::DpdkLpm4(IsaChoice::Best),
+        &dxr::Dxr(IsaChoice::Best),
+        &poptrie::Poptrie(IsaChoice::Best),
+        &dir18::Dir18(IsaChoice::Best),
     ];
 }
 
 impl Registered for u128 {
     const ALGORITHMS: &'static [&'static dyn Algorithm<u128>] = &[
         &linear::Linear,
-        // Before the trees, which claim as much for a handful of routes: the first of equals serves.
+        // Before the trees, which have the same preference for a few routes: the first of equals serves.
         &bsearch::Bsearch,
         &radix::Radix,
-        &radix_lockless::RadixLockless,
-        &dpdk_lpm6::DpdkLpm6::BEST,
-        &poptrie::Poptrie::BEST,
-        &btree6::Btree6::BEST,
+        &radix::RadixLockless,
+        &dpdk_lpm6::DpdkLpm6(IsaChoice::Best),
+        &poptrie::Poptrie(IsaChoice::Best),
+        &btree6::Btree6(IsaChoice::Best),
     ];
 }
 
-/// The algorithm of that name in this family.
+/// Finds the algorithm of that name in this family.
 pub fn find<A: Registered>(name: &str) -> Option<&'static dyn Algorithm<A>> {
     A::ALGORITHMS.iter().copied().find(|algorithm| algorithm.name() == name)
 }
 
-/// All names of a family, for messages.
+/// The names of all algorithms of a family, for messages.
 pub fn names<A: Registered>() -> Vec<&'static str> {
     A::ALGORITHMS.iter().map(|algorithm| algorithm.name()).collect()
 }

@@ -8,31 +8,30 @@
 //!   groups          g: [ next hop … group h … ]  256 entries, for the next 8 bits
 //! ```
 //!
-//! After DIR-24-8 (Gupta, Lin, McKeown, "Routing lookups in hardware at memory access speeds", INFOCOM 1998) as DPDK's
-//! `rte_lpm` and `rte_lpm6` have it; here every entry is pushed down to where the lookup ends, and there is no default
-//! beside the table: the RIB says what belongs where a route went away.
+//! It follows DIR-24-8 (Gupta, Lin, McKeown, "Routing lookups in hardware at memory access speeds", INFOCOM 1998) as in
+//! DPDK's `rte_lpm` and `rte_lpm6`. Here every answer is stored where the lookup ends, and there is no default beside
+//! the table: the RIB provides the answer that replaces a withdrawn route.
 //!
 //! # Readers during a write
 //!
 //! One writer stores entries while readers look up. A lookup reads a chain of entries, each an atomic, and ends at the
 //! first next hop:
-//! - Entries change from next hop to next hop, or from next hop to a group; never back, never to another group. A group
-//!   thus belongs to one block of addresses for the life of the table. It is never freed, hence never reused under a
-//!   reader's feet; when groups run out the table is compiled anew, and readers of the old one keep the old one.
-//! - A group is filled with the answer its block had, then with the new ones, and only then linked, with release order;
-//!   lookups load with acquire order, so whoever sees the link sees the content.
+//! - Entries change from next hop to next hop, or from next hop to a group; never back, never to another group. So a
+//!   group belongs to one block of addresses for the life of the table. It is never freed, hence never reused while a
+//!   reader may read it; when groups run out the table is compiled again, and readers of the old table keep it.
+//! - A group is filled with the old answer of its block, then with the new answers, and only then linked, with release
+//!   order. Lookups load with acquire order, so a reader that sees the link sees the content.
 //!
-//! So a lookup that meets the old entry answers as before the change, and one that meets the new entry as after it.
+//! So a lookup that reads the old entry answers as before the change, and one that reads the new entry as after it.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::addr::Address;
+use crate::memory::{CachePadded, Full, Pages, Word};
 use crate::nexthop::NextHop;
 use crate::rib::{Change, Range, Rib};
-use crate::simd::{Pages, Word};
 
-use super::apart::Apart;
 use super::{CompileError, Footprint};
 
 /// Bits of an address that index the top table.
@@ -41,36 +40,33 @@ const TOP_BITS: u8 = 24;
 const GROUP_BITS: u8 = 8;
 /// Entries in a group.
 pub(super) const GROUP: usize = 1 << GROUP_BITS;
-/// Groups a table begins with, as FreeBSD's modules do; doubled until they suffice.
+/// Fewest groups of a table, as in FreeBSD's modules; doubled until they suffice.
 const FEWEST_GROUPS: usize = 8;
 /// More would put entries beyond the reach of a gather, whose indices are signed 32-bit numbers.
 const MOST_GROUPS: usize = 1 << (31 - GROUP_BITS);
 
-/// The table. Entries with [`Word::TOP_BIT`] hold a group's number, others a next hop.
+/// The table. Entries with [`Word::TOP_BIT`] hold the number of a group, others a next hop.
 pub(super) struct Tbl24<W> {
     pub(super) top: Pages<W>,
     pub(super) groups: Pages<W>,
     capacity: usize,
-    used: Apart<AtomicUsize>,
+    used: CachePadded<AtomicUsize>,
 }
-
-/// No group is left.
-pub(super) struct Full;
 
 /// The top table, or a group, during a descent.
 #[derive(Clone, Copy)]
-struct Node {
-    /// Where its entries begin in their table.
+struct Stage {
+    /// The index of its first entry.
     base: usize,
-    /// Bits of the address that lead to one of its entries; 24 for the top table itself.
+    /// Bits of the address that lead to one of its entries; 24 for the top table.
     bits: u8,
 }
 
-impl Node {
-    const TOP: Node = Node { base: 0, bits: TOP_BITS };
+impl Stage {
+    const TOP: Stage = Stage { base: 0, bits: TOP_BITS };
 
-    fn group(self, number: u32) -> Node {
-        Node { base: number as usize * GROUP, bits: self.bits + GROUP_BITS }
+    fn group(self, number: u32) -> Stage {
+        Stage { base: number as usize * GROUP, bits: self.bits + GROUP_BITS }
     }
 
     fn entry<A: Address>(self, addr: A) -> usize {
@@ -98,8 +94,8 @@ impl<W: Word> Tbl24<W> {
         }
         let table = Self::empty(capacity_for(groups).min(limit))
             .map_err(|error| CompileError::Memory { algorithm, reason: error.to_string() })?;
-        // Zero, which a new table holds everywhere, is also no next hop: most of the address space of a small table
-        // need not be walked.
+        // A new table is all zero, and zero means no route: most of the address space of a small table need not be
+        // written.
         for range in ranges.iter().filter(|range| range.next_hop.is_some()) {
             table.write(range).map_err(|Full| over.clone())?;
         }
@@ -111,7 +107,7 @@ impl<W: Word> Tbl24<W> {
             top: Pages::zeroed(1 << TOP_BITS)?,
             groups: Pages::zeroed(capacity * GROUP)?,
             capacity,
-            used: Apart(AtomicUsize::new(0)),
+            used: CachePadded(AtomicUsize::new(0)),
         })
     }
 
@@ -122,7 +118,7 @@ impl<W: Word> Tbl24<W> {
         self.top.entries().first_chunk().expect("`empty` makes the top table of this length")
     }
 
-    /// One lookup.
+    /// Looks up one address.
     #[inline]
     pub(super) fn lookup<A: Address>(&self, addr: A) -> NextHop {
         let mut entry = self.top.get(addr.bits(0, TOP_BITS));
@@ -135,8 +131,8 @@ impl<W: Word> Tbl24<W> {
         NextHop(entry as u16)
     }
 
-    /// Writes what `rib` says about the changed prefixes. When the groups run out some of the changes are in and some
-    /// not, each address still having its old answer or its new one.
+    /// Writes the answers of `rib` for the changed prefixes. If the groups run out, some of the changes are written and
+    /// some are not; each address has its old answer or its new one.
     pub(super) fn patch<A: Address>(&self, rib: &Rib<A>, changes: &[Change<A>]) -> Result<(), Full> {
         for change in changes {
             for range in rib.ranges_within(change.prefix) {
@@ -153,11 +149,11 @@ impl<W: Word> Tbl24<W> {
     }
 
     fn write<A: Address>(&self, range: &Range<A>) -> Result<(), Full> {
-        self.write_node(Node::TOP, range.first, range.last, u32::from(range.next_hop.0))
+        self.write_node(Stage::TOP, range.first, range.last, u32::from(range.next_hop.0))
     }
 
     /// Sets the answer of `first..=last`, which lie in the block of `node`.
-    fn write_node<A: Address>(&self, node: Node, first: A, last: A, hop: u32) -> Result<(), Full> {
+    fn write_node<A: Address>(&self, node: Stage, first: A, last: A, hop: u32) -> Result<(), Full> {
         let (mut from, mut to) = (node.entry(first), node.entry(last) + 1);
         let inside = !A::mask(node.bits);
         let starts_inside = first & inside != A::zero();
@@ -177,21 +173,21 @@ impl<W: Word> Tbl24<W> {
     }
 
     /// Sets the answer of one entry's whole block.
-    fn write_whole(&self, node: Node, index: usize, hop: u32) {
+    fn write_whole(&self, node: Stage, index: usize, hop: u32) {
         let entry = self.get(node, index);
         if entry & W::TOP_BIT != 0 {
             let group = node.group(entry & Self::MAX_VALUE);
             (group.base..group.base + GROUP).for_each(|index| self.write_whole(group, index, hop));
         } else if entry != hop {
-            // Untouched pages of the table stay unmapped as long as nothing but zero belongs there.
+            // Pages of the table that are all zero are not written, so that they cost no memory.
             self.set(node, index, hop);
         }
     }
 
-    /// Sets the answer of a part of one entry's block, which takes a group of its own.
+    /// Sets the answer of a part of one entry's block, which needs a group of its own.
     fn write_part<A: Address>(
         &self,
-        node: Node,
+        node: Stage,
         index: usize,
         (first, last): (A, A),
         hop: u32,
@@ -207,12 +203,12 @@ impl<W: Word> Tbl24<W> {
         let group = node.group(number);
         (group.base..group.base + GROUP).for_each(|index| self.set(group, index, entry));
         self.write_node(group, first, last, hop)?;
-        // Published only now that it is complete.
+        // The group is complete, so it can be linked.
         self.set(node, index, W::TOP_BIT | number);
         Ok(())
     }
 
-    /// A group never used before.
+    /// Takes a group that was never used.
     fn take_group(&self) -> Result<u32, Full> {
         let number = self.used.0.load(Ordering::Relaxed);
         if number == self.capacity {
@@ -222,29 +218,29 @@ impl<W: Word> Tbl24<W> {
         Ok(number as u32) // below the capacity, which is at most MAX_VALUE + 1
     }
 
-    fn get(&self, node: Node, index: usize) -> u32 {
+    fn get(&self, node: Stage, index: usize) -> u32 {
         if node.bits == TOP_BITS { self.top.get(index) } else { self.groups.get(index) }
     }
 
-    fn set(&self, node: Node, index: usize, value: u32) {
+    fn set(&self, node: Stage, index: usize, value: u32) {
         let table = if node.bits == TOP_BITS { &self.top } else { &self.groups };
         table.set(index, value);
     }
 }
 
-/// Doubles as FreeBSD's modules do, and leaves as many groups free as are in use, so that not every new long prefix
-/// means a new table. Free groups are never touched and cost no memory.
+/// Doubles as FreeBSD's modules do, and leaves as many groups free as are in use, so that few new long prefixes cause a
+/// rebuild. Free groups are never written and cost no memory.
 fn capacity_for(groups: usize) -> usize {
     (2 * groups).next_power_of_two().max(FEWEST_GROUPS)
 }
 
-/// How many groups the ranges need: one for every block of 24, 32, 40, … bits with a boundary inside.
+/// Counts the groups that the ranges need: one for every block of 24, 32, 40, … bits with a boundary inside.
 pub(super) fn groups_needed<A: Address>(ranges: &[Range<A>]) -> usize {
     let levels = (TOP_BITS..A::BITS).step_by(usize::from(GROUP_BITS));
     levels.map(|bits| blocks_divided(ranges, bits)).sum()
 }
 
-/// Blocks of `bits` bits that hold a boundary between two ranges elsewhere than at their start.
+/// Counts the blocks of `bits` bits that have a boundary between two ranges elsewhere than at their start.
 pub(super) fn blocks_divided<A: Address>(ranges: &[Range<A>], bits: u8) -> usize {
     let mask = A::mask(bits);
     let inside = ranges.iter().map(|range| range.first).filter(|first| *first & mask != *first);
@@ -255,12 +251,13 @@ pub(super) fn blocks_divided<A: Address>(ranges: &[Range<A>], bits: u8) -> usize
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::{Word16, Word32};
     use crate::prefix::Prefix;
     use crate::probe;
-    use crate::simd::{Word16, Word32};
 
-    /// The count decides how much is mapped and when a table is called full, so it must be what building takes.
-    fn count_is_what_building_takes<A: Address, W: Word>() {
+    /// The count determines how much memory is mapped and when a table is full, so it must be the number that building
+    /// takes.
+    fn the_count_is_exact<A: Address, W: Word>() {
         for seed in 0..6 {
             let mut rib = Rib::<A>::default();
             for (n, addr) in probe::uniform::<A>(seed).take(200).enumerate() {
@@ -278,8 +275,8 @@ mod tests {
 
     #[test]
     fn groups_are_counted_exactly() {
-        count_is_what_building_takes::<u32, Word16>();
-        count_is_what_building_takes::<u128, Word32>();
+        the_count_is_exact::<u32, Word16>();
+        the_count_is_exact::<u128, Word32>();
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! Next-hop groups: several next hops behind one index, among which flows are shared by weight (ECMP).
 //!
-//! A route's next-hop index stands for a plain next hop or for a group ([`Target::Group`]); lookups do not know the
-//! difference. After the lookup a worker has the group pick a member by the flow's hash: one load from a small array,
-//! one from the group's slots (`slots.rs`).
+//! A route's next-hop index stands for a plain next hop or for a group ([`Target::Group`]); lookups make no difference
+//! between the two. After the lookup the worker picks a member of the group by the flow's hash: one load from a small
+//! array, and one from the group's slots (`slots.rs`).
 //!
 //! # When an index is used again
 //!
-//! Groups are shared by all routes with the same members and counted. The index of one that is no longer used is given
-//! to another group only when no reader can meet it any more:
-//! - the caller [releases](Groups::release) a group after the FIB that no longer leads to it was published;
-//! - a worker fetches its [`GroupView`] *before* it looks anything up in a burst, so that a worker with a view from
-//!   after the release has a FIB from after it, too;
-//! - and the index waits until the last view from before the release is gone.
+//! All routes with the same members share a group, and each counts as a reference. The index of an unused group is
+//! given to another group only when no reader can meet it any more:
+//! - the caller [releases](Groups::release) a group after it has published the FIB that no longer leads to the group;
+//! - a worker fetches its [`GroupView`] *before* it looks up the addresses of a burst, so a worker whose view is newer
+//!   than the release has a FIB that is newer, too;
+//! - the index stays reserved until the last view older than the release is dropped.
 
 use std::sync::Arc;
 
@@ -19,50 +19,43 @@ use arc_swap::ArcSwap;
 use arc_swap::cache::Cache;
 use rustc_hash::FxHashMap;
 
-use crate::fib::reclaim::{Reclaim, Token};
+use crate::memory::{Reclaim, Token};
 use crate::nexthop::{NextHop, NextHops, Target, TooManyNextHops};
-// Another type than the standard one under loom.
+// Under loom this is not the standard type.
 use crate::sync::Arc as TokenArc;
 
 mod hash;
+mod member;
 mod slots;
 
 pub use hash::flow_hash;
+pub use member::Member;
 use slots::Slots;
 
-/// Members of a group, at most.
+/// Most members of a group.
 pub const MOST_MEMBERS: usize = 64;
 
-/// One way out of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Member {
-    /// A plain next hop.
-    pub next_hop: NextHop,
-    /// Its share of the flows, relative to the others'.
-    pub weight: u16,
-}
-
-/// Why there is no such group.
+/// Why a group could not be made or found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
-    /// None, or too many.
+    /// It has no members, or too many.
     #[error("a next-hop group has 1 to {MOST_MEMBERS} members, not {0}")]
     Size(usize),
-    /// A member may not be what it is.
+    /// One of the members cannot be one.
     #[error("next hop {} cannot be a member of a group: {reason}", next_hop.0)]
     Member {
-        /// Which.
+        /// The member.
         next_hop: NextHop,
-        /// Why.
+        /// Why it cannot be one.
         reason: &'static str,
     },
-    /// The smallest member would get no flows at all.
-    #[error("the weights are too uneven: the smallest must be at least a {}th of all together", slots::MOST)]
+    /// The smallest member would get no flows.
+    #[error("the weights are too uneven: the smallest must be at least 1/{} of their sum", slots::MOST)]
     Uneven,
-    /// The index was not given out by [`Groups::acquire`], or all who held it have released it.
+    /// No group has this index, or all its references were released.
     #[error("next hop {} is no group in use", .0.0)]
     Unknown(NextHop),
-    /// No index is left for another group.
+    /// All indices are in use.
     #[error(transparent)]
     TooMany(#[from] TooManyNextHops),
 }
@@ -70,11 +63,11 @@ pub enum GroupError {
 /// The groups of one table of next hops: the writer's half.
 pub struct Groups {
     groups: Vec<Group>,
-    /// Groups in use by their members, in order.
+    /// Numbers of the groups in use, by their ordered members.
     known: FxHashMap<Vec<Member>, u32>,
-    /// Which group an index stands for, for the life of both.
+    /// The number of the group that an index stands for, as long as both exist.
     numbers: FxHashMap<NextHop, u32>,
-    /// Numbers that nobody can meet any more.
+    /// Numbers that no reader can meet any more.
     free: Vec<u32>,
     released: Reclaim<u32>,
     view: Arc<ArcSwap<GroupView>>,
@@ -84,7 +77,7 @@ struct Group {
     index: NextHop,
     members: Vec<Member>,
     slots: Slots,
-    /// Whether others that ask for the same members get this group.
+    /// Whether [`Groups::acquire`] returns this group to further callers with the same members.
     is_shared: bool,
     references: u32,
 }
@@ -105,8 +98,9 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// The index of the group with these members, in any order: one that is in use, or a new one. It counts one
-    /// reference more. Readers know a new group after [`Self::publish`], which thus comes before its first route.
+    /// Returns the index of the group with these members, in any order: one that is in use, or a new one. The group
+    /// counts one reference more. Readers know a new group after [`Self::publish`], so publish it before its first
+    /// route.
     pub fn acquire(&mut self, next_hops: &mut NextHops, members: &[Member]) -> Result<NextHop, GroupError> {
         let members = self.checked(next_hops, members)?;
         if let Some(number) = self.known.get(&members) {
@@ -114,20 +108,20 @@ impl Groups {
             group.references += 1;
             return Ok(group.index);
         }
-        let number = self.begin(next_hops, &members, true)?;
+        let number = self.add(next_hops, &members, true)?;
         self.known.insert(members, number);
         Ok(self.groups[number as usize].index)
     }
 
-    /// The index of a new group with these members, which no other shares, whatever its members are or become: for one
-    /// whose members [change](Self::change) by themselves.
+    /// Returns the index of a new group with these members, which no other caller shares: for a group whose members
+    /// [change](Self::change) independently of others.
     pub fn create(&mut self, next_hops: &mut NextHops, members: &[Member]) -> Result<NextHop, GroupError> {
         let members = self.checked(next_hops, members)?;
-        let number = self.begin(next_hops, &members, false)?;
+        let number = self.add(next_hops, &members, false)?;
         Ok(self.groups[number as usize].index)
     }
 
-    fn begin(
+    fn add(
         &mut self,
         next_hops: &mut NextHops,
         members: &[Member],
@@ -146,7 +140,7 @@ impl Groups {
         Ok(number)
     }
 
-    /// Ordered, and such as a group may have.
+    /// Checks the members and orders them.
     fn checked(&self, next_hops: &NextHops, members: &[Member]) -> Result<Vec<Member>, GroupError> {
         let mut members = members.to_vec();
         members.sort_unstable();
@@ -169,14 +163,14 @@ impl Groups {
         if slots::fits(&members) { Ok(members) } else { Err(GroupError::Uneven) }
     }
 
-    /// One more route uses the group.
+    /// Counts one route more that uses the group.
     pub fn retain(&mut self, index: NextHop) -> Result<(), GroupError> {
         self.group(index)?.references += 1;
         Ok(())
     }
 
-    /// One route less uses the group, and the FIB that readers have now shows it: its generation has reached that of
-    /// the change.
+    /// Counts one route less that uses the group. Call it once the FIB of the readers contains the change: once its
+    /// generation has reached that of the change.
     pub fn release(&mut self, index: NextHop) -> Result<(), GroupError> {
         let number = self.number(index)?;
         let group = self.group(index)?;
@@ -189,8 +183,8 @@ impl Groups {
         Ok(())
     }
 
-    /// Gives a group other members, for all routes that use it: a link went down, or came back. Flows of members that
-    /// stay keep their member; the index remains.
+    /// Gives a group other members, for all routes that use it, for example because a link went down or came up. Flows
+    /// of members that stay keep their member, and the index stays the same.
     pub fn change(
         &mut self,
         next_hops: &NextHops,
@@ -209,7 +203,7 @@ impl Groups {
         Ok(())
     }
 
-    /// No route that comes shall share this group for these members.
+    /// Ends the sharing of this group by further callers with these members.
     fn forget(&mut self, members: &[Member], number: u32) {
         if self.known.get(members) == Some(&number) {
             self.known.remove(members);
@@ -232,7 +226,7 @@ impl Groups {
         if group.references > 0 { Ok(group) } else { Err(GroupError::Unknown(index)) }
     }
 
-    /// Shows readers all groups as they are now. One call after many changes costs no more than after one.
+    /// Publishes all groups as they are now. One call after many changes costs no more than after one change.
     pub fn publish(&mut self) {
         let released = self.released.retired() > 0;
         let token = if released { self.released.turn() } else { self.released.token() };
@@ -240,46 +234,46 @@ impl Groups {
         self.free.extend(self.released.reclaim());
     }
 
-    /// A worker's end: each worker has its own.
+    /// Makes a reader for one worker.
     pub fn reader(&self) -> GroupReader {
         self.shared_reader().reader()
     }
 
-    /// Where workers that come later get their ends from.
+    /// Makes a source of readers for workers that are started later.
     pub fn shared_reader(&self) -> SharedGroupReader {
         SharedGroupReader(Arc::clone(&self.view))
     }
 }
 
-/// Where workers get their ends from. It keeps no view of the groups, so that no index waits for it.
+/// A source of [`GroupReader`]s. It keeps no view of the groups, so it keeps no index reserved.
 #[derive(Clone)]
 pub struct SharedGroupReader(Arc<ArcSwap<GroupView>>);
 
 impl SharedGroupReader {
-    /// An end for one worker.
+    /// Makes a reader for one worker.
     pub fn reader(&self) -> GroupReader {
         GroupReader(Cache::new(Arc::clone(&self.0)))
     }
 
-    /// The groups as they stand. As long as somebody keeps them the indices they know are not used again.
+    /// The groups at this moment. While the caller keeps them, the indices that they contain are not used again.
     pub fn current(&self) -> Arc<GroupView> {
         self.0.load_full()
     }
 }
 
-/// Of a router without groups.
+/// The source of a router without groups.
 impl Default for SharedGroupReader {
     fn default() -> Self {
         Groups::default().shared_reader()
     }
 }
 
-/// Fetches the groups as they stand.
+/// One worker's access to the groups.
 #[derive(Clone)]
 pub struct GroupReader(Cache<Arc<ArcSwap<GroupView>>, Arc<GroupView>>);
 
 impl GroupReader {
-    /// The groups for one burst: to be fetched before its lookups.
+    /// Fetches the groups for one burst. Call it before the lookups of the burst.
     #[inline]
     pub fn groups(&mut self) -> &GroupView {
         self.0.load()
@@ -288,14 +282,14 @@ impl GroupReader {
 
 /// All groups at one moment: the readers' half.
 pub struct GroupView {
-    /// By next-hop index, up to the highest group's.
+    /// The slots of each next-hop index, up to the highest index of a group.
     spans: Vec<Span>,
     slots: Vec<NextHop>,
-    /// As long as somebody reads this view the indices it knows are not used again.
+    /// While this view exists, the indices that it contains are not used again.
     _token: TokenArc<Token>,
 }
 
-/// The slots of a group. A plain next hop has one: itself.
+/// The slots of a group. A plain next hop has one slot, which holds itself.
 #[derive(Clone, Copy)]
 struct Span {
     first: u32,
@@ -316,19 +310,19 @@ impl GroupView {
         GroupView { spans, slots, _token: token }
     }
 
-    /// Whether there are no groups at all, and every next hop is its own.
+    /// Whether there are no groups, so that [`Self::select`] returns every next hop unchanged.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Whether the index is a group's, so that [`Self::select`] needs the hash.
+    /// Whether the index is that of a group, so that [`Self::select`] needs the hash.
     #[inline]
     pub fn is_group(&self, next_hop: NextHop) -> bool {
         self.spans.get(next_hop.index()).is_some_and(|span| span.mask != 0)
     }
 
-    /// The members of a group, each at least once; a plain next hop is not looked for.
+    /// The members of a group, each at least once; empty for a plain next hop.
     pub fn members(&self, group: NextHop) -> &[NextHop] {
         let span = self.spans.get(group.index()).filter(|span| span.mask != 0);
         let slots =
@@ -336,7 +330,7 @@ impl GroupView {
         slots.unwrap_or(&[])
     }
 
-    /// The member that a flow with this hash goes to; a plain next hop is its own.
+    /// The member for a flow with this hash; a plain next hop is returned unchanged.
     #[inline]
     pub fn select(&self, next_hop: NextHop, flow_hash: u32) -> NextHop {
         self.spans
@@ -360,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_its_own_is_shared_with_nobody() {
+    fn a_created_group_is_not_shared() {
         let (mut next_hops, mut groups) = (plain(3), Groups::default());
         let (both, one) = (members(&[(1, 1), (2, 1)]), members(&[(1, 1)]));
         let own = groups.create(&mut next_hops, &both).unwrap();
@@ -439,7 +433,7 @@ mod tests {
         let second = groups.acquire(&mut next_hops, &members(&[(2, 1)])).unwrap();
         assert_ne!(second, first, "a reader still has the view from before the release");
         groups.publish();
-        assert_eq!(reader.groups().select(first, 5), NextHop(1), "its old slots are there until then");
+        assert_eq!(reader.groups().select(first, 5), NextHop(1), "its old slots exist until then");
         groups.publish();
         let third = groups.acquire(&mut next_hops, &members(&[(3, 1)])).unwrap();
         assert_eq!(third, first);
@@ -449,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_group_is_refused_with_its_mend() {
+    fn impossible_groups_are_refused_with_a_fix() {
         let (mut next_hops, mut groups) = (plain(70), Groups::default());
         let group = groups.acquire(&mut next_hops, &members(&[(1, 1), (2, 2)])).unwrap();
         let many: Vec<(u16, u16)> = (1..=65).map(|hop| (hop, 1)).collect();

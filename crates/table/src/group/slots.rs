@@ -1,76 +1,78 @@
-//! The slots of a group: which member each part of the flows goes to, and how little that changes when members do.
+//! The slots of a group: the member that each part of the flows uses. A change of members moves as few flows as
+//! possible.
 //!
-//! A flow's hash picks a slot, a slot names a member. Member `i` of weight `w` is due `slots × w / all weights` slots
-//! and always has that number rounded down or up. When members change a slot keeps its member unless
-//! - the member is gone, or has more slots than its new due rounded up: those in excess are given away; or
-//! - another member would stay below its due rounded down: it takes single slots from those that have more than is due.
+//! A flow's hash picks a slot, and a slot names a member. The quota of a member of weight `w` is `slots × w / sum of
+//! weights`, and the member always has that number of slots, rounded down or up. When members change, a slot keeps its
+//! member unless
+//! - the member was removed, or has more slots than its new quota rounded up: the excess slots become free; or
+//! - another member would stay below its quota rounded down: it takes single slots from members above their quota.
 //!
-//! So a member that leaves takes no flow of the others with it (RFC 2992 asks for little disruption; its hash-threshold
-//! moves a quarter to a half of all flows), but for what rounding makes of unequal weights: at most one slot less than
-//! there are members. Of equal weights it moves none.
+//! So removing a member moves no flow of the others (RFC 2992 asks for little disruption; its hash-threshold moves a
+//! quarter to a half of all flows), except for the rounding of unequal weights: at most one slot less than there are
+//! members. With equal weights it moves none.
 
 use crate::nexthop::NextHop;
 
-use super::Member;
+use super::member::Member;
 
-/// Slots of the member with the smallest weight, so that rounding takes or gives it a sixteenth of its share at most,
-/// as far as [`MOST`] allows.
+/// Slots of the member with the smallest weight: rounding then changes its share by a sixteenth at most, as far as
+/// [`MOST`] allows.
 const OF_THE_SMALLEST: u64 = 16;
-/// Slots of a group, at most.
+/// Most slots of a group.
 pub(super) const MOST: u64 = 4_096;
 
-/// A power of two of slots.
+/// The member of each slot; the number of slots is a power of two.
 #[derive(Clone, Debug)]
 pub(super) struct Slots(Vec<NextHop>);
 
-/// A member while slots are dealt out.
+/// A member while slots are assigned.
 struct Share {
     next_hop: NextHop,
-    /// Its due, times all weights together: a whole number.
-    due: u64,
+    /// Its quota times the sum of the weights: a whole number.
+    quota: u64,
     count: u64,
 }
 
 impl Share {
     fn floor(&self, weights: u64) -> u64 {
-        self.due / weights
+        self.quota / weights
     }
 
     fn ceil(&self, weights: u64) -> u64 {
-        self.due.div_ceil(weights)
+        self.quota.div_ceil(weights)
     }
 
-    /// How far it is below its due, in parts of a slot.
+    /// How far it is below its quota, in parts of a slot.
     fn lacks(&self, weights: u64) -> i64 {
-        self.due as i64 - (self.count * weights) as i64
+        self.quota as i64 - (self.count * weights) as i64
     }
 }
 
 impl Slots {
-    /// For members in order, each once, none of weight 0; [`fits`] has been asked.
+    /// Slots for ordered members, each once, none of weight 0, for which [`fits`] is true.
     pub(super) fn new(members: &[Member]) -> Self {
         let mut slots = Slots(vec![NextHop::NONE; size(members)]);
-        slots.deal(members);
+        slots.assign(members);
         slots
     }
 
-    /// Gives the slots to these members instead. There may be more slots afterwards, each split into equal ones; never
-    /// fewer, since that would move flows for nothing.
+    /// Assigns the slots to these members instead. The number of slots may grow, by splitting each into equal ones; it
+    /// never shrinks, because that would move flows without need.
     pub(super) fn change(&mut self, members: &[Member]) {
         self.0 = self.0.repeat((size(members) / self.0.len()).max(1));
-        self.deal(members);
+        self.assign(members);
     }
 
     pub(super) fn as_slice(&self) -> &[NextHop] {
         &self.0
     }
 
-    fn deal(&mut self, members: &[Member]) {
+    fn assign(&mut self, members: &[Member]) {
         let weights: u64 = members.iter().map(|member| u64::from(member.weight)).sum();
         let all = self.0.len() as u64;
         let share = |member: &Member| Share {
             next_hop: member.next_hop,
-            due: all * u64::from(member.weight),
+            quota: all * u64::from(member.weight),
             count: 0,
         };
         let mut shares: Vec<Share> = members.iter().map(share).collect();
@@ -89,17 +91,18 @@ impl Slots {
         self.0.iter().enumerate().filter(|(_, owner)| !stays(owner)).map(|(slot, _)| slot).collect()
     }
 
-    /// Each free slot to the member that lacks most.
+    /// Assigns each free slot to the member that is furthest below its quota.
     fn fill(&mut self, free: &[usize], shares: &mut [Share], weights: u64) {
         for slot in free {
-            let poorest = shares.iter_mut().rev().max_by_key(|share| share.lacks(weights));
-            let Some(poorest) = poorest else { return };
-            poorest.count += 1;
-            self.0[*slot] = poorest.next_hop;
+            let neediest = shares.iter_mut().rev().max_by_key(|share| share.lacks(weights));
+            let Some(neediest) = neediest else { return };
+            neediest.count += 1;
+            self.0[*slot] = neediest.next_hop;
         }
     }
 
-    /// Nobody stays a whole slot short. Whoever is has others above their due, who can spare one.
+    /// Moves single slots until no member is a whole slot below its quota: as long as one is, another is above its
+    /// quota.
     fn even_out(&mut self, shares: &mut [Share], weights: u64) {
         while let Some(poor) = shares.iter().position(|share| share.count < share.floor(weights)) {
             let rich = (0..shares.len()).min_by_key(|at| shares[*at].lacks(weights)).unwrap_or(poor);
@@ -112,12 +115,12 @@ impl Slots {
     }
 }
 
-/// Whether the smallest of these members is due a slot of as many as there may be.
+/// Whether the quota of the smallest of these members is at least one slot of [`MOST`].
 pub(super) fn fits(members: &[Member]) -> bool {
     ratio(members) <= MOST
 }
 
-/// All weights by the smallest, rounded up.
+/// The sum of the weights divided by the smallest, rounded up.
 fn ratio(members: &[Member]) -> u64 {
     let weights = members.iter().map(|member| u64::from(member.weight));
     weights.clone().sum::<u64>().div_ceil(weights.min().unwrap_or(1).max(1))
@@ -146,26 +149,26 @@ mod tests {
         owners.filter(|(before, after)| before != after && **before != not_counting).count()
     }
 
-    /// Every member has its due, rounded down or up.
+    /// Every member has its quota, rounded down or up.
     fn is_fair(slots: &Slots, members: &[Member]) -> bool {
         let weights: u64 = members.iter().map(|member| u64::from(member.weight)).sum();
         members.iter().all(|member| {
-            let due = slots.0.len() as u64 * u64::from(member.weight);
-            (due / weights..=due.div_ceil(weights)).contains(&count(slots, member.next_hop))
+            let quota = slots.0.len() as u64 * u64::from(member.weight);
+            (quota / weights..=quota.div_ceil(weights)).contains(&count(slots, member.next_hop))
         })
     }
 
     proptest! {
         #[test]
-        fn a_member_that_leaves_takes_nobody_along(
+        fn removing_a_member_moves_few_other_flows(
             weights in prop::collection::vec(1u16..60, 2..=64),
             order in prop::collection::vec(any::<prop::sample::Index>(), 1..64),
         ) {
             let mut members = members(&weights);
             let mut slots = Slots::new(&members);
-            for leaver in order {
+            for removed in order {
                 if members.len() == 1 { break; }
-                let gone = members.remove(leaver.index(members.len())).next_hop;
+                let gone = members.remove(removed.index(members.len())).next_hop;
                 let before = slots.clone();
                 slots.change(&members);
                 prop_assert!(is_fair(&slots, &members));
@@ -174,21 +177,21 @@ mod tests {
         }
 
         #[test]
-        fn equals_move_nothing_but_the_leavers_flows(
+        fn with_equal_weights_only_flows_of_the_removed_member_move(
             others in 1u16..64,
             order in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..40),
         ) {
             let all = members(&vec![3; usize::from(others) + 1]);
             let (mut present, mut absent) = (all.clone(), Vec::new());
             let mut slots = Slots::new(&all);
-            for (which, comes) in order {
+            for (which, adds) in order {
                 let before = slots.clone();
-                if comes && !absent.is_empty() {
-                    let comer: Member = absent.swap_remove(which.index(absent.len()));
-                    present.push(comer);
+                if adds && !absent.is_empty() {
+                    let added: Member = absent.swap_remove(which.index(absent.len()));
+                    present.push(added);
                     slots.change(&present);
-                    let elsewhere = before.0.iter().zip(&slots.0).filter(|(b, a)| b != a && **a != comer.next_hop);
-                    prop_assert_eq!(elsewhere.count(), 0, "a comer takes slots, and no other does");
+                    let elsewhere = before.0.iter().zip(&slots.0).filter(|(b, a)| b != a && **a != added.next_hop);
+                    prop_assert_eq!(elsewhere.count(), 0, "only the added member takes slots");
                 } else if present.len() > 1 {
                     let gone = present.swap_remove(which.index(present.len()));
                     absent.push(gone);

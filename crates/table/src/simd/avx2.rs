@@ -3,11 +3,14 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
+use crate::memory::{Top, Word, Words};
 use crate::nexthop::NextHop;
 
-use super::{Found, Kernel, LANES, Lanes, Line, Top, Word, Words, inserts, sealed};
+use super::inserts;
+use super::lanes::{Found, Kernel, LANES, Lanes, sealed};
+use super::line::SearchLine;
 
-/// Proof that the processor has AVX2 and POPCNT; made by [`door`] alone.
+/// Proof that the processor has AVX2 and POPCNT; made by [`enter`] alone.
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
@@ -17,12 +20,12 @@ pub(super) struct Avx2(());
 ///
 /// The processor has AVX2 and POPCNT.
 #[target_feature(enable = "avx2,popcnt")]
-pub(super) unsafe fn door<K: Kernel>(kernel: K) {
+pub(super) unsafe fn enter<K: Kernel>(kernel: K) {
     kernel.run(Avx2(()));
 }
 
-/// Loads the words at `base + 4 * index` of the lanes whose mask has its top bit set. Why this is assembly stands at
-/// the gather of `avx512`.
+/// Loads the words at `base + 4 * index` of the lanes whose mask has its top bit set. The gather of
+/// `avx512` explains why this is assembly.
 ///
 /// # Safety
 ///
@@ -31,7 +34,7 @@ pub(super) unsafe fn door<K: Kernel>(kernel: K) {
 #[inline]
 unsafe fn gather(mask: __m256i, base: *const u32, index: __m256i, otherwise: __m256i) -> __m256i {
     let mut lanes = otherwise;
-    // SAFETY: the caller's; the instruction reads those addresses only and clears its mask register.
+    // SAFETY: see the contract; the instruction reads those addresses only and clears its mask register.
     unsafe {
         asm!(
             "vpgatherdd {lanes}, dword ptr [{base} + {index} * 4], {mask}",
@@ -45,7 +48,7 @@ unsafe fn gather(mask: __m256i, base: *const u32, index: __m256i, otherwise: __m
     lanes
 }
 
-/// Counts in nibbles by a table of sixteen bytes, then adds the four bytes of each lane.
+/// Counts the bits of each nibble with a table of sixteen bytes, then adds the four bytes of each lane.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn count_ones(a: __m256i) -> __m256i {
@@ -56,17 +59,19 @@ fn count_ones(a: __m256i) -> __m256i {
     let bytes = _mm256_add_epi8(_mm256_shuffle_epi8(ones, low), _mm256_shuffle_epi8(ones, high));
     _mm256_madd_epi16(_mm256_maddubs_epi16(bytes, _mm256_set1_epi8(1)), _mm256_set1_epi16(1))
 }
+
 impl sealed::Sealed for Avx2 {}
-/// The 16 words at `line`, some of which may be written to meanwhile: those the caller must leave out of account.
+
+/// Loads the 16 words at `line`. The writer may store to some of them meanwhile; the caller must ignore those.
 ///
 /// # Safety
 ///
-/// There are 64 bytes of a live [`Line`] at `line`.
+/// At `line` are 64 bytes of a live [`SearchLine`].
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn load_line(line: *const u32) -> [__m256i; 2] {
     let (low, high);
-    // SAFETY: the caller's; the instructions read these bytes only.
+    // SAFETY: see the contract; the instructions read these bytes only.
     unsafe {
         asm!(
             "vmovdqu {low}, ymmword ptr [{line}]",
@@ -80,8 +85,8 @@ unsafe fn load_line(line: *const u32) -> [__m256i; 2] {
     [low, high]
 }
 
-// SAFETY of all blocks below: `self` proves that the processor has the instructions; those that touch memory take whole
-// arrays by reference.
+// SAFETY of all blocks below: `self` proves that the processor has the instructions; operations that touch memory take
+// whole arrays by reference.
 impl Lanes for Avx2 {
     type U32 = [__m256i; 2];
     type Mask = [__m256i; 2];
@@ -111,7 +116,7 @@ impl Lanes for Avx2 {
     fn store_next_hops(self, values: Self::U32, out: &mut [NextHop; LANES]) {
         let [low, high] = self.and(values, self.splat(0xffff));
         // SAFETY: see above; the store is an unaligned one of 32 bytes, and a `NextHop` is a transparent `u16`. The
-        // pack works within 128-bit halves, so the middle quarters come out exchanged.
+        // pack works within 128-bit halves, so the middle quarters have to be exchanged.
         unsafe {
             let packed = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(low, high));
             _mm256_storeu_si256(out.as_mut_ptr().cast(), packed);
@@ -165,7 +170,7 @@ impl Lanes for Avx2 {
         // SAFETY: see above.
         unsafe { [count_ones(low), count_ones(high)] }
     }
-    /// AVX2 compares signed numbers only: `a` is at most `b` where it is the lesser of the two.
+    /// AVX2 compares signed numbers only. `a` is at most `b` in the lanes where it equals the lesser of the two.
     #[inline(always)]
     fn at_most(self, a: Self::U32, b: Self::U32) -> Self::Mask {
         let least = self.min(a, b);
@@ -205,8 +210,8 @@ impl Lanes for Avx2 {
         index: Self::U32,
         otherwise: Self::U32,
     ) -> Self::U32 {
-        let index = self.min(index, self.splat(words.last));
-        let base: *const u32 = words.words.as_ptr().cast();
+        let index = self.min(index, self.splat(words.last()));
+        let base: *const u32 = words.as_slice().as_ptr().cast();
         // SAFETY: no index is beyond the last word, which is below 2^31, and a `Word` has the layout of a `u32`.
         unsafe {
             [gather(mask[0], base, index[0], otherwise[0]), gather(mask[1], base, index[1], otherwise[1])]
@@ -222,12 +227,12 @@ impl Lanes for Avx2 {
         // SAFETY: see above.
         unsafe { inserts::read_next_hops(found, out) }
     }
-    /// A last is below the key unless the lesser of both is the key.
+    /// A last key is below the key unless the lesser of the two is the key.
     #[inline(always)]
-    fn below<T: Line>(self, line: &T, [key, _]: Self::U32) -> u32 {
+    fn below<T: SearchLine>(self, line: &T, [key, _]: Self::U32) -> u32 {
         const { assert!(size_of::<T>() == 64 && T::LASTS <= 16) };
         let mask = (1u32 << T::LASTS) - 1;
-        // SAFETY: a `Line` has 64 bytes.
+        // SAFETY: a `SearchLine` has 64 bytes.
         let not_below = unsafe {
             let [low, high] = load_line(std::ptr::from_ref(line).cast());
             let low = _mm256_cmpeq_epi32(_mm256_min_epu32(low, key), key);

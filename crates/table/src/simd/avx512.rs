@@ -3,12 +3,14 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
+use crate::memory::{Top, Word, Words};
 use crate::nexthop::NextHop;
 
-use super::lines::Branch;
-use super::{Found, Kernel, LANES, Lanes, Line, Top, Word, Words, inserts, sealed};
+use super::inserts;
+use super::lanes::{Found, Kernel, LANES, Lanes, sealed};
+use super::line::{LinkedLine, SearchLine};
 
-/// Proof that the processor has AVX-512 F and BW, and POPCNT; made by [`door`] alone.
+/// Proof that the processor has AVX-512 F and BW, and POPCNT; made by [`enter`] alone.
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(());
 
@@ -18,16 +20,16 @@ pub(super) struct Avx512(());
 ///
 /// The processor has AVX-512 F and BW, and POPCNT.
 #[target_feature(enable = "avx512f,avx512bw,popcnt")]
-pub(super) unsafe fn door<K: Kernel>(kernel: K) {
+pub(super) unsafe fn enter<K: Kernel>(kernel: K) {
     kernel.run(Avx512(()));
 }
 
 /// Loads the words at `base + 4 * index` of the lanes in `mask`.
 ///
-/// The table may be written to meanwhile. Rust calls such reads a data race unless they are atomic, and the compiler
-/// has no atomic gather; the instruction is one, lane by lane: an aligned 4-byte load is single-copy atomic on x86
-/// (Intel SDM 3A, 9.1.1), and loads are not reordered with later ones. Assembly states exactly that instruction,
-/// which an intrinsic, being a plain read to the compiler, would not.
+/// The writer may store to the table meanwhile. Rust calls such reads a data race unless they are atomic, and the
+/// compiler has no atomic gather. The instruction itself is atomic, lane by lane: an aligned 4-byte load is single-copy
+/// atomic on x86 (Intel SDM 3A, 9.1.1), and loads are not reordered with later ones. Assembly guarantees exactly that
+/// instruction; an intrinsic does not, because it is a plain read to the compiler.
 ///
 /// # Safety
 ///
@@ -36,7 +38,7 @@ pub(super) unsafe fn door<K: Kernel>(kernel: K) {
 #[inline]
 unsafe fn gather(mask: __mmask16, base: *const u32, index: __m512i, otherwise: __m512i) -> __m512i {
     let mut lanes = otherwise;
-    // SAFETY: the caller's; the instruction reads those addresses only and clears its mask register.
+    // SAFETY: see the contract; the instruction reads those addresses only and clears its mask register.
     unsafe {
         asm!(
             "vpgatherdd {lanes}{{{mask}}}, dword ptr [{base} + {index} * 4]",
@@ -52,17 +54,17 @@ unsafe fn gather(mask: __mmask16, base: *const u32, index: __m512i, otherwise: _
 
 impl sealed::Sealed for Avx512 {}
 
-/// A bit for each of the 16 words at `line` that `mask` selects and that are below those of `key`. Assembly for the
-/// reason that stands at [`gather`]: words that the mask leaves out may be written to meanwhile.
+/// Sets a bit for each of the 16 words at `line` that `mask` selects and that are below those of `key`. This is
+/// assembly for the reason given at [`gather`]: the writer may meanwhile store to words that the mask excludes.
 ///
 /// # Safety
 ///
-/// There are 64 bytes of a live [`Line`] at `line`.
+/// At `line` are 64 bytes of a live [`SearchLine`].
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 unsafe fn words_below(line: *const u32, key: __m512i, mask: __mmask16) -> u32 {
     let bits: u32;
-    // SAFETY: the caller's; the instruction reads these bytes only.
+    // SAFETY: see the contract; the instruction reads these bytes only.
     unsafe {
         asm!(
             "vpcmpnleud {below}{{{mask}}}, {key}, zmmword ptr [{line}]",
@@ -78,15 +80,17 @@ unsafe fn words_below(line: *const u32, key: __m512i, mask: __mmask16) -> u32 {
     bits
 }
 
-/// [`Branch::child`] of the number of words that [`words_below`] finds, in one piece: taken apart, the compiler moves
-/// the parts of 16 lanes away from each other and keeps what lies between on the stack.
+/// Computes [`LinkedLine::child`] of the number of words that [`words_below`] finds, in one piece of assembly: if it
+/// were two pieces, the compiler would move the parts of 16 lanes away from each other and keep the values between them
+/// on the stack.
 ///
-/// Needs no contract: a branch has 64 bytes.
+/// No safety contract is needed, because a line has 64 bytes.
 #[target_feature(enable = "avx512f,avx512bw,popcnt")]
 #[inline]
-fn child_of(branch: &Branch, key: __m512i, mask: __mmask16) -> u32 {
+fn child_of<T: LinkedLine>(branch: &T, key: __m512i, mask: __mmask16) -> u32 {
+    const { assert!(size_of::<T>() == 64 && T::FIRST <= 60) };
     let child: u32;
-    // SAFETY: reads the bytes of the branch only: its words as in `words_below`, and the first child's place, an
+    // SAFETY: the assembly reads bytes of the line only: its words as in `words_below`, and the first child's place, an
     // aligned word, which no load on x86 reads in two parts or before an earlier load.
     unsafe {
         asm!(
@@ -100,15 +104,15 @@ fn child_of(branch: &Branch, key: __m512i, mask: __mmask16) -> u32 {
             key = in(zmm_reg) key,
             line = in(reg) std::ptr::from_ref(branch),
             child = out(reg) child,
-            first = const Branch::FIRST,
+            first = const T::FIRST,
             options(nostack, pure, readonly),
         );
     }
     child
 }
 
-// SAFETY of all blocks below: `self` proves that the processor has the instructions; those that touch memory take whole
-// arrays by reference.
+// SAFETY of all blocks below: `self` proves that the processor has the instructions; operations that touch memory take
+// whole arrays by reference.
 impl Lanes for Avx512 {
     type U32 = __m512i;
     type Mask = __mmask16;
@@ -179,8 +183,8 @@ impl Lanes for Avx512 {
         // SAFETY: see above.
         unsafe { _mm512_sllv_epi32(a, bits) }
     }
-    /// Counts in nibbles by a table of sixteen bytes, then adds the four bytes of each lane: not every processor with
-    /// AVX-512 has the one instruction for it.
+    /// Counts the bits of each nibble with a table of sixteen bytes, then adds the four bytes of each lane: not every
+    /// processor with AVX-512 has the single instruction that counts bits.
     #[inline(always)]
     fn count_ones(self, a: __m512i) -> __m512i {
         let nibble = self.splat(0x0f0f_0f0f);
@@ -224,9 +228,9 @@ impl Lanes for Avx512 {
         index: __m512i,
         otherwise: __m512i,
     ) -> __m512i {
-        let index = self.min(index, self.splat(words.last));
+        let index = self.min(index, self.splat(words.last()));
         // SAFETY: no index is beyond the last word, which is below 2^31, and a `Word` has the layout of a `u32`.
-        unsafe { gather(mask, words.words.as_ptr().cast(), index, otherwise) }
+        unsafe { gather(mask, words.as_slice().as_ptr().cast(), index, otherwise) }
     }
     #[inline(always)]
     fn read_top<const BITS: u32>(self, top: Top<'_, BITS>, addrs: &[u32; LANES]) -> __m512i {
@@ -242,15 +246,16 @@ impl Lanes for Avx512 {
         unsafe { inserts::read_next_hops(found, out) }
     }
     #[inline(always)]
-    fn child(self, branch: &Branch, key: __m512i) -> u32 {
+    fn child<T: LinkedLine>(self, branch: &T, key: __m512i) -> u32 {
+        const { assert!(T::LASTS < 16) };
         // SAFETY: see above.
-        unsafe { child_of(branch, key, (1 << Branch::LASTS) - 1) }
+        unsafe { child_of(branch, key, (1 << T::LASTS) - 1) }
     }
     #[inline(always)]
-    fn below<T: Line>(self, line: &T, key: __m512i) -> u32 {
+    fn below<T: SearchLine>(self, line: &T, key: __m512i) -> u32 {
         const { assert!(size_of::<T>() == 64 && T::LASTS <= 16) };
         let mask = ((1u32 << T::LASTS) - 1) as __mmask16;
-        // SAFETY: a `Line` has 64 bytes.
+        // SAFETY: a `SearchLine` has 64 bytes.
         unsafe { words_below(std::ptr::from_ref(line).cast(), key, mask) }.count_ones()
     }
 }

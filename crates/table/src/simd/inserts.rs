@@ -1,28 +1,30 @@
-//! Vectors put together by plain loads, one a lane.
+//! Vectors assembled from plain loads, one for each lane.
 //!
-//! A gather is microcode on the processors at hand: it takes a cycle a lane, and nothing else is decoded meanwhile. A load
-//! and an insertion, one instruction, go on beside other work, and many more of them are on their way at a time.
+//! A gather is microcode on the processors measured: it takes a cycle a lane, and nothing else is decoded meanwhile. A
+//! load with an insertion is one instruction that executes beside other work, and many more of them can be in flight at
+//! a time.
 //!
-//! The tables may be written to meanwhile. Why that makes these loads assembly stands at the gather of `avx512`: each is one
-//! aligned load of one atomic entry.
+//! The writer may store to the tables meanwhile. The gather of `avx512` explains why that makes these loads assembly:
+//! each is one aligned load of one atomic entry.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
 
+use crate::memory::{Top, Word};
 use crate::nexthop::NextHop;
 
-use super::{Found, LANES, Top, Word};
+use super::lanes::{Found, LANES};
 
-/// The 32-bit entry `index` in the lowest lane, zeros above it.
+/// Loads the 32-bit entry `index` into the lowest lane, and zeros above it.
 ///
 /// # Safety
 ///
-/// There is a live atomic entry.
+/// A live atomic entry is there.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn load_32(base: *const u32, index: usize) -> __m128i {
     let lanes;
-    // SAFETY: the caller's; the instruction reads that entry only.
+    // SAFETY: see the contract; the instruction reads that entry only.
     unsafe {
         asm!(
             "vmovd {lanes}, dword ptr [{base} + {index} * 4]",
@@ -39,11 +41,11 @@ unsafe fn load_32(base: *const u32, index: usize) -> __m128i {
 ///
 /// # Safety
 ///
-/// There is a live atomic entry.
+/// A live atomic entry is there.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn insert_32<const N: u8>(mut lanes: __m128i, base: *const u32, index: usize) -> __m128i {
-    // SAFETY: the caller's; the instruction reads that entry only.
+    // SAFETY: see the contract; the instruction reads that entry only.
     unsafe {
         asm!(
             "vpinsrd {lanes}, {lanes}, dword ptr [{base} + {index} * 4], {n}",
@@ -61,11 +63,11 @@ unsafe fn insert_32<const N: u8>(mut lanes: __m128i, base: *const u32, index: us
 ///
 /// # Safety
 ///
-/// There is a live atomic entry.
+/// A live atomic entry is there.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn insert_16<const N: u8>(mut lanes: __m128i, base: *const u16, index: usize) -> __m128i {
-    // SAFETY: the caller's; the instruction reads that entry only.
+    // SAFETY: see the contract; the instruction reads that entry only.
     unsafe {
         asm!(
             "vpinsrw {lanes}, {lanes}, word ptr [{base} + {index} * 2], {n}",
@@ -83,11 +85,11 @@ unsafe fn insert_16<const N: u8>(mut lanes: __m128i, base: *const u16, index: us
 ///
 /// # Safety
 ///
-/// There is a live atomic entry.
+/// A live atomic entry is there.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn insert_8<const N: u8>(mut lanes: __m128i, base: *const u8, index: usize) -> __m128i {
-    // SAFETY: the caller's; the instruction reads that entry only.
+    // SAFETY: see the contract; the instruction reads that entry only.
     unsafe {
         asm!(
             "vpinsrb {lanes}, {lanes}, byte ptr [{base} + {index}], {n}",
@@ -101,20 +103,20 @@ unsafe fn insert_8<const N: u8>(mut lanes: __m128i, base: *const u8, index: usiz
     lanes
 }
 
-/// The entries of four addresses.
+/// Loads the entries of four addresses.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn quarter<const BITS: u32>(top: Top<'_, BITS>, addrs: &[u32]) -> __m128i {
-    let base = top.entries.as_ptr().cast();
+    let base = top.entries().as_ptr().cast();
     let [a, b, c, d] = [addrs[0], addrs[1], addrs[2], addrs[3]].map(Top::<BITS>::place);
-    // SAFETY: so many bits of an address count to less than the entries of a `Top`.
+    // SAFETY: a place is below the number of entries of a `Top`.
     unsafe {
         let lanes = insert_32::<1>(load_32(base, a), base, b);
         insert_32::<3>(insert_32::<2>(lanes, base, c), base, d)
     }
 }
 
-/// The entries of sixteen addresses.
+/// Loads the entries of sixteen addresses.
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) fn read_top<const BITS: u32>(top: Top<'_, BITS>, addrs: &[u32; LANES]) -> [__m256i; 2] {
@@ -135,7 +137,7 @@ macro_rules! insert_all {
     }};
 }
 
-/// See [`super::Lanes::read_next_hops`].
+/// Implements [`Lanes::read_next_hops`](super::Lanes::read_next_hops).
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) fn read_next_hops<W: Word>(found: Found<'_, W>, out: &mut [NextHop; LANES]) -> bool {

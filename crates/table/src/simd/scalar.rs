@@ -1,14 +1,15 @@
-//! The lanes in plain code: what every processor runs, and what the others are tested against.
+//! The lanes in plain code: every processor runs it, and the other instruction sets are tested against it.
 
 use std::array::from_fn;
 use std::sync::atomic::Ordering;
 
+use crate::memory::{AtomicEntry as _, Top, Word, Words, entries};
 use crate::nexthop::NextHop;
 
-use super::word::entries;
-use super::{Entry as _, Found, LANES, Lanes, Line, Top, Word, Words, sealed};
+use super::lanes::{Found, LANES, Lanes, sealed};
+use super::line::SearchLine;
 
-/// Needs nothing of the processor.
+/// Plain code needs no instructions that a processor may lack.
 #[derive(Clone, Copy)]
 pub(super) struct Scalar;
 
@@ -106,7 +107,7 @@ impl Lanes for Scalar {
         otherwise: U32s,
     ) -> U32s {
         let word = |index: u32| {
-            let word = std::slice::from_ref(&words.words[index.min(words.last) as usize]);
+            let word = std::slice::from_ref(&words.as_slice()[index.min(words.last()) as usize]);
             let halves = entries(word).iter().enumerate();
             halves.fold(0, |bits, (which, entry)| bits | entry.get() << (32 / W::ENTRIES * which))
         };
@@ -124,15 +125,15 @@ impl Lanes for Scalar {
             any | (entry == W::HIGHEST)
         })
     }
-    /// In four steps without a branch: lasts that a line does not have are above all keys.
+    /// Takes four steps without a branch: last keys that a line does not have count as above all keys.
     #[inline(always)]
-    fn below<T: Line>(self, line: &T, [key, ..]: U32s) -> u32 {
+    fn below<T: SearchLine>(self, line: &T, [key, ..]: U32s) -> u32 {
         let lasts = line.lasts();
         let is_below = |i: usize| lasts.get(i).is_some_and(|last| last.load(Ordering::Relaxed) < key);
         [8, 4, 2, 1].into_iter().fold(0, |below, step| below + step * usize::from(is_below(below + step - 1)))
             as u32
     }
-    /// Reads the one entry wanted instead of the word around it.
+    /// Reads only the entry wanted instead of the word around it.
     #[inline(always)]
     fn gather_where<W: Word>(
         self,
@@ -141,9 +142,9 @@ impl Lanes for Scalar {
         index: U32s,
         otherwise: U32s,
     ) -> U32s {
-        let entries = entries(words.words);
-        let last = words.last as usize * W::ENTRIES;
-        // Beyond the last word it is the entry at the same place in the last word, as for the vectors.
+        let entries = entries(words.as_slice());
+        let last = words.last() as usize * W::ENTRIES;
+        // Beyond the last word this is the entry at the same place in the last word, as for the vectors.
         let entry = |index: usize| entries[index.min(last + index % W::ENTRIES)].get();
         from_fn(|i| if mask[i] { entry(index[i] as usize) } else { otherwise[i] })
     }

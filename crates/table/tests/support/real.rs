@@ -1,9 +1,9 @@
-//! Real data, which the project reads but does not carry.
+//! Real tables and traces, which are not part of the project.
 
 use std::path::{Path, PathBuf};
 
-/// The file `name` of the data folder beside the workspace; `None`, after a line that says so, where there is no such
-/// folder. A folder without the file is a failure in CI.
+/// The file `name` of the data folder beside the workspace; `None`, after a printed line, if there is no such file. In
+/// CI a folder without the file is a failure.
 pub fn data(name: &str) -> Option<PathBuf> {
     let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let path = shared.join("data").join(name);

@@ -2,7 +2,7 @@
 
 use fullview_plane::wire::checksum::{Sum, header_verifies};
 use fullview_plane::wire::ethernet::{self, EtherType};
-use fullview_plane::wire::ipv4::{self, protocol};
+use fullview_plane::wire::ipv4::{self, Ipv4Packet, protocol};
 use fullview_plane::wire::udp;
 
 use super::super::flow::Flow;
@@ -28,7 +28,7 @@ impl Headers for u32 {
 
     fn template(macs: Macs, len: usize) -> Template {
         let mut head = ethernet_head(macs, EtherType::IPV4);
-        let mut ip = ipv4::Packet::new_unchecked(&mut head[IP..UDP]);
+        let mut ip = Ipv4Packet::new_unchecked(&mut head[IP..UDP]);
         ip.set_header_len(ipv4::HEADER);
         ip.set_type_of_service(0);
         ip.set_total_len((len - IP) as u16);

@@ -1,10 +1,11 @@
 //! IPv6: 14 bytes Ethernet, 40 IPv6, 8 UDP. The flow label is the number of the flow, which RFC 6437 allows a source
-//! to choose freely per flow: so even the smallest frame, which has no payload, says which flow it belongs to.
+//! to choose freely per flow: so even the smallest frame, which has no payload, identifies its flow.
 
 use fullview_plane::wire::checksum::{Sum, pseudo_ipv6};
 use fullview_plane::wire::ethernet::{self, EtherType};
 use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::{ipv6, udp};
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
+use fullview_plane::wire::udp;
 
 use super::super::flow::Flow;
 use super::{HOP_LIMIT, Headers, LARGEST, Macs, Stamp, Template, ethernet_head, pattern};
@@ -26,7 +27,7 @@ impl Headers for u128 {
     fn template(macs: Macs, len: usize) -> Template {
         let mut head = ethernet_head(macs, EtherType::IPV6);
         let udp_len = (len - UDP) as u16;
-        let mut ip = ipv6::Packet::new_unchecked(&mut head[IP..UDP]);
+        let mut ip = Ipv6Packet::new_unchecked(&mut head[IP..UDP]);
         ip.set_class_and_flow(0, 0);
         ip.set_payload_len(udp_len);
         ip.set_next_header(protocol::UDP);

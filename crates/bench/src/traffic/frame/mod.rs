@@ -121,7 +121,7 @@ pub trait Headers: Address {
     /// Writes what of the stamp lies beyond byte 64 of a frame that has room for it.
     fn write_tail(frame: &mut [u8], stamp: Stamp);
 
-    /// The number of the flow as the frame carries it; only to be believed after the frame has been compared with that
+    /// The number of the flow as the frame carries it; valid only after the frame has been compared with that
     /// flow.
     fn flow_id(head: &[u8; 64]) -> u32;
 
@@ -176,7 +176,7 @@ impl<A: Headers> Frames<A> {
 
     /// Writes the payload pattern over the whole slot. Needed once per slot before [`write()`]: the packets that then
     /// pass through it overwrite headers and stamps only. So a router that damages a payload damages those of all
-    /// packets that use the slot later: the first wrong packet tells where it began, not the count of wrong ones.
+    /// packets that use the slot later: the first wrong packet shows where the fault began; the count of wrong packets does not.
     pub fn prepare(&self, slot: &mut Slot) {
         slot.set_frame(&self.body);
     }

@@ -1,4 +1,4 @@
-//! The stamp: by which the receiver knows a packet again.
+//! The stamp in a packet's payload, from which the receiver recognises it.
 
 /// Number of the packet in the stream and of its flow: twelve bytes at the start of the payload, in network order.
 ///

@@ -1,53 +1,51 @@
-//! Round numbers for an axis from zero.
+//! An axis that begins at zero and has marks at round values.
 
-/// Bits of Ethernet per packet under simple IMIX: seven packets of 40 bytes, four of 576, one of 1500, and 14 of header
-/// each. It is 2834.667, the factor of the published graphs.
+/// Mean Ethernet bits per packet in simple IMIX: seven packets of 40 bytes, four of 576 and one of 1500, each with 14
+/// bytes of header. The value is 2834.667, the factor of the published graphs.
 pub(super) const IMIX_BITS: f64 = (7.0 * 54.0 + 4.0 * 590.0 + 1514.0) / 12.0 * 8.0;
 
-/// The marks of an axis that begins at zero.
+/// The end of an axis that begins at zero, and the distance of its marks.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Axis {
-    /// Value at the far end.
     pub(super) top: f64,
     step: f64,
 }
 
 impl Axis {
-    /// Reaches to the first mark above `largest`, in five to ten steps of 1, 2, 2.5 or 5 times a power of ten.
+    /// Returns an axis to the first mark above `largest`, in five to ten steps of 1, 2, 2.5 or 5 times a power of ten.
     pub(super) fn reaching(largest: f64) -> Self {
-        // Where nothing was measured any axis will do, as long as it has one.
+        // If nothing was measured, the axis ends at the first mark above 1.
         let largest = if largest > 0.0 { largest } else { 1.0 };
         let step = nice_step(largest / 5.0);
         Self { top: ((largest / step).floor() + 1.0) * step, step }
     }
 
-    /// An axis to exactly `top`: its last mark may lie below the end.
+    /// Returns an axis to exactly `top`; its last mark may be below the end.
     pub(super) fn ending(top: f64) -> Self {
         Self { top, step: nice_step(top / 5.0) }
     }
 
-    /// Values of the marks, from zero.
     pub(super) fn marks(&self) -> Vec<f64> {
-        // The tolerance keeps a mark that rounding put a hair above the end.
+        // The tolerance keeps a last mark that rounding puts slightly above the end.
         let count = (self.top / self.step * (1.0 + 1e-9)).floor() as u32;
         (0..=count).map(|mark| f64::from(mark) * self.step).collect()
     }
 }
 
-/// The largest of 1, 2, 2.5, 5 × 10ⁿ that is not above `rough`.
+/// Returns the largest of 1, 2, 2.5, 5 × 10ⁿ that is not above `rough`.
 fn nice_step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
     let steps = [5.0, 2.5, 2.0, 1.0].map(|factor| factor * power);
     steps.into_iter().find(|step| *step <= rough).unwrap_or(power)
 }
 
-/// The value of a mark with the suffix of its thousands: 22.5M. Two digits after the point at most.
+/// Formats the value of a mark with a suffix for its thousands and at most two decimals: 22.5M.
 pub(super) fn mark(value: f64) -> String {
     let (figure, suffix) = scaled(value);
     format!("{}{suffix}", figure.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A measured value with the suffix of its thousands, always with two digits after the point: 22.60M.
+/// Formats a measured value with a suffix for its thousands and two decimals: 22.60M.
 pub(super) fn measured(value: f64) -> String {
     let (figure, suffix) = scaled(value);
     format!("{figure}{suffix}")
@@ -55,7 +53,7 @@ pub(super) fn measured(value: f64) -> String {
 
 fn scaled(value: f64) -> (String, &'static str) {
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    // 999.995 of a unit would be written as 1000.00 of it: that belongs to the next one.
+    // 999.995 of a unit would be formatted as 1000.00 of it, so the next unit is used.
     let reaches = |unit: f64| value >= unit * 0.999_995;
     let (unit, suffix) = units.into_iter().find(|(unit, _)| reaches(*unit)).unwrap_or((1.0, ""));
     (format!("{:.2}", value / unit), suffix)
@@ -66,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_round_and_leave_room_above_the_largest() {
+    fn marks_are_round_and_the_last_is_above_the_largest_value() {
         assert_eq!(Axis::reaching(28e6).marks(), [0.0, 5e6, 10e6, 15e6, 20e6, 25e6, 30e6]);
         assert_eq!(Axis::ending(29e6).marks(), [0.0, 5e6, 10e6, 15e6, 20e6, 25e6]);
     }

@@ -1,9 +1,8 @@
-//! What stands under the bars: level where there is room for words, upright where there is not.
+//! The labels under the bars: horizontal if the words fit, otherwise upright.
 
-use super::layout::SMALLEST;
-use super::text::{Breaks, line_height, widest_word, width, words_fit, wrap};
+use super::text::{Breaks, SMALLEST, line_height, widest_word, width, words_fit, wrap};
 
-/// Ways tried to set the labels under the bars, best first.
+/// Sizes and line breaks to try for the labels, best first.
 const LABELS: [(u32, Breaks); 7] = [
     (31, Breaks::Spaces),
     (28, Breaks::Spaces),
@@ -14,20 +13,19 @@ const LABELS: [(u32, Breaks); 7] = [
     (SMALLEST, Breaks::Punctuation),
 ];
 const MOST_LABEL_LINES: usize = 4;
-/// Size of labels that stand upright, and the length of their lines unless a word is longer.
+/// Size of upright labels, and the length of their lines unless a word is longer.
 const UPRIGHT: u32 = 24;
 const UPRIGHT_ROOM: i32 = 330;
 
-/// Lines of text of one size.
 pub(super) struct Lines {
     pub(super) lines: Vec<String>,
     pub(super) size: u32,
 }
 
-/// What stands under the bars, one a group.
+/// The labels under the bars, one for each group.
 pub(super) enum Labels {
     Level(Vec<Lines>),
-    /// Read from bottom to top, all within a length: where the groups are too narrow for a word.
+    /// Labels that read from bottom to top, for groups that are narrower than a word.
     Upright {
         labels: Vec<Lines>,
         length: i32,
@@ -35,7 +33,7 @@ pub(super) enum Labels {
 }
 
 impl Labels {
-    /// The labels of all groups in the best setting in which no word is broken and few lines are needed.
+    /// Sets the labels of all groups in the best way that breaks no word and needs few lines.
     pub(super) fn set(texts: &[&str], room: i32) -> Result<Self, String> {
         for (size, breaks) in LABELS {
             if fits(texts, size, room, breaks)? {
@@ -46,7 +44,7 @@ impl Labels {
         upright(texts)
     }
 
-    /// Room that one of them needs across, beside the space to the next.
+    /// The width that an upright label needs; a level label fits the group.
     pub(super) fn width(&self) -> i32 {
         match self {
             Self::Level(_) => 0,

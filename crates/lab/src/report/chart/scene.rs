@@ -1,4 +1,4 @@
-//! A picture as a list of marks, and the two ways of drawing it.
+//! A picture as a list of shapes and texts, and its two drawings.
 
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::coord::Shift;
@@ -9,15 +9,15 @@ use plotters::style::{Color, FontDesc, FontStyle, FontTransform, RGBColor, TextS
 
 use super::text::{self, FAMILY};
 
-/// Sides of a picture, unless its words need more.
+/// The size of a picture, unless its texts need more.
 pub(super) const WIDTH: i32 = 1920;
 pub(super) const HEIGHT: i32 = 1080;
 const BYTES_PER_PIXEL: usize = 3;
-/// The PNG is drawn this many times larger and then averaged: the drawing library places letters on whole pixels,
-/// which at the final size would space them unevenly.
+/// The PNG is drawn larger by this factor and then averaged, because the drawing library puts letters on whole pixels,
+/// which would space them unevenly at the final size.
 const OVERSAMPLING: i32 = 2;
 
-/// Where a text stands relative to its point.
+/// The alignment of a text to its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Align {
     Left,
@@ -25,44 +25,40 @@ pub(super) enum Align {
     Right,
 }
 
-/// One line of text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Text {
     pub(super) text: String,
-    /// The aligned edge of a level text; the middle line of an upright one.
+    /// The aligned edge of a level text; the middle of an upright text.
     pub(super) x: i32,
-    /// Upper edge of a level text; middle of an upright one.
+    /// The upper edge of a level text; the middle of an upright text.
     pub(super) y: i32,
     pub(super) size: u32,
     pub(super) colour: RGBColor,
     pub(super) align: Align,
-    /// Reads from bottom to top.
+    /// Whether the text reads from bottom to top.
     pub(super) upright: bool,
 }
 
 /// Left, top, right and bottom edge, in pixels from the upper left corner.
 pub(super) type Edges = (i32, i32, i32, i32);
 
-/// What is drawn below the texts.
+/// A shape that is drawn before the texts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape {
     Box { edges: Edges, colour: RGBColor },
     Line { from: (i32, i32), to: (i32, i32), colour: RGBColor, width: i32 },
 }
 
-/// A picture.
 #[derive(Debug)]
 pub(super) struct Scene {
-    /// In pixels.
     pub(super) width: i32,
     pub(super) height: i32,
-    /// In the order they are drawn.
+    /// Shapes in the order they are drawn.
     pub(super) shapes: Vec<Shape>,
     pub(super) texts: Vec<Text>,
 }
 
 impl Text {
-    /// The room the text takes.
     #[cfg(test)]
     pub(super) fn edges(&self) -> Result<Edges, String> {
         let (width, height) = (text::width(&self.text, self.size)?, text::line_height(self.size));
@@ -89,7 +85,7 @@ impl Text {
         TextStyle::from(font).color(&self.colour).pos(Pos::new(across, VPos::Top))
     }
 
-    /// The point the drawing library hangs the text from.
+    /// The point at which the drawing library places the text.
     fn anchor(&self, medium: &Medium) -> (i32, i32) {
         let size = f64::from(self.size);
         let below = |share: f64| (size * share).round() as i32;
@@ -101,15 +97,15 @@ impl Text {
     }
 }
 
-/// Half a line of upright text lies left of its middle, up to the foot of its letters.
+/// Upright text extends to the left of its middle: by this many text sizes to the foot of its letters.
 const UPRIGHT_ASCENT: f64 = 0.64;
 
-/// What the two drawings differ in.
+/// The differences between the two drawings.
 struct Medium {
-    /// Drawn pixels per pixel of the scene.
+    /// Drawn pixels for each pixel of the scene.
     scale: i32,
-    /// From the top of a line down to what the drawing library takes for the top of its letters, in text sizes: it
-    /// places the foot of the letters half a size below that in a bitmap, and 0.61 sizes (0.76 em) in an SVG.
+    /// Distance, in text sizes, from the top of a line to the drawing library's top of the letters. The library puts the
+    /// foot of the letters half a size below that top in a bitmap, and 0.61 sizes (0.76 em) below it in an SVG.
     ascent: f64,
 }
 
@@ -117,14 +113,14 @@ const SVG: Medium = Medium { scale: 1, ascent: 0.26 };
 const PNG: Medium = Medium { scale: OVERSAMPLING, ascent: 0.37 };
 
 impl Scene {
-    /// The picture as an SVG document.
+    /// Draws the picture as an SVG document.
     pub(super) fn svg(&self) -> Result<String, String> {
         let mut svg = String::new();
         self.draw(SVGBackend::with_string(&mut svg, (self.width as u32, self.height as u32)), &SVG)?;
         Ok(svg)
     }
 
-    /// The picture as a PNG file.
+    /// Draws the picture as a PNG file.
     pub(super) fn png(&self) -> Result<Vec<u8>, String> {
         let (width, height) = (self.width * OVERSAMPLING, self.height * OVERSAMPLING);
         let mut pixels = vec![0; width as usize * height as usize * BYTES_PER_PIXEL];
@@ -174,7 +170,7 @@ impl Scene {
     }
 }
 
-/// Each pixel of the result, `width` a row, is the mean of the square of pixels it was drawn as.
+/// Reduces the picture to rows of `width` pixels: each pixel is the mean of the square of pixels it was drawn as.
 fn average(large: &[u8], width: usize) -> Vec<u8> {
     let side = OVERSAMPLING as usize;
     let row = width * side * BYTES_PER_PIXEL;

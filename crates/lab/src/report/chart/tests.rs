@@ -2,8 +2,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+use super::bars::{Bar, Chart, Group};
 use super::scene::{Align, Edges, HEIGHT, WIDTH};
-use super::*;
 
 fn bar(median: f64) -> Option<Bar> {
     Some(Bar { min: median * 0.96, median, max: median * 1.02 })
@@ -36,7 +36,7 @@ const LONG: [&str; 8] = [
     "r368766 with D27401 (diff 80909)",
     "r368766 with D27401 and D27412",
     "bsearch4 & radix6_lockless <patched>",
-    "dpdk_lpm4_with_a_name_nobody_can_break_anywhere",
+    "dpdk_lpm4_with_a_name_without_any_space_or_hyphen",
     "poptrie",
     "dxr, three kilobytes of chunks a range",
     "DIR-24-8 with AVX-512 gather and two bytes a next hop",
@@ -83,7 +83,7 @@ fn overlap(one: Edges, other: Edges) -> bool {
     one.0 < other.2 && other.0 < one.2 && one.1 < other.3 && other.1 < one.3
 }
 
-/// Every text inside the canvas, and no two on top of each other.
+/// Checks that every text is inside the canvas and that no two overlap.
 fn assert_apart(name: &str, chart: &Chart) {
     let scene = chart.scene().expect("a scene");
     let boxes: Vec<(Edges, &str)> =
@@ -111,7 +111,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_words_and_no_figures_break_the_layout(
+    fn any_texts_and_figures_have_a_layout(
         title in "[ -~]{1,300}",
         notes in "[ -~]{0,900}",
         labels in vec("[!-~][ -~]{0,60}", 1..25),
@@ -128,7 +128,7 @@ proptest! {
 }
 
 #[test]
-fn the_svg_is_well_formed_and_says_everything() {
+fn the_svg_is_well_formed_and_contains_every_text() {
     for (name, chart) in cases() {
         let svg = chart.svg().unwrap();
         let document = roxmltree::Document::parse(&svg).unwrap();
@@ -143,9 +143,9 @@ fn the_svg_is_well_formed_and_says_everything() {
     }
 }
 
-/// A picture of the usual size where the words fit, a larger one where they do not.
+/// The picture has its usual size if the texts fit, and is larger if they do not.
 #[test]
-fn the_picture_grows_with_its_words() {
+fn the_picture_grows_with_its_texts() {
     let size = |chart: &Chart| chart.scene().map(|scene| (scene.width, scene.height)).unwrap();
     let small = chart(&LONG[..3], &["IPv4", "IPv6"]);
     assert_eq!(size(&small), (WIDTH, HEIGHT));
@@ -162,7 +162,7 @@ fn the_picture_grows_with_its_words() {
 }
 
 #[test]
-fn both_drawings_are_the_same_each_time() {
+fn both_drawings_are_reproducible() {
     let chart = chart(&LONG[..2], &["IPv4"]);
     assert_eq!(chart.svg().unwrap(), chart.svg().unwrap());
     assert_eq!(chart.png().unwrap(), chart.png().unwrap());

@@ -1,15 +1,17 @@
-//! How wide a text is, and where to break it.
+//! The width of a text, and its breaks into lines.
 
 use std::sync::OnceLock;
 
 use plotters::style::{FontDesc, FontFamily, FontStyle, register_font};
 
-/// The family both drawings ask for. The PNG finds the font registered under this name; the reader of the SVG has its
-/// own, which is why every width is taken with some [`SLACK`].
+/// The font family of both drawings. The PNG uses the font registered under this name; the viewer of the SVG uses its
+/// own, so every width includes some [`SLACK`].
 pub(super) const FAMILY: FontFamily<'static> = FontFamily::SansSerif;
 const SLACK: f64 = 1.06;
+/// The smallest size of any text.
+pub(super) const SMALLEST: u32 = 19;
 
-/// Makes the font known to the drawing library, once a process.
+/// Registers the font with the drawing library, once per process.
 pub(super) fn register() -> Result<(), String> {
     static REGISTERED: OnceLock<bool> = OnceLock::new();
     let font = epaint_default_fonts::UBUNTU_LIGHT;
@@ -17,19 +19,18 @@ pub(super) fn register() -> Result<(), String> {
     if *done { Ok(()) } else { Err("the built-in font cannot be read".into()) }
 }
 
-/// Width of a text in pixels.
+/// Returns the width of a text in pixels.
 pub(super) fn width(text: &str, size: u32) -> Result<i32, String> {
     let font = FontDesc::new(FAMILY, f64::from(size), FontStyle::Normal);
     let (width, _) = font.box_size(text).map_err(|error| error.to_string())?;
     Ok((f64::from(width) * SLACK).ceil() as i32)
 }
 
-/// From one line to the next.
+/// The distance from one line to the next, in pixels.
 pub(super) fn line_height(size: u32) -> i32 {
     (f64::from(size) * 1.15).ceil() as i32
 }
 
-/// Where a line may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Breaks {
     /// At spaces only.
@@ -38,7 +39,7 @@ pub(super) enum Breaks {
     Punctuation,
 }
 
-/// Breaks a text at spaces or punctuation, and elsewhere only what is wider than a whole line.
+/// Breaks a text at spaces or punctuation. Only a word wider than a whole line is broken elsewhere.
 pub(super) fn wrap(text: &str, size: u32, room: i32, breaks: Breaks) -> Result<Vec<String>, String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words(text, breaks) {
@@ -59,14 +60,14 @@ pub(super) fn words_fit(text: &str, size: u32, room: i32, breaks: Breaks) -> Res
     Ok(widest_word(text, size, breaks)? <= room)
 }
 
-/// Width of the widest unbreakable part of the text.
+/// Returns the width of the widest unbreakable part of the text.
 pub(super) fn widest_word(text: &str, size: u32, breaks: Breaks) -> Result<i32, String> {
     words(text, breaks)
         .iter()
         .try_fold(0, |widest: i32, word| Ok(widest.max(width(word.trim_start(), size)?)))
 }
 
-/// The parts between which a line may end; each but the first of the text carries the space before it.
+/// Splits the text into the parts between which a line may end. A part begins with the space before it, if any.
 fn words(text: &str, breaks: Breaks) -> Vec<String> {
     let mut words = Vec::new();
     for (index, word) in text.split_whitespace().enumerate() {
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wraps_at_words_and_breaks_only_what_is_too_wide() {
+    fn only_a_word_that_is_too_wide_is_broken() {
         register().unwrap();
         let room = width("some words", 20).unwrap();
         assert_eq!(wrap("some words here", 20, room, Breaks::Spaces).unwrap(), ["some words", "here"]);

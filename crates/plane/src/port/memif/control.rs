@@ -12,13 +12,13 @@ use rustix::net::{
     SocketFlags, SocketType, connect, recv, sendmsg, socket_with,
 };
 
-use super::message::{self, Answer, SIZE};
+use super::message::{self, SIZE, ServerMessage};
 
 /// How long a server may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is asked for.
-pub struct Request<'r> {
+pub struct MemifAddress<'r> {
     /// The server's socket; one that begins with `@` is in the abstract namespace.
     pub socket: &'r str,
     /// Number of the server's interface.
@@ -28,7 +28,7 @@ pub struct Request<'r> {
 }
 
 /// What a client brings along.
-pub struct Offer<'o> {
+pub struct MemoryOffer<'o> {
     pub memory: BorrowedFd<'o>,
     pub bytes: u64,
     /// To the server, and from it: where the ring lies, and what wakes its reader.
@@ -37,11 +37,11 @@ pub struct Offer<'o> {
 }
 
 /// A connection to a server. Its end is that of the packets, too.
-pub struct Control(OwnedFd);
+pub struct ControlChannel(OwnedFd);
 
-impl Control {
+impl ControlChannel {
     /// Connects, and asks how large a ring may be.
-    pub fn open(request: &Request<'_>) -> io::Result<(Control, u8)> {
+    pub fn open(request: &MemifAddress<'_>) -> io::Result<(ControlChannel, u8)> {
         let fd = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let address = match request.socket.strip_prefix('@') {
             Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes())?,
@@ -49,16 +49,16 @@ impl Control {
         };
         connect(&fd, &address)?;
         set_socket_timeout(&fd, Timeout::Recv, Some(PATIENCE))?;
-        let control = Control(fd);
+        let control = ControlChannel(fd);
         match control.answer()? {
-            Answer::Hello { speaks: true, max_log2_ring } => Ok((control, max_log2_ring)),
-            Answer::Hello { .. } => Err(io::Error::other("it does not speak version 2 of memif")),
+            ServerMessage::Hello { speaks: true, max_log2_ring } => Ok((control, max_log2_ring)),
+            ServerMessage::Hello { .. } => Err(io::Error::other("it does not speak version 2 of memif")),
             other => Err(unexpected(other)),
         }
     }
 
     /// Hands over memory and rings.
-    pub fn offer(&self, request: &Request<'_>, offer: &Offer<'_>) -> io::Result<()> {
+    pub fn offer(&self, request: &MemifAddress<'_>, offer: &MemoryOffer<'_>) -> io::Result<()> {
         self.ask(&message::init(request.id, NAME, request.secret), None)?;
         self.ask(&message::add_region(offer.bytes), Some(offer.memory))?;
         for ((offset, wake), to_server) in offer.rings.into_iter().zip([true, false]) {
@@ -66,7 +66,7 @@ impl Control {
         }
         self.send(&message::connect(NAME), None)?;
         match self.answer()? {
-            Answer::Connected => Ok(()),
+            ServerMessage::Connected => Ok(()),
             other => Err(unexpected(other)),
         }
     }
@@ -75,7 +75,7 @@ impl Control {
     pub fn is_over(&self) -> bool {
         let mut message = [0; SIZE];
         match recv(&self.0, &mut message, RecvFlags::DONTWAIT) {
-            Ok((_, SIZE)) => matches!(Answer::parse(&message), Answer::Disconnect(_)),
+            Ok((_, SIZE)) => matches!(ServerMessage::parse(&message), ServerMessage::Disconnect(_)),
             Ok(_) => true,
             Err(error) => !matches!(error, rustix::io::Errno::AGAIN | rustix::io::Errno::INTR),
         }
@@ -84,7 +84,7 @@ impl Control {
     fn ask(&self, message: &[u8; SIZE], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
         self.send(message, file)?;
         match self.answer()? {
-            Answer::Ack => Ok(()),
+            ServerMessage::Ack => Ok(()),
             other => Err(unexpected(other)),
         }
     }
@@ -100,17 +100,17 @@ impl Control {
         Ok(())
     }
 
-    fn answer(&self) -> io::Result<Answer> {
+    fn answer(&self) -> io::Result<ServerMessage> {
         let mut message = [0; SIZE];
         match recv(&self.0, &mut message, RecvFlags::empty())? {
-            (_, SIZE) => Ok(Answer::parse(&message)),
+            (_, SIZE) => Ok(ServerMessage::parse(&message)),
             (_, 0) => Err(io::ErrorKind::ConnectionAborted.into()),
             (_, bytes) => Err(io::Error::other(format!("it sent a message of {bytes} bytes, not {SIZE}"))),
         }
     }
 }
 
-impl Drop for Control {
+impl Drop for ControlChannel {
     /// A courtesy: the server notices the end of the socket in any case.
     fn drop(&mut self) {
         let _ = self.send(&message::disconnect("the port was closed"), None);
@@ -120,9 +120,9 @@ impl Drop for Control {
 /// What this end calls itself.
 const NAME: &str = "fullview";
 
-fn unexpected(answer: Answer) -> io::Error {
+fn unexpected(answer: ServerMessage) -> io::Error {
     match answer {
-        Answer::Disconnect(why) => io::Error::other(format!("it refused: {why}")),
+        ServerMessage::Disconnect(why) => io::Error::other(format!("it refused: {why}")),
         other => io::Error::other(format!("it answered {other:?} where something else was due")),
     }
 }

@@ -28,7 +28,7 @@ const SECRET: usize = 24;
 
 /// What a server sends.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ServerMessage {
     /// The first message: what it can do.
     Hello {
         /// Whether it knows this version.
@@ -46,18 +46,18 @@ pub enum Answer {
     Unknown(u16),
 }
 
-impl Answer {
+impl ServerMessage {
     /// Reads a message.
-    pub fn parse(message: &[u8; SIZE]) -> Answer {
+    pub fn parse(message: &[u8; SIZE]) -> ServerMessage {
         match half(message, 0) {
-            ACK => Answer::Ack,
-            HELLO => Answer::Hello {
+            ACK => ServerMessage::Ack,
+            HELLO => ServerMessage::Hello {
                 speaks: (half(message, 2 + NAME)..=half(message, 4 + NAME)).contains(&VERSION),
                 max_log2_ring: message[12 + NAME],
             },
-            CONNECTED => Answer::Connected,
-            DISCONNECT => Answer::Disconnect(text(&message[6..102])),
-            other => Answer::Unknown(other),
+            CONNECTED => ServerMessage::Connected,
+            DISCONNECT => ServerMessage::Disconnect(text(&message[6..102])),
+            other => ServerMessage::Unknown(other),
         }
     }
 }
@@ -74,66 +74,67 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A message being written, field after field.
-struct Writer {
+struct MessageWriter {
     message: [u8; SIZE],
     at: usize,
 }
 
-impl Writer {
-    fn new(kind: u16) -> Writer {
-        Writer { message: [0; SIZE], at: 0 }.put(&kind.to_ne_bytes())
+impl MessageWriter {
+    fn new(kind: u16) -> MessageWriter {
+        MessageWriter { message: [0; SIZE], at: 0 }.put(&kind.to_ne_bytes())
     }
 
     /// Every message below is shorter than [`SIZE`].
-    fn put(mut self, field: &[u8]) -> Writer {
+    fn put(mut self, field: &[u8]) -> MessageWriter {
         self.message[self.at..self.at + field.len()].copy_from_slice(field);
         self.at += field.len();
         self
     }
 
     /// Text in a field of that length, of which the last byte stays zero.
-    fn put_text(self, text: &str, room: usize) -> Writer {
+    fn put_text(self, text: &str, room: usize) -> MessageWriter {
         self.put_cut(text.as_bytes(), room - 1, room)
     }
 
     /// A secret may fill its field.
-    fn put_secret(self, secret: &str) -> Writer {
+    fn put_secret(self, secret: &str) -> MessageWriter {
         self.put_cut(secret.as_bytes(), SECRET, SECRET)
     }
 
-    fn put_cut(self, bytes: &[u8], most: usize, room: usize) -> Writer {
+    fn put_cut(self, bytes: &[u8], most: usize, room: usize) -> MessageWriter {
         let end = self.at + room;
         let written = self.put(&bytes[..bytes.len().min(most)]);
-        Writer { at: end, ..written }
+        MessageWriter { at: end, ..written }
     }
 }
 
 /// Asks for the interface of that number.
 pub fn init(id: u32, name: &str, secret: &str) -> [u8; SIZE] {
-    let numbers = Writer::new(INIT).put(&VERSION.to_ne_bytes()).put(&id.to_ne_bytes()).put(&[ETHERNET]);
+    let numbers =
+        MessageWriter::new(INIT).put(&VERSION.to_ne_bytes()).put(&id.to_ne_bytes()).put(&[ETHERNET]);
     numbers.put_secret(secret).put_text(name, NAME).message
 }
 
 /// Offers memory, whose file goes along.
 pub fn add_region(size: u64) -> [u8; SIZE] {
-    Writer::new(ADD_REGION).put(&0u16.to_ne_bytes()).put(&size.to_ne_bytes()).message
+    MessageWriter::new(ADD_REGION).put(&0u16.to_ne_bytes()).put(&size.to_ne_bytes()).message
 }
 
 /// Offers a ring at that place of the memory; the file to wake its reader by goes along.
 pub fn add_ring(to_server: bool, offset: u32, log2_size: u8) -> [u8; SIZE] {
     let flags = if to_server { TO_SERVER } else { 0 };
-    let head = Writer::new(ADD_RING).put(&flags.to_ne_bytes()).put(&[0; 4]).put(&offset.to_ne_bytes());
+    let head = MessageWriter::new(ADD_RING).put(&flags.to_ne_bytes()).put(&[0; 4]).put(&offset.to_ne_bytes());
     head.put(&[log2_size]).message
 }
 
 /// Asks to begin.
 pub fn connect(name: &str) -> [u8; SIZE] {
-    Writer::new(CONNECT).put_text(name, NAME).message
+    MessageWriter::new(CONNECT).put_text(name, NAME).message
 }
 
 /// Says goodbye.
 pub fn disconnect(why: &str) -> [u8; SIZE] {
-    Writer::new(DISCONNECT).put(&0u32.to_ne_bytes()).put_text(why, 96).message
+    MessageWriter::new(DISCONNECT).put(&0u32.to_ne_bytes()).put_text(why, 96).message
 }
 
 #[cfg(test)]
@@ -172,11 +173,14 @@ mod tests {
         hello[34..36].copy_from_slice(&VERSION.to_ne_bytes());
         hello[36..38].copy_from_slice(&VERSION.to_ne_bytes());
         hello[44] = 14;
-        assert_eq!(Answer::parse(&hello), Answer::Hello { speaks: true, max_log2_ring: 14 });
+        assert_eq!(ServerMessage::parse(&hello), ServerMessage::Hello { speaks: true, max_log2_ring: 14 });
         hello[34..36].copy_from_slice(&0x0300u16.to_ne_bytes());
-        assert_eq!(Answer::parse(&hello), Answer::Hello { speaks: false, max_log2_ring: 14 });
+        assert_eq!(ServerMessage::parse(&hello), ServerMessage::Hello { speaks: false, max_log2_ring: 14 });
         let goodbye = disconnect("ID not found\x1b[2J");
-        assert_eq!(Answer::parse(&goodbye), Answer::Disconnect("ID not found\u{fffd}[2J".into()));
-        assert_eq!(Answer::parse(&[0xff; SIZE]), Answer::Unknown(0xffff));
+        assert_eq!(
+            ServerMessage::parse(&goodbye),
+            ServerMessage::Disconnect("ID not found\u{fffd}[2J".into())
+        );
+        assert_eq!(ServerMessage::parse(&[0xff; SIZE]), ServerMessage::Unknown(0xffff));
     }
 }

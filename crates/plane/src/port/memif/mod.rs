@@ -8,17 +8,17 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::slots::Slots;
+use super::port_slots::PortSlots;
 use super::{Port, PortError};
 use crate::burst::Burst;
-use control::{Control, Offer};
-use ring::{Came, Ring, Rings};
+use control::{ControlChannel, MemoryOffer};
+use ring::{MemifRings, RingDirection, Taken};
 
 mod control;
 mod message;
 mod ring;
 
-pub use control::Request;
+pub use control::MemifAddress;
 
 /// Frames in a ring: two to this power, unless the server has less.
 const LOG2_RING: u8 = 10;
@@ -29,13 +29,13 @@ const IDLE: u32 = 1024;
 /// A port to another process, for one worker.
 pub struct MemifPort<'a> {
     number: u16,
-    control: Control,
-    rings: Rings,
+    control: ControlChannel,
+    rings: MemifRings,
     /// Wakes the server's reader.
     wake: OwnedFd,
     /// Told to the server, as the protocol wants it; nobody waits for it.
     _woken: OwnedFd,
-    slots: Slots<'a>,
+    slots: PortSlots<'a>,
     too_long: u64,
     refused: u64,
     idle: u32,
@@ -47,30 +47,34 @@ impl<'a> MemifPort<'a> {
     ///
     /// # Errors
     /// If there is none, if it refuses, or has nothing to say for five seconds.
-    pub fn connect(number: u16, request: &Request<'_>) -> Result<MemifPort<'a>, PortError> {
+    pub fn connect(number: u16, request: &MemifAddress<'_>) -> Result<MemifPort<'a>, PortError> {
         MemifPort::open(number, request).map_err(|source| PortError::Interface {
             interface: format!("memif {}, id {}", request.socket, request.id),
             action: "connect",
             source,
-            mend: "start the server (role=server in DPDK, master in VPP) with this socket, id and secret first",
+            hint: "start the server (role=server in DPDK, master in VPP) with this socket, id and secret first",
         })
     }
 
-    fn open(number: u16, request: &Request<'_>) -> io::Result<MemifPort<'a>> {
-        let (control, max_log2) = Control::open(request)?;
+    fn open(number: u16, request: &MemifAddress<'_>) -> io::Result<MemifPort<'a>> {
+        let (control, max_log2) = ControlChannel::open(request)?;
         let log2_ring = LOG2_RING.min(max_log2);
-        let mut rings = Rings::new(log2_ring)?;
+        let mut rings = MemifRings::new(log2_ring)?;
         let wakers = [new_waker()?, new_waker()?];
-        let places = [Ring::TO_SERVER, Ring::FROM_SERVER].map(|ring| rings.offset(ring));
+        let places = [RingDirection::TO_SERVER, RingDirection::FROM_SERVER].map(|ring| rings.offset(ring));
         let [to_server, from_server] = [0, 1].map(|end| (places[end], wakers[end].as_fd()));
-        let offer =
-            Offer { memory: rings.file(), bytes: rings.bytes(), rings: [to_server, from_server], log2_ring };
+        let offer = MemoryOffer {
+            memory: rings.file(),
+            bytes: rings.bytes(),
+            rings: [to_server, from_server],
+            log2_ring,
+        };
         control.offer(request, &offer)?;
         // Only now: a server empties the rings when it connects.
         rings.poll();
         rings.offer();
         let [wake, woken] = wakers;
-        let (slots, too_long, refused, idle, is_finished) = (Slots::new(), 0, 0, 0, false);
+        let (slots, too_long, refused, idle, is_finished) = (PortSlots::new(), 0, 0, 0, false);
         let _woken = woken;
         Ok(MemifPort { number, control, rings, wake, _woken, slots, too_long, refused, idle, is_finished })
     }
@@ -99,9 +103,9 @@ impl<'a> Port<'a> for MemifPort<'a> {
             let Some(slot) = self.slots.next() else { break };
             slot.port = self.number;
             match self.rings.take(slot) {
-                Came::Frame => self.slots.fill(burst),
-                Came::Part => {}
-                Came::TooLong => self.too_long += 1,
+                Taken::Frame => self.slots.fill(burst),
+                Taken::Part => {}
+                Taken::TooLong => self.too_long += 1,
             }
         }
         if wanted > 0 {

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
-use super::super::sys::Map;
+use super::super::sys::SharedMapping;
 use crate::burst::{FRAME_CAPACITY, Packet, Slot};
 
 /// At the beginning of a ring.
@@ -32,9 +32,9 @@ const STRIDE: usize = 2112;
 const _: () = assert!(STRIDE >= FRAME_CAPACITY && (STRIDE / 64) % 2 == 1);
 
 /// The memory, with its rings to the server and from it.
-pub struct Rings {
+pub struct MemifRings {
     file: OwnedFd,
-    map: Map,
+    map: SharedMapping,
     log2: u8,
     /// How far this end has got with frames to the server and buffers for frames from it: the heads.
     sent: u16,
@@ -46,7 +46,7 @@ pub struct Rings {
 }
 
 /// What was in a descriptor.
-pub enum Came {
+pub enum Taken {
     Frame,
     /// Some of a frame that is longer than a buffer, but not the end of it.
     Part,
@@ -54,15 +54,15 @@ pub enum Came {
     TooLong,
 }
 
-impl Rings {
+impl MemifRings {
     /// Memory with empty rings of two to that power.
-    pub fn new(log2: u8) -> io::Result<Rings> {
+    pub fn new(log2: u8) -> io::Result<MemifRings> {
         let file = memfd_create("memif", MemfdFlags::CLOEXEC)?;
-        let bytes = Rings::bytes_of(log2);
+        let bytes = MemifRings::bytes_of(log2);
         ftruncate(&file, bytes as u64)?;
-        let map = Map::new(file.as_fd(), bytes, 0)?;
-        let rings = Rings { file, map, log2, sent: 0, offered: 0, taken: 0, continues: false };
-        for ring in [Ring::TO_SERVER, Ring::FROM_SERVER] {
+        let map = SharedMapping::new(file.as_fd(), bytes, 0)?;
+        let rings = MemifRings { file, map, log2, sent: 0, offered: 0, taken: 0, continues: false };
+        for ring in [RingDirection::TO_SERVER, RingDirection::FROM_SERVER] {
             rings.map.word(rings.at(ring, 0)).store(COOKIE, Ordering::Relaxed);
             (0..rings.size()).for_each(|number| rings.describe(ring, number, FRAME_CAPACITY));
         }
@@ -75,11 +75,11 @@ impl Rings {
     }
 
     pub fn bytes(&self) -> u64 {
-        Rings::bytes_of(self.log2) as u64
+        MemifRings::bytes_of(self.log2) as u64
     }
 
     fn bytes_of(log2: u8) -> usize {
-        2 * (Rings::ring_bytes(log2) + (STRIDE << log2))
+        2 * (MemifRings::ring_bytes(log2) + (STRIDE << log2))
     }
 
     pub const fn ring_bytes(log2: u8) -> usize {
@@ -91,96 +91,96 @@ impl Rings {
     }
 
     /// Where a ring begins.
-    pub fn offset(&self, ring: Ring) -> u32 {
+    pub fn offset(&self, ring: RingDirection) -> u32 {
         self.at(ring, 0) as u32
     }
 
     /// How many frames there is room for on the way to the server.
     pub fn room(&self) -> usize {
-        let read = self.map.half_word(self.at(Ring::TO_SERVER, TAIL)).load(Ordering::Acquire);
+        let read = self.map.half_word(self.at(RingDirection::TO_SERVER, TAIL)).load(Ordering::Acquire);
         usize::from(self.size() - self.sent.wrapping_sub(read).min(self.size()))
     }
 
     /// Copies a frame into the next place, for which there must be room; the server sees it after [`Self::publish`].
     pub fn put(&mut self, packet: &Slot) {
         let number = self.sent & (self.size() - 1);
-        self.map.copy_from(self.buffer(Ring::TO_SERVER, number), packet.frame());
-        self.describe(Ring::TO_SERVER, number, packet.frame_len());
+        self.map.copy_from(self.buffer(RingDirection::TO_SERVER, number), packet.frame());
+        self.describe(RingDirection::TO_SERVER, number, packet.frame_len());
         self.sent = self.sent.wrapping_add(1);
     }
 
     /// Shows the server what was put, and says whether it wants to be woken for it.
     pub fn publish(&self) -> bool {
-        self.map.half_word(self.at(Ring::TO_SERVER, HEAD)).store(self.sent, Ordering::Release);
-        let flags = self.map.half_word(self.at(Ring::TO_SERVER, FLAGS)).load(Ordering::Relaxed);
+        self.map.half_word(self.at(RingDirection::TO_SERVER, HEAD)).store(self.sent, Ordering::Release);
+        let flags = self.map.half_word(self.at(RingDirection::TO_SERVER, FLAGS)).load(Ordering::Relaxed);
         flags & NO_WAKING == 0
     }
 
     /// How many frames have come. A server cannot have filled more buffers than it was offered.
     pub fn waiting(&self) -> usize {
-        let filled = self.map.half_word(self.at(Ring::FROM_SERVER, TAIL)).load(Ordering::Acquire);
+        let filled = self.map.half_word(self.at(RingDirection::FROM_SERVER, TAIL)).load(Ordering::Acquire);
         usize::from(filled.wrapping_sub(self.taken).min(self.offered.wrapping_sub(self.taken)))
     }
 
     /// Copies the next frame out, of which there must be one.
-    pub fn take(&mut self, slot: &mut Packet<'_>) -> Came {
+    pub fn take(&mut self, slot: &mut Packet<'_>) -> Taken {
         let number = self.taken & (self.size() - 1);
         self.taken = self.taken.wrapping_add(1);
-        let descriptor: u64 = self.map.read(self.descriptor(Ring::FROM_SERVER, number));
+        let descriptor: u64 = self.map.read(self.descriptor(RingDirection::FROM_SERVER, number));
         let len = (descriptor >> 32) as usize;
         let is_tail = std::mem::replace(&mut self.continues, descriptor & CONTINUES != 0);
         if self.continues {
-            return Came::Part;
+            return Taken::Part;
         }
         if is_tail || len > FRAME_CAPACITY {
-            return Came::TooLong;
+            return Taken::TooLong;
         }
         slot.set_frame_len(len);
-        self.map.copy_to(self.buffer(Ring::FROM_SERVER, number), slot.frame_mut());
-        Came::Frame
+        self.map.copy_to(self.buffer(RingDirection::FROM_SERVER, number), slot.frame_mut());
+        Taken::Frame
     }
 
     /// Offers the buffers of frames that were taken again, at first all of them.
     pub fn offer(&mut self) {
         let end = self.taken.wrapping_add(self.size());
         while self.offered != end {
-            self.describe(Ring::FROM_SERVER, self.offered & (self.size() - 1), FRAME_CAPACITY);
+            self.describe(RingDirection::FROM_SERVER, self.offered & (self.size() - 1), FRAME_CAPACITY);
             self.offered = self.offered.wrapping_add(1);
         }
-        self.map.half_word(self.at(Ring::FROM_SERVER, HEAD)).store(self.offered, Ordering::Release);
+        self.map.half_word(self.at(RingDirection::FROM_SERVER, HEAD)).store(self.offered, Ordering::Release);
     }
 
     /// This end looks by itself: the server need not wake it.
     pub fn poll(&self) {
-        self.map.half_word(self.at(Ring::FROM_SERVER, FLAGS)).store(NO_WAKING, Ordering::Relaxed);
+        self.map.half_word(self.at(RingDirection::FROM_SERVER, FLAGS)).store(NO_WAKING, Ordering::Relaxed);
     }
 
     /// Writes a descriptor: in memory region 0, no flags.
-    fn describe(&self, ring: Ring, number: u16, len: usize) {
+    fn describe(&self, ring: RingDirection, number: u16, len: usize) {
         let at = self.descriptor(ring, number);
         self.map.write(at, (len as u64) << 32);
         self.map.write(at + 8, self.buffer(ring, number) as u64);
     }
 
-    fn at(&self, ring: Ring, place: usize) -> usize {
-        ring.0 * Rings::ring_bytes(self.log2) + place
+    fn at(&self, ring: RingDirection, place: usize) -> usize {
+        ring.0 * MemifRings::ring_bytes(self.log2) + place
     }
 
-    fn descriptor(&self, ring: Ring, number: u16) -> usize {
+    fn descriptor(&self, ring: RingDirection, number: u16) -> usize {
         self.at(ring, DESCRIPTORS) + usize::from(number) * DESCRIPTOR
     }
 
-    fn buffer(&self, ring: Ring, number: u16) -> usize {
+    fn buffer(&self, ring: RingDirection, number: u16) -> usize {
         let number = (ring.0 << self.log2) + usize::from(number);
-        2 * Rings::ring_bytes(self.log2) + number * STRIDE
+        2 * MemifRings::ring_bytes(self.log2) + number * STRIDE
     }
 }
 
 /// One of the two rings, in the order in which they lie.
 #[derive(Clone, Copy)]
-pub struct Ring(usize);
+pub struct RingDirection(usize);
 
-impl Ring {
-    pub const TO_SERVER: Ring = Ring(0);
-    pub const FROM_SERVER: Ring = Ring(1);
+impl RingDirection {
+    pub const TO_SERVER: RingDirection = RingDirection(0);
+    pub const FROM_SERVER: RingDirection = RingDirection(1);
 }

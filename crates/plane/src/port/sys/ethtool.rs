@@ -22,12 +22,12 @@ const GET_CHANNELS: u32 = 0x3c;
 /// # Safety
 ///
 /// It is `repr(C)`, and as long as what the kernel reads and writes for its command; any answer is a valid value.
-unsafe trait Question {}
+unsafe trait EthtoolCommand {}
 
 // SAFETY: it is `struct ethtool_value`, which `ETHTOOL_GFLAGS` takes: two words.
-unsafe impl Question for Flags {}
+unsafe impl EthtoolCommand for Flags {}
 // SAFETY: it is `struct ethtool_channels`, which `ETHTOOL_GCHANNELS` takes: nine words.
-unsafe impl Question for Channels {}
+unsafe impl EthtoolCommand for Channels {}
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -62,7 +62,7 @@ pub fn receive_queues(interface: &str) -> io::Result<u32> {
 }
 
 /// The answer; `None` if the driver has none.
-fn ask<Q: Question>(interface: &str, mut question: Q) -> io::Result<Option<Q>> {
+fn ask<Q: EthtoolCommand>(interface: &str, mut question: Q) -> io::Result<Option<Q>> {
     let mut request = request(interface, 0)?;
     request.ifr_ifru.ifru_data = (&raw mut question).cast();
     let socket = UnixDatagram::unbound()?; // any will do, but AF_XDP sockets pass no questions on

@@ -4,23 +4,23 @@
 //! used, and each type owns what it points to.
 #![allow(unsafe_code)]
 
-mod custody;
 mod ethtool;
-mod map;
+mod kernel_slots;
 mod packet_ring;
 mod send;
+mod shared_mapping;
+#[cfg(feature = "bpf")]
+mod shared_words;
 mod socket;
 pub(super) mod tun;
-#[cfg(feature = "bpf")]
-mod words;
 mod xdp_ring;
 
-pub(super) use custody::{Custody, Memory};
 pub(super) use ethtool::{receive_queues, strips_tags};
-pub(super) use map::Map;
-pub(super) use packet_ring::{Filled, PacketRing, RingSize};
+pub(super) use kernel_slots::{KernelSlots, SlotMemory};
+pub(super) use packet_ring::{FilledFrame, PacketRing, RingSize};
 pub(super) use send::SendBatch;
-pub(super) use socket::{Socket, interface_index};
+pub(super) use shared_mapping::SharedMapping;
 #[cfg(feature = "bpf")]
-pub use words::SharedWords;
+pub use shared_words::SharedWords;
+pub(super) use socket::{Socket, interface_index};
 pub(super) use xdp_ring::XdpRings;

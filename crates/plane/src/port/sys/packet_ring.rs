@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use libc::{c_int, tpacket_req, tpacket2_hdr};
 
 use super::Socket;
-use super::map::{Map, acquire, release};
+use super::shared_mapping::{SharedMapping, acquire, release};
 
 /// Bytes of a virtio-net header without the number of buffers, which stands before each frame.
 pub const VIRTIO_HEADER: usize = 10;
@@ -29,14 +29,14 @@ const BLOCK: usize = 1 << 18;
 
 /// The ring of a socket.
 pub struct PacketRing {
-    map: Map,
+    map: SharedMapping,
     frame: usize,
     frames: usize,
     next: usize,
 }
 
 /// One frame in the ring.
-pub struct Filled<'r> {
+pub struct FilledFrame<'r> {
     ring: &'r PacketRing,
     start: usize,
     /// Its header, as it was when the kernel handed it over.
@@ -57,12 +57,12 @@ impl PacketRing {
             tp_frame_nr: (blocks * per_block) as u32,
         };
         socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
-        let map = Map::new(socket.as_fd(), blocks * BLOCK, 0)?;
+        let map = SharedMapping::new(socket.as_fd(), blocks * BLOCK, 0)?;
         Ok(PacketRing { map, frame: size.frame, frames: blocks * per_block, next: 0 })
     }
 
     /// The next frame, if the kernel has filled it.
-    pub fn peek(&self) -> Option<Filled<'_>> {
+    pub fn peek(&self) -> Option<FilledFrame<'_>> {
         let start = self.start(self.next);
         let status = acquire(self.map.word(start + offset_of!(tpacket2_hdr, tp_status)));
         if status & libc::TP_STATUS_USER == 0 {
@@ -70,7 +70,7 @@ impl PacketRing {
         }
         // The kernel wrote the header before the status that was loaded above.
         let header = self.map.read(start);
-        Some(Filled { ring: self, start, header })
+        Some(FilledFrame { ring: self, start, header })
     }
 
     /// Gives the frame that was peeked at back to the kernel.
@@ -86,7 +86,7 @@ impl PacketRing {
     }
 }
 
-impl Filled<'_> {
+impl FilledFrame<'_> {
     /// Copies the frame without what stands before it; `false` if the header points outside.
     pub fn copy_to(&self, bytes: &mut [u8]) -> bool {
         self.copy(usize::from(self.header.tp_mac), bytes)

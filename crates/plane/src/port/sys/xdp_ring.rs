@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use libc::{c_int, xdp_desc, xdp_mmap_offsets, xdp_ring_offset};
 
 use super::Socket;
-use super::map::{Map, acquire, release};
+use super::shared_mapping::{SharedMapping, acquire, release};
 use super::socket::Plain;
 
 /// A ring of `T`: what this side writes, or what it reads.
 pub struct XdpRing<T> {
-    map: Map,
+    map: SharedMapping,
     offsets: xdp_ring_offset,
     size: u32,
     /// How far this side has got, and how far it has told the kernel.
@@ -56,7 +56,7 @@ impl XdpRings {
 impl<T: Plain> XdpRing<T> {
     fn new(socket: &Socket, size: u32, offsets: xdp_ring_offset, place: i64) -> io::Result<XdpRing<T>> {
         let len = offsets.desc as usize + size as usize * size_of::<T>();
-        let map = Map::new(socket.as_fd(), len, place)?;
+        let map = SharedMapping::new(socket.as_fd(), len, place)?;
         Ok(XdpRing { map, offsets, size, mine: 0, theirs: 0, items: PhantomData })
     }
 

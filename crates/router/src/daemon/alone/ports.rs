@@ -58,7 +58,7 @@ pub use redirect::Redirect;
 mod redirect {
     use std::os::fd::BorrowedFd;
 
-    use fullview_plane::port::classify::{Classifier, Redirected, XdpPlace};
+    use fullview_plane::port::classify::{Classifier, RedirectScope, XdpAttachMode};
     use fullview_plane::port::link::Link;
 
     /// What takes frames from the kernel, as long as it is there.
@@ -72,10 +72,12 @@ mod redirect {
                 Some(classifier) => classifier,
                 None => Classifier::load()?,
             };
-            let place = self.0.insert(classifier).redirect(link, Redirected::All, sockets)?;
+            let place = self.0.insert(classifier).redirect(link, RedirectScope::All, sockets)?;
             Ok(match place {
-                XdpPlace::Driver => "all frames redirected by the driver",
-                XdpPlace::Generic => "all frames redirected behind the driver, which has no XDP of its own",
+                XdpAttachMode::Driver => "all frames redirected by the driver",
+                XdpAttachMode::Generic => {
+                    "all frames redirected behind the driver, which has no XDP of its own"
+                }
             })
         }
     }

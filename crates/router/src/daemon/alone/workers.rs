@@ -54,7 +54,7 @@ impl Workers {
         let start = |(ports, slow): (Vec<Option<AnyPort>>, WorkerEndpoint)| {
             let packets = memory.take(ports.len(), &options.ports);
             let mut forwarder = Forwarder::new(mirror.views().reader());
-            forwarder.watch(hub.connect());
+            forwarder.set_tracer(hub.connect());
             let (core, bell) = (cores.next(), first.take());
             Thread::start(Job { forwarder, ports, packets, slow, core, bell })
         };

@@ -8,17 +8,17 @@ use crate::mirror::Mirror;
 use crate::route::LinkIndex;
 use anyhow::Context;
 use fullview_plane::burst::Slot;
-use fullview_plane::port::classify::{Classifier, Place, Redirected, Station, XdpPlace};
-use fullview_plane::port::inject::{self, Injector};
+use fullview_plane::port::classify::{Classifier, IngressKey, IngressSettings, RedirectScope, XdpAttachMode};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
+use fullview_plane::port::reinject::{self, ReinjectThread};
 use fullview_plane::verdict::Verdict;
 use fullview_plane::view::View;
 
 pub struct Share {
     classifier: Classifier,
-    _injector: Injector,
-    givers: Vec<inject::Giver>,
+    _injector: ReinjectThread,
+    givers: Vec<reinject::Reinjector>,
     /// The view that the classifier goes by.
     view: Option<Arc<View>>,
     taken: Vec<Link>,
@@ -27,7 +27,7 @@ pub struct Share {
 impl Share {
     pub fn new(workers: usize) -> anyhow::Result<Share> {
         let classifier = Classifier::load().context("frames cannot be told apart in the kernel")?;
-        let (injector, givers) = Injector::start(classifier.trailer(), workers)?;
+        let (injector, givers) = ReinjectThread::start(classifier.trailer(), workers)?;
         Ok(Share { classifier, _injector: injector, givers, view: None, taken: Vec::new() })
     }
 
@@ -37,8 +37,8 @@ impl Share {
         if self.view.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view)) {
             return Ok(());
         }
-        self.classifier.set_local(&mirror.local_addresses())?;
-        self.classifier.set_stations(&stations(mirror, &view))?;
+        self.classifier.set_local_addresses(&mirror.local_addresses())?;
+        self.classifier.set_ingress(&stations(mirror, &view))?;
         self.view = Some(view);
         Ok(())
     }
@@ -63,19 +63,19 @@ impl Share {
 
     /// The same, for frames that go to AF_XDP sockets, one for each queue; says where they are told apart.
     pub fn redirect(&mut self, link: &Link, sockets: &[BorrowedFd<'_>]) -> anyhow::Result<&'static str> {
-        let place = self.classifier.redirect(link, Redirected::Forwardable, sockets);
+        let place = self.classifier.redirect(link, RedirectScope::Forwardable, sockets);
         let place = place.inspect_err(|_| self.classifier.release(link))?;
         self.has_taken(link);
         Ok(match place {
-            XdpPlace::Driver => "redirected by the driver",
-            XdpPlace::Generic => "redirected behind the driver, which has no XDP of its own",
+            XdpAttachMode::Driver => "redirected by the driver",
+            XdpAttachMode::Generic => "redirected behind the driver, which has no XDP of its own",
         })
     }
 
     /// The kernel forwards everything, from now until [`Self::follow`] says otherwise.
     pub fn pause(&mut self) -> anyhow::Result<()> {
         self.view = None;
-        Ok(self.classifier.set_stations(&HashMap::new())?)
+        Ok(self.classifier.set_ingress(&HashMap::new())?)
     }
 
     /// Leaves all other interfaces as they were.
@@ -96,18 +96,18 @@ impl Share {
 }
 
 /// Interfaces that are up, by where their frames come in.
-fn stations(mirror: &Mirror, view: &View) -> HashMap<Place, Station> {
+fn stations(mirror: &Mirror, view: &View) -> HashMap<IngressKey, IngressSettings> {
     let station = |interface: &fullview_plane::interface::Interface| {
         let link = mirror.port_link(interface.port.into()).filter(|_| interface.up)?;
-        let place = Place { interface: link.index, vlan: interface.vlan };
+        let place = IngressKey { interface: link.index, vlan: interface.vlan };
         let (forwards_inet, forwards_inet6) = (interface.forwards_inet, interface.forwards_inet6);
-        Some((place, Station { mac: interface.mac, forwards_inet, forwards_inet6 }))
+        Some((place, IngressSettings { mac: interface.mac, forwards_inet, forwards_inet6 }))
     };
     view.parts().interfaces.iter().filter_map(station).collect()
 }
 
 /// What a worker gives frames back to the kernel by.
-pub struct Giver(Option<inject::Giver>);
+pub struct Giver(Option<reinject::Reinjector>);
 
 impl Giver {
     /// Gives back what the kernel may do something about; `link` is where it came in. What does not fit is lost, and
@@ -119,11 +119,11 @@ impl Giver {
             Verdict::Forward => false,
         };
         if let Some(giver) = self.0.as_mut().filter(|_| answered) {
-            giver.give(link, packet.frame());
+            giver.queue(link, packet.frame());
         }
     }
 
     pub fn flush(&mut self) {
-        self.0.iter_mut().for_each(inject::Giver::flush);
+        self.0.iter_mut().for_each(reinject::Reinjector::flush);
     }
 }

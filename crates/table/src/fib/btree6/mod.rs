@@ -10,321 +10,32 @@
 //!                                └▶ leaf             10 ranges: last keys and next hops
 //! ```
 //!
-//! Every tree has the same depth, so that a batch goes through it in steps, without a branch that depends on data. An
-//! answer `ESCAPE` is none: the range holds a boundary that a key cannot express (prefixes longer than /48), or the
-//! tree would be too large for its depth. Its line of places then leads to a tree of the same kind for that block,
-//! whose key are 32 bits further on.
+//! Every tree has the same depth, so that a batch descends in steps, without a branch that depends on data. The answer
+//! `ESCAPE` is no next hop: the range has a boundary that a key cannot express (prefixes longer than /48), or the tree
+//! would be too large for its depth. A line of places then leads to a tree of the same kind for that block, whose key
+//! is the next 32 bits.
 
 use std::sync::Arc;
 
-use crate::nexthop::NextHop;
 use crate::rib::{Change, Rib, Summary};
-use crate::simd::{self, Isa, Kernel, LANES, Lanes, Lines, ROOTS, Search, Walk};
+use crate::simd::IsaChoice;
 
-use super::image::Image;
-use super::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
+use super::{Algorithm, CompileError, Fib, Instance, Outcome};
 
+mod batch;
 mod build;
+mod key;
+mod key_ranges;
+mod lines;
 mod patch;
-mod pieces;
 mod space;
+mod view;
 
 use build::Trees;
-use space::{Hold, Store};
+use key::NAME;
 
-const NAME: &str = "btree6";
-
-/// The answer that is none: no next hop has this number.
-const ESCAPE: u16 = u16::MAX;
-
-const _: () = assert!(ESCAPE > NextHop::MAX);
-
-/// The algorithm.
-pub struct Btree6 {
-    /// The instruction set of lookups; the best of the machine unless given.
-    isa: Option<Isa>,
-}
-
-impl Btree6 {
-    /// With the widest vectors of the machine.
-    pub const BEST: Btree6 = Btree6 { isa: None };
-
-    /// With this instruction set, to compare them.
-    pub const fn with_isa(isa: Isa) -> Self {
-        Btree6 { isa: Some(isa) }
-    }
-}
-
-/// What readers hold. Aligned so that the count before it in its `Arc`, which the writer changes with every change of
-/// the table, is not on the line that readers read.
-#[repr(align(128))]
-struct View {
-    lines: Arc<Lines>,
-    isa: Isa,
-    /// Lines in use in each store when the view began.
-    used: [usize; 2],
-    /// Replaced lines are not written again before the views that can reach them have ended.
-    _hold: Hold,
-}
-
-impl Fib<u128> for View {
-    fn lookup(&self, addr: u128) -> NextHop {
-        let mut next_hop = NextHop::NONE;
-        simd::run(self.isa, One { search: self.lines.search(), addr, next_hop: &mut next_hop });
-        next_hop
-    }
-
-    fn lookup_batch(&self, addrs: &[u128], next_hops: &mut [NextHop]) {
-        simd::run(self.isa, Batch { search: self.lines.search(), addrs, next_hops });
-    }
-
-    fn footprint(&self) -> Footprint {
-        let bytes = |store| 64 * self.used[store as usize];
-        Footprint(vec![
-            ("roots", 4 * ROOTS),
-            ("branches", bytes(Store::Branches)),
-            ("leaves", bytes(Store::Leaves)),
-        ])
-    }
-
-    fn image(&self) -> Option<Image<'_>> {
-        let [roots, branches, leaves] = self.lines.sections();
-        Some(Image::Btree6 { roots, branches, leaves })
-    }
-}
-
-/// Branches from the root of a tree to a leaf.
-const BRANCHES: usize = 3;
-
-/// The 32 bits that are searched in a tree whose addresses have `consumed` bits before the last 16 that lead to it.
-/// Behind the end of an address are zeroes.
-#[inline(always)]
-fn key(addr: u128, consumed: u32) -> u32 {
-    ((addr << consumed) >> 80) as u32
-}
-
-/// A single lookup.
-struct One<'a> {
-    search: Search<'a>,
-    addr: u128,
-    next_hop: &'a mut NextHop,
-}
-
-impl Kernel for One<'_> {
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        *self.next_hop = lookup(lanes, self.search, self.addr);
-    }
-}
-
-/// One lookup, to any depth.
-#[inline(always)]
-fn lookup<L: Lanes>(lanes: L, search: Search<'_>, addr: u128) -> NextHop {
-    let (mut walk, mut consumed) = (search.walk::<1>(), 0);
-    walk.enter(0, (addr >> 112) as u16);
-    loop {
-        let key = lanes.splat(key(addr, consumed));
-        for _ in 0..BRANCHES {
-            walk.descend(lanes, 0, key);
-        }
-        let hop = walk.hop(lanes, 0, key);
-        if hop != ESCAPE {
-            return NextHop(hop);
-        }
-        let Some(bits) = walk.deeper(lanes, 0, key) else { return NextHop::NONE };
-        consumed += bits;
-    }
-}
-
-/// One call's work.
-struct Batch<'a> {
-    search: Search<'a>,
-    addrs: &'a [u128],
-    next_hops: &'a mut [NextHop],
-}
-
-impl Kernel for Batch<'_> {
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        let Batch { search, addrs, next_hops } = self;
-        let count = addrs.len().min(next_hops.len());
-        let (blocks, rest) = addrs[..count].as_chunks::<LANES>();
-        let (out, rest_out) = next_hops[..count].as_chunks_mut::<LANES>();
-        let (pairs, last) = blocks.as_chunks::<2>();
-        let (pairs_out, last_out) = out.as_chunks_mut::<2>();
-        lookup_pairs(lanes, search, pairs, pairs_out);
-        for (block, out) in last.iter().zip(last_out) {
-            answers(lanes, to_leaves(lanes, search, block), block, out);
-        }
-        go_deeper(lanes, search, blocks.as_flattened(), out.as_flattened_mut());
-        for (addr, out) in rest.iter().zip(rest_out) {
-            *out = lookup(lanes, search, *addr);
-        }
-    }
-}
-
-/// Two blocks of 16 have their leaves on their way together: what one block's three steps through the branches take is
-/// too short for its leaves to come from the third-level cache. Addresses that lead deeper are left for later as long as
-/// they are few; one in sixteen stands for all.
-#[inline(always)]
-fn lookup_pairs<L: Lanes>(
-    lanes: L,
-    search: Search<'_>,
-    pairs: &[[[u128; LANES]; 2]],
-    out: &mut [[[NextHop; LANES]; 2]],
-) {
-    let mut deep = false;
-    for (pair @ [a, b], out) in pairs.iter().zip(out) {
-        simd::prefetch_behind(pair, KEYS_AHEAD);
-        if deep {
-            for (addrs, out) in pair.iter().zip(out) {
-                lookup_deep(lanes, search, addrs, out);
-            }
-            continue;
-        }
-        let (walk_a, walk_b) = (to_leaves(lanes, search, a), to_leaves(lanes, search, b));
-        let [out_a, out_b] = out;
-        answers(lanes, walk_a, a, out_a);
-        answers(lanes, walk_b, b, out_b);
-        deep = out_a[0].0 == ESCAPE;
-    }
-}
-
-/// How far behind the addresses looked up now the memory is asked for, in bytes: callers have their keys in a row, and
-/// where they come from memory the processor itself looks ahead no further than the 4 KiB page. Measured: 2 to 4 KiB.
-const KEYS_AHEAD: usize = 3 << 10;
-
-/// The same for each lane, without a loop: compilers leave one this long as it is, and 16 iterations that carry their
-/// places through memory take longer.
-macro_rules! for_lanes {
-    ($i:ident => $($body:tt)*) => { for_lanes!(@ $i [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] $($body)*) };
-    (@ $i:ident [$($lane:literal)*] $body:block) => { $({ let $i = $lane; $body })* };
-}
-
-/// Takes 16 addresses to their leaves. Each part is one step for all of them: a step of one address takes 20 cycles,
-/// and the schedulers of the processor hold so few of its instructions that addresses one after the other would overlap
-/// four at a time.
-#[inline(always)]
-fn to_leaves<'t, L: Lanes>(lanes: L, search: Search<'t>, addrs: &[u128; LANES]) -> Walk<'t, LANES> {
-    let mut walk = search.walk();
-    for_lanes!(i => {
-        walk.enter(i, (addrs[i] >> 112) as u16);
-        walk.descend(lanes, i, lanes.splat(key(addrs[i], 0)));
-    });
-    for_lanes!(i => {
-        walk.descend(lanes, i, lanes.splat(key(addrs[i], 0)));
-        walk.prefetch_branch(i);
-    });
-    for_lanes!(i => {
-        walk.descend(lanes, i, lanes.splat(key(addrs[i], 0)));
-        walk.prefetch_leaf(i);
-    });
-    walk
-}
-
-/// What the leaves say.
-#[inline(always)]
-fn answers<L: Lanes>(lanes: L, walk: Walk<'_, LANES>, addrs: &[u128; LANES], out: &mut [NextHop; LANES]) {
-    for_lanes!(i => {
-        out[i] = NextHop(walk.hop(lanes, i, lanes.splat(key(addrs[i], 0))));
-    });
-}
-
-/// Looks those up again that have no answer yet, as many in step as a block has, whatever trees they are in. It comes
-/// when the whole batch has been through the leaves: right after a block, it would wait for the stores of single answers
-/// to arrive.
-#[inline(always)]
-fn go_deeper<L: Lanes>(lanes: L, search: Search<'_>, addrs: &[u128], out: &mut [NextHop]) {
-    let (mut open, mut count) = ([0; LANES], 0);
-    for first in (0..out.len()).step_by(LANES) {
-        if !out[first..first + LANES].iter().fold(false, |any, hop| any | (hop.0 == ESCAPE)) {
-            continue;
-        }
-        for at in first..first + LANES {
-            if out[at].0 == ESCAPE {
-                open[count] = at;
-                count += 1;
-            }
-            if count == LANES {
-                answer_open(lanes, search, &open, addrs, out);
-                count = 0;
-            }
-        }
-    }
-    answer_open(lanes, search, &open[..count], addrs, out);
-}
-
-/// So few lookups take less time one after the other than a whole block in step.
-const FEW: usize = 4;
-
-/// Answers the addresses at these places.
-#[inline(always)]
-fn answer_open<L: Lanes>(lanes: L, search: Search<'_>, open: &[usize], addrs: &[u128], out: &mut [NextHop]) {
-    if open.len() <= FEW {
-        for at in open {
-            out[*at] = lookup(lanes, search, addrs[*at]);
-        }
-        return;
-    }
-    let (mut block, mut answers) = ([0; LANES], [NextHop::NONE; LANES]);
-    block.iter_mut().zip(open).for_each(|(addr, at)| *addr = addrs[*at]);
-    lookup_deep(lanes, search, &block, &mut answers);
-    open.iter().zip(answers).for_each(|(at, answer)| out[*at] = answer);
-}
-
-/// Sixteen lookups in step, to any depth.
-#[inline(always)]
-fn lookup_deep<L: Lanes>(lanes: L, search: Search<'_>, addrs: &[u128; LANES], out: &mut [NextHop; LANES]) {
-    let walk = to_leaves(lanes, search, addrs);
-    let mut deep = Deep { walk, keys: addrs.map(|addr| key(addr, 0)), consumed: [0; LANES], open: u16::MAX };
-    loop {
-        deep.leaves(lanes, addrs, out);
-        if deep.open == 0 {
-            return;
-        }
-        deep.descend(lanes);
-    }
-}
-
-/// Sixteen lookups that go from tree to tree. Those that have their answer go along to no purpose.
-struct Deep<'t> {
-    walk: Walk<'t, LANES>,
-    keys: [u32; LANES],
-    consumed: [u32; LANES],
-    /// A bit for each that has no answer.
-    open: u16,
-}
-
-impl Deep<'_> {
-    /// Answers, or goes on to another tree.
-    #[inline(always)]
-    fn leaves<L: Lanes>(&mut self, lanes: L, addrs: &[u128; LANES], out: &mut [NextHop; LANES]) {
-        for i in 0..LANES {
-            if self.open >> i & 1 == 0 {
-                continue;
-            }
-            let lane_key = lanes.splat(self.keys[i]);
-            out[i] = NextHop(self.walk.hop(lanes, i, lane_key));
-            if out[i].0 != ESCAPE {
-                self.open &= !(1 << i);
-            } else if let Some(bits) = self.walk.deeper(lanes, i, lane_key) {
-                self.consumed[i] += bits;
-                self.keys[i] = key(addrs[i], self.consumed[i]);
-            } else {
-                self.open &= !(1 << i);
-                out[i] = NextHop::NONE;
-            }
-        }
-    }
-
-    /// From the roots of trees to their leaves.
-    #[inline(always)]
-    fn descend<L: Lanes>(&mut self, lanes: L) {
-        for _ in 0..BRANCHES {
-            for_lanes!(i => { self.walk.descend(lanes, i, lanes.splat(self.keys[i])); });
-        }
-    }
-}
+/// The algorithm, with the instruction set of its lookups.
+pub struct Btree6(pub IsaChoice);
 
 impl Instance<u128> for Trees {
     fn fib(&self) -> Arc<dyn Fib<u128>> {
@@ -347,8 +58,8 @@ impl Algorithm<u128> for Btree6 {
         NAME
     }
 
-    /// Below the radix trees while those fit the first-level cache; above FreeBSD's fastest, which it beats at any
-    /// size, for large tables.
+    /// Below the radix trees while those fit in the first-level cache; for large tables above FreeBSD's fastest, which
+    /// is slower at any size.
     fn preference(&self, summary: &Summary) -> u8 {
         match summary.prefixes {
             0..10 => 1,
@@ -359,6 +70,6 @@ impl Algorithm<u128> for Btree6 {
     }
 
     fn compile(&self, rib: &Rib<u128>) -> Result<Box<dyn Instance<u128>>, CompileError> {
-        Ok(Box::new(Trees::build(rib, self.isa.unwrap_or_else(Isa::best))?))
+        Ok(Box::new(Trees::build(rib, self.0.resolve())?))
     }
 }

@@ -1,29 +1,30 @@
-//! Changes, under the eyes of readers.
+//! Changes while readers look up.
 //!
-//! - Where a change only gives existing ranges other next hops, these are stored, one after the other: a lookup reads
-//!   one of them. Ranges that become equal stay apart, so that a route that flaps is never more than that.
-//! - A new boundary writes the leaves of one branch anew, and the rows on the way from there to the root of the tree,
-//!   49 lines at most; storing the new root publishes them all. The old rows are given back.
-//! - Where that branch has no room, what is below the one above it is written anew, and its ranges spread evenly; where
-//!   that has none either, the whole tree.
+//! - If a change only gives existing ranges other next hops, these are stored one after the other: a lookup reads one
+//!   of them. Ranges that become equal are not merged, so that a flapping route causes stores only.
+//! - For a new boundary the leaves of one branch are written again, and the rows on the path from there to the root of
+//!   the tree, 49 lines at most; storing the new root publishes them all. The old rows are retired.
+//! - If that branch has no room, everything below the branch above it is written again, with its ranges spread evenly;
+//!   if that has no room either, the whole tree.
 //!
-//! Either way a lookup meets the old answer of its address or the new one: it reads the boundaries of one leaf, which
+//! In each case a lookup finds the old answer of its address or the new one: it reads the boundaries of one leaf, which
 //! never change, and one answer.
 
 use std::sync::Arc;
 
+use crate::memory::Full;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
-use crate::simd::{Deeper, FANOUT, Place, RANGES, Slot};
 
 use super::build::Trees;
-use super::pieces::{self, KEY_BITS, ROOT_BITS};
-use super::space::{Full, Row, Store};
-use super::{BRANCHES, ESCAPE, key};
+use super::key::{BRANCHES, ESCAPE, key};
+use super::key_ranges::{self, KEY_BITS, ROOT_BITS};
+use super::lines::{Deeper, FANOUT, Place, RANGES, Slot};
+use super::space::{LineKind, LineRow};
 
 /// A line of a tree, and the keys that lead to it.
 #[derive(Clone, Copy, Default)]
-struct Span {
+struct KeySpan {
     line: usize,
     from: u32,
     to: u32,
@@ -32,23 +33,23 @@ struct Span {
 /// An answer to store: leaf, slot and next hop.
 type Answer = (usize, usize, u16);
 
-/// All that a change is, if it is in place.
-type Stores = (Vec<Answer>, Vec<Link>);
+/// The stores of a change in place: the answers, and the deeper trees to change.
+type Stores = (Vec<Answer>, Vec<DeeperSlot>);
 
 /// A slot of a leaf that leads to another tree, and the block of that tree.
-struct Link {
+struct DeeperSlot {
     leaf: usize,
     slot: usize,
     deeper: Deeper,
     block: Prefix<u128>,
 }
 
-/// The way from a root to the branch above a leaf.
-type Path = [Span; BRANCHES];
+/// The branches from a root to the branch above a leaf.
+type BranchPath = [KeySpan; BRANCHES];
 
 impl Trees {
-    /// Brings the trees up to the RIB at and below a prefix. A change that fails for lack of space leaves them as they
-    /// were, but for answers that are new already.
+    /// Brings the trees up to the RIB at and below a prefix. A change that fails for lack of space leaves the trees as
+    /// they were, except for answers already stored.
     pub(super) fn apply(&mut self, rib: &Rib<u128>, prefix: Prefix<u128>) -> Result<(), Full> {
         if prefix.len() <= ROOT_BITS {
             return self.roots(rib, rib.ranges_within(prefix));
@@ -63,8 +64,8 @@ impl Trees {
         result
     }
 
-    /// Brings the tree of a block up to the RIB at and below a prefix. Where another tree takes its place, what that
-    /// one does not use of it has been given back, even if there is no space for all of the change.
+    /// Brings the tree of a block up to the RIB at and below a prefix. If another tree replaces it, the lines of the
+    /// old one that the new one does not use are retired, even if there is no space for all of the change.
     fn change(
         &mut self,
         rib: &Rib<u128>,
@@ -76,25 +77,25 @@ impl Trees {
             return self.renew(rib, tree, block);
         }
         let prefix = if prefix.covers(block) { block } else { prefix };
-        let consumed = pieces::consumed(block);
+        let consumed = key_ranges::consumed(block);
         let from = key(prefix.first(), consumed);
         let path = self.path(*tree, from);
         let leaf = self.child(path[BRANCHES - 1], from);
-        let to = pieces::last_key(prefix.last(), consumed);
+        let to = key_ranges::last_key(prefix.last(), consumed);
         if let Some((slot, deeper)) = self.leads_deeper(leaf, from, to) {
             let block = Prefix::containing(prefix.first(), block.len() + deeper.bits as u8);
-            return self.change_deeper(rib, Link { leaf: leaf.line, slot, deeper, block }, prefix);
+            return self.change_deeper(rib, DeeperSlot { leaf: leaf.line, slot, deeper, block }, prefix);
         }
-        // A prefix longer than the key changes what its key means: the whole of that is asked for.
+        // A prefix longer than the key changes the answer of its key: all ranges of that key are needed.
         let prefix = Prefix::containing(prefix.first(), prefix.len().min(block.len() + KEY_BITS));
-        let slots = pieces::slots(rib.ranges_within(prefix), consumed);
+        let slots = key_ranges::slots(rib.ranges_within(prefix), consumed);
         if let Some(stores) = self.stores(*tree, block, from, &slots) {
             return self.store(rib, stores, prefix);
         }
         self.change_branches(rib, tree, block, prefix, &slots)
     }
 
-    /// Puts the slots of a prefix in the place of what there is, one branch above leaves after the other.
+    /// Replaces the slots of a prefix, one branch above leaves after the other.
     fn change_branches(
         &mut self,
         rib: &Rib<u128>,
@@ -103,7 +104,7 @@ impl Trees {
         prefix: Prefix<u128>,
         mut slots: &[Slot],
     ) -> Result<(), Full> {
-        let mut from = key(prefix.first(), pieces::consumed(block));
+        let mut from = key(prefix.first(), key_ranges::consumed(block));
         while !slots.is_empty() {
             let path = self.path(*tree, from);
             let to = path[BRANCHES - 1].to;
@@ -124,23 +125,23 @@ impl Trees {
         links.into_iter().try_for_each(|link| self.change_deeper(rib, link, prefix))
     }
 
-    /// Writes a tree anew.
+    /// Replaces a tree by a new one.
     fn renew(&mut self, rib: &Rib<u128>, tree: &mut Place, block: Prefix<u128>) -> Result<(), Full> {
         let new = self.block(rib, block)?;
         self.retire_tree(std::mem::replace(tree, new));
         Ok(())
     }
 
-    /// The slot of a leaf that holds all these keys and leads to another tree, if there is one.
-    fn leads_deeper(&self, leaf: Span, from: u32, to: u32) -> Option<(usize, Deeper)> {
+    /// The slot of a leaf that contains all these keys and leads to another tree, if there is one.
+    fn leads_deeper(&self, leaf: KeySpan, from: u32, to: u32) -> Option<(usize, Deeper)> {
         let mut slots = self.space.lines.slots(leaf.line, leaf.to).enumerate();
         let (slot, found) = slots.find(|(_, slot)| slot.last >= from)?;
         (found.hop == ESCAPE && to <= found.last).then_some((slot, found.deeper?))
     }
 
     /// Changes the tree that a slot of a leaf leads to.
-    fn change_deeper(&mut self, rib: &Rib<u128>, link: Link, prefix: Prefix<u128>) -> Result<(), Full> {
-        let Link { leaf, slot, deeper, block } = link;
+    fn change_deeper(&mut self, rib: &Rib<u128>, link: DeeperSlot, prefix: Prefix<u128>) -> Result<(), Full> {
+        let DeeperSlot { leaf, slot, deeper, block } = link;
         let mut tree = deeper.tree;
         let result = self.change(rib, &mut tree, block, prefix);
         if tree != deeper.tree {
@@ -149,9 +150,9 @@ impl Trees {
         result
     }
 
-    /// The branches on the way to a key.
-    fn path(&self, tree: Place, key: u32) -> Path {
-        let mut span = Span { line: tree.line(), from: 0, to: u32::MAX };
+    /// The branches on the path to a key.
+    fn path(&self, tree: Place, key: u32) -> BranchPath {
+        let mut span = KeySpan { line: tree.line(), from: 0, to: u32::MAX };
         let mut path = [span; BRANCHES];
         for step in &mut path[1..] {
             span = self.child(span, key);
@@ -161,16 +162,16 @@ impl Trees {
     }
 
     /// The child of a branch that a key belongs to.
-    fn child(&self, branch: Span, key: u32) -> Span {
+    fn child(&self, branch: KeySpan, key: u32) -> KeySpan {
         let (lasts, first) = (self.space.lines.lasts(branch.line), self.space.lines.first(branch.line));
         let child = lasts.partition_point(|last| *last < key);
         let from = child.checked_sub(1).map_or(branch.from, |before| lasts[before] + 1);
         let to = lasts.get(child).map_or(branch.to, |last| branch.to.min(*last));
-        Span { line: first.line() + child, from, to }
+        KeySpan { line: first.line() + child, from, to }
     }
 
-    /// What to store where, and which other trees to change, if that is all there is to do: if each range of the tree
-    /// lies in one of the new ones, which begin at `from`, or leads deeper.
+    /// The answers to store and the deeper trees to change, if nothing else is needed: if each range of the tree lies
+    /// in one of the new ones, which begin at `from`, or leads deeper.
     fn stores(&self, tree: Place, block: Prefix<u128>, mut from: u32, new: &[Slot]) -> Option<Stores> {
         let (mut answers, mut links) = (Vec::new(), Vec::new());
         let mut new = new.iter().peekable();
@@ -185,9 +186,9 @@ impl Trees {
                     match old.deeper.filter(|_| old.hop == ESCAPE) {
                         Some(deeper) => {
                             while new.next_if(|now| now.last < old.last).is_some() {}
-                            let block = pieces::cell(block, old.last, deeper.bits as u8);
+                            let block = key_ranges::cell(block, old.last, deeper.bits as u8);
                             new.peek()?;
-                            links.push(Link { leaf: leaf.line, slot: i, deeper, block });
+                            links.push(DeeperSlot { leaf: leaf.line, slot: i, deeper, block });
                         }
                         None => {
                             let now = new.peek()?;
@@ -206,14 +207,14 @@ impl Trees {
         Some((answers, links))
     }
 
-    /// Puts slots, of which the first begins at `from`, in the place of what there is, with new lines below the lowest
-    /// branch of the path to `from` that has room. Says whether there is one below the root.
+    /// Replaces slots by new ones, of which the first begins at `from`, with new lines below the lowest branch of the
+    /// path to `from` that has room. Returns whether there is such a branch below the root.
     fn rewrite(
         &mut self,
         rib: &Rib<u128>,
         tree: &mut Place,
         block: Prefix<u128>,
-        path: &Path,
+        path: &BranchPath,
         from: u32,
         new: &[Slot],
     ) -> Result<bool, Full> {
@@ -222,9 +223,9 @@ impl Trees {
             let branch = path[BRANCHES - below - 1];
             let Some((mut slots, dropped)) = self.spliced(branch, below, from, new) else { return Ok(false) };
             let room = RANGES * FANOUT.pow(below as u32 + 1);
-            // Routes that come and go keep their boundaries as long as there is room for them.
+            // Boundaries of withdrawn routes are kept as long as there is room for them.
             if slots.len() > room {
-                pieces::merge(&mut slots);
+                key_ranges::merge(&mut slots);
             }
             if slots.len() <= room {
                 self.go_deeper(rib, block, branch.from, &mut slots)?;
@@ -236,11 +237,12 @@ impl Trees {
         Ok(false)
     }
 
-    /// The slots below a branch with so many branches below it, with new ones in the place of those for their keys; and
-    /// the trees to which those had led. `None` if the new ones go into a block that was set apart.
+    /// The slots below a branch with so many levels of branches below it, with the new ones in place of the old ones of
+    /// their keys; and the trees to which the replaced slots led. `None` if a new slot is inside a block with a tree of
+    /// its own.
     fn spliced(
         &self,
-        branch: Span,
+        branch: KeySpan,
         below: usize,
         from: u32,
         new: &[Slot],
@@ -268,7 +270,7 @@ impl Trees {
     }
 
     /// The slots of all leaves under a branch with so many branches below it.
-    fn slots_below(&self, branch: Span, below: usize) -> Vec<Slot> {
+    fn slots_below(&self, branch: KeySpan, below: usize) -> Vec<Slot> {
         let mut slots = Vec::new();
         let mut from = branch.from;
         loop {
@@ -281,65 +283,67 @@ impl Trees {
         }
     }
 
-    /// Writes what is below the last branch of a path with these slots, and copies of the rows on the path, the root's
-    /// included. All rows are there before the old ones are given back.
-    fn copy_path(&mut self, path: &[Span], slots: &[Slot]) -> Result<Place, Full> {
+    /// Writes these slots below the last branch of a path, and copies the rows on the path, the row of the root
+    /// included. All new rows are written before the old ones are retired.
+    fn copy_path(&mut self, path: &[KeySpan], slots: &[Slot]) -> Result<Place, Full> {
         let lines = Arc::clone(&self.space.lines);
         let (last, below) = (path.len() - 1, BRANCHES - path.len());
         let mut rows = vec![path[0].line];
         rows.extend(path[..last].iter().map(|branch| lines.first(branch.line).line()));
         let mut copies = Vec::new();
         for row in &rows {
-            copies.push(self.space.take(Store::Branches, self.space.length(Row(Store::Branches, *row)))?);
+            copies.push(
+                self.space.take(LineKind::Branches, self.space.length(LineRow(LineKind::Branches, *row)))?,
+            );
         }
         self.write_below(copies[last] + path[last].line - rows[last], below, slots)?;
         for (step, (row, new)) in rows.iter().zip(&copies).enumerate() {
-            for i in 0..self.space.length(Row(Store::Branches, *row)) {
+            for i in 0..self.space.length(LineRow(LineKind::Branches, *row)) {
                 let (old, new) = (row + i, new + i);
                 let below = copies.get(step + 1).map(|row| lines.place(*row));
                 match below.filter(|_| old == path[step].line) {
                     Some(copied) => lines.write_branch(new, copied, &lines.lasts(old)),
-                    None if old == path[step].line => {} // written with what is below it
+                    None if old == path[step].line => {} // written with the lines below it
                     None => lines.write_branch(new, lines.first(old), &lines.lasts(old)),
                 }
             }
         }
         self.retire_below(path[last].line, below);
-        rows.iter().for_each(|row| self.space.retire(Row(Store::Branches, *row)));
+        rows.iter().for_each(|row| self.space.retire(LineRow(LineKind::Branches, *row)));
         Ok(lines.place(copies[0]))
     }
 
-    /// Gives back the lines below a branch with so many branches below it, but not the trees to which they lead.
+    /// Retires the lines below a branch with so many levels of branches below it, but not the trees to which they lead.
     fn retire_below(&mut self, branch: usize, below: usize) {
         let row = self.space.lines.first(branch).line();
         if below == 0 {
             return self.retire_leaves(row);
         }
-        let branches = Row(Store::Branches, row);
+        let branches = LineRow(LineKind::Branches, row);
         (row..row + self.space.length(branches)).for_each(|branch| self.retire_below(branch, below - 1));
         self.space.retire(branches);
     }
 
-    /// Gives a row of leaves back, but not the trees to which they lead.
+    /// Retires a row of leaves, but not the trees to which they lead.
     fn retire_leaves(&mut self, row: usize) {
-        let leaves = Row(Store::Leaves, row);
+        let leaves = LineRow(LineKind::Leaves, row);
         for leaf in row..row + self.space.length(leaves) {
             let list = self.space.lines.list(leaf);
             if list != 0 {
-                self.space.retire(Row(Store::Branches, list));
+                self.space.retire(LineRow(LineKind::Branches, list));
             }
         }
         self.space.retire(leaves);
     }
 }
 
-/// Takes from the front of `slots` what they say about keys up to `to`, and leaves in them what reaches further.
+/// Takes the slots of keys up to `to` from the front of `slots`, and leaves in it those that reach further.
 fn up_to(slots: &mut &[Slot], to: u32) -> Vec<Slot> {
     let ended = slots.iter().take_while(|slot| slot.last <= to).count();
     let (here, rest) = slots.split_at(ended);
     let mut here = here.to_vec();
     if here.last().is_none_or(|slot| slot.last < to) {
-        // Such a slot has a plain answer: those that lead deeper hold one key.
+        // Such a slot has a plain answer: a slot that leads deeper has one key only.
         here.extend(rest.first().map(|slot| Slot { last: to, ..*slot }));
     }
     *slots = rest;
@@ -353,7 +357,7 @@ mod tests {
     use crate::rib::Change;
     use crate::simd::Isa;
 
-    /// A /48 for every fourth key from the lowest on: two slots each.
+    /// A table with a /48 for every fourth key from the lowest on: two slots each.
     fn every_fourth(count: u128) -> Rib<u128> {
         let mut rib = Rib::default();
         for number in 0..count {

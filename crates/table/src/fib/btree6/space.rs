@@ -1,47 +1,44 @@
-//! Which lines are in use, and which may be written again.
+//! The allocation of lines.
 //!
-//! Lines are taken and given back in rows, 1 to 16 in a row, as the children of a branch lie. A row given back is
-//! written again only when no reader can be in it any more ([`Reclaim`]).
+//! Lines are allocated in rows of 1 to 16, because the children of a branch lie in a row. A retired row is written
+//! again only when no reader can be in it any more ([`Reclaim`]).
 
 use std::io;
 use std::sync::Arc;
 
-use crate::fib::reclaim::{Reclaim, Token};
-use crate::simd::{FANOUT, Lines};
-use crate::sync::Arc as Counted;
+use crate::memory::{Full, Reclaim, Token};
+use crate::sync::Arc as TokenArc;
 
-/// What a view holds for as long as somebody can read through it.
-pub(super) type Hold = Counted<Token>;
+use super::lines::{FANOUT, LineStore};
 
-/// No row is left.
-#[derive(Debug)]
-pub(super) struct Full;
+/// The token that a view holds as long as a reader can read through it.
+pub(super) type Hold = TokenArc<Token>;
 
 /// One of the two stores.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Store {
+pub(super) enum LineKind {
     Branches,
     Leaves,
 }
 
 /// A row in use: its store and its first line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row(pub(super) Store, pub(super) usize);
+pub(super) struct LineRow(pub(super) LineKind, pub(super) usize);
 
 /// The bookkeeping of one store.
 struct Rows {
-    /// Lines from here on were never used.
+    /// The first line that was never used.
     next: usize,
     /// The length of the row that begins at a line.
     lengths: Vec<u8>,
     /// Free rows by length.
     free: [Vec<u32>; FANOUT + 1],
-    /// Lines of rows that are in use.
+    /// The number of lines in rows that are in use.
     used: usize,
 }
 
 impl Rows {
-    /// Line 0 is left out: a link to it is one never set.
+    /// Line 0 is left out: a link to it is a link that was never set.
     fn new() -> Self {
         Rows { next: 1, lengths: vec![0], free: Default::default(), used: 0 }
     }
@@ -54,7 +51,7 @@ impl Rows {
         Some(first)
     }
 
-    /// A row of this very length.
+    /// Takes a free row of this length.
     fn again(&mut self, length: usize) -> Option<usize> {
         self.free[length].pop().map(|first| first as usize)
     }
@@ -68,7 +65,7 @@ impl Rows {
         })
     }
 
-    /// The beginning of a longer row.
+    /// Takes the beginning of a longer row.
     fn part(&mut self, length: usize) -> Option<usize> {
         let (longer, first) =
             (length + 1..=FANOUT).find_map(|n| self.free[n].pop().map(|first| (n, first)))?;
@@ -78,61 +75,61 @@ impl Rows {
 }
 
 /// The lines, and the rows they form.
-pub(super) struct Space {
-    pub(super) lines: Arc<Lines>,
+pub(super) struct LineSpace {
+    pub(super) lines: Arc<LineStore>,
     rows: [Rows; 2],
-    retired: Reclaim<Row>,
+    retired: Reclaim<LineRow>,
 }
 
-impl Space {
+impl LineSpace {
     pub(super) fn new(lines: usize) -> io::Result<Self> {
-        Ok(Space {
-            lines: Arc::new(Lines::zeroed(lines)?),
+        Ok(LineSpace {
+            lines: Arc::new(LineStore::zeroed(lines)?),
             rows: [Rows::new(), Rows::new()],
             retired: Reclaim::new(),
         })
     }
 
-    /// A row that no reader can reach, of which nothing is known but where it begins.
-    pub(super) fn take(&mut self, store: Store, length: usize) -> Result<usize, Full> {
+    /// Takes a row that no reader can reach, with arbitrary content, and returns its first line.
+    pub(super) fn take(&mut self, store: LineKind, length: usize) -> Result<usize, Full> {
         let capacity = self.lines.capacity();
         self.rows[store as usize].take(length, capacity).ok_or(Full)
     }
 
-    /// How many lines the row that begins here has.
-    pub(super) fn length(&self, row: Row) -> usize {
+    /// The number of lines of a row.
+    pub(super) fn length(&self, row: LineRow) -> usize {
         usize::from(self.rows[row.0 as usize].lengths[row.1])
     }
 
-    /// No path leads to this row any more, or will when the next view begins.
-    pub(super) fn retire(&mut self, row: Row) {
+    /// Retires a row to which no path leads any more, or none will once the next view begins.
+    pub(super) fn retire(&mut self, row: LineRow) {
         self.rows[row.0 as usize].used -= self.length(row);
         self.retired.retire(row);
     }
 
-    /// Lines in use in each store.
+    /// The number of lines in use in each store.
     pub(super) fn used(&self) -> [usize; 2] {
         self.rows.each_ref().map(|rows| rows.used)
     }
 
-    /// Whether changes find at least as many lines as are in use, in either store.
+    /// Whether at least as many lines are free as are in use, in both stores.
     pub(super) fn has_spare_half(&self) -> bool {
         self.rows.iter().all(|rows| rows.used <= self.lines.capacity() / 2)
     }
 
-    /// The token of a new view if the present one can reach rows that were given back.
+    /// The token of a new view, if the present view can reach retired rows.
     pub(super) fn turn(&mut self) -> Option<Hold> {
         (self.retired.retired() > 0).then(|| self.retired.turn())
     }
 
-    /// What the newest view holds.
+    /// The token of the newest view.
     pub(super) fn token(&self) -> Hold {
         self.retired.token()
     }
 
-    /// Makes the rows free that no reader can be in.
+    /// Frees the rows that no reader can be in.
     pub(super) fn reclaim(&mut self) {
-        for Row(store, first) in self.retired.reclaim() {
+        for LineRow(store, first) in self.retired.reclaim() {
             let rows = &mut self.rows[store as usize];
             rows.free[usize::from(rows.lengths[first])].push(first as u32);
         }

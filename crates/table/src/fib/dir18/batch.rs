@@ -1,19 +1,20 @@
 //! Many lookups at once, sixteen a turn.
 //!
-//! Index entries and leaves are loaded one by one into vectors; everything between is vector arithmetic. The leaves of one
-//! vector are read three turns after they were found, so that index entries and leaves of some sixty addresses are on
-//! their way at a time. Gathers, prefetches within the batch and a branch at each answer were all slower
+//! Index entries and leaves are loaded one by one into vectors; all other operations are vector arithmetic. The leaves
+//! of one vector are read three turns after they were found, so that loads of index entries and leaves for some sixty
+//! addresses are in flight at a time. Gathers, prefetches within the batch and a branch at each answer were all slower
 //! (`docs/algorithms/dir18.md` has the figures).
 
+use crate::memory::{Top, Word, prefetch_beyond};
 use crate::nexthop::NextHop;
-use crate::simd::{self, Kernel, LANES, Lanes, Places, Top, Word};
+use crate::simd::{Kernel, LANES, Lanes, Places};
 
-use super::Table;
-use super::entry::{Entry, INDEX_BITS};
+use super::entry::{BlockEntry, INDEX_BITS};
+use super::table::Dir18Table;
 
-/// One call's work.
+/// The work of one call.
 pub(super) struct Batch<'a, W: Word> {
-    pub(super) table: &'a Table<W>,
+    pub(super) table: &'a Dir18Table<W>,
     pub(super) addrs: &'a [u32],
     pub(super) next_hops: &'a mut [NextHop],
 }
@@ -21,12 +22,13 @@ pub(super) struct Batch<'a, W: Word> {
 /// Turns between finding leaves and reading them.
 const AHEAD: usize = 3;
 
-/// How far ahead of its use an address is asked for, in bytes, beyond the end of the batch too: whoever looks up a long
-/// row of addresses, batch by batch, has them in the cache in time. For others it is one instruction in sixteen lookups.
+/// How far ahead of its use an address is prefetched, in bytes, beyond the end of the batch too: a caller that looks up
+/// a long row of addresses batch by batch then has them in the cache in time. For other callers this costs one
+/// instruction in sixteen lookups.
 const ADDRS_AHEAD: usize = 2048;
 
-/// Leaves that were found, of one vector more than the turns ahead: a power of two, to count round in.
-type Found<'t, W> = Places<'t, W, { AHEAD + 1 }>;
+/// Leaves that were found, one vector more than [`AHEAD`]: a power of two, so that the number of a vector wraps.
+type FoundLeaves<'t, W> = Places<'t, W, { AHEAD + 1 }>;
 
 impl<W: Word> Kernel for Batch<'_, W> {
     #[inline(always)]
@@ -44,7 +46,7 @@ impl<W: Word> Kernel for Batch<'_, W> {
 }
 
 #[inline(always)]
-fn lookup_each<W: Word>(table: &Table<W>, addrs: &[u32], next_hops: &mut [NextHop]) {
+fn lookup_each<W: Word>(table: &Dir18Table<W>, addrs: &[u32], next_hops: &mut [NextHop]) {
     for (addr, next_hop) in addrs.iter().zip(next_hops) {
         *next_hop = table.lookup(*addr);
     }
@@ -53,15 +55,15 @@ fn lookup_each<W: Word>(table: &Table<W>, addrs: &[u32], next_hops: &mut [NextHo
 #[inline(always)]
 fn lookup_chunks<L: Lanes, W: Word>(
     lanes: L,
-    table: &Table<W>,
+    table: &Dir18Table<W>,
     chunks: &[[u32; LANES]],
     out: &mut [[NextHop; LANES]],
 ) {
     let top = table.top();
-    let mut found = Found::new(table.leaves.ring());
+    let mut found = FoundLeaves::new(table.leaves.ring());
     for turn in 0..chunks.len() + AHEAD {
         if let Some(addrs) = chunks.get(turn) {
-            simd::prefetch_beyond(addrs, ADDRS_AHEAD);
+            prefetch_beyond(addrs, ADDRS_AHEAD);
             found.set(lanes, turn % (AHEAD + 1), find(lanes, top, addrs));
         }
         if let Some(read) = turn.checked_sub(AHEAD) {
@@ -73,25 +75,25 @@ fn lookup_chunks<L: Lanes, W: Word>(
     }
 }
 
-/// The leaves of these addresses.
+/// Finds the leaves of these addresses.
 #[inline(always)]
 fn find<L: Lanes>(lanes: L, top: Top<'_, { INDEX_BITS as u32 }>, addrs: &[u32; LANES]) -> L::U32 {
     leaf(lanes, lanes.read_top(top, addrs), lanes.load(addrs))
 }
 
-/// [`Entry::leaf`], for each lane.
+/// [`BlockEntry::leaf`], for each lane.
 #[inline(always)]
 fn leaf<L: Lanes>(lanes: L, entries: L::U32, addrs: L::U32) -> L::U32 {
-    let shift = lanes.and(entries, lanes.splat((1 << Entry::SHIFT_BITS) - 1));
-    lanes.add(lanes.shr::<{ Entry::SHIFT_BITS }>(entries), lanes.shr_by(addrs, shift))
+    let shift = lanes.and(entries, lanes.splat((1 << BlockEntry::SHIFT_BITS) - 1));
+    lanes.add(lanes.shr::<{ BlockEntry::SHIFT_BITS }>(entries), lanes.shr_by(addrs, shift))
 }
 
-/// The rare way, kept out of the loop.
+/// The rare case, kept out of the loop.
 #[cold]
 #[inline(never)]
-fn answer_parted<W: Word>(table: &Table<W>, addrs: &[u32; LANES], out: &mut [NextHop; LANES]) {
+fn answer_parted<W: Word>(table: &Dir18Table<W>, addrs: &[u32; LANES], out: &mut [NextHop; LANES]) {
     for (addr, next_hop) in addrs.iter().zip(out) {
-        if *next_hop == Table::<W>::PARTED {
+        if *next_hop == Dir18Table::<W>::PARTED {
             *next_hop = table.lookup(*addr);
         }
     }

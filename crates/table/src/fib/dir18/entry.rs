@@ -1,4 +1,4 @@
-//! Where the answers of a block lie, in 32 bits.
+//! The entries of the index: the place of a block's answers, in 32 bits.
 
 use crate::nexthop::NextHop;
 
@@ -17,34 +17,35 @@ pub(super) const PART_BITS: u8 = 8;
 ///     1 bit     26 bits                                      5 bits
 /// ```
 ///
-/// With the block's own address taken off beforehand, the answer for an address is at `place + (addr >> shift)`: no
-/// bits of the address need be cut away, and the ring that the leaves form does away with the carry.
+/// The block's own address is subtracted beforehand, so the answer for an address is at `place + (addr >> shift)`: no
+/// bits of the address need to be cut off, and the ring of leaves drops the carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry(pub(super) u32);
+pub(super) struct BlockEntry(pub(super) u32);
 
-impl Entry {
-    /// The bits of the shift; the rest, moved down by this many, is the place.
+impl BlockEntry {
+    /// The bits of the shift; the other bits, moved down by this many, are the place.
     pub(super) const SHIFT_BITS: u32 = 5;
     const SHIFT_MASK: u32 = (1 << Self::SHIFT_BITS) - 1;
     const PLACES: u32 = 1 << 26;
     const DIVIDED: u32 = 1 << 31;
-    /// Takes both halves of the address space for one answer each.
+    /// The shift of a block with one answer: no address inside the block changes the place.
     const UNIFORM: u32 = 31;
 
-    /// The whole block goes to one next hop: the leaf whose number that is.
-    pub(super) fn uniform(next_hop: NextHop, first: u32) -> Entry {
-        Entry::array(u32::from(next_hop.0), Self::UNIFORM, first)
+    /// The entry of a block with one next hop: it leads to the leaf of that number.
+    pub(super) fn uniform(next_hop: NextHop, first: u32) -> BlockEntry {
+        BlockEntry::array(u32::from(next_hop.0), Self::UNIFORM, first)
     }
 
-    /// An array at `place` for the block or part that begins at `first`, `2^shift` addresses an answer.
-    pub(super) fn array(place: u32, shift: u32, first: u32) -> Entry {
+    /// The entry of an array at `place` for the block or part that begins at `first`, with `2^shift` addresses an
+    /// answer.
+    pub(super) fn array(place: u32, shift: u32, first: u32) -> BlockEntry {
         let biased = place.wrapping_sub(first >> shift) % Self::PLACES;
-        Entry(biased << Self::SHIFT_BITS | shift)
+        BlockEntry(biased << Self::SHIFT_BITS | shift)
     }
 
-    /// The same, of a block that is divided into parts.
-    pub(super) fn divided(place: u32, first: u32) -> Entry {
-        Entry(Entry::array(place, u32::from(PART_BITS), first).0 | Self::DIVIDED)
+    /// The same for a block that is divided into parts.
+    pub(super) fn divided(place: u32, first: u32) -> BlockEntry {
+        BlockEntry(BlockEntry::array(place, u32::from(PART_BITS), first).0 | Self::DIVIDED)
     }
 
     /// The number of the leaf for `addr`, in a ring of at most 2^26 leaves.

@@ -1,4 +1,4 @@
-//! Which leaves are free: arrays of 2, 4, … 512 leaves, a free list for each size.
+//! The allocation of leaves: arrays of 2, 4, … 512 leaves, with a free list for each size.
 
 /// An array of `2^class` leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,24 +11,24 @@ pub(super) struct Array {
 const LARGEST: u8 = 9;
 
 /// The leaves of one table.
-pub(super) struct Space {
+pub(super) struct LeafSpace {
     free: [Vec<u32>; LARGEST as usize + 1],
-    /// What lies beyond has never been used.
+    /// Leaves from here on were never used.
     top: u32,
     end: u32,
     /// Leaves in use.
     taken: usize,
-    /// A cache line as an array. Arrays up to this size lie inside one line, larger ones begin with one.
+    /// The class of an array of one cache line. Arrays up to this size lie inside one line, larger ones begin with one.
     line: u8,
 }
 
-impl Space {
-    /// Leaves from `start`, where a line of `2^line` leaves begins, up to `end`.
+impl LeafSpace {
+    /// The leaves from `start`, where a line of `2^line` leaves begins, up to `end`.
     pub(super) fn new(line: u8, start: u32, end: u32) -> Self {
-        Space { free: Default::default(), top: start, end, taken: start as usize, line }
+        LeafSpace { free: Default::default(), top: start, end, taken: start as usize, line }
     }
 
-    /// An array of `2^class` leaves, with whatever is in them; `None` if there is no room.
+    /// Takes an array of `2^class` leaves with arbitrary content; `None` if there is no room.
     pub(super) fn take(&mut self, class: u8) -> Option<u32> {
         let place = self.find(class)?;
         self.taken += 1 << class;
@@ -42,7 +42,7 @@ impl Space {
         if class < self.line { self.halve(class + 1) } else { self.fresh(class) }
     }
 
-    /// The lower half of a larger array; the upper one stays free.
+    /// Takes the lower half of a larger array; the upper half stays free.
     fn halve(&mut self, class: u8) -> Option<u32> {
         let place = self.find(class)?;
         self.free[usize::from(class - 1)].push(place + (1 << (class - 1)));
@@ -56,17 +56,17 @@ impl Space {
         Some(place)
     }
 
-    /// Nothing leads to this array any more, but a reader may be in it.
+    /// Records that no entry leads to this array any more; a reader may still be in it.
     pub(super) fn leave(&mut self, array: Array) {
         self.taken -= 1 << array.class;
     }
 
-    /// No reader is in this array, which was left.
+    /// Frees an array that was left and that no reader is in.
     pub(super) fn give_back(&mut self, array: Array) {
         self.free[usize::from(array.class)].push(array.place);
     }
 
-    /// Leaves in arrays that lookups reach.
+    /// The number of leaves in arrays that lookups reach.
     pub(super) fn taken(&self) -> usize {
         self.taken
     }
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn arrays_do_not_overlap_and_stay_inside_their_lines() {
-        let mut space = Space::new(5, 64, 8192);
+        let mut space = LeafSpace::new(5, 64, 8192);
         let mut used = vec![false; 8192];
         let classes = (1..=LARGEST).cycle().map_while(|class| Some((class, space.take(class)?)));
         for (class, place) in classes.collect::<Vec<_>>() {
@@ -93,8 +93,8 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_is_used_again() {
-        let mut space = Space::new(5, 0, 256);
+    fn an_array_given_back_is_used_again() {
+        let mut space = LeafSpace::new(5, 0, 256);
         let place = space.take(8).unwrap();
         assert!(space.take(8).is_none() && space.take(1).is_none());
         let array = Array { class: 8, place };

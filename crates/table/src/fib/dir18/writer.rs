@@ -1,46 +1,43 @@
-//! The writer's half: blocks are written in place where their arrays are fine enough, else anew.
+//! The writer's half: it writes blocks in place if their arrays are fine enough, otherwise elsewhere.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::fib::{CompileError, Fib, Instance, Outcome};
+use crate::memory::{Full, Reclaim, Word};
 use crate::nexthop::NextHop;
 use crate::prefix::Prefix;
 use crate::rib::{Change, Range, Rib};
-use crate::simd::{Isa, Word};
+use crate::simd::Isa;
 
-use super::super::reclaim::Reclaim;
-use super::super::{CompileError, Fib, Instance, Outcome};
-use super::entry::{BLOCK_BITS, Entry, INDEX_BITS, PART_BITS};
-use super::space::{Array, Space};
-use super::{NAME, PARTS, Table, View};
+use super::entry::{BLOCK_BITS, BlockEntry, INDEX_BITS, PART_BITS};
+use super::space::{Array, LeafSpace};
+use super::table::{Dir18Table, NAME, PARTS};
+use super::view::View;
 
-/// Arrays retired before a new view begins. Each view that readers still hold keeps up to this many from being used
-/// again; a new view costs an allocation.
+/// The number of retired arrays from which a new view begins. Each view that readers hold keeps up to this many from
+/// being used again; a new view costs an allocation.
 const VIEW_EVERY: usize = 256;
-/// Those of one large page, or two.
+/// Fewest leaves: those of one large page, or two.
 const FEWEST_LEAVES: usize = 1 << 21;
-/// An entry's places have 26 bits.
+/// Most leaves: the places of an entry have 26 bits.
 const MOST_LEAVES: usize = 1 << 26;
 
-/// No leaves are left.
-#[derive(Debug)]
-pub(super) struct Full;
-
-/// The only one to write to its table.
+/// The single writer of its table.
 pub(super) struct Writer<W: Word> {
-    table: Arc<Table<W>>,
-    space: Space,
+    table: Arc<Dir18Table<W>>,
+    space: LeafSpace,
     retired: Reclaim<Array>,
     view: Arc<View<W>>,
-    /// Kept for its memory.
+    /// Kept between changes to reuse its allocation.
     ranges: Vec<Range<u32>>,
 }
 
 impl<W: Word> Writer<W> {
-    /// Leaves of a cache line, as a power of two.
+    /// The number of leaves in a cache line, as a power of two.
     const LINE: u8 = (64 / size_of::<W>() * W::ENTRIES).ilog2() as u8;
-    /// The array of a divided block: its leaves, and behind them the entries of its parts.
-    const DIVIDED: u8 = (PARTS + Table::<W>::PART_ENTRIES).next_power_of_two().ilog2() as u8;
+    /// The class of the array of a divided block: its leaves, followed by the entries of its parts.
+    const DIVIDED: u8 = (PARTS + Dir18Table::<W>::PART_ENTRIES).next_power_of_two().ilog2() as u8;
 
     pub(super) fn compile(rib: &Rib<u32>, isa: Isa) -> Result<Self, CompileError> {
         check_next_hops::<W>(rib.highest_next_hop())?;
@@ -54,12 +51,12 @@ impl<W: Word> Writer<W> {
     }
 
     fn empty(leaves: u32, isa: Isa) -> Result<Self, CompileError> {
-        let table = Table::empty(leaves)
+        let table = Dir18Table::empty(leaves)
             .map_err(|error| CompileError::Memory { algorithm: NAME, reason: error.to_string() })?;
         let table = Arc::new(table);
         let retired = Reclaim::new();
         let view = Arc::new(View { table: Arc::clone(&table), isa, _token: retired.token() });
-        let space = Space::new(Self::LINE, Table::<W>::OWN_NUMBERS, leaves);
+        let space = LeafSpace::new(Self::LINE, Dir18Table::<W>::OWN_NUMBERS, leaves);
         Ok(Writer { table, space, retired, view, ranges: Vec::new() })
     }
 
@@ -76,9 +73,9 @@ impl<W: Word> Writer<W> {
     /// Brings one block up to `ranges`, which cover it.
     fn write_block(&mut self, block: u32, ranges: &[Range<u32>]) -> Result<(), Full> {
         let first = block << BLOCK_BITS;
-        let old = Entry(self.table.index.get(block as usize));
+        let old = BlockEntry(self.table.index.get(block as usize));
         if let [range] = ranges {
-            self.replace(block, old, Entry::uniform(range.next_hop, first));
+            self.replace(block, old, BlockEntry::uniform(range.next_hop, first));
             return Ok(());
         }
         let mut cut = ranges.iter().map(|range| cut(range, first, BLOCK_BITS));
@@ -93,9 +90,9 @@ impl<W: Word> Writer<W> {
         Ok(())
     }
 
-    /// Sets the answer of one range, inside one block, where that takes no other arrays than there are. If not, part of
-    /// the range may be set.
-    fn write_in_place(&self, entry: Entry, range: &Range<u32>) -> bool {
+    /// Sets the answer of one range inside one block, if the existing arrays suffice. If it returns false, part of the
+    /// range may be set.
+    fn write_in_place(&self, entry: BlockEntry, range: &Range<u32>) -> bool {
         if entry.is_uniform() {
             self.table.leaf(entry, range.first) == range.next_hop
         } else if entry.is_divided() {
@@ -111,10 +108,10 @@ impl<W: Word> Writer<W> {
         }
     }
 
-    /// [`Self::write_in_place`] for a range inside one part.
-    fn write_part(&self, block: Entry, range: &Range<u32>) -> bool {
+    /// Does what [`Self::write_in_place`] does, for a range inside one part.
+    fn write_part(&self, block: BlockEntry, range: &Range<u32>) -> bool {
         let next_hop = self.table.leaf(block, range.first);
-        if next_hop == Table::<W>::PARTED {
+        if next_hop == Dir18Table::<W>::PARTED {
             let part = self.table.part(block, range.first);
             return aligned(range, part.shift()) && {
                 self.fill(part, range);
@@ -129,7 +126,7 @@ impl<W: Word> Writer<W> {
     }
 
     /// Sets the leaves of a range that begins and ends where leaves do.
-    fn fill(&self, entry: Entry, range: &Range<u32>) {
+    fn fill(&self, entry: BlockEntry, range: &Range<u32>) {
         let count = (range.last >> entry.shift()) - (range.first >> entry.shift()) + 1;
         let start = entry.leaf(range.first);
         (0..count).for_each(|leaf| self.set(start.wrapping_add(leaf), range.next_hop));
@@ -144,35 +141,35 @@ impl<W: Word> Writer<W> {
         self.table.leaves.set(leaf as usize & (leaves.len() - 1), value);
     }
 
-    /// Puts the entry of the part that `addr` is in into the leaves of its divided block.
-    fn set_part(&self, block: Entry, addr: u32, entry: Entry) {
-        let at = Table::<W>::part_entry(block, addr);
-        for leaf in 0..Table::<W>::ENTRY_LEAVES {
-            let value = entry.0 >> (leaf * Table::<W>::LEAF_BITS) & W::HIGHEST;
+    /// Stores the entry of the part that `addr` is in into the leaves of its divided block.
+    fn set_part(&self, block: BlockEntry, addr: u32, entry: BlockEntry) {
+        let at = Dir18Table::<W>::part_entry(block, addr);
+        for leaf in 0..Dir18Table::<W>::ENTRY_LEAVES {
+            let value = entry.0 >> (leaf * Dir18Table::<W>::LEAF_BITS) & W::HIGHEST;
             self.set_value(at.wrapping_add(leaf), value);
         }
     }
 
-    /// A new array of `2^class` leaves for the block or part of `2^bits` addresses that begins at `first`.
-    fn array(&mut self, first: u32, bits: u8, class: u8, ranges: &[Range<u32>]) -> Result<Entry, Full> {
-        let entry = Entry::array(self.take(class)?, u32::from(bits - class), first);
+    /// Writes a new array of `2^class` leaves for the block or part of `2^bits` addresses that begins at `first`.
+    fn array(&mut self, first: u32, bits: u8, class: u8, ranges: &[Range<u32>]) -> Result<BlockEntry, Full> {
+        let entry = BlockEntry::array(self.take(class)?, u32::from(bits - class), first);
         ranges.iter().for_each(|range| self.fill(entry, &cut(range, first, bits)));
         Ok(entry)
     }
 
-    /// A new array for a divided block, and the arrays of those of its parts that need one.
-    fn divided(&mut self, first: u32, ranges: &[Range<u32>]) -> Result<Entry, Full> {
-        let block = Entry::divided(self.take(Self::DIVIDED)?, first);
+    /// Writes a new array for a divided block, and the arrays of those parts that need one.
+    fn divided(&mut self, first: u32, ranges: &[Range<u32>]) -> Result<BlockEntry, Full> {
+        let block = BlockEntry::divided(self.take(Self::DIVIDED)?, first);
         let mut rest = ranges;
         for part in (0..PARTS).map(|part| first + (part << PART_BITS)) {
             let within = overlapping(&mut rest, part, PART_BITS);
             let entry = match within {
                 [range] => {
                     self.set(block.leaf(part), range.next_hop);
-                    Entry(0)
+                    BlockEntry(0)
                 }
                 _ => {
-                    self.set(block.leaf(part), Table::<W>::PARTED);
+                    self.set(block.leaf(part), Dir18Table::<W>::PARTED);
                     self.array(part, PART_BITS, fineness(within, PART_BITS), within)?
                 }
             };
@@ -181,7 +178,7 @@ impl<W: Word> Writer<W> {
         Ok(block)
     }
 
-    /// An array that no reader is in.
+    /// Takes an array that no reader is in.
     fn take(&mut self, class: u8) -> Result<u32, Full> {
         if let Some(place) = self.space.take(class) {
             return Ok(place);
@@ -190,15 +187,15 @@ impl<W: Word> Writer<W> {
         self.space.take(class).ok_or(Full)
     }
 
-    /// Lets readers into the new arrays of a block, and no more into the old ones.
-    fn replace(&mut self, block: u32, old: Entry, new: Entry) {
+    /// Leads lookups to the new arrays of a block instead of the old ones.
+    fn replace(&mut self, block: u32, old: BlockEntry, new: BlockEntry) {
         if old != new {
             self.table.index.set(block as usize, new.0);
             self.retire_block(old, block << BLOCK_BITS);
         }
     }
 
-    fn retire_block(&mut self, entry: Entry, first: u32) {
+    fn retire_block(&mut self, entry: BlockEntry, first: u32) {
         if entry.is_uniform() {
             return;
         }
@@ -206,7 +203,7 @@ impl<W: Word> Writer<W> {
             return self.retire(entry, first, BLOCK_BITS - entry.shift() as u8);
         }
         for part in (0..PARTS).map(|part| first + (part << PART_BITS)) {
-            if self.table.leaf(entry, part) == Table::<W>::PARTED {
+            if self.table.leaf(entry, part) == Dir18Table::<W>::PARTED {
                 let array = self.table.part(entry, part);
                 self.retire(array, part, PART_BITS - array.shift() as u8);
             }
@@ -214,21 +211,21 @@ impl<W: Word> Writer<W> {
         self.retire(entry, first, Self::DIVIDED);
     }
 
-    fn retire(&mut self, entry: Entry, first: u32, class: u8) {
+    fn retire(&mut self, entry: BlockEntry, first: u32, class: u8) {
         let place = entry.leaf(first) & (self.table.leaves.entries().len() as u32 - 1);
         let array = Array { class, place };
         self.space.leave(array);
         self.retired.retire(array);
     }
 
-    /// Begins a new view, and takes back what no reader can be in any more.
+    /// Begins a new view, and frees the arrays that no reader can be in any more.
     fn turn(&mut self) {
         let (table, isa) = (Arc::clone(&self.table), self.view.isa);
         self.view = Arc::new(View { table, isa, _token: self.retired.turn() });
         self.retired.reclaim().into_iter().for_each(|array| self.space.give_back(array));
     }
 
-    /// What readers of the footprint see.
+    /// Stores the number of leaves in use for readers of the footprint.
     fn publish(&self) {
         self.table.taken.0.store(self.space.taken(), Ordering::Relaxed);
     }
@@ -269,7 +266,7 @@ impl<W: Word> Instance<u32> for Writer<W> {
 
     fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
         for change in changes {
-            // Compiling says what is wrong with such a next hop.
+            // The compile returns the error for a next hop that does not fit.
             let known = change.next_hop.is_none_or(|next_hop| check_next_hops::<W>(next_hop).is_ok());
             if !known || self.change(rib, change.prefix).is_err() {
                 return Outcome::Rebuild;
@@ -283,15 +280,15 @@ impl<W: Word> Instance<u32> for Writer<W> {
     }
 }
 
-/// The number that no next hop has marks the parts.
+/// Checks that no next hop has the number that marks parts.
 fn check_next_hops<W: Word>(highest: NextHop) -> Result<(), CompileError> {
-    let (needed, limit) = (highest.index(), Table::<W>::PARTED.index() - 1);
+    let (needed, limit) = (highest.index(), Dir18Table::<W>::PARTED.index() - 1);
     let error = CompileError::Limit { algorithm: NAME, what: "next hops", needed, limit };
     if needed > limit { Err(error) } else { Ok(()) }
 }
 
-/// Takes from the front of `rest` what overlaps the `2^bits` addresses from `first` on, and leaves in it what reaches
-/// further. Both begin at `first` or before.
+/// Takes from the front of `rest` the ranges that overlap the `2^bits` addresses from `first` on, and leaves in it
+/// those that reach further. `rest` begins at `first` or before.
 fn overlapping<'r>(rest: &mut &'r [Range<u32>], first: u32, bits: u8) -> &'r [Range<u32>] {
     let last = first | ((1 << bits) - 1);
     let ended = rest.iter().take_while(|range| range.last < last).count();
@@ -313,20 +310,21 @@ fn aligned(range: &Range<u32>, shift: u32) -> bool {
     range.first & inside == 0 && range.last & inside == inside
 }
 
-/// How often `2^bits` addresses must be halved for every boundary between these ranges to lie between two leaves.
+/// The number of times that `2^bits` addresses must be halved until every boundary between these ranges lies between
+/// two leaves.
 fn fineness(ranges: &[Range<u32>], bits: u8) -> u8 {
     let starts = ranges.iter().skip(1).fold(0, |starts, range| starts | range.first);
     bits - starts.trailing_zeros().min(u32::from(bits)) as u8
 }
 
-/// Leaves of all arrays that the whole address space takes.
+/// Counts the leaves of all arrays that the whole address space needs.
 fn leaves_needed<W: Word>(ranges: &[Range<u32>]) -> usize {
     let mut rest = ranges;
     let blocks = (0..1u32 << INDEX_BITS).map(|block| {
         let within = overlapping(&mut rest, block << BLOCK_BITS, BLOCK_BITS);
         block_leaves::<W>(block << BLOCK_BITS, within)
     });
-    blocks.sum::<usize>() + Table::<W>::OWN_NUMBERS as usize
+    blocks.sum::<usize>() + Dir18Table::<W>::OWN_NUMBERS as usize
 }
 
 fn block_leaves<W: Word>(first: u32, ranges: &[Range<u32>]) -> usize {
@@ -342,8 +340,8 @@ fn block_leaves<W: Word>(first: u32, ranges: &[Range<u32>]) -> usize {
     }
 }
 
-/// Room for as much again as is needed, so that growth does not soon mean a new table. Leaves that are never used cost
-/// no memory, but for the first large page.
+/// Twice as many leaves as needed, so that growth does not soon cause a rebuild. Leaves that are never used cost no
+/// memory, except for the first large page.
 fn capacity_for(needed: usize) -> u32 {
     (2 * needed).next_power_of_two().clamp(FEWEST_LEAVES, MOST_LEAVES) as u32
 }

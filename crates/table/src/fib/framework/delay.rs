@@ -1,48 +1,48 @@
 //! When a FIB that lags behind its RIB is synced: at once in a quiet table, by buckets in a storm (FreeBSD ee2cf2b3).
 //!
-//! Changes are counted in buckets that begin with the first change the FIB lacks. A bucket with many changes puts the
-//! sync off to the end of the next one, as long as that is within the longest delay. Where FreeBSD waits for the end of
-//! the first bucket in any case, a table that was not synced within the last bucket's time is synced at once here.
+//! Changes are counted in buckets that begin with the first change that the FIB lacks. A bucket with many changes
+//! delays the sync to the end of the next one, as long as that is within the longest delay. FreeBSD always waits for
+//! the end of the first bucket; here a table that was not synced within the last bucket's time is synced at once.
 
 use super::settings::{Settings, Time};
 
-/// The state of one table.
+/// The delay of one table.
 #[derive(Debug, Default)]
 pub(super) struct Delay {
-    /// When the last lag ended.
+    /// When the FIB was synced last.
     synced: Option<Time>,
     lag: Option<Lag>,
 }
 
-/// The FIB lacks changes.
+/// The state while the FIB lacks changes.
 #[derive(Debug)]
 struct Lag {
-    /// Since when.
+    /// When the first of them was made.
     since: Time,
-    /// Until when.
+    /// When to sync.
     due: Time,
-    /// Whether it waits no longer, whatever else changes.
+    /// Whether further changes can no longer delay the sync.
     hurried: bool,
-    /// The bucket counted last, and the changes in it.
+    /// The number of the last bucket, and the changes in it.
     bucket: u128,
     changes: u64,
 }
 
 impl Delay {
-    /// The RIB has so many changes more that the FIB lacks.
+    /// Counts changes that the FIB lacks.
     pub(super) fn changed(&mut self, now: Time, changes: u64, settings: &Settings) {
         let quiet = self.synced.is_none_or(|synced| now.saturating_sub(synced) >= settings.bucket_time);
         let lag = self.lag.get_or_insert_with(|| Lag::begin(now, quiet, settings));
         lag.count(now, changes, settings);
     }
 
-    /// The FIB must not wait any longer.
+    /// Makes the sync due at once.
     pub(super) fn hurry(&mut self, now: Time, settings: &Settings) {
         let lag = self.lag.get_or_insert(Lag::begin(now, true, settings));
         (lag.due, lag.hurried) = (lag.due.min(now), true);
     }
 
-    /// The FIB answers like the RIB again.
+    /// Records that the FIB answers like the RIB again.
     pub(super) fn synced(&mut self, now: Time) {
         if self.lag.take().is_some() {
             self.synced = Some(now);
@@ -73,12 +73,12 @@ impl Lag {
         }
         self.changes += changes;
         if self.changes >= settings.bucket_threshold() {
-            self.put_off(bucket + 2, settings);
+            self.delay_to(bucket + 2, settings);
         }
     }
 
-    /// To the end of that many buckets, unless this is too long.
-    fn put_off(&mut self, buckets: u128, settings: &Settings) {
+    /// Delays the sync to the end of that many buckets, unless this is too long.
+    fn delay_to(&mut self, buckets: u128, settings: &Settings) {
         let buckets = u32::try_from(buckets).unwrap_or(u32::MAX);
         let wait = settings.bucket_time.saturating_mul(buckets);
         if wait <= settings.max_sync_delay && !self.hurried {
@@ -96,7 +96,7 @@ mod tests {
         Time::from_millis(millis)
     }
 
-    /// The policy said once more, by counting everything again at every step.
+    /// The policy as a model that counts everything again at every step.
     #[derive(Default)]
     struct Model {
         last_sync: Option<u64>,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     impl Model {
-        /// In milliseconds.
+        /// When to sync, in milliseconds.
         fn due(&self, bucket: u64, threshold: u64, longest: u64) -> Option<u64> {
             let (first, _) = *self.lacking.first()?;
             let in_bucket = |number: u64| -> u64 {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     proptest! {
-        /// Millisecond by millisecond, over calm and storm.
+        /// Compares both at every millisecond, with few changes and in storms.
         #[test]
         fn buckets_behave_as_the_model(
             steps in prop::collection::vec((0u64..40, 1u64..12), 1..400),

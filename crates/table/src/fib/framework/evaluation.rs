@@ -1,8 +1,8 @@
-//! When to ask again which algorithm suits a table best.
+//! When to evaluate again which algorithm suits a table best.
 
 use super::settings::{Settings, Time};
 
-/// Changes since the last answer, and when to ask again.
+/// Changes since the last evaluation, and when the next one is due.
 #[derive(Debug, Default)]
 pub(super) struct Evaluation {
     changes: u64,
@@ -10,7 +10,7 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
-    /// Some time after the first change, or soon after many.
+    /// Makes an evaluation due some time after the first change, or soon after many.
     pub(super) fn changed(&mut self, now: Time, changes: u64, settings: &Settings) {
         let due = self.due.get_or_insert(now + settings.evaluate_after);
         let before = self.changes;
@@ -20,7 +20,7 @@ impl Evaluation {
         }
     }
 
-    /// At once.
+    /// Makes an evaluation due at once.
     pub(super) fn ask(&mut self, now: Time) {
         self.due = Some(self.due.map_or(now, |due| due.min(now)));
     }
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hundredth_change_or_half_a_minute() {
+    fn an_evaluation_is_due_after_half_a_minute_or_the_hundredth_change() {
         let (mut evaluation, settings) = (Evaluation::default(), Settings::default());
         assert_eq!(evaluation.due(), None);
         let second = Time::from_secs;

@@ -1,4 +1,4 @@
-//! Compiling as something that can be handed to another thread: a snapshot in, a compiled table out.
+//! A compile that can run in another thread: from a snapshot of the RIB to a compiled table.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::addr::Address;
 use crate::fib::{CompileError, Instance};
 use crate::rib::{Change, Rib};
 
-use super::Module;
+use super::modules::Module;
 
 /// A table to be compiled.
 #[must_use = "the table is not synced until the job was run and its result offered"]
@@ -17,27 +17,27 @@ pub struct Job<A: Address> {
 }
 
 impl<A: Address> Job<A> {
-    /// Does the work, which may take long.
+    /// Compiles the table, which may take long.
     pub fn run(self) -> Built<A> {
         let Job { module, rib, number } = self;
         Built { result: module.compile(&rib), module, generation: rib.generation(), number }
     }
 }
 
-/// What came of a [`Job`].
+/// The result of a [`Job`].
 #[must_use = "the table is not synced until this is offered"]
 pub struct Built<A: Address> {
     pub(super) result: Result<Box<dyn Instance<A>>, CompileError>,
     pub(super) module: Module<A>,
-    /// Of the RIB it was compiled from.
+    /// The generation of the RIB that it was compiled from.
     pub(super) generation: u64,
     pub(super) number: u64,
 }
 
-/// Changes kept for a table that is being compiled. Beyond these it is compiled again sooner than patched.
+/// Changes kept for a table while it is compiled. With more changes, compiling again is faster than patching.
 const MOST_CHANGES: usize = 1 << 16;
 
-/// A job that is under way, and what changed since it was given out.
+/// A job under way, and the changes since it was given out.
 pub(super) struct Building<A: Address> {
     pub(super) number: u64,
     /// `None` once there were too many.

@@ -1,110 +1,83 @@
-//! What the framework says, in the words of FreeBSD's `sys/net/route/fib_algo.c`, so that those who read its reports
-//! recognise it.
+//! The newest events of the framework.
 
 use std::collections::VecDeque;
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Formatter};
 
-use crate::addr::{Address, Family};
+use crate::addr::Address;
 use crate::fib::Algorithm;
 
+use super::event::{Event, ModuleChange};
 use super::settings::Time;
 
-/// Lines kept; a table that flaps for days must not fill the memory with its story.
+/// Entries kept, so that a table that flaps for days cannot fill the memory with its log.
 const MOST: usize = 256;
 
-/// One line.
+/// One event and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// When, by the caller's time.
+pub struct LogEntry {
+    /// The caller's time when it happened.
     pub at: Time,
-    /// What.
-    pub text: String,
+    /// What happened.
+    pub event: Event,
 }
 
 /// As a kernel's message buffer prints it: seconds in brackets, then the text.
-impl Display for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{:.6}] {}", self.at.as_secs_f64(), self.text)
+impl Display for LogEntry {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "[{:.6}] {}", self.at.as_secs_f64(), self.event)
     }
 }
 
-/// The newest lines, oldest first.
+/// The newest events, oldest first.
 #[derive(Debug, Default)]
 pub struct Log {
-    lines: VecDeque<Entry>,
+    entries: VecDeque<LogEntry>,
     dropped: u64,
 }
 
 impl Log {
-    /// All lines kept.
-    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.lines.iter()
+    /// All entries kept.
+    pub fn iter(&self) -> impl Iterator<Item = &LogEntry> {
+        self.entries.iter()
     }
 
-    /// How many older ones made room.
+    /// How many older entries were dropped to make room.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    pub(super) fn push(&mut self, at: Time, text: String) {
-        if self.lines.len() == MOST {
-            self.lines.pop_front();
+    pub(super) fn push(&mut self, at: Time, event: Event) {
+        if self.entries.len() == MOST {
+            self.entries.pop_front();
             self.dropped += 1;
         }
-        self.lines.push_back(Entry { at, text });
+        self.entries.push_back(LogEntry { at, event });
     }
 
-    pub(super) fn module<A: Address>(&mut self, at: Time, module: &dyn Algorithm<A>, event: ModuleEvent) {
-        let (function, verb, preposition) = match event {
-            ModuleEvent::Registered => ("fib_module_register", "attaching", "to"),
-            ModuleEvent::Unregistered => ("fib_module_unregister", "detaching", "from"),
-        };
-        let text = format!("[fib_algo] {function}: {verb} {} {preposition} {}", module.name(), A::FAMILY);
-        self.push(at, text);
-    }
-}
-
-/// What happens to a module as a whole.
-#[derive(Clone, Copy)]
-pub(super) enum ModuleEvent {
-    Registered,
-    Unregistered,
-}
-
-/// In whose name a line is logged: `inet.0`, or `inet.0 (bsearch4#7)`.
-pub(super) struct Name {
-    pub(super) family: Family,
-    pub(super) number: u32,
-    /// The module attached and the number of its instance.
-    pub(super) attached: Option<(&'static str, u64)>,
-}
-
-impl Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.family, self.number)?;
-        self.attached.map_or(Ok(()), |(module, instance)| write!(f, " ({module}#{instance})"))
+    pub(super) fn module<A: Address>(&mut self, at: Time, module: &dyn Algorithm<A>, change: ModuleChange) {
+        self.push(at, Event::Module { family: A::FAMILY, module: module.name(), change });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::addr::Family;
 
     #[test]
-    fn the_newest_lines_stay() {
+    fn the_newest_entries_stay() {
         let mut log = Log::default();
+        let event = Event::Module { family: Family::Inet, module: "dxr", change: ModuleChange::Registered };
         for second in 0..261 {
-            log.push(Time::from_secs(second), format!("line {second}"));
+            log.push(Time::from_secs(second), event.clone());
         }
         assert_eq!((log.iter().count(), log.dropped()), (MOST, 5));
+        let ends = [log.iter().next(), log.iter().last()].map(|entry| entry.map(|entry| entry.at.as_secs()));
+        assert_eq!(ends, [Some(5), Some(260)]);
         let last = log.iter().last().map(ToString::to_string);
-        assert_eq!(last.as_deref(), Some("[260.000000] line 260"));
-    }
-
-    #[test]
-    fn names_are_those_of_the_kernel() {
-        let name = Name { family: Family::Inet, number: 0, attached: Some(("bsearch4", 7)) };
-        assert_eq!(name.to_string(), "inet.0 (bsearch4#7)");
-        assert_eq!(Name { family: Family::Inet6, attached: None, ..name }.to_string(), "inet6.0");
+        assert_eq!(
+            last.as_deref(),
+            Some("[260.000000] [fib_algo] fib_module_register: attaching dxr to inet")
+        );
     }
 }

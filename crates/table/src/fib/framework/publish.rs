@@ -1,8 +1,8 @@
-//! How readers come by the FIB: one atomic load a burst, never a wait, whatever the writer does.
+//! How readers get the FIB: with one atomic load a burst, and never with a wait, whatever the writer does.
 //!
-//! A FIB is published whole. A reader keeps the one it saw last and compares one pointer before each burst; only when
-//! another was published it pays for the reference count. What it holds stays valid until it asks again, so a switch
-//! of algorithm frees the old structure once the last reader has moved on.
+//! A FIB is published whole. A reader keeps its last FIB and compares one pointer before each burst; only if another
+//! FIB was published it changes reference counts. Its FIB stays valid until it asks again, so after a switch of
+//! algorithm the old structure is freed once the last reader has fetched the new FIB.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::addr::Address;
 use crate::fib::{Fib, Footprint};
 use crate::nexthop::NextHop;
 
-/// A FIB as it stands behind the pointer that readers load, which must be thin.
+/// A FIB behind the pointer that readers load, which must be thin.
 struct Published<A: Address>(Arc<dyn Fib<A>>);
 
 struct Shared<A: Address> {
     fib: ArcSwap<Published<A>>,
-    /// Of the RIB that the FIB answers like. A patch in place advances it without another FIB.
+    /// The generation of the RIB that the FIB answers like. A patch in place advances it without another FIB.
     generation: AtomicU64,
 }
 
-/// What writer and readers share.
+/// The data that writer and readers share.
 struct Handle<A: Address>(Arc<Shared<A>>);
 
 impl<A: Address> Clone for Handle<A> {
@@ -41,10 +41,10 @@ impl<A: Address> Deref for Handle<A> {
     }
 }
 
-/// A FIB without routes: what readers see of a table that nothing serves.
-struct NoRoutes;
+/// A FIB without routes, for readers of a table that no algorithm serves.
+struct EmptyFib;
 
-impl<A: Address> Fib<A> for NoRoutes {
+impl<A: Address> Fib<A> for EmptyFib {
     fn lookup(&self, _addr: A) -> NextHop {
         NextHop::NONE
     }
@@ -54,41 +54,41 @@ impl<A: Address> Fib<A> for NoRoutes {
     }
 }
 
-/// What many tables without routes share.
-pub(super) struct Nothing<A: Address>(Arc<Published<A>>);
+/// A published FIB without routes, which many tables share.
+pub(super) struct NoRoutes<A: Address>(Arc<Published<A>>);
 
-impl<A: Address> Default for Nothing<A> {
+impl<A: Address> Default for NoRoutes<A> {
     fn default() -> Self {
-        Nothing(Arc::new(Published(Arc::new(NoRoutes))))
+        NoRoutes(Arc::new(Published(Arc::new(EmptyFib))))
     }
 }
 
-/// The writer's end.
+/// The writer's access to the published FIB.
 pub(super) struct Publisher<A: Address>(Handle<A>);
 
 impl<A: Address> Publisher<A> {
-    pub(super) fn new(nothing: &Nothing<A>) -> Self {
+    pub(super) fn new(nothing: &NoRoutes<A>) -> Self {
         let shared = Shared { fib: ArcSwap::new(Arc::clone(&nothing.0)), generation: AtomicU64::new(0) };
         Publisher(Handle(Arc::new(shared)))
     }
 
-    /// Another handle on the same readers.
+    /// Makes another publisher for the same readers.
     pub(super) fn share(&self) -> Self {
         Publisher(self.0.clone())
     }
 
-    /// Readers see `fib`, which answers like the RIB of this generation, from their next burst on. One they have already
-    /// is not published again: they would count references for nothing.
+    /// Publishes `fib`, which answers like the RIB of this generation, for the readers' next bursts. The same FIB is
+    /// not published again, because readers would change reference counts without need.
     pub(super) fn publish(&self, fib: Arc<dyn Fib<A>>, generation: u64) {
         if !Arc::ptr_eq(&self.0.load().0, &fib) {
             self.0.store(Arc::new(Published(fib)));
         }
-        // After the FIB: a reader that sees the generation sees at least its answers.
+        // The generation is stored after the FIB: a reader that sees the generation sees at least its answers.
         self.0.0.generation.store(generation, Ordering::Release);
     }
 
     pub(super) fn withdraw(&self) {
-        self.0.store(Nothing::default().0);
+        self.0.store(NoRoutes::default().0);
     }
 
     pub(super) fn fib(&self) -> Arc<dyn Fib<A>> {
@@ -108,7 +108,7 @@ impl<A: Address> Publisher<A> {
     }
 }
 
-/// A worker's end: each worker has its own.
+/// One worker's access to the FIB.
 #[derive(Clone)]
 pub struct Reader<A: Address> {
     cache: Cache<Handle<A>, Arc<Published<A>>>,
@@ -116,39 +116,39 @@ pub struct Reader<A: Address> {
 }
 
 impl<A: Address> Reader<A> {
-    /// The FIB as it stands, for one burst: ask again before the next.
+    /// The present FIB, for one burst: ask again before the next.
     #[inline]
     pub fn fib(&mut self) -> &dyn Fib<A> {
         &*self.cache.load().0
     }
 
-    /// The generation of the RIB up to which the FIB has synced. An answer looked up after this was read may be kept for
-    /// as long as it reads the same (FreeBSD's `RT_GEN`).
+    /// The generation of the RIB up to which the FIB has synced. A caller that reads this and then looks up an address
+    /// may keep the answer as long as the generation is the same (FreeBSD's `RT_GEN`).
     pub fn generation(&self) -> u64 {
         self.handle.0.generation.load(Ordering::Acquire)
     }
 }
 
-/// One end for many threads, where they cannot each have a [`Reader`]. It keeps no FIB between bursts, so that none
-/// stays in memory because nobody asked for the next one; for that each burst takes the newest anew, which is dearer
-/// than to compare a pointer, but no wait either.
+/// A reader for many threads that cannot each have a [`Reader`]. It keeps no FIB between bursts, so that no old FIB
+/// stays in memory because a thread did not ask for the next one. Each burst takes the newest FIB instead, which costs
+/// more than comparing a pointer, but never waits.
 #[derive(Clone)]
 pub struct SharedReader<A: Address>(Handle<A>);
 
 impl<A: Address> SharedReader<A> {
-    /// Of a table that never changes: one FIB, compiled elsewhere.
+    /// A reader of a table that never changes: one FIB, compiled elsewhere.
     pub fn fixed(fib: Arc<dyn Fib<A>>) -> Self {
-        let publisher = Publisher::new(&Nothing::default());
+        let publisher = Publisher::new(&NoRoutes::default());
         publisher.publish(fib, 0);
         publisher.shared_reader()
     }
 
-    /// An end for one worker.
+    /// Makes a reader for one worker.
     pub fn reader(&self) -> Reader<A> {
         Reader { cache: Cache::new(self.0.clone()), handle: self.0.clone() }
     }
 
-    /// Has one burst done with the FIB as it stands.
+    /// Runs one burst with the present FIB.
     pub fn with<T>(&self, burst: impl FnOnce(&dyn Fib<A>) -> T) -> T {
         burst(&*self.0.load().0)
     }

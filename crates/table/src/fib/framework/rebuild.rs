@@ -1,21 +1,24 @@
-//! Compiling a table: when, with which module, and what becomes of the result.
+//! Compiling a table: when, with which module, and how the result is used.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::addr::Address;
-use crate::fib::choice::choose;
+use crate::fib::selection::choose;
 use crate::fib::{CompileError, Instance, Outcome};
 use crate::rib::{Change, Rib};
 
+use super::attachment::{Attached, Attachment, Lacking};
+use super::event::{RebuildReason, TableEvent};
 use super::job::{Building, Built, Job};
+use super::modules::Module;
 use super::settings::Time;
-use super::{Attached, Attachment, Lacking, Module};
 
-/// Without any delay a module that always fails would be tried for ever at the same moment.
+/// The shortest delay before a module is tried again: without one, a module that always fails would be tried at the
+/// same moment without end.
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
-/// A table that was compiled, and from which generation of the RIB.
+/// A compiled table, and the generation of the RIB that it was compiled from.
 struct Compiled<A: Address> {
     module: Module<A>,
     instance: Box<dyn Instance<A>>,
@@ -23,7 +26,7 @@ struct Compiled<A: Address> {
 }
 
 impl<A: Address> Compiled<A> {
-    /// Brings it up to the RIB as it is now, if it can take what changed since; `None` were too many changes.
+    /// Brings the table up to the present RIB, if it can take the changes made since; `None` if these were too many.
     fn catch_up(&mut self, rib: &Rib<A>, since: Option<Vec<Change<A>>>) -> Outcome {
         match since {
             _ if self.generation == rib.generation() => Outcome::Applied,
@@ -34,8 +37,8 @@ impl<A: Address> Compiled<A> {
 }
 
 impl<A: Address> Attachment<A> {
-    /// The table to be compiled now, if there is one and none is being compiled. Its result is to be
-    /// [offered](Self::offer); until then no other is given out.
+    /// Returns a job if the table has to be compiled now and no job is under way. [Offer](Self::offer) its result;
+    /// until then there is no other job.
     pub fn job(&mut self, now: Time, rib: &Arc<Rib<A>>) -> Option<Job<A>> {
         if self.building.is_some() {
             return None;
@@ -46,8 +49,8 @@ impl<A: Address> Attachment<A> {
         Some(Job { module, rib: Arc::clone(rib), number: self.jobs })
     }
 
-    /// Takes a compiled table. What changed since it was given out is patched, or has it compiled again later; one that
-    /// knows less than what serves is dropped.
+    /// Takes a compiled table. It patches the changes made since the job was given out into it, or compiles the table
+    /// again later. A table with fewer changes than the FIB that serves is dropped.
     pub fn offer(&mut self, now: Time, rib: &Rib<A>, built: Built<A>) {
         let Some(building) = self.building.take_if(|building| building.number == built.number) else {
             return;
@@ -56,7 +59,7 @@ impl<A: Address> Attachment<A> {
         self.tick(now, rib);
     }
 
-    /// Until nothing is due any more: a module that fails is kept back, and the next best tried.
+    /// Compiles until nothing is due any more: a module that fails is held back, and the next best is tried.
     pub(super) fn compile_here(&mut self, now: Time, rib: &Rib<A>) {
         while self.building.is_none()
             && let Some(module) = self.wanted(now, rib)
@@ -78,7 +81,7 @@ impl<A: Address> Attachment<A> {
         }
     }
 
-    /// When a table may have to be compiled. What waits for a module to be set free has no time of its own.
+    /// When the table may have to be compiled. A table that waits for a held module has no deadline of its own.
     pub(super) fn compile_deadline(&self) -> Option<Time> {
         let sync = match (&self.lacking, &self.current) {
             (Some(Lacking::Rebuild), _) => self.delay.due(),
@@ -103,7 +106,7 @@ impl<A: Address> Attachment<A> {
         (rebuild || self.algorithm() != Some(best.name())).then_some(best)
     }
 
-    /// The modules that may be tried: the one chosen by hand, or all while that is kept back.
+    /// The modules that may be tried: the pinned one, or all while that one is held back.
     pub(super) fn usable(&self) -> Vec<Module<A>> {
         let allowed = self.modules.iter().copied().filter(|module| self.failures.allow(module.name()));
         let allowed: Vec<Module<A>> = allowed.collect();
@@ -111,7 +114,7 @@ impl<A: Address> Attachment<A> {
         pinned.map_or(allowed, |pinned| vec![pinned])
     }
 
-    /// The best module that may be tried. The one attached has no advantage once it may not.
+    /// The best module that may be tried. The attached module has no advantage while it is held back.
     fn best(&self, rib: &Rib<A>) -> Option<Module<A>> {
         let usable = self.usable();
         let attached = usable.iter().copied().find(|module| self.algorithm() == Some(module.name()));
@@ -125,27 +128,27 @@ impl<A: Address> Attachment<A> {
         mut compiled: Compiled<A>,
         since: Option<Vec<Change<A>>>,
     ) {
-        let knows_more = self.current.is_none() || compiled.generation > self.generation();
+        let is_newer = self.current.is_none() || compiled.generation > self.generation();
         match compiled.catch_up(rib, since) {
             Outcome::Applied => {
                 self.install(now, compiled);
                 self.applied(now, rib);
             }
-            Outcome::Rebuild | Outcome::Batch if knows_more => {
+            Outcome::Rebuild | Outcome::Batch if is_newer => {
                 let generation = compiled.generation;
                 self.install(now, compiled);
                 self.publish(generation);
                 self.delay.synced(now);
                 let changes = rib.generation().saturating_sub(generation);
-                self.needs_rebuild(now, "rtable changed while it was compiled", changes);
+                self.needs_rebuild(now, RebuildReason::Changed, changes);
             }
             Outcome::Rebuild | Outcome::Batch => {
-                self.note(now, "rebuild_fd_flm", &format!("{} is stale, dropped", compiled.module.name()));
+                self.record(now, TableEvent::Stale { module: compiled.module.name() });
             }
             Outcome::Error(reason) => {
-                let name = compiled.module.name();
-                self.note(now, "setup_fd_instance", &format!("{name} algo instance setup failed: {reason}"));
-                self.failures.ban(name);
+                let module = compiled.module.name();
+                self.record(now, TableEvent::SetupFailed { module, reason });
+                self.failures.ban(module);
                 self.evaluation.ask(now);
             }
         }
@@ -153,19 +156,18 @@ impl<A: Address> Attachment<A> {
 
     fn install(&mut self, now: Time, Compiled { module, instance, .. }: Compiled<A>) {
         if self.algorithm().is_some_and(|name| name != module.name()) {
-            self.note(now, "rebuild_fd_flm", &format!("switching algo to {}", module.name()));
+            self.record(now, TableEvent::Switched { to: module.name() });
         }
         self.instances += 1;
         self.current = Some(Attached { module, instance, number: self.instances });
     }
 
-    /// What served goes on. The module is kept back for a while, so that the next best is tried if the table is not
-    /// served as it is.
+    /// Handles a failed compile: the present FIB serves on. The module is held back for some time, so that the next
+    /// best is tried if the FIB lags behind.
     fn failed(&mut self, now: Time, module: Module<A>, error: CompileError) {
         let delay = self.settings.retry_delay.max(SHORTEST_RETRY);
         let failures = self.failures.failed(now, module.name(), delay, error.clone());
-        let text = format!("{} algo instance setup failed, failures={failures}: {error}", module.name());
-        self.note(now, "setup_fd_instance", &text);
-        self.failure = Some(error);
+        self.failure = Some(error.clone());
+        self.record(now, TableEvent::CompileFailed { module: module.name(), failures, error });
     }
 }

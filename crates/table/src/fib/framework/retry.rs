@@ -1,32 +1,32 @@
-//! Modules that failed a table: kept back for a while after a failed compile, for good after an error.
+//! Modules that failed for a table: held back for some time after a failed compile, permanently after an error.
 
 use crate::fib::CompileError;
 
 use super::settings::Time;
 
-/// Doublings of the delay, at most.
+/// Most doublings of the delay.
 const MOST_DOUBLINGS: u32 = 10;
 
-/// The modules that failed; empty as a rule.
+/// The modules that failed; usually none.
 #[derive(Debug, Default)]
 pub(super) struct Failures(Vec<Failure>);
 
 #[derive(Debug)]
 struct Failure {
     module: &'static str,
-    /// Compiles that failed, one after the other.
+    /// The number of compiles that failed, one after the other.
     failures: u32,
-    /// The last of them.
+    /// Why the last one failed.
     error: Option<CompileError>,
     held: Held,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Held {
-    /// Free to try again.
+    /// The module may be tried.
     No,
     Until(Time),
-    ForGood,
+    Permanently,
 }
 
 impl Failures {
@@ -39,7 +39,7 @@ impl Failures {
         &mut self.0[at]
     }
 
-    /// A compile failed; returns how many have, one after the other.
+    /// Records a failed compile; returns how many have failed, one after the other.
     pub(super) fn failed(
         &mut self,
         now: Time,
@@ -54,12 +54,12 @@ impl Failures {
         failure.failures
     }
 
-    /// The module is not to be used again.
+    /// Holds the module back permanently.
     pub(super) fn ban(&mut self, module: &'static str) {
-        self.of(module).held = Held::ForGood;
+        self.of(module).held = Held::Permanently;
     }
 
-    /// It compiled, or somebody asked for it by name: what was is forgotten.
+    /// Forgets the failures of a module, because it compiled or was asked for by name.
     pub(super) fn forget(&mut self, module: &str) {
         self.0.retain(|failure| failure.module != module);
     }
@@ -74,16 +74,16 @@ impl Failures {
         self.0.iter().all(|failure| failure.module != module || failure.held == Held::No)
     }
 
-    /// When the first of those kept back is to be tried again.
+    /// When the first module held back may be tried again.
     pub(super) fn next(&self) -> Option<Time> {
         let times = self.0.iter().filter_map(|failure| match failure.held {
             Held::Until(time) => Some(time),
-            Held::No | Held::ForGood => None,
+            Held::No | Held::Permanently => None,
         });
         times.min()
     }
 
-    /// Sets those free whose time has come.
+    /// Frees the modules whose time is over.
     pub(super) fn set_free(&mut self, now: Time) {
         let over = |held: &Held| matches!(held, Held::Until(time) if *time <= now);
         self.0.iter_mut().filter(|failure| over(&failure.held)).for_each(|failure| failure.held = Held::No);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ban_has_no_end_until_it_is_forgotten() {
+    fn a_ban_lasts_until_it_is_forgotten() {
         let mut failures = Failures::default();
         failures.ban("a");
         failures.set_free(Time::MAX);

@@ -1,42 +1,42 @@
-//! What can be set about the framework; the defaults are FreeBSD's, under the names of its sysctls.
+//! The settings of the framework. The defaults are FreeBSD's, and the documentation names its sysctls.
 
 use std::time::Duration;
 
 use crate::fib::preference::Preferences;
 
-/// A moment: time since an origin that the caller chose and keeps to.
+/// A moment, as the time since an origin that the caller chooses once.
 pub type Time = Duration;
 
 /// Where a table is compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compile {
-    /// In the call that finds it due.
+    /// In the call that finds the compile due.
     #[default]
     Here,
-    /// By whoever the caller hands the job to; only interface and static routes are compiled here, since they do not
-    /// wait.
+    /// In a thread of the caller's choice, as a [`Job`](super::Job). Only for interface and static routes the table is
+    /// compiled in the call, because these do not wait.
     Elsewhere,
 }
 
-/// One set of values for all tables that share it.
+/// The settings that one or more tables share.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `net.route.algo.bucket_time_ms`: the interval in which changes are counted.
     pub bucket_time: Duration,
-    /// `net.route.algo.bucket_change_threshold_rate`: changes a second from which syncing is put off.
+    /// `net.route.algo.bucket_change_threshold_rate`: changes a second from which a sync is delayed.
     pub bucket_change_threshold_rate: u32,
     /// `net.route.algo.fib_max_sync_delay_ms`: the longest a FIB may lag behind its RIB.
     pub max_sync_delay: Duration,
-    /// The choice of algorithm is looked at again so long after the first change.
+    /// The algorithm is evaluated again so long after the first change.
     pub evaluate_after: Duration,
-    /// Or [`Self::evaluate_soon`] after this many changes.
+    /// The algorithm is evaluated again [`Self::evaluate_soon`] after this many changes.
     pub evaluate_after_changes: u64,
     /// See [`Self::evaluate_after_changes`].
     pub evaluate_soon: Duration,
-    /// The n-th failure of a module to compile keeps it back for this, a millisecond at least, doubled n times,
-    /// ten times at most.
+    /// The n-th failed compile holds a module back for this time, at least a millisecond, doubled n times, at most ten
+    /// times.
     pub retry_delay: Duration,
-    /// By which algorithms are chosen.
+    /// The preferences by which algorithms are chosen.
     pub preferences: Preferences,
     /// Where tables are compiled.
     pub compile: Compile,
@@ -59,7 +59,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Changes in one bucket from which syncing is put off: 25 by default.
+    /// The number of changes in one bucket from which a sync is delayed: 25 by default.
     pub fn bucket_threshold(&self) -> u64 {
         let changes =
             u128::from(self.bucket_change_threshold_rate) * self.bucket_time.as_micros() / 1_000_000;

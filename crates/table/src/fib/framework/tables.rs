@@ -1,7 +1,7 @@
-//! Many tables by number, as a router with VRFs has them: thousands of which most are idle.
+//! Many tables by number, as in a router with VRFs: thousands of tables, most of them idle.
 //!
-//! An idle table is an entry of a hash map and what its readers share. RIB, framework and compiled table come with the
-//! first route. Only tables that wait for something are ever looked at, in the order of their deadlines.
+//! An idle table is an entry of a hash map and the data that its readers share. RIB, framework and compiled table are
+//! made with the first route. A tick reads only tables with a deadline, in the order of their deadlines.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,10 +12,13 @@ use crate::addr::Address;
 use crate::fib::registry::Registered;
 use crate::rib::{Change, Rib};
 
-use super::log::{Entry, Log, ModuleEvent};
-use super::publish::{Nothing, Publisher, Reader, SharedReader};
+use super::attachment::{Attachment, Origin};
+use super::event::ModuleChange;
+use super::job::{Built, Job};
+use super::log::{Log, LogEntry};
+use super::modules::{Module, ModuleError, Modules, with, without};
+use super::publish::{NoRoutes, Publisher, Reader, SharedReader};
 use super::settings::{Settings, Time};
-use super::{Attachment, Built, Job, Module, ModuleError, Modules, Origin, with, without};
 
 /// The tables of both families.
 pub struct Tables {
@@ -30,19 +33,19 @@ pub struct Tables {
 #[error("there is no routing table {0}")]
 pub struct NoSuchTable(pub u32);
 
-/// Why a table's modules stay as they are.
+/// Why the modules of a table could not be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// There is no such table.
     #[error(transparent)]
     Table(#[from] NoSuchTable),
-    /// The table does not let them change.
+    /// The change of modules is refused.
     #[error(transparent)]
     Module(#[from] ModuleError),
 }
 
 impl Tables {
-    /// No tables yet; every registered algorithm but the oracle is a module of theirs.
+    /// Tables of both families, none at first, whose modules are all registered algorithms except the oracle.
     pub fn new(now: Time, settings: Settings) -> Self {
         let settings = Arc::new(settings);
         Tables {
@@ -51,7 +54,7 @@ impl Tables {
         }
     }
 
-    /// Makes table `number` of both families, if it is not there.
+    /// Makes table `number` of both families, if it does not exist.
     pub fn create(&mut self, number: u32) {
         self.inet.create(number);
         self.inet6.create(number);
@@ -62,26 +65,26 @@ impl Tables {
         self.inet.remove(number).and(self.inet6.remove(number))
     }
 
-    /// Goes by other settings from now on.
+    /// Uses other settings from now on.
     pub fn configure(&mut self, now: Time, settings: Settings) {
         let settings = Arc::new(settings);
         self.inet.configure(now, Arc::clone(&settings));
         self.inet6.configure(now, settings);
     }
 
-    /// Does what is due in all tables.
+    /// Does the work that is due in all tables.
     pub fn tick(&mut self, now: Time) {
         self.inet.tick(now);
         self.inet6.tick(now);
     }
 
-    /// When the next thing is due in any.
+    /// When the next work is due in any table.
     pub fn next_deadline(&self) -> Option<Time> {
         self.inet.next_deadline().into_iter().chain(self.inet6.next_deadline()).min()
     }
 }
 
-/// All of a family's algorithms but the oracle, which comes first.
+/// All algorithms of a family except the oracle, which is the first.
 fn modules<A: Registered>() -> Vec<Module<A>> {
     A::ALGORITHMS.iter().copied().skip(1).collect()
 }
@@ -90,45 +93,45 @@ fn modules<A: Registered>() -> Vec<Module<A>> {
 pub struct FamilyTables<A: Address> {
     modules: Modules<A>,
     settings: Arc<Settings>,
-    tables: FxHashMap<u32, Table<A>>,
-    /// When tables have something to do, and which.
+    tables: FxHashMap<u32, NumberedTable<A>>,
+    /// The deadlines of tables with work to do, and their numbers.
     deadlines: BTreeSet<(Time, u32)>,
-    nothing: Nothing<A>,
+    no_routes: NoRoutes<A>,
     log: Log,
 }
 
-struct Table<A: Address> {
+struct NumberedTable<A: Address> {
     publisher: Publisher<A>,
-    /// What a table has from its first route on.
+    /// The parts that a table has from its first route on.
     active: Option<Box<Active<A>>>,
 }
 
 struct Active<A: Address> {
     rib: Arc<Rib<A>>,
     attachment: Attachment<A>,
-    /// As it stands among the deadlines.
+    /// The deadline under which it is listed.
     deadline: Option<Time>,
 }
 
 impl<A: Address> FamilyTables<A> {
-    /// No tables yet.
+    /// Tables of one family, none at first.
     pub fn new(now: Time, modules: &[Module<A>], settings: Arc<Settings>) -> Self {
         let mut log = Log::default();
-        modules.iter().for_each(|module| log.module(now, *module, ModuleEvent::Registered));
+        modules.iter().for_each(|module| log.module(now, *module, ModuleChange::Registered));
         FamilyTables {
             modules: modules.into(),
             settings,
             tables: FxHashMap::default(),
             deadlines: BTreeSet::new(),
-            nothing: Nothing::default(),
+            no_routes: NoRoutes::default(),
             log,
         }
     }
 
-    /// Makes a table, if it is not there.
+    /// Makes a table, if it does not exist.
     pub fn create(&mut self, number: u32) {
-        let nothing = &self.nothing;
-        let empty = || Table { publisher: Publisher::new(nothing), active: None };
+        let no_routes = &self.no_routes;
+        let empty = || NumberedTable { publisher: Publisher::new(no_routes), active: None };
         self.tables.entry(number).or_insert_with(empty);
     }
 
@@ -141,22 +144,22 @@ impl<A: Address> FamilyTables<A> {
         Ok(())
     }
 
-    /// How many tables there are.
+    /// The number of tables.
     pub fn len(&self) -> usize {
         self.tables.len()
     }
 
-    /// Whether there are none.
+    /// Whether there is no table.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
     }
 
-    /// A worker's view of a table.
+    /// Makes a reader of a table for one worker.
     pub fn reader(&self, number: u32) -> Result<Reader<A>, NoSuchTable> {
         self.tables.get(&number).map(|table| table.publisher.reader()).ok_or(NoSuchTable(number))
     }
 
-    /// The same for many workers, each of which gets its own end from it.
+    /// Makes a reader for many workers, from which each can make its own.
     pub fn shared_reader(&self, number: u32) -> Result<SharedReader<A>, NoSuchTable> {
         self.tables.get(&number).map(|table| table.publisher.shared_reader()).ok_or(NoSuchTable(number))
     }
@@ -171,7 +174,7 @@ impl<A: Address> FamilyTables<A> {
         Some(&*self.active(number)?.rib)
     }
 
-    /// How a table is served; `None` before its first route.
+    /// The framework's state of a table; `None` before its first route.
     pub fn attachment(&self, number: u32) -> Option<&Attachment<A>> {
         Some(&self.active(number)?.attachment)
     }
@@ -180,7 +183,7 @@ impl<A: Address> FamilyTables<A> {
         self.tables.get(&number)?.active.as_deref()
     }
 
-    /// Changes a table, by one change or by many at once. What a table has already is no change.
+    /// Applies one change or many at once. Changes without effect are ignored.
     pub fn apply(
         &mut self,
         now: Time,
@@ -196,30 +199,30 @@ impl<A: Address> FamilyTables<A> {
         })
     }
 
-    /// Has a module serve a table whatever its preference.
+    /// Makes a module serve a table whatever its preference.
     pub fn force(&mut self, now: Time, number: u32, module: &str) -> Result<(), TableError> {
         Ok(self.with(number, |active| active.attachment.force(now, &active.rib, module))??)
     }
 
-    /// Lets preference choose for a table again.
+    /// Lets the preference choose for a table again.
     pub fn release(&mut self, now: Time, number: u32) -> Result<(), NoSuchTable> {
         self.with(number, |active| active.attachment.release(now, &active.rib))
     }
 
-    /// Offers a module to one table only.
+    /// Adds a module to one table.
     pub fn attach_to(&mut self, now: Time, number: u32, module: Module<A>) -> Result<(), TableError> {
         Ok(self.with(number, |active| active.attachment.attach(now, &active.rib, module))??)
     }
 
-    /// Takes a module away from one table only.
+    /// Removes a module from one table.
     pub fn detach_from(&mut self, now: Time, number: u32, module: &str) -> Result<(), TableError> {
         Ok(self.with(number, |active| active.attachment.detach(now, &active.rib, module))??)
     }
 
-    /// Offers a module to all tables.
+    /// Adds a module to all tables.
     pub fn attach(&mut self, now: Time, module: Module<A>) -> Result<(), ModuleError> {
         self.modules = with(&self.modules, module)?;
-        self.log.module(now, module, ModuleEvent::Registered);
+        self.log.module(now, module, ModuleChange::Registered);
         self.each_active(|attachment, rib| {
             if let Ok(modules) = with(&attachment.modules, module) {
                 attachment.use_modules(now, rib, modules);
@@ -228,7 +231,7 @@ impl<A: Address> FamilyTables<A> {
         Ok(())
     }
 
-    /// Takes a module away from all tables; refused if some table has no other.
+    /// Removes a module from all tables; refused if a table has no other.
     pub fn detach(&mut self, now: Time, module: &str) -> Result<(), ModuleError> {
         let (modules, gone) = without(&self.modules, module)?;
         let mut attachments =
@@ -238,7 +241,7 @@ impl<A: Address> FamilyTables<A> {
             return Err(ModuleError::Last);
         }
         self.modules = modules;
-        self.log.module(now, gone, ModuleEvent::Unregistered);
+        self.log.module(now, gone, ModuleChange::Unregistered);
         self.each_active(|attachment, rib| {
             if let Ok((modules, _)) = without(&attachment.modules, module) {
                 attachment.use_modules(now, rib, modules);
@@ -247,7 +250,7 @@ impl<A: Address> FamilyTables<A> {
         Ok(())
     }
 
-    /// Goes by other settings from now on.
+    /// Uses other settings from now on.
     pub fn configure(&mut self, now: Time, settings: Arc<Settings>) {
         self.settings = Arc::clone(&settings);
         self.each_active(|attachment, rib| attachment.configure(now, rib, Arc::clone(&settings)));
@@ -262,15 +265,15 @@ impl<A: Address> FamilyTables<A> {
         }
     }
 
-    /// Does what is due.
+    /// Does the work that is due.
     pub fn tick(&mut self, now: Time) {
         for number in self.due(now) {
             let ticked = self.with(number, |active| active.attachment.tick(now, &active.rib));
-            debug_assert!(ticked.is_ok(), "deadlines are those of tables");
+            debug_assert!(ticked.is_ok(), "every deadline belongs to a table");
         }
     }
 
-    /// When the next thing is due, for [`Self::tick`] or [`Self::jobs`].
+    /// When the next work is due, for [`Self::tick`] or [`Self::jobs`].
     pub fn next_deadline(&self) -> Option<Time> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
@@ -283,7 +286,7 @@ impl<A: Address> FamilyTables<A> {
             .collect()
     }
 
-    /// The tables to be compiled elsewhere, with their numbers.
+    /// Returns a job for each table to be compiled elsewhere, with its number.
     pub fn jobs(&mut self, now: Time) -> Vec<(u32, Job<A>)> {
         let due = self.due(now).into_iter();
         let job = |number| {
@@ -292,12 +295,12 @@ impl<A: Address> FamilyTables<A> {
         due.filter_map(job).collect()
     }
 
-    /// Takes a table that was compiled elsewhere. One for a table that is gone by now is dropped.
+    /// Takes a table that was compiled elsewhere. The result for a removed table is dropped.
     pub fn offer(&mut self, now: Time, number: u32, built: Built<A>) -> Result<(), NoSuchTable> {
         self.with(number, |active| active.attachment.offer(now, &active.rib, built))
     }
 
-    /// Works on a table, and keeps its deadline.
+    /// Runs `act` on a table, which is made active, and updates its deadline.
     fn with<T>(&mut self, number: u32, act: impl FnOnce(&mut Active<A>) -> T) -> Result<T, NoSuchTable> {
         let table = self.tables.get_mut(&number).ok_or(NoSuchTable(number))?;
         let (modules, settings) = (&self.modules, &self.settings);
@@ -312,11 +315,11 @@ impl<A: Address> FamilyTables<A> {
         Ok(done)
     }
 
-    /// What happened to the modules and in all tables, in the order of time.
-    pub fn log(&self) -> Vec<Entry> {
+    /// The newest events of the modules and of all tables, in the order of time.
+    pub fn log(&self) -> Vec<LogEntry> {
         let tables = self.tables.values().filter_map(|table| table.active.as_ref());
-        let lines = tables.flat_map(|active| active.attachment.log().iter());
-        let mut all: Vec<Entry> = self.log.iter().chain(lines).cloned().collect();
+        let entries = tables.flat_map(|active| active.attachment.log().iter());
+        let mut all: Vec<LogEntry> = self.log.iter().chain(entries).cloned().collect();
         all.sort_by_key(|entry| entry.at);
         all
     }

@@ -1,4 +1,4 @@
-//! Which module serves: preference, hysteresis, when it is looked at again, the choice by hand, modules that come and go.
+//! Which module serves: preference, hysteresis, time of evaluation, pinned modules, modules added and removed.
 
 use super::*;
 use crate::fib::preference::{Curve, Measured, Preferences};
@@ -9,7 +9,7 @@ fn registered(names: &[&str]) -> Vec<Module<u32>> {
 }
 
 #[test]
-fn a_growing_table_changes_algorithm_and_says_when() {
+fn a_growing_table_changes_algorithm_and_logs_when() {
     let modules = registered(&["bsearch4", "radix_lockless", "radix", "dpdk_lpm4"]);
     let mut driven = Driven::new(&modules, Settings::default());
     assert!(driven.table.algorithm().is_none() && driven.table.fib().lookup(1 << 8) == NextHop::NONE);
@@ -23,7 +23,7 @@ fn a_growing_table_changes_algorithm_and_says_when() {
         assert_eq!(driven.table.algorithm(), Some(expected), "{routes} routes");
         assert_eq!(driven.published(), driven.routes);
     }
-    // The tenth route has the table compiled, which asks who should do it; the rest is a storm.
+    // The tenth route makes the table compile, which chooses a module; the other routes are a storm.
     let switches: Vec<String> = driven.log().into_iter().filter(|line| line.contains("switching")).collect();
     let name = |line: &String| line.split(['(', '#', ')']).nth(1).unwrap().to_owned();
     assert_eq!(switches.iter().map(name).collect::<Vec<_>>(), ["bsearch4", "radix_lockless"], "{switches:?}");
@@ -33,18 +33,19 @@ fn a_growing_table_changes_algorithm_and_says_when() {
 }
 
 #[test]
-fn the_choice_is_looked_at_after_many_changes_or_a_long_time() {
-    let (one, other) = (Told::new("one", 50, Outcome::Applied), Told::new("other", 40, Outcome::Applied));
+fn the_choice_is_evaluated_after_many_changes_or_a_long_time() {
+    let (one, other) =
+        (Scripted::new("one", 50, Outcome::Applied), Scripted::new("other", 40, Outcome::Applied));
     let mut driven = Driven::new(&[one, other], Settings::default());
     driven.add(0, 1);
-    other.tell(|state| state.preference = 62);
+    other.set(|state| state.preference = 62);
     driven.add(1_000, 99);
     assert_eq!(driven.table.next_deadline(), Some(ms(31_000)));
     driven.add(2_000, 1);
     assert_eq!(driven.table.next_deadline(), Some(ms(2_001)));
     driven.tick(2_001);
     assert_eq!(driven.table.algorithm(), Some("one"), "better by the hysteresis is not enough");
-    other.tell(|state| state.preference = 63);
+    other.set(|state| state.preference = 63);
     driven.add(3_000, 1);
     driven.tick(32_999);
     assert_eq!(driven.table.algorithm(), Some("one"));
@@ -54,8 +55,9 @@ fn the_choice_is_looked_at_after_many_changes_or_a_long_time() {
 }
 
 #[test]
-fn a_choice_by_hand_holds_until_it_is_released() {
-    let (one, other) = (Told::new("one", 200, Outcome::Applied), Told::new("other", 1, Outcome::Applied));
+fn a_forced_module_serves_until_it_is_released() {
+    let (one, other) =
+        (Scripted::new("one", 200, Outcome::Applied), Scripted::new("other", 1, Outcome::Applied));
     let mut driven = Driven::new(&[one, other], Settings::default());
     driven.add(0, 1);
     assert_eq!(driven.table.force(ms(1), &driven.rib, "neither"), Err(ModuleError::Unknown));
@@ -74,7 +76,8 @@ fn measured_preferences_choose_as_well() {
         measured.insert(crate::Family::Inet, name, Curve::new(points).unwrap());
     }
     let preferences = Preferences::Measured(Arc::new(measured));
-    let (one, other) = (Told::new("one", 1, Outcome::Applied), Told::new("other", 255, Outcome::Applied));
+    let (one, other) =
+        (Scripted::new("one", 1, Outcome::Applied), Scripted::new("other", 255, Outcome::Applied));
     let mut driven = Driven::new(&[one, other], Settings { preferences, ..Settings::default() });
     driven.add(0, 1);
     assert_eq!(driven.table.algorithm(), Some("one"));
@@ -84,8 +87,8 @@ fn measured_preferences_choose_as_well() {
 }
 
 #[test]
-fn modules_come_and_go_while_the_table_is_served() {
-    let (old, new) = (Told::new("old", 50, Outcome::Applied), Told::new("new", 99, Outcome::Applied));
+fn modules_are_added_and_removed_while_the_table_is_served() {
+    let (old, new) = (Scripted::new("old", 50, Outcome::Applied), Scripted::new("new", 99, Outcome::Applied));
     let mut driven = Driven::new(&[old], Settings::default());
     driven.add(0, 5);
     let rib = Arc::clone(&driven.rib);
@@ -109,7 +112,7 @@ fn modules_come_and_go_while_the_table_is_served() {
 }
 
 #[test]
-fn the_whole_registry_may_be_attached() {
+fn the_whole_registry_can_be_attached() {
     let mut table = Attachment::new(ms(0), 0, u128::ALGORITHMS.into(), Arc::default());
     table.evaluate(ms(0), &Rib::default()).unwrap();
     assert_eq!(table.algorithm(), Some("bsearch6"));
@@ -121,14 +124,14 @@ fn the_whole_registry_may_be_attached() {
 }
 
 #[test]
-fn a_table_that_changed_unheard_is_compiled_again_when_asked() {
-    let told = Told::new("told", 9, Outcome::Applied);
-    let mut driven = Driven::new(&[told], Settings::default());
+fn a_table_with_unreported_changes_is_compiled_again_on_evaluation() {
+    let module = Scripted::new("scripted", 9, Outcome::Applied);
+    let mut driven = Driven::new(&[module], Settings::default());
     driven.add(0, 1);
     Arc::make_mut(&mut driven.rib).announce(Prefix::containing(2 << 8, 24), NextHop(1));
     driven.routes = 2;
     driven.table.evaluate(ms(1), &driven.rib).unwrap();
-    assert_eq!((driven.published(), told.state().compiled), (2, 2));
+    assert_eq!((driven.published(), module.state().compiled), (2, 2));
     driven.table.evaluate(ms(2), &driven.rib).unwrap();
-    assert_eq!(told.state().compiled, 2, "nothing changed since");
+    assert_eq!(module.state().compiled, 2, "nothing has changed since");
 }

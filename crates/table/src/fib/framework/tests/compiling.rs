@@ -1,4 +1,4 @@
-//! Compiles that fail, that are tried again, and that run elsewhere.
+//! Compiles that fail, that are tried again, and that run in other threads.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ impl Driven {
         self.table.offer(ms(now), &self.rib, built);
     }
 
-    /// Attached, with one route.
+    /// A table that is served, with one route.
     fn started(modules: &[Module<u32>], settings: Settings) -> Self {
         let mut driven = Driven::new(modules, settings);
         driven.add_one(0, Origin::Static);
@@ -28,10 +28,10 @@ impl Driven {
 
 #[test]
 fn after_a_failure_the_next_best_serves_and_the_module_is_tried_again() {
-    let best = Told::new("best", 200, Outcome::Rebuild);
-    let next = Told::new("next", 50, Outcome::Applied);
+    let best = Scripted::new("best", 200, Outcome::Rebuild);
+    let next = Scripted::new("next", 50, Outcome::Applied);
     let mut driven = Driven::started(&[best, next], Settings::default());
-    best.tell(|state| state.failing = 3);
+    best.set(|state| state.failing = 3);
     driven.add(5_000, 1);
     assert_eq!((driven.table.algorithm(), driven.published()), (Some("next"), 2));
     for (failure, wait) in [(5_000, 100), (5_100, 200), (5_300, 400)] {
@@ -51,14 +51,14 @@ fn after_a_failure_the_next_best_serves_and_the_module_is_tried_again() {
          cannot hold this table: 1 routes needed, 0 possible",
         "[5.700000] [fib_algo] inet.0 (next#2) rebuild_fd_flm: switching algo to best",
     ];
-    assert_eq!(driven.story(), expected);
+    assert_eq!(driven.log_without_scheduling(), expected);
 }
 
 #[test]
 fn an_only_module_that_fails_leaves_its_last_fib_and_is_tried_again() {
-    let only = Told::new("only", 9, Outcome::Rebuild);
+    let only = Scripted::new("only", 9, Outcome::Rebuild);
     let mut driven = Driven::started(&[only], Settings::default());
-    only.tell(|state| state.failing = 12);
+    only.set(|state| state.failing = 12);
     driven.add(1_000, 1);
     let mut waits = Vec::new();
     let mut now = ms(1_000);
@@ -77,10 +77,10 @@ fn an_only_module_that_fails_leaves_its_last_fib_and_is_tried_again() {
 
 #[test]
 fn without_a_retry_delay_a_module_is_not_tried_twice_at_once() {
-    let only = Told::new("only", 9, Outcome::Rebuild);
+    let only = Scripted::new("only", 9, Outcome::Rebuild);
     let settings = Settings { retry_delay: Duration::ZERO, ..Settings::default() };
     let mut driven = Driven::started(&[only], settings);
-    only.tell(|state| state.failing = 1);
+    only.set(|state| state.failing = 1);
     driven.add(1_000, 1);
     assert_eq!((driven.published(), driven.table.next_deadline()), (1, Some(ms(1_002))));
     driven.tick(1_002);
@@ -88,9 +88,9 @@ fn without_a_retry_delay_a_module_is_not_tried_twice_at_once() {
 }
 
 #[test]
-fn with_nothing_that_compiles_the_error_is_told() {
-    let only = Told::new("only", 9, Outcome::Rebuild);
-    only.tell(|state| state.failing = 1);
+fn the_error_is_returned_if_no_module_compiles() {
+    let only = Scripted::new("only", 9, Outcome::Rebuild);
+    only.set(|state| state.failing = 1);
     let mut driven = Driven::new(&[only], Settings::default());
     let error = driven.table.evaluate(ms(0), &driven.rib).unwrap_err().to_string();
     assert!(error.starts_with("only cannot hold this table"), "{error}");
@@ -115,28 +115,28 @@ fn a_table_that_outgrows_its_groups_is_compiled_larger() {
     assert_eq!(groups(&driven) - before, 1_000 * 512);
     let rebuilds =
         driven.log().iter().filter(|line| line.contains("Scheduling rebuild: algo requested")).count();
-    assert!((3..10).contains(&rebuilds), "it doubles: {rebuilds}");
+    assert!((3..10).contains(&rebuilds), "the room doubles: {rebuilds}");
 }
 
 #[test]
-fn what_changes_while_a_table_is_compiled_is_patched() {
-    let told = Told::new("told", 9, Outcome::Applied);
-    let mut driven = Driven::new(&[told], elsewhere());
+fn changes_during_a_compile_are_patched_into_its_result() {
+    let module = Scripted::new("scripted", 9, Outcome::Applied);
+    let mut driven = Driven::new(&[module], elsewhere());
     driven.add(0, 3);
     assert_eq!(driven.table.next_deadline(), Some(ms(0)));
     let job = driven.job(0).unwrap();
-    assert!(driven.job(0).is_none(), "one at a time");
+    assert!(driven.job(0).is_none(), "one job at a time");
     driven.add(1, 4);
     assert_eq!((driven.published(), driven.table.next_deadline()), (0, None));
     driven.offer(9, std::thread::spawn(|| job.run()).join().unwrap());
     assert_eq!((driven.published(), driven.table.generation()), (7, driven.rib.generation()));
-    assert_eq!(told.state().patched, [4]);
+    assert_eq!(module.state().patched, [4]);
 }
 
 #[test]
-fn a_stale_table_is_published_if_it_knows_more_and_compiled_again() {
-    let told = Told::new("told", 9, Outcome::Rebuild);
-    let mut driven = Driven::started(&[told], elsewhere());
+fn a_stale_table_is_published_if_it_is_newer_and_compiled_again() {
+    let module = Scripted::new("scripted", 9, Outcome::Rebuild);
+    let mut driven = Driven::started(&[module], elsewhere());
     driven.add(1_000, 1);
     let job = driven.job(1_000).unwrap();
     driven.add(1_001, 1);
@@ -150,9 +150,9 @@ fn a_stale_table_is_published_if_it_knows_more_and_compiled_again() {
 }
 
 #[test]
-fn a_stale_table_that_knows_less_than_what_serves_is_dropped() {
-    let serving = Told::new("serving", 99, Outcome::Applied);
-    let asked = Told::new("asked", 50, Outcome::Rebuild);
+fn a_stale_table_older_than_the_fib_is_dropped() {
+    let serving = Scripted::new("serving", 99, Outcome::Applied);
+    let asked = Scripted::new("asked", 50, Outcome::Rebuild);
     let mut driven = Driven::started(&[serving, asked], elsewhere());
     driven.table.force(ms(10), &driven.rib, "asked").unwrap();
     let job = driven.job(10).unwrap();
@@ -164,12 +164,12 @@ fn a_stale_table_that_knows_less_than_what_serves_is_dropped() {
 
 #[test]
 fn a_route_that_cannot_wait_overtakes_a_job() {
-    let told = Told::new("told", 9, Outcome::Rebuild);
-    let mut driven = Driven::started(&[told], elsewhere());
+    let module = Scripted::new("scripted", 9, Outcome::Rebuild);
+    let mut driven = Driven::started(&[module], elsewhere());
     driven.add(1_000, 1);
     let job = driven.job(1_000).unwrap();
     driven.add_one(1_001, Origin::Interface);
     assert_eq!((driven.published(), driven.table.is_synced()), (3, true));
     driven.offer(1_100, job.run());
-    assert_eq!(driven.published(), 3, "the job's result is of no use any more");
+    assert_eq!(driven.published(), 3, "the result of the job is dropped");
 }

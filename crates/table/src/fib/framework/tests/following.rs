@@ -1,36 +1,36 @@
-//! How the FIB follows the RIB: the four outcomes, the delay, and who does not wait.
+//! How the FIB follows the RIB: the four outcomes, the delay, and the changes that do not wait.
 
 use super::*;
 
 #[test]
 fn a_patched_fib_is_never_behind() {
-    let told = Told::new("told", 9, Outcome::Applied);
-    let mut driven = Driven::new(&[told], Settings::default());
+    let module = Scripted::new("scripted", 9, Outcome::Applied);
+    let mut driven = Driven::new(&[module], Settings::default());
     for now in 0..200 {
         driven.add(now, 3);
         assert_eq!(driven.published(), driven.routes);
         assert_eq!(driven.table.generation(), driven.rib.generation());
     }
-    let state = told.state();
+    let state = module.state();
     assert_eq!((state.compiled, state.patched.len()), (1, 599), "the first change attached it");
 }
 
 #[test]
 fn a_fib_that_cannot_be_patched_is_compiled_at_once_in_a_quiet_table() {
-    let told = Told::new("told", 9, Outcome::Rebuild);
-    let mut driven = Driven::new(&[told], Settings::default());
+    let module = Scripted::new("scripted", 9, Outcome::Rebuild);
+    let mut driven = Driven::new(&[module], Settings::default());
     for second in 0..5 {
         driven.add(second * 1_000, 1);
         assert_eq!((driven.published(), driven.table.is_synced()), (driven.routes, true));
     }
-    assert_eq!(told.state().compiled, 5);
+    assert_eq!(module.state().compiled, 5);
 }
 
 /// A storm of one change a millisecond, over ten seconds.
 #[test]
 fn in_a_storm_the_fib_is_never_further_behind_than_the_longest_delay() {
-    let told = Told::new("told", 9, Outcome::Rebuild);
-    let mut driven = Driven::new(&[told], Settings::default());
+    let module = Scripted::new("scripted", 9, Outcome::Rebuild);
+    let mut driven = Driven::new(&[module], Settings::default());
     let mut behind_since = None;
     for now in 0..10_000 {
         driven.tick(now);
@@ -43,19 +43,19 @@ fn in_a_storm_the_fib_is_never_further_behind_than_the_longest_delay() {
         assert!(behind_since.is_none_or(|since| now - since < 1_000), "at {now} ms");
         assert!(driven.table.next_deadline().is_none_or(|deadline| deadline > ms(now)));
     }
-    assert!((10..14).contains(&told.state().compiled), "{} compiles", told.state().compiled);
+    assert!((10..14).contains(&module.state().compiled), "{} compiles", module.state().compiled);
     driven.tick(11_000);
     assert!(driven.table.is_synced());
 }
 
 #[test]
-fn changes_are_gathered_for_a_module_that_wants_many() {
-    let told = Told::new("told", 9, Outcome::Batch);
-    let mut driven = Driven::new(&[told], Settings::default());
+fn changes_are_collected_for_a_module_that_asks_for_a_batch() {
+    let module = Scripted::new("scripted", 9, Outcome::Batch);
+    let mut driven = Driven::new(&[module], Settings::default());
     driven.add(0, 1);
-    // Quiet: delivered at once, but one change is too few for this module, so it is compiled.
+    // In a quiet table the batch is passed at once; one change is too few for this module, so the table is compiled.
     driven.add(1_000, 1);
-    assert_eq!((told.state().compiled, told.state().patched.clone()), (2, vec![1, 1]));
+    assert_eq!((module.state().compiled, module.state().patched.clone()), (2, vec![1, 1]));
     for now in 1_001..1_040 {
         driven.add(now, 1);
     }
@@ -65,17 +65,17 @@ fn changes_are_gathered_for_a_module_that_wants_many() {
     assert_eq!(driven.published(), 2);
     driven.tick(1_101);
     assert_eq!(driven.published(), 41);
-    assert_eq!((told.state().compiled, told.state().patched.clone()), (2, vec![1, 1, 1, 39]));
+    assert_eq!((module.state().compiled, module.state().patched.clone()), (2, vec![1, 1, 1, 39]));
 }
 
 #[test]
 fn a_module_with_an_error_is_banned_and_the_next_best_takes_over() {
-    let best = Told::new("best", 99, Outcome::Applied);
-    let next = Told::new("next", 50, Outcome::Applied);
+    let best = Scripted::new("best", 99, Outcome::Applied);
+    let next = Scripted::new("next", 50, Outcome::Applied);
     let mut driven = Driven::new(&[next, best], Settings::default());
     driven.table.force(ms(0), &driven.rib, "best").unwrap();
     driven.add(0, 2);
-    best.tell(|state| state.outcome = Outcome::Error("out of luck".into()));
+    best.set(|state| state.outcome = Outcome::Error("out of luck".into()));
     driven.add(2_000, 1);
     assert_eq!((driven.table.algorithm(), driven.table.pinned()), (Some("next"), None));
     assert_eq!(driven.published(), 3);
@@ -92,17 +92,17 @@ fn a_module_with_an_error_is_banned_and_the_next_best_takes_over() {
             "[2.000000] [fib_algo] inet.0 (best#1) rebuild_fd_flm: switching algo to next",
         ]
     );
-    best.tell(|state| state.outcome = Outcome::Applied);
+    best.set(|state| state.outcome = Outcome::Applied);
     driven.table.force(ms(91_000), &driven.rib, "best").unwrap();
-    assert_eq!(driven.table.algorithm(), Some("best"), "who asks by name gets it");
+    assert_eq!(driven.table.algorithm(), Some("best"), "a forced module is used in spite of its ban");
 }
 
 #[test]
-fn without_any_module_left_the_last_fib_serves_on_and_nobody_spins() {
-    let only = Told::new("only", 9, Outcome::Applied);
+fn without_any_module_left_the_last_fib_serves_on_and_deadlines_advance() {
+    let only = Scripted::new("only", 9, Outcome::Applied);
     let mut driven = Driven::new(&[only], Settings::default());
     driven.add(0, 2);
-    only.tell(|state| state.outcome = Outcome::Error("broken".into()));
+    only.set(|state| state.outcome = Outcome::Error("broken".into()));
     driven.add(2_000, 3);
     assert_eq!((driven.published(), driven.table.is_synced()), (2, false));
     assert!(driven.log().last().unwrap().contains("no algo selected"));
@@ -120,8 +120,8 @@ fn interface_and_static_routes_do_not_wait() {
         (Outcome::Batch, Compile::Here),
         (Outcome::Batch, Compile::Elsewhere),
     ] {
-        let told = Told::new("told", 9, outcome);
-        let mut driven = Driven::new(&[told], Settings { compile, ..Settings::default() });
+        let module = Scripted::new("scripted", 9, outcome);
+        let mut driven = Driven::new(&[module], Settings { compile, ..Settings::default() });
         driven.add_one(0, Origin::Interface);
         assert_eq!(driven.published(), 1, "even the first");
         for (now, origin) in [(10, Origin::Interface), (20, Origin::Static)] {
@@ -135,7 +135,7 @@ fn interface_and_static_routes_do_not_wait() {
 
 #[test]
 fn a_shared_reader_follows_and_keeps_no_fib() {
-    let mut driven = Driven::new(&[Told::new("rebuilt", 9, Outcome::Rebuild)], Settings::default());
+    let mut driven = Driven::new(&[Scripted::new("rebuilt", 9, Outcome::Rebuild)], Settings::default());
     let reader = driven.table.shared_reader();
     let answer = |route: u32| reader.with(|fib| fib.lookup(route << 8));
     assert_eq!(answer(1), NextHop::NONE, "nothing is attached yet");
@@ -144,13 +144,13 @@ fn a_shared_reader_follows_and_keeps_no_fib() {
     assert_eq!(answer(1), NextHop(2));
     driven.add_one(1, Origin::Static);
     assert_eq!(answer(2), NextHop(3));
-    assert!(first.upgrade().is_none(), "the first FIB is freed, though its reader is there");
+    assert!(first.upgrade().is_none(), "the first FIB is freed although its reader exists");
 }
 
 #[test]
-fn a_table_that_retires_leaves_its_readers_what_they_have() {
+fn a_retired_table_leaves_its_readers_their_fib() {
     let routes = |retires: bool| {
-        let mut driven = Driven::new(&[Told::new("any", 9, Outcome::Applied)], Settings::default());
+        let mut driven = Driven::new(&[Scripted::new("any", 9, Outcome::Applied)], Settings::default());
         driven.add_one(0, Origin::Static);
         let (mut reader, shared) = (driven.table.reader(), driven.table.shared_reader());
         if retires {
@@ -165,10 +165,11 @@ fn a_table_that_retires_leaves_its_readers_what_they_have() {
 }
 
 #[test]
-fn why_a_module_failed_is_known_while_another_serves() {
-    let (best, next) = (Told::new("best", 200, Outcome::Rebuild), Told::new("next", 50, Outcome::Applied));
+fn the_failure_of_a_module_is_kept_while_another_serves() {
+    let (best, next) =
+        (Scripted::new("best", 200, Outcome::Rebuild), Scripted::new("next", 50, Outcome::Applied));
     let mut driven = Driven::new(&[best, next], Settings::default());
-    best.tell(|state| state.failing = 1);
+    best.set(|state| state.failing = 1);
     driven.add_one(0, Origin::Static);
     assert_eq!((driven.table.algorithm(), driven.table.failure()), (Some("next"), None));
     let failure = driven.table.failure_of("best");

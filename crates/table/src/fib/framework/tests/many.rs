@@ -1,4 +1,4 @@
-//! Many tables.
+//! Many tables by number.
 
 use super::*;
 use crate::fib::registry::Registered;
@@ -8,7 +8,7 @@ fn change(prefix: &str, next_hop: Option<u16>) -> Change<u32> {
 }
 
 #[test]
-fn tables_are_served_apart() {
+fn tables_are_served_independently() {
     let mut tables = Tables::new(ms(0), Settings::default());
     (0..10).for_each(|number| tables.create(number));
     let mut readers: Vec<Reader<u32>> = (0..10).map(|number| tables.inet.reader(number).unwrap()).collect();
@@ -25,7 +25,7 @@ fn tables_are_served_apart() {
     tables.inet.release(ms(7), 3).unwrap();
     assert_eq!(algorithm(&tables, 3), Some("bsearch4"));
     tables.remove(4).unwrap();
-    assert_eq!(readers[4].fib().lookup(0xc612_0001), NextHop::NONE, "a table that is gone has no routes");
+    assert_eq!(readers[4].fib().lookup(0xc612_0001), NextHop::NONE, "a removed table has no routes");
     assert_eq!(tables.remove(4), Err(NoSuchTable(4)));
     assert!(tables.inet.rib(4).is_none() && tables.inet.reader(4).is_err());
     let lines: Vec<String> = tables.inet.log().iter().map(ToString::to_string).collect();
@@ -37,7 +37,7 @@ fn tables_are_served_apart() {
 
 #[test]
 fn modules_of_a_family_and_of_one_table() {
-    let (one, two) = (Told::new("one", 10, Outcome::Applied), Told::new("two", 90, Outcome::Applied));
+    let (one, two) = (Scripted::new("one", 10, Outcome::Applied), Scripted::new("two", 90, Outcome::Applied));
     let modules: [Module<u32>; 1] = [one];
     let mut tables = FamilyTables::new(ms(0), &modules, Arc::default());
     (0..3).for_each(|number| tables.create(number));
@@ -62,9 +62,9 @@ fn modules_of_a_family_and_of_one_table() {
 }
 
 #[test]
-fn only_tables_that_wait_are_looked_at() {
-    let told = Told::new("told", 9, Outcome::Rebuild);
-    let modules: [Module<u32>; 1] = [told];
+fn only_tables_with_deadlines_are_visited() {
+    let module = Scripted::new("scripted", 9, Outcome::Rebuild);
+    let modules: [Module<u32>; 1] = [module];
     let settings = Settings { compile: Compile::Elsewhere, ..Settings::default() };
     let mut tables = FamilyTables::new(ms(0), &modules, Arc::new(settings));
     (0..4_096).for_each(|number| tables.create(number));
@@ -74,7 +74,7 @@ fn only_tables_that_wait_are_looked_at() {
     }
     let jobs = tables.jobs(ms(1));
     assert_eq!(jobs.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [7, 4_000]);
-    assert_eq!(tables.next_deadline(), None, "they are being compiled");
+    assert_eq!(tables.next_deadline(), None, "their jobs are under way");
     tables.remove(7).unwrap();
     let offered: Vec<_> =
         jobs.into_iter().map(|(number, job)| tables.offer(ms(9), number, job.run())).collect();
@@ -89,22 +89,22 @@ fn only_tables_that_wait_are_looked_at() {
 }
 
 #[test]
-fn what_a_table_has_already_is_no_change() {
-    let told = Told::new("told", 9, Outcome::Rebuild);
-    let modules: [Module<u32>; 1] = [told];
+fn changes_without_effect_are_ignored() {
+    let module = Scripted::new("scripted", 9, Outcome::Rebuild);
+    let modules: [Module<u32>; 1] = [module];
     let mut tables = FamilyTables::new(ms(0), &modules, Arc::default());
     tables.create(0);
     for second in 1..5 {
         let again = [change("10.0.0.0/8", Some(2)), change("10.1.0.0/16", None)];
         tables.apply(ms(second * 1_000), 0, &again, Origin::Static).unwrap();
-        assert_eq!(told.state().compiled, 1);
+        assert_eq!(module.state().compiled, 1);
     }
 }
 
 #[test]
-fn settings_may_change() {
-    let told = Told::new("told", 9, Outcome::Rebuild);
-    let modules: [Module<u32>; 1] = [told];
+fn settings_can_change() {
+    let module = Scripted::new("scripted", 9, Outcome::Rebuild);
+    let modules: [Module<u32>; 1] = [module];
     let mut tables = FamilyTables::new(ms(0), &modules, Arc::default());
     tables.create(0);
     let synced = |tables: &mut FamilyTables<u32>, now| {

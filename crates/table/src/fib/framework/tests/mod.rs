@@ -1,53 +1,54 @@
-//! The framework, driven moment by moment with modules that do as they are told.
+//! The framework with scripted modules; each test passes the time.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use super::publish::{NoRoutes, Publisher};
 use super::*;
-use crate::fib::{Footprint, Outcome};
+use crate::fib::{Algorithm, CompileError, Fib, Footprint, Instance, Outcome};
 use crate::nexthop::NextHop;
 use crate::prefix::Prefix;
-use crate::rib::Summary;
+use crate::rib::{Change, Rib, Summary};
 
 mod choosing;
 mod compiling;
 mod following;
 mod many;
 
-/// What a module is told to do, and what it did.
+/// What a module has to do, and what it did.
 #[derive(Clone)]
-struct State {
+struct Script {
     preference: u8,
-    /// Compiles that will fail.
+    /// The number of next compiles that fail.
     failing: usize,
     outcome: Outcome,
     compiled: usize,
-    /// Changes in each patch.
+    /// The number of changes in each patch.
     patched: Vec<usize>,
 }
 
-/// A module that does as it is told.
-struct Told {
+/// A module that follows its script.
+struct Scripted {
     name: &'static str,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<Script>>,
 }
 
-impl Told {
+impl Scripted {
     /// Modules live as long as the program.
-    fn new(name: &'static str, preference: u8, outcome: Outcome) -> &'static Told {
-        let state = State { preference, failing: 0, outcome, compiled: 0, patched: Vec::new() };
-        Box::leak(Box::new(Told { name, state: Arc::new(Mutex::new(state)) }))
+    fn new(name: &'static str, preference: u8, outcome: Outcome) -> &'static Scripted {
+        let state = Script { preference, failing: 0, outcome, compiled: 0, patched: Vec::new() };
+        Box::leak(Box::new(Scripted { name, state: Arc::new(Mutex::new(state)) }))
     }
 
-    fn tell(&self, tell: impl FnOnce(&mut State)) {
-        tell(&mut self.state.lock().unwrap());
+    fn set(&self, set: impl FnOnce(&mut Script)) {
+        set(&mut self.state.lock().unwrap());
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> Script {
         self.state.lock().unwrap().clone()
     }
 }
 
-impl Algorithm<u32> for Told {
+impl Algorithm<u32> for Scripted {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -61,14 +62,14 @@ impl Algorithm<u32> for Told {
             return Err(CompileError::Limit { algorithm: self.name, what: "routes", needed: 1, limit: 0 });
         }
         state.compiled += 1;
-        Ok(Box::new(Copy { fib: Arc::new(Copied(rib.clone())), state: Arc::clone(&self.state) }))
+        Ok(Box::new(CopyInstance { fib: Arc::new(RibCopy(rib.clone())), state: Arc::clone(&self.state) }))
     }
 }
 
-/// The RIB itself, copied.
-struct Copied(Rib<u32>);
+/// A copy of the RIB as a FIB.
+struct RibCopy(Rib<u32>);
 
-impl Fib<u32> for Copied {
+impl Fib<u32> for RibCopy {
     fn lookup(&self, addr: u32) -> NextHop {
         self.0.longest_match(addr).map_or(NextHop::NONE, |route| route.next_hop)
     }
@@ -77,26 +78,26 @@ impl Fib<u32> for Copied {
     }
 }
 
-struct Copy {
-    fib: Arc<Copied>,
-    state: Arc<Mutex<State>>,
+struct CopyInstance {
+    fib: Arc<RibCopy>,
+    state: Arc<Mutex<Script>>,
 }
 
-impl Instance<u32> for Copy {
+impl Instance<u32> for CopyInstance {
     fn fib(&self) -> Arc<dyn Fib<u32>> {
-        Arc::<Copied>::clone(&self.fib)
+        Arc::<RibCopy>::clone(&self.fib)
     }
     fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
         let mut state = self.state.lock().unwrap();
         state.patched.push(changes.len());
-        // Only what it was handed: changes that the framework forgot stay missing.
+        // It applies only the changes passed: those that the framework forgot stay missing.
         if state.outcome == Outcome::Applied || state.outcome == Outcome::Batch && changes.len() > 1 {
             let mut patched = self.fib.0.clone();
             for change in changes {
                 patched.apply(*change);
             }
-            assert!(patched.iter().eq(rib.iter()), "the changes are all there are");
-            self.fib = Arc::new(Copied(patched));
+            assert!(patched.iter().eq(rib.iter()), "the framework passes all changes");
+            self.fib = Arc::new(RibCopy(patched));
             return Outcome::Applied;
         }
         state.outcome.clone()
@@ -119,12 +120,12 @@ impl Driven {
         let (rib, settings) = (Arc::default(), Arc::new(settings));
         Driven {
             rib,
-            table: Attachment::publishing(0, modules.into(), settings, Publisher::new(&Nothing::default())),
+            table: Attachment::publishing(0, modules.into(), settings, Publisher::new(&NoRoutes::default())),
             routes: 0,
         }
     }
 
-    /// So many new routes, each a change of its own.
+    /// Adds so many new routes, each as a change of its own.
     fn add(&mut self, now: u64, routes: u32) {
         (0..routes).for_each(|_| self.add_one(now, Origin::Protocol));
     }
@@ -141,7 +142,7 @@ impl Driven {
         self.table.tick(ms(now), &self.rib);
     }
 
-    /// How many of the routes the FIB that readers have knows, by the newest.
+    /// The number of the newest route that the published FIB knows.
     fn published(&self) -> u32 {
         let fib = self.table.fib();
         (1..=self.routes).rev().find(|route| fib.lookup(route << 8).is_some()).unwrap_or(0)
@@ -151,8 +152,8 @@ impl Driven {
         self.table.log().iter().map(ToString::to_string).collect()
     }
 
-    /// The log without what is told of every rebuild.
-    fn story(&self) -> Vec<String> {
+    /// The log without the lines that every rebuild causes.
+    fn log_without_scheduling(&self) -> Vec<String> {
         self.log().into_iter().filter(|line| !line.contains("Scheduling rebuild")).collect()
     }
 }

@@ -1,0 +1,43 @@
+//! Why a test bed cannot be made or run.
+
+use std::io;
+
+use fullview_plane::bpf::BpfError;
+use fullview_plane::engine::EngineError;
+
+/// Why a test bed cannot be made or run.
+#[derive(Debug, thiserror::Error)]
+pub enum TestbedError {
+    /// A command that makes the test bed failed.
+    #[error("{program} {arguments}: {error}; the test bed needs root, iproute2 and ethtool")]
+    Command {
+        program: &'static str,
+        arguments: String,
+        /// Its standard error.
+        error: String,
+    },
+    /// A namespace that cannot be entered.
+    #[error("network namespace {name}: {error}")]
+    Enter { name: String, error: io::Error },
+    /// A device that is not there.
+    #[error("device {name}: {error}")]
+    Device { name: String, error: io::Error },
+    /// A setting of the kernel.
+    #[error("{path}: {error}")]
+    Setting { path: &'static str, error: io::Error },
+    /// A program in the kernel.
+    #[error(transparent)]
+    Bpf(#[from] BpfError),
+    /// The forwarder under test.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A map of the test bed.
+    #[error("a BPF map: {0}")]
+    Map(#[from] aya::maps::MapError),
+    /// A map that this process cannot write.
+    #[error("a BPF map cannot be mapped: {0}")]
+    Mapping(#[source] io::Error),
+    /// The generator.
+    #[error("no live frames: {0}; this needs Linux 5.18 or newer")]
+    Generate(#[source] Box<aya::programs::ProgramError>),
+}

@@ -1,0 +1,44 @@
+//! The content of a graph: groups of bars with their texts.
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    /// What the left axis counts.
+    pub(crate) y_label: String,
+    /// A second line of the label of the left axis: which statistics the bars show.
+    pub(crate) y_detail: String,
+    /// The text under the graph: the conditions.
+    pub(crate) notes: String,
+    /// The names of the bars of each group, in order. Several of them have a legend.
+    pub(crate) families: Vec<String>,
+    /// One group for each variant.
+    pub(crate) groups: Vec<Group>,
+    /// Whether the right axis shows the rate as Ethernet throughput with simple IMIX.
+    pub(crate) imix_axis: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Group {
+    /// The text under the bars.
+    pub(crate) label: String,
+    /// One entry for each family; `None` if the cell has no valid run.
+    pub(crate) bars: Vec<Option<Bar>>,
+}
+
+/// A bar to the median with a whisker from the minimum to the maximum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Bar {
+    pub(crate) min: f64,
+    pub(crate) median: f64,
+    pub(crate) max: f64,
+}
+
+impl Chart {
+    pub(super) fn bars(&self) -> impl Iterator<Item = &Bar> {
+        self.groups.iter().flat_map(|group| group.bars.iter().flatten())
+    }
+
+    pub(super) fn largest(&self) -> f64 {
+        self.bars().map(|bar| bar.max).fold(0.0, f64::max)
+    }
+}

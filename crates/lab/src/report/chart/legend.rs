@@ -1,0 +1,65 @@
+//! The legend above the plot: a coloured square and a name for each family.
+
+use plotters::style::RGBColor;
+
+use super::bars::Chart;
+use super::page::{FAMILIES, Page};
+use super::scene::{Align, Shape};
+use super::text::{line_height, width};
+
+const SIZE: u32 = 30;
+const SWATCH: i32 = 28;
+const AFTER_SWATCH: i32 = 12;
+const BETWEEN_NAMES: i32 = 48;
+
+/// Returns the width of the widest entry.
+pub(super) fn widest_entry(chart: &Chart) -> Result<i32, String> {
+    let names = chart.families.iter().map(|name| width(name, SIZE));
+    let widest = names.collect::<Result<Vec<_>, _>>()?.into_iter().fold(0, i32::max);
+    Ok(SWATCH + AFTER_SWATCH + widest)
+}
+
+/// The names of one row, each with its width and colour.
+type LegendRow<'c> = Vec<(&'c str, i32, RGBColor)>;
+
+/// Adds centred rows of names above the plot, where they overlap nothing; returns their lower edge.
+pub(super) fn add(page: &mut Page<'_>, mut top: i32) -> Result<i32, String> {
+    for row in rows(page.chart, page.whole())? {
+        add_row(page, &row, top);
+        top += line_height(SIZE);
+    }
+    Ok(top)
+}
+
+/// Distributes the names over rows that are no wider than `room`, if possible.
+fn rows(chart: &Chart, room: i32) -> Result<Vec<LegendRow<'_>>, String> {
+    let mut rows: Vec<LegendRow<'_>> = vec![Vec::new()];
+    for (name, colour) in chart.families.iter().zip(FAMILIES.into_iter().cycle()) {
+        let wide = width(name, SIZE)?;
+        let last = rows.len() - 1;
+        let longer = row_width(&rows[last]) + BETWEEN_NAMES + SWATCH + AFTER_SWATCH + wide;
+        if !rows[last].is_empty() && longer > room {
+            rows.push(vec![(name, wide, colour)]);
+        } else {
+            rows[last].push((name, wide, colour));
+        }
+    }
+    Ok(rows)
+}
+
+fn add_row(page: &mut Page<'_>, row: &[(&str, i32, RGBColor)], top: i32) {
+    let mut x = (page.scene.width - row_width(row)) / 2;
+    for (name, wide, colour) in row {
+        let middle = top + line_height(SIZE) / 2;
+        let edges = (x, middle - SWATCH / 2, x + SWATCH, middle + SWATCH / 2);
+        page.scene.shapes.push(Shape::Box { edges, colour: *colour });
+        page.text(name, x + SWATCH + AFTER_SWATCH, top, SIZE, Align::Left);
+        x += SWATCH + AFTER_SWATCH + wide + BETWEEN_NAMES;
+    }
+}
+
+/// Width of a row of the legend.
+fn row_width(row: &[(&str, i32, RGBColor)]) -> i32 {
+    let entries = row.iter().map(|(_, wide, _)| SWATCH + AFTER_SWATCH + wide + BETWEEN_NAMES);
+    entries.sum::<i32>() - BETWEEN_NAMES
+}

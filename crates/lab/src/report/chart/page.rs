@@ -1,0 +1,92 @@
+//! The page on which the graph is laid out: the scene, the area of the plot, and ways to add texts and lines.
+
+use plotters::style::RGBColor;
+
+use super::bars::Chart;
+use super::labels::Lines;
+use super::scene::{Align, Edges, Scene, Shape, Text};
+use super::text::{SMALLEST, line_height, width};
+
+pub(super) const INK: RGBColor = RGBColor(0x33, 0x33, 0x33);
+/// Readers with any colour vision can tell these apart, also in grey.
+pub(super) const FAMILIES: [RGBColor; 6] = [
+    RGBColor(0x2f, 0x8f, 0x5b),
+    RGBColor(0x4a, 0x6f, 0xc4),
+    RGBColor(0xe0, 0x8a, 0x2c),
+    RGBColor(0x9a, 0x5f, 0xb0),
+    RGBColor(0xc4, 0x4e, 0x52),
+    RGBColor(0x8c, 0x8c, 0x8c),
+];
+pub(super) const AXIS_LABEL: u32 = 28;
+pub(super) const TICK: u32 = 27;
+/// Distance of texts from the edges of the picture.
+pub(super) const EDGE: i32 = 28;
+
+/// The picture during its layout.
+pub(super) struct Page<'a> {
+    pub(super) scene: Scene,
+    pub(super) chart: &'a Chart,
+    /// The area between the axes.
+    pub(super) plot: Edges,
+}
+
+impl Page<'_> {
+    pub(super) fn text(&mut self, text: &str, x: i32, y: i32, size: u32, align: Align) {
+        let text = Text { text: text.into(), x, y, size, colour: INK, align, upright: false };
+        self.scene.texts.push(text);
+    }
+
+    pub(super) fn line(&mut self, from: (i32, i32), to: (i32, i32), colour: RGBColor, width: i32) {
+        self.scene.shapes.push(Shape::Line { from, to, colour, width });
+    }
+
+    /// Adds the lines of an axis label beside the middle of the plot, no longer than its height if possible.
+    pub(super) fn beside(&mut self, lines: &[&str], x: i32) -> Result<(), String> {
+        let (_, top, _, bottom) = self.plot;
+        let mut size = AXIS_LABEL;
+        for line in lines {
+            while size > SMALLEST && width(line, size)? > bottom - top {
+                size -= 1;
+            }
+        }
+        for (row, line) in (0..).zip(lines) {
+            self.upright(line, x + row * line_height(size), top + (bottom - top) / 2, size);
+        }
+        Ok(())
+    }
+
+    pub(super) fn upright(&mut self, text: &str, x: i32, y: i32, size: u32) {
+        let align = Align::Middle;
+        self.scene.texts.push(Text { text: text.into(), x, y, size, colour: INK, align, upright: true });
+    }
+
+    pub(super) fn stack(&mut self, block: &Lines, x: i32, top: i32, colour: RGBColor) {
+        for (row, line) in (0..).zip(&block.lines) {
+            self.text(line, x, top + row * line_height(block.size), block.size, Align::Middle);
+            if let Some(last) = self.scene.texts.last_mut() {
+                last.colour = colour;
+            }
+        }
+    }
+
+    /// Adds lines that read from bottom to top, the first on the left, centred at a point.
+    pub(super) fn upright_stack(&mut self, block: &Lines, x: i32, y: i32) {
+        let first = x - (block.height() - line_height(block.size)) / 2;
+        for (row, line) in (0..).zip(&block.lines) {
+            self.upright(line, first + row * line_height(block.size), y, block.size);
+        }
+    }
+
+    pub(super) fn whole(&self) -> i32 {
+        self.scene.width - 2 * EDGE
+    }
+
+    pub(super) fn slot(&self) -> i32 {
+        let (left, _, right, _) = self.plot;
+        (right - left) / (self.chart.groups.len().max(1) as i32)
+    }
+
+    pub(super) fn middle(&self, group: usize) -> i32 {
+        self.plot.0 + self.slot() * group as i32 + self.slot() / 2
+    }
+}

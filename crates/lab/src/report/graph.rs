@@ -1,0 +1,84 @@
+//! The graph of the report: a bar for each cell.
+
+use super::cells::CellRuns;
+use super::chart::{Bar, Chart, Group};
+use super::number::counted;
+use super::results::Results;
+
+pub(super) fn chart(results: &Results) -> Chart {
+    let experiment = &results.campaign.experiment;
+    let note = experiment.note.clone().into_iter();
+    let groups = experiment.variants.iter().enumerate();
+    let conditions: Vec<String> = results.conditions().into_iter().chain(results.changed_names()).collect();
+    Chart {
+        title: results.title().into(),
+        y_label: axis_label(&experiment.analysis.metric),
+        y_detail: format!("minimum, median, maximum of {}", runs_per_bar(results)),
+        notes: note.chain([without_links(&conditions.join(", "))]).collect::<Vec<_>>().join(" — "),
+        families: experiment.families.iter().map(|family| family.title.clone()).collect(),
+        groups: groups.map(|(at, variant)| group(results, at, &variant.label)).collect(),
+        imix_axis: experiment.analysis.imix_axis,
+    }
+}
+
+/// The number of valid runs per bar, which may differ from the number that was asked for.
+fn runs_per_bar(results: &Results) -> String {
+    let counts = || results.cells.all().iter().map(|cell| cell.values.len() as u32);
+    let (fewest, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+    let most_runs = counted(most, "run");
+    if fewest == most { most_runs } else { format!("{fewest} to {most_runs}") }
+}
+
+fn group(results: &Results, variant: usize, label: &str) -> Group {
+    let bar = |cell: &CellRuns| {
+        cell.description().map(|runs| Bar { min: runs.min, median: runs.median, max: runs.max })
+    };
+    Group { label: label.into(), bars: results.cells.of_variant(variant).map(bar).collect() }
+}
+
+/// Makes a heading of the metric: "packets-per-second forwarded" becomes "Packets per second forwarded".
+fn axis_label(metric: &str) -> String {
+    let spaced = metric.replace('-', " ");
+    let mut letters = spaced.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Replaces Markdown links with their words, because nothing in a picture can be clicked.
+fn without_links(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, words, after)) = next_link(rest) {
+        plain.push_str(before);
+        plain.push_str(words);
+        rest = after;
+    }
+    plain + rest
+}
+
+/// Returns the text before the first `[words](address)`, its words, and the text after it.
+fn next_link(text: &str) -> Option<(&str, &str, &str)> {
+    let (words_end, address) = text.split_once("](")?;
+    let (before, words) = words_end.rsplit_once('[')?;
+    let (_, after) = address.split_once(')')?;
+    Some((before, words, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{axis_label, without_links};
+
+    #[test]
+    fn only_links_lose_their_address() {
+        assert_eq!(without_links("a, [the script](https://x.y/z), b"), "a, the script, b");
+        assert_eq!(without_links("[a](b) [c](d)"), "a c");
+        for text in ["no link", "half [a](b", "f(x)[0]", "](", ""] {
+            assert_eq!(without_links(text), text);
+        }
+    }
+
+    #[test]
+    fn a_metric_becomes_a_heading() {
+        assert_eq!(axis_label("packets-per-second forwarded"), "Packets per second forwarded");
+        assert_eq!(axis_label(""), "");
+    }
+}

@@ -1,0 +1,61 @@
+//! The ministat blocks of the families.
+
+use crate::error::LabError;
+use crate::ministat::{MOST_SETS, MinistatError, Set, Style, render};
+
+use super::super::cells::{CellRuns, FEWEST_RUNS};
+use super::super::number::counted;
+use super::super::results::Results;
+use super::syntax::{escaped, fenced};
+
+pub(super) fn blocks(results: &Results) -> Result<String, LabError> {
+    (0..results.campaign.experiment.families.len()).map(|family| of_family(results, family)).collect()
+}
+
+fn of_family(results: &Results, family: usize) -> Result<String, LabError> {
+    let (enough, short): (Vec<&CellRuns>, Vec<&CellRuns>) =
+        baseline_first(results, family).into_iter().partition(|cell| cell.enough());
+    let sets: Vec<Set> = enough.into_iter().map(|cell| ministat_set(results, cell)).collect();
+    let mut text = format!("{}:\n", results.family(family));
+    for block in split(&sets) {
+        let drawn = render(&block, &Style { separate_bars: true, ..Style::default() });
+        let refused = |error: MinistatError| LabError::Ministat {
+            family: results.family(family).into(),
+            message: error.to_string(),
+        };
+        text.push_str(&fenced(&drawn.map_err(refused)?));
+    }
+    text.extend(short.into_iter().map(|cell| missing(results, cell)));
+    Ok(text + "\n")
+}
+
+/// Puts the baseline first, because ministat compares with the first set.
+fn baseline_first(results: &Results, family: usize) -> Vec<&CellRuns> {
+    let baseline = results.campaign.experiment.baseline();
+    let mut cells: Vec<&CellRuns> = results.cells.of_family(family).collect();
+    cells.sort_by_key(|cell| cell.cell.variant != baseline);
+    cells
+}
+
+fn ministat_set(results: &Results, cell: &CellRuns) -> Set {
+    let family = &results.campaign.experiment.families[cell.cell.family].name;
+    let metric = &results.campaign.experiment.analysis.metric;
+    Set { label: format!("{}: {family} {metric}", results.label(cell)), values: cell.values.clone() }
+}
+
+fn missing(results: &Results, cell: &CellRuns) -> String {
+    let (label, runs) = (escaped(results.label(cell)), counted(cell.values.len() as u32, "valid run"));
+    format!("\n{label} is not in this block: it has {runs}, and at least {FEWEST_RUNS} are needed.\n")
+}
+
+/// Splits the sets into blocks for ministat's seven symbols. Each block begins with the first set.
+fn split(sets: &[Set]) -> Vec<Vec<Set>> {
+    match sets.split_first() {
+        None => Vec::new(),
+        Some((first, [])) => vec![vec![first.clone()]],
+        Some((first, others)) => {
+            let chunks = others.chunks(MOST_SETS - 1);
+            chunks.map(|chunk| [std::slice::from_ref(first), chunk].concat()).collect()
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The provenance of the figures, and the commands that make them again.
+
+use crate::host::Provenance;
+
+use super::super::machine;
+use super::super::number::counted;
+use super::super::results::Results;
+use super::syntax::{fenced, shell_word};
+
+pub(super) fn provenance(results: &Results) -> String {
+    let Provenance { started, command, build, host, .. } = &results.campaign.provenance;
+    let runs = counted(results.campaign.records.runs.len() as u32, "run");
+    let seed = results.campaign.experiment.seed;
+    let first = [
+        format!("[runs.jsonl](runs.jsonl): {runs} since {started}, each with its samples"),
+        "[campaign.toml](campaign.toml): the experiment with every setting".to_owned(),
+        format!("seed {seed} of all random choices; every block contains each cell once, in random order"),
+    ];
+    let facts = first.into_iter().chain(machine::build_facts(build)).chain(machine::facts(host));
+    let list: String = facts.map(|fact| format!("  - {fact}\n")).collect();
+    let command: Vec<String> = command.iter().map(|word| shell_word(word)).collect();
+    format!(
+        "## Provenance\n\n{list}\nMeasured with:\n{}\nTo repeat the measurement, on this or another machine, run in this \
+         folder:\n{}\nTo rebuild this page and its graph from the records, run in this folder:\n{}",
+        fenced(&command.join(" ")),
+        fenced("fullview bench campaign.toml"),
+        fenced("fullview report ."),
+    )
+}

@@ -1,0 +1,71 @@
+//! The plan that a view comes to.
+
+use fullview_table::{Family, NextHop};
+
+use super::config::{XdpConfig, XdpInterface, XdpNextHop};
+use super::counters::XdpReason;
+use crate::adjacency::Adjacency;
+use crate::interface::Interface;
+use crate::view::View;
+use crate::wire::ethernet::Mac;
+
+impl XdpConfig {
+    /// What the program can do of what a view says; the rest it passes to the kernel. `devices` are the kernel's
+    /// indices of the ports' devices, by port number.
+    pub fn from_view(view: &View, devices: &[u32]) -> XdpConfig {
+        let parts = view.parts();
+        let numbered = (0..).zip(&parts.interfaces);
+        let ingress = numbered.filter_map(|(number, interface)| ingress(number, interface, devices));
+        let mut next_hops: Vec<_> =
+            parts.adjacencies.iter().map(|(hop, to)| (hop, way(to, view, devices))).collect();
+        let mut groups = parts.groups.reader();
+        let groups = groups.groups();
+        let numbers = (0..=NextHop::MAX).map(NextHop).filter(|hop| groups.is_group(*hop));
+        next_hops.extend(numbers.map(|group| (group, XdpNextHop::Group(groups.members(group).to_vec()))));
+        XdpConfig { interfaces: ingress.collect(), next_hops, flow_seed: parts.policy.flow_seed }
+    }
+}
+
+fn ingress(number: u16, interface: &Interface, devices: &[u32]) -> Option<XdpInterface> {
+    Some(XdpInterface {
+        number,
+        ifindex: device(interface, devices)?,
+        vlan: interface.vlan.unwrap_or(0),
+        mac: interface.mac,
+        inet: interface.up && interface.forwards_inet,
+        inet6: interface.up && interface.forwards_inet6,
+        table: interface.table,
+        source_check: interface.source_check,
+    })
+}
+
+fn way(to: Adjacency, view: &View, devices: &[u32]) -> XdpNextHop {
+    match to {
+        Adjacency::Neighbor { interface, mac } => {
+            let out = view.interface(interface).filter(|interface| interface.up);
+            out.and_then(|out| neighbor((interface, out), mac, devices))
+                .unwrap_or(XdpNextHop::Unresolved { interface })
+        }
+        Adjacency::Glean { interface } => XdpNextHop::Unresolved { interface },
+        Adjacency::Local | Adjacency::Broadcast => XdpNextHop::Pass(XdpReason::Local),
+        Adjacency::Blackhole | Adjacency::Unreachable | Adjacency::Prohibit => {
+            XdpNextHop::Pass(XdpReason::Discarded)
+        }
+    }
+}
+
+fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[u32]) -> Option<XdpNextHop> {
+    Some(XdpNextHop::Neighbor {
+        interface: number,
+        ifindex: device(out, devices)?,
+        vlan: out.vlan.unwrap_or(0),
+        source: out.mac,
+        destination: mac,
+        // One for both families: what is longer is the kernel's, which knows which of them it is for.
+        mtu: out.mtu_of(Family::Inet6).try_into().unwrap_or(u16::MAX),
+    })
+}
+
+fn device(interface: &Interface, devices: &[u32]) -> Option<u32> {
+    devices.get(usize::from(interface.port)).copied()
+}

@@ -1,0 +1,267 @@
+//! Frames that reached us but are the kernel's business, given back to it as if they had just come in.
+//!
+//! Each worker has a [`Reinjector`]: it copies the frame into a buffer of a bounded ring, and never waits. One thread takes
+//! what stands in all rings and has the kernel receive it (`bpf/reinject.c`), many frames by one call, because each
+//! call ends with a wait of some ten milliseconds for all processors. More than the rings hold is refused: a flood of
+//! punts costs the worker a comparison a packet.
+//!
+//! Behind each packet stands a mark, where Ethernet has padding, by which the classifier knows that the frame comes
+//! from us and leaves it to the kernel.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::Duration;
+
+use aya::maps::{Array, MapData};
+use aya::programs::{TestRun, TestRunAttrs, TestRunOptions};
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use super::classify::Trailer;
+use crate::bpf::{BpfError, LoadedObject, REINJECT};
+use crate::burst::FRAME_CAPACITY;
+use crate::wire::ethernet::{EtherType, Frame};
+use crate::wire::ipv4::Ipv4Packet;
+use crate::wire::ipv6::Ipv6Packet;
+
+/// The longest frame with its mark: `MOST` in reinject.c.
+const MOST: usize = FRAME_CAPACITY + size_of::<Trailer>();
+/// Frames one call takes: as many as the map of reinject.c has.
+const BATCH: usize = 256;
+/// Buffers a worker has.
+const WAITING: usize = 512;
+/// How long the thread sleeps if nobody wakes it.
+const IDLE_SLEEP: Duration = Duration::from_millis(100);
+
+/// A frame on its way back.
+struct ReinjectedFrame {
+    interface: u32,
+    worker: usize,
+    len: usize,
+    bytes: [u8; MOST],
+}
+
+/// What one worker gives frames back by.
+pub struct Reinjector {
+    trailer: Trailer,
+    free: Consumer<Box<ReinjectedFrame>>,
+    full: Producer<Box<ReinjectedFrame>>,
+    thread: Thread,
+    given: bool,
+    refused: u64,
+}
+
+impl Reinjector {
+    /// Gives back a frame that came in by the interface of that number in the kernel; `false` if there is no room now,
+    /// or the frame is not IP.
+    pub fn queue(&mut self, interface: u32, frame: &[u8]) -> bool {
+        let given = self.copy(interface, frame).is_some();
+        self.refused += u64::from(!given);
+        self.given |= given;
+        given
+    }
+
+    /// Wakes the thread, if anything was given since the last time. Once a burst will do.
+    pub fn flush(&mut self) {
+        if std::mem::take(&mut self.given) {
+            self.thread.unpark();
+        }
+    }
+
+    /// Frames that were not given back.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn copy(&mut self, interface: u32, frame: &[u8]) -> Option<()> {
+        let end = packet_end(frame)?;
+        let mut buffer = self.free.pop().ok()?;
+        let len = end + self.trailer.len();
+        buffer.interface = interface;
+        buffer.len = len;
+        buffer.bytes[..end].copy_from_slice(&frame[..end]);
+        buffer.bytes[end..len].copy_from_slice(&self.trailer);
+        self.full.push(buffer).ok() // there are as many places as buffers
+    }
+}
+
+/// Where the packet in a frame ends, by its own account. What is not IP was never taken from the kernel.
+fn packet_end(frame: &[u8]) -> Option<usize> {
+    let frame = Frame::new_checked(frame).ok()?;
+    let payload = frame.payload();
+    let len = match frame.ethertype() {
+        EtherType::IPV4 => Ipv4Packet::new_checked(payload).ok()?.total_len().into(),
+        EtherType::IPV6 => Ipv6Packet::new_checked(payload).ok()?.total_len(),
+        _ => return None,
+    };
+    let end = frame.header_len() + len;
+    (end <= FRAME_CAPACITY).then_some(end)
+}
+
+/// What became of the frames of all reinjectors.
+#[derive(Debug, Default)]
+pub struct ReinjectCounters {
+    /// Received by the kernel.
+    pub received: AtomicU64,
+    /// Lost, because their interface was gone or the kernel had no memory.
+    pub lost: AtomicU64,
+}
+
+/// The thread that gives frames back, until this is dropped.
+pub struct ReinjectThread {
+    counters: Arc<ReinjectCounters>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ReinjectThread {
+    /// Starts it for so many workers, in this thread's network namespace.
+    pub fn start(
+        trailer: Trailer,
+        workers: usize,
+    ) -> Result<(ReinjectThread, Vec<Reinjector>), ReinjectError> {
+        let mut kernel = ReinjectProgram::load()?;
+        let (counters, stop) = (Arc::new(ReinjectCounters::default()), Arc::new(AtomicBool::new(false)));
+        let (ends, mut rings): (Vec<_>, Vec<_>) = (0..workers).map(ring).unzip();
+        let (counted, stopped) = (Arc::clone(&counters), Arc::clone(&stop));
+        let work = move || {
+            while !stopped.load(Ordering::Relaxed) {
+                if !kernel.receive_from(&mut rings, &counted) {
+                    thread::park_timeout(IDLE_SLEEP);
+                }
+            }
+        };
+        let thread =
+            thread::Builder::new().name("inject".to_owned()).spawn(work).map_err(ReinjectError::Thread)?;
+        let reinjector = |(free, full)| Reinjector {
+            trailer,
+            free,
+            full,
+            thread: thread.thread().clone(),
+            given: false,
+            refused: 0,
+        };
+        let reinjectors = ends.into_iter().map(reinjector).collect();
+        Ok((ReinjectThread { counters, stop, thread: Some(thread) }, reinjectors))
+    }
+
+    /// What became of the frames.
+    pub fn counters(&self) -> &ReinjectCounters {
+        &self.counters
+    }
+}
+
+impl Drop for ReinjectThread {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It panics for no reason that is known; if it did, it is gone too.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Why frames cannot be given back.
+#[derive(Debug, thiserror::Error)]
+pub enum ReinjectError {
+    /// The kernel refused the program.
+    #[error(transparent)]
+    Bpf(#[from] BpfError),
+    /// There is no thread for it.
+    #[error("no thread can be started to give frames back to the kernel: {0}")]
+    Thread(std::io::Error),
+}
+
+/// The end of a ring that the thread has.
+struct ReinjectRing {
+    full: Consumer<Box<ReinjectedFrame>>,
+    free: Producer<Box<ReinjectedFrame>>,
+}
+
+type ReinjectorEnds = (Consumer<Box<ReinjectedFrame>>, Producer<Box<ReinjectedFrame>>);
+
+/// Both ends of a worker's ring, its buffers waiting to be used.
+fn ring(worker: usize) -> (ReinjectorEnds, ReinjectRing) {
+    let (full_in, full) = RingBuffer::new(WAITING);
+    let (mut free, free_out) = RingBuffer::new(WAITING);
+    let buffers = || Box::new(ReinjectedFrame { interface: 0, worker, len: 0, bytes: [0; MOST] });
+    while free.push(buffers()).is_ok() {}
+    ((free_out, full_in), ReinjectRing { full, free })
+}
+
+/// The program that the kernel runs for each frame.
+struct ReinjectProgram(LoadedObject);
+
+impl ReinjectProgram {
+    fn load() -> Result<ReinjectProgram, BpfError> {
+        let mut loaded = REINJECT.load()?;
+        loaded.xdp("reinject")?;
+        Ok(ReinjectProgram(loaded))
+    }
+
+    /// Takes what waits in the rings and has the kernel receive it; `false` if nothing did.
+    fn receive_from(&mut self, rings: &mut [ReinjectRing], counters: &ReinjectCounters) -> bool {
+        let mut waiting = BTreeMap::<u32, Vec<Box<ReinjectedFrame>>>::new();
+        for buffer in
+            rings.iter_mut().flat_map(|ring| std::iter::from_fn(|| ring.full.pop().ok()).take(WAITING))
+        {
+            waiting.entry(buffer.interface).or_default().push(buffer);
+        }
+        for (interface, buffers) in &waiting {
+            for batch in buffers.chunks(BATCH) {
+                let received = self.receive(*interface, batch).is_ok();
+                let counter = if received { &counters.received } else { &counters.lost };
+                counter.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            }
+        }
+        let any = !waiting.is_empty();
+        for buffer in waiting.into_values().flatten() {
+            let ring = &mut rings[buffer.worker];
+            let _ = ring.free.push(buffer); // there are as many places as buffers
+        }
+        any
+    }
+
+    /// Has the kernel receive these frames by an interface.
+    fn receive(
+        &mut self,
+        interface: u32,
+        batch: &[Box<ReinjectedFrame>],
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        let mut frames: Array<&mut MapData, [u8; 4 + MOST]> = self.0.map("frames")?;
+        for (number, buffer) in (0..).zip(batch) {
+            frames.set(number, entry(buffer), 0)?;
+        }
+        let mut next: Array<&mut MapData, u32> = self.0.map("next")?;
+        next.set(0, 0, 0)?;
+        let context = context(interface);
+        let options = TestRunOptions {
+            data_in: Some(&[0; MOST]),
+            ctx_in: Some(&context),
+            repeat: batch.len() as u32,
+            attrs: TestRunAttrs::new().xdp_live_frames(batch.len() as u32),
+            ..TestRunOptions::new()
+        };
+        self.0.xdp("reinject")?.test_run(options)?;
+        Ok(())
+    }
+}
+
+/// `struct frame` in reinject.c.
+fn entry(buffer: &ReinjectedFrame) -> [u8; 4 + MOST] {
+    let mut entry = [0; 4 + MOST];
+    entry[..4].copy_from_slice(&(buffer.len as u32).to_ne_bytes());
+    entry[4..].copy_from_slice(&buffer.bytes);
+    entry
+}
+
+/// `struct xdp_md`: where the data begins and ends, no metadata, and by which interface and queue it came in.
+fn context(interface: u32) -> [u8; 24] {
+    let mut context = [0; 24];
+    for (field, value) in context.chunks_exact_mut(4).zip([0, MOST as u32, 0, interface, 0, 0]) {
+        field.copy_from_slice(&value.to_ne_bytes());
+    }
+    context
+}

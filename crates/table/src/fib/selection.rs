@@ -1,0 +1,25 @@
+//! Which algorithm serves a table: the best by preference, with hysteresis (FreeBSD `fib_algo.c`).
+
+use crate::addr::Address;
+use crate::rib::Summary;
+
+use super::Algorithm;
+use super::preference::Preferences;
+
+/// Another algorithm must be better by more than this to take over: FreeBSD's `BEST_DIFF_PERCENT`, 5 × 256 / 100.
+pub const HYSTERESIS: u8 = 12;
+
+/// Chooses the algorithm out of `modules` that should serve a table with these facts. `current` stays unless another is
+/// better by more than [`HYSTERESIS`]; the first of equals wins. `None` only if there is no module.
+pub fn choose<A: Address>(
+    preferences: &Preferences,
+    modules: &[&'static dyn Algorithm<A>],
+    current: Option<&'static dyn Algorithm<A>>,
+    summary: &Summary,
+) -> Option<&'static dyn Algorithm<A>> {
+    let preference = |module: &'static dyn Algorithm<A>| preferences.of(module, summary);
+    let best = modules.iter().copied().rev().max_by_key(|module| preference(*module));
+    let (Some(best), Some(current)) = (best, current) else { return best.or(current) };
+    let ahead = preference(best).saturating_sub(preference(current));
+    Some(if ahead > HYSTERESIS { best } else { current })
+}
