@@ -39,7 +39,7 @@ impl<C: FnMut() -> Duration> SlowPath for HostDriver<C> {
         let now = (self.clock)();
         let Rejected { packets, redirects, out, free, .. } = rejected;
         packets.iter().for_each(|packet| self.host.handle(now, packet, &mut self.tx_queue.output));
-        redirects.iter().for_each(|detour| self.host.redirect(now, detour, &mut self.tx_queue.output));
+        redirects.iter().for_each(|candidate| self.host.redirect(now, candidate, &mut self.tx_queue.output));
         self.host.tick(now, &mut self.tx_queue.output);
         self.tx_queue.send(out, packets);
         self.tx_queue.send(out, free);

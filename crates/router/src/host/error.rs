@@ -1,9 +1,6 @@
 //! ICMP errors: when none may be sent (RFC 1812, section 4.3.2.7; RFC 4443, section 2.4 e), what they quote, their source
 //! address, and how many are sent. The ICMPv6 half is in `error6`.
 
-use fullview_plane::wire::icmp::Icmpv4Kind;
-use fullview_plane::wire::icmp::Icmpv4Message;
-use fullview_plane::wire::ipv4::Ipv4Packet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -14,9 +11,9 @@ use super::next_hop::NextHopResolver;
 use super::received::{self, RxFrame};
 use super::sender::PacketSender;
 use crate::route::RouteAction;
+use fullview_plane::wire::icmp::{self, Icmpv4Kind, Icmpv4Message};
 use fullview_plane::wire::icmp_message::IcmpKind;
-use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::{icmp, ipv4};
+use fullview_plane::wire::ipv4::{self, Ipv4Packet, protocol};
 
 /// The longest error, with its IP header (RFC 1812, section 4.3.2.3).
 const LONGEST: usize = 576;

@@ -1,8 +1,5 @@
 //! ICMPv6 errors (RFC 4443, section 2.4).
 
-use fullview_plane::wire::icmpv6::Icmpv6Kind;
-use fullview_plane::wire::icmpv6::Icmpv6Message;
-use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::Ipv6Addr;
 
 use super::error::{IcmpErrors, Problem};
@@ -13,8 +10,9 @@ use super::received::{self, RxFrame};
 use super::sender::PacketSender;
 use fullview_plane::wire::extension::headers;
 use fullview_plane::wire::icmp_message::IcmpKind;
+use fullview_plane::wire::icmpv6::{self, Icmpv6Kind, Icmpv6Message};
 use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::{icmpv6, ipv6};
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
 
 /// The longest error, with its IP header (RFC 4443, section 2.4 c).
 pub(super) const LONGEST: usize = 1280;

@@ -1,9 +1,6 @@
 //! Packets to the router itself. Echo requests are answered; other protocols have no receiver here, and the sender gets an
 //! ICMP error. The IPv6 half is in `local6`.
 
-use fullview_plane::wire::icmp::Icmpv4Kind;
-use fullview_plane::wire::icmp::Icmpv4Message;
-use fullview_plane::wire::ipv4::Ipv4Packet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::advertisers::RouterAdvertisers;
@@ -13,8 +10,9 @@ use super::received::RxFrame;
 use super::responder::NeighborResponder;
 use super::sender::PacketSender;
 use fullview_plane::wire::checksum::pseudo_ipv4;
+use fullview_plane::wire::icmp::{Icmpv4Kind, Icmpv4Message};
 use fullview_plane::wire::icmp_message::IcmpKind;
-use fullview_plane::wire::ipv4::protocol;
+use fullview_plane::wire::ipv4::{Ipv4Packet, protocol};
 use fullview_plane::wire::udp;
 
 pub(super) struct LocalDelivery {

@@ -1,7 +1,5 @@
 //! IPv6 packets to the router itself: extension headers, neighbour discovery, echo requests.
 
-use fullview_plane::wire::icmpv6::Icmpv6Message;
-use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::error::{IcmpErrors, Problem};
@@ -14,9 +12,10 @@ use super::sender::PacketSender;
 use fullview_plane::wire::checksum::pseudo_ipv6;
 use fullview_plane::wire::extension::{ChainedHeader, OptionAction, headers, kind, unknown_option};
 use fullview_plane::wire::icmp_message::IcmpKind;
-use fullview_plane::wire::icmpv6::Icmpv6Kind;
+use fullview_plane::wire::icmpv6::{Icmpv6Kind, Icmpv6Message};
 use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::{ipv6, ndp, udp};
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
+use fullview_plane::wire::{ndp, udp};
 
 /// What to do after one of the packet's headers.
 enum HeaderAction {
@@ -55,14 +54,14 @@ impl LocalDelivery {
         if to.is_multicast() && !is_member(&sender.ip.interfaces, frame.interface, to) {
             return;
         }
-        for part in headers(&packet) {
-            match action(&packet, part) {
+        for header in headers(&packet) {
+            match action(&packet, header) {
                 HeaderAction::Next => {}
                 HeaderAction::Stop => return,
                 HeaderAction::Report(kind, at) => {
                     return errors.report6(sender, frame, Problem { kind, rest: at as u32 });
                 }
-                HeaderAction::Icmp => return self.receive_icmpv6(sender, frame, &packet, part.bytes),
+                HeaderAction::Icmp => return self.receive_icmpv6(sender, frame, &packet, header.bytes),
             }
         }
     }
@@ -133,49 +132,49 @@ fn is_member(interfaces: &Interfaces, interface: u16, group: Ipv6Addr) -> bool {
         })
 }
 
-fn action(packet: &Ipv6Packet<&[u8]>, part: ChainedHeader<'_>) -> HeaderAction {
+fn action(packet: &Ipv6Packet<&[u8]>, header: ChainedHeader<'_>) -> HeaderAction {
     let to_group = Ipv6Addr::from(packet.destination()).is_multicast();
-    match part.kind {
+    match header.kind {
         // This is the only header that has a fixed place.
-        kind::HOP_BY_HOP if part.at != ipv6::HEADER => {
-            HeaderAction::Report(Icmpv6Kind::UnknownNextHeader, part.next_header_at)
+        kind::HOP_BY_HOP if header.at != ipv6::HEADER => {
+            HeaderAction::Report(Icmpv6Kind::UnknownNextHeader, header.next_header_at)
         }
-        kind::HOP_BY_HOP | kind::DESTINATION => options(part, to_group),
-        kind::ROUTING => routing(part),
-        kind::FRAGMENT => fragment(part),
+        kind::HOP_BY_HOP | kind::DESTINATION => options(header, to_group),
+        kind::ROUTING => routing(header),
+        kind::FRAGMENT => fragment(header),
         kind::NONE => HeaderAction::Stop,
         protocol::ICMPV6 => HeaderAction::Icmp,
-        protocol::UDP if !is_intact(packet, part.bytes) => HeaderAction::Stop,
+        protocol::UDP if !is_intact(packet, header.bytes) => HeaderAction::Stop,
         protocol::UDP => HeaderAction::Report(Icmpv6Kind::PortUnreachable, 0),
-        _ => HeaderAction::Report(Icmpv6Kind::UnknownNextHeader, part.next_header_at),
+        _ => HeaderAction::Report(Icmpv6Kind::UnknownNextHeader, header.next_header_at),
     }
 }
 
-fn options(part: ChainedHeader<'_>, to_group: bool) -> HeaderAction {
-    match unknown_option(part.bytes) {
+fn options(header: ChainedHeader<'_>, to_group: bool) -> HeaderAction {
+    match unknown_option(header.bytes) {
         None => HeaderAction::Next,
-        Some((OptionAction::Report, at)) => HeaderAction::Report(Icmpv6Kind::UnknownOption, part.at + at),
+        Some((OptionAction::Report, at)) => HeaderAction::Report(Icmpv6Kind::UnknownOption, header.at + at),
         Some((OptionAction::ReportUnlessGroup, at)) if !to_group => {
-            HeaderAction::Report(Icmpv6Kind::UnknownOption, part.at + at)
+            HeaderAction::Report(Icmpv6Kind::UnknownOption, header.at + at)
         }
         Some(_) => HeaderAction::Stop,
     }
 }
 
 /// Source routes are not followed (RFC 5095).
-fn routing(part: ChainedHeader<'_>) -> HeaderAction {
+fn routing(header: ChainedHeader<'_>) -> HeaderAction {
     const TYPE_AT: usize = 2;
     const SEGMENTS_LEFT_AT: usize = 3;
-    if part.bytes[SEGMENTS_LEFT_AT] == 0 {
+    if header.bytes[SEGMENTS_LEFT_AT] == 0 {
         return HeaderAction::Next;
     }
-    HeaderAction::Report(Icmpv6Kind::ParameterProblem, part.at + TYPE_AT)
+    HeaderAction::Report(Icmpv6Kind::ParameterProblem, header.at + TYPE_AT)
 }
 
 /// Of the packets with a fragment header, only those that are whole all the same are handled (RFC 6946).
-fn fragment(part: ChainedHeader<'_>) -> HeaderAction {
+fn fragment(header: ChainedHeader<'_>) -> HeaderAction {
     const OFFSET_AND_MORE: u16 = 0xfff9;
-    let field = u16::from_be_bytes([part.bytes[2], part.bytes[3]]);
+    let field = u16::from_be_bytes([header.bytes[2], header.bytes[3]]);
     if field & OFFSET_AND_MORE == 0 { HeaderAction::Next } else { HeaderAction::Stop }
 }
 

@@ -1,7 +1,6 @@
 //! Neighbour discovery (RFC 4861, section 7): answers solicitations for the router's addresses, including those of
 //! duplicate address detection, and learns link addresses from solicitations and advertisements.
 
-use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::Ipv6Addr;
 
 use super::discovery;
@@ -15,6 +14,7 @@ use super::sender::PacketSender;
 use crate::route::RouteAction;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::wire::icmpv6::{Icmpv6Kind, Icmpv6Message};
+use fullview_plane::wire::ipv6::Ipv6Packet;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
 /// A well-formed solicitation or advertisement.

@@ -1,11 +1,11 @@
 //! A frame that the loop rejected, and the IP packet in it.
 
-use fullview_plane::wire::ipv4::Ipv4Packet;
-use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::IpAddr;
 
 use super::next_hop::RouteQuery;
 use fullview_plane::wire::ethernet::Mac;
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 
 /// A received frame, without its Ethernet header and tag.
 #[derive(Clone, Copy)]

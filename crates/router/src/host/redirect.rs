@@ -1,10 +1,7 @@
 //! Redirects: the router reports to a sender the router or station on its own link to which it could have sent the
-//! packet itself (RFC 1812, section 5.2.7.2; RFC 4861, section 8.2). The loop records detours on interfaces that have
-//! redirects enabled; for packets on the slow path they are found here.
+//! packet itself (RFC 1812, section 5.2.7.2; RFC 4861, section 8.2). The loop records candidates on interfaces
+//! that have redirects enabled; for packets on the slow path they are found here.
 
-use fullview_plane::wire::icmp::Icmpv4Kind;
-use fullview_plane::wire::ipv4::Ipv4Packet;
-use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::error::{self, IcmpErrors, Problem};
@@ -17,17 +14,19 @@ use super::{error6, packet};
 use crate::route::{NextHopVia, RouteAction};
 use fullview_plane::forward::RedirectCandidate;
 use fullview_plane::wire::ethernet::{EtherType, Frame};
-use fullview_plane::wire::ipv6;
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
-/// Reports a detour that the loop recorded to the packet's sender, if that is allowed and within the limits.
+/// Sends a redirect about a packet that the loop forwarded, if that is allowed and within the limits.
 pub(super) fn redirect<R: NextHopResolver>(
     errors: &mut IcmpErrors,
     sender: &mut PacketSender<'_, R>,
-    detour: &RedirectCandidate,
+    candidate: &RedirectCandidate,
 ) {
-    let Some(neighbor) = gateway(&sender.ip.resolver, detour) else { return };
-    let Ok(frame) = Frame::new_checked(detour.frame.frame()) else { return };
+    let Some(neighbor) = gateway(&sender.ip.resolver, candidate) else { return };
+    let Ok(frame) = Frame::new_checked(candidate.frame.frame()) else { return };
     match (frame.outer_ethertype(), neighbor.ip) {
         (EtherType::IPV4, IpAddr::V4(gateway)) => {
             let packet = received::inet(frame.payload());
@@ -46,15 +45,15 @@ pub(super) fn redirect<R: NextHopResolver>(
 }
 
 /// The neighbour that the loop sent the packet to, if it is on the link on which the packet arrived.
-fn gateway(resolver: &impl NextHopResolver, detour: &RedirectCandidate) -> Option<NeighborId> {
-    let RouteAction::Forward(NextHopVia { link, neighbor }) = resolver.action(detour.next_hop)? else {
+fn gateway(resolver: &impl NextHopResolver, candidate: &RedirectCandidate) -> Option<NeighborId> {
+    let RouteAction::Forward(NextHopVia { link, neighbor }) = resolver.action(candidate.next_hop)? else {
         return None;
     };
-    (link == detour.interface).then_some(NeighborId { interface: link, ip: neighbor? })
+    (link == candidate.interface).then_some(NeighborId { interface: link, ip: neighbor? })
 }
 
 /// Whether the sender of a packet on the slow path gets a redirect.
-pub(super) fn is_detour(
+pub(super) fn is_redirect_candidate(
     interfaces: &Interfaces,
     frame: RxFrame<'_>,
     source: IpAddr,

@@ -43,8 +43,8 @@ impl StandaloneRouter {
         for packet in &free[before..] {
             self.host.handle(now, packet, &mut self.tx_queue.output);
         }
-        for detour in self.forwarder.redirect_candidates() {
-            self.host.redirect(now, detour, &mut self.tx_queue.output);
+        for candidate in self.forwarder.redirect_candidates() {
+            self.host.redirect(now, candidate, &mut self.tx_queue.output);
         }
         self.host.tick(now, &mut self.tx_queue.output);
         self.tx_queue.send(egress, free);

@@ -81,14 +81,14 @@ impl<R: NextHopResolver> HostStack<R> {
             HostEvent::Packet { interface, verdict, frame } => {
                 self.receive(now, (*interface, *verdict), frame.frame(), out);
             }
-            HostEvent::RedirectCandidate(detour) => self.redirect(now, detour, out),
+            HostEvent::RedirectCandidate(candidate) => self.redirect(now, candidate, out),
         }
     }
 
-    /// Sends a redirect about a detour that the loop recorded, if that is allowed and within the limits.
-    pub fn redirect(&mut self, now: Duration, detour: &RedirectCandidate, out: &mut Output) {
+    /// Sends a redirect about a packet that the loop forwarded, if that is allowed and within the limits.
+    pub fn redirect(&mut self, now: Duration, candidate: &RedirectCandidate, out: &mut Output) {
         let sender = &mut PacketSender { now, ip: &mut self.ip, out };
-        redirect::redirect(&mut self.handlers.errors, sender, detour);
+        redirect::redirect(&mut self.handlers.errors, sender, candidate);
     }
 
     /// Does the work that is due: solicits neighbours again or gives them up, and sends router advertisements.

@@ -1,8 +1,6 @@
 //! The slow path through the router, for packets that the loop does not forward: their neighbour is unresolved, they have
 //! to be fragmented, or they have options that every router examines. The IPv6 half is in `transit6`.
 
-use fullview_plane::wire::icmp::Icmpv4Kind;
-use fullview_plane::wire::ipv4::Ipv4Packet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::error::{IcmpErrors, Problem};
@@ -13,7 +11,8 @@ use super::received::RxFrame;
 use super::sender::PacketSender;
 use super::{options, redirect};
 use crate::route::RouteAction;
-use fullview_plane::wire::ipv4;
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 
 #[derive(Default)]
 pub(super) struct SlowForwarder {
@@ -79,8 +78,9 @@ impl SlowForwarder {
             return errors.report(sender, frame, problem);
         }
         let source = Ipv4Addr::from(packet.source());
-        let detour = redirect::is_detour(&sender.ip.interfaces, frame, source.into(), neighbor);
-        if let (true, IpAddr::V4(gateway)) = (detour, neighbor.ip) {
+        let candidate =
+            redirect::is_redirect_candidate(&sender.ip.interfaces, frame, source.into(), neighbor);
+        if let (true, IpAddr::V4(gateway)) = (candidate, neighbor.ip) {
             redirect::redirect_inet(errors, sender, packet, neighbor.interface, gateway);
         }
         let mut forwarded = packet.bytes().to_vec();

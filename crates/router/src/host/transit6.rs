@@ -1,7 +1,5 @@
 //! The slow path for IPv6.
 
-use fullview_plane::wire::icmpv6::Icmpv6Kind;
-use fullview_plane::wire::ipv6::Ipv6Packet;
 use std::net::{IpAddr, Ipv6Addr};
 
 use fullview_table::Family;
@@ -14,6 +12,8 @@ use super::redirect;
 use super::sender::PacketSender;
 use super::transit::{SlowForwarder, TransitOutcome};
 use crate::route::RouteAction;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
+use fullview_plane::wire::ipv6::Ipv6Packet;
 
 impl SlowForwarder {
     /// Forwards an IPv6 packet, or reports to its sender why that is not possible.
@@ -72,8 +72,9 @@ impl SlowForwarder {
             return errors.report6(sender, frame, Icmpv6Kind::TimeExceeded.into());
         }
         let source = Ipv6Addr::from(packet.source());
-        let detour = redirect::is_detour(&sender.ip.interfaces, frame, source.into(), neighbor);
-        if let (true, IpAddr::V6(target)) = (detour, neighbor.ip) {
+        let candidate =
+            redirect::is_redirect_candidate(&sender.ip.interfaces, frame, source.into(), neighbor);
+        if let (true, IpAddr::V6(target)) = (candidate, neighbor.ip) {
             redirect::redirect_inet6(errors, sender, packet, neighbor.interface, target);
         }
         if source.is_unicast_link_local() && neighbor.interface != frame.interface {

@@ -1,7 +1,5 @@
 //! Packets whose neighbour did not answer: they are dropped, and their senders get an ICMP error.
 
-use fullview_plane::wire::icmp::Icmpv4Kind;
-use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -9,6 +7,8 @@ use super::error::IcmpErrors;
 use super::neighbor::{NeighborId, QueuedPacket};
 use super::next_hop::NextHopResolver;
 use super::sender::PacketSender;
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::icmpv6::Icmpv6Kind;
 
 pub(super) fn report<R: NextHopResolver>(
     errors: &mut IcmpErrors,
