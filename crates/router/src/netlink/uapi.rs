@@ -75,6 +75,7 @@ pub const RTA_TABLE: u16 = 15;
 pub const RTA_VIA: u16 = 18;
 pub const RTA_ENCAP_TYPE: u16 = 21;
 pub const RTA_NH_ID: u16 = 30;
+pub const RTAX_MTU: u16 = 2;
 
 pub const RTNH_F_DEAD: u32 = 1;
 

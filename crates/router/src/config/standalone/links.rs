@@ -44,13 +44,12 @@ impl Links<'_> {
         let table = table_number(route.table, "table")?;
         let prefix = route.to.get_ref().0;
         let goes_out = route.via.is_some() || route.dev.is_some();
-        let action = match route.kind {
-            RouteAction::Forward(()) => RouteAction::via(self.ways(route, goes_out)?),
-            _ if goes_out || !route.ways.is_empty() => {
-                return Err(PlanError::new("a route that drops has neither via, dev nor ways".into()));
-            }
-            drops => drops.map(|()| HopSet::Hops(Box::default())),
-        };
+        let forwards = route.kind == RouteAction::Forward(());
+        if !forwards && (goes_out || !route.ways.is_empty()) {
+            return Err(PlanError::new("a route that drops has neither via, dev nor ways".into()));
+        }
+        let hops = |()| self.ways(route, goes_out).map(|hops| HopSet::Hops(hops.into()));
+        let action = route.kind.try_map(hops)?;
         Ok(PlannedRoute { table, prefix, action })
     }
 
