@@ -8,7 +8,8 @@ use aya::maps::Map;
 use aya::programs::{TestRunAttrs, TestRunOptions};
 
 use super::{Headers, TestbedError};
-use fullview_plane::bpf::{BpfObject, LoadedObject, SharedWords, XdpAttachment};
+use fullview_plane::bpf::{BpfObject, LoadedObject, XdpAttachment};
+use fullview_plane::port::SharedWords;
 
 /// `bpf/testbed.c`: generator and receiver, and forwarders to compare with.
 const TESTBED: BpfObject =
