@@ -11,8 +11,6 @@ use aya::programs::xdp::{XdpLink, XdpMode};
 use aya::programs::{ProgramError, Xdp};
 use aya::{Ebpf, EbpfLoader};
 
-pub use crate::port::sys::SharedWords;
-
 /// A compiled file of `bpf/`.
 #[derive(Clone, Copy, Debug)]
 pub struct BpfObject {

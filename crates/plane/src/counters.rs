@@ -75,8 +75,8 @@ impl Counters {
         }
     }
 
-    /// Takes back that a frame went out by an interface.
-    pub(crate) fn take_back_sent(&mut self, number: u16, bytes: usize) {
+    /// Subtracts a frame that was counted as sent and then rejected by the port.
+    pub(crate) fn subtract_sent(&mut self, number: u16, bytes: usize) {
         if let Some(interface) = self.interfaces.get_mut(usize::from(number)) {
             interface.sent.packets -= 1;
             interface.sent.bytes -= bytes as u64;

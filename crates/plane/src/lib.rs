@@ -4,11 +4,14 @@
 //! A packet is never copied on its way and never lost: it is an exclusive reference to a slot of an arena
 //! ([`burst`]), and what is not forwarded comes back with its [`verdict`].
 
+#[cfg(test)]
+mod address_rules;
 pub mod adjacency;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod bpf;
 pub mod burst;
 pub mod counters;
+mod egress;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod engine;
 pub mod explain;

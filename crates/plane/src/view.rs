@@ -24,8 +24,10 @@ use crate::adjacency::{Adjacencies, CompiledAdjacencies, NO_INTERFACE};
 use crate::interface::{Interface, SourceCheck};
 use ports::PortTable;
 
+mod error;
 mod ports;
 
+pub use error::ViewError;
 pub(crate) use ports::PortIngress;
 pub use ports::PortInterfaces;
 
@@ -83,65 +85,6 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy { drops_martians: true, flow_seed: 0 }
     }
-}
-
-/// ViewParts that do not fit together.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ViewError {
-    /// VLAN numbers go from 1 to 4094.
-    #[error("interface {name}: VLAN {vlan} does not exist; choose 1 to 4094")]
-    Vlan {
-        /// Of which interface.
-        name: String,
-        /// What was asked for.
-        vlan: u16,
-    },
-    /// Nothing can be sent by such a link.
-    #[error("interface {name}: an MTU of 0 bytes is not possible")]
-    Mtu {
-        /// Of which interface.
-        name: String,
-    },
-    /// Two interfaces take the same frames.
-    #[error("interfaces {first} and {second} take the same frames of port {port}; give them different VLANs")]
-    Twice {
-        /// The first one.
-        first: String,
-        /// The other one.
-        second: String,
-        /// Of which port.
-        port: u16,
-    },
-    /// There has to be one.
-    #[error("there is no table to look up in; give at least one, if it is empty")]
-    NoTable,
-    /// There is no such table.
-    #[error(
-        "interface {name} looks up in table {table}, but there are only {tables} tables, numbered from 0"
-    )]
-    Table {
-        /// Of which interface.
-        name: String,
-        /// What was asked for.
-        table: u16,
-        /// How many there are.
-        tables: usize,
-    },
-    /// There is no such interface.
-    #[error(
-        "next hop {hop} leaves by interface {interface}, but there are only {interfaces}, numbered from 0"
-    )]
-    NoSuchInterface {
-        /// Of which next hop.
-        hop: u16,
-        /// What was asked for.
-        interface: u16,
-        /// How many there are.
-        interfaces: usize,
-    },
-    /// An interface number is 16 bits, and the last one means none.
-    #[error("{0} interfaces are too many: a view holds at most {NO_INTERFACE}")]
-    TooManyInterfaces(usize),
 }
 
 /// What every worker forwards by, at one moment.

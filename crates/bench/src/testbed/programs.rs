@@ -10,7 +10,8 @@ use aya::programs::{TestRunAttrs, TestRunOptions};
 
 use super::error::TestbedError;
 use super::frames::{EGRESS, TestbedHeaders, station_mac};
-use fullview_plane::bpf::{self, BpfObject, LoadedObject, SharedWords, XdpAttachment};
+use fullview_plane::bpf::{self, BpfObject, LoadedObject, XdpAttachment};
+use fullview_plane::port::SharedWords;
 
 /// `bpf/testbed.c`: generator and receiver, and forwarders to compare with.
 const TESTBED: BpfObject =

@@ -2,9 +2,9 @@
 
 use fullview_table::NextHop;
 
-use super::EngineError;
 use super::counters::XdpReason;
 use super::devices::DevmapKeys;
+use super::error::EngineError;
 use super::layout::{COUNTED, HOP, HOPS, PORT, PORTS, SLOTS, VRFS};
 use crate::interface::SourceCheck;
 use crate::wire::ethernet::Mac;

@@ -4,8 +4,8 @@ use std::fmt::{self, Display};
 
 use aya::maps::{Map, MapData, PerCpuArray};
 
-use super::EngineError;
 use super::config::{XdpConfig, XdpInterface};
+use super::error::EngineError;
 use super::layout::COUNTED;
 use crate::counters::{InterfaceCounters, Traffic};
 

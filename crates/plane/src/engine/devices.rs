@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use aya::maps::xdp::DevMap;
 use aya::maps::{Map, MapData};
 
-use super::EngineError;
 use super::config::{XdpConfig, XdpNextHop};
+use super::error::EngineError;
 
 /// DevmapKeys of devices, by the device's index in the kernel.
 pub(super) type DevmapKeys = BTreeMap<u32, u32>;

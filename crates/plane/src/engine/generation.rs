@@ -27,9 +27,9 @@ use std::sync::atomic::Ordering;
 use aya::maps::MapData;
 use fullview_table::fib::image::BLOCK;
 
-use super::EngineError;
 use super::block_ranges::allocate;
 use super::config::CompiledConfig;
+use super::error::EngineError;
 use super::layout::{
     BTREE6_BRANCHES, BTREE6_LEAVES, BTREE6_ROOTS, BYTES, DIR18_INDEX, DIR18_LEAF_BYTES, DIR18_LEAVES,
     FLOW_SEED, GROUP_SLOTS, INTERFACES, NEXT_HOPS, NUMBER, VRF, VRF_INDEX, VRF_PLACES, VRF_ROOTS, WordRange,

@@ -5,16 +5,14 @@
 //! mixture). What the program does not forward goes to the kernel as it came, so the kernel must have the same routes.
 //! When this process ends, however that happens, the program goes with it and the kernel forwards on.
 
-use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use aya::maps::{ArrayOfMaps, Map, MapData, MapError};
+use aya::maps::{ArrayOfMaps, Map, MapData};
 use aya::programs::Xdp;
 use aya::programs::xdp::XdpMode;
-use fullview_table::fib::CompileError;
 
-use crate::bpf::{self, BpfError, LoadedObject, XdpAttachment};
+use crate::bpf::{self, LoadedObject, XdpAttachment};
 use crate::port::sys::SharedWords;
 use crate::view::TableReaders;
 
@@ -22,6 +20,7 @@ mod block_ranges;
 mod config;
 mod counters;
 mod devices;
+mod error;
 mod from_view;
 mod generation;
 mod layout;
@@ -30,6 +29,8 @@ mod table_images;
 
 pub use config::{XdpConfig, XdpInterface, XdpNextHop};
 pub use counters::{XdpCounters, XdpReason};
+pub use error::EngineError;
+pub use table_images::{INET_ALGORITHM, INET6_ALGORITHM};
 
 use config::CompiledConfig;
 use counters::CounterMaps;
@@ -38,63 +39,7 @@ use generation::Generation;
 use layout::{VRF, VRFS};
 use table_images::EmptyTables;
 
-/// The algorithm that has to serve IPv4 tables, for [`fullview_table::fib::framework::Attachment::force`].
-pub const INET_ALGORITHM: &str = "dir18";
-/// The algorithm that has to serve IPv6 tables.
-pub const INET6_ALGORITHM: &str = "btree6";
-
 const PROGRAM: &str = "forward";
-
-/// Why the kernel forwards without the program.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// The program or an interface.
-    #[error(transparent)]
-    Bpf(#[from] BpfError),
-    /// No memory for tables without routes.
-    #[error(transparent)]
-    Compile(#[from] CompileError),
-    /// A map.
-    #[error("a BPF map: {0}")]
-    Map(#[from] MapError),
-    /// A map that this process cannot write.
-    #[error("a BPF map cannot be mapped: {0}")]
-    Mapping(#[source] io::Error),
-    /// A table that another algorithm serves.
-    #[error("the XDP engine looks up by {wanted} only; have the {family} table served by it")]
-    Algorithm {
-        /// Of which family.
-        family: &'static str,
-        /// The one it knows.
-        wanted: &'static str,
-    },
-    /// More than the maps hold.
-    #[error("the XDP engine holds {limit} {what}, and {needed} are needed; the kernel forwards instead")]
-    TooLarge {
-        /// Of what there is too much.
-        what: &'static str,
-        /// How much there is.
-        needed: usize,
-        /// How much fits.
-        limit: usize,
-    },
-    /// Too many interfaces whose numbers are alike.
-    #[error("the XDP engine has no place for interface {ifindex}, VLAN {vlan}; let it forward between fewer")]
-    Interfaces {
-        /// Its index in the kernel.
-        ifindex: u32,
-        /// Its VLAN.
-        vlan: u16,
-    },
-    /// A group that no mask can choose from.
-    #[error("next hop {hop}: a group has a power of two of slots, 2 at least, not {slots}")]
-    Group {
-        /// Its index.
-        hop: u16,
-        /// How many there are.
-        slots: usize,
-    },
-}
 
 /// The program in the kernel, and the tables it looks up in.
 pub struct Engine {

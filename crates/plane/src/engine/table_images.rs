@@ -9,8 +9,13 @@ use fullview_table::fib::image::{Image, Section};
 use fullview_table::fib::{Algorithm, CompileError, Fib};
 use fullview_table::simd::IsaChoice;
 
-use super::{EngineError, INET_ALGORITHM, INET6_ALGORITHM};
+use super::error::EngineError;
 use crate::view::TableReaders;
+
+/// The algorithm that has to serve IPv4 tables, for [`fullview_table::fib::framework::Attachment::force`].
+pub const INET_ALGORITHM: &str = "dir18";
+/// The algorithm that has to serve IPv6 tables.
+pub const INET6_ALGORITHM: &str = "btree6";
 
 /// The memory of both FIBs.
 pub(super) struct TableImages<'t> {

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use fullview_table::{Address, Family};
 
+use super::addresses;
 use crate::burst::FRAME_CAPACITY;
-use crate::forward::martian;
 use crate::interface::Interface;
 use crate::verdict::{Punt, Reason, Verdict};
 use crate::wire::Malformed;
@@ -62,7 +62,9 @@ fn inet(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
     if !ip.verify_checksum() {
         return Err(Verdict::Drop(Reason::Checksum));
     }
-    if let Some(verdict) = martian::inet(ip.source(), ip.destination(), strict) {
+    if let Some(verdict) =
+        addresses::judge(ip.source().to_ip().into(), ip.destination().to_ip().into(), strict)
+    {
         return Err(verdict);
     }
     options(ip.options())?;
@@ -81,7 +83,9 @@ fn inet(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
 
 fn inet6(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
     let ip = Ipv6Packet::new_checked(frame.payload()).map_err(malformed)?;
-    if let Some(verdict) = martian::inet6(ip.source(), ip.destination(), strict) {
+    if let Some(verdict) =
+        addresses::judge(ip.source().to_ip().into(), ip.destination().to_ip().into(), strict)
+    {
         return Err(verdict);
     }
     let label = ip.flow_label();
@@ -137,7 +141,7 @@ fn kinds(options: &[u8]) -> Vec<u8> {
 }
 
 /// The two ports behind an IP header, of protocols that have them: TCP, UDP, DCCP, SCTP, UDP-Lite.
-pub(crate) fn ports(packet: &[u8], header: usize, protocol: u8) -> Option<(u16, u16)> {
+fn ports(packet: &[u8], header: usize, protocol: u8) -> Option<(u16, u16)> {
     if !matches!(protocol, 6 | 17 | 33 | 132 | 136) {
         return None;
     }

@@ -18,7 +18,8 @@ use crate::wire::ethernet::Mac;
 use headers::{Headers, read};
 pub use step::Step;
 
-pub(crate) mod headers;
+pub(crate) mod addresses;
+mod headers;
 mod step;
 
 /// What the routes and next hops are called, for whoever knows: the view and the FIBs hold numbers only.

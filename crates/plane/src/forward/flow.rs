@@ -1,25 +1,26 @@
-//! Which flow a packet belongs to, as a hash by which a group picks its member: the packets of a flow keep their path.
+//! The hash of a packet's flow: a next-hop group picks a member by it, so that all packets of a flow take the same path.
 
 use fullview_table::group::flow_hash;
 
 use crate::burst::Slot;
-use crate::wire::Field;
 use crate::wire::ethernet::HEADER as ETHERNET;
-use crate::wire::ipv4::{self, Ipv4Packet};
+use crate::wire::ipv4::Ipv4Packet;
 use crate::wire::ipv6::{self, Ipv6Packet};
+use crate::wire::transport::ports;
 
-/// Of addresses, protocol and ports; a fragment is known by its addresses only, because all but the first of a packet
-/// lack the ports. The packet has been found in order, and its tag is off.
+/// The hash of addresses, protocol and ports; for a fragment of the addresses only, because all but the first fragment of
+/// a packet lack the ports. The packet has passed the parser and has no tag.
 pub(super) fn inet(packet: &Slot, seed: u64) -> u32 {
     inet_in(&packet.head()[ETHERNET..], &packet.frame()[ETHERNET..], seed)
 }
 
-/// Of addresses and flow label (RFC 6438); of a sender that sets no label, of the ports too if they follow the header.
+/// The hash of addresses and flow label (RFC 6438), or of addresses and ports if there is no label and the ports follow the
+/// header.
 pub(super) fn inet6(packet: &Slot, seed: u64) -> u32 {
     inet6_in(&packet.head()[ETHERNET..], &packet.frame()[ETHERNET..], seed)
 }
 
-/// Of an IP packet by itself; `None` if it is not in order.
+/// The hash of an IP packet without its frame; `None` if the packet is malformed.
 pub fn flow_hash_of(packet: &[u8], seed: u64) -> Option<u32> {
     const VERSION_6: u8 = 6;
     let version = packet.first()? >> 4;
@@ -31,7 +32,7 @@ pub fn flow_hash_of(packet: &[u8], seed: u64) -> Option<u32> {
     is_whole.then(|| of(packet, packet, seed))
 }
 
-/// `head` has the whole header, and lies in the loop at a place of known length.
+/// `head` holds the whole header; in the loop it is an array of constant length.
 #[inline(always)]
 fn inet_in(head: &[u8], packet: &[u8], seed: u64) -> u32 {
     let ip = Ipv4Packet::new_unchecked(head);
@@ -53,23 +54,13 @@ fn inet6_in(head: &[u8], packet: &[u8], seed: u64) -> u32 {
     flow_hash(seed, ip.source(), ip.destination(), protocol, ports)
 }
 
-/// Source and destination port of a protocol that begins with them, if the packet holds them.
-fn ports(packet: &[u8], protocol: u8, at: usize) -> Option<(u16, u16)> {
-    const DCCP: u8 = 33;
-    const SCTP: u8 = 132;
-    const UDP_LITE: u8 = 136;
-    let has_ports = matches!(protocol, ipv4::protocol::TCP | ipv4::protocol::UDP | DCCP | SCTP | UDP_LITE);
-    let bytes = packet.get(at..at + 4).filter(|_| has_ports)?;
-    Some((Field::<2>(0).number(bytes), Field::<2>(2).number(bytes)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::burst::Arena;
 
     #[test]
-    fn a_packet_by_itself_is_of_the_flow_it_is_of_in_a_frame() {
+    fn a_packet_without_its_frame_has_the_hash_of_the_frame() {
         let mut arena = Arena::new(1);
         let slot = arena.packets().next().unwrap();
         let mut inet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 2];
@@ -81,7 +72,7 @@ mod tests {
             assert_eq!(flow_hash_of(&packet, 7), Some(hash(slot)));
             let len = packet.len();
             let other = [&packet[..len - 8], &[0x12, 0x35], &packet[len - 6..]].concat();
-            assert_ne!(flow_hash_of(&other, 7), Some(hash(slot)), "ports count");
+            assert_ne!(flow_hash_of(&other, 7), Some(hash(slot)), "the hash covers the ports");
         }
         assert_eq!(flow_hash_of(&[], 7), None);
         assert_eq!(flow_hash_of(&[0x45; 19], 7), None);

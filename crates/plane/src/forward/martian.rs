@@ -4,6 +4,8 @@
 //! addresses that mean something on one link only. What is merely not announced on the Internet (private,
 //! documentation, benchmarking, discard-only) is for the table to say: a router in a lab forwards all of them.
 
+use fullview_table::Address;
+
 use crate::verdict::{Punt, Reason, Verdict};
 
 /// What the first byte of an address says.
@@ -44,55 +46,90 @@ pub(super) fn inet6_suspect(source: u128, destination: u128) -> bool {
     INET6_SUSPECT[(source >> 120) as usize] | INET6_SUSPECT[(destination >> 120) as usize]
 }
 
-/// What kind of address it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// Of any host.
+/// What an address names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// One host anywhere.
     Unicast,
-    /// Of no host at all.
+    /// No host.
     Martian,
-    /// Of a host on this link.
+    /// One host on this link.
     LinkLocal,
-    /// Of all stations on this link.
+    /// All hosts on this link.
     Broadcast,
-    /// Of a group on this link or in this host.
+    /// A group on this link or in this host.
     LinkGroup,
-    /// Of a group anywhere.
+    /// A group anywhere.
     Group,
 }
 
-fn inet_scope(addr: u32) -> Scope {
-    match addr.to_be_bytes() {
-        [255, 255, 255, 255] => Scope::Broadcast,
-        [0 | 127 | 240..=255, ..] => Scope::Martian,
-        [169, 254, ..] => Scope::LinkLocal,
-        [224, 0, 0, _] => Scope::LinkGroup,
-        [224..=239, ..] => Scope::Group,
-        _ => Scope::Unicast,
-    }
+/// Addresses that agree in the bits of a mask.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AddressBlock<A> {
+    value: A,
+    mask: A,
+    scope: Scope,
 }
 
-fn inet6_scope(addr: u128) -> Scope {
-    let [first, second, ..] = addr.to_be_bytes();
-    match (first, second) {
-        (0xff, flags_and_scope) if matches!(flags_and_scope & 0x0f, 1 | 2) => Scope::LinkGroup,
-        (0xff, _) => Scope::Group,
-        (0xfe, 0x80..=0xbf) => Scope::LinkLocal,
-        // ::/128 unspecified, ::1/128 loopback, ::ffff:0:0/96 IPv4-mapped, which no wire carries.
-        _ if addr <= 1 || addr >> 32 == 0xffff => Scope::Martian,
-        _ => Scope::Unicast,
-    }
+const fn inet_block(value: u32, len: u32, scope: Scope) -> AddressBlock<u32> {
+    AddressBlock { value, mask: u32::MAX << (32 - len), scope }
 }
 
-/// What an IPv4 packet's addresses decide; `None` leaves it to the table. Where it is not strict, the table decides about
-/// martians too.
+const fn inet6_block(value: u128, len: u32, scope: Scope) -> AddressBlock<u128> {
+    AddressBlock { value, mask: u128::MAX << (128 - len), scope }
+}
+
+/// An IPv6 multicast scope, whatever the flags of the group (RFC 4291, section 2.7).
+const fn multicast_scope(number: u128, scope: Scope) -> AddressBlock<u128> {
+    AddressBlock { value: (0xff00 | number) << 112, mask: 0xff0f << 112, scope }
+}
+
+/// Blocks of IPv4; of those that hold an address the first one counts.
+pub(crate) const INET_BLOCKS: &[AddressBlock<u32>] = &[
+    inet_block(0xffff_ffff, 32, Scope::Broadcast),
+    inet_block(0x0000_0000, 8, Scope::Martian),
+    inet_block(0x7f00_0000, 8, Scope::Martian),
+    inet_block(0xf000_0000, 4, Scope::Martian),
+    inet_block(0xa9fe_0000, 16, Scope::LinkLocal),
+    inet_block(0xe000_0000, 24, Scope::LinkGroup),
+    inet_block(0xe000_0000, 4, Scope::Group),
+];
+
+/// Blocks of IPv6; of those that hold an address the first one counts.
+pub(crate) const INET6_BLOCKS: &[AddressBlock<u128>] = &[
+    multicast_scope(1, Scope::LinkGroup),
+    multicast_scope(2, Scope::LinkGroup),
+    inet6_block(0xff << 120, 8, Scope::Group),
+    inet6_block(0xfe80 << 112, 10, Scope::LinkLocal),
+    // Unspecified, loopback, and IPv4-mapped addresses, which no packet carries.
+    inet6_block(0, 128, Scope::Martian),
+    inet6_block(1, 128, Scope::Martian),
+    inet6_block(0xffff << 32, 96, Scope::Martian),
+];
+
+fn scope<'b, A: Address>(mut blocks: impl Iterator<Item = &'b AddressBlock<A>>, addr: A) -> Scope {
+    blocks.find(|block| addr & block.mask == block.value).map_or(Scope::Unicast, |block| block.scope)
+}
+
+/// What the addresses of an IPv4 packet decide; `None` leaves the packet to the table. If not `strict`, the table also
+/// decides about martians.
 pub fn inet(source: u32, destination: u32, strict: bool) -> Option<Verdict> {
-    judge(inet_scope(source), inet_scope(destination), strict)
+    judge_by(|| INET_BLOCKS.iter(), source, destination, strict)
 }
 
-/// What an IPv6 packet's addresses decide; as [`inet`].
+/// As [`inet`], for IPv6.
 pub fn inet6(source: u128, destination: u128, strict: bool) -> Option<Verdict> {
-    judge(inet6_scope(source), inet6_scope(destination), strict)
+    judge_by(|| INET6_BLOCKS.iter(), source, destination, strict)
+}
+
+/// As [`inet`], by other blocks.
+pub(crate) fn judge_by<'b, A: Address, B: Iterator<Item = &'b AddressBlock<A>>>(
+    blocks: impl Fn() -> B,
+    source: A,
+    destination: A,
+    strict: bool,
+) -> Option<Verdict> {
+    judge(scope(blocks(), source), scope(blocks(), destination), strict)
 }
 
 /// What stays on the link comes first: neighbour discovery and DHCP talk to its groups from no address.

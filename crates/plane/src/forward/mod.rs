@@ -1,26 +1,34 @@
-//! The loop: one burst, IPv4 and IPv6 mixed, from the wire to the wire.
+//! The loop: one burst, IPv4 and IPv6 mixed, from receive to transmit.
 //!
-//! Each stage runs over the whole burst before the next one starts, so that each stage's code and data stay in the
-//! nearest cache and the lookups of a burst overlap in memory. What a packet meets on its way is in its slot: the port
-//! it came in by, at last the port it leaves by, and the verdict.
+//! Each stage runs over the whole burst before the next stage starts, so that the code and data of a stage stay in the
+//! nearest cache and the lookups of a burst overlap in memory. The slot of a packet records the port that received it,
+//! later the port that sends it, and the verdict.
 //!
-//! VLAN tags exist only at the two ends: a tag is taken off as the packet comes in and put on as it goes out, so that
-//! everything between finds its headers at the same offsets. That moves the bytes behind the tag once or twice, and
-//! costs the untagged path one comparison.
+//! VLAN tags exist only at the two ends: the parser removes a tag and the transmit stage's header gets a new one, so
+//! that every stage in between finds the IP header at the same offset. A tagged frame is moved in its slot once or
+//! twice; an untagged one costs a comparison.
+//!
+//! | file | stage |
+//! | --- | --- |
+//! | `parse.rs` | picks one of the parsers: `fast_parse.rs`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
+//! | `lookup.rs` | next hops of the destinations, and `source_check.rs` |
+//! | `redirect.rs` | copies of packets that deserve an ICMP redirect |
+//! | `rewrite.rs` | hop count, checksum, Ethernet header |
+//! | `transmit.rs` | hands packets to the egress |
 
 use std::sync::Arc;
-
-use fullview_table::group::GroupReader;
 
 use crate::burst::{Burst, Packet};
 use crate::counters::Counters;
 use crate::trace::Tracer;
 use crate::view::{View, ViewReader};
-use lookup::{BurstPositions, TableKeys};
-use redirect::NOTED;
-use vlan::RemovedTags;
+use stage_state::StageState;
 
+pub use crate::egress::Egress;
+
+mod fast_parse;
 mod flow;
+mod keys;
 mod lookup;
 pub mod martian;
 mod parse;
@@ -29,77 +37,17 @@ mod rewrite;
 mod short_burst;
 mod slow_parse;
 mod source_check;
+mod stage_state;
 mod transmit;
 mod vlan;
 
 pub use flow::flow_hash_of;
 pub use redirect::RedirectCandidate;
 
-/// Where forwarded packets go.
-pub trait Egress<'a> {
-    /// Takes a packet that leaves by `port`, or hands it back if that port has no room.
-    fn send(&mut self, port: u16, packet: Packet<'a>) -> Result<(), Packet<'a>>;
-
-    /// Takes packets that leave by `port` one after the other; those it has no room for go to `refused`, which has room
-    /// for all of them. Consecutive packets mostly leave by the same port, and what is done for each of them shows.
-    fn send_run(
-        &mut self,
-        port: u16,
-        packets: impl ExactSizeIterator<Item = Packet<'a>>,
-        refused: &mut Burst<'a>,
-    ) {
-        refused.fill(packets.filter_map(|packet| self.send(port, packet).err()));
-    }
-}
-
-/// One burst per port, to be transmitted afterwards.
-impl<'a> Egress<'a> for [Burst<'a>] {
-    #[inline(always)]
-    fn send(&mut self, port: u16, packet: Packet<'a>) -> Result<(), Packet<'a>> {
-        match self.get_mut(usize::from(port)) {
-            Some(burst) => burst.push(packet),
-            None => Err(packet),
-        }
-    }
-
-    #[inline(always)]
-    fn send_run(
-        &mut self,
-        port: u16,
-        packets: impl ExactSizeIterator<Item = Packet<'a>>,
-        refused: &mut Burst<'a>,
-    ) {
-        match self.get_mut(usize::from(port)) {
-            Some(burst) => burst.send_run(port, packets, refused),
-            None => refused.fill(packets),
-        }
-    }
-}
-
-/// All packets to one burst, whatever their port: a router with one way out.
-impl<'a> Egress<'a> for Burst<'a> {
-    #[inline(always)]
-    fn send(&mut self, _port: u16, packet: Packet<'a>) -> Result<(), Packet<'a>> {
-        self.push(packet)
-    }
-
-    #[inline(always)]
-    fn send_run(
-        &mut self,
-        _port: u16,
-        mut packets: impl ExactSizeIterator<Item = Packet<'a>>,
-        refused: &mut Burst<'a>,
-    ) {
-        #[allow(clippy::expect_used)] // asked as often as there are packets, and no more
-        self.fill_exactly(packets.len(), || packets.next().expect("an iterator as long as it says"));
-        refused.fill(packets);
-    }
-}
-
 /// The stages of the loop before packets are sent, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Which packets are in order, and where they want to go.
+    /// Header checks and destination addresses.
     Parse,
     /// Next hops.
     Lookup,
@@ -107,31 +55,31 @@ pub enum Stage {
     Rewrite,
 }
 
-/// The forwarding path of one worker: the view it goes by, its counters and its scratch memory.
+/// The forwarding path of one worker: its view, its counters and its scratch memory.
 pub struct Forwarder {
     views: ViewReader,
-    /// The view that `stages` is made for.
+    /// The view that `state` is made for.
     view: Arc<View>,
-    stages: Stages,
+    state: StageState,
     tracer: Option<Box<Tracer>>,
 }
 
 impl Forwarder {
-    /// A forwarder that goes by the views of this reader.
+    /// A forwarder that uses the views of this reader.
     pub fn new(mut views: ViewReader) -> Forwarder {
         let view = Arc::clone(views.view());
-        let stages = Stages::new(&view);
-        Forwarder { views, view, stages, tracer: None }
+        let state = StageState::new(&view);
+        Forwarder { views, view, state, tracer: None }
     }
 
-    /// Lets packets be noted on their way from now on.
+    /// Lets trace requests copy packets from now on.
     pub fn set_tracer(&mut self, tracer: Tracer) {
         self.tracer = Some(Box::new(tracer));
     }
 
-    /// Forwards what is in `burst`: packets that go on are rewritten and given to `egress` in their order, the others
-    /// go to `rejected`, each as it came in and with its verdict in its slot. None is lost: as many are taken from the
-    /// front of `burst` as `rejected` has room for, which is all of them if it was empty, and the rest stays.
+    /// Forwards the packets of `burst`. Forwarded packets are rewritten and given to `egress` in their order; the others
+    /// go to `rejected` unchanged, with the verdict in the slot. No packet is lost: the forwarder takes as many from the
+    /// front of `burst` as `rejected` has room for, which is all of them if `rejected` is empty, and leaves the rest.
     pub fn process<'a>(
         &mut self,
         burst: &mut Burst<'a>,
@@ -152,12 +100,15 @@ impl Forwarder {
         rejected: &mut Burst<'a>,
     ) {
         let Some(mut tracer) = self.tracer.take() else { return };
-        tracer.process(self, burst, egress, rejected);
+        let before = rejected.len();
+        tracer.begin(burst);
+        self.forward(burst, &mut tracer.egress(egress), rejected);
+        tracer.finish(&rejected[before..]);
         self.tracer = Some(tracer);
     }
 
     #[inline(always)]
-    pub(crate) fn forward<'a>(
+    fn forward<'a>(
         &mut self,
         burst: &mut Burst<'a>,
         egress: &mut (impl Egress<'a> + ?Sized),
@@ -165,18 +116,18 @@ impl Forwarder {
     ) {
         let taken = burst.len().min(rejected.room());
         self.process_through(Stage::Rewrite, &mut burst[..taken]);
-        self.stages.emit(burst.drain_front(taken), egress, rejected);
+        transmit::transmit(&mut self.state.counters, burst.drain_front(taken), egress, rejected);
     }
 
-    /// Has packets go through the loop up to a stage, and no further: for measuring what each stage costs.
+    /// Runs the stages up to `last` and no further, to measure the cost of each stage.
     #[inline]
     pub fn process_through(&mut self, last: Stage, packets: &mut [Packet<'_>]) {
         let view = self.views.view();
         if !Arc::ptr_eq(view, &self.view) {
             self.view = Arc::clone(view);
-            self.stages.follow(&self.view);
+            self.state.follow(&self.view);
         }
-        self.stages.route(&self.view, last, packets);
+        run_stages(&mut self.state, &self.view, last, packets);
     }
 
     /// The view of the last burst.
@@ -184,80 +135,39 @@ impl Forwarder {
         &self.view
     }
 
-    /// The packets of the last burst whose senders could have taken a shorter way, as far as their interfaces have
-    /// them told: a few at most.
+    /// The first packets of the last burst whose senders deserve an ICMP redirect, from interfaces that send redirects.
     pub fn redirect_candidates(&self) -> &[RedirectCandidate] {
-        &self.stages.detours
+        &self.state.redirects
     }
 
-    /// What has been counted.
+    /// All counts since the start or the last [`Self::take_counters`].
     pub fn counters(&self) -> &Counters {
-        &self.stages.counters
+        &self.state.counters
     }
 
-    /// Counts what a port had no room for, at the interface of its untagged frames.
+    /// Adds frames that a port's receive ring had no room for to the interface of its untagged frames.
     pub(crate) fn count_overruns(&mut self, port: u16, overruns: u64) {
-        self.stages.counters.add_overruns(self.view.ingress(port).interface, overruns);
+        self.state.counters.add_overruns(self.view.ingress(port).interface, overruns);
     }
 
-    /// What has been counted, and begins anew.
+    /// Returns the counts and starts again at zero.
     pub fn take_counters(&mut self) -> Counters {
-        let zeros = Counters::new(self.stages.counters.interfaces.len());
-        std::mem::replace(&mut self.stages.counters, zeros)
+        let zeros = Counters::new(self.state.counters.interfaces.len());
+        std::mem::replace(&mut self.state.counters, zeros)
     }
 }
 
-/// What the stages of one burst leave to each other, and the worker's own ends of what the view leads to.
-struct Stages {
-    tables: Vec<TableKeys>,
-    groups: GroupReader,
-    /// Packets that are not plain.
-    late: BurstPositions,
-    tags: RemovedTags,
-    detours: Vec<RedirectCandidate>,
-    counters: Counters,
-}
-
-impl Stages {
-    fn new(view: &View) -> Stages {
-        let parts = view.parts();
-        Stages {
-            tables: parts.tables.iter().map(TableKeys::new).collect(),
-            groups: parts.groups.reader(),
-            late: BurstPositions::NONE,
-            tags: RemovedTags::default(),
-            detours: Vec::with_capacity(NOTED),
-            counters: Counters::new(parts.interfaces.len()),
-        }
+#[inline]
+fn run_stages(state: &mut StageState, view: &View, last: Stage, packets: &mut [Packet<'_>]) {
+    state.clear();
+    parse::parse(state, view, packets);
+    if last >= Stage::Lookup {
+        lookup::look_up(state, view, packets);
     }
-
-    /// Goes by another view. The only moment at which a worker allocates.
-    #[cold]
-    fn follow(&mut self, view: &View) {
-        let mut counters = Counters::new(view.parts().interfaces.len());
-        counters.add(&self.counters);
-        *self = Stages { counters, ..Stages::new(view) };
-    }
-
-    #[inline]
-    fn route(&mut self, view: &View, last: Stage, packets: &mut [Packet<'_>]) {
-        self.clear();
-        self.parse(view, packets);
-        if last >= Stage::Lookup {
-            self.lookup(view, packets);
+    if last >= Stage::Rewrite {
+        if view.has_redirects() {
+            redirect::record(&mut state.redirects, &state.tables, view, packets);
         }
-        if last >= Stage::Rewrite {
-            if view.has_redirects() {
-                self.note_detours(view, packets);
-            }
-            self.rewrite(view, packets);
-        }
-    }
-
-    fn clear(&mut self) {
-        self.tables.iter_mut().for_each(TableKeys::clear);
-        self.late.clear();
-        self.tags.clear();
-        self.detours.clear();
+        rewrite::rewrite(state, view, packets);
     }
 }

@@ -1,7 +1,7 @@
-//! Third stage: hop count, checksum and MAC addresses.
+//! Third stage: hop count, checksum and Ethernet header.
 
-use super::Stages;
 use super::source_check::REJECTED;
+use super::stage_state::StageState;
 use super::vlan::{self, RemovedTags};
 use crate::adjacency::{AdjacencyKind, CompiledAdjacency};
 use crate::burst::{Packet, Slot};
@@ -15,54 +15,52 @@ use fullview_table::NextHop;
 
 const MACS: Field<12> = Field(0);
 
-impl Stages {
-    #[inline]
-    pub(super) fn rewrite(&mut self, view: &View, packets: &mut [Packet<'_>]) {
-        let (entries, tags) = (view.adjacencies(), &self.tags);
-        for table in &self.tables {
-            for (place, hop) in table.inet.destinations.found() {
-                let entry = entries.get(hop);
-                if !inet(packets[place], entry) {
-                    reject(packets[place], place, hop, tags, |packet| refuse_inet(packet, entry, hop));
-                }
+#[inline]
+pub(super) fn rewrite(state: &StageState, view: &View, packets: &mut [Packet<'_>]) {
+    let (adjacencies, tags) = (view.adjacencies(), &state.tags);
+    for table in &state.tables {
+        for (position, hop) in table.inet.destinations.found() {
+            let entry = adjacencies.get(hop);
+            if !inet(packets[position], entry) {
+                reject(packets[position], position, hop, tags, |packet| refuse_inet(packet, entry, hop));
             }
-            for (place, hop) in table.inet6.destinations.found() {
-                let entry = entries.get(hop);
-                if !inet6(packets[place], entry) {
-                    reject(packets[place], place, hop, tags, |packet| refuse_inet6(packet, entry, hop));
-                }
+        }
+        for (position, hop) in table.inet6.destinations.found() {
+            let entry = adjacencies.get(hop);
+            if !inet6(packets[position], entry) {
+                reject(packets[position], position, hop, tags, |packet| refuse_inet6(packet, entry, hop));
             }
         }
     }
 }
 
-/// Whether the packet goes on; then it is written anew. A hop count of 1 is used up here as 0 is: the packet would leave
-/// with 0 (RFC 1812, section 5.3.1).
+/// Rewrites a packet that is forwarded; `false` if it is not. A hop count of 1 is used up here just as 0 is: the packet
+/// would leave with 0 (RFC 1812, section 5.3.1).
 #[inline(always)]
 fn inet(packet: &mut Slot, entry: &CompiledAdjacency) -> bool {
     let mut ip = Ipv4Packet::new_unchecked(&mut packet.head_mut()[ETHERNET..]);
-    let goes_on = (ip.ttl() > 1) & (ip.total_len() <= entry.mtu);
-    if goes_on {
+    let is_forwarded = (ip.ttl() > 1) & (ip.total_len() <= entry.mtu);
+    if is_forwarded {
         ip.decrement_ttl();
-        address(packet, entry);
+        write_ethernet(packet, entry);
     }
-    goes_on
+    is_forwarded
 }
 
 #[inline(always)]
 fn inet6(packet: &mut Slot, entry: &CompiledAdjacency) -> bool {
     let mut ip = Ipv6Packet::new_unchecked(&mut packet.head_mut()[ETHERNET..]);
-    let goes_on = (ip.hop_limit() > 1) & (ip.total_len() <= usize::from(entry.mtu6));
-    if goes_on {
+    let is_forwarded = (ip.hop_limit() > 1) & (ip.total_len() <= usize::from(entry.mtu6));
+    if is_forwarded {
         ip.decrement_hop_limit();
-        address(packet, entry);
+        write_ethernet(packet, entry);
     }
-    goes_on
+    is_forwarded
 }
 
 /// Writes the Ethernet header of the next link.
 #[inline(always)]
-fn address(packet: &mut Slot, entry: &CompiledAdjacency) {
+fn write_ethernet(packet: &mut Slot, entry: &CompiledAdjacency) {
     MACS.set(packet.head_mut(), entry.macs);
     packet.port = entry.port;
     packet.interface = entry.interface;
@@ -72,11 +70,11 @@ fn address(packet: &mut Slot, entry: &CompiledAdjacency) {
     }
 }
 
-/// Writes down why the packet does not go on, and gives it its tag back.
+/// Sets the verdict of a packet that is not forwarded, and restores its tag.
 #[cold]
 fn reject(
     packet: &mut Slot,
-    place: usize,
+    position: usize,
     hop: NextHop,
     tags: &RemovedTags,
     why: impl FnOnce(&Slot) -> Verdict,
@@ -84,7 +82,7 @@ fn reject(
     if hop != REJECTED {
         packet.verdict = why(packet);
     }
-    tags.give_back(place, packet);
+    tags.restore(position, packet);
 }
 
 fn refuse_inet(packet: &Slot, entry: &CompiledAdjacency, hop: NextHop) -> Verdict {
@@ -99,8 +97,8 @@ fn refuse_inet6(packet: &Slot, entry: &CompiledAdjacency, hop: NextHop) -> Verdi
     refuse(entry, hop, (ip.hop_limit() <= 1).then_some(Reason::HopLimitExpired), Reason::TooBig)
 }
 
-/// Why a packet in order does not go on. What the route says comes first: what is for this router may arrive with its
-/// last hop, and what cannot be reached is no question of hops.
+/// The verdict on a correct packet that is not forwarded. The route comes before the hop count: packets to this router may
+/// arrive with their last hop, and an unreachable destination is unreachable with any number of hops.
 fn refuse(entry: &CompiledAdjacency, hop: NextHop, expired: Option<Reason>, too_long: Reason) -> Verdict {
     let unless_expired = |verdict| expired.map_or(verdict, Verdict::Drop);
     match entry.kind {

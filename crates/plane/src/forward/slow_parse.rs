@@ -1,8 +1,11 @@
-//! The slow path of the first stage: everything again, one thing after the other, until the reason is found why a
-//! packet is not plain, or nothing speaks against it.
+//! The slow parser: runs every check in sequence on one packet, until it finds the reason why the packet is not plain, or
+//! finds that the packet is correct.
 
-use super::parse::Destination;
-use super::{Stages, martian, vlan};
+use fullview_table::NextHop;
+
+use super::keys::Destination;
+use super::stage_state::StageState;
+use super::{martian, vlan};
 use crate::adjacency::AdjacencyKind;
 use crate::burst::Slot;
 use crate::counters::Traffic;
@@ -13,63 +16,60 @@ use crate::wire::Malformed;
 use crate::wire::ethernet::{EtherType, Frame};
 use crate::wire::ipv4::Ipv4Packet;
 use crate::wire::ipv6::Ipv6Packet;
-use fullview_table::NextHop;
 
-impl Stages {
-    /// Gathers the packet's destination after all, or writes down its verdict. A packet that is rejected here or later
-    /// has its vlan, one that is forwarded has lost it.
-    #[inline(never)]
-    pub(super) fn examine(&mut self, view: &View, place: usize, packet: &mut Slot) {
-        let len = packet.frame_len();
-        match self.judge(view, packet) {
-            Ok((key, table)) => {
-                if let Some(control) = vlan::pop(packet) {
-                    self.tags.keep(place, control);
-                }
-                match key {
-                    Destination::Inet(addr) => self.tables[table].inet.push(addr, place),
-                    Destination::Inet6(addr) => self.tables[table].inet6.push(addr, place),
-                }
+/// Gathers the destination of a correct packet and removes its tag, or sets the verdict. A packet that is rejected here
+/// or later has its tag.
+#[inline(never)]
+pub(super) fn examine(state: &mut StageState, view: &View, position: usize, packet: &mut Slot) {
+    let len = packet.frame_len();
+    match judge(state, view, packet) {
+        Ok((destination, table)) => {
+            if let Some(control) = vlan::pop(packet) {
+                state.tags.keep(position, control);
             }
-            Err(verdict) => packet.verdict = verdict,
+            match destination {
+                Destination::Inet(addr) => state.tables[table].inet.push(addr, position),
+                Destination::Inet6(addr) => state.tables[table].inet6.push(addr, position),
+            }
         }
-        let mut traffic = Traffic::default();
-        traffic.count(len);
-        self.counters.add_received(packet.interface, traffic);
+        Err(verdict) => packet.verdict = verdict,
     }
+    let mut traffic = Traffic::default();
+    traffic.count(len);
+    state.counters.add_received(packet.interface, traffic);
+}
 
-    /// The destination of a packet in order, and in which table it is looked up.
-    fn judge(&mut self, view: &View, packet: &mut Slot) -> Result<(Destination, usize), Verdict> {
-        let frame = Frame::new_checked(packet.frame()).map_err(|_| Verdict::Drop(Reason::TooShort))?;
-        let port = view.port(packet.port).ok_or(Verdict::Drop(Reason::UnknownPort))?;
-        let number = port.interface(frame.vlan().unwrap_or(0)).ok_or(Verdict::Punt(Punt::OtherVlan))?;
-        let interface = view.interface(number).ok_or(Verdict::Drop(Reason::UnknownPort))?;
-        let key = admit(&frame, interface).and_then(|()| destination(&frame, interface, view));
-        let (group, table) = (frame.destination().is_group(), usize::from(interface.table));
-        packet.interface = number;
-        if group { Err(self.in_group_frame(view, table, key?)) } else { Ok((key?, table)) }
-    }
+/// The destination of a correct packet, and the table to look it up in.
+fn judge(state: &mut StageState, view: &View, packet: &mut Slot) -> Result<(Destination, usize), Verdict> {
+    let frame = Frame::new_checked(packet.frame()).map_err(|_| Verdict::Drop(Reason::TooShort))?;
+    let port = view.port(packet.port).ok_or(Verdict::Drop(Reason::UnknownPort))?;
+    let number = port.interface(frame.vlan().unwrap_or(0)).ok_or(Verdict::Punt(Punt::OtherVlan))?;
+    let interface = view.interface(number).ok_or(Verdict::Drop(Reason::UnknownPort))?;
+    let destination = admit(&frame, interface).and_then(|()| destination(&frame, interface, view));
+    let (group, table) = (frame.destination().is_group(), usize::from(interface.table));
+    packet.interface = number;
+    if group { Err(in_group_frame(state, view, table, destination?)) } else { Ok((destination?, table)) }
+}
 
-    /// What becomes of a unicast packet in a broadcast or multicast frame: it may be for this router's network, as a
-    /// directed broadcast that another router has made one, but it is never forwarded (RFC 1812, section 5.3.4).
-    fn in_group_frame(&mut self, view: &View, table: usize, key: Destination) -> Verdict {
-        let hop = self.find(table, key);
-        match view.adjacencies().get(hop).kind {
-            AdjacencyKind::Local => Verdict::Punt(Punt::Local),
-            AdjacencyKind::Broadcast => Verdict::Punt(Punt::Broadcast),
-            _ => Verdict::Drop(Reason::LinkBroadcast),
-        }
-    }
-
-    fn find(&mut self, table: usize, key: Destination) -> NextHop {
-        match key {
-            Destination::Inet(addr) => self.tables[table].inet.find(addr),
-            Destination::Inet6(addr) => self.tables[table].inet6.find(addr),
-        }
+/// The verdict on a unicast packet in a broadcast or multicast frame. It may be a directed broadcast to a network of this
+/// router, which another router sent as a link broadcast, but it is never forwarded (RFC 1812, section 5.3.4).
+fn in_group_frame(state: &mut StageState, view: &View, table: usize, destination: Destination) -> Verdict {
+    let hop = look_up(state, table, destination);
+    match view.adjacencies().get(hop).kind {
+        AdjacencyKind::Local => Verdict::Punt(Punt::Local),
+        AdjacencyKind::Broadcast => Verdict::Punt(Punt::Broadcast),
+        _ => Verdict::Drop(Reason::LinkBroadcast),
     }
 }
 
-/// Whether the interface takes the frame at all.
+fn look_up(state: &mut StageState, table: usize, destination: Destination) -> NextHop {
+    match destination {
+        Destination::Inet(addr) => state.tables[table].inet.find(addr),
+        Destination::Inet6(addr) => state.tables[table].inet6.find(addr),
+    }
+}
+
+/// Checks that the interface is up and the frame is addressed to it.
 fn admit(frame: &Frame<&[u8]>, interface: &Interface) -> Result<(), Verdict> {
     let destination = frame.destination();
     if !interface.up {
@@ -102,8 +102,9 @@ fn inet(payload: &[u8], strict: bool) -> Result<u32, Verdict> {
     verdict.map_or(Ok(ip.destination()), Err)
 }
 
-/// Extension headers, hop-by-hop options among them, are not looked at, as RFC 8200 (section 4) lets routers that were
-/// not told to and RFC 9673 (section 5) those whose fast path would suffer: a packet with them is forwarded as any other.
+/// Ignores extension headers, hop-by-hop options included, and forwards packets with them like others. RFC 8200 (section
+/// 4) allows that to routers that are not configured otherwise, RFC 9673 (section 5) to those whose fast path would
+/// suffer.
 fn inet6(payload: &[u8], strict: bool) -> Result<u128, Verdict> {
     let ip = Ipv6Packet::new_checked(payload).map_err(malformed)?;
     martian::inet6(ip.source(), ip.destination(), strict).map_or(Ok(ip.destination()), Err)
@@ -118,8 +119,8 @@ fn malformed(error: Malformed) -> Verdict {
     })
 }
 
-/// What IPv4 options decide (RFC 7126): source routes are dropped, what every router on the way has to write in or to
-/// look at is punted, as is damage, other options are the end hosts' business.
+/// The verdict on IPv4 options (RFC 7126): packets with a source route are dropped. Packets with an option that every
+/// router on the path has to write or read are punted, and so are damaged options. Other options concern the end hosts.
 fn options(mut options: &[u8]) -> Option<Verdict> {
     const END: u8 = 0;
     const NO_OPERATION: u8 = 1;
@@ -140,7 +141,7 @@ fn options(mut options: &[u8]) -> Option<Verdict> {
         }
         match *options {
             [NO_OPERATION, ..] => options = &options[1..],
-            // A length below 2 or beyond the header is damage, of which the sender is told.
+            // A length below 2 or beyond the header is damage; the slow path sends an ICMP error.
             [_, len, ..] if (2..=options.len()).contains(&len.into()) => options = &options[len.into()..],
             _ => return Some(Verdict::Punt(Punt::Options)),
         }

@@ -1,10 +1,10 @@
-//! Whether packets may have come from where they say (RFC 3704): their sources are looked up as destinations are, all
-//! of a burst in one call, and only those of interfaces that ask for it.
+//! Reverse path forwarding (RFC 3704): looks up source addresses as destinations are looked up, all of a burst in one call,
+//! and only those of packets from interfaces with a source check.
 
 use fullview_table::group::GroupView;
 use fullview_table::{Address, NextHop};
 
-use super::lookup::{FamilyKeys, TableKeys};
+use super::keys::{FamilyKeys, TableKeys};
 use crate::adjacency::{AdjacencyKind, CompiledAdjacency};
 use crate::burst::{Packet, Slot};
 use crate::interface::SourceCheck;
@@ -14,12 +14,12 @@ use crate::wire::ethernet::HEADER as ETHERNET;
 use crate::wire::ipv4::Ipv4Packet;
 use crate::wire::ipv6::Ipv6Packet;
 
-/// The next hop of a packet that was rejected after its lookup: it leads nowhere, and its verdict stands.
+/// The next hop of a packet that was rejected after its lookup: it has no adjacency, and the verdict is already set.
 pub(super) const REJECTED: NextHop = NextHop(u16::MAX);
 
 const _: () = assert!(REJECTED.0 > NextHop::MAX);
 
-/// Rejects the packets of a table whose sources do not pass.
+/// Rejects the packets of a table whose sources fail the check.
 #[cold]
 pub(super) fn check(table: &mut TableKeys, view: &View, groups: &GroupView, packets: &mut [Packet<'_>]) {
     let source = |slot: &Slot| Ipv4Packet::new_unchecked(&slot.head()[ETHERNET..]).source();
@@ -36,18 +36,18 @@ fn check_family<A: Address>(
     source: fn(&Slot) -> A,
 ) {
     keys.sources.clear();
-    for (place, _) in keys.destinations.found() {
-        if check_of(view, packets[place]) != SourceCheck::Off {
-            keys.sources.push(source(packets[place]), place);
+    for (position, _) in keys.destinations.found() {
+        if check_of(view, packets[position]) != SourceCheck::Off {
+            keys.sources.push(source(packets[position]), position);
         }
     }
     keys.sources.lookup(keys.reader.fib());
-    // Both are in the order of places, and every source has a destination.
+    // Both lists are in the order of positions, and every source has a destination.
     let mut destinations = keys.destinations.found_mut();
-    for (place, way_back) in keys.sources.found() {
-        let destination = destinations.find(|(of, _)| *of == place);
-        if !passes(view, groups, packets[place], way_back) {
-            packets[place].verdict = Verdict::Drop(Reason::SourceCheck);
+    for (position, back) in keys.sources.found() {
+        let destination = destinations.find(|(of, _)| *of == position);
+        if !passes(view, groups, packets[position], back) {
+            packets[position].verdict = Verdict::Drop(Reason::SourceCheck);
             destination.into_iter().for_each(|(_, next_hop)| *next_hop = REJECTED);
         }
     }
@@ -57,19 +57,19 @@ fn check_of(view: &View, packet: &Slot) -> SourceCheck {
     view.interface(packet.interface).map_or(SourceCheck::Off, |interface| interface.source_check)
 }
 
-/// Whether the way back to its source says that a packet may have come in where it did.
-fn passes(view: &View, groups: &GroupView, packet: &Slot, way_back: NextHop) -> bool {
-    let entries = view.adjacencies();
-    let mut ways = groups.members(way_back).iter().chain([&way_back]).map(|hop| entries.get(*hop));
+/// Whether the route back to the source lets the packet come in by its interface.
+fn passes(view: &View, groups: &GroupView, packet: &Slot, back: NextHop) -> bool {
+    let adjacencies = view.adjacencies();
+    let mut hops = groups.members(back).iter().chain([&back]).map(|hop| adjacencies.get(*hop));
     let came_in = packet.interface;
     match check_of(view, packet) {
         SourceCheck::Off => true,
-        SourceCheck::Loose => way_back.is_some() && ways.any(leads_somewhere),
-        SourceCheck::Strict => ways.any(|entry| entry.interface == came_in),
+        SourceCheck::Loose => back.is_some() && hops.any(reaches_a_link),
+        SourceCheck::Strict => hops.any(|entry| entry.interface == came_in),
     }
 }
 
-/// Other than to be dropped, or to this router itself, which does not send to itself.
-fn leads_somewhere(entry: &CompiledAdjacency) -> bool {
+/// Whether the adjacency is on a link. One that drops packets is not, nor is this router, which does not send to itself.
+fn reaches_a_link(entry: &CompiledAdjacency) -> bool {
     matches!(entry.kind, AdjacencyKind::Neighbor | AdjacencyKind::Glean | AdjacencyKind::Down)
 }

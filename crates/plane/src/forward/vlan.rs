@@ -1,12 +1,12 @@
-//! VLAN tags, off and on.
+//! Removes and inserts VLAN tags.
 
 use crate::burst::{BURST, Slot};
 use crate::wire::ethernet::{Frame, TAG};
 
-/// Bytes of the two MAC addresses, behind which a tag stands.
+/// Bytes of the two MAC addresses; a tag follows them.
 const ADDRESSES: usize = 12;
 
-/// Takes the tag off, if there is one, and returns its control word. The frame must be whole: 18 bytes if tagged.
+/// Removes the tag, if there is one, and returns its control word. The frame must hold its header: 18 bytes if tagged.
 pub(super) fn pop(packet: &mut Slot) -> Option<u16> {
     let control = Frame::new_unchecked(packet.frame()).tag_control()?;
     let len = packet.frame_len();
@@ -15,8 +15,8 @@ pub(super) fn pop(packet: &mut Slot) -> Option<u16> {
     Some(control)
 }
 
-/// Puts a tag on, of priority 0 if `control` is a VLAN only. The slot must have room for 4 more bytes, which a frame
-/// within [`crate::adjacency::MAX_MTU`] leaves; padding beyond that is cut off.
+/// Inserts a tag, of priority 0 if `control` is a VLAN only. The slot has room for the 4 bytes if the packet is within
+/// `MAX_MTU`; padding beyond the slot is cut off.
 #[cold]
 pub(super) fn push(packet: &mut Slot, control: u16) {
     let len = packet.frame_len();
@@ -26,10 +26,10 @@ pub(super) fn push(packet: &mut Slot, control: u16) {
     Frame::new_unchecked(packet.frame_mut()).set_tag(control);
 }
 
-/// The tags taken off in one burst, so that a packet which does not go on after all is handed back as it came.
+/// The tags removed in one burst, so that a packet that is rejected later is handed back as it came in.
 pub(super) struct RemovedTags(Vec<(u8, u16)>);
 
-/// With room for a whole burst, so that the loop never allocates.
+/// Has room for a whole burst, so that the loop never allocates.
 impl Default for RemovedTags {
     fn default() -> RemovedTags {
         RemovedTags(Vec::with_capacity(BURST))
@@ -41,15 +41,15 @@ impl RemovedTags {
         self.0.clear();
     }
 
-    /// Places come in rising order.
-    pub fn keep(&mut self, place: usize, control: u16) {
-        self.0.push((place as u8, control));
+    /// Records a tag; positions come in ascending order.
+    pub fn keep(&mut self, position: usize, control: u16) {
+        self.0.push((position as u8, control));
     }
 
-    /// Puts the tag on again that the packet at this place had.
+    /// Inserts the tag again that the packet at this position had.
     #[cold]
-    pub fn give_back(&self, place: usize, packet: &mut Slot) {
-        if let Ok(at) = self.0.binary_search_by_key(&(place as u8), |(place, _)| *place) {
+    pub fn restore(&self, position: usize, packet: &mut Slot) {
+        if let Ok(at) = self.0.binary_search_by_key(&(position as u8), |(position, _)| *position) {
             push(packet, self.0[at].1);
         }
     }

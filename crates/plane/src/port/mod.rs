@@ -34,6 +34,9 @@ pub mod umem;
 #[cfg(target_os = "linux")]
 pub mod xdp;
 
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub use sys::SharedWords;
+
 /// A port.
 pub trait Port<'a> {
     /// Adds up to `limit` received packets to `burst`, as far as it has room, writes this port's number into them

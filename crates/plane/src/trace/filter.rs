@@ -11,10 +11,10 @@ use std::str::FromStr;
 
 use fullview_table::{Address, Prefix};
 
-use crate::explain::headers::ports;
 use crate::wire::ethernet::{EtherType, Frame};
 use crate::wire::ipv4::{self, Ipv4Packet};
 use crate::wire::ipv6::{self, Ipv6Packet};
+use crate::wire::transport::ports;
 
 /// Tests of one text at most: while it watches, each packet meets them all.
 const MOST_TESTS: usize = 16;
@@ -188,7 +188,7 @@ impl FilterFields {
         }
         let ip = Ipv4Packet::new_unchecked(packet);
         let ports =
-            (ip.fragment_offset() == 0).then(|| ports(packet, ip.header_len(), ip.protocol())).flatten();
+            (ip.fragment_offset() == 0).then(|| ports(packet, ip.protocol(), ip.header_len())).flatten();
         FilterFields {
             source: Some(ip.source().to_ip().into()),
             destination: Some(ip.destination().to_ip().into()),
@@ -207,7 +207,7 @@ impl FilterFields {
             source: Some(ip.source().to_ip().into()),
             destination: Some(ip.destination().to_ip().into()),
             protocol: Some(ip.next_header()),
-            ports: ports(packet, ipv6::HEADER, ip.next_header()),
+            ports: ports(packet, ip.next_header(), ipv6::HEADER),
             ..self
         }
     }

@@ -1,9 +1,9 @@
-//! Packets noted on their way through the loop: for traces, and for captures of what is dropped.
+//! Copies packets on their way through the loop, for traces and for captures of dropped packets.
 //!
-//! A worker asks once a burst whether anybody watches, which is one pointer to compare. If somebody does, it copies the
-//! frames that match before the loop has them, sees what becomes of them, and puts the [`TracedPacket`] into a ring of its own;
-//! nobody waits, and a ring that is full is a number ([`TraceReceiver::take_lost`]). Whoever collects the notes explains or
-//! writes them in a thread of its own.
+//! A worker checks once per burst whether there is a trace request, which is one pointer comparison. If there is one, the
+//! worker copies the frames that match before the loop changes them, adds the verdict, and puts each [`TracedPacket`] into
+//! a ring of its own. The worker never waits: when the ring is full, packets are counted as lost
+//! ([`TraceReceiver::take_lost`]). The receiver explains or writes the packets in a thread of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,34 +13,34 @@ use arc_swap::ArcSwapOption;
 use arc_swap::cache::Cache;
 
 use crate::burst::{Burst, FrameCopy, Packet, Slot};
-use crate::forward::{Egress, Forwarder};
+use crate::egress::Egress;
 use crate::verdict::Verdict;
 pub use filter::{PacketFilter, PacketFilterError};
 
 pub mod capture;
 mod filter;
 
-/// TraceRecorder in a worker's ring.
+/// Packets that a worker's ring holds.
 const RING: usize = 128;
 
-/// What somebody wants to be noted.
+/// The packets that a client wants copies of.
 #[derive(Debug)]
 pub struct TraceRequest {
     /// Which packets.
     pub filter: PacketFilter,
     /// Only those that are dropped.
     pub drops_only: bool,
-    /// How many more, of all workers together.
+    /// How many more packets of all workers together.
     left: AtomicU64,
 }
 
 impl TraceRequest {
-    /// The next `count` packets that match.
+    /// Requests the next `count` packets that match.
     pub fn new(filter: PacketFilter, drops_only: bool, count: u64) -> TraceRequest {
         TraceRequest { filter, drops_only, left: AtomicU64::new(count) }
     }
 
-    /// Lets so many more be noted, but never leaves more than `most` open.
+    /// Requests `more` packets, but never leaves more than `most` open.
     pub fn refill(&self, more: u64, most: u64) {
         // The update never fails: it always has a new value.
         let _ = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -48,7 +48,7 @@ impl TraceRequest {
         });
     }
 
-    /// Whether all that was asked for is noted.
+    /// Whether all requested packets have been copied.
     pub fn is_finished(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
@@ -58,6 +58,25 @@ impl TraceRequest {
     }
 }
 
+/// A copy of a packet, with the verdict of the loop.
+///
+/// A packet that was dropped because its egress port was full is recorded at that port, rewritten as it would have left.
+#[derive(Clone)]
+pub struct TracedPacket {
+    /// The request it matched, by the number that [`TraceRequests::add`] returned.
+    pub request: u64,
+    /// When it was copied.
+    pub at: SystemTime,
+    /// The port that received it.
+    pub port: u16,
+    /// The frame as it came in.
+    pub before: FrameCopy,
+    /// What the loop did with it.
+    pub verdict: Verdict,
+    /// Of a forwarded packet: the port and the frame that left.
+    pub departure: Option<(u16, FrameCopy)>,
+}
+
 impl TracedPacket {
     fn of(request: u64, packet: &Slot, verdict: Verdict) -> TracedPacket {
         let (at, port, before) = (SystemTime::now(), packet.port, FrameCopy::of(packet));
@@ -65,26 +84,9 @@ impl TracedPacket {
     }
 }
 
-/// A packet that was noted.
-#[derive(Clone)]
-pub struct TracedPacket {
-    /// For whom: the number that [`TraceRequests::add`] gave.
-    pub request: u64,
-    /// When it was noted.
-    pub at: SystemTime,
-    /// The port it came in by; of a dropped packet that found its way out full, that one.
-    pub port: u16,
-    /// As it came in; of a dropped packet that found its way out full, as it would have left.
-    pub before: FrameCopy,
-    /// What the loop did with it.
-    pub verdict: Verdict,
-    /// The port it left by, and as what, if it did.
-    pub departure: Option<(u16, FrameCopy)>,
-}
-
 type ActiveRequests = Vec<(u64, Arc<TraceRequest>)>;
 
-/// Who watches, and where their notes are: the end of whoever collects.
+/// The trace requests of all clients, which the workers read.
 #[derive(Default)]
 pub struct TraceRequests {
     current: Arc<ArcSwapOption<ActiveRequests>>,
@@ -92,126 +94,113 @@ pub struct TraceRequests {
 }
 
 impl TraceRequests {
-    /// None yet.
+    /// No requests.
     pub fn new() -> TraceRequests {
         TraceRequests::default()
     }
 
-    /// A worker's end, and the end at which its notes come out.
+    /// The two ends of a worker's ring: one for the worker, one for the thread that collects its packets.
     pub fn connect(&self) -> (Tracer, TraceReceiver) {
-        let (ring, collected) = rtrb::RingBuffer::new(RING);
-        let missed = Arc::new(AtomicU64::new(0));
-        let notes = TraceRecorder { ring, missed: Arc::clone(&missed), traced: Vec::with_capacity(RING) };
-        let watched = Tracer { watches: Cache::new(Arc::clone(&self.current)), notes };
-        (watched, TraceReceiver { notes: collected, missed })
+        let (ring, packets) = rtrb::RingBuffer::new(RING);
+        let lost = Arc::new(AtomicU64::new(0));
+        let recorder = TraceRecorder { ring, lost: Arc::clone(&lost), traced: Vec::with_capacity(RING) };
+        let tracer = Tracer { requests: Cache::new(Arc::clone(&self.current)), of_burst: None, recorder };
+        (tracer, TraceReceiver { packets, lost })
     }
 
-    /// Begins to watch; returns the number that the notes will carry.
-    pub fn add(&mut self, watch: Arc<TraceRequest>) -> u64 {
+    /// Adds a request and returns its number.
+    pub fn add(&mut self, request: Arc<TraceRequest>) -> u64 {
         self.last += 1;
         let number = self.last;
-        self.change(|watches| watches.push((number, watch)));
+        self.change(|requests| requests.push((number, request)));
         number
     }
 
-    /// ActiveRequests no more.
+    /// Removes the request of that number.
     pub fn remove(&mut self, number: u64) {
-        self.change(|watches| watches.retain(|(known, _)| *known != number));
+        self.change(|requests| requests.retain(|(known, _)| *known != number));
     }
 
     fn change(&mut self, change: impl FnOnce(&mut ActiveRequests)) {
-        let mut watches = self.current.load().as_deref().cloned().unwrap_or_default();
-        change(&mut watches);
-        self.current.store((!watches.is_empty()).then(|| Arc::new(watches)));
+        let mut requests = self.current.load().as_deref().cloned().unwrap_or_default();
+        change(&mut requests);
+        self.current.store((!requests.is_empty()).then(|| Arc::new(requests)));
     }
 }
 
-/// Where a worker's notes come out.
+/// The end of a worker's ring that packets come out of.
 pub struct TraceReceiver {
-    notes: rtrb::Consumer<TracedPacket>,
-    missed: Arc<AtomicU64>,
+    packets: rtrb::Consumer<TracedPacket>,
+    lost: Arc<AtomicU64>,
 }
 
 impl TraceReceiver {
-    /// The next note.
+    /// The next packet, if there is one.
     pub fn pop(&mut self) -> Option<TracedPacket> {
-        self.notes.pop().ok()
+        self.packets.pop().ok()
     }
 
-    /// Packets that would have been noted if there had been room, since this was last asked.
+    /// Packets since the last call that matched and were not copied, because there was no room or the request was finished.
     pub fn take_lost(&mut self) -> u64 {
-        self.missed.swap(0, Ordering::Relaxed)
+        self.lost.swap(0, Ordering::Relaxed)
     }
 
-    /// Whether the worker is gone, and its last note fetched.
+    /// Whether the worker is gone and its last packet fetched.
     pub fn is_abandoned(&self) -> bool {
-        self.notes.is_abandoned() && self.notes.is_empty()
+        self.packets.is_abandoned() && self.packets.is_empty()
     }
 }
 
-/// A worker's end, for its [`Forwarder::watch`].
+/// The worker's end of a ring, for [`Forwarder::set_tracer`](crate::forward::Forwarder::set_tracer).
 pub struct Tracer {
-    watches: Cache<Arc<ArcSwapOption<ActiveRequests>>, Option<Arc<ActiveRequests>>>,
-    notes: TraceRecorder,
+    requests: Cache<Arc<ArcSwapOption<ActiveRequests>>, Option<Arc<ActiveRequests>>>,
+    /// The requests at the beginning of the burst, which hold for the whole burst.
+    of_burst: Option<Arc<ActiveRequests>>,
+    recorder: TraceRecorder,
 }
 
 impl Tracer {
-    /// Whether anybody watches.
+    /// Whether there is a request.
     #[inline]
     pub(crate) fn is_on(&mut self) -> bool {
-        self.watches.load().is_some()
+        self.requests.load().is_some()
     }
 
-    /// Has the burst forwarded, and notes what is asked for.
-    pub(crate) fn process<'a>(
-        &mut self,
-        forwarder: &mut Forwarder,
-        burst: &mut Burst<'a>,
-        egress: &mut (impl Egress<'a> + ?Sized),
-        rejected: &mut Burst<'a>,
-    ) {
-        match self.watches.load() {
-            None => forwarder.forward(burst, egress, rejected),
-            Some(watches) => self.notes.process(watches, forwarder, burst, egress, rejected),
+    /// Copies the packets that requests ask for; to be called before the loop changes them.
+    pub(crate) fn begin(&mut self, burst: &Burst<'_>) {
+        self.of_burst = self.requests.load().clone();
+        if let Some(requests) = &self.of_burst {
+            self.recorder.copy_traced(requests, burst);
+        }
+    }
+
+    /// An egress that records the departure of the copied packets.
+    pub(crate) fn egress<'e, E: ?Sized>(&'e mut self, egress: &'e mut E) -> TracingEgress<'e, E> {
+        TracingEgress { egress, traced: &mut self.recorder.traced }
+    }
+
+    /// Records the verdicts of rejected packets and puts all copies into the ring.
+    pub(crate) fn finish(&mut self, rejected: &[Packet<'_>]) {
+        if let Some(requests) = self.of_burst.take() {
+            self.recorder.finish(&requests, rejected);
         }
     }
 }
 
-/// What a worker notes.
+/// Copies packets and sends them. It never allocates.
 struct TraceRecorder {
     ring: rtrb::Producer<TracedPacket>,
-    missed: Arc<AtomicU64>,
-    /// Packets of this burst that are traced, by the address of their slots.
+    lost: Arc<AtomicU64>,
+    /// Copies of packets of this burst, by the address of the slot.
     traced: Vec<(usize, TracedPacket)>,
 }
 
 impl TraceRecorder {
-    /// Allocates nothing, but copies: the price of being watched.
-    fn process<'a>(
-        &mut self,
-        watches: &ActiveRequests,
-        forwarder: &mut Forwarder,
-        burst: &mut Burst<'a>,
-        egress: &mut (impl Egress<'a> + ?Sized),
-        rejected: &mut Burst<'a>,
-    ) {
-        let before = rejected.len();
-        self.copy_traced(watches, burst);
-        forwarder.forward(burst, &mut TracingEgress { egress, traced: &mut self.traced }, rejected);
-        for packet in &rejected[before..] {
-            with_slot(&mut self.traced, packet, |note| {
-                (note.verdict, note.departure) = (packet.verdict, None)
-            });
-            self.note_drop(watches, packet);
-        }
-        self.hand_over();
-    }
-
-    fn copy_traced(&mut self, watches: &ActiveRequests, burst: &Burst<'_>) {
-        let wanted = |watch: &TraceRequest| !watch.drops_only && !watch.is_finished();
-        for (number, watch) in watches.iter().filter(|(_, watch)| wanted(watch)) {
-            for packet in burst.iter().filter(|packet| watch.filter.matches(packet.port, packet.frame())) {
-                if self.traced.len() == RING || !watch.take() {
+    fn copy_traced(&mut self, requests: &ActiveRequests, burst: &Burst<'_>) {
+        let is_open = |request: &TraceRequest| !request.drops_only && !request.is_finished();
+        for (number, request) in requests.iter().filter(|(_, request)| is_open(request)) {
+            for packet in burst.iter().filter(|packet| request.filter.matches(packet.port, packet.frame())) {
+                if self.traced.len() == RING || !request.take() {
                     break;
                 }
                 self.traced.push((address(packet), TracedPacket::of(*number, packet, packet.verdict)));
@@ -219,45 +208,51 @@ impl TraceRecorder {
         }
     }
 
-    /// A packet that was dropped is as it came in, but for one that found its way out full.
-    fn note_drop(&mut self, watches: &ActiveRequests, packet: &Slot) {
+    fn finish(&mut self, requests: &ActiveRequests, rejected: &[Packet<'_>]) {
+        for packet in rejected {
+            with_slot(&mut self.traced, packet, |traced| {
+                (traced.verdict, traced.departure) = (packet.verdict, None)
+            });
+            self.record_drop(requests, packet);
+        }
+        while let Some((_, traced)) = self.traced.pop() {
+            self.send(traced);
+        }
+    }
+
+    /// Copies a dropped packet for the requests that ask for drops only.
+    fn record_drop(&mut self, requests: &ActiveRequests, packet: &Slot) {
         let Verdict::Drop(_) = packet.verdict else { return };
-        for (number, watch) in watches.iter().filter(|(_, watch)| watch.drops_only) {
-            if watch.filter.matches(packet.port, packet.frame()) {
-                if watch.take() {
-                    self.put(TracedPacket::of(*number, packet, packet.verdict));
+        for (number, request) in requests.iter().filter(|(_, request)| request.drops_only) {
+            if request.filter.matches(packet.port, packet.frame()) {
+                if request.take() {
+                    self.send(TracedPacket::of(*number, packet, packet.verdict));
                 } else {
-                    self.missed.fetch_add(1, Ordering::Relaxed);
+                    self.lost.fetch_add(1, Ordering::Relaxed);
                 }
             }
         }
     }
 
-    fn hand_over(&mut self) {
-        while let Some((_, note)) = self.traced.pop() {
-            self.put(note);
-        }
-    }
-
-    fn put(&mut self, note: TracedPacket) {
-        if self.ring.push(note).is_err() {
-            self.missed.fetch_add(1, Ordering::Relaxed);
+    fn send(&mut self, packet: TracedPacket) {
+        if self.ring.push(packet).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Sees packets leave.
-struct TracingEgress<'e, E: ?Sized> {
+/// Passes packets on to another egress and records the departure of traced ones.
+pub(crate) struct TracingEgress<'e, E: ?Sized> {
     egress: &'e mut E,
     traced: &'e mut Vec<(usize, TracedPacket)>,
 }
 
 impl<'a, E: Egress<'a> + ?Sized> Egress<'a> for TracingEgress<'_, E> {
-    /// One that the port does not take comes back by way of the rejected packets, with its verdict.
+    /// A packet that the port refuses comes back among the rejected packets, with its verdict.
     fn send(&mut self, port: u16, packet: Packet<'a>) -> Result<(), Packet<'a>> {
-        with_slot(self.traced, packet, |note| {
-            note.verdict = Verdict::Forward;
-            note.departure = Some((port, FrameCopy::of(packet)));
+        with_slot(self.traced, packet, |traced| {
+            traced.verdict = Verdict::Forward;
+            traced.departure = Some((port, FrameCopy::of(packet)));
         });
         self.egress.send(port, packet)
     }
@@ -265,10 +260,10 @@ impl<'a, E: Egress<'a> + ?Sized> Egress<'a> for TracingEgress<'_, E> {
 
 fn with_slot(traced: &mut [(usize, TracedPacket)], packet: &Slot, mut change: impl FnMut(&mut TracedPacket)) {
     let address = address(packet);
-    traced.iter_mut().filter(|(of, _)| *of == address).for_each(|(_, note)| change(note));
+    traced.iter_mut().filter(|(of, _)| *of == address).for_each(|(_, traced)| change(traced));
 }
 
-/// Tells slots apart; never used to reach one.
+/// Tells slots apart; nothing is read through this address.
 fn address(packet: &Slot) -> usize {
     std::ptr::from_ref(packet).addr()
 }

@@ -1,6 +1,6 @@
 //! Which interface a frame comes in by: its port, and the VLAN of its tag.
 
-use super::ViewError;
+use super::error::ViewError;
 use crate::adjacency::NO_INTERFACE;
 use crate::interface::Interface;
 use crate::wire::ethernet::Mac;

@@ -6,8 +6,8 @@ use aya::maps::MapError;
 use aya::programs::ProgramError;
 use aya::sys::SyscallError;
 
-use super::Link;
 use crate::bpf::{BpfError, with_causes};
+use crate::port::link::Link;
 
 /// Why frames cannot be told apart in the kernel.
 #[derive(Debug, thiserror::Error)]

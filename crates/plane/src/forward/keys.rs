@@ -1,0 +1,190 @@
+//! The addresses of one burst, gathered by table and family, so that one call looks up all of them.
+
+use fullview_table::fib::Fib;
+use fullview_table::fib::framework::{Reader, SharedReader};
+use fullview_table::group::GroupView;
+use fullview_table::{Address, NextHop};
+
+use crate::burst::BURST;
+use crate::view::TableReaders;
+
+/// The destination address of a packet, by which it is looked up.
+pub(super) enum Destination {
+    Inet(u32),
+    Inet6(u128),
+}
+
+/// The addresses of a burst that are looked up in one routing table.
+pub(super) struct TableKeys {
+    pub inet: FamilyKeys<u32>,
+    pub inet6: FamilyKeys<u128>,
+}
+
+impl TableKeys {
+    pub fn new(readers: &TableReaders) -> TableKeys {
+        TableKeys { inet: FamilyKeys::new(&readers.inet), inet6: FamilyKeys::new(&readers.inet6) }
+    }
+
+    /// Removes the addresses of the burst before.
+    pub fn clear(&mut self) {
+        self.inet.clear();
+        self.inet6.clear();
+    }
+
+    /// Prefetches the table memory of the destinations that were added since the last call, so that it arrives while the
+    /// parser reads the next headers.
+    #[inline]
+    pub fn prefetch_added(&mut self) {
+        self.inet.prefetch_added();
+        self.inet6.prefetch_added();
+    }
+}
+
+/// The addresses of a burst that are looked up in the FIB of one family.
+pub(super) struct FamilyKeys<A: Address> {
+    pub reader: Reader<A>,
+    pub destinations: Box<LookupBatch<A>>,
+    /// Source addresses of packets from interfaces with a source check.
+    pub sources: Box<LookupBatch<A>>,
+    /// Destinations whose table memory has been prefetched.
+    prefetched: usize,
+}
+
+/// Positions of packets in a burst.
+pub(super) struct BurstPositions {
+    len: usize,
+    positions: [u8; BURST],
+}
+
+// A position in a burst is one byte.
+const _: () = assert!(BURST <= 256);
+
+impl BurstPositions {
+    pub const NONE: BurstPositions = BurstPositions { len: 0, positions: [0; BURST] };
+
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn get(&self, at: usize) -> usize {
+        usize::from(self.positions[at])
+    }
+
+    /// Adds a position, at most [`BURST`] in a burst, and returns how many there were before.
+    #[inline(always)]
+    pub fn push(&mut self, position: usize) -> usize {
+        // The remainder always equals the length; it lets the compiler leave out the bounds check.
+        let at = self.len % BURST;
+        self.positions[at] = position as u8;
+        self.len += 1;
+        at
+    }
+
+    #[inline(always)]
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        self.positions[..self.len].iter().map(|position| usize::from(*position))
+    }
+}
+
+/// Addresses of one burst and the next hops found for them.
+pub(super) struct LookupBatch<A> {
+    /// The packets that the addresses belong to.
+    positions: BurstPositions,
+    addrs: [A; BURST],
+    next_hops: [NextHop; BURST],
+}
+
+impl<A: Address> FamilyKeys<A> {
+    fn new(reader: &SharedReader<A>) -> FamilyKeys<A> {
+        let (destinations, sources) = (LookupBatch::boxed(), LookupBatch::boxed());
+        FamilyKeys { reader: reader.reader(), destinations, sources, prefetched: 0 }
+    }
+
+    /// Adds the destination of the packet at `position`.
+    pub fn push(&mut self, addr: A, position: usize) {
+        self.destinations.push(addr, position);
+    }
+
+    #[inline]
+    fn prefetch_added(&mut self) {
+        let len = self.destinations.positions.len;
+        if len > self.prefetched {
+            self.reader.fib().prefetch(&self.destinations.addrs[self.prefetched..len]);
+            self.prefetched = len;
+        }
+    }
+
+    /// Prefetches the table memory of all destinations of a burst before any of them is added.
+    pub fn prefetch_all(&mut self, addrs: &[A]) {
+        self.reader.fib().prefetch(addrs);
+        self.prefetched = BURST;
+    }
+
+    /// Prefetches the second level of table memory, once the first level has arrived.
+    pub fn prefetch_deeper(&mut self, addrs: &[A]) {
+        self.reader.fib().prefetch_deeper(addrs);
+    }
+
+    /// Looks up one address, for the slow parser.
+    #[cold]
+    pub fn find(&mut self, addr: A) -> NextHop {
+        self.reader.fib().lookup(addr)
+    }
+
+    fn clear(&mut self) {
+        (self.prefetched, self.destinations.positions.len) = (0, 0);
+    }
+
+    /// Looks up all destinations.
+    pub fn lookup(&mut self) {
+        self.destinations.lookup(self.reader.fib());
+    }
+}
+
+impl<A: Address> LookupBatch<A> {
+    fn boxed() -> Box<LookupBatch<A>> {
+        let (addrs, next_hops) = ([A::zero(); BURST], [NextHop::NONE; BURST]);
+        Box::new(LookupBatch { positions: BurstPositions::NONE, addrs, next_hops })
+    }
+
+    pub fn clear(&mut self) {
+        self.positions.clear();
+    }
+
+    /// Adds the address of the packet at `position`, at most [`BURST`] in a burst.
+    #[inline(always)]
+    pub fn push(&mut self, addr: A, position: usize) {
+        self.addrs[self.positions.push(position)] = addr;
+    }
+
+    pub fn lookup(&mut self, fib: &dyn Fib<A>) {
+        let len = self.positions.len;
+        if len > 0 {
+            fib.lookup_batch(&self.addrs[..len], &mut self.next_hops[..len]);
+        }
+    }
+
+    /// The position of each packet in the burst, and its next hop.
+    #[inline(always)]
+    pub fn found(&self) -> impl Iterator<Item = (usize, NextHop)> {
+        self.positions.iter().zip(self.next_hops[..self.positions.len].iter().copied())
+    }
+
+    /// As [`Self::found`], with mutable next hops.
+    pub fn found_mut(&mut self) -> impl Iterator<Item = (usize, &mut NextHop)> {
+        self.positions.iter().zip(&mut self.next_hops[..self.positions.len])
+    }
+
+    /// Replaces each group by the member that the flow of the packet uses.
+    pub fn pick_members(&mut self, groups: &GroupView, hash: impl Fn(usize) -> u32) {
+        for (position, hop) in self.found_mut() {
+            if groups.is_group(*hop) {
+                *hop = groups.select(*hop, hash(position));
+            }
+        }
+    }
+}

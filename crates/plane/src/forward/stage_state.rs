@@ -1,0 +1,50 @@
+//! What the stages of the loop leave to each other within one burst.
+
+use fullview_table::group::GroupReader;
+
+use super::keys::{BurstPositions, TableKeys};
+use super::redirect::{MAX_CANDIDATES, RedirectCandidate};
+use super::vlan::RemovedTags;
+use crate::counters::Counters;
+use crate::view::View;
+
+/// The results of each stage for the next one, and the worker's own readers of the tables and groups of a view.
+pub(super) struct StageState {
+    pub tables: Vec<TableKeys>,
+    pub groups: GroupReader,
+    /// Packets that the fast parser left to the slow one.
+    pub exceptions: BurstPositions,
+    pub tags: RemovedTags,
+    pub redirects: Vec<RedirectCandidate>,
+    pub counters: Counters,
+}
+
+impl StageState {
+    pub fn new(view: &View) -> StageState {
+        let parts = view.parts();
+        StageState {
+            tables: parts.tables.iter().map(TableKeys::new).collect(),
+            groups: parts.groups.reader(),
+            exceptions: BurstPositions::NONE,
+            tags: RemovedTags::default(),
+            redirects: Vec::with_capacity(MAX_CANDIDATES),
+            counters: Counters::new(parts.interfaces.len()),
+        }
+    }
+
+    /// Replaces the readers by those of another view and keeps the counts. The loop allocates only here.
+    #[cold]
+    pub fn follow(&mut self, view: &View) {
+        let mut counters = Counters::new(view.parts().interfaces.len());
+        counters.add(&self.counters);
+        *self = StageState { counters, ..StageState::new(view) };
+    }
+
+    /// Forgets the burst before.
+    pub fn clear(&mut self) {
+        self.tables.iter_mut().for_each(TableKeys::clear);
+        self.exceptions.clear();
+        self.tags.clear();
+        self.redirects.clear();
+    }
+}
