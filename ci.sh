@@ -3,22 +3,22 @@
 # but the last two. Jobs joined by + run at once.
 #
 # What a run changes on the machine: as root it installs Debian packages with apt-get (the lists below), without starting
-# their daemons. It builds cargo tools into target/tools and everything else below target/ and peers/build/, some 15 GB.
-# Tests make network namespaces and links of their own and delete them. With CI=true it adds the standard library of
-# aarch64 to the toolchain. Cargo, Go and rustup download what they lack. Nothing else outside this folder changes, except
-# below /tmp.
+# their daemons. It builds cargo tools into target/tools, and everything else below target/, fuzz/target/ and peers/build/:
+# some 10 GB. Tests make network namespaces and links of their own and delete them; `peers` reserves huge pages and
+# returns them. With CI=true rustup adds the standard library of aarch64 to the toolchain. Cargo and Go download what they
+# lack into their caches. Temporary files are below /tmp.
 #
-# The seconds are those of a fresh machine with two cores; the end of a run prints those of this machine.
+# The seconds are estimates for a fresh machine with two cores and nothing else to do; the end of a run prints its own.
 #
 #   job         s    what it does
 #   packages    60   installs the Debian packages that the jobs need (without root: names those that are missing)
-#   tools       240  builds the cargo tools, each in a fixed version: cargo-deny, cargo-public-api, cbindgen, cargo-fuzz
+#   tools       300  builds the cargo tools, each in a fixed version: cargo-deny, cargo-public-api, cbindgen, cargo-fuzz
 #   fmt         5    formatting
 #   imports     20   no circle of imports between modules, no dependency upwards between crates (crates/housekeeping)
-#   types       5    a type name means one thing in its crate; the `impl` blocks of a type stand in at most three files
+#   types       5    each type name means one thing in its crate; the `impl` blocks of a type stand in at most three files
 #   functions   5    how long functions are
 #   clippy      180  lints with and without the feature `bpf`, in a build in which every call of a C compiler fails
-#   doc         40   links and warnings of the documentation
+#   doc         60   links and warnings of the documentation
 #   deny        20   licenses, sources, banned crates and known vulnerabilities of the dependencies
 #   budget      1    counts the lines of Rust
 #   test        480  all tests with the feature `bpf` (without clang: without it): unit, property, conformance, BIRD, FRR,
@@ -27,15 +27,15 @@
 #   soak        90   three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
 #   churn       40   FULLVIEW_CHURN changes (default 2000000) to every table that can be patched, while readers check
 #                    every answer
-#   isa         90   that the tests covered every instruction set of this processor; the code without vectors; that the
+#   isa         120  that the tests covered every instruction set of this processor; the code without vectors; that the
 #                    workspace compiles for aarch64
 #   loom        60   every interleaving of how tables are published and how their memory is reused
-#   api         40   that the public interface of fullview-table is crates/table/public-api.txt (ACCEPT=1 renews it)
+#   api         30   that the public interface of fullview-table is crates/table/public-api.txt (ACCEPT=1 renews it)
 #   capi        40   the C interface: header (ACCEPT=1 renews it), library, example and checks in C, with sanitizers
 #   peers_check 90   that the Rust, Go and C programs measured beside ours build and answer a small table correctly, the C
 #                    programs under sanitizers
 #   smoke       240  a calibration and every experiment once, short; fails when a packet was misrouted or a sample is missing
-#   fuzz        330  every fuzz target for FUZZ_SECONDS (default 20), as many at once as there are processors
+#   fuzz        300  every fuzz target for FUZZ_SECONDS (default 20), as many at once as there are processors
 #
 #   peers            measures every algorithm beside DPDK and other libraries, and our forwarding beside DPDK's l3fwd, which
 #                    it builds from Debian's source package; on the table in TABLE, else on a synthetic one (15 minutes;
@@ -51,6 +51,8 @@ CI=${CI:-false}
     CARGO_PROFILE_RELEASE_DEBUG=none CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 # Panics and wrong answers show without a sanitizer, which halves the number of runs; FUZZ_SANITIZER=address checks memory.
 FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
+# Every target starts from the valid inputs in fuzz/corpus, so it reaches the parsers' inner branches at once, and a short
+# search is enough for each run of CI; set more seconds after a change to a parser.
 FUZZ_SECONDS=${FUZZ_SECONDS:-20}
 
 target=${CARGO_TARGET_DIR:-target}

@@ -7,7 +7,7 @@ pub mod operations;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
-use fullview_router::config::{EngineName, PortName, interface_address};
+use fullview_router::options::{EngineName, PortName, interface_address};
 
 use fullview_bench::settings::{ModelName, Size};
 use operations::{CaptureDropsArgs, CheckConfigArgs, OperationsArgs, ReloadArgs, ShowRouterArgs, TraceArgs};

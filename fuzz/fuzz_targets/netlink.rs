@@ -1,4 +1,4 @@
-//! Any bytes as what the kernel says over netlink: events or errors, and a mirror that takes whatever comes of them.
+//! Any bytes in place of what the kernel sends over netlink: events or errors, and a mirror that applies the events.
 #![no_main]
 
 use std::time::Duration;

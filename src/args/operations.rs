@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use fullview_plane::wire::ethernet::Mac;
 
-use fullview_router::operations::MetricsAt;
+use fullview_router::options::MetricsAddress;
 
 /// Where a router is asked.
 #[derive(Debug, Clone, Args)]
@@ -30,7 +30,7 @@ pub struct OperationsArgs {
     pub control: Option<PathBuf>,
     /// Serve Prometheus at ADDRESS:PORT, or at the path of a Unix socket
     #[arg(long, value_name = "WHERE")]
-    pub metrics: Option<MetricsAt>,
+    pub metrics: Option<MetricsAddress>,
     /// Write dropped packets to this pcapng file, each with the reason as its comment
     #[arg(long, value_name = "FILE")]
     pub capture_drops: Option<PathBuf>,

@@ -43,7 +43,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Experiment<Settings>> {
-    let text = fullview_router::config::read(path)
+    let text = fullview_router::text_file::read(path)
         .map_err(|error| BadInput(format!("{}: cannot read the experiment: {error}", path.display())))?;
     let mut experiment = Experiment::parse(&path.display().to_string(), &text)?;
     every::expand(&mut experiment);

@@ -18,7 +18,7 @@ use crate::args::CalibrateArgs;
 use fullview_bench::calibration::{self, Calibrated, Cost, Effort, FORMULA, Row};
 use fullview_bench::subject::core_share::CoreShare;
 use fullview_router::log;
-use fullview_router::preferences::{Algorithms, File, Point, Points};
+use fullview_router::preferences::{AlgorithmPoints, Point, Points, PreferencesFile};
 use fullview_router::progress;
 
 pub fn run(args: &CalibrateArgs) -> anyhow::Result<Exit> {
@@ -50,9 +50,9 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
     Builder::new().permissions(Permissions::from_mode(0o644)).tempfile_in(folder)
 }
 
-fn file(inet: &[Row], inet6: &[Row], smoke: bool, core_share: f64) -> File {
+fn file(inet: &[Row], inet6: &[Row], smoke: bool, core_share: f64) -> PreferencesFile {
     let provenance = Provenance::observe(Vec::new());
-    File {
+    PreferencesFile {
         machine: provenance.host.cpu.unwrap_or_else(|| "an unknown processor".into()),
         date: provenance.started,
         formula: FORMULA.into(),
@@ -63,8 +63,8 @@ fn file(inet: &[Row], inet6: &[Row], smoke: bool, core_share: f64) -> File {
     }
 }
 
-fn algorithms(rows: &[Row]) -> Algorithms {
-    let mut algorithms = Algorithms::new();
+fn algorithms(rows: &[Row]) -> AlgorithmPoints {
+    let mut algorithms = AlgorithmPoints::new();
     for row in rows {
         let entry = algorithms.entry(placeless(row.algorithm.to_owned()));
         entry.or_insert_with(|| Points { points: placeless(Vec::new()) }).points.get_mut().push(point(row));

@@ -13,8 +13,8 @@ use super::show::connect;
 use super::trace::{follow, from_hex};
 use super::{BadInput, Exit};
 use crate::args::operations::CaptureDropsArgs;
-use fullview_router::control::request::Watch;
-use fullview_router::control::status::Packet;
+use fullview_router::control::request::WatchQuery;
+use fullview_router::control::status::NotedPacket;
 
 pub fn run(args: &CaptureDropsArgs) -> anyhow::Result<Exit> {
     let matching: Result<PacketFilter, _> = args.r#match.parse();
@@ -23,7 +23,7 @@ pub fn run(args: &CaptureDropsArgs) -> anyhow::Result<Exit> {
     let mut client = connect(&args.router)?;
     let file = File::create(&args.write).with_context(path)?;
     let mut capture = CommentedCapture::new(BufWriter::new(file), u64::MAX).with_context(path)?;
-    let watch = Watch {
+    let watch = WatchQuery {
         drops_only: true,
         interface: args.interface.clone(),
         matching: Some(args.r#match.clone()),
@@ -42,7 +42,7 @@ pub fn run(args: &CaptureDropsArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn write(capture: &mut CommentedCapture<BufWriter<File>>, packet: &Packet) -> anyhow::Result<()> {
+fn write(capture: &mut CommentedCapture<BufWriter<File>>, packet: &NotedPacket) -> anyhow::Result<()> {
     let frame = from_hex(&packet.frame).map_err(BadInput)?;
     let at = UNIX_EPOCH + Duration::from_micros(packet.at);
     Ok(capture.write(&packet.interface, at, &frame, &packet.verdict)?)

@@ -23,7 +23,7 @@ use fullview_bench::workload::answering;
 use fullview_bench::workload::packets::INGRESS;
 use fullview_bench::workload::router::router as workload_router;
 use fullview_router::algorithm::{Names, RouterSettings};
-use fullview_router::daemon::Counted;
+use fullview_router::daemon::RouterCounts;
 use fullview_router::error::BadInput;
 use fullview_router::log;
 use fullview_router::{algorithm, feed};
@@ -42,8 +42,8 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
 /// Until the program is asked to end.
 fn between_interfaces(args: &ForwardArgs) -> anyhow::Result<Exit> {
     match route::run(args)? {
-        Counted::Workers(counters) => print(&counters, args.json)?,
-        Counted::Named(counts) => print_named(&counts, args.json)?,
+        RouterCounts::Workers(counters) => print(&counters, args.json)?,
+        RouterCounts::Program(counts) => print_named(&counts, args.json)?,
     }
     Ok(Exit::Done)
 }

@@ -30,11 +30,11 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<Exit> {
 /// The table that destinations are drawn from; models that need none get the two static routes.
 fn source(args: &GenerateArgs) -> anyhow::Result<Table> {
     if let Some(path) = &args.table {
-        return feed::from_file(path, NextHopModel::default());
+        return Ok(feed::from_file(path, NextHopModel::default())?);
     }
     let drawn = matches!(args.model, ModelName::Prefixes | ModelName::Zipf);
     ensure!(!drawn, BadInput("this model draws destinations from a table: give --table FILE".into()));
-    table::load(&TableSettings { source: Some("two-routes".into()), ..TableSettings::default() })
+    Ok(table::load(&TableSettings { source: Some("two-routes".into()), ..TableSettings::default() })?)
 }
 
 fn write<A: Headers>(args: &GenerateArgs, rib: &Rib<A>) -> anyhow::Result<()> {

@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use fullview_plane::port::PortError;
 
 use crate::args::Cli;
-use fullview_router::config::alone::Misfit;
+use fullview_router::config::ConfigError;
 use fullview_router::error::BadInput;
 
 pub mod bench;
@@ -54,7 +54,7 @@ impl From<Exit> for ExitCode {
 pub fn exit_of(error: &anyhow::Error) -> Exit {
     let bad = error.chain().any(|cause| {
         cause.is::<BadInput>()
-            || cause.is::<Misfit>()
+            || cause.is::<ConfigError>()
             || cause.is::<fullview_lab::ExperimentError>()
             || cause.is::<fullview_lab::UnknownCounter>()
             || cause.is::<fullview_table::feed::FeedError>()

@@ -2,12 +2,10 @@
 
 use std::io::{self, Write};
 
-use anyhow::Context;
-
 use super::Exit;
 use super::show::connect;
 use crate::args::operations::{CheckConfigArgs, ReloadArgs};
-use fullview_router::config::Config;
+use fullview_router::config;
 use fullview_router::control::request::Request;
 
 /// The answer says what is in force, or why nothing was changed.
@@ -18,9 +16,9 @@ pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {
 }
 
 pub fn check(args: &CheckConfigArgs) -> anyhow::Result<Exit> {
-    let config = Config::load(&args.file)?;
-    // Files that it names are looked at too.
-    config.live().with_context(|| args.file.display().to_string())?;
+    let config = config::load(&args.file)?;
+    // This reads and checks the files that the configuration names.
+    config::live_options(&config).map_err(|error| config::in_file(&args.file, error))?;
     let interfaces = config.router.interfaces.join(", ");
     writeln!(io::stdout(), "{}: in order; forwards between {interfaces}", args.file.display())?;
     Ok(Exit::Done)

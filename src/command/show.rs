@@ -17,7 +17,8 @@ use fullview_router::control;
 use fullview_router::control::client::Client;
 use fullview_router::control::request::{self, Request};
 use fullview_router::control::status::{
-    Counters, Event, Fib, Interface, Neighbor, Path, Route, Routes, Traffic,
+    CountersStatus, EventStatus, FibStatus, InterfaceStatus, NeighborStatus, PathStatus, RouteStatus,
+    RoutesPage, TrafficCount,
 };
 
 pub fn run(args: &ShowRouterArgs) -> anyhow::Result<Exit> {
@@ -28,8 +29,8 @@ pub fn run(args: &ShowRouterArgs) -> anyhow::Result<Exit> {
         ShowWhat::Neighbors => show(&mut client, args, &Request::Neighbors, neighbors)?,
         ShowWhat::Counters => show(&mut client, args, &Request::Counters, counters)?,
         ShowWhat::Events { last } => {
-            let request = Request::Events(request::Events { last: *last });
-            show(&mut client, args, &request, |found: &Vec<Event>, out| events(found, out))?;
+            let request = Request::Events(request::EventsQuery { last: *last });
+            show(&mut client, args, &request, |found: &Vec<EventStatus>, out| events(found, out))?;
         }
         ShowWhat::Routes { what, table, limit } => {
             routes(&mut client, args, what.as_deref(), *table, limit.unwrap_or(usize::MAX))?;
@@ -79,7 +80,7 @@ fn print(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
 }
 
-fn interfaces(interfaces: &Vec<Interface>, out: &mut dyn Write) -> io::Result<()> {
+fn interfaces(interfaces: &Vec<InterfaceStatus>, out: &mut dyn Write) -> io::Result<()> {
     let headings = [
         "interface",
         "state",
@@ -94,7 +95,7 @@ fn interfaces(interfaces: &Vec<Interface>, out: &mut dyn Write) -> io::Result<()
     ];
     let mut lines = table(headings, &[3, 4, 5, 6, 7, 8]);
     for interface in interfaces {
-        let Traffic { packets, bytes } = interface.received;
+        let TrafficCount { packets, bytes } = interface.received;
         let sent = interface.sent;
         lines.add_row([
             interface.name.clone(),
@@ -110,30 +111,33 @@ fn interfaces(interfaces: &Vec<Interface>, out: &mut dyn Write) -> io::Result<()
         ]);
     }
     print(&lines, out)?;
-    for Interface { name, overruns, .. } in interfaces.iter().filter(|interface| interface.overruns > 0) {
+    for InterfaceStatus { name, overruns, .. } in interfaces.iter().filter(|interface| interface.overruns > 0)
+    {
         writeln!(out, "{name} had no room for {overruns} frames")?;
     }
-    for Interface { name, drops, .. } in interfaces.iter().filter(|interface| !interface.drops.is_empty()) {
+    for InterfaceStatus { name, drops, .. } in
+        interfaces.iter().filter(|interface| !interface.drops.is_empty())
+    {
         let drops: Vec<String> = drops.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
         writeln!(out, "{name} dropped: {}", drops.join(", "))?;
     }
     Ok(())
 }
 
-fn mtu(interface: &Interface) -> String {
+fn mtu(interface: &InterfaceStatus) -> String {
     let of_inet6 = interface.mtu6.map(|mtu6| format!(", IPv6 {mtu6}"));
     format!("{}{}", interface.mtu, of_inet6.unwrap_or_default())
 }
 
-fn neighbors(neighbors: &Vec<Neighbor>, out: &mut dyn Write) -> io::Result<()> {
+fn neighbors(neighbors: &Vec<NeighborStatus>, out: &mut dyn Write) -> io::Result<()> {
     let mut lines = table(["address", "interface", "MAC", "state"], &[]);
-    for Neighbor { address, interface, mac, state } in neighbors {
+    for NeighborStatus { address, interface, mac, state } in neighbors {
         lines.add_row([address, interface, mac, state]);
     }
     print(&lines, out)
 }
 
-fn fibs(fibs: &Vec<Fib>, out: &mut dyn Write) -> io::Result<()> {
+fn fibs(fibs: &Vec<FibStatus>, out: &mut dyn Write) -> io::Result<()> {
     let headings = ["family", "table", "routes", "algorithm", "bytes", "generation", "state"];
     let mut lines = table(headings, &[1, 2, 4, 5]);
     for fib in fibs {
@@ -163,7 +167,7 @@ fn fibs(fibs: &Vec<Fib>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn state(fib: &Fib) -> String {
+fn state(fib: &FibStatus) -> String {
     match &fib.failure {
         Some(failure) => format!("failed: {failure}"),
         None if fib.synced => "synced".into(),
@@ -171,8 +175,8 @@ fn state(fib: &Fib) -> String {
     }
 }
 
-fn counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
-    let Counters { received, sent, .. } = counters;
+fn counters(counters: &CountersStatus, out: &mut dyn Write) -> io::Result<()> {
+    let CountersStatus { received, sent, .. } = counters;
     writeln!(out, "received  {} packets, {} bytes", received.packets, received.bytes)?;
     writeln!(out, "forwarded {} packets, {} bytes", sent.packets, sent.bytes)?;
     let named =
@@ -199,7 +203,7 @@ fn counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn events(events: &[Event], out: &mut dyn Write) -> io::Result<()> {
+fn events(events: &[EventStatus], out: &mut dyn Write) -> io::Result<()> {
     events.iter().try_for_each(|event| writeln!(out, "{} {:<8} {}", time(event.at), event.kind, event.text))
 }
 
@@ -218,7 +222,9 @@ fn routes(
     limit: usize,
 ) -> anyhow::Result<()> {
     match what.map(|what| (what, what.parse::<IpAddr>())) {
-        Some((_, Ok(address))) => show(client, args, &Request::Path(request::Path { address, table }), path),
+        Some((_, Ok(address))) => {
+            show(client, args, &Request::Path(request::PathQuery { address, table }), path)
+        }
         Some((prefix, Err(_))) if prefix.contains('/') => list(client, args, prefix, table, limit).map(drop),
         Some((other, Err(_))) => Err(BadInput(format!("{other} is neither an address nor a prefix")).into()),
         None => {
@@ -238,9 +244,9 @@ fn list(
 ) -> anyhow::Result<usize> {
     let (mut listed, mut after) = (0, None);
     while listed < limit {
-        let most = request::Routes::MOST.min(limit - listed);
-        let query = request::Routes { table, within: within.to_owned(), after, limit: most };
-        let page: Routes = client.ask(&Request::Routes(query))?;
+        let most = request::RoutesQuery::MAX_LIMIT.min(limit - listed);
+        let query = request::RoutesQuery { table, within: within.to_owned(), after, limit: most };
+        let page: RoutesPage = client.ask(&Request::Routes(query))?;
         listed += page.routes.len();
         print_routes(&page.routes, args.json)?;
         after = page.next;
@@ -252,7 +258,7 @@ fn list(
 }
 
 /// One JSON object a line: a table of a million routes is no array.
-fn print_routes(routes: &[Route], as_json: bool) -> anyhow::Result<()> {
+fn print_routes(routes: &[RouteStatus], as_json: bool) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     for route in routes {
         match as_json {
@@ -263,10 +269,10 @@ fn print_routes(routes: &[Route], as_json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn path(path: &Path, out: &mut dyn Write) -> io::Result<()> {
-    let Path { address, table, route, fib_next_hop, ways } = path;
+fn path(path: &PathStatus, out: &mut dyn Write) -> io::Result<()> {
+    let PathStatus { address, table, route, fib_next_hop, ways } = path;
     match route {
-        Some(Route { prefix, next_hop, leads }) => {
+        Some(RouteStatus { prefix, next_hop, leads }) => {
             writeln!(out, "{address}: table {table}, route {prefix}, next hop {next_hop}: {leads}")?;
         }
         None => writeln!(out, "{address}: table {table}, no route")?,

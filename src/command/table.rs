@@ -39,7 +39,8 @@ pub fn run(command: &TableCommand) -> anyhow::Result<Exit> {
 
 fn load(feed: &Feed) -> anyhow::Result<Loaded> {
     ensure!(feed.next_hops > 0, BadInput("--next-hops 0: a route needs a next hop".into()));
-    load_feed(&feed.file, NextHopModel { count: feed.next_hops, seed: feed.seed, ..NextHopModel::default() })
+    let next_hops = NextHopModel { count: feed.next_hops, seed: feed.seed, ..NextHopModel::default() };
+    Ok(load_feed(&feed.file, next_hops)?)
 }
 
 fn show(args: &ShowArgs) -> anyhow::Result<Exit> {

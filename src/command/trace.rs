@@ -24,8 +24,8 @@ use fullview_bench::workload::packets::INGRESS;
 use fullview_bench::workload::router::router;
 use fullview_router::algorithm::RouterSettings;
 use fullview_router::control::client::Client;
-use fullview_router::control::request::{Request, Watch};
-use fullview_router::control::status::{Noted, Packet};
+use fullview_router::control::request::{Request, WatchQuery};
+use fullview_router::control::status::{NotedPacket, NotedPackets};
 use fullview_router::{algorithm, feed};
 
 /// How often a router is asked for what it noted.
@@ -41,7 +41,7 @@ pub fn run(args: &TraceArgs) -> anyhow::Result<Exit> {
 }
 
 fn online(args: &TraceArgs) -> anyhow::Result<Exit> {
-    let watch = Watch {
+    let watch = WatchQuery {
         drops_only: args.drops,
         interface: args.interface.clone(),
         matching: Some(args.r#match.clone()),
@@ -72,15 +72,15 @@ fn verdict(disagreements: u64) -> Exit {
 /// Fetches what a watch notes until it is finished or time is up; returns how many packets it missed.
 pub fn follow(
     client: &mut Client,
-    watch: Watch,
+    watch: WatchQuery,
     seconds: Option<u64>,
-    mut each: impl FnMut(&Packet) -> anyhow::Result<()>,
+    mut each: impl FnMut(&NotedPacket) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     client.ask_raw(&Request::Watch(watch))?;
     let (mut missed, mut ending) = (0, false);
     loop {
-        let noted: Noted = client.ask(&Request::Noted)?;
+        let noted: NotedPackets = client.ask(&Request::Noted)?;
         noted.packets.iter().try_for_each(&mut each)?;
         if ending {
             return Ok(missed);
@@ -92,7 +92,7 @@ pub fn follow(
     }
 }
 
-fn print(packet: &Packet, as_json: bool) -> anyhow::Result<()> {
+fn print(packet: &NotedPacket, as_json: bool) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if as_json {
         writeln!(out, "{}", json!(packet))?;
@@ -158,7 +158,7 @@ pub fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     Ok(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }
 
-fn trace(router: &mut Forwarder, table: &Table, frame: &[u8]) -> Packet {
+fn trace(router: &mut Forwarder, table: &Table, frame: &[u8]) -> NotedPacket {
     let explanation = explain(router.view(), &TableNames(table), INGRESS, frame);
     let mut arena = Arena::new(1);
     let (mut burst, mut sent, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
@@ -180,8 +180,8 @@ fn trace(router: &mut Forwarder, table: &Table, frame: &[u8]) -> Packet {
     describe(frame, &explanation, &outcome)
 }
 
-fn describe(frame: &[u8], explanation: &Explanation, outcome: &LoopOutcome<'_>) -> Packet {
-    Packet {
+fn describe(frame: &[u8], explanation: &Explanation, outcome: &LoopOutcome<'_>) -> NotedPacket {
+    NotedPacket {
         at: 0,
         interface: String::new(),
         frame: frame.iter().map(|byte| format!("{byte:02x}")).collect(),

@@ -7,9 +7,10 @@ use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_router::host::RateLimit;
 use fullview_router::host::config::{
-    HostConfig, HostSettings, NeighborSettings, StaticNeighbor, StaticRoute, Target,
+    HostConfig, HostSettings, NeighborSettings, StaticNeighbor, StaticNextHop, StaticRoute,
 };
 use fullview_router::host::router::StandaloneRouter;
+use fullview_router::route::RouteAction;
 
 use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};
@@ -111,15 +112,20 @@ fn route(prefix: &str, to: To) -> StaticRoute {
     let (ip, len) = prefix.split_once('/').expect("the topology's prefixes are right");
     let ip: IpAddr = ip.parse().expect("the topology's prefixes are right");
     let gateway = |side| match ip {
-        IpAddr::V4(_) => Target::Gateway(topology::inet(side, STATION).into()),
-        IpAddr::V6(_) => Target::Gateway(topology::inet6(side, STATION.into()).into()),
+        IpAddr::V4(_) => topology::inet(side, STATION).into(),
+        IpAddr::V6(_) => topology::inet6(side, STATION.into()).into(),
     };
-    let target = match to {
-        To::Station(side) => gateway(side),
-        To::LinkLocal(side) => Target::GatewayOn(side as u16, STATION_LOCAL.into()),
-        To::Blackhole => Target::Blackhole,
-        To::Unreachable => Target::Unreachable,
-        To::Prohibit => Target::Prohibit,
+    let action = match to {
+        To::Station(side) => {
+            RouteAction::Forward(StaticNextHop::Gateway { ip: gateway(side), interface: None })
+        }
+        To::LinkLocal(side) => {
+            let interface = Some(side as u16);
+            RouteAction::Forward(StaticNextHop::Gateway { ip: STATION_LOCAL.into(), interface })
+        }
+        To::Blackhole => RouteAction::Blackhole,
+        To::Unreachable => RouteAction::Unreachable,
+        To::Prohibit => RouteAction::Prohibit,
     };
-    StaticRoute { network: InterfaceAddress { ip, len: len.parse().expect("a length") }, target }
+    StaticRoute { network: InterfaceAddress { ip, len: len.parse().expect("a length") }, action }
 }

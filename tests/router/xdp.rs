@@ -177,7 +177,7 @@ fn leaves_rules_to_the_kernel(options: &[&str]) {
         // The kernel forwards the packets that no rule forbids.
         lab.left.command("ping -c 1 -W 60 10.0.2.2");
         lab.router.ip("rule del priority 100");
-        assert!(said("concern no packets any more"), "{rule}: {}", program.output());
+        assert!(said("no longer concern any packets"), "{rule}: {}", program.output());
         assert!(eventually(reaches), "{rule}: {}", program.output());
     }
 }

@@ -1,6 +1,7 @@
 //! What the lab measures on this machine: subjects, the traffic they get, and the test beds they run in.
 
 pub mod calibration;
+pub mod error;
 pub mod placement;
 pub mod probe;
 pub mod progress;

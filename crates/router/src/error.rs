@@ -1,15 +1,27 @@
-//! Input that cannot be used, and how a failure's causes become one line.
+//! Unusable input, and the text of a failure with its causes.
 
-/// Input that cannot be used: the words say what to write instead.
+use std::error::Error;
+use std::iter::successors;
+
+/// Input that the program cannot use. The text says what to write instead. The program ends with exit code 2 when one of
+/// an error's causes is a `BadInput`.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadInput(pub String);
 
-/// The causes of a failure, outermost first, without a cause that the message before it already contains.
-pub fn message(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |said, cause| match cause.to_string() {
-        cause if said.is_empty() => cause,
-        cause if said.contains(&cause) => said,
-        cause => format!("{said}: {cause}"),
+/// The error and its causes, outermost first.
+pub fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    successors(Some(error), |cause| {
+        let cause: &'a (dyn Error + 'static) = *cause;
+        cause.source()
+    })
+}
+
+/// Joins the texts of an error and its causes with colons. A cause is left out if the text before it contains it.
+pub fn message(error: &(dyn Error + 'static)) -> String {
+    causes(error).fold(String::new(), |text, cause| match cause.to_string() {
+        cause if text.is_empty() => cause,
+        cause if text.contains(&cause) => text,
+        cause => format!("{text}: {cause}"),
     })
 }

@@ -1,18 +1,19 @@
-//! Tables from files, with a progress bar.
+//! Loads routing tables from files, with a progress bar.
 
 use std::path::Path;
 
 use fullview_table::Table;
-use fullview_table::feed::{self, Loaded, NextHopModel, Options};
+use fullview_table::feed::{self, FeedError, Loaded, NextHopModel, Options};
 
 use crate::progress;
 
-/// Loads a file of any known format, with a bar over its bytes.
-pub fn from_file(path: &Path, next_hops: NextHopModel) -> anyhow::Result<Table> {
+/// Loads the table of a file of any format that `fullview_table::feed` knows.
+pub fn from_file(path: &Path, next_hops: NextHopModel) -> Result<Table, FeedError> {
     Ok(load_feed(path, next_hops)?.table)
 }
 
-pub fn load_feed(path: &Path, next_hops: NextHopModel) -> anyhow::Result<Loaded> {
+/// Loads a file as [`from_file`] does, and returns the report about the file too.
+pub fn load_feed(path: &Path, next_hops: NextHopModel) -> Result<Loaded, FeedError> {
     let bar = progress::bytes(&path.display().to_string());
     let on_progress = |done, total| {
         bar.set_length(total);
@@ -21,5 +22,5 @@ pub fn load_feed(path: &Path, next_hops: NextHopModel) -> anyhow::Result<Loaded>
     let options = Options { next_hops, on_progress: Some(&on_progress), ..Options::default() };
     let loaded = feed::load(path, &options);
     bar.finish_and_clear();
-    Ok(loaded?)
+    loaded
 }

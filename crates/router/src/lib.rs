@@ -1,21 +1,39 @@
-//! The router as a library: what the kernel or a configuration says becomes tables and views that workers forward by,
-//! and operators' questions come back with answers.
+//! The router as a library: the kernel or a configuration becomes tables and views, by which workers forward, and
+//! operators' questions are answered.
+//!
+//! Modules import downwards only. Reading order, from the bottom:
+//!
+//! 1. [`error`], [`log`], [`progress`], [`text_file`], [`events`]: what every module may use.
+//! 2. [`netlink`] (the kernel's messages), [`mirror`] (tables, next hops and views that follow from them), [`follow`] (the
+//!    kernel to the mirror), [`host`] (ARP, neighbour discovery and ICMP of a router without a kernel).
+//! 3. [`feed`], [`preferences`], [`algorithm`]: tables from files, and the choice of a lookup algorithm.
+//! 4. [`options`]: what a router is configured to do, as plain data.
+//! 5. [`service`] (threads, limits and deadlines for clients), [`control`] (the protocol of the control socket),
+//!    [`telemetry`] (metrics), [`privileges`].
+//! 6. [`config`]: the configuration file, which becomes options.
+//! 7. [`daemon`]: the loop that joins a control source with a data path.
+//! 8. [`operations`]: queries to a running router, reload, captures of dropped packets.
+//! 9. [`launch`]: a router from its configuration to its end.
 
 pub mod algorithm;
 pub mod config;
 pub mod control;
 pub mod daemon;
 pub mod error;
+pub mod events;
 pub mod feed;
 pub mod follow;
 pub mod host;
+pub mod launch;
 pub mod log;
 pub mod mirror;
 pub mod netlink;
 pub mod operations;
+pub mod options;
 pub mod preferences;
 pub mod privileges;
 pub mod progress;
 pub mod route;
 pub mod service;
 pub mod telemetry;
+pub mod text_file;

@@ -1,5 +1,6 @@
-//! Standard error where nobody may be held up by it: lines wait in a queue of bounded length for a thread of their own,
-//! which alone waits for whoever reads them. What finds no room is left out, counted, and told of in its place.
+//! Lines on standard error. Once [`start`] has run, no caller waits for the reader of standard error: lines wait in a
+//! queue of bounded length, and a thread of its own writes them. Lines that find the queue full are dropped and counted,
+//! and the count is written in their place.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -7,91 +8,91 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// Lines that wait, at most.
-const MOST: usize = 1024;
+/// How many lines the queue holds.
+const MAX_LINES: usize = 1024;
 
-/// How long the end of the program waits for what was said to be read.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long the end of the program waits until all lines are written.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 
-static VOICE: OnceLock<Voice> = OnceLock::new();
+static WRITER: OnceLock<LogWriter> = OnceLock::new();
 
-/// A line on standard error. Nobody may be listening there, and that stops nothing.
+/// Writes a line to standard error. A failure is ignored: a closed standard error does not stop the router.
 pub fn line(line: &str) {
-    match VOICE.get() {
-        Some(voice) => voice.say(line),
+    match WRITER.get() {
+        Some(writer) => writer.push(line),
         None => _ = writeln!(io::stderr(), "{line}"),
     }
 }
 
-/// From now on nobody who says something waits for standard error.
+/// Starts the thread that writes lines from now on.
 pub fn start() -> io::Result<()> {
-    let voice = Voice::new(io::stderr())?;
-    // Who began before has one that is as good.
-    let _ = VOICE.set(voice);
+    let writer = LogWriter::new(io::stderr())?;
+    // If another call was first, its thread serves as well.
+    let _ = WRITER.set(writer);
     Ok(())
 }
 
-/// Waits until all is said, but not for long.
+/// Waits until all lines are written, for five seconds at most.
 pub fn finish() {
-    VOICE.get().into_iter().for_each(|voice| voice.finish(FAREWELL));
+    WRITER.get().into_iter().for_each(|writer| writer.finish(FINISH_TIMEOUT));
 }
 
-/// The queue's end for those who have something to say.
-struct Voice(Arc<Queue>);
+/// The end of the queue that callers push lines to.
+struct LogWriter(Arc<LogQueue>);
 
 #[derive(Default)]
-struct Queue {
-    waiting: Mutex<Waiting>,
+struct LogQueue {
+    waiting: Mutex<WaitingLines>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingLines {
     lines: VecDeque<String>,
-    /// After the last of these.
-    left_out: u64,
-    /// Whether the thread has something that it has not written yet.
+    /// How many lines were dropped after the last of `lines`.
+    dropped: u64,
+    /// Whether the thread has taken a line that it has not yet written.
     is_writing: bool,
 }
 
-impl Voice {
-    /// What is said is written here.
-    fn new(mut out: impl Write + Send + 'static) -> io::Result<Voice> {
-        let queue = Arc::<Queue>::default();
+impl LogWriter {
+    /// Starts a thread that writes the queue's lines to `out`.
+    fn new(mut out: impl Write + Send + 'static) -> io::Result<LogWriter> {
+        let queue = Arc::<LogQueue>::default();
         let lines = Arc::clone(&queue);
         let write = move || {
             loop {
                 let _ = writeln!(out, "{}", lines.next());
             }
         };
-        Builder::new().name("voice".into()).spawn(write)?;
-        Ok(Voice(queue))
+        Builder::new().name("log".into()).spawn(write)?;
+        Ok(LogWriter(queue))
     }
 
-    fn say(&self, line: &str) {
+    fn push(&self, line: &str) {
         let mut waiting = self.0.lock();
-        if waiting.lines.len() < MOST && waiting.left_out == 0 {
+        if waiting.lines.len() < MAX_LINES && waiting.dropped == 0 {
             waiting.lines.push_back(line.to_owned());
         } else {
-            waiting.left_out += 1;
+            waiting.dropped += 1;
         }
         self.0.changed.notify_all();
     }
 
-    fn finish(&self, patience: Duration) {
-        let is_busy = |waiting: &mut Waiting| waiting.is_writing || !waiting.is_empty();
-        let waited = self.0.changed.wait_timeout_while(self.0.lock(), patience, is_busy);
+    fn finish(&self, timeout: Duration) {
+        let is_busy = |waiting: &mut WaitingLines| waiting.is_writing || !waiting.is_empty();
+        let waited = self.0.changed.wait_timeout_while(self.0.lock(), timeout, is_busy);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-impl Queue {
-    /// Nothing panics while it has the lock.
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+impl LogQueue {
+    /// No code that holds the lock panics, so a poisoned lock guards whole values.
+    fn lock(&self) -> MutexGuard<'_, WaitingLines> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What comes next, the line before being written.
+    /// Waits for the next line. A call means that the line before is written.
     fn next(&self) -> String {
         let mut waiting = self.lock();
         waiting.is_writing = false;
@@ -103,15 +104,15 @@ impl Queue {
     }
 }
 
-impl Waiting {
+impl WaitingLines {
     fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.left_out == 0
+        self.lines.is_empty() && self.dropped == 0
     }
 
     fn take(&mut self) -> String {
-        let left_out =
-            || format!("{} lines were left out here: nobody read them", std::mem::take(&mut self.left_out));
-        self.lines.pop_front().unwrap_or_else(left_out)
+        let dropped =
+            || format!("{} lines were left out here: they were not read", std::mem::take(&mut self.dropped));
+        self.lines.pop_front().unwrap_or_else(dropped)
     }
 }
 
@@ -121,22 +122,22 @@ mod tests {
     use std::io::{BufRead, BufReader};
 
     #[test]
-    fn who_does_not_read_holds_nobody_up_and_hears_what_is_missing() {
-        const SAID: usize = 9_000;
+    fn a_reader_that_stops_delays_no_caller_and_reads_how_many_lines_are_missing() {
+        const PUSHED: usize = 9_000;
         let (reader, writer) = io::pipe().unwrap();
-        let voice = Voice::new(writer).unwrap();
+        let log = LogWriter::new(writer).unwrap();
         let text = "x".repeat(100);
-        (0..SAID).for_each(|number| voice.say(&format!("{number} {text}")));
-        voice.finish(Duration::ZERO);
+        (0..PUSHED).for_each(|number| log.push(&format!("{number} {text}")));
+        log.finish(Duration::ZERO);
         let mut lines = BufReader::new(reader).lines().map(|line| line.unwrap());
-        let told: Vec<_> = lines.by_ref().take_while(|line| !line.contains("left out")).collect();
-        assert!((MOST..SAID).contains(&told.len()), "{}", told.len());
-        assert!(told.iter().enumerate().all(|(number, line)| line.starts_with(&format!("{number} "))));
-        voice.say("again");
-        voice.say("and again");
+        let read: Vec<_> = lines.by_ref().take_while(|line| !line.contains("left out")).collect();
+        assert!((MAX_LINES..PUSHED).contains(&read.len()), "{}", read.len());
+        assert!(read.iter().enumerate().all(|(number, line)| line.starts_with(&format!("{number} "))));
+        log.push("again");
+        log.push("and again");
         assert_eq!(lines.next().as_deref(), Some("again"));
         assert_eq!(lines.next().as_deref(), Some("and again"));
-        voice.finish(Duration::from_secs(60));
-        assert!(voice.0.lock().is_empty());
+        log.finish(Duration::from_secs(60));
+        assert!(log.0.lock().is_empty());
     }
 }

@@ -12,29 +12,30 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::error::BadInput;
+use crate::text_file;
 
-/// What a calibration found, and where.
+/// The file: what a calibration measured, and on which machine.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct File {
-    /// The processor, in its own words.
+pub struct PreferencesFile {
+    /// The processor's name for itself.
     pub machine: String,
     /// UTC, RFC 3339.
     pub date: String,
     /// How the preferences follow from the figures beside them.
     pub formula: String,
-    /// Whether the figures mean anything.
+    /// Whether this was a smoke run, whose figures mean nothing.
     pub smoke: bool,
-    /// The share of the core that the measuring had, 0 to 1.
+    /// The share of the core's time that the measurement had, 0 to 1.
     pub core_share: f64,
     #[serde(default)]
-    pub inet: Algorithms,
+    pub inet: AlgorithmPoints,
     #[serde(default)]
-    pub inet6: Algorithms,
+    pub inet6: AlgorithmPoints,
 }
 
-/// By name.
-pub type Algorithms = BTreeMap<Spanned<String>, Points>;
+/// The points of each algorithm, by the algorithm's name.
+pub type AlgorithmPoints = BTreeMap<Spanned<String>, Points>;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,7 +43,7 @@ pub struct Points {
     pub points: Spanned<Vec<Point>>,
 }
 
-/// One algorithm on one table, with the figures that its preference follows from.
+/// One algorithm on a table of one size: its preference, and the figures that the preference follows from.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Point {
@@ -54,27 +55,27 @@ pub struct Point {
     pub bytes: usize,
 }
 
-/// Preferences as read, and what a report says of them.
-pub struct Loaded {
+/// Preferences, and how a report describes them.
+pub struct LoadedPreferences {
     pub preferences: Preferences,
     pub description: String,
 }
 
-/// Reads a file; what is wrong in it is told with line and column.
-pub fn load(path: &Path) -> anyhow::Result<Loaded> {
+/// Reads a file. An error names the line and column.
+pub fn load(path: &Path) -> Result<LoadedPreferences, BadInput> {
     let name = path.display().to_string();
-    let text = crate::config::read(path).map_err(|error| {
+    let text = text_file::read(path).map_err(|error| {
         BadInput(format!(
             "{name}: cannot read the preferences: {error}; make them with `fullview table calibrate`"
         ))
     })?;
-    Ok(parse(&name, &text)?)
+    parse(&name, &text)
 }
 
-fn parse(name: &str, text: &str) -> Result<Loaded, BadInput> {
+fn parse(name: &str, text: &str) -> Result<LoadedPreferences, BadInput> {
     let place =
         |offset: usize, message: &dyn Display| BadInput(format!("{}: {message}", at(name, text, offset)));
-    let file: File = toml::from_str(text)
+    let file: PreferencesFile = toml::from_str(text)
         .map_err(|error| place(error.span().map_or(0, |span| span.start), &error.message()))?;
     let mut measured = Measured::default();
     for (family, algorithms) in [(Family::Inet, &file.inet), (Family::Inet6, &file.inet6)] {
@@ -87,7 +88,7 @@ fn parse(name: &str, text: &str) -> Result<Loaded, BadInput> {
     }
     let smoke = if file.smoke { ", a smoke run: they mean nothing" } else { "" };
     let description = format!("preferences: {name}, measured on {} on {}{smoke}", file.machine, file.date);
-    Ok(Loaded { preferences: Preferences::Measured(Arc::new(measured)), description })
+    Ok(LoadedPreferences { preferences: Preferences::Measured(Arc::new(measured)), description })
 }
 
 fn known(family: Family, algorithm: &str) -> Result<(), String> {
@@ -100,7 +101,7 @@ fn known(family: Family, algorithm: &str) -> Result<(), String> {
     if names.contains(&algorithm) { Ok(()) } else { Err(message()) }
 }
 
-/// The curve, or the offset of the mistake.
+/// Makes the curve of an algorithm. An error has the offset of the mistake in the file.
 fn curve(points: &Points) -> Result<Curve, (usize, CurveError)> {
     let all = points.points.get_ref();
     let curve = all.iter().map(|point| (*point.prefixes.get_ref(), point.preference)).collect();
@@ -110,15 +111,15 @@ fn curve(points: &Points) -> Result<Curve, (usize, CurveError)> {
     })
 }
 
-/// `file:line:column` of a byte; columns count characters from one.
+/// The place of a byte as `file:line:column`. Columns count characters, from one.
 fn at(name: &str, text: &str, offset: usize) -> String {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     format!("{name}:{}:{}", before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// As the file is written.
-impl Display for File {
+/// Writes the text of the file.
+impl Display for PreferencesFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quoted = |text: &str| toml::Value::String(text.to_owned());
         writeln!(
@@ -170,12 +171,12 @@ mod tests {
     }
 
     fn refused(text: &str, words: &[&str]) {
-        let Err(error) = parse("p.toml", text) else { panic!("taken: {text}") };
+        let Err(error) = parse("p.toml", text) else { panic!("accepted: {text}") };
         words.iter().for_each(|word| assert!(error.0.contains(word), "{word:?} is missing in: {}", error.0));
     }
 
     #[test]
-    fn mistakes_are_told_with_line_and_column() {
+    fn mistakes_are_reported_with_line_and_column() {
         refused("", &["p.toml:1:1", "machine"]);
         refused(&format!("{HEAD}x = 1\n"), &["p.toml:6:1", "x"]);
         refused(&with("radixx", &[point("2", "1")]), &["p.toml:6:7", "radixx", "dpdk_lpm4"]);
@@ -191,11 +192,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_reads_as_it_was_written() {
+    fn a_file_is_read_as_it_was_written() {
         let text = with("radix", &[point("2", "7"), point("200", "9")]);
-        let file: File = toml::from_str(&text).unwrap();
+        let file: PreferencesFile = toml::from_str(&text).unwrap();
         let again = file.to_string();
-        let Ok(Loaded { preferences: Preferences::Measured(measured), description }) =
+        let Ok(LoadedPreferences { preferences: Preferences::Measured(measured), description }) =
             parse("p.toml", &again)
         else {
             panic!("{again}")

@@ -1,17 +1,17 @@
-//! Progress with the time left, on standard error, so that standard output stays the result.
+//! Progress bars with the time left. They are drawn on standard error, so that standard output holds the result alone.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar over the bytes of a file.
+/// A bar over the bytes of a file, whose length may become known later.
 pub fn bytes(what: &str) -> ProgressBar {
     let bar = ProgressBar::no_length().with_message(what.to_owned());
     bar.set_style(style("{bar:30} {bytes}/{total_bytes}  {eta} left  {msg}"));
     bar
 }
 
-/// A bar over keys that are looked up.
+/// A bar over the keys of a check, redrawn twice a second.
 pub fn keys(what: &str, count: usize) -> ProgressBar {
     let bar = ProgressBar::new(count as u64).with_message(what.to_owned());
     bar.set_style(style("{bar:30} {pos}/{len} keys  {eta} left  {msg}"));
@@ -27,14 +27,14 @@ pub fn steps(count: u64) -> ProgressBar {
     bar
 }
 
-/// A spinner for what has no length.
+/// A spinner for work whose length is unknown.
 pub fn spinner(what: &str) -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_message(what.to_owned());
     bar.enable_steady_tick(Duration::from_millis(120));
     bar
 }
 
-/// A bar's style from a template that is known to be one.
+/// A bar's style. A template that does not parse gives the default style.
 pub fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

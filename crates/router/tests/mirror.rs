@@ -1,4 +1,4 @@
-//! The mirror of the kernel, fed with scripts of events: no kernel, no clock.
+//! The mirror, driven by scripts of events: without a kernel and without a clock.
 
 #![allow(clippy::unwrap_used)] // also in helpers: a test fails by panicking
 
@@ -26,7 +26,7 @@ const FAILED: u16 = 0x20;
 const KERNEL: u8 = 2;
 const BGP: u8 = 186;
 
-/// The mirror, and a time that only goes on.
+/// The mirror, and the time that it is given.
 struct Script {
     mirror: Mirror,
     now: Time,
@@ -92,11 +92,11 @@ fn neighbor(link: u32, address: &str, last: u8, state: u16) -> ControlEvent {
 }
 
 impl Script {
-    /// Two ports, eth1 and eth2 (links 1 and 2), with a connected network each; lo (9) is not ours.
+    /// Two ports, eth1 and eth2 (links 1 and 2), with a connected network each; lo (9) is not a port.
     fn new() -> Script {
         let mirror = Mirror::new(Time::ZERO, vec!["eth1".into(), "eth2".into()], Settings::default());
         let mut script = Script { mirror, now: Time::ZERO };
-        script.tell([
+        script.apply([
             ControlEvent::Link(link(9, "lo")),
             ControlEvent::Link(link(1, "eth1")),
             ControlEvent::Link(link(2, "eth2")),
@@ -108,8 +108,8 @@ impl Script {
         script
     }
 
-    /// And waits until all tables have followed.
-    fn tell(&mut self, events: impl IntoIterator<Item = ControlEvent>) {
+    /// Applies events, and waits until all tables have followed.
+    fn apply(&mut self, events: impl IntoIterator<Item = ControlEvent>) {
         events.into_iter().for_each(|event| self.mirror.apply(event));
         self.settle();
     }
@@ -126,7 +126,7 @@ impl Script {
         self.mirror.views().current()
     }
 
-    /// Where packets of table 0 to this address may go, whatever their flow.
+    /// Where packets of all flows to this address go by table 0.
     fn all(&self, to: &str) -> BTreeSet<String> {
         self.all_in(0, to)
     }
@@ -169,66 +169,66 @@ fn a_neighbour_is_gleaned_until_it_is_resolved_and_again_when_it_fails() {
     let mut script = Script::new();
     assert_eq!(script.to("10.0.1.7"), "0:glean");
     assert_eq!(script.to("10.0.1.1"), "local");
-    script.tell([neighbor(1, "10.0.1.7", 7, REACHABLE)]);
+    script.apply([neighbor(1, "10.0.1.7", 7, REACHABLE)]);
     assert_eq!(script.to("10.0.1.7"), "0:7");
     assert_eq!(script.to("10.0.1.8"), "0:glean");
-    script.tell([neighbor(1, "10.0.1.7", 7, STALE)]);
+    script.apply([neighbor(1, "10.0.1.7", 7, STALE)]);
     assert_eq!(script.to("10.0.1.7"), "0:7");
-    script.tell([neighbor(1, "10.0.1.7", 77, REACHABLE)]);
-    assert_eq!(script.to("10.0.1.7"), "0:77", "another card");
-    script.tell([neighbor(1, "10.0.1.7", 77, FAILED)]);
+    script.apply([neighbor(1, "10.0.1.7", 77, REACHABLE)]);
+    assert_eq!(script.to("10.0.1.7"), "0:77", "its Ethernet address changed");
+    script.apply([neighbor(1, "10.0.1.7", 77, FAILED)]);
     assert_eq!(script.to("10.0.1.7"), "0:glean");
-    script.tell([neighbor(1, "10.0.1.7", 7, REACHABLE), ControlEvent::NeighborRemoved(1, ip("10.0.1.7"))]);
+    script.apply([neighbor(1, "10.0.1.7", 7, REACHABLE), ControlEvent::NeighborRemoved(1, ip("10.0.1.7"))]);
     assert_eq!(script.to("10.0.1.7"), "0:glean");
 }
 
 #[test]
 fn a_gateway_is_gleaned_until_it_is_resolved() {
     let mut script = Script::new();
-    script.tell([add(route("198.18.0.0/15", &[by(2, "10.0.2.9")]))]);
+    script.apply([add(route("198.18.0.0/15", &[by(2, "10.0.2.9")]))]);
     assert_eq!(script.to("198.18.0.1"), "1:glean");
-    script.tell([neighbor(2, "10.0.2.9", 9, REACHABLE)]);
+    script.apply([neighbor(2, "10.0.2.9", 9, REACHABLE)]);
     assert_eq!(script.to("198.18.0.1"), "1:9");
-    script.tell([ControlEvent::RouteRemoved(route("198.18.0.0/15", &[by(2, "10.0.2.9")]))]);
+    script.apply([ControlEvent::RouteRemoved(route("198.18.0.0/15", &[by(2, "10.0.2.9")]))]);
     assert_eq!(script.to("198.18.0.1"), "no route");
     assert_eq!(script.to("10.0.2.9"), "1:9");
 }
 
 #[test]
-fn neighbours_have_routes_of_their_own_only_where_their_network_leads_to_them() {
+fn neighbours_have_host_routes_only_where_their_network_leads_to_them() {
     let mut script = Script::new();
-    script.tell([neighbor(1, "10.0.1.200", 200, REACHABLE), neighbor(2, "10.0.2.9", 9, REACHABLE)]);
+    script.apply([neighbor(1, "10.0.1.200", 200, REACHABLE), neighbor(2, "10.0.2.9", 9, REACHABLE)]);
     assert_eq!(script.to("10.0.1.200"), "0:200");
     let half = route("10.0.1.128/25", &[by(2, "10.0.2.9")]);
-    script.tell([add(half.clone())]);
-    assert_eq!(script.to("10.0.1.200"), "1:9", "a longer prefix leads elsewhere");
-    script.tell([ControlEvent::RouteRemoved(half)]);
+    script.apply([add(half.clone())]);
+    assert_eq!(script.to("10.0.1.200"), "1:9", "a longer prefix has another next hop");
+    script.apply([ControlEvent::RouteRemoved(half)]);
     assert_eq!(script.to("10.0.1.200"), "0:200");
     let host = RouteEntry { action: RouteAction::Blackhole, ..route("10.0.1.200/32", &[]) };
-    script.tell([add(host.clone())]);
+    script.apply([add(host.clone())]);
     assert_eq!(script.to("10.0.1.200"), "blackhole", "a route to this very address");
-    script.tell([ControlEvent::NeighborRemoved(1, ip("10.0.1.200"))]);
+    script.apply([ControlEvent::NeighborRemoved(1, ip("10.0.1.200"))]);
     assert_eq!(script.to("10.0.1.200"), "blackhole");
-    script.tell([neighbor(1, "10.0.1.200", 200, REACHABLE), ControlEvent::RouteRemoved(host)]);
+    script.apply([neighbor(1, "10.0.1.200", 200, REACHABLE), ControlEvent::RouteRemoved(host)]);
     assert_eq!(script.to("10.0.1.200"), "0:200");
-    script.tell([neighbor(2, "10.0.1.77", 77, REACHABLE)]);
-    assert_eq!(script.to("10.0.1.77"), "0:glean", "seen on another link than its network's");
+    script.apply([neighbor(2, "10.0.1.77", 77, REACHABLE)]);
+    assert_eq!(script.to("10.0.1.77"), "0:glean", "it is on another link than its network");
 }
 
 #[test]
 fn the_lowest_metric_that_can_be_used_wins() {
     let mut script = Script::new();
     let with = |metric, hops: &[RouteHop]| RouteEntry { metric, ..route("198.18.0.0/15", hops) };
-    script.tell([
+    script.apply([
         neighbor(1, "10.0.1.9", 19, REACHABLE),
         neighbor(2, "10.0.2.9", 29, REACHABLE),
         add(with(20, &[by(2, "10.0.2.9")])),
         add(with(10, &[by(1, "10.0.1.9")])),
     ]);
     assert_eq!(script.to("198.18.0.1"), "0:19");
-    script.tell([ControlEvent::RouteRemoved(with(10, &[by(1, "10.0.1.9")]))]);
+    script.apply([ControlEvent::RouteRemoved(with(10, &[by(1, "10.0.1.9")]))]);
     assert_eq!(script.to("198.18.0.1"), "1:29");
-    script.tell([
+    script.apply([
         add(with(10, &[by(1, "10.0.1.9")])),
         ControlEvent::Link(Link { up: false, ..link(1, "eth1") }),
     ]);
@@ -236,11 +236,11 @@ fn the_lowest_metric_that_can_be_used_wins() {
 }
 
 #[test]
-fn every_kind_of_route_is_what_it_says() {
+fn every_route_type_has_its_adjacency() {
     let mut script = Script::new();
     let of = |to, action| add(RouteEntry { action, ..route(to, &[]) });
     let net = |n: u8| format!("198.18.{n}.0/24");
-    script.tell([
+    script.apply([
         of("198.18.0.0/16", RouteAction::Blackhole),
         of(&net(1), RouteAction::Unreachable),
         of(&net(2), RouteAction::Prohibit),
@@ -274,10 +274,10 @@ fn every_kind_of_route_is_what_it_says() {
 }
 
 #[test]
-fn what_is_local_is_so_in_every_table_and_hides_what_lies_below() {
+fn local_prefixes_are_local_in_every_table_and_hide_longer_ones() {
     let mut script = Script::new();
     let vrf = Link { kind: LinkKind::Vrf { table: 100 }, ..link(5, "blue") };
-    script.tell([
+    script.apply([
         ControlEvent::Link(vrf),
         ControlEvent::Link(Link { master: Some(5), ..link(2, "eth2") }),
         add(RouteEntry { table: 100, ..connected("10.0.2.0/24", 2) }),
@@ -287,47 +287,47 @@ fn what_is_local_is_so_in_every_table_and_hides_what_lies_below() {
     assert_eq!(script.view().interface(1).unwrap().table, 1);
     assert_eq!(script.all_in(1, "10.0.1.1"), set(&["local"]));
     assert_eq!(script.all_in(1, "10.0.2.5"), set(&["1:5"]));
-    assert_eq!(script.to("10.0.2.5"), "1:glean", "the main table's route does not know that neighbour's VRF");
+    assert_eq!(script.to("10.0.2.5"), "1:glean", "the neighbour has a host route in the VRF only");
     assert_eq!(script.to("203.0.113.65"), "0:glean");
-    script.tell([add(local("203.0.113.0/24"))]);
+    script.apply([add(local("203.0.113.0/24"))]);
     assert_eq!(script.to("203.0.113.65"), "local");
-    script.tell([ControlEvent::RouteRemoved(local("203.0.113.0/24"))]);
+    script.apply([ControlEvent::RouteRemoved(local("203.0.113.0/24"))]);
     assert_eq!(script.to("203.0.113.65"), "0:glean");
     assert_eq!(script.to("203.0.113.1"), "no route");
 }
 
 #[test]
-fn several_hops_share_flows_and_those_that_die_are_left_out_at_once() {
+fn several_hops_share_flows_and_dead_ones_get_none_at_once() {
     let mut script = Script::new();
-    script.tell([
+    script.apply([
         neighbor(1, "10.0.1.9", 19, REACHABLE),
         neighbor(2, "10.0.2.9", 29, REACHABLE),
         add(route("198.18.0.0/15", &[by(1, "10.0.1.9"), by(2, "10.0.2.9")])),
     ]);
     assert_eq!(script.all("198.18.0.1"), set(&["0:19", "1:29"]));
-    script.tell([ControlEvent::Link(Link { carrier: false, ..link(1, "eth1") })]);
+    script.apply([ControlEvent::Link(Link { carrier: false, ..link(1, "eth1") })]);
     assert_eq!(script.all("198.18.0.1"), set(&["1:29"]));
-    script.tell([ControlEvent::Link(Link { carrier: false, ..link(2, "eth2") })]);
+    script.apply([ControlEvent::Link(Link { carrier: false, ..link(2, "eth2") })]);
     assert_eq!(
         script.all("198.18.0.1"),
         set(&["local"]),
-        "the kernel keeps routes without carrier, or does not"
+        "whether routes without a carrier stay depends on the kernel's settings"
     );
-    script.tell([
+    script.apply([
         ControlEvent::Link(link(1, "eth1")),
         ControlEvent::Link(Link { up: false, ..link(2, "eth2") }),
     ]);
     assert_eq!(script.all("198.18.0.1"), set(&["0:19"]));
-    script.tell([ControlEvent::Link(link(2, "eth2"))]);
+    script.apply([ControlEvent::Link(link(2, "eth2"))]);
     assert_eq!(script.all("198.18.0.1"), set(&["0:19", "1:29"]));
 }
 
 #[test]
-fn groups_with_the_same_living_members_stay_apart() {
+fn groups_with_the_same_usable_members_stay_apart() {
     let mut script = Script::new();
     let (one, two) = (by(1, "10.0.1.9"), by(2, "10.0.2.9"));
     let three = by(1, "10.0.1.8");
-    script.tell([
+    script.apply([
         neighbor(1, "10.0.1.9", 19, REACHABLE),
         neighbor(1, "10.0.1.8", 18, REACHABLE),
         neighbor(2, "10.0.2.9", 29, REACHABLE),
@@ -336,7 +336,7 @@ fn groups_with_the_same_living_members_stay_apart() {
         add(route("198.19.0.0/16", &[one, three, two])),
     ]);
     assert_eq!(script.all("198.18.0.1"), script.all("198.19.0.1"));
-    script.tell([ControlEvent::Link(link(2, "eth2"))]);
+    script.apply([ControlEvent::Link(link(2, "eth2"))]);
     assert_eq!(script.all("198.18.0.1"), set(&["0:18", "0:19"]));
     assert_eq!(script.all("198.19.0.1"), set(&["0:18", "0:19", "1:29"]));
 }
@@ -345,7 +345,7 @@ fn groups_with_the_same_living_members_stay_apart() {
 fn next_hop_objects_move_all_their_routes() {
     let mut script = Script::new();
     let object = |to, id| RouteEntry { action: RouteAction::Forward(HopSet::Object(id)), ..route(to, &[]) };
-    script.tell([
+    script.apply([
         neighbor(1, "10.0.1.9", 19, REACHABLE),
         neighbor(2, "10.0.2.9", 29, REACHABLE),
         ControlEvent::NextHop(1, NextHopObject::Single(RouteAction::Forward(by(1, "10.0.1.9")))),
@@ -358,43 +358,43 @@ fn next_hop_objects_move_all_their_routes() {
             ..route("198.17.0.0/16", &[])
         }),
     ]);
-    assert_eq!(script.to("198.17.0.1"), "local", "only the kernel heeds the MTU of a route");
+    assert_eq!(script.to("198.17.0.1"), "local", "only the kernel applies the MTU of a route");
     assert_eq!(script.to("198.18.0.1"), "0:19");
     assert_eq!(script.all("198.19.0.1"), set(&["0:19", "1:29"]));
-    script.tell([ControlEvent::NextHop(1, NextHopObject::Single(RouteAction::Forward(by(1, "10.0.1.8"))))]);
+    script.apply([ControlEvent::NextHop(1, NextHopObject::Single(RouteAction::Forward(by(1, "10.0.1.8"))))]);
     assert_eq!(script.to("198.18.0.1"), "0:glean");
     assert_eq!(script.all("198.19.0.1"), set(&["0:glean", "1:29"]));
-    script.tell([ControlEvent::NextHop(1, NextHopObject::Single(RouteAction::Blackhole))]);
+    script.apply([ControlEvent::NextHop(1, NextHopObject::Single(RouteAction::Blackhole))]);
     assert_eq!(script.to("198.18.0.1"), "blackhole");
-    script.tell([ControlEvent::NextHopRemoved(1)]);
-    assert_eq!(script.to("198.18.0.1"), "no route", "the kernel removes its routes, and may not say so");
+    script.apply([ControlEvent::NextHopRemoved(1)]);
+    assert_eq!(script.to("198.18.0.1"), "no route", "the kernel removes its routes, and may not report them");
     assert_eq!(script.to("198.17.0.1"), "no route");
-    script.tell([ControlEvent::NextHop(3, NextHopObject::Group(vec![(2, 3)]))]);
+    script.apply([ControlEvent::NextHop(3, NextHopObject::Group(vec![(2, 3)]))]);
     assert_eq!(script.to("198.19.0.1"), "1:29");
 }
 
 #[test]
-fn ipv6_next_hops_come_and_go_one_by_one() {
+fn ipv6_next_hops_are_added_and_removed_one_by_one() {
     let mut script = Script::new();
     let (one, two) = (by(1, "fe80::1"), by(2, "fe80::2"));
     let with = |hops: &[RouteHop]| RouteEntry { metric: 1024, ..route("2001:db8::/32", hops) };
-    script.tell([
+    script.apply([
         neighbor(1, "fe80::1", 1, REACHABLE),
         neighbor(2, "fe80::2", 2, REACHABLE),
         add(with(&[one])),
         ControlEvent::Route(with(&[two, one]), Placement::Last),
     ]);
     assert_eq!(script.all("2001:db8::1"), set(&["0:1", "1:2"]));
-    script.tell([ControlEvent::RouteRemoved(with(&[one]))]);
+    script.apply([ControlEvent::RouteRemoved(with(&[one]))]);
     assert_eq!(script.all("2001:db8::1"), set(&["1:2"]));
-    script.tell([ControlEvent::RouteRemoved(with(&[two]))]);
+    script.apply([ControlEvent::RouteRemoved(with(&[two]))]);
     assert_eq!(script.to("2001:db8::1"), "no route");
 }
 
 #[test]
-fn an_ipv4_route_goes_by_an_ipv6_neighbour() {
+fn an_ipv4_route_may_have_an_ipv6_gateway() {
     let mut script = Script::new();
-    script.tell([add(route("198.18.0.0/15", &[by(2, "fe80::2")])), neighbor(2, "fe80::2", 2, REACHABLE)]);
+    script.apply([add(route("198.18.0.0/15", &[by(2, "fe80::2")])), neighbor(2, "fe80::2", 2, REACHABLE)]);
     assert_eq!(script.to("198.18.0.1"), "1:2");
 }
 
@@ -403,15 +403,15 @@ fn routes_of_equal_metric_are_tried_in_the_kernels_order() {
     let mut script = Script::new();
     let (first, last) =
         (route("198.18.0.0/15", &[by(1, "10.0.1.9")]), route("198.18.0.0/15", &[by(2, "10.0.2.9")]));
-    script.tell([add(first.clone()), ControlEvent::Route(last.clone(), Placement::Last)]);
+    script.apply([add(first.clone()), ControlEvent::Route(last.clone(), Placement::Last)]);
     assert_eq!(script.to("198.18.0.1"), "0:glean");
-    script.tell([ControlEvent::RouteRemoved(first.clone())]);
+    script.apply([ControlEvent::RouteRemoved(first.clone())]);
     assert_eq!(script.to("198.18.0.1"), "1:glean");
-    script.tell([add(first.clone())]);
+    script.apply([add(first.clone())]);
     assert_eq!(script.to("198.18.0.1"), "0:glean");
     let third = route("198.18.0.0/15", &[by(2, "10.0.2.8")]);
-    script.tell([ControlEvent::Route(third, Placement::Replace), ControlEvent::RouteRemoved(last)]);
-    assert_eq!(script.to("198.18.0.1"), "1:glean", "the first was replaced");
+    script.apply([ControlEvent::Route(third, Placement::Replace), ControlEvent::RouteRemoved(last)]);
+    assert_eq!(script.to("198.18.0.1"), "1:glean", "the first route was replaced");
 }
 
 #[test]
@@ -419,7 +419,7 @@ fn vlans_are_interfaces_of_their_own() {
     let mut script = Script::new();
     let kind = LinkKind::Vlan { id: 7, parent: 2 };
     let tagged = Link { kind, mtu: 1400, ..link(3, "eth2.7") };
-    script.tell([
+    script.apply([
         ControlEvent::Link(tagged.clone()),
         add(connected("10.0.7.0/24", 3)),
         neighbor(3, "10.0.7.5", 5, STALE),
@@ -428,9 +428,9 @@ fn vlans_are_interfaces_of_their_own() {
     let view = script.view();
     let interface = view.interface(2).unwrap();
     assert_eq!((interface.port, interface.vlan, interface.mtu, interface.up), (1, Some(7), 1400, true));
-    script.tell([ControlEvent::LinkRemoved(3)]);
-    assert!(!script.view().interface(2).unwrap().up, "its number stays its own");
-    script.tell([ControlEvent::Link(Link { index: 30, ..tagged })]);
+    script.apply([ControlEvent::LinkRemoved(3)]);
+    assert!(!script.view().interface(2).unwrap().up, "its number is not given to another interface");
+    script.apply([ControlEvent::Link(Link { index: 30, ..tagged })]);
     assert!(script.view().interface(2).unwrap().up);
 }
 
@@ -440,7 +440,7 @@ fn a_vlan_may_be_a_port_itself() {
         let mirror = Mirror::new(Time::ZERO, names.map(String::from).to_vec(), Settings::default());
         let mut script = Script { mirror, now: Time::ZERO };
         let kind = LinkKind::Vlan { id: 7, parent: 2 };
-        script.tell([
+        script.apply([
             ControlEvent::Link(link(2, "eth2")),
             ControlEvent::Link(Link { kind, ..link(3, "eth2.7") }),
             add(connected("10.0.7.0/24", 3)),
@@ -453,18 +453,18 @@ fn a_vlan_may_be_a_port_itself() {
     assert_eq!((interface.port, interface.vlan, interface.up), (1, None, true));
     assert_eq!(script.to("10.0.7.5"), "1:5");
     let script = named(["eth2", "eth2.7"]);
-    assert_eq!(script.to("10.0.7.5"), "2:5", "by its parent, tagged");
+    assert_eq!(script.to("10.0.7.5"), "2:5", "by its parent, with a tag");
     assert!(!script.view().interface(1).unwrap().up);
 }
 
 #[test]
 fn a_link_that_is_made_again_is_the_same_port() {
     let mut script = Script::new();
-    script.tell([neighbor(1, "10.0.1.7", 7, REACHABLE), add(route("198.18.0.0/15", &[by(1, "10.0.1.7")]))]);
-    script.tell([ControlEvent::LinkRemoved(1)]);
+    script.apply([neighbor(1, "10.0.1.7", 7, REACHABLE), add(route("198.18.0.0/15", &[by(1, "10.0.1.7")]))]);
+    script.apply([ControlEvent::LinkRemoved(1)]);
     assert_eq!(script.to("10.0.1.7"), "no route");
     assert_eq!(script.to("198.18.0.1"), "no route");
-    script.tell([
+    script.apply([
         ControlEvent::Link(link(11, "eth1")),
         add(connected("10.0.1.0/24", 11)),
         neighbor(11, "10.0.1.7", 8, REACHABLE),
@@ -476,28 +476,28 @@ fn a_link_that_is_made_again_is_the_same_port() {
 #[test]
 fn a_link_that_takes_a_ports_name_is_that_port_with_all_its_neighbours() {
     let mut script = Script::new();
-    script.tell([
+    script.apply([
         ControlEvent::Link(link(7, "new")),
         neighbor(7, "10.0.1.7", 7, REACHABLE),
         ControlEvent::LinkRemoved(1),
         add(connected("10.0.1.0/24", 7)),
     ]);
     assert_eq!(script.to("10.0.1.7"), "local");
-    script.tell([ControlEvent::Link(link(7, "eth1"))]);
+    script.apply([ControlEvent::Link(link(7, "eth1"))]);
     assert_eq!(script.to("10.0.1.7"), "0:7");
-    script.tell([ControlEvent::Link(link(7, "old"))]);
+    script.apply([ControlEvent::Link(link(7, "old"))]);
     assert_eq!(script.to("10.0.1.7"), "local");
 }
 
 #[test]
-fn a_vrf_may_be_told_of_after_its_members() {
+fn a_vrf_may_be_reported_after_its_members() {
     let mut script = Script::new();
-    script.tell([
+    script.apply([
         ControlEvent::Link(Link { master: Some(5), ..link(2, "eth2") }),
         neighbor(2, "10.0.2.5", 5, REACHABLE),
     ]);
     assert_eq!((script.view().interface(1).unwrap().table, script.to("10.0.2.5")), (0, "1:5".into()));
-    script.tell([
+    script.apply([
         ControlEvent::Link(Link { kind: LinkKind::Vrf { table: 100 }, ..link(5, "blue") }),
         add(RouteEntry { table: 100, ..connected("10.0.2.0/24", 2) }),
     ]);
@@ -507,59 +507,60 @@ fn a_vrf_may_be_told_of_after_its_members() {
 }
 
 #[test]
-fn a_dump_removes_what_it_does_not_mention() {
+fn a_dump_removes_what_it_does_not_list() {
     let mut script = Script::new();
     let keep = route("198.18.0.0/16", &[by(1, "10.0.1.9")]);
-    script.tell([add(keep.clone()), add(route("198.19.0.0/16", &[by(1, "10.0.1.9")]))]);
-    script.mirror.begin(DumpPart::Inet);
+    script.apply([add(keep.clone()), add(route("198.19.0.0/16", &[by(1, "10.0.1.9")]))]);
+    script.mirror.begin_dump(DumpPart::Inet);
     for known in [local("10.0.1.1/32"), connected("10.0.1.0/24", 1), keep] {
         script.mirror.apply(ControlEvent::Route(known, Placement::Last));
     }
-    assert_eq!(script.mirror.end(DumpPart::Inet), 3);
+    assert_eq!(script.mirror.end_dump(DumpPart::Inet), 3);
     script.settle();
     assert_eq!([script.to("198.18.0.1"), script.to("198.19.0.1")], ["0:glean", "no route"]);
     assert_eq!([script.to("10.0.2.1"), script.to("10.0.1.1")], ["no route", "local"]);
-    script.mirror.begin(DumpPart::Links);
+    script.mirror.begin_dump(DumpPart::Links);
     [link(9, "lo"), link(2, "eth2")]
         .into_iter()
         .for_each(|link| script.mirror.apply(ControlEvent::Link(link)));
-    assert_eq!(script.mirror.end(DumpPart::Links), 1);
+    assert_eq!(script.mirror.end_dump(DumpPart::Links), 1);
     script.settle();
     assert!(!script.view().interface(0).unwrap().up);
 }
 
 #[test]
-fn what_the_kernel_drops_without_a_word_is_suspected() {
+fn what_the_kernel_may_have_dropped_silently_is_suspected() {
     let mut script = Script::new();
     let address = InterfaceAddress { ip: ip("10.0.1.1"), len: 24 };
-    script.tell([ControlEvent::Address(1, address)]);
-    script.mirror.suspects_inet();
-    script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
-    assert!(!script.mirror.suspects_inet());
-    script.tell([ControlEvent::AddressRemoved(1, address)]);
-    assert!(script.mirror.suspects_inet() && !script.mirror.suspects_inet());
-    script.tell([ControlEvent::RouteRemoved(route("192.0.2.0/24", &[direct(1)]))]);
-    assert!(script.mirror.suspects_inet(), "it went, and we never had it");
+    script.apply([ControlEvent::Address(1, address)]);
+    script.mirror.take_inet_suspicion();
+    script.apply([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
+    assert!(!script.mirror.take_inet_suspicion());
+    script.apply([ControlEvent::AddressRemoved(1, address)]);
+    assert!(script.mirror.take_inet_suspicion() && !script.mirror.take_inet_suspicion());
+    script.apply([ControlEvent::RouteRemoved(route("192.0.2.0/24", &[direct(1)]))]);
+    assert!(script.mirror.take_inet_suspicion(), "a route was removed that the mirror never had");
 }
 
-/// The last address of a link went, and with it the link's hops; when it has one again they are alive, which nobody says.
+/// The last address of a link was removed, and the link's hops died with it. When the link has an address again they are
+/// alive, and the kernel does not report it.
 #[test]
-fn hops_may_have_come_to_life_with_an_address() {
+fn hops_may_come_to_life_with_an_address() {
     let mut script = Script::new();
     let dead = RouteHop { dead: true, ..by(1, "10.0.1.9") };
-    script.tell([add(route("198.18.0.0/15", &[dead, by(2, "10.0.2.9")]))]);
-    script.mirror.suspects_inet();
+    script.apply([add(route("198.18.0.0/15", &[dead, by(2, "10.0.2.9")]))]);
+    script.mirror.take_inet_suspicion();
     let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
-    script.tell([ControlEvent::Address(2, address("10.0.2.1"))]);
-    assert!(!script.mirror.suspects_inet());
-    script.tell([ControlEvent::Address(1, address("10.0.1.1"))]);
-    assert!(script.mirror.suspects_inet());
+    script.apply([ControlEvent::Address(2, address("10.0.2.1"))]);
+    assert!(!script.mirror.take_inet_suspicion());
+    script.apply([ControlEvent::Address(1, address("10.0.1.1"))]);
+    assert!(script.mirror.take_inet_suspicion());
 }
 
 #[test]
 fn the_kernels_settings_decide_what_is_forwarded() {
     let mut script = Script::new();
-    script.mirror.heed_forwarding();
+    script.mirror.follow_kernel_forwarding();
     let main = |family| Rule {
         family,
         priority: 32_766,
@@ -567,23 +568,27 @@ fn the_kernels_settings_decide_what_is_forwarded() {
         target: RuleTarget::Table(MAIN),
         identity: b"main".to_vec(),
     };
-    script.tell([Family::Inet, Family::Inet6].map(|family| ControlEvent::Rule(main(family))));
-    let told = |link, family| ControlEvent::Forwarding(link, family, true);
-    script.tell([told(1, Family::Inet), told(1, Family::Inet6), told(2, Family::Inet6)]);
+    script.apply([Family::Inet, Family::Inet6].map(|family| ControlEvent::Rule(main(family))));
+    let on = |link, family| ControlEvent::Forwarding(link, family, true);
+    script.apply([on(1, Family::Inet), on(1, Family::Inet6), on(2, Family::Inet6)]);
     let forwards = |script: &Script, number| {
         let view = script.view();
         let interface = view.interface(number).unwrap();
         (interface.forwards_inet, interface.forwards_inet6)
     };
-    assert_eq!(forwards(&script, 0), (true, false), "no IPv6 by any link unless by all");
-    script.tell([told(ALL_LINKS, Family::Inet6)]);
+    assert_eq!(
+        forwards(&script, 0),
+        (true, false),
+        "no link forwards IPv6 unless the setting for all links does"
+    );
+    script.apply([on(ALL_LINKS, Family::Inet6)]);
     assert_eq!((forwards(&script, 0), forwards(&script, 1)), ((true, true), (false, true)));
-    script.tell([ControlEvent::Forwarding(ALL_LINKS, Family::Inet6, false)]);
+    script.apply([ControlEvent::Forwarding(ALL_LINKS, Family::Inet6, false)]);
     assert_eq!(forwards(&script, 1), (false, false));
 }
 
 #[test]
-fn a_router_has_a_flow_seed_of_its_own() {
+fn the_flow_seed_is_in_the_view() {
     let mut script = Script::new();
     assert_eq!(script.view().parts().policy.flow_seed, 0);
     script.mirror.set_flow_seed(7);
@@ -592,7 +597,7 @@ fn a_router_has_a_flow_seed_of_its_own() {
 }
 
 #[test]
-fn next_hop_indices_are_used_again() {
+fn next_hop_indices_are_reused() {
     let mut script = Script::new();
     for n in 0..70_000u32 {
         let gateway = format!("10.0.1.{}", n % 200 + 2);
@@ -605,24 +610,24 @@ fn next_hop_indices_are_used_again() {
         script.now += Time::from_millis(60);
         script.mirror.commit(script.now);
     }
-    script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
+    script.apply([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
     assert_eq!(script.to("198.18.0.1"), "0:glean");
-    assert_eq!(script.mirror.take_notes(), [""; 0]);
+    assert_eq!(script.mirror.take_warnings(), [""; 0]);
 }
 
 #[test]
-fn an_index_that_a_view_still_knows_is_not_used_again() {
+fn an_index_that_a_view_still_knows_is_not_reused() {
     let mut script = Script::new();
     let old = route("198.18.0.0/15", &[by(1, "10.0.1.9")]);
-    script.tell([add(old.clone())]);
+    script.apply([add(old.clone())]);
     let hop = |script: &Script| script.view().parts().tables[0].inet.with(|fib| fib.lookup(0xc612_0001));
     let (held, index) = (script.view(), hop(&script));
-    script.tell([ControlEvent::RouteRemoved(old)]);
-    script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.8")]))]);
+    script.apply([ControlEvent::RouteRemoved(old)]);
+    script.apply([add(route("198.18.0.0/15", &[by(1, "10.0.1.8")]))]);
     let second = hop(&script);
-    assert_ne!(second, index, "somebody may still meet it");
+    assert_ne!(second, index, "a worker may still use it");
     drop(held);
-    script.tell([ControlEvent::RouteRemoved(route("198.18.0.0/15", &[by(1, "10.0.1.8")]))]);
-    script.tell([add(route("198.18.0.0/15", &[by(1, "10.0.1.7")]))]);
+    script.apply([ControlEvent::RouteRemoved(route("198.18.0.0/15", &[by(1, "10.0.1.8")]))]);
+    script.apply([add(route("198.18.0.0/15", &[by(1, "10.0.1.7")]))]);
     assert!([index, second].contains(&hop(&script)));
 }

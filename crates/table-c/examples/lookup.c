@@ -1,4 +1,4 @@
-/* Loads a routing table and says where addresses go: lookup TABLE ADDRESS...
+/* Loads a routing table and prints the next hops of addresses: lookup TABLE ADDRESS...
  *
  *     cargo build --release -p fullview-table-c
  *     cc -O2 -Icrates/table-c/include crates/table-c/examples/lookup.c -Ltarget/release -lfullview_table_c -o lookup
@@ -17,7 +17,7 @@ static void must(enum fv_status status)
 	exit(1);
 }
 
-/* The next hop of an address of either family. Many addresses at a time are faster: this is the slowest way. */
+/* Looks up one address of either family. Looking up many addresses at a time is faster. */
 static uint16_t look_up(const struct fv_reader *reader, const char *text)
 {
 	struct in_addr inet;

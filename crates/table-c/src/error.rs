@@ -1,4 +1,4 @@
-//! What can go wrong, as a status for C and a sentence for people.
+//! Errors: a status for C programs, and a message for people.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -16,19 +16,19 @@ pub(crate) enum Error {
     Argument(String),
     #[error("{0}")]
     Feed(#[from] FeedError),
-    #[error("there is no algorithm {name:?} for {family}; there are auto, {known}")]
+    #[error("there is no algorithm {name:?} for {family}; use auto, {known}")]
     Algorithm { name: String, family: fullview_table::Family, known: String },
     #[error("{0}")]
     Compile(#[from] CompileError),
     #[error(
-        "every algorithm gave up on the {0} routes; call fv_table_compile with one by name to have it tried again"
+        "no algorithm can serve the {0} routes; call fv_table_compile with the name of one to try it again"
     )]
     Unserved(fullview_table::Family),
     #[error("{0}")]
     NextHops(#[from] TooManyNextHops),
-    #[error("nothing is compiled for {0}: call fv_table_compile first")]
+    #[error("the {0} routes are not compiled; call fv_table_compile first")]
     NotCompiled(fullview_table::Family),
-    #[error("a bug in fullview: {0}; free this table and report what was called")]
+    #[error("a bug in fullview: {0}; free this table and report the call")]
     Bug(String),
 }
 
@@ -56,12 +56,12 @@ thread_local! {
 
 /// Keeps the message for [`last`], on this thread.
 pub(crate) fn keep(error: &Error) {
-    // A path with a NUL in it cannot come from C, but text of a table file may hold one.
+    // C cannot pass a path that contains a NUL, but the text of a table file may contain one.
     let text = error.to_string().replace('\0', "?");
     LAST.with_borrow_mut(|last| *last = CString::new(text).unwrap_or_default());
 }
 
-/// The message of the last failure on this thread; empty before the first. Valid until the next failure.
+/// The message of the last failure on this thread; empty before the first. It is valid until the next failure.
 pub(crate) fn last() -> *const std::ffi::c_char {
     LAST.with_borrow(|last| last.as_ptr())
 }

@@ -1,7 +1,8 @@
-//! One family of a table: its routes, the algorithm that serves them, and what its readers hold.
+//! One family of a table: its routes, the algorithm that serves them, and the FIB of its readers.
 //!
-//! Choosing, following, falling back and publishing are the framework's ([`fullview_table::fib::framework`]). Here is
-//! what C adds: nothing is served before somebody asks, and every call is done when it returns.
+//! The framework ([`fullview_table::fib::framework`]) chooses algorithms, follows changes, falls back and publishes.
+//! For C two rules are added: nothing is compiled before the program asks for it, and every call is complete when it
+//! returns.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,10 +12,10 @@ use fullview_table::{Change, NextHop, Rib};
 
 use crate::error::Error;
 
-/// What readers look up in; empty before the first compile.
+/// The FIB of readers; empty before the first compile.
 pub(crate) type Published<A> = OnceLock<SharedReader<A>>;
 
-/// The writer's side of one family.
+/// The writer's half of one family.
 pub(crate) struct Routes<A: Registered> {
     rib: Rib<A>,
     modules: Modules<A>,
@@ -24,33 +25,35 @@ pub(crate) struct Routes<A: Registered> {
     published: Arc<Published<A>>,
 }
 
-/// The framework's time, counted by calls instead of read. The framework may put off what a caller with a timer comes
-/// back for; there is no timer here, only the next call, so calls are what time passes by. A time that stands still
-/// would not do: a module that failed once would never be tried again, nor the choice looked at again.
+/// The framework's time, counted by calls instead of read from a clock. The framework may delay work, and a caller with
+/// a timer would come back for it; here there is only the next call, so each call advances the time. If time stood
+/// still, a failed module would never be tried again, and the algorithm never be evaluated again.
 #[derive(Default)]
 struct Clock(Time);
 
 impl Clock {
-    /// A change: after a hundred of them a module that failed is tried again, later after twice as many each time.
+    /// Advances the time for a change: after a hundred changes a module that failed is tried again, later after twice
+    /// as many each time.
     fn change(&mut self) -> Time {
         self.0 += Time::from_millis(1);
         self.0
     }
 
-    /// Something was asked for by hand: longer than the framework keeps a module back, so that all are tried.
+    /// Advances the time for an explicit request, by more than the framework holds a module back, so that all are
+    /// tried.
     fn request(&mut self) -> Time {
         self.0 += Time::from_secs(60);
         self.0
     }
 }
 
-/// The choice is looked at again with the hundredth change, not soon after: no later call need come.
+/// The algorithm is evaluated again at the hundredth change, not soon after it, because no later call may follow.
 fn settings() -> Settings {
     Settings { evaluate_soon: Time::ZERO, ..Settings::default() }
 }
 
 impl<A: Registered> Default for Routes<A> {
-    /// The oracle is among the modules since it can be asked for by name; by preference it comes last.
+    /// The modules include the oracle, because a program can ask for it by name; its preference is the lowest.
     fn default() -> Self {
         Self::served_by(A::ALGORITHMS.into())
     }
@@ -70,13 +73,13 @@ impl<A: Registered> Routes<A> {
         Arc::clone(&self.published)
     }
 
-    /// The algorithm at work and the bytes its lookups may touch; `None` before the first compile.
-    pub(crate) fn at_work(&self) -> Option<(&'static str, usize)> {
+    /// The algorithm that serves the routes, and the bytes that lookups may read; `None` before the first compile.
+    pub(crate) fn serving(&self) -> Option<(&'static str, usize)> {
         let attachment = self.attachment.as_ref()?;
         Some((attachment.algorithm()?, attachment.fib().footprint().total()))
     }
 
-    /// Has the algorithm of that name serve the routes, or the best one if `auto` is asked for.
+    /// Makes the algorithm of that name serve the routes, or the best one if the name is `auto`.
     pub(crate) fn compile(&mut self, algorithm: &str) -> Result<(), Error> {
         let wanted = Some(algorithm).filter(|name| *name != "auto");
         let now = self.clock.request();
@@ -90,29 +93,29 @@ impl<A: Registered> Routes<A> {
         Ok(())
     }
 
-    /// Makes the changes, and shows them to the readers if anything is compiled. On an error the changes are made, but
-    /// no algorithm could follow: readers see the table as it was before them.
+    /// Applies the changes, and publishes them if the routes are compiled. On an error the changes are applied, but no
+    /// algorithm could compile them: readers see the table as before.
     pub(crate) fn change(&mut self, changes: &[Change<A>]) -> Result<(), Error> {
         let rib = &mut self.rib;
         let changes: Vec<Change<A>> =
             changes.iter().copied().filter(|change| rib.apply(*change) != change.next_hop).collect();
         let Some(attachment) = &mut self.attachment else { return Ok(()) };
-        // Static routes do not wait: what was changed is to be seen when the call returns.
+        // Static routes do not wait: readers must see the changes when the call returns.
         attachment.changed(self.clock.change(), &self.rib, &changes, Origin::Static);
         served(attachment)
     }
 
-    /// Takes over other routes; returns those it had, or keeps them if no algorithm can serve the others.
+    /// Takes over other routes and returns those before; keeps these if no algorithm can serve the others.
     pub(crate) fn replace(&mut self, routes: Rib<A>) -> Result<Rib<A>, Error> {
         let before = self.rib.replace(routes);
         let Err(error) = self.catch_up() else { return Ok(before) };
         self.rib.replace(before);
-        // If this fails as well, readers still have what was compiled from these routes.
+        // If this fails as well, readers still have the FIB that was compiled from these routes.
         self.catch_up().ok();
         Err(error)
     }
 
-    /// Compiles routes that the framework was not told of.
+    /// Compiles routes whose changes were not reported to the framework.
     fn catch_up(&mut self) -> Result<(), Error> {
         let Some(attachment) = &mut self.attachment else { return Ok(()) };
         attachment.evaluate(self.clock.request(), &self.rib)?;
@@ -120,7 +123,7 @@ impl<A: Registered> Routes<A> {
     }
 }
 
-/// Readers outlive the table with what they have; see `fv_table_free`.
+/// Readers outlive the table and keep its FIB; see `fv_table_free`.
 impl<A: Registered> Drop for Routes<A> {
     fn drop(&mut self) {
         if let Some(attachment) = self.attachment.take() {
@@ -129,8 +132,8 @@ impl<A: Registered> Drop for Routes<A> {
     }
 }
 
-/// Pins the module that is wanted, `None` being the best one. If it cannot serve the table, all is as it was: the
-/// framework has kept what served, and goes by the former choice again.
+/// Pins the module that is wanted; `None` means the best one. If it cannot serve the table, nothing changes: the
+/// framework keeps the present FIB, and the former module is pinned again.
 fn choose<A: Registered>(
     attachment: &mut Attachment<A>,
     now: Time,
@@ -161,7 +164,7 @@ fn pin<A: Registered>(
     attachment.force(now, rib, name).map_err(unknown)
 }
 
-/// Whether readers see the routes as they are.
+/// Returns an error unless readers see the present routes.
 fn served<A: Registered>(attachment: &Attachment<A>) -> Result<(), Error> {
     if attachment.is_synced() {
         return Ok(());
@@ -170,7 +173,7 @@ fn served<A: Registered>(attachment: &Attachment<A>) -> Result<(), Error> {
     Err(failure.map_or(Error::Unserved(A::FAMILY), Error::Compile))
 }
 
-/// Looks up as many addresses as there are answers in the table as it is now.
+/// Looks up as many addresses as there are answers in the present FIB.
 pub(crate) fn look_up<A: Registered>(
     published: &Published<A>,
     addrs: &[A],

@@ -1,8 +1,8 @@
 //! The boundary: every function here is a line of `include/fullview_table.h`.
 //!
-//! What C promises is written under *Safety* of each function and cannot be checked; what can be checked is: null
-//! and misaligned pointers, lengths, text that is not UTF-8, values out of range. A panic, which would be a bug of
-//! ours, ends at this boundary as [`FvStatus::FV_BUG`].
+//! The preconditions under *Safety* of each function cannot be checked. The functions check null and misaligned
+//! pointers, lengths, text that is not UTF-8, and values out of range. A panic, which would be a bug of this library,
+//! ends at this boundary as [`FvStatus::FV_BUG`].
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types)] // names as C writes them
 
@@ -24,35 +24,35 @@ pub const FV_INET: c_int = 4;
 /// The IPv6 routes of a table.
 pub const FV_INET6: c_int = 6;
 
-/// How a call ended. fv_last_error() has the sentence that goes with it.
+/// The result of a call. fv_last_error() returns a message for it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FvStatus {
-    /// Done.
+    /// The call succeeded.
     FV_OK = 0,
-    /// An argument is wrong: a null pointer, a prefix that is none, a next hop out of range.
+    /// An argument is wrong: a null pointer, text that is not a prefix, a next hop out of range.
     FV_ARGUMENT = 1,
-    /// The file cannot be read, or is no routing table.
+    /// The file cannot be read, or is not a routing table.
     FV_FEED = 2,
-    /// There is no such algorithm.
+    /// No algorithm of the family has this name.
     FV_ALGORITHM = 3,
-    /// The algorithm cannot hold this table, or got no memory.
+    /// The algorithm cannot hold this table, or there is no memory.
     FV_COMPILE = 4,
     /// More than 65534 different next hops.
     FV_NEXT_HOPS = 5,
-    /// Nothing has been compiled for this family yet.
+    /// The routes of this family were not compiled yet.
     FV_NOT_COMPILED = 6,
-    /// A bug in this library. The table concerned may only be freed.
+    /// There is a bug in this library. Only free the table concerned.
     FV_BUG = 7,
 }
 
-/// A routing table of both families: the writer's side.
+/// A routing table of both families, for the thread that changes it.
 pub struct fv_table(Table);
 
-/// What looks up in a table.
+/// A reader, which looks up in a table.
 pub struct fv_reader(Reader);
 
-/// What the header promises about threads.
+/// Checks what the header guarantees about threads.
 const _: () = {
     const fn moves<T: Send>() {}
     const fn is_shared<T: Send + Sync>() {}
@@ -64,9 +64,9 @@ const _: () = {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fv_route4 {
-    /// The network address, in host byte order, no bit set beyond the length.
+    /// The network address, in host byte order, without bits set beyond the length.
     pub addr: u32,
-    /// 1 to 65534; 0 makes a hole in a shorter prefix. Ignored by fv_withdraw4().
+    /// The next hop, 1 to 65534; 0 makes a hole in a shorter prefix. fv_withdraw4() ignores it.
     pub next_hop: u16,
     /// Prefix length, 0 to 32.
     pub len: u8,
@@ -76,22 +76,22 @@ pub struct fv_route4 {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fv_route6 {
-    /// The network address, in network byte order, no bit set beyond the length.
+    /// The network address, in network byte order, without bits set beyond the length.
     pub addr: [u8; 16],
-    /// 1 to 65534; 0 makes a hole in a shorter prefix. Ignored by fv_withdraw6().
+    /// The next hop, 1 to 65534; 0 makes a hole in a shorter prefix. fv_withdraw6() ignores it.
     pub next_hop: u16,
     /// Prefix length, 0 to 128.
     pub len: u8,
 }
 
-/// A route of either family, as the numbers of a change.
-trait Numbers {
+/// A route of either family, as C passes it.
+trait CRoute {
     type Addr: Registered;
     fn prefix(&self) -> (Self::Addr, u8);
     fn next_hop(&self) -> u16;
 }
 
-impl Numbers for fv_route4 {
+impl CRoute for fv_route4 {
     type Addr = u32;
     fn prefix(&self) -> (u32, u8) {
         (self.addr, self.len)
@@ -101,7 +101,7 @@ impl Numbers for fv_route4 {
     }
 }
 
-impl Numbers for fv_route6 {
+impl CRoute for fv_route6 {
     type Addr = u128;
     fn prefix(&self) -> (u128, u8) {
         (u128::from_be_bytes(self.addr), self.len)
@@ -111,15 +111,15 @@ impl Numbers for fv_route6 {
     }
 }
 
-// ---- what every function does with its arguments and its result ----
+// ---- arguments and results of all functions ----
 
-/// Runs the body of a function; what goes wrong becomes a status, and its message is kept.
+/// Runs the body of a function; an error becomes a status, and its message is kept.
 fn status(body: impl FnOnce() -> Result<(), Error>) -> FvStatus {
-    // A table that a panic left half changed may only be freed: FV_BUG says so.
+    // A panic may leave a table half changed; the documentation of FV_BUG permits only to free it.
     let result =
         catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(Error::Bug(message(&*panic))));
     let Err(error) = result else { return FvStatus::FV_OK };
-    // Without memory for the message there is still the status.
+    // If there is no memory for the message, the status is returned nevertheless.
     let _ = catch_unwind(AssertUnwindSafe(|| error::keep(&error)));
     error.status()
 }
@@ -140,68 +140,68 @@ fn checked<T>(pointer: *const T, what: &str) -> Result<(), Error> {
 }
 
 /// # Safety
-/// `pointer` is null, or points to a value that nobody changes as long as the result lives.
+/// `pointer` is null, or points to a value that does not change as long as the result lives.
 unsafe fn shared<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Error> {
     checked(pointer, what)?;
-    // SAFETY: not null, aligned, and the caller vouches for the rest.
+    // SAFETY: not null, aligned, and the caller guarantees the rest.
     Ok(unsafe { &*pointer })
 }
 
 /// # Safety
-/// `pointer` is null, or points to a value that nobody else uses as long as the result lives.
+/// `pointer` is null, or points to a value that nothing else uses as long as the result lives.
 unsafe fn exclusive<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut T, Error> {
     checked(pointer, what)?;
-    // SAFETY: not null, aligned, and the caller vouches for the rest.
+    // SAFETY: not null, aligned, and the caller guarantees the rest.
     Ok(unsafe { &mut *pointer })
 }
 
-/// The list of `count` values at `pointer`, which may be null if there are none.
+/// The `count` values at `pointer`, which may be null if `count` is 0.
 ///
 /// # Safety
-/// `pointer` points to `count` values that nobody changes as long as the result lives.
+/// `pointer` points to `count` values that do not change as long as the result lives.
 unsafe fn list<'a, T>(pointer: *const T, count: usize, what: &str) -> Result<&'a [T], Error> {
     if count == 0 {
         return Ok(&[]);
     }
     checked_list(pointer, count, what)?;
-    // SAFETY: not null, aligned, no longer than the address space, and the caller vouches for the rest.
+    // SAFETY: not null, aligned, no longer than the address space, and the caller guarantees the rest.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
 fn checked_list<T>(pointer: *const T, count: usize, what: &str) -> Result<(), Error> {
     checked(pointer, what)?;
     let bytes = count.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
-    bytes.map(drop).ok_or_else(|| Error::argument(format!("{count} {what} are more than memory holds")))
+    bytes.map(drop).ok_or_else(|| Error::argument(format!("{count} {what} exceed the address space")))
 }
 
 /// Room for `count` answers, set to "no route".
 ///
 /// # Safety
-/// `pointer` points to room for `count` values that nobody else uses as long as the result lives.
+/// `pointer` points to room for `count` values that nothing else uses as long as the result lives.
 unsafe fn answers<'a>(pointer: *mut u16, count: usize) -> Result<&'a mut [NextHop], Error> {
     if count == 0 {
         return Ok(&mut []);
     }
     checked_list(pointer, count, "next_hops")?;
-    // SAFETY: not null, aligned, and the caller vouches for the room. C need not have written there before, and a
-    // reference must not be to memory never written: so it is written first.
+    // SAFETY: not null, aligned, and the caller guarantees the room. C may never have written there, and a reference to
+    // uninitialised memory is not allowed, so it is written first.
     unsafe { ptr::write_bytes(pointer, 0, count) };
     // SAFETY: as above, and `NextHop` is a transparent `u16`, all of whose values are valid.
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast::<NextHop>(), count) })
 }
 
 /// # Safety
-/// `pointer` is null, or points to text that ends with a NUL and that nobody changes as long as the result lives.
+/// `pointer` is null, or points to text that ends with a NUL and that does not change as long as the result lives.
 unsafe fn bytes<'a>(pointer: *const c_char, what: &str) -> Result<&'a CStr, Error> {
     checked(pointer, what)?;
-    // SAFETY: not null, and the caller vouches for the rest.
+    // SAFETY: not null, and the caller guarantees the rest.
     Ok(unsafe { CStr::from_ptr(pointer) })
 }
 
 /// # Safety
-/// As [`bytes`].
+/// The same as for [`bytes`].
 unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, Error> {
-    // SAFETY: what the caller vouches for is what is asked for.
+    // SAFETY: the caller guarantees the same.
     let bytes = unsafe { bytes(pointer, what) }?;
     bytes.to_str().map_err(|_| Error::argument(format!("{what} is not UTF-8")))
 }
@@ -210,12 +210,12 @@ fn families(family: c_int) -> Result<Families, Error> {
     match family {
         FV_INET => Ok(Families::Inet),
         FV_INET6 => Ok(Families::Inet6),
-        other => Err(Error::argument(format!("{other} is no family: give FV_INET or FV_INET6"))),
+        other => Err(Error::argument(format!("{other} is not a family: pass FV_INET or FV_INET6"))),
     }
 }
 
-/// All changes are checked before the first is made.
-fn make<R: Numbers>(
+/// Applies changes after checking all of them.
+fn apply<R: CRoute>(
     routes: &mut Routes<R::Addr>,
     listed: &[R],
     next_hop: impl Fn(&R) -> Option<u16>,
@@ -233,7 +233,7 @@ pub extern "C" fn fv_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// What went wrong in the last call of this thread that failed, in words; "" if none has. Valid until the next failure
+/// The message of the last call of this thread that failed; "" if none has failed. It is valid until the next failure
 /// on this thread, or its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn fv_last_error() -> *const c_char {
@@ -242,46 +242,48 @@ pub extern "C" fn fv_last_error() -> *const c_char {
 
 // ---- tables ----
 
-/// An empty table, to be freed with fv_table_free().
+/// Makes an empty table. Free it with fv_table_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn fv_table_new() -> *mut fv_table {
     Box::into_raw(Box::new(fv_table(Table::default())))
 }
 
-/// Frees a table; null is let pass. Its readers stay as they are and see no further changes.
+/// Frees a table; a null pointer is ignored. Its readers keep their routes and see no further changes.
 ///
 /// # Safety
 /// `table` comes from fv_table_new(), is not in use, and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_table_free(table: *mut fv_table) {
     if !table.is_null() {
-        // SAFETY: it was made by `Box::into_raw`, and the caller vouches that it is used no more.
+        // SAFETY: it was made by `Box::into_raw`, and the caller guarantees that it is not used again.
         drop(unsafe { Box::from_raw(table) });
     }
 }
 
-/// Replaces all routes and next hops by those of a file: text or MRT, plain or compressed. Families that are compiled
-/// are compiled anew. If one cannot be, FV_COMPILE, all is as before, but IPv4 readers may have seen the file's routes.
+/// Replaces all routes and next hops by those of a file: text or MRT, plain or compressed. Compiled families are
+/// compiled again. If that fails (FV_COMPILE), the table is as before, but IPv4 readers may have seen the routes of the
+/// file.
 ///
 /// # Safety
-/// `table` is a table that nobody else uses now; `path` is text that ends with a NUL.
+/// `table` is a table that no other call uses now; `path` is text that ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_table_load(table: *mut fv_table, path: *const c_char) -> FvStatus {
     status(|| {
-        // SAFETY: the caller vouches for both.
+        // SAFETY: the caller guarantees both.
         let (table, path) = unsafe { (exclusive(table, "table")?, bytes(path, "path")?) };
         table.0.load(Path::new(OsStr::from_bytes(path.to_bytes())))
     })
 }
 
-/// Compiles a family's routes for its readers, by the algorithm of that name, or by "auto", which takes the best for
-/// the table. From then on every change reaches the readers at once.
+/// Compiles the routes of a family for its readers, with the algorithm of that name, or with the best one for the table
+/// if the name is "auto". From then on every change reaches the readers at once.
 ///
-/// "auto" chooses again as the table changes. An algorithm asked for by name that cannot take a change gives way to
-/// the best that can, which fv_table_algorithm() names, and is tried again later, at once if it is asked for again.
+/// "auto" chooses again as the table changes. If an algorithm named here cannot take a change, the best that can takes
+/// over, which fv_table_algorithm() names. The algorithm is tried again later, or at once if this function names it
+/// again.
 ///
 /// # Safety
-/// `table` is a table that nobody else uses now; `algorithm` is text that ends with a NUL.
+/// `table` is a table that no other call uses now; `algorithm` is text that ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_table_compile(
     table: *mut fv_table,
@@ -289,40 +291,40 @@ pub unsafe extern "C" fn fv_table_compile(
     algorithm: *const c_char,
 ) -> FvStatus {
     status(|| {
-        // SAFETY: the caller vouches for both.
+        // SAFETY: the caller guarantees both.
         let (table, algorithm) = unsafe { (exclusive(table, "table")?, text(algorithm, "algorithm")?) };
         table.0.compile(families(family)?, algorithm)
     })
 }
 
-/// How many routes of a family a table holds; 0 for a null table or a family there is not.
+/// The number of routes of a family in a table; 0 for a null pointer or an unknown family.
 ///
 /// # Safety
-/// `table` is null or a table that nobody changes now.
+/// `table` is null or a table that no other call changes now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_table_routes(table: *const fv_table, family: c_int) -> usize {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     let table = unsafe { shared(table, "table") };
     table.and_then(|table| Ok(table.0.routes(families(family)?))).unwrap_or(0)
 }
 
-/// Bytes that lookups of a family may touch; 0 before it is compiled.
+/// The number of bytes that lookups of a family may read; 0 before it is compiled.
 ///
 /// # Safety
-/// `table` is null or a table that nobody changes now.
+/// `table` is null or a table that no other call changes now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_table_bytes(table: *const fv_table, family: c_int) -> usize {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     let table = unsafe { shared(table, "table") };
-    let at_work = table.and_then(|table| Ok(table.0.at_work(families(family)?)));
-    at_work.ok().flatten().map_or(0, |(_, bytes)| bytes)
+    let serving = table.and_then(|table| Ok(table.0.serving(families(family)?)));
+    serving.ok().flatten().map_or(0, |(_, bytes)| bytes)
 }
 
 /// Writes the name of the algorithm that serves a family, "" before it is compiled, and a NUL into `buffer`. A name
 /// that does not fit in `size` bytes is cut off.
 ///
 /// # Safety
-/// `table` is a table that nobody changes now; `buffer` has room for `size` bytes.
+/// `table` is a table that no other call changes now; `buffer` has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_table_algorithm(
     table: *const fv_table,
@@ -331,10 +333,10 @@ pub unsafe extern "C" fn fv_table_algorithm(
     size: usize,
 ) -> FvStatus {
     status(|| {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees it.
         let table = unsafe { shared(table, "table") }?;
-        let name = table.0.at_work(families(family)?).map_or("", |(name, _)| name);
-        // SAFETY: the caller vouches for it.
+        let name = table.0.serving(families(family)?).map_or("", |(name, _)| name);
+        // SAFETY: the caller guarantees it.
         unsafe { write_text(name, buffer, size) }
     })
 }
@@ -345,8 +347,8 @@ unsafe fn write_text(text: &str, buffer: *mut c_char, size: usize) -> Result<(),
     checked(buffer, "buffer")?;
     let room = size.checked_sub(1).ok_or_else(|| Error::argument("the buffer has no room for a NUL"))?;
     let length = text.len().min(room);
-    // SAFETY: both have at least `length` bytes, they are different memory since Rust owns `text`, and there is room
-    // for one more byte.
+    // SAFETY: both have at least `length` bytes, they do not overlap because Rust owns `text`, and there is room for
+    // one more byte.
     unsafe {
         ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, length);
         buffer.add(length).write(0);
@@ -356,11 +358,11 @@ unsafe fn write_text(text: &str, buffer: *mut c_char, size: usize) -> Result<(),
 
 // ---- next hops ----
 
-/// The index of a next hop given as an address ("192.0.2.1") or a number ("7"): the same text always gets the same
-/// index.
+/// Stores the index of a next hop given as an address ("192.0.2.1") or a number ("7"): the same text always has the
+/// same index.
 ///
 /// # Safety
-/// `table` is a table that nobody else uses now; `target` is text that ends with a NUL; `next_hop` is room for one
+/// `table` is a table that no other call uses now; `target` is text that ends with a NUL; `next_hop` is room for one
 /// value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_next_hop(
@@ -369,21 +371,21 @@ pub unsafe extern "C" fn fv_next_hop(
     next_hop: *mut u16,
 ) -> FvStatus {
     status(|| {
-        // SAFETY: the caller vouches for both.
+        // SAFETY: the caller guarantees both.
         let (table, target) = unsafe { (exclusive(table, "table")?, text(target, "target")?) };
         checked(next_hop, "next_hop")?;
         let index = table.0.intern(target)?.0;
-        // SAFETY: not null, aligned, and the caller vouches that it is room for a value.
+        // SAFETY: not null, aligned, and the caller vouches that there is room for a value.
         unsafe { next_hop.write(index) };
         Ok(())
     })
 }
 
-/// Writes what a next hop stands for, "" if it is not one of this table's, and a NUL into `buffer`. Text that does not
+/// Writes what a next hop stands for, "" if it is not in this table, and a NUL into `buffer`. Text that does not
 /// fit in `size` bytes is cut off.
 ///
 /// # Safety
-/// `table` is a table that nobody changes now; `buffer` has room for `size` bytes.
+/// `table` is a table that no other call changes now; `buffer` has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_next_hop_text(
     table: *const fv_table,
@@ -392,10 +394,10 @@ pub unsafe extern "C" fn fv_next_hop_text(
     size: usize,
 ) -> FvStatus {
     status(|| {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees it.
         let table = unsafe { shared(table, "table") }?;
         let target = table.0.target(NextHop(next_hop)).unwrap_or_default();
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees it.
         unsafe { write_text(&target, buffer, size) }
     })
 }
@@ -404,32 +406,32 @@ pub unsafe extern "C" fn fv_next_hop_text(
 
 /// Adds one route or replaces it. The prefix is text of either family: "198.18.0.0/15", "2001:2::/48".
 ///
-/// FV_COMPILE, here as in all changes, means that the routes are changed, but no algorithm could follow and readers see
-/// the table as it was; of a list of changes they may see the first part. Compile again once there is memory, or fewer
-/// routes.
+/// FV_COMPILE, here and in all changes, means that the routes are changed, but that no algorithm could compile them:
+/// readers see the table as before, or the first part of a list of changes. Compile again once there is memory, or
+/// there are fewer routes.
 ///
 /// # Safety
-/// `table` is a table that nobody else uses now; `prefix` is text that ends with a NUL.
+/// `table` is a table that no other call uses now; `prefix` is text that ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_announce(table: *mut fv_table, prefix: *const c_char, next_hop: u16) -> FvStatus {
-    // SAFETY: the caller vouches for both.
+    // SAFETY: the caller guarantees both.
     status(|| unsafe { exclusive(table, "table")?.0.change(text(prefix, "prefix")?, Some(next_hop)) })
 }
 
-/// Takes one route away; one that is not there is let pass.
+/// Removes one route; nothing happens if there is no such route.
 ///
 /// # Safety
-/// `table` is a table that nobody else uses now; `prefix` is text that ends with a NUL.
+/// `table` is a table that no other call uses now; `prefix` is text that ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_withdraw(table: *mut fv_table, prefix: *const c_char) -> FvStatus {
-    // SAFETY: the caller vouches for both.
+    // SAFETY: the caller guarantees both.
     status(|| unsafe { exclusive(table, "table")?.0.change(text(prefix, "prefix")?, None) })
 }
 
-/// Adds or replaces IPv4 routes, all of them or, if one is wrong, none. Readers are told once, at the end.
+/// Adds or replaces IPv4 routes, all of them or, if one is wrong, none. Readers see the changes once, at the end.
 ///
 /// # Safety
-/// `table` is a table that nobody else uses now; `routes` points to `count` routes.
+/// `table` is a table that no other call uses now; `routes` points to `count` routes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_announce4(
     table: *mut fv_table,
@@ -437,16 +439,16 @@ pub unsafe extern "C" fn fv_announce4(
     count: usize,
 ) -> FvStatus {
     status(|| {
-        // SAFETY: the caller vouches for both.
+        // SAFETY: the caller guarantees both.
         let (table, routes) = unsafe { (exclusive(table, "table")?, list(routes, count, "routes")?) };
-        make(&mut table.0.inet, routes, |route| Some(route.next_hop()))
+        apply(&mut table.0.inet, routes, |route| Some(route.next_hop()))
     })
 }
 
-/// Takes IPv4 routes away, all of them or, if one is wrong, none. Those that are not there are let pass.
+/// Removes IPv4 routes, all of them or, if one is wrong, none. Routes that do not exist are ignored.
 ///
 /// # Safety
-/// `table` is a table that nobody else uses now; `routes` points to `count` routes.
+/// `table` is a table that no other call uses now; `routes` points to `count` routes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_withdraw4(
     table: *mut fv_table,
@@ -454,16 +456,16 @@ pub unsafe extern "C" fn fv_withdraw4(
     count: usize,
 ) -> FvStatus {
     status(|| {
-        // SAFETY: the caller vouches for both.
+        // SAFETY: the caller guarantees both.
         let (table, routes) = unsafe { (exclusive(table, "table")?, list(routes, count, "routes")?) };
-        make(&mut table.0.inet, routes, |_| None)
+        apply(&mut table.0.inet, routes, |_| None)
     })
 }
 
-/// As fv_announce4(), for IPv6.
+/// Does what fv_announce4() does, for IPv6.
 ///
 /// # Safety
-/// `table` is a table that nobody else uses now; `routes` points to `count` routes.
+/// `table` is a table that no other call uses now; `routes` points to `count` routes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_announce6(
     table: *mut fv_table,
@@ -471,16 +473,16 @@ pub unsafe extern "C" fn fv_announce6(
     count: usize,
 ) -> FvStatus {
     status(|| {
-        // SAFETY: the caller vouches for both.
+        // SAFETY: the caller guarantees both.
         let (table, routes) = unsafe { (exclusive(table, "table")?, list(routes, count, "routes")?) };
-        make(&mut table.0.inet6, routes, |route| Some(route.next_hop()))
+        apply(&mut table.0.inet6, routes, |route| Some(route.next_hop()))
     })
 }
 
-/// As fv_withdraw4(), for IPv6.
+/// Does what fv_withdraw4() does, for IPv6.
 ///
 /// # Safety
-/// `table` is a table that nobody else uses now; `routes` points to `count` routes.
+/// `table` is a table that no other call uses now; `routes` points to `count` routes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_withdraw6(
     table: *mut fv_table,
@@ -488,21 +490,21 @@ pub unsafe extern "C" fn fv_withdraw6(
     count: usize,
 ) -> FvStatus {
     status(|| {
-        // SAFETY: the caller vouches for both.
+        // SAFETY: the caller guarantees both.
         let (table, routes) = unsafe { (exclusive(table, "table")?, list(routes, count, "routes")?) };
-        make(&mut table.0.inet6, routes, |_| None)
+        apply(&mut table.0.inet6, routes, |_| None)
     })
 }
 
 // ---- lookups ----
 
-/// A reader of a table, to be freed with fv_reader_free(); null if the table is null.
+/// Makes a reader of a table; null if the table is null. Free it with fv_reader_free().
 ///
 /// # Safety
-/// `table` is null or a table that nobody changes now.
+/// `table` is null or a table that no other call changes now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_reader_new(table: *const fv_table) -> *mut fv_reader {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     match unsafe { shared(table, "table") } {
         Ok(table) => Box::into_raw(Box::new(fv_reader(table.0.reader()))),
         Err(error) => {
@@ -512,20 +514,20 @@ pub unsafe extern "C" fn fv_reader_new(table: *const fv_table) -> *mut fv_reader
     }
 }
 
-/// Frees a reader; null is let pass.
+/// Frees a reader; a null pointer is ignored.
 ///
 /// # Safety
 /// `reader` comes from fv_reader_new(), is not in use, and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fv_reader_free(reader: *mut fv_reader) {
     if !reader.is_null() {
-        // SAFETY: it was made by `Box::into_raw`, and the caller vouches that it is used no more.
+        // SAFETY: it was made by `Box::into_raw`, and the caller guarantees that it is not used again.
         drop(unsafe { Box::from_raw(reader) });
     }
 }
 
-/// Looks up `count` IPv4 addresses in the table as it is now: `next_hops[i]` becomes the next hop of `addrs[i]`, 0
-/// where there is no route. FV_NOT_COMPILED, with all answers 0, before fv_table_compile().
+/// Looks up `count` IPv4 addresses in the present table: `next_hops[i]` becomes the next hop of `addrs[i]`, or 0 if
+/// there is no route. Before fv_table_compile() it returns FV_NOT_COMPILED, and all answers are 0.
 ///
 /// Any number of threads may call this with the same reader. Batches of 32 and more are faster than single addresses.
 ///
@@ -539,17 +541,18 @@ pub unsafe extern "C" fn fv_lookup4(
     count: usize,
 ) -> FvStatus {
     status(|| {
-        // SAFETY: the caller vouches for all three.
+        // SAFETY: the caller guarantees all three.
         let (reader, addrs, answers) =
             unsafe { (shared(reader, "reader")?, list(addrs, count, "addrs")?, answers(next_hops, count)?) };
         look_up(&reader.0.inet, addrs, answers)
     })
 }
 
-/// IPv6 addresses turned at a time: they stay in the first-level cache.
-const TURNED: usize = 256;
+/// IPv6 addresses converted to host byte order at a time: they stay in the first-level cache.
+const CONVERTED: usize = 256;
 
-/// As fv_lookup4(), for IPv6: `count` addresses of 16 bytes each, in network byte order, need not be aligned.
+/// Does what fv_lookup4() does, for IPv6: `count` addresses of 16 bytes each, in network byte order, need not be
+/// aligned.
 ///
 /// # Safety
 /// `reader` is a reader; `addrs` points to `count` addresses and `next_hops` to room for as many answers, elsewhere.
@@ -561,17 +564,20 @@ pub unsafe extern "C" fn fv_lookup6(
     count: usize,
 ) -> FvStatus {
     status(|| {
-        // SAFETY: the caller vouches for all three.
+        // SAFETY: the caller guarantees all three.
         let (reader, addrs, answers) =
             unsafe { (shared(reader, "reader")?, list(addrs, count, "addrs")?, answers(next_hops, count)?) };
         if addrs.is_empty() {
-            // It is still asked whether anything is compiled.
+            // The status still depends on whether the routes are compiled.
             return look_up(&reader.0.inet6, &[], &mut []);
         }
-        let mut turned = [0; TURNED];
-        for (addrs, answers) in addrs.chunks(TURNED).zip(answers.chunks_mut(TURNED)) {
-            turned.iter_mut().zip(addrs).for_each(|(turned, addr)| *turned = u128::from_be_bytes(*addr));
-            look_up(&reader.0.inet6, &turned, answers)?;
+        let mut converted = [0; CONVERTED];
+        for (addrs, answers) in addrs.chunks(CONVERTED).zip(answers.chunks_mut(CONVERTED)) {
+            converted
+                .iter_mut()
+                .zip(addrs)
+                .for_each(|(converted, addr)| *converted = u128::from_be_bytes(*addr));
+            look_up(&reader.0.inet6, &converted, answers)?;
         }
         Ok(())
     })

@@ -1,7 +1,7 @@
-//! The C interface of `fullview-table`. What C programs see is `include/fullview_table.h`, made from [`ffi`].
+//! The C interface of `fullview-table`. C programs include `include/fullview_table.h`, which is generated from [`ffi`].
 //!
-//! `table` and `family` are the thing itself, in safe code; `ffi` is the boundary: pointers in, values out, and the
-//! only `unsafe` of this crate.
+//! `table` and `family` implement the interface in safe code. `ffi` is the boundary, which converts pointers to
+//! references and values, and has the only `unsafe` of this crate.
 #![warn(missing_docs)]
 
 mod error;

@@ -1,4 +1,4 @@
-//! A table as C programs hold it, and a reader of it.
+//! The table of the C interface, and its reader.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -11,7 +11,7 @@ use fullview_table::{Address, Change, NextHop, NextHops, Prefix, Target};
 use crate::error::Error;
 use crate::family::{Published, Routes};
 
-/// Both families and the next hops they share.
+/// Both families and the next hops that they share.
 #[derive(Default)]
 pub struct Table {
     pub(crate) inet: Routes<u32>,
@@ -19,13 +19,13 @@ pub struct Table {
     next_hops: NextHops,
 }
 
-/// What lookups go through: shared with the table, which publishes its changes here.
+/// A reader: it shares the published FIBs with the table.
 pub struct Reader {
     pub(crate) inet: Arc<Published<u32>>,
     pub(crate) inet6: Arc<Published<u128>>,
 }
 
-/// What was asked of both families alike.
+/// The family that a call concerns.
 #[derive(Clone, Copy)]
 pub(crate) enum Families {
     Inet,
@@ -37,7 +37,7 @@ impl Table {
         Reader { inet: self.inet.published(), inet6: self.inet6.published() }
     }
 
-    /// Takes over the routes of a file, or leaves everything as it was.
+    /// Takes over the routes of a file, or changes nothing.
     pub(crate) fn load(&mut self, path: &Path) -> Result<(), Error> {
         let loaded = feed::load(path, &Options::default())?.table;
         let before = self.inet.replace(loaded.inet)?;
@@ -56,7 +56,7 @@ impl Table {
         }
     }
 
-    /// One change written as text; the prefix says which family it is of.
+    /// Applies one change given as text; the prefix determines the family.
     pub(crate) fn change(&mut self, prefix: &str, next_hop: Option<u16>) -> Result<(), Error> {
         if prefix.contains(':') {
             self.inet6.change(&[parsed(prefix, next_hop)?])
@@ -72,14 +72,14 @@ impl Table {
         }
     }
 
-    pub(crate) fn at_work(&self, family: Families) -> Option<(&'static str, usize)> {
+    pub(crate) fn serving(&self, family: Families) -> Option<(&'static str, usize)> {
         match family {
-            Families::Inet => self.inet.at_work(),
-            Families::Inet6 => self.inet6.at_work(),
+            Families::Inet => self.inet.serving(),
+            Families::Inet6 => self.inet6.serving(),
         }
     }
 
-    /// The index of a next hop written as an address or as a number.
+    /// Returns the index of a next hop given as an address or as a number.
     pub(crate) fn intern(&mut self, text: &str) -> Result<NextHop, Error> {
         let gateway = text.parse::<IpAddr>().map(Target::Gateway);
         let target = gateway.or_else(|_| text.parse().map(Target::Number));
@@ -98,7 +98,7 @@ fn parsed<A: Registered>(prefix: &str, next_hop: Option<u16>) -> Result<Change<A
     Ok(Change { prefix, next_hop: next_hop.map(checked).transpose()? })
 }
 
-/// A change given in numbers; `index` is its place in the list, for the message.
+/// Makes a change from numbers; `index` is its place in the list, for the message.
 pub(crate) fn change<A: Address>(
     index: usize,
     (addr, len): (A, u8),
@@ -106,7 +106,7 @@ pub(crate) fn change<A: Address>(
 ) -> Result<Change<A>, Error> {
     let at = |error: String| Error::argument(format!("item {index}: {error}"));
     let prefix = Prefix::new(addr, len).ok_or_else(|| {
-        at(format!("{}/{len} is no prefix: it has bits set beyond its length", addr.to_ip()))
+        at(format!("{}/{len} is not a prefix: it has bits set beyond its length", addr.to_ip()))
     })?;
     let next_hop = next_hop.map(checked).transpose().map_err(|error| at(error.to_string()))?;
     Ok(Change { prefix, next_hop })
@@ -170,15 +170,15 @@ mod tests {
     }
 
     #[test]
-    fn automatic_choice_follows_the_table_when_it_is_compiled_anew() {
+    fn automatic_choice_follows_the_table_when_it_is_compiled_again() {
         let mut table = Table::default();
         table.compile(Families::Inet, "auto").unwrap();
-        let small = table.at_work(Families::Inet).unwrap().0;
+        let small = table.serving(Families::Inet).unwrap().0;
         let routes: Vec<_> =
             (0..5000u32).map(|n| change(0, (n << 12, 20), Some(n as u16 % 9 + 1)).unwrap()).collect();
         table.inet.change(&routes).unwrap();
         table.compile(Families::Inet, "auto").unwrap();
-        let large = table.at_work(Families::Inet).unwrap().0;
+        let large = table.serving(Families::Inet).unwrap().0;
         assert_ne!(small, large);
         assert_eq!(answers(&table, &[4999 << 12]), [4999 % 9 + 1]);
     }

@@ -1,4 +1,4 @@
-//! Looks up a million addresses of a routing table, singly and in batches, and compares how long it takes.
+//! Looks up a million addresses of a routing table, singly and in batches, and compares the times.
 //!
 //! ```text
 //! cargo run --release -p fullview-table --example batch -- view.txt.gz
@@ -12,7 +12,7 @@ use fullview_table::fib::Fib;
 use fullview_table::fib::registry::Registered;
 use fullview_table::{NextHop, feed, probe};
 
-/// What a forwarding loop would take from its port at a time.
+/// The length of a burst in a forwarding loop.
 const BATCH: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! What the framework itself costs: idle tables, fetching the FIB, selecting a member of a group, changes, a snapshot.
+//! The costs of the framework: idle tables, fetching the FIB, selecting a member of a group, changes, a snapshot.
 //!
 //! `cargo run --release -p fullview-table --example framework_costs`
 
@@ -77,10 +77,7 @@ fn readers() -> Result<(), Box<dyn Error>> {
         tables.inet.apply(now, 0, &change(number as u16 % 2 + 1), Origin::Protocol)?;
         black_box(reader.fib());
     }
-    println!(
-        "a change that has a table of one route compiled and published: {:?}",
-        started.elapsed() / 10_000
-    );
+    println!("a change in a table of one route, compiled and published: {:?}", started.elapsed() / 10_000);
     Ok(())
 }
 
@@ -103,11 +100,11 @@ fn groups() -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     groups.change(&next_hops, group, &members[1..])?;
     groups.publish();
-    println!("a member of 64 leaves: {:?}", started.elapsed());
+    println!("removing a member of 64: {:?}", started.elapsed());
     Ok(())
 }
 
-/// What a full view costs when it changes while a job compiles it: the job's RIB is a snapshot.
+/// The cost of a change of a full view while a job compiles it: the RIB of the job is a snapshot.
 fn snapshot() -> Result<(), Box<dyn Error>> {
     let table = Synthetic { inet: 901_899, inet6: 0, ..Synthetic::default() }.table()?;
     let mut rib = Arc::new(table.inet);

@@ -1,4 +1,4 @@
-//! Loads a routing table and says where addresses go.
+//! Loads a routing table and prints the next hops of addresses.
 //!
 //! ```text
 //! cargo run --release -p fullview-table --example lookup -- view.txt.gz 192.0.2.1 2001:db8::1
@@ -22,9 +22,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     answer(&table.inet6, &table.next_hops, &addrs)
 }
 
-/// Has the framework choose the algorithm that suits one family's table best, and answers the addresses of that family.
+/// Lets the framework choose the algorithm that suits the table of one family best, and looks up the addresses of that
+/// family.
 fn answer<A: Registered>(rib: &Rib<A>, next_hops: &NextHops, addrs: &[IpAddr]) -> Result<(), Box<dyn Error>> {
-    // Nothing changes afterwards, so no time passes either; `update.rs` has a table that changes.
+    // The table does not change, so the time can stay zero; `update.rs` has a table that changes.
     let mut table = Attachment::new(Time::ZERO, 0, A::ALGORITHMS.into(), Arc::default());
     table.evaluate(Time::ZERO, rib)?;
     let mut reader = table.reader();

@@ -1,4 +1,4 @@
-//! Withdraws and announces routes while another thread looks up, and shows that every answer was one of the two right
+//! Withdraws and announces routes while another thread looks up, and checks that every answer is one of the two right
 //! ones.
 //!
 //! ```text
@@ -35,8 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// An address, and the two answers it may get while one route at a time is away: with the route that decides, and
-/// without it.
+/// An address, and its two answers: with the route that decides, and while that route is withdrawn.
 struct Watched {
     addr: u32,
     right: [NextHop; 2],
@@ -51,7 +50,7 @@ impl Watched {
     }
 }
 
-/// The one who changes the table: the routes, how they are served, and since when.
+/// The writer: the routes, the framework that serves them, and the start of its time.
 struct Writer {
     rib: Rib<u32>,
     table: Attachment<u32>,
@@ -66,7 +65,7 @@ impl Writer {
         Ok(Writer { rib, table, began })
     }
 
-    /// Takes a route away and brings it back.
+    /// Withdraws a route and announces it again.
     fn flap(&mut self, route: Route<u32>) {
         for next_hop in [None, Some(route.next_hop)] {
             let change = Change { prefix: route.prefix, next_hop };
@@ -75,7 +74,7 @@ impl Writer {
         }
     }
 
-    /// Does what was put off in the storm of changes. A program that goes on would come back at each deadline.
+    /// Does the work that was delayed in the storm of changes. A program that runs on would call this at each deadline.
     fn sync(&mut self) {
         while !self.table.is_synced()
             && let Some(due) = self.table.next_deadline()
@@ -86,7 +85,7 @@ impl Writer {
     }
 }
 
-/// Looks up all addresses again and again; returns how many lookups that were.
+/// Looks up all addresses again and again; returns the number of lookups.
 fn read(mut reader: Reader<u32>, watched: &[Watched], done: &AtomicBool) -> Result<usize, String> {
     let addrs: Vec<u32> = watched.iter().map(|watched| watched.addr).collect();
     let mut answers = vec![NextHop::NONE; addrs.len()];

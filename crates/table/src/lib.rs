@@ -1,6 +1,6 @@
 //! Routing tables of both IP families, the feeds they come from, and longest-prefix-match lookup behind one contract.
 //!
-//! The flow: table feed → [`Rib`] → [`fib::Algorithm`] → [`fib::Fib`], which readers hold.
+//! Data flows in this order: table feed → [`Rib`] → [`fib::Algorithm`] → [`fib::Fib`], which readers hold.
 //!
 //! ```
 //! use fullview_table::{NextHop, Rib, fib::registry};
@@ -32,15 +32,16 @@
 //!   most significant bit. [`Address::from_ip`] and [`Address::to_ip`] convert from and to the types of [`std::net`].
 //! - A prefix length counts bits from the most significant one, 0 to [`Address::BITS`]. A [`Prefix`] is canonical by
 //!   construction.
-//! - A [`NextHop`] is an index, 1 to [`NextHop::MAX`]; 0 means no route. [`NextHops`] maps an index to what it stands for.
+//! - A [`NextHop`] is an index, 1 to [`NextHop::MAX`]; 0 means no route. [`NextHops`] maps an index to what it stands
+//!   for.
 //! - Sizes are bytes ([`fib::Footprint`]); times in update traces are seconds since 1970 ([`feed::updates::Update`]).
 //!
 //! # Threads
 //!
 //! A [`fib::Fib`] is `Send + Sync`, and any number of threads read it without waiting (only `radix` takes a lock, to
-//! measure what that costs). One writer owns the [`Rib`] and the [`fib::Instance`]. Each lookup is answered by the table
-//! before or after a change, never by a mixture. This crate does no I/O outside [`feed`], reads no clock and spawns no
-//! thread.
+//! measure what that costs). One writer owns the [`Rib`] and the [`fib::Instance`]. Each lookup is answered by the
+//! table before or after a change, never by a mixture. This crate does no I/O outside [`feed`], reads no clock and
+//! spawns no thread.
 //!
 //! # Errors and panics
 //!
@@ -54,9 +55,9 @@
 //! - In the whole crate clippy refuses `unwrap`, `expect`, `panic!`, `unreachable!`, `todo!` and `unimplemented!`. Each
 //!   of the few `expect`s has an `allow` and a message that argues why it cannot fail.
 //! - In [`feed`] and [`prefix`], which read untrusted input, clippy refuses indexing and slicing as well.
-//! - Elsewhere indices come from structures that this crate has built, and the compiler checks their bounds. Conformance
-//!   and churn tests of every algorithm, and fuzzing of all parsers and of sequences of changes, test that no such
-//!   check fails; it is not proven.
+//! - Elsewhere indices come from structures that this crate has built, and the compiler checks their bounds.
+//!   Conformance and churn tests of every algorithm, and fuzzing of all parsers and of sequences of changes, test that
+//!   no such check fails; it is not proven.
 //!
 //! A call that breaks a documented precondition may still panic ([`Address::bits`] has one). A process that runs out of
 //! memory aborts, as in all of Rust, but the large tables check their allocation and return

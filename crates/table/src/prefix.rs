@@ -26,7 +26,7 @@ pub struct Prefix<A> {
     len: u8,
 }
 
-/// Why some text is not a prefix. The message tells what to write instead, where that is known.
+/// Why some text is not a prefix. The message names the correct form, where that is known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixError {
     /// No `/`, or nothing on one side of it.

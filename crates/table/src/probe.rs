@@ -114,8 +114,8 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// Draws a number below `limit` by multiplication; 0 for a limit of 0. The bias of at most limit / 2^64 is too small
-    /// to show in any number of keys.
+    /// Draws a number below `limit` by multiplication; 0 for a limit of 0. The bias of at most limit / 2^64 is too
+    /// small to show in any number of keys.
     fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.next()) * limit as u128) >> 64) as usize
     }

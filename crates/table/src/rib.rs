@@ -151,8 +151,8 @@ impl<A: Address> Rib<A> {
         self.routes.children(&prefix).map(|(prefix, hop)| Route { prefix, next_hop: *hop })
     }
 
-    /// The routes below `prefix` that follow `last`, which `prefix` covers, in the same order. This continues a walk that
-    /// ended at `last`, without repeating its beginning.
+    /// The routes below `prefix` that follow `last`, which `prefix` covers, in the same order. This continues a walk
+    /// that ended at `last`, without repeating its beginning.
     ///
     /// ```
     /// use fullview_table::{NextHop, Prefix, Rib};

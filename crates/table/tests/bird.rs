@@ -1,5 +1,6 @@
-//! The proof by others: BIRD takes the tables written here, and `bgpdump` reads in BIRD's dumps what is read here.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
+//! Checks by other programs: BIRD accepts the tables written here, and `bgpdump` reads the same routes from BIRD's
+//! dumps as this crate.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +15,7 @@ use fullview_table::feed::{self, Format, Options, synthetic::Synthetic};
 use fullview_table::{Address, NextHops, Rib, Table, Target};
 use fullview_testnet::{has_programs, shared};
 
-/// How long BIRD may take for a full view; many times what it needs.
+/// How long BIRD may take for a full view: many times the time that it needs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The command with the folder of system programs in its path.
@@ -34,7 +35,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The real table, or a made one where it is not at hand.
+/// The real table, or a synthetic one if it is not available.
 fn table() -> Table {
     match shared::data("tables/full-view-2025.txt.gz") {
         Some(path) => feed::load(&path, &Options::default()).unwrap().table,
@@ -48,8 +49,8 @@ fn write_bird(table: &Table, numbers: Numbers, path: &Path) {
     out.flush().unwrap();
 }
 
-/// A running BIRD that touches nothing of the machine: no kernel protocol, everything in its folder. Ends with the
-/// test.
+/// A running BIRD that changes nothing on the machine: it has no kernel protocol, and all its files are in one folder.
+/// It ends with the test.
 struct Bird {
     folder: tempfile::TempDir,
     process: Child,
@@ -109,7 +110,7 @@ impl Bird {
 
 impl Drop for Bird {
     fn drop(&mut self) {
-        // By its own handle: other BIRDs on this machine are not ours.
+        // The process is ended by its handle: other BIRDs on this machine do not belong to the test.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -132,8 +133,8 @@ fn bird_accepts_every_form_of_next_hop() {
     }
 }
 
-/// Two BIRDs, one with the table as static routes, which the other learns over eBGP: its dump has a peer, AS paths
-/// and next hops, as a route collector's has.
+/// Two BIRDs, one with the table as static routes, which the other learns over eBGP: its dump has a peer, AS paths and
+/// next hops, as that of a route collector.
 #[test]
 fn a_full_view_goes_through_bird_and_back() {
     if !has_programs(&["bird", "birdc", "bgpdump"]) {
@@ -163,12 +164,12 @@ fn a_full_view_goes_through_bird_and_back() {
     compare(&table.inet6, &dumped6.inet6, &dumped6.next_hops, &dumps[1]);
 }
 
-/// A port of that address nobody listens on, as the system gives it.
+/// A free port of that address, chosen by the system.
 fn free_port(host: u8) -> u16 {
     TcpListener::bind((address(host), 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// An address of this process: a port that is free there stays free.
+/// An address that only this process uses: a port that is free there stays free.
 fn address(host: u8) -> String {
     let [.., high, low] = std::process::id().to_be_bytes();
     format!("127.{high}.{low}.{host}")
@@ -186,7 +187,7 @@ fn speaker(me: u8, [own_port, other_port]: [u16; 2], routes: &str, policy: &str)
     )
 }
 
-/// The dump holds the prefixes sent, and `bgpdump` sees the same prefixes by the same next hops.
+/// Checks that the dump has the prefixes sent, and that `bgpdump` reads the same prefixes with the same next hops.
 fn compare<A: Address>(sent: &Rib<A>, dumped: &Rib<A>, next_hops: &NextHops, path: &Path) {
     assert!(
         sent.iter().map(|route| route.prefix).eq(dumped.iter().map(|route| route.prefix)),

@@ -1,5 +1,5 @@
-//! `btree6` where its trees are deepest, fullest and most often copied.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helpers are tests too
+//! `btree6` with the deepest and fullest trees, and with many copies.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 mod support;
 
@@ -34,7 +34,7 @@ fn long_prefixes(count: usize) -> Rib<u128> {
     for (i, draw) in probe::uniform::<u128>(11).take(count).enumerate() {
         let block = prefix(["2001:db8::/32", "2001:db9::/32", "2a00:1::/32"][i % 3]);
         let len = [56, 64, 80, 112, 127, 128][i % 6];
-        // A quarter share 60 bits, so that some blocks are full.
+        // A quarter of the prefixes share 60 bits, so that some blocks are full.
         let addr = if i % 4 == 0 { draw & (u128::MAX >> 60) } else { draw & (u128::MAX >> 32) };
         rib.announce(Prefix::containing(block.first() | addr, len), NextHop((draw >> 96) as u16 % 500 + 1));
     }
@@ -47,8 +47,8 @@ fn long_prefixes_below_a_few_short_ones() {
     verify("btree6", &*follower(&rib).fib(), &rib, probe::edges(&rib));
 }
 
-/// Addresses that end in one tree and addresses that lead deeper, by ones, by runs, and by turns, so that every batch has
-/// them in other places.
+/// Addresses that end in one tree and addresses that lead deeper: single ones, runs, and alternating ones, so that they
+/// are in other places of every batch.
 fn mixed_addrs(rib: &Rib<u128>) -> Vec<u128> {
     let (deep, shallow): (Vec<u128>, Vec<u128>) = probe::in_prefix(rib, 3)
         .take(4_000)
@@ -86,7 +86,7 @@ fn batches_in_which_some_addresses_lead_deeper() {
 fn crowded() -> Rib<u128> {
     let mut rib = Rib::default();
     for i in 0..30_000u128 {
-        // Half of them close together, the others everywhere.
+        // Half of them are close together, the others everywhere.
         let at = if i % 2 == 0 { i << 1 } else { i.wrapping_mul(0x9e37_79b9) & 0xffff_ffff };
         let first = prefix("2001::/16").first() | at << 80;
         rib.announce(Prefix::containing(first, 48), NextHop((i % 300) as u16 + 1));
@@ -100,8 +100,8 @@ fn a_tree_that_would_be_too_large_is_divided() {
     verify("btree6", &*follower(&rib).fib(), &rib, probe::edges(&rib));
 }
 
-/// Changes of all lengths in tables where most slots lead deeper. What was changed is looked at after each change,
-/// everything at the end.
+/// Makes changes of all lengths in tables where most slots lead deeper. Verifies the changed addresses after each
+/// change, and all at the end.
 fn follows(mut rib: Rib<u128>, seed: u64, changes: usize) {
     let mut follower = follower(&rib);
     let known: Vec<Prefix<u128>> = rib.iter().map(|route| route.prefix).collect();
@@ -127,10 +127,10 @@ fn changes_in_a_divided_tree() {
     follows(crowded(), 22, 300);
 }
 
-/// New boundaries without end, under a reader that never asks for the newest view: its lines must stay as they are, so
-/// space runs out and the table is compiled again; with views that end, lines come back.
+/// New boundaries without end, and a reader that never fetches the newest view: its lines must not change, so space
+/// runs out and the table is compiled again. If the views end, lines are used again.
 #[test]
-fn lines_come_back_when_nobody_reads_them() {
+fn lines_are_used_again_when_no_reader_holds_them() {
     let mut rib = Rib::default();
     rib.announce(prefix("2001::/16"), NextHop(1));
     let mut follower = follower(&rib);
@@ -151,12 +151,12 @@ fn lines_come_back_when_nobody_reads_them() {
     assert_eq!(without_reader, 0, "rebuilds without a reader");
     assert!(follower.rebuilds > 0, "a reader holds its lines");
     verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
-    // Boundaries stay and answers change in place, but never into those of another address.
+    // Boundaries stay and answers change in place, but never to those of another address.
     let answers = |fib: &dyn fullview_table::fib::Fib<u128>| fib.lookup(prefix("2001:ffff::/32").first());
     assert_eq!(answers(&*held), expected.longest_match(prefix("2001:ffff::/32").first()).unwrap().next_hop);
 }
 
-/// Rows are copied and written again while a reader is under way: the neighbours of what changes keep their answer.
+/// Rows are copied and written again while a reader looks up: neighbours of the changed prefixes keep their answer.
 #[test]
 fn neighbours_keep_their_answer_while_lines_are_copied() {
     let mut rib = Rib::default();
@@ -192,10 +192,10 @@ fn neighbours_keep_their_answer_while_lines_are_copied() {
     verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
 }
 
-/// Lines that list what slots of a leaf lead to are written where branches were, whose keys must never be taken for
-/// places: here they would be places just behind the last line of a table that was compiled from one route.
+/// Lines that list deeper trees are written over former branches, whose keys must never be taken for places: here they
+/// would be places just after the last line of a table that was compiled from one route.
 #[test]
-fn keys_of_former_branches_are_no_places() {
+fn keys_of_former_branches_are_not_taken_for_places() {
     let mut rib = Rib::default();
     rib.announce(prefix("2000::/3"), NextHop(1));
     let mut follower = follower(&rib);
@@ -204,7 +204,7 @@ fn keys_of_former_branches_are_no_places() {
     let at = |top: u128, key: u128, len| Prefix::containing(top << 112 | key << 80, len);
     for (i, draw) in probe::uniform::<u128>(31).take(6_000).enumerate() {
         let (top, hop) = (0x2000 + draw % 8, Some(2 + (draw >> 40) as u16 % 4));
-        // A block that loses all its routes is one answer when its own route changes: its branches are given back.
+        // A block that loses all its routes has one answer when its own route changes, so its branches are retired.
         if i % 300 < 8 {
             let top = 0x2000 + i as u128 % 300;
             (0..64).for_each(|key| change(&mut rib, &mut follower, at(top, lines * 64 + key, 48), None));
@@ -220,7 +220,7 @@ fn keys_of_former_branches_are_no_places() {
     verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
 }
 
-/// Trees below one another fill more lines than there are routes: a table that was just compiled has spare ones yet.
+/// Nested trees need more lines than there are routes: a table that was just compiled still has spare lines.
 #[test]
 fn a_full_table_is_not_compiled_again_for_each_boundary() {
     let mut rib = Rib::default();
@@ -241,9 +241,9 @@ fn a_full_table_is_not_compiled_again_for_each_boundary() {
     verify("btree6", &*follower.fib(), &rib, probe::edges(&rib));
 }
 
-/// A block of one answer after the other: trees of answers that nobody has any more are given back.
+/// A block gets one answer after the other: trees of answers without links are freed.
 #[test]
-fn trees_of_former_answers_come_back() {
+fn trees_of_former_answers_are_freed() {
     let mut rib = Rib::default();
     rib.announce(prefix("2001::/16"), NextHop(1));
     let mut follower = follower(&rib);

@@ -1,5 +1,6 @@
-//! Tables that change: every algorithm follows its RIB, readers see old or new answers, and nothing grows for ever.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helpers are tests too
+//! Tables that change: every algorithm follows its RIB, readers see old or new answers, and no structure grows without
+//! end.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 mod support;
 
@@ -15,7 +16,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use support::{Follower, random_table, shared_lines, table, verify};
 
-/// Changes that meet each other: few addresses, all lengths, withdrawals as often as announcements.
+/// Changes that concern each other: few addresses, all lengths, withdrawals as often as announcements.
 fn changes<A: Registered>() -> impl Strategy<Value = Vec<Change<A>>> {
     let change = (0..24u64, 0..=A::BITS, prop::option::of(1..40u16)).prop_map(|(place, len, hop)| {
         let addr: A = probe::uniform(place % 6).nth(place as usize / 6).unwrap_or(A::zero());
@@ -30,12 +31,12 @@ fn apply<A: Address>(rib: &mut Rib<A>, changes: &[Change<A>]) {
     }
 }
 
-/// Every registered algorithm: what changes do does not depend on the instruction set of lookups.
+/// Every registered algorithm; changes do not depend on the instruction set of lookups.
 fn registered<A: Registered>() -> impl Iterator<Item = &'static dyn Algorithm<A>> {
     A::ALGORITHMS.iter().copied()
 }
 
-/// Proptest with a fixed seed: a failure repeats, and shrinks.
+/// Proptest with a fixed seed: a failure is repeated, and shrunk.
 fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
@@ -44,7 +45,7 @@ fn runner(cases: u32) -> TestRunner {
 fn follows_random_changes<A: Registered>() {
     for algorithm in registered::<A>() {
         let name = algorithm.name();
-        // Prefixes as short as /0 are among them: each rewrites up to 2^24 entries of a direct table.
+        // These include prefixes as short as /0, each of which rewrites up to 2^24 entries of a direct table.
         runner(if name.starts_with("dpdk") { 8 } else { 300 })
             .run(&changes::<A>(), |changes| {
                 let mut rib = random_table::<A>(5, 20, 30);
@@ -84,7 +85,7 @@ fn linx_updates() -> Option<Vec<Change<u32>>> {
     Some(lines.map(change).collect())
 }
 
-/// One by one where the algorithm patches; where it does not, a table is compiled a few times on the way.
+/// Changes one by one for algorithms that patch; for the others a table is compiled a few times.
 #[test]
 fn real_updates() {
     let Some(updates) = linx_updates() else { return };
@@ -103,8 +104,7 @@ fn real_updates() {
     }
 }
 
-/// A reader in full run while the writer flips routes: each address may have its old answer or its new one, whatever
-/// the structure goes through in between.
+/// A reader looks up without a pause while the writer changes routes: each address has its old answer or its new one.
 fn readers_see_old_or_new<A: Registered>(
     name: &str,
     stable: &[(&str, u16)],
@@ -153,16 +153,15 @@ fn readers_of_a_patched_table_see_old_or_new() {
     }
     for name in ["radix", "dpdk_lpm6", "poptrie", "btree6"] {
         for flipped in ["2001:db8::/32", "2001:db8::/64", "2001:db8::/122"] {
-            // The host route has the table made with groups enough for the whole depth.
+            // With the host route the table has enough groups for the whole depth.
             let stable = [("2001::/16", 1), ("2001:db8:ffff::1/128", 4)];
             readers_see_old_or_new::<u128>(name, &stable, flipped, &answers);
         }
     }
 }
 
-/// New groups under a reader's eyes: block after block gets its first longer prefix, while a reader watches the last
-/// address of the blocks that are next. Their answer never changes, but a group linked before it is filled would lose
-/// it.
+/// New groups while a reader looks up: block after block gets its first longer prefix, and the reader looks up the last
+/// address of the next blocks. Their answer never changes, but a group linked before it is filled would lose it.
 fn readers_see_whole_groups<A: Registered>(name: &str) {
     const BLOCKS: u32 = 500;
     const WATCHED: usize = 16;
@@ -191,7 +190,7 @@ fn readers_see_whole_groups<A: Registered>(name: &str) {
             }
         });
         for (n, block) in blocks.iter().enumerate() {
-            // The reader is in the middle of its work whenever something changes, however busy the machine is.
+            // The reader is looking up during every change, however busy the machine is.
             let before = sweeps.load(Ordering::Relaxed);
             while sweeps.load(Ordering::Relaxed) == before && !reader.is_finished() {
                 thread::yield_now();
@@ -215,8 +214,8 @@ fn readers_never_see_a_group_half_filled() {
     readers_see_whole_groups::<u128>("btree6");
 }
 
-/// Announcing and withdrawing the same prefixes for ever leaves the answers and the size as they were.
-fn flapping_costs_nothing_for_good<A: Registered>(routes: &[(&str, u16)], prefixes: &[Prefix<A>]) {
+/// Announcing and withdrawing the same prefixes again and again changes neither the answers nor the size.
+fn flapping_leaves_no_trace<A: Registered>(routes: &[(&str, u16)], prefixes: &[Prefix<A>]) {
     for algorithm in registered::<A>() {
         let name = algorithm.name();
         let mut rib = table::<A>(routes);
@@ -245,18 +244,18 @@ fn flapping_costs_nothing_for_good<A: Registered>(routes: &[(&str, u16)], prefix
 #[test]
 fn flapping_inet() {
     let prefixes = ["10.0.0.1/32", "10.0.1.0/30", "10.0.0.0/24", "10.0.0.0/9"].map(|p| p.parse().unwrap());
-    flapping_costs_nothing_for_good::<u32>(&[("10.0.0.0/8", 1), ("10.0.0.0/25", 2)], &prefixes);
+    flapping_leaves_no_trace::<u32>(&[("10.0.0.0/8", 1), ("10.0.0.0/25", 2)], &prefixes);
 }
 
 #[test]
 fn flapping_inet6() {
     let prefixes = ["2001:db8::1/128", "2001:db8:1::/52", "2001:db8::/48"].map(|p| p.parse().unwrap());
-    flapping_costs_nothing_for_good::<u128>(&[("2001::/16", 1), ("2001:db8::/33", 2)], &prefixes);
+    flapping_leaves_no_trace::<u128>(&[("2001::/16", 1), ("2001:db8::/33", 2)], &prefixes);
 }
 
-/// Long prefixes in ever new places use the groups up; a rebuild gives back those no longer needed.
+/// Long prefixes in new places use up the groups; a rebuild frees those no longer needed.
 #[test]
-fn groups_of_withdrawn_prefixes_come_back() {
+fn groups_of_withdrawn_prefixes_are_freed() {
     let algorithm = registry::find::<u32>("dpdk_lpm4").unwrap();
     let mut rib = table::<u32>(&[("10.0.0.0/8", 1)]);
     let mut follower = Follower::new(algorithm, &rib);
@@ -273,12 +272,12 @@ fn groups_of_withdrawn_prefixes_come_back() {
     assert_eq!(
         follower.rebuilds,
         places as usize / 8,
-        "eight groups are there at first, and after each rebuild"
+        "there are eight groups at first and after each rebuild"
     );
     verify("dpdk_lpm4", &*follower.fib(), &rib, probe::uniform(6).take(1_000));
 }
 
-/// More next hops than two-byte entries can number arrive by and by.
+/// More next hops are added than entries of two bytes can number.
 #[test]
 fn a_narrow_table_widens_when_it_must() {
     let algorithm = registry::find::<u32>("dpdk_lpm4").unwrap();

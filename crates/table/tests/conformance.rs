@@ -1,5 +1,5 @@
 //! One suite for every algorithm in the registry, and every instruction set this machine has.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helpers are tests too
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 mod support;
 
@@ -14,7 +14,7 @@ use fullview_table::{Address, Family, NextHop, Prefix, Rib, probe};
 
 use support::{Tested, compile, full_view, random_table, subjects, table, verify};
 
-/// Keys worth asking of any small table.
+/// Keys that reveal errors in any small table.
 fn keys<A: Address>(rib: &Rib<A>) -> impl Iterator<Item = A> {
     let ends = [A::zero(), A::max_value()].into_iter();
     ends.chain(probe::edges(rib)).chain(probe::uniform(1).take(100)).chain(probe::in_prefix(rib, 2).take(100))
@@ -23,14 +23,14 @@ fn keys<A: Address>(rib: &Rib<A>) -> impl Iterator<Item = A> {
 fn conforms<A: Tested>(rib: &Rib<A>) {
     for (name, algorithm) in subjects::<A>() {
         let (fib, keys) = (compile(algorithm, rib), Vec::from_iter(keys(rib)));
-        // Whatever is asked for ahead, answers stay the same.
+        // Prefetches do not change answers.
         fib.prefetch(&keys);
         fib.prefetch_deeper(&keys);
         verify(&name, &*fib, rib, keys.into_iter());
     }
 }
 
-/// All lengths from the default route to the host route, each inside the one before.
+/// Routes of all lengths from the default route to the host route, each inside the one before.
 fn nested<A: Address>(addr: A) -> Rib<A> {
     let mut rib = Rib::default();
     for len in 0..=A::BITS {
@@ -59,7 +59,7 @@ fn hand_made_tables_inet() {
         &[("10.0.0.0/24", 1), ("10.0.1.0/24", 2), ("10.0.2.0/24", 1), ("10.0.0.0/23", 3)],
         &[("10.0.0.0/25", 1), ("10.0.0.128/25", 2), ("10.0.0.127/32", 3), ("10.0.0.128/32", 3)],
         &[("10.0.0.0/8", 1), ("10.0.0.0/16", 2), ("10.0.0.0/24", 3), ("10.0.0.0/32", 4)],
-        // A hole: part of a covered block that goes nowhere.
+        // A hole: part of a covered block without a route.
         &[("10.0.0.0/8", 1), ("10.1.0.0/16", 0), ("10.1.1.0/25", 2)],
     ]);
 }
@@ -78,7 +78,7 @@ fn hand_made_tables_inet6() {
     ]);
 }
 
-/// Against the oracle, which knows nothing of the RIB's own search.
+/// Compares with the oracle, which does not use the search of the RIB.
 fn random_tables_agree_with_the_oracle<A: Tested>() {
     for seed in 0..8 {
         let rib = random_table::<A>(seed, 150, 300);
@@ -98,7 +98,7 @@ fn random_tables_inet6() {
     random_tables_agree_with_the_oracle::<u128>();
 }
 
-/// Every edge of the real table. Of the variants of one algorithm only the default sees all of them.
+/// Verifies every edge of the real table; only the default variant of an algorithm gets all of them.
 fn full_view_conforms<A: Tested>() {
     let Some(rib) = full_view::<A>() else { return };
     for algorithm in A::ALGORITHMS.iter().filter(|algorithm| algorithm.name() != "linear") {
@@ -119,7 +119,7 @@ fn the_full_view_inet6() {
     full_view_conforms::<u128>();
 }
 
-/// As many next hops as given, each with a prefix of its own; every sixteenth prefix is longer than the others.
+/// A table with so many next hops, each with a prefix of its own; every sixteenth prefix is longer than the others.
 fn many_next_hops<A: Address>(count: u16) -> Rib<A> {
     let mut rib = Rib::default();
     for hop in 1..=count {
@@ -143,7 +143,7 @@ fn next_hops_beyond_15_bits_and_up_to_the_last() {
     }
 }
 
-/// Batches of any length, and slices of unequal length: what lies beyond the shorter one stays as it was.
+/// Batches of any length, and slices of unequal length: elements beyond the shorter one do not change.
 fn batches_of_every_length<A: Tested>() {
     const UNTOUCHED: NextHop = NextHop(u16::MAX);
     let rib = random_table::<A>(9, 60, 50);
@@ -163,7 +163,7 @@ fn batches_of_every_length<A: Tested>() {
     }
 }
 
-/// In one line of its own, from which `./ci.sh isa` learns that none of the processor's was passed over.
+/// Prints one line, by which `./ci.sh isa` checks that all instruction sets of the processor were tested.
 #[test]
 fn batches_inet() {
     let forced: Vec<&str> = Isa::available().into_iter().map(Isa::name).collect();
@@ -192,7 +192,7 @@ fn summary(family: Family, prefixes: usize) -> Summary {
     Summary { family, prefixes, next_hops: 1, lengths: Vec::new() }
 }
 
-/// FreeBSD's `get_pref` functions, cell by cell.
+/// The values of FreeBSD's `get_pref` functions.
 #[test]
 fn preferences_are_freebsds() {
     let inet = ["bsearch4", "radix_lockless", "radix", "dpdk_lpm4"];
@@ -216,7 +216,7 @@ fn preferences_are_freebsds() {
     }
 }
 
-/// FreeBSD has no `bsearch6`: as long as it is `bsearch4`'s curve that decides, nothing but the handful differs.
+/// FreeBSD has no `bsearch6`. It has the curve of `bsearch4`, except for a few routes.
 #[test]
 fn preferences_of_the_ipv6_twin() {
     let (inet, inet6) =
@@ -232,7 +232,7 @@ fn preferences_of_the_ipv6_twin() {
     assert_eq!([2, 9, 10].map(chosen), ["bsearch6", "bsearch6", "radix_lockless"]);
 }
 
-/// Where a table that grows or shrinks through `sizes` changes its algorithm, and to which.
+/// The sizes at which a table that grows or shrinks through `sizes` changes its algorithm, and the new algorithms.
 fn switches<A: Tested>(
     modules: &[&str],
     start: &str,

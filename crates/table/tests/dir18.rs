@@ -1,5 +1,5 @@
-//! What only `dir18` can get wrong: arrays that move under readers, parts, and running out of leaves.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helpers are tests too
+//! `dir18`: arrays that move while readers look up, parts, and running out of leaves.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 mod support;
 
@@ -20,18 +20,18 @@ fn announce(rib: &mut Rib<u32>, follower: &mut Follower<u32>, prefix: Prefix<u32
     follower.follow(rib, &[change]);
 }
 
-/// Next hops from this number on give a table leaves of two bytes.
+/// The first next hop with which a table has leaves of two bytes.
 const WIDE: u16 = 255;
 
 fn leaf_bytes(fib: &dyn Fib<u32>) -> usize {
     fib.footprint().0.iter().find(|part| part.0 == "leaves").unwrap().1
 }
 
-/// Leaves beyond the fixed ones, of this table and of the same with next hops that need two bytes.
+/// The number of leaves beyond the fixed ones, in this table and in the same with next hops that need two bytes.
 fn arrays(routes: &[(&str, u16)]) -> [usize; 2] {
     let mut rib = table(routes);
     let narrow = leaf_bytes(&*compile(&Dir18(IsaChoice::Best), &rib)) - (1 << 8);
-    // In a block that one next hop has to itself anyway.
+    // This route is in a block with one next hop, so it adds no leaves.
     rib.announce("240.0.0.0/4".parse().unwrap(), NextHop(WIDE));
     [narrow, leaf_bytes(&*compile(&Dir18(IsaChoice::Best), &rib)) / 2 - (1 << 16)]
 }
@@ -53,7 +53,7 @@ fn a_block_has_the_leaves_that_its_boundaries_need() {
     assert_eq!(arrays(&[("10.0.0.0/24", 1), ("10.0.1.0/24", 1)]), [32; 2], "equal neighbours are one range");
 }
 
-/// A hundred thousand host routes in fifty thousand /24s: everything is divided.
+/// A hundred thousand host routes in fifty thousand /24s: all blocks are divided.
 fn host_routes_everywhere(next_hops: u16) {
     let mut rib = Rib::default();
     for (n, addr) in probe::uniform::<u32>(1).take(50_000).enumerate() {
@@ -75,8 +75,8 @@ fn host_routes_everywhere_in_leaves_of_one_byte() {
     host_routes_everywhere(254);
 }
 
-/// The first next hop that one byte cannot tell from the mark of parts has the table compiled anew, and wider; once it is
-/// gone, whoever compiles again gets the narrow one.
+/// The first next hop that does not fit in one byte causes a rebuild with wider leaves; once it is withdrawn, the next
+/// compile makes the narrow table.
 #[test]
 fn a_table_becomes_wide_with_its_next_hops_and_narrow_again() {
     let mut rib = table::<u32>(&[("10.0.0.0/8", WIDE - 1), ("10.0.0.128/25", 7)]);
@@ -92,7 +92,7 @@ fn a_table_becomes_wide_with_its_next_hops_and_narrow_again() {
 }
 
 #[test]
-fn a_next_hop_without_a_number_of_its_own_is_refused() {
+fn the_next_hop_that_marks_parts_is_refused() {
     let mut rib = table::<u32>(&[("10.0.0.0/8", 1)]);
     let mut instance = Dir18(IsaChoice::Best).compile(&rib).unwrap();
     let change = Change { prefix: "10.1.0.0/16".parse().unwrap(), next_hop: Some(NextHop(u16::MAX)) };
@@ -102,10 +102,10 @@ fn a_next_hop_without_a_number_of_its_own_is_refused() {
     assert!(matches!(error, CompileError::Limit { what: "next hops", .. }), "{error}");
 }
 
-/// As long as a reader keeps the first view nothing that it may be in is used again, so leaves run out; a reader that
-/// fetches the table now and then sees changes without end.
+/// As long as a reader keeps the first view, no array that it may be in is used again, so leaves run out; with a reader
+/// that fetches the table now and then there is no rebuild.
 #[test]
-fn leaves_run_out_only_under_a_reader_that_never_lets_go() {
+fn leaves_run_out_only_if_a_reader_keeps_its_view() {
     for (keeps, expected) in [(true, 1..100), (false, 0..1)] {
         let mut rib = table::<u32>(&[("0.0.0.0/1", 1)]);
         let mut follower = Follower::new(&Dir18(IsaChoice::Best), &rib);
@@ -119,7 +119,7 @@ fn leaves_run_out_only_under_a_reader_that_never_lets_go() {
                 Some(2),
             );
             announce(&mut rib, &mut follower, Prefix::containing(block.first() + turn % 64 * 256, 26), None);
-            // One answer for the whole block takes its array away.
+            // With one answer for the whole block its array is retired.
             rib.announce(block, NextHop(3));
             announce(&mut rib, &mut follower, block, None);
         }
@@ -129,9 +129,9 @@ fn leaves_run_out_only_under_a_reader_that_never_lets_go() {
     }
 }
 
-/// Routes that come and go for ever leave the table as small as its finest arrays.
+/// Routes that flap without end leave the table as small as its finest arrays.
 #[test]
-fn flapping_routes_are_stores_into_the_leaves_there_are() {
+fn flapping_routes_are_stores_into_existing_leaves() {
     let mut rib = table::<u32>(&[("10.0.0.0/8", 1), ("10.0.0.0/24", 2), ("10.0.1.128/25", 3)]);
     let mut follower = Follower::new(&Dir18(IsaChoice::Best), &rib);
     let before = leaf_bytes(&*follower.fib());
@@ -145,8 +145,8 @@ fn flapping_routes_are_stores_into_the_leaves_there_are() {
     assert_eq!(follower.rebuilds, 0);
 }
 
-/// A reader in full run, and a writer that makes one block coarser and finer, divides it and puts it together again.
-/// The writer says what it is about to do and what it has done: an answer must be that of some step in between.
+/// A reader looks up without a pause, and a writer makes one block coarser and finer, divides it and undivides it. The
+/// writer publishes the steps begun and done: an answer must be right after one of the steps in between.
 fn every_answer_is_that_of_a_state_during_the_lookup(next_hops: usize) {
     const STEPS: usize = 6_000;
     let block: Prefix<u32> = "10.0.0.0/18".parse().unwrap();
@@ -198,7 +198,7 @@ fn every_answer_is_that_of_a_state_during_the_lookup(next_hops: usize) {
         over.store(true, Ordering::SeqCst);
         reader.join().unwrap();
     });
-    assert_eq!(follower.rebuilds, 0, "the reader did not watch what was patched");
+    assert_eq!(follower.rebuilds, 0, "a rebuild, so that the reader did not see the patches");
     verify("dir18", &*follower.fib(), &rib, probe::edges(&rib).chain(watched));
 }
 

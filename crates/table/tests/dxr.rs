@@ -1,5 +1,5 @@
-//! What only `dxr` has: chunks of every kind, sharing, the choice of D, and batches.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helpers are tests too
+//! `dxr`: chunks of every kind, shared chunks, the choice of D, and batches.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 mod support;
 
@@ -10,7 +10,7 @@ use fullview_table::{Change, NextHop, Prefix, Rib, probe};
 
 use support::{compile, full_view, subjects, table, verify};
 
-/// Addresses of a chunk.
+/// The number of addresses in a chunk.
 const CHUNK: u32 = 4096;
 
 fn announce(rib: &mut Rib<u32>, first: u32, len: u8, hop: u16) -> Change<u32> {
@@ -25,7 +25,7 @@ fn withdraw(rib: &mut Rib<u32>, first: u32, len: u8) -> Change<u32> {
     change
 }
 
-/// As many blocks of `len` bits from `first` on, with `hop` and the one after it in turns.
+/// Announces so many blocks of `len` bits from `first` on, with `hop` and the next hop after it in turns.
 fn fill(rib: &mut Rib<u32>, first: u32, len: u8, blocks: u32, hop: u16) {
     for n in 0..blocks {
         announce(rib, first + (n << (32 - len)), len, hop + (n % 2) as u16);
@@ -47,7 +47,7 @@ fn split(rib: &Rib<u32>) -> [&'static str; 3] {
         .unwrap()
 }
 
-/// Descriptors count short ranges to 16 and long ones to 510; beyond that the chunk counts for itself.
+/// Descriptors count up to 16 short ranges and up to 510 long ones; with more ranges the chunk has its own count.
 #[test]
 fn chunks_of_every_size() {
     for (len, counts) in [(24, &[1, 2, 3, 15, 16][..]), (32, &[1, 2, 3, 508, 509, 510, 511, 512, 4095, 4096])]
@@ -63,9 +63,9 @@ fn chunks_of_every_size() {
     }
 }
 
-/// A range takes two bytes as long as it begins at a /24 and its next hop has twelve bits.
+/// A range takes two bytes if it begins at a /24 and its next hop has twelve bits.
 #[test]
-fn ranges_are_short_where_they_can_be() {
+fn ranges_are_short_where_possible() {
     let bytes =
         |routes: &[(&str, u16)]| part(&compile(&Dxr(IsaChoice::Best), &table(routes)).footprint(), "R");
     assert_eq!(bytes(&[("10.0.0.0/23", 1), ("10.0.2.0/24", 4095)]), 8, "three short ranges in two words");
@@ -75,7 +75,7 @@ fn ranges_are_short_where_they_can_be() {
 }
 
 #[test]
-fn chunks_that_are_alike_are_stored_once() {
+fn equal_chunks_are_stored_once() {
     let mut rib = Rib::default();
     for n in 0..1024 {
         fill(&mut rib, n * CHUNK, 26, 64, 1);
@@ -90,7 +90,7 @@ fn chunks_that_are_alike_are_stored_once() {
 #[test]
 fn the_split_is_the_smallest() {
     assert_eq!(split(&Rib::default()), ["D11", "X9", "R"], "one row of 2^9, 2^11 times");
-    // 2,048 kinds of rows in random order: of pairs hardly two are alike.
+    // 2,048 kinds of rows in random order: hardly two pairs of rows are equal.
     let mut rib = Rib::default();
     for (n, kind) in (0..1 << 16).zip(probe::uniform::<u32>(1)) {
         announce(&mut rib, n << 16, 20, (kind % 2048) as u16 + 1);
@@ -99,7 +99,7 @@ fn the_split_is_the_smallest() {
     assert_eq!(footprint.0, [("D16", 2 << 16), ("X4", 2048 * 16 * 4), ("R", 0)]);
 }
 
-/// The table's next hops follow a pattern, so that some chunks are alike; dealt out at random they make it 3.68 MB.
+/// The next hops of the table follow a pattern, so that some chunks are equal; with random next hops it has 3.68 MB.
 #[test]
 fn a_full_view_takes_four_bytes_a_route() {
     let Some(rib) = full_view::<u32>() else { return };
@@ -108,7 +108,7 @@ fn a_full_view_takes_four_bytes_a_route() {
     assert!((3_250_000..3_350_000).contains(&bytes), "{bytes} bytes");
 }
 
-/// Chunks of 32 ranges each, no two alike.
+/// Chunks of 32 ranges each, no two of them equal.
 fn long_chunks(count: u32) -> Rib<u32> {
     let mut rib = Rib::default();
     for n in 0..count {
@@ -123,7 +123,7 @@ fn withdraw_chunks(rib: &mut Rib<u32>, chunks: std::ops::Range<u32>) -> Vec<Chan
 }
 
 #[test]
-fn holes_beyond_the_limit_mean_a_rebuild() {
+fn holes_beyond_the_limit_cause_a_rebuild() {
     let mut rib = long_chunks(200);
     let mut instance = Dxr(IsaChoice::Best).compile(&rib).unwrap();
     let before = part(&instance.fib().footprint(), "R");
@@ -144,7 +144,7 @@ fn patched(instance: &mut dyn Instance<u32>, rib: &Rib<u32>, changes: &[Change<u
 }
 
 #[test]
-fn holes_are_filled_and_snapshots_stay_as_they_were() {
+fn holes_are_filled_and_snapshots_do_not_change() {
     let mut rib = long_chunks(50);
     let mut instance = Dxr(IsaChoice::Best).compile(&rib).unwrap();
     let (old, size) = (instance.fib(), instance.fib().footprint().total());
@@ -165,7 +165,7 @@ fn holes_are_filled_and_snapshots_stay_as_they_were() {
 }
 
 #[test]
-fn one_change_alone_is_asked_to_wait_and_the_next_call_is_the_batch() {
+fn a_single_change_has_to_wait_and_the_next_call_is_the_batch() {
     let mut rib = long_chunks(3);
     let mut instance = Dxr(IsaChoice::Best).compile(&rib).unwrap();
     assert_eq!(instance.patch(&rib, &[]), Outcome::Applied, "nothing changed");
@@ -175,14 +175,14 @@ fn one_change_alone_is_asked_to_wait_and_the_next_call_is_the_batch() {
     verify("dxr", &*instance.fib(), &before, probe::edges(&before));
     let second = announce(&mut rib, 1 << 31, 24, 6);
     patched(&mut *instance, &rib, &[second]);
-    assert_eq!(instance.patch(&rib, &[first, second]), Outcome::Applied, "it has both already");
+    assert_eq!(instance.patch(&rib, &[first, second]), Outcome::Applied, "the snapshot has both already");
     let third = announce(&mut rib, 3 << 30, 24, 7);
     assert_eq!(instance.patch(&rib, &[third]), Outcome::Batch);
     patched(&mut *instance, &rib, &[third]);
 }
 
 #[test]
-fn much_at_once_and_another_magnitude_mean_a_rebuild() {
+fn many_changes_and_another_magnitude_cause_a_rebuild() {
     let mut rib = long_chunks(3);
     let mut instance = Dxr(IsaChoice::Best).compile(&rib).unwrap();
     let everything = [announce(&mut rib, 0, 0, 9), announce(&mut rib, 0, 32, 8)];

@@ -1,5 +1,5 @@
-//! Loading: formats and packing are told by content, and whatever is wrong is said with its place and mend.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
+//! Loading: format and compression are detected by content, and errors name the place and how to fix it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 use std::fs;
 use std::io::Write;
@@ -49,7 +49,7 @@ fn zstd(content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_line_is_a_prefix_and_perhaps_a_next_hop() {
+fn a_line_is_a_prefix_with_an_optional_next_hop() {
     let text = "# a comment\r\n\r\n10.0.0.0/8 192.0.2.1\r\n  10.1.0.0/16\t2001:db8::1 # v6 router\n10.2.0.0/16 7\n\
         10.3.0.0/16 unreachable\n2001:db8::/32";
     let Loaded { table, report } = load(text).unwrap();
@@ -71,7 +71,7 @@ fn a_line_is_a_prefix_and_perhaps_a_next_hop() {
 }
 
 #[test]
-fn packing_is_told_by_content_and_may_have_several_parts() {
+fn compression_is_detected_by_content_and_may_have_several_parts() {
     let (one, two) = (b"10.0.0.0/8\n10.1".as_slice(), b".0.0/16\n".as_slice());
     type Pack = fn(&[u8]) -> Vec<u8>;
     let packings: [(Pack, Compression); 3] =
@@ -101,7 +101,7 @@ fn a_packed_file_cut_short_anywhere_or_damaged_is_an_error() {
 }
 
 #[test]
-fn each_fault_names_its_place_and_the_mend() {
+fn each_fault_names_its_place_and_how_to_fix_it() {
     let long = format!("10.0.0.0/8\n{}", "1".repeat(1 << 20));
     let cases: [(&[u8], &str); 16] = [
         (b"", "feed: is empty; was it fetched completely?"),
@@ -137,7 +137,7 @@ fn each_fault_names_its_place_and_the_mend() {
 }
 
 #[test]
-fn what_is_no_readable_file_is_said() {
+fn unreadable_files_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let error = |path: &Path| feed::load(path, &Options::default()).err().unwrap();
     assert!(matches!(error(folder.path()).fault, Fault::Directory));
@@ -168,7 +168,7 @@ fn the_bounds_on_routes_and_next_hops_hold() {
 }
 
 #[test]
-fn the_next_hop_model_gives_exactly_its_count_in_runs_of_its_mean() {
+fn the_next_hop_model_assigns_exactly_its_count_in_runs_of_its_mean() {
     let text: String = (0..40_000).map(|i| format!("10.{}.{}.0/24\n", i / 256, i % 256)).collect();
     for (count, mean_run) in [(1, 1.0), (64, 4.0), (1000, 30.0), (40_000, 1.0), (5_000, 1e6)] {
         let next_hops = NextHopModel { count, mean_run, seed: 3 };
@@ -183,7 +183,7 @@ fn the_next_hop_model_gives_exactly_its_count_in_runs_of_its_mean() {
 fn run_lengths_have_the_mean_asked_for() {
     let text: String = (0..40_000).map(|i| format!("10.{}.{}.0/24\n", i / 256, i % 256)).collect();
     let next_hops = NextHopModel { count: 60_000, mean_run: 8.0, seed: 1 };
-    // So many kinds that the model needs more runs than the mean gives: every route starts one.
+    // There are so many next hops that the model needs more runs than the mean gives: every route starts one.
     let options = Options { next_hops, ..Options::default() };
     assert_eq!(load_with(&text, &options).unwrap().table.inet.summary().next_hops, 40_000);
     let options = Options { next_hops: NextHopModel { count: 500, ..next_hops }, ..Options::default() };
@@ -225,14 +225,14 @@ fn written(table: &Table, dialect: Dialect) -> String {
 }
 
 #[test]
-fn what_is_written_as_text_is_read_back_equal() {
+fn text_output_is_read_back_equal() {
     let text =
         "0.0.0.0/0 192.0.2.1\n10.0.0.0/8 7\n10.0.0.0/9 unreachable\n10.1.0.0/16 2001:db8::1\n::/0 fe80::1\n";
     assert_eq!(written(&load(text).unwrap().table, Dialect::Text), text);
 }
 
 #[test]
-fn bird_and_ip_get_every_route_in_their_own_words() {
+fn bird_and_ip_get_every_route_in_their_syntax() {
     use fullview_table::feed::write::Numbers::{Blackhole, TestAddresses};
     let table = load("10.0.0.0/8 7\n10.0.0.0/9 unreachable\n10.1.0.0/16 2001:db8::1\n2001:db8::/32 0\n")
         .unwrap()

@@ -1,5 +1,5 @@
-//! MRT dumps made by hand, byte for byte after RFC 6396, to see which path wins and what damage does.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
+//! MRT dumps made byte by byte after RFC 6396: which path wins, and how damage is reported.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
@@ -35,7 +35,7 @@ fn peers(count: u8) -> Vec<u8> {
     record(13, 1, &body)
 }
 
-/// A path as its peer sent it: `med` and `local_pref` only where given.
+/// A path as its peer sent it; `med` and `local_pref` are optional.
 #[derive(Clone)]
 struct Path4 {
     peer: u16,
@@ -103,7 +103,7 @@ fn next_hop(bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// The peer whose path wins, in every sequence and, where `old` is set, in both versions of the dump.
+/// The peer whose path wins, in every order and, if `old` is set, in both versions of the dump.
 fn winner(paths: [Path4; 3], old: bool) -> u16 {
     let winners: Vec<_> = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]]
         .iter()
@@ -122,7 +122,7 @@ fn winner(paths: [Path4; 3], old: bool) -> u16 {
 fn the_highest_local_preference_wins_over_a_shorter_path() {
     let preferred = Path4 { local_pref: Some(200), ..path(1, &[1, 2, 3]) };
     assert_eq!(winner([path(0, &[1]), preferred, path(2, &[2])], true), 1);
-    // None is 100.
+    // A missing LOCAL_PREF counts as 100.
     let less = |peer| Path4 { local_pref: Some(99), ..path(peer, &[1]) };
     assert_eq!(winner([less(0), path(1, &[1, 2]), less(2)], true), 1);
 }
@@ -140,20 +140,20 @@ fn med_decides_within_one_neighbour_as_only() {
     let med = |peer, asn, med| Path4 { med: Some(med), ..path(peer, &[asn]) };
     // Peer 3 has the lowest identifier, then 2, then 1; in TABLE_DUMP the lowest address decides instead.
     assert_eq!(winner([med(1, 7, 5), med(2, 7, 6), med(0, 7, 9)], true), 1);
-    // 2 falls to 1 by MED, though its identifier would beat 0's of another AS; then 1 beats 0 by identifier.
+    // 1 beats 2 by MED, although the identifier of 2 would beat that of 0 in another AS; then 1 beats 0 by identifier.
     assert_eq!(winner([med(1, 7, 5), med(2, 7, 6), med(0, 8, 9)], false), 1);
-    // No MED is 0, the best.
+    // A missing MED counts as 0, which is best.
     assert_eq!(winner([med(1, 7, 5), med(2, 7, 6), path(0, &[7])], true), 0);
 }
 
 #[test]
-fn last_come_the_identifier_and_the_address() {
+fn the_identifier_and_the_address_decide_last() {
     let paths = [path(0, &[1]), path(1, &[2]), path(2, &[3])];
-    assert_eq!(next_hop(&v2(&paths)), Some([203, 0, 113, 3].into()), "the lowest identifier is peer 2's");
+    assert_eq!(next_hop(&v2(&paths)), Some([203, 0, 113, 3].into()), "peer 2 has the lowest identifier");
     assert_eq!(
         next_hop(&v1(&paths)),
         Some([203, 0, 113, 1].into()),
-        "no identifiers: the lowest address is peer 0's"
+        "there are no identifiers, and peer 0 has the lowest address"
     );
     let reflected = Path4 { extra: attribute(ORIGINATOR_ID, &[1, 1, 1, 1]), ..path(0, &[1]) };
     assert_eq!(winner([reflected, path(1, &[2]), path(2, &[3])], false), 0);
@@ -173,7 +173,7 @@ fn additional_paths_compete_too() {
 }
 
 #[test]
-fn the_next_hop_is_the_paths_or_else_the_peers() {
+fn the_next_hop_is_that_of_the_path_or_the_address_of_the_peer() {
     let bare = |extra: &[u8]| {
         let attributes = [attribute(ORIGIN, &[0]), attribute(AS_PATH, &[]), extra.to_vec()].concat();
         [peers(2), rib4(2, &[entry(1, &attributes)])].concat()
@@ -185,7 +185,7 @@ fn the_next_hop_is_the_paths_or_else_the_peers() {
     assert_eq!(next_hop(&bare(&reach)), Some(v6.into()), "RFC 8950");
 }
 
-/// 2001:db8::/32 by way of an IPv4 peer.
+/// A dump with 2001:db8::/32 from an IPv4 peer.
 fn v6_dump(attributes: &[u8]) -> Vec<u8> {
     let head = [0, 0, 0, 1, 32, 0x20, 0x01, 0x0d, 0xb8, 0, 1];
     [peers(1), record(13, 4, &[&head[..], &entry(0, attributes)].concat())].concat()
@@ -205,13 +205,13 @@ fn an_ipv6_route_never_gets_an_ipv4_next_hop() {
 }
 
 #[test]
-fn what_is_no_unicast_route_is_skipped_and_counted() {
+fn records_that_are_not_unicast_routes_are_skipped_and_counted() {
     let multicast = rib4(3, &[entry(0, &path(0, &[1]).attributes(4))]);
     let dump = [v2(&[path(0, &[1])]), multicast, record(16, 4, &[1, 2, 3]), record(13, 6, &[])].concat();
     let report = load(&dump).unwrap().report;
     assert_eq!((report.format, report.records, report.skipped, report.inet), (Format::Mrt, 5, 3, 1));
     let options = Options { family: Some(Family::Inet6), ..Options::default() };
-    assert!(feed::read(dump.as_slice(), Path::new("dump"), &options).is_err(), "no IPv6 in it");
+    assert!(feed::read(dump.as_slice(), Path::new("dump"), &options).is_err(), "the dump has no IPv6 route");
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_malformed_path_counts_as_withdrawn() {
 }
 
 #[test]
-fn damage_is_told_with_its_byte() {
+fn damage_is_reported_with_its_byte() {
     let whole = v2(&[path(0, &[1]), path(1, &[2])]);
     let start = peers(4).len();
     for length in (13..whole.len()).filter(|length| *length != start) {

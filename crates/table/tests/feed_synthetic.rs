@@ -1,5 +1,5 @@
-//! Synthetic tables: exact, canonical, repeatable, and how like the real table they are.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
+//! Synthetic tables: they are exact, canonical, repeatable, and similar to the real table.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn real_table() -> Option<Table> {
 /// By how much of the real value a synthetic one may differ.
 const TOLERANCE: f64 = 0.10;
 
-/// Where the model falls short, and how far: part of its description in `docs/synthetic.md`.
+/// Facts in which the model differs more, and by how much; `docs/explanation/synthetic.md` describes them.
 const SHORTFALLS: [(&str, f64); 14] = [
     ("inet nested 3 deep", 0.40),
     ("inet nodes below 24 bits", 0.25),
@@ -40,14 +40,15 @@ const SHORTFALLS: [(&str, f64); 14] = [
     ("inet6 ranges in the fullest hundredth", 0.45),
 ];
 
-/// Counts too small for a share to mean anything.
+/// Counts below this are too small to compare.
 const FEW: f64 = 100.0;
 
-/// By how much of its bytes on the real table a structure may differ, and the routes of one length from the real ones.
+/// By how much the bytes of a structure may differ from those on the real table, and the number of routes of a length
+/// from the real one.
 const BYTES_TOLERANCE: f64 = 0.10;
 const LENGTH_TOLERANCE: f64 = 0.01;
 
-/// Bytes of every algorithm's structure.
+/// The bytes of the structure of every algorithm.
 fn bytes<A: Registered>(rib: &Rib<A>) -> Vec<(&'static str, f64)> {
     let total = |algorithm: &&dyn Algorithm<A>| {
         (algorithm.name(), algorithm.compile(rib).unwrap().fib().footprint().total() as f64)
@@ -55,7 +56,7 @@ fn bytes<A: Registered>(rib: &Rib<A>) -> Vec<(&'static str, f64)> {
     A::ALGORITHMS.iter().map(total).collect()
 }
 
-/// What is known of a real table: its facts, its routes by length, the bytes of each structure.
+/// A real table: its facts, its routes by length, and the bytes of each structure.
 type Known = (facts::Facts, facts::Facts, Vec<(&'static str, f64)>);
 
 fn known<A: Registered>(rib: &Rib<A>) -> Known {
@@ -90,11 +91,11 @@ fn routes_by_length<A: Address>(rib: &Rib<A>) -> facts::Facts {
 }
 
 #[test]
-fn a_real_table_is_recognised_in_the_parameters_and_in_the_tables_made_from_them() {
-    // One test, not two: reading the real table is the dear part.
+fn the_parameters_and_the_tables_made_from_them_match_the_real_table() {
+    // This is one test, because reading the real table takes most of the time.
     let Some(real) = real_table() else { return };
-    assert!(measure::measure(&real.inet, &INET) == INET.counted, "other counts than those of IPv4");
-    assert!(measure::measure(&real.inet6, &INET6) == INET6.counted, "other counts than those of IPv6");
+    assert!(measure::measure(&real.inet, &INET) == INET.counted, "the counts of IPv4 differ");
+    assert!(measure::measure(&real.inet6, &INET6) == INET6.counted, "the counts of IPv6 differ");
     let (inet, inet6) = (known(&real.inet), known(&real.inet6));
     for seed in [1, 2, 3] {
         let size = Synthetic { inet: real.inet.len(), inet6: real.inet6.len(), seed, ..Synthetic::default() };
@@ -120,7 +121,7 @@ fn the_largest_tables_are_exact_too() {
     assert!(Synthetic { inet: 0, inet6: 0, ..size }.table().is_err());
 }
 
-/// FNV-1a over all routes: the table is the same everywhere, or this number changes.
+/// FNV-1a over all routes: the number changes unless the table is the same on every platform.
 fn digest(table: &Table) -> u64 {
     let inet = table.inet.iter().map(|route| format!("{} {}", route.prefix, route.next_hop.0));
     let inet6 = table.inet6.iter().map(|route| format!("{} {}", route.prefix, route.next_hop.0));
@@ -137,10 +138,10 @@ fn a_seed_gives_the_same_table_everywhere() {
     assert_ne!(digest(&Synthetic { next_hops, ..size }.table().unwrap()), DIGEST);
 }
 
-/// Of the table below, by this very code.
+/// The digest of the table in the test above.
 const DIGEST: u64 = 3_977_666_808_185_148_165;
 
-/// Blocks of IANA's special-purpose registries, written out again: no route may lie in one.
+/// The blocks of IANA's special-purpose registries, in which no route may lie, written here a second time.
 const SPECIAL: [&str; 18] = [
     "0.0.0.0/8",
     "10.0.0.0/8",
@@ -169,7 +170,7 @@ fn special_routes<A: Address>(rib: &Rib<A>, special: &[&str]) -> Vec<String> {
     rib.iter().filter(|route| inside(route.prefix)).map(|route| route.prefix.to_string()).collect()
 }
 
-/// Sizes at which many routes come to lie beside the special blocks, and the usual one.
+/// The sizes are the usual one, and one at which many routes are near the special blocks.
 #[test]
 fn no_route_lies_in_special_use_space() {
     for (inet, inet6) in [(712_793, 104_034), (Synthetic::MAX_INET, Synthetic::MAX_INET6)] {
@@ -198,7 +199,7 @@ proptest! {
         seed: u64,
     ) {
         let table = Synthetic { inet, inet6, seed, ..Synthetic::default() }.table().unwrap();
-        // The table cannot hold one prefix twice: an exact count is a count of different ones.
+        // The table cannot hold one prefix twice, so an exact count is a count of different prefixes.
         prop_assert_eq!((table.inet.len(), table.inet6.len()), (inet, inet6));
         let prefixes: BTreeSet<_> = table.inet.iter().map(|route| route.prefix.to_string()).collect();
         prop_assert!(prefixes.iter().all(|text| text.parse::<fullview_table::Prefix<u32>>().is_ok()));

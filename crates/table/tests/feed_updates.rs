@@ -1,5 +1,5 @@
-//! Update traces.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
+//! Traces of updates.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn the_first_bad_line_ends_the_trace() {
 }
 
 #[test]
-fn what_is_wrong_in_a_line_is_said() {
+fn faults_in_a_line_are_reported() {
     for (text, expected) in [
         ("noon a 10.0.0.0/8 192.0.2.1", "is not an update"),
         ("1 a 10.0.0.0/8", "is not an update"),

@@ -1,6 +1,6 @@
-//! The framework with real algorithms: any course of events ends right, storms are synced in time, and readers in other
-//! threads see nothing but answers that were right while they asked.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helpers are tests too
+//! The framework with real algorithms: after any sequence of steps the FIB answers like the RIB, storms are synced in
+//! time, and readers in other threads get only answers that were right during their lookups.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 mod support;
 
@@ -43,14 +43,14 @@ impl<A: Registered> Driven<A> {
         self.table.changed(now, &self.rib, changes, origin);
     }
 
-    /// Does all that becomes due up to `now`, each at its time.
+    /// Does all work that becomes due up to `now`, each at its time.
     fn run_to(&mut self, now: Time) {
         let mut rounds = 0;
         while let Some(due) = self.table.next_deadline().filter(|due| *due <= now) {
             self.table.tick(due, &self.rib);
             self.jobs.extend(self.table.job(due, &self.rib));
             rounds += 1;
-            assert!(rounds < 10_000, "what is due at {due:?} is never done");
+            assert!(rounds < 10_000, "the work due at {due:?} is never done");
         }
     }
 
@@ -68,7 +68,7 @@ impl<A: Registered> Driven<A> {
     }
 }
 
-/// One thing that happens.
+/// One step of a sequence.
 #[derive(Clone, Debug)]
 enum Step {
     Change(u8, u8, Option<u16>, Origin),
@@ -77,11 +77,11 @@ enum Step {
     Release,
     Toggle(usize),
     Offer,
-    /// A change that the framework is not told of, but asked to look.
+    /// A change that is not reported, followed by an evaluation.
     Unreported(u8, u8, u16),
 }
 
-/// The direct table of `dpdk_lpm4` takes too long for hundreds of courses; it has a test of its own.
+/// `dpdk_lpm4` is missing, because its direct table takes too long for hundreds of sequences; it has a test of its own.
 const MODULES: [&str; 4] = ["bsearch4", "radix_lockless", "radix", "linear"];
 
 fn step() -> impl Strategy<Value = Step> {
@@ -125,7 +125,7 @@ impl Driven<u32> {
             Step::Unreported(place, len, hop) => {
                 let prefix = Prefix::containing(0x0a00_0000 + (u32::from(*place) << 12), *len);
                 Arc::make_mut(&mut self.rib).announce(prefix, NextHop(*hop));
-                // With nothing attached, or a job under way, the table is served later.
+                // If no module is attached, or a job is under way, the table is served later.
                 let _ = self.table.evaluate(*now, &self.rib);
             }
         }
@@ -137,7 +137,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_course_of_events_ends_with_the_fib_like_the_rib(
+    fn after_any_sequence_of_steps_the_fib_answers_like_the_rib(
         steps in prop::collection::vec(step(), 1..120),
         elsewhere in any::<bool>(),
     ) {
@@ -146,7 +146,7 @@ proptest! {
         let mut now = Time::ZERO;
         for step in &steps {
             driven.take(&mut now, step);
-            // Where nothing is compiled elsewhere the FIB is behind only while it waits for its time.
+            // If nothing is compiled elsewhere, the FIB lags behind only until its deadline.
             let waits = driven.table.next_deadline().is_some_and(|due| due <= now + ms(1_000));
             prop_assert!(elsewhere || driven.table.is_synced() || waits || driven.rib.is_empty());
         }
@@ -162,7 +162,8 @@ proptest! {
     }
 }
 
-/// Routes flap by the thousand a second: the FIB is never further behind than the longest delay, and right when synced.
+/// Thousands of routes flap in a second: the FIB never lags behind by more than the longest delay, and is right when
+/// synced.
 fn flap_storm<A: Registered>(modules: &[&str], routes: &Rib<A>) {
     let mut driven = Driven::<A>::new(modules, Settings::default());
     let prefixes: Vec<Prefix<A>> = routes.iter().map(|route| route.prefix).collect();
@@ -196,7 +197,7 @@ fn a_flap_storm_is_synced_in_time() {
 
 /// A batch as large as the table is one call, and one compile.
 #[test]
-fn a_whole_table_may_come_as_one_batch() {
+fn a_whole_table_can_be_one_batch() {
     let routes = random_table::<u128>(9, 5_000, 40);
     let all: Vec<Change<u128>> =
         routes.iter().map(|route| Change { prefix: route.prefix, next_hop: Some(route.next_hop) }).collect();
@@ -207,8 +208,8 @@ fn a_whole_table_may_come_as_one_batch() {
     driven.verify();
 }
 
-/// Routes in the order of their announcement: route `n` covers key `n` with next hop `n % 60,000 + 1`, and none of
-/// them is withdrawn, so what a reader finds tells how much the FIB it has knows.
+/// Routes in the order of their announcement: route `n` covers key `n` with next hop `n % 60,000 + 1`. None of them is
+/// withdrawn, so the answers of a reader show which routes its FIB has.
 fn announced(n: u32) -> Change<u32> {
     Change {
         prefix: Prefix::containing(0x0a00_0000 + (n << 8), 24),
@@ -216,17 +217,17 @@ fn announced(n: u32) -> Change<u32> {
     }
 }
 
-/// What writer and readers tell each other.
+/// The state that writer and readers share.
 #[derive(Default)]
 struct Course {
-    /// Routes whose announcement has begun, and those that the FIB surely has.
+    /// The number of routes whose announcement has begun, and of those that the FIB certainly has.
     begun: AtomicUsize,
     synced: AtomicUsize,
     sweeps: AtomicUsize,
     done: AtomicBool,
 }
 
-/// Whoever drops this ends the course, be it because an assertion failed: nobody waits for the others for ever.
+/// Dropping it ends the course, also after a failed assertion, so that no thread waits for another without end.
 struct Ends<'a>(&'a Course);
 
 impl Drop for Ends<'_> {
@@ -236,8 +237,8 @@ impl Drop for Ends<'_> {
 }
 
 impl Course {
-    /// Looks up all routes over and over: each answers with its own next hop if it was synced before the look, not at
-    /// all if its announcement had not begun after it, and with either in between.
+    /// Looks up all routes again and again. The answer is the route's next hop if the route was synced before the
+    /// lookup, no route if its announcement began after it, and either of these otherwise.
     fn watch(&self, mut reader: Reader<u32>, routes: u32) {
         let keys: Vec<u32> = (0..routes).map(|n| announced(n).prefix.first() + n % 256).collect();
         let mut answers = vec![NextHop::NONE; keys.len()];
@@ -255,8 +256,8 @@ impl Course {
         }
     }
 
-    /// Waits until every reader had a look, however busy the machine is.
-    fn let_them_look(&self, readers: usize) {
+    /// Waits until every reader has looked up all routes, however busy the machine is.
+    fn wait_for_readers(&self, readers: usize) {
         let before = self.sweeps.load(Ordering::Relaxed);
         while self.sweeps.load(Ordering::Relaxed) < before + 2 * readers {
             assert!(!self.done.load(Ordering::Relaxed), "a reader has failed");
@@ -273,9 +274,9 @@ impl Course {
     }
 }
 
-/// Attach, detach, switch, patch and rebuild, here and elsewhere, under the eyes of two readers.
+/// Attaches, detaches, switches, patches and rebuilds, in the call and in other threads, while two readers look up.
 #[test]
-fn readers_in_other_threads_see_right_answers_only() {
+fn readers_in_other_threads_get_right_answers_only() {
     const ROUTES: u32 = 600;
     let order = ["radix", "bsearch4", "dpdk_lpm4", "radix_lockless", "radix", "dpdk_lpm4"];
     let mut driven = Driven::<u32>::new(&["radix", "linear"], Settings::default());
@@ -296,13 +297,13 @@ fn readers_in_other_threads_see_right_answers_only() {
                 let _ = driven.table.attach(now, &driven.rib, module);
                 driven.table.force(now, &driven.rib, name).unwrap();
                 assert_eq!(driven.table.algorithm(), Some(name));
-                course.let_them_look(2);
+                course.wait_for_readers(2);
             }
             if n % 50 == 25 {
                 let name = driven.table.algorithm().unwrap();
                 driven.table.detach(now, &driven.rib, name).unwrap();
                 assert_ne!(driven.table.algorithm(), Some(name));
-                course.let_them_look(2);
+                course.wait_for_readers(2);
             }
         }
         driven.run_to(ms(1_000_000));
@@ -313,7 +314,7 @@ fn readers_in_other_threads_see_right_answers_only() {
     assert!(switches >= 20, "{switches}");
 }
 
-/// A control thread that hands compiling over never waits for it.
+/// A control thread that compiles in another thread never waits for it.
 #[test]
 fn jobs_run_in_another_thread() {
     const ROUTES: u32 = 400;
@@ -341,7 +342,7 @@ fn jobs_run_in_another_thread() {
                 course.synced.store(n as usize + 1, Ordering::Release);
             }
             if n % 20 == 0 {
-                course.let_them_look(1);
+                course.wait_for_readers(1);
             }
         }
         let mut now = ms(u64::from(ROUTES) * 10);

@@ -1,5 +1,5 @@
-//! Copies of a table's memory: kept up to date by the blocks that changed, they are the table's memory.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helpers are tests too
+//! Copies of a table's memory: updated by the changed blocks, they are equal to it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 mod support;
 
@@ -20,7 +20,7 @@ where
     }
 }
 
-/// What a copy of one section has.
+/// A copy of one section.
 #[derive(Default)]
 struct Copied {
     words: Vec<[u32; BLOCK]>,
@@ -28,7 +28,7 @@ struct Copied {
 }
 
 impl Copied {
-    /// Takes what changed, and says how many blocks that was.
+    /// Copies the changed blocks; returns their number.
     fn follow(&mut self, section: Section<'_>) -> usize {
         let since = self.mark.replace(section.mark());
         let changed = since.and_then(|mark| Some(section.changed(mark)?.collect::<Vec<_>>()));
@@ -50,7 +50,8 @@ impl Copied {
     }
 }
 
-/// Two copies, one of which follows every change and the other every seventh; some changes compile the table anew.
+/// Two copies, of which one is updated after every change and the other after every seventh; some changes cause a
+/// rebuild.
 fn copies_follow<A: Registered>(algorithm: &str) {
     let mut rib = random_table::<A>(3, 2_000, 50);
     let mut follower = Follower::new(registry::find::<A>(algorithm).unwrap(), &rib);
@@ -71,7 +72,7 @@ fn copies_follow<A: Registered>(algorithm: &str) {
         }
     }
     blocks.sort_unstable();
-    assert!(blocks[blocks.len() / 2] < 16, "a change is a few blocks: {blocks:?}");
+    assert!(blocks[blocks.len() / 2] < 16, "a change concerns few blocks: {blocks:?}");
 }
 
 #[test]

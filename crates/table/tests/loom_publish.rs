@@ -1,9 +1,9 @@
 //! How `tbl24` publishes a group, in every interleaving and every order of memory that the language allows.
 //!
-//! A model: the table itself lies in zeroed mapped memory that vector code reads, where loom's atomics cannot stand.
-//! The steps and their orderings are those of `Tbl24::write_part` and `Tbl24::lookup`, with `simd::Word`'s `set` and
-//! `get`; groups have two entries instead of 256, which changes how long a fill takes and nothing else. A change to
-//! one of them belongs here too.
+//! This is a model, because the table is zeroed mapped memory that vector code reads, where loom's atomics cannot be
+//! used. The steps and their orderings are those of `Tbl24::write_part` and `Tbl24::lookup`, with `set` and `get` of
+//! `memory::AtomicEntry`. Groups have two entries instead of 256, which changes only the time of a fill. Change this
+//! model together with them.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -14,14 +14,14 @@ use loom::thread;
 const LINK: u16 = 1 << 15;
 /// Entries in a group.
 const GROUP: usize = 2;
-/// Bits of an address in the model, one a level.
+/// Bits of an address in the model, one for each level.
 const LEVELS: usize = 2;
 
-/// One entry of the top table, and the groups behind it. All entries are zero at first, as mapped memory is.
+/// One entry of the top table, and the groups. All entries are zero at first, like mapped memory.
 struct Table {
     top: AtomicU16,
     groups: [[AtomicU16; GROUP]; LEVELS],
-    /// How entries are stored: `Release`, but for the proof that it matters.
+    /// The order of stores: `Release`, except in the proof that it is needed.
     store: Ordering,
 }
 
@@ -31,7 +31,7 @@ impl Table {
         Table { top: AtomicU16::new(hop), groups: [[zero(), zero()], [zero(), zero()]], store }
     }
 
-    /// The answer for an address, whose first bit chooses in the first group and second bit in the second.
+    /// The answer for an address, whose first bit selects in the first group and whose second bit in the second.
     fn lookup(&self, addr: usize) -> u16 {
         let mut entry = self.top.load(Ordering::Acquire);
         let mut shift = LEVELS;
@@ -47,7 +47,7 @@ impl Table {
         entry.store(value, self.store);
     }
 
-    /// Fills group `number` with the answer its block had, lets `write` change it, and then links it.
+    /// Fills group `number` with the old answer of its block, lets `write` change it, and then links it.
     fn divide(&self, entry: &AtomicU16, number: u16, write: impl FnOnce(&[AtomicU16; GROUP])) {
         let had = entry.load(Ordering::Relaxed);
         let group = &self.groups[usize::from(number)];
@@ -57,7 +57,7 @@ impl Table {
     }
 }
 
-/// Explores a reader that looks `addrs` up in turn while `write` runs, and hands its answers to `check`.
+/// Explores a reader that looks up `addrs` in turn while `write` runs, and passes its answers to `check`.
 fn explore<const N: usize>(
     store: Ordering,
     addrs: [usize; N],
@@ -76,25 +76,25 @@ fn explore<const N: usize>(
     });
 }
 
-/// Hop 2 for the upper half of the block.
+/// Announces hop 2 for the upper half of the block.
 fn announce_half(table: &Table) {
     table.divide(&table.top, 0, |group| table.set(&group[1], 2));
 }
 
-/// Hop 2 for the last quarter of the block, which takes a group in a group.
+/// Announces hop 2 for the last quarter of the block, which needs a group in a group.
 fn announce_quarter(table: &Table) {
     table.divide(&table.top, 0, |group| {
         table.divide(&group[1], 1, |inner| table.set(&inner[1], 2));
     });
 }
 
-/// The last quarter gets a group of its own when the half has been published already.
+/// Announces the last quarter, which needs a group of its own, after the half was published.
 fn announce_half_then_quarter(table: &Table) {
     announce_half(table);
     table.divide(&table.groups[0][1], 1, |inner| table.set(&inner[1], 3));
 }
 
-/// As withdrawing and announcing again does: the group stays, its entries change.
+/// Withdraws and announces again: the group stays, its entries change.
 fn flap(table: &Table) {
     announce_half(table);
     table.set(&table.groups[0][1], 1);
@@ -136,7 +136,8 @@ mod interleavings {
         });
     }
 
-    /// The model can fail: without the release a reader sees the link before the content, and the zeroes of fresh memory.
+    /// Shows that the model can fail: without the release order a reader sees the link before the content, and the
+    /// zeroes of fresh memory.
     #[test]
     #[should_panic(expected = "were answered")]
     fn a_link_without_release_is_found_out() {

@@ -1,5 +1,5 @@
-//! What only `poptrie` has: the last level, where six bits are more than an address has left, and copies of paths.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helpers are tests too
+//! `poptrie`: the last level, where fewer than six bits of an address are left, and copies of paths.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 mod support;
 
@@ -14,8 +14,8 @@ fn subjects_of<A: Tested>() -> impl Iterator<Item = (String, &'static dyn Algori
     subjects::<A>().into_iter().filter(|(name, _)| name.starts_with("poptrie"))
 }
 
-/// Every mixture of lengths in the last eight bits, every address asked for: 665 of 2^24 keys are wrong in an
-/// implementation that forgets that the last node has two bits.
+/// Tables with all lengths in the last eight bits, and a lookup of every address: 665 of 2^24 keys are wrong in an
+/// implementation that ignores that the last node has two bits.
 fn last_level<A: Tested>(block: Prefix<A>) {
     for seed in 0..20 {
         let mut rib = Rib::default();
@@ -39,7 +39,7 @@ fn the_last_two_bits() {
     last_level::<u128>("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ff00/120".parse().unwrap());
 }
 
-/// 18, 24, 30 and so on: a prefix that ends with a level, and its neighbours that do not.
+/// Prefixes that end with a level (18, 24, 30 and so on), and prefixes one bit shorter and longer.
 fn ends_of_levels<A: Tested>() {
     for len in (18..A::BITS).step_by(6) {
         let mut rib = Rib::default();
@@ -67,11 +67,11 @@ fn equal_neighbours_share_a_leaf() {
     assert_eq!(parts(&[("10.0.0.0/18", 1)]), [("direct", 1 << 20), ("nodes", 0), ("leaves", 0)]);
     // A node of three runs of leaves: none, 1, none.
     assert_eq!(parts(&[("10.0.4.0/22", 1)]), [("direct", 1 << 20), ("nodes", 24), ("leaves", 6)]);
-    // The child does not part the leaves before and behind it: one leaf above, three runs below.
+    // The child does not separate the leaves before and after it: one leaf above, three runs below.
     assert_eq!(parts(&[("10.0.4.64/26", 1)]), [("direct", 1 << 20), ("nodes", 48), ("leaves", 8)]);
 }
 
-/// After any changes the structure is what compiling the table gives, to the byte.
+/// After any changes the structure has exactly the bytes that compiling the table gives.
 fn patched_is_as_small_as_compiled<A: Tested>() {
     for seed in 0..4 {
         let mut rib = random_table::<A>(seed, 60, 9);
@@ -108,7 +108,7 @@ fn flap<A: Address>(rib: &mut Rib<A>, prefix: Prefix<A>, n: u16) -> Change<A> {
     change
 }
 
-/// More changes than there are places: those of replaced parts are used again as soon as readers have moved on.
+/// More changes than there are places: the places of replaced parts are used again once their readers have ended.
 #[test]
 fn replaced_parts_are_used_again() {
     let mut rib = table::<u128>(&[("2001:db8::/32", 7), ("2001:db8::1/128", 8)]);
@@ -121,9 +121,9 @@ fn replaced_parts_are_used_again() {
     verify("poptrie", &*instance.fib(), &rib, probe::edges(&rib));
 }
 
-/// A reader that never moves on costs a rebuild in the end, never a wrong answer.
+/// A reader that keeps its view finally causes a rebuild, but never a wrong answer.
 #[test]
-fn a_view_that_is_held_keeps_what_it_can_reach() {
+fn a_view_keeps_the_parts_that_it_can_reach() {
     let mut rib = table::<u128>(&[("2001:db8::/32", 7), ("2001:db8::1/128", 8)]);
     let mut instance = Poptrie(IsaChoice::Best).compile(&rib).unwrap();
     let prefix: Prefix<u128> = "2001:db8::4/126".parse().unwrap();

@@ -1,9 +1,9 @@
-//! Readers under churn: every answer a reader gets was right at some moment between its question and its answer.
+//! Readers under churn: every answer that a reader gets was right at some moment during its lookup.
 //!
-//! The truth is known before the first change: a first pass over the seeded changes keeps, for each watched address, the
-//! routes that contain it by length (no code of the library takes part), and writes down from which change on which answer
-//! is right. Then one thread applies the changes while another looks the watched addresses up.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helpers are tests too
+//! The right answers are computed before the first change: a first pass over the seeded changes keeps, for each watched
+//! address, the routes that contain it by length (without any code of the library), and records from which change on
+//! which answer is right. Then one thread applies the changes while another looks up the watched addresses.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
 mod support;
 
@@ -18,16 +18,17 @@ use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
 
 use support::{random_table, verify};
 
-/// Addresses that the reader asks for.
+/// The number of addresses that the reader looks up.
 const WATCHED: usize = 512;
-/// Looked up at once: of no round size.
+/// The length of a batch: not a round number.
 const BATCH: usize = 47;
-/// For a table that is patched change by change, unless `FULLVIEW_CHURN` says another number, as `./ci.sh churn` does.
+/// The number of changes of a table that is patched one by one, unless `FULLVIEW_CHURN` sets another one, as `./ci.sh
+/// churn` does.
 const CHANGES: u64 = 200_000;
-/// For a table that is compiled again, or patched by the batch: so many changes each time, and in all.
+/// The number of changes of a table that is compiled again, or patched in batches: each time, and in total.
 const AT_ONCE: usize = 2_000;
 const CHANGES_AT_ONCE: u64 = 200_000;
-/// So often the writer waits until the reader has looked so many times, however busy the machine is.
+/// After how many changes the writer waits for the reader, and for how many of its rounds, however busy the machine is.
 const PAUSES: usize = 100;
 const LOOKS: u64 = 4;
 
@@ -38,7 +39,7 @@ fn changes<A: Address>(watched: &[A], seed: u64) -> impl Iterator<Item = Change<
         let shortest = A::BITS / 2 - 4;
         let longer = part(0, usize::from(A::BITS - shortest) + 1) as u8;
         let shorter = part(32, usize::from(A::BITS - shortest) + 1) as u8;
-        // One in 4,096 may be short: it rewrites much of a table.
+        // One in 4,096 may be short, because it rewrites much of a table.
         let len = if part(64, 4_096) == 0 { 8 + shorter % 8 } else { shortest + longer.max(shorter) };
         let near = watched[part(64, WATCHED * 7) % WATCHED] ^ A::from(part(96, 4)).unwrap();
         let next_hop = (draw >> 127 == 0 || part(112, 3) == 0).then(|| NextHop(part(80, 200) as u16 + 1));
@@ -46,7 +47,7 @@ fn changes<A: Address>(watched: &[A], seed: u64) -> impl Iterator<Item = Change<
     })
 }
 
-/// What is right for one address, from which change on.
+/// The right answers for one address, with the change from which on each is right.
 struct History<A> {
     addr: A,
     /// The next hop of the route of each length that contains the address.
@@ -84,7 +85,7 @@ impl<A: Address> History<A> {
     }
 }
 
-/// The watched addresses in order, with what is right for them throughout `count` changes.
+/// The watched addresses in order, with their right answers during `count` changes.
 fn histories<A: Address>(rib: &Rib<A>, watched: &[A], seed: u64, count: u64) -> Vec<History<A>> {
     let mut histories: Vec<_> = watched.iter().map(|addr| History::new(*addr, rib)).collect();
     for (number, change) in (1..=count).zip(changes(watched, seed)) {
@@ -95,17 +96,17 @@ fn histories<A: Address>(rib: &Rib<A>, watched: &[A], seed: u64, count: u64) -> 
     histories
 }
 
-/// What writer and reader share.
+/// The state that writer and reader share.
 struct Published<A: Address> {
     fib: RwLock<Arc<dyn Fib<A>>>,
-    /// Changes begun, and changes that every reader sees who asks now.
+    /// The number of changes begun, and of those that every reader sees now.
     begun: AtomicU64,
     visible: AtomicU64,
-    /// How often the reader has looked.
+    /// The number of rounds of the reader.
     looks: AtomicU64,
 }
 
-/// The writer's side: follows its RIB, and publishes.
+/// The writer: it follows its RIB, and publishes.
 struct Writer<'p, A: Address> {
     algorithm: &'static dyn Algorithm<A>,
     instance: Box<dyn Instance<A>>,
@@ -143,7 +144,7 @@ fn read<A: Address>(name: &str, published: &Published<A>, histories: &[History<A
         for (addr, history) in addrs.iter_mut().zip(&chosen) {
             *addr = history.addr;
         }
-        // First, since a table fetched before may be replaced between the two.
+        // This is loaded first, because the table could be replaced between the two loads.
         let from = published.visible.load(Ordering::Acquire);
         let fib = Arc::clone(&published.fib.read().unwrap());
         fib.lookup_batch(&addrs, &mut answers);
@@ -164,7 +165,7 @@ fn read<A: Address>(name: &str, published: &Published<A>, histories: &[History<A
     }
 }
 
-/// How many changes a table that is patched goes through.
+/// The number of changes of a table that is patched.
 fn changes_to_patch() -> u64 {
     std::env::var("FULLVIEW_CHURN")
         .map_or(CHANGES, |count| count.parse().expect("FULLVIEW_CHURN is a number"))

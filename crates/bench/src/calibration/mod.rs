@@ -1,5 +1,6 @@
 //! Measures every algorithm of the registry over tables of growing size, and derives preferences from what it costs.
 
+use crate::error::BenchError;
 use fullview_table::feed::NextHopModel;
 use fullview_table::feed::synthetic::Synthetic;
 use fullview_table::fib::Algorithm;
@@ -66,7 +67,7 @@ fn synthetic() -> Synthetic {
 }
 
 /// Measures all sizes of a family; the bar advances by one for each algorithm and size.
-pub fn family<A: Calibrated>(effort: &Effort, bar: &ProgressBar) -> anyhow::Result<Vec<Row>> {
+pub fn family<A: Calibrated>(effort: &Effort, bar: &ProgressBar) -> Result<Vec<Row>, BenchError> {
     let mut rows = Vec::new();
     for prefixes in (effort.ladder)(A::FAMILY) {
         bar.set_message(format!("{}: {prefixes} prefixes", A::FAMILY));
@@ -76,12 +77,12 @@ pub fn family<A: Calibrated>(effort: &Effort, bar: &ProgressBar) -> anyhow::Resu
 }
 
 /// Measures the algorithms in turns: each runs once before any runs again.
-fn size<A: Calibrated>(prefixes: usize, effort: &Effort, bar: &ProgressBar) -> anyhow::Result<Vec<Row>> {
+fn size<A: Calibrated>(prefixes: usize, effort: &Effort, bar: &ProgressBar) -> Result<Vec<Row>, BenchError> {
     let mut rib = A::rib(A::table(prefixes).table()?);
     let fits = |algorithm: &&dyn Algorithm<A>| algorithm.name() != "linear" || prefixes <= LARGEST_FOR_LINEAR;
     let algorithms = A::ALGORITHMS.iter().copied().filter(fits);
     let trials = algorithms.map(|algorithm| AlgorithmTrial::new(algorithm, &rib, effort));
-    let mut trials = trials.collect::<anyhow::Result<Vec<_>>>()?;
+    let mut trials = trials.collect::<Result<Vec<_>, _>>()?;
     let keys: Vec<A> = probe::in_prefix(&rib, 3).take(effort.keys).collect();
     for _ in 0..effort.rounds {
         trials.iter_mut().for_each(|trial| trial.take_turn(&keys, effort));

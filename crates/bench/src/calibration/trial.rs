@@ -3,12 +3,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use fullview_lab::stats::median;
 use fullview_table::fib::{Algorithm, Instance, Outcome};
 use fullview_table::{Address, Change, NextHop, Rib, probe};
 
 use super::effort::{Cost, Effort};
+use crate::error::BenchError;
 
 /// Keys in a batch: a burst of the forwarding path.
 const BATCH: usize = 64;
@@ -20,6 +20,9 @@ const FEWEST_CHANGES: usize = 3;
 /// Random keys of each kind verified beside the edges of every prefix, at most.
 const VERIFIED: usize = 100_000;
 
+/// The error of a trial that took no turn.
+const NO_TURNS: BenchError = BenchError::NoSamples("a calibration without turns");
+
 /// An algorithm that has compiled the table, has passed verification, and is being timed.
 pub struct AlgorithmTrial<A: Address> {
     algorithm: &'static dyn Algorithm<A>,
@@ -30,12 +33,17 @@ pub struct AlgorithmTrial<A: Address> {
 
 impl<A: Address> AlgorithmTrial<A> {
     /// Compiles the table and compares the answers with it.
-    pub fn new(algorithm: &'static dyn Algorithm<A>, rib: &Rib<A>, effort: &Effort) -> anyhow::Result<Self> {
+    pub fn new(
+        algorithm: &'static dyn Algorithm<A>,
+        rib: &Rib<A>,
+        effort: &Effort,
+    ) -> Result<Self, BenchError> {
         let instance = algorithm.compile(rib)?;
         let verified = effort.keys.min(VERIFIED);
         let random = probe::in_prefix(rib, 2).take(verified).chain(probe::uniform(1).take(verified));
-        probe::verify(&*instance.fib(), rib, probe::edges(rib).chain(random))
-            .with_context(|| format!("{} answers wrong", algorithm.name()))?;
+        probe::verify(&*instance.fib(), rib, probe::edges(rib).chain(random)).map_err(|mismatch| {
+            BenchError::WrongAnswer { algorithm: algorithm.name(), mismatch: mismatch.to_string() }
+        })?;
         Ok(AlgorithmTrial { algorithm, instance, batch: Vec::new(), independent: Vec::new() })
     }
 
@@ -61,20 +69,19 @@ impl<A: Address> AlgorithmTrial<A> {
     }
 
     /// The medians of all turns, and what changes cost.
-    pub fn cost(mut self, rib: &mut Rib<A>, effort: &Effort) -> anyhow::Result<Cost> {
+    pub fn cost(mut self, rib: &mut Rib<A>, effort: &Effort) -> Result<Cost, BenchError> {
         let bytes = self.instance.fib().footprint().total();
         let [batch_ns, independent_ns] = [&self.batch, &self.independent].map(|times| median(times));
-        let turns = "a contestant without turns";
         Ok(Cost {
-            batch_ns: batch_ns.context(turns)?,
-            independent_ns: independent_ns.context(turns)?,
+            batch_ns: batch_ns.ok_or(NO_TURNS)?,
+            independent_ns: independent_ns.ok_or(NO_TURNS)?,
             update_us: self.update(rib, effort.changes)?,
             bytes,
         })
     }
 
     /// The median time of a change, in microseconds: routes of the table go and come back.
-    fn update(&mut self, rib: &mut Rib<A>, length: Duration) -> anyhow::Result<f64> {
+    fn update(&mut self, rib: &mut Rib<A>, length: Duration) -> Result<f64, BenchError> {
         let step = (rib.len() / (CHANGES / 2)).max(1);
         let routes: Vec<_> = rib.iter().step_by(step).take(CHANGES / 2).collect();
         let flap = |route: &fullview_table::Route<A>| {
@@ -89,10 +96,10 @@ impl<A: Address> AlgorithmTrial<A> {
                 times.push(self.follow(rib, change)?.as_secs_f64() * 1e6);
             }
         }
-        median(&times).context("a table without routes")
+        median(&times).ok_or(BenchError::NoSamples("a table without routes"))
     }
 
-    fn follow(&mut self, rib: &Rib<A>, change: Change<A>) -> anyhow::Result<Duration> {
+    fn follow(&mut self, rib: &Rib<A>, change: Change<A>) -> Result<Duration, BenchError> {
         let started = Instant::now();
         let mut outcome = self.instance.patch(rib, &[change]);
         if outcome == Outcome::Batch {
@@ -102,7 +109,9 @@ impl<A: Address> AlgorithmTrial<A> {
         match outcome {
             Outcome::Applied => {}
             Outcome::Rebuild | Outcome::Batch => self.instance = self.algorithm.compile(rib)?,
-            Outcome::Error(reason) => anyhow::bail!("{}: {reason}", self.name()),
+            Outcome::Error(reason) => {
+                return Err(BenchError::Update { algorithm: self.name(), reason });
+            }
         }
         Ok(started.elapsed())
     }

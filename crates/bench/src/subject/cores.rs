@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::error::BenchError;
 use crate::placement::{Placement, PlacementError, Role};
 use crate::probe::{RoundTrip, probe};
-use anyhow::Context;
 
 use crate::settings::Shape;
 
@@ -35,11 +35,9 @@ impl Cores {
     }
 
     /// The placement of a shape, as it is printed and recorded.
-    pub fn of(self, shape: Shape) -> anyhow::Result<Placement> {
+    pub fn of(self, shape: Shape) -> Result<Placement, BenchError> {
         match shape {
-            Shape::TwoCores => {
-                self.two.context("load.shape = \"two-cores\": this process may use one core only")
-            }
+            Shape::TwoCores => self.two.ok_or(BenchError::OneCoreOnly),
             Shape::OneCore | Shape::Auto => Ok(self.one),
         }
     }
@@ -59,7 +57,7 @@ impl Cores {
     }
 
     /// How far the two cores are apart just now.
-    pub fn round_trip(self) -> anyhow::Result<RoundTrip> {
+    pub fn round_trip(self) -> Result<RoundTrip, BenchError> {
         let two = self.of(Shape::TwoCores)?;
         Ok(probe(two.core(Role::Ends), two.core(Role::Router), PROBE)?)
     }

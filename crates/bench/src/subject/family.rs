@@ -6,6 +6,7 @@ use fullview_router::algorithm;
 use fullview_table::fib::Fib;
 
 use super::inputs::InputFamily;
+use crate::error::BenchError;
 use crate::settings::Peer;
 #[cfg(feature = "bpf")]
 use crate::testbed::TestbedHeaders as TestbedAddress;
@@ -23,13 +24,13 @@ pub type Fibs = (Arc<dyn Fib<u32>>, Arc<dyn Fib<u128>>);
 /// An address family that the bench can measure.
 pub trait BenchFamily: InputFamily + Headers + TestbedAddress {
     /// This FIB, and one without routes for the other family.
-    fn fibs(fib: Arc<dyn Fib<Self>>) -> anyhow::Result<Fibs>;
+    fn fibs(fib: Arc<dyn Fib<Self>>) -> Result<Fibs, BenchError>;
     /// The name of the peer's contestant for this family.
     fn contestant(peer: &Peer) -> Option<&String>;
 }
 
 impl BenchFamily for u32 {
-    fn fibs(fib: Arc<dyn Fib<u32>>) -> anyhow::Result<Fibs> {
+    fn fibs(fib: Arc<dyn Fib<u32>>) -> Result<Fibs, BenchError> {
         Ok((fib, algorithm::without_routes()?))
     }
     fn contestant(peer: &Peer) -> Option<&String> {
@@ -38,7 +39,7 @@ impl BenchFamily for u32 {
 }
 
 impl BenchFamily for u128 {
-    fn fibs(fib: Arc<dyn Fib<u128>>) -> anyhow::Result<Fibs> {
+    fn fibs(fib: Arc<dyn Fib<u128>>) -> Result<Fibs, BenchError> {
         Ok((algorithm::without_routes()?, fib))
     }
     fn contestant(peer: &Peer) -> Option<&String> {

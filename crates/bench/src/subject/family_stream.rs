@@ -3,6 +3,7 @@
 use fullview_router::error::BadInput;
 use fullview_table::Family;
 
+use crate::error::BenchError;
 use crate::settings::Settings;
 
 /// One family of an experiment, with the settings that hold in it.
@@ -18,7 +19,7 @@ const ONLY_STREAM: &str = "keys";
 
 impl FamilyStream {
     /// Reads the family's name and lays the traffic of its stream over `settings`.
-    pub fn of(settings: &Settings, name: &str) -> anyhow::Result<Self> {
+    pub fn of(settings: &Settings, name: &str) -> Result<Self, BenchError> {
         let (family, stream) =
             name.split_once('.').map_or((name, None), |(family, stream)| (family, Some(stream)));
         let unknown = || BadInput(format!("there is no family {family:?}: families are inet and inet6"));

@@ -5,11 +5,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::error::{BenchError, check, require};
 use crate::probe::RoundTrip;
 use crate::traffic::frame::FrameSize;
 use crate::traffic::load::{self, LoadConfig, LoadError, LoadResult, Router, Through, Unrouted};
 use crate::traffic::{one_core, two_cores};
-use anyhow::{bail, ensure};
 use fullview_lab::stats::median;
 use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
 use fullview_plane::burst::BURST;
@@ -27,7 +27,6 @@ use crate::traffic::flow::FlowSet;
 use crate::workload::packets;
 use crate::workload::router::router;
 use fullview_router::algorithm::{self, Compiled};
-use fullview_router::error::BadInput;
 
 /// The highest rate that can be asked for: 1 ns per packet is less than writing 60 bytes takes.
 const FASTEST_PPS: f64 = 1e9;
@@ -36,43 +35,33 @@ const FASTEST_PPS: f64 = 1e9;
 const GENERATOR_LIMIT: f64 = 0.95;
 
 /// Refuses a load that cannot be offered, before anything is loaded.
-pub fn check_load(settings: &LoadSettings) -> anyhow::Result<()> {
+pub fn check_load(settings: &LoadSettings) -> Result<(), BenchError> {
     if let Some(pps) = settings.pps {
-        ensure!(
-            pps.is_finite() && pps > 0.0 && pps <= FASTEST_PPS,
-            BadInput(format!(
+        require(pps.is_finite() && pps > 0.0 && pps <= FASTEST_PPS, || {
+            format!(
                 "load.pps = {pps} cannot be offered: give 1 to {FASTEST_PPS}, or leave it out for all the router takes"
-            ))
-        );
+            )
+        })?;
     }
     let (burst, slots) = (settings.burst.unwrap_or(64), settings.packets.unwrap_or(2_048));
-    ensure!(
-        (1..=BURST).contains(&burst),
-        BadInput(format!("load.burst = {burst}: give 1 to {BURST} packets"))
-    );
-    ensure!(
-        (burst..=1 << 20).contains(&slots),
-        BadInput(format!("load.packets = {slots}: give {burst} (one burst) to {}", 1 << 20))
-    );
-    ensure!(
-        settings.ports.is_none_or(|ports| (1..=packets::MOST_PORTS).contains(&ports)),
-        BadInput(format!("load.ports: give 1 to {}", packets::MOST_PORTS))
-    );
-    ensure!(
-        settings.check_one_in != Some(0),
-        BadInput("load.check-one-in = 0: 1 checks every packet".into())
-    );
+    require((1..=BURST).contains(&burst), || format!("load.burst = {burst}: give 1 to {BURST} packets"))?;
+    require((burst..=1 << 20).contains(&slots), || {
+        format!("load.packets = {slots}: give {burst} (one burst) to {}", 1 << 20)
+    })?;
+    require(settings.ports.is_none_or(|ports| (1..=packets::MOST_PORTS).contains(&ports)), || {
+        format!("load.ports: give 1 to {}", packets::MOST_PORTS)
+    })?;
+    require(settings.check_one_in != Some(0), || "load.check-one-in = 0: 1 checks every packet".into())?;
     Ok(())
 }
 
 /// Refuses settings that the bed of another router does not have.
-pub fn check_peer(settings: &Settings) -> anyhow::Result<()> {
+pub fn check_peer(settings: &Settings) -> Result<(), BenchError> {
     let Settings { load, traffic, .. } = settings;
     let smallest = packets::frame_size(traffic) == FrameSize::Smallest;
-    ensure!(
-        smallest && load.pps.is_none() && load.through.is_none(),
-        BadInput("load.peer: other routers get the smallest frames, as many as they take".into())
-    );
+    require(smallest && load.pps.is_none() && load.through.is_none(), || {
+        "load.peer: other routers get the smallest frames, as many as they take".into()
+    })?;
     Ok(())
 }
 
@@ -82,7 +71,7 @@ fn egress_ports(settings: &LoadSettings) -> u16 {
 }
 
 /// How the report names the load and where it runs.
-pub fn describe(settings: &LoadSettings, cores: Cores) -> anyhow::Result<Vec<String>> {
+pub fn describe(settings: &LoadSettings, cores: Cores) -> Result<Vec<String>, BenchError> {
     let offered = match settings.pps {
         Some(pps) => format!("load: {pps} packets per second offered"),
         None => "load: as many packets as the router takes (MRR)".into(),
@@ -126,7 +115,7 @@ impl ForwardFactory {
         inputs: &mut Inputs,
         settings: &Settings,
         seed: u64,
-    ) -> anyhow::Result<Forward<A>> {
+    ) -> Result<Forward<A>, BenchError> {
         let flows = inputs.flows::<A>(&Draw::of(settings, seed))?;
         let table = inputs.table(&settings.table)?;
         let compiled = algorithm::compile(&settings.router, A::rib(&table))?;
@@ -199,7 +188,7 @@ impl<A: BenchFamily> Forward<A> {
         flows: Arc<FlowSet<A>>,
         compiled: Compiled<A>,
         cores: Cores,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, BenchError> {
         let events = compiled.log;
         let ask_ahead = settings.load.prefetch.unwrap_or(true);
         let fib = if ask_ahead { compiled.fib } else { Arc::new(WithoutPrefetch(compiled.fib)) };
@@ -336,22 +325,24 @@ fn load_window<'s>(window: &Window, stop: &'s AtomicBool) -> load::Window<'s> {
 
 /// Checks that every packet with a route left by its next hop, every other was dropped, none was lost and every flow
 /// arrived.
-fn came_out_right<A: BenchFamily>(flows: &FlowSet<A>, result: &LoadResult) -> anyhow::Result<()> {
+fn came_out_right<A: BenchFamily>(flows: &FlowSet<A>, result: &LoadResult) -> Result<(), BenchError> {
     let unrouted = |id: u32| flows.next_hops().get(id as usize) == Some(&NextHop::NONE);
     let expected = flows.packets().iter().filter(|flow| unrouted(flow.id)).count() as u64;
     let routed = flows.next_hops().iter().filter(|hop| hop.is_some()).count() as u64;
     let received = &result.received;
     if let Some(first) = received.first_wrong {
-        bail!("{} of {} packets came out wrong; {first}", received.wrong, result.sent);
+        return Err(BenchError::Wrong(format!(
+            "{} of {} packets came out wrong; {first}",
+            received.wrong, result.sent
+        )));
     }
-    ensure!(result.lost() == 0, "{} of {} packets were lost", result.lost(), result.sent);
-    ensure!(result.dropped == expected, "{} packets dropped, {expected} have no route", result.dropped);
-    ensure!(
-        received.distinct_flows == routed,
-        "{} flows came out, {routed} have a route",
-        received.distinct_flows
-    );
-    Ok(())
+    check(result.lost() == 0, || format!("{} of {} packets were lost", result.lost(), result.sent))?;
+    check(result.dropped == expected, || {
+        format!("{} packets dropped, {expected} have no route", result.dropped)
+    })?;
+    check(received.distinct_flows == routed, || {
+        format!("{} flows came out, {routed} have a route", received.distinct_flows)
+    })
 }
 
 fn counters(result: &LoadResult) -> BTreeMap<String, f64> {

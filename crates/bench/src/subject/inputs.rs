@@ -6,6 +6,7 @@ use fullview_table::fib::registry::Registered;
 use fullview_table::{Rib, Table};
 
 use super::keys::Keys;
+use crate::error::BenchError;
 use crate::settings::{Settings, TableSettings, TrafficSettings};
 use crate::traffic::flow::FlowSet;
 use crate::workload::{packets, table};
@@ -85,7 +86,7 @@ impl Inputs {
     }
 
     /// The table of these settings.
-    pub fn table(&mut self, settings: &TableSettings) -> anyhow::Result<Arc<Table>> {
+    pub fn table(&mut self, settings: &TableSettings) -> Result<Arc<Table>, BenchError> {
         if let Some((_, table)) = self.tables.iter().find(|(known, _)| known == settings) {
             return Ok(Arc::clone(table));
         }
@@ -100,7 +101,7 @@ impl Inputs {
     }
 
     /// The flows of a draw.
-    pub fn flows<A: InputFamily>(&mut self, draw: &Draw) -> anyhow::Result<Arc<FlowSet<A>>> {
+    pub fn flows<A: InputFamily>(&mut self, draw: &Draw) -> Result<Arc<FlowSet<A>>, BenchError> {
         if let Some((_, flows)) = A::kept(self).flows.iter().find(|(known, _)| known == draw) {
             return Ok(Arc::clone(flows));
         }
@@ -114,7 +115,7 @@ impl Inputs {
 
     /// Keys to look up. The experiment's seed draws them, so that they stay the same for a whole campaign and a peer can
     /// verify them once.
-    pub fn keys<A: InputFamily>(&mut self, settings: &Settings) -> anyhow::Result<Arc<Keys<A>>> {
+    pub fn keys<A: InputFamily>(&mut self, settings: &Settings) -> Result<Arc<Keys<A>>, BenchError> {
         let (draw, seed) = (Draw::of(settings, self.seed), self.seed);
         let count = settings.lookup.keys.unwrap_or(KEYS);
         let known = A::kept(self).keys.iter().find(|(known, length, _)| *known == draw && *length == count);

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::error::{BenchError, check, require};
 use crate::testbed::{Forwarder, MOST_PACKETS, Testbed, Watch, station_of};
 use crate::traffic::flow::FlowSet;
-use anyhow::ensure;
 use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
 use fullview_plane::view::TableReaders;
 use fullview_table::{Family, Table};
@@ -42,7 +42,7 @@ impl KernelFactory {
         inputs: &mut Inputs,
         settings: &Settings,
         seed: u64,
-    ) -> anyhow::Result<KernelPath<A>> {
+    ) -> Result<KernelPath<A>, BenchError> {
         let flows = inputs.flows::<A>(&Draw::of(settings, seed))?;
         let table = inputs.table(&settings.table)?;
         let missing = || BadInput("kind \"kernel\": set kernel.forwarder, to \"engine\" for example".into());
@@ -56,7 +56,7 @@ impl KernelFactory {
         &mut self,
         settings: &TableSettings,
         table: &Table,
-    ) -> anyhow::Result<Rc<RefCell<Testbed>>> {
+    ) -> Result<Rc<RefCell<Testbed>>, BenchError> {
         let testbed = match &self.testbed {
             Some(testbed) => Rc::clone(testbed),
             None => Rc::clone(self.testbed.insert(Rc::new(RefCell::new(Testbed::new()?)))),
@@ -64,7 +64,8 @@ impl KernelFactory {
         let this = (settings.clone(), A::FAMILY);
         if !self.routed.contains(&this) {
             let other = self.routed.iter().any(|(_, family)| *family == A::FAMILY);
-            ensure!(!other, "kind \"kernel\": all variants share one table, since the kernel has one");
+            let refusal = || "kind \"kernel\": all variants share one table, since the kernel has one".into();
+            require(!other, refusal)?;
             testbed.borrow().route(A::rib(table))?;
             self.routed.push(this);
         }
@@ -73,7 +74,7 @@ impl KernelFactory {
 }
 
 /// How the report describes the bed.
-pub fn describe(cores: Cores) -> anyhow::Result<Vec<String>> {
+pub fn describe(cores: Cores) -> Result<Vec<String>, BenchError> {
     let core = cores.of(crate::settings::Shape::OneCore)?;
     Ok(vec![
         format!("{core}: live-frames generator, forwarder and receiver run to completion"),
@@ -101,7 +102,7 @@ impl<A: BenchFamily> KernelPath<A> {
         flows: &FlowSet<A>,
         forwarder: KernelForwarder,
         cores: Cores,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, BenchError> {
         let mut path =
             KernelPath { testbed, forwarder, cores, destinations: Vec::new(), stations: Vec::new() };
         let routed =
@@ -110,14 +111,14 @@ impl<A: BenchFamily> KernelPath<A> {
             path.destinations.push(destination);
             path.stations.push(if forwarder == KernelForwarder::Redirect { 1 } else { station_of(hop) });
         }
-        ensure!(!path.destinations.is_empty(), "the traffic has no destination with a route");
+        check(!path.destinations.is_empty(), || "the traffic has no destination with a route".into())?;
         path.testbed.borrow_mut().send_to(&path.destinations)?;
         let forwarder = path.forwarder::<A>(table)?;
         path.testbed.borrow_mut().serve(forwarder)?;
         Ok(path)
     }
 
-    fn forwarder<B: BenchFamily>(&self, table: &Table) -> anyhow::Result<Forwarder> {
+    fn forwarder<B: BenchFamily>(&self, table: &Table) -> Result<Forwarder, BenchError> {
         Ok(match self.forwarder {
             KernelForwarder::IpForward => Forwarder::Kernel,
             KernelForwarder::FibLookup => Forwarder::FibLookup,
@@ -136,7 +137,7 @@ impl<A: BenchFamily> KernelPath<A> {
     }
 
     /// Packets per second of a short run, from which the frames of a long one follow.
-    fn trial(&self) -> anyhow::Result<f64> {
+    fn trial(&self) -> Result<f64, BenchError> {
         let testbed = self.testbed.borrow();
         let samples = testbed.run(TRIAL, |watch| {
             let (before, started) = (watch.received(), Instant::now());
@@ -149,7 +150,7 @@ impl<A: BenchFamily> KernelPath<A> {
             }
             (watch.received().right - before.right) as f64 / started.elapsed().as_secs_f64()
         })?;
-        ensure!(samples > 0.0, "nothing is received on the test bed");
+        check(samples > 0.0, || "nothing is received on the test bed".into())?;
         Ok(samples)
     }
 }
@@ -189,9 +190,9 @@ impl<A: BenchFamily> Subject for KernelPath<A> {
         if let Some((packet, (went, right))) = strays.next() {
             let addr = self.destinations[packet].to_ip();
             let others = strays.count();
-            Err(anyhow::anyhow!(
+            Err(BenchError::Wrong(format!(
                 "{addr} went to station {went}, not to {right} (0: nowhere), and {others} more"
-            ))?;
+            )))?;
         }
         Ok(())
     }

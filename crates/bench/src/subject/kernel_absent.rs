@@ -3,22 +3,22 @@
 use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::bail;
 use fullview_lab::{Measurement, Subject, SubjectError, Window};
 use fullview_router::error::BadInput;
 
 use super::cores::Cores;
 use super::family::BenchFamily;
 use super::inputs::Inputs;
+use crate::error::BenchError;
 use crate::settings::Settings;
 
-fn missing() -> anyhow::Error {
+fn missing() -> BenchError {
     BadInput("kind \"kernel\" loads programs into the kernel: build with --features bpf (needs clang)".into())
         .into()
 }
 
 /// Refuses.
-pub fn describe(_cores: Cores) -> anyhow::Result<Vec<String>> {
+pub fn describe(_cores: Cores) -> Result<Vec<String>, BenchError> {
     Err(missing())
 }
 
@@ -40,8 +40,8 @@ impl KernelFactory {
         _inputs: &mut Inputs,
         _settings: &Settings,
         _seed: u64,
-    ) -> anyhow::Result<KernelPath> {
-        bail!(missing())
+    ) -> Result<KernelPath, BenchError> {
+        Err(missing())
     }
 }
 

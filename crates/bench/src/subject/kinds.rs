@@ -1,10 +1,10 @@
 //! Which settings apply to which kind of subject. A setting of another kind would have no effect on what is measured,
 //! so it is refused.
 
-use anyhow::Context;
 use fullview_lab::{Experiment, PathStep};
 use serde_json::Value;
 
+use crate::error::BenchError;
 use crate::settings::{Kind, Settings};
 
 /// Settings of one kind only, by their path below `[subject]` or `set`.
@@ -27,7 +27,7 @@ fn kinds(experiment: &Experiment<Settings>) -> Vec<Kind> {
 }
 
 /// Refuses common settings that apply to no variant, and settings of a variant that do not apply to it.
-pub fn check(experiment: &Experiment<Settings>) -> anyhow::Result<()> {
+pub fn check(experiment: &Experiment<Settings>) -> Result<(), BenchError> {
     let kinds = kinds(experiment);
     refuse_foreign(experiment, &[PathStep::Key("subject")], &experiment.subject, &kinds)?;
     for (index, (variant, kind)) in experiment.variants.iter().zip(&kinds).enumerate() {
@@ -42,8 +42,8 @@ fn refuse_foreign(
     place: &[PathStep<'_>],
     settings: &Settings,
     kinds: &[Kind],
-) -> anyhow::Result<()> {
-    let written = serde_json::to_value(settings).context("settings are plain data")?;
+) -> Result<(), BenchError> {
+    let written = serde_json::to_value(settings).map_err(BenchError::Settings)?;
     for (group, owner) in OF_ONE_KIND.iter().filter(|(_, owner)| !kinds.contains(owner)) {
         let Some(keys) = first_set(&written, group) else { continue };
         let path: Vec<PathStep<'_>> =

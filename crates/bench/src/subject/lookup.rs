@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::error::{self, BenchError, require};
 use crate::placement::Role;
-use anyhow::ensure;
 use fullview_lab::{Measurement, Subject, SubjectError, Window};
 use fullview_table::fib::Fib;
 use fullview_table::{Address, Family, NextHop};
@@ -21,13 +21,12 @@ use super::keys::Keys;
 use super::sampling::{judge_share, measurement, sample_lengths};
 use crate::settings::{LookupArm, LookupSettings, Settings, Shape};
 use fullview_router::algorithm;
-use fullview_router::error::BadInput;
 
 /// Keys looked up between two readings of the clock: about 0.1 ms, so that the readings do not show in the rate.
 const CHUNK: usize = 1 << 15;
 
 /// How the report names what drives the lookups.
-pub fn describe(settings: &LookupSettings, cores: Cores) -> anyhow::Result<Vec<String>> {
+pub fn describe(settings: &LookupSettings, cores: Cores) -> Result<Vec<String>, BenchError> {
     let core = cores.of(Shape::OneCore)?.core(Role::Router);
     Ok(vec![
         format!(
@@ -41,11 +40,11 @@ pub fn describe(settings: &LookupSettings, cores: Cores) -> anyhow::Result<Vec<S
 }
 
 /// Refuses settings of lookups that are out of range, before anything is loaded.
-pub fn check_settings(settings: &LookupSettings) -> anyhow::Result<()> {
+pub fn check_settings(settings: &LookupSettings) -> Result<(), BenchError> {
     let limits = [("batch", settings.batch, 1 << 20), ("keys", settings.keys, 1 << 28)];
     for (what, asked, most) in limits {
         let fits = asked.is_none_or(|asked| (1..=most).contains(&asked));
-        ensure!(fits, BadInput(format!("lookup.{what} = {}: give 1 to {most}", asked.unwrap_or_default())));
+        require(fits, || format!("lookup.{what} = {}: give 1 to {most}", asked.unwrap_or_default()))?;
     }
     Ok(())
 }
@@ -75,7 +74,7 @@ impl LookupFactory {
         &mut self,
         inputs: &mut Inputs,
         settings: &Settings,
-    ) -> anyhow::Result<Lookup<A>> {
+    ) -> Result<Lookup<A>, BenchError> {
         let (table, keys) = (inputs.table(&settings.table)?, inputs.keys::<A>(settings)?);
         self.cores.pin_one()?;
         let started = Instant::now();
@@ -202,14 +201,14 @@ impl<A: Address> Subject for Lookup<A> {
     }
 }
 
-fn check<A: Address>(key: A, expected: NextHop, batch: NextHop, single: NextHop) -> anyhow::Result<()> {
-    ensure!(
-        batch == expected && single == expected,
-        "wrong answer for {}: next hop {} expected, {} by batch, {} singly",
-        key.to_ip(),
-        expected.0,
-        batch.0,
-        single.0
-    );
-    Ok(())
+fn check<A: Address>(key: A, expected: NextHop, batch: NextHop, single: NextHop) -> Result<(), BenchError> {
+    error::check(batch == expected && single == expected, || {
+        format!(
+            "wrong answer for {}: next hop {} expected, {} by batch, {} singly",
+            key.to_ip(),
+            expected.0,
+            batch.0,
+            single.0
+        )
+    })
 }

@@ -10,6 +10,7 @@ use fullview_lab::{Bench, Experiment, Subject, SubjectError};
 use fullview_router::algorithm;
 use fullview_table::Family;
 
+use crate::error::BenchError;
 use crate::settings::{Kind, Settings, Shape};
 use crate::workload::packets;
 use cores::Cores;
@@ -58,7 +59,7 @@ pub struct RouterBench {
 
 impl RouterBench {
     /// Checks every variant's settings, loads the tables they name and draws what the first runs send.
-    pub fn new(experiment: &Experiment<Settings>) -> anyhow::Result<Self> {
+    pub fn new(experiment: &Experiment<Settings>) -> Result<Self, BenchError> {
         kinds::check(experiment)?;
         let variants = variants(experiment);
         let cores = Cores::observe()?;
@@ -89,7 +90,7 @@ impl RouterBench {
         &mut self,
         experiment: &Experiment<Settings>,
         variants: &[Settings],
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), BenchError> {
         for planned in fullview_lab::plan(variants.len(), experiment.families.len(), 1, experiment.seed) {
             let family = &experiment.families[planned.cell.family].name;
             let stream = FamilyStream::of(&variants[planned.cell.variant], family)?;
@@ -104,7 +105,7 @@ impl RouterBench {
         Ok(())
     }
 
-    fn check(&mut self, settings: &Settings, family: &str) -> anyhow::Result<()> {
+    fn check(&mut self, settings: &Settings, family: &str) -> Result<(), BenchError> {
         let stream = FamilyStream::of(settings, family)?;
         forward::check_load(&settings.load)?;
         match stream.family {
@@ -113,7 +114,7 @@ impl RouterBench {
         }
     }
 
-    fn check_family<A: BenchFamily>(&mut self, stream: &FamilyStream) -> anyhow::Result<()> {
+    fn check_family<A: BenchFamily>(&mut self, stream: &FamilyStream) -> Result<(), BenchError> {
         let settings = &stream.settings;
         packets::check::<A>(&settings.traffic)?;
         lookup::check_settings(&settings.lookup)?;
@@ -130,7 +131,7 @@ impl RouterBench {
 
     /// Writes the report's lines about what all variants share. They name the shape, so that has to be settled before;
     /// the lab itself reports in what a variant differs.
-    pub fn describe(&mut self, experiment: &Experiment<Settings>) -> anyhow::Result<()> {
+    pub fn describe(&mut self, experiment: &Experiment<Settings>) -> Result<(), BenchError> {
         let settings = &experiment.subject;
         let preferences = self.preferences.iter().cloned();
         self.conditions =
@@ -152,12 +153,16 @@ impl RouterBench {
     }
 
     /// Replaces the shape `auto` by the quieter one, found by short trials of the first variant.
-    pub fn quieter_shape(&mut self, experiment: &Experiment<Settings>) -> anyhow::Result<Shape> {
+    pub fn quieter_shape(&mut self, experiment: &Experiment<Settings>) -> Result<Shape, BenchError> {
         let cores = self.cores;
         shape::quieter(self, cores, experiment)
     }
 
-    fn make<A: BenchFamily>(&mut self, stream: &FamilyStream, seed: u64) -> anyhow::Result<Box<dyn Subject>> {
+    fn make<A: BenchFamily>(
+        &mut self,
+        stream: &FamilyStream,
+        seed: u64,
+    ) -> Result<Box<dyn Subject>, BenchError> {
         let (settings, seed) = (&stream.settings, self.flow_seed(seed));
         let RouterBench { inputs, forward, lookup, kernel, peers, .. } = self;
         Ok(match (settings.kind(), &settings.load.peer, &settings.lookup.peer) {

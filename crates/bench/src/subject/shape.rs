@@ -2,11 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, anyhow};
 use fullview_lab::stats::Description;
-use fullview_lab::{Bench, Experiment, SubjectError, Window};
+use fullview_lab::{Bench, Experiment, Window};
 
 use super::cores::Cores;
+use crate::error::BenchError;
 use crate::settings::{Kind, Settings, Shape};
 
 /// The shape whose samples spread less in a short trial of the first variant. In a virtual machine it is one core,
@@ -15,7 +15,7 @@ pub fn quieter(
     bench: &mut impl Bench<Settings>,
     cores: Cores,
     experiment: &Experiment<Settings>,
-) -> anyhow::Result<Shape> {
+) -> Result<Shape, BenchError> {
     let (Some(variant), Some(family)) = (experiment.variants.first(), experiment.families.first()) else {
         return Ok(Shape::OneCore);
     };
@@ -37,11 +37,10 @@ fn trial(
     settings: &Settings,
     family: &str,
     seed: u64,
-) -> anyhow::Result<f64> {
-    let error = |error: SubjectError| anyhow!(error);
-    let mut path = bench.prepare(settings, family, seed).map_err(error)?;
+) -> Result<f64, BenchError> {
+    let mut path = bench.prepare(settings, family, seed).map_err(BenchError::Trial)?;
     let window = Window { warmup_s: 0.05, settle_s: 0.0, measure_s: 0.6, sample_ms: Some(30), drain_ms: 100 };
-    let run = path.measure(&window, &AtomicBool::new(false)).map_err(error)?;
-    let samples = Description::of(&run.samples).context("a trial without samples")?;
+    let run = path.measure(&window, &AtomicBool::new(false)).map_err(BenchError::Trial)?;
+    let samples = Description::of(&run.samples).ok_or(BenchError::NoSamples("a trial"))?;
     Ok(samples.coefficient_of_variation())
 }

@@ -7,15 +7,21 @@ use fullview_plane::adjacency::MAX_MTU;
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_router::host::RateLimit;
-use fullview_router::host::config::{HostConfig, HostSettings, StaticNeighbor, StaticRoute, Target};
+use fullview_router::host::config::{HostConfig, HostSettings, StaticNeighbor, StaticNextHop, StaticRoute};
 use fullview_router::host::router::StandaloneRouter;
+use fullview_router::route::RouteAction;
 use fullview_table::{Address, NextHop, Rib, Table};
 
 use super::packets::{self, EGRESS, EGRESS_MAC, INGRESS};
+use crate::error::BenchError;
 
 /// A router with these addresses where packets arrive. A capture file has no time, so no answer is withheld by a rate limit
 /// and no request is repeated.
-pub fn router(table: &Table, mac: Mac, addresses: Vec<InterfaceAddress>) -> anyhow::Result<StandaloneRouter> {
+pub fn router(
+    table: &Table,
+    mac: Mac,
+    addresses: Vec<InterfaceAddress>,
+) -> Result<StandaloneRouter, BenchError> {
     let ingress = Interface { addresses, mtu: MAX_MTU.into(), ..Interface::new(INGRESS, mac) };
     let egress = Interface { mtu: MAX_MTU.into(), ..Interface::new(EGRESS, EGRESS_MAC) };
     let routes = routes(&table.inet, gateway).chain(routes(&table.inet6, gateway6)).collect();
@@ -29,12 +35,15 @@ pub fn router(table: &Table, mac: Mac, addresses: Vec<InterfaceAddress>) -> anyh
 fn routes<A: Address>(rib: &Rib<A>, gateway: fn(NextHop) -> IpAddr) -> impl Iterator<Item = StaticRoute> {
     rib.iter().map(move |route| {
         let network = InterfaceAddress { ip: route.prefix.first().to_ip().into(), len: route.prefix.len() };
-        let target = if route.next_hop.is_some() {
-            Target::GatewayOn(EGRESS, gateway(route.next_hop))
+        let action = if route.next_hop.is_some() {
+            RouteAction::Forward(StaticNextHop::Gateway {
+                ip: gateway(route.next_hop),
+                interface: Some(EGRESS),
+            })
         } else {
-            Target::Unreachable
+            RouteAction::Unreachable
         };
-        StaticRoute { network, target }
+        StaticRoute { network, action }
     })
 }
 

@@ -1,11 +1,11 @@
 //! Which packets are sent, from the settings of the traffic.
 
+use crate::error::require;
 use crate::traffic::check::Departure;
 use crate::traffic::flow::FlowSet;
 use crate::traffic::frame::{FrameSize, Frames, Headers, Macs};
 use crate::traffic::model;
 use crate::traffic::range::EndpointRange;
-use anyhow::ensure;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::{Address, Family, NextHops, Rib};
 
@@ -30,12 +30,12 @@ pub const fn egress_mac(port: u16) -> Mac {
 }
 
 /// The two ranges of this family.
-fn ranges<A: Address>(settings: &TrafficSettings) -> anyhow::Result<(EndpointRange<A>, EndpointRange<A>)> {
+fn ranges<A: Address>(settings: &TrafficSettings) -> Result<(EndpointRange<A>, EndpointRange<A>), BadInput> {
     let (source, destination) = match A::FAMILY {
         Family::Inet => (&settings.source, &settings.destination),
         Family::Inet6 => (&settings.source6, &settings.destination6),
     };
-    let range = |text: &Option<String>| -> anyhow::Result<EndpointRange<A>> {
+    let range = |text: &Option<String>| -> Result<EndpointRange<A>, BadInput> {
         let missing = || {
             BadInput(format!(
                 "traffic: the model `ranges` needs a source and a destination for {}",
@@ -43,13 +43,17 @@ fn ranges<A: Address>(settings: &TrafficSettings) -> anyhow::Result<(EndpointRan
             ))
         };
         let text = text.as_ref().ok_or_else(missing)?;
-        text.parse().map_err(|error| BadInput(format!("traffic: {text}: {error}")).into())
+        text.parse().map_err(|error| BadInput(format!("traffic: {text}: {error}")))
     };
     Ok((range(source)?, range(destination)?))
 }
 
 /// Draws the flows. The same settings and seed give the same flows.
-pub fn flows<A: Address>(settings: &TrafficSettings, rib: &Rib<A>, seed: u64) -> anyhow::Result<FlowSet<A>> {
+pub fn flows<A: Address>(
+    settings: &TrafficSettings,
+    rib: &Rib<A>,
+    seed: u64,
+) -> Result<FlowSet<A>, BadInput> {
     let packets = settings.flows.unwrap_or(5_000);
     let model = match settings.model.unwrap_or(ModelName::Netbenches) {
         ModelName::Netbenches => model::Model::Netbenches { flows: packets },
@@ -62,15 +66,15 @@ pub fn flows<A: Address>(settings: &TrafficSettings, rib: &Rib<A>, seed: u64) ->
         }
         ModelName::One => model::Model::One,
     };
-    model.flows(rib, seed).map_err(|error| BadInput(format!("traffic: {error}")).into())
+    model.flows(rib, seed).map_err(|error| BadInput(format!("traffic: {error}")))
 }
 
 /// Refuses traffic that this family cannot have, before anything is loaded.
-pub fn check<A: Headers>(settings: &TrafficSettings) -> anyhow::Result<()> {
-    ensure!(settings.flows != Some(0), BadInput("traffic.flows = 0: give at least 1".into()));
+pub fn check<A: Headers>(settings: &TrafficSettings) -> Result<(), BadInput> {
+    require(settings.flows != Some(0), || "traffic.flows = 0: give at least 1".into())?;
     if let Some(exponent) = settings.exponent {
         let usable = exponent.is_finite() && exponent > 0.0;
-        ensure!(usable, BadInput(format!("traffic.exponent = {exponent}: give a number above 0")));
+        require(usable, || format!("traffic.exponent = {exponent}: give a number above 0"))?;
     }
     let made = Frames::<A>::new(frame_size(settings), MACS);
     made.map_err(|error| BadInput(format!("traffic.size: {error}")))?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::error::BenchError;
 use crate::traffic::check::Departure;
 use fullview_plane::adjacency::{Adjacencies, Adjacency, MAX_MTU};
 use fullview_plane::forward::Forwarder;
@@ -20,7 +21,7 @@ pub fn router(
     inet6: Arc<dyn Fib<u128>>,
     next_hops: &NextHops,
     (mac, egress): (Mac, u16),
-) -> anyhow::Result<Forwarder> {
+) -> Result<Forwarder, BenchError> {
     let mut adjacencies = Adjacencies::new();
     for (index, Departure { port, destination, .. }) in
         (0..).zip(packets::departures(next_hops, egress)).skip(1)

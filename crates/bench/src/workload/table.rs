@@ -2,26 +2,27 @@
 
 use std::path::Path;
 
-use anyhow::{Context, ensure};
 use fullview_router::feed::from_file;
 use fullview_table::feed::NextHopModel;
 use fullview_table::feed::synthetic::Synthetic;
+use fullview_table::nexthop::TooManyNextHops;
 use fullview_table::{Address, NextHop, Prefix, Rib, Table, Target};
 
+use crate::error::{BenchError, require};
 use crate::settings::TableSettings;
-use fullview_router::error::BadInput;
 use fullview_router::progress;
 
 /// Report 003's table, and the largest one that can be asked for.
 const DEFAULT: (usize, usize) = (712_793, 104_034);
 const LARGEST: (usize, usize) = (2_000_000, 500_000);
 
-/// The test networks of RFC 2544 and RFC 5180, halved: the two static routes of the reports.
-const STATIC_INET: [&str; 2] = ["198.18.0.0/16", "198.19.0.0/16"];
-const STATIC_INET6: [&str; 2] = ["2001:2::/49", "2001:2:0:8000::/49"];
+/// The test networks of RFC 2544 and RFC 5180, halved: the two static routes of the reports (198.18.0.0/16,
+/// 198.19.0.0/16; 2001:2::/49, 2001:2:0:8000::/49).
+const STATIC_INET: [(u32, u8); 2] = [(0xc612_0000, 16), (0xc613_0000, 16)];
+const STATIC_INET6: [(u128, u8); 2] = [(0x2001_0002 << 96, 49), (0x2001_0002_0000_8000 << 64, 49)];
 
 /// Loads or makes the table that the settings ask for.
-pub fn load(settings: &TableSettings) -> anyhow::Result<Table> {
+pub fn load(settings: &TableSettings) -> Result<Table, BenchError> {
     let mut table = match settings.source.as_deref().unwrap_or("synthetic") {
         "synthetic" => synthetic(settings)?,
         "two-routes" => Table::default(),
@@ -61,20 +62,19 @@ fn digest(table: &Table) -> u64 {
     })
 }
 
-fn next_hops(settings: &TableSettings) -> anyhow::Result<NextHopModel> {
+fn next_hops(settings: &TableSettings) -> Result<NextHopModel, BenchError> {
     let count = settings.next_hops.unwrap_or(64);
     let most = NextHop::MAX - STATIC_INET.len() as u16;
-    ensure!((1..=most).contains(&count), BadInput(format!("table.next-hops = {count}: give 1 to {most}")));
+    require((1..=most).contains(&count), || format!("table.next-hops = {count}: give 1 to {most}"))?;
     Ok(NextHopModel { count, seed: settings.seed.unwrap_or(1), ..NextHopModel::default() })
 }
 
-fn synthetic(settings: &TableSettings) -> anyhow::Result<Table> {
+fn synthetic(settings: &TableSettings) -> Result<Table, BenchError> {
     let (inet, inet6) = (settings.inet.unwrap_or(DEFAULT.0), settings.inet6.unwrap_or(DEFAULT.1));
     for (what, asked, largest) in [("inet", inet, LARGEST.0), ("inet6", inet6, LARGEST.1)] {
-        ensure!(
-            asked <= largest,
-            BadInput(format!("table.{what} = {asked}: at most {largest} routes can be made"))
-        );
+        require(asked <= largest, || {
+            format!("table.{what} = {asked}: at most {largest} routes can be made")
+        })?;
     }
     let _spinner = progress::spinner("making the table");
     let model = next_hops(settings)?;
@@ -82,17 +82,30 @@ fn synthetic(settings: &TableSettings) -> anyhow::Result<Table> {
     Ok(Synthetic { inet, inet6, next_hops: model, seed }.table()?)
 }
 
-fn add_static_routes(table: &mut Table) -> anyhow::Result<()> {
+fn add_static_routes(table: &mut Table) -> Result<(), TooManyNextHops> {
     for number in 0..2u32 {
         let hop = table.next_hops.intern(Target::Number(u32::MAX - number))?;
-        announce(&mut table.inet, STATIC_INET[number as usize], hop)?;
-        announce(&mut table.inet6, STATIC_INET6[number as usize], hop)?;
+        announce(&mut table.inet, STATIC_INET[number as usize], hop);
+        announce(&mut table.inet6, STATIC_INET6[number as usize], hop);
     }
     Ok(())
 }
 
-fn announce<A: Address>(rib: &mut Rib<A>, prefix: &str, hop: NextHop) -> anyhow::Result<()> {
-    let prefix: Prefix<A> = prefix.parse().context("a static route of the test networks")?;
-    rib.announce(prefix, hop);
-    Ok(())
+fn announce<A: Address>(rib: &mut Rib<A>, (network, len): (A, u8), hop: NextHop) {
+    rib.announce(Prefix::containing(network, len), hop);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_static_routes_are_those_of_the_reports() {
+        let settings = TableSettings { source: Some("two-routes".into()), ..TableSettings::default() };
+        let table = load(&settings).unwrap();
+        let inet: Vec<_> = table.inet.iter().map(|route| route.prefix.to_string()).collect();
+        let inet6: Vec<_> = table.inet6.iter().map(|route| route.prefix.to_string()).collect();
+        assert_eq!(inet, ["198.18.0.0/16", "198.19.0.0/16"]);
+        assert_eq!(inet6, ["2001:2::/49", "2001:2:0:8000::/49"]);
+    }
 }

@@ -1,28 +1,32 @@
-//! Names of interfaces, as the kernel would take them.
+//! Checks names of interfaces, by the kernel's rules.
 
-use anyhow::ensure;
+use super::error::{ConfigError, ensure};
 
-/// The kernel's `IFNAMSIZ`, without the zero at the end.
-const LONGEST: usize = 15;
+/// The kernel's `IFNAMSIZ`, without the terminating zero.
+const MAX_BYTES: usize = 15;
 
-/// Refuses what cannot be an interface, or stands for two of them.
-pub fn check(interfaces: &[String]) -> anyhow::Result<()> {
-    const MOST: usize = 1000;
-    ensure!(interfaces.len() <= MOST, "router.interfaces: {} are too many; at most {MOST}", interfaces.len());
+/// Refuses a name that no interface can have, and one that is there twice.
+pub fn check(interfaces: &[String]) -> Result<(), ConfigError> {
+    const MAX_INTERFACES: usize = 1000;
+    ensure!(
+        interfaces.len() <= MAX_INTERFACES,
+        "router.interfaces: {} are too many; at most {MAX_INTERFACES}",
+        interfaces.len()
+    );
     for (place, name) in interfaces.iter().enumerate() {
         ensure!(
             is_valid(name),
-            "router.interfaces: {name:?} cannot be an interface's name: 1 to {LONGEST} bytes, no blank, slash or colon, neither . nor .."
+            "router.interfaces: {name:?} cannot be an interface's name: 1 to {MAX_BYTES} bytes, no blank, slash or colon, neither . nor .."
         );
         ensure!(!interfaces[..place].contains(name), "router.interfaces: {name} is named twice");
     }
     Ok(())
 }
 
-/// What `dev_valid_name` of the kernel says.
+/// Checks what the kernel's `dev_valid_name` checks.
 fn is_valid(name: &str) -> bool {
-    let fits = (1..=LONGEST).contains(&name.len()) && ![".", ".."].contains(&name);
-    // The kernel's `isspace` knows the vertical tab too.
+    let fits = (1..=MAX_BYTES).contains(&name.len()) && ![".", ".."].contains(&name);
+    // The kernel's `isspace` is true for the vertical tab too.
     let is_bad = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, 0 | 0x0b | b'/' | b':' | 0xa0);
     fits && !name.bytes().any(is_bad)
 }
@@ -32,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_that_the_kernel_takes() {
+    fn names_are_valid_if_the_kernel_accepts_them() {
         for name in ["eth0", "a", "fifteen-bytes-x", "eth0.100", "äöü", "%d"] {
             assert!(is_valid(name), "{name}");
         }

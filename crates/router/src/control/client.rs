@@ -1,4 +1,4 @@
-//! The operator's end of the control socket.
+//! The client's end of the control socket.
 
 use std::io::{self, BufReader};
 use std::os::unix::net::UnixStream;
@@ -9,71 +9,51 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::request::Request;
-use super::{Answer, LONGEST_ANSWER, read_line, write_line};
+use super::{Answer, MAX_ANSWER, read_line, write_line};
 
-/// A router that takes longer than this has more to do than to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the router may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why there is no answer.
+/// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Somebody listens, but not to us.
+    /// The socket's mode does not let this user connect.
     #[error("{}: only its owner and group may ask this router: {source}; ask as root or as one of the group", path.display())]
-    Forbidden {
-        /// Where it was asked.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Nobody listens.
+    Forbidden { path: PathBuf, source: io::Error },
+    /// No process listens on the socket.
     #[error("{}: no router answers here: {source}; is `fullview forward` running, and is --control the same?", path.display())]
-    Absent {
-        /// Where it was asked.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The conversation broke.
+    Absent { path: PathBuf, source: io::Error },
+    /// The connection broke, or the answer took too long.
     #[error("{}: the router stopped answering: {source}", path.display())]
-    Broken {
-        /// Where it was asked.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Another version, most likely.
+    Broken { path: PathBuf, source: io::Error },
+    /// The answer has another form: the router is probably of another version.
     #[error("{}: an answer this program does not understand: {source}; are both of one version?", path.display())]
-    Strange {
-        /// Where it was asked.
-        path: PathBuf,
-        /// What is strange.
-        source: serde_json::Error,
-    },
-    /// The router says no.
+    Strange { path: PathBuf, source: serde_json::Error },
+    /// The router refused the request.
     #[error("{0}")]
     Refused(String),
 }
 
-/// A conversation with a router.
+/// A connection to a router.
 pub struct Client {
     path: PathBuf,
     stream: BufReader<UnixStream>,
 }
 
 impl Client {
-    /// Finds the router that listens at `path`.
+    /// Connects to the router that listens at `path`.
     pub fn connect(path: &Path) -> Result<Client, AskError> {
         let absent = |source: io::Error| match source.kind() {
             io::ErrorKind::PermissionDenied => AskError::Forbidden { path: path.to_owned(), source },
             _ => AskError::Absent { path: path.to_owned(), source },
         };
         let stream = UnixStream::connect(path).map_err(absent)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(absent)?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(absent)?;
+        stream.set_read_timeout(Some(TIMEOUT)).map_err(absent)?;
+        stream.set_write_timeout(Some(TIMEOUT)).map_err(absent)?;
         Ok(Client { path: path.to_owned(), stream: BufReader::new(stream) })
     }
 
-    /// Asks, and waits for the answer as it was given.
+    /// Sends a request, and waits for the answer as JSON.
     pub fn ask_raw(&mut self, request: &Request) -> Result<Value, AskError> {
         let line =
             self.exchange(request).map_err(|source| AskError::Broken { path: self.path.clone(), source })?;
@@ -83,7 +63,7 @@ impl Client {
         }
     }
 
-    /// Asks, and waits for an answer of that kind.
+    /// Sends a request, and waits for an answer of that type.
     pub fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, AskError> {
         let value = self.ask_raw(request)?;
         serde_json::from_value(value).map_err(|source| AskError::Strange { path: self.path.clone(), source })
@@ -91,7 +71,7 @@ impl Client {
 
     fn exchange(&mut self, request: &Request) -> io::Result<Vec<u8>> {
         write_line(self.stream.get_mut(), request)?;
-        read_line(&mut self.stream, LONGEST_ANSWER)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        read_line(&mut self.stream, MAX_ANSWER)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
     fn understand(&self, line: &[u8]) -> Result<Answer, AskError> {

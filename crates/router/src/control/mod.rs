@@ -6,8 +6,7 @@
 //! "nonsense"                              {"error":"..."}
 //! ```
 //!
-//! [`server`] answers by way of a `Responder`, [`client`] asks; what passes between them is in [`request`] and
-//! [`status`].
+//! [`server`] answers through a `Responder`, [`client`] asks. [`request`] and [`status`] have what passes between them.
 
 pub mod client;
 pub mod request;
@@ -21,27 +20,27 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A longer request is refused; a longer answer never is made.
-const LONGEST_REQUEST: u64 = 64 << 10;
-const LONGEST_ANSWER: u64 = 64 << 20;
-/// A longer reason is cut: it may repeat what somebody sent, or a line of a file.
-const LONGEST_REASON: usize = 2048;
+/// A longer request is refused. No answer is longer than the other limit.
+const MAX_REQUEST: u64 = 64 << 10;
+const MAX_ANSWER: u64 = 64 << 20;
+/// A longer reason is cut: it may repeat what a client sent, or a line of a file.
+const MAX_REASON: usize = 2048;
 
 /// The answer to one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// What was asked for.
+    /// The answer's value.
     Ok(Value),
-    /// Why there is none, and what to do.
+    /// Why the request was refused, and what to do.
     Error(String),
 }
 
 impl Answer {
-    /// Why there is none, in a text of bounded length.
+    /// An error whose text has a bounded length.
     pub fn refused(mut reason: String) -> Answer {
-        if reason.len() > LONGEST_REASON {
-            reason.truncate(reason.floor_char_boundary(LONGEST_REASON));
+        if reason.len() > MAX_REASON {
+            reason.truncate(reason.floor_char_boundary(MAX_REASON));
             reason.push('…');
         }
         Answer::Error(reason)
@@ -50,12 +49,12 @@ impl Answer {
 
 const FOLDER: &str = "/run/fullview";
 
-/// Where the router of that name listens.
+/// The path of the socket of the router with that name.
 pub fn default_path(name: &str) -> PathBuf {
     PathBuf::from(FOLDER).join(format!("{name}.sock"))
 }
 
-/// Where the only router listens that has a name; the error says which there are.
+/// The path of the socket of the only router that has a name. The error names the routers if there are several.
 pub fn only_path() -> Result<PathBuf, String> {
     only_path_in(FOLDER)
 }
@@ -82,12 +81,13 @@ fn only_path_in(folder: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Whether nobody listens there any more.
+/// Whether no process listens on the socket any more.
 fn is_deserted(path: &Path) -> bool {
     UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
-/// The next line without its end; `None` when the other side has closed. A line cut short by that is none.
+/// Reads the next line, without its end. `None` when the other side has closed the connection, even if it did so within a
+/// line.
 fn read_line(input: &mut impl BufRead, longest: u64) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     input.by_ref().take(longest + 1).read_until(b'\n', &mut line)?;
@@ -112,7 +112,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn the_only_router_is_found_beside_what_killed_ones_left_behind() {
+    fn the_only_router_is_found_beside_sockets_of_killed_routers() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let only = || only_path_in(folder.path().to_str().unwrap());
@@ -129,7 +129,7 @@ mod tests {
     fn a_reason_is_cut_between_characters() {
         let short = Answer::refused("no such interface".into());
         assert_eq!(short, Answer::Error("no such interface".into()));
-        let Answer::Error(long) = Answer::refused("é".repeat(LONGEST_REASON)) else { panic!() };
-        assert_eq!((long.chars().count(), long.ends_with("é…")), (LONGEST_REASON / 2 + 1, true));
+        let Answer::Error(long) = Answer::refused("é".repeat(MAX_REASON)) else { panic!() };
+        assert_eq!((long.chars().count(), long.ends_with("é…")), (MAX_REASON / 2 + 1, true));
     }
 }

@@ -1,4 +1,4 @@
-//! What a router can be asked.
+//! The requests that a router answers.
 
 use std::net::IpAddr;
 
@@ -8,86 +8,87 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// [`super::status::Interface`]s.
+    /// The interfaces: a list of [`super::status::InterfaceStatus`].
     Interfaces,
-    /// A page of routes, [`super::status::Routes`].
-    Routes(Routes),
-    /// The way of packets to an address, [`super::status::Path`].
-    Path(Path),
-    /// [`super::status::Fib`]s.
+    /// A page of routes: [`super::status::RoutesPage`].
+    Routes(RoutesQuery),
+    /// The path of packets to an address: [`super::status::PathStatus`].
+    Path(PathQuery),
+    /// The FIBs: a list of [`super::status::FibStatus`].
     Fib,
-    /// [`super::status::Neighbor`]s.
+    /// The neighbours: a list of [`super::status::NeighborStatus`].
     Neighbors,
-    /// [`super::status::Counters`].
+    /// All counters: [`super::status::CountersStatus`].
     Counters,
-    /// The last [`super::status::Event`]s.
-    Events(Events),
-    /// Notes packets, as long as the connection lasts or until told otherwise.
-    Watch(Watch),
-    /// What was noted since the last time: [`super::status::Noted`].
+    /// The last events: a list of [`super::status::EventStatus`].
+    Events(EventsQuery),
+    /// Begins to note packets, until the connection ends or another watch takes this one's place.
+    Watch(WatchQuery),
+    /// The packets noted since the last such request: [`super::status::NotedPackets`].
     Noted,
-    /// Reads the configuration file again; answered with words that say what is in force.
+    /// Reads the configuration file again. The answer is a text that says which configuration is in force.
     Reload,
 }
 
-/// Which routes.
+/// The routes to list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Routes {
-    /// Of which table.
+pub struct RoutesQuery {
+    /// The kernel's number of the table.
     #[serde(default)]
     pub table: u32,
-    /// Those at or below this prefix; all of a family if it has length 0.
+    /// Lists the routes to this prefix and to more specific ones: all of a family if its length is 0.
     pub within: String,
-    /// Those after this one: where the page before ended.
+    /// Lists the routes after this prefix, the last one of the page before.
     #[serde(default)]
     pub after: Option<String>,
-    /// At most so many.
+    /// The most routes of the page.
     #[serde(default = "page")]
     pub limit: usize,
 }
 
+/// The default of `limit`.
 fn page() -> usize {
-    Routes::MOST
+    RoutesQuery::MAX_LIMIT
 }
 
-impl Routes {
-    /// The largest page. Everything on it is looked up while the table stands still.
-    pub const MOST: usize = 1000;
+impl RoutesQuery {
+    /// The largest page. The table cannot change while the router's thread collects a page.
+    pub const MAX_LIMIT: usize = 1000;
 }
 
-/// To which address.
+/// The address to look up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Path {
-    /// The destination.
+pub struct PathQuery {
+    /// The destination of the packets.
     pub address: IpAddr,
-    /// In which table.
+    /// The kernel's number of the table.
     #[serde(default)]
     pub table: u32,
 }
 
-/// How many events.
+/// The events to list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Events {
-    /// The last so many.
+pub struct EventsQuery {
+    /// How many of the last events.
     pub last: usize,
 }
 
-/// Which packets are noted.
+/// The packets to note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Watch {
-    /// Whether only packets that are dropped are noted.
+pub struct WatchQuery {
+    /// Notes dropped packets only.
     #[serde(default)]
     pub drops_only: bool,
-    /// Only those that came in by this interface.
+    /// Notes only packets that came in by this interface.
     #[serde(default)]
     pub interface: Option<String>,
-    /// Only those that match, in the language of `fullview trace --match`.
+    /// Notes only packets that match, in the language of `fullview trace --match`.
     #[serde(default, rename = "match")]
     pub matching: Option<String>,
-    /// So many, then no more.
+    /// The watch ends after this many packets.
     pub count: u64,
 }

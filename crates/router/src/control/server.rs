@@ -1,19 +1,19 @@
-//! The router's end of the control socket.
+//! The router's end of the control socket: reads requests, and writes the answers.
 
 use std::io::{self, BufReader};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::request::Request;
-use super::{Answer, LONGEST_REQUEST, read_line, write_line};
+use super::{Answer, MAX_REQUEST, read_line, write_line};
 use crate::service::{Connection, Listener, Service, Timed};
 
-/// A client has so long to send a request, and again so long to take the answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time that a client has to send a request, and again to take the answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who answers: one for each client, so that what a client set going ends with it.
+/// Answers requests. Each client has its own responder, so that what the client started ends with its connection.
 pub trait Responder {
-    /// The answer to one request. It must not wait for anything the client does.
+    /// Answers one request. It must not wait for anything that the client does.
     fn answer(&mut self, request: Request) -> Answer;
 }
 
@@ -23,7 +23,7 @@ pub fn start<R: Responder>(
     responder: impl Fn() -> R + Send + Sync + 'static,
 ) -> io::Result<Service> {
     let handler = move |mut connection: Box<dyn Connection>| {
-        // An error is the client's: it is gone, or its time is up.
+        // An error concerns the client alone: it has closed the connection, or its time is up.
         let _ = converse(&mut *connection, &mut responder());
     };
     Service::start("control", listener, Arc::new(handler), refuse)
@@ -35,10 +35,10 @@ fn refuse(connection: &mut dyn Connection) {
 }
 
 fn converse(connection: &mut dyn Connection, responder: &mut impl Responder) -> io::Result<()> {
-    let mut stream = BufReader::new(Timed::new(connection, PATIENCE));
+    let mut stream = BufReader::new(Timed::new(connection, TIMEOUT));
     loop {
         stream.get_mut().renew();
-        let line = read_line(&mut stream, LONGEST_REQUEST);
+        let line = read_line(&mut stream, MAX_REQUEST);
         stream.get_mut().renew();
         match line {
             Ok(Some(line)) => write_line(stream.get_mut(), &answer(&line, responder))?,

@@ -1,48 +1,50 @@
-//! What a router answers about itself.
+//! The answers of a router, as they stand in JSON.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// An interface.
+use crate::events::EventKind;
+
+/// An interface, and what it carried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Interface {
+pub struct InterfaceStatus {
     pub number: u16,
     pub name: String,
     pub port: u16,
     pub vlan: Option<u16>,
     pub mac: String,
     pub mtu: u32,
-    /// Of IPv6, if it is less.
+    /// The MTU of IPv6, if it is less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu6: Option<u32>,
     pub up: bool,
     pub table: u32,
-    /// The families it forwards.
+    /// The families that it forwards: inet, inet6.
     pub forwards: Vec<String>,
-    /// off, loose or strict.
+    /// The check of sources: off, loose or strict.
     pub source_check: String,
     pub redirects: bool,
     pub addresses: Vec<String>,
-    pub received: Traffic,
-    pub sent: Traffic,
-    /// Frames that came in and found no room in the ring of its port.
+    pub received: TrafficCount,
+    pub sent: TrafficCount,
+    /// Frames that came in while the ring of the port was full.
     #[serde(default)]
     pub overruns: u64,
-    /// Packets that came in there and were dropped, or found no room on their way out there, by reason; those that
-    /// occurred.
+    /// Packets that came in by the interface and were dropped, or that its port had no room to send, by reason. Only
+    /// reasons that occurred.
     #[serde(default)]
     pub drops: BTreeMap<String, u64>,
-    /// Of what came in by it, frames that the program in the kernel did not forward, by reason; empty where workers
-    /// forward.
+    /// Frames that came in by the interface and that the program in the kernel did not forward, by reason. Empty if
+    /// workers forward.
     #[serde(default)]
     pub program: BTreeMap<String, u64>,
 }
 
-/// Packets, and the bytes of their frames without the FCS.
+/// A count of packets, and of the bytes of their frames without the FCS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traffic {
+pub struct TrafficCount {
     pub packets: u64,
     pub bytes: u64,
 }
@@ -50,71 +52,71 @@ pub struct Traffic {
 /// A page of routes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Routes {
+pub struct RoutesPage {
     pub table: u32,
     pub family: String,
-    /// Of the whole table, not of the page.
+    /// The routes of the whole table, not of the page.
     pub total: usize,
-    pub routes: Vec<Route>,
-    /// Where the next page begins: after this prefix. `None` on the last one.
+    pub routes: Vec<RouteStatus>,
+    /// The next page begins after this prefix. `None` on the last page.
     pub next: Option<String>,
 }
 
-/// A route.
+/// A route, and its next hop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Route {
+pub struct RouteStatus {
     pub prefix: String,
     pub next_hop: u16,
-    /// Where that leads.
+    /// The next hop, described.
     pub leads: String,
 }
 
-/// The way of packets to an address.
+/// The path of packets to an address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Path {
+pub struct PathStatus {
     pub address: String,
     pub table: u32,
     /// The longest match among the routes.
-    pub route: Option<Route>,
-    /// What the FIB answers, which may lag behind the routes for a moment.
+    pub route: Option<RouteStatus>,
+    /// The next hop that the FIB answers, which may lag behind the routes for a moment.
     pub fib_next_hop: u16,
-    /// The ways among which flows are shared; one if the next hop is no group.
-    pub ways: Vec<Way>,
+    /// The next hops among which flows are shared: one, unless the next hop is a group.
+    pub ways: Vec<PathMember>,
 }
 
-/// One way out.
+/// One of the next hops of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Way {
+pub struct PathMember {
     pub next_hop: u16,
-    /// Its part of the flows, in slots of the group.
+    /// Its share of the flows, in slots of the group.
     pub share: u32,
-    /// What the routes call it.
+    /// The next hop, described as the routes have it.
     pub leads: String,
-    /// What is known about its link.
+    /// The adjacency: how frames are sent to it.
     pub adjacency: String,
 }
 
-/// How a table is served.
+/// The FIB of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Fib {
+pub struct FibStatus {
     pub family: String,
     pub table: u32,
     pub routes: usize,
     pub algorithm: Option<String>,
-    /// Whether somebody chose the algorithm by hand.
+    /// Whether the algorithm was configured, and not chosen by preference.
     pub pinned: bool,
     pub bytes: usize,
     /// Bytes by part.
     pub parts: BTreeMap<String, usize>,
-    /// Of the routes that the FIB answers by.
+    /// The generation of the routes that the FIB was compiled from.
     pub generation: u64,
-    /// Of the routes.
+    /// The generation of the routes now.
     pub rib_generation: u64,
-    /// Whether it answers like the routes.
+    /// Whether the FIB has all changes of the routes.
     pub synced: bool,
     /// Why the last compile failed.
     pub failure: Option<String>,
@@ -124,84 +126,84 @@ pub struct Fib {
     pub log: Vec<String>,
 }
 
-/// A station on a link.
+/// A neighbour on a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Neighbor {
+pub struct NeighborStatus {
     pub address: String,
     pub interface: String,
     pub mac: String,
     pub state: String,
 }
 
-/// All that is counted.
+/// All counters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Counters {
-    pub received: Traffic,
-    pub sent: Traffic,
-    /// By reason.
+pub struct CountersStatus {
+    pub received: TrafficCount,
+    pub sent: TrafficCount,
+    /// Dropped packets by reason.
     pub drops: BTreeMap<String, u64>,
     pub punts: BTreeMap<String, u64>,
-    /// Packets by what became of them in the program in the kernel that forwards; empty where workers do.
+    /// What the program in the kernel did with packets, by outcome. Empty if workers forward.
     pub program: BTreeMap<String, u64>,
-    /// Or the processors that the program runs on.
-    pub workers: Vec<Worker>,
-    /// What the host did, where no kernel is one.
+    /// The workers, or the processors that the program in the kernel runs on.
+    pub workers: Vec<WorkerStatus>,
+    /// What the router's own host did. Empty if the kernel is the host.
     #[serde(default)]
     pub host: BTreeMap<String, u64>,
-    /// What the kernel told, and how, where one is followed.
+    /// Counts of netlink messages. Empty in a router without a kernel.
     pub netlink: BTreeMap<String, u64>,
 }
 
-/// A worker's share.
+/// What a worker counted, and how busy it was.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Worker {
+pub struct WorkerStatus {
     pub name: String,
-    pub received: Traffic,
-    /// Seconds it was awake: it sleeps when nothing comes for a while.
+    pub received: TrafficCount,
+    /// Seconds that the worker was awake. It sleeps while no packets come.
     pub busy_seconds: f64,
-    /// Seconds since it began.
+    /// Seconds since the worker started.
     pub seconds: f64,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Event {
-    /// Counted from 1; a gap means that events made room for newer ones.
+pub struct EventStatus {
+    /// Numbers count from 1. Events before the first one listed made room for newer ones.
     pub number: u64,
     /// Microseconds since 1970.
     pub at: u64,
-    pub kind: crate::telemetry::events::Kind,
+    pub kind: EventKind,
     pub text: String,
 }
 
-/// Packets that were noted.
+/// The packets that a watch noted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Noted {
-    pub packets: Vec<Packet>,
-    /// Packets that should have been noted while nobody fetched them.
+pub struct NotedPackets {
+    pub packets: Vec<NotedPacket>,
+    /// Packets that were not noted because the client did not fetch the earlier ones in time.
     pub missed: u64,
-    /// Whether as many were noted as were asked for.
+    /// Whether the watch has noted as many packets as were asked for.
     pub finished: bool,
 }
 
 /// One packet that was noted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Packet {
+pub struct NotedPacket {
     /// Microseconds since 1970.
     pub at: u64,
     pub interface: String,
     /// The frame as it came in, in hexadecimal digits.
     pub frame: String,
-    /// What the loop did.
+    /// What the forwarding loop did with the packet.
     pub verdict: String,
-    /// What happened to it, stage by stage.
+    /// The explanation, stage by stage.
     pub steps: Vec<String>,
-    /// What the loop did otherwise than explained; a mistake of one or the other.
+    /// What the loop did differently from the explanation, if it did: a mistake of one of them.
     pub disagreement: Option<String>,
 }

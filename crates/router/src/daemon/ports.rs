@@ -1,9 +1,8 @@
-//! How frames come in and go out: by packet sockets, which every driver has, by AF_XDP sockets, or by interfaces of our
-//! own.
+//! The ports of workers, and their packet memory. A port is a packet socket, which works with every driver, an AF_XDP
+//! socket, or a TAP interface that the router creates.
 
 use std::os::fd::BorrowedFd;
 
-use anyhow::{Context, bail, ensure};
 use fullview_plane::burst::{BURST, Burst, Packet};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketPort;
@@ -12,25 +11,26 @@ use fullview_plane::port::umem::Umem;
 use fullview_plane::port::xdp::{XdpOptions, XdpPort};
 use fullview_plane::port::{Port, PortError};
 
-use super::share::Share;
-use super::thread::WorkerPort;
-use crate::config::PortName;
-use crate::error::BadInput;
+use super::error::DaemonError;
+use super::kernel_split::KernelSplit;
+use super::worker_thread::WorkerPort;
+use crate::error::{BadInput, message};
 use crate::log;
+use crate::options::{PortName, PortOptions};
 
-/// Packets for each port of a worker: as many as wait at its two sides, and are on their way.
-const PACKETS: usize = 5 * BURST;
+/// Slots for each port of a worker: enough for the packets that wait at its two sides and those in between.
+const SLOTS_PER_PORT: usize = 5 * BURST;
 
-/// Refuses what is there and cannot be a port. An interface that is not there yet may come.
-pub fn check(interface: &str) -> anyhow::Result<()> {
+/// Refuses an interface that exists and cannot be a port. One that does not exist yet may appear later.
+pub fn check(interface: &str) -> Result<(), BadInput> {
     let mac = Link::named(interface).and_then(|link| link.mac());
     match mac {
-        Err(error @ PortError::NotEthernet { .. }) => Err(BadInput(error.to_string()).into()),
+        Err(error @ PortError::NotEthernet { .. }) => Err(BadInput(error.to_string())),
         _ => Ok(()),
     }
 }
 
-/// A port of one kind or another.
+/// A port of any kind.
 pub enum AnyPort {
     Packet(PacketPort<'static>),
     Xdp(Box<XdpPort>),
@@ -107,45 +107,34 @@ impl WorkerPort for AnyPort {
     }
 }
 
-/// How ports are wanted.
-#[derive(Clone)]
-pub struct PortOptions {
-    /// By interface, in their order.
-    pub kinds: Vec<PortName>,
-    /// For the queue of each worker.
-    pub xdp: XdpOptions,
-    /// One for each worker, or none.
-    pub cores: Vec<usize>,
-}
-
-/// The packet memory of all workers. What comes back of it is used again.
-pub struct Memory {
+/// The packet memory of all workers. Slots that workers give back are used again.
+pub struct PacketMemory {
     umem: Umem,
     packets: Vec<Packet<'static>>,
-    /// How many there are, with those that workers have.
+    /// The number of slots, with those that workers have.
     all: usize,
 }
 
-impl Memory {
-    /// Of nothing yet.
-    pub fn new() -> Memory {
+impl PacketMemory {
+    /// Memory without slots.
+    pub fn new() -> PacketMemory {
         let (umem, packets) = Umem::new(0);
-        Memory { umem, packets, all: 0 }
+        PacketMemory { umem, packets, all: 0 }
     }
 
-    /// Makes sure that there is enough for so many ports. A card with zero copy keeps the slots it had; then there is
-    /// other memory from now on.
+    /// Makes sure that there are free slots for so many ports. If slots are missing, because a card with zero copy kept
+    /// them, new memory takes the place of the old.
     pub fn ensure(&mut self, ports: usize, options: &PortOptions) {
-        let wanted = ports * options.packets();
+        let wanted = ports * slots_per_port(options);
         if self.packets.len() < wanted {
             (self.umem, self.packets) = Umem::new(wanted);
             self.all = wanted;
         }
     }
 
-    /// For a worker with so many ports.
+    /// Takes the slots of a worker with so many ports.
     pub fn take(&mut self, ports: usize, options: &PortOptions) -> Vec<Packet<'static>> {
-        let rest = self.packets.len().saturating_sub(ports * options.packets());
+        let rest = self.packets.len().saturating_sub(ports * slots_per_port(options));
         self.packets.split_off(rest)
     }
 
@@ -153,77 +142,74 @@ impl Memory {
         self.packets.extend(packets);
     }
 
-    /// Says what workers gave back, when all have ended: a slot that is missing was lost on its way, or a card kept it.
-    pub fn tell(&self) {
+    /// Logs how many slots the workers gave back, once all have ended. A slot that is missing was leaked, or a card kept
+    /// it.
+    pub fn log_returned(&self) {
         log::line(&format!("packet memory: {} of {} slots came back", self.packets.len(), self.all));
     }
 }
 
-impl PortOptions {
-    /// For each port of a worker. Cards fill as many slots ahead as their ring has.
-    fn packets(&self) -> usize {
-        let has_xdp = self.kinds.iter().any(|kind| kind.may_be_xdp());
-        PACKETS + if has_xdp { self.xdp.ring as usize } else { 0 }
-    }
-
-    /// Whether that one can only be opened while it is up.
-    pub fn needs_up(&self, number: usize) -> bool {
-        self.kinds.get(number).is_some_and(|kind| kind.may_be_xdp())
-    }
+/// An AF_XDP port needs as many slots more as its ring has, for the card fills that many ahead.
+fn slots_per_port(options: &PortOptions) -> usize {
+    let has_xdp = options.kinds.iter().any(|kind| kind.may_be_xdp());
+    SLOTS_PER_PORT + if has_xdp { options.xdp.ring as usize } else { 0 }
 }
 
-/// Opens ports on an interface, one for each worker, and has the kernel share its frames with them: none is ours before
-/// [`Share::follow`] says so.
+/// Opens ports on an interface, one for each worker, and attaches the kernel's classifier to it. The classifier takes no
+/// frame from the kernel before [`KernelSplit::follow`].
 pub fn open(
     (number, name): (u16, &str),
     workers: usize,
     options: &PortOptions,
-    memory: &Memory,
-    share: &mut Share,
-) -> anyhow::Result<Vec<AnyPort>> {
-    let by_packets = |share: &mut Share| {
-        let ports = PacketPort::open_group(number, name, workers, share.options()?)?;
-        share.take(name)?;
+    memory: &PacketMemory,
+    split: &mut KernelSplit,
+) -> Result<Vec<AnyPort>, DaemonError> {
+    let by_packets = |split: &mut KernelSplit| {
+        let ports = PacketPort::open_group(number, name, workers, split.options()?)?;
+        split.take(name)?;
         Ok(ports.into_iter().map(AnyPort::Packet).collect())
     };
     let mut by_xdp = || {
-        let redirect = |link: &Link, sockets: &[BorrowedFd<'_>]| share.redirect(link, sockets);
+        let redirect = |link: &Link, sockets: &[BorrowedFd<'_>]| split.redirect(link, sockets);
         open_xdp((number, name), workers, options.xdp, memory, redirect)
     };
     match options.kinds[usize::from(number)] {
-        PortName::Packet => by_packets(share),
+        PortName::Packet => by_packets(split),
         PortName::Xdp => {
-            by_xdp().with_context(|| format!("--port xdp on {name}; --port packet works on any interface"))
+            let advice = format!("--port xdp on {name}; --port packet works on any interface");
+            by_xdp().map_err(|source| DaemonError::OpenPort { advice, source: Box::new(source) })
         }
         PortName::Auto => by_xdp().or_else(|error| {
-            // What is not there any more is not tried otherwise.
+            // If the interface was removed meanwhile, no other kind of port is tried.
             Link::named(name)?;
-            log::line(&format!("interface {name}: packet sockets, for AF_XDP does not work: {error:#}"));
-            by_packets(share)
+            let reason = message(&error);
+            log::line(&format!("interface {name}: packet sockets, for AF_XDP does not work: {reason}"));
+            by_packets(split)
         }),
         PortName::Tap => {
-            bail!(BadInput(format!("interface {name}: a tap is made by a router without a kernel")))
+            Err(BadInput(format!("interface {name}: only a router without a kernel makes a tap")).into())
         }
     }
 }
 
-/// One socket for each queue, and each worker has one; `redirect` has frames moved to them, and says where.
+/// Opens an AF_XDP socket for each queue, one for each worker. `redirect` redirects frames to the sockets, and returns
+/// where it does so, as text.
 pub fn open_xdp(
     (number, name): (u16, &str),
     workers: usize,
     options: XdpOptions,
-    memory: &Memory,
-    mut redirect: impl FnMut(&Link, &[BorrowedFd<'_>]) -> anyhow::Result<&'static str>,
-) -> anyhow::Result<Vec<AnyPort>> {
+    memory: &PacketMemory,
+    mut redirect: impl FnMut(&Link, &[BorrowedFd<'_>]) -> Result<&'static str, DaemonError>,
+) -> Result<Vec<AnyPort>, DaemonError> {
     let link = Link::named(name)?;
     let queues = link.receive_queues()?;
-    ensure!(
-        queues as usize == workers,
-        BadInput(format!(
+    if queues as usize != workers {
+        return Err(BadInput(format!(
             "interface {name} has {queues} receive queues, and each needs a worker of its own: `--workers {queues}`, \
              or `ethtool -L {name}` for {workers}"
         ))
-    );
+        .into());
+    }
     let open = |queue| XdpPort::open(number, name, &memory.umem, XdpOptions { queue, ..options });
     let ports: Vec<XdpPort> = (0..queues).map(open).collect::<Result<_, _>>()?;
     let sockets: Vec<BorrowedFd<'_>> = ports.iter().map(XdpPort::as_fd).collect();

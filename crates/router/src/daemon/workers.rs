@@ -1,13 +1,13 @@
-//! The threads that forward: each has its own end of every port, its own packet memory, its own counters.
+//! The workers of a router that mirrors the kernel. Each has its own end of every port, its own packet memory and its own
+//! counters.
 
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::mirror::Mirror;
-use crate::route::LinkIndex;
 use fullview_plane::burst::Slot;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
@@ -20,106 +20,119 @@ use fullview_plane::worker::{Rejected, SlowPath};
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
-use super::freshness::{Notes, NotingPort};
-use super::links::is_gone;
-use super::ports::{self, Memory, PortOptions};
-use super::resolve::Wanted;
-use super::share::{Giver, Share};
-use super::show::{Counting, Snapshot};
-use super::thread::{Job, Thread};
-use crate::operations::hub::Hub;
+use super::counts::{CountSnapshot, PathCounts};
+use super::error::DaemonError;
+use super::kernel_split::{KernelSplit, Reinjector};
+use super::link_presence::is_gone;
+use super::neighbor_refresh::{TrackingPort, UsedNeighbors};
+use super::neighbor_resolution::UnresolvedDestination;
+use super::ports::{self, PacketMemory};
+use super::watch_hub::WatchHub;
+use super::worker_thread::{WorkerParts, WorkerThread};
+use crate::error::causes;
+use crate::mirror::Mirror;
+use crate::options::PortOptions;
+use crate::route::LinkIndex;
 
-/// How long a frame is on its way between the kernel's decision that it is ours and our ring, where the kernel does not
-/// say when that is over.
-const ON_ITS_WAY: Duration = Duration::from_millis(2);
+/// How long a frame may take from the classifier's decision that it is the router's to the router's ring, where the kernel
+/// has no barrier to wait for.
+const TRANSIT: Duration = Duration::from_millis(2);
 
-/// Destinations that may wait for the control thread.
-const WANTED: usize = 64;
+/// Destinations that may wait for the router's thread.
+const MAX_UNRESOLVED: usize = 64;
 
-pub struct Workers {
+/// The number and the name of the link that a port is opened on.
+pub type PortLink = (LinkIndex, String);
+
+pub struct KernelWorkers {
     count: usize,
     options: PortOptions,
-    memory: Memory,
-    share: Share,
-    notes: Arc<Notes>,
-    running: Vec<Running>,
-    /// Of those that ran before.
+    memory: PacketMemory,
+    split: KernelSplit,
+    used: Arc<UsedNeighbors>,
+    running: Vec<KernelWorker>,
+    /// The sum of the counters of workers that have ended.
     counters: Counters,
-    hub: Arc<Hub>,
+    hub: Arc<WatchHub>,
 }
 
-/// A worker's thread, and what it could not send.
-struct Running {
-    thread: Thread<ToKernel>,
-    wanted: Receiver<Wanted>,
+/// A running worker, and the destinations it could not send to.
+struct KernelWorker {
+    thread: WorkerThread<ToKernel>,
+    unresolved: Receiver<UnresolvedDestination>,
 }
 
-/// By number; `None` is not there.
-type WorkerPorts = Vec<Option<NotingPort>>;
+/// The ports of a worker by number; `None` for an interface that does not exist now.
+type WorkerPorts = Vec<Option<TrackingPort>>;
 
-impl Workers {
-    /// So many, once ports are known; `hub` is for those who watch packets.
+impl KernelWorkers {
+    /// Prepares `count` workers, which [`Self::restart`] starts once their ports are known.
     pub fn new(
         count: usize,
         options: PortOptions,
-        notes: Arc<Notes>,
-        hub: Arc<Hub>,
-    ) -> anyhow::Result<Workers> {
-        let (share, memory, counters) = (Share::new(count)?, Memory::new(), Counters::new(0));
-        Ok(Workers { count, options, memory, share, notes, running: Vec::new(), counters, hub })
+        used: Arc<UsedNeighbors>,
+        hub: Arc<WatchHub>,
+    ) -> Result<KernelWorkers, DaemonError> {
+        let (split, memory, counters) = (KernelSplit::new(count)?, PacketMemory::new(), Counters::new(0));
+        Ok(KernelWorkers { count, options, memory, split, used, running: Vec::new(), counters, hub })
     }
 
-    /// How its ports are wanted.
     pub fn options(&self) -> &PortOptions {
         &self.options
     }
 
-    /// Whether all go on. One that ended has something to say: the next restart returns it.
+    /// Whether all workers run. If one ended with an error, the next restart returns it.
     pub fn are_running(&self) -> bool {
         !self.running.is_empty() && self.running.iter().all(|worker| !worker.thread.is_finished())
     }
 
     /// Whether a port has lost its interface.
     pub fn have_loss(&self) -> bool {
-        self.notes.has_loss()
+        self.used.has_loss()
     }
 
-    /// Tells the kernel what is ours, as the mirror has it now.
-    pub fn follow(&mut self, mirror: &Mirror) -> anyhow::Result<()> {
-        self.share.follow(mirror)
+    /// Configures the kernel's classifier from the mirror's present state.
+    pub fn follow(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
+        self.split.follow(mirror)
     }
 
-    /// New workers on these interfaces, by port; `None` is not there.
-    pub fn restart(&mut self, mirror: &Mirror, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<()> {
+    /// Ends the workers, and starts others on these links, by port.
+    pub fn restart(&mut self, mirror: &Mirror, links: &[Option<PortLink>]) -> Result<(), DaemonError> {
         self.end()?;
-        self.notes.forget_loss();
-        let there: Vec<LinkIndex> = links.iter().flatten().map(|(link, _)| *link).collect();
-        self.share.keep(&there);
+        self.used.clear_loss();
+        let present: Vec<LinkIndex> = links.iter().flatten().map(|(link, _)| *link).collect();
+        self.split.release_others(&present);
         let opened = self.open(links);
         let Some(ports) = unless_gone(opened, links)? else { return Ok(()) };
-        let Workers { options, memory, share, hub, .. } = self;
         let numbers: Vec<LinkIndex> =
             links.iter().map(|link| link.as_ref().map_or(0, |(link, _)| *link)).collect();
-        let mut cores = options.cores.clone().into_iter();
-        let start = |ports: WorkerPorts| {
-            let packets = memory.take(ports.iter().flatten().count(), options);
-            let mut forwarder = Forwarder::new(mirror.views().reader());
-            forwarder.set_tracer(hub.connect());
-            let (sender, wanted) = sync_channel(WANTED);
-            let slow = ToKernel { giver: share.giver(), links: numbers.clone(), wanted: sender };
-            let core = cores.next();
-            Running {
-                thread: Thread::start(Job { forwarder, ports, packets, slow, core, bell: None }),
-                wanted,
-            }
-        };
-        self.running = ports.into_iter().map(start).collect();
-        // From this moment on, and not before, frames are ours: none is forwarded twice, none by nobody.
-        self.share.follow(mirror)
+        let mut cores = self.options.cores.clone().into_iter();
+        self.running =
+            ports.into_iter().map(|ports| self.start(ports, mirror, &numbers, cores.next())).collect();
+        // The classifier takes frames from the kernel from here on, and not before: no frame is forwarded twice, and none is
+        // lost between the two.
+        self.split.follow(mirror)
     }
 
-    /// By worker and port.
-    fn open(&mut self, links: &[Option<(LinkIndex, String)>]) -> anyhow::Result<Vec<WorkerPorts>> {
+    fn start(
+        &mut self,
+        ports: WorkerPorts,
+        mirror: &Mirror,
+        links: &[LinkIndex],
+        core: Option<usize>,
+    ) -> KernelWorker {
+        let packets = self.memory.take(ports.iter().flatten().count(), &self.options);
+        let mut forwarder = Forwarder::new(mirror.views().reader());
+        forwarder.set_tracer(self.hub.connect());
+        let (sender, unresolved) = sync_channel(MAX_UNRESOLVED);
+        let slow =
+            ToKernel { reinjector: self.split.reinjector(), links: links.to_vec(), unresolved: sender };
+        let parts = WorkerParts { forwarder, ports, packets, slow, core, wakeup: None };
+        KernelWorker { thread: WorkerThread::start(parts), unresolved }
+    }
+
+    /// Opens the ports of all workers: by worker and port.
+    fn open(&mut self, links: &[Option<PortLink>]) -> Result<Vec<WorkerPorts>, DaemonError> {
         self.memory.ensure(self.count * links.iter().flatten().count(), &self.options);
         let mut all: Vec<WorkerPorts> = (0..self.count).map(|_| Vec::new()).collect();
         for (number, link) in (0..).zip(links) {
@@ -128,106 +141,115 @@ impl Workers {
                 continue;
             };
             let interface = (number, name.as_str());
-            let group = ports::open(interface, self.count, &self.options, &self.memory, &mut self.share)?;
+            let group = ports::open(interface, self.count, &self.options, &self.memory, &mut self.split)?;
             let group =
-                group.into_iter().map(|port| Some(NotingPort { port, notes: Arc::clone(&self.notes) }));
+                group.into_iter().map(|port| Some(TrackingPort { port, used: Arc::clone(&self.used) }));
             all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(port));
         }
         Ok(all)
     }
 
-    /// Destinations that workers could not send to.
-    pub fn unresolved(&mut self) -> Vec<Wanted> {
-        self.running.iter().flat_map(|worker| worker.wanted.try_iter()).collect()
+    /// Takes the destinations that workers could not send to since the last call.
+    pub fn unresolved(&mut self) -> Vec<UnresolvedDestination> {
+        self.running.iter().flat_map(|worker| worker.unresolved.try_iter()).collect()
     }
 
-    /// Frames are the kernel's from now on, and what we have already is still forwarded.
-    fn end(&mut self) -> anyhow::Result<()> {
-        self.share.pause()?;
+    /// Ends the workers. New frames stay with the kernel from here on; the workers still forward those they have.
+    fn end(&mut self) -> Result<(), DaemonError> {
+        self.split.pause()?;
         if !self.running.is_empty() {
             wait_for_processors();
         }
         self.running.iter().for_each(|worker| worker.thread.stop());
         for worker in self.running.drain(..) {
             let ended = worker.thread.join()?;
-            self.share.take_back(ended.slow.giver);
+            self.split.take_back(ended.slow.reinjector);
             self.memory.take_back(ended.packets);
             self.counters.add(&ended.result?);
         }
         Ok(())
     }
 
-    /// Ends all; what they counted.
-    pub fn stop(mut self) -> anyhow::Result<Counters> {
+    /// Ends the workers for good; returns what they counted.
+    pub fn stop(mut self) -> Result<Counters, DaemonError> {
         self.end()?;
-        self.memory.tell();
+        self.memory.log_returned();
         Ok(self.counters)
     }
 }
 
-impl Counting for Workers {
-    /// Before those that run, what earlier ones had.
-    fn snapshots(&self) -> anyhow::Result<Vec<Snapshot>> {
-        let earlier = Snapshot::of_earlier(self.counters.clone());
+impl PathCounts for KernelWorkers {
+    /// The first snapshot is that of workers that have ended.
+    fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {
+        let ended = CountSnapshot::of_ended(self.counters.clone());
         let running = (0..).zip(&self.running).map(|(number, worker)| worker.thread.snapshot(number));
-        Ok(std::iter::once(earlier).chain(running).collect())
+        Ok(std::iter::once(ended).chain(running).collect())
     }
 }
 
-/// Until every processor is done with the frames that it was about to hand over: on a busy machine that may be long after
-/// it was decided that they are ours. A global barrier is a grace period of RCU, which the kernel's receive path holds up.
+/// Waits until each processor has handed over the frames that it classified before. On a busy machine that may be long
+/// after the decision. A global barrier waits for a grace period of RCU, which the kernel's receive path holds up.
 fn wait_for_processors() {
     if membarrier(MembarrierCommand::Global).is_err() {
-        thread::sleep(ON_ITS_WAY);
+        thread::sleep(TRANSIT);
     }
 }
 
-/// Gives rejected packets to the kernel, and notes neighbours that are missing.
+/// The slow path of a worker: it gives rejected packets to the kernel, and reports destinations whose neighbour is not
+/// known.
 struct ToKernel {
-    giver: Giver,
-    /// The kernel's numbers of the ports.
+    reinjector: Reinjector,
+    /// The kernel's link number of each port.
     links: Vec<LinkIndex>,
-    wanted: SyncSender<Wanted>,
+    unresolved: SyncSender<UnresolvedDestination>,
 }
 
 impl SlowPath for ToKernel {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         for packet in rejected.packets.iter() {
             if let Some(link) = self.links.get(usize::from(packet.port)) {
-                self.giver.give(*link, packet);
+                self.reinjector.reinject(*link, packet);
             }
-            want(packet, &self.wanted);
+            report_unresolved(packet, &self.unresolved);
         }
-        self.giver.flush();
+        self.reinjector.flush();
     }
 }
 
-/// An interface may go while ports are opened: netlink will say so, and all is tried again then. Not every error names
-/// that cause, so it is looked for as well.
+/// Whether one of the links is no longer the interface of its name.
+pub fn is_any_gone(links: &[Option<PortLink>]) -> bool {
+    links.iter().flatten().any(|(index, name)| is_gone(name, *index))
+}
+
+/// Turns a failure into `None` if an interface went while ports were opened: netlink will report that, and the ports are
+/// opened again then. Not every error names that cause, so the interfaces are looked for as well.
 fn unless_gone<T>(
-    result: anyhow::Result<T>,
-    links: &[Option<(LinkIndex, String)>],
-) -> anyhow::Result<Option<T>> {
-    const GONE: [Errno; 3] = [Errno::NODEV, Errno::NXIO, Errno::NETDOWN];
-    let says_so = |error: &anyhow::Error| {
-        let codes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
-        codes.into_iter().any(|code| GONE.contains(&Errno::from_raw_os_error(code)))
-    };
-    let is_any_gone = || links.iter().flatten().any(|(index, name)| is_gone(name, *index));
+    result: Result<T, DaemonError>,
+    links: &[Option<PortLink>],
+) -> Result<Option<T>, DaemonError> {
     match result {
-        Err(error) if says_so(&error) || is_any_gone() => Ok(None),
+        Err(error) if names_missing_device(&error) || is_any_gone(links) => Ok(None),
         other => other.map(Some),
     }
 }
 
-/// Notes where a packet was to go whose neighbour is not known.
-fn want(packet: &Slot, wanted: &SyncSender<Wanted>) {
+/// Whether a cause of the error is the system's error for an interface that does not exist or is down.
+fn names_missing_device(error: &DaemonError) -> bool {
+    const GONE: [Errno; 3] = [Errno::NODEV, Errno::NXIO, Errno::NETDOWN];
+    causes(error).any(|cause| {
+        let code = cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+        code.is_some_and(|code| GONE.contains(&Errno::from_raw_os_error(code)))
+    })
+}
+
+/// Reports the destination of a packet if its neighbour is not known.
+fn report_unresolved(packet: &Slot, unresolved: &SyncSender<UnresolvedDestination>) {
     if packet.verdict != Verdict::Punt(Punt::Glean) {
         return;
     }
     if let Some(destination) = destination(packet.frame()) {
-        // If there are more than the control thread can take, the next packet asks again.
-        let _ = wanted.try_send(Wanted { interface: packet.interface, destination });
+        // If the channel is full, the next packet to the destination reports it again.
+        let _ = unresolved.try_send(UnresolvedDestination { interface: packet.interface, destination });
     }
 }
 

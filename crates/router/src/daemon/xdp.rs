@@ -1,10 +1,8 @@
-//! The router whose packets are forwarded in the kernel: this process only keeps the program's tables up to date.
+//! The data path of the XDP engine: a program in the kernel forwards, and this process keeps the program's tables up to
+//! date.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::mirror::Mirror;
-use anyhow::Context;
 use aya::programs::xdp::XdpMode;
 use fullview_plane::counters;
 use fullview_plane::engine::{
@@ -13,150 +11,146 @@ use fullview_plane::engine::{
 use fullview_plane::view::{TableReaders, View};
 use fullview_table::group::GroupView;
 
-use super::links::is_gone;
-use super::show::{Counting, Named, Snapshot};
-use super::{Control, Counted, LONGEST_WAIT, Operating, Options, desk};
+use super::control_plane::ControlPlane;
+use super::counts::{CountSnapshot, NamedCounts, PathCounts};
+use super::error::DaemonError;
+use super::kernel_source::KernelSource;
+use super::link_presence::is_gone;
+use super::main_loop::{DataPath, RouterCounts};
+use crate::events::{EventKind, RecentEvents};
 use crate::log;
-use crate::operations::Operations;
-use crate::operations::hub::Hub;
-use crate::telemetry::events::{Events, Kind};
+use crate::mirror::Mirror;
 
-/// What has to serve the tables.
+/// The algorithms that the program can look up in, one for each family.
 pub const ALGORITHMS: [&str; 2] = [INET_ALGORITHM, INET6_ALGORITHM];
 
-/// Forwards until `stop`; returns what was counted.
-pub fn run(
-    options: &Options,
-    operating: Operating,
-    generic: bool,
-    stop: &AtomicBool,
-) -> anyhow::Result<Counted> {
-    let (desk, asker) = desk::open().context("the router's desk")?;
-    let (hub, events) = (Arc::<Hub>::default(), Arc::<Events>::default());
-    let mut control = Control::new(options, desk, Arc::clone(&events))?;
-    control.mirror.heed_forwarding();
-    control.fill(stop)?;
-    let mode = if generic { XdpMode::Skb } else { XdpMode::Driver };
-    let mut path = Path {
-        interfaces: &options.interfaces,
-        mode,
-        events: Arc::clone(&events),
-        running: None,
-        told: None,
-        earlier: XdpCounters::default(),
-    };
-    path.follow(&control.mirror)?;
-    let _operations = Operations::start(operating, &options.interfaces, &asker, &hub, &events)?;
-    control.story.begun(control.began.elapsed(), &control.mirror.report());
-    while !stop.load(Ordering::Relaxed) {
-        control.turn(LONGEST_WAIT)?;
-        control.serve(&path);
-        control.refresh_all()?;
-        path.follow(&control.mirror)?;
-    }
-    path.end()?;
-    control.story.farewell(control.follower.statistics());
-    Ok(Counted::Named(named(&path.earlier)))
-}
-
-/// The program, and what it knows.
-struct Path<'o> {
-    interfaces: &'o [String],
+/// The program in the kernel, and what is known of it.
+pub struct XdpPath {
+    interfaces: Vec<String>,
     mode: XdpMode,
-    events: Arc<Events>,
-    running: Option<Running>,
-    /// The trouble said last.
-    told: Option<String>,
-    /// What programs counted that ran before.
+    events: Arc<RecentEvents>,
+    running: Option<RunningEngine>,
+    /// The warning that was logged last.
+    warning: Option<String>,
+    /// The sum of the counters of programs that ran before.
     earlier: XdpCounters,
 }
 
-struct Running {
+/// A loaded program, and the state that it was brought up to date with.
+struct RunningEngine {
     engine: Engine,
-    /// The kernel's numbers of the interfaces, by port; 0 is not there.
+    /// The kernel's number of each port's interface; 0 if it does not exist.
     devices: Vec<u32>,
-    /// For the tables of so many VRFs.
+    /// The number of VRFs whose tables the program has room for.
     room: usize,
-    /// What was published last, and the generations of its tables. The groups are kept, so that what routes lead to
-    /// means the same to the program as it does to them.
+    /// The view that was published last, and the generations of its tables. The groups are kept too, so that the next hops
+    /// of routes mean the same to the program as to the routes.
     view: Arc<View>,
     groups: Arc<GroupView>,
     generations: Vec<[u64; 2]>,
 }
 
-impl Path<'_> {
-    /// Brings the program up to date. What it cannot do the kernel does: that is said, and no reason to end.
-    fn follow(&mut self, mirror: &Mirror) -> anyhow::Result<()> {
+impl XdpPath {
+    /// Loads the program, and attaches it to the interfaces that exist.
+    pub fn start(
+        interfaces: &[String],
+        mode: XdpMode,
+        events: Arc<RecentEvents>,
+        mirror: &Mirror,
+    ) -> Result<XdpPath, DaemonError> {
+        let (interfaces, earlier) = (interfaces.to_vec(), XdpCounters::default());
+        let mut path = XdpPath { interfaces, mode, events, running: None, warning: None, earlier };
+        path.bring_up_to_date(mirror)?;
+        Ok(path)
+    }
+
+    /// Brings the program up to date. Where it cannot hold the tables, the kernel forwards in its place; that is logged,
+    /// and the router runs on.
+    fn bring_up_to_date(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
         let device = |port| mirror.port_link(port).map_or(0, |link| link.index);
         let devices: Vec<u32> = (0..self.interfaces.len()).map(device).collect();
         let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
         if self.running.as_ref().is_none_or(|running| running.devices != devices || running.room < vrfs) {
             self.end()?;
-            self.running = Some(Running::new(devices, vrfs, self.mode, mirror).context("--engine xdp")?);
+            self.running =
+                Some(RunningEngine::new(devices, vrfs, self.mode, mirror).map_err(DaemonError::Engine)?);
         }
         let Some(running) = &mut self.running else { return Ok(()) };
-        let trouble = match running.follow(mirror) {
+        let warning = match running.follow(mirror) {
             Ok(()) => None,
             Err(
-                trouble @ (EngineError::TooLarge { .. }
+                warning @ (EngineError::TooLarge { .. }
                 | EngineError::Algorithm { .. }
                 | EngineError::Interfaces { .. }),
-            ) => Some(trouble.to_string()),
-            // Netlink will say so; until then the kernel forwards, and all is tried again.
+            ) => Some(warning.to_string()),
+            // Netlink will report the interface's removal. Until then the kernel forwards, and each turn tries again.
             Err(_) if self.is_any_gone() => return self.end(),
-            Err(error) => return Err(error).context("--engine xdp"),
+            Err(error) => return Err(DaemonError::Engine(error)),
         };
-        if let Some(trouble) = trouble.iter().find(|trouble| self.told.as_ref() != Some(trouble)) {
-            log::line(trouble);
-            self.events.note(Kind::Warning, trouble.as_str());
+        if let Some(warning) = warning.iter().find(|warning| self.warning.as_ref() != Some(warning)) {
+            log::line(warning);
+            self.events.record(EventKind::Warning, warning.as_str());
         }
-        self.told = trouble;
+        self.warning = warning;
         Ok(())
     }
 
-    /// Whether an interface is no longer the one that the mirror knows.
+    /// Whether an interface is no longer the one that the program is attached to.
     fn is_any_gone(&self) -> bool {
         let devices = self.running.iter().flat_map(|running| &running.devices);
         let mut known = self.interfaces.iter().zip(devices).filter(|(_, device)| **device != 0);
         known.any(|(name, device)| is_gone(name, *device))
     }
 
-    /// Takes the program away; what it counted is kept.
-    fn end(&mut self) -> anyhow::Result<()> {
+    /// Removes the program from the kernel, and keeps what it counted.
+    fn end(&mut self) -> Result<(), DaemonError> {
         self.earlier = self.counted()?;
         self.running = None;
         Ok(())
     }
 
-    /// By all processors, and by programs before this one.
-    fn counted(&self) -> anyhow::Result<XdpCounters> {
+    /// The sum over all processors, and over programs before this one.
+    fn counted(&self) -> Result<XdpCounters, DaemonError> {
         let mut counted = self.earlier.clone();
         self.by_processor()?.iter().for_each(|processor| counted.add(processor));
         Ok(counted)
     }
 
-    fn by_processor(&self) -> anyhow::Result<Vec<XdpCounters>> {
-        let read = |running: &Running| running.engine.counters().context("what the program counted");
+    fn by_processor(&self) -> Result<Vec<XdpCounters>, DaemonError> {
+        let read = |running: &RunningEngine| running.engine.counters().map_err(DaemonError::ReadCounters);
         Ok(self.running.as_ref().map(read).transpose()?.unwrap_or_default())
     }
 }
 
-impl Counting for Path<'_> {
-    /// Of processors that saw frames.
-    fn snapshots(&self) -> anyhow::Result<Vec<Snapshot>> {
-        let earlier = Snapshot::of_earlier(traffic(&self.earlier));
+impl DataPath<KernelSource> for XdpPath {
+    fn follow(&mut self, plane: &mut ControlPlane, source: &mut KernelSource) -> Result<(), DaemonError> {
+        source.refresh_all(plane)?;
+        self.bring_up_to_date(&plane.mirror)
+    }
+
+    fn stop(mut self) -> Result<RouterCounts, DaemonError> {
+        self.end()?;
+        Ok(RouterCounts::Program(named(&self.earlier)))
+    }
+}
+
+impl PathCounts for XdpPath {
+    /// The first snapshot is that of earlier programs; then come the processors that received frames.
+    fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {
+        let earlier = CountSnapshot::of_ended(traffic(&self.earlier));
         let processors = self.by_processor()?;
         let processors = processors.iter().map(traffic).enumerate();
         let busy = processors.filter(|(_, counters)| counters.received().packets > 0);
-        let now = busy.map(|(number, counters)| Snapshot::timeless(format!("processor {number}"), counters));
+        let now =
+            busy.map(|(number, counters)| CountSnapshot::timeless(format!("processor {number}"), counters));
         Ok(std::iter::once(earlier).chain(now).collect())
     }
 
-    fn named(&self) -> anyhow::Result<Named> {
+    fn program(&self) -> Result<NamedCounts, DaemonError> {
         Ok(named(&self.counted()?))
     }
 
-    fn named_by_interface(&self) -> anyhow::Result<Vec<Named>> {
+    fn program_by_interface(&self) -> Result<Vec<NamedCounts>, DaemonError> {
         let counted = self.counted()?;
         let of = |number| {
             let reasons = XdpReason::ALL.into_iter();
@@ -166,18 +160,23 @@ impl Counting for Path<'_> {
     }
 }
 
-impl Running {
-    /// With room for so many VRFs, and for some that may come.
-    fn new(devices: Vec<u32>, vrfs: usize, mode: XdpMode, mirror: &Mirror) -> Result<Running, EngineError> {
+impl RunningEngine {
+    /// Loads a program with room for that many VRFs, and for some more that may be added.
+    fn new(
+        devices: Vec<u32>,
+        vrfs: usize,
+        mode: XdpMode,
+        mirror: &Mirror,
+    ) -> Result<RunningEngine, EngineError> {
         let room = if vrfs > 0 { vrfs.next_power_of_two().min(Engine::MOST_VRFS) } else { 0 };
         let mut engine = Engine::with_room(room)?;
         for device in devices.iter().filter(|device| **device != 0) {
             engine.attach(*device, mode)?;
         }
-        // Tables without generations: what follows publishes.
+        // The generations are empty, so the first `follow` publishes.
         let view = mirror.views().current();
         let groups = view.parts().groups.current();
-        Ok(Running { engine, devices, room, view, groups, generations: Vec::new() })
+        Ok(RunningEngine { engine, devices, room, view, groups, generations: Vec::new() })
     }
 
     fn follow(&mut self, mirror: &Mirror) -> Result<(), EngineError> {
@@ -201,12 +200,12 @@ impl Running {
     }
 }
 
-/// What the program counts as workers do.
+/// Those of the program's counters that workers have too.
 fn traffic(counted: &XdpCounters) -> counters::Counters {
     counters::Counters { interfaces: counted.interfaces.clone(), ..counters::Counters::new(0) }
 }
 
-fn named(counted: &XdpCounters) -> Named {
+fn named(counted: &XdpCounters) -> NamedCounts {
     let reasons = XdpReason::ALL.into_iter().map(|reason| (reason.name(), counted.of(reason)));
     let all = [("forwarded", counted.forwarded()), ("passed", counted.all_passed())];
     all.into_iter().chain(reasons).collect()

@@ -1,78 +1,73 @@
-//! What a router without a kernel is told: interfaces with their addresses, static routes and neighbours, and how much
-//! it may do for strangers.
+//! The configuration of a router without a kernel: interfaces with their addresses, static routes and neighbours, and
+//! limits on what it does for other stations.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use fullview_table::fib::CompileError;
 use fullview_table::nexthop::TooManyNextHops;
 
 use super::advertisers::Advertisement;
 use super::limit::RateLimit;
+use super::neighbor::NeighborId;
+pub use super::neighbor::NeighborSettings;
+use crate::route::RouteAction;
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::view::ViewError;
 use fullview_plane::wire::ethernet::Mac;
 
-/// All of it.
 #[derive(Clone, Debug, Default)]
 pub struct HostConfig {
-    /// Numbered as they stand here. All of them look up in table 0.
+    /// An interface's number is its place here. All interfaces look up in table 0.
     pub interfaces: Vec<Interface>,
-    /// Beside the networks of the interfaces, which need no route.
+    /// Routes besides those to the networks of the interfaces, which need none.
     pub routes: Vec<StaticRoute>,
-    /// Stations that are never asked for.
     pub neighbors: Vec<StaticNeighbor>,
-    /// How much it does.
     pub settings: HostSettings,
 }
 
-/// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaticRoute {
-    /// Where to: an address of the network and its prefix length.
+    /// An address of the destination network, and its prefix length.
     pub network: InterfaceAddress,
-    /// By what.
-    pub target: Target,
+    pub action: RouteAction<StaticNextHop>,
 }
 
-/// What a route leads to.
+/// Where a static route forwards to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// Another router on a network of one of the interfaces.
-    Gateway(IpAddr),
-    /// Another router with a link-local address, or one of no network of the interface.
-    GatewayOn(u16, IpAddr),
-    /// The stations themselves, on the link of this interface.
+pub enum StaticNextHop {
+    Gateway {
+        ip: IpAddr,
+        /// The interface of its link; `None` if the network of an interface holds the address.
+        interface: Option<u16>,
+    },
+    /// The destinations themselves, on the link of this interface.
     Link(u16),
-    /// Dropped, and nobody is told.
-    Blackhole,
-    /// Dropped: cannot be reached.
-    Unreachable,
-    /// Dropped: not allowed.
-    Prohibit,
 }
 
-/// A station whose link address is known for good.
+/// A neighbour whose link address is configured, so that it is never solicited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaticNeighbor {
-    /// On whose link.
+    /// The interface of its link.
     pub interface: u16,
-    /// Its address.
     pub ip: IpAddr,
-    /// Its link address.
     pub mac: Mac,
 }
 
-/// How much the router does for strangers.
+impl StaticNeighbor {
+    pub fn id(&self) -> NeighborId {
+        NeighborId { interface: self.interface, ip: self.ip }
+    }
+}
+
+/// Limits on what the router does for other stations.
 #[derive(Clone, Debug)]
 pub struct HostSettings {
     /// ICMP errors about packets of one interface (RFC 1812, section 4.3.2.8; RFC 4443, section 2.4 f).
     pub errors_per_interface: RateLimit,
     /// ICMP errors about packets of all interfaces.
     pub errors: RateLimit,
-    /// How neighbours are found and kept.
     pub neighbors: NeighborSettings,
-    /// On which interfaces the router tells hosts that it is one, and how; nowhere, unless somebody says so.
+    /// The interfaces that send router advertisements; none by default.
     pub advertisements: Vec<(u16, Advertisement)>,
 }
 
@@ -87,97 +82,33 @@ impl Default for HostSettings {
     }
 }
 
-/// How neighbours are found and kept. The times are those of RFC 4861, section 10.
-#[derive(Clone, Debug)]
-pub struct NeighborSettings {
-    /// Neighbours at most, static ones not counted.
-    pub capacity: usize,
-    /// Neighbours asked for at the same time, at most: who scans a network does not push known ones out (RFC 6583).
-    pub incomplete: usize,
-    /// Packets that wait for one neighbour, at most: a newer one takes the place of the oldest.
-    pub queue: usize,
-    /// Packets that wait for all neighbours, at most.
-    pub queued: usize,
-    /// Neighbours asked for anew on one interface.
-    pub resolutions: RateLimit,
-    /// Time between two questions.
-    pub retransmit: Duration,
-    /// Questions before a neighbour counts as gone.
-    pub probes: u32,
-    /// How long an answer is good for.
-    pub reachable: Duration,
-    /// How long a neighbour that was not asked, but spoke for itself, is believed without asking.
-    pub stale: Duration,
-    /// How long a neighbour's link address stays, whoever else claims its IPv4 address meanwhile.
-    pub lock: Duration,
-}
-
-impl Default for NeighborSettings {
-    fn default() -> NeighborSettings {
-        NeighborSettings {
-            capacity: 4096,
-            incomplete: 512,
-            queue: 8,
-            queued: 1024,
-            resolutions: RateLimit { rate: 500, burst: 256 },
-            retransmit: Duration::from_secs(1),
-            probes: 3,
-            reachable: Duration::from_secs(30),
-            stale: Duration::from_secs(5),
-            lock: Duration::from_secs(1),
-        }
-    }
-}
-
-/// A configuration that does not fit together.
+/// A configuration whose parts contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostConfigError {
-    /// A number that no interface has.
+    /// No interface has this number.
     #[error("{what} names interface {interface}, but there are only {interfaces}, numbered from 0")]
-    Interface {
-        /// What names it.
-        what: String,
-        /// The number.
-        interface: u16,
-        /// How many there are.
-        interfaces: usize,
-    },
-    /// A prefix longer than an address.
-    #[error("{ip}/{len}: prefix lengths of this family go to {}", if ip.is_ipv4() { 32 } else { 128 })]
-    Length {
-        /// The address.
-        ip: IpAddr,
-        /// The prefix length.
-        len: u8,
-    },
-    /// An address that no single station can have.
-    #[error("interface {name}: {ip} is no station's address; give the interface another")]
-    Address {
-        /// Of which interface.
-        name: String,
-        /// The address.
-        ip: IpAddr,
-    },
-    /// A gateway that is on none of the links.
-    #[error("the gateway {0} is in no network of any interface; give the interface by which it is reached")]
+    Interface { what: String, interface: u16, interfaces: usize },
+    /// The prefix is longer than an address.
+    #[error("{ip}/{len}: prefix lengths of this family are at most {}", if ip.is_ipv4() { 32 } else { 128 })]
+    Length { ip: IpAddr, len: u8 },
+    /// The address cannot belong to a single station.
+    #[error("interface {name}: {ip} is not a unicast address; give the interface another address")]
+    Address { name: String, ip: IpAddr },
+    /// The gateway is on none of the links.
+    #[error(
+        "the gateway {0} is in no network of any interface; name the interface through which it is reached"
+    )]
     Gateway(IpAddr),
-    /// A gateway of the other family.
+    /// The gateway's address belongs to the other family.
     #[error("the route to {network}/{len} leads to {gateway}, an address of the other family")]
-    Family {
-        /// The network.
-        network: IpAddr,
-        /// Its prefix length.
-        len: u8,
-        /// The gateway.
-        gateway: IpAddr,
-    },
-    /// More gateways and neighbours than next hops can be numbered.
+    Family { network: IpAddr, len: u8, gateway: IpAddr },
+    /// There are more gateways and neighbours than next-hop indices.
     #[error(transparent)]
     NextHops(#[from] TooManyNextHops),
-    /// Interfaces that do not fit together.
+    /// The interfaces contradict each other.
     #[error(transparent)]
     View(#[from] ViewError),
-    /// RouteTables that no lookup structure can be made of.
+    /// No lookup structure can hold the routes.
     #[error("the routes cannot be compiled: {0}")]
     Compile(#[from] CompileError),
 }

@@ -1,15 +1,15 @@
-//! The host behind a [`Worker`](fullview_plane::worker::Worker): it answers what the worker's loop rejects.
+//! The host stack of a single [`Worker`](fullview_plane::worker::Worker), driven by the worker itself.
 //!
-//! Such a host belongs to one worker. Several workers of one router would each have a cache of neighbours and limits of
-//! their own, and would answer each other's ARP: they have one host for all of them, by [`super::channel`].
+//! Several workers of one router would each have a neighbour cache and limits of their own, and would receive the
+//! answers to each other's ARP requests. They share one host stack instead, through [`super::channel`].
 
 use std::time::Duration;
 
-use super::HostStack;
+use super::stack::HostStack;
 use super::tx_queue::TxQueue;
 use fullview_plane::worker::{Rejected, SlowPath};
 
-/// A host with a clock: a function of the time since whenever, which never goes back.
+/// A host stack with a clock: a function that returns the time since an arbitrary moment and never goes back.
 pub struct HostDriver<C> {
     host: HostStack,
     clock: C,
@@ -17,19 +17,18 @@ pub struct HostDriver<C> {
 }
 
 impl<C: FnMut() -> Duration> HostDriver<C> {
-    /// A host that begins by saying whose addresses these are now. The clock has to be the one it was made by.
+    /// Starts by announcing the router's addresses. The clock has to be the one that the host stack was made with.
     pub fn new(host: HostStack, clock: C) -> HostDriver<C> {
         let mut tx_queue = TxQueue::default();
         host.announce(&mut tx_queue.output);
         HostDriver { host, clock, tx_queue }
     }
 
-    /// The host.
     pub fn host(&self) -> &HostStack {
         &self.host
     }
 
-    /// Frames that found no room, too long ones among them.
+    /// Frames dropped because a queue was full, or because they were longer than a slot.
     pub fn frames_dropped(&self) -> u64 {
         self.tx_queue.frames_dropped()
     }
@@ -40,7 +39,7 @@ impl<C: FnMut() -> Duration> SlowPath for HostDriver<C> {
         let now = (self.clock)();
         let Rejected { packets, redirects, out, free, .. } = rejected;
         packets.iter().for_each(|packet| self.host.handle(now, packet, &mut self.tx_queue.output));
-        redirects.iter().for_each(|detour| self.host.redirect(now, detour, &mut self.tx_queue.output));
+        redirects.iter().for_each(|candidate| self.host.redirect(now, candidate, &mut self.tx_queue.output));
         self.host.tick(now, &mut self.tx_queue.output);
         self.tx_queue.send(out, packets);
         self.tx_queue.send(out, free);

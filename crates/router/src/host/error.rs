@@ -1,147 +1,126 @@
-//! ICMP and ICMPv6 errors: when none may be sent (RFC 1812, section 4.3.2.7; RFC 4443, section 2.4 e), what they quote,
-//! who sends them, and how many.
+//! ICMP errors: when none may be sent (RFC 1812, section 4.3.2.7; RFC 4443, section 2.4 e), what they quote, their source
+//! address, and how many are sent. The ICMPv6 half is in `error6`.
 
-use fullview_plane::wire::icmp::Icmpv4Kind;
-use fullview_plane::wire::icmp::Icmpv4Message;
-use fullview_plane::wire::icmp_message::IcmpKind;
-use fullview_plane::wire::icmpv6::Icmpv6Kind;
-use fullview_plane::wire::icmpv6::Icmpv6Message;
-use fullview_plane::wire::{icmp, icmpv6};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use super::next_hop::Hop;
+use super::ip_layer::IpLayer;
+use super::limit::InterfaceLimiter;
+use super::neighbor::NeighborId;
 use super::next_hop::NextHopResolver;
-use super::output::Output;
-use super::sender::{self, NeighborId};
-use super::{HostStack, RxFrame};
-use fullview_plane::wire::extension::headers;
-use fullview_plane::wire::ipv4::protocol;
-use fullview_plane::wire::ipv4::{self, Ipv4Packet};
-use fullview_plane::wire::ipv6::{self, Ipv6Packet};
+use super::received::{self, RxFrame};
+use super::sender::PacketSender;
+use crate::route::RouteAction;
+use fullview_plane::wire::icmp::{self, Icmpv4Kind, Icmpv4Message};
+use fullview_plane::wire::icmp_message::IcmpKind;
+use fullview_plane::wire::ipv4::{self, Ipv4Packet, protocol};
 
-/// The longest error, with its IP header (RFC 1812, section 4.3.2.3; RFC 4443, section 2.4 c).
+/// The longest error, with its IP header (RFC 1812, section 4.3.2.3).
 const LONGEST: usize = 576;
-pub(super) const LONGEST6: usize = 1280;
 
-impl<W: NextHopResolver> HostStack<W> {
-    /// Tells the sender of an IPv4 packet what has become of it, if it may be told. `rest` is what stands behind the
-    /// checksum: an MTU, a pointer in its first byte, or 0.
-    pub(super) fn error(
-        &mut self,
-        now: Duration,
-        arrival: RxFrame<'_>,
-        kind: Icmpv4Kind,
-        rest: u32,
-        out: &mut Output,
-    ) {
-        if !arrival.to_group {
-            self.error_about(now, arrival.payload, arrival.interface, kind, rest, out);
-        }
-    }
+/// Sends ICMP and ICMPv6 errors within limits that both families share.
+pub(super) struct IcmpErrors {
+    limiter: InterfaceLimiter,
+    /// Errors sent, redirects among them.
+    pub sent: u64,
+    /// Errors suppressed by a limit.
+    pub limited: u64,
+}
 
-    /// As [`HostStack::error`], about a packet that came in some time ago.
-    pub(super) fn error_about(
-        &mut self,
-        now: Duration,
-        packet: &[u8],
-        interface: u16,
-        kind: Icmpv4Kind,
-        rest: u32,
-        out: &mut Output,
-    ) {
-        let Some(packet) = sender::inet(packet).filter(|packet| self.may_answer(interface, packet)) else {
-            return;
-        };
-        let (to, about): (Ipv4Addr, Ipv4Addr) = (packet.source().into(), packet.destination().into());
-        let Some((way, from)) = self.way_back(to, about, interface) else { return };
-        if !self.may_err(now, interface) {
-            return;
-        }
-        let message = message(&packet, kind, rest);
-        self.originate_icmp(now, (from, to), precedence(&packet), &message, way, out);
-    }
+/// What an error reports: its kind, and the 32 bits behind the checksum (an MTU, a pointer, a gateway, or 0).
+#[derive(Clone, Copy)]
+pub(super) struct Problem<K> {
+    pub kind: K,
+    pub rest: u32,
+}
 
-    /// Whether anything may be said about a packet.
-    pub(super) fn may_answer(&self, interface: u16, packet: &Ipv4Packet<&[u8]>) -> bool {
-        let destination = Ipv4Addr::from(packet.destination());
-        let to_several = destination.is_multicast()
-            || destination.is_broadcast()
-            || self.leads(interface, destination.into()) == Some(Hop::Broadcast);
-        packet.fragment_offset() == 0 && !to_several && is_host(packet.source().into()) && !is_error(packet)
-    }
-
-    /// The way to a sender, and with which address: the one the packet was for, if it is one of ours.
-    fn way_back(&self, to: Ipv4Addr, about: Ipv4Addr, interface: u16) -> Option<(NeighborId, Ipv4Addr)> {
-        let way = self.way(to.into(), interface)?;
-        let IpAddr::V4(station) = way.station else { return None };
-        let from = if self.is_own(interface, about.into()) {
-            Some(about)
-        } else {
-            self.source_inet(way.interface, station)
-        };
-        from.map(|from| (way, from))
-    }
-
-    /// Tells the sender of an IPv6 packet what has become of it, if it may be told. `rest` is what stands behind the
-    /// checksum: an MTU, a pointer, or 0.
-    pub(super) fn error6(
-        &mut self,
-        now: Duration,
-        arrival: RxFrame<'_>,
-        kind: Icmpv6Kind,
-        rest: u32,
-        out: &mut Output,
-    ) {
-        if !arrival.to_group || tells_groups(kind) {
-            self.error6_about(now, arrival.payload, arrival.interface, kind, rest, out);
-        }
-    }
-
-    /// As [`HostStack::error6`], about a packet that came in some time ago.
-    pub(super) fn error6_about(
-        &mut self,
-        now: Duration,
-        packet: &[u8],
-        interface: u16,
-        kind: Icmpv6Kind,
-        rest: u32,
-        out: &mut Output,
-    ) {
-        let Some(packet) = sender::inet6(packet).filter(|packet| may_answer6(packet, kind)) else { return };
-        let (to, about): (Ipv6Addr, Ipv6Addr) = (packet.source().into(), packet.destination().into());
-        let Some((way, from)) = self.way_back6(to, about, interface) else { return };
-        if !self.may_err(now, interface) {
-            return;
-        }
-        let message = message6(packet.bytes(), kind, rest);
-        self.originate6(now, (from, to), 0, message, way, out);
-    }
-
-    /// As [`HostStack::way_back`]; but of the router's other addresses one of the link the packet came in by says more than
-    /// one of the link the error leaves by (RFC 4443, section 2.2).
-    pub(super) fn way_back6(
-        &self,
-        to: Ipv6Addr,
-        about: Ipv6Addr,
-        interface: u16,
-    ) -> Option<(NeighborId, Ipv6Addr)> {
-        let way = self.way(to.into(), interface)?;
-        let from =
-            if self.is_own(interface, about.into()) { Some(about) } else { self.source_inet6(interface, to) };
-        from.map(|from| (way, from))
-    }
-
-    /// Whether one more error may be sent about packets of this interface; if so, it counts.
-    pub(super) fn may_err(&mut self, now: Duration, interface: u16) -> bool {
-        let may = self.limiter.take(now, interface);
-        let counter = if may { &mut self.counters.errors } else { &mut self.counters.errors_limited };
-        *counter += 1;
-        may
+impl<K> From<K> for Problem<K> {
+    fn from(kind: K) -> Problem<K> {
+        Problem { kind, rest: 0 }
     }
 }
 
-/// Bits of the type of service that an error takes over, and the precedence it has (RFC 1812, section 4.3.2.5).
+impl IcmpErrors {
+    pub fn new(limiter: InterfaceLimiter) -> IcmpErrors {
+        IcmpErrors { limiter, sent: 0, limited: 0 }
+    }
+
+    /// Makes room for at least this many interfaces.
+    pub fn grow(&mut self, interfaces: usize) {
+        self.limiter.grow(interfaces);
+    }
+
+    /// Whether one more error may be sent about packets of this interface. Counts it as sent or as limited.
+    pub fn may_send(&mut self, now: Duration, interface: u16) -> bool {
+        let may = self.limiter.take(now, interface);
+        let counter = if may { &mut self.sent } else { &mut self.limited };
+        *counter += 1;
+        may
+    }
+
+    /// Reports a problem to the sender of an IPv4 packet, if it may be reported.
+    pub fn report<R: NextHopResolver>(
+        &mut self,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
+        problem: Problem<Icmpv4Kind>,
+    ) {
+        if !frame.to_group {
+            self.report_packet(sender, frame.payload, frame.interface, problem);
+        }
+    }
+
+    /// As [`IcmpErrors::report`], for a packet that was received earlier.
+    pub fn report_packet<R: NextHopResolver>(
+        &mut self,
+        sender: &mut PacketSender<'_, R>,
+        packet: &[u8],
+        interface: u16,
+        problem: Problem<Icmpv4Kind>,
+    ) {
+        let packet = received::inet(packet).filter(|packet| is_reportable(sender.ip, interface, packet));
+        let Some(packet) = packet else { return };
+        let (to, about): (Ipv4Addr, Ipv4Addr) = (packet.source().into(), packet.destination().into());
+        let Some((neighbor, from)) = return_path(sender.ip, to, about, interface) else { return };
+        if !self.may_send(sender.now, interface) {
+            return;
+        }
+        sender.originate_icmp((from, to), precedence(&packet), &message(&packet, problem), neighbor);
+    }
+}
+
+/// Whether an error may be sent about a packet.
+pub(super) fn is_reportable<R: NextHopResolver>(
+    ip: &IpLayer<R>,
+    interface: u16,
+    packet: &Ipv4Packet<&[u8]>,
+) -> bool {
+    let destination = Ipv4Addr::from(packet.destination());
+    let to_several = destination.is_multicast()
+        || destination.is_broadcast()
+        || ip.lookup(interface, destination.into()) == Some(RouteAction::Broadcast);
+    packet.fragment_offset() == 0 && !to_several && is_host(packet.source().into()) && !is_error(packet)
+}
+
+/// The neighbour through which a sender is reached, and the source address: the one that the packet was sent to, if it
+/// is the router's own.
+fn return_path<R: NextHopResolver>(
+    ip: &IpLayer<R>,
+    to: Ipv4Addr,
+    about: Ipv4Addr,
+    interface: u16,
+) -> Option<(NeighborId, Ipv4Addr)> {
+    let neighbor = ip.next_neighbor(to.into(), interface)?;
+    let IpAddr::V4(next) = neighbor.ip else { return None };
+    let from = if ip.interfaces.is_own(interface, about.into()) {
+        Some(about)
+    } else {
+        ip.interfaces.source_inet(neighbor.interface, next)
+    };
+    from.map(|from| (neighbor, from))
+}
+
+/// The bits of the type of service that an error copies, and the precedence that it sets (RFC 1812, section 4.3.2.5).
 const TYPE_OF_SERVICE_BITS: u8 = 0x1e;
 const INTERNETWORK_CONTROL: u8 = 0xc0;
 
@@ -150,53 +129,25 @@ pub(super) fn precedence(packet: &Ipv4Packet<&[u8]>) -> u8 {
     packet.type_of_service() & TYPE_OF_SERVICE_BITS | INTERNETWORK_CONTROL
 }
 
-/// An error with as much of the packet as it may hold.
-pub(super) fn message(packet: &Ipv4Packet<&[u8]>, kind: Icmpv4Kind, rest: u32) -> Vec<u8> {
+/// An error that quotes as much of the packet as it may hold.
+pub(super) fn message(packet: &Ipv4Packet<&[u8]>, problem: Problem<Icmpv4Kind>) -> Vec<u8> {
     let quoted = packet.bytes();
     let quoted = &quoted[..quoted.len().min(LONGEST - ipv4::HEADER - icmp::HEADER)];
     let mut bytes = [&[0; icmp::HEADER], quoted].concat();
     let mut message = Icmpv4Message::new_unchecked(&mut bytes);
-    message.set_kind(kind);
-    message.set_rest(rest);
+    message.set_kind(problem.kind);
+    message.set_rest(problem.rest);
     message.fill_checksum();
     bytes
 }
 
-/// As [`message`]; the checksum is still to be filled in.
-fn message6(quoted: &[u8], kind: Icmpv6Kind, rest: u32) -> Vec<u8> {
-    let quoted = &quoted[..quoted.len().min(LONGEST6 - ipv6::HEADER - icmpv6::HEADER)];
-    let mut bytes = [&[0; icmpv6::HEADER], quoted].concat();
-    let mut message = Icmpv6Message::new_unchecked(&mut bytes);
-    message.set_kind(kind);
-    message.set_rest(rest);
-    bytes
-}
-
-/// Whether an address can be that of one host.
+/// Whether an address can belong to a single host.
 fn is_host(ip: Ipv4Addr) -> bool {
     !matches!(ip.octets()[0], 0 | 127 | 224..=255)
 }
 
-/// Whether a packet is, or may be, an ICMP error itself.
+/// Whether a packet is an ICMP error, or too short to exclude that.
 fn is_error(packet: &Ipv4Packet<&[u8]>) -> bool {
     let type_and_code = |payload: &[u8]| payload.first().map(|kind| Icmpv4Kind::from_type_and_code(*kind, 0));
     packet.protocol() == protocol::ICMP && type_and_code(packet.payload()).is_none_or(Icmpv4Kind::is_error)
-}
-
-fn may_answer6(packet: &Ipv6Packet<&[u8]>, kind: Icmpv6Kind) -> bool {
-    let (source, destination) = (Ipv6Addr::from(packet.source()), Ipv6Addr::from(packet.destination()));
-    let is_host = !(source.is_unspecified() || source.is_multicast() || source.is_loopback());
-    is_host && (!destination.is_multicast() || tells_groups(kind)) && !is_error6(packet)
-}
-
-/// The two errors that answer a packet to a group too: a sender cannot do without.
-fn tells_groups(kind: Icmpv6Kind) -> bool {
-    matches!(kind, Icmpv6Kind::PacketTooBig | Icmpv6Kind::UnknownOption)
-}
-
-/// Whether a packet is, or may be, an ICMPv6 error itself, behind whatever extension headers.
-fn is_error6(packet: &Ipv6Packet<&[u8]>) -> bool {
-    let upper = headers(packet).find(|part| part.kind == protocol::ICMPV6);
-    let kind = upper.map(|part| part.bytes.first().map(|kind| Icmpv6Kind::from_type_and_code(*kind, 0)));
-    kind.is_some_and(|kind| kind.is_none_or(Icmpv6Kind::is_error))
 }

@@ -1,19 +1,19 @@
-//! IPv4 fragments, made on the way (RFC 791, section 3.2).
+//! Fragmentation of IPv4 packets that the router forwards or makes (RFC 791, section 3.2).
 
 use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 
-/// What became of a packet.
+/// A packet that was split.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fragments {
-    /// It fits.
+    /// The packet fits into the MTU.
     Whole(Vec<u8>),
-    /// Its parts, in order.
+    /// The fragments, in order.
     Several(Vec<Vec<u8>>),
-    /// The link takes not even a header and eight bytes.
+    /// The MTU is too small for a header and eight bytes.
     Impossible,
 }
 
-/// Splits a packet in order, whose flags allow it, into parts of at most `mtu` bytes.
+/// Splits a well-formed packet, whose flags allow it, into fragments of at most `mtu` bytes.
 pub(super) fn split(packet: Vec<u8>, mtu: usize) -> Fragments {
     if packet.len() <= mtu {
         return Fragments::Whole(packet);
@@ -43,8 +43,8 @@ fn part(header: &[u8], piece: &[u8], offset: usize, more: bool) -> Vec<u8> {
     bytes
 }
 
-/// The header of all parts but the first: options that are not to be copied become padding, so that its length and
-/// with it the size of the parts stay.
+/// The header of all fragments except the first. Options without the copied flag become padding, so that the header
+/// keeps its length and the fragments their size.
 fn later_header(header: &[u8]) -> Vec<u8> {
     const COPIED: u8 = 0x80;
     const NO_OPERATION: u8 = 1;
@@ -59,7 +59,7 @@ fn later_header(header: &[u8]) -> Vec<u8> {
     header
 }
 
-/// The length of the option in front; `None` at the end of the options or of what is in order.
+/// The length of the first option; `None` at the end of the options or at a malformed one.
 fn option_len(options: &[u8]) -> Option<usize> {
     match *options {
         [] | [0, ..] => None,
@@ -92,7 +92,7 @@ mod tests {
     fn options_are_copied_by_their_flag() {
         let options = [0x9e, 4, 1, 2, 0x1e, 4, 3, 4];
         let Fragments::Several(parts) = split(packet(&options, 100, 0, false), 84) else {
-            panic!("it is too long")
+            panic!("the packet is longer than the MTU")
         };
         let kept: Vec<_> =
             parts.iter().map(|part| Ipv4Packet::new_checked(&part[..]).unwrap().options().to_vec()).collect();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_options_are_left_as_they_are() {
+    fn malformed_options_are_not_changed() {
         for options in [[0x1e, 0, 1, 1], [0x1e, 9, 1, 1], [1, 1, 1, 0x1e]] {
             let header = packet(&options, 0, 0, false);
             assert_eq!(later_header(&header)[ipv4::HEADER..], options);
@@ -108,16 +108,16 @@ mod tests {
     }
 
     proptest! {
-        /// Put together again they are what they were made of, and each of them is in order and fits.
+        /// The fragments reassemble to the packet, and each of them is well-formed and fits into the MTU.
         #[test]
-        fn parts_make_the_whole(payload in 1usize..4000, mtu in 28usize..1500, offset in 0usize..100, more: bool) {
+        fn fragments_reassemble_to_the_packet(payload in 1usize..4000, mtu in 28usize..1500, offset in 0usize..100, more: bool) {
             let (offset, whole) = (offset * 8, payload & !7);
             let payload = if more { whole.max(8) } else { payload };
             let original = packet(&[], payload, offset, more);
             let parts = match split(original.clone(), mtu) {
                 Fragments::Whole(packet) => vec![packet],
                 Fragments::Several(parts) => parts,
-                Fragments::Impossible => return Err(TestCaseError::fail("28 bytes are enough")),
+                Fragments::Impossible => return Err(TestCaseError::fail("28 bytes are a header and eight bytes")),
             };
             let mut end = offset;
             for (number, part) in parts.iter().enumerate() {

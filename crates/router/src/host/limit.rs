@@ -1,18 +1,17 @@
-//! Token buckets: how often something may be done for strangers.
+//! Token buckets that limit what other stations make the router do.
 
 use std::time::Duration;
 
-/// So many a second in the long run, and so many at once after a pause.
+/// A sustained rate, and the burst that is allowed after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// A second; 0 forbids it.
+    /// Per second; 0 allows nothing.
     pub rate: u32,
-    /// At once.
     pub burst: u32,
 }
 
 impl RateLimit {
-    /// As good as none.
+    /// Practically unlimited.
     pub const NONE: RateLimit = RateLimit { rate: u32::MAX, burst: u32::MAX };
 
     fn interval(self) -> Option<Duration> {
@@ -20,8 +19,8 @@ impl RateLimit {
     }
 }
 
-/// A bucket of tokens, which holds `burst` of them and gets `rate` a second. Kept as the time at which it will be full:
-/// each token taken moves that by the time one token takes to come.
+/// A bucket that holds `burst` tokens and receives `rate` tokens a second. It stores the time at which it will be full:
+/// each token taken delays that by the time in which one token arrives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TokenBucket {
     limit: RateLimit,
@@ -40,7 +39,7 @@ impl TokenBucket {
         missing <= interval.saturating_mul(self.limit.burst)
     }
 
-    /// Takes a token, if there is one.
+    /// Takes a token. Returns whether there was one.
     pub fn take(&mut self, now: Duration) -> bool {
         let had = self.has(now);
         if let Some(interval) = self.limit.interval().filter(|_| had) {
@@ -50,7 +49,7 @@ impl TokenBucket {
     }
 }
 
-/// What is limited by interface, and over all interfaces.
+/// A limit for each interface, and one over all interfaces.
 #[derive(Clone, Debug)]
 pub(super) struct InterfaceLimiter {
     each: RateLimit,
@@ -67,13 +66,13 @@ impl InterfaceLimiter {
         }
     }
 
-    /// For so many interfaces at least.
+    /// Makes room for at least this many interfaces.
     pub fn grow(&mut self, interfaces: usize) {
         let interfaces = interfaces.max(self.interfaces.len());
         self.interfaces.resize(interfaces, TokenBucket::new(self.each));
     }
 
-    /// Takes a token of the interface and one of all. An interface without one takes none from the others.
+    /// Takes a token of the interface and a shared one. An interface without a token takes no shared one.
     pub fn take(&mut self, now: Duration, interface: u16) -> bool {
         let Some(own) = self.interfaces.get_mut(usize::from(interface)) else { return false };
         own.has(now) && self.all.take(now) && own.take(now)
@@ -96,13 +95,13 @@ mod tests {
         assert_eq!(taken(&mut bucket, at(0), 9), 3);
         assert_eq!(taken(&mut bucket, at(99), 9), 0);
         assert_eq!(taken(&mut bucket, at(100), 9), 1);
-        assert_eq!(taken(&mut bucket, at(60_000), 9), 3, "it holds no more than its burst");
+        assert_eq!(taken(&mut bucket, at(60_000), 9), 3, "the bucket holds no more than its burst");
         assert_eq!(taken(&mut TokenBucket::new(RateLimit { rate: 0, burst: 9 }), at(0), 9), 0);
         assert_eq!(taken(&mut TokenBucket::new(RateLimit::NONE), at(0), 5000), 5000);
     }
 
     #[test]
-    fn an_interface_that_asks_too_much_leaves_the_others_theirs() {
+    fn an_interface_beyond_its_limit_takes_no_shared_tokens() {
         let mut limiter =
             InterfaceLimiter::new(2, RateLimit { rate: 1, burst: 2 }, RateLimit { rate: 1, burst: 3 });
         let now = Duration::from_secs(7);
@@ -111,9 +110,9 @@ mod tests {
     }
 
     proptest! {
-        /// In no stretch of time more than the burst and what comes meanwhile.
+        /// A bucket never gives more than its burst and the tokens that arrived meanwhile.
         #[test]
-        fn no_more_than_promised(
+        fn no_more_tokens_than_configured(
             rate in 1u32..2000,
             burst in 1u32..50,
             gaps in prop::collection::vec(0u64..20_000, 1..300),
@@ -125,7 +124,7 @@ mod tests {
                 now += Duration::from_micros(gap);
                 taken += u32::from(bucket.take(now));
                 let most = f64::from(burst) + (now - began).as_secs_f64() * f64::from(rate) * 1.001;
-                prop_assert!(f64::from(taken) <= most, "{} taken, {} promised", taken, most);
+                prop_assert!(f64::from(taken) <= most, "{} tokens taken, {} allowed", taken, most);
             }
         }
     }

@@ -1,69 +1,94 @@
-//! IPv4 packets for the router itself: echo requests are answered; nobody here takes anything else.
+//! Packets to the router itself. Echo requests are answered; other protocols have no receiver here, and the sender gets an
+//! ICMP error. The IPv6 half is in `local6`.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::Duration;
 
+use super::advertisers::RouterAdvertisers;
+use super::error::IcmpErrors;
 use super::next_hop::NextHopResolver;
-use super::output::Output;
-use super::{HostStack, RxFrame, sender};
+use super::received::RxFrame;
+use super::responder::NeighborResponder;
+use super::sender::PacketSender;
 use fullview_plane::wire::checksum::pseudo_ipv4;
 use fullview_plane::wire::icmp::{Icmpv4Kind, Icmpv4Message};
 use fullview_plane::wire::icmp_message::IcmpKind;
 use fullview_plane::wire::ipv4::{Ipv4Packet, protocol};
 use fullview_plane::wire::udp;
 
-impl<W: NextHopResolver> HostStack<W> {
-    /// A packet that came in by an interface that forwards nothing: it may be for the router all the same.
-    pub(super) fn local_if_own(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
-        let packet = sender::inet(arrival.payload).filter(Ipv4Packet::verify_checksum);
-        if packet
-            .is_some_and(|packet| self.is_own(arrival.interface, Ipv4Addr::from(packet.destination()).into()))
-        {
-            self.local(now, arrival, out);
+pub(super) struct LocalDelivery {
+    /// Echo requests answered.
+    pub echoes: u64,
+    pub responder: NeighborResponder,
+    pub advertisers: RouterAdvertisers,
+}
+
+impl LocalDelivery {
+    pub fn new(advertisers: RouterAdvertisers) -> LocalDelivery {
+        LocalDelivery { echoes: 0, responder: NeighborResponder::default(), advertisers }
+    }
+
+    /// Receives a packet from an interface that does not forward, if it is for the router.
+    pub fn receive_if_own<R: NextHopResolver>(
+        &mut self,
+        errors: &mut IcmpErrors,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
+    ) {
+        let packet = frame.inet().filter(Ipv4Packet::verify_checksum);
+        let destination = packet.map(|packet| Ipv4Addr::from(packet.destination()));
+        let interfaces = &sender.ip.interfaces;
+        if destination.is_some_and(|destination| interfaces.is_own(frame.interface, destination.into())) {
+            self.receive(errors, sender, frame);
         }
     }
 
-    /// A packet to one of the router's addresses. Fragments are not put together: what a router is asked is short.
-    pub(super) fn local(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
-        let Some(packet) = sender::inet(arrival.payload) else { return };
+    /// Receives a packet to one of the router's addresses. Fragments are dropped, not reassembled: packets that a router
+    /// has to answer are short.
+    pub fn receive<R: NextHopResolver>(
+        &mut self,
+        errors: &mut IcmpErrors,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
+    ) {
+        let Some(packet) = frame.inet() else { return };
         if packet.fragment_offset() != 0 || packet.more_fragments() {
             return;
         }
         match packet.protocol() {
-            protocol::ICMP => self.icmp(now, arrival, packet, out),
+            protocol::ICMP => self.receive_icmp(sender, frame, packet),
             protocol::UDP if !is_intact(&packet) => {}
-            protocol::UDP => self.error(now, arrival, Icmpv4Kind::PortUnreachable, 0, out),
-            _ => self.error(now, arrival, Icmpv4Kind::ProtocolUnreachable, 0, out),
+            protocol::UDP => errors.report(sender, frame, Icmpv4Kind::PortUnreachable.into()),
+            _ => errors.report(sender, frame, Icmpv4Kind::ProtocolUnreachable.into()),
         }
     }
 
-    fn icmp(&mut self, now: Duration, arrival: RxFrame<'_>, packet: Ipv4Packet<&[u8]>, out: &mut Output) {
-        let Ok(request) = Icmpv4Message::new_checked(packet.payload()) else { return };
-        let (kind, code) = request.kind().type_and_code();
-        let is_echo = kind == Icmpv4Kind::EchoRequest.type_and_code().0;
-        if is_echo && request.verify_checksum() && !arrival.to_group {
-            self.echo(now, arrival, packet, code, out);
-        }
-    }
-
-    fn echo(
+    fn receive_icmp<R: NextHopResolver>(
         &mut self,
-        now: Duration,
-        arrival: RxFrame<'_>,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
         packet: Ipv4Packet<&[u8]>,
-        code: u8,
-        out: &mut Output,
     ) {
-        let (from, to): (Ipv4Addr, Ipv4Addr) = (packet.destination().into(), packet.source().into());
-        let Some(way) = self.way(IpAddr::V4(to), arrival.interface) else { return };
-        let mut bytes = packet.payload().to_vec();
-        let mut reply = Icmpv4Message::new_unchecked(&mut bytes[..]);
-        let kind = Icmpv4Kind::EchoReply.type_and_code().0;
-        reply.set_kind(Icmpv4Kind::from_type_and_code(kind, code));
-        reply.fill_checksum();
-        self.counters.echoes += 1;
-        self.originate_icmp(now, (from, to), packet.type_of_service(), &bytes, way, out);
+        let Ok(request) = Icmpv4Message::new_checked(packet.payload()) else { return };
+        let is_echo = request.kind().type_and_code().0 == Icmpv4Kind::EchoRequest.type_and_code().0;
+        if !is_echo || !request.verify_checksum() || frame.to_group {
+            return;
+        }
+        let (own, to): (Ipv4Addr, Ipv4Addr) = (packet.destination().into(), packet.source().into());
+        let Some(neighbor) = sender.ip.next_neighbor(IpAddr::V4(to), frame.interface) else { return };
+        self.echoes += 1;
+        sender.originate_icmp((own, to), packet.type_of_service(), &echo_reply(&packet), neighbor);
     }
+}
+
+/// The reply to an echo request, with the code of the request.
+fn echo_reply(packet: &Ipv4Packet<&[u8]>) -> Vec<u8> {
+    let mut bytes = packet.payload().to_vec();
+    let mut reply = Icmpv4Message::new_unchecked(&mut bytes[..]);
+    let (_, code) = reply.kind().type_and_code();
+    let (kind, _) = Icmpv4Kind::EchoReply.type_and_code();
+    reply.set_kind(Icmpv4Kind::from_type_and_code(kind, code));
+    reply.fill_checksum();
+    bytes
 }
 
 fn is_intact(packet: &Ipv4Packet<&[u8]>) -> bool {

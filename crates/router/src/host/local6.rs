@@ -1,11 +1,14 @@
-//! IPv6 packets for the router itself: extension headers, neighbour discovery, echo; nobody here takes anything else.
+//! IPv6 packets to the router itself: extension headers, neighbour discovery, echo requests.
 
 use std::net::{IpAddr, Ipv6Addr};
-use std::time::Duration;
 
+use super::error::{IcmpErrors, Problem};
+use super::error6;
+use super::interfaces::{Interfaces, subnet_router_anycast};
+use super::local::LocalDelivery;
 use super::next_hop::NextHopResolver;
-use super::output::Output;
-use super::{HostStack, RxFrame, sender};
+use super::received::RxFrame;
+use super::sender::PacketSender;
 use fullview_plane::wire::checksum::pseudo_ipv6;
 use fullview_plane::wire::extension::{ChainedHeader, OptionAction, headers, kind, unknown_option};
 use fullview_plane::wire::icmp_message::IcmpKind;
@@ -14,160 +17,168 @@ use fullview_plane::wire::ipv4::protocol;
 use fullview_plane::wire::ipv6::{self, Ipv6Packet};
 use fullview_plane::wire::{ndp, udp};
 
-/// What becomes of a packet at one of its headers.
-enum Step {
-    /// The next header is looked at.
-    On,
-    /// It ends here.
-    Done,
-    /// The sender is told.
-    Tell(Icmpv6Kind, usize),
+/// What to do after one of the packet's headers.
+enum HeaderAction {
+    Next,
+    Stop,
+    /// Stop, and report an error whose pointer is this offset.
+    Report(Icmpv6Kind, usize),
+    /// Stop, and handle the ICMPv6 message.
+    Icmp,
 }
 
-impl<W: NextHopResolver> HostStack<W> {
-    /// A packet that came in by an interface that forwards nothing: it may be for the router all the same.
-    pub(super) fn local6_if_own(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
-        let to = sender::inet6(arrival.payload).map(|packet| Ipv6Addr::from(packet.destination()));
-        if to.is_some_and(|to| to.is_multicast() || self.is_own(arrival.interface, to.into())) {
-            self.local6(now, arrival, out);
-        }
-    }
-
-    /// A packet to one of the router's addresses, or to a group of the link.
-    pub(super) fn local6(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
-        let Some(packet) = sender::inet6(arrival.payload) else { return };
-        let to = Ipv6Addr::from(packet.destination());
-        if to.is_multicast() && !self.listens(arrival.interface, to) {
-            return;
-        }
-        for part in headers(&packet) {
-            match self.step(now, arrival, &packet, part, out) {
-                Step::On => {}
-                Step::Done => return,
-                Step::Tell(kind, at) => return self.error6(now, arrival, kind, at as u32, out),
-            }
-        }
-    }
-
-    /// All nodes, all routers, and the groups that its addresses, and those of any router of its networks, are asked
-    /// for by.
-    fn listens(&self, interface: u16, group: Ipv6Addr) -> bool {
-        let group = group.to_bits();
-        let asks_for =
-            |ip: IpAddr| matches!(ip, IpAddr::V6(ip) if ndp::solicited_node(ip.to_bits()) == group);
-        let mut own = self.interface(interface).into_iter().flat_map(|interface| &interface.addresses);
-        [ndp::ALL_NODES, ndp::ALL_ROUTERS].contains(&group)
-            || own.any(|own| asks_for(own.ip) || asks_for(network(own.ip, own.len)))
-    }
-
-    fn step(
+impl LocalDelivery {
+    /// Receives a packet from an interface that does not forward, if it is for the router or a group.
+    pub fn receive6_if_own<R: NextHopResolver>(
         &mut self,
-        now: Duration,
-        arrival: RxFrame<'_>,
-        packet: &Ipv6Packet<&[u8]>,
-        part: ChainedHeader<'_>,
-        out: &mut Output,
-    ) -> Step {
-        let to_group = Ipv6Addr::from(packet.destination()).is_multicast();
-        match part.kind {
-            // Of all headers only this one stands in a fixed place.
-            kind::HOP_BY_HOP if part.at != ipv6::HEADER => {
-                Step::Tell(Icmpv6Kind::UnknownNextHeader, part.next_header_at)
-            }
-            kind::HOP_BY_HOP | kind::DESTINATION => options(part, to_group),
-            kind::ROUTING => routing(part),
-            kind::FRAGMENT => fragment(part),
-            kind::NONE => Step::Done,
-            protocol::ICMPV6 => {
-                self.icmp6(now, arrival, packet, part.bytes, out);
-                Step::Done
-            }
-            protocol::UDP if !is_intact(packet, part.bytes) => Step::Done,
-            protocol::UDP => Step::Tell(Icmpv6Kind::PortUnreachable, 0),
-            _ => Step::Tell(Icmpv6Kind::UnknownNextHeader, part.next_header_at),
-        }
-    }
-
-    fn icmp6(
-        &mut self,
-        now: Duration,
-        arrival: RxFrame<'_>,
-        packet: &Ipv6Packet<&[u8]>,
-        message: &[u8],
-        out: &mut Output,
+        errors: &mut IcmpErrors,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
     ) {
-        let len = message.len() as u32;
-        let pseudo = pseudo_ipv6(packet.source(), packet.destination(), protocol::ICMPV6, len);
-        let Ok(view) = Icmpv6Message::new_checked(message) else { return };
-        if !view.verify_checksum(pseudo) {
-            return;
-        }
-        let (kind, code) = view.kind().type_and_code();
-        if kind == Icmpv6Kind::EchoRequest.type_and_code().0 {
-            self.echo6(now, arrival, packet, code, message, out);
-        } else if packet.hop_limit() == ndp::HOP_LIMIT && code == 0 {
-            self.ndp(now, arrival, packet, message, out);
+        let to = frame.inet6().map(|packet| Ipv6Addr::from(packet.destination()));
+        let interfaces = &sender.ip.interfaces;
+        if to.is_some_and(|to| to.is_multicast() || interfaces.is_own(frame.interface, to.into())) {
+            self.receive6(errors, sender, frame);
         }
     }
 
-    fn echo6(
+    /// Receives a packet to one of the router's addresses, or to a group of the link.
+    pub fn receive6<R: NextHopResolver>(
         &mut self,
-        now: Duration,
-        arrival: RxFrame<'_>,
+        errors: &mut IcmpErrors,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
+    ) {
+        let Some(packet) = frame.inet6() else { return };
+        let to = Ipv6Addr::from(packet.destination());
+        if to.is_multicast() && !is_member(&sender.ip.interfaces, frame.interface, to) {
+            return;
+        }
+        for header in headers(&packet) {
+            match action(&packet, header) {
+                HeaderAction::Next => {}
+                HeaderAction::Stop => return,
+                HeaderAction::Report(kind, at) => {
+                    return errors.report6(sender, frame, Problem { kind, rest: at as u32 });
+                }
+                HeaderAction::Icmp => return self.receive_icmpv6(sender, frame, &packet, header.bytes),
+            }
+        }
+    }
+
+    fn receive_icmpv6<R: NextHopResolver>(
+        &mut self,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
         packet: &Ipv6Packet<&[u8]>,
-        code: u8,
-        message: &[u8],
-        out: &mut Output,
+        bytes: &[u8],
+    ) {
+        let len = bytes.len() as u32;
+        let pseudo = pseudo_ipv6(packet.source(), packet.destination(), protocol::ICMPV6, len);
+        let Ok(message) = Icmpv6Message::new_checked(bytes) else { return };
+        if !message.verify_checksum(pseudo) {
+            return;
+        }
+        let (kind, code) = message.kind().type_and_code();
+        if kind == Icmpv6Kind::EchoRequest.type_and_code().0 {
+            self.answer_echo6(sender, frame, packet, bytes);
+        } else if packet.hop_limit() == ndp::HOP_LIMIT && code == 0 {
+            if message.kind() == Icmpv6Kind::RouterSolicitation {
+                return self.advertisers.receive_solicitation(sender.now, frame.interface, bytes);
+            }
+            self.responder.receive_ndp(sender, frame, packet, bytes);
+        }
+    }
+
+    fn answer_echo6<R: NextHopResolver>(
+        &mut self,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
+        packet: &Ipv6Packet<&[u8]>,
+        request: &[u8],
     ) {
         let (to, asked): (Ipv6Addr, Ipv6Addr) = (packet.source().into(), packet.destination().into());
         if to.is_unspecified() || to.is_multicast() {
             return;
         }
-        let Some((way, from)) = self.way_back6(to, asked, arrival.interface) else { return };
-        let mut bytes = message.to_vec();
-        let kind = Icmpv6Kind::EchoReply.type_and_code().0;
-        Icmpv6Message::new_unchecked(&mut bytes[..]).set_kind(Icmpv6Kind::from_type_and_code(kind, code));
-        self.counters.echoes += 1;
-        self.originate6(now, (from, to), packet.traffic_class(), bytes, way, out);
+        let Some((neighbor, from)) = error6::return_path6(sender.ip, to, asked, frame.interface) else {
+            return;
+        };
+        self.echoes += 1;
+        sender.originate_icmpv6((from, to), packet.traffic_class(), echo_reply(request), neighbor);
     }
 }
 
-/// The first address of a network: that of any of its routers.
-pub(super) fn network(ip: IpAddr, len: u8) -> IpAddr {
-    let IpAddr::V6(ip) = ip else { return ip };
-    let mask = u128::MAX.checked_shl(128 - u32::from(len.min(128))).unwrap_or(0);
-    Ipv6Addr::from(ip.to_bits() & mask).into()
+/// The reply to an echo request, with the code of the request and without its checksum.
+fn echo_reply(request: &[u8]) -> Vec<u8> {
+    let mut bytes = request.to_vec();
+    let mut reply = Icmpv6Message::new_unchecked(&mut bytes[..]);
+    let (_, code) = reply.kind().type_and_code();
+    let (kind, _) = Icmpv6Kind::EchoReply.type_and_code();
+    reply.set_kind(Icmpv6Kind::from_type_and_code(kind, code));
+    bytes
 }
 
-fn options(part: ChainedHeader<'_>, to_group: bool) -> Step {
-    match unknown_option(part.bytes) {
-        None => Step::On,
-        Some((OptionAction::Report, at)) => Step::Tell(Icmpv6Kind::UnknownOption, part.at + at),
-        Some((OptionAction::ReportUnlessGroup, at)) if !to_group => {
-            Step::Tell(Icmpv6Kind::UnknownOption, part.at + at)
+/// Whether the router is a member of a group: all nodes, all routers, and the solicited-node groups of its own addresses
+/// and of its networks' anycast addresses.
+fn is_member(interfaces: &Interfaces, interface: u16, group: Ipv6Addr) -> bool {
+    let group = group.to_bits();
+    let is_group_of = |ip: Ipv6Addr| ndp::solicited_node(ip.to_bits()) == group;
+    let mut own = interfaces.get(interface).into_iter().flat_map(|interface| &interface.addresses);
+    [ndp::ALL_NODES, ndp::ALL_ROUTERS].contains(&group)
+        || own.any(|own| match own.ip {
+            IpAddr::V6(ip) => is_group_of(ip) || is_group_of(subnet_router_anycast(ip, own.len)),
+            IpAddr::V4(_) => false,
+        })
+}
+
+fn action(packet: &Ipv6Packet<&[u8]>, header: ChainedHeader<'_>) -> HeaderAction {
+    let to_group = Ipv6Addr::from(packet.destination()).is_multicast();
+    match header.kind {
+        // This is the only header that has a fixed place.
+        kind::HOP_BY_HOP if header.at != ipv6::HEADER => {
+            HeaderAction::Report(Icmpv6Kind::UnknownNextHeader, header.next_header_at)
         }
-        Some(_) => Step::Done,
+        kind::HOP_BY_HOP | kind::DESTINATION => options(header, to_group),
+        kind::ROUTING => routing(header),
+        kind::FRAGMENT => fragment(header),
+        kind::NONE => HeaderAction::Stop,
+        protocol::ICMPV6 => HeaderAction::Icmp,
+        protocol::UDP if !is_intact(packet, header.bytes) => HeaderAction::Stop,
+        protocol::UDP => HeaderAction::Report(Icmpv6Kind::PortUnreachable, 0),
+        _ => HeaderAction::Report(Icmpv6Kind::UnknownNextHeader, header.next_header_at),
     }
 }
 
-/// Nobody is visited on the way for whoever wrote the packet (RFC 5095).
-fn routing(part: ChainedHeader<'_>) -> Step {
+fn options(header: ChainedHeader<'_>, to_group: bool) -> HeaderAction {
+    match unknown_option(header.bytes) {
+        None => HeaderAction::Next,
+        Some((OptionAction::Report, at)) => HeaderAction::Report(Icmpv6Kind::UnknownOption, header.at + at),
+        Some((OptionAction::ReportUnlessGroup, at)) if !to_group => {
+            HeaderAction::Report(Icmpv6Kind::UnknownOption, header.at + at)
+        }
+        Some(_) => HeaderAction::Stop,
+    }
+}
+
+/// Source routes are not followed (RFC 5095).
+fn routing(header: ChainedHeader<'_>) -> HeaderAction {
     const TYPE_AT: usize = 2;
     const SEGMENTS_LEFT_AT: usize = 3;
-    if part.bytes[SEGMENTS_LEFT_AT] == 0 {
-        return Step::On;
+    if header.bytes[SEGMENTS_LEFT_AT] == 0 {
+        return HeaderAction::Next;
     }
-    Step::Tell(Icmpv6Kind::ParameterProblem, part.at + TYPE_AT)
+    HeaderAction::Report(Icmpv6Kind::ParameterProblem, header.at + TYPE_AT)
 }
 
-/// Only a packet that is whole in spite of its fragment header is looked at (RFC 6946).
-fn fragment(part: ChainedHeader<'_>) -> Step {
+/// Of the packets with a fragment header, only those that are whole all the same are handled (RFC 6946).
+fn fragment(header: ChainedHeader<'_>) -> HeaderAction {
     const OFFSET_AND_MORE: u16 = 0xfff9;
-    let field = u16::from_be_bytes([part.bytes[2], part.bytes[3]]);
-    if field & OFFSET_AND_MORE == 0 { Step::On } else { Step::Done }
+    let field = u16::from_be_bytes([header.bytes[2], header.bytes[3]]);
+    if field & OFFSET_AND_MORE == 0 { HeaderAction::Next } else { HeaderAction::Stop }
 }
 
-/// A datagram without a checksum is not (RFC 8200, section 8.1).
+/// A UDP datagram over IPv6 needs a checksum (RFC 8200, section 8.1).
 fn is_intact(packet: &Ipv6Packet<&[u8]>, datagram: &[u8]) -> bool {
     let Ok(datagram) = udp::Datagram::new_checked(datagram) else { return false };
     let len = u32::from(datagram.length());

@@ -1,164 +1,153 @@
-//! Neighbour discovery (RFC 4861, section 7): solicitations for the router's addresses are answered, also those of
-//! stations that look whether an address is free; answers to its own are taken note of.
+//! Neighbour discovery (RFC 4861, section 7): answers solicitations for the router's addresses, including those of
+//! duplicate address detection, and learns link addresses from solicitations and advertisements.
 
-use std::net::{IpAddr, Ipv6Addr};
-use std::time::Duration;
+use std::net::Ipv6Addr;
 
-use super::neighbor::Evidence;
-use super::next_hop::Hop;
+use super::discovery;
+use super::interfaces::Interfaces;
+use super::ip_layer::IpLayer;
+use super::neighbor::{Evidence, NeighborId};
 use super::next_hop::NextHopResolver;
-use super::output::Output;
-use super::{HostStack, RxFrame};
+use super::received::RxFrame;
+use super::responder::NeighborResponder;
+use super::sender::PacketSender;
+use crate::route::RouteAction;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::wire::icmpv6::{Icmpv6Kind, Icmpv6Message};
 use fullview_plane::wire::ipv6::Ipv6Packet;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 
-/// A solicitation or advertisement in order.
-struct NeighborMessage<'a> {
+/// A well-formed solicitation or advertisement.
+struct DiscoveryMessage<'a> {
+    interface: u16,
     from: Ipv6Addr,
     to: Ipv6Addr,
     target: Ipv6Addr,
-    /// The frame's.
+    /// The source address of the frame.
     source: Mac,
-    message: &'a [u8],
+    bytes: &'a [u8],
 }
 
-impl<W: NextHopResolver> HostStack<W> {
-    /// A message whose hop limit, checksum and code are right.
-    pub(super) fn ndp(
+/// How a solicitation is answered.
+struct NdpReply {
+    /// The solicitor, with its link address; `None` if it has no address yet and all nodes get the answer.
+    to: Option<(Ipv6Addr, Mac)>,
+    /// Whether the solicitation was multicast. The answer then names the router's link address; a station that sent it
+    /// to the router alone knows the address already.
+    was_multicast: bool,
+}
+
+impl NeighborResponder {
+    /// Handles a message whose hop limit, checksum and code are valid.
+    pub fn receive_ndp<R: NextHopResolver>(
         &mut self,
-        now: Duration,
-        arrival: RxFrame<'_>,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
         packet: &Ipv6Packet<&[u8]>,
-        message: &[u8],
-        out: &mut Output,
+        bytes: &[u8],
     ) {
-        let kind = Icmpv6Message::new_unchecked(message).kind();
-        if kind == Icmpv6Kind::RouterSolicitation {
-            return self.solicited_router(now, arrival.interface, message);
-        }
-        let Ok(target) = ndp::target(message) else { return };
-        let (from, to) = (packet.source().into(), packet.destination().into());
-        let news = NeighborMessage { from, to, target: target.into(), source: arrival.source, message };
-        if news.target.is_multicast() || from.is_multicast() {
+        let Ok(target) = ndp::target(bytes) else { return };
+        let (from, to) = (Ipv6Addr::from(packet.source()), Ipv6Addr::from(packet.destination()));
+        let (interface, target, source) = (frame.interface, Ipv6Addr::from(target), frame.source);
+        let message = DiscoveryMessage { interface, from, to, target, source, bytes };
+        if target.is_multicast() || from.is_multicast() {
             return;
         }
-        match kind {
-            Icmpv6Kind::NeighborSolicitation => self.solicited(now, arrival.interface, &news, out),
-            Icmpv6Kind::NeighborAdvertisement => self.advertised(now, arrival.interface, &news, out),
+        match Icmpv6Message::new_unchecked(bytes).kind() {
+            Icmpv6Kind::NeighborSolicitation => self.receive_solicitation(sender, &message),
+            Icmpv6Kind::NeighborAdvertisement => self.receive_advertisement(sender, &message),
             _ => {}
         }
     }
 
-    fn solicited(&mut self, now: Duration, interface: u16, news: &NeighborMessage<'_>, out: &mut Output) {
-        if self.is_own(interface, news.from.into()) {
-            self.counters.conflicts += 1;
-            return;
-        }
-        let link_address = ndp::link_address(news.message, LinkAddress::Source);
-        let answered_at = link_address.unwrap_or(news.source);
-        let is_detection = news.from.is_unspecified();
-        let to_its_group = news.to.to_bits() == ndp::solicited_node(news.target.to_bits());
-        if answered_at.is_group() {
-            return;
-        }
-        if is_detection && (link_address.is_some() || !to_its_group) || !self.is_asked(interface, news.target)
-        {
-            return;
-        }
-        if let Some(mac) = link_address.filter(|_| self.is_near(interface, news.from)) {
-            self.learn(now, (interface, news.from.into()), mac, Evidence::Question, out);
-        }
-        let to = if is_detection { None } else { Some((news.from, answered_at)) };
-        self.advertise_own(interface, news.target, to, news.to.is_multicast(), out);
-    }
-
-    /// An address of this interface, or the one that any router of its network answers for.
-    fn is_asked(&self, interface: u16, target: Ipv6Addr) -> bool {
-        self.is_own_on(interface, target.into()) || self.is_anycast(interface, target)
-    }
-
-    fn is_anycast(&self, number: u16, target: Ipv6Addr) -> bool {
-        let on_link = self.interface(number).is_some_and(|interface| interface.is_on_link(target.into()));
-        let own = self.leads(number, target.into()) == Some(Hop::Own);
-        on_link && own && !target.is_unicast_link_local() && !self.is_own(number, target.into())
-    }
-
-    fn is_near(&self, number: u16, ip: Ipv6Addr) -> bool {
-        let on_link = self.interface(number).is_some_and(|interface| interface.is_on_link(ip.into()));
-        ip.is_unicast_link_local() || on_link && !ip.is_unspecified()
-    }
-
-    /// HostDriver a solicitation; to all, if whoever asked has no address yet. Its link address belongs into the answer
-    /// only if a group was asked, since whoever asks the router alone knows it.
-    fn advertise_own(
+    fn receive_solicitation<R: NextHopResolver>(
         &mut self,
+        sender: &mut PacketSender<'_, R>,
+        message: &DiscoveryMessage<'_>,
+    ) {
+        let DiscoveryMessage { interface, from, to, target, .. } = *message;
+        if sender.ip.interfaces.is_own(interface, from.into()) {
+            self.conflicts += 1;
+            return;
+        }
+        let link_address = ndp::link_address(message.bytes, LinkAddress::Source);
+        let reply_mac = link_address.unwrap_or(message.source);
+        let is_detection = from.is_unspecified();
+        let to_its_group = to.to_bits() == ndp::solicited_node(target.to_bits());
+        if reply_mac.is_group() || is_detection && (link_address.is_some() || !to_its_group) {
+            return;
+        }
+        if !answers_for(sender.ip, interface, target) {
+            return;
+        }
+        if let Some(mac) = link_address.filter(|_| can_be_on_link(&sender.ip.interfaces, interface, from)) {
+            sender.learn(NeighborId { interface, ip: from.into() }, mac, Evidence::Request);
+        }
+        let to = if is_detection { None } else { Some((from, reply_mac)) };
+        self.answer_ndp(sender, interface, target, NdpReply { to, was_multicast: message.to.is_multicast() });
+    }
+
+    fn answer_ndp<R: NextHopResolver>(
+        &mut self,
+        sender: &mut PacketSender<'_, R>,
         number: u16,
         target: Ipv6Addr,
-        to: Option<(Ipv6Addr, Mac)>,
-        asked_group: bool,
-        out: &mut Output,
+        NdpReply { to, was_multicast }: NdpReply,
     ) {
-        let Some(mac) = self.interface(number).map(|interface| interface.mac) else { return };
-        let anycast = self.is_anycast(number, target);
+        let Some(interface) = sender.ip.interfaces.get(number) else { return };
+        let anycast = is_anycast(sender.ip, number, target);
         let solicited = if to.is_some() { ndp::SOLICITED } else { 0 };
-        let overrides = if asked_group && !anycast { ndp::OVERRIDE } else { 0 };
+        let overrides = if was_multicast && !anycast { ndp::OVERRIDE } else { 0 };
         let flags = ndp::ROUTER | solicited | overrides;
         let mut answer = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, flags, target.to_bits());
-        if asked_group {
-            answer = answer.link_address(LinkAddress::Target, mac);
+        if was_multicast {
+            answer = answer.link_address(LinkAddress::Target, interface.mac);
         }
         let (destination, mac) = to.map_or((ndp::ALL_NODES.into(), None), |(ip, mac)| (ip, Some(mac)));
-        let from = if anycast { self.source_inet6(number, destination) } else { Some(target) };
+        let from =
+            if anycast { sender.ip.interfaces.source_inet6(number, destination) } else { Some(target) };
         let Some(from) = from else { return };
-        self.send_ndp(number, (from, destination), mac, answer.build(), out);
-        self.counters.neighbor_answers += 1;
+        discovery::send(interface, (from, destination), mac, answer.build(), sender.out);
+        self.answers += 1;
     }
 
-    fn advertised(&mut self, now: Duration, interface: u16, news: &NeighborMessage<'_>, out: &mut Output) {
-        let flags = Icmpv6Message::new_unchecked(news.message).rest();
+    fn receive_advertisement<R: NextHopResolver>(
+        &mut self,
+        sender: &mut PacketSender<'_, R>,
+        message: &DiscoveryMessage<'_>,
+    ) {
+        let flags = Icmpv6Message::new_unchecked(message.bytes).rest();
         let solicited = flags & ndp::SOLICITED != 0;
-        if solicited && news.to.is_multicast() {
+        if solicited && message.to.is_multicast() {
             return;
         }
-        if self.is_own(interface, news.target.into()) {
-            self.counters.conflicts += 1;
+        if sender.ip.interfaces.is_own(message.interface, message.target.into()) {
+            self.conflicts += 1;
             return;
         }
-        let key = (interface, IpAddr::V6(news.target));
-        let told = ndp::link_address(news.message, LinkAddress::Target);
-        // An answer to a question asked of one station may leave out what that station's link address is.
-        let Some(mac) = told.or_else(|| self.neighbors.mac(key)) else { return };
+        let neighbor = NeighborId { interface: message.interface, ip: message.target.into() };
+        let named = ndp::link_address(message.bytes, LinkAddress::Target);
+        // The answer to a unicast solicitation may leave the link address out.
+        let Some(mac) = named.or_else(|| sender.ip.neighbors.mac(neighbor)) else { return };
         let overrides = flags & ndp::OVERRIDE != 0;
         let evidence =
-            if solicited { Evidence::Answer { overrides } } else { Evidence::Unasked { overrides } };
-        self.learn(now, key, mac, evidence, out);
+            if solicited { Evidence::Solicited { overrides } } else { Evidence::Unsolicited { overrides } };
+        sender.learn(neighbor, mac, evidence);
     }
+}
 
-    /// Asks for a station: its group, or only where it was last known to be.
-    pub(super) fn solicit(&self, number: u16, target: Ipv6Addr, at: Option<Mac>, out: &mut Output) {
-        let Some(interface) = self.interface(number) else { return };
-        let key = (number, IpAddr::V6(target));
-        let waiting = self.neighbors.first_waiting(key).map(|waiting| super::packet::source(&waiting.packet));
-        let prompting = match waiting {
-            Some(IpAddr::V6(source)) if self.is_own_on(number, source.into()) => Some(source),
-            _ => None,
-        };
-        let other = || self.link_local_of(number).or_else(|| self.source_inet6(number, target));
-        let Some(from) = prompting.or_else(other) else { return };
-        let message = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, target.to_bits());
-        let message = message.link_address(LinkAddress::Source, interface.mac).build();
-        let to = if at.is_some() { target } else { ndp::solicited_node(target.to_bits()).into() };
-        self.send_ndp(number, (from, to), at, message, out);
-    }
+/// Whether the router answers for an address on this interface: its own, or the anycast address of a network's routers.
+fn answers_for<R: NextHopResolver>(ip: &IpLayer<R>, interface: u16, target: Ipv6Addr) -> bool {
+    ip.interfaces.is_own_on(interface, target.into()) || is_anycast(ip, interface, target)
+}
 
-    /// Tells a link of one's address, so that whoever knew another station there knows better.
-    pub(super) fn ndp_announce(&self, number: u16, own: Ipv6Addr, out: &mut Output) {
-        let Some(interface) = self.interface(number) else { return };
-        let flags = ndp::ROUTER | ndp::OVERRIDE;
-        let message = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, flags, own.to_bits());
-        let message = message.link_address(LinkAddress::Target, interface.mac).build();
-        self.send_ndp(number, (own, ndp::ALL_NODES.into()), None, message, out);
-    }
+fn is_anycast<R: NextHopResolver>(ip: &IpLayer<R>, number: u16, target: Ipv6Addr) -> bool {
+    let on_link = ip.interfaces.is_on_link(number, target.into());
+    let local = ip.lookup(number, target.into()) == Some(RouteAction::Local);
+    on_link && local && !target.is_unicast_link_local() && !ip.interfaces.is_own(number, target.into())
+}
+
+fn can_be_on_link(interfaces: &Interfaces, number: u16, ip: Ipv6Addr) -> bool {
+    let on_link = interfaces.is_on_link(number, ip.into());
+    ip.is_unicast_link_local() || on_link && !ip.is_unspecified()
 }

@@ -1,5 +1,5 @@
-//! Where packets go, as the host asks: by tables of its own ([`super::RouteTables`]), or by those of somebody else, who is
-//! told which neighbours answer.
+//! Route lookup as the host stack needs it. A resolver looks up in tables of its own, or in a view that a mirror keeps;
+//! the host stack notifies it when a neighbour is resolved or lost.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -7,59 +7,63 @@ use std::time::Duration;
 use fullview_table::NextHop;
 use fullview_table::nexthop::TooManyNextHops;
 
+use super::neighbor::NeighborId;
+use crate::route::{NextHopVia, RouteAction};
 use fullview_plane::wire::ethernet::Mac;
 
-/// A station: the number of the interface whose link it is on, and its address.
-pub type Key = (u16, IpAddr);
+/// What the router does with packets, where a next hop is named by the number of its interface.
+pub type HostAction = RouteAction<NextHopVia<u16>>;
 
-/// What a next hop stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Hop {
-    /// A station: a gateway, or a neighbour that has a route of its own.
-    Station(u16, IpAddr),
-    /// The stations of a link themselves.
-    Link(u16),
-    /// This router.
-    Own,
-    /// All stations of one of its networks.
-    Broadcast,
-    /// Nobody, without a word.
-    Blackhole,
-    /// Nobody.
-    Unreachable,
-    /// Nobody may go there.
-    Prohibit,
+/// Forwards to a neighbour whose address is known: a gateway, or a neighbour that has a route of its own.
+pub(super) fn through(neighbor: NeighborId) -> HostAction {
+    let NeighborId { interface, ip } = neighbor;
+    RouteAction::Forward(NextHopVia { link: interface, neighbor: Some(ip) })
 }
 
-/// An address that is to be reached.
+/// Forwards to the destinations themselves, which are on the link.
+pub(super) fn on_link(interface: u16) -> HostAction {
+    RouteAction::Forward(NextHopVia { link: interface, neighbor: None })
+}
+
+/// The neighbour that receives packets to this destination; `None` if they do not leave the router.
+pub(super) fn neighbor(action: HostAction, destination: IpAddr) -> Option<NeighborId> {
+    let RouteAction::Forward(NextHopVia { link, neighbor }) = action else { return None };
+    Some(NeighborId { interface: link, ip: neighbor.unwrap_or(destination) })
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct RouteQuery<'a> {
-    /// The interface by whose table.
+    /// The interface whose table is used.
     pub interface: u16,
-    /// The address.
-    pub to: IpAddr,
-    /// The IP packet it is asked for, whose flow decides between several ways; empty if there is none yet.
+    pub destination: IpAddr,
+    /// The IP packet to send, whose flow picks the member of a next-hop group; empty if there is none yet.
     pub packet: &'a [u8],
 }
 
-/// Where packets go.
 pub trait NextHopResolver {
-    /// Where an address leads.
-    fn find(&self, wanted: RouteQuery<'_>) -> Option<Hop>;
+    /// Looks an address up. `None` means that there is no route.
+    fn lookup(&self, query: RouteQuery<'_>) -> Option<HostAction>;
 
-    /// What a next hop stands for.
-    fn hop(&self, number: NextHop) -> Option<Hop>;
+    /// What a next-hop index of the forwarding loop stands for.
+    fn action(&self, index: NextHop) -> Option<HostAction>;
 
-    /// A neighbour's link address is known, or another one than before. `Err` if next hops have run out: its packets
-    /// are punted then, one by one.
-    fn known(&mut self, now: Duration, neighbor: Key, mac: Mac) -> Result<(), TooManyNextHops>;
+    /// A neighbour's link address is known, or has changed.
+    ///
+    /// # Errors
+    /// If next-hop indices have run out. The loop then punts the neighbour's packets one by one.
+    fn neighbor_resolved(
+        &mut self,
+        now: Duration,
+        neighbor: NeighborId,
+        mac: Mac,
+    ) -> Result<(), TooManyNextHops>;
 
-    /// Nothing is known about a neighbour any more.
-    fn unknown(&mut self, now: Duration, neighbor: Key);
+    /// A neighbour's link address is no longer known.
+    fn neighbor_lost(&mut self, now: Duration, neighbor: NeighborId);
 
-    /// Does what is due.
+    /// Does the work that is due.
     fn tick(&mut self, now: Duration);
 
-    /// When [`NextHopResolver::tick`] has something to do.
+    /// When [`NextHopResolver::tick`] has work to do.
     fn next_deadline(&self) -> Option<Duration>;
 }

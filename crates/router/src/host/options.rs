@@ -1,4 +1,4 @@
-//! IPv4 options that a router on the way writes into: record route and timestamp (RFC 791, section 3.1).
+//! IPv4 options into which forwarding routers write: record route and timestamp (RFC 791, section 3.1).
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ const NO_OPERATION: u8 = 1;
 const RECORD_ROUTE: u8 = 7;
 const TIMESTAMP: u8 = 68;
 
-/// Writes what the options of a packet ask for, and sums its header up anew.
+/// Writes what the options of a packet ask for, and updates the header checksum.
 pub(super) fn stamp(packet: &mut [u8], own: Ipv4Addr, now: Duration) {
     let header = Ipv4Packet::new_unchecked(&*packet).header_len();
     let mut options = &mut packet[ipv4::HEADER..header];
@@ -25,8 +25,8 @@ pub(super) fn stamp(packet: &mut [u8], own: Ipv4Addr, now: Duration) {
     Ipv4Packet::new_unchecked(packet).fill_checksum();
 }
 
-/// Where in the packet the first damaged option begins, if there is one.
-pub(super) fn damage(header: &[u8]) -> Option<usize> {
+/// The offset of the first malformed option, if there is one.
+pub(super) fn malformed_at(header: &[u8]) -> Option<usize> {
     let mut at = ipv4::HEADER;
     while let Some(kind) = header.get(at).filter(|kind| **kind != END) {
         let len = if *kind == NO_OPERATION { Some(1) } else { length(&header[at..]) };
@@ -36,13 +36,13 @@ pub(super) fn damage(header: &[u8]) -> Option<usize> {
     None
 }
 
-/// The length of the option in front, if it lies within the header.
+/// The length of the first option, if it lies within the header.
 fn length(options: &[u8]) -> Option<usize> {
     let len = usize::from(*options.get(1)?);
     (2..=options.len()).contains(&len).then_some(len)
 }
 
-/// The option in front, and the others; `None` at the end, or where lengths are damaged.
+/// The first option, and the others; `None` at the end, or at a malformed length.
 fn split(options: &mut [u8]) -> Option<(&mut [u8], &mut [u8])> {
     let len = match *options {
         [] | [END, ..] => return None,
@@ -56,14 +56,15 @@ fn record(option: &mut [u8], own: Ipv4Addr) {
     write(option, &own.octets());
 }
 
-/// A time without a date, which the first bit says (RFC 791: "provided the high order bit is set").
+/// Writes a time that does not count from midnight UT, which its first bit says (RFC 791: "provided the high order bit is
+/// set").
 fn time(option: &mut [u8], own: Ipv4Addr, now: Duration) {
     const WITH_ADDRESS: u8 = 1;
     const OF_THESE_ADDRESSES: u8 = 3;
     let [_, len, pointer, flags, ..] = *option else { return };
     let stamp = (now.as_millis() as u32 | 1 << 31).to_be_bytes();
     if pointer > len {
-        // The upper half counts routers that found no room.
+        // The upper half counts the routers that found no room.
         option[3] = if flags >= 0xf0 { flags } else { flags + 0x10 };
         return;
     }
@@ -80,7 +81,7 @@ fn asked_for(option: &[u8], own: Ipv4Addr) -> bool {
     at.and_then(|at| option.get(at..at + 4)).is_some_and(|asked| asked == own.octets())
 }
 
-/// Writes where the pointer points, counted from 1, and moves it on; nothing if there is no room.
+/// Writes at the pointer, which counts from 1, and advances it. Writes nothing if there is no room.
 fn write(option: &mut [u8], bytes: &[u8]) {
     const FIRST: usize = 4;
     let Some(pointer) = option.get(2).copied().filter(|pointer| usize::from(*pointer) >= FIRST) else {
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_and_times_are_recorded_where_there_is_room() {
+    fn addresses_and_times_are_recorded_where_there_is_room() {
         assert_eq!(stamped(&[1, 7, 7, 4, 0, 0, 0, 0]), [1, 7, 7, 8, 10, 0, 0, 1]);
         assert_eq!(stamped(&[7, 7, 8, 1, 2, 3, 4, 0]), [7, 7, 8, 1, 2, 3, 4, 0]);
         assert_eq!(stamped(&[68, 8, 5, 0, 0, 0, 0, 0]), [68, 8, 9, 0, 0x80, 0, 1, 2]);
@@ -121,16 +122,17 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_found_where_it_begins() {
-        let at = |options: &[u8]| damage(&[&[0; ipv4::HEADER], options].concat());
+    fn the_offset_of_a_malformed_option_is_found() {
+        let at = |options: &[u8]| malformed_at(&[&[0; ipv4::HEADER], options].concat());
         assert_eq!([at(&[]), at(&[1, 1, 1, 0]), at(&[0, 9, 9, 9]), at(&[7, 3, 4, 1])], [None; 4]);
         assert_eq!([at(&[9, 0, 1, 1]), at(&[1, 9, 1, 1])], [Some(20), Some(21)]);
         assert_eq!([at(&[9, 5, 1, 1]), at(&[1, 1, 1, 9])], [Some(20), Some(23)]);
     }
 
     proptest! {
+        /// No options make the router panic or write a wrong checksum.
         #[test]
-        fn no_options_are_too_strange(options in prop::collection::vec(any::<u8>(), 0..10)) {
+        fn any_options_are_survived(options in prop::collection::vec(any::<u8>(), 0..10)) {
             stamped(&[options, vec![0; 3]].concat()[..].chunks_exact(4).collect::<Vec<_>>().concat());
         }
     }

@@ -1,26 +1,23 @@
-//! Frames on their way out.
+//! Frames that the host stack transmits.
 
 use fullview_plane::interface::Interface;
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac, TAG};
 
-/// A frame to transmit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutFrame {
-    /// By which port.
     pub port: u16,
-    /// From the destination MAC address on, without padding and FCS.
+    /// The frame from the destination MAC address on, without padding and FCS.
     pub bytes: Vec<u8>,
 }
 
-/// What there is to transmit, in order.
+/// Frames to transmit, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// The frames.
     pub frames: Vec<OutFrame>,
 }
 
 impl Output {
-    /// A frame to a station on an interface's link.
+    /// Sends a frame to a station on an interface's link; nothing if the interface is down.
     pub(super) fn send(&mut self, interface: &Interface, to: Mac, ethertype: EtherType, payload: &[u8]) {
         if !interface.up {
             return;

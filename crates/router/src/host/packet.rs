@@ -1,4 +1,4 @@
-//! IP packets that the router makes itself.
+//! Builds the IP packets that the router itself originates.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use fullview_plane::wire::icmpv6::Icmpv6Message;
 use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 use fullview_plane::wire::ipv6::{self, Ipv6Packet};
 
-/// Hops that packets of the router's own may take.
+/// The TTL and hop limit of packets that the router originates.
 const HOPS: u8 = 64;
 
 /// An IPv4 packet that may be fragmented.
@@ -33,7 +33,7 @@ pub(super) fn inet(
     bytes
 }
 
-/// An ICMPv6 message, still to be summed up, in a packet.
+/// Fills in an ICMPv6 message's checksum, and puts the message into a packet.
 pub(super) fn icmpv6(addresses: (Ipv6Addr, Ipv6Addr), traffic_class: u8, mut message: Vec<u8>) -> Vec<u8> {
     let (source, destination) = (addresses.0.to_bits(), addresses.1.to_bits());
     let protocol = ipv4::protocol::ICMPV6;
@@ -50,13 +50,13 @@ pub(super) fn icmpv6(addresses: (Ipv6Addr, Ipv6Addr), traffic_class: u8, mut mes
     bytes
 }
 
-/// A packet with other hops left. Of IPv6 only: the checksum of IPv4 would have to follow.
+/// Sets the hop limit of an IPv6 packet. For IPv4 the header checksum would have to follow.
 pub(super) fn with_hop_limit(mut packet: Vec<u8>, hops: u8) -> Vec<u8> {
     Ipv6Packet::new_unchecked(&mut packet[..]).set_hop_limit(hops);
     packet
 }
 
-/// From whom a packet is, of either family; it must hold a whole header.
+/// The source address of a packet of either family, which must hold a whole header.
 pub(super) fn source(packet: &[u8]) -> IpAddr {
     let inet = Ipv4Packet::new_unchecked(packet);
     if inet.version() == 4 {

@@ -1,8 +1,9 @@
-//! Where packets go: the routes that follow from the configuration, and those to neighbours as they are found.
+//! Route tables of a host stack without a mirror: routes that follow from the configuration, and routes to neighbours
+//! once they are resolved.
 //!
-//! A neighbour on a link gets a route of its own, to itself, once its link address is known: the loop then forwards by
-//! longest match alone. Until then the network's route punts (glean). A gateway has one next hop however many routes
-//! lead to it; its adjacency changes from glean to neighbour and back.
+//! A neighbour on a link gets a host route when its link address is known, so that the loop forwards by longest match
+//! alone. Until then the network's route punts (glean). A gateway has one next-hop index, however many routes use it; its
+//! adjacency changes from glean to neighbour and back.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -17,23 +18,25 @@ use fullview_table::{Address, Change, NextHop, Prefix, Rib, Target as FeedTarget
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::config::{HostConfigError, StaticNeighbor};
-use super::next_hop::{Hop, Key, NextHopResolver, RouteQuery};
+use super::neighbor::NeighborId;
+use super::next_hop::{HostAction, NextHopResolver, RouteQuery, on_link, through};
+use crate::route::{NextHopVia, RouteAction};
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader, Views};
 use fullview_plane::wire::ethernet::Mac;
 
 /// One family's routes.
-struct Table<A: Address> {
+struct FamilyTable<A: Address> {
     rib: Rib<A>,
     attachment: Attachment<A>,
 }
 
-impl<A: Registered> Table<A> {
-    fn new(now: Duration) -> Table<A> {
+impl<A: Registered> FamilyTable<A> {
+    fn new(now: Duration) -> FamilyTable<A> {
         let modules = A::ALGORITHMS.iter().copied().skip(1).collect();
         let attachment = Attachment::new(now, 0, modules, Arc::new(Settings::default()));
-        Table { rib: Rib::default(), attachment }
+        FamilyTable { rib: Rib::default(), attachment }
     }
 
     fn apply(&mut self, now: Duration, addr: A, len: u8, next_hop: Option<NextHop>) {
@@ -42,120 +45,125 @@ impl<A: Registered> Table<A> {
         self.attachment.changed(now, &self.rib, &[change], Origin::Interface);
     }
 
-    fn find(&self, addr: A) -> Option<NextHop> {
+    fn longest_match(&self, addr: A) -> Option<NextHop> {
         self.rib.longest_match(addr).map(|route| route.next_hop)
     }
 }
 
-/// Both families' routes, and what the loop is told of them.
+/// Both families' routes, and the views that the loop uses.
 pub struct RouteTables {
-    inet: Table<u32>,
-    inet6: Table<u128>,
-    hops: Vec<Option<Hop>>,
-    numbers: FxHashMap<Hop, NextHop>,
-    /// Numbers to be used again, longest unused first: a worker may meet one in a FIB it still has.
-    free: VecDeque<NextHop>,
-    /// Next hops of routes of the configuration, which stay.
-    configured: FxHashSet<NextHop>,
+    inet: FamilyTable<u32>,
+    inet6: FamilyTable<u128>,
+    /// By next-hop index.
+    actions: Vec<Option<HostAction>>,
+    indices: FxHashMap<HostAction, NextHop>,
     adjacencies: Adjacencies,
+    /// Indices to be reused, longest unused first: a worker may still find one in the FIB that it holds.
+    free: VecDeque<NextHop>,
+    /// Next hops of configured routes, which are never released.
+    configured: FxHashSet<NextHop>,
     interfaces: Vec<Interface>,
     views: Views,
 }
 
 impl RouteTables {
-    /// No routes yet.
+    /// Makes tables without routes.
     pub(super) fn new(now: Duration, interfaces: &[Interface]) -> Result<RouteTables, HostConfigError> {
-        let (inet, inet6) = (Table::new(now), Table::new(now));
+        let (inet, inet6) = (FamilyTable::new(now), FamilyTable::new(now));
         let adjacencies = Adjacencies::new();
-        let view = view(&inet, &inet6, interfaces, &adjacencies)?;
-        let (hops, numbers, configured) = (vec![None], FxHashMap::default(), FxHashSet::default());
-        let (free, views, interfaces) = (VecDeque::new(), Views::new(view), interfaces.to_vec());
-        Ok(RouteTables { inet, inet6, hops, numbers, free, configured, adjacencies, interfaces, views })
+        let views = Views::new(view(&inet, &inet6, interfaces, &adjacencies)?);
+        let (actions, indices, configured) = (vec![None], FxHashMap::default(), FxHashSet::default());
+        let (free, interfaces) = (VecDeque::new(), interfaces.to_vec());
+        Ok(RouteTables { inet, inet6, actions, indices, adjacencies, free, configured, interfaces, views })
     }
 
-    /// What a forwarder goes by.
+    /// The views that a forwarder uses.
     pub(super) fn reader(&self) -> ViewReader {
         self.views.reader()
     }
 
-    /// Adds a route of the configuration. The loop sees it after [`RouteTables::compile`].
-    pub(super) fn add(&mut self, network: InterfaceAddress, hop: Hop) -> Result<(), HostConfigError> {
-        let number = self.number(hop)?;
-        self.configured.insert(number);
+    /// Adds a configured route. The loop sees it after [`RouteTables::compile`].
+    pub(super) fn add(
+        &mut self,
+        network: InterfaceAddress,
+        action: HostAction,
+    ) -> Result<(), HostConfigError> {
+        let index = self.acquire(action)?;
+        self.configured.insert(index);
         match network.ip {
-            IpAddr::V4(ip) => self.inet.rib.announce(Prefix::containing(ip.to_bits(), network.len), number),
-            IpAddr::V6(ip) => self.inet6.rib.announce(Prefix::containing(ip.to_bits(), network.len), number),
+            IpAddr::V4(ip) => self.inet.rib.announce(Prefix::containing(ip.to_bits(), network.len), index),
+            IpAddr::V6(ip) => self.inet6.rib.announce(Prefix::containing(ip.to_bits(), network.len), index),
         };
         Ok(())
     }
 
-    /// Makes tables of all routes added so far.
+    /// Compiles all routes added so far.
     pub(super) fn compile(&mut self, now: Duration) -> Result<(), CompileError> {
         self.inet.attachment.evaluate(now, &self.inet.rib)?;
         self.inet6.attachment.evaluate(now, &self.inet6.rib)
     }
 
-    /// Link addresses that are known from the beginning.
-    pub(super) fn know(
+    /// Sets the link addresses that are configured.
+    pub(super) fn set_static_neighbors(
         &mut self,
         now: Duration,
         neighbors: &[StaticNeighbor],
     ) -> Result<(), TooManyNextHops> {
-        for StaticNeighbor { interface, ip, mac } in neighbors.iter().copied() {
-            let number = self.number(Hop::Station(interface, ip))?;
-            self.adjacencies.set(number, Adjacency::Neighbor { interface, mac });
+        for neighbor in neighbors {
+            let index = self.acquire(through(neighbor.id()))?;
+            let (interface, mac) = (neighbor.interface, neighbor.mac);
+            self.adjacencies.set(index, Adjacency::Neighbor { interface, mac });
         }
         self.publish();
-        neighbors
-            .iter()
-            .try_for_each(|neighbor| self.known(now, (neighbor.interface, neighbor.ip), neighbor.mac))
+        neighbors.iter().try_for_each(|neighbor| self.neighbor_resolved(now, neighbor.id(), neighbor.mac))
     }
 
-    fn leads(&self, addr: IpAddr) -> Option<Hop> {
-        let number = match addr {
-            IpAddr::V4(addr) => self.inet.find(addr.to_bits()),
-            IpAddr::V6(addr) => self.inet6.find(addr.to_bits()),
+    fn longest_match(&self, addr: IpAddr) -> Option<HostAction> {
+        let index = match addr {
+            IpAddr::V4(addr) => self.inet.longest_match(addr.to_bits()),
+            IpAddr::V6(addr) => self.inet6.longest_match(addr.to_bits()),
         };
-        self.hop(number?)
+        self.action(index?)
     }
 
-    fn own_route(&self, ip: IpAddr) -> Option<NextHop> {
+    fn host_route(&self, ip: IpAddr) -> Option<NextHop> {
         match ip {
             IpAddr::V4(ip) => self.inet.rib.get(Prefix::host(ip.to_bits())),
             IpAddr::V6(ip) => self.inet6.rib.get(Prefix::host(ip.to_bits())),
         }
     }
 
-    fn release(&mut self, hop: Hop, number: NextHop) {
-        self.numbers.remove(&hop);
-        self.hops[number.index()] = None;
-        self.adjacencies.remove(number);
-        self.free.push_back(number);
-    }
-
-    /// The number of a next hop, a new one if it has none.
-    fn number(&mut self, hop: Hop) -> Result<NextHop, TooManyNextHops> {
-        if let Some(number) = self.numbers.get(&hop) {
-            return Ok(*number);
+    /// The index of an action; a new one if it has none.
+    fn acquire(&mut self, action: HostAction) -> Result<NextHop, TooManyNextHops> {
+        let Some(adjacency) = unresolved(action) else { return Ok(NextHop::NONE) };
+        if let Some(index) = self.indices.get(&action) {
+            return Ok(*index);
         }
-        let number = self.unused().ok_or_else(|| exhausted(hop))?;
-        self.hops[number.index()] = Some(hop);
-        self.numbers.insert(hop, number);
-        self.adjacencies.set(number, unresolved(hop));
-        Ok(number)
+        let index = self.unused().ok_or_else(|| exhausted(action))?;
+        self.actions[index.index()] = Some(action);
+        self.indices.insert(action, index);
+        self.adjacencies.set(index, adjacency);
+        Ok(index)
     }
 
-    /// Numbers are used again only when many are in use, so that none is for a long time.
+    fn release(&mut self, action: HostAction, index: NextHop) {
+        self.indices.remove(&action);
+        self.actions[index.index()] = None;
+        self.adjacencies.remove(index);
+        self.free.push_back(index);
+    }
+
+    /// Indices are reused only when many exist, so that each stays unused for a long time first.
     fn unused(&mut self) -> Option<NextHop> {
         const FRESH: usize = 1 << 15;
-        let fresh = u16::try_from(self.hops.len()).ok().filter(|number| *number <= NextHop::MAX);
-        let used_before = self.free.front().filter(|_| self.hops.len() >= FRESH || fresh.is_none());
+        let fresh = u16::try_from(self.actions.len()).ok().filter(|index| *index <= NextHop::MAX);
+        let used_before = self.free.front().filter(|_| self.actions.len() >= FRESH || fresh.is_none());
         if used_before.is_some() {
             return self.free.pop_front();
         }
-        let number = fresh?;
-        self.hops.push(None);
-        Some(NextHop(number))
+        let index = fresh?;
+        self.actions.push(None);
+        Some(NextHop(index))
     }
 
     fn apply(&mut self, now: Duration, network: InterfaceAddress, next_hop: Option<NextHop>) {
@@ -165,10 +173,10 @@ impl RouteTables {
         }
     }
 
-    /// Has the loop go by the adjacencies as they stand.
-    pub fn publish(&mut self) {
+    /// Publishes a view with the current adjacencies.
+    fn publish(&mut self) {
         #[allow(clippy::expect_used)]
-        // what fitted together once does so whatever adjacencies name these interfaces
+        // the interfaces fitted together in the first view, and adjacencies name only these interfaces
         let view = view(&self.inet, &self.inet6, &self.interfaces, &self.adjacencies).expect(
             "the interfaces were checked when the first view was made, and no adjacency names another",
         );
@@ -176,40 +184,47 @@ impl RouteTables {
     }
 }
 
-/// One table serves all interfaces, and a next hop is never several.
+/// All interfaces use one table, and no next hop is a group.
 impl NextHopResolver for RouteTables {
-    fn find(&self, wanted: RouteQuery<'_>) -> Option<Hop> {
-        self.leads(wanted.to)
+    fn lookup(&self, query: RouteQuery<'_>) -> Option<HostAction> {
+        self.longest_match(query.destination)
     }
 
-    fn hop(&self, number: NextHop) -> Option<Hop> {
-        *self.hops.get(number.index())?
+    fn action(&self, index: NextHop) -> Option<HostAction> {
+        *self.actions.get(index.index())?
     }
 
-    fn known(&mut self, now: Duration, (interface, ip): Key, mac: Mac) -> Result<(), TooManyNextHops> {
-        let number = self.number(Hop::Station(interface, ip))?;
-        let neighbor = Adjacency::Neighbor { interface, mac };
-        if self.adjacencies.get(number) != Some(neighbor) {
-            self.adjacencies.set(number, neighbor);
+    fn neighbor_resolved(
+        &mut self,
+        now: Duration,
+        neighbor: NeighborId,
+        mac: Mac,
+    ) -> Result<(), TooManyNextHops> {
+        let NeighborId { interface, ip } = neighbor;
+        let index = self.acquire(through(neighbor))?;
+        let adjacency = Adjacency::Neighbor { interface, mac };
+        if self.adjacencies.get(index) != Some(adjacency) {
+            self.adjacencies.set(index, adjacency);
             self.publish();
         }
-        // A host route of the configuration is stronger, and so is one's own address.
-        if self.leads(ip) == Some(Hop::Link(interface)) {
-            self.apply(now, host(ip), Some(number));
+        // A configured host route takes precedence, and so does an address of the router.
+        if self.longest_match(ip) == Some(on_link(interface)) {
+            self.apply(now, host_prefix(ip), Some(index));
         }
         Ok(())
     }
 
-    fn unknown(&mut self, now: Duration, (interface, ip): Key) {
-        let hop = Hop::Station(interface, ip);
-        let Some(number) = self.numbers.get(&hop).copied() else { return };
-        self.adjacencies.set(number, Adjacency::Glean { interface });
-        let is_own_route = self.own_route(ip) == Some(number);
-        if is_own_route {
-            self.apply(now, host(ip), None);
+    fn neighbor_lost(&mut self, now: Duration, neighbor: NeighborId) {
+        let NeighborId { interface, ip } = neighbor;
+        let action = through(neighbor);
+        let Some(index) = self.indices.get(&action).copied() else { return };
+        self.adjacencies.set(index, Adjacency::Glean { interface });
+        let has_host_route = self.host_route(ip) == Some(index);
+        if has_host_route {
+            self.apply(now, host_prefix(ip), None);
         }
-        if is_own_route && !self.configured.contains(&number) {
-            self.release(hop, number);
+        if has_host_route && !self.configured.contains(&index) {
+            self.release(action, index);
         }
         self.publish();
     }
@@ -226,8 +241,8 @@ impl NextHopResolver for RouteTables {
 }
 
 fn view(
-    inet: &Table<u32>,
-    inet6: &Table<u128>,
+    inet: &FamilyTable<u32>,
+    inet6: &FamilyTable<u128>,
     interfaces: &[Interface],
     adjacencies: &Adjacencies,
 ) -> Result<View, HostConfigError> {
@@ -236,23 +251,28 @@ fn view(
     Ok(View::new(parts)?)
 }
 
-/// A host's prefix.
-pub(super) fn host(ip: IpAddr) -> InterfaceAddress {
+/// The prefix that holds this address alone.
+pub(super) fn host_prefix(ip: IpAddr) -> InterfaceAddress {
     InterfaceAddress { ip, len: if ip.is_ipv4() { 32 } else { 128 } }
 }
 
-fn unresolved(hop: Hop) -> Adjacency {
-    match hop {
-        Hop::Station(interface, _) | Hop::Link(interface) => Adjacency::Glean { interface },
-        Hop::Own => Adjacency::Local,
-        Hop::Broadcast => Adjacency::Broadcast,
-        Hop::Blackhole => Adjacency::Blackhole,
-        Hop::Unreachable => Adjacency::Unreachable,
-        Hop::Prohibit => Adjacency::Prohibit,
-    }
+/// The adjacency of a next hop before its neighbour is resolved; `None` where a table has no route.
+fn unresolved(action: HostAction) -> Option<Adjacency> {
+    Some(match action {
+        RouteAction::Forward(NextHopVia { link, .. }) => Adjacency::Glean { interface: link },
+        RouteAction::Local => Adjacency::Local,
+        RouteAction::Broadcast => Adjacency::Broadcast,
+        RouteAction::Blackhole => Adjacency::Blackhole,
+        RouteAction::Unreachable => Adjacency::Unreachable,
+        RouteAction::Prohibit => Adjacency::Prohibit,
+        RouteAction::Throw => return None,
+    })
 }
 
-fn exhausted(hop: Hop) -> TooManyNextHops {
-    let target = if let Hop::Station(_, ip) = hop { FeedTarget::Gateway(ip) } else { FeedTarget::Number(0) };
+fn exhausted(action: HostAction) -> TooManyNextHops {
+    let target = match action {
+        RouteAction::Forward(NextHopVia { neighbor: Some(ip), .. }) => FeedTarget::Gateway(ip),
+        _ => FeedTarget::Number(0),
+    };
     TooManyNextHops { target }
 }

@@ -1,14 +1,13 @@
-//! A whole router without a kernel, driven burst by burst: the forwarding path of one worker, and the host behind it.
+//! A whole router without a kernel: the forwarding path of one worker and the host stack, driven burst by burst.
 
 use std::time::Duration;
 
-use super::HostStack;
 use super::config::{HostConfig, HostConfigError};
+use super::stack::HostStack;
 use super::tx_queue::TxQueue;
 use fullview_plane::burst::Burst;
 use fullview_plane::forward::{Egress, Forwarder};
 
-/// A router of one worker.
 pub struct StandaloneRouter {
     forwarder: Forwarder,
     host: HostStack,
@@ -16,24 +15,22 @@ pub struct StandaloneRouter {
 }
 
 impl StandaloneRouter {
-    /// A router as it is configured.
-    ///
     /// # Errors
-    /// A [`HostConfigError`] that says what does not fit together.
+    /// A [`HostConfigError`] that says which parts of the configuration contradict each other.
     pub fn new(now: Duration, config: &HostConfig) -> Result<StandaloneRouter, HostConfigError> {
         let host = HostStack::new(now, config)?;
         let forwarder = Forwarder::new(host.reader());
         Ok(StandaloneRouter { forwarder, host, tx_queue: TxQueue::default() })
     }
 
-    /// Says what has to be said first, when there are slots for it: see [`HostStack::announce`].
+    /// Queues the announcements of the router's addresses: see [`HostStack::announce`].
     pub fn announce(&mut self) {
         self.host.announce(&mut self.tx_queue.output);
     }
 
-    /// Forwards what is in `burst`, and answers what cannot be forwarded. Slots that are free afterwards are added to
-    /// `free`; the router's own frames take theirs from there, and wait where there are none. As many packets are taken
-    /// from `burst` as `free` has room for.
+    /// Forwards the packets in `burst`, and answers those that cannot be forwarded. Slots that become free are added to
+    /// `free`. The router's own frames take their slots from `free`, and wait if it has none. The router takes as many
+    /// packets from `burst` as `free` has room for.
     pub fn process<'a>(
         &mut self,
         now: Duration,
@@ -46,8 +43,8 @@ impl StandaloneRouter {
         for packet in &free[before..] {
             self.host.handle(now, packet, &mut self.tx_queue.output);
         }
-        for detour in self.forwarder.redirect_candidates() {
-            self.host.redirect(now, detour, &mut self.tx_queue.output);
+        for candidate in self.forwarder.redirect_candidates() {
+            self.host.redirect(now, candidate, &mut self.tx_queue.output);
         }
         self.host.tick(now, &mut self.tx_queue.output);
         self.tx_queue.send(egress, free);
@@ -58,23 +55,20 @@ impl StandaloneRouter {
         self.tx_queue.is_empty()
     }
 
-    /// When [`StandaloneRouter::process`] has something to do next, whether packets come or not: at once, if frames wait for
-    /// slots.
+    /// When [`StandaloneRouter::process`] has work to do even if no packets arrive: at once, if frames wait for slots.
     pub fn next_deadline(&self) -> Option<Duration> {
         if self.has_sent_all() { self.host.next_deadline() } else { Some(Duration::ZERO) }
     }
 
-    /// Frames of the host that found no room, too long ones among them.
+    /// The router's own frames dropped because a queue was full, or because they were longer than a slot.
     pub fn frames_dropped(&self) -> u64 {
         self.tx_queue.frames_dropped()
     }
 
-    /// The forwarding path.
     pub fn forwarder(&self) -> &Forwarder {
         &self.forwarder
     }
 
-    /// The host behind it.
     pub fn host(&self) -> &HostStack {
         &self.host
     }

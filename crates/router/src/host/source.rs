@@ -1,43 +1,35 @@
-//! Which of its addresses the router speaks with.
+//! Source address selection: the address from which the router sends a packet of its own.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::HostStack;
-use super::next_hop::NextHopResolver;
+use super::interfaces::Interfaces;
 use fullview_plane::interface::Interface;
 
-impl<W: NextHopResolver> HostStack<W> {
-    /// Of the interface a packet leaves by the address in the next station's network, else its first one, else that of
+impl Interfaces {
+    /// The outgoing interface's address in the network of the next neighbour, else its first address, else an address of
     /// another interface (RFC 1812, section 4.3.2.4).
-    pub(super) fn source_inet(&self, interface: u16, station: Ipv4Addr) -> Option<Ipv4Addr> {
-        let own = self.interface(interface)?;
-        let near = own.addresses.iter().filter(|own| own.network_holds(station.into())).map(|own| own.ip);
-        let all = self.beside(interface).flat_map(addresses);
+    pub fn source_inet(&self, outgoing: u16, neighbor: Ipv4Addr) -> Option<Ipv4Addr> {
+        let own = self.get(outgoing)?;
+        let near = own.addresses.iter().filter(|own| own.network_holds(neighbor.into())).map(|own| own.ip);
+        let all = self.of_same_table(outgoing).flat_map(addresses);
         near.chain(addresses(own))
             .chain(all)
             .find_map(|ip| if let IpAddr::V4(ip) = ip { Some(ip) } else { None })
     }
 
-    /// A link-local address for a link-local destination; for others the address that shares the longest prefix with
-    /// it, of the interface the packet leaves by before those of the others (RFC 6724, section 5, as far as it matters
-    /// here).
-    pub(super) fn source_inet6(&self, interface: u16, destination: Ipv6Addr) -> Option<Ipv6Addr> {
-        let own = self.interface(interface)?;
+    /// For a link-local destination a link-local address. For others the address with the longest prefix in common with
+    /// the destination, where addresses of the outgoing interface come before those of the others (the parts of RFC 6724,
+    /// section 5, that matter here).
+    pub fn source_inet6(&self, outgoing: u16, destination: Ipv6Addr) -> Option<Ipv6Addr> {
+        let own = self.get(outgoing)?;
         let local = destination.is_unicast_link_local() || is_link_group(destination);
         let first = best(inet6(own), destination, local);
-        let elsewhere = || best(self.beside(interface).flat_map(inet6), destination, false);
+        let elsewhere = || best(self.of_same_table(outgoing).flat_map(inet6), destination, false);
         first.or_else(|| if local { best(inet6(own), destination, false) } else { elsewhere() })
     }
 
-    /// The interfaces whose packets are looked up in the same table, itself among them.
-    pub(super) fn beside(&self, interface: u16) -> impl Iterator<Item = &Interface> {
-        let table = self.interface(interface).map(|interface| interface.table);
-        self.interfaces.iter().filter(move |other| Some(other.table) == table)
-    }
-
-    /// The link-local address of an interface.
-    pub(super) fn link_local_of(&self, interface: u16) -> Option<Ipv6Addr> {
-        inet6(self.interface(interface)?).find(Ipv6Addr::is_unicast_link_local)
+    pub fn link_local_of(&self, number: u16) -> Option<Ipv6Addr> {
+        inet6(self.get(number)?).find(Ipv6Addr::is_unicast_link_local)
     }
 }
 
@@ -49,7 +41,8 @@ fn inet6(interface: &Interface) -> impl Iterator<Item = Ipv6Addr> {
     addresses(interface).filter_map(|ip| if let IpAddr::V6(ip) = ip { Some(ip) } else { None })
 }
 
-/// Of those that are link-local or of those that are not, the first with the longest prefix in common.
+/// The first address with the longest prefix in common with the destination, among those that are link-local or among
+/// those that are not.
 fn best(own: impl Iterator<Item = Ipv6Addr>, destination: Ipv6Addr, link_local: bool) -> Option<Ipv6Addr> {
     let common = |ip: &Ipv6Addr| (ip.to_bits() ^ destination.to_bits()).leading_zeros();
     let candidates = own.filter(|ip| ip.is_unicast_link_local() == link_local);

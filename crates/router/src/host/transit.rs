@@ -1,149 +1,108 @@
-//! The slow way through the router, for packets the loop does not forward: their neighbour is not known yet, they have
-//! to be fragmented, or they have options that every router looks at.
+//! The slow path through the router, for packets that the loop does not forward: their neighbour is unresolved, they have
+//! to be fragmented, or they have options that every router examines. The IPv6 half is in `transit6`.
 
-use fullview_plane::wire::icmp::Icmpv4Kind;
-use fullview_plane::wire::icmpv6::Icmpv6Kind;
-use fullview_plane::wire::ipv4::Ipv4Packet;
-use fullview_plane::wire::ipv6::Ipv6Packet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::Duration;
+use std::net::{IpAddr, Ipv4Addr};
 
-use fullview_table::Family;
-
+use super::error::{IcmpErrors, Problem};
 use super::fragment::{self, Fragments};
-use super::next_hop::Hop;
-use super::next_hop::NextHopResolver;
-use super::output::Output;
-use super::sender::{self, NeighborId};
-use super::{HostStack, RxFrame, options};
-use fullview_plane::wire::ipv4;
+use super::neighbor::NeighborId;
+use super::next_hop::{self, NextHopResolver};
+use super::received::RxFrame;
+use super::sender::PacketSender;
+use super::{options, redirect};
+use crate::route::RouteAction;
+use fullview_plane::wire::icmp::Icmpv4Kind;
+use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 
-impl<W: NextHopResolver> HostStack<W> {
-    /// Forwards an IPv4 packet, or tells its sender why not.
-    pub(super) fn transit(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
-        let Some(packet) = sender::inet(arrival.payload).filter(|_| !arrival.to_group) else { return };
-        if let Some(at) = options::damage(packet.header()) {
-            let pointer = (at as u32) << 24;
-            return self.error(now, arrival, Icmpv4Kind::ParameterProblem, pointer, out);
+#[derive(Default)]
+pub(super) struct SlowForwarder {
+    /// Packets forwarded.
+    pub forwarded: u64,
+}
+
+/// Whether a packet was for the router, so that the caller has to deliver it locally.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum TransitOutcome {
+    Handled,
+    Local,
+}
+
+impl SlowForwarder {
+    /// Forwards an IPv4 packet, or reports to its sender why that is not possible.
+    pub fn forward<R: NextHopResolver>(
+        &mut self,
+        errors: &mut IcmpErrors,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
+    ) -> TransitOutcome {
+        let packet = frame.inet().filter(|_| !frame.to_group);
+        let Some(packet) = packet else { return TransitOutcome::Handled };
+        if let Some(at) = options::malformed_at(packet.header()) {
+            let problem = Problem { kind: Icmpv4Kind::ParameterProblem, rest: (at as u32) << 24 };
+            errors.report(sender, frame, problem);
+            return TransitOutcome::Handled;
         }
         let to = IpAddr::from(Ipv4Addr::from(packet.destination()));
-        let error = match self.routes.find(arrival.wanted(to)) {
-            Some(Hop::Station(interface, station)) => {
-                return self.forward(now, arrival, packet, NeighborId { interface, station }, out);
-            }
-            Some(Hop::Link(interface)) => {
-                return self.forward(now, arrival, packet, NeighborId { interface, station: to }, out);
-            }
-            Some(Hop::Own) => return self.local(now, arrival, out),
-            Some(Hop::Broadcast | Hop::Blackhole) => return,
-            Some(Hop::Unreachable) => Icmpv4Kind::HostUnreachable,
-            Some(Hop::Prohibit) => Icmpv4Kind::Prohibited,
-            None => Icmpv4Kind::NetUnreachable,
+        let action = sender.ip.resolver.lookup(frame.query(to));
+        if let Some(neighbor) = action.and_then(|action| next_hop::neighbor(action, to)) {
+            self.forward_to(errors, sender, frame, packet, neighbor);
+            return TransitOutcome::Handled;
+        }
+        let kind = match action {
+            Some(RouteAction::Local) => return TransitOutcome::Local,
+            Some(RouteAction::Unreachable) => Icmpv4Kind::HostUnreachable,
+            Some(RouteAction::Prohibit) => Icmpv4Kind::Prohibited,
+            None | Some(RouteAction::Throw) => Icmpv4Kind::NetUnreachable,
+            Some(_) => return TransitOutcome::Handled,
         };
-        self.error(now, arrival, error, 0, out);
+        errors.report(sender, frame, kind.into());
+        TransitOutcome::Handled
     }
 
-    fn forward(
+    fn forward_to<R: NextHopResolver>(
         &mut self,
-        now: Duration,
-        arrival: RxFrame<'_>,
+        errors: &mut IcmpErrors,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
         packet: Ipv4Packet<&[u8]>,
-        way: NeighborId,
-        out: &mut Output,
+        neighbor: NeighborId,
     ) {
         if packet.ttl() <= 1 {
-            return self.error(now, arrival, Icmpv4Kind::TimeExceeded, 0, out);
+            return errors.report(sender, frame, Icmpv4Kind::TimeExceeded.into());
         }
-        let Some(mtu) = self.interface(way.interface).map(|interface| interface.mtu as usize) else { return };
-        if packet.bytes().len() > mtu && packet.dont_fragment() {
-            return self.error(now, arrival, Icmpv4Kind::FragmentationNeeded, mtu as u32, out);
+        let Some(mtu) = sender.ip.interfaces.get(neighbor.interface).map(|interface| interface.mtu) else {
+            return;
+        };
+        if packet.bytes().len() > mtu as usize && packet.dont_fragment() {
+            let problem = Problem { kind: Icmpv4Kind::FragmentationNeeded, rest: mtu };
+            return errors.report(sender, frame, problem);
         }
         let source = Ipv4Addr::from(packet.source());
-        if let (true, IpAddr::V4(gateway)) = (self.is_detour(arrival, source.into(), way), way.station) {
-            self.redirect_inet(now, packet, way.interface, gateway, out);
+        let candidate =
+            redirect::is_redirect_candidate(&sender.ip.interfaces, frame, source.into(), neighbor);
+        if let (true, IpAddr::V4(gateway)) = (candidate, neighbor.ip) {
+            redirect::redirect_inet(errors, sender, packet, neighbor.interface, gateway);
         }
         let mut forwarded = packet.bytes().to_vec();
-        self.stamp(now, &mut forwarded, way);
+        stamp(sender, &mut forwarded, neighbor);
         Ipv4Packet::new_unchecked(&mut forwarded[..]).decrement_ttl();
-        let parts = match fragment::split(forwarded, mtu) {
+        let parts = match fragment::split(forwarded, mtu as usize) {
             Fragments::Whole(packet) => vec![packet],
             Fragments::Several(parts) => parts,
             Fragments::Impossible => return,
         };
-        self.counters.forwarded += 1;
-        parts.into_iter().for_each(|part| self.deliver(now, part, way, arrival.interface, out));
+        self.forwarded += 1;
+        parts.into_iter().for_each(|part| sender.deliver(part, neighbor, frame.interface));
     }
+}
 
-    /// Writes the router's address and the time into the options that ask for them.
-    fn stamp(&self, now: Duration, packet: &mut [u8], way: NeighborId) {
-        let IpAddr::V4(station) = way.station else { return };
-        if Ipv4Packet::new_unchecked(&*packet).header_len() == ipv4::HEADER {
-            return;
-        }
-        if let Some(own) = self.source_inet(way.interface, station) {
-            options::stamp(packet, own, now);
-        }
+/// Writes the router's address and the time into the options that ask for them.
+fn stamp<R>(sender: &PacketSender<'_, R>, packet: &mut [u8], neighbor: NeighborId) {
+    let IpAddr::V4(next) = neighbor.ip else { return };
+    if Ipv4Packet::new_unchecked(&*packet).header_len() == ipv4::HEADER {
+        return;
     }
-
-    /// Forwards an IPv6 packet, or tells its sender why not.
-    pub(super) fn transit6(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
-        let Some(packet) = sender::inet6(arrival.payload).filter(|_| !arrival.to_group) else { return };
-        let to = IpAddr::from(Ipv6Addr::from(packet.destination()));
-        let error = match self.routes.find(arrival.wanted(to)) {
-            Some(Hop::Station(interface, station)) => {
-                return self.forward6(now, arrival, packet, NeighborId { interface, station }, out);
-            }
-            Some(Hop::Link(interface)) => {
-                return self.forward6(now, arrival, packet, NeighborId { interface, station: to }, out);
-            }
-            Some(Hop::Own) => return self.local6(now, arrival, out),
-            Some(Hop::Broadcast | Hop::Blackhole) => return,
-            Some(Hop::Prohibit) => Icmpv6Kind::Prohibited,
-            Some(Hop::Unreachable) | None => Icmpv6Kind::NoRoute,
-        };
-        self.error6(now, arrival, error, 0, out);
-    }
-
-    fn forward6(
-        &mut self,
-        now: Duration,
-        arrival: RxFrame<'_>,
-        packet: Ipv6Packet<&[u8]>,
-        way: NeighborId,
-        out: &mut Output,
-    ) {
-        if packet.hop_limit() <= 1 {
-            return self.error6(now, arrival, Icmpv6Kind::TimeExceeded, 0, out);
-        }
-        let source = Ipv6Addr::from(packet.source());
-        if let (true, IpAddr::V6(target)) = (self.is_detour(arrival, source.into(), way), way.station) {
-            self.redirect_inet6(now, packet, way.interface, target, out);
-        }
-        if source.is_unicast_link_local() && way.interface != arrival.interface {
-            return self.error6(now, arrival, Icmpv6Kind::BeyondScope, 0, out);
-        }
-        let Some(mtu) = self.interface(way.interface).map(|interface| interface.mtu_of(Family::Inet6)) else {
-            return;
-        };
-        if packet.bytes().len() > mtu as usize {
-            return self.error6(now, arrival, Icmpv6Kind::PacketTooBig, mtu, out);
-        }
-        let mut forwarded = packet.bytes().to_vec();
-        Ipv6Packet::new_unchecked(&mut forwarded[..]).decrement_hop_limit();
-        self.counters.forwarded += 1;
-        self.deliver(now, forwarded, way, arrival.interface, out);
-    }
-
-    /// A packet from or to a link-local address: for the router itself, or it has to stay on its link (RFC 4291,
-    /// section 2.5.6), where nobody needs a router to reach a link-local address. A sender who does not know that is
-    /// told.
-    pub(super) fn link_local(&mut self, now: Duration, arrival: RxFrame<'_>, out: &mut Output) {
-        let Some(packet) = sender::inet6(arrival.payload) else { return };
-        let to = Ipv6Addr::from(packet.destination());
-        if !to.is_unicast_link_local() {
-            self.transit6(now, arrival, out);
-        } else if self.is_own_on(arrival.interface, to.into()) {
-            self.local6(now, arrival, out);
-        }
+    if let Some(own) = sender.ip.interfaces.source_inet(neighbor.interface, next) {
+        options::stamp(packet, own, sender.now);
     }
 }

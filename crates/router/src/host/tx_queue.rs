@@ -1,4 +1,4 @@
-//! The host's frames on their way into packet memory.
+//! The host stack's frames on their way into packet slots.
 
 use std::collections::VecDeque;
 
@@ -7,27 +7,27 @@ use fullview_plane::burst::{Burst, Packet};
 use fullview_plane::forward::Egress;
 use fullview_plane::verdict::Verdict;
 
-/// Frames that wait for a free slot, at most: more than that are lost, as on a full link.
+/// The most frames that wait for a free slot. More are dropped, as on a congested link.
 const PENDING: usize = 4096;
 
-/// What the host has to say, until there are slots for it.
+/// Frames that wait until there are slots for them.
 #[derive(Default)]
 pub(super) struct TxQueue {
-    /// Filled by the host.
+    /// New frames of the host stack.
     pub output: Output,
     pending: VecDeque<OutFrame>,
-    lost: u64,
+    dropped: u64,
 }
 
 impl TxQueue {
-    /// Sends as many frames as there are slots, each in one of `free`. A slot that its port refuses goes back there.
+    /// Sends as many frames as there are slots, each in one of `free`. A slot that its port refuses returns to `free`.
     pub fn send<'a>(&mut self, egress: &mut (impl Egress<'a> + ?Sized), free: &mut Burst<'a>) {
         self.queue();
         while !self.pending.is_empty() {
             let Some(slot) = free.pop() else { return };
             let Some(frame) = self.pending.pop_front() else { return };
             if let Err(slot) = transmit(&frame, slot, egress) {
-                self.lost += 1;
+                self.dropped += 1;
                 free.fill([slot].into_iter());
             }
         }
@@ -35,18 +35,17 @@ impl TxQueue {
 
     fn queue(&mut self) {
         let room = PENDING - self.pending.len();
-        self.lost += self.output.frames.len().saturating_sub(room) as u64;
+        self.dropped += self.output.frames.len().saturating_sub(room) as u64;
         self.pending.extend(self.output.frames.drain(..).take(room));
     }
 
-    /// Whether all frames have found a slot.
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.output.frames.is_empty()
     }
 
-    /// Frames that found no room, too long ones among them.
+    /// Frames dropped because the queue or their port was full, or because they were longer than a slot.
     pub fn frames_dropped(&self) -> u64 {
-        self.lost
+        self.dropped
     }
 }
 

@@ -1,5 +1,5 @@
-//! The ways of a host whose tables somebody else keeps: it goes by their view, and notes what it learns of neighbours
-//! for them to take in.
+//! The resolver of a host stack whose tables a mirror keeps: it looks routes up in the mirror's view, and records what
+//! became of neighbours for the mirror to apply.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use fullview_table::NextHop;
 use fullview_table::nexthop::TooManyNextHops;
 
-use super::next_hop::{Hop, Key, NextHopResolver, RouteQuery};
+use super::neighbor::NeighborId;
+use super::next_hop::{HostAction, NextHopResolver, RouteQuery};
 use fullview_plane::forward::flow_hash_of;
 use fullview_plane::view::View;
 use fullview_plane::wire::ethernet::Mac;
@@ -16,71 +17,71 @@ use fullview_plane::wire::ethernet::Mac;
 /// What became of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeighborChange {
-    /// It has this link address.
-    Resolved(Key, Mac),
-    /// Nothing is known about it any more.
-    Lost(Key),
+    Resolved(NeighborId, Mac),
+    Lost(NeighborId),
 }
 
-/// A view, and what its next hops are.
 pub struct ViewResolver {
     view: Arc<View>,
-    /// By number.
-    hops: Vec<Option<Hop>>,
-    news: Vec<NeighborChange>,
+    /// By next-hop index.
+    actions: Vec<Option<HostAction>>,
+    changes: Vec<NeighborChange>,
 }
 
 impl ViewResolver {
-    /// By this view.
-    pub fn new(view: Arc<View>, hops: Vec<Option<Hop>>) -> ViewResolver {
-        ViewResolver { view, hops, news: Vec::new() }
+    pub fn new(view: Arc<View>, actions: Vec<Option<HostAction>>) -> ViewResolver {
+        ViewResolver { view, actions, changes: Vec::new() }
     }
 
-    /// Another view from now on.
-    pub(super) fn follow(&mut self, view: Arc<View>, hops: Vec<Option<Hop>>) {
-        (self.view, self.hops) = (view, hops);
+    /// Replaces the view and what its next-hop indices stand for.
+    pub(super) fn follow(&mut self, view: Arc<View>, actions: Vec<Option<HostAction>>) {
+        (self.view, self.actions) = (view, actions);
     }
 
-    /// The view it goes by.
     pub fn view(&self) -> &Arc<View> {
         &self.view
     }
 
-    /// What has been learnt since this was last asked, in its order.
-    pub(super) fn take_neighbor_changes(&mut self) -> Vec<NeighborChange> {
-        std::mem::take(&mut self.news)
+    /// Takes the changes since the last call, in their order.
+    pub(super) fn take_changes(&mut self) -> Vec<NeighborChange> {
+        std::mem::take(&mut self.changes)
     }
 
-    /// Of a group the member that the forwarding loop picks for the same flow.
-    fn number(&self, wanted: RouteQuery<'_>) -> Option<NextHop> {
+    /// The next hop of a packet; of a group the member that the forwarding loop picks for the same flow.
+    fn index(&self, query: RouteQuery<'_>) -> Option<NextHop> {
         let parts = self.view.parts();
-        let table = parts.tables.get(usize::from(self.view.interface(wanted.interface)?.table))?;
-        let number = match wanted.to {
+        let table = parts.tables.get(usize::from(self.view.interface(query.interface)?.table))?;
+        let index = match query.destination {
             IpAddr::V4(to) => table.inet.with(|fib| fib.lookup(to.to_bits())),
             IpAddr::V6(to) => table.inet6.with(|fib| fib.lookup(to.to_bits())),
         };
         let groups = parts.groups.current();
-        let hash = || flow_hash_of(wanted.packet, parts.policy.flow_seed).unwrap_or(0);
-        Some(if groups.is_group(number) { groups.select(number, hash()) } else { number })
+        let hash = || flow_hash_of(query.packet, parts.policy.flow_seed).unwrap_or(0);
+        Some(if groups.is_group(index) { groups.select(index, hash()) } else { index })
     }
 }
 
 impl NextHopResolver for ViewResolver {
-    fn find(&self, wanted: RouteQuery<'_>) -> Option<Hop> {
-        self.hop(self.number(wanted)?)
+    fn lookup(&self, query: RouteQuery<'_>) -> Option<HostAction> {
+        self.action(self.index(query)?)
     }
 
-    fn hop(&self, number: NextHop) -> Option<Hop> {
-        *self.hops.get(number.index())?
+    fn action(&self, index: NextHop) -> Option<HostAction> {
+        *self.actions.get(index.index())?
     }
 
-    fn known(&mut self, _now: Duration, neighbor: Key, mac: Mac) -> Result<(), TooManyNextHops> {
-        self.news.push(NeighborChange::Resolved(neighbor, mac));
+    fn neighbor_resolved(
+        &mut self,
+        _now: Duration,
+        neighbor: NeighborId,
+        mac: Mac,
+    ) -> Result<(), TooManyNextHops> {
+        self.changes.push(NeighborChange::Resolved(neighbor, mac));
         Ok(())
     }
 
-    fn unknown(&mut self, _now: Duration, neighbor: Key) {
-        self.news.push(NeighborChange::Lost(neighbor));
+    fn neighbor_lost(&mut self, _now: Duration, neighbor: NeighborId) {
+        self.changes.push(NeighborChange::Lost(neighbor));
     }
 
     fn tick(&mut self, _now: Duration) {}

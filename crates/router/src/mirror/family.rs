@@ -1,33 +1,33 @@
-//! One family: its routes in the kernel's tables, and what follows from them for ours.
+//! The routes of one family in the kernel's tables, and the changes that follow from them for the FIB framework's tables.
 //!
-//! The kernel asks its table `local` before any other. Ours are asked alone, so the routes of `local` are laid over
-//! each of them: where one covers a prefix, the prefix is the host's own.
+//! The kernel consults its table `local` before any other. A FIB is looked up alone, so the routes of `local` are copied
+//! into each table, where they take precedence: a prefix that one of them covers is the host's own.
 
 use fullview_table::fib::framework::{FamilyTables, Origin, Time};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::netlink::event::Placement;
-use crate::route::{LOCAL_TABLE, LinkIndex, RouteAction, RouteHop};
+use crate::route::{LOCAL_TABLE, RouteAction, RouteHop};
 
-use super::indices::KERNEL;
-use super::neighbors::Hosts;
-use super::routes::{Entry, Routes};
-use super::sets::{SetId, Sets};
+use super::hop_sets::{HopSets, SetId};
+use super::host_routes::HostRoutes;
+use super::next_hops::{BROADCAST, KERNEL};
+use super::route_table::{RouteTable, StoredRoute};
 
-/// Routes and changes of one family.
-pub(super) struct Family<A: Address> {
-    routes: FxHashMap<u32, Routes<A>>,
-    /// The table `local`, as it is laid over the others.
+/// The routes of one family, and the changes that the tables do not have yet.
+pub(super) struct FamilyRoutes<A: Address> {
+    routes: FxHashMap<u32, RouteTable<A>>,
+    /// What the table `local` puts into every other table.
     local: Rib<A>,
-    /// Prefixes to look at again, by table.
+    /// Prefixes whose next hop may have changed, by table.
     touched: FxHashMap<u32, Touched<A>>,
-    pub hosts: Hosts<A>,
-    /// The number of the dump that goes on, or was the last.
+    pub hosts: HostRoutes<A>,
+    /// The number of the current dump, or of the last one.
     dump: u8,
 }
 
-/// What changed in a table: in haste what must not wait.
+/// Prefixes that changed in one table: those that must not wait for others, and the rest.
 struct Touched<A> {
     at_once: Vec<Prefix<A>>,
     soon: Vec<Prefix<A>>,
@@ -39,54 +39,54 @@ impl<A> Default for Touched<A> {
     }
 }
 
-impl<A: Address> Default for Family<A> {
+impl<A: Address> Default for FamilyRoutes<A> {
     fn default() -> Self {
-        Family {
+        FamilyRoutes {
             routes: FxHashMap::default(),
             local: Rib::default(),
             touched: FxHashMap::default(),
-            hosts: Hosts::default(),
+            hosts: HostRoutes::default(),
             dump: 0,
         }
     }
 }
 
-/// A route as the mirror keeps it.
-pub(super) struct Kept<A: Address> {
+/// A route, and where it belongs.
+pub(super) struct PlacedRoute<A: Address> {
     pub table: u32,
     pub prefix: Prefix<A>,
-    pub entry: Entry,
-    /// Whether the change may wait.
+    pub route: StoredRoute,
+    /// Whether the change must not wait for others.
     pub at_once: bool,
 }
 
-impl<A: Address> Family<A> {
-    pub fn add(&mut self, kept: Kept<A>, placement: Placement, sets: &mut Sets) {
-        let Kept { table, prefix, entry, at_once } = kept;
-        let entry = Entry { dump: self.dump, ..entry };
+impl<A: Address> FamilyRoutes<A> {
+    pub fn add(&mut self, placed: PlacedRoute<A>, placement: Placement, sets: &mut HopSets) {
+        let PlacedRoute { table, prefix, route, at_once } = placed;
+        let route = StoredRoute { dump: self.dump, ..route };
         let routes = self.routes.entry(table).or_default();
         if A::BITS == 128 && routes.len() > 0 {
-            drop_parts(routes, prefix, &entry, sets);
+            drop_parts(routes, prefix, &route, sets);
         }
-        let gone = routes.add(prefix, entry, placement);
+        let gone = routes.add(prefix, route, placement);
         gone.and_then(|gone| gone.set()).into_iter().for_each(|id| sets.release(id));
-        if !gone.is_some_and(|gone| gone.is(&entry)) {
+        if !gone.is_some_and(|gone| gone.is(&route)) {
             self.changed(table, prefix, at_once);
         }
     }
 
-    /// Returns whether it was there.
-    pub fn remove(&mut self, kept: &Kept<A>, hops: Option<&[RouteHop]>, sets: &mut Sets) -> bool {
-        let Some(routes) = self.routes.get_mut(&kept.table) else { return false };
-        let is_it = |entry: &Entry| is_same(entry, &kept.entry, hops, sets);
-        let Some(gone) = routes.remove(kept.prefix, is_it) else { return false };
+    /// Returns whether the route was there.
+    pub fn remove(&mut self, placed: &PlacedRoute<A>, hops: Option<&[RouteHop]>, sets: &mut HopSets) -> bool {
+        let Some(routes) = self.routes.get_mut(&placed.table) else { return false };
+        let is_it = |entry: &StoredRoute| is_same(entry, &placed.route, hops, sets);
+        let Some(gone) = routes.remove(placed.prefix, is_it) else { return false };
         gone.set().into_iter().for_each(|id| sets.release(id));
-        self.changed(kept.table, kept.prefix, kept.at_once);
+        self.changed(placed.table, placed.prefix, placed.at_once);
         true
     }
 
-    /// The entries of a prefix.
-    pub fn at(&self, table: u32, prefix: Prefix<A>) -> &[Entry] {
+    /// The routes to exactly this prefix.
+    pub fn at(&self, table: u32, prefix: Prefix<A>) -> &[StoredRoute] {
         self.routes.get(&table).map_or(&[], |routes| routes.at(prefix))
     }
 
@@ -102,10 +102,10 @@ impl<A: Address> Family<A> {
         if at_once { touched.at_once.push(prefix) } else { touched.soon.push(prefix) }
     }
 
-    /// What lies below is hidden by it, or comes to light.
+    /// A route of the table `local` hides the routes below it in every other table, and shows them again when it goes.
     fn local_changed(&mut self, prefix: Prefix<A>) {
         let next_hop = self.at(LOCAL_TABLE, prefix).first().map(|entry| match entry.action {
-            RouteAction::Broadcast => super::indices::BROADCAST,
+            RouteAction::Broadcast => BROADCAST,
             _ => KERNEL,
         });
         self.local.apply(Change { prefix, next_hop });
@@ -115,12 +115,12 @@ impl<A: Address> Family<A> {
         }
     }
 
-    /// A table that packets may be looked up in: what is local is so there too.
+    /// Makes a table that packets may be looked up in: local prefixes are local there too.
     pub fn create(&mut self, table: u32) {
         if self.routes.contains_key(&table) {
             return;
         }
-        self.routes.insert(table, Routes::default());
+        self.routes.insert(table, RouteTable::default());
         let local: Vec<Prefix<A>> = self.local.iter().map(|route| route.prefix).collect();
         local.into_iter().for_each(|prefix| self.touch(table, prefix, true));
     }
@@ -139,33 +139,33 @@ impl<A: Address> Family<A> {
             .map(Prefix::first)
     }
 
-    /// How many prefixes the kernel has routes to.
+    /// The number of prefixes with routes, in all tables together.
     pub fn len(&self) -> usize {
-        self.routes.values().map(Routes::len).sum()
+        self.routes.values().map(RouteTable::len).sum()
     }
 
-    /// The routes of these sets are to be looked at again.
+    /// The index of these sets changed, and with it the next hop of every route that uses them.
     pub fn touch_sets(&mut self, changed: &FxHashSet<SetId>) {
-        let using = |(table, routes): (&u32, &Routes<A>)| (*table, routes.using(changed));
+        let using = |(table, routes): (&u32, &RouteTable<A>)| (*table, routes.using(changed));
         let all: Vec<(u32, Vec<Prefix<A>>)> = self.routes.iter().map(using).collect();
         for (table, prefixes) in all {
             prefixes.into_iter().for_each(|prefix| self.touch(table, prefix, true));
         }
     }
 
-    /// What a dump does not mention from now on is gone.
+    /// Begins a dump.
     pub fn begin_dump(&mut self) {
         self.dump = self.dump.wrapping_add(1);
     }
 
-    /// Takes away what the dump did not mention; returns how much that was.
-    pub fn end_dump(&mut self, sets: &mut Sets) -> usize {
+    /// Removes the routes that the dump did not list; returns how many.
+    pub fn end_dump(&mut self, sets: &mut HopSets) -> usize {
         let dump = self.dump;
         self.sweep(sets, |entry, _| entry.dump != dump)
     }
 
-    /// Takes away what `is_gone`.
-    pub fn sweep(&mut self, sets: &mut Sets, is_gone: impl Fn(&Entry, &Sets) -> bool) -> usize {
+    /// Removes every route that `is_gone`; returns how many.
+    pub fn sweep(&mut self, sets: &mut HopSets, is_gone: impl Fn(&StoredRoute, &HopSets) -> bool) -> usize {
         let mut all = Vec::new();
         for (table, routes) in &mut self.routes {
             let gone = routes.sweep(|entry| is_gone(entry, sets));
@@ -178,16 +178,16 @@ impl<A: Address> Family<A> {
         all.len()
     }
 
-    /// Hands everything that changed to the tables.
-    pub fn commit(&mut self, now: Time, tables: &mut FamilyTables<A>, sets: &Sets) {
+    /// Hands all changes to the tables.
+    pub fn commit(&mut self, now: Time, tables: &mut FamilyTables<A>, sets: &HopSets) {
         for (table, touched) in std::mem::take(&mut self.touched) {
             if table != LOCAL_TABLE {
                 tables.create(table);
                 self.hand_over(now, table, &touched, tables, sets);
             }
         }
-        let Family { local, routes, hosts, .. } = self;
-        hosts.commit(now, tables, &sets.indices, |table, prefix| {
+        let FamilyRoutes { local, routes, hosts, .. } = self;
+        hosts.commit(now, tables, &sets.next_hops, |table, prefix| {
             own(local, routes, table, prefix, sets).is_some()
         });
     }
@@ -198,7 +198,7 @@ impl<A: Address> Family<A> {
         table: u32,
         touched: &Touched<A>,
         tables: &mut FamilyTables<A>,
-        sets: &Sets,
+        sets: &HopSets,
     ) {
         for (prefixes, origin) in [(&touched.at_once, Origin::Interface), (&touched.soon, Origin::Protocol)] {
             let hidden = tables.rib(table).map_or_else(Vec::new, |rib| self.hidden(prefixes, rib));
@@ -212,7 +212,7 @@ impl<A: Address> Family<A> {
         }
     }
 
-    /// What lies below prefixes of the table `local` that came or went.
+    /// The prefixes below those of the table `local` that were added or removed.
     fn hidden(&self, prefixes: &[Prefix<A>], rib: &Rib<A>) -> Vec<Prefix<A>> {
         let covers = |prefix: &&Prefix<A>| {
             prefix.len() < A::BITS && prefix.len() > 0 && self.is_local_or_was(**prefix, rib)
@@ -228,8 +228,9 @@ impl<A: Address> Family<A> {
         self.local.get(prefix).is_some() || rib.get(prefix) == Some(KERNEL)
     }
 
-    /// What a table holds for a prefix now. A neighbour's own route is not decided here.
-    fn change(&self, table: u32, prefix: Prefix<A>, sets: &Sets) -> Option<Change<A>> {
+    /// The change that makes the table's route to a prefix what it should be. Host routes of neighbours are decided
+    /// elsewhere.
+    fn change(&self, table: u32, prefix: Prefix<A>, sets: &HopSets) -> Option<Change<A>> {
         let next_hop = own(&self.local, &self.routes, table, prefix, sets);
         if next_hop.is_none() && self.hosts.is_placed(table, prefix) {
             return None;
@@ -238,39 +239,45 @@ impl<A: Address> Family<A> {
     }
 }
 
-/// Where the kernel's routes lead from a prefix.
+/// The index that the kernel's routes give to a prefix.
 fn own<A: Address>(
     local: &Rib<A>,
-    routes: &FxHashMap<u32, Routes<A>>,
+    routes: &FxHashMap<u32, RouteTable<A>>,
     table: u32,
     prefix: Prefix<A>,
-    sets: &Sets,
+    sets: &HopSets,
 ) -> Option<NextHop> {
     let covering = || Some(local.covering(prefix)?.next_hop);
     let local = (!local.is_empty()).then(|| local.get(prefix).or_else(covering)).flatten();
     local.or_else(|| routes.get(&table)?.best(prefix, sets))
 }
 
-/// The kernel tells of IPv6 next hops one by one and of all together: what names some of the hops that the new route
-/// names is a part of it.
-fn drop_parts<A: Address>(routes: &mut Routes<A>, prefix: Prefix<A>, entry: &Entry, sets: &mut Sets) {
+/// The kernel reports IPv6 next hops both one by one and all together: a route with only some of the new route's hops is a
+/// part of it, and goes.
+fn drop_parts<A: Address>(
+    routes: &mut RouteTable<A>,
+    prefix: Prefix<A>,
+    entry: &StoredRoute,
+    sets: &mut HopSets,
+) {
     let Some(all) = entry.set().and_then(|id| sets.hops(id)) else { return };
     let all = all.to_vec();
-    let is_part = |known: &Entry| {
+    let is_part = |known: &StoredRoute| {
         let hops = known.set().filter(|id| entry.set() != Some(*id)).and_then(|id| sets.hops(id));
         known.metric == entry.metric && hops.is_some_and(|hops| hops.iter().all(|hop| holds(&all, hop)))
     };
-    let parts: Vec<Entry> = std::iter::from_fn(|| routes.remove(prefix, is_part)).collect();
+    let parts: Vec<StoredRoute> = std::iter::from_fn(|| routes.remove(prefix, is_part)).collect();
     parts.iter().filter_map(|part| part.set()).for_each(|id| sets.release(id));
 }
 
-/// A hop that was alive when the route came may be dead when it goes, and its weight does not name it.
+/// Whether one of the hops has the same link and gateway. A hop that was alive when its route was added may be dead when
+/// the route is removed, and its weight does not identify it.
 pub(super) fn holds(hops: &[RouteHop], hop: &RouteHop) -> bool {
     let name = |hop: &RouteHop| (hop.link, hop.gateway);
     hops.iter().any(|known| name(known) == name(hop))
 }
 
-fn is_same(known: &Entry, gone: &Entry, hops: Option<&[RouteHop]>, sets: &Sets) -> bool {
+fn is_same(known: &StoredRoute, gone: &StoredRoute, hops: Option<&[RouteHop]>, sets: &HopSets) -> bool {
     let beside = (known.metric, known.selective) == (gone.metric, gone.selective);
     let same_hops = |known: &[RouteHop], gone: &[RouteHop]| {
         known.len() == gone.len() && known.iter().all(|hop| holds(gone, hop))
@@ -281,6 +288,3 @@ fn is_same(known: &Entry, gone: &Entry, hops: Option<&[RouteHop]>, sets: &Sets) 
             _ => known.action == gone.action,
         }
 }
-
-/// The link of a neighbour.
-pub(super) type HostKey<A> = (A, LinkIndex);

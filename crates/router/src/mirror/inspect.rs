@@ -1,14 +1,28 @@
-//! What people ask about, by the names they know it by.
+//! What the router's threads and its operators ask about the mirror's state.
 
 use std::net::IpAddr;
 
+use fullview_plane::wire::ethernet::Mac;
 use fullview_table::NextHop;
+use fullview_table::fib::framework::LogEntry;
 
 use super::Mirror;
+use super::next_hops::NextHopAction;
+use super::resolution::{self, StaleNeighbor};
 use crate::route::{LinkIndex, NextHopVia, RouteAction};
-use fullview_plane::wire::ethernet::Mac;
 
-/// A neighbour that may be sent to.
+/// Figures for the log and the metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Prefixes that the kernel has IPv4 routes to, in all its tables.
+    pub inet: usize,
+    /// Prefixes that the kernel has IPv6 routes to, in all its tables.
+    pub inet6: usize,
+    /// Interfaces whose packets rules of policy routing may have looked up in other tables than this router's, by name.
+    pub ruled: Vec<String>,
+}
+
+/// A neighbour that frames may be sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsableNeighbor {
     /// Its address.
@@ -17,28 +31,51 @@ pub struct UsableNeighbor {
     pub link: String,
     /// Its Ethernet address.
     pub mac: Mac,
-    /// Whether the kernel would verify the address if it were used.
+    /// Whether the kernel would verify the address before it relied on it.
     pub is_stale: bool,
 }
 
 impl Mirror {
-    /// The kernel's number of a table, by its place in the view.
-    pub fn table_number(&self, place: u16) -> Option<u32> {
-        self.table_numbers().get(usize::from(place)).copied()
+    /// The figures as they are now.
+    pub fn report(&self) -> Report {
+        let routing = &self.routing;
+        Report {
+            inet: routing.inet.len(),
+            inet6: routing.inet6.len(),
+            ruled: self.publisher.ruled().to_vec(),
+        }
     }
 
-    /// A table's place in the view.
+    /// What could not be done as the kernel does it, since the last call.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.routing.sets.warnings)
+    }
+
+    /// The log of the FIB framework for both families, in the order of time.
+    pub fn log(&self) -> Vec<LogEntry> {
+        let mut all = self.routing.tables.inet.log();
+        all.extend(self.routing.tables.inet6.log());
+        all.sort_by_key(|entry| entry.at);
+        all
+    }
+
+    /// The kernel's number of a table, by its position in the view.
+    pub fn table_number(&self, place: u16) -> Option<u32> {
+        self.routing.table_numbers().get(usize::from(place)).copied()
+    }
+
+    /// A table's position in the view.
     pub fn table_place(&self, number: u32) -> Option<u16> {
-        let place = self.table_numbers().iter().position(|known| *known == number)?;
+        let place = self.routing.table_numbers().iter().position(|known| *known == number)?;
         u16::try_from(place).ok()
     }
 
-    /// What a next hop is, in the words of `ip route`; `None` if the index is free.
+    /// A next hop in the words of `ip route`; `None` if the index is free.
     pub fn next_hop(&self, hop: NextHop) -> Option<String> {
-        if let Some(members) = self.sets.groups.members(hop) {
+        if let Some(members) = self.routing.sets.groups.members(hop) {
             return Some(format!("group of {}", members.len()));
         }
-        Some(match self.sets.indices.action(hop)? {
+        Some(match self.routing.sets.next_hops.action(hop)? {
             RouteAction::Local => "this host".into(),
             RouteAction::Broadcast => "broadcast".into(),
             RouteAction::Blackhole => "blackhole".into(),
@@ -46,29 +83,69 @@ impl Mirror {
             RouteAction::Prohibit => "prohibit".into(),
             RouteAction::Throw => "throw".into(),
             RouteAction::Forward(NextHopVia { link, neighbor: None }) => {
-                format!("dev {}", self.link_name(link))
+                format!("dev {}", self.links.name(link))
             }
             RouteAction::Forward(NextHopVia { link, neighbor: Some(ip) }) => {
-                format!("via {ip} dev {}", self.link_name(link))
+                format!("via {ip} dev {}", self.links.name(link))
             }
         })
     }
 
-    /// All neighbours that may be sent to, in no order.
+    /// What is done with packets of each next hop, by number; `None` for groups, links that are gone, and free indices.
+    pub fn next_hop_actions(&self) -> Vec<Option<RouteAction<NextHopVia<u16>>>> {
+        let mut actions = Vec::new();
+        for (NextHop(number), action) in self.routing.sets.next_hops.iter() {
+            let place = usize::from(number);
+            if actions.len() <= place {
+                actions.resize(place + 1, None);
+            }
+            if let Some(slot) = actions.get_mut(place) {
+                *slot = self.by_interface(action);
+            }
+        }
+        actions
+    }
+
+    fn by_interface(&self, action: NextHopAction) -> Option<RouteAction<NextHopVia<u16>>> {
+        let number = |NextHopVia { link, neighbor }: NextHopVia<LinkIndex>| {
+            self.links.number(link).map(|link| NextHopVia { link, neighbor }).ok_or(())
+        };
+        action.try_map(number).ok()
+    }
+
+    /// The link that an interface is now.
+    pub fn link_of(&self, interface: u16) -> Option<LinkIndex> {
+        self.links.numbered(interface)
+    }
+
+    /// The number of the interface that a link is.
+    pub fn interface_of(&self, link: LinkIndex) -> Option<u16> {
+        self.links.number(link)
+    }
+
+    /// All usable neighbours, in no order.
     pub fn usable_neighbors(&self) -> Vec<UsableNeighbor> {
         let neighbor = |(link, address): (LinkIndex, IpAddr)| {
             let known = self.neighbors.get(link, address)?;
-            Some(UsableNeighbor {
-                address,
-                link: self.link_name(link),
-                mac: known.mac,
-                is_stale: known.is_stale,
-            })
+            let link = self.links.name(link);
+            Some(UsableNeighbor { address, link, mac: known.mac, is_stale: known.is_stale })
         };
         self.neighbors.keys().filter_map(neighbor).collect()
     }
 
-    fn link_name(&self, link: LinkIndex) -> String {
-        self.links.get(link).map_or_else(|| format!("link {link}"), |link| link.name.clone())
+    /// The usable neighbours on ports that the kernel would verify before it relied on them.
+    pub fn stale_neighbors(&self) -> Vec<StaleNeighbor> {
+        resolution::stale(&self.neighbors, &self.links)
+    }
+
+    /// The stations that packets to `destination` may be sent to, by the RIB of a kernel table: gateways, or the
+    /// destination itself.
+    pub fn stations(&self, table: u32, destination: IpAddr) -> Vec<(LinkIndex, IpAddr)> {
+        resolution::stations(&self.routing, table, destination)
+    }
+
+    /// The neighbour to resolve for a packet to `destination` that arrived on an interface with this number.
+    pub fn missing_neighbor(&self, interface: u16, destination: IpAddr) -> Option<(LinkIndex, IpAddr)> {
+        resolution::missing(&self.routing, &self.neighbors, &self.links, (interface, destination))
     }
 }

@@ -1,57 +1,58 @@
-//! The kernel's links: which are ours, what state they are in, where their packets are looked up.
+//! The kernel's links: which of them are ports, what state they are in, which table looks up their packets.
 
+use fullview_plane::interface::InterfaceAddress;
 use fullview_table::Family;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::netlink::event::{ALL_LINKS, Link, LinkKind};
 use crate::route::{LinkIndex, MAIN_TABLE};
-use fullview_plane::interface::InterfaceAddress;
 
-/// What can be done by way of a link.
+/// Whether packets can be sent on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// It is not one that we forward by.
+pub(super) enum LinkState {
+    /// It is not a port of the router, nor a VLAN of one.
     Foreign,
-    /// Somebody set it down: the kernel drops its routes.
+    /// It is set down: the kernel drops its routes.
     Down,
-    /// The other end is gone: the kernel keeps its routes.
+    /// It is set up and has no carrier: the kernel keeps its routes.
     NoCarrier,
     Up,
 }
 
 /// A port, or a VLAN of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct PortVlan {
     pub port: u16,
     pub vlan: Option<u16>,
 }
 
 /// All links of the kernel.
 #[derive(Default)]
-pub(super) struct Links {
-    /// The names of the links we forward by; a name's place is its port's number.
+pub(super) struct LinkTable {
+    /// The names of the ports, by number.
     ports: Vec<String>,
-    links: FxHashMap<LinkIndex, Known>,
-    /// Whether the kernel's settings decide what is forwarded, and those it has told of.
-    pub heeds_forwarding: bool,
+    links: FxHashMap<LinkIndex, KnownLink>,
+    /// Whether the kernel's settings decide what is forwarded.
+    pub follows_kernel: bool,
+    /// Where the kernel forwards.
     forwards: FxHashSet<(LinkIndex, Family)>,
-    /// Interface numbers, which stay for ever: they are the indices of counters.
-    numbers: Vec<Place>,
-    number_of: FxHashMap<Place, u16>,
+    /// Interfaces by number. A number is never given to another interface: it is the index of counters.
+    interfaces: Vec<PortVlan>,
+    numbers: FxHashMap<PortVlan, u16>,
 }
 
-struct Known {
+struct KnownLink {
     link: Link,
     addresses: Vec<InterfaceAddress>,
-    /// Whether the last dump had it.
+    /// Whether the last dump listed it.
     seen: bool,
 }
 
-impl Links {
-    /// Links of these names will be ours.
-    pub fn new(ports: Vec<String>) -> Links {
-        let mut links = Links { ports, ..Links::default() };
-        (0..).take(links.ports.len()).for_each(|port| links.begin(Place { port, vlan: None }));
+impl LinkTable {
+    /// No links yet; those of these names will be ports.
+    pub fn new(ports: Vec<String>) -> LinkTable {
+        let mut links = LinkTable { ports, ..LinkTable::default() };
+        (0..).take(links.ports.len()).for_each(|port| links.number_new(PortVlan { port, vlan: None }));
         links
     }
 
@@ -59,13 +60,13 @@ impl Links {
         &self.ports
     }
 
-    /// Takes what is known about a link; returns whether anything changed.
+    /// Stores a link; returns whether anything changed.
     pub fn set(&mut self, link: Link) -> bool {
         if let LinkKind::Vlan { id, parent } = link.kind
             && let Some(place) = self.vlan(id, parent)
-            && !self.number_of.contains_key(&place)
+            && !self.numbers.contains_key(&place)
         {
-            self.begin(place);
+            self.number_new(place);
         }
         match self.links.get_mut(&link.index) {
             Some(known) => {
@@ -73,27 +74,27 @@ impl Links {
                 std::mem::replace(&mut known.link, link.clone()) != link
             }
             None => {
-                self.links.insert(link.index, Known { link, addresses: Vec::new(), seen: true });
+                self.links.insert(link.index, KnownLink { link, addresses: Vec::new(), seen: true });
                 true
             }
         }
     }
 
-    /// An interface that never was before. Beyond 65,535 of them the kernel is left alone with the rest.
-    fn begin(&mut self, place: Place) {
-        if let Ok(number) = u16::try_from(self.numbers.len()) {
-            self.numbers.push(place);
-            self.number_of.insert(place, number);
+    /// Gives the next number to an interface. Interfaces beyond 65,535 get none, and the kernel forwards on them.
+    fn number_new(&mut self, place: PortVlan) {
+        if let Ok(number) = u16::try_from(self.interfaces.len()) {
+            self.interfaces.push(place);
+            self.numbers.insert(place, number);
         }
     }
 
-    /// Returns whether it was known.
+    /// Returns whether the link was known.
     pub fn remove(&mut self, index: LinkIndex) -> bool {
         self.forwards.retain(|(link, _)| *link != index);
         self.links.remove(&index).is_some()
     }
 
-    /// Returns whether it is new.
+    /// Returns whether the address is new.
     pub fn add_address(&mut self, index: LinkIndex, address: InterfaceAddress) -> bool {
         let Some(known) = self.links.get_mut(&index) else { return false };
         let new = !known.addresses.contains(&address);
@@ -103,7 +104,7 @@ impl Links {
         new
     }
 
-    /// Returns whether it was there.
+    /// Returns whether the address was there.
     pub fn remove_address(&mut self, index: LinkIndex, address: InterfaceAddress) -> bool {
         let Some(known) = self.links.get_mut(&index) else { return false };
         let before = known.addresses.len();
@@ -111,27 +112,28 @@ impl Links {
         known.addresses.len() < before
     }
 
-    /// Returns whether that is new.
+    /// Returns whether the setting changed.
     pub fn set_forwarding(&mut self, index: LinkIndex, family: Family, on: bool) -> bool {
         if on { self.forwards.insert((index, family)) } else { self.forwards.remove(&(index, family)) }
     }
 
+    /// Whether packets of a family that arrive on a link are to be forwarded.
     pub fn forwards(&self, index: LinkIndex, family: Family) -> bool {
         let all = family == Family::Inet || self.forwards.contains(&(ALL_LINKS, family));
-        !self.heeds_forwarding || all && self.forwards.contains(&(index, family))
+        !self.follows_kernel || all && self.forwards.contains(&(index, family))
     }
 
-    /// Before a dump: what it does not mention is gone. Its addresses are mentioned anew.
+    /// Begins a dump of links.
     pub fn mark(&mut self) {
         self.links.values_mut().for_each(|known| known.seen = false);
     }
 
-    /// Before a dump of addresses.
+    /// Begins a dump of addresses.
     pub fn forget_addresses(&mut self) {
         self.links.values_mut().for_each(|known| known.addresses.clear());
     }
 
-    /// After a dump: those it did not mention.
+    /// The links that the dump did not list.
     pub fn unseen(&self) -> Vec<LinkIndex> {
         self.links.iter().filter(|(_, known)| !known.seen).map(|(index, _)| *index).collect()
     }
@@ -144,25 +146,25 @@ impl Links {
         self.links.get(&index).map_or(&[], |known| &known.addresses)
     }
 
-    /// Ours of that name, as it is now: a link that was removed and made again has another number.
+    /// The link that has this name now. A link that was removed and made again has another number.
     pub fn by_name(&self, name: &str) -> Option<&Link> {
         self.links.values().map(|known| &known.link).find(|link| link.name == name)
     }
 
-    /// Where the frames of a link come from and go to, if it is ours. A VLAN is a port itself if it is named as one and
-    /// its parent is not: with both, its frames would come in twice.
-    pub fn place(&self, index: LinkIndex) -> Option<Place> {
+    /// The port or VLAN that a link is, if the router forwards on it. A VLAN counts as a port itself if it is named as one
+    /// and its parent is not: with both, its frames would arrive twice.
+    pub fn place(&self, index: LinkIndex) -> Option<PortVlan> {
         let link = self.get(index)?;
-        let itself = || self.port(&link.name).map(|port| Place { port, vlan: None });
+        let itself = || self.port(&link.name).map(|port| PortVlan { port, vlan: None });
         match link.kind {
             LinkKind::Vlan { id, parent } => self.vlan(id, parent).or_else(itself),
             _ => itself(),
         }
     }
 
-    fn vlan(&self, id: u16, parent: LinkIndex) -> Option<Place> {
+    fn vlan(&self, id: u16, parent: LinkIndex) -> Option<PortVlan> {
         let port = self.port(&self.get(parent)?.name)?;
-        (1..=4094).contains(&id).then_some(Place { port, vlan: Some(id) })
+        (1..=4094).contains(&id).then_some(PortVlan { port, vlan: Some(id) })
     }
 
     fn port(&self, name: &str) -> Option<u16> {
@@ -170,37 +172,37 @@ impl Links {
         u16::try_from(place).ok()
     }
 
-    /// The interface number of a link that is ours.
+    /// The number of the interface that a link is.
     pub fn number(&self, index: LinkIndex) -> Option<u16> {
-        self.number_of.get(&self.place(index)?).copied()
+        self.numbers.get(&self.place(index)?).copied()
     }
 
-    /// Every interface there ever was, by number, with the link that it is now.
-    pub fn interfaces(&self) -> impl Iterator<Item = (Place, Option<&Link>)> {
+    /// Every interface that ever existed, by number, with the link that it is now.
+    pub fn interfaces(&self) -> impl Iterator<Item = (PortVlan, Option<&Link>)> {
         let links = self.links.values().map(|known| &known.link);
-        let at: FxHashMap<Place, &Link> =
+        let at: FxHashMap<PortVlan, &Link> =
             links.filter_map(|link| Some((self.place(link.index)?, link))).collect();
-        self.numbers.iter().map(move |place| (*place, at.get(place).copied()))
+        self.interfaces.iter().map(move |place| (*place, at.get(place).copied()))
     }
 
     /// The link that an interface is now.
     pub fn numbered(&self, interface: u16) -> Option<LinkIndex> {
-        let place = self.numbers.get(usize::from(interface))?;
+        let place = self.interfaces.get(usize::from(interface))?;
         self.links.keys().copied().find(|index| self.place(*index).as_ref() == Some(place))
     }
 
-    pub fn state(&self, index: LinkIndex) -> State {
+    pub fn state(&self, index: LinkIndex) -> LinkState {
         match self.get(index) {
             Some(link) if self.number(index).is_some() => match (link.up, link.carrier) {
-                (false, _) => State::Down,
-                (true, false) => State::NoCarrier,
-                (true, true) => State::Up,
+                (false, _) => LinkState::Down,
+                (true, false) => LinkState::NoCarrier,
+                (true, true) => LinkState::Up,
             },
-            _ => State::Foreign,
+            _ => LinkState::Foreign,
         }
     }
 
-    /// The tables in which packets of our links are looked up.
+    /// The tables in which packets of all interfaces are looked up.
     pub fn tables(&self) -> Vec<u32> {
         self.interfaces().filter_map(|(_, link)| Some(self.table(link?.index))).collect()
     }
@@ -217,5 +219,10 @@ impl Links {
     pub fn vrf(&self, index: LinkIndex) -> Option<&Link> {
         let master = self.get(index).and_then(|link| self.get(link.master?));
         master.filter(|master| matches!(master.kind, LinkKind::Vrf { .. }))
+    }
+
+    /// The name of a link, or its number if it is not known.
+    pub fn name(&self, link: LinkIndex) -> String {
+        self.get(link).map_or_else(|| format!("link {link}"), |link| link.name.clone())
     }
 }

@@ -1,161 +1,169 @@
-//! What the kernel has, and what follows from it: routes in the FIB framework's tables, next hops, groups, views.
+//! The kernel's state (or a configuration's), and what follows from it: routes in the FIB framework's tables, next hops,
+//! groups, views.
 //!
-//! Pure: fed with events and told the time. [`Mirror::apply`] takes in, [`Mirror::commit`] hands on all that changed,
-//! in the order that keeps a FIB from leading where the view knows no way: groups, then the view, then the routes;
-//! what is no longer used is forgotten when all FIBs have followed and the last old view is gone.
+//! Pure: it takes events and times, and owns no socket and no clock. [`Mirror::apply`] takes an event;
+//! [`Mirror::commit`] hands on everything that changed, in the order that keeps a FIB from leading to a next hop that the
+//! view does not know: groups, then the view, then the routes. A next hop that is no longer used is freed when all FIBs
+//! have followed and the last view that knew it is gone.
 //!
-//! A dump is told of by [`Mirror::begin`] and [`Mirror::end`]: what it did not mention is gone.
+//! A dump stands between [`Mirror::begin_dump`] and [`Mirror::end_dump`]: what it did not list is removed.
 
-use std::collections::BTreeMap;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
-use fullview_table::fib::framework::{Settings, Tables, Time};
-use fullview_table::{Address, NextHop};
-
 use fullview_plane::view::Views;
+use fullview_table::fib::framework::{Settings, Tables, Time};
 
 use crate::netlink::event::Link;
-use crate::route::MAIN_TABLE;
-use commit::Generations;
-use family::Family;
-use indices::Released;
-use links::Links;
-use neighbors::Neighbors;
-use rules::Rules;
-use sets::Sets;
+use links::LinkTable;
+use neighbors::NeighborTable;
+use reclaim::Reclaim;
+use routing::Routing;
+use rules::RuleTable;
+use view::{Publisher, Sources};
 
-mod commit;
-mod dump;
+mod apply;
 mod family;
-mod indices;
+mod hop_sets;
+mod host_routes;
 mod inspect;
 mod links;
 mod neighbors;
-mod policy;
-mod report;
-mod routes;
+mod next_hops;
+mod reclaim;
+mod resolution;
+mod route_table;
+mod routing;
 mod rules;
-mod sets;
-mod stations;
-mod told;
-mod told_routes;
 mod view;
-mod ways;
 
-pub use inspect::UsableNeighbor;
-pub use policy::InterfacePolicy;
-pub use report::Report;
-pub use stations::Doubtful;
+pub use inspect::{Report, UsableNeighbor};
+pub use resolution::StaleNeighbor;
+pub use view::InterfacePolicy;
 
-/// What the kernel has, and what follows from it.
+/// The kernel's state, and what follows from it.
 pub struct Mirror {
-    links: Links,
-    neighbors: Neighbors,
-    sets: Sets,
-    inet: Family<u32>,
-    inet6: Family<u128>,
-    tables: Tables,
-    views: Views,
-    /// Links or objects changed: what sets lead to has to be found out again.
-    sets_changed: bool,
-    /// Interfaces, addresses, neighbours or tables changed.
+    links: LinkTable,
+    neighbors: NeighborTable,
+    rules: RuleTable,
+    routing: Routing,
+    reclaim: Reclaim,
+    publisher: Publisher,
+    /// Interfaces, addresses, neighbours or rules changed: the view has to be made again.
     view_changed: bool,
-    /// The kernel drops IPv4 routes without a word when links or addresses go, and takes them up again.
+    /// The kernel's IPv4 routes may differ: it drops them silently when links or addresses go, and restores them.
     suspects_inet: bool,
     keeps_routes: bool,
-    /// Given up, and the generations that all FIBs have to reach.
-    following: Vec<(Generations, Vec<Released>, Vec<NextHop>)>,
-    rules: Rules,
-    /// Links of ours that they concern, by name.
-    ruled: Vec<String>,
-    /// By the names of interfaces.
-    policies: BTreeMap<String, InterfacePolicy>,
-    flow_seed: u64,
 }
 
 impl Mirror {
-    /// Of a kernel of which nothing is known yet, to forward by links of these names; their places are the numbers of
-    /// the ports.
+    /// A mirror without any state yet. It forwards on links of these names; their positions are the numbers of the ports.
     pub fn new(now: Time, ports: Vec<String>, settings: Settings) -> Mirror {
-        let mut tables = Tables::new(now, settings);
-        tables.create(MAIN_TABLE);
-        let (links, sets) = (Links::new(ports), Sets::default());
-        let views = Views::new(view::empty(&tables, &sets.groups));
-        let mut mirror = Mirror {
-            links,
-            neighbors: Neighbors::default(),
-            sets,
-            inet: Family::default(),
-            inet6: Family::default(),
-            tables,
-            views,
-            sets_changed: false,
+        let routing = Routing::new(Tables::new(now, settings));
+        Mirror {
+            links: LinkTable::new(ports),
+            neighbors: NeighborTable::default(),
+            rules: RuleTable::default(),
+            publisher: Publisher::new(&routing),
+            routing,
+            reclaim: Reclaim::default(),
             view_changed: true,
             suspects_inet: false,
             keeps_routes: false,
-            following: Vec::new(),
-            rules: Rules::default(),
-            ruled: Vec::new(),
-            policies: BTreeMap::new(),
-            flow_seed: 0,
-        };
-        mirror.create(MAIN_TABLE);
-        mirror
-    }
-
-    /// A table that packets may be looked up in.
-    fn create(&mut self, table: u32) {
-        if self.tables.inet.rib(table).is_none() {
-            self.tables.create(table);
         }
-        self.inet.create(table);
-        self.inet6.create(table);
     }
 
-    /// Forwards only what the kernel would forward too, by its settings for each link. Otherwise everything.
-    pub fn heed_forwarding(&mut self) {
-        self.links.heeds_forwarding = true;
+    /// From now on the router forwards only what the kernel's settings of each link allow. Without this call it forwards
+    /// everything.
+    pub fn follow_kernel_forwarding(&mut self) {
+        self.links.follows_kernel = true;
         self.view_changed = true;
     }
 
-    /// Routes by a link that is set down lead nowhere, but stay: there is no kernel that drops them, nor one that tells
-    /// of them again when the link is up.
+    /// From now on routes by a link that is set down stay, though nothing is sent by them. This is for a router without a
+    /// kernel: a kernel drops these routes and reports them again when the link is up.
     pub fn keep_routes(&mut self) {
         self.keeps_routes = true;
     }
 
-    /// Mixed into the hash of flows from the next [`Mirror::commit`] on ([`fullview_plane::view::Policy::flow_seed`]).
+    /// Sets what is mixed into the hash of flows, from the next [`Self::commit`] on
+    /// ([`fullview_plane::view::Policy::flow_seed`]).
     pub fn set_flow_seed(&mut self, seed: u64) {
-        self.flow_seed = seed;
+        self.publisher.flow_seed = seed;
         self.view_changed = true;
     }
 
-    /// Whether IPv4 routes may have gone, or come, without a word. Asking answers it: dump them.
-    pub fn suspects_inet(&mut self) -> bool {
+    /// Sets the policies of interfaces by name, from the next [`Self::commit`] on. Interfaces that are not named have the
+    /// default policy.
+    pub fn set_policies(&mut self, policies: BTreeMap<String, InterfacePolicy>) {
+        self.publisher.policies = policies;
+        self.view_changed = true;
+    }
+
+    /// Whether the kernel may have removed or restored IPv4 routes silently, so that they should be dumped. The call
+    /// clears the suspicion.
+    pub fn take_inet_suspicion(&mut self) -> bool {
         std::mem::take(&mut self.suspects_inet)
+    }
+
+    /// Hands on all that changed.
+    pub fn commit(&mut self, now: Time) {
+        self.view_changed |= self.routing.refresh(&self.links);
+        self.publish();
+        self.routing.commit(now);
+        self.tick(now);
+    }
+
+    /// Does what is due in the tables, and frees what is no longer used.
+    pub fn tick(&mut self, now: Time) {
+        self.routing.tables.tick(now);
+        self.reclaim.follow(&mut self.routing);
+        if self.routing.sets.next_hops.wants_view() {
+            self.view_changed = true;
+            self.publish();
+        }
+        self.routing.sets.next_hops.reclaim();
+    }
+
+    /// When [`Self::tick`] has something to do.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.routing.tables.next_deadline()
+    }
+
+    fn publish(&mut self) {
+        self.routing.sets.publish_groups();
+        if std::mem::take(&mut self.view_changed) | self.routing.sets.next_hops.take_is_new() {
+            let sources = Sources {
+                links: &self.links,
+                neighbors: &self.neighbors,
+                rules: &self.rules,
+                routing: &self.routing,
+            };
+            match self.publisher.publish(&sources) {
+                Ok(view) => self.routing.sets.next_hops.published(&view),
+                Err(error) => self.routing.sets.warnings.push(format!("the view is not renewed: {error}")),
+            }
+        }
     }
 
     /// Where workers get their views from.
     pub fn views(&self) -> &Views {
-        &self.views
+        self.publisher.views()
     }
 
-    /// The tables that follow.
+    /// The tables that follow the routes.
     pub fn tables(&self) -> &Tables {
-        &self.tables
+        &self.routing.tables
     }
 
-    /// The same, to choose algorithms.
+    /// The same tables, to choose algorithms.
     pub fn tables_mut(&mut self) -> &mut Tables {
-        &mut self.tables
+        &mut self.routing.tables
     }
 
     /// Addresses whose packets are for this host, broadcasts of its networks among them.
     pub fn local_addresses(&self) -> HashSet<IpAddr> {
-        let inet = self.inet.local_hosts().map(|address| IpAddr::V4(address.to_ip()));
-        let inet6 = self.inet6.local_hosts().map(|address| IpAddr::V6(address.to_ip()));
-        inet.chain(inet6).collect()
+        self.routing.local_addresses()
     }
 
     /// The link that has a port's name now.

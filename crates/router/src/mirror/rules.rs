@@ -1,36 +1,37 @@
-//! Rules of policy routing: whether packets of an interface go by the table that we look them up in.
+//! Rules of policy routing: whether packets of an interface are looked up in the table that this router uses for them.
 //!
-//! They are not followed. What comes in by an interface that they may lead elsewhere is left to the kernel.
+//! The rules themselves are not applied. Packets that arrive on an interface for which rules may choose another table are
+//! left to the kernel.
 
 use fullview_table::Family;
 
 use crate::netlink::event::{Rule, RuleTarget};
 use crate::route::{LOCAL_TABLE, MAIN_TABLE};
 
-/// All rules of the kernel, by priority.
+/// All rules of the kernel, in the order of their priorities.
 #[derive(Default)]
-pub(super) struct Rules {
-    known: Vec<Known>,
-    /// Of which there ever was a rule. A kernel may be built without any for a family: it has but one table then.
+pub(super) struct RuleTable {
+    known: Vec<KnownRule>,
+    /// The families that ever had a rule. A kernel may be built without rules for a family: it has only one table then.
     families: Vec<Family>,
 }
 
-struct Known {
+struct KnownRule {
     rule: Rule,
-    /// Whether the last dump had it.
+    /// Whether the last dump listed it.
     seen: bool,
 }
 
-/// Who packets come in by.
+/// The link on which packets arrive.
 pub(super) struct Ingress<'l> {
     pub link: &'l str,
-    /// The VRF that it belongs to.
+    /// The VRF that the link belongs to.
     pub vrf: Option<&'l str>,
 }
 
-impl Rules {
-    /// Returns whether that changes anything. Those of one priority are asked in the order in which they came. One that
-    /// is known is told of twice: by a dump and because it is new.
+impl RuleTable {
+    /// Returns whether the rule is new. Rules of one priority are evaluated in the order in which they were added. A new
+    /// rule may be reported twice: as a change, and by a dump.
     pub fn add(&mut self, rule: Rule) -> bool {
         if !self.families.contains(&rule.family) {
             self.families.push(rule.family);
@@ -40,32 +41,32 @@ impl Rules {
             return false;
         }
         let place = self.known.partition_point(|known| known.rule.priority <= rule.priority);
-        self.known.insert(place, Known { rule, seen: true });
+        self.known.insert(place, KnownRule { rule, seen: true });
         true
     }
 
-    /// One that is not known stays where it is: to be too careful is right.
+    /// Returns whether the rule was known.
     pub fn remove(&mut self, rule: &Rule) -> bool {
         let place = self.known.iter().position(|known| known.rule == *rule);
         place.map(|place| self.known.remove(place)).is_some()
     }
 
-    /// Before a dump: what it does not mention is gone.
+    /// Begins a dump.
     pub fn mark(&mut self) {
         self.known.iter_mut().for_each(|known| known.seen = false);
     }
 
-    /// After a dump: returns how many it did not mention.
+    /// Removes the rules that the dump did not list; returns how many.
     pub fn sweep(&mut self) -> usize {
         let before = self.known.len();
         self.known.retain(|known| known.seen);
         before - self.known.len()
     }
 
-    /// Whether packets of this family that came in there are looked up in the main table, or in the VRF's, before any
-    /// rule may send some of them elsewhere. The table `local` may come before or after: what it has is the kernel's
-    /// in any case, as is what our table has no route for.
-    pub fn lead_home(&self, family: Family, ingress: &Ingress<'_>) -> bool {
+    /// Whether packets of this family that arrive there are looked up in the main table, or in the VRF's, before any rule
+    /// may choose another table for some of them. The table `local` may come before or after: packets for its prefixes are
+    /// the kernel's in any case, and so are packets that this router's table has no route for.
+    pub fn choose_own_table(&self, family: Family, ingress: &Ingress<'_>) -> bool {
         if !self.families.contains(&family) {
             return ingress.vrf.is_none();
         }
@@ -96,9 +97,9 @@ mod tests {
         Rule { family: Family::Inet, priority, interface: interface.map(str::to_owned), target, identity }
     }
 
-    /// As every host has them, and one more.
-    fn rules(more: Option<Rule>) -> Rules {
-        let mut rules = Rules::default();
+    /// The rules that every host with a VRF has, and one more.
+    fn rules(more: Option<Rule>) -> RuleTable {
+        let mut rules = RuleTable::default();
         let usual = [
             (32_767, RuleTarget::Table(253)),
             (0, RuleTarget::Table(255)),
@@ -113,47 +114,47 @@ mod tests {
     const PLAIN: Ingress<'_> = Ingress { link: "eth1", vrf: None };
     const IN_VRF: Ingress<'_> = Ingress { link: "eth2", vrf: Some("red") };
 
-    /// Whether packets of a plain interface and of a VRF's one go home.
-    fn home(more: Option<Rule>) -> [bool; 2] {
-        [PLAIN, IN_VRF].map(|ingress| rules(more.clone()).lead_home(Family::Inet, &ingress))
+    /// Whether packets of a plain interface and of a VRF's interface are looked up in their own tables.
+    fn own_table(more: Option<Rule>) -> [bool; 2] {
+        [PLAIN, IN_VRF].map(|ingress| rules(more.clone()).choose_own_table(Family::Inet, &ingress))
     }
 
     #[test]
-    fn packets_that_a_rule_may_concern_do_not_go_home() {
-        assert_eq!(home(None), [true, true]);
-        assert_eq!(home(Some(rule(100, None, RuleTarget::Other))), [false, false]);
-        assert_eq!(home(Some(rule(100, None, RuleTarget::Table(100)))), [false, false]);
+    fn packets_that_a_rule_may_select_are_left_to_the_kernel() {
+        assert_eq!(own_table(None), [true, true]);
+        assert_eq!(own_table(Some(rule(100, None, RuleTarget::Other))), [false, false]);
+        assert_eq!(own_table(Some(rule(100, None, RuleTarget::Table(100)))), [false, false]);
         assert_eq!(
-            home(Some(rule(32_765, None, RuleTarget::Other))),
+            own_table(Some(rule(32_765, None, RuleTarget::Other))),
             [false, true],
             "the VRF's comes before"
         );
-        assert_eq!(home(Some(rule(32_766, None, RuleTarget::Other))), [true, true], "main comes before");
-        assert_eq!(home(Some(rule(100, Some("eth1"), RuleTarget::Table(100)))), [false, true]);
-        assert_eq!(home(Some(rule(100, Some("red"), RuleTarget::Table(100)))), [true, false]);
-        assert_eq!(home(Some(rule(100, Some("lo"), RuleTarget::Table(100)))), [true, true]);
+        assert_eq!(own_table(Some(rule(32_766, None, RuleTarget::Other))), [true, true], "main comes before");
+        assert_eq!(own_table(Some(rule(100, Some("eth1"), RuleTarget::Table(100)))), [false, true]);
+        assert_eq!(own_table(Some(rule(100, Some("red"), RuleTarget::Table(100)))), [true, false]);
+        assert_eq!(own_table(Some(rule(100, Some("lo"), RuleTarget::Table(100)))), [true, true]);
         assert_eq!(
-            home(Some(rule(100, None, RuleTarget::Table(254)))),
+            own_table(Some(rule(100, None, RuleTarget::Table(254)))),
             [true, false],
             "main before the VRF's"
         );
-        assert!(rules(None).lead_home(Family::Inet6, &PLAIN), "a kernel without rules");
+        assert!(rules(None).choose_own_table(Family::Inet6, &PLAIN), "a kernel without rules");
     }
 
     #[test]
-    fn a_rule_that_is_gone_or_not_mentioned_is_forgotten() {
+    fn a_rule_that_is_removed_or_not_listed_is_forgotten() {
         let other = rule(100, None, RuleTarget::Other);
         let mut all = rules(Some(other.clone()));
         assert!(all.remove(&other) && !all.remove(&other));
-        assert!(all.lead_home(Family::Inet, &PLAIN));
+        assert!(all.choose_own_table(Family::Inet, &PLAIN));
         let mut all = rules(Some(other.clone()));
         all.mark();
         let main = rule(32_766, None, RuleTarget::Table(254));
         assert!(!all.add(main));
-        assert!(!all.lead_home(Family::Inet, &PLAIN), "until the dump is whole");
+        assert!(!all.choose_own_table(Family::Inet, &PLAIN), "until the dump is complete");
         assert_eq!(all.sweep(), 4);
-        assert!(all.lead_home(Family::Inet, &PLAIN) && !all.lead_home(Family::Inet, &IN_VRF));
+        assert!(all.choose_own_table(Family::Inet, &PLAIN) && !all.choose_own_table(Family::Inet, &IN_VRF));
         assert!(all.remove(&rule(32_766, None, RuleTarget::Table(254))));
-        assert!(!all.lead_home(Family::Inet, &PLAIN), "no rule, no table");
+        assert!(!all.choose_own_table(Family::Inet, &PLAIN), "no rule, no table");
     }
 }

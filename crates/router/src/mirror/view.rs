@@ -1,32 +1,102 @@
-//! The view that workers forward by, as it follows from links, addresses, neighbours and next hops.
+//! The view that workers forward with, made from links, addresses, neighbours, rules and next hops.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fullview_plane::adjacency::{Adjacencies, Adjacency};
+use fullview_plane::interface::{Interface, SourceCheck};
+use fullview_plane::view::{Policy, TableReaders, View, ViewError, ViewParts, Views};
+use fullview_plane::wire::ethernet::Mac;
 use fullview_table::Family;
 use fullview_table::fib::framework::Tables;
-use fullview_table::group::Groups;
 
 use crate::netlink::event::Link;
 use crate::route::{MAIN_TABLE, NextHopVia, RouteAction};
-use fullview_plane::adjacency::{Adjacencies, Adjacency};
-use fullview_plane::interface::Interface;
-use fullview_plane::view::{Policy, TableReaders, View, ViewParts};
-use fullview_plane::wire::ethernet::Mac;
 
-use super::Mirror;
-use super::indices::NextHopAction;
-use super::links::{Place, State};
-use super::rules::Ingress;
+use super::links::{LinkState, LinkTable, PortVlan};
+use super::neighbors::NeighborTable;
+use super::next_hops::NextHopAction;
+use super::routing::Routing;
+use super::rules::{Ingress, RuleTable};
 
-/// Nothing is forwarded by it.
-pub(super) fn empty(tables: &Tables, groups: &Groups) -> View {
-    let parts = ViewParts {
-        interfaces: Vec::new(),
-        adjacencies: Adjacencies::new(),
-        tables: readers(tables, MAIN_TABLE).into_iter().collect(),
-        groups: groups.shared_reader(),
-        policy: Policy::default(),
-    };
-    #[allow(clippy::expect_used)] // there is nothing in it that could contradict itself
-    View::new(parts).expect("a view without interfaces and next hops")
+/// Settings of an interface that the kernel does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterfacePolicy {
+    /// How the sources of its packets are checked.
+    pub source_check: SourceCheck,
+    /// Whether senders are redirected to a better first hop.
+    pub redirects: bool,
+}
+
+/// Publishes views.
+pub(super) struct Publisher {
+    views: Views,
+    /// Interfaces whose packets rules may have looked up in other tables than this router's, by name.
+    ruled: Vec<String>,
+    pub policies: BTreeMap<String, InterfacePolicy>,
+    pub flow_seed: u64,
+}
+
+/// What a view is made from.
+pub(super) struct Sources<'m> {
+    pub links: &'m LinkTable,
+    pub neighbors: &'m NeighborTable,
+    pub rules: &'m RuleTable,
+    pub routing: &'m Routing,
+}
+
+impl Publisher {
+    /// The first view forwards nothing.
+    pub fn new(routing: &Routing) -> Publisher {
+        let parts = ViewParts {
+            interfaces: Vec::new(),
+            adjacencies: Adjacencies::new(),
+            tables: readers(&routing.tables, MAIN_TABLE).into_iter().collect(),
+            groups: routing.sets.groups.shared_reader(),
+            policy: Policy::default(),
+        };
+        #[allow(clippy::expect_used)]
+        // it has no interface and no next hop that could contradict another part
+        let view = View::new(parts).expect("a view without interfaces and next hops");
+        Publisher { views: Views::new(view), ruled: Vec::new(), policies: BTreeMap::new(), flow_seed: 0 }
+    }
+
+    pub fn views(&self) -> &Views {
+        &self.views
+    }
+
+    /// The names of interfaces whose packets rules may have looked up in other tables.
+    pub fn ruled(&self) -> &[String] {
+        &self.ruled
+    }
+
+    /// Makes a view and publishes it. ViewParts that contradict each other would be a defect of the mirror; the last view
+    /// stays then.
+    pub fn publish(&mut self, sources: &Sources<'_>) -> Result<Arc<View>, ViewError> {
+        self.ruled = sources.ruled();
+        let numbers = sources.routing.table_numbers();
+        let tables = &sources.routing.tables;
+        let interfaces = sources.interfaces(&numbers);
+        let view = View::new(ViewParts {
+            interfaces: interfaces.map(|interface| self.with_policy(interface)).collect(),
+            adjacencies: sources.adjacencies(),
+            tables: numbers.iter().filter_map(|number| readers(tables, *number)).collect(),
+            groups: sources.routing.sets.groups.shared_reader(),
+            policy: Policy { flow_seed: self.flow_seed, ..Policy::default() },
+        })?;
+        self.views.publish(view);
+        Ok(self.views.current())
+    }
+
+    /// A link that is gone has no policy.
+    fn with_policy(&self, (interface, is_present): (Interface, bool)) -> Interface {
+        match self.policies.get(&interface.name).filter(|_| is_present) {
+            Some(policy) => {
+                Interface { source_check: policy.source_check, redirects: policy.redirects, ..interface }
+            }
+            None => interface,
+        }
+    }
 }
 
 fn readers(tables: &Tables, number: u32) -> Option<TableReaders> {
@@ -34,53 +104,23 @@ fn readers(tables: &Tables, number: u32) -> Option<TableReaders> {
     Some(TableReaders { inet: inet.ok()?, inet6: inet6.ok()? })
 }
 
-impl Mirror {
-    /// Workers go by links and neighbours as they are now. ViewParts that do not fit together would be our own mistake;
-    /// the view that was published last goes on then, and the report says so.
-    pub(super) fn publish_view(&mut self) {
-        self.ruled = self.ruled_links();
-        let numbers = self.table_numbers();
-        let parts = ViewParts {
-            interfaces: self.interfaces(&numbers),
-            adjacencies: self.adjacencies(),
-            tables: numbers.iter().filter_map(|number| readers(&self.tables, *number)).collect(),
-            groups: self.sets.groups.shared_reader(),
-            policy: Policy { flow_seed: self.flow_seed, ..Policy::default() },
-        };
-        match View::new(parts) {
-            Ok(view) => {
-                self.views.publish(view);
-                self.sets.indices.published(&self.views.current());
-            }
-            Err(error) => self.sets.notes.push(format!("the view is not renewed: {error}")),
-        }
+impl Sources<'_> {
+    /// All interfaces by number, and whether each has a link now.
+    fn interfaces(&self, tables: &[u32]) -> impl Iterator<Item = (Interface, bool)> {
+        self.links.interfaces().map(|(place, link)| match link {
+            Some(link) => (self.interface(place, link, tables), true),
+            None => (self.absent(place), false),
+        })
     }
 
-    /// The kernel's numbers of our tables, by place in the view.
-    pub(super) fn table_numbers(&self) -> Vec<u32> {
-        let others = self.inet.tables().filter(|number| *number != MAIN_TABLE);
-        let mut numbers: Vec<u32> = others.collect();
-        numbers.sort_unstable();
-        numbers.insert(0, MAIN_TABLE);
-        numbers
-    }
-
-    fn interfaces(&self, tables: &[u32]) -> Vec<Interface> {
-        let interface = |(place, link): (Place, Option<&Link>)| match link {
-            Some(link) => self.with_policy(self.interface(place, link, tables)),
-            None => self.absent(place),
-        };
-        self.links.interfaces().map(interface).collect()
-    }
-
-    fn interface(&self, place: Place, link: &Link, tables: &[u32]) -> Interface {
+    fn interface(&self, place: PortVlan, link: &Link, tables: &[u32]) -> Interface {
         let table = tables.iter().position(|number| *number == self.links.table(link.index));
         Interface {
             name: link.name.clone(),
             vlan: place.vlan,
             mtu: link.mtu,
             mtu6: link.mtu6,
-            up: self.links.state(link.index) == State::Up,
+            up: self.links.state(link.index) == LinkState::Up,
             table: table.and_then(|place| u16::try_from(place).ok()).unwrap_or(0),
             forwards_inet: self.forwards(link, Family::Inet),
             forwards_inet6: self.forwards(link, Family::Inet6),
@@ -89,27 +129,27 @@ impl Mirror {
         }
     }
 
-    /// Where the kernel forwards what we do not, it has what its rules may lead elsewhere.
+    /// Where the kernel forwards what this router does not, it also gets the packets that its rules may have looked up in
+    /// another table.
     fn forwards(&self, link: &Link, family: Family) -> bool {
-        self.links.forwards(link.index, family)
-            && !(self.links.heeds_forwarding && self.is_ruled(link, family))
+        self.links.forwards(link.index, family) && !(self.links.follows_kernel && self.is_ruled(link, family))
     }
 
-    fn ruled_links(&self) -> Vec<String> {
+    fn ruled(&self) -> Vec<String> {
         let links = self.links.interfaces().filter_map(|(_, link)| link);
         let is_ruled =
             |link: &&Link| [Family::Inet, Family::Inet6].iter().any(|family| self.is_ruled(link, *family));
         links.filter(is_ruled).map(|link| link.name.clone()).collect()
     }
 
-    /// Whether rules of policy routing may lead what comes in by a link elsewhere than to the table we look it up in.
+    /// Whether rules may have packets that arrive on a link looked up in another table than this router does.
     fn is_ruled(&self, link: &Link, family: Family) -> bool {
         let vrf = self.links.vrf(link.index).map(|vrf| vrf.name.as_str());
-        !self.rules.lead_home(family, &Ingress { link: &link.name, vrf })
+        !self.rules.choose_own_table(family, &Ingress { link: &link.name, vrf })
     }
 
-    /// A link that is gone keeps its number, for it may come back.
-    fn absent(&self, place: Place) -> Interface {
+    /// An interface whose link is gone keeps its number, because the link may come back.
+    fn absent(&self, place: PortVlan) -> Interface {
         let port = self.links.ports().get(usize::from(place.port)).cloned().unwrap_or_default();
         let name = place.vlan.map_or(port.clone(), |vlan| format!("{port}.{vlan}"));
         Interface { name, vlan: place.vlan, up: false, ..Interface::new(place.port, Mac::default()) }
@@ -117,13 +157,13 @@ impl Mirror {
 
     fn adjacencies(&self) -> Adjacencies {
         let mut adjacencies = Adjacencies::new();
-        for (index, action) in self.sets.indices.iter() {
+        for (index, action) in self.routing.sets.next_hops.iter() {
             self.adjacency(action).into_iter().for_each(|adjacency| adjacencies.set(index, adjacency));
         }
         adjacencies
     }
 
-    /// `None` where a table has no route. What cannot be sent by one of our interfaces is left to the kernel.
+    /// `None` where a table has no route. Packets that would leave by a link that is not a port are left to the kernel.
     fn adjacency(&self, action: NextHopAction) -> Option<Adjacency> {
         Some(match action {
             RouteAction::Local => Adjacency::Local,

@@ -1,15 +1,17 @@
-//! What the Linux kernel tells us over netlink, and the routes and next hops that follow from it.
+//! The kernel's links, addresses, neighbours, routes and rules over netlink, decoded to events, and the requests that list
+//! them.
 //!
 //! ```text
 //! socket → decode → event → mirror → tables (FIB framework), groups, next hops
 //! ```
 //!
-//! [`mirror::Mirror`] is pure: it is fed with [`event::Event`]s and told the time. [`follow::Follower`] does the I/O:
-//! it dumps what there is, follows what changes, and looks at everything again when the kernel has lost a message.
+//! The socket is that of `netlink-sys`; messages, attributes and their values are those of `netlink-packet-core` and
+//! `netlink-packet-route`. Next-hop objects and `RTM_NEWNETCONF`, which these do not have, are decoded here
+//! (`docs/decisions.md`, "Netlink").
 #![deny(clippy::indexing_slicing)] // netlink messages come from outside
 
 pub mod decode;
 pub mod event;
-pub mod question;
+pub mod request;
 pub mod socket;
 pub mod uapi;

@@ -1,117 +1,104 @@
-//! Netlink sockets of the family `NETLINK_ROUTE`: requests, and what the kernel sends.
+//! A netlink socket of the family `NETLINK_ROUTE`.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::io::Errno;
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+use rustix::net::sockopt;
 
-use super::uapi;
-
-/// Bytes for what one call receives: the kernel fills up to 32 KiB of a dump at a time, if it is offered as much.
+/// Bytes for what one call receives: the kernel fills up to 32 KiB of a dump at a time if it is offered that much.
 const BUFFER: usize = 64 << 10;
 
-/// Why the kernel cannot be talked to.
+/// The port of the kernel.
+const KERNEL_PORT: u32 = 0;
+
+/// A request to the kernel failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// No socket, or not as asked for.
+    /// A system call failed.
     #[error("netlink: {what}: {source}")]
     System {
-        /// What was tried.
+        /// The step that failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The kernel refuses a request.
     #[error("netlink: the kernel refuses to list {what}: {source}")]
     Refused {
-        /// What was asked for.
+        /// The part that was to be listed.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// What a call of [`Socket::receive`] brought.
+/// The result of one call of [`RouteSocket::receive`].
 pub enum Received<'a> {
-    /// Messages.
+    /// One or more messages.
     Some(&'a [u8]),
-    /// Nothing is there now.
+    /// No message is there now.
     Nothing,
-    /// The kernel had more to say than fits: some messages are lost.
+    /// The receive buffer was full: the kernel dropped some messages.
     Lost,
 }
 
-/// A socket.
-pub struct Socket {
-    fd: OwnedFd,
+/// A non-blocking socket with a buffer for what it receives.
+pub struct RouteSocket {
+    socket: Socket,
     buffer: Vec<u8>,
 }
 
-fn failed(what: &'static str) -> impl FnOnce(Errno) -> SocketError {
-    move |errno| SocketError::System { what, source: errno.into() }
+fn failed(what: &'static str) -> impl FnOnce(io::Error) -> SocketError {
+    move |source| SocketError::System { what, source }
 }
 
-impl Socket {
-    /// A socket that is told of changes to these groups (`RTNLGRP_`). `receive_buffer` is in bytes; root may have more
-    /// than the system's limit.
-    pub fn open(groups: &[u32], receive_buffer: Option<usize>) -> Result<Socket, SocketError> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        // Protocol 0 is NETLINK_ROUTE.
-        let fd = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)
-            .map_err(failed("no socket"))?;
+impl RouteSocket {
+    /// Opens a socket that receives changes of these multicast groups (`RTNLGRP_`). `receive_buffer` is in bytes; root
+    /// may have more than the system's limit.
+    pub fn open(groups: &[u32], receive_buffer: Option<usize>) -> Result<RouteSocket, SocketError> {
+        let mut socket = Socket::new(NETLINK_ROUTE).map_err(failed("no socket"))?;
+        socket.set_non_blocking(true).map_err(failed("no non-blocking socket"))?;
         if let Some(bytes) = receive_buffer {
-            sockopt::set_socket_recv_buffer_size_force(&fd, bytes)
-                .or_else(|_| sockopt::set_socket_recv_buffer_size(&fd, bytes))
-                .map_err(failed("the size of the receive buffer"))?;
+            // `netlink-sys` has no SO_RCVBUFFORCE.
+            sockopt::set_socket_recv_buffer_size_force(&socket, bytes)
+                .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, bytes))
+                .map_err(|errno| failed("the size of the receive buffer")(errno.into()))?;
         }
         let groups = groups.iter().fold(0, |mask, group| mask | 1u32 << (group - 1));
-        net::bind(&fd, &SocketAddrNetlink::new(0, groups)).map_err(failed("bind"))?;
-        Ok(Socket { fd, buffer: vec![0; BUFFER] })
+        socket.bind(&SocketAddr::new(0, groups)).map_err(failed("bind"))?;
+        Ok(RouteSocket { socket, buffer: vec![0; BUFFER] })
     }
 
-    /// What the kernel sent. What somebody else sent is passed over.
+    /// The next messages of the kernel. Messages of other processes are skipped.
     pub fn receive(&mut self) -> Result<Received<'_>, SocketError> {
         loop {
-            match net::recvfrom(&self.fd, &mut *self.buffer, RecvFlags::TRUNC) {
-                Ok((_, len, _)) if len > self.buffer.len() => return Ok(Received::Lost),
-                Ok((len, _, from)) => {
-                    if is_kernel(from) {
-                        return Ok(Received::Some(self.buffer.get(..len).unwrap_or_default()));
-                    }
+            let received = self.socket.recv_from(&mut self.buffer.as_mut_slice(), libc::MSG_TRUNC);
+            match received {
+                Ok((len, _)) if len > self.buffer.len() => return Ok(Received::Lost),
+                Ok((len, from)) if from.port_number() == KERNEL_PORT => {
+                    return Ok(Received::Some(self.buffer.get(..len).unwrap_or_default()));
                 }
-                Err(Errno::AGAIN) => return Ok(Received::Nothing),
-                Err(Errno::NOBUFS) => return Ok(Received::Lost),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed("receive")(errno)),
+                Ok(_) => {}
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN) => return Ok(Received::Nothing),
+                    Some(libc::ENOBUFS) => return Ok(Received::Lost),
+                    Some(libc::EINTR) => {}
+                    _ => return Err(failed("receive")(error)),
+                },
             }
         }
     }
 
-    /// Sends one message.
-    pub fn send(&self, kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Result<(), SocketError> {
-        let len = 16 + body.len() as u32;
-        let mut message = Vec::with_capacity(len as usize);
-        message.extend(len.to_ne_bytes());
-        message.extend(kind.to_ne_bytes());
-        message.extend((uapi::NLM_F_REQUEST | flags).to_ne_bytes());
-        message.extend(sequence.to_ne_bytes());
-        message.extend([0; 4]);
-        message.extend(body);
-        let to = SocketAddrNetlink::new(0, 0);
-        net::sendto(&self.fd, &message, SendFlags::empty(), &to).map_err(failed("send")).map(drop)
+    /// Sends one message to the kernel.
+    pub fn send(&self, message: &[u8]) -> Result<(), SocketError> {
+        self.socket.send_to(message, &SocketAddr::new(KERNEL_PORT, 0), 0).map_err(failed("send")).map(drop)
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for RouteSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.socket.as_fd()
     }
-}
-
-/// The kernel has port 0.
-fn is_kernel(from: Option<net::SocketAddrAny>) -> bool {
-    let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
-    from.is_some_and(|from| from.pid() == 0)
 }

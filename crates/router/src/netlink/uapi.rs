@@ -1,31 +1,21 @@
-//! Numbers of the kernel's interface, under its names: linux/netlink.h, rtnetlink.h, if_link.h, neighbour.h, nexthop.h.
+//! Numbers of the kernel's interface under its names (linux/netlink.h, rtnetlink.h, if_link.h, neighbour.h, nexthop.h):
+//! those of messages, multicast groups and attributes, which `netlink-packet-route` does not publish.
 
-pub const NLMSG_ERROR: u16 = 2;
-pub const NLMSG_DONE: u16 = 3;
-pub const NLMSG_OVERRUN: u16 = 4;
-
-pub const NLM_F_REQUEST: u16 = 0x001;
-pub const NLM_F_DUMP_INTR: u16 = 0x010;
-pub const NLM_F_DUMP: u16 = 0x300;
-pub const NLM_F_REPLACE: u16 = 0x100;
-pub const NLM_F_CREATE: u16 = 0x400;
-pub const NLM_F_APPEND: u16 = 0x800;
+pub use netlink_packet_core::{
+    NLM_F_APPEND, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REPLACE, NLM_F_REQUEST, NLMSG_DONE,
+    NLMSG_ERROR, NLMSG_OVERRUN,
+};
 
 pub const RTM_NEWLINK: u16 = 16;
 pub const RTM_DELLINK: u16 = 17;
-pub const RTM_GETLINK: u16 = 18;
 pub const RTM_NEWADDR: u16 = 20;
 pub const RTM_DELADDR: u16 = 21;
-pub const RTM_GETADDR: u16 = 22;
 pub const RTM_NEWROUTE: u16 = 24;
 pub const RTM_DELROUTE: u16 = 25;
-pub const RTM_GETROUTE: u16 = 26;
 pub const RTM_NEWNEIGH: u16 = 28;
 pub const RTM_DELNEIGH: u16 = 29;
-pub const RTM_GETNEIGH: u16 = 30;
 pub const RTM_NEWRULE: u16 = 32;
 pub const RTM_DELRULE: u16 = 33;
-pub const RTM_GETRULE: u16 = 34;
 pub const RTM_NEWNETCONF: u16 = 80;
 pub const RTM_GETNETCONF: u16 = 82;
 pub const RTM_NEWNEXTHOP: u16 = 104;
@@ -48,18 +38,11 @@ pub const AF_UNSPEC: u8 = 0;
 pub const AF_INET: u8 = 2;
 pub const AF_INET6: u8 = 10;
 
-pub const NLA_TYPE_MASK: u16 = 0x3fff;
-
 pub const FRA_IIFNAME: u16 = 3;
 pub const FRA_PRIORITY: u16 = 6;
-pub const FRA_SUPPRESS_IFGROUP: u16 = 13;
-pub const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
 pub const FRA_TABLE: u16 = 15;
 pub const FRA_PAD: u16 = 18;
 pub const FRA_L3MDEV: u16 = 19;
-pub const FRA_PROTOCOL: u16 = 21;
-pub const FR_ACT_TO_TBL: u8 = 1;
-pub const FIB_RULE_INVERT: u32 = 2;
 
 pub const IFLA_ADDRESS: u16 = 1;
 pub const IFLA_IFNAME: u16 = 3;
@@ -69,25 +52,12 @@ pub const IFLA_MASTER: u16 = 10;
 pub const IFLA_LINKINFO: u16 = 18;
 pub const IFLA_AF_SPEC: u16 = 26;
 pub const IFLA_INET6_CONF: u16 = 2;
-/// The place of the MTU among the settings of IPv6, each of four bytes.
-pub const DEVCONF_MTU6: usize = 2;
 pub const IFLA_INFO_KIND: u16 = 1;
 pub const IFLA_INFO_DATA: u16 = 2;
-pub const IFLA_VLAN_ID: u16 = 1;
 pub const IFLA_VLAN_PROTOCOL: u16 = 5;
-pub const IFLA_VRF_TABLE: u16 = 1;
-
-pub const IFF_UP: u32 = 0x1;
-pub const IFF_LOWER_UP: u32 = 0x1_0000;
-
-pub const IFA_ADDRESS: u16 = 1;
-pub const IFA_LOCAL: u16 = 2;
 
 pub const NDA_DST: u16 = 1;
 pub const NDA_LLADDR: u16 = 2;
-
-pub const NTF_USE: u8 = 0x01;
-pub const NTF_PROXY: u8 = 0x08;
 
 pub const NUD_REACHABLE: u16 = 0x02;
 pub const NUD_STALE: u16 = 0x04;
@@ -107,15 +77,7 @@ pub const RTA_ENCAP_TYPE: u16 = 21;
 pub const RTA_NH_ID: u16 = 30;
 pub const RTAX_MTU: u16 = 2;
 
-pub const RTM_F_CLONED: u32 = 0x200;
 pub const RTNH_F_DEAD: u32 = 1;
-
-pub const RTN_UNICAST: u8 = 1;
-pub const RTN_BROADCAST: u8 = 3;
-pub const RTN_BLACKHOLE: u8 = 6;
-pub const RTN_UNREACHABLE: u8 = 7;
-pub const RTN_PROHIBIT: u8 = 8;
-pub const RTN_THROW: u8 = 9;
 
 pub const RTPROT_KERNEL: u8 = 2;
 pub const RTPROT_BOOT: u8 = 3;
@@ -134,6 +96,3 @@ pub const NHA_OIF: u16 = 5;
 pub const NHA_GATEWAY: u16 = 6;
 pub const NHA_ENCAP_TYPE: u16 = 7;
 pub const NHA_FDB: u16 = 11;
-
-pub const RT_TABLE_MAIN: u32 = 254;
-pub const RT_TABLE_LOCAL: u32 = 255;

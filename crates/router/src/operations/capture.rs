@@ -1,98 +1,91 @@
-//! `--capture-drops`: what is dropped, and why, into a file: bounded in size and rate, written by a thread of its own.
+//! `--capture-drops`: writes dropped packets and the reasons to a file, which is bounded in size and rate. A thread of its
+//! own writes it.
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use anyhow::Context;
 use fullview_plane::trace::capture::{CaptureError, CommentedCapture};
 use fullview_plane::trace::{PacketFilter, TraceRequest, TracedPacket};
 use fullview_plane::verdict::Verdict;
 
-use super::hub::{Hub, Session};
+use super::error::OperationsError;
+use crate::daemon::{WatchHub, WatchSession};
 use crate::log;
+use crate::options::CaptureOptions;
 
-/// How often notes are fetched; so long at most is lost if the router is killed.
+/// How often notes are fetched. If the router is killed, the notes of this time are lost.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Where to, and how much.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    pub file: PathBuf,
-    /// The file grows no further.
-    pub bytes: u64,
-    /// More are left out.
-    pub packets_per_second: u64,
+/// The file of a capture, open.
+pub struct DropFile {
+    options: CaptureOptions,
+    capture: CommentedCapture<BufWriter<File>>,
 }
 
-impl Options {
-    pub const BYTES: u64 = 64 << 20;
-    pub const PACKETS_PER_SECOND: u64 = 1000;
-}
-
-/// The file, open.
-pub struct File {
-    options: Options,
-    capture: CommentedCapture<BufWriter<fs::File>>,
-}
-
-impl File {
-    pub fn create(options: &Options) -> anyhow::Result<File> {
-        let path = || options.file.display().to_string();
-        let file = fs::File::create(&options.file).with_context(path)?;
-        let capture = CommentedCapture::new(BufWriter::new(file), options.bytes).with_context(path)?;
-        Ok(File { options: options.clone(), capture })
+impl DropFile {
+    pub fn create(options: &CaptureOptions) -> Result<DropFile, OperationsError> {
+        let path = || options.file.clone();
+        let file = File::create(&options.file)
+            .map_err(|source| OperationsError::CreateFile { path: path(), source })?;
+        let capture = CommentedCapture::new(BufWriter::new(file), options.bytes)
+            .map_err(|source| OperationsError::Capture { path: path(), source })?;
+        Ok(DropFile { options: options.clone(), capture })
     }
 }
 
-/// A capture at work; it ends, with everything written, when this is dropped.
-pub struct Capture {
+/// A running capture. It ends when this is dropped, after it has written all notes.
+pub struct DropCapture {
     end: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Capture {
+impl DropCapture {
     /// `ports` are the names of the interfaces, by port.
-    pub fn start(file: File, hub: &Arc<Hub>, ports: Vec<String>) -> anyhow::Result<Capture> {
+    pub fn start(
+        file: DropFile,
+        hub: &Arc<WatchHub>,
+        ports: Vec<String>,
+    ) -> Result<DropCapture, OperationsError> {
         let first = file.options.packets_per_second;
         let session = hub.watch(Arc::new(TraceRequest::new(PacketFilter::default(), true, first)));
-        let session = session.context("dropped packets cannot be watched")?;
+        let session = session.ok_or(OperationsError::TooManyWatches)?;
         let (end, ended) = sync_channel(0);
-        let mut writer = Writer { file, ports, session, written: 0, missed: 0 };
+        let mut writer = DropWriter { file, ports, session, written: 0, missed: 0 };
         let thread = Builder::new().name("capture".into()).spawn(move || {
             let mut goes_on = true;
             while goes_on {
                 goes_on = ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout);
-                goes_on &= writer.turn();
+                goes_on &= writer.write_notes();
             }
-            writer.farewell();
-        })?;
-        Ok(Capture { end: Some(end), thread: Some(thread) })
+            writer.summary();
+        });
+        let thread = thread.map_err(OperationsError::Thread)?;
+        Ok(DropCapture { end: Some(end), thread: Some(thread) })
     }
 }
 
-impl Drop for Capture {
+impl Drop for DropCapture {
     fn drop(&mut self) {
         drop(self.end.take());
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-struct Writer {
-    file: File,
+struct DropWriter {
+    file: DropFile,
     ports: Vec<String>,
-    session: Session,
+    session: WatchSession,
     written: u64,
     missed: u64,
 }
 
-impl Writer {
-    /// Writes what was noted; returns whether the file takes more.
-    fn turn(&mut self) -> bool {
+impl DropWriter {
+    /// Writes the notes since the last call; returns whether the file takes more.
+    fn write_notes(&mut self) -> bool {
         let per_second = self.file.options.packets_per_second;
         let share = per_second.saturating_mul(TICK.as_millis() as u64).div_ceil(1000);
         let (notes, missed) = self.session.fetch();
@@ -122,7 +115,7 @@ impl Writer {
         Ok(())
     }
 
-    fn farewell(&mut self) {
+    fn summary(&mut self) {
         let (written, missed) = (self.written, self.missed);
         log::line(&format!(
             "{}: {written} dropped packets, {missed} left out",

@@ -1,126 +1,109 @@
-//! What operators have of a running router: the control socket, metrics, traces and captures of what is dropped.
+//! The services around a running router: the control socket, metrics, reloads, and captures of dropped packets.
 //!
-//! Everything is opened before the first packet ([`Listening`]), since what runs later may not be allowed to; nothing
-//! here is ever waited for by a worker.
+//! Sockets and files are opened before the first packet ([`PreparedOperations`]), since the process may not be allowed to
+//! open them once it is confined. No worker ever waits for one of these services.
 
-pub mod capture;
-pub mod hub;
-pub mod inspect;
+mod capture;
+mod error;
+mod inspect;
+mod reload;
 mod respond;
-mod unsaid;
+mod undelivered;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::de::{Deserialize, Deserializer, Error};
+use nix::sys::signalfd::SignalFd;
 
-use crate::config::reload::on_hangup;
+use crate::config::RouterConfig;
 use crate::control::server;
-use crate::daemon::Operating;
-use crate::daemon::desk::Asker;
-use crate::service::{Listener, Service};
-use crate::telemetry::events::Events;
+use crate::daemon::{QueryHandle, Shared};
+use crate::log;
+use crate::options::{MetricsAddress, OperationsOptions};
+use crate::service::{ListenError, Listener, Service};
 use crate::telemetry::http;
-use capture::Capture;
-use hub::Hub;
-use respond::Respond;
+use capture::{DropCapture, DropFile};
+pub use error::OperationsError;
+use reload::Reloader;
+use respond::ClientResponder;
 
-/// What is wanted of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
-    /// The control socket.
-    pub control: Option<PathBuf>,
-    /// Where metrics are served.
-    pub metrics: Option<MetricsAt>,
-    /// Where dropped packets go.
-    pub capture_drops: Option<capture::Options>,
-}
-
-/// Where metrics are served: `127.0.0.1:9100`, `[::1]:9100`, or the path of a Unix socket.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MetricsAt {
-    Tcp(SocketAddr),
-    Unix(PathBuf),
-}
-
-impl FromStr for MetricsAt {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<MetricsAt, String> {
-        if text.contains('/') {
-            return Ok(MetricsAt::Unix(text.into()));
-        }
-        let mend =
-            || format!("{text:?} is neither ADDRESS:PORT, such as 127.0.0.1:9100, nor the path of a socket");
-        text.parse().map(MetricsAt::Tcp).map_err(|_| mend())
-    }
-}
-
-impl<'de> Deserialize<'de> for MetricsAt {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
-
-impl MetricsAt {
-    fn listen(&self) -> anyhow::Result<Listener> {
-        Ok(match self {
-            MetricsAt::Tcp(address) => Listener::tcp(*address)?,
-            MetricsAt::Unix(path) => Listener::unix(path)?,
-        })
-    }
-}
-
-/// Sockets that listen and files that are open, before anybody is served.
-#[derive(Default)]
-pub struct Listening {
+/// Sockets that listen and files that are open, before the first client is served.
+pub struct PreparedOperations {
     control: Option<Listener>,
     metrics: Option<Listener>,
-    capture: Option<capture::File>,
+    capture: Option<DropFile>,
+    reloader: Option<Reloader>,
+    hangup: SignalFd,
 }
 
-impl Listening {
-    pub fn open(options: &Options) -> anyhow::Result<Listening> {
-        Ok(Listening {
+impl PreparedOperations {
+    /// Opens what the options name, and blocks SIGHUP; this must happen before any thread is started. `reloadable` is the
+    /// configuration with its file, if the router has one.
+    pub fn open(
+        options: &OperationsOptions,
+        reloadable: Option<(PathBuf, RouterConfig)>,
+    ) -> Result<PreparedOperations, OperationsError> {
+        Ok(PreparedOperations {
             control: options.control.as_deref().map(Listener::unix).transpose()?,
-            metrics: options.metrics.as_ref().map(MetricsAt::listen).transpose()?,
-            capture: options.capture_drops.as_ref().map(capture::File::create).transpose()?,
+            metrics: options.metrics.as_ref().map(listen).transpose()?,
+            capture: options.capture_drops.as_ref().map(DropFile::create).transpose()?,
+            reloader: reloadable.map(|(path, config)| Reloader::new(path, config)),
+            hangup: reload::block_hangup()?,
         })
     }
 }
 
-/// Services at work; they end when this is dropped.
+fn listen(address: &MetricsAddress) -> Result<Listener, ListenError> {
+    match address {
+        MetricsAddress::Tcp(address) => Listener::tcp(*address),
+        MetricsAddress::Unix(path) => Listener::unix(path),
+    }
+}
+
+/// Running services. They end when this is dropped.
 pub struct Operations {
     _services: Vec<Service>,
-    _capture: Option<Capture>,
+    _capture: Option<DropCapture>,
 }
 
 impl Operations {
+    /// Starts the services. `ports` has the names of the interfaces, by port.
     pub fn start(
-        operating: Operating,
+        prepared: PreparedOperations,
         ports: &[String],
-        asker: &Asker,
-        hub: &Arc<Hub>,
-        events: &Arc<Events>,
-    ) -> anyhow::Result<Operations> {
-        let Operating { listening, reloader, hangup } = operating;
-        let mut services = Vec::new();
+        queries: &QueryHandle,
+        shared: &Arc<Shared>,
+    ) -> Result<Operations, OperationsError> {
+        let PreparedOperations { control, metrics, capture, reloader, hangup } = prepared;
         let reloader = reloader.map(Arc::new);
-        on_hangup(hangup, reloader.clone(), asker.clone(), Arc::clone(events))?;
-        if let Some(listener) = listening.control {
-            crate::log::line(&format!("control: {}", listener.address()));
-            let respond = Respond::new(asker.clone(), Arc::clone(hub), Arc::clone(events), reloader);
-            let respond = move || respond.for_client();
-            services.push(server::start(listener, respond)?);
-        }
-        if let Some(listener) = listening.metrics {
-            crate::log::line(&format!("metrics: http://{}/metrics", listener.address()));
-            let (asker, events) = (asker.clone(), Arc::clone(events));
-            services.push(http::start(listener, move || respond::metrics(&asker, &events))?);
-        }
-        let capture = listening.capture.map(|file| Capture::start(file, hub, ports.to_vec())).transpose()?;
-        Ok(Operations { _services: services, _capture: capture })
+        reload::on_hangup(hangup, reloader.clone(), queries.clone(), Arc::clone(&shared.events))?;
+        let control =
+            control.map(|listener| serve_control(listener, queries, shared, reloader)).transpose()?;
+        let metrics = metrics.map(|listener| serve_metrics(listener, queries, shared)).transpose()?;
+        let capture =
+            capture.map(|file| DropCapture::start(file, &shared.hub, ports.to_vec())).transpose()?;
+        Ok(Operations { _services: control.into_iter().chain(metrics).collect(), _capture: capture })
     }
+}
+
+fn serve_control(
+    listener: Listener,
+    queries: &QueryHandle,
+    shared: &Arc<Shared>,
+    reloader: Option<Arc<Reloader>>,
+) -> Result<Service, OperationsError> {
+    log::line(&format!("control: {}", listener.address()));
+    let (queries, shared) = (queries.clone(), Arc::clone(shared));
+    let responder = move || ClientResponder::new(&queries, &shared, reloader.as_ref());
+    server::start(listener, responder).map_err(OperationsError::Thread)
+}
+
+fn serve_metrics(
+    listener: Listener,
+    queries: &QueryHandle,
+    shared: &Shared,
+) -> Result<Service, OperationsError> {
+    log::line(&format!("metrics: http://{}/metrics", listener.address()));
+    let (queries, events) = (queries.clone(), Arc::clone(&shared.events));
+    http::start(listener, move || respond::metrics(&queries, &events)).map_err(OperationsError::Thread)
 }

@@ -1,4 +1,4 @@
-//! Answers to one client of the control socket.
+//! Answers the requests of one client of the control socket.
 
 use std::sync::Arc;
 
@@ -11,62 +11,61 @@ use fullview_table::{Address, NextHop};
 use serde::Serialize;
 use std::net::IpAddr;
 
-use super::hub::{Hub, Session};
 use super::inspect;
-use super::unsaid::Unsaid;
-use crate::config::reload::{NO_FILE, Reloader};
+use super::reload::{NO_FILE, Reloader};
+use super::undelivered::Undelivered;
 use crate::control::request::{self, Request};
 use crate::control::server::Responder;
 use crate::control::{Answer, status};
-use crate::daemon::Inside;
-use crate::daemon::desk::Asker;
-use crate::telemetry::events::{Event, Events, micros};
+use crate::daemon::{QueryHandle, RouterState, Shared, WatchHub, WatchSession};
+use crate::events::{RecentEvent, RecentEvents, micros};
 use crate::telemetry::metrics::{self, Scrape};
 
-/// Answers one client. What it watches ends with it.
-pub struct Respond {
-    asker: Asker,
-    hub: Arc<Hub>,
-    events: Arc<Events>,
+/// Answers one client. The client's watch ends with it.
+pub struct ClientResponder {
+    queries: QueryHandle,
+    hub: Arc<WatchHub>,
+    events: Arc<RecentEvents>,
     reloader: Option<Arc<Reloader>>,
-    session: Option<Session>,
-    noted: Unsaid<Fetched>,
+    session: Option<WatchSession>,
+    noted: Undelivered<FetchedNotes>,
 }
 
-/// Notes on their way to a client.
-struct Fetched {
+/// Notes that a client asked for.
+struct FetchedNotes {
     notes: Vec<TracedPacket>,
     missed: u64,
     finished: bool,
 }
 
-impl Respond {
-    pub fn new(asker: Asker, hub: Arc<Hub>, events: Arc<Events>, reloader: Option<Arc<Reloader>>) -> Respond {
-        Respond { asker, hub, events, reloader, session: None, noted: Unsaid::default() }
-    }
-
-    /// One that watches nothing yet.
-    pub fn for_client(&self) -> Respond {
-        let (hub, events, reloader) =
-            (Arc::clone(&self.hub), Arc::clone(&self.events), self.reloader.clone());
-        Respond::new(self.asker.clone(), hub, events, reloader)
+impl ClientResponder {
+    /// Makes the responder of a client that watches nothing yet.
+    pub fn new(queries: &QueryHandle, shared: &Shared, reloader: Option<&Arc<Reloader>>) -> ClientResponder {
+        ClientResponder {
+            queries: queries.clone(),
+            hub: Arc::clone(&shared.hub),
+            events: Arc::clone(&shared.events),
+            reloader: reloader.cloned(),
+            session: None,
+            noted: Undelivered::default(),
+        }
     }
 
     fn ask<T: Serialize + Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Inside<'_>) -> Result<T, String> + Send + 'static,
+        query: impl FnOnce(&mut RouterState<'_>) -> Result<T, String> + Send + 'static,
     ) -> Result<serde_json::Value, String> {
-        ask(&self.asker, question)
+        ask(&self.queries, query)
     }
 
     fn try_answer(&mut self, request: Request) -> Result<serde_json::Value, String> {
         match request {
-            Request::Interfaces => self.ask(|inside| inspect::interfaces(inside)),
-            Request::Routes(query) => self.ask(move |inside| inspect::routes(inside, &query)),
-            Request::Path(query) => self.ask(move |inside| inspect::path(inside, &query)),
-            Request::Fib => self.ask(|inside| Ok(inspect::fibs(inside))),
-            Request::Neighbors => self.ask(|inside| Ok(inspect::neighbors(inside))),
-            Request::Counters => self.ask(|inside| inspect::counters(inside)),
+            Request::Interfaces => self.ask(|state| inspect::interfaces(state)),
+            Request::Routes(query) => self.ask(move |state| inspect::routes(state, &query)),
+            Request::Path(query) => self.ask(move |state| inspect::path(state, &query)),
+            Request::Fib => self.ask(|state| Ok(inspect::fibs(state))),
+            Request::Neighbors => self.ask(|state| Ok(inspect::neighbors(state))),
+            Request::Counters => self.ask(|state| inspect::counters(state)),
             Request::Events(query) => {
                 value(&self.events.last(query.last).into_iter().map(event).collect::<Vec<_>>())
             }
@@ -76,55 +75,55 @@ impl Respond {
         }
     }
 
-    fn watch(&mut self, watch: request::Watch) -> Result<serde_json::Value, String> {
+    fn watch(&mut self, watch: request::WatchQuery) -> Result<serde_json::Value, String> {
         let text = watch.matching.as_deref().unwrap_or_default();
         let mut matching: PacketFilter = text.parse().map_err(|error| format!("{error}"))?;
         if let Some(name) = watch.interface {
             matching.ingress = Some(
-                self.asker.ask(move |inside| place(inside, &name)).map_err(|error| error.to_string())??,
+                self.queries.ask(move |state| place(state, &name)).map_err(|error| error.to_string())??,
             );
         }
         let watch = Arc::new(TraceRequest::new(matching, watch.drops_only, watch.count));
-        // The one before ends first, or a client could not go from one to another when all places are taken.
-        (self.session, self.noted) = (None, Unsaid::default());
+        // The client's earlier watch ends first: otherwise, while all places are taken, it could not begin another one.
+        (self.session, self.noted) = (None, Undelivered::default());
         self.session = Some(self.hub.watch(watch).ok_or("too many watch packets already; try again")?);
         value(&())
     }
 
     fn reload(&self) -> Result<serde_json::Value, String> {
         let reloader = self.reloader.as_ref().ok_or(NO_FILE)?;
-        value(&reloader.reload(&self.asker, &self.events)?)
+        value(&reloader.reload(&self.queries, &self.events)?)
     }
 
     fn noted(&mut self) -> Result<serde_json::Value, String> {
         let session =
             self.session.as_ref().ok_or("nothing is watched on this connection; ask for that first")?;
         let fetch = || {
-            // Before the notes are fetched: one that comes in between is fetched the next time.
+            // This is asked before the notes are fetched: a note that comes in between is fetched the next time.
             let finished = session.watch().is_finished();
             let (notes, missed) = session.fetch();
-            Fetched { notes, missed, finished }
+            FetchedNotes { notes, missed, finished }
         };
-        let asker = &self.asker;
-        self.noted.say(fetch, |fetched| ask(asker, move |inside| Ok(noted(inside, &fetched))))
+        let queries = &self.queries;
+        self.noted.deliver(fetch, |fetched| ask(queries, move |state| Ok(noted(state, &fetched))))
     }
 }
 
 fn ask<T: Serialize + Send + 'static>(
-    asker: &Asker,
-    question: impl FnOnce(&mut Inside<'_>) -> Result<T, String> + Send + 'static,
+    queries: &QueryHandle,
+    query: impl FnOnce(&mut RouterState<'_>) -> Result<T, String> + Send + 'static,
 ) -> Result<serde_json::Value, String> {
-    let answer = asker.ask(question).map_err(|error| error.to_string())??;
+    let answer = queries.ask(query).map_err(|error| error.to_string())??;
     value(&answer)
 }
 
-fn noted(inside: &Inside<'_>, fetched: &Fetched) -> status::Noted {
-    let Fetched { notes, missed, finished } = fetched;
-    let packets = notes.iter().map(|note| packet(inside.mirror(), note)).collect();
-    status::Noted { packets, missed: *missed, finished: *finished }
+fn noted(state: &RouterState<'_>, fetched: &FetchedNotes) -> status::NotedPackets {
+    let FetchedNotes { notes, missed, finished } = fetched;
+    let packets = notes.iter().map(|note| packet(state.mirror(), note)).collect();
+    status::NotedPackets { packets, missed: *missed, finished: *finished }
 }
 
-impl Responder for Respond {
+impl Responder for ClientResponder {
     fn answer(&mut self, request: Request) -> Answer {
         match self.try_answer(request) {
             Ok(value) => Answer::Ok(value),
@@ -137,13 +136,13 @@ fn value(answer: &impl Serialize) -> Result<serde_json::Value, String> {
     serde_json::to_value(answer).map_err(|error| error.to_string())
 }
 
-fn event(event: Event) -> status::Event {
-    status::Event { number: event.number, at: micros(event.at), kind: event.kind, text: event.text }
+fn event(event: RecentEvent) -> status::EventStatus {
+    status::EventStatus { number: event.number, at: micros(event.at), kind: event.kind, text: event.text }
 }
 
-/// The port and VLAN of an interface.
-fn place(inside: &Inside<'_>, name: &str) -> Result<(u16, u16), String> {
-    let view = inside.mirror().views().current();
+/// The port and the VLAN of the interface of that name.
+fn place(state: &RouterState<'_>, name: &str) -> Result<(u16, u16), String> {
+    let view = state.mirror().views().current();
     let found = view.parts().interfaces.iter().find(|interface| interface.name == name);
     let known = || {
         view.parts().interfaces.iter().map(|interface| interface.name.clone()).collect::<Vec<_>>().join(", ")
@@ -152,7 +151,7 @@ fn place(inside: &Inside<'_>, name: &str) -> Result<(u16, u16), String> {
     Ok((interface.port, interface.vlan.unwrap_or(0)))
 }
 
-/// Routes and next hops by the kernel's names.
+/// Names routes and next hops as the kernel does.
 struct KernelNames<'a>(&'a Mirror);
 
 impl RouteNames for KernelNames<'_> {
@@ -179,16 +178,16 @@ impl RouteNames for KernelNames<'_> {
     }
 }
 
-/// Explains a packet by what holds now, which may be otherwise than when it came by.
-fn packet(mirror: &Mirror, note: &TracedPacket) -> status::Packet {
+/// Explains a packet by the router's present state, which may have changed since the packet came in.
+fn packet(mirror: &Mirror, note: &TracedPacket) -> status::NotedPacket {
     let view = mirror.views().current();
     let explanation = explain(&view, &KernelNames(mirror), note.port, note.before.frame());
     let mut steps: Vec<String> = explanation.steps.iter().map(ToString::to_string).collect();
     let was_resolved = was_resolved(&explanation, note);
     if was_resolved {
-        steps.push("as of now; when it came its neighbour was not known, and was asked for".into());
+        steps.push("this is the path now; when the packet came in its neighbour was not known, and the kernel was asked for it".into());
     }
-    status::Packet {
+    status::NotedPacket {
         at: micros(note.at),
         interface: interface_name(&view, note),
         frame: note.before.frame().iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -198,7 +197,7 @@ fn packet(mirror: &Mirror, note: &TracedPacket) -> status::Packet {
     }
 }
 
-/// Whether the loop lacked a neighbour that is known by now: the first packet to anybody has it found.
+/// Whether the loop lacked a neighbour that is known by now: the first packet to a neighbour has it resolved.
 fn was_resolved(explanation: &Explanation, note: &TracedPacket) -> bool {
     note.verdict == Verdict::Punt(Punt::Glean) && explanation.verdict == Verdict::Forward
 }
@@ -208,7 +207,7 @@ fn disagreement(explanation: &Explanation, note: &TracedPacket) -> Option<String
     explanation.disagreement(&LoopOutcome { verdict: note.verdict, departure })
 }
 
-/// By which interface it came in; of a frame that none takes, the first of its port.
+/// The interface by which the packet came in. For a frame that no interface takes, it is the first interface of the port.
 fn interface_name(view: &View, note: &TracedPacket) -> String {
     let vlan = fullview_plane::wire::ethernet::Frame::new_checked(note.before.frame());
     let vlan = vlan.ok().and_then(|frame| frame.vlan()).unwrap_or(0);
@@ -217,17 +216,17 @@ fn interface_name(view: &View, note: &TracedPacket) -> String {
     interface.map_or_else(|| format!("port {}", note.port), |interface| interface.name.clone())
 }
 
-/// The text of one scrape.
-pub fn metrics(asker: &Asker, events: &Events) -> Result<String, String> {
-    let scrape = |inside: &mut Inside<'_>| {
+/// The text of one scrape of the metrics.
+pub fn metrics(queries: &QueryHandle, events: &RecentEvents) -> Result<String, String> {
+    let scrape = |state: &mut RouterState<'_>| {
         Ok::<_, String>(Scrape {
-            interfaces: inspect::interfaces(inside)?,
-            counters: inspect::counters(inside)?,
-            fibs: inspect::fibs(inside),
-            neighbors: inspect::neighbors(inside),
+            interfaces: inspect::interfaces(state)?,
+            counters: inspect::counters(state)?,
+            fibs: inspect::fibs(state),
+            neighbors: inspect::neighbors(state),
             events: 0,
         })
     };
-    let scrape = asker.ask(scrape).map_err(|error| error.to_string())??;
+    let scrape = queries.ask(scrape).map_err(|error| error.to_string())??;
     Ok(metrics::encode(Scrape { events: events.count(), ..scrape }))
 }

@@ -1,14 +1,14 @@
-//! The system calls that the router needs. Any other fails with EPERM: a router that is asked for something it must not
-//! do goes on forwarding.
+//! Restricts the process to the system calls that a router needs. Any other fails with EPERM, and the router goes on
+//! forwarding.
 
 use std::collections::BTreeMap;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    apply_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter,
 };
 
-/// Files, memory, time, threads, signals, sockets: what the standard library and the router call.
+/// Calls of the standard library and the router: files, memory, time, threads, signals, sockets.
 const ALLOWED: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
@@ -97,7 +97,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_bpf,
     #[cfg(feature = "bpf")]
     libc::SYS_perf_event_open,
-    // Older ways to say the same, which the C library still uses on this architecture.
+    // Older calls for the same purposes, which the C library still uses on this architecture.
     #[cfg(target_arch = "x86_64")]
     libc::SYS_poll,
     #[cfg(target_arch = "x86_64")]
@@ -116,15 +116,15 @@ const ALLOWED: &[i64] = &[
     libc::SYS_arch_prctl,
 ];
 
-/// From now on for this thread and those it starts.
-pub fn restrict() -> anyhow::Result<()> {
-    filters()?.iter().try_for_each(|filter| apply_filter(filter))?;
-    Ok(())
+/// Restricts this thread and those that it starts.
+pub fn restrict() -> Result<(), seccompiler::Error> {
+    filters()?.iter().try_for_each(|filter| apply_filter(filter))
 }
 
-/// Two filters, of which the kernel asks both: one allows, the other has the C library start threads by `clone`, whose
-/// flags can be seen. Those of `clone3` lie in memory, where no filter can look.
-fn filters() -> anyhow::Result<[BpfProgram; 2]> {
+/// Makes two filters; the kernel applies both. One allows the calls that are needed. The other refuses `clone3`, so that the
+/// C library starts threads with `clone`: a filter sees the flags of `clone`, while those of `clone3` lie in memory, where
+/// no filter can look.
+fn filters() -> Result<[BpfProgram; 2], BackendError> {
     let arch = std::env::consts::ARCH.try_into()?;
     let clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let unknown = SeccompAction::Errno(libc::ENOSYS as u32);
@@ -134,14 +134,14 @@ fn filters() -> anyhow::Result<[BpfProgram; 2]> {
     Ok([older.try_into()?, allowed.try_into()?])
 }
 
-fn rules() -> anyhow::Result<BTreeMap<i64, Vec<SeccompRule>>> {
+fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
-    // Threads, but no processes.
+    // `clone` may start threads, but no processes.
     let thread = libc::CLONE_THREAD as u64;
     let condition =
         SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), thread)?;
     rules.insert(libc::SYS_clone, vec![SeccompRule::new(vec![condition])?]);
-    // Left to the other filter.
+    // The other filter refuses `clone3`.
     rules.insert(libc::SYS_clone3, Vec::new());
     Ok(rules)
 }
@@ -153,9 +153,9 @@ mod tests {
     use std::process::Command;
     use std::thread;
 
-    /// In a thread of its own, which alone is restricted.
+    /// Only the thread that the test starts is restricted.
     #[test]
-    fn no_program_is_started_and_the_rest_goes_on() {
+    fn a_restricted_thread_starts_no_program_and_works_otherwise() {
         let restricted = thread::spawn(|| {
             restrict().unwrap();
             let refused = |error: std::io::Error| error.raw_os_error() == Some(libc::EPERM);
@@ -163,7 +163,7 @@ mod tests {
             assert!(refused(Command::new("/bin/true").spawn().unwrap_err()), "fork, vfork");
             assert!(refused(std::fs::create_dir("/proc/fullview").unwrap_err()), "mkdir");
             assert!(refused(std::fs::hard_link("/proc/a", "/proc/b").unwrap_err()), "link");
-            // Threads, files and sockets are what a router lives on.
+            // A router needs threads, files and sockets.
             assert_eq!(thread::spawn(|| 7).join().unwrap(), 7);
             assert!(std::fs::read_to_string("/proc/thread-self/status").unwrap().contains("Seccomp:\t2"));
             std::net::UdpSocket::bind("127.0.0.1:0").unwrap();

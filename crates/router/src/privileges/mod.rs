@@ -1,21 +1,20 @@
-//! What the router may still do once it is set up: fewer privileges, and only the system calls it needs.
+//! Restricts the process to the privileges and system calls that a running router needs.
 //!
-//! All of it is put on before the first thread starts, the first packet comes in and the first message of the kernel is
-//! read, so that every thread has it and whatever comes from outside meets it.
+//! The restrictions are set before the first thread starts, the first packet comes in and the first message of the kernel
+//! is read, so that every thread has them and all input from outside meets them.
 
 mod calls;
+mod error;
 mod user;
 
-use anyhow::Context;
+pub use error::PrivilegeError;
 
-use crate::config::Confine;
-
-/// Confines this thread and all that it will start. What needs more has to be open already.
-pub fn confine(options: &Confine) -> anyhow::Result<()> {
-    user::drop_privileges(options.user.as_deref()).context("privileges cannot be dropped")?;
-    if options.seccomp {
-        calls::restrict()
-            .context("system calls cannot be restricted; confine.seccomp = false goes without")?;
+/// Restricts this thread and all that it will start. What needs more privileges must be open already. `user` is the user
+/// to run as, if not the present one.
+pub fn confine(user: Option<&str>, seccomp: bool) -> Result<(), PrivilegeError> {
+    user::drop_privileges(user).map_err(|error| PrivilegeError::Drop(Box::new(error)))?;
+    if seccomp {
+        calls::restrict()?;
     }
     Ok(())
 }

@@ -1,22 +1,23 @@
-//! Capabilities and users.
+//! Drops capabilities, and changes the user.
 
-use anyhow::{Context, anyhow};
 use nix::unistd::{Gid, Uid, User, initgroups, setresgid, setresuid};
 use rustix::process::{parent_process_death_signal, set_parent_process_death_signal};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_keep_capabilities, set_no_new_privs,
 };
 
-/// What the running router needs: its packet sockets are opened again when a link comes back, the kernel is asked to
-/// resolve neighbours, and with the feature `bpf` the classifier is loaded and its maps filled.
+use super::PrivilegeError;
+
+/// The capabilities that a running router needs: it opens packet sockets again when a link comes back, asks the kernel to
+/// resolve neighbours, and with the feature `bpf` loads the classifier and fills its maps.
 fn needed() -> CapabilitySet {
     let bpf = CapabilitySet::BPF | CapabilitySet::PERFMON | CapabilitySet::IPC_LOCK;
     let always = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW;
     if cfg!(feature = "bpf") { always | bpf } else { always }
 }
 
-/// Keeps what is needed of what there is. Nothing that is started later can gain more.
-pub fn drop_privileges(user: Option<&str>) -> anyhow::Result<()> {
+/// Keeps those of the present capabilities that are needed. No thread that is started later can gain more.
+pub fn drop_privileges(user: Option<&str>) -> Result<(), PrivilegeError> {
     if let Some(name) = user {
         set_keep_capabilities(true)?;
         become_user(name)?;
@@ -30,16 +31,17 @@ pub fn drop_privileges(user: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All threads of the process change with this one.
-fn become_user(name: &str) -> anyhow::Result<()> {
-    let user = User::from_name(name).with_context(|| format!("user {name}"))?;
-    let user =
-        user.ok_or_else(|| anyhow!("there is no user {name}; make it with `useradd --system {name}`"))?;
+/// Changes the user of the whole process.
+fn become_user(name: &str) -> Result<(), PrivilegeError> {
+    let found = User::from_name(name);
+    let found = found.map_err(|source| PrivilegeError::FindUser { name: name.to_owned(), source })?;
+    let user = found.ok_or_else(|| PrivilegeError::NoUser(name.to_owned()))?;
     let (uid, gid): (Uid, Gid) = (user.uid, user.gid);
     let named = std::ffi::CString::new(name)?;
-    // Whoever started us may want us to end with it, which the kernel forgets when the user changes.
+    // The process that started this one may have asked for a signal at its own end, which the kernel forgets when the user
+    // changes.
     let signal = parent_process_death_signal()?;
-    initgroups(&named, gid).context("its groups")?;
+    initgroups(&named, gid).map_err(PrivilegeError::Groups)?;
     setresgid(gid, gid, gid)?;
     setresuid(uid, uid, uid)?;
     Ok(set_parent_process_death_signal(signal)?)

@@ -1,5 +1,5 @@
-//! A time limit for a whole exchange: one for each system call would let a client that sends a byte now and then stay
-//! for hours.
+//! A time limit for a whole exchange. A limit for each system call would let a client that sends a byte now and then keep
+//! its thread for hours.
 
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
@@ -9,21 +9,22 @@ use super::Connection;
 /// A connection that fails once its time is up.
 pub struct Timed<'a> {
     connection: &'a mut dyn Connection,
-    patience: Duration,
+    timeout: Duration,
     until: Instant,
 }
 
 impl<'a> Timed<'a> {
-    /// So long from now on.
-    pub fn new(connection: &'a mut dyn Connection, patience: Duration) -> Timed<'a> {
-        Timed { connection, patience, until: Instant::now() + patience }
+    /// A connection that fails once `timeout` has passed.
+    pub fn new(connection: &'a mut dyn Connection, timeout: Duration) -> Timed<'a> {
+        Timed { connection, timeout, until: Instant::now() + timeout }
     }
 
-    /// So long again: another exchange begins.
+    /// Begins another exchange, which has the whole time again.
     pub fn renew(&mut self) {
-        self.until = Instant::now() + self.patience;
+        self.until = Instant::now() + self.timeout;
     }
 
+    /// Limits the next system call to the time that is left.
     fn limit(&self) -> io::Result<()> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -1,4 +1,4 @@
-//! Where clients come in: a Unix socket with its file, or a TCP port.
+//! The sockets that clients connect to: a Unix socket with its file, or a TCP port.
 
 use std::fs;
 use std::io;
@@ -14,39 +14,34 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 
 use super::Connection;
 
-/// Clients that wait to be accepted.
+/// How many clients may wait to be accepted.
 const BACKLOG: i32 = 16;
 
-/// Why nothing can be served there.
+/// Why a socket cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Somebody listens there already.
+    /// Another process listens on the socket.
     #[error("{}: another router is at work on this socket; stop it, or choose another path", .0.display())]
     InUse(PathBuf),
-    /// There is something else of that name.
-    #[error("{}: is there already and no socket; remove it, or choose another path", .0.display())]
+    /// A file of that name exists that is not a socket.
+    #[error("{}: exists and is not a socket; remove it, or choose another path", .0.display())]
     NotASocket(PathBuf),
     /// The system's refusal.
     #[error("cannot listen on {at}: {source}")]
-    System {
-        /// Where.
-        at: String,
-        /// What it said.
-        source: io::Error,
-    },
+    System { at: String, source: io::Error },
 }
 
 /// A socket that clients connect to.
 pub enum Listener {
-    /// With the file that is removed in the end.
+    /// A Unix socket, with its file, which is removed at the end.
     Unix(UnixListener, SocketFile),
-    /// A port.
+    /// A TCP port.
     Tcp(TcpListener),
 }
 
 impl Listener {
-    /// A Unix socket that its owner and group may use, and nobody else. The file of a router that died is replaced;
-    /// missing folders are made.
+    /// Listens on a Unix socket that only its owner and group may use. The file of a router that was killed is replaced,
+    /// and missing folders are made.
     pub fn unix(path: &Path) -> Result<Listener, ListenError> {
         let failed = |source| ListenError::System { at: path.display().to_string(), source };
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -58,13 +53,13 @@ impl Listener {
         Ok(Listener::Unix(listener, file))
     }
 
-    /// A TCP port; port 0 has the system choose one.
+    /// Listens on a TCP port. For port 0 the system chooses one.
     pub fn tcp(address: SocketAddr) -> Result<Listener, ListenError> {
         let failed = |source| ListenError::System { at: address.to_string(), source };
         TcpListener::bind(address).map(Listener::Tcp).map_err(failed)
     }
 
-    /// Where it listens, as people write it.
+    /// The address it listens at, as text.
     pub fn address(&self) -> String {
         match self {
             Listener::Unix(_, file) => file.path.display().to_string(),
@@ -98,8 +93,8 @@ impl AsFd for Listener {
     }
 }
 
-/// The mode is set before the name exists, so that at no moment others may connect; and again, for the process's umask
-/// has taken from it.
+/// Binds a socket that other users cannot connect to at any moment: the mode is set before the name exists. It is set again
+/// afterwards, for the process's umask has taken bits from it.
 fn bind_private(path: &Path) -> io::Result<UnixListener> {
     const MODE: u32 = 0o660;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -110,7 +105,7 @@ fn bind_private(path: &Path) -> io::Result<UnixListener> {
     Ok(UnixListener::from(socket))
 }
 
-/// Removes the socket of a router that is gone.
+/// Removes the socket file of a router that no longer runs.
 fn remove_stale(path: &Path) -> Result<(), ListenError> {
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {
@@ -124,7 +119,7 @@ fn remove_stale(path: &Path) -> Result<(), ListenError> {
     }
 }
 
-/// The name of a socket, removed with it unless it means another one by then.
+/// The file of a socket. It is removed with the socket, unless it is another socket's by then.
 pub struct SocketFile {
     path: PathBuf,
     identity: (u64, u64),
@@ -139,7 +134,7 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
-            // A file that cannot be removed is taken for stale by the next router.
+            // If the file cannot be removed, the next router finds it stale and replaces it.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -1,6 +1,6 @@
-//! What the control socket and the metrics endpoint share: a thread that accepts, a few clients at a time in threads
-//! of their own, and deadlines, so that a client that is slow, silent or hostile costs a thread for some seconds and
-//! nothing else. No thread of the forwarding path ever waits for one of these.
+//! Serves clients of a socket: the control socket and the metrics use it. One thread accepts connections, and each of a
+//! few clients at a time has a thread of its own with deadlines, so that a client that is slow, silent or hostile costs one
+//! thread for some seconds and nothing else. No thread of the forwarding path waits for one of these.
 
 mod deadline;
 mod listener;
@@ -16,21 +16,21 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 pub use deadline::Timed;
-pub use listener::Listener;
+pub use listener::{ListenError, Listener};
 
-/// Clients served at a time; further ones are turned away at once.
-const MOST_CLIENTS: usize = 16;
+/// Clients served at a time. Further ones are refused at once.
+const MAX_CLIENTS: usize = 16;
 
 /// A byte stream with time limits.
 pub trait Connection: io::Read + io::Write + Send {
-    /// Sets both time limits.
+    /// Sets the time limits of reading and writing.
     fn set_timeout(&self, timeout: std::time::Duration) -> io::Result<()>;
 }
 
-/// What is done with each client.
+/// Serves one client.
 pub type Handler = dyn Fn(Box<dyn Connection>) + Send + Sync;
 
-/// What is done with a client beyond [`MOST_CLIENTS`]: it must not wait for anything.
+/// Refuses a client beyond the most that are served. It must not wait for anything.
 pub type Refusal = fn(&mut dyn Connection);
 
 /// A running service; it ends when this is dropped.
@@ -56,10 +56,10 @@ impl Service {
     }
 }
 
-/// Clients that are being served keep their threads until they are done or their time is up; no new ones come.
+/// Accepts no more clients. Those that are being served keep their threads until they are done or their time is up.
 impl Drop for Service {
     fn drop(&mut self) {
-        // Closing our end wakes the thread; if even that fails there is nothing left to do about it.
+        // The shutdown of this end wakes the thread. If even that fails, nothing can be done about it.
         let _ = self.wake.shutdown(std::net::Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -78,7 +78,7 @@ fn accept(listener: &Listener, woken: &UnixStream, clients: &Clients) {
         if !waited[1].revents().is_empty() {
             return;
         }
-        // What fails here concerns one client: it went away, or the process has no descriptor left for it.
+        // A failure concerns one client: it closed the connection, or the process has no descriptor left for it.
         match listener.accept() {
             Ok(connection) => clients.serve(connection),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -96,14 +96,14 @@ struct Clients {
 
 impl Clients {
     fn serve(&self, mut connection: Box<dyn Connection>) {
-        // Only the accepting thread adds, so that the limit holds without a loop.
-        if self.count.load(Ordering::Acquire) >= MOST_CLIENTS {
+        // Only the accepting thread adds to the count, so the check and the addition need not be one step.
+        if self.count.load(Ordering::Acquire) >= MAX_CLIENTS {
             return (self.refuse)(&mut *connection);
         }
         self.count.fetch_add(1, Ordering::AcqRel);
-        let place = Place(Arc::clone(&self.count));
+        let place = ClientPlace(Arc::clone(&self.count));
         let handler = Arc::clone(&self.handler);
-        // Without a thread the client is dropped, and its place with it.
+        // If no thread can be started, the connection is closed and the place given back.
         let _ = Builder::new().name(format!("{} client", self.name)).spawn(move || {
             let _place = place;
             handler(connection);
@@ -112,9 +112,9 @@ impl Clients {
 }
 
 /// A client's place, given back however its thread ends.
-struct Place(Arc<AtomicUsize>);
+struct ClientPlace(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for ClientPlace {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

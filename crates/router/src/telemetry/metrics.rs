@@ -1,4 +1,4 @@
-//! The router's figures in the text format of OpenMetrics, which Prometheus scrapes.
+//! The router's metrics in the text format of OpenMetrics, which Prometheus scrapes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,36 +12,36 @@ use prometheus_client::registry::Registry;
 
 use crate::control::status;
 
-/// Everything one scrape shows.
+/// The state that one scrape shows.
 #[derive(Debug, Clone, Default)]
 pub struct Scrape {
-    pub interfaces: Vec<status::Interface>,
-    pub counters: status::Counters,
-    pub fibs: Vec<status::Fib>,
-    pub neighbors: Vec<status::Neighbor>,
-    /// How many events there have been.
+    pub interfaces: Vec<status::InterfaceStatus>,
+    pub counters: status::CountersStatus,
+    pub fibs: Vec<status::FibStatus>,
+    pub neighbors: Vec<status::NeighborStatus>,
+    /// How many events there have been since the router started.
     pub events: u64,
 }
 
-/// The text.
+/// Writes the text of a scrape.
 pub fn encode(scrape: Scrape) -> String {
     let mut registry = Registry::with_prefix("fullview");
     registry.register_collector(Box::new(scrape));
     let mut text = String::new();
-    // Writing to a string does not fail, and the encoder has no other reason to.
+    // Writing to a string does not fail, and the encoder has no other reason to fail.
     let _ = encode_text(&mut text, &registry);
     text
 }
 
 type Labels = Vec<(&'static str, String)>;
 
-/// A figure with what tells it from others of its family.
+/// A value with the labels that identify it in its family.
 type Sample<T> = (Labels, T);
 
 struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {
-    /// A family of figures that only grow.
+    /// Writes a family of counters.
     fn counters(&mut self, name: &str, help: &str, samples: Vec<Sample<f64>>) -> fmt::Result {
         let kind = ConstCounter::new(0.0).metric_type();
         let mut family = self.0.encode_descriptor(name, help, None, kind)?;
@@ -50,7 +50,7 @@ impl Page<'_> {
             .try_for_each(|(labels, value)| ConstCounter::new(*value).encode(family.encode_family(labels)?))
     }
 
-    /// The same, in whole numbers.
+    /// Writes a family of counters in whole numbers.
     fn counts(&mut self, name: &str, help: &str, samples: Vec<Sample<u64>>) -> fmt::Result {
         let kind = ConstCounter::new(0u64).metric_type();
         let mut family = self.0.encode_descriptor(name, help, None, kind)?;
@@ -59,7 +59,7 @@ impl Page<'_> {
             .try_for_each(|(labels, value)| ConstCounter::new(*value).encode(family.encode_family(labels)?))
     }
 
-    /// A family of figures that rise and fall.
+    /// Writes a family of gauges.
     fn gauges(&mut self, name: &str, help: &str, samples: Vec<Sample<u64>>) -> fmt::Result {
         let kind = ConstGauge::new(0u64).metric_type();
         let mut family = self.0.encode_descriptor(name, help, None, kind)?;
@@ -84,8 +84,8 @@ impl Collector for Scrape {
 
 impl Scrape {
     fn interfaces(&self, page: &mut Page<'_>) -> fmt::Result {
-        let each = |figure: fn(&status::Interface) -> u64| -> Vec<Sample<u64>> {
-            let sample = |of: &status::Interface| (vec![("interface", of.name.clone())], figure(of));
+        let each = |figure: fn(&status::InterfaceStatus) -> u64| -> Vec<Sample<u64>> {
+            let sample = |of: &status::InterfaceStatus| (vec![("interface", of.name.clone())], figure(of));
             self.interfaces.iter().map(sample).collect()
         };
         page.gauges("interface_up", "Whether the link is up: 1 or 0", each(|of| of.up.into()))?;
@@ -98,10 +98,9 @@ impl Scrape {
         page.counts("interface_transmit_packets", packets, each(|of| of.sent.packets))?;
         let bytes = "Bytes of frames forwarded out by the interface, without FCS";
         page.counts("interface_transmit_bytes", bytes, each(|of| of.sent.bytes))?;
-        let help = "Frames that came in by the interface and found no room in the ring of its port";
+        let help = "Frames that came in while the ring of the interface's port was full";
         page.counts("interface_receive_overruns", help, each(|of| of.overruns))?;
-        let help =
-            "Packets dropped that came in by the interface, or found no room on their way out, by reason";
+        let help = "Packets that came in by the interface and were dropped, or that its port had no room to send, by reason";
         page.counts("interface_dropped_packets", help, self.interface_drops())
     }
 
@@ -122,21 +121,22 @@ impl Scrape {
             "Packets that were not forwarded, by reason",
             each(&self.counters.drops),
         )?;
-        let help = "Packets left to the host, by reason";
+        let help = "Packets handed to the host, by reason";
         page.counts("punted_packets", help, each(&self.counters.punts))?;
         self.program(page)
     }
 
-    /// All passed together are the sum of those passed for a reason, and no outcome of its own.
+    /// The count of all packets passed is left out: it is the sum of those passed for a reason, and not an outcome of its
+    /// own.
     fn program(&self, page: &mut Page<'_>) -> fmt::Result {
         let outcomes = self.counters.program.iter().filter(|(outcome, _)| *outcome != "passed");
         let samples = outcomes.map(|(outcome, count)| (vec![("outcome", outcome.clone())], *count)).collect();
-        let help = "Packets that a program in the kernel forwarded, or did not forward for that reason";
+        let help = "Packets that a program in the kernel forwarded, or did not forward for this reason";
         page.counts("program_packets", help, samples)?;
-        let labels = |interface: &status::Interface, reason: &String| {
+        let labels = |interface: &status::InterfaceStatus, reason: &String| {
             vec![("interface", interface.name.clone()), ("reason", reason.clone())]
         };
-        let each = |of: &status::Interface| -> Vec<Sample<u64>> {
+        let each = |of: &status::InterfaceStatus| -> Vec<Sample<u64>> {
             of.program.iter().map(|(reason, count)| (labels(of, reason), *count)).collect()
         };
         let help = "Packets that came in by the interface and that a program in the kernel did not forward";
@@ -144,60 +144,61 @@ impl Scrape {
     }
 
     fn workers(&self, page: &mut Page<'_>) -> fmt::Result {
-        let each = |figure: fn(&status::Worker) -> f64| -> Vec<Sample<f64>> {
-            let sample = |worker: &status::Worker| (vec![("worker", worker.name.clone())], figure(worker));
+        let each = |figure: fn(&status::WorkerStatus) -> f64| -> Vec<Sample<f64>> {
+            let sample =
+                |worker: &status::WorkerStatus| (vec![("worker", worker.name.clone())], figure(worker));
             self.counters.workers.iter().map(sample).collect()
         };
-        let help = "Seconds a worker was awake; its rate is the busy share";
+        let help = "Seconds that a worker was awake; the rate is the share of time it was busy";
         page.counters("worker_busy_seconds", help, each(|worker| worker.busy_seconds))?;
-        page.counters("worker_seconds", "Seconds since a worker began", each(|worker| worker.seconds))
+        page.counters("worker_seconds", "Seconds since a worker started", each(|worker| worker.seconds))
     }
 
     fn fibs(&self, page: &mut Page<'_>) -> fmt::Result {
         let labels =
-            |fib: &status::Fib| vec![("family", fib.family.clone()), ("table", fib.table.to_string())];
-        let each = |figure: fn(&status::Fib) -> u64| -> Vec<Sample<u64>> {
+            |fib: &status::FibStatus| vec![("family", fib.family.clone()), ("table", fib.table.to_string())];
+        let each = |figure: fn(&status::FibStatus) -> u64| -> Vec<Sample<u64>> {
             self.fibs.iter().map(|fib| (labels(fib), figure(fib))).collect()
         };
-        let served = |fib: &status::Fib| {
+        let served = |fib: &status::FibStatus| {
             let algorithm = fib.algorithm.clone()?;
             Some(([labels(fib), vec![("algorithm", algorithm)]].concat(), 1))
         };
         let algorithms = self.fibs.iter().filter_map(served).collect();
         page.gauges("fib_info", "The algorithm that serves a table; always 1", algorithms)?;
         page.gauges("fib_routes", "Routes in a table", each(|fib| fib.routes as u64))?;
-        page.gauges("fib_bytes", "Memory that lookups may touch", each(|fib| fib.bytes as u64))?;
-        let help = "The state of the routes that the FIB answers by; grows with every change";
+        page.gauges("fib_bytes", "Bytes of memory that lookups may touch", each(|fib| fib.bytes as u64))?;
+        let help = "The generation of the routes that the FIB was compiled from; grows with every change";
         page.gauges("fib_generation", help, each(|fib| fib.generation))?;
         page.gauges(
             "fib_synced",
-            "Whether the FIB answers like the routes: 1 or 0",
+            "Whether the FIB has all changes of the routes: 1 or 0",
             each(|fib| fib.synced.into()),
         )
     }
 
-    /// What stands behind the workers: a kernel, or a host of our own.
-    fn behind(&self, page: &mut Page<'_>) -> fmt::Result {
+    /// The slow path: netlink of a router that mirrors the kernel, or the router's own host.
+    fn slow_path(&self, page: &mut Page<'_>) -> fmt::Result {
         let netlink = |name: &str| -> Vec<Sample<u64>> {
             self.counters.netlink.get(name).map(|count| (Labels::new(), *count)).into_iter().collect()
         };
-        page.counts("netlink_messages", "Messages of the kernel that were understood", netlink("messages"))?;
-        let help = "Times the kernel had to drop messages, and everything was read again";
+        page.counts("netlink_messages", "Messages of the kernel that were decoded", netlink("messages"))?;
+        let help = "How often the kernel dropped messages, so that everything was read again";
         page.counts("netlink_resyncs", help, netlink("resyncs"))?;
         let host = self.counters.host.iter();
         let host = host.map(|(what, count)| (vec![("what", what.clone())], *count)).collect();
-        page.counts("host", "What the router's own host did, where no kernel is behind it", host)
+        page.counts("host", "What the router's own host did, in a router without a kernel", host)
     }
 
     fn others(&self, page: &mut Page<'_>) -> fmt::Result {
         let mut states: BTreeMap<String, u64> = BTreeMap::from([("stale".into(), 0), ("usable".into(), 0)]);
         self.neighbors.iter().for_each(|neighbor| *states.entry(neighbor.state.clone()).or_default() += 1);
         let states = states.into_iter().map(|(state, count)| (vec![("state", state)], count)).collect();
-        page.gauges("neighbors", "Neighbours that may be sent to, by state", states)?;
-        self.behind(page)?;
+        page.gauges("neighbors", "Neighbours that packets can be sent to, by state", states)?;
+        self.slow_path(page)?;
         page.counts(
             "events",
-            "Events noted; `fullview show events` has the last",
+            "Events since the router started; `fullview show events` lists the last",
             vec![(Labels::new(), self.events)],
         )
     }

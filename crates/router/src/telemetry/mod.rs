@@ -1,5 +1,4 @@
-//! Figures for those who watch many routers, and what happened lately for those who look at one.
+//! The router's metrics, for Prometheus.
 
-pub mod events;
 pub mod http;
 pub mod metrics;

@@ -1,13 +1,13 @@
-//! Strangers cost a fixed amount of answers and of memory, whatever they send.
+//! What other stations make the router send and store stays within its limits, whatever they send.
 
+use fullview_plane::wire::ipv4::Ipv4Packet;
 use std::time::Duration;
 
 use fullview_plane::wire::arp::ArpOperation;
 use fullview_plane::wire::ethernet::HEADER;
 use fullview_plane::wire::icmpv6::Icmpv6Kind;
-use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
-use fullview_plane::wire::udp;
+use fullview_plane::wire::{ipv4, udp};
 use fullview_router::host::RateLimit;
 use fullview_router::host::config::{HostConfig, HostSettings, NeighborSettings};
 use proptest::prelude::*;
@@ -26,37 +26,44 @@ fn limited(rate: u32, burst: u32) -> HostConfig {
 }
 
 #[test]
-fn errors_are_limited_by_interface_and_in_all() {
-    let mut bench = Bench::new(&limited(10, 10));
-    bench.send(0, &[arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1")]);
-    bench.send(1, &[arp(ArpOperation::Request, "10.0.1.9", "10.0.1.1")]);
+fn errors_are_limited_per_interface_and_in_total() {
+    let mut router = TestRouter::new(&limited(10, 10));
+    router.send(0, &[arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1")]);
+    router.send(1, &[arp(ArpOperation::Request, "10.0.1.9", "10.0.1.1")]);
     let expired = |source: &str| vec![inet(source, "198.18.0.1", 1); 50];
-    assert_eq!(bench.send(0, &expired("10.0.0.9")).len(), 6, "the burst of one interface");
-    assert_eq!(bench.send(1, &expired("10.0.1.9")).len(), 4, "what that leaves of the burst of all");
-    bench.now += Duration::from_secs(1);
-    assert_eq!(bench.send(0, &expired("10.0.0.9")).len(), 6);
-    let counters = bench.router.host().counters();
+    assert_eq!(router.send(0, &expired("10.0.0.9")).len(), 6, "the burst of one interface");
+    assert_eq!(router.send(1, &expired("10.0.1.9")).len(), 4, "the rest of the shared burst");
+    router.now += Duration::from_secs(1);
+    assert_eq!(router.send(0, &expired("10.0.0.9")).len(), 6);
+    let counters = router.stack.host().counters();
     assert_eq!((counters.errors, counters.errors_limited), (16, 134));
-    assert_eq!(bench.send(0, &vec![echo("10.0.0.9", "10.0.0.1"); 50]).len(), 50, "an echo is no error");
+    assert_eq!(
+        router.send(0, &vec![echo("10.0.0.9", "10.0.0.1"); 50]).len(),
+        50,
+        "echo replies are not limited"
+    );
 }
 
 #[test]
-fn a_scan_of_a_network_asks_for_a_bounded_number_of_stations() {
-    let mut bench = Bench::new(&config());
-    let mut asked = 0;
+fn a_scan_of_a_network_causes_a_bounded_number_of_requests() {
+    let mut router = TestRouter::new(&config());
+    let mut requests = 0;
     for host in 0..20_000u32 {
         let destination = format!("2001:db8:1::{host:x}");
-        asked += bench.send(0, &[inet6("2001:db8::9", &destination, 9)]).len();
-        bench.now += Duration::from_micros(100);
+        requests += router.send(0, &[inet6("2001:db8::9", &destination, 9)]).len();
+        router.now += Duration::from_micros(100);
     }
     let RateLimit { rate, burst } = NeighborSettings::default().resolutions;
     let (rate, burst) = (rate as usize, burst as usize);
-    // Each of those asked for once is asked for again, if it is not forgotten before.
-    assert!(asked <= 3 * (burst + 2 * rate) + 20, "{asked} frames after 20,000 packets in two seconds");
-    assert!(bench.router.host().counters().queue_full > 15_000);
+    // Each address is solicited up to three times, unless it is evicted before.
+    assert!(
+        requests <= 3 * (burst + 2 * rate) + 20,
+        "{requests} requests after 20,000 packets in two seconds"
+    );
+    assert!(router.stack.host().counters().queue_full > 15_000);
 }
 
-/// Frames from which others are made.
+/// Frames that the property test mutates.
 fn templates() -> Vec<Vec<u8>> {
     let target = v6("2001:db8::1").to_bits();
     let solicitation = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, target);
@@ -90,7 +97,8 @@ fn templates() -> Vec<Vec<u8>> {
     ]
 }
 
-/// A template, some of its bytes changed, some cut off, tagged or not, its IPv4 header summed up again or not.
+/// A template with some bytes changed and some cut off, with or without a tag, with or without a corrected IPv4
+/// checksum.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
     let cut = prop_oneof![4 => Just(0usize), 1 => 0usize..60];
@@ -113,27 +121,27 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// No sequence of frames and times brings the router down, or makes it say more than it may.
+    /// No sequence of frames and times makes the router panic or exceed its limits.
     #[test]
-    fn nobody_gets_more_out_of_the_router_than_its_limits(
+    fn no_frames_make_the_router_exceed_its_limits(
         steps in prop::collection::vec((0u16..3, frame(), 0u64..3_000), 1..200),
     ) {
         let (rate, burst) = (20, 10);
-        let mut bench = Bench::new(&limited(rate, burst));
-        let began = bench.now;
+        let mut router = TestRouter::new(&limited(rate, burst));
+        let began = router.now;
         for (port, frame, millis) in steps {
-            bench.now += Duration::from_millis(millis);
-            for (port, sent) in bench.send(port, &[frame]) {
+            router.now += Duration::from_millis(millis);
+            for (port, sent) in router.send(port, &[frame]) {
                 prop_assert!(port < 2 && sent.len() >= HEADER);
             }
-            let most = u64::from(burst) + ((bench.now - began).as_secs_f64() * f64::from(rate)) as u64 + 1;
-            prop_assert!(bench.router.host().counters().errors <= most);
+            let most = u64::from(burst) + ((router.now - began).as_secs_f64() * f64::from(rate)) as u64 + 1;
+            prop_assert!(router.stack.host().counters().errors <= most);
         }
-        prop_assert_eq!(bench.router.frames_dropped(), 0);
-        // What was asked is given up in the end, and nothing is due for ever.
-        bench.pass(Duration::from_secs(100));
-        (0..10).for_each(|_| { bench.pass(Duration::from_secs(10)); });
-        let now = bench.now;
-        prop_assert!(bench.router.next_deadline().is_none_or(|next| next > now));
+        prop_assert_eq!(router.stack.frames_dropped(), 0);
+        // In the end all resolutions are given up, and no expired timer is left.
+        router.pass(Duration::from_secs(100));
+        (0..10).for_each(|_| { router.pass(Duration::from_secs(10)); });
+        let now = router.now;
+        prop_assert!(router.stack.next_deadline().is_none_or(|next| next > now));
     }
 }

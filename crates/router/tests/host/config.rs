@@ -1,8 +1,9 @@
-//! Configurations that do not fit together are refused, and the message says what to mend.
+//! Configurations whose parts contradict each other are refused, with a message that says how to fix them.
 
 use fullview_router::host::advertisers::Advertisement;
-use fullview_router::host::config::{HostConfig, StaticNeighbor, StaticRoute, Target};
+use fullview_router::host::config::{HostConfig, StaticNeighbor, StaticNextHop, StaticRoute};
 use fullview_router::host::router::StandaloneRouter;
+use fullview_router::route::RouteAction;
 use std::time::Duration;
 
 use crate::support::*;
@@ -11,8 +12,8 @@ fn refused(config: &HostConfig) -> String {
     StandaloneRouter::new(Duration::ZERO, config).err().unwrap().to_string()
 }
 
-fn with_route(network: &str, target: Target) -> HostConfig {
-    HostConfig { routes: vec![StaticRoute { network: address(network), target }], ..config() }
+fn with_route(network: &str, action: RouteAction<StaticNextHop>) -> HostConfig {
+    HostConfig { routes: vec![StaticRoute { network: address(network), action }], ..config() }
 }
 
 fn with_address(text: &str) -> HostConfig {
@@ -22,18 +23,20 @@ fn with_address(text: &str) -> HostConfig {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused_with_what_to_mend() {
-    let gateway = |ip: &str| Target::Gateway(ip.parse().unwrap());
+fn contradictions_are_refused_with_how_to_fix_them() {
+    let gateway =
+        |ip: &str| RouteAction::Forward(StaticNextHop::Gateway { ip: ip.parse().unwrap(), interface: None });
     assert!(
         refused(&with_route("198.51.100.0/24", gateway("192.0.2.1"))).contains("192.0.2.1 is in no network")
     );
     assert!(refused(&with_route("198.51.100.0/24", gateway("2001:db8::2"))).contains("the other family"));
-    assert!(refused(&with_route("198.51.100.0/33", Target::Blackhole)).contains("go to 32"));
+    assert!(refused(&with_route("198.51.100.0/33", RouteAction::Blackhole)).contains("at most 32"));
     assert!(
-        refused(&with_route("2001:2::/48", Target::Link(9))).contains("interface 9, but there are only 3")
+        refused(&with_route("2001:2::/48", RouteAction::Forward(StaticNextHop::Link(9))))
+            .contains("interface 9, but there are only 3")
     );
-    assert!(refused(&with_address("224.0.0.1/24")).contains("link0: 224.0.0.1 is no station's"));
-    assert!(refused(&with_address("2001:db8::5/129")).contains("go to 128"));
+    assert!(refused(&with_address("224.0.0.1/24")).contains("link0: 224.0.0.1 is not a unicast address"));
+    assert!(refused(&with_address("2001:db8::5/129")).contains("at most 128"));
     let neighbor = StaticNeighbor { interface: 7, ip: "10.0.0.2".parse().unwrap(), mac: STATION };
     assert!(refused(&HostConfig { neighbors: vec![neighbor], ..config() }).contains("neighbour 10.0.0.2"));
     let mut advertising = config();

@@ -1,5 +1,5 @@
-//! A router without a kernel: what it answers, whom it asks, and how much it lets itself be asked. What the answers
-//! look like byte by byte is compared with the Linux kernel's in `tests/oracle` of the program.
+//! The host stack of a router without a kernel: its answers, its requests and its limits. The bytes of its answers are
+//! compared with those of the Linux kernel in the program's `tests/oracle`.
 
 // A helper of a test fails by panicking, as the test itself does.
 #![allow(clippy::unwrap_used)]

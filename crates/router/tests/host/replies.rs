@@ -1,11 +1,11 @@
-//! Answers, and questions of the router's own.
+//! Answers of the router, and its own requests.
 
+use fullview_plane::wire::icmp::Icmpv4Kind;
 use std::time::Duration;
 
 use fullview_plane::interface::Interface;
 use fullview_plane::wire::arp::ArpOperation;
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
-use fullview_plane::wire::icmp::Icmpv4Kind;
 use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 use fullview_router::host::advertisers::Advertisement;
@@ -14,71 +14,71 @@ use fullview_router::host::config::HostSettings;
 use crate::support::*;
 
 #[test]
-fn a_vlan_is_a_link_of_its_own() {
-    let mut bench = Bench::new(&config());
+fn a_vlan_is_a_separate_link() {
+    let mut router = TestRouter::new(&config());
     let request = arp(ArpOperation::Request, "10.0.2.9", "10.0.2.1");
-    assert!(bench.send(0, std::slice::from_ref(&request)).is_empty(), "the address is another link's");
-    let out = bench.send(0, &[tagged(request)]);
+    assert!(router.send(0, std::slice::from_ref(&request)).is_empty(), "the address belongs to another link");
+    let out = router.send(0, &[tagged(request)]);
     let [(0, answer)] = &out[..] else { panic!("{out:?}") };
     assert_eq!(Frame::new_checked(&answer[..]).unwrap().vlan(), Some(VLAN));
     assert_eq!((arp_of(answer).sender, arp_of(answer).sender_mac), (v4("10.0.2.1").to_bits(), ROUTER));
 
-    let out = bench.send(0, &[tagged(echo("10.0.2.9", "10.0.2.1"))]);
-    let [(0, reply)] = &out[..] else { panic!("who asked is known: {out:?}") };
+    let out = router.send(0, &[tagged(echo("10.0.2.9", "10.0.2.1"))]);
+    let [(0, reply)] = &out[..] else { panic!("the solicitor is resolved: {out:?}") };
     assert_eq!(Frame::new_checked(&reply[..]).unwrap().tag_control(), Some(VLAN));
     assert_eq!(icmp_of(reply).2, Icmpv4Kind::EchoReply);
 }
 
 #[test]
-fn once_known_a_neighbour_needs_the_host_no_more() {
-    let mut bench = Bench::new(&config());
-    let out = bench.send(0, &[inet("10.0.0.9", "10.0.1.9", 9), inet("10.0.0.9", "198.18.0.1", 9)]);
-    let asked: Vec<_> = out.iter().map(|(port, frame)| (*port, arp_of(frame).target)).collect();
+fn the_loop_forwards_to_a_resolved_neighbour() {
+    let mut router = TestRouter::new(&config());
+    let out = router.send(0, &[inet("10.0.0.9", "10.0.1.9", 9), inet("10.0.0.9", "198.18.0.1", 9)]);
+    let solicited: Vec<_> = out.iter().map(|(port, frame)| (*port, arp_of(frame).target)).collect();
     assert_eq!(
-        asked,
+        solicited,
         [(1, v4("10.0.1.9").to_bits()), (1, v4("10.0.1.2").to_bits())],
-        "the station, the gateway"
+        "requests for the station and the gateway"
     );
     for station in ["10.0.1.9", "10.0.1.2"] {
         assert_eq!(
-            bench.send(1, &[arp(ArpOperation::Reply, station, "10.0.1.1")]).len(),
+            router.send(1, &[arp(ArpOperation::Reply, station, "10.0.1.1")]).len(),
             1,
-            "what waited goes"
+            "the queued packet is sent"
         );
     }
-    assert_eq!(bench.router.host().counters().forwarded, 2);
+    assert_eq!(router.stack.host().counters().forwarded, 2);
     for destination in ["10.0.1.9", "198.18.0.1", "198.19.0.1"] {
-        assert_eq!(bench.send(0, &[inet("10.0.0.9", destination, 9)]).len(), 1);
+        assert_eq!(router.send(0, &[inet("10.0.0.9", destination, 9)]).len(), 1);
     }
-    assert_eq!(bench.router.host().counters().forwarded, 2, "the loop forwards them");
-    assert_eq!(bench.router.forwarder().counters().sent().packets, 3);
+    assert_eq!(router.stack.host().counters().forwarded, 2, "the loop forwards them, not the slow path");
+    assert_eq!(router.stack.forwarder().counters().sent().packets, 3);
 }
 
 #[test]
-fn a_neighbour_that_is_gone_is_asked_for_anew() {
-    let mut bench = Bench::new(&config());
-    bench.send(0, &[inet6("2001:db8::9", "2001:db8:1::9", 9)]);
+fn a_lost_neighbour_is_solicited_again() {
+    let mut router = TestRouter::new(&config());
+    router.send(0, &[inet6("2001:db8::9", "2001:db8:1::9", 9)]);
     let answer =
         Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, ndp::SOLICITED, v6("2001:db8:1::9").to_bits());
     let answer = answer.link_address(LinkAddress::Target, STATION).build();
-    bench.send(1, &[discovery("2001:db8:1::9", "2001:db8:1::1", answer)]);
-    assert_eq!(bench.send(0, &[inet6("2001:db8::9", "2001:db8:1::9", 9)]).len(), 1);
-    let probes: usize = (0..40).map(|_| bench.pass(Duration::from_secs(1)).len()).sum();
-    assert_eq!((probes, bench.router.host().counters().lost_neighbors), (3, 1));
-    let out = bench.send(0, &[inet6("2001:db8::9", "2001:db8:1::9", 9)]);
+    router.send(1, &[discovery("2001:db8:1::9", "2001:db8:1::1", answer)]);
+    assert_eq!(router.send(0, &[inet6("2001:db8::9", "2001:db8:1::9", 9)]).len(), 1);
+    let probes: usize = (0..40).map(|_| router.pass(Duration::from_secs(1)).len()).sum();
+    assert_eq!((probes, router.stack.host().counters().lost_neighbors), (3, 1));
+    let out = router.send(0, &[inet6("2001:db8::9", "2001:db8:1::9", 9)]);
     let (_, group, kind, _) = icmp6_of(&out[0].1);
     assert_eq!(
         (kind, group),
         (Icmpv6Kind::NeighborSolicitation, v6("ff02::1:ff00:9")),
-        "all are asked again"
+        "the solicitation is multicast again"
     );
 }
 
 #[test]
-fn links_are_told_whose_addresses_these_are() {
-    let mut bench = Bench::new(&config());
-    bench.router.announce();
-    let out = bench.pass(Duration::ZERO);
+fn addresses_are_announced_on_their_links() {
+    let mut router = TestRouter::new(&config());
+    router.stack.announce();
+    let out = router.pass(Duration::ZERO);
     let (arps, ndps): (Vec<_>, Vec<_>) = out
         .iter()
         .partition(|(_, frame)| Frame::new_checked(&frame[..]).unwrap().ethertype() == EtherType::ARP);
@@ -92,34 +92,34 @@ fn links_are_told_whose_addresses_these_are() {
 }
 
 #[test]
-fn hosts_are_told_of_the_router_only_if_somebody_wants_that() {
-    let asks = || {
+fn router_advertisements_are_sent_only_if_configured() {
+    let solicitation = || {
         let message = [&[133, 0, 0, 0, 0, 0, 0, 0, 1, 1][..], &STATION.0].concat();
         discovery("fe80::9", "ff02::2", message)
     };
-    let mut silent = Bench::new(&config());
-    assert!(silent.send(0, &[asks()]).is_empty() && silent.pass(Duration::from_secs(999)).is_empty());
+    let mut silent = TestRouter::new(&config());
+    assert!(silent.send(0, &[solicitation()]).is_empty() && silent.pass(Duration::from_secs(999)).is_empty());
 
     let advertisements = vec![(0, Advertisement::default())];
     let with = fullview_router::host::config::HostConfig {
         settings: HostSettings { advertisements, ..HostSettings::default() },
         ..config()
     };
-    let mut bench = Bench::new(&with);
-    let out = bench.pass(Duration::ZERO);
+    let mut router = TestRouter::new(&with);
+    let out = router.pass(Duration::ZERO);
     let [(0, frame)] = &out[..] else { panic!("{out:?}") };
     let (from, to, kind, message) = icmp6_of(frame);
     assert_eq!((from, to, kind), (v6("fe80::1"), v6("ff02::1"), Icmpv6Kind::RouterAdvertisement));
-    assert_eq!(message.len(), 16 + 8 + 8 + 32, "its link address, the MTU, one prefix");
-    assert!(bench.send(0, &[asks()]).is_empty(), "not twice within three seconds");
-    assert_eq!(bench.pass(Duration::from_secs(3)).len(), 1);
-    assert_eq!(bench.router.next_deadline(), Some(bench.now + Duration::from_secs(200)));
+    assert_eq!(message.len(), 16 + 8 + 8 + 32, "the link address, the MTU, one prefix");
+    assert!(router.send(0, &[solicitation()]).is_empty(), "no second advertisement within three seconds");
+    assert_eq!(router.pass(Duration::from_secs(3)).len(), 1);
+    assert_eq!(router.stack.next_deadline(), Some(router.now + Duration::from_secs(200)));
 }
 
 #[test]
-fn senders_are_told_of_shorter_ways_only_if_somebody_wants_that() {
-    let known = |bench: &mut Bench| {
-        bench.send(
+fn redirects_are_sent_only_if_configured() {
+    let resolve = |router: &mut TestRouter| {
+        router.send(
             0,
             &[
                 arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1"),
@@ -129,38 +129,38 @@ fn senders_are_told_of_shorter_ways_only_if_somebody_wants_that() {
         for host in ["2001:db8::9", "2001:db8::8"] {
             let message = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, v6("2001:db8::1").to_bits());
             let message = message.link_address(LinkAddress::Source, STATION).build();
-            bench.send(0, &[discovery(host, "2001:db8::1", message)]);
+            router.send(0, &[discovery(host, "2001:db8::1", message)]);
         }
     };
-    let through = [inet("10.0.0.9", "10.0.0.8", 9), inet6("2001:db8::9", "2001:db8::8", 9)];
-    let mut silent = Bench::new(&config());
-    known(&mut silent);
-    assert_eq!(silent.send(0, &through).len(), 2);
+    let transit = [inet("10.0.0.9", "10.0.0.8", 9), inet6("2001:db8::9", "2001:db8::8", 9)];
+    let mut silent = TestRouter::new(&config());
+    resolve(&mut silent);
+    assert_eq!(silent.send(0, &transit).len(), 2);
 
-    let mut telling = config();
-    telling.interfaces[0] = Interface { redirects: true, ..interface(0) };
-    let mut bench = Bench::new(&telling);
-    known(&mut bench);
-    let out = bench.send(0, &through);
-    assert_eq!(out.len(), 4, "they are forwarded all the same");
+    let mut redirecting = config();
+    redirecting.interfaces[0] = Interface { redirects: true, ..interface(0) };
+    let mut router = TestRouter::new(&redirecting);
+    resolve(&mut router);
+    let out = router.send(0, &transit);
+    assert_eq!(out.len(), 4, "the packets are forwarded too");
     let (from, to, kind) = icmp_of(&out[2].1);
     assert_eq!((from, to, kind), (v4("10.0.0.1").into(), v4("10.0.0.9").into(), Icmpv4Kind::Redirect));
     let (from, to, kind, message) = icmp6_of(&out[3].1);
     assert_eq!((from, to, kind), (v6("fe80::1"), v6("2001:db8::9"), Icmpv6Kind::Redirect));
     assert_eq!(ndp::target(&message[..24]), Ok(v6("2001:db8::8").to_bits()));
-    let whole_units = through[1].len() - (through[1].len() - 14) % 8;
-    assert!(out[2].1.ends_with(&through[0][14..]) && out[3].1.ends_with(&through[1][14..whole_units]));
+    let whole_units = transit[1].len() - (transit[1].len() - 14) % 8;
+    assert!(out[2].1.ends_with(&transit[0][14..]) && out[3].1.ends_with(&transit[1][14..whole_units]));
     let expired = [inet("10.0.0.9", "10.0.0.8", 1), inet6("2001:db8::9", "2001:db8::8", 1)];
-    assert_eq!(bench.send(0, &expired).len(), 2, "who is told of the end is told of nothing else");
+    assert_eq!(router.send(0, &expired).len(), 2, "an expired packet causes no redirect");
 }
 
 #[test]
-fn who_claims_an_address_of_the_router_is_not_believed() {
-    let mut bench = Bench::new(&config());
+fn claims_to_an_address_of_the_router_are_ignored() {
+    let mut router = TestRouter::new(&config());
     let claim =
         Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, ndp::OVERRIDE, v6("2001:db8::1").to_bits());
     let claim = claim.link_address(LinkAddress::Target, STATION).build();
-    let out = bench.send(
+    let out = router.send(
         0,
         &[
             arp(ArpOperation::Reply, "10.0.0.1", "10.0.0.1"),
@@ -169,8 +169,8 @@ fn who_claims_an_address_of_the_router_is_not_believed() {
         ],
     );
     assert!(out.is_empty());
-    assert_eq!(bench.router.host().counters().conflicts, 3);
+    assert_eq!(router.stack.host().counters().conflicts, 3);
     let stranger =
         ethernet(Mac([8; 6]), EtherType::ARP, &arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1")[14..]);
-    assert!(bench.send(0, &[stranger]).is_empty(), "a frame to somebody else");
+    assert!(router.send(0, &[stranger]).is_empty(), "a frame to another station");
 }

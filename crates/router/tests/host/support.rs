@@ -1,5 +1,7 @@
 //! A router of two links and a VLAN, and frames for it.
 
+use fullview_plane::wire::arp::ArpOperation;
+use fullview_plane::wire::arp::ArpPacket;
 use fullview_plane::wire::icmp::Icmpv4Kind;
 use fullview_plane::wire::icmp::Icmpv4Message;
 use fullview_plane::wire::icmpv6::Icmpv6Kind;
@@ -11,12 +13,12 @@ use std::time::Duration;
 
 use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::interface::{Interface, InterfaceAddress};
-use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::checksum::pseudo_ipv6;
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
 use fullview_plane::wire::{icmp, ipv4, ipv6, ndp};
-use fullview_router::host::config::{HostConfig, StaticRoute, Target};
+use fullview_router::host::config::{HostConfig, StaticNextHop, StaticRoute};
 use fullview_router::host::router::StandaloneRouter;
+use fullview_router::route::RouteAction;
 
 pub const ROUTER: Mac = Mac([2, 0, 0, 0, 0, 1]);
 pub const STATION: Mac = Mac([2, 0, 0, 0, 0, 2]);
@@ -27,7 +29,8 @@ pub fn address(text: &str) -> InterfaceAddress {
     InterfaceAddress { ip: ip.parse().unwrap(), len: len.parse().unwrap() }
 }
 
-/// Interface `n` is 10.0.n.1/24, 2001:db8:n::1/64 and fe80::1: 0 and 1 ports of their own, 2 a VLAN of port 0.
+/// Interface `n` has the addresses 10.0.n.1/24, 2001:db8:n::1/64 and fe80::1. Interfaces 0 and 1 are ports, interface 2
+/// is a VLAN of port 0.
 pub fn interface(number: u16) -> Interface {
     let addresses =
         [format!("10.0.{number}.1/24"), format!("2001:db8:{number}::1/64"), "fe80::1/64".to_owned()];
@@ -39,25 +42,28 @@ pub fn interface(number: u16) -> Interface {
 pub fn config() -> HostConfig {
     let route = |network: &str, gateway: &str| StaticRoute {
         network: address(network),
-        target: Target::Gateway(gateway.parse().unwrap()),
+        action: RouteAction::Forward(StaticNextHop::Gateway {
+            ip: gateway.parse().unwrap(),
+            interface: None,
+        }),
     };
     let routes = vec![route("198.18.0.0/15", "10.0.1.2"), route("2001:2::/48", "2001:db8:1::2")];
     HostConfig { interfaces: (0..3).map(interface).collect(), routes, ..HostConfig::default() }
 }
 
-/// A router, the time, and what has come out.
-pub struct Bench {
-    pub router: StandaloneRouter,
+/// A router and its clock.
+pub struct TestRouter {
+    pub stack: StandaloneRouter,
     pub now: Duration,
 }
 
-impl Bench {
-    pub fn new(config: &HostConfig) -> Bench {
+impl TestRouter {
+    pub fn new(config: &HostConfig) -> TestRouter {
         let now = Duration::from_secs(1);
-        Bench { router: StandaloneRouter::new(now, config).unwrap(), now }
+        TestRouter { stack: StandaloneRouter::new(now, config).unwrap(), now }
     }
 
-    /// What comes out, and by which port, when some frames come in at once by a port.
+    /// Passes frames to a port of the router in one burst. Returns the frames it transmits, with their ports.
     pub fn send(&mut self, port: u16, frames: &[Vec<u8>]) -> Vec<(u16, Vec<u8>)> {
         const SPARE: usize = 64;
         let mut arena = Arena::new(frames.len() + SPARE);
@@ -71,11 +77,11 @@ impl Bench {
             slot.port = port;
             burst.fill([slot].into_iter());
         }
-        self.router.process(self.now, &mut burst, &mut out, &mut free);
+        self.stack.process(self.now, &mut burst, &mut out, &mut free);
         out.iter().map(|packet| (packet.port, packet.frame().to_vec())).collect()
     }
 
-    /// Lets time pass.
+    /// Advances the clock. Returns the frames that the router transmits.
     pub fn pass(&mut self, time: Duration) -> Vec<(u16, Vec<u8>)> {
         self.now += time;
         self.send(0, &[])
@@ -104,7 +110,7 @@ pub fn v6(text: &str) -> Ipv6Addr {
     text.parse().unwrap()
 }
 
-/// An IPv4 packet with eight bytes of an unknown protocol's.
+/// An IPv4 packet with eight bytes of an unknown protocol.
 pub fn inet(source: &str, destination: &str, ttl: u8) -> Vec<u8> {
     inet_with(source, destination, ttl, 253, &[7; 8])
 }
@@ -132,7 +138,7 @@ pub fn echo(source: &str, destination: &str) -> Vec<u8> {
     inet_with(source, destination, 9, ipv4::protocol::ICMP, &message)
 }
 
-/// An IPv6 packet with eight bytes of an unknown protocol's.
+/// An IPv6 packet with eight bytes of an unknown protocol.
 pub fn inet6(source: &str, destination: &str, hops: u8) -> Vec<u8> {
     inet6_with(source, destination, hops, 253, &[7; 8])
 }
@@ -151,7 +157,7 @@ pub fn inet6_with(source: &str, destination: &str, hops: u8, protocol: u8, paylo
     ethernet(mac, EtherType::IPV6, &bytes)
 }
 
-/// A message of neighbour discovery, summed up.
+/// A message of neighbour discovery, with its checksum.
 pub fn discovery(source: &str, destination: &str, mut message: Vec<u8>) -> Vec<u8> {
     let (from, to) = (v6(source).to_bits(), v6(destination).to_bits());
     let pseudo = pseudo_ipv6(from, to, ipv4::protocol::ICMPV6, message.len() as u32);

@@ -1,4 +1,4 @@
-//! The host behind a worker, between memory ports.
+//! A worker that drives its host stack, between memory ports.
 
 use fullview_plane::wire::icmp::Icmpv4Kind;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use fullview_router::host::output::Output;
 
 use crate::support::*;
 
-/// What has come out at the far end of a cable.
+/// The frames that arrived at the far end of a cable.
 fn received(port: &mut MemoryPort<'_>) -> Vec<Vec<u8>> {
     let mut burst = Burst::new();
     port.receive(&mut burst, BURST).unwrap();
@@ -27,25 +27,25 @@ fn received(port: &mut MemoryPort<'_>) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_worker_answers_by_its_host() {
+fn a_worker_answers_through_its_host_stack() {
     let mut arena = Arena::new(64);
     let ((inside, mut outside), (other_inside, mut other_outside)) = (pair([0, 9], 64), pair([1, 9], 64));
     let mut packets = arena.packets();
     let mut sent = Burst::new();
-    let questions = [
+    let requests = [
         arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1"),
         echo("10.0.0.9", "10.0.0.1"),
         inet("10.0.0.9", "198.18.0.1", 1),
         inet("10.0.0.9", "198.18.0.1", 9),
     ];
-    for (slot, frame) in packets.by_ref().zip(&questions) {
+    for (slot, frame) in packets.by_ref().zip(&requests) {
         slot.set_frame(frame);
         sent.push(slot).unwrap();
     }
     let host = HostStack::new(Duration::ZERO, &config()).unwrap();
     let forwarder = Forwarder::new(host.reader());
-    let answers = HostDriver::new(host, || Duration::from_millis(1));
-    let mut worker = Worker::new(forwarder, vec![Some(inside), Some(other_inside)], packets, answers, Yield);
+    let driver = HostDriver::new(host, || Duration::from_millis(1));
+    let mut worker = Worker::new(forwarder, vec![Some(inside), Some(other_inside)], packets, driver, Yield);
 
     let mut announced = (0, 0);
     for _ in 0..20 {
@@ -53,19 +53,19 @@ fn a_worker_answers_by_its_host() {
         announced.0 += received(&mut outside).len();
         announced.1 += received(&mut other_outside).len();
     }
-    assert_eq!(announced, (6, 3), "as slots come free, links are told whose addresses these are");
+    assert_eq!(announced, (6, 3), "addresses are announced as slots become free");
     outside.transmit(&mut sent).unwrap();
-    assert_eq!(worker.round().unwrap(), questions.len());
+    assert_eq!(worker.round().unwrap(), requests.len());
     let out = received(&mut outside);
     let [answer, reply, error] = &out[..] else { panic!("{out:?}") };
     assert_eq!(arp_of(answer).sender, v4("10.0.0.1").to_bits());
     assert_eq!((icmp_of(reply).2, icmp_of(error).2), (Icmpv4Kind::EchoReply, Icmpv4Kind::TimeExceeded));
-    let asked = received(&mut other_outside);
-    assert_eq!((asked.len(), arp_of(&asked[0]).target), (1, v4("10.0.1.2").to_bits()), "the gateway");
+    let request = received(&mut other_outside);
+    assert_eq!((request.len(), arp_of(&request[0]).target), (1, v4("10.0.1.2").to_bits()), "the gateway");
     assert_eq!(worker.slow().frames_dropped(), 0);
 }
 
-/// Counts the redirects it is told of.
+/// Counts the detours that the worker reports.
 struct Detours(usize);
 
 impl SlowPath for Detours {
@@ -75,14 +75,14 @@ impl SlowPath for Detours {
 }
 
 #[test]
-fn a_detour_is_told_of_once() {
+fn a_detour_is_reported_once() {
     let mut arena = Arena::new(16);
     let (inside, mut outside) = pair([0, 9], 16);
     let mut packets = arena.packets();
-    let mut telling = config();
-    telling.interfaces[0] = Interface { redirects: true, ..interface(0) };
-    telling.neighbors.push(StaticNeighbor { interface: 0, ip: v4("10.0.0.8").into(), mac: STATION });
-    let mut host = HostStack::new(Duration::ZERO, &telling).unwrap();
+    let mut redirecting = config();
+    redirecting.interfaces[0] = Interface { redirects: true, ..interface(0) };
+    redirecting.neighbors.push(StaticNeighbor { interface: 0, ip: v4("10.0.0.8").into(), mac: STATION });
+    let mut host = HostStack::new(Duration::ZERO, &redirecting).unwrap();
     host.tick(Duration::from_secs(1), &mut Output::default());
     let forwarder = Forwarder::new(host.reader());
     let mut sent = Burst::new();

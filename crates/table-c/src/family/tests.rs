@@ -1,4 +1,4 @@
-//! What becomes of calls that an algorithm cannot serve.
+//! Calls that an algorithm cannot serve.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use fullview_table::rib::Summary;
 
 use super::*;
 
-/// `dpdk_lpm4` under another name, which fails as long as it is told to.
+/// `dpdk_lpm4` under another name, which can be made to fail.
 struct Failing {
     name: &'static str,
     preference: u8,
@@ -68,25 +68,25 @@ fn announce(prefix: &str, hop: u16) -> [Change<u32>; 1] {
     [Change { prefix: prefix.parse().unwrap(), next_hop: Some(NextHop(hop)) }]
 }
 
-/// Of 10.0.0.1 and 11.0.0.1.
+/// The answers for 10.0.0.1 and 11.0.0.1.
 fn answers(published: &Published<u32>) -> [u16; 2] {
     let mut answers = [NextHop::NONE; 2];
     look_up(published, &[0x0a00_0001, 0x0b00_0001], &mut answers).unwrap();
     answers.map(|hop| hop.0)
 }
 
-fn at_work(routes: &Routes<u32>) -> &'static str {
-    routes.at_work().unwrap().0
+fn serving(routes: &Routes<u32>) -> &'static str {
+    routes.serving().unwrap().0
 }
 
 #[test]
-fn a_change_that_could_not_be_followed_is_seen_when_it_can_be() {
+fn a_change_that_could_not_be_compiled_is_seen_once_it_can() {
     let only = Failing::new("only", 1);
     let mut routes = routes_of(&[only]);
     routes.compile("only").unwrap();
     only.fail(true);
     assert!(matches!(routes.change(&announce("10.0.0.0/8", 1)), Err(Error::Compile(_))));
-    assert_eq!(answers(&routes.published), [0, 0], "readers see the table as it was");
+    assert_eq!(answers(&routes.published), [0, 0], "readers see the table as before");
     only.fail(false);
     routes.compile("auto").unwrap();
     assert_eq!(answers(&routes.published), [1, 0]);
@@ -99,35 +99,35 @@ fn a_change_that_could_not_be_followed_is_seen_when_it_can_be() {
 }
 
 #[test]
-fn a_module_that_fails_gives_way_until_it_can_serve_again() {
+fn a_failing_module_is_replaced_until_it_can_serve_again() {
     let (asked, other) = (Failing::new("asked", 1), Failing::new("other", 200));
     let mut routes = routes_of(&[asked, other]);
     routes.compile("asked").unwrap();
     asked.fail(true);
     routes.change(&announce("10.0.0.0/8", 1)).unwrap();
-    assert_eq!((at_work(&routes), answers(&routes.published)), ("other", [1, 0]));
+    assert_eq!((serving(&routes), answers(&routes.published)), ("other", [1, 0]));
     asked.fail(false);
     routes.compile("asked").unwrap();
     routes.change(&announce("11.0.0.0/8", 2)).unwrap();
-    assert_eq!((at_work(&routes), answers(&routes.published)), ("asked", [1, 2]));
+    assert_eq!((serving(&routes), answers(&routes.published)), ("asked", [1, 2]));
 }
 
 #[test]
-fn a_module_that_cannot_serve_is_refused_and_nothing_has_changed() {
+fn a_module_that_cannot_serve_is_refused_and_changes_nothing() {
     let (failing, other) = (Failing::new("failing", 200), Failing::new("other", 1));
     let mut routes = routes_of(&[failing, other]);
     failing.fail(true);
     let error = routes.compile("failing").unwrap_err();
     assert!(matches!(&error, Error::Compile(CompileError::Limit { algorithm: "failing", .. })), "{error}");
-    assert!(routes.at_work().is_none() && routes.published.get().is_none());
+    assert!(routes.serving().is_none() && routes.published.get().is_none());
     routes.compile("other").unwrap();
     let error = routes.compile("failing").unwrap_err();
     assert!(matches!(&error, Error::Compile(CompileError::Limit { algorithm: "failing", .. })), "{error}");
     failing.fail(false);
     (0..200).for_each(|time| routes.change(&announce("10.0.0.0/8", 1 + time % 2)).unwrap());
-    assert_eq!(at_work(&routes), "other", "it was asked for by name before");
+    assert_eq!(serving(&routes), "other", "it was pinned before");
     routes.compile("auto").unwrap();
-    assert_eq!(at_work(&routes), "failing");
+    assert_eq!(serving(&routes), "failing");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn routes_that_no_algorithm_can_serve_are_not_taken_over() {
     let mut routes = routes_of(&[only]);
     routes.change(&announce("10.0.0.0/8", 1)).unwrap();
     routes.compile("auto").unwrap();
-    // As many changes as the table had: it must not be taken for the same one.
+    // It has had as many changes as the table, but must not be mistaken for it.
     let mut others = Rib::default();
     others.apply(announce("11.0.0.0/8", 2)[0]);
     only.fail(true);
@@ -152,7 +152,7 @@ fn routes_that_no_algorithm_can_serve_are_not_taken_over() {
 fn the_best_is_chosen_again_with_the_hundredth_change() {
     let mut routes = Routes::<u32>::default();
     routes.compile("auto").unwrap();
-    let small = at_work(&routes);
+    let small = serving(&routes);
     let many: Vec<_> = (0..5_000u32)
         .map(|n| Change {
             prefix: fullview_table::Prefix::containing(n << 12, 20),
@@ -160,5 +160,5 @@ fn the_best_is_chosen_again_with_the_hundredth_change() {
         })
         .collect();
     routes.change(&many).unwrap();
-    assert_ne!(at_work(&routes), small);
+    assert_ne!(serving(&routes), small);
 }

@@ -1,4 +1,4 @@
-//! The streams of addresses, the same for the same table.
+//! The streams of addresses; a table always gives the same streams.
 
 use anyhow::bail;
 use fullview_table::{Address, Family, Prefix, Rib, probe};
@@ -16,7 +16,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// All streams of a family with the letters under which published figures name them.
+    /// All streams of a family, with the letters that the documentation uses for them.
     fn all(family: Family) -> &'static [(char, Stream)] {
         match family {
             Family::Inet => {
@@ -26,7 +26,7 @@ impl Stream {
         }
     }
 
-    /// Those asked for, or all.
+    /// The streams asked for, or all.
     pub fn of(family: Family, letters: &[char]) -> anyhow::Result<Vec<Stream>> {
         let all = Stream::all(family);
         if let Some(unknown) = letters.iter().find(|letter| all.iter().all(|(known, _)| known != *letter)) {
@@ -60,7 +60,7 @@ pub fn draw<A: Address>(stream: Stream, rib: &Rib<A>, count: usize) -> Vec<A> {
     }
 }
 
-/// Numbers below `limit`, evenly.
+/// Numbers below `limit`, drawn evenly.
 fn below(seed: u64, limit: usize) -> impl Iterator<Item = usize> {
     probe::uniform::<u32>(seed).map(move |draw| ((u64::from(draw) * limit as u64) >> 32) as usize)
 }

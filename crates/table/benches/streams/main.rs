@@ -1,11 +1,11 @@
-//! Lookup rates of the algorithms on streams of addresses, one core, every answer verified first.
+//! Lookup rates of the algorithms on streams of addresses, on one core; every answer is verified first.
 //!
 //! ```text
 //! cargo bench -p fullview-table --bench streams -- --table full-view.txt.gz --algorithms dpdk_lpm4
 //! ```
 //!
-//! All that is compared is measured in turns inside one run, so that a machine that slows down slows all of it. Keys
-//! lie in memory in the order of use and answers go to a buffer of one batch, as a forwarding loop has it.
+//! All variants are measured in turns in one run, so that a machine that becomes slower affects all of them. Keys lie
+//! in memory in the order of use, and answers are stored to a buffer of one batch, as in a forwarding loop.
 
 mod keys;
 mod measure;
@@ -29,37 +29,37 @@ use measure::Mode;
 #[derive(Parser)]
 #[command(about = "Lookup rates of the algorithms on streams of addresses")]
 struct Args {
-    /// The routing table, in any form `fullview table` reads; its own next hops are not used.
+    /// The routing table, in any format that `fullview table` reads; its own next hops are not used.
     #[arg(long)]
     table: PathBuf,
-    /// inet or inet6.
+    /// The family: inet or inet6.
     #[arg(long, default_value = "inet", value_parser = family)]
     family: Family,
-    /// The algorithms to compare; all that are not linear or radix unless given.
+    /// The algorithms to compare; the default is all except linear and radix.
     #[arg(long, value_delimiter = ',')]
     algorithms: Vec<String>,
-    /// Addresses in one call.
+    /// The lengths of batches.
     #[arg(long, value_delimiter = ',', default_value = "32,64,256")]
     batches: Vec<usize>,
-    /// The streams, by letter; all of the family unless given.
+    /// The letters of the streams; the default is all of the family.
     #[arg(long, value_delimiter = ',')]
     streams: Vec<char>,
-    /// Next hops, dealt out by a hash of the prefix.
+    /// The number of next hops, which a hash of the prefix assigns.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..65_535))]
     next_hops: u16,
-    /// Keys in a stream, as a power of two.
+    /// The number of keys in a stream, as a power of two.
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(8..28))]
     keys: u32,
-    /// Passes over each stream, of which the median counts.
+    /// The number of passes over each stream; their median is the result.
     #[arg(long, default_value_t = 9)]
     repeats: usize,
-    /// Also calls `prefetch` for the batch after the one looked up.
+    /// Also call `prefetch` for the batch after the present one.
     #[arg(long)]
     prefetch: bool,
-    /// Also one lookup after the other, each waiting for the answer before it.
+    /// Also measure dependent single lookups, each of which waits for the answer before.
     #[arg(long)]
     dependent: bool,
-    /// What `cargo bench` adds.
+    /// `cargo bench` passes this flag.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -79,7 +79,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// Looks nothing up: what reading the keys and writing an answer each costs by itself, for any algorithm.
+/// A FIB that looks up nothing: it shows the cost of reading the keys and writing an answer each, for any algorithm.
 struct KeysAlone;
 
 impl<A: Address> Fib<A> for KeysAlone {
@@ -92,7 +92,7 @@ impl<A: Address> Fib<A> for KeysAlone {
     }
 }
 
-/// A compiled table under its name.
+/// The name of an algorithm, and its compiled table.
 type Compiled<A> = (&'static str, Arc<dyn Fib<A>>);
 
 fn run<A: Registered>(args: &Args, rib: Rib<A>) -> anyhow::Result<()> {
@@ -138,7 +138,7 @@ fn compile<A: Registered>(names: &[String], rib: &Rib<A>) -> anyhow::Result<Vec<
     names.iter().map(compile).collect()
 }
 
-/// Every answer to every key, against the ranges of the RIB.
+/// Compares every answer for every key with the ranges of the RIB.
 fn verify<A: Address>(fibs: &[Compiled<A>], rib: &Rib<A>, keys: &[A]) -> anyhow::Result<()> {
     let ranges: Vec<_> = rib.ranges().collect();
     let expect = |key: &A| ranges[ranges.partition_point(|range| range.last < *key)].next_hop;

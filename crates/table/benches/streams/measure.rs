@@ -8,14 +8,14 @@ use fullview_table::{Address, NextHop};
 
 use super::Compiled;
 
-/// How a pass asks.
+/// The kind of lookups of a pass.
 #[derive(Clone, Copy)]
 pub enum Mode {
-    /// So many addresses in one call.
+    /// Batches of this length.
     Batch(usize),
-    /// The same, and before each call a `prefetch` for the next one.
+    /// Batches of this length, each after a `prefetch` for the next one.
     PrefetchedBatch(usize),
-    /// Single lookups in a chain.
+    /// Dependent single lookups.
     Dependent,
 }
 
@@ -57,7 +57,7 @@ fn prefetched_batches<A: Address>(fib: &dyn Fib<A>, keys: &[A], length: usize) {
     }
 }
 
-/// Each address depends on the answer before it by a mask that the compiler does not know to be zero.
+/// Makes each address depend on the answer before it, by a mask that the compiler does not know to be zero.
 fn dependent<A: Address>(fib: &dyn Fib<A>, keys: &[A]) {
     let zero = black_box(A::zero());
     let mut answer = NextHop::NONE;
@@ -68,7 +68,7 @@ fn dependent<A: Address>(fib: &dyn Fib<A>, keys: &[A]) {
     black_box(answer);
 }
 
-/// Measures every algorithm in every mode and prints a line each.
+/// Measures every algorithm in every mode, and prints a line for each.
 pub fn compare<A: Address>(fibs: &[Compiled<A>], keys: &[A], modes: &[Mode], repeats: usize) {
     let subjects: Vec<_> = fibs.iter().flat_map(|fib| modes.iter().map(move |mode| (fib, *mode))).collect();
     let mut rates = vec![Vec::new(); subjects.len()];

@@ -1,4 +1,4 @@
-//! What the benches share: the table they measure on, and how.
+//! Helpers of the benches: the table to measure, and the conditions of the machine.
 
 #![allow(dead_code)] // no bench uses all of it
 
@@ -16,7 +16,8 @@ pub fn load(path: &Path, family: Family) -> anyhow::Result<Table> {
     Ok(feed::load(path, &options)?.table)
 }
 
-/// The same routes with next hops that do not depend on the neighbours: the hardest case for what merges ranges.
+/// The same routes with next hops that are independent of the neighbours: the worst case for structures that merge
+/// ranges.
 pub fn with_next_hops<A: Address>(rib: &Rib<A>, next_hops: u16) -> Rib<A> {
     let mut dealt = Rib::default();
     for Route { prefix, .. } in rib.iter() {
@@ -25,14 +26,14 @@ pub fn with_next_hops<A: Address>(rib: &Rib<A>, next_hops: u16) -> Rib<A> {
     dealt
 }
 
-/// Of all bits of the prefix, 32 at a time.
+/// Hashes all bits of the prefix, 32 at a time.
 fn hash<A: Address>(prefix: Prefix<A>) -> u64 {
     let draw = |seed| probe::uniform::<u128>(seed).next().map_or(0, |draw| (draw >> 64) as u64);
     let words = (0..A::BITS).step_by(32).map(|offset| prefix.first().bits(offset, 32) as u64);
     words.fold(draw(u64::from(prefix.len())), |hash, word| draw(hash ^ word))
 }
 
-/// What decides about large tables and is no part of them.
+/// Prints a setting of the system that large tables depend on.
 pub fn print_page_sizes() {
     let huge = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     println!("transparent huge pages: {}", if huge.is_empty() { "unknown" } else { huge.trim() });

@@ -1,17 +1,17 @@
-//! Two threads on two cores: where they run, how far apart that is, and whether they had their cores.
+//! Two threads on two cores: their placement, the distance of the cores, and whether the threads had their cores.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Puts this thread on a core, if one is given.
+/// Pins this thread to a core, if one is given.
 pub fn pin(core: Option<&usize>) {
     if let Some(&id) = core {
         core_affinity::set_for_current(core_affinity::CoreId { id });
     }
 }
 
-/// A line of its own, and the next one too, which some processors fetch along with it.
+/// A value on a cache line of its own, and on the next one too, which some processors fetch together with it.
 #[repr(align(128))]
 #[derive(Default)]
 struct Line(AtomicU64);
@@ -24,10 +24,10 @@ impl Line {
     }
 }
 
-/// Round trips of a probe: a few milliseconds.
+/// The number of round trips of a probe, which take a few milliseconds.
 const TRIPS: u64 = 10_000;
 
-/// Two lines that go to and fro between two threads.
+/// Two cache lines that move between two threads.
 #[derive(Default)]
 pub struct Distance {
     ping: Line,
@@ -44,8 +44,8 @@ impl Distance {
         }
     }
 
-    /// The other side: how long a cache line takes from one core to the other and back, on average. `there` is called when
-    /// the echo has begun.
+    /// The other side: the average time that a cache line takes from one core to the other and back. `there` is called
+    /// when the echo has begun.
     pub fn probe(&self, there: impl FnOnce()) -> Duration {
         let first = self.ping.0.load(Ordering::Relaxed) + 1;
         self.trip(first);
@@ -61,7 +61,7 @@ impl Distance {
     }
 }
 
-/// How long a thread was ready to run and did not, as Linux counts it.
+/// The time that a thread was ready to run but did not run, as Linux counts it.
 pub struct Waiting(Option<PathBuf>);
 
 impl Waiting {
@@ -70,7 +70,7 @@ impl Waiting {
         Waiting(thread.ok().map(|thread| PathBuf::from("/proc").join(thread).join("schedstat")))
     }
 
-    /// Zero where nobody counts it.
+    /// The time so far; zero if the system does not count it.
     pub fn so_far(&self) -> Duration {
         let text = self.0.as_ref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
         let nanos = text.split(' ').nth(1).and_then(|nanos| nanos.parse().ok());

@@ -1,4 +1,4 @@
-//! Medians, and how sure they are.
+//! Medians and their confidence intervals.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A median and the values between which it lies with 95 % confidence, whatever the distribution.
+/// A median and its interval of 95 % confidence, valid for any distribution.
 pub struct Interval {
     low: f64,
     median: f64,
@@ -25,8 +25,9 @@ impl Interval {
     }
 }
 
-/// How many of the smallest and of the largest of `count` values can be left out: each of them is on either side of the
-/// true median as a tossed coin falls, so the number on one side is binomial. `None` if there are too few.
+/// The number of smallest and of largest values, out of `count`, that lie outside the interval: each value is below or
+/// above the true median with equal probability, so the number on one side is binomial. `None` if there are too few
+/// values.
 fn outside(count: usize) -> Option<usize> {
     let (mut tosses, mut below) = (0.5f64.powi(count as i32), 0.0);
     for heads in 0..count {

@@ -1,4 +1,4 @@
-//! What the rates of reader and writer say.
+//! The results: rates of reader and writer.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,39 +6,39 @@ use std::time::Duration;
 use super::slices::Kind::{self, ChangesRead, ChangesUnread, Rests};
 use super::support::statistics::{Interval, median};
 
-/// What separates near cores, which have a last-level cache in common, from far ones (`crates/plane/src/probe.rs`).
+/// The bound between near cores, which share a last-level cache, and far ones (`crates/plane/src/probe.rs`).
 const NEAR_BELOW: Duration = Duration::from_nanos(200);
 
-/// Rates by kind of slice: lookups, and changes, a second.
+/// Rates by kind of slice: lookups and changes in a second.
 #[derive(Default)]
 pub struct Round {
     pub lookups: [f64; 3],
     pub changes: [f64; 3],
-    /// How far apart the cores were, before and after.
+    /// The distance of the cores before and after.
     pub round_trips: [Duration; 2],
 }
 
 impl Round {
-    /// Whether the cores were near; `None` if that changed.
+    /// Whether the cores were near; `None` if that changed during the round.
     fn near(&self) -> Option<bool> {
         let [before, after] = self.round_trips.map(|trip| trip < NEAR_BELOW);
         (before == after).then_some(before)
     }
 }
 
-/// What came of all rounds.
+/// The results of all rounds.
 #[derive(Default)]
 pub struct Figures {
     rounds: Vec<Round>,
     disturbed: usize,
-    /// Each change of the table that is read.
+    /// The time of each change of the table that is read.
     pub took: Vec<Duration>,
     pub rebuilds: usize,
     pub verified: usize,
 }
 
 impl Figures {
-    /// Takes in a round; `None` is one in which the cores were needed for something else.
+    /// Adds a round; `None` stands for a round in which other programs used the cores.
     pub fn count(&mut self, round: Option<Round>) {
         match round {
             Some(round) => self.rounds.push(round),
@@ -46,7 +46,7 @@ impl Figures {
         }
     }
 
-    /// In microseconds, the time that so large a share of the changes did not exceed.
+    /// The time in microseconds that this share of the changes did not exceed.
     fn change_took(&self, share: f64) -> f64 {
         let mut took = self.took.clone();
         took.sort_unstable();
@@ -76,7 +76,7 @@ impl Rounds<'_> {
         median(self.0.iter().map(|round| of(round)))
     }
 
-    /// The reader's rate in one kind of slices as a share of that in another, round by round.
+    /// The reader's rate in one kind of slices as a share of its rate in another, for each round.
     fn share(&self, of: Kind, to: Kind) -> Interval {
         Interval::of_median(
             self.0.iter().map(|round| round.lookups[of as usize] / round.lookups[to as usize]),

@@ -1,14 +1,14 @@
-//! How fast a table takes changes, and what that costs a core that looks up meanwhile.
+//! How fast a table takes changes, and what that costs a core that looks up at the same time.
 //!
 //! ```text
 //! cargo bench -p fullview-table --bench updates -- --table full-view.txt.gz --algorithms dpdk_lpm4,dir18 --cores 1,0
 //! ```
 //!
-//! One thread looks up random addresses without a pause. The other spends short slices of time in three ways, in random
-//! order within each round: it rests; it withdraws and announces again routes of a table that nobody reads; it does the
-//! same to the table that is read. Each change goes into the RIB, is patched into the FIB, and published. What the
-//! reader loses in the third kind of slices is its loss; what it loses already in the second is the machine's doing, whose
-//! cores share caches, memory and sometimes execution units.
+//! One thread looks up random addresses without a pause. The other has three kinds of short slices, in random order in
+//! each round: it rests; it withdraws and announces routes of a table that is not read; it does the same with the table
+//! that is read. Each change is applied to the RIB, patched into the FIB, and published. The reader's loss is its loss
+//! in the third kind of slices. Its loss in the second kind comes from the machine, whose cores share caches, memory
+//! and sometimes execution units.
 
 mod figures;
 mod reader;
@@ -32,31 +32,31 @@ use writer::Writer;
 #[derive(Parser)]
 #[command(about = "How fast a table takes changes while another core looks up")]
 struct Args {
-    /// The routing table, in any form `fullview table` reads; its own next hops are not used.
+    /// The routing table, in any format that `fullview table` reads; its own next hops are not used.
     #[arg(long)]
     table: PathBuf,
-    /// inet or inet6.
+    /// The family: inet or inet6.
     #[arg(long, default_value = "inet", value_parser = family)]
     family: Family,
-    /// The algorithms; those that cannot patch are compiled anew at every change.
+    /// The algorithms; those that cannot patch are compiled again at every change.
     #[arg(long, value_delimiter = ',', required = true)]
     algorithms: Vec<String>,
-    /// Next hops, dealt out by a hash of the prefix.
+    /// The number of next hops, which a hash of the prefix assigns.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..65_535))]
     next_hops: u16,
-    /// Different routes that are withdrawn and announced.
+    /// The number of different routes that are withdrawn and announced.
     #[arg(long, default_value_t = 200_000)]
     routes: usize,
-    /// Rounds of three slices.
+    /// The number of rounds of three slices.
     #[arg(long, default_value_t = 40)]
     rounds: usize,
-    /// Length of a slice in milliseconds.
+    /// The length of a slice in milliseconds.
     #[arg(long, default_value_t = 200)]
     slice: u64,
-    /// Processors of the reader and of the writer; the system's choice unless given.
+    /// The processors of the reader and of the writer; by default the system chooses.
     #[arg(long, value_delimiter = ',')]
     cores: Vec<usize>,
-    /// What `cargo bench` adds.
+    /// `cargo bench` passes this flag.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -69,10 +69,10 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     ensure!(
         thread::available_parallelism()?.get() > 1,
-        "reader and writer need a processor each; there is one"
+        "reader and writer need a processor each, but there is one"
     );
     let apart = args.cores.is_empty() || matches!(args.cores[..], [reader, writer] if reader != writer);
-    ensure!(apart, "--cores: give two that differ, the reader's and the writer's");
+    ensure!(apart, "--cores: name two different ones, for the reader and for the writer");
     let table = support::load(&args.table, args.family)?;
     support::print_page_sizes();
     match args.family {

@@ -1,4 +1,4 @@
-//! The one who looks up, and what it shares with the one who changes the table.
+//! The reader, and the state that it shares with the writer.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -13,19 +13,19 @@ use super::support::pair::Distance;
 /// Lookups in one call.
 const BATCH: usize = 256;
 
-/// What the reader is to do: look up, echo one probe of the distance, return.
+/// The task of the reader: look up, echo one probe of the distance, or return.
 const LOOK_UP: u8 = 0;
 const ECHO: u8 = 1;
 const END: u8 = 2;
 
-/// Keeps what one thread writes off the lines that the other reads for something else.
+/// Keeps the data that one thread writes off the cache lines of other data that the other thread reads.
 #[repr(align(128))]
 pub struct Apart<T>(T);
 
-/// What the threads share.
+/// The state that the threads share.
 pub struct Shared<A: Address> {
     published: Apart<Mutex<Arc<dyn Fib<A>>>>,
-    /// Grows with every other FIB published, so that the reader need not take the lock to see that there is none.
+    /// Grows with every other FIB published, so that the reader takes the lock only if there is one.
     version: Apart<AtomicU64>,
     looked_up: Apart<AtomicU64>,
     order: Apart<AtomicU8>,
@@ -57,12 +57,12 @@ impl<A: Address> Shared<A> {
         self.looked_up.0.load(Ordering::Relaxed)
     }
 
-    /// Has the reader return.
+    /// Makes the reader return.
     pub fn end(&self) {
         self.order.0.store(END, Ordering::Relaxed);
     }
 
-    /// How far the reader's core is from the caller's: [`Distance::probe`].
+    /// The distance of the reader's core from that of the caller: see [`Distance::probe`].
     pub fn round_trip(&self) -> Duration {
         self.order.0.store(ECHO, Ordering::Relaxed);
         self.distance.probe(|| self.order.0.store(LOOK_UP, Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! Who does what when.
+//! The slices: what the writer does at which time.
 
 use std::sync::mpsc;
 use std::thread;
@@ -11,8 +11,8 @@ use super::reader::Shared;
 use super::support::pair::{self, Waiting};
 use super::writer::Writer;
 
-/// A round counts if both threads had their cores for all but this share of each slice. The time for which one was kept
-/// off its core does not count into its rate.
+/// A round counts if both threads had their cores for all of each slice except this share. Time without the core does
+/// not count in the rate of a thread.
 const KEPT_OFF: f64 = 0.1;
 
 /// What the writer does in a slice.
@@ -23,10 +23,10 @@ pub enum Kind {
     ChangesRead,
 }
 
-/// All of them, in their order in a [`Round`].
+/// All kinds, in their order in a [`Round`].
 const KINDS: [Kind; 3] = [Kind::Rests, Kind::ChangesUnread, Kind::ChangesRead];
 
-/// How is measured.
+/// The setup of a measurement.
 pub struct Slices<'a, A: Address> {
     pub cores: &'a [usize],
     pub rounds: usize,
@@ -36,14 +36,14 @@ pub struct Slices<'a, A: Address> {
 }
 
 impl<A: Address> Slices<'_, A> {
-    /// One algorithm's figures. The reader reads what `read` writes.
+    /// Measures one algorithm. The reader looks up in the table of `read`.
     pub fn measure(&self, mut read: Writer<A>, mut unread: Writer<A>) -> anyhow::Result<Figures> {
         let (shared, nobody) = (Shared::new(read.fib()), Shared::new(unread.fib()));
         let (tell, told) = mpsc::channel();
         let mut figures = thread::scope(|scope| {
             scope.spawn(|| {
                 pair::pin(self.cores.first());
-                // Somebody listens, or this is over anyway.
+                // A send fails only if the receiver has ended, and then the measurement is over.
                 let _ = tell.send(Waiting::of_this_thread());
                 shared.look_up(&self.keys);
             });
@@ -73,7 +73,7 @@ impl<A: Address> Slices<'_, A> {
         Ok(figures)
     }
 
-    /// A slice of each kind in random order; `None` if the cores were needed for something else meanwhile.
+    /// Runs a slice of each kind in random order; `None` if other programs used the cores.
     fn round(
         &self,
         number: u64,
@@ -104,14 +104,14 @@ fn in_random_order(round: u64) -> [Kind; 3] {
     kinds
 }
 
-/// The two tables that change, each with those who may read it.
+/// The two tables that change, each with its readers.
 struct Writers<'w, A: Address> {
     read: (&'w mut Writer<A>, &'w Shared<A>),
     unread: (&'w mut Writer<A>, &'w Shared<A>),
 }
 
 impl<A: Address> Writers<'_, A> {
-    /// A slice's work; returns how many changes were made. What each took is kept for the table that is read.
+    /// Does the work of a slice; returns the number of changes. The time of each is kept for the table that is read.
     fn work(
         &mut self,
         kind: Kind,

@@ -1,4 +1,4 @@
-//! The one who changes a table.
+//! The writer of a table.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use fullview_table::{Address, Change, Rib, Route, probe};
 
 use super::reader::Shared;
 
-/// Routes withdrawn before they are announced again.
+/// The number of routes withdrawn before they are announced again.
 const AWAY: usize = 1_000;
 
 /// The RIB, and the FIB that follows it.
@@ -17,10 +17,10 @@ pub struct Writer<A: Address> {
     rib: Rib<A>,
     algorithm: &'static dyn Algorithm<A>,
     instance: Box<dyn Instance<A>>,
-    /// What the reader was given last: a FIB that takes changes in place is not published again.
+    /// The FIB published last: a FIB that takes changes in place is not published again.
     published: Arc<dyn Fib<A>>,
     pub rebuilds: usize,
-    /// Which part of the routes goes away next.
+    /// The part of the routes that is withdrawn next.
     next: usize,
 }
 
@@ -53,7 +53,8 @@ impl<A: Address> Writer<A> {
         Ok(())
     }
 
-    /// Withdraws routes and announces them again, one by one, for about so long; what each change took goes to `took`.
+    /// Withdraws routes and announces them again, one by one, for about this time; stores the time of each change in
+    /// `took`.
     pub fn flap(
         &mut self,
         routes: &[Route<A>],
@@ -79,7 +80,7 @@ impl<A: Address> Writer<A> {
         Ok(())
     }
 
-    /// Compares the FIB with the RIB at every boundary; returns how many keys that were.
+    /// Compares the FIB with the RIB at every boundary; returns the number of keys.
     pub fn verify(&self) -> anyhow::Result<usize> {
         Ok(probe::verify(&*self.instance.fib(), &self.rib, probe::edges(&self.rib))?)
     }

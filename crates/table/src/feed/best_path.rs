@@ -1,31 +1,31 @@
-//! The best of several BGP paths: the part of RFC 4271, section 9.1 that a table dump has the facts for.
+//! The best of several BGP paths, by the part of RFC 4271, section 9.1 for which a table dump has the attributes.
 //!
-//! In this order: the highest LOCAL_PREF (100 where there is none); the shortest AS_PATH (an AS_SET counts one,
-//! confederation segments none); the lowest ORIGIN; among paths by the same neighbour AS, the lowest MULTI_EXIT_DISC
-//! (0 where there is none); the lowest ORIGINATOR_ID or BGP identifier; the lowest peer address; the lowest path
-//! identifier.
+//! The criteria, in this order: the highest LOCAL_PREF (100 where there is none); the shortest AS_PATH (an AS_SET
+//! counts one, confederation segments none); the lowest ORIGIN; among paths by the same neighbour AS, the lowest
+//! MULTI_EXIT_DISC (0 where there is none); the lowest ORIGINATOR_ID or BGP identifier; the lowest peer address; the
+//! lowest path identifier.
 //!
-//! Left out is what a dump does not tell: eBGP before iBGP, and the distance to the next hop.
+//! A dump does not contain whether a path is eBGP or iBGP, and the distance to the next hop, so these are ignored.
 //!
-//! MULTI_EXIT_DISC makes the rule no order: three paths may beat each other in a circle, and a winner kept pair by pair
-//! would depend on the sequence of the file. So the best path *of each neighbour AS* is kept (within one AS the rule
-//! is an order) and the winner is taken from these at the end: RFC 4271's own procedure, whatever the sequence.
+//! Because of MULTI_EXIT_DISC the criteria are no total order: each of three paths can beat another, and the winner of
+//! pairwise comparisons would depend on the order of the file. So the best path *of each neighbour AS* is kept (within
+//! one AS the criteria are an order), and the winner is chosen from these at the end, as RFC 4271 specifies.
 
 use std::cmp::Reverse;
 use std::net::IpAddr;
 
-/// One path, reduced to what decides.
+/// One path, reduced to its criteria and its next hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BgpPath {
     pub(super) rank: Rank,
     pub(super) neighbor_as: u32,
     pub(super) med: u32,
     pub(super) tie: Tie,
-    /// The next hop; `None` where neither the path nor its peer has an address that fits.
+    /// The next hop; `None` if neither the path nor its peer has an address that fits.
     pub(super) via: Option<IpAddr>,
 }
 
-/// What all paths are compared by first; the lowest is best.
+/// The criteria that come first, for all paths; the lowest is best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     pub(super) local_pref: Reverse<u32>,
@@ -33,7 +33,7 @@ pub(super) struct Rank {
     pub(super) origin: u8,
 }
 
-/// What decides last; the lowest is best.
+/// The criteria that come last; the lowest is best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Tie {
     pub(super) bgp_id: u32,
@@ -41,7 +41,7 @@ pub(super) struct Tie {
     pub(super) path_id: u32,
 }
 
-/// The paths of one prefix that can still win: of equal rank, one per neighbour AS.
+/// The paths of one prefix that can still win: of equal rank, one for each neighbour AS.
 pub(super) struct Contest {
     first: BgpPath,
     others: Vec<BgpPath>,
@@ -52,7 +52,7 @@ impl Contest {
         Contest { first: path, others: Vec::new() }
     }
 
-    /// Lets one more path compete.
+    /// Adds one more path.
     pub(super) fn enter(&mut self, path: BgpPath) {
         if path.rank < self.first.rank {
             *self = Contest::new(path);
@@ -81,7 +81,7 @@ impl Contest {
 mod tests {
     use super::*;
 
-    /// `rank` counts hops; the peer and the next hop are 192.0.2.`id`.
+    /// A path with an AS path of `rank` hops; the peer and the next hop are 192.0.2.`id`.
     fn path(rank: usize, neighbor_as: u32, med: u32, id: u8) -> BgpPath {
         let rank = Rank { local_pref: Reverse(100), as_path_len: rank, origin: 0 };
         let peer = IpAddr::from([192, 0, 2, id]);
@@ -98,9 +98,9 @@ mod tests {
         }
     }
 
-    /// 1 beats 2 by MED, 2 beats 3 and 3 beats 1 by identifier: pair by pair each could win.
+    /// 1 beats 2 by MED, 2 beats 3 and 3 beats 1 by identifier: in pairwise comparisons each could win.
     #[test]
-    fn the_winner_does_not_depend_on_the_sequence() {
+    fn the_winner_does_not_depend_on_the_order() {
         let paths = [path(1, 10, 5, 30), path(1, 10, 9, 10), path(1, 20, 0, 20)];
         for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
             assert_eq!(winner(&order.map(|i| paths[i].clone())), 20, "{order:?}");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_better_rank_beats_all_that_were_kept() {
+    fn a_better_rank_beats_all_kept_paths() {
         assert_eq!(winner(&[path(3, 1, 0, 1), path(3, 2, 0, 2), path(2, 3, 9, 9)]), 9);
         assert_eq!(winner(&[path(2, 3, 9, 9), path(3, 1, 0, 1)]), 9);
     }

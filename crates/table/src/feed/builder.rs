@@ -1,4 +1,4 @@
-//! Routes as they come out of a feed, made into a table.
+//! Builds a table from the routes of a feed.
 
 use crate::addr::Address;
 use crate::nexthop::{NextHop, NextHops, Target};
@@ -11,27 +11,27 @@ use super::options::Options;
 use super::report::{LoadReport, Loaded};
 use super::source::{Compression, Format};
 
-/// A route before it is known to be the only one for its prefix.
+/// A route of the feed; there may be another one for its prefix, which would be an error.
 struct PendingRoute<A> {
     prefix: Prefix<A>,
-    /// `None`: the feed gives no next hop, so the model does.
+    /// `None` if the feed gives no next hop, so that the model has to.
     next_hop: Option<NextHop>,
-    /// The line it came from; MRT merges repetitions itself and gives 0.
+    /// The line of the route, or 0 in MRT, which merges repetitions itself.
     line: u64,
 }
 
-/// What a feed says about where a prefix goes.
+/// The next hop of a prefix as the feed gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Via {
-    /// Nothing: the model fills in.
+    /// No next hop: the model assigns one.
     Unspecified,
-    /// Nowhere: a hole in a shorter prefix.
+    /// No route: a hole in a shorter prefix.
     Unreachable,
     /// This next hop.
     Target(Target),
 }
 
-/// Takes routes in any order and makes the table at the end.
+/// Takes routes in any order and builds the table at the end.
 pub(super) struct TableBuilder<'o> {
     options: &'o Options<'o>,
     inet: Vec<PendingRoute<u32>>,
@@ -56,7 +56,7 @@ impl<'o> TableBuilder<'o> {
         TableBuilder { options, inet: Vec::new(), inet6: Vec::new(), next_hops, report }
     }
 
-    /// Takes one route of either family.
+    /// Adds one route of either family.
     pub(super) fn add<A: BuilderFamily>(
         &mut self,
         prefix: Prefix<A>,
@@ -82,7 +82,7 @@ impl<'o> TableBuilder<'o> {
         self.options.family.is_none_or(|family| family == A::FAMILY)
     }
 
-    /// The most routes that may be held.
+    /// The most routes that a table may have.
     pub(super) fn max_routes(&self) -> usize {
         self.options.max_routes
     }
@@ -92,7 +92,7 @@ impl<'o> TableBuilder<'o> {
         if self.inet.len() + self.inet6.len() < limit { Ok(()) } else { Err(Fault::TooManyRoutes { limit }) }
     }
 
-    /// IPv4 routes may go by an IPv6 router (RFC 8950), IPv6 routes not by an IPv4 one.
+    /// Returns the index of a next hop. IPv4 routes can use an IPv6 router (RFC 8950), but IPv6 routes no IPv4 router.
     fn intern<A: Address>(&mut self, target: Target) -> Result<NextHop, Fault> {
         match target {
             Target::Gateway(gateway) if A::BITS == 128 && gateway.is_ipv4() => {
@@ -102,7 +102,7 @@ impl<'o> TableBuilder<'o> {
         }
     }
 
-    /// The table, if no prefix came twice and there is any route at all.
+    /// Builds the table, if no prefix occurs twice and there is at least one route.
     pub(super) fn finish(mut self) -> Result<Loaded, Located> {
         let inet = self.rib::<u32>()?;
         let inet6 = self.rib::<u128>()?;
@@ -131,8 +131,8 @@ impl<'o> TableBuilder<'o> {
     }
 }
 
-/// Two routes for one prefix are a mistake in the feed even where they agree: a table dump has none. Names the first
-/// line that repeats another.
+/// Refuses two routes for one prefix, even if they are equal: a table dump has none. The error names the first line
+/// that repeats another.
 fn refuse_repeats<A: Address>(entries: &[PendingRoute<A>]) -> Result<(), Located> {
     let repeats = entries.array_windows().filter(|[first, second]| first.prefix == second.prefix);
     let Some([first, second]) = repeats.min_by_key(|[_, second]| second.line) else { return Ok(()) };
@@ -140,9 +140,9 @@ fn refuse_repeats<A: Address>(entries: &[PendingRoute<A>]) -> Result<(), Located
     Err(Fault::Repeated { prefix, first: first.line }.at_line(second.line))
 }
 
-/// Lets generic code reach the entries of its family.
+/// Gives generic code access to the routes of its family.
 pub(super) trait BuilderFamily: Address {
-    #[allow(private_interfaces)] // the entry's form is known here alone
+    #[allow(private_interfaces)] // only this module uses the type
     fn entries<'b>(builder: &'b mut TableBuilder<'_>) -> &'b mut Vec<PendingRoute<Self>>;
 }
 

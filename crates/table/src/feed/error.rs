@@ -1,4 +1,4 @@
-//! What can be wrong with a feed, where, and what to do about it.
+//! Faults of a feed: what is wrong, where, and how to fix it.
 
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use crate::addr::Family;
 use crate::nexthop::TooManyNextHops;
 use crate::prefix::PrefixError;
 
-/// A feed that could not be taken.
+/// Why a feed could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{at}: {fault}", path.display())]
 pub struct FeedError {
-    /// The file, or what stands for it.
+    /// The file, or the name given for a stream.
     pub path: PathBuf,
     /// The place in it.
     pub at: At,
-    /// What is wrong there.
+    /// The fault at this place.
     pub fault: Fault,
 }
 
@@ -40,7 +40,7 @@ impl Display for At {
     }
 }
 
-/// What is wrong. Each message ends with the mend.
+/// What is wrong. Each message ends with how to fix it.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The file cannot be opened.
@@ -49,19 +49,19 @@ pub enum Fault {
     /// A folder was named.
     #[error("is a directory; name a file in it")]
     Directory,
-    /// No content at all.
+    /// The file has no content.
     #[error("is empty; was it fetched completely?")]
     Empty,
-    /// Reading or decompressing failed on the way.
+    /// Reading or decompressing failed after the beginning.
     #[error("cannot be read any further: {0}; the file is cut short or damaged, fetch it again")]
     Read(std::io::Error),
-    /// A line beyond the bound: probably not a text feed.
+    /// A line is longer than the bound: probably this is not a text feed.
     #[error("the line is longer than {limit} bytes; a feed holds one prefix a line")]
     LineTooLong {
         /// The bound, in bytes.
         limit: usize,
     },
-    /// Bytes that no text feed has.
+    /// The file has bytes that never occur in a text feed.
     #[error("this is not text, and not an MRT table dump; unpack or convert the file first")]
     NotText,
     /// The prefix is wrong.
@@ -69,7 +69,7 @@ pub enum Fault {
     Prefix(#[from] PrefixError),
     /// The second field is neither an address nor an index.
     #[error(
-        "next hop {0:?} is not an address, not a number up to 4294967295 and not `unreachable`; mend or omit it"
+        "next hop {0:?} is not an address, not a number up to 4294967295 and not `unreachable`; correct or omit it"
     )]
     NextHop(String),
     /// IPv6 packets cannot be sent to an IPv4 router (the reverse is RFC 8950).
@@ -78,56 +78,56 @@ pub enum Fault {
         /// The next hop as given.
         gateway: std::net::IpAddr,
     },
-    /// More fields than the format has.
-    #[error("{0:?} follows the last field of the line; put remarks behind a `#`")]
+    /// The line has more fields than the format.
+    #[error("{0:?} follows the last field of the line; put comments after a `#`")]
     Surplus(String),
-    /// A prefix met twice.
+    /// A prefix occurs twice.
     #[error(
         "repeats {prefix} from line {first}; remove one of them (`sort -u` does where the lines are equal)"
     )]
     Repeated {
         /// The prefix as text, of either family.
         prefix: String,
-        /// The line that had it first.
+        /// The line of its first occurrence.
         first: u64,
     },
-    /// More different next hops than an index can number.
+    /// There are more different next hops than an index can number.
     #[error("{0}")]
     NextHops(#[from] TooManyNextHops),
-    /// The bound of the options.
+    /// There are more routes than the options permit.
     #[error("more than {limit} routes; raise the limit if this is meant")]
     TooManyRoutes {
         /// The bound.
         limit: usize,
     },
-    /// An impossible next-hop model.
-    #[error("the next-hop model has {what} = {value}; {mend}")]
+    /// The next-hop model has an impossible parameter.
+    #[error("the next-hop model has {what} = {value}; {fix}")]
     Model {
         /// The name of the parameter.
         what: &'static str,
         /// Its value.
         value: f64,
-        /// What it may be.
-        mend: &'static str,
+        /// How to fix it.
+        fix: &'static str,
     },
-    /// A file without a route of the family asked for.
+    /// The file has no route of the family asked for.
     #[error("holds no {} route{}; check the file{}", family_name(*family), if *skipped > 0 { " (but others)" } else { "" },
         if family.is_some() { " and the family asked for" } else { "" })]
     NoRoutes {
         /// The family asked for, if one was.
         family: Option<Family>,
-        /// What was passed over.
+        /// The number of routes and records that were skipped.
         skipped: u64,
     },
-    /// An MRT record that cannot be understood.
+    /// An MRT record cannot be parsed.
     #[error("MRT record: {0}; the file is cut short or damaged, fetch it again")]
     Mrt(String),
-    /// An MRT file of updates where a table dump is wanted.
+    /// The file is an MRT file of updates instead of a table dump.
     #[error(
         "this MRT file starts with {0} instead of TABLE_DUMP or TABLE_DUMP_V2; take the `rib` file of that time"
     )]
     NotTableDump(String),
-    /// A line of an update trace.
+    /// A line of an update trace has another form.
     #[error("{0:?} is not an update; write: unix-time a|w prefix next-hop")]
     Update(String),
 }
@@ -148,7 +148,7 @@ impl Fault {
     }
 }
 
-/// A fault with its place, before the file's name is added at the entry.
+/// A fault with its place; the entry functions add the name of the file.
 #[derive(Debug)]
 pub(super) struct Located {
     pub(super) at: At,

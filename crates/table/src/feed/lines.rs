@@ -1,10 +1,10 @@
-//! Lines of bounded length, numbered.
+//! Numbered lines of bounded length.
 
 use std::io::{BufRead, Read};
 
 use super::error::{Fault, Located};
 
-/// The longest line taken, in bytes: a hundred times what a route needs, and small enough to hold.
+/// The longest line accepted, in bytes: a hundred times the length of a route, and small enough to keep in memory.
 const LIMIT: usize = 8192;
 
 /// Reads a text line by line into one buffer.
@@ -15,7 +15,7 @@ pub(super) struct Lines<R> {
     offset: u64,
 }
 
-/// One line without its end, its comment and the blanks around it.
+/// One line without its line end, comment and surrounding blanks.
 pub(super) struct Line<'a> {
     pub(super) number: u64,
     pub(super) content: &'a str,
@@ -26,7 +26,7 @@ impl<R: BufRead> Lines<R> {
         Lines { input, buffer: Vec::with_capacity(LIMIT + 1), number: 0, offset: 0 }
     }
 
-    /// Lines read so far.
+    /// The number of lines read so far.
     pub(super) fn count(&self) -> u64 {
         self.number
     }
@@ -45,7 +45,7 @@ impl<R: BufRead> Lines<R> {
         Ok(None)
     }
 
-    /// Reads one line, or as much of it as tells that it is too long; false at the end of the input.
+    /// Reads one line, but no more of it than shows that it is too long; false at the end of the input.
     fn fill(&mut self) -> Result<bool, Located> {
         self.buffer.clear();
         let mut bounded = self.input.by_ref().take(LIMIT as u64 + 1);
@@ -59,7 +59,7 @@ impl<R: BufRead> Lines<R> {
         Ok(count > 0)
     }
 
-    /// Binary data has no line ends either: say so rather than speak of lines.
+    /// The fault of a line that is too long: binary data has no line ends, so it is reported as such.
     fn overlong(&self) -> Fault {
         match content(&self.buffer) {
             Ok(_) => Fault::LineTooLong { limit: LIMIT },
@@ -68,7 +68,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Where in `line` its content is. Bytes that are no text are refused in comments too.
+/// The range of the content in `line`. Bytes that are not text are refused in comments too.
 fn content(line: &[u8]) -> Result<std::ops::Range<usize>, Fault> {
     if line.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace()) {
         return Err(Fault::NotText);

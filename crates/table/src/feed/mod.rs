@@ -1,19 +1,19 @@
-//! Where tables come from, and the forms they are written in: the only I/O of this crate.
+//! The sources of tables, and the formats in which they are read and written: the only I/O of this crate.
 //!
-//! [`load`] reads a routing table from a file. It tells the format ([`Format`]) and the compression ([`Compression`])
+//! [`load`] reads a routing table from a file. It detects the format ([`Format`]) and the compression ([`Compression`])
 //! by content, never by name:
 //!
 //! | form | module |
 //! | --- | --- |
 //! | one prefix a line, with or without a next hop | [`text`] |
 //! | MRT table dumps of route collectors and BGP daemons | [`mrt`] |
-//! | a made table of any size that looks like the real one | [`synthetic`] |
+//! | a synthetic table of any size that resembles a real one | [`synthetic`] |
 //! | a trace of timed announcements and withdrawals | [`updates`] |
 //! | text, BIRD and `ip -batch` output | [`write`](mod@write) |
 //!
-//! A damaged or hostile file never panics and never yields half a table: the answer is a whole [`Table`](crate::Table) or one
-//! [`FeedError`] that names the file, the line or byte, and what to do.
-#![deny(clippy::indexing_slicing, clippy::string_slice)] // what is read here was written by strangers
+//! A damaged or hostile file never causes a panic and never yields half a table: the result is a whole
+//! [`Table`](crate::Table) or one [`FeedError`] that names the file, the line or byte, and what to do.
+#![deny(clippy::indexing_slicing, clippy::string_slice)] // these modules read untrusted input
 
 use std::io::Read;
 use std::path::Path;
@@ -23,12 +23,12 @@ mod builder;
 mod error;
 mod lines;
 pub mod mrt;
-#[allow(clippy::indexing_slicing)] // reads nothing: its indices are its own
+#[allow(clippy::indexing_slicing)] // it reads no input: it computes its indices
 mod next_hops;
 mod options;
 mod report;
 mod source;
-#[allow(clippy::indexing_slicing)] // reads nothing: its indices are its own
+#[allow(clippy::indexing_slicing)] // it reads no untrusted input: it computes its indices
 pub mod synthetic;
 pub mod text;
 pub mod updates;
@@ -46,14 +46,14 @@ use source::Source;
 /// Loads the table in the file at `path`.
 ///
 /// # Errors
-/// A [`FeedError`] if the file cannot be read, is neither text nor an MRT table dump, is damaged, or holds a route
-/// that cannot be taken as it stands. Nothing is loaded then.
+/// A [`FeedError`] if the file cannot be read, is neither text nor an MRT table dump, is damaged, or has a route that
+/// cannot be accepted. Nothing is loaded then.
 pub fn load(path: &Path, options: &Options) -> Result<Loaded, FeedError> {
     let source = Source::open(path, options.on_progress).map_err(|at| at.in_file(path))?;
     build(source, options).map_err(|at| at.in_file(path))
 }
 
-/// Loads a table from any stream; `name` stands for the file in messages.
+/// Loads a table from any stream; messages use `name` as the name of the file.
 ///
 /// ```
 /// use fullview_table::feed::{self, Options};
@@ -69,7 +69,7 @@ pub fn load(path: &Path, options: &Options) -> Result<Loaded, FeedError> {
 /// ```
 ///
 /// # Errors
-/// As [`load`].
+/// The same as for [`load`].
 pub fn read(input: impl Read, name: &Path, options: &Options) -> Result<Loaded, FeedError> {
     let source = Source::new(input, 0, options.on_progress).map_err(|at| at.in_file(name))?;
     build(source, options).map_err(|at| at.in_file(name))

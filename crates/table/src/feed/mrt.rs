@@ -1,7 +1,8 @@
 //! MRT table dumps (RFC 6396): TABLE_DUMP, and TABLE_DUMP_V2 with additional paths (RFC 8050).
 //!
-//! This is what route collectors (Route Views, RIPE RIS) publish and what BIRD, FRR and OpenBGPD write. A dump holds
-//! every path of every peer; a forwarding table needs one a prefix. The rule is a part of RFC 4271, section 9.1:
+//! Route collectors (Route Views, RIPE RIS) publish such dumps, and BIRD, FRR and OpenBGPD write them. A dump has every
+//! path of every peer; a forwarding table needs one path for each prefix. It is chosen by a part of RFC 4271, section
+//! 9.1:
 //!
 //! 1. the highest LOCAL_PREF, 100 where there is none;
 //! 2. the shortest AS_PATH;
@@ -10,11 +11,12 @@
 //! 5. the lowest ORIGINATOR_ID or BGP identifier of the peer (TABLE_DUMP has none: all equal);
 //! 6. the lowest peer address, then the lowest path identifier.
 //!
-//! The outcome does not depend on the sequence of the records. The next hop is that of MP_REACH_NLRI, else NEXT_HOP,
-//! else the peer's address; where none is set or fits the family, the route counts as one without a next hop.
+//! The result does not depend on the order of the records. The next hop is that of MP_REACH_NLRI, otherwise NEXT_HOP,
+//! otherwise the address of the peer; if none of these is set and fits the family, the route counts as one without a
+//! next hop.
 //!
-//! Records that are no unicast routes are counted and skipped. A path with malformed attributes counts as withdrawn, as
-//! RFC 7606 has it; a malformed *record* ends the load with its byte offset.
+//! Records that are not unicast routes are counted and skipped. A path with malformed attributes counts as withdrawn
+//! (RFC 7606); a malformed *record* ends the load with an error that names its byte offset.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -49,8 +51,8 @@ pub(super) fn read_into(mut input: impl BufRead, builder: &mut TableBuilder) -> 
         dump.take(record, builder).map_err(|fault| fault.at_byte(offset))?;
         offset += length;
     }
-    dump.inet.hand_over(builder)?;
-    dump.inet6.hand_over(builder)
+    dump.inet.add_winners(builder)?;
+    dump.inet6.add_winners(builder)
 }
 
 /// The next record as bytes; `None` at the end of the file.
@@ -65,7 +67,7 @@ fn next_record(input: &mut impl BufRead) -> Result<Option<RawMrtRecord>, Fault> 
     }
 }
 
-/// The paths met so far.
+/// The paths read so far.
 #[derive(Default)]
 struct Dump {
     /// The peers that entries refer to by number; a dump of several tables has several of these.
@@ -95,7 +97,7 @@ impl Dump {
                 check_complete(&entries, announced)?;
                 self.take_v2(&entries, builder)
             }
-            _ => Err(Fault::Mrt("its content is not what its header says".into())),
+            _ => Err(Fault::Mrt("its content does not match its header".into())),
         }
     }
 
@@ -130,7 +132,7 @@ impl Dump {
             builder.report.malformed_paths += 1;
             return Ok(());
         }
-        // Bits beyond the length are of no meaning in MRT (RFC 6396, section 4.3.2): cut off, not refused.
+        // Bits beyond the length have no meaning in MRT (RFC 6396, section 4.3.2), so they are cut off, not refused.
         match prefix.prefix {
             IpNet::V4(net) => self.inet.enter(
                 Prefix::containing(net.addr().to_bits(), net.prefix_len()),
@@ -148,8 +150,8 @@ impl Dump {
     }
 }
 
-/// TABLE_DUMP's two families, and of TABLE_DUMP_V2 the peers (1) and unicast routes without (2, 4) and with (8, 10)
-/// path identifiers.
+/// Whether a record is used: both families of TABLE_DUMP, and of TABLE_DUMP_V2 the peers (1) and the unicast routes
+/// without (2, 4) and with (8, 10) path identifiers.
 fn is_unicast_or_peers(header: &CommonHeader) -> bool {
     match header.entry_type {
         EntryType::TABLE_DUMP => matches!(header.entry_subtype, 1 | 2),
@@ -158,8 +160,9 @@ fn is_unicast_or_peers(header: &CommonHeader) -> bool {
     }
 }
 
-/// How many entries a TABLE_DUMP_V2 route record says it has: the two bytes behind the sequence number (4 bytes), the
-/// prefix length (1 byte) and the prefix. The parser stops at the first bad entry without a word; this tells.
+/// The number of entries that a TABLE_DUMP_V2 route record announces: the two bytes after the sequence number (4
+/// bytes), the prefix length (1 byte) and the prefix. The parser stops at the first bad entry silently; this number
+/// reveals it.
 fn announced_entries(record: &RawMrtRecord) -> Option<usize> {
     let body = &record.message_bytes;
     let at = 5 + usize::from(*body.get(4)?).div_ceil(8);
@@ -178,7 +181,7 @@ fn check_complete(entries: &RibAfiEntries, announced: Option<usize>) -> Result<(
     }
 }
 
-/// Whether what is wrong with a path touches the decision or its next hop.
+/// Whether a warning concerns an attribute that the choice of the path or its next hop needs.
 fn is_malformed(warning: &BgpValidationWarning) -> bool {
     use BgpValidationWarning::{
         InvalidNextHopAttribute, InvalidOriginAttribute, MalformedAsPath, MalformedAttributeList,
@@ -202,7 +205,7 @@ fn is_malformed(warning: &BgpValidationWarning) -> bool {
     }
 }
 
-/// Who sent a path.
+/// The sender of a path.
 #[derive(Clone, Copy)]
 struct PathOrigin {
     bgp_id: u32,
@@ -222,7 +225,7 @@ impl PathOrigin {
     }
 }
 
-/// The contests of one family.
+/// The contest of each prefix of one family.
 #[derive(Default)]
 struct Contests<A: Address>(FxHashMap<Prefix<A>, Contest>);
 
@@ -250,8 +253,9 @@ impl<A: BuilderFamily> Contests<A> {
         Ok(())
     }
 
-    /// In order of prefixes, so that next hops are numbered alike whatever the sequence of the records.
-    fn hand_over(self, builder: &mut TableBuilder) -> Result<(), Located> {
+    /// Adds the winners in the order of prefixes, so that the numbers of next hops do not depend on the order of the
+    /// records.
+    fn add_winners(self, builder: &mut TableBuilder) -> Result<(), Located> {
         let mut contests: Vec<_> = self.0.into_iter().collect();
         contests.sort_unstable_by_key(|(prefix, _)| *prefix);
         for (prefix, contest) in contests {
@@ -280,7 +284,7 @@ fn path<A: Address>(attributes: &Attributes, origin: PathOrigin) -> BgpPath {
     }
 }
 
-/// The neighbour AS is the first of an AS_SEQUENCE (RFC 4271, section 9.1.2.2).
+/// The neighbour AS: the first AS of an AS_SEQUENCE (RFC 4271, section 9.1.2.2).
 fn first_as(segment: &AsPathSegment) -> Option<u32> {
     match segment {
         AsPathSegment::AsSequence(sequence) => sequence.first().map(|asn| (*asn).into()),
@@ -288,7 +292,7 @@ fn first_as(segment: &AsPathSegment) -> Option<u32> {
     }
 }
 
-/// The next hop. BIRD writes the unspecified address as the peer of routes that are its own.
+/// The next hop of a path. BIRD writes the unspecified address as the peer of its own routes.
 fn via<A: Address>(attributes: &Attributes, peer: IpAddr) -> Option<IpAddr> {
     let reach = attributes.get_reachable_nlri().and_then(|reach| reach.next_hop);
     let candidates = [reach.map(|hop| hop.global_addr()), attributes.next_hop(), Some(peer)];

@@ -1,4 +1,4 @@
-//! Next hops for routes that come without.
+//! Next hops for routes without one.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt, SeedableRng};
@@ -9,18 +9,18 @@ use crate::nexthop::{NextHop, NextHops, Target};
 
 use super::error::Fault;
 
-/// Next hops for routes that carry none: numbers 1 to `count`, in runs along the sorted table.
+/// A model of next hops for routes without one: numbers 1 to `count`, in runs along the sorted table.
 ///
 /// In a real full view neighbouring prefixes often share a next hop, because one network announced them. The model
-/// has just this: the sorted routes are cut into runs whose lengths are geometric with mean `mean_run`, and each run
-/// has one next hop drawn evenly from all (so two adjacent runs agree with chance 1/`count`). Exactly `count`
-/// different next hops occur, or as many as there are routes if these are fewer: where the runs are too few, more
-/// cuts are made; one run of each next hop is set first.
+/// reproduces only this: it cuts the sorted routes into runs whose lengths are geometric with mean `mean_run`, and
+/// draws one next hop for each run evenly from all (so two adjacent runs have the same with probability 1/`count`).
+/// Exactly `count` different next hops occur, or as many as there are routes if these are fewer: if there are too few
+/// runs, more cuts are made, and each next hop gets one run first.
 ///
 /// The same parameters give the same next hops on every platform.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NextHopModel {
-    /// How many different next hops, at least 1.
+    /// The number of different next hops, at least 1.
     pub count: u16,
     /// Mean run length in routes, at least 1.
     pub mean_run: f64,
@@ -36,7 +36,7 @@ impl Default for NextHopModel {
 }
 
 impl NextHopModel {
-    /// Next hops for `routes` routes in sorted order.
+    /// Assigns next hops to `routes` routes in sorted order.
     pub(super) fn assign(
         &self,
         family: Family,
@@ -45,7 +45,7 @@ impl NextHopModel {
     ) -> Result<Vec<NextHop>, Fault> {
         self.check()?;
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        // Its own stream per family: loading one family alone gives it the same next hops as loading both.
+        // Each family has its own stream: loading one family alone gives it the same next hops as loading both.
         rng.set_stream(family as u64);
         let kinds = routes.min(usize::from(self.count));
         let starts = self.starts(routes, kinds, &mut rng);
@@ -63,17 +63,17 @@ impl NextHopModel {
     fn check(&self) -> Result<(), Fault> {
         let (count, mean) = (self.count, self.mean_run);
         if count == 0 || count > NextHop::MAX {
-            return Err(Fault::Model { what: "count", value: count.into(), mend: "take 1 to 65534" });
+            return Err(Fault::Model { what: "count", value: count.into(), fix: "take 1 to 65534" });
         }
         if !(1.0..=1e9).contains(&mean) {
-            return Err(Fault::Model { what: "mean_run", value: mean, mend: "take 1 to 1e9" });
+            return Err(Fault::Model { what: "mean_run", value: mean, fix: "take 1 to 1e9" });
         }
         Ok(())
     }
 
-    /// For each route, whether a run starts there: the first always, at least `kinds` in all.
+    /// For each route, whether a run starts there: at the first route always, and at `kinds` routes at least.
     fn starts(&self, routes: usize, kinds: usize, rng: &mut ChaCha8Rng) -> Vec<bool> {
-        // Integer comparison with a threshold got by one division: the same on every platform.
+        // The threshold is the result of one division, and integers are compared: the same on every platform.
         let threshold = (4_294_967_296.0 / self.mean_run) as u64;
         let mut starts: Vec<bool> =
             (0..routes).map(|route| u64::from(rng.next_u32()) < threshold || route == 0).collect();
@@ -86,7 +86,7 @@ impl NextHopModel {
         starts
     }
 
-    /// A next hop for each run: each occurs once while there are runs, the rest is drawn; then shuffled.
+    /// A next hop for each run: each next hop once while there are runs, the others drawn, all shuffled.
     fn run_hops(
         &self,
         runs: usize,

@@ -4,20 +4,20 @@ use crate::table::Table;
 
 use super::source::{Compression, Format};
 
-/// A table and what was met on the way to it.
+/// A table, and a report about its feed.
 pub struct Loaded {
     /// The table, complete: every route has a next hop.
     pub table: Table,
-    /// Counts, for the user to judge whether this is what they meant to load.
+    /// Counts by which users can check that they loaded the intended table.
     pub report: LoadReport,
 }
 
-/// What a feed held.
+/// What a feed contained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadReport {
-    /// How the content was written.
+    /// The format of the content.
     pub format: Format,
-    /// How the file was packed.
+    /// The compression of the file.
     pub compression: Compression,
     /// IPv4 routes loaded.
     pub inet: usize,
@@ -27,7 +27,7 @@ pub struct LoadReport {
     pub without_next_hop: usize,
     /// Lines (text) or records (MRT) read.
     pub records: u64,
-    /// Routes of the family not asked for and, in MRT, records that are no unicast routes.
+    /// Routes of the family not asked for and, in MRT, records that are not unicast routes.
     pub skipped: u64,
     /// MRT only: paths whose attributes are malformed, treated as withdrawn (RFC 7606, section 2).
     pub malformed_paths: u64,

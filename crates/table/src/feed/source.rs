@@ -1,4 +1,4 @@
-//! Opening a file, and telling by its first bytes how it is packed and what is in it.
+//! Opens a file, and detects its compression and format by the first bytes.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -10,32 +10,32 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError::SkipFram
 
 use super::error::{At, Fault, Located};
 
-/// Bytes asked of the file at a time; each such read reports progress.
+/// Bytes read from the file at a time; each such read reports progress.
 const BLOCK: usize = 1 << 16;
 
-/// How a file is packed, by its magic number.
+/// The compression of a file, detected by its magic number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not packed.
+    /// No compression.
     None,
-    /// RFC 1952, any number of members.
+    /// gzip (RFC 1952), any number of members.
     Gzip,
     /// bzip2, any number of streams.
     Bzip2,
-    /// RFC 8878, any number of frames.
+    /// Zstandard (RFC 8878), any number of frames.
     Zstd,
 }
 
-/// How a table is written.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// One prefix a line.
     Text,
-    /// RFC 6396.
+    /// An MRT table dump (RFC 6396).
     Mrt,
 }
 
-/// An open feed: unpacked, and known by format.
+/// An open feed: its decompressed content and its format.
 pub(super) struct Source<'a> {
     pub(super) compression: Compression,
     pub(super) format: Format,
@@ -53,7 +53,7 @@ impl<'a> Source<'a> {
         Source::new(file, metadata.len(), on_progress)
     }
 
-    /// `total` is the length of the packed input in bytes, 0 if not known.
+    /// Opens a stream. `total` is the length of the compressed input in bytes, 0 if it is not known.
     pub(super) fn new(
         input: impl Read + 'a,
         total: u64,
@@ -103,8 +103,8 @@ fn buffered<'a>(input: impl Read + 'a) -> Box<dyn BufRead + 'a> {
 }
 
 impl Format {
-    /// MRT begins with a time (four bytes), a type and a subtype (two bytes each, far below 256) and a length. The
-    /// fifth byte is therefore zero, which it is in no text.
+    /// Detects the format. MRT begins with a time (four bytes), a type and a subtype (two bytes each, far below 256)
+    /// and a length. So the fifth byte is zero, which never occurs in text.
     fn of(head: &[u8]) -> Result<Self, Located> {
         let [_, _, _, _, 0, kind, 0, subtype, _, _, _, _] = *head else {
             return Ok(Format::Text);
@@ -120,14 +120,14 @@ impl Format {
     }
 }
 
-/// The first `N` bytes (fewer at the end of the input) and the input as if they had not been read.
+/// Returns the first `N` bytes (fewer at the end of the input), and the input as if they had not been read.
 fn peek<const N: usize>(mut input: impl BufRead) -> io::Result<(Vec<u8>, impl BufRead)> {
     let mut head = Vec::with_capacity(N);
     input.by_ref().take(N as u64).read_to_end(&mut head)?;
     Ok((head.clone(), Cursor::new(head).chain(input)))
 }
 
-/// Counts what is read, and says so.
+/// Counts the bytes read, and reports progress.
 struct ProgressReader<'a, R> {
     input: R,
     done: u64,
@@ -139,18 +139,18 @@ impl<R: Read> Read for ProgressReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         self.done += count as u64;
-        if let Some(tell) = self.on_progress {
-            tell(self.done, self.total);
+        if let Some(report) = self.on_progress {
+            report(self.done, self.total);
         }
         Ok(count)
     }
 }
 
-/// The decoder library reads one frame; a file may hold several, and skippable ones between them.
+/// Decodes several frames: the decoder library reads one, and a file may have several, with skippable frames between.
 struct Zstd<R> {
     input: R,
     decoder: FrameDecoder,
-    /// Whether the decoder is inside a frame.
+    /// Whether a frame is being decoded.
     open: bool,
 }
 
@@ -173,11 +173,11 @@ impl<R: BufRead> Zstd<R> {
         Ok(self.open)
     }
 
-    /// The library computes the checksum but leaves comparing it to the caller.
+    /// Compares the checksum, which the library computes but does not check.
     fn close_frame(&mut self) -> io::Result<()> {
         self.open = false;
         match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {
-            (Some(told), Some(found)) if told != found => Err(damaged("the checksum is wrong")),
+            (Some(stored), Some(computed)) if stored != computed => Err(damaged("the checksum is wrong")),
             _ => Ok(()),
         }
     }

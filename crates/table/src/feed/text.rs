@@ -1,4 +1,4 @@
-//! Tables as text: one route a line.
+//! Tables as text, one route in a line.
 //!
 //! ```text
 //! # prefix            next hop (optional)
@@ -8,10 +8,10 @@
 //! 2001:2::/48
 //! ```
 //!
-//! Fields are separated by blanks or tabs. The next hop is an address, a number (an index that is already one), or
-//! `unreachable`, which makes a hole in a shorter prefix; without it, [`NextHopModel`](super::NextHopModel) gives one.
-//! `#` starts a comment, empty lines are passed over, lines may end in CR LF, IPv4 and IPv6 may mix in any order. A
-//! prefix must be canonical and may occur once.
+//! Fields are separated by blanks or tabs. The next hop is an address, a number, or `unreachable`, which makes a hole
+//! in a shorter prefix; [`NextHopModel`](super::NextHopModel) assigns a next hop to routes without one. `#` starts a
+//! comment, empty lines are ignored, lines may end in CR LF, and IPv4 and IPv6 routes may come in any order. A prefix
+//! must be canonical and may occur once.
 
 use std::io::BufRead;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ use super::builder::{TableBuilder, Via};
 use super::error::{Fault, Located};
 use super::lines::Lines;
 
-/// The word for a route that goes nowhere.
+/// The next hop of a route whose packets are dropped.
 pub(super) const UNREACHABLE: &str = "unreachable";
 
 pub(super) fn read_into(input: impl BufRead, builder: &mut TableBuilder) -> Result<(), Located> {
@@ -55,7 +55,7 @@ fn via(text: &str) -> Result<Via, Fault> {
     target(text).map(Via::Target)
 }
 
-/// A next hop as text: digits only are a number (`str::parse` would also take a sign).
+/// Parses a next hop. Digits only are a number; `str::parse` would also accept a sign.
 pub(super) fn target(text: &str) -> Result<Target, Fault> {
     let error = || Fault::NextHop(text.into());
     if text.bytes().all(|byte| byte.is_ascii_digit()) {

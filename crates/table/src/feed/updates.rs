@@ -1,12 +1,12 @@
-//! Traces of BGP updates: `unix-time a|w prefix next-hop`, one a line, in order of time.
+//! Traces of BGP updates: `unix-time a|w prefix next-hop`, one in a line, in order of time.
 //!
 //! ```text
 //! 1418774413 w 202.70.88.0/21 0.0.0.0
 //! 1418774413 a 202.70.88.0/21 195.66.226.74
 //! ```
 //!
-//! `a` announces, `w` withdraws; a withdrawal needs no next hop and ignores one. Comments and line ends are those of
-//! [`text`]. This is the format of the poptrie authors' traces.
+//! `a` announces, `w` withdraws; a withdrawal needs no next hop, and one that is given is ignored. Comments and line
+//! ends are those of [`text`]. The traces of the poptrie authors have this format.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -36,14 +36,14 @@ pub enum FamilyChange {
 pub struct Update {
     /// When it was received, in seconds since 1970.
     pub seconds: u64,
-    /// What it does to the table.
+    /// The change of the table.
     pub change: FamilyChange,
-    /// What the change's next hop stands for; `None` for a withdrawal.
+    /// What the next hop of the change stands for; `None` for a withdrawal.
     pub target: Option<Target>,
 }
 
 impl Update {
-    /// Makes the change in the table whose next hops the trace was read with.
+    /// Applies the change to the table whose next hops were used to read the trace.
     pub fn apply(&self, table: &mut Table) {
         match self.change {
             FamilyChange::Inet(change) => table.inet.apply(change),
@@ -52,7 +52,7 @@ impl Update {
     }
 }
 
-/// The updates of a trace, in order; ends after the first error. Made by [`read`].
+/// The updates of a trace, in order; the iterator ends after the first error. [`read`] makes it.
 pub struct Updates<'a> {
     lines: Lines<Box<dyn BufRead + 'a>>,
     next_hops: &'a mut NextHops,
@@ -60,8 +60,8 @@ pub struct Updates<'a> {
     failed: bool,
 }
 
-/// Opens the trace in `input`, packed or not; `name` stands for the file in messages. New next hops are added to
-/// `next_hops`.
+/// Opens the trace in `input`, compressed or not; messages use `name` as the name of the file. New next hops are added
+/// to `next_hops`.
 ///
 /// ```
 /// use fullview_table::feed::updates;
@@ -92,7 +92,7 @@ pub fn read<'a>(
 /// Loads a whole trace from a file.
 ///
 /// # Errors
-/// A [`FeedError`] that names the first line which is no update, or says why the file cannot be read.
+/// A [`FeedError`] that names the first line that is not an update, or the reason why the file cannot be read.
 pub fn load(path: &Path, next_hops: &mut NextHops) -> Result<Vec<Update>, FeedError> {
     let source = Source::open(path, None).map_err(|at| at.in_file(path))?;
     Updates { lines: Lines::new(source.content), next_hops, name: path.into(), failed: false }.collect()

@@ -1,4 +1,4 @@
-//! A table written for other programs: BIRD, `ip -batch`, or as text that [`text`](super::text) reads back.
+//! Writes a table for other programs: for BIRD, for `ip -batch`, or as text that [`text`](super::text) reads back.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,28 +10,28 @@ use crate::table::Table;
 
 use super::text::UNREACHABLE;
 
-/// The form to write.
+/// The format to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// One route a line, as [`text`](super::text) describes.
+    /// One route in a line, as [`text`](super::text) describes.
     Text,
-    /// Two `protocol static` blocks for the configuration of BIRD 2, to be named in an `include`.
+    /// Two `protocol static` blocks for an `include` in the configuration of BIRD 2.
     Bird(Numbers),
     /// Lines for `ip -batch`.
     IpBatch(Numbers),
 }
 
-/// What a next hop that is a mere number becomes where an address is needed.
+/// How to write a next hop that is only a number where an address is needed.
 ///
-/// BIRD takes a route by a gateway into its table only while it has an interface on the gateway's network. So the
-/// choice is between forwarding through a laboratory and a table that is complete on any machine.
+/// BIRD accepts a route through a gateway only while it has an interface in the network of the gateway. So the choice
+/// is between a table that forwards in a test bed and one that is complete on any machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numbers {
     /// Number 0 becomes the first host address, 1 the second and so on, of the networks set aside for benchmarks:
     /// 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180). Different next hops stay different; the machine needs an
     /// address in these networks.
     TestAddresses,
-    /// The route is a black hole. Loads everywhere: for table sizes, BGP feeds and route servers.
+    /// The route is a black hole. It loads on any machine, for table sizes, BGP feeds and route servers.
     #[default]
     Blackhole,
 }
@@ -39,15 +39,15 @@ pub enum Numbers {
 /// Why a table could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The output did not take it.
+    /// Writing to the output failed.
     #[error("cannot write the table: {0}")]
     Io(#[from] io::Error),
-    /// 198.18.0.0/15 is used up.
+    /// 198.18.0.0/15 has no address for this number.
     #[error(
         "next hop number {0} has no address in 198.18.0.0/15, which ends at number 131069; write black holes instead"
     )]
     NoAddress(u32),
-    /// The formats name one next hop a route.
+    /// The route goes to a next-hop group, but the formats have one next hop for a route.
     #[error(
         "{prefix} goes to a next-hop group, which none of the formats can express; give it a plain next hop"
     )]
@@ -73,7 +73,7 @@ pub enum WriteError {
 /// ```
 ///
 /// # Errors
-/// A [`WriteError`] if `out` fails or a next hop cannot be expressed; what was written by then is not complete.
+/// A [`WriteError`] if `out` fails or a next hop cannot be expressed; the output is incomplete then.
 pub fn write(table: &Table, dialect: Dialect, out: &mut impl Write) -> Result<(), WriteError> {
     family(table, &table.inet, dialect, out)?;
     family(table, &table.inet6, dialect, out)?;
@@ -107,7 +107,7 @@ fn family<A: Address>(
     Ok(())
 }
 
-/// Where packets go, in the terms of the other programs.
+/// The destination of packets, in the terms of the other programs.
 enum Exit {
     Gateway(IpAddr),
     Blackhole,
@@ -160,7 +160,7 @@ fn ip_route<A: Address>(
     out: &mut impl Write,
 ) -> io::Result<()> {
     match exit {
-        // The family must be named where it is not the prefix's own (RFC 8950).
+        // The family must be named if it is not that of the prefix (RFC 8950).
         Exit::Gateway(ip) if ip.is_ipv6() && A::BITS == 32 => {
             writeln!(out, "route add {prefix} via inet6 {ip}")
         }

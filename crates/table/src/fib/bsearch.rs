@@ -73,8 +73,9 @@ impl<A: Address> Algorithm<A> for Bsearch {
         }
     }
 
-    /// FreeBSD's `bsearch4_get_pref`: ideal for the few routes of an end system, soon worse than the radix tree. FreeBSD
-    /// has no `bsearch6`; it gets the same curve, except for a few routes, where the radix tree of IPv6 has 255.
+    /// FreeBSD's `bsearch4_get_pref`: ideal for the few routes of an end system, soon worse than the radix tree.
+    /// FreeBSD has no `bsearch6`; it gets the same curve, except for a few routes, where the radix tree of IPv6 has
+    /// 255.
     fn preference(&self, summary: &Summary) -> u8 {
         match (summary.prefixes, A::FAMILY) {
             (0..10, Family::Inet) => 253,

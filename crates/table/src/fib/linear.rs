@@ -1,7 +1,7 @@
 //! `linear`: the oracle. A lookup reads every route, and the longest one that contains the address wins.
 //!
-//! It shares no idea with any other algorithm, not even the order of the RIB, so it also reveals an error that they have
-//! in common.
+//! It shares no idea with any other algorithm, not even the order of the RIB, so it also reveals an error that they
+//! have in common.
 
 use crate::addr::Address;
 use crate::nexthop::NextHop;

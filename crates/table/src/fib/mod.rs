@@ -1,8 +1,8 @@
 //! The lookup contract: what the hot path sees, and what a new algorithm implements.
 //!
-//! The contract follows FreeBSD's `fib_lookup_module` (D27401). A FIB is a compiled form of the [`Rib`]: it can always be
-//! dropped and compiled again. To add an algorithm, write one file here and add one line to [`registry`]; conformance
-//! tests, fuzzing, experiments, command line and reports use every algorithm of the registry.
+//! The contract follows FreeBSD's `fib_lookup_module` (D27401). A FIB is a compiled form of the [`Rib`]: it can always
+//! be dropped and compiled again. To add an algorithm, write one file here and add one line to [`registry`];
+//! conformance tests, fuzzing, experiments, command line and reports use every algorithm of the registry.
 
 use std::sync::Arc;
 
@@ -104,8 +104,8 @@ pub trait Instance<A: Address>: Send {
     /// The present FIB. After [`Outcome::Applied`] it may be another one than before, so fetch it again.
     fn fib(&self) -> Arc<dyn Fib<A>>;
 
-    /// Brings the FIB up to `rib`, which already holds `changes`. The old or the new state answers each lookup of readers
-    /// that hold the FIB from before.
+    /// Brings the FIB up to `rib`, which already holds `changes`. The old or the new state answers each lookup of
+    /// readers that hold the FIB from before.
     fn patch(&mut self, rib: &Rib<A>, changes: &[Change<A>]) -> Outcome;
 }
 
@@ -116,8 +116,8 @@ pub enum Outcome {
     Applied,
     /// The structure cannot take the change: compile it again.
     Rebuild,
-    /// The structure is worth patching only with many changes at once: pass them together, later. It treats the next call
-    /// as that batch, however small it is.
+    /// The structure is worth patching only with many changes at once: pass them together, later. It treats the next
+    /// call as that batch, however small it is.
     Batch,
     /// The structure is unusable; do not use this algorithm for this table again.
     Error(String),

@@ -20,7 +20,8 @@ pub enum Preferences {
 }
 
 impl Preferences {
-    /// The preference of `module` for such a table. A module that was not measured gets 0, so no measured one loses to it.
+    /// The preference of `module` for such a table. A module that was not measured gets 0, so no measured one loses to
+    /// it.
     pub fn of<A: Address>(&self, module: &dyn Algorithm<A>, summary: &Summary) -> u8 {
         match self {
             Preferences::Guessed => module.preference(summary),

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! It follows DIR-24-8 (Gupta, Lin, McKeown, "Routing lookups in hardware at memory access speeds", INFOCOM 1998) as in
-//! DPDK's `rte_lpm` and `rte_lpm6`. Here every answer is stored where the lookup ends, and there is no default beside the
-//! table: the RIB provides the answer that replaces a withdrawn route.
+//! DPDK's `rte_lpm` and `rte_lpm6`. Here every answer is stored where the lookup ends, and there is no default beside
+//! the table: the RIB provides the answer that replaces a withdrawn route.
 //!
 //! # Readers during a write
 //!

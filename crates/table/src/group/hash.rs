@@ -30,8 +30,8 @@ mod tests {
         assert_eq!(flow_hash(7, 0x2001_0002 << 96, 1, 6, (1, 65_535)), 1_939_649_093);
     }
 
-    /// Flows that differ in one field only, as real flows do, use all slots evenly: no slot of 64 gets more than twice its
-    /// share of 6,400 flows.
+    /// Flows that differ in one field only, as real flows do, use all slots evenly: no slot of 64 gets more than twice
+    /// its share of 6,400 flows.
     #[test]
     fn neighbouring_flows_spread() {
         let flows: [fn(u32) -> u32; 4] = [

@@ -98,8 +98,9 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// Returns the index of the group with these members, in any order: one that is in use, or a new one. The group counts
-    /// one reference more. Readers know a new group after [`Self::publish`], so publish it before its first route.
+    /// Returns the index of the group with these members, in any order: one that is in use, or a new one. The group
+    /// counts one reference more. Readers know a new group after [`Self::publish`], so publish it before its first
+    /// route.
     pub fn acquire(&mut self, next_hops: &mut NextHops, members: &[Member]) -> Result<NextHop, GroupError> {
         let members = self.checked(next_hops, members)?;
         if let Some(number) = self.known.get(&members) {
@@ -353,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_its_own_is_shared_with_nobody() {
+    fn a_created_group_is_not_shared() {
         let (mut next_hops, mut groups) = (plain(3), Groups::default());
         let (both, one) = (members(&[(1, 1), (2, 1)]), members(&[(1, 1)]));
         let own = groups.create(&mut next_hops, &both).unwrap();
@@ -432,7 +433,7 @@ mod tests {
         let second = groups.acquire(&mut next_hops, &members(&[(2, 1)])).unwrap();
         assert_ne!(second, first, "a reader still has the view from before the release");
         groups.publish();
-        assert_eq!(reader.groups().select(first, 5), NextHop(1), "its old slots are there until then");
+        assert_eq!(reader.groups().select(first, 5), NextHop(1), "its old slots exist until then");
         groups.publish();
         let third = groups.acquire(&mut next_hops, &members(&[(3, 1)])).unwrap();
         assert_eq!(third, first);
@@ -442,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_group_is_refused_with_its_mend() {
+    fn impossible_groups_are_refused_with_a_fix() {
         let (mut next_hops, mut groups) = (plain(70), Groups::default());
         let group = groups.acquire(&mut next_hops, &members(&[(1, 1), (2, 2)])).unwrap();
         let many: Vec<(u16, u16)> = (1..=65).map(|hop| (hop, 1)).collect();

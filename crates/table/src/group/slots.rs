@@ -1,4 +1,5 @@
-//! The slots of a group: the member that each part of the flows uses. A change of members moves as few flows as possible.
+//! The slots of a group: the member that each part of the flows uses. A change of members moves as few flows as
+//! possible.
 //!
 //! A flow's hash picks a slot, and a slot names a member. The quota of a member of weight `w` is `slots × w / sum of
 //! weights`, and the member always has that number of slots, rounded down or up. When members change, a slot keeps its
@@ -100,7 +101,8 @@ impl Slots {
         }
     }
 
-    /// Moves single slots until no member is a whole slot below its quota: as long as one is, another is above its quota.
+    /// Moves single slots until no member is a whole slot below its quota: as long as one is, another is above its
+    /// quota.
     fn even_out(&mut self, shares: &mut [Share], weights: u64) {
         while let Some(poor) = shares.iter().position(|share| share.count < share.floor(weights)) {
             let rich = (0..shares.len()).min_by_key(|at| shares[*at].lacks(weights)).unwrap_or(poor);
@@ -147,26 +149,26 @@ mod tests {
         owners.filter(|(before, after)| before != after && **before != not_counting).count()
     }
 
-    /// Every member has its due, rounded down or up.
+    /// Every member has its quota, rounded down or up.
     fn is_fair(slots: &Slots, members: &[Member]) -> bool {
         let weights: u64 = members.iter().map(|member| u64::from(member.weight)).sum();
         members.iter().all(|member| {
-            let due = slots.0.len() as u64 * u64::from(member.weight);
-            (due / weights..=due.div_ceil(weights)).contains(&count(slots, member.next_hop))
+            let quota = slots.0.len() as u64 * u64::from(member.weight);
+            (quota / weights..=quota.div_ceil(weights)).contains(&count(slots, member.next_hop))
         })
     }
 
     proptest! {
         #[test]
-        fn a_member_that_leaves_takes_nobody_along(
+        fn removing_a_member_moves_few_other_flows(
             weights in prop::collection::vec(1u16..60, 2..=64),
             order in prop::collection::vec(any::<prop::sample::Index>(), 1..64),
         ) {
             let mut members = members(&weights);
             let mut slots = Slots::new(&members);
-            for leaver in order {
+            for removed in order {
                 if members.len() == 1 { break; }
-                let gone = members.remove(leaver.index(members.len())).next_hop;
+                let gone = members.remove(removed.index(members.len())).next_hop;
                 let before = slots.clone();
                 slots.change(&members);
                 prop_assert!(is_fair(&slots, &members));
@@ -175,21 +177,21 @@ mod tests {
         }
 
         #[test]
-        fn equals_move_nothing_but_the_leavers_flows(
+        fn with_equal_weights_only_flows_of_the_removed_member_move(
             others in 1u16..64,
             order in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..40),
         ) {
             let all = members(&vec![3; usize::from(others) + 1]);
             let (mut present, mut absent) = (all.clone(), Vec::new());
             let mut slots = Slots::new(&all);
-            for (which, comes) in order {
+            for (which, adds) in order {
                 let before = slots.clone();
-                if comes && !absent.is_empty() {
-                    let comer: Member = absent.swap_remove(which.index(absent.len()));
-                    present.push(comer);
+                if adds && !absent.is_empty() {
+                    let added: Member = absent.swap_remove(which.index(absent.len()));
+                    present.push(added);
                     slots.change(&present);
-                    let elsewhere = before.0.iter().zip(&slots.0).filter(|(b, a)| b != a && **a != comer.next_hop);
-                    prop_assert_eq!(elsewhere.count(), 0, "a comer takes slots, and no other does");
+                    let elsewhere = before.0.iter().zip(&slots.0).filter(|(b, a)| b != a && **a != added.next_hop);
+                    prop_assert_eq!(elsewhere.count(), 0, "only the added member takes slots");
                 } else if present.len() > 1 {
                     let gone = present.swap_remove(which.index(present.len()));
                     absent.push(gone);

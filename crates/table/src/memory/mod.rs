@@ -1,7 +1,7 @@
 //! The memory of compiled tables: atomic words that readers load while one writer stores, huge pages to keep them on,
 //! prefetches, and the point in time at which a replaced part may be written again.
 //!
-//! Words and pages need `unsafe`, because lookups load entries without bounds checks; everything that they hand out is
+//! Words and pages need `unsafe`, because lookups load entries without bounds checks; everything that they return is
 //! safe to use. `simd` reads this memory with vectors.
 #![allow(unsafe_code)]
 

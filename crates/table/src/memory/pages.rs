@@ -43,8 +43,8 @@ impl<W: Word> Pages<W> {
     #[inline(always)]
     pub fn as_slice(&self) -> &[W] {
         let first = self.mapping.as_mut_ptr().cast::<W>().cast_const();
-        // SAFETY: the mapping is private, page-aligned, at least `words` words long and zeroed, which are valid words, and
-        // lives as long as `self`. Nothing reaches it except through these shared slices of atomics.
+        // SAFETY: the mapping is private, page-aligned, at least `words` words long and zeroed, which are valid words,
+        // and lives as long as `self`. Nothing reaches it except through these shared slices of atomics.
         unsafe { std::slice::from_raw_parts(first, self.words) }
     }
 

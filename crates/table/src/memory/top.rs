@@ -28,6 +28,7 @@ impl<'t, const BITS: u32> Top<'t, BITS> {
     }
 
     /// All entries of the table: [`Self::place`] is inside them.
+    #[cfg_attr(not(all(target_arch = "x86_64", not(fullview_portable))), allow(dead_code))] // plain code needs none
     #[inline(always)]
     pub(crate) fn entries(self) -> &'t [AtomicU32] {
         self.entries

@@ -54,8 +54,8 @@ unsafe fn gather(mask: __mmask16, base: *const u32, index: __m512i, otherwise: _
 
 impl sealed::Sealed for Avx512 {}
 
-/// Sets a bit for each of the 16 words at `line` that `mask` selects and that are below those of `key`. This is assembly
-/// for the reason given at [`gather`]: the writer may meanwhile store to words that the mask excludes.
+/// Sets a bit for each of the 16 words at `line` that `mask` selects and that are below those of `key`. This is
+/// assembly for the reason given at [`gather`]: the writer may meanwhile store to words that the mask excludes.
 ///
 /// # Safety
 ///
@@ -80,9 +80,9 @@ unsafe fn words_below(line: *const u32, key: __m512i, mask: __mmask16) -> u32 {
     bits
 }
 
-/// Computes [`LinkedLine::child`] of the number of words that [`words_below`] finds, in one piece of assembly: if it were
-/// two pieces, the compiler would move the parts of 16 lanes away from each other and keep the values between them on the
-/// stack.
+/// Computes [`LinkedLine::child`] of the number of words that [`words_below`] finds, in one piece of assembly: if it
+/// were two pieces, the compiler would move the parts of 16 lanes away from each other and keep the values between them
+/// on the stack.
 ///
 /// No safety contract is needed, because a line has 64 bytes.
 #[target_feature(enable = "avx512f,avx512bw,popcnt")]

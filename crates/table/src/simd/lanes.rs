@@ -33,7 +33,8 @@ impl<W: Word> Found<'_, W> {
     }
 }
 
-/// Prevents implementations of [`Lanes`] outside this module: code without checks relies on what its operations compute.
+/// Prevents implementations of [`Lanes`] outside this module: code without checks relies on what its operations
+/// compute.
 pub(super) mod sealed {
     pub trait Sealed {}
 }

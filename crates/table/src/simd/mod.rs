@@ -33,7 +33,8 @@ pub(crate) fn run<K: Kernel>(isa: Isa, kernel: K) {
         // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX2 and POPCNT.
         Kind::Avx2 => unsafe { avx2::enter(kernel) },
         #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
-        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX-512 F and BW, and POPCNT.
+        // SAFETY: an `Isa` of this kind is made only where the processor was found to have AVX-512 F and BW, and
+        // POPCNT.
         Kind::Avx512 => unsafe { avx512::enter(kernel) },
     }
 }

@@ -6,7 +6,8 @@ use super::*;
 use crate::memory::{Pages, Top, Word, Word8, Word16, Word32};
 use crate::nexthop::NextHop;
 
-/// Every operation once, results in order; the lanes come back through 16-bit stores, high and low halves apart.
+/// Runs every operation once and stores the results in order. Lanes are read back by 16-bit stores of their high and
+/// low halves.
 struct Everything<'a> {
     narrowest: &'a Pages<Word8>,
     narrow: &'a Pages<Word16>,
@@ -21,7 +22,7 @@ fn out<L: Lanes>(lanes: L, values: L::U32) -> [u32; LANES] {
     from_fn(|i| u32::from(high[i].0) << 16 | u32::from(low[i].0))
 }
 
-/// What single loads find, and in the high halves whether the highest value was among it.
+/// The results of single loads, and in the high halves whether the highest value was among them.
 fn read<L: Lanes, W: Word>(lanes: L, entries: &Pages<W>, index: L::U32) -> [u32; LANES] {
     let (mut places, mut hops) = (Places::<_, 2>::new(entries.ring()), [NextHop::NONE; LANES]);
     places.set(lanes, 1, index);
@@ -34,7 +35,7 @@ impl Kernel for Everything<'_> {
     fn run<L: Lanes>(self, lanes: L) {
         let a: [u32; LANES] = from_fn(|i| 0x9e37_79b9u32.wrapping_mul(i as u32 + 1));
         let b: [u32; LANES] = from_fn(|i| 0x85eb_ca6bu32.wrapping_mul(i as u32 + 7));
-        // Inside, at the end, beyond it, and as far beyond as an index can be.
+        // These indices are inside, at the end, beyond it, and as large as possible.
         let index: [u32; LANES] = from_fn(|i| [0, 1, 2, 97, 98, 99, 100, u32::MAX][i % 8]);
         let addrs = a;
         let (a, b, index) = (lanes.load(&a), lanes.load(&b), lanes.load(&index));

@@ -1,4 +1,4 @@
-//! What a lookup structure sees of a table: the counts that decide its size and its speed.
+//! The facts about a table that determine the size and the speed of a lookup structure.
 
 use fullview_table::{Address, Prefix, Rib};
 
@@ -48,12 +48,12 @@ pub fn groups<A: Address>(prefixes: &[Prefix<A>], bits: u8) -> usize {
     heads.len()
 }
 
-/// The `bits`-bit chunks in which a prefix starts, with how many do.
+/// For each `bits`-bit chunk in which prefixes start, their number.
 fn chunks<A: Address>(prefixes: &[Prefix<A>], bits: u8) -> Vec<usize> {
     prefixes.chunk_by(|a, b| a.first() & A::mask(bits) == b.first() & A::mask(bits)).map(<[_]>::len).collect()
 }
 
-/// How unevenly the ranges fall on 18-bit chunks, the direct table of DXR and poptrie.
+/// How unevenly the ranges are distributed over 18-bit chunks, the direct table of DXR and poptrie.
 fn quantiles<A: Address>(rib: &Rib<A>) -> Facts {
     let starts: Vec<A> = rib.ranges().map(|range| range.first & A::mask(18)).collect();
     let mut sizes: Vec<usize> = starts.chunk_by(|a, b| a == b).map(<[_]>::len).collect();

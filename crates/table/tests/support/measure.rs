@@ -5,8 +5,8 @@ use fullview_table::feed::synthetic::parameters::{
 };
 use fullview_table::{Address, Prefix, Rib};
 
-/// How often each case was met, the case asked for being the second of each pair, among blocks of one length, density
-/// and cover.
+/// Counts among blocks of one length and case. In each pair the second number counts the blocks for which the answer is
+/// yes.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     own: [[u32; 2]; 2],
@@ -15,7 +15,7 @@ struct Tally {
     alike: [u32; 2],
 }
 
-/// By case.
+/// A tally for each case.
 type Tallies = Vec<Tally>;
 
 /// Counts the parameters of one family.
@@ -46,11 +46,11 @@ fn shape_block<A: Address>(route: &Prefix<A>, shape: &Shape) -> Prefix<A> {
     Prefix::containing(route.first(), shape.block_len)
 }
 
-/// One block, never without routes.
+/// A block with at least one route.
 struct Block<'a, A: Address> {
     routes: &'a [Prefix<A>],
     block: Prefix<A>,
-    /// Routes around it.
+    /// The number of routes around it.
     depth: u8,
     /// Whether its sibling is a copy of it.
     copied: bool,
@@ -82,7 +82,7 @@ fn count<A: Address>(of: Block<A>, all: &[Prefix<A>], levels: &mut [Tallies]) {
     }
 }
 
-/// Which of the blocks beside this one hold routes.
+/// The class of the neighbours of a block that hold routes.
 fn beside<A: Address>(block: Prefix<A>, all: &[Prefix<A>]) -> usize {
     let holds = |addr: Option<A>| {
         let Some(other) = addr.map(|addr| Prefix::containing(addr, block.len())) else { return false };
@@ -110,8 +110,8 @@ fn copies<A: Address>(low: &[Prefix<A>], high: &[Prefix<A>], len: u8) -> bool {
     low.len() == high.len() && low.iter().zip(high).all(same)
 }
 
-/// Rarer cases of few routes are left to the ones they are like; blocks of many routes are rare, and weigh all the
-/// more.
+/// Cases of few routes that occur less often are left out; blocks of many routes are always counted, because they are
+/// rare and have more weight.
 const RARE: u32 = 5;
 
 fn rows(level: &Tallies) -> Level {
@@ -129,13 +129,13 @@ fn rows(level: &Tallies) -> Level {
     Level { own, halves }
 }
 
-/// Without the zeros at the end.
+/// Removes the zeros at the end.
 fn trimmed(weights: &[u16]) -> Vec<u16> {
     let used = weights.iter().rposition(|weight| *weight > 0).map_or(0, |last| last + 1);
     weights[..used].to_vec()
 }
 
-/// Where only copies were met, or none, the others are like them.
+/// The shares of blocks that are a route; where no block of one kind occurs, the share of both kinds is used.
 fn own_shares(tally: &Tally) -> [u16; 2] {
     let [single, copied] = tally.own;
     let any = [single[0] + copied[0], single[1] + copied[1]];

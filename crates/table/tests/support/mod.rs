@@ -1,5 +1,5 @@
-//! What the tests of all algorithms share: who is tested, tables to test with, and how changes are followed.
-#![allow(dead_code)] // each test program uses its part
+//! Helpers for the tests of all algorithms: the algorithms under test, tables, and a table that follows changes.
+#![allow(dead_code)] // each test program uses a part of it
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -18,12 +18,12 @@ use fullview_table::simd::{Isa, IsaChoice};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
 use fullview_testnet::shared;
 
-/// An algorithm under test, with the variant tested.
+/// An algorithm under test, named with its variant.
 pub type Subject<A> = (String, &'static dyn Algorithm<A>);
 
 /// A family under test.
 pub trait Tested: Registered {
-    /// Algorithms that use vectors, once for each instruction set of this machine.
+    /// The algorithms that use vectors, once for each instruction set of this machine.
     fn by_isa() -> Vec<Subject<Self>>;
 }
 
@@ -52,7 +52,7 @@ impl Tested for u128 {
     }
 }
 
-/// Every registered algorithm, and every instruction set of those that have several.
+/// Every registered algorithm, and those with vectors also for each instruction set.
 pub fn subjects<A: Tested>() -> Vec<Subject<A>> {
     let registered = A::ALGORITHMS.iter().map(|algorithm| (algorithm.name().to_owned(), *algorithm));
     registered.chain(A::by_isa()).collect()
@@ -63,14 +63,14 @@ pub fn compile<A: Address>(algorithm: &dyn Algorithm<A>, rib: &Rib<A>) -> Arc<dy
     algorithm.compile(rib).unwrap().fib()
 }
 
-/// Fails with a readable line if the FIB answers otherwise than the RIB.
+/// Fails with a message if the FIB and the RIB give different answers.
 pub fn verify<A: Address>(name: &str, fib: &dyn Fib<A>, rib: &Rib<A>, keys: impl Iterator<Item = A>) {
     if let Err(mismatch) = probe::verify(fib, rib, keys) {
         panic!("{name}: {mismatch}");
     }
 }
 
-/// A table from text.
+/// Makes a table from prefixes as text.
 pub fn table<A: Address>(routes: &[(&str, u16)]) -> Rib<A> {
     let mut rib = Rib::default();
     for (prefix, hop) in routes {
@@ -79,7 +79,7 @@ pub fn table<A: Address>(routes: &[(&str, u16)]) -> Rib<A> {
     rib
 }
 
-/// A table of prefixes that nest and touch: addresses from a few neighbourhoods, lengths of all kinds.
+/// Makes a table of prefixes that nest and adjoin: addresses from a few neighbourhoods, and all lengths.
 pub fn random_table<A: Address>(seed: u64, routes: usize, next_hops: u16) -> Rib<A> {
     let mut rib = Rib::default();
     for draw in probe::uniform::<u128>(seed).take(routes) {
@@ -93,13 +93,13 @@ pub fn random_table<A: Address>(seed: u64, routes: usize, next_hops: u16) -> Rib
     rib
 }
 
-/// Lines of a data set kept beside the project; `None`, and a printed line, where it is not.
+/// The lines of a compressed file of real tables; `None`, after a printed line, if the file is not available.
 pub fn shared_lines(name: &str) -> Option<impl Iterator<Item = String>> {
     let file = File::open(shared::data(&format!("tables/{name}"))?).unwrap();
     Some(BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap))
 }
 
-/// One family of the real full view of 2025, with 64 next hops dealt out by line number.
+/// One family of the real full view of 2025, with 64 next hops assigned by line number.
 pub fn full_view<A: Address>() -> Option<Rib<A>> {
     let mut rib = Rib::default();
     for (number, line) in shared_lines("full-view-2025.txt.gz")?.enumerate() {
@@ -115,7 +115,7 @@ pub fn full_view<A: Address>() -> Option<Rib<A>> {
 pub struct Follower<A: Address> {
     algorithm: &'static dyn Algorithm<A>,
     instance: Box<dyn Instance<A>>,
-    /// How often the table had to be compiled again.
+    /// How many times the table was compiled again.
     pub rebuilds: usize,
 }
 
@@ -124,8 +124,8 @@ impl<A: Address> Follower<A> {
         Follower { algorithm, instance: algorithm.compile(rib).unwrap(), rebuilds: 0 }
     }
 
-    /// Brings the compiled table up to `rib`, which holds `changes`. Who wishes for a larger batch is told that this is
-    /// all; who insists is compiled again.
+    /// Brings the compiled table up to `rib`, which holds `changes`. An instance that asks for a larger batch gets the
+    /// same changes again; if it still asks, the table is compiled again.
     pub fn follow(&mut self, rib: &Rib<A>, changes: &[Change<A>]) {
         let outcome = match self.instance.patch(rib, changes) {
             Outcome::Batch => self.instance.patch(rib, changes),

@@ -9,6 +9,7 @@ use fullview_table::Family;
 use serde::de::DeserializeOwned;
 
 use super::process::{Process, Ready, WrongAnswers};
+use crate::error::PeerError;
 use crate::subject::lookup::{BUILD_MS, BYTES};
 use crate::subject::sampling::sample_lengths;
 
@@ -49,7 +50,11 @@ impl Contestant {
     }
 
     /// The samples of a window without the lead-in.
-    pub fn samples<T: DeserializeOwned>(&self, window: &Window, stop: &AtomicBool) -> anyhow::Result<Vec<T>> {
+    pub fn samples<T: DeserializeOwned>(
+        &self,
+        window: &Window,
+        stop: &AtomicBool,
+    ) -> Result<Vec<T>, PeerError> {
         let mut process = self.process.borrow_mut();
         let mut samples = Vec::new();
         let lengths = sample_lengths(window);

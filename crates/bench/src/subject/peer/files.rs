@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use anyhow::Context;
 use fullview_table::{Address, Family, NextHop, Rib, Table};
 use tempfile::TempDir;
 
@@ -17,8 +16,8 @@ pub struct PeerFiles {
 
 impl PeerFiles {
     /// Writes the routes of both families.
-    pub fn new(table: &Table) -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir().context("no folder for the peers' inputs")?;
+    pub fn new(table: &Table) -> io::Result<Self> {
+        let folder = tempfile::tempdir()?;
         let mut routes = BufWriter::new(File::create(folder.path().join("table.txt"))?);
         write_routes(&mut routes, &table.inet)?;
         write_routes(&mut routes, &table.inet6)?;
@@ -32,7 +31,7 @@ impl PeerFiles {
     }
 
     /// Adds a stream. IPv4 keys are little-endian integers, IPv6 keys are in network order.
-    pub fn add<A: Address + Into<u128>>(&self, name: &str, keys: &Keys<A>) -> anyhow::Result<()> {
+    pub fn add<A: Address + Into<u128>>(&self, name: &str, keys: &Keys<A>) -> io::Result<()> {
         let create = |what: &str| {
             let name = format!("{name}.{}.{what}", A::FAMILY);
             File::create(self.folder.path().join(name)).map(BufWriter::new)

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use anyhow::{Context, ensure};
 use fullview_router::error::BadInput;
 use fullview_table::Family;
 
@@ -18,6 +17,7 @@ use super::family::BenchFamily;
 use super::family_stream::FamilyStream;
 use super::inputs::{Draw, Inputs};
 use super::keys::Keys;
+use crate::error::{BenchError, PeerError, require};
 use crate::settings::{LookupSettings, Peer, Settings, Shape, TableSettings, TrafficSettings};
 use contestant::Contestant;
 use files::PeerFiles;
@@ -71,19 +71,27 @@ impl Peers {
     }
 
     /// Takes note of a peer that looks up, and refuses settings that differ from those of other peers.
-    pub fn check_lookup<A: BenchFamily>(&mut self, stream: &FamilyStream, peer: &Peer) -> anyhow::Result<()> {
+    pub fn check_lookup<A: BenchFamily>(
+        &mut self,
+        stream: &FamilyStream,
+        peer: &Peer,
+    ) -> Result<(), BenchError> {
         self.contestants.push((peer.program.clone(), named_contestant::<A>(peer)?));
         self.agree::<A>(stream, KeyOrder::Drawn(stream.settings.lookup.keys))
     }
 
     /// The same for a peer that forwards.
-    pub fn check_router<A: BenchFamily>(&mut self, stream: &FamilyStream, peer: &Peer) -> anyhow::Result<()> {
+    pub fn check_router<A: BenchFamily>(
+        &mut self,
+        stream: &FamilyStream,
+        peer: &Peer,
+    ) -> Result<(), BenchError> {
         named_contestant::<A>(peer)?;
         self.agree::<A>(stream, KeyOrder::AsSent)
     }
 
     /// All peers read the same folder, so the variants have to agree on what is in it.
-    fn agree<A: BenchFamily>(&mut self, stream: &FamilyStream, order: KeyOrder) -> anyhow::Result<()> {
+    fn agree<A: BenchFamily>(&mut self, stream: &FamilyStream, order: KeyOrder) -> Result<(), BenchError> {
         let Settings { table, traffic, .. } = &stream.settings;
         let given =
             self.given.get_or_insert_with(|| Given { table: table.clone(), order, streams: Vec::new() });
@@ -91,7 +99,7 @@ impl Peers {
             given.streams.iter().find(|(family, name, _)| (*family, name) == (A::FAMILY, &stream.stream));
         let agree =
             (&given.table, given.order) == (table, order) && known.is_none_or(|(.., known)| known == traffic);
-        ensure!(agree, BadInput("all variants with a peer share their table, traffic and keys".into()));
+        require(agree, || "all variants with a peer share their table, traffic and keys".into())?;
         if known.is_none() {
             given.streams.push((A::FAMILY, stream.stream.clone(), traffic.clone()));
         }
@@ -104,7 +112,7 @@ impl Peers {
         inputs: &mut Inputs,
         stream: &FamilyStream,
         peer: &Peer,
-    ) -> anyhow::Result<PeerLookup> {
+    ) -> Result<PeerLookup, BenchError> {
         let known = self.lookups.iter().find(|(program, _)| *program == peer.program);
         let process = match known {
             Some((_, process)) => Rc::clone(process),
@@ -119,7 +127,7 @@ impl Peers {
         inputs: &mut Inputs,
         stream: &FamilyStream,
         peer: &Peer,
-    ) -> anyhow::Result<PeerRouter> {
+    ) -> Result<PeerRouter, BenchError> {
         let process = match self.routers.iter().find(|(known, _)| known == peer) {
             Some((_, process)) => Rc::clone(process),
             None => self.start_router(inputs, peer)?,
@@ -129,7 +137,11 @@ impl Peers {
         Ok(PeerRouter { contestant: contestant::<A>(process, stream, peer)?, apart })
     }
 
-    fn start_lookups(&mut self, inputs: &mut Inputs, program: &Path) -> anyhow::Result<Rc<RefCell<Process>>> {
+    fn start_lookups(
+        &mut self,
+        inputs: &mut Inputs,
+        program: &Path,
+    ) -> Result<Rc<RefCell<Process>>, BenchError> {
         let files = self.files(inputs)?;
         let of_program = self.contestants.iter().filter(|(of, _)| of == program);
         let mut names: Vec<&str> = of_program.map(|(_, name)| name.as_str()).collect();
@@ -141,7 +153,7 @@ impl Peers {
         Ok(process)
     }
 
-    fn start_router(&mut self, inputs: &mut Inputs, peer: &Peer) -> anyhow::Result<Rc<RefCell<Process>>> {
+    fn start_router(&mut self, inputs: &mut Inputs, peer: &Peer) -> Result<Rc<RefCell<Process>>, BenchError> {
         let files = self.files(inputs)?;
         let names: Vec<&str> = [&peer.inet, &peer.inet6].into_iter().flatten().map(String::as_str).collect();
         let cores = self.cores.for_peer()?;
@@ -151,11 +163,11 @@ impl Peers {
     }
 
     /// The folder of all peers, written when the first of them starts.
-    fn files(&mut self, inputs: &mut Inputs) -> anyhow::Result<Rc<PeerFiles>> {
+    fn files(&mut self, inputs: &mut Inputs) -> Result<Rc<PeerFiles>, BenchError> {
         if let Some(files) = &self.files {
             return Ok(Rc::clone(files));
         }
-        let given = self.given.take().context("a peer starts only after its settings were checked")?;
+        let given = self.given.take().ok_or(PeerError::Unchecked)?;
         let files = Rc::new(given.write(inputs)?);
         self.files = Some(Rc::clone(&files));
         Ok(files)
@@ -164,14 +176,15 @@ impl Peers {
 
 impl Given {
     /// Writes the table and all streams.
-    fn write(self, inputs: &mut Inputs) -> anyhow::Result<PeerFiles> {
-        let files = PeerFiles::new(&*inputs.table(&self.table)?)?;
+    fn write(self, inputs: &mut Inputs) -> Result<PeerFiles, BenchError> {
+        let files = PeerFiles::new(&*inputs.table(&self.table)?).map_err(PeerError::Files)?;
         for (family, name, traffic) in self.streams {
             let settings = Settings { table: self.table.clone(), traffic, ..Settings::default() };
             match family {
-                Family::Inet => files.add(&name, &*keys::<u32>(inputs, settings, self.order)?)?,
-                Family::Inet6 => files.add(&name, &*keys::<u128>(inputs, settings, self.order)?)?,
+                Family::Inet => files.add(&name, &*keys::<u32>(inputs, settings, self.order)?),
+                Family::Inet6 => files.add(&name, &*keys::<u128>(inputs, settings, self.order)?),
             }
+            .map_err(PeerError::Files)?;
         }
         Ok(files)
     }
@@ -181,7 +194,7 @@ fn keys<A: BenchFamily>(
     inputs: &mut Inputs,
     mut settings: Settings,
     order: KeyOrder,
-) -> anyhow::Result<Arc<Keys<A>>> {
+) -> Result<Arc<Keys<A>>, BenchError> {
     match order {
         KeyOrder::Drawn(keys) => {
             settings.lookup = LookupSettings { keys, ..LookupSettings::default() };
@@ -198,12 +211,12 @@ fn contestant<A: BenchFamily>(
     process: Rc<RefCell<Process>>,
     stream: &FamilyStream,
     peer: &Peer,
-) -> anyhow::Result<Contestant> {
+) -> Result<Contestant, BenchError> {
     let name = named_contestant::<A>(peer)?;
     Ok(Contestant { process, name, family: A::FAMILY, stream: stream.stream.clone() })
 }
 
-fn named_contestant<A: BenchFamily>(peer: &Peer) -> anyhow::Result<String> {
+fn named_contestant<A: BenchFamily>(peer: &Peer) -> Result<String, BenchError> {
     let missing = || BadInput(format!("{}: names no contestant for {}", peer.program.display(), A::FAMILY));
     Ok(A::contestant(peer).ok_or_else(missing)?.clone())
 }

@@ -1,16 +1,16 @@
 //! A peer: a process that answers `peers/README.md`'s protocol.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::files::PeerFiles;
+use crate::error::PeerError;
 
 /// A running peer. It ends when this value is dropped.
 pub struct Process {
@@ -72,7 +72,7 @@ impl Process {
         contestants: &[&str],
         inputs: Rc<PeerFiles>,
         (core, other): (usize, Option<usize>),
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, PeerError> {
         let other = other.map(|other| ("ROUTER_CORE", other.to_string()));
         let mut child = Command::new(program)
             .env("CORE", core.to_string())
@@ -82,15 +82,14 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| format!("{}: cannot start the peer", program.display()))?;
+            .map_err(|error| PeerError::Start { program: program.into(), error })?;
         let (Some(commands), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
-            bail!("{}: no pipes to the peer", program.display());
+            let error = io::Error::other("no pipes to the peer");
+            return Err(PeerError::Start { program: program.into(), error });
         };
         let mut replies = BufReader::new(replies);
-        let ready = line(&mut replies).with_context(|| program.display().to_string())?;
-        let ready = serde_json::from_str(&ready).with_context(|| {
-            format!("{}: its first line does not follow peers/README.md", program.display())
-        })?;
+        let ready = ready_line(&mut replies)
+            .map_err(|error| PeerError::NotReady { program: program.into(), error: Box::new(error) })?;
         Ok(Process { child, commands, replies, ready, _inputs: inputs })
     }
 
@@ -100,10 +99,10 @@ impl Process {
         contestant: &str,
         stream: &str,
         length: Duration,
-    ) -> anyhow::Result<T> {
+    ) -> Result<T, PeerError> {
         writeln!(self.commands, "run {contestant} {stream} {}", length.as_secs_f64())?;
-        match serde_json::from_str(&line(&mut self.replies)?).context("the peer's answer")? {
-            Reply::Refused { error } => bail!("the peer refused: {error}"),
+        match serde_json::from_str(&line(&mut self.replies)?).map_err(PeerError::Answer)? {
+            Reply::Refused { error } => Err(PeerError::Refused(error)),
             Reply::Done(sample) => Ok(sample),
         }
     }
@@ -125,8 +124,11 @@ impl Drop for Process {
     }
 }
 
-fn line(replies: &mut impl BufRead) -> anyhow::Result<String> {
+fn ready_line(replies: &mut impl BufRead) -> Result<Ready, PeerError> {
+    serde_json::from_str(&line(replies)?).map_err(PeerError::FirstLine)
+}
+
+fn line(replies: &mut impl BufRead) -> Result<String, PeerError> {
     let mut line = String::new();
-    ensure!(replies.read_line(&mut line)? > 0, "the peer ended; its own message stands above");
-    Ok(line)
+    if replies.read_line(&mut line)? > 0 { Ok(line) } else { Err(PeerError::Ended) }
 }

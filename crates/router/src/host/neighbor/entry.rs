@@ -1,36 +1,59 @@
-//! One neighbour, and what news of it change (RFC 4861, section 7.2.5).
+//! One neighbour, and how messages change what is known of it (RFC 4861, section 7.2.5).
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Evidence, QueuedPacket};
 use fullview_plane::wire::ethernet::Mac;
 
-/// What is known of a neighbour.
+/// A packet that waits for its neighbour's link address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::host) struct QueuedPacket {
+    /// The IP packet.
+    pub packet: Vec<u8>,
+    /// The interface that received it or, if the router made it, the one that it leaves by.
+    pub interface: u16,
+}
+
+/// The message from which a link address was learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::host) enum Evidence {
+    /// The station answered a request.
+    Solicited {
+        /// Whether the message replaces a different link address that is known.
+        overrides: bool,
+    },
+    /// The station announced itself without a request.
+    Unsolicited {
+        /// Whether the message replaces a different link address that is known.
+        overrides: bool,
+    },
+    /// The station asked for an address of the router.
+    Request,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reachability {
-    /// It is asked for.
+    /// The first request has no answer yet.
     Incomplete,
-    /// It has answered.
+    /// The neighbour answered a request.
     Reachable,
-    /// It has spoken, but not as an answer; it will be asked.
+    /// The link address comes from a message that was no answer; the router will verify it.
     Stale,
-    /// It is asked whether it is still there.
+    /// The router is verifying that the neighbour is still there.
     Probe,
-    /// Somebody has said so.
+    /// The neighbour is configured.
     Static,
 }
 
-/// A neighbour.
 #[derive(Clone, Debug)]
 pub(super) struct NeighborEntry {
     pub state: Reachability,
     mac: Mac,
     /// Since when this has been its link address.
     since: Duration,
-    /// When it spoke last.
+    /// The time of the last message that confirmed or questioned the link address.
     pub confirmed: Duration,
-    /// Questions asked without an answer.
+    /// Requests sent without an answer.
     pub probes: u32,
     pub deadline: Duration,
     pub queue: VecDeque<QueuedPacket>,
@@ -38,10 +61,10 @@ pub(super) struct NeighborEntry {
 
 impl NeighborEntry {
     pub fn incomplete(now: Duration) -> NeighborEntry {
-        NeighborEntry { probes: 1, ..NeighborEntry::known(Reachability::Incomplete, Mac::default(), now) }
+        NeighborEntry { probes: 1, ..NeighborEntry::resolved(Reachability::Incomplete, Mac::default(), now) }
     }
 
-    pub fn known(state: Reachability, mac: Mac, now: Duration) -> NeighborEntry {
+    pub fn resolved(state: Reachability, mac: Mac, now: Duration) -> NeighborEntry {
         let queue = VecDeque::new();
         NeighborEntry { state, mac, since: now, confirmed: now, probes: 0, deadline: Duration::ZERO, queue }
     }
@@ -50,37 +73,37 @@ impl NeighborEntry {
         (self.state != Reachability::Incomplete).then_some(self.mac)
     }
 
-    /// Takes note of what was heard; whether the link address is new.
+    /// Applies a message. Returns whether the link address is new.
     pub fn update(&mut self, now: Duration, mac: Mac, evidence: Evidence, lock: Duration) -> bool {
         let was_incomplete = self.state == Reachability::Incomplete;
         let differs = was_incomplete || mac != self.mac;
         let overrides = match evidence {
-            Evidence::Answer { overrides } | Evidence::Unasked { overrides } => overrides,
-            Evidence::Question => true,
+            Evidence::Solicited { overrides } | Evidence::Unsolicited { overrides } => overrides,
+            Evidence::Request => true,
         };
         if differs && !was_incomplete {
             let locked = now < self.since.saturating_add(lock);
             if !overrides || locked {
-                self.doubt(locked, now);
+                self.refuse(locked, now);
                 return false;
             }
         }
-        self.believe(now, mac, differs, matches!(evidence, Evidence::Answer { .. }));
+        self.accept(now, mac, differs, matches!(evidence, Evidence::Solicited { .. }));
         differs
     }
 
-    /// Another station claims the address, and is not believed: what is known is asked again, soon.
-    fn doubt(&mut self, locked: bool, now: Duration) {
+    /// Keeps the link address although another station claims the IP address, but has it verified soon.
+    fn refuse(&mut self, locked: bool, now: Duration) {
         if self.state == Reachability::Reachable && !locked {
             (self.state, self.confirmed) = (Reachability::Stale, now);
         }
     }
 
-    fn believe(&mut self, now: Duration, mac: Mac, differs: bool, answered: bool) {
+    fn accept(&mut self, now: Duration, mac: Mac, differs: bool, solicited: bool) {
         if differs {
             (self.mac, self.since) = (mac, now);
         }
-        if answered {
+        if solicited {
             (self.state, self.confirmed, self.probes) = (Reachability::Reachable, now, 0);
         } else if differs {
             (self.state, self.confirmed, self.probes) = (Reachability::Stale, now, 0);

@@ -3,103 +3,130 @@
 use std::net::IpAddr;
 
 use fullview_table::{Address, Prefix};
+use netlink_packet_core::parse_u32;
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::route::{RouteFlags, RouteHeader, RouteType};
 
 use crate::netlink::event::{RouteEntry, Selector};
 use crate::netlink::uapi;
-use crate::route::{AnyPrefix, HopSet, RouteAction, RouteHop};
+use crate::route::{AnyPrefix, HopSet, LinkIndex, RouteAction, RouteHop};
 
-use super::attribute::{Attributes, u8_at, u16_at, u32_at};
-use super::ip;
+use super::attribute::{Attribute, attributes, find_u32, ip, nested, value};
+
+const HEADER: usize = 12;
 
 /// The route; `None` within for a copy that the kernel keeps of what it looked up.
 pub(super) fn route(body: &[u8]) -> Option<Option<RouteEntry>> {
-    let attributes = Attributes(body.get(12..)?);
-    if u32_at(body, 8)? & uapi::RTM_F_CLONED != 0 {
+    let header = RouteHeader::parse(body).ok()?;
+    let found = Attributes::read(attributes(body, HEADER)?);
+    if header.flags.contains(RouteFlags::Cloned) {
         return Some(None);
     }
-    let (source, tos) = (u8_at(body, 2)?, u8_at(body, 3)?);
+    let (source, tos) = (header.source_prefix_length, header.tos);
     Some(Some(RouteEntry {
-        table: attributes.u32(uapi::RTA_TABLE).unwrap_or(u32::from(u8_at(body, 4)?)),
-        prefix: prefix(u8_at(body, 0)?, u8_at(body, 1)?, attributes)?,
-        metric: attributes.u32(uapi::RTA_PRIORITY).unwrap_or(0),
+        table: found.table.unwrap_or(header.table.into()),
+        prefix: prefix(&header, found.destination)?,
+        metric: found.metric,
         selective: (source != 0 || tos != 0).then_some(Selector { tos, source }),
-        protocol: u8_at(body, 5)?,
-        action: as_links_say(u8_at(body, 0)?, action(u8_at(body, 7)?, u32_at(body, 8)?, attributes)),
+        protocol: header.protocol.into(),
+        action: action(&header, found),
     }))
 }
 
-/// Whether IPv6 hops are dead hangs on their links alone, and the kernel tells of links, but not that hops have come to
-/// life with one: what it said once would stand for ever. (IPv4 hops die with a link's last address too.)
-fn as_links_say(family: u8, action: RouteAction<HopSet>) -> RouteAction<HopSet> {
-    match action {
-        RouteAction::Forward(HopSet::Hops(hops)) if family == uapi::AF_INET6 => RouteAction::Forward(
-            HopSet::Hops(hops.into_iter().map(|hop| RouteHop { dead: false, ..hop }).collect()),
-        ),
-        other => other,
+/// What the attributes of a route, or of one of its hops, say as far as they can be parsed. `RouteAttribute` of the library
+/// is not used: with it a dump of a million routes takes a quarter longer (`docs/decisions.md`, "Netlink").
+#[derive(Default)]
+struct Attributes<'a> {
+    table: Option<u32>,
+    destination: Option<&'a [u8]>,
+    metric: u32,
+    link: LinkIndex,
+    gateway: Option<IpAddr>,
+    mtu: Option<u32>,
+    object: Option<u32>,
+    multipath: Option<&'a [u8]>,
+    encapsulated: bool,
+}
+
+impl<'a> Attributes<'a> {
+    fn read(attributes: impl Iterator<Item = Attribute<'a>>) -> Attributes<'a> {
+        let mut found = Attributes::default();
+        attributes.for_each(|attribute| found.take(attribute.kind(), value(attribute)));
+        found
+    }
+
+    fn take(&mut self, kind: u16, value: &'a [u8]) {
+        let number = || parse_u32(value).ok();
+        match kind {
+            uapi::RTA_TABLE => self.table = number(),
+            uapi::RTA_DST => self.destination = Some(value),
+            uapi::RTA_PRIORITY => self.metric = number().unwrap_or(0),
+            uapi::RTA_OIF => self.link = number().unwrap_or(0),
+            uapi::RTA_GATEWAY => self.gateway = gateway(value),
+            // The gateway is of another family than the route: a family of 16 bits, then the address.
+            uapi::RTA_VIA => self.gateway = self.gateway.or_else(|| gateway(value.get(2..)?)),
+            uapi::RTA_METRICS => self.mtu = find_u32(&nested(value), uapi::RTAX_MTU).filter(|mtu| *mtu > 0),
+            uapi::RTA_NH_ID => self.object = number(),
+            uapi::RTA_MULTIPATH => self.multipath = Some(value),
+            uapi::RTA_ENCAP_TYPE => self.encapsulated = true,
+            _ => {}
+        }
+    }
+
+    fn hop(&self, weight: u16, dead: bool) -> RouteHop {
+        RouteHop { dead, encapsulated: self.encapsulated, ..RouteHop::new(self.link, self.gateway, weight) }
     }
 }
 
-fn prefix(family: u8, len: u8, attributes: Attributes<'_>) -> Option<AnyPrefix> {
-    let destination = match attributes.get(uapi::RTA_DST) {
-        Some(value) => Some(ip(value)?),
-        None => None,
-    };
-    match family {
-        uapi::AF_INET => Some(AnyPrefix::Inet(of_family(destination, len)?)),
+fn gateway(value: &[u8]) -> Option<IpAddr> {
+    ip(value).filter(|gateway| !gateway.is_unspecified())
+}
+
+fn prefix(header: &RouteHeader, destination: Option<&[u8]>) -> Option<AnyPrefix> {
+    let len = header.destination_prefix_length;
+    match header.address_family {
+        AddressFamily::Inet => Some(AnyPrefix::Inet(of_family(destination, len)?)),
         _ => Some(AnyPrefix::Inet6(of_family(destination, len)?)),
     }
 }
 
-/// The default route comes without an address.
-fn of_family<A: Address>(destination: Option<IpAddr>, len: u8) -> Option<Prefix<A>> {
-    Prefix::new(destination.map_or(Some(A::zero()), A::from_any)?, len)
+/// The default route has no attribute for its destination.
+fn of_family<A: Address>(destination: Option<&[u8]>, len: u8) -> Option<Prefix<A>> {
+    let address = match destination {
+        Some(value) => A::from_any(ip(value)?)?,
+        None => A::zero(),
+    };
+    Prefix::new(address, len)
 }
 
-fn action(kind: u8, flags: u32, attributes: Attributes<'_>) -> RouteAction<HopSet> {
-    match kind {
-        uapi::RTN_UNICAST => forward(flags, attributes),
-        uapi::RTN_BROADCAST => RouteAction::Broadcast,
-        uapi::RTN_BLACKHOLE => RouteAction::Blackhole,
-        uapi::RTN_UNREACHABLE => RouteAction::Unreachable,
-        uapi::RTN_PROHIBIT => RouteAction::Prohibit,
-        uapi::RTN_THROW => RouteAction::Throw,
-        // Local, anycast, multicast, and what may come: the kernel knows.
+fn action(header: &RouteHeader, found: Attributes<'_>) -> RouteAction<HopSet> {
+    match header.kind {
+        RouteType::Unicast => RouteAction::Forward(hop_set(header, found)),
+        RouteType::Broadcast => RouteAction::Broadcast,
+        RouteType::BlackHole => RouteAction::Blackhole,
+        RouteType::Unreachable => RouteAction::Unreachable,
+        RouteType::Prohibit => RouteAction::Prohibit,
+        RouteType::Throw => RouteAction::Throw,
+        // Local, anycast, multicast, and types of newer kernels: the kernel knows what to do.
         _ => RouteAction::Local,
     }
 }
 
-fn forward(flags: u32, attributes: Attributes<'_>) -> RouteAction<HopSet> {
-    let metrics = attributes.nested(uapi::RTA_METRICS);
-    let mtu = metrics.and_then(|metrics| metrics.u32(uapi::RTAX_MTU)).filter(|mtu| *mtu > 0);
-    if let Some(id) = attributes.u32(uapi::RTA_NH_ID) {
-        return if mtu.is_some() {
-            RouteAction::Forward(HopSet::ObjectWithMtu(id))
-        } else {
-            RouteAction::Forward(HopSet::Object(id))
-        };
+fn hop_set(header: &RouteHeader, found: Attributes<'_>) -> HopSet {
+    match (found.object, found.mtu) {
+        (Some(object), Some(_)) => return HopSet::ObjectWithMtu(object),
+        (Some(object), None) => return HopSet::Object(object),
+        (None, _) => {}
     }
-    let hops: Box<[RouteHop]> = match attributes.get(uapi::RTA_MULTIPATH) {
-        Some(several) => NextHops(several).map(|hop| RouteHop { mtu, ..hop }).collect(),
-        None => Box::new([RouteHop {
-            mtu,
-            ..hop(attributes.u32(uapi::RTA_OIF).unwrap_or(0), flags, 0, attributes)
-        }]),
-    };
-    RouteAction::Forward(HopSet::Hops(hops))
-}
-
-/// `RTA_GATEWAY` is of the route's family, `RTA_VIA` of another: a family of 16 bits, then the address.
-fn hop(link: u32, flags: u32, hops: u8, attributes: Attributes<'_>) -> RouteHop {
-    let via = || ip(attributes.get(uapi::RTA_VIA)?.get(2..)?);
-    let gateway = attributes.get(uapi::RTA_GATEWAY).and_then(ip).or_else(via);
-    RouteHop {
-        link,
-        gateway: gateway.filter(|gateway| !gateway.is_unspecified()),
-        mtu: None,
-        weight: u16::from(hops) + 1,
-        dead: flags & uapi::RTNH_F_DEAD != 0,
-        encapsulated: attributes.get(uapi::RTA_ENCAP_TYPE).is_some(),
-    }
+    let mtu = found.mtu;
+    // Whether an IPv6 hop is dead depends only on its link. The kernel reports links, but not that hops came to life
+    // with one: what it reported once would stay. (IPv4 hops die with a link's last address too.)
+    let is_inet6 = header.address_family == AddressFamily::Inet6;
+    let settle = |hop: RouteHop| RouteHop { mtu, dead: hop.dead && !is_inet6, ..hop };
+    HopSet::Hops(match found.multipath {
+        Some(bytes) => NextHops(bytes).map(settle).collect(),
+        None => Box::new([settle(found.hop(1, header.flags.contains(RouteFlags::Dead)))]),
+    })
 }
 
 /// `struct rtnexthop`, 8 bytes, and its attributes; one after the other.
@@ -109,17 +136,21 @@ impl Iterator for NextHops<'_> {
     type Item = RouteHop;
 
     fn next(&mut self) -> Option<RouteHop> {
-        let len = usize::from(u16_at(self.0, 0)?);
-        let (flags, hops, link) = (u8_at(self.0, 2)?, u8_at(self.0, 3)?, u32_at(self.0, 4)?);
-        let attributes = Attributes(self.0.get(8..len)?);
+        let [low, high, flags, hops, a, b, c, d] = *self.0.first_chunk()?;
+        let len = usize::from(u16::from_ne_bytes([low, high]));
+        let found = Attributes::read(nested(self.0.get(8..len)?));
         self.0 = self.0.get(len.next_multiple_of(4)..).unwrap_or_default();
-        Some(hop(link, u32::from(flags), hops, attributes))
+        let dead = u32::from(flags) & uapi::RTNH_F_DEAD != 0;
+        let link = u32::from_ne_bytes([a, b, c, d]);
+        Some(RouteHop { link, ..found.hop(u16::from(hops) + 1, dead) })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const RTN_UNICAST: u8 = 1;
 
     fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
         let len = 4 + value.len() as u16;
@@ -128,7 +159,7 @@ mod tests {
 
     /// A default route of the table `main`, of values that need no padding.
     fn action_of(family: u8, flags: u32, attributes: &[Vec<u8>]) -> RouteAction<HopSet> {
-        let header = [&[family, 0, 0, 0, 254, 186, 0, uapi::RTN_UNICAST], &flags.to_ne_bytes()[..]].concat();
+        let header = [&[family, 0, 0, 0, 254, 186, 0, RTN_UNICAST], &flags.to_ne_bytes()[..]].concat();
         let body = [header, attributes.concat()].concat();
         route(&body).flatten().map(|route| route.action).unwrap()
     }
@@ -148,12 +179,41 @@ mod tests {
     }
 
     #[test]
-    fn ipv6_hops_are_not_dead_for_longer_than_their_links() {
+    fn ipv6_hops_are_dead_only_while_their_links_are() {
         let link = attribute(uapi::RTA_OIF, &2u32.to_ne_bytes());
         let dead = |family| match action_of(family, uapi::RTNH_F_DEAD, std::slice::from_ref(&link)) {
             RouteAction::Forward(HopSet::Hops(hops)) => hops.iter().any(|hop| hop.dead),
             other => panic!("{other:?}"),
         };
         assert_eq!((dead(uapi::AF_INET), dead(uapi::AF_INET6)), (true, false));
+    }
+
+    /// The library's messages would be rejected whole for any of these.
+    #[test]
+    fn odd_attributes_of_newer_kernels_are_skipped_one_by_one() {
+        const UNKNOWN: u16 = 999;
+        const CACHEINFO: u16 = 12;
+        let link = attribute(uapi::RTA_OIF, &2u32.to_ne_bytes());
+        let gateway = attribute(uapi::RTA_GATEWAY, &[192, 0, 2, 1]);
+        let odd = [
+            attribute(UNKNOWN, &[1; 4]),
+            attribute(CACHEINFO, &[1; 4]),
+            attribute(uapi::RTA_PRIORITY, &[1; 8]),
+        ];
+        let hop = RouteHop::new(2, Some([192, 0, 2, 1].into()), 1);
+        let attributes = [&odd[..], &[link, gateway.clone()]].concat();
+        assert_eq!(action_of(uapi::AF_INET, 0, &attributes), RouteAction::via([hop]));
+        let next_hop = [&[24u8, 0, 0, 0, 2, 0, 0, 0][..], &odd[1], &gateway].concat();
+        let plain = [&[16u8, 0, 0, 1, 3, 0, 0, 0][..], &gateway].concat();
+        let several = attribute(uapi::RTA_MULTIPATH, &[next_hop, plain].concat());
+        let other = RouteHop { link: 3, weight: 2, ..hop };
+        assert_eq!(action_of(uapi::AF_INET, 0, &[several]), RouteAction::via([hop, other]));
+    }
+
+    #[test]
+    fn a_route_to_a_damaged_destination_is_no_default_route() {
+        let damaged = attribute(uapi::RTA_DST, &[192, 0, 2, 0, 0, 0, 0, 0]);
+        let body = [&[uapi::AF_INET, 0, 0, 0, 254, 186, 0, RTN_UNICAST, 0, 0, 0, 0][..], &damaged].concat();
+        assert_eq!(route(&body), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Dividing blocks with their routes, one length after another: which blocks are routes, and how the routes inside
-//! fall on the two halves.
+//! Divides blocks with their routes, one length after another: decides which blocks are routes, and how the routes
+//! inside are divided between the two halves.
 //!
-//! All blocks of one length and density draw from one histogram without replacement, as from a deck of cards: so the
-//! whole follows the histogram closely whatever the seed, and the seed decides which block gets which card.
+//! All blocks of one length and density draw from one histogram without replacement, as from a deck of cards. So the
+//! result follows the histogram closely for every seed, and the seed decides which block gets which card.
 
 use std::borrow::Cow;
 
@@ -20,19 +20,19 @@ use super::parameters::{
 /// A block that holds routes.
 #[derive(Clone, Copy)]
 pub(super) struct Block<A> {
-    /// Its lowest address.
+    /// The lowest address.
     pub(super) first: A,
-    /// Routes in it, its own included; at least 1.
+    /// The number of routes in it, its own included; at least 1.
     pub(super) routes: u32,
-    /// Routes around it.
+    /// The number of routes around it.
     pub(super) depth: u8,
     /// Whether it is one of two halves that are copies of each other.
     pub(super) copied: bool,
-    /// Address bits in any combination of which there is a copy of this block: it stands for them all.
+    /// Address bits of which every combination has a copy of this block: the block stands for all of them.
     pub(super) copies: A,
-    /// Which of the two blocks beside it hold routes: see [`neighbours`].
+    /// The class of its neighbours that hold routes: see [`neighbours`].
     beside: usize,
-    /// Whether special-use space lies in it.
+    /// Whether it contains special-use space.
     special: bool,
 }
 
@@ -49,32 +49,32 @@ impl<A: Address> Block<A> {
         }
     }
 
-    /// How many blocks this one stands for.
+    /// The number of blocks that this one stands for.
     fn weight(&self) -> u64 {
         1 << self.copies.count_ones()
     }
 
-    /// Which histogram it draws from.
+    /// The case whose histogram it draws from.
     fn case(&self) -> usize {
         case(self.routes, self.depth, self.beside)
     }
 
     fn prefixes(&self, len: u8) -> impl Iterator<Item = Prefix<A>> + use<A> {
         let Block { first, copies, .. } = *self;
-        // Counts through the combinations: filling the gaps with ones lets the carry pass over them.
+        // Enumerates the combinations: the gaps are filled with ones, so that the carry skips them.
         let next = move |bits: &A| (*bits != copies).then(|| ((*bits | !copies) + A::one()) & copies);
         std::iter::successors(Some(A::zero()), next).map(move |bits| Prefix::containing(first | bits, len))
     }
 }
 
-/// The most routes a block of length `len` can hold: itself, its halves, their halves, down to the bulk length. Cut to
-/// 2^30, beyond any table, so that sums do not overflow.
+/// The most routes a block of length `len` can hold: itself, its halves, their halves, down to the bulk length. Limited
+/// to 2^30, more than any table has, so that sums do not overflow.
 fn capacity(shape: &Shape, len: u8) -> u32 {
     (1 << (shape.bulk_len + 1).saturating_sub(len).min(30)) - 1
 }
 
-/// Adds the routes of blocks of the shape's block length to `prefixes`: of each length, from the shape's block length
-/// on, as many as `lengths` says.
+/// Adds the routes of blocks of the shape's block length to `prefixes`: `lengths` has their number for each length,
+/// from the shape's block length on.
 pub(super) fn grow<A: Address>(
     shape: &'static Shape,
     mut blocks: Vec<Block<A>>,
@@ -87,16 +87,16 @@ pub(super) fn grow<A: Address>(
         let halves = by_case(&level.halves, &EVENLY, |row| row.case.into());
         let level = LevelGrower { shape, len, inside: capacity(shape, len + 1), own, halves };
         if usize::from(shape.bulk_len - len) <= NEAR {
-            look_beside(&mut blocks, len);
+            find_neighbours(&mut blocks, len);
         }
         level.take_own(&mut blocks, *wanted, rng, prefixes);
         blocks = level.halve(blocks, rng);
     }
-    debug_assert!(blocks.is_empty(), "blocks of the bulk length have no room inside");
+    debug_assert!(blocks.is_empty(), "blocks of the bulk length cannot hold other routes");
 }
 
-/// Notes for each block which of those beside it hold routes, copies included.
-fn look_beside<A: Address>(blocks: &mut [Block<A>], len: u8) {
+/// Finds for each block which of its neighbours hold routes, copies included.
+fn find_neighbours<A: Address>(blocks: &mut [Block<A>], len: u8) {
     let copies =
         |(index, block): (usize, &Block<A>)| block.prefixes(len).map(move |copy| (copy.first(), copy, index));
     let mut all: Vec<_> = blocks.iter().enumerate().flat_map(copies).collect();
@@ -115,32 +115,32 @@ fn look_beside<A: Address>(blocks: &mut [Block<A>], len: u8) {
     }
 }
 
-/// Rows by [`Block::case`].
+/// A row of the histograms for each [`Block::case`].
 type ByCase<T> = [&'static T; CASES];
 
-/// Where the real table has no block to learn from: every block is a route.
+/// The row for cases that the real table does not have at any density: every block is a route.
 static ALWAYS: Own = Own { case: 0, share: [1000, 1000] };
 
-/// All blocks in the last share.
+/// The shares for blocks whose halves are equally full.
 const EVEN: [u16; SHARES] = {
     let mut shares = [0; SHARES];
     shares[SHARES - 1] = 1000;
     shares
 };
 
-/// And routes inside fall on both halves evenly.
+/// The row for such cases: routes inside are divided evenly.
 static EVENLY: Halves = Halves { case: 0, emptier: Cow::Borrowed(&EVEN), lower: 500, alike: 0 };
 
-/// For each case its row, or that of the nearest density the real table has at this length, of the same cover if it has
-/// a near one.
+/// The row of each case, or the row of the nearest density that the real table has at this length, of the same cover if
+/// there is a near one.
 fn by_case<T>(rows: &'static [T], unknown: &'static T, case_of: impl Fn(&T) -> usize) -> ByCase<T> {
     std::array::from_fn(|case| rows.iter().min_by_key(|row| distance(case_of(row), case)).unwrap_or(unknown))
 }
 
-/// Of a length with fewer routes each may lie around thousands of others: there the cards decide.
+/// For a length with fewer routes than this the cards decide, because each route may lie around thousands of others.
 const FEW_OF_A_LENGTH: u64 = 100;
 
-/// The blocks of one length.
+/// The division of the blocks of one length.
 struct LevelGrower {
     shape: &'static Shape,
     len: u8,
@@ -151,7 +151,7 @@ struct LevelGrower {
 }
 
 impl LevelGrower {
-    /// Makes `wanted` blocks routes, if that many can be, and leaves in the blocks what lies inside them.
+    /// Makes `wanted` blocks routes, if that many are possible, and leaves the routes inside them in the blocks.
     fn take_own<A: Address>(
         &self,
         blocks: &mut Vec<Block<A>>,
@@ -169,7 +169,7 @@ impl LevelGrower {
         blocks.retain(|block| block.routes > 0);
     }
 
-    /// Which blocks, put in the order of their cases, the cards make routes.
+    /// Draws which blocks are routes, after ordering them by their cases.
     fn draw_own<A: Address>(&self, blocks: &mut [Block<A>], rng: &mut ChaCha8Rng) -> Vec<bool> {
         let case = |block: &Block<A>| block.case() * 2 + usize::from(block.copied);
         let mut taken = Vec::with_capacity(blocks.len());
@@ -177,7 +177,7 @@ impl LevelGrower {
             let own = self.own_share(&group[0]);
             let weights = [1000 - own, own];
             let mut deck = Deck::new(group, &weights, rng);
-            // A block too full for its halves, or full of one route, is that route whatever the card says.
+            // A block with more routes than its halves can hold is a route itself, whatever the card.
             taken.extend(group.iter().map(|block| deck.draw(block.weight()) == 1 || self.is_full(block)));
         }
         taken
@@ -192,8 +192,7 @@ impl LevelGrower {
         block.routes > lower + upper
     }
 
-    /// Changes some of the cards' decisions, those that were nearest to chance first, until as many routes are taken as
-    /// are wanted.
+    /// Reverses some decisions of the cards, those nearest to chance first, until as many routes are taken as wanted.
     fn settle<A: Address>(&self, blocks: &[Block<A>], taken: &mut [bool], wanted: u64, rng: &mut ChaCha8Rng) {
         let chosen = blocks.iter().zip(taken.iter()).filter(|(_, taken)| **taken);
         let made: u64 = chosen.map(|(block, _)| block.weight()).sum();
@@ -204,7 +203,8 @@ impl LevelGrower {
         let mut open: Vec<(u64, usize)> = Vec::new();
         for (index, block) in blocks.iter().enumerate().filter(|_| missing > 0) {
             let share = u64::from(self.own_share(block));
-            // A route around many others changes much, one around none leaves its block to nobody: between the two.
+            // A route around many others has a large effect, and a block of one route has no other: the weight is
+            // between.
             let weight =
                 share * (1000 - share) / u64::from(block.routes.isqrt()) + 1000 / u64::from(block.routes);
             let rank = u64::from(rng.random::<u32>()) * 1_000_000 / (weight + 1);
@@ -221,7 +221,7 @@ impl LevelGrower {
         }
     }
 
-    /// The halves that hold routes.
+    /// Divides the blocks; returns the halves that hold routes.
     fn halve<A: Address>(&self, mut blocks: Vec<Block<A>>, rng: &mut ChaCha8Rng) -> Vec<Block<A>> {
         let mut halves = Vec::with_capacity(blocks.len() * 3 / 2);
         for group in shuffled_groups(&mut blocks, Block::case, rng) {
@@ -237,8 +237,9 @@ impl LevelGrower {
         halves
     }
 
-    /// The most routes one half takes of `routes`: drawn shares of many are too coarse to keep a half that is announced
-    /// whole, in routes of the bulk length, from taking some more, which would then have to cover others.
+    /// The most routes of `routes` that one half takes. Shares of many routes are coarse: without this limit a half
+    /// that is announced whole, in routes of the bulk length, could get some more, which would then have to cover
+    /// others.
     fn room(&self, routes: u32) -> u32 {
         let whole = self.inside / 2 + 1;
         if routes > FEW && routes <= 2 * whole { whole } else { self.inside }
@@ -272,7 +273,7 @@ impl LevelGrower {
         ));
     }
 
-    /// The address bit that tells the halves apart.
+    /// The address bit that distinguishes the halves.
     fn half_bit<A: Address>(&self) -> A {
         A::one() << usize::from(A::BITS - self.len - 1)
     }
@@ -282,7 +283,7 @@ impl LevelGrower {
         Prefix::containing(first, self.len + 1)
     }
 
-    /// The most routes that the lower and the upper half can hold beside special-use space.
+    /// The most routes that the lower and the upper half can hold outside special-use space.
     fn rooms<A: Address>(&self, block: &Block<A>) -> [u32; 2] {
         if !block.special || self.inside == 0 {
             return [self.inside; 2];
@@ -298,12 +299,12 @@ impl LevelGrower {
     }
 }
 
-/// True that often in a thousand.
+/// Draws true with this probability, in per mille.
 pub(super) fn per_mille(share: u16, rng: &mut ChaCha8Rng) -> bool {
     rng.random_range(0..1000u16) < share
 }
 
-/// Shuffles the blocks and sorts them by their case, and gives the blocks of each case.
+/// Shuffles the blocks and sorts them by their case; returns the blocks of each case.
 fn shuffled_groups<'a, A: Address, F: Fn(&Block<A>) -> usize>(
     blocks: &'a mut [Block<A>],
     case: F,
@@ -314,14 +315,13 @@ fn shuffled_groups<'a, A: Address, F: Fn(&Block<A>) -> usize>(
     blocks.chunk_by_mut(move |a, b| case(a) == case(b))
 }
 
-/// Cards in the proportions of a histogram, as many as there are blocks to draw: each kind occurs as often as its
-/// weight says, but for a rest below one that chance rounds up or down (systematic sampling). Blocks must come in
-/// random order.
+/// Cards in the proportions of a histogram, one for each block: the number of each kind is proportional to its weight,
+/// rounded up or down at random (systematic sampling). Blocks must draw in random order.
 struct Deck<'a> {
     weights: &'a [u16],
     /// Sum of the weights.
     sum: u64,
-    /// Blocks in all, and, times `sum`, plus a random start, blocks drawn.
+    /// The number of blocks; and the blocks that have drawn, times `sum`, plus a random start.
     blocks: u64,
     at: u64,
 }
@@ -333,7 +333,8 @@ impl<'a> Deck<'a> {
         Deck { weights, sum, blocks, at: rng.random_range(0..sum) }
     }
 
-    /// The kind of the next card; a block that stands for `weight` ones takes as many, all of the first one's kind.
+    /// Draws a card and returns its kind. A block that stands for `weight` blocks draws as many, all of the first one's
+    /// kind.
     fn draw(&mut self, weight: u64) -> usize {
         let mut left = self.at / self.blocks % self.sum;
         self.at += self.sum * weight;

@@ -1,10 +1,10 @@
-//! Made tables of any size that look like a real full view to a lookup structure.
+//! Synthetic tables of any size that resemble a real full view, as far as a lookup structure is concerned.
 //!
-//! A real table can be neither shipped nor resized; random prefixes are no substitute, since the size and the speed of
-//! every structure hang on how routes cluster. Here a table is grown as real address space was handed out: a block
-//! with its routes is halved again and again, and at each halving the routes fall on the two sides as unevenly as they
-//! do in the real table at that depth and density ([`parameters`]). The method and how well it does are described in
-//! `docs/synthetic.md`.
+//! A real table can be neither shipped nor resized. Random prefixes are no substitute, because the size and the speed
+//! of every structure depend on how routes cluster. Here a table is grown as real address space was allocated: a block
+//! with its routes is halved again and again, and at each halving the routes are divided between the two sides as
+//! unevenly as in the real table at that depth and density ([`parameters`]). `docs/explanation/synthetic.md` describes the method
+//! and its accuracy.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +18,7 @@ use super::error::{Fault, Located};
 use super::{Compression, Format, NextHopModel, Options};
 
 mod grow;
-// Public for those who count them again, the example that prints them and a test; no interface to build on.
+// Public for the example and the test that count them again; this is no stable interface.
 #[doc(hidden)]
 pub mod parameters;
 mod tail;
@@ -26,7 +26,7 @@ mod tail;
 use grow::Block;
 use parameters::{Shape, special};
 
-/// A table to be made: the same parameters give the same table on every platform.
+/// The parameters of a synthetic table; they give the same table on every platform.
 ///
 /// ```
 /// use fullview_table::feed::synthetic::Synthetic;
@@ -41,9 +41,9 @@ pub struct Synthetic {
     pub inet: usize,
     /// IPv6 routes, at most [`Synthetic::MAX_INET6`].
     pub inet6: usize,
-    /// Their next hops.
+    /// The next hops of the routes.
     pub next_hops: NextHopModel,
-    /// Seed of the prefixes; the next hops have their own.
+    /// Seed of the prefixes; the next hops have their own seed.
     pub seed: u64,
 }
 
@@ -54,20 +54,20 @@ impl Default for Synthetic {
     }
 }
 
-/// Why a table cannot be made.
+/// Why a table could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SyntheticError {
-    /// Beyond what the model was made for.
+    /// The table would be larger than the model permits.
     #[error("{asked} {family} routes are too many; a synthetic table has at most {limit}")]
     Size {
         /// The family.
         family: Family,
         /// The size asked for.
         asked: usize,
-        /// The largest possible.
+        /// The largest size possible.
         limit: usize,
     },
-    /// No route at all, or an impossible next-hop model.
+    /// The table would have no route, or the next-hop model is impossible.
     #[error("synthetic table {0}")]
     Fault(Fault),
 }
@@ -84,7 +84,7 @@ impl Synthetic {
     /// The largest IPv6 table.
     pub const MAX_INET6: usize = 500_000;
 
-    /// Makes the table: exactly the sizes asked for, no prefix twice, none in the blocks of IANA's
+    /// Makes the table. It has exactly the sizes asked for, no prefix twice, and no prefix in the blocks of IANA's
     /// special-purpose registries (RFC 6890, RFC 8190), in 224.0.0.0/3 or outside 2000::/3.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ fn prefixes<A: Address>(shape: &'static Shape, size: usize, seed: u64) -> Vec<Pr
     prefixes
 }
 
-/// `counts` at another size, by largest remainders, so that the sum is exact.
+/// Scales `counts` to another sum by largest remainders, so that the sum is exact.
 fn scale(counts: Vec<u32>, size: usize) -> Vec<u32> {
     let all: u64 = counts.iter().map(|count| u64::from(*count)).sum();
     let share = |count: u32| u64::from(count) * size as u64;

@@ -1,8 +1,8 @@
-//! What the model knows of the real table: how often a block with so many routes is filled in which way.
+//! The parameters of the model, counted in a real table: how often a block with so many routes is filled in which way.
 //!
-//! The numbers are data: `parameters/inet.txt` and `inet6.txt`, whose heads state their format. They were counted from a
-//! full view of October 2025 (901,899 and 160,147 routes) by `examples/synthetic_parameters.rs`, which writes those two
-//! files; `tests/feed_synthetic.rs` counts them again and compares.
+//! The numbers are data: `parameters/inet.txt` and `inet6.txt`, whose heads state their format. They were counted from
+//! a full view of October 2025 (901,899 and 160,147 routes) by `examples/synthetic_parameters.rs`, which prints them;
+//! `tests/feed_synthetic.rs` counts them again and compares.
 
 use std::sync::LazyLock;
 
@@ -26,21 +26,21 @@ const COUNTED_INET6: &str = include_str!("parameters/inet6.txt");
 pub struct Shape {
     /// The longest length that blocks are divided down to; longer routes are the tail.
     pub bulk_len: u8,
-    /// The length of the blocks that the routes are shared out to.
+    /// The length of the blocks over which the routes are distributed.
     pub block_len: u8,
-    /// What the real table has.
+    /// The counts of the real table.
     pub counted: Counted,
-    /// Blocks that no route lies in, disjoint and none longer than the bulk length.
+    /// Blocks in which no route may lie, disjoint and none longer than the bulk length.
     pub special: &'static [(u128, u8)],
-    /// Routes of the tail, in a thousand, that open a new block of the bulk length.
+    /// The share of tail routes that open a new block of the bulk length, in per mille.
     pub new_block: u16,
-    /// Length of the parts of such a block that routes of the tail gather in.
+    /// The length of the parts of such a block in which routes of the tail concentrate.
     pub part_len: u8,
-    /// Of the other routes of the tail, those in a thousand that open a new part.
+    /// The share of the other tail routes that open a new part, in per mille.
     pub new_part: u16,
 }
 
-/// IPv4.
+/// The parameters of IPv4.
 pub static INET: LazyLock<Shape> = LazyLock::new(|| Shape {
     bulk_len: 24,
     block_len: 8,
@@ -51,7 +51,7 @@ pub static INET: LazyLock<Shape> = LazyLock::new(|| Shape {
     new_part: 463,
 });
 
-/// IPv6.
+/// The parameters of IPv6.
 pub static INET6: LazyLock<Shape> = LazyLock::new(|| Shape {
     bulk_len: 48,
     block_len: 16,
@@ -84,7 +84,7 @@ const SPECIAL_INET: [(u128, u8); 18] = [
     v4([240, 0, 0, 0], 4),
 ];
 
-/// The same for IPv6, as far as it lies in 2000::/3.
+/// IANA's registry of special-purpose addresses, the part of IPv6 inside 2000::/3.
 const SPECIAL_INET6: [(u128, u8); 5] = [
     (0x2001_0000 << 96, 23),
     (0x2001_0db8 << 96, 32),
@@ -97,7 +97,7 @@ const fn v4(octets: [u8; 4], len: u8) -> (u128, u8) {
     (u32::from_be_bytes(octets) as u128, len)
 }
 
-/// Where no route may lie.
+/// The blocks in which no route may lie.
 pub(super) fn special<A: Address>(shape: &'static Shape) -> impl Iterator<Item = Prefix<A>> {
     shape.special.iter().map(|(first, len)| Prefix::containing(A::from(*first).unwrap_or_default(), *len))
 }

@@ -67,9 +67,9 @@ impl Kernel for Batch<'_> {
     }
 }
 
-/// Loads the leaves of two blocks of 16 at the same time: the three steps of one block through the branches are too short
-/// for its leaves to arrive from the third-level cache. Addresses that lead deeper are left for later as long as they are
-/// few; the first one of a block is taken as a sample of all.
+/// Loads the leaves of two blocks of 16 at the same time: the three steps of one block through the branches are too
+/// short for its leaves to arrive from the third-level cache. Addresses that lead deeper are left for later as long as
+/// they are few; the first one of a block is taken as a sample of all.
 #[inline(always)]
 fn lookup_pairs<L: Lanes>(
     lanes: L,

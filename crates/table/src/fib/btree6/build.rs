@@ -196,8 +196,8 @@ impl Trees {
         Ok(self.space.lines.place(row))
     }
 
-    /// Writes a branch with so many levels of branches below it, and all of these. Slots that exceed [`ROOMY`] lines are
-    /// spread over all possible children of a branch, so that each child has room as long as there is any.
+    /// Writes a branch with so many levels of branches below it, and all of these. Slots that exceed [`ROOMY`] lines
+    /// are spread over all possible children of a branch, so that each child has room as long as there is any.
     pub(super) fn write_below(&mut self, line: usize, below: usize, slots: &[Slot]) -> Result<(), Full> {
         let (fanout, ranges) = ROOMY;
         let children = slots.len().div_ceil(ranges).div_ceil(fanout.pow(below as u32)).min(FANOUT);

@@ -12,8 +12,8 @@ const _: () = assert!(ESCAPE > NextHop::MAX);
 /// The number of branches from the root of a tree to a leaf.
 pub(super) const BRANCHES: usize = 3;
 
-/// The 32 bits to search in a tree whose addresses have `consumed` bits before the last 16 that lead to it. Zeroes follow
-/// the end of an address.
+/// The 32 bits to search in a tree whose addresses have `consumed` bits before the last 16 that lead to it. Zeroes
+/// follow the end of an address.
 #[inline(always)]
 pub(super) fn key(addr: u128, consumed: u32) -> u32 {
     ((addr << consumed) >> 80) as u32

@@ -18,7 +18,7 @@ pub(super) fn consumed(block: Prefix<u128>) -> u32 {
     u32::from(block.len() - ROOT_BITS)
 }
 
-/// The key of the last address of `prefix`, where the bits behind the end of an address count as ones.
+/// The key of the last address of `prefix`, where bits after the end of an address count as ones.
 pub(super) fn last_key(last: u128, consumed: u32) -> u32 {
     key(last, consumed) | (((1u128 << consumed) - 1) >> 80) as u32
 }
@@ -29,8 +29,8 @@ pub(super) fn cell(block: Prefix<u128>, key: u32, bits: u8) -> Prefix<u128> {
     Prefix::containing(block.first() | (u128::from(key) << 80) >> consumed(block), len)
 }
 
-/// Adds the slots of a range of addresses. Ranges come in order and without gaps; a key whose addresses belong to several
-/// of them gets [`ESCAPE`].
+/// Adds the slots of a range of addresses. Ranges come in order and without gaps; a key whose addresses belong to
+/// several of them gets [`ESCAPE`].
 pub(super) fn push(slots: &mut Vec<Slot>, range: &Range<u128>, consumed: u32) {
     let (first, last) = (range.first << consumed, range.last << consumed | ((1 << consumed) - 1));
     let (mut from, to) = ((first >> 80) as u32, (last >> 80) as u32);

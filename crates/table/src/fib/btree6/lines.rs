@@ -10,11 +10,11 @@
 //!
 //! Readers never see a place: a [`Walk`] keeps the places of its lookups together with the stores that they belong to.
 //! Places come from the roots, from the first child of a branch, or from a list. Every root and every first child was
-//! zero at first or went through [`LineStore::place`], which checks that a whole row of 16 lines follows it in the store
-//! of branches and in the store of leaves (both have the same length). A place from a list is checked when it is read. A
-//! step finds at most 15 last keys below a key in a branch and 9 in a leaf, whatever they contain, so it ends within the
-//! row and reads within the line. A caller's mistake, such as a place of another `LineStore`, leads to a wrong answer
-//! and to nothing worse.
+//! zero at first or went through [`LineStore::place`], which checks that a whole row of 16 lines follows it in the
+//! store of branches and in the store of leaves (both have the same length). A place from a list is checked when it is
+//! read. A step finds at most 15 last keys below a key in a branch and 9 in a leaf, whatever they contain, so it ends
+//! within the row and reads within the line. A caller's mistake, such as a place of another `LineStore`, leads to a
+//! wrong answer and to nothing worse.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -32,10 +32,10 @@ pub const ROOTS: usize = 1 << 16;
 /// Bytes of a line.
 const LINE: usize = 64;
 
-/// The order with which readers load links and answers. The writer stores the target of a link before it stores the link,
-/// with release order. On x86 no load is executed before an earlier one, and a compiler cannot know the target of a link
-/// before the link is loaded. Yet the compiler treats an acquire load as a barrier and reads the addresses to look up from
-/// memory again after each.
+/// The order with which readers load links and answers. The writer stores the target of a link before it stores the
+/// link, with release order. On x86 no load is executed before an earlier one, and a compiler cannot know the target of
+/// a link before the link is loaded. Yet the compiler treats an acquire load as a barrier and reads the addresses to
+/// look up from memory again after each.
 const LINK: Ordering = if cfg!(target_arch = "x86_64") { Ordering::Relaxed } else { Ordering::Acquire };
 
 /// A line that divides keys: child `i` holds those up to `lasts[i]`, the child after these holds all others.
@@ -45,13 +45,14 @@ pub struct BranchLine {
     first: AtomicU32,
 }
 
-/// A line that answers: keys up to `lasts[i]` go to `hops[i]`, keys beyond the ninth last key to the tenth hop. Only the
-/// writer reads the tenth last key, to know where the range ends.
+/// A line that answers: keys up to `lasts[i]` go to `hops[i]`, keys beyond the ninth last key to the tenth hop. Only
+/// the writer reads the tenth last key, to know where the range ends.
 #[repr(C, align(64))]
 pub struct LeafLine {
     lasts: [AtomicU32; RANGES],
     hops: [AtomicU16; RANGES],
-    /// A line of the branches that holds a [`Deeper`] for each hop that has one, packed into its last keys; 0 if none has.
+    /// A line of the branches that holds a [`Deeper`] for each hop that has one, packed into its last keys; 0 if none
+    /// has.
     deeper: AtomicU32,
 }
 
@@ -138,7 +139,7 @@ impl LineStore {
         })
     }
 
-    /// Lines that may be used in either store.
+    /// The number of lines that may be used in either store.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -200,8 +201,8 @@ impl LineStore {
     }
 
     /// Writes a leaf that no reader can reach yet, of 1 to [`RANGES`] slots. `list` is a line of the branches for the
-    /// deeper trees of some slots, and 0 if no slot has one. The line is cleared first: its old content, such as the keys
-    /// of a branch, would be read as places.
+    /// deeper trees of some slots, and 0 if no slot has one. The line is cleared first: its old content, such as the
+    /// keys of a branch, would be read as places.
     pub fn write_leaf(&self, line: usize, slots: &[Slot], list: usize) {
         let leaf = &self.leaves()[line];
         for (i, (last, hop)) in leaf.lasts.iter().zip(&leaf.hops).enumerate() {
@@ -294,9 +295,9 @@ impl<'t> LineSearch<'t> {
         Place(unsafe { self.roots.get_unchecked(usize::from(top)) }.load(LINK))
     }
 
-    /// Reads an entry of a list, if it was set: no tree begins at line 0. Lists hold checked places, but a caller may pass
-    /// any branch as a list, so the place is checked again as [`LineStore::place`] does: a whole row follows the last
-    /// place allowed.
+    /// Reads an entry of a list, if it was set: no tree begins at line 0. Lists hold checked places, but a caller may
+    /// pass any branch as a list, so the place is checked again as [`LineStore::place`] does: a whole row follows the
+    /// last place allowed.
     fn listed(self, list: usize, slot: usize) -> Option<Deeper> {
         let link = self.branches.get(list)?.lasts.get(slot)?.load(Ordering::Acquire);
         let tree = Place(link & !(LINE as u32 - 1));
@@ -325,7 +326,7 @@ impl<const N: usize> Walk<'_, N> {
     pub fn descend<L: Lanes>(&mut self, lanes: L, lookup: usize, key: L::U32) {
         // SAFETY: a place of a walk is the place of a whole line in both of its stores.
         let branch = unsafe { &*self.search.branches.as_ptr().byte_add(self.places[lookup].0 as usize) };
-        // At most 15 lines into a row that lies within both stores, whose bytes fit 32 bits.
+        // The place is at most 15 lines into a row inside both stores, whose bytes fit in 32 bits.
         self.places[lookup] = Place(lanes.child(branch, key));
     }
 
@@ -335,7 +336,7 @@ impl<const N: usize> Walk<'_, N> {
         // SAFETY: a place of a walk is the place of a whole line in both of its stores.
         let leaf = unsafe { &*self.search.leaves.as_ptr().byte_add(self.places[lookup].0 as usize) };
         let below = lanes.below(leaf, key) as usize;
-        // SAFETY: at most 9 of 10, by the contract of `below`.
+        // SAFETY: the index is at most 9 of 10, by the contract of `below`.
         unsafe { leaf.hops.get_unchecked(below) }.load(LINK)
     }
 
@@ -372,8 +373,8 @@ mod tests {
     use super::*;
     use crate::simd::{Isa, Kernel, run};
 
-    /// The child and the answer of a key: line 1 is the root of a tree, as a branch and as a leaf. Child `i` of the
-    /// branch is a leaf that answers `i`.
+    /// Finds the child and the answer of a key: line 1 is the root of a tree, as a branch and as a leaf. Child `i` of
+    /// the branch is a leaf that answers `i`.
     struct Searched<'a> {
         lines: &'a LineStore,
         key: u32,
@@ -424,9 +425,9 @@ mod tests {
     }
 
     #[test]
-    fn a_list_holds_what_was_set_and_nothing_of_the_branch_before_it() {
+    fn a_list_holds_what_was_set_and_nothing_of_the_former_branch() {
         let lines = LineStore::zeroed(20).unwrap();
-        // As places: of line 0, of the last line that may be used, of the two behind it.
+        // As places these keys are line 0, the last line that may be used, and the two lines after it.
         lines.write_branch(5, lines.place(1), &[7, 19 * 64, 20 * 64, 21 * 64]);
         let deeper = Deeper { tree: lines.place(19), bits: 32 };
         let slots: Vec<Slot> =

@@ -12,8 +12,8 @@
 //!
 //! Every tree has the same depth, so that a batch descends in steps, without a branch that depends on data. The answer
 //! `ESCAPE` is no next hop: the range has a boundary that a key cannot express (prefixes longer than /48), or the tree
-//! would be too large for its depth. A line of places then leads to a tree of the same kind for that block, whose key is
-//! the next 32 bits.
+//! would be too large for its depth. A line of places then leads to a tree of the same kind for that block, whose key
+//! is the next 32 bits.
 
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ impl Algorithm<u128> for Btree6 {
         NAME
     }
 
-    /// Below the radix trees while those fit in the first-level cache; for large tables above FreeBSD's fastest, which is
-    /// slower at any size.
+    /// Below the radix trees while those fit in the first-level cache; for large tables above FreeBSD's fastest, which
+    /// is slower at any size.
     fn preference(&self, summary: &Summary) -> u8 {
         match summary.prefixes {
             0..10 => 1,

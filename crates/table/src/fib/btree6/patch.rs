@@ -1,11 +1,11 @@
 //! Changes while readers look up.
 //!
-//! - If a change only gives existing ranges other next hops, these are stored one after the other: a lookup reads one of
-//!   them. Ranges that become equal are not merged, so that a flapping route causes stores only.
-//! - For a new boundary the leaves of one branch are written again, and the rows on the path from there to the root of the
-//!   tree, 49 lines at most; storing the new root publishes them all. The old rows are retired.
-//! - If that branch has no room, everything below the branch above it is written again, with its ranges spread evenly; if
-//!   that has no room either, the whole tree.
+//! - If a change only gives existing ranges other next hops, these are stored one after the other: a lookup reads one
+//!   of them. Ranges that become equal are not merged, so that a flapping route causes stores only.
+//! - For a new boundary the leaves of one branch are written again, and the rows on the path from there to the root of
+//!   the tree, 49 lines at most; storing the new root publishes them all. The old rows are retired.
+//! - If that branch has no room, everything below the branch above it is written again, with its ranges spread evenly;
+//!   if that has no room either, the whole tree.
 //!
 //! In each case a lookup finds the old answer of its address or the new one: it reads the boundaries of one leaf, which
 //! never change, and one answer.
@@ -48,8 +48,8 @@ struct DeeperSlot {
 type BranchPath = [KeySpan; BRANCHES];
 
 impl Trees {
-    /// Brings the trees up to the RIB at and below a prefix. A change that fails for lack of space leaves the trees as they
-    /// were, except for answers already stored.
+    /// Brings the trees up to the RIB at and below a prefix. A change that fails for lack of space leaves the trees as
+    /// they were, except for answers already stored.
     pub(super) fn apply(&mut self, rib: &Rib<u128>, prefix: Prefix<u128>) -> Result<(), Full> {
         if prefix.len() <= ROOT_BITS {
             return self.roots(rib, rib.ranges_within(prefix));
@@ -64,8 +64,8 @@ impl Trees {
         result
     }
 
-    /// Brings the tree of a block up to the RIB at and below a prefix. If another tree replaces it, the lines of the old
-    /// one that the new one does not use are retired, even if there is no space for all of the change.
+    /// Brings the tree of a block up to the RIB at and below a prefix. If another tree replaces it, the lines of the
+    /// old one that the new one does not use are retired, even if there is no space for all of the change.
     fn change(
         &mut self,
         rib: &Rib<u128>,
@@ -170,8 +170,8 @@ impl Trees {
         KeySpan { line: first.line() + child, from, to }
     }
 
-    /// The answers to store and the deeper trees to change, if nothing else is needed: if each range of the tree lies in
-    /// one of the new ones, which begin at `from`, or leads deeper.
+    /// The answers to store and the deeper trees to change, if nothing else is needed: if each range of the tree lies
+    /// in one of the new ones, which begin at `from`, or leads deeper.
     fn stores(&self, tree: Place, block: Prefix<u128>, mut from: u32, new: &[Slot]) -> Option<Stores> {
         let (mut answers, mut links) = (Vec::new(), Vec::new());
         let mut new = new.iter().peekable();
@@ -207,8 +207,8 @@ impl Trees {
         Some((answers, links))
     }
 
-    /// Replaces slots by new ones, of which the first begins at `from`, with new lines below the lowest branch of the path
-    /// to `from` that has room. Returns whether there is such a branch below the root.
+    /// Replaces slots by new ones, of which the first begins at `from`, with new lines below the lowest branch of the
+    /// path to `from` that has room. Returns whether there is such a branch below the root.
     fn rewrite(
         &mut self,
         rib: &Rib<u128>,
@@ -238,8 +238,8 @@ impl Trees {
     }
 
     /// The slots below a branch with so many levels of branches below it, with the new ones in place of the old ones of
-    /// their keys; and the trees to which the replaced slots led. `None` if a new slot is inside a block with a tree of its
-    /// own.
+    /// their keys; and the trees to which the replaced slots led. `None` if a new slot is inside a block with a tree of
+    /// its own.
     fn spliced(
         &self,
         branch: KeySpan,
@@ -283,8 +283,8 @@ impl Trees {
         }
     }
 
-    /// Writes these slots below the last branch of a path, and copies the rows on the path, the row of the root included.
-    /// All new rows are written before the old ones are retired.
+    /// Writes these slots below the last branch of a path, and copies the rows on the path, the row of the root
+    /// included. All new rows are written before the old ones are retired.
     fn copy_path(&mut self, path: &[KeySpan], slots: &[Slot]) -> Result<Place, Full> {
         let lines = Arc::clone(&self.space.lines);
         let (last, below) = (path.len() - 1, BRANCHES - path.len());

@@ -1,7 +1,7 @@
 //! The allocation of lines.
 //!
-//! Lines are allocated in rows of 1 to 16, because the children of a branch lie in a row. A retired row is written again
-//! only when no reader can be in it any more ([`Reclaim`]).
+//! Lines are allocated in rows of 1 to 16, because the children of a branch lie in a row. A retired row is written
+//! again only when no reader can be in it any more ([`Reclaim`]).
 
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Many lookups at once, sixteen a turn.
 //!
-//! Index entries and leaves are loaded one by one into vectors; all other operations are vector arithmetic. The leaves of
-//! one vector are read three turns after they were found, so that loads of index entries and leaves for some sixty
+//! Index entries and leaves are loaded one by one into vectors; all other operations are vector arithmetic. The leaves
+//! of one vector are read three turns after they were found, so that loads of index entries and leaves for some sixty
 //! addresses are in flight at a time. Gathers, prefetches within the batch and a branch at each answer were all slower
 //! (`docs/algorithms/dir18.md` has the figures).
 
@@ -22,9 +22,9 @@ pub(super) struct Batch<'a, W: Word> {
 /// Turns between finding leaves and reading them.
 const AHEAD: usize = 3;
 
-/// How far ahead of its use an address is prefetched, in bytes, beyond the end of the batch too: a caller that looks up a
-/// long row of addresses batch by batch then has them in the cache in time. For other callers this costs one instruction
-/// in sixteen lookups.
+/// How far ahead of its use an address is prefetched, in bytes, beyond the end of the batch too: a caller that looks up
+/// a long row of addresses batch by batch then has them in the cache in time. For other callers this costs one
+/// instruction in sixteen lookups.
 const ADDRS_AHEAD: usize = 2048;
 
 /// Leaves that were found, one vector more than [`AHEAD`]: a power of two, so that the number of a vector wraps.

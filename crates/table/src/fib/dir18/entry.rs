@@ -36,7 +36,8 @@ impl BlockEntry {
         BlockEntry::array(u32::from(next_hop.0), Self::UNIFORM, first)
     }
 
-    /// The entry of an array at `place` for the block or part that begins at `first`, with `2^shift` addresses an answer.
+    /// The entry of an array at `place` for the block or part that begins at `first`, with `2^shift` addresses an
+    /// answer.
     pub(super) fn array(place: u32, shift: u32, first: u32) -> BlockEntry {
         let biased = place.wrapping_sub(first >> shift) % Self::PLACES;
         BlockEntry(biased << Self::SHIFT_BITS | shift)

@@ -10,11 +10,11 @@
 //!
 //! As in DIR-24-8 a lookup takes two loads without any branch on data. But a block without long prefixes costs a few
 //! bytes and a block with one answer none, so that a full view takes 4.3 MB instead of 33.8, which fits in the
-//! third-level cache. Leaves have one byte in a table whose next hops have numbers below 255, and two bytes in any other
-//! table (7.6 MB).
+//! third-level cache. Leaves have one byte in a table whose next hops have numbers below 255, and two bytes in any
+//! other table (7.6 MB).
 //!
-//! Blocks with prefixes longer than /24 are *divided*: the leaf of such a /24 has the value `PARTED`, and an array of its
-//! own, up to 256 leaves, holds its answers. Lookups branch on that rare value.
+//! Blocks with prefixes longer than /24 are *divided*: the leaf of such a /24 has the value `PARTED`, and an array of
+//! its own, up to 256 leaves, holds its answers. Lookups branch on that rare value.
 //!
 //! # Readers during a write
 //!
@@ -22,10 +22,10 @@
 //! one leaf of the array it leads to (and in a divided block the place of a part's array, and one leaf there).
 //! - A changed answer is stored into its leaf. Arrays never become coarser, so a route that is withdrawn and announced
 //!   again causes stores only.
-//! - An array that must become finer is written elsewhere, complete, and then the index entry is set to it, with release
-//!   order. The old array is retired (`memory/reclaim.rs`): its leaves are not written again before the last reader that
-//!   may be in it has ended. The places of the parts' arrays follow the leaves of a divided block and never change;
-//!   another place means another array for the whole block.
+//! - An array that must become finer is written elsewhere, complete, and then the index entry is set to it, with
+//!   release order. The old array is retired (`memory/reclaim.rs`): its leaves are not written again before the last
+//!   reader that may be in it has ended. The places of the parts' arrays follow the leaves of a divided block and never
+//!   change; another place means another array for the whole block.
 //!
 //! So the table before or after a change answers each lookup. When leaves run out the table is compiled again.
 

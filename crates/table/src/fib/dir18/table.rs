@@ -58,8 +58,8 @@ impl<W: Word> Dir18Table<W> {
         BlockEntry(self.top().get(addr))
     }
 
-    /// Prefetches index entries only. The places of leaves are in the entries, and a load that waits for an entry delays
-    /// the caller more than a missing leaf does.
+    /// Prefetches index entries only. The places of leaves are in the entries, and a load that waits for an entry
+    /// delays the caller more than a missing leaf does.
     pub(super) fn prefetch(&self, addrs: &[u32]) {
         let index = self.index.as_slice();
         addrs.iter().for_each(|addr| prefetch(index, (addr >> BLOCK_BITS) as usize));

@@ -287,8 +287,8 @@ fn check_next_hops<W: Word>(highest: NextHop) -> Result<(), CompileError> {
     if needed > limit { Err(error) } else { Ok(()) }
 }
 
-/// Takes from the front of `rest` the ranges that overlap the `2^bits` addresses from `first` on, and leaves in it those
-/// that reach further. `rest` begins at `first` or before.
+/// Takes from the front of `rest` the ranges that overlap the `2^bits` addresses from `first` on, and leaves in it
+/// those that reach further. `rest` begins at `first` or before.
 fn overlapping<'r>(rest: &mut &'r [Range<u32>], first: u32, bits: u8) -> &'r [Range<u32>] {
     let last = first | ((1 << bits) - 1);
     let ended = rest.iter().take_while(|range| range.last < last).count();
@@ -310,8 +310,8 @@ fn aligned(range: &Range<u32>, shift: u32) -> bool {
     range.first & inside == 0 && range.last & inside == inside
 }
 
-/// The number of times that `2^bits` addresses must be halved until every boundary between these ranges lies between two
-/// leaves.
+/// The number of times that `2^bits` addresses must be halved until every boundary between these ranges lies between
+/// two leaves.
 fn fineness(ranges: &[Range<u32>], bits: u8) -> u8 {
     let starts = ranges.iter().skip(1).fold(0, |starts, range| starts | range.first);
     bits - starts.trailing_zeros().min(u32::from(bits)) as u8

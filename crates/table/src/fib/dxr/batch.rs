@@ -148,8 +148,8 @@ fn begin<L: Lanes>(lanes: L, snapshot: &Snapshot, addr: L::U32, descriptor: L::U
     search
 }
 
-/// Halves the ranges left in the lanes of `unfinished`. The other lanes do not change, because half of their ranges left
-/// is 0.
+/// Halves the ranges left in the lanes of `unfinished`. The other lanes do not change, because half of their ranges
+/// left is 0.
 #[inline(always)]
 fn step<L: Lanes>(lanes: L, snapshot: &Snapshot, search: &mut Bisection<L>, unfinished: L::Mask) {
     let half = lanes.shr::<1>(search.left);

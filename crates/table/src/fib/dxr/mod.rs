@@ -8,9 +8,9 @@
 //!                                 └──▶ ranges [ start hop, start hop, … ]    chunks that are alike are stored once
 //! ```
 //!
-//! A chunk has 4,096 addresses. Its descriptor in the row holds the next hop of all of them, or the place and the number
-//! of its ranges; these are sorted by their first address and found by bisection. A range takes four bytes, or two in a
-//! chunk where all ranges begin at a multiple of 256 and all next hops are below 4,096.
+//! A chunk has 4,096 addresses. Its descriptor in the row holds the next hop of all of them, or the place and the
+//! number of its ranges; these are sorted by their first address and found by bisection. A range takes four bytes, or
+//! two in a chunk where all ranges begin at a multiple of 256 and all next hops are below 4,096.
 
 use crate::rib::{Rib, Summary};
 use crate::simd::IsaChoice;

@@ -1,4 +1,5 @@
-//! Runs of words, of which equal ones are stored once: the chunks and the trie rows of `dxr`, found by hash and counted.
+//! Runs of words, of which equal ones are stored once: the chunks and the trie rows of `dxr`, found by hash and
+//! counted.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;

@@ -109,7 +109,8 @@ fn each_chunk(ranges: impl Iterator<Item = Range<u32>>, mut chunk: impl FnMut(us
     }
 }
 
-/// Converts the ranges to short ones, two in a word, if that is possible; the last one is repeated if their number is odd.
+/// Converts the ranges to short ones, two in a word, if that is possible; the last one is repeated if their number is
+/// odd.
 fn shortened(pieces: &[u32]) -> Option<Vec<u32>> {
     let short = |piece: &u32| {
         let (start, hop) = (piece >> LONG_HOP_BITS, piece & low_bits(LONG_HOP_BITS));

@@ -77,7 +77,8 @@ impl Writer {
         ranges.unused() > ranges.used() * FRAG_LIMIT / 100 + HOLES_ALLOWED
     }
 
-    /// Whether a batch has stored ranges that descriptors cannot reach, so that these ranges and their answers are lost.
+    /// Whether a batch has stored ranges that descriptors cannot reach, so that these ranges and their answers are
+    /// lost.
     fn is_out_of_reach(&self) -> bool {
         self.tables.ranges.words().len() > MOST_WORDS
     }
@@ -94,8 +95,8 @@ impl Instance<u32> for Writer {
         Arc::<Snapshot>::clone(&self.snapshot)
     }
 
-    /// A snapshot costs a copy of the table even after a small change, so a single change has to wait for others; the next
-    /// call is treated as the batch, however small it is.
+    /// A snapshot costs a copy of the table even after a small change, so a single change has to wait for others; the
+    /// next call is treated as the batch, however small it is.
     fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
         if rib.generation() == self.generation {
             return Outcome::Applied;

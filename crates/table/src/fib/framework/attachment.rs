@@ -33,8 +33,8 @@ impl Origin {
     }
 }
 
-/// One routing table of one family, and the algorithm that serves it. The caller keeps the RIB and passes it in the state
-/// after the changes of each call.
+/// One routing table of one family, and the algorithm that serves it. The caller keeps the RIB and passes it in the
+/// state after the changes of each call.
 pub struct Attachment<A: Address> {
     pub(super) number: u32,
     pub(super) settings: Arc<Settings>,
@@ -162,9 +162,10 @@ impl<A: Address> Attachment<A> {
         batch.into_iter().chain(compile).min()
     }
 
-    /// Chooses at once the algorithm that suits the table best, and compiles the table again if the RIB has changes that
-    /// were not reported, such as a whole table that was loaded. The RIB's generation reveals them, so it has to be the
-    /// same RIB always: take the routes of another one with [`Rib::replace`]. The error is why the FIB lags behind.
+    /// Chooses at once the algorithm that suits the table best, and compiles the table again if the RIB has changes
+    /// that were not reported, such as a whole table that was loaded. The RIB's generation reveals them, so it has to
+    /// be the same RIB always: take the routes of another one with [`Rib::replace`]. The error is why the FIB lags
+    /// behind.
     pub fn evaluate(&mut self, now: Time, rib: &Rib<A>) -> Result<(), CompileError> {
         if self.current.is_some() && rib.generation() != self.publisher.generation() {
             self.lacking = Some(Lacking::Rebuild);
@@ -180,8 +181,8 @@ impl<A: Address> Attachment<A> {
         self.failure.clone().filter(|_| !served).map_or(Ok(()), Err)
     }
 
-    /// Makes the module of that name serve the table whatever its preference, until [`Self::release`], and ends a ban on
-    /// it. The present FIB serves until this module has compiled the table.
+    /// Makes the module of that name serve the table whatever its preference, until [`Self::release`], and ends a ban
+    /// on it. The present FIB serves until this module has compiled the table.
     pub fn force(&mut self, now: Time, rib: &Rib<A>, module: &str) -> Result<(), ModuleError> {
         let module = self.modules.iter().find(|known| known.name() == module).ok_or(ModuleError::Unknown)?;
         self.failures.forget(module.name());
@@ -243,7 +244,8 @@ impl<A: Address> Attachment<A> {
         self.publisher.shared_reader()
     }
 
-    /// Ends the table but leaves its readers their FIB. If the table is dropped instead, readers find no route any more.
+    /// Ends the table but leaves its readers their FIB. If the table is dropped instead, readers find no route any
+    /// more.
     pub fn retire(mut self) {
         self.publisher = Publisher::new(&NoRoutes::default());
     }

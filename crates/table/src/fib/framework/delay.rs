@@ -1,8 +1,8 @@
 //! When a FIB that lags behind its RIB is synced: at once in a quiet table, by buckets in a storm (FreeBSD ee2cf2b3).
 //!
-//! Changes are counted in buckets that begin with the first change that the FIB lacks. A bucket with many changes delays
-//! the sync to the end of the next one, as long as that is within the longest delay. FreeBSD always waits for the end of
-//! the first bucket; here a table that was not synced within the last bucket's time is synced at once.
+//! Changes are counted in buckets that begin with the first change that the FIB lacks. A bucket with many changes
+//! delays the sync to the end of the next one, as long as that is within the longest delay. FreeBSD always waits for
+//! the end of the first bucket; here a table that was not synced within the last bucket's time is synced at once.
 
 use super::settings::{Settings, Time};
 
@@ -104,7 +104,7 @@ mod tests {
     }
 
     impl Model {
-        /// In milliseconds.
+        /// When to sync, in milliseconds.
         fn due(&self, bucket: u64, threshold: u64, longest: u64) -> Option<u64> {
             let (first, _) = *self.lacking.first()?;
             let in_bucket = |number: u64| -> u64 {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     proptest! {
-        /// Millisecond by millisecond, over calm and storm.
+        /// Compares both at every millisecond, with few changes and in storms.
         #[test]
         fn buckets_behave_as_the_model(
             steps in prop::collection::vec((0u64..40, 1u64..12), 1..400),

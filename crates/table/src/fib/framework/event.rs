@@ -66,7 +66,7 @@ pub enum TableEvent {
     },
     /// An algorithm could not compile the table. It is tried again later.
     CompileFailed {
-        /// The algorithm.
+        /// The algorithm that failed.
         module: &'static str,
         /// How many of its compiles have failed, one after the other.
         failures: u32,
@@ -75,7 +75,7 @@ pub enum TableEvent {
     },
     /// A compiled table could not take the changes made since, and its algorithm is banned from this table.
     SetupFailed {
-        /// The algorithm.
+        /// The algorithm that failed.
         module: &'static str,
         /// What it reported.
         reason: String,

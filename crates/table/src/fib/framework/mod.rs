@@ -1,5 +1,5 @@
-//! Which algorithm serves a table, how its FIB follows the RIB, and the switch from one algorithm to another: the part
-//! of D27401 that is no algorithm. `docs/framework.md` describes what FreeBSD does and what differs here.
+//! Which algorithm serves a table, how its FIB follows the RIB, and the switch from one algorithm to another:
+//! everything in D27401 except the algorithms. `docs/explanation/framework.md` describes what FreeBSD does and what differs here.
 //!
 //! Nothing here reads a clock or starts a thread: the caller passes the time, asks when something is next due, and may
 //! compile tables elsewhere ([`Job`]).

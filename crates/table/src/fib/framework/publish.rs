@@ -1,8 +1,8 @@
 //! How readers get the FIB: with one atomic load a burst, and never with a wait, whatever the writer does.
 //!
-//! A FIB is published whole. A reader keeps its last FIB and compares one pointer before each burst; only if another FIB
-//! was published it changes reference counts. Its FIB stays valid until it asks again, so after a switch of algorithm
-//! the old structure is freed once the last reader has fetched the new FIB.
+//! A FIB is published whole. A reader keeps its last FIB and compares one pointer before each burst; only if another
+//! FIB was published it changes reference counts. Its FIB stays valid until it asks again, so after a switch of
+//! algorithm the old structure is freed once the last reader has fetched the new FIB.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl<A: Address> Default for NoRoutes<A> {
     }
 }
 
-/// The writer's end.
+/// The writer's access to the published FIB.
 pub(super) struct Publisher<A: Address>(Handle<A>);
 
 impl<A: Address> Publisher<A> {
@@ -72,13 +72,13 @@ impl<A: Address> Publisher<A> {
         Publisher(Handle(Arc::new(shared)))
     }
 
-    /// Another handle on the same readers.
+    /// Makes another publisher for the same readers.
     pub(super) fn share(&self) -> Self {
         Publisher(self.0.clone())
     }
 
-    /// Publishes `fib`, which answers like the RIB of this generation, for the readers' next bursts. The same FIB is not
-    /// published again, because readers would change reference counts without need.
+    /// Publishes `fib`, which answers like the RIB of this generation, for the readers' next bursts. The same FIB is
+    /// not published again, because readers would change reference counts without need.
     pub(super) fn publish(&self, fib: Arc<dyn Fib<A>>, generation: u64) {
         if !Arc::ptr_eq(&self.0.load().0, &fib) {
             self.0.store(Arc::new(Published(fib)));
@@ -122,16 +122,16 @@ impl<A: Address> Reader<A> {
         &*self.cache.load().0
     }
 
-    /// The generation of the RIB up to which the FIB has synced. A caller that reads this and then looks up an address may
-    /// keep the answer as long as the generation is the same (FreeBSD's `RT_GEN`).
+    /// The generation of the RIB up to which the FIB has synced. A caller that reads this and then looks up an address
+    /// may keep the answer as long as the generation is the same (FreeBSD's `RT_GEN`).
     pub fn generation(&self) -> u64 {
         self.handle.0.generation.load(Ordering::Acquire)
     }
 }
 
-/// A reader for many threads that cannot each have a [`Reader`]. It keeps no FIB between bursts, so that no old FIB stays
-/// in memory because a thread did not ask for the next one. Each burst takes the newest FIB instead, which costs more
-/// than comparing a pointer, but never waits.
+/// A reader for many threads that cannot each have a [`Reader`]. It keeps no FIB between bursts, so that no old FIB
+/// stays in memory because a thread did not ask for the next one. Each burst takes the newest FIB instead, which costs
+/// more than comparing a pointer, but never waits.
 #[derive(Clone)]
 pub struct SharedReader<A: Address>(Handle<A>);
 

@@ -14,8 +14,8 @@ use super::job::{Building, Built, Job};
 use super::modules::Module;
 use super::settings::Time;
 
-/// The shortest delay before a module is tried again: without one, a module that always fails would be tried at the same
-/// moment without end.
+/// The shortest delay before a module is tried again: without one, a module that always fails would be tried at the
+/// same moment without end.
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
 /// A compiled table, and the generation of the RIB that it was compiled from.
@@ -37,8 +37,8 @@ impl<A: Address> Compiled<A> {
 }
 
 impl<A: Address> Attachment<A> {
-    /// Returns a job if the table has to be compiled now and no job is under way. [Offer](Self::offer) its result; until
-    /// then there is no other job.
+    /// Returns a job if the table has to be compiled now and no job is under way. [Offer](Self::offer) its result;
+    /// until then there is no other job.
     pub fn job(&mut self, now: Time, rib: &Arc<Rib<A>>) -> Option<Job<A>> {
         if self.building.is_some() {
             return None;
@@ -162,8 +162,8 @@ impl<A: Address> Attachment<A> {
         self.current = Some(Attached { module, instance, number: self.instances });
     }
 
-    /// Handles a failed compile: the present FIB serves on. The module is held back for some time, so that the next best is
-    /// tried if the FIB lags behind.
+    /// Handles a failed compile: the present FIB serves on. The module is held back for some time, so that the next
+    /// best is tried if the FIB lags behind.
     fn failed(&mut self, now: Time, module: Module<A>, error: CompileError) {
         let delay = self.settings.retry_delay.max(SHORTEST_RETRY);
         let failures = self.failures.failed(now, module.name(), delay, error.clone());

@@ -2,10 +2,10 @@
 //!
 //! # Readers during a write
 //!
-//! A node and its leaves are written while nothing leads to them, and do not change until no reader can be in them
-//! (see `memory/reclaim.rs`). The entry of the direct table is stored last, with release order; lookups load it with
-//! acquire order, so a reader that sees it sees everything below it. So a lookup descends through the old part or the new
-//! one and never through both.
+//! A node and its leaves are written while nothing leads to them, and do not change until no reader can be in them (see
+//! `memory/reclaim.rs`). The entry of the direct table is stored last, with release order; lookups load it with acquire
+//! order, so a reader that sees it sees everything below it. So a lookup descends through the old part or the new one
+//! and never through both.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};

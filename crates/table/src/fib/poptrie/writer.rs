@@ -79,8 +79,8 @@ impl<A: Address> AddressBlock<A> {
         (addr << usize::from(self.bits) >> usize::from(A::BITS - SLOT_BITS)).low_usize()
     }
 
-    /// The number of slots that stand for the same addresses: 1, except in the last level, where fewer than six bits of an
-    /// address are left.
+    /// The number of slots that stand for the same addresses: 1, except in the last level, where fewer than six bits of
+    /// an address are left.
     fn slots_alike(self) -> usize {
         1 << (self.bits + SLOT_BITS).saturating_sub(A::BITS)
     }
@@ -132,7 +132,8 @@ impl Writer {
         }
     }
 
-    /// Brings the block of a prefix up to the RIB. If the tables are full, each address has its old answer or its new one.
+    /// Brings the block of a prefix up to the RIB. If the tables are full, each address has its old answer or its new
+    /// one.
     pub(super) fn update<A: Address>(&mut self, rib: &Rib<A>, prefix: Prefix<A>) -> Result<(), Full> {
         let result = if prefix.len() <= DIRECT_BITS {
             self.write_entries(prefix, rib.ranges_within(prefix))

@@ -20,8 +20,8 @@ use tree::RadixTree;
 /// The algorithm, which has no state.
 pub struct Radix;
 
-/// The tree that readers and the writer share. A poisoned lock is taken nevertheless: the tree holds plain data, and the
-/// thread of the writer reports its own panic.
+/// The tree that readers and the writer share. A poisoned lock is taken nevertheless: the tree holds plain data, and
+/// the thread of the writer reports its own panic.
 struct Locked<A>(RwLock<RadixTree<A>>);
 
 impl<A: Address> Fib<A> for Locked<A> {

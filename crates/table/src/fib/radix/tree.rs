@@ -8,9 +8,9 @@
 //!   /16 → /8                           one leaf for each key; its masks are chained, longest first
 //! ```
 //!
-//! A lookup follows the bits of the address down to one leaf without comparing anything, compares there how many bits are
-//! equal, and climbs back until it meets a mask that is short enough. Every prefix that contains a whole subtree is listed
-//! at the topmost inner node of that subtree, so climbing finds it.
+//! A lookup follows the bits of the address down to one leaf without comparing anything, compares there how many bits
+//! are equal, and climbs back until it meets a mask that is short enough. Every prefix that contains a whole subtree is
+//! listed at the topmost inner node of that subtree, so climbing finds it.
 
 use crate::addr::Address;
 use crate::fib::Footprint;
@@ -226,8 +226,8 @@ impl<A: Address> RadixTree<A> {
         (parent, link)
     }
 
-    /// Updates the lists after `inner` was inserted between `parent` and `child`: prefixes that contain all of `inner` are
-    /// listed there.
+    /// Updates the lists after `inner` was inserted between `parent` and `child`: prefixes that contain all of `inner`
+    /// are listed there.
     fn raise_masks(&mut self, child: NodeLink, inner: u32, parent: u32) {
         let bit = self.inner(inner).bit;
         match child.node() {
@@ -284,12 +284,12 @@ impl<A: Address> RadixTree<A> {
         self.free_inners.push(branch);
     }
 
-    /// Moves the prefixes listed at a removed branch to the subtree that is left of it. If that is one key, they are listed
-    /// nowhere: a lookup that reaches the key reads all its prefixes anyway.
+    /// Moves the prefixes listed at a removed branch to the subtree that is left of it. If that is one key, they are
+    /// listed nowhere: a lookup that reaches the key reads all its prefixes anyway.
     fn lower_masks(&mut self, masks: u32, sibling: NodeLink) {
         if let Node::Inner(slot) = sibling.node() {
-            // The prefixes of the sibling are all longer than the bit that the branch tested, so /0 is not among them and
-            // the search ends at the last of them.
+            // The prefixes of the sibling are all longer than the bit that the branch tested, so /0 is not among them
+            // and the search ends at the last of them.
             let (last, _) = self.find_len(self.inner(slot).masks, 0, |leaf| leaf.same_node);
             self.set_next_mask(slot, last, masks);
         }

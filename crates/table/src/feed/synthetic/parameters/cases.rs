@@ -4,11 +4,11 @@
 pub const DENSITIES: usize = FEW as usize + DENSITY_BOUNDS.len() + 1;
 
 /// Up to this many routes each count is a density class of its own: near the number of routes that fill a block, one
-/// more or less decides whether some must cover others.
+/// more or less determines whether some must cover others.
 pub(in super::super) const FEW: u32 = 32;
 
-/// The first counts of the classes beyond. Powers of two stand alone: blocks announced whole, in parts of one length,
-/// hold so many.
+/// The first counts of the other classes. Powers of two are classes of their own, because blocks announced whole, in
+/// parts of one length, have so many routes.
 const DENSITY_BOUNDS: [u32; 18] =
     [34, 37, 41, 49, 64, 65, 73, 97, 128, 129, 145, 193, 256, 257, 385, 512, 1024, 4096];
 
@@ -29,16 +29,16 @@ pub fn cover(depth: u8) -> usize {
 /// Number of neighbour classes.
 pub const NEIGHBOURS: usize = 4;
 
-/// The class of a block by whether the blocks of its length before and behind it hold routes: announced space goes on
+/// The class of a block by whether the blocks of its length before and after it hold routes: announced space continues
 /// across the boundaries of blocks, so that routes lie on the side of a neighbour.
-pub fn neighbours(before: bool, behind: bool) -> usize {
-    usize::from(before) + 2 * usize::from(behind)
+pub fn neighbours(before: bool, after: bool) -> usize {
+    usize::from(before) + 2 * usize::from(after)
 }
 
-/// Neighbours are told apart up to this many routes, in blocks of the last lengths.
+/// Neighbours are distinguished up to this many routes, in blocks of the last lengths.
 const LONELY: u32 = 16;
-/// So many lengths before the bulk length. Above these it is not where announced space goes on that decides, and the
-/// routes would gather in too few blocks.
+/// Neighbours are distinguished from so many lengths before the bulk length on. In shorter blocks they have no
+/// influence, and the routes would concentrate in too few blocks.
 pub const NEAR: usize = 8;
 
 /// Number of cases.
@@ -50,12 +50,12 @@ pub fn case(routes: u32, depth: u8, neighbours: usize) -> usize {
     (density(routes) * COVERS + cover(depth)) * NEIGHBOURS + neighbours
 }
 
-/// Whether this is a case of so few routes that neighbours are told apart.
+/// Whether this is a case of so few routes that neighbours are distinguished.
 pub fn tells_neighbours(case: usize) -> bool {
     case < density(LONELY + 1) * COVERS * NEIGHBOURS
 }
 
-/// How unlike two cases are, in density classes.
+/// The distance of two cases, in density classes.
 pub(in super::super) fn distance(one: usize, other: usize) -> usize {
     let parts = |case: usize| (case / NEIGHBOURS / COVERS, case / NEIGHBOURS % COVERS, case % NEIGHBOURS);
     let (one, other) = (parts(one), parts(other));
@@ -65,14 +65,14 @@ pub(in super::super) fn distance(one: usize, other: usize) -> usize {
         + unlike(one.2 != other.2, OTHER_NEIGHBOURS)
 }
 
-/// Another cover is as far off as that many density classes, other neighbours as this many.
+/// The distance of another cover and of other neighbours, in density classes.
 const OTHER_COVER: usize = 4;
 const OTHER_NEIGHBOURS: usize = 2;
 
 /// Number of shares.
 pub const SHARES: usize = FEW as usize / 2 + 1;
 
-/// Upper bounds, in 64ths of all routes, of the shares of many routes; one below and one at a half follow.
+/// Upper bounds of the shares of many routes, in 64ths of all routes; a share below one half and one of a half follow.
 const SHARE_BOUNDS: [u32; 9] = [0, 2, 4, 8, 16, 24, 28, 30, 31];
 
 /// The share class of the emptier half with `emptier` of `all` routes.

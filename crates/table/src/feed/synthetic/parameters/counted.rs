@@ -35,7 +35,7 @@ pub struct Counted {
 pub struct Level {
     /// Which blocks are routes.
     pub own: Vec<Own>,
-    /// How the routes inside fall on the halves of a block.
+    /// How the routes inside are divided between the halves of a block.
     pub halves: Vec<Halves>,
 }
 
@@ -44,11 +44,11 @@ pub struct Level {
 pub struct Own {
     /// The [`case`](super::case) of these blocks, their own routes included.
     pub case: u16,
-    /// Those in a thousand that are a route: first of the blocks unlike their sibling, then of its copies.
+    /// The share that are a route, in per mille: of the blocks unlike their sibling, and of copies of their sibling.
     pub share: [u16; 2],
 }
 
-/// How the routes inside fall on the halves, in blocks with so many and so covered; all in per mille.
+/// How the routes inside are divided between the halves, in blocks with so many and so covered; all in per mille.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Halves {
     /// The [`case`](super::case) of these blocks without their own routes.

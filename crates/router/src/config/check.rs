@@ -1,0 +1,96 @@
+//! Checks a configuration.
+
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+use super::error::{ConfigError, ensure};
+use super::sections::{RouterConfig, RouterSection};
+use super::to_options::{lookup, port_options};
+use super::{names, standalone};
+use crate::algorithm;
+use crate::options::{EngineName, PortName};
+
+/// The kernel spreads flows over this many packet sockets at most.
+const MAX_WORKERS: usize = 256;
+
+/// Refuses values that are not possible, and keys that do not fit together.
+pub fn check(config: &RouterConfig) -> Result<(), ConfigError> {
+    let RouterSection { interfaces, workers, kernel, .. } = &config.router;
+    ensure!(!interfaces.is_empty(), "router.interfaces: name at least one");
+    ensure!((1..=MAX_WORKERS).contains(workers), "router.workers: give 1 to {MAX_WORKERS}");
+    names::check(interfaces)?;
+    check_interfaces(config)?;
+    check_cores(&config.router)?;
+    if *kernel {
+        check_with_kernel(config)?
+    } else {
+        check_standalone(config)?
+    }
+    let both = config.control.name.is_some() && config.control.socket.is_some();
+    ensure!(!both, "control: name and socket are two ways to say one thing; leave one out");
+    let is_file_name = |name: &String| !name.is_empty() && !name.contains('/');
+    ensure!(config.control.name.iter().all(is_file_name), "control.name: give a name without /");
+    algorithm::check::<u32>(&lookup(&config.router))?;
+    algorithm::preferences(&lookup(&config.router))?;
+    Ok(())
+}
+
+fn check_interfaces(config: &RouterConfig) -> Result<(), ConfigError> {
+    let interfaces = &config.router.interfaces;
+    for (name, interface) in &config.interface {
+        let is_of = |port: &String| name.strip_prefix(port).is_some_and(|rest| rest.starts_with('.'));
+        let known = interfaces.contains(name) || interfaces.iter().any(is_of);
+        ensure!(known, "interface.{name}: it is neither one of router.interfaces nor a VLAN of one");
+        let is_port = interfaces.contains(name);
+        let has_port = interface.port.is_none() && interface.mac.is_none();
+        ensure!(is_port || has_port, "interface.{name}: a VLAN has the port and the MAC of its interface");
+    }
+    Ok(())
+}
+
+fn check_cores(RouterSection { cores, workers, .. }: &RouterSection) -> Result<(), ConfigError> {
+    let each = cores.is_empty() || cores.len() == *workers;
+    ensure!(each, "router.cores: name as many as there are workers, {workers}, or none");
+    let allowed = sched_getaffinity(None).map_err(ConfigError::Cores)?;
+    let is_allowed = |core: usize| core < CpuSet::MAX_CPU && allowed.is_set(core);
+    for core in cores {
+        ensure!(is_allowed(*core), "router.cores: this program may not run on core {core}");
+    }
+    Ok(())
+}
+
+fn check_with_kernel(config: &RouterConfig) -> Result<(), ConfigError> {
+    if let Some(key) = standalone::first_standalone_key(config) {
+        let text =
+            format!("{key}: the kernel has that; only a router with `kernel = false` is configured with it");
+        return Err(ConfigError::Value(text));
+    }
+    let RouterSection { engine, algorithm, .. } = &config.router;
+    let by_program = *engine != EngineName::User;
+    let chooses = !by_program || algorithm == algorithm::AUTO;
+    ensure!(chooses, "router.algorithm: the program in the kernel has its own algorithms only; leave it out");
+    let kinds = port_options(config).kinds;
+    let no_ports = kinds.iter().all(|kind| *kind == PortName::Packet);
+    ensure!(!by_program || no_ports, "router.port: the program in the kernel uses none; leave it out");
+    let has_tap = kinds.contains(&PortName::Tap);
+    ensure!(!has_tap, "router.port: a tap is a port of a router with `kernel = false`");
+    Ok(())
+}
+
+fn check_standalone(config: &RouterConfig) -> Result<(), ConfigError> {
+    let has_user_engine = config.router.engine == EngineName::User;
+    ensure!(has_user_engine, "router.engine: without a kernel there is only `user`");
+    let kinds = port_options(config).kinds;
+    let are_hidden = kinds.iter().all(|kind| matches!(kind, PortName::Tap | PortName::Xdp));
+    ensure!(
+        are_hidden,
+        "router.port: a router without a kernel has `tap` ports, which it makes, or `xdp` ports: the kernel sees the frames \
+         of packet sockets too, and would answer them"
+    );
+    for (name, kind) in config.router.interfaces.iter().zip(kinds) {
+        let has_mac = config.interface.get(name).is_some_and(|interface| interface.mac.is_some());
+        let fits = kind == PortName::Tap || !has_mac;
+        ensure!(fits, "interface.{name}.mac: the card has one; leave it out");
+    }
+    standalone::plan(config)?;
+    Ok(())
+}

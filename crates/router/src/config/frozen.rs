@@ -1,0 +1,56 @@
+//! The keys that a reload cannot change.
+
+use std::collections::BTreeMap;
+
+use super::sections::{MacText, RouterConfig};
+use super::to_options::port_options;
+use crate::options::PortName;
+
+/// The keys and sections that differ between two configurations and cannot change while the router runs.
+pub fn frozen_differences(old: &RouterConfig, new: &RouterConfig) -> Vec<String> {
+    let (old_router, new_router) = (&old.router, &new.router);
+    let differs = [
+        ("router.kernel", old_router.kernel != new_router.kernel),
+        ("router.interfaces", old_router.interfaces != new_router.interfaces),
+        ("router.engine", old_router.engine != new_router.engine),
+        ("router.workers", old_router.workers != new_router.workers),
+        ("router.cores", old_router.cores != new_router.cores),
+        ("xdp", old.xdp != new.xdp),
+        ("router.netlink-buffer", old_router.netlink_buffer != new_router.netlink_buffer),
+        ("icmp", old.icmp != new.icmp),
+        ("neighbors", old.neighbors != new.neighbors),
+        ("control", old.control != new.control),
+        ("metrics", old.metrics != new.metrics),
+        ("capture", old.capture != new.capture),
+        ("confine", old.confine != new.confine),
+    ];
+    let sections = differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
+    sections.chain(port_differences(old, new)).collect()
+}
+
+/// The frozen keys that differ between sections of interfaces that both configurations have.
+fn port_differences(old: &RouterConfig, new: &RouterConfig) -> Vec<String> {
+    let (old, new) = (frozen_ports(old), frozen_ports(new));
+    let both = old.iter().filter_map(|(name, port)| Some((name, port, new.get(name)?)));
+    let differs = both.flat_map(|(name, old, new)| {
+        let keys = [("port", old.kind != new.kind), ("mac", old.mac != new.mac), ("mtu", old.mtu != new.mtu)];
+        keys.map(|(key, differs)| differs.then(|| format!("interface.{name}.{key}")))
+    });
+    differs.flatten().collect()
+}
+
+/// What cannot change about a port: other stations know the router by its MAC and MTU.
+struct FrozenPort {
+    kind: PortName,
+    mac: Option<MacText>,
+    mtu: Option<u32>,
+}
+
+fn frozen_ports(config: &RouterConfig) -> BTreeMap<&str, FrozenPort> {
+    let port = |name: &String, kind| {
+        let (mac, mtu) = config.interface.get(name).map_or((None, None), |of| (of.mac, of.mtu));
+        FrozenPort { kind, mac, mtu }
+    };
+    let ports = config.router.interfaces.iter().zip(port_options(config).kinds);
+    ports.map(|(name, kind)| (name.as_str(), port(name, kind))).collect()
+}

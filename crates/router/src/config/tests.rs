@@ -1,0 +1,52 @@
+use std::time::Duration;
+
+use fullview_plane::interface::SourceCheck;
+
+use super::to_options::port_options;
+use super::*;
+use crate::error::message;
+use crate::options::PortName;
+
+const SMALL: &str = "[router]\ninterfaces = [\"eth1\", \"eth2\"]\n";
+
+fn refused(text: &str) -> String {
+    message(&parse(text).unwrap_err())
+}
+
+#[test]
+fn a_wrong_value_is_refused_with_its_place() {
+    let unknown = refused(&format!("{SMALL}speed = 9\n"));
+    assert!(unknown.contains("line 3, column 1") && unknown.contains("`speed`"), "{unknown}");
+    assert!(refused("[router]\ninterfaces = \"eth1\"\n").contains("line 2, column 14"));
+    assert!(refused(&format!("{SMALL}[interface.eth3]\n")).contains("interface.eth3"));
+    assert!(refused(&format!("{SMALL}[interface.eth1]\nsource-check = \"often\"\n")).contains("line 4"));
+    assert!(refused(&format!("{SMALL}algorithm = \"fastest\"\n")).contains("\"fastest\""));
+    assert!(refused(&format!("{SMALL}[metrics]\nlisten = \"9100\"\n")).contains("line 4, column 10"));
+    assert!(refused("[router]\ninterfaces = [\"eth1\", \"eth1\"]\n").contains("named twice"));
+    assert!(refused(&format!("{SMALL}workers = 257\n")).contains("1 to 256"));
+    assert!(refused(&format!("{SMALL}[control]\nname = \"../edge\"\n")).contains("without /"));
+    assert!(refused(&format!("{SMALL}[interface.\"eth1.7\"]\nport = \"xdp\"\n")).contains("a VLAN has"));
+    assert!(refused(&format!("{SMALL}engine = \"xdp\"\nport = \"auto\"\n")).contains("uses none"));
+}
+
+#[test]
+fn a_reload_may_change_some_keys_and_not_others() {
+    let before = parse(SMALL).unwrap();
+    let after = parse(&format!(
+        "{SMALL}algorithm = \"poptrie\"\n[interface.\"eth1.7\"]\nsource-check = \"strict\"\n[framework]\nmax-sync-delay-ms = 5\n"
+    ))
+    .unwrap();
+    assert!(frozen_differences(&before, &after).is_empty());
+    let live = live_options(&after).unwrap();
+    assert_eq!(live.algorithm.as_deref(), Some("poptrie"));
+    assert_eq!(live.framework.max_sync_delay, Duration::from_millis(5));
+    assert_eq!(live.policies["eth1.7"].source_check, SourceCheck::Strict);
+    let socket = parse(&format!("{SMALL}[interface.eth2]\nport = \"xdp\"\n")).unwrap();
+    assert_eq!(port_options(&socket).kinds, [PortName::Packet, PortName::Xdp]);
+    assert_eq!(frozen_differences(&before, &socket), ["interface.eth2.port"]);
+    let engine = parse(&format!("{SMALL}engine = \"xdp\"\n")).unwrap();
+    assert_eq!(frozen_differences(&before, &engine), ["router.engine"]);
+    let other =
+        parse("[router]\ninterfaces = [\"eth1\"]\nworkers = 2\n[control]\nname = \"edge\"\n").unwrap();
+    assert_eq!(frozen_differences(&before, &other), ["router.interfaces", "router.workers", "control"]);
+}

@@ -1,0 +1,101 @@
+//! Turns the sections of a configuration into options.
+
+use std::time::Duration;
+
+use fullview_plane::interface::SourceCheck;
+use fullview_plane::port::xdp::{BusyPoll, XdpOptions};
+use fullview_table::fib::framework;
+
+use super::error::ConfigError;
+use super::sections::{
+    CaptureSection, FrameworkSection, InterfaceSection, RouterConfig, RouterSection, SourceCheckName,
+    XdpSection, host_settings,
+};
+use super::standalone;
+use crate::algorithm::{self, Names, RouterSettings};
+use crate::control;
+use crate::mirror::InterfacePolicy;
+use crate::options::{
+    CaptureOptions, LiveOptions, OperationsOptions, PortOptions, RouterOptions, StandaloneConfig,
+};
+
+pub fn lookup(router: &RouterSection) -> RouterSettings {
+    let names = Names::Several(vec![router.algorithm.clone(), algorithm::AUTO.into()]);
+    RouterSettings { algorithm: Some(names), modules: None, preferences: router.preferences.clone() }
+}
+
+pub fn operations_options(config: &RouterConfig) -> OperationsOptions {
+    let named = || config.control.name.as_deref().map(control::default_path);
+    OperationsOptions {
+        control: config.control.socket.clone().or_else(named),
+        metrics: config.metrics.listen.clone(),
+        capture_drops: config.capture.as_ref().map(capture_options),
+    }
+}
+
+fn capture_options(section: &CaptureSection) -> CaptureOptions {
+    CaptureOptions {
+        file: section.drops.clone(),
+        bytes: section.bytes.unwrap_or(CaptureOptions::BYTES),
+        packets_per_second: section.packets_per_second.unwrap_or(CaptureOptions::PACKETS_PER_SECOND),
+    }
+}
+
+pub fn port_options(config: &RouterConfig) -> PortOptions {
+    let RouterSection { interfaces, port, cores, .. } = &config.router;
+    let own = |name| config.interface.get(name).and_then(|interface| interface.port);
+    let kinds = interfaces.iter().map(|name| own(name).unwrap_or(*port)).collect();
+    let XdpSection { need_wakeup, busy_poll_us, busy_poll_budget: budget } = config.xdp;
+    let busy_poll = busy_poll_us.map(|micros| BusyPoll { micros, budget });
+    let xdp = XdpOptions { need_wakeup, busy_poll, ..XdpOptions::default() };
+    PortOptions { kinds, xdp, cores: cores.clone() }
+}
+
+/// Reads the files that the configuration names.
+pub fn live_options(config: &RouterConfig) -> Result<LiveOptions, ConfigError> {
+    let preferences = algorithm::preferences(&lookup(&config.router))?;
+    let framework = framework::Settings { preferences, ..framework_settings(&config.framework) };
+    let algorithm = Some(config.router.algorithm.clone()).filter(|name| name != algorithm::AUTO);
+    let policies = config.interface.iter().map(|(name, interface)| (name.clone(), policy(interface)));
+    let plan = (!config.router.kernel).then(|| standalone::whole_plan(config)).transpose()?;
+    Ok(LiveOptions { algorithm, framework, policies: policies.collect(), plan })
+}
+
+/// Reads the files that the configuration names.
+pub fn router_options(config: &RouterConfig) -> Result<RouterOptions, ConfigError> {
+    let LiveOptions { algorithm, framework, policies, plan } = live_options(config)?;
+    let host = host_settings(config.icmp, config.neighbors);
+    let standalone = plan.map(|plan| StandaloneConfig { plan, macs: standalone::macs(config), host });
+    Ok(RouterOptions {
+        interfaces: config.router.interfaces.clone(),
+        engine: config.router.engine,
+        algorithm,
+        framework,
+        netlink_buffer: config.router.netlink_buffer,
+        workers: config.router.workers,
+        ports: port_options(config),
+        policies,
+        standalone,
+    })
+}
+
+fn framework_settings(section: &FrameworkSection) -> framework::Settings {
+    let defaults = framework::Settings::default();
+    framework::Settings {
+        bucket_time: section.bucket_time_ms.map_or(defaults.bucket_time, Duration::from_millis),
+        bucket_change_threshold_rate: section
+            .bucket_change_threshold_rate
+            .unwrap_or(defaults.bucket_change_threshold_rate),
+        max_sync_delay: section.max_sync_delay_ms.map_or(defaults.max_sync_delay, Duration::from_millis),
+        ..defaults
+    }
+}
+
+fn policy(interface: &InterfaceSection) -> InterfacePolicy {
+    let source_check = match interface.source_check {
+        SourceCheckName::Off => SourceCheck::Off,
+        SourceCheckName::Loose => SourceCheck::Loose,
+        SourceCheckName::Strict => SourceCheck::Strict,
+    };
+    InterfacePolicy { source_check, redirects: interface.redirects }
+}

@@ -1,0 +1,73 @@
+//! The control plane of a running router: its mirror, the algorithms its tables are pinned to, its log.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fullview_table::fib::framework::FamilyTables;
+use fullview_table::fib::registry::{self, Registered};
+
+use super::event_log::EventLog;
+use crate::events::RecentEvents;
+use crate::mirror::Mirror;
+use crate::options::RouterOptions;
+
+/// What the router's thread works on, whatever it learns routes from and whatever forwards.
+pub struct ControlPlane {
+    began: Instant,
+    pub mirror: Mirror,
+    /// The only algorithms that the data path can look up in; empty if it can use all.
+    path_algorithms: &'static [&'static str],
+    /// The configured algorithm. `None` leaves the choice to the framework, or to the data path.
+    pub algorithm: Option<String>,
+    pub log: EventLog,
+}
+
+impl ControlPlane {
+    pub fn new(
+        options: &RouterOptions,
+        path_algorithms: &'static [&'static str],
+        events: &Arc<RecentEvents>,
+    ) -> ControlPlane {
+        let began = Instant::now();
+        let mut mirror = Mirror::new(began.elapsed(), options.interfaces.clone(), options.framework.clone());
+        mirror.set_policies(options.policies.clone());
+        mirror.set_flow_seed(flow_seed());
+        let (algorithm, log) = (options.algorithm.clone(), EventLog::new(Arc::clone(events)));
+        ControlPlane { began, mirror, path_algorithms, algorithm, log }
+    }
+
+    /// The time since the router began.
+    pub fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Publishes what changed in the mirror, and pins new tables to their algorithms.
+    pub fn commit(&mut self) {
+        self.mirror.commit(self.now());
+        let (now, configured) = (self.now(), self.algorithm.as_deref());
+        let tables = self.mirror.tables_mut();
+        for name in self.path_algorithms.iter().copied().chain(configured) {
+            pin(now, &mut tables.inet, name);
+            pin(now, &mut tables.inet6, name);
+        }
+    }
+}
+
+/// A random number, as the kernel has for its flow hash: it differs between routers, and with every start.
+fn flow_seed() -> u64 {
+    RandomState::new().hash_one(())
+}
+
+/// Pins the tables of a family to an algorithm. A family that does not have it chooses by itself.
+fn pin<A: Registered>(now: Duration, tables: &mut FamilyTables<A>, name: &str) {
+    let Some(module) = registry::find::<A>(name) else { return };
+    let other =
+        |number: &u32| tables.attachment(*number).is_some_and(|table| table.pinned() != Some(module.name()));
+    let others: Vec<u32> = tables.numbers().filter(other).collect();
+    for number in others {
+        // This cannot fail: the number was just read, and every table has all registered modules.
+        let _ = tables.force(now, number, name);
+    }
+}

@@ -1,0 +1,64 @@
+//! Follows the interfaces of the router: when one appears, goes or changes its number, the workers are restarted with
+//! other ports.
+
+use fullview_plane::wire::ethernet::Mac;
+
+use super::error::DaemonError;
+use super::workers::{self, KernelWorkers, PortLink};
+use crate::log;
+use crate::mirror::Mirror;
+use crate::netlink::event;
+
+/// The links that workers have ports on now, by port.
+#[derive(Default)]
+pub struct FollowedPorts {
+    links: Vec<Option<PortLink>>,
+}
+
+impl FollowedPorts {
+    /// Restarts the workers if the interfaces are others than those they have ports on, if a worker ended, or if an
+    /// interface that a port lost is back. Otherwise only the kernel's classifier follows the mirror.
+    pub fn follow(
+        &mut self,
+        mirror: &Mirror,
+        names: &[String],
+        workers: &mut KernelWorkers,
+    ) -> Result<(), DaemonError> {
+        let link = |port| {
+            let link = mirror.port_link(port)?;
+            let known = Some((link.index, link.name.clone()));
+            // A port on a link that went down stays, so that the traffic of other ports is not disturbed.
+            let opens = link.up || !workers.options().needs_up(port) || self.links.get(port) == Some(&known);
+            known.filter(|_| opens && is_ethernet(link))
+        };
+        let links: Vec<_> = (0..names.len()).map(link).collect();
+        let is_idle = links.iter().all(Option::is_none);
+        let go_on = workers.are_running() && !(workers.have_loss() && are_all_present(&links));
+        if links == self.links && (is_idle || go_on) {
+            return workers.follow(mirror);
+        }
+        if links != self.links {
+            log_missing(names, &links);
+        }
+        workers.restart(mirror, &links)?;
+        self.links = links;
+        Ok(())
+    }
+}
+
+/// An interface that appears after the router started may be of another kind. It gets no port.
+fn is_ethernet(link: &event::Link) -> bool {
+    link.mac != Mac::default()
+}
+
+fn log_missing(names: &[String], links: &[Option<PortLink>]) {
+    for (name, _) in names.iter().zip(links).filter(|(_, link)| link.is_none()) {
+        log::line(&format!("interface {name} is not there; it will be used when it is"));
+    }
+}
+
+/// Whether each interface exists under its number. An interface that left its namespace and came back as the same one
+/// causes no netlink message that would tell.
+fn are_all_present(links: &[Option<PortLink>]) -> bool {
+    !workers::is_any_gone(links)
+}

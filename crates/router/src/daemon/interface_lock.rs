@@ -1,0 +1,87 @@
+//! Locks interfaces, so that each has one router: two would both send on every packet that comes in.
+//!
+//! A router holds a Unix socket for each of its interfaces. The socket's abstract name belongs to the network namespace, and
+//! the kernel removes it with the process, however that ends.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
+use rustix::process::geteuid;
+
+use super::error::{DaemonError, system};
+use crate::error::BadInput;
+use crate::log;
+
+/// The backlog of a lock's socket: as long as the system allows, for each router that is refused leaves a connection in it,
+/// and once it is full no other can find out whose the lock is.
+const BACKLOG: i32 = i32::MAX;
+
+/// Locks on interfaces, held until this is dropped.
+pub struct InterfaceLocks {
+    _sockets: Vec<OwnedFd>,
+}
+
+/// Locks all interfaces, or says which one another router has locked.
+pub fn lock(interfaces: &[String]) -> Result<InterfaceLocks, DaemonError> {
+    let locks = interfaces.iter().filter_map(|name| lock_one(name).transpose());
+    Ok(InterfaceLocks { _sockets: locks.collect::<Result<_, DaemonError>>()? })
+}
+
+fn lock_one(interface: &str) -> Result<Option<OwnedFd>, DaemonError> {
+    let failed = || system::<io::Error>("locking an interface");
+    let name = format!("fullview forwards by {interface}");
+    let address =
+        SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(|error| failed()(error.into()))?;
+    let socket = socket().map_err(|error| failed()(error.into()))?;
+    match bind(&socket, &address) {
+        Ok(()) => {
+            listen(&socket, BACKLOG).map_err(|error| failed()(error.into()))?;
+            Ok(Some(socket))
+        }
+        Err(Errno::ADDRINUSE) if is_held_by_router(&address) => Err(BadInput(format!(
+            "interface {interface}: another fullview forwards by it, and every packet would go out twice; end that one first"
+        ))
+        .into()),
+        Err(error) => {
+            log::line(&format!(
+                "interface {interface}: cannot be locked, so another router may use it too: {error}"
+            ));
+            Ok(None)
+        }
+    }
+}
+
+/// Any process may take a name. Only a process of root or of our own user can be a router.
+fn is_held_by_router(address: &SocketAddrUnix) -> bool {
+    let holder =
+        socket().and_then(|socket| connect(&socket, address).and_then(|()| socket_peercred(&socket)));
+    holder.is_ok_and(|holder| holder.uid.is_root() || holder.uid == geteuid())
+}
+
+fn socket() -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_has_one_router() {
+        // These names are those of the whole host, where other tests may run.
+        let name = format!("fv{}", std::process::id());
+        let first = lock(std::slice::from_ref(&name)).unwrap();
+        for _ in 0..5 {
+            let refused = lock(&["fv0".into(), name.clone()]).err().unwrap().to_string();
+            assert!(refused.contains(&name) && refused.contains("another fullview"), "{refused}");
+        }
+        drop(first);
+        lock(&[name]).unwrap();
+    }
+}

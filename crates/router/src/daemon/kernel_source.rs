@@ -1,0 +1,113 @@
+//! The control source of a router that mirrors the kernel.
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::control_plane::ControlPlane;
+use super::error::{DaemonError, netlink};
+use super::main_loop::{ControlSource, wait};
+use super::neighbor_refresh::NeighborRefresh;
+use super::neighbor_resolution::{NeighborResolver, UnresolvedDestination};
+use super::query_queue::QueryQueue;
+use crate::follow::{Follower, Statistics};
+
+/// Follows the kernel by netlink, and asks it about neighbours.
+pub struct KernelSource {
+    follower: Follower,
+    resolver: NeighborResolver,
+    pub refresh: NeighborRefresh,
+}
+
+impl KernelSource {
+    /// Follows the kernel with a receive buffer of that many bytes.
+    pub fn new(netlink_buffer: usize) -> Result<KernelSource, DaemonError> {
+        let follower =
+            Follower::new(Some(netlink_buffer)).map_err(netlink("the kernel cannot be listened to"))?;
+        Ok(KernelSource {
+            follower,
+            resolver: NeighborResolver::default(),
+            refresh: NeighborRefresh::default(),
+        })
+    }
+
+    /// Reads everything that the kernel has, before the first packet.
+    pub fn fill(
+        &mut self,
+        plane: &mut ControlPlane,
+        queries: &QueryQueue,
+        stop: &AtomicBool,
+    ) -> Result<(), DaemonError> {
+        while !self.follower.is_synced() && !stop.load(Ordering::Relaxed) {
+            wait(plane, self, queries)?;
+            self.take_in(plane)?;
+        }
+        self.commit(plane);
+        Ok(())
+    }
+
+    /// Takes in what the kernel sent; returns whether there may be more.
+    fn take_in(&mut self, plane: &mut ControlPlane) -> Result<bool, DaemonError> {
+        let now = plane.now();
+        self.follower.advance(now, &mut plane.mirror).map_err(netlink("following the kernel"))
+    }
+
+    fn commit(&self, plane: &mut ControlPlane) {
+        plane.commit();
+        let now = plane.now();
+        plane.log.record(now, &mut plane.mirror);
+        plane.log.record_following(now, &plane.mirror, self.follower.statistics());
+    }
+
+    /// Has the kernel resolve neighbours that workers have packets for, and verify stale ones that they sent to.
+    pub fn resolve(
+        &mut self,
+        plane: &ControlPlane,
+        unresolved: Vec<UnresolvedDestination>,
+    ) -> Result<(), DaemonError> {
+        let KernelSource { follower, resolver, refresh } = self;
+        let (now, mirror) = (plane.now(), &plane.mirror);
+        resolver.resolve(now, unresolved, mirror, follower).map_err(netlink("resolving neighbours"))?;
+        refresh.refresh(now, mirror, follower).map_err(netlink("keeping neighbours fresh"))
+    }
+
+    /// Has the kernel verify all stale neighbours, for no worker reports which ones are in use.
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    pub fn refresh_all(&mut self, plane: &ControlPlane) -> Result<(), DaemonError> {
+        let KernelSource { follower, refresh, .. } = self;
+        let refreshed = refresh.refresh_all(plane.now(), &plane.mirror, follower);
+        refreshed.map_err(netlink("keeping neighbours fresh"))
+    }
+}
+
+impl ControlSource for KernelSource {
+    fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        self.follower.fds().into()
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        self.follower.next_deadline()
+    }
+
+    fn advance(&mut self, plane: &mut ControlPlane) -> Result<(), DaemonError> {
+        while self.take_in(plane)? {
+            self.commit(plane);
+        }
+        self.commit(plane);
+        Ok(())
+    }
+
+    fn greeting(&self, plane: &ControlPlane) -> String {
+        let report = plane.mirror.report();
+        let (inet, inet6) = (report.inet, report.inet6);
+        format!("the kernel has routes to {inet} IPv4 and {inet6} IPv6 prefixes; forwarding")
+    }
+
+    fn summary(&self, plane: &ControlPlane) {
+        plane.log.summary(self.follower.statistics());
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        Some(self.follower.statistics())
+    }
+}

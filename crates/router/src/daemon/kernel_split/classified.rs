@@ -1,0 +1,133 @@
+//! The split with programs in the kernel: the kernel keeps the frames for itself, and gets back what the router cannot
+//! forward.
+
+use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use fullview_plane::burst::Slot;
+use fullview_plane::interface::Interface;
+use fullview_plane::port::classify::{Classifier, IngressKey, IngressSettings, RedirectScope, XdpAttachMode};
+use fullview_plane::port::link::Link;
+use fullview_plane::port::packet::PacketOptions;
+use fullview_plane::port::reinject::{self, ReinjectThread};
+use fullview_plane::verdict::Verdict;
+use fullview_plane::view::View;
+
+use crate::daemon::error::DaemonError;
+use crate::mirror::Mirror;
+use crate::route::LinkIndex;
+
+pub struct KernelSplit {
+    classifier: Classifier,
+    _injector: ReinjectThread,
+    /// Ends of the injector's rings that no worker has.
+    unused: Vec<reinject::Reinjector>,
+    /// The view that the classifier was configured from.
+    view: Option<Arc<View>>,
+    taken: Vec<Link>,
+}
+
+impl KernelSplit {
+    pub fn new(workers: usize) -> Result<KernelSplit, DaemonError> {
+        let classifier = Classifier::load().map_err(DaemonError::LoadClassifier)?;
+        let (injector, unused) = ReinjectThread::start(classifier.trailer(), workers)?;
+        Ok(KernelSplit { classifier, _injector: injector, unused, view: None, taken: Vec::new() })
+    }
+
+    /// Configures the classifier with the router's present addresses and interfaces.
+    pub fn follow(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
+        let view = mirror.views().current();
+        if self.view.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view)) {
+            return Ok(());
+        }
+        self.classifier.set_local_addresses(&mirror.local_addresses())?;
+        self.classifier.set_ingress(&stations(mirror, &view))?;
+        self.view = Some(view);
+        Ok(())
+    }
+
+    pub fn options(&mut self) -> Result<PacketOptions<'_>, DaemonError> {
+        Ok(PacketOptions { filter: Some(self.classifier.filter()?), ..PacketOptions::default() })
+    }
+
+    /// Attaches the classifier to an interface. It takes no frame from the kernel before [`Self::follow`].
+    pub fn take(&mut self, interface: &str) -> Result<(), DaemonError> {
+        let link = Link::named(interface)?;
+        self.classifier.take_from_kernel(&link)?;
+        self.add_taken(&link);
+        Ok(())
+    }
+
+    fn add_taken(&mut self, link: &Link) {
+        if self.taken.iter().all(|taken| taken.index() != link.index()) {
+            self.taken.push(link.clone());
+        }
+    }
+
+    /// Does the same for frames that go to AF_XDP sockets, one for each queue. Returns where the program runs, as text.
+    pub fn redirect(&mut self, link: &Link, sockets: &[BorrowedFd<'_>]) -> Result<&'static str, DaemonError> {
+        let place = self.classifier.redirect(link, RedirectScope::Forwardable, sockets);
+        let place = place.inspect_err(|_| self.classifier.release(link))?;
+        self.add_taken(link);
+        Ok(match place {
+            XdpAttachMode::Driver => "redirected by the driver",
+            XdpAttachMode::Generic => "redirected behind the driver, which has no XDP of its own",
+        })
+    }
+
+    /// Has the kernel forward everything until the next [`Self::follow`].
+    pub fn pause(&mut self) -> Result<(), DaemonError> {
+        self.view = None;
+        Ok(self.classifier.set_ingress(&HashMap::new())?)
+    }
+
+    /// Detaches the classifier from all interfaces except these.
+    pub fn release_others(&mut self, links: &[LinkIndex]) {
+        for link in self.taken.extract_if(.., |link| !links.contains(&link.index())) {
+            self.classifier.release(&link);
+        }
+    }
+
+    /// Makes the reinjector of a worker.
+    pub fn reinjector(&mut self) -> Reinjector {
+        Reinjector(self.unused.pop())
+    }
+
+    pub fn take_back(&mut self, reinjector: Reinjector) {
+        self.unused.extend(reinjector.0);
+    }
+}
+
+/// The interfaces that are up, by where their frames come in.
+fn stations(mirror: &Mirror, view: &View) -> HashMap<IngressKey, IngressSettings> {
+    let station = |interface: &Interface| {
+        let link = mirror.port_link(interface.port.into()).filter(|_| interface.up)?;
+        let place = IngressKey { interface: link.index, vlan: interface.vlan };
+        let (forwards_inet, forwards_inet6) = (interface.forwards_inet, interface.forwards_inet6);
+        Some((place, IngressSettings { mac: interface.mac, forwards_inet, forwards_inet6 }))
+    };
+    view.parts().interfaces.iter().filter_map(station).collect()
+}
+
+/// A worker's way to give frames back to the kernel.
+pub struct Reinjector(Option<reinject::Reinjector>);
+
+impl Reinjector {
+    /// Gives back a frame that the kernel may answer or forward. `link` is where it came in. If the ring is full the frame
+    /// is lost, and the ring counts it.
+    pub fn reinject(&mut self, link: u32, packet: &Slot) {
+        let concerns_kernel = match packet.verdict {
+            Verdict::Punt(_) => true,
+            Verdict::Drop(reason) => reason.is_answered(),
+            Verdict::Forward => false,
+        };
+        if let Some(giver) = self.0.as_mut().filter(|_| concerns_kernel) {
+            giver.queue(link, packet.frame());
+        }
+    }
+
+    pub fn flush(&mut self) {
+        self.0.iter_mut().for_each(reinject::Reinjector::flush);
+    }
+}

@@ -1,0 +1,65 @@
+//! The split without programs in the kernel: the kernel gets a copy of every frame, and answers those for this host.
+
+use std::os::fd::BorrowedFd;
+
+use fullview_plane::burst::Slot;
+use fullview_plane::port::link::Link;
+use fullview_plane::port::packet::PacketOptions;
+
+use crate::daemon::error::DaemonError;
+use crate::error::BadInput;
+use crate::mirror::Mirror;
+use crate::route::LinkIndex;
+
+/// Does nothing: the kernel gets all frames anyway.
+pub struct KernelSplit;
+
+impl KernelSplit {
+    pub fn new(_workers: usize) -> Result<KernelSplit, DaemonError> {
+        Ok(KernelSplit)
+    }
+
+    pub fn follow(&mut self, _mirror: &Mirror) -> Result<(), DaemonError> {
+        Ok(())
+    }
+
+    pub fn options(&mut self) -> Result<PacketOptions<'_>, DaemonError> {
+        Ok(PacketOptions::default())
+    }
+
+    pub fn take(&mut self, _interface: &str) -> Result<(), DaemonError> {
+        Ok(())
+    }
+
+    pub fn redirect(
+        &mut self,
+        _link: &Link,
+        _sockets: &[BorrowedFd<'_>],
+    ) -> Result<&'static str, DaemonError> {
+        Err(BadInput(
+            "a program in the kernel redirects frames to AF_XDP sockets: build with --features bpf".into(),
+        )
+        .into())
+    }
+
+    pub fn pause(&mut self) -> Result<(), DaemonError> {
+        Ok(())
+    }
+
+    pub fn release_others(&mut self, _links: &[LinkIndex]) {}
+
+    pub fn reinjector(&mut self) -> Reinjector {
+        Reinjector
+    }
+
+    pub fn take_back(&mut self, _reinjector: Reinjector) {}
+}
+
+/// Reinjects nothing: the kernel has a copy of each frame.
+pub struct Reinjector;
+
+impl Reinjector {
+    pub fn reinject(&mut self, _link: u32, _packet: &Slot) {}
+
+    pub fn flush(&mut self) {}
+}

@@ -1,0 +1,10 @@
+//! Whether an interface still exists, asked from the kernel directly.
+
+use fullview_plane::port::link::Link;
+
+use crate::route::LinkIndex;
+
+/// Whether the interface of that name no longer has that number. Netlink reports the change only afterwards.
+pub fn is_gone(name: &str, index: LinkIndex) -> bool {
+    Link::named(name).ok().is_none_or(|link| link.index() != index)
+}

@@ -1,0 +1,52 @@
+//! A router without a kernel: a configuration takes the kernel's place, and a host of the router's own answers what the
+//! workers do not forward.
+
+mod carrier;
+mod macs;
+mod ports;
+mod source;
+mod workers;
+
+use std::sync::Arc;
+
+use super::control_plane::ControlPlane;
+use super::error::{DaemonError, system};
+use super::host_driver::HostDriver;
+use super::main_loop::Daemon;
+use super::query_queue::QueryQueue;
+use super::wakeup::Wakeup;
+use super::watch_hub::WatchHub;
+use crate::events::RecentEvents;
+use crate::host::channel::Wake;
+use crate::options::{RouterOptions, StandaloneConfig};
+use carrier::CarrierMonitor;
+use ports::OpenPorts;
+use source::StandaloneSource;
+use workers::StandaloneWorkers;
+
+/// Opens the ports, and starts the workers.
+pub fn start(
+    options: &RouterOptions,
+    config: &StandaloneConfig,
+    queries: QueryQueue,
+    hub: &WatchHub,
+    events: &Arc<RecentEvents>,
+) -> Result<Daemon<StandaloneSource, StandaloneWorkers>, DaemonError> {
+    let wakeup = || Wakeup::new().map_err(system("making an eventfd"));
+    let (router, worker) = (wakeup()?, wakeup()?);
+    let states = ports::states(options, &config.macs)?;
+    let mut plane = ControlPlane::new(options, &[], events);
+    plane.mirror.keep_routes();
+    let host = HostDriver::new(&plane.mirror, states, &config.host);
+    let wakeups = [router.clone(), worker.clone()];
+    let mut source = StandaloneSource::new(host, &mut plane, &config.plan, wakeups);
+    let wake: Wake = Arc::new(move || router.notify());
+    let ends = source.host.connect(options.workers, &wake);
+    let opened = OpenPorts::open(options, &config.plan)?;
+    let of_first = opened.ports.first().into_iter().flatten().flatten();
+    let lines = options.interfaces.iter().zip(of_first).zip(source.host.ports());
+    let carriers = CarrierMonitor::of(lines.map(|((name, port), state)| (name, port, state.up)))?;
+    source.monitor(carriers);
+    let path = StandaloneWorkers::start(opened, ends, &options.ports, &plane.mirror, worker, hub);
+    Ok(Daemon { plane, source, path, queries })
+}

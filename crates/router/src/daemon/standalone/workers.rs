@@ -1,0 +1,85 @@
+//! The data path of a router without a kernel: workers, each on a queue of every port.
+
+use fullview_plane::counters::Counters;
+use fullview_plane::forward::Forwarder;
+
+use super::ports::{OpenPorts, Redirect};
+use super::source::StandaloneSource;
+use crate::daemon::control_plane::ControlPlane;
+use crate::daemon::counts::{CountSnapshot, PathCounts};
+use crate::daemon::error::DaemonError;
+use crate::daemon::main_loop::{DataPath, RouterCounts};
+use crate::daemon::ports::AnyPort;
+use crate::daemon::wakeup::Wakeup;
+use crate::daemon::watch_hub::WatchHub;
+use crate::daemon::worker_thread::{WorkerParts, WorkerThread};
+use crate::host::channel::WorkerEndpoint;
+use crate::mirror::Mirror;
+use crate::options::PortOptions;
+
+pub struct StandaloneWorkers {
+    threads: Vec<WorkerThread<WorkerEndpoint>>,
+    /// Frames reach the workers as long as this exists.
+    _redirect: Redirect,
+}
+
+impl StandaloneWorkers {
+    /// Starts a worker on each set of ports. `wakeup` wakes the first, which sends for the host.
+    pub fn start(
+        opened: OpenPorts,
+        ends: Vec<WorkerEndpoint>,
+        options: &PortOptions,
+        mirror: &Mirror,
+        wakeup: Wakeup,
+        hub: &WatchHub,
+    ) -> StandaloneWorkers {
+        let OpenPorts { ports, mut memory, redirect } = opened;
+        let (mut cores, mut first) = (options.cores.iter().copied(), Some(wakeup));
+        let start = |(ports, slow): (Vec<Option<AnyPort>>, WorkerEndpoint)| {
+            let packets = memory.take(ports.len(), options);
+            let mut forwarder = Forwarder::new(mirror.views().reader());
+            forwarder.set_tracer(hub.connect());
+            let (core, wakeup) = (cores.next(), first.take());
+            WorkerThread::start(WorkerParts { forwarder, ports, packets, slow, core, wakeup })
+        };
+        let threads = ports.into_iter().zip(ends).map(start).collect();
+        StandaloneWorkers { threads, _redirect: redirect }
+    }
+
+    /// Ends all workers; returns what they counted.
+    fn end(&mut self) -> Result<Counters, DaemonError> {
+        self.threads.iter().for_each(WorkerThread::stop);
+        let mut counters = Counters::new(0);
+        for thread in self.threads.drain(..) {
+            counters.add(&thread.join()?.result?);
+        }
+        Ok(counters)
+    }
+}
+
+impl DataPath<StandaloneSource> for StandaloneWorkers {
+    /// Fails when a worker ended: with the worker's error, or because all its interfaces were removed.
+    fn follow(
+        &mut self,
+        plane: &mut ControlPlane,
+        _source: &mut StandaloneSource,
+    ) -> Result<(), DaemonError> {
+        let now = plane.now();
+        plane.log.record_overruns(now, &plane.mirror, self)?;
+        if self.threads.iter().all(|thread| !thread.is_finished()) {
+            return Ok(());
+        }
+        self.end()?;
+        Err(DaemonError::NoPortLeft)
+    }
+
+    fn stop(mut self) -> Result<RouterCounts, DaemonError> {
+        Ok(RouterCounts::Workers(Box::new(self.end()?)))
+    }
+}
+
+impl PathCounts for StandaloneWorkers {
+    fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {
+        Ok((0..).zip(&self.threads).map(|(number, thread)| thread.snapshot(number)).collect())
+    }
+}

@@ -1,0 +1,88 @@
+//! The router's state, as queries find it.
+
+use std::time::Duration;
+
+use fullview_table::Address;
+use fullview_table::fib::framework::FamilyTables;
+
+use super::counts::{CountSnapshot, NamedCounts, PathCounts};
+use super::error::DaemonError;
+use super::host_driver::HostDriver;
+use crate::follow::Statistics;
+use crate::host::HostCounters;
+use crate::mirror::Mirror;
+use crate::options::LiveOptions;
+
+/// The state that a query may read and change, borrowed from the router's thread.
+pub struct RouterState<'a> {
+    pub(super) now: Duration,
+    pub(super) mirror: &'a mut Mirror,
+    pub(super) algorithm: &'a mut Option<String>,
+    pub(super) counts: &'a dyn PathCounts,
+    /// `None` in a router without a kernel.
+    pub(super) statistics: Option<Statistics>,
+    /// `None` if the kernel is the host.
+    pub(super) host: Option<&'a mut HostDriver>,
+}
+
+impl RouterState<'_> {
+    /// Tables, next hops, neighbours and views.
+    pub fn mirror(&self) -> &Mirror {
+        self.mirror
+    }
+
+    /// Counts of netlink messages. `None` in a router without a kernel.
+    pub fn statistics(&self) -> Option<Statistics> {
+        self.statistics
+    }
+
+    /// What each worker has counted, or each processor on which a program in the kernel runs.
+    pub fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {
+        self.counts.snapshots()
+    }
+
+    /// What a program in the kernel has counted. Empty if workers forward.
+    pub fn program_counts(&self) -> Result<NamedCounts, DaemonError> {
+        self.counts.program()
+    }
+
+    /// Frames that a program in the kernel did not forward, by the interface they came in by.
+    pub fn program_counts_by_interface(&self) -> Result<Vec<NamedCounts>, DaemonError> {
+        self.counts.program_by_interface()
+    }
+
+    /// The counters of the router's own host, and how many packets were lost on the way to it and from it. `None` if the
+    /// kernel is the host.
+    pub fn host(&self) -> Option<(HostCounters, u64)> {
+        self.host.as_ref().map(|host| (host.counters(), host.lost()))
+    }
+
+    /// Applies other options. Workers forward by them from their next burst on.
+    pub fn reconfigure(&mut self, live: LiveOptions) {
+        self.mirror.set_policies(live.policies);
+        if let (Some(host), Some(plan)) = (&mut self.host, &live.plan) {
+            host.adopt(self.now, self.mirror, plan);
+        }
+        self.mirror.commit(self.now);
+        // The host must never be behind the FIBs that workers have.
+        self.host.iter_mut().for_each(|host| _ = host.follow(self.now, self.mirror));
+        let tables = self.mirror.tables_mut();
+        tables.configure(self.now, live.framework);
+        if *self.algorithm != live.algorithm {
+            release(self.now, &mut tables.inet);
+            release(self.now, &mut tables.inet6);
+        }
+        // With its next commit, before any other work, the router's thread pins the tables to the new algorithm.
+        *self.algorithm = live.algorithm;
+    }
+}
+
+/// Unpins all tables: the framework chooses their algorithms by preference again.
+fn release<A: Address>(now: Duration, tables: &mut FamilyTables<A>) {
+    let pinned = |number: &u32| tables.attachment(*number).is_some_and(|table| table.pinned().is_some());
+    let numbers: Vec<u32> = tables.numbers().filter(pinned).collect();
+    for number in numbers {
+        // The number was read just now, so the table exists and `release` cannot fail.
+        let _ = tables.release(now, number);
+    }
+}

@@ -1,0 +1,53 @@
+//! The data path of a router that mirrors the kernel and forwards by workers.
+
+use super::control_plane::ControlPlane;
+use super::counts::{CountSnapshot, PathCounts};
+use super::error::DaemonError;
+use super::followed_ports::FollowedPorts;
+use super::kernel_source::KernelSource;
+use super::main_loop::{DataPath, RouterCounts};
+use super::workers::KernelWorkers;
+
+/// Workers, and the interfaces that they have ports on.
+pub struct WorkerPath {
+    interfaces: Vec<String>,
+    workers: KernelWorkers,
+    ports: FollowedPorts,
+}
+
+impl WorkerPath {
+    /// Starts the workers on the interfaces that exist.
+    pub fn start(
+        interfaces: &[String],
+        workers: KernelWorkers,
+        plane: &ControlPlane,
+    ) -> Result<WorkerPath, DaemonError> {
+        let mut path =
+            WorkerPath { interfaces: interfaces.to_vec(), workers, ports: FollowedPorts::default() };
+        path.follow_ports(plane)?;
+        Ok(path)
+    }
+
+    fn follow_ports(&mut self, plane: &ControlPlane) -> Result<(), DaemonError> {
+        self.ports.follow(&plane.mirror, &self.interfaces, &mut self.workers)
+    }
+}
+
+impl DataPath<KernelSource> for WorkerPath {
+    fn follow(&mut self, plane: &mut ControlPlane, source: &mut KernelSource) -> Result<(), DaemonError> {
+        let now = plane.now();
+        plane.log.record_overruns(now, &plane.mirror, &self.workers)?;
+        source.resolve(plane, self.workers.unresolved())?;
+        self.follow_ports(plane)
+    }
+
+    fn stop(self) -> Result<RouterCounts, DaemonError> {
+        Ok(RouterCounts::Workers(Box::new(self.workers.stop()?)))
+    }
+}
+
+impl PathCounts for WorkerPath {
+    fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {
+        self.workers.snapshots()
+    }
+}

@@ -1,0 +1,157 @@
+//! The thread of one worker: it forwards until it is stopped, and sleeps while no packets come in.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use fullview_plane::burst::Packet;
+use fullview_plane::counters::Counters;
+use fullview_plane::forward::Forwarder;
+use fullview_plane::port::{Port, PortError};
+use fullview_plane::worker::{SlowPath, Wait, Worker};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::counts::{CountSnapshot, WorkerStatus};
+use super::error::DaemonError;
+use super::wakeup::Wakeup;
+use crate::log;
+
+/// A worker that is stopped still forwards what came in before, in this many rounds at most. It pauses after a round in
+/// which the kernel did not send.
+const LAST_ROUNDS: u32 = 64;
+const LAST_PAUSE: Duration = Duration::from_millis(5);
+
+/// A worker without packets looks at least this often whether it is stopped.
+const SLEEP: Duration = Duration::from_millis(50);
+
+/// A port that a worker can wait for.
+pub trait WorkerPort: Port<'static> + Send + 'static {
+    /// Readable when there are frames to receive.
+    fn as_fd(&self) -> BorrowedFd<'_>;
+
+    /// Closes the port, and returns those of its slots that the kernel no longer writes to.
+    fn close(self) -> Vec<Packet<'static>>;
+}
+
+/// The parts of a worker.
+pub struct WorkerParts<P, S> {
+    pub forwarder: Forwarder,
+    /// Ports by number; `None` for an interface that does not exist now.
+    pub ports: Vec<Option<P>>,
+    pub packets: Vec<Packet<'static>>,
+    pub slow: S,
+    /// The core to run on; `None` for any.
+    pub core: Option<usize>,
+    /// Wakes the worker while it sleeps.
+    pub wakeup: Option<Wakeup>,
+}
+
+/// A worker's running thread.
+pub struct WorkerThread<S> {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<EndedWorker<S>>,
+    status: Arc<WorkerStatus>,
+}
+
+/// What a worker returns when it ends.
+pub struct EndedWorker<S> {
+    pub slow: S,
+    pub packets: Vec<Packet<'static>>,
+    pub result: Result<Counters, PortError>,
+}
+
+impl<S: SlowPath + Send + 'static> WorkerThread<S> {
+    /// Starts the thread, and waits until its ports have memory: before that, frames would find no slot.
+    pub fn start<P: WorkerPort>(parts: WorkerParts<P, S>) -> WorkerThread<S> {
+        let (stop, status) = (Arc::<AtomicBool>::default(), Arc::<WorkerStatus>::default());
+        let (stopped, published) = (Arc::clone(&stop), Arc::clone(&status));
+        let (ready, is_ready) = sync_channel(1);
+        let thread = std::thread::spawn(move || work(parts, &stopped, &published, &ready));
+        // This fails if the thread panicked, which `join` reports.
+        let _ = is_ready.recv();
+        WorkerThread { stop, thread, status }
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Asks the worker to end, without waiting for it.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until the worker has ended.
+    pub fn join(self) -> Result<EndedWorker<S>, DaemonError> {
+        self.thread.join().map_err(|_| DaemonError::WorkerPanicked)
+    }
+
+    pub fn snapshot(&self, number: usize) -> CountSnapshot {
+        self.status.snapshot(number)
+    }
+}
+
+/// Forwards until the worker is stopped, or all its ports are gone.
+fn work<P: WorkerPort, S: SlowPath>(
+    parts: WorkerParts<P, S>,
+    stop: &AtomicBool,
+    status: &Arc<WorkerStatus>,
+    ready: &SyncSender<()>,
+) -> EndedWorker<S> {
+    let WorkerParts { forwarder, ports, packets, mut slow, core, wakeup } = parts;
+    core.into_iter().for_each(stay_on);
+    let sleep = Sleep { status: Arc::clone(status), wakeup };
+    let mut worker = Worker::new(forwarder, ports, packets.into_iter(), &mut slow, sleep);
+    status.publish(worker.published());
+    // The channel has room, and the thread that started this one waits for it.
+    let _ = ready.send(());
+    let mut result = worker.run(stop);
+    // Packets that came in before the stop are still forwarded.
+    for _ in 0..LAST_ROUNDS {
+        match worker.round() {
+            Ok(0) if !worker.has_unsent() => break,
+            Ok(0) => std::thread::sleep(LAST_PAUSE),
+            Ok(_) => {}
+            Err(error) => result = Err(error),
+        }
+    }
+    let counters = worker.published().counters();
+    let (ports, mut packets) = worker.into_parts();
+    packets.extend(ports.into_iter().flatten().flat_map(P::close));
+    EndedWorker { slow, packets, result: result.map(|()| counters) }
+}
+
+/// Binds this thread to a core. The cores were available when the router started. One that was taken away since is no
+/// reason to end: the worker runs on any core then.
+fn stay_on(core: usize) {
+    let mut only = CpuSet::new();
+    only.set(core);
+    if let Err(error) = sched_setaffinity(None, &only) {
+        log::line(&format!("a worker cannot be kept on core {core}: {error}; it runs on any core"));
+    }
+}
+
+/// Waits for frames.
+struct Sleep {
+    status: Arc<WorkerStatus>,
+    wakeup: Option<Wakeup>,
+}
+
+impl<P: WorkerPort> Wait<P> for Sleep {
+    fn wait(&mut self, ports: &[Option<P>]) {
+        // A port whose interface was removed is left out: its descriptor would report an error at once, each time.
+        let present = ports.iter().flatten().filter(|port| !port.is_finished());
+        let fds = present.map(WorkerPort::as_fd).chain(self.wakeup.iter().map(Wakeup::fd));
+        let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
+        // The result does not matter: the next round finds out what there is.
+        self.status.asleep(|| {
+            let _ = poll(&mut fds, Some(&timeout));
+        });
+        self.wakeup.iter().for_each(Wakeup::clear);
+    }
+}

@@ -1,0 +1,258 @@
+//! The cache itself.
+//!
+//! The forwarding loop does not report which neighbours it uses. So the cache does not verify a neighbour on its first
+//! use after a pause, as hosts do, but whenever its last answer has expired; a neighbour that does not answer is removed.
+//!
+//! Everything is bounded, so that a station that makes up addresses costs a fixed amount of memory and of requests
+//! (RFC 6583): see [`NeighborSettings`]. An unresolved neighbour never evicts one that has answered.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::entry::{Evidence, NeighborEntry, QueuedPacket, Reachability};
+use super::id::NeighborId;
+use super::settings::NeighborSettings;
+use crate::host::limit::TokenBucket;
+use fullview_plane::wire::ethernet::Mac;
+
+#[cfg(test)]
+mod tests;
+
+/// What became of a packet whose neighbour is unresolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::host) enum Enqueued {
+    /// The packet waits, and the caller has to send the first request.
+    Solicit,
+    /// The packet waits for a request that was sent before.
+    Waits,
+    /// The packet is dropped: too many packets wait, or too many neighbours are unresolved.
+    Refused,
+}
+
+/// What a message changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::host) struct CacheUpdate {
+    /// Whether the link address is new.
+    pub changed: bool,
+    /// The packets that waited for it.
+    pub released: VecDeque<QueuedPacket>,
+    /// The neighbour that was removed to make room, if its link address was known.
+    pub evicted: Option<NeighborId>,
+}
+
+/// What to do about a neighbour whose timer has expired.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::host) enum NeighborTimeout {
+    /// Send a request: to the link address if there is one, else to the whole link.
+    Solicit(NeighborId, Option<Mac>),
+    /// The neighbour did not answer, and these packets waited for it.
+    Lost(NeighborId, VecDeque<QueuedPacket>),
+}
+
+/// The most neighbours that are examined when one has to be evicted. Neighbours that never answered have the earliest
+/// timers, so they come first.
+const EVICTION_SCAN: usize = 256;
+
+pub(in crate::host) struct NeighborCache {
+    settings: NeighborSettings,
+    entries: FxHashMap<NeighborId, NeighborEntry>,
+    /// All entries except the static ones, by the time at which they need attention.
+    timers: BTreeSet<(Duration, NeighborId)>,
+    incomplete: usize,
+    queued: usize,
+    resolutions: Vec<TokenBucket>,
+}
+
+impl NeighborCache {
+    pub fn new(interfaces: usize, settings: NeighborSettings) -> NeighborCache {
+        let resolutions = vec![TokenBucket::new(settings.resolutions); interfaces];
+        let (entries, timers) = (FxHashMap::default(), BTreeSet::new());
+        NeighborCache { settings, entries, timers, incomplete: 0, queued: 0, resolutions }
+    }
+
+    /// Makes room for at least this many interfaces.
+    pub fn grow(&mut self, interfaces: usize) {
+        let interfaces = interfaces.max(self.resolutions.len());
+        self.resolutions.resize(interfaces, TokenBucket::new(self.settings.resolutions));
+    }
+
+    /// The neighbours that are configured.
+    pub fn static_neighbors(&self) -> impl Iterator<Item = NeighborId> + '_ {
+        self.entries.iter().filter(|(_, entry)| entry.state == Reachability::Static).map(|(id, _)| *id)
+    }
+
+    /// All neighbours whose link address is known.
+    pub fn resolved(&self) -> impl Iterator<Item = (NeighborId, Mac)> + '_ {
+        self.entries.iter().filter_map(|(id, entry)| Some((*id, entry.mac()?)))
+    }
+
+    /// Removes a neighbour, whatever its state.
+    pub fn remove(&mut self, id: NeighborId) {
+        self.take(id);
+    }
+
+    /// Removes all neighbours of these interfaces except the static ones. Returns the packets that waited for them.
+    pub fn remove_learned(
+        &mut self,
+        interfaces: &FxHashSet<u16>,
+    ) -> Vec<(NeighborId, VecDeque<QueuedPacket>)> {
+        let learned = self.timers.iter().map(|(_, id)| *id).filter(|id| interfaces.contains(&id.interface));
+        let learned: Vec<NeighborId> = learned.collect();
+        learned.into_iter().filter_map(|id| Some((id, self.take(id)?.queue))).collect()
+    }
+
+    /// Adds a neighbour that is never solicited and never removed by a timer.
+    pub fn set_static(&mut self, id: NeighborId, mac: Mac) {
+        self.take(id);
+        self.entries.insert(id, NeighborEntry::resolved(Reachability::Static, mac, Duration::ZERO));
+    }
+
+    /// The link address, if it is resolved.
+    pub fn mac(&self, id: NeighborId) -> Option<Mac> {
+        self.entries.get(&id).and_then(NeighborEntry::mac)
+    }
+
+    /// The packet that has waited longest for a neighbour.
+    pub fn oldest_queued(&self, id: NeighborId) -> Option<&QueuedPacket> {
+        self.entries.get(&id)?.queue.front()
+    }
+
+    /// Queues a packet until its neighbour, which is unresolved, has answered.
+    pub fn enqueue(&mut self, now: Duration, id: NeighborId, packet: QueuedPacket) -> Enqueued {
+        let is_new = !self.entries.contains_key(&id);
+        if self.queued >= self.settings.queued || is_new && !self.admit_incomplete(now, id) {
+            return Enqueued::Refused;
+        }
+        let Some(entry) = self.entries.get_mut(&id) else { return Enqueued::Refused };
+        entry.queue.push_back(packet);
+        self.queued += 1;
+        if entry.queue.len() > self.settings.queue {
+            entry.queue.pop_front();
+            self.queued -= 1;
+        }
+        if is_new { Enqueued::Solicit } else { Enqueued::Waits }
+    }
+
+    /// Adds an unresolved entry, if the interface may begin another resolution and there is room.
+    fn admit_incomplete(&mut self, now: Duration, id: NeighborId) -> bool {
+        let bucket = self.resolutions.get_mut(usize::from(id.interface));
+        if !bucket.is_some_and(|bucket| bucket.take(now)) {
+            return false;
+        }
+        if self.incomplete >= self.settings.incomplete {
+            self.evict(|entry| entry.state == Reachability::Incomplete);
+        }
+        if self.timers.len() >= self.settings.capacity {
+            self.evict(|entry| entry.state == Reachability::Incomplete);
+        }
+        if self.incomplete >= self.settings.incomplete || self.timers.len() >= self.settings.capacity {
+            return false;
+        }
+        self.insert(id, NeighborEntry::incomplete(now), now + self.settings.retransmit);
+        true
+    }
+
+    /// Applies a message that names a station's link address.
+    pub fn learn(&mut self, now: Duration, id: NeighborId, mac: Mac, evidence: Evidence) -> CacheUpdate {
+        match self.entries.get(&id).map(|entry| entry.state) {
+            None if evidence == Evidence::Request => self.add_stale(now, id, mac),
+            None | Some(Reachability::Static) => CacheUpdate::default(),
+            Some(_) => self.update(now, id, mac, evidence),
+        }
+    }
+
+    /// Adds a station that asked for the router: an answer to it will follow, and probably more packets.
+    fn add_stale(&mut self, now: Duration, id: NeighborId, mac: Mac) -> CacheUpdate {
+        let mut evicted = None;
+        if self.timers.len() >= self.settings.capacity {
+            evicted =
+                self.evict(|entry| matches!(entry.state, Reachability::Incomplete | Reachability::Stale));
+        }
+        if self.timers.len() >= self.settings.capacity {
+            return CacheUpdate::default();
+        }
+        self.insert(id, NeighborEntry::resolved(Reachability::Stale, mac, now), now + self.settings.stale);
+        CacheUpdate { changed: true, evicted, ..CacheUpdate::default() }
+    }
+
+    fn update(&mut self, now: Duration, id: NeighborId, mac: Mac, evidence: Evidence) -> CacheUpdate {
+        let lock = if id.ip.is_ipv4() { self.settings.lock } else { Duration::ZERO };
+        let Some(entry) = self.entries.get_mut(&id) else { return CacheUpdate::default() };
+        let was_incomplete = entry.state == Reachability::Incomplete;
+        let changed = entry.update(now, mac, evidence, lock);
+        let released = if entry.state == Reachability::Incomplete {
+            VecDeque::new()
+        } else {
+            std::mem::take(&mut entry.queue)
+        };
+        let state = entry.state;
+        self.queued -= released.len();
+        self.incomplete -= usize::from(was_incomplete && state != Reachability::Incomplete);
+        self.schedule(id, now);
+        CacheUpdate { changed, released, evicted: None }
+    }
+
+    /// Sets the timer that the state needs. A neighbour that is being probed keeps its timer.
+    fn schedule(&mut self, id: NeighborId, now: Duration) {
+        let Some(entry) = self.entries.get(&id) else { return };
+        let deadline = match entry.state {
+            Reachability::Reachable if entry.confirmed == now => now + self.settings.reachable,
+            Reachability::Stale if entry.confirmed == now => now + self.settings.stale,
+            _ => return,
+        };
+        self.set_timer(id, deadline);
+    }
+
+    /// The next neighbour whose timer has expired by now, and what to do about it.
+    pub fn next_timeout(&mut self, now: Duration) -> Option<NeighborTimeout> {
+        let (_, id) = *self.timers.first().filter(|(at, _)| *at <= now)?;
+        let entry = self.entries.get_mut(&id)?;
+        let (mac, exhausted) = (entry.mac(), entry.probes >= self.settings.probes);
+        if exhausted && matches!(entry.state, Reachability::Incomplete | Reachability::Probe) {
+            let queue = self.take(id).map_or_else(VecDeque::new, |entry| entry.queue);
+            return Some(NeighborTimeout::Lost(id, queue));
+        }
+        if matches!(entry.state, Reachability::Reachable | Reachability::Stale) {
+            (entry.state, entry.probes) = (Reachability::Probe, 0);
+        }
+        entry.probes += 1;
+        self.set_timer(id, now + self.settings.retransmit);
+        Some(NeighborTimeout::Solicit(id, mac))
+    }
+
+    /// When the next timer expires.
+    pub fn next_deadline(&self) -> Option<Duration> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    fn insert(&mut self, id: NeighborId, entry: NeighborEntry, deadline: Duration) {
+        self.incomplete += usize::from(entry.state == Reachability::Incomplete);
+        self.entries.insert(id, entry);
+        self.set_timer(id, deadline);
+    }
+
+    fn set_timer(&mut self, id: NeighborId, deadline: Duration) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        self.timers.remove(&(entry.deadline, id));
+        entry.deadline = deadline;
+        self.timers.insert((deadline, id));
+    }
+
+    fn take(&mut self, id: NeighborId) -> Option<NeighborEntry> {
+        let entry = self.entries.remove(&id)?;
+        self.timers.remove(&(entry.deadline, id));
+        self.queued -= entry.queue.len();
+        self.incomplete -= usize::from(entry.state == Reachability::Incomplete);
+        Some(entry)
+    }
+
+    /// Removes the neighbour with the earliest timer among those that may go. Returns it if its link address was known.
+    fn evict(&mut self, may_go: impl Fn(&NeighborEntry) -> bool) -> Option<NeighborId> {
+        let mut candidates = self.timers.iter().take(EVICTION_SCAN).map(|(_, id)| *id);
+        let id = candidates.find(|id| self.entries.get(id).is_some_and(&may_go))?;
+        let entry = self.take(id)?;
+        entry.mac().map(|_| id)
+    }
+}

@@ -1,0 +1,228 @@
+//! The cache alone: which link addresses it accepts, what it removes, and that it keeps its bounds.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::host::limit::RateLimit;
+
+const HERE: Mac = Mac([2, 0, 0, 0, 0, 1]);
+const THERE: Mac = Mac([2, 0, 0, 0, 0, 2]);
+const REPLY: Evidence = Evidence::Solicited { overrides: true };
+
+fn at(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn key(host: u32) -> NeighborId {
+    NeighborId { interface: 0, ip: IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 + host)) }
+}
+
+fn key6(host: u128) -> NeighborId {
+    NeighborId { interface: 0, ip: IpAddr::V6(Ipv6Addr::from_bits(0xfe80 << 112 | host)) }
+}
+
+fn packet(number: u8) -> QueuedPacket {
+    QueuedPacket { packet: vec![number], interface: 7 }
+}
+
+fn cache(settings: NeighborSettings) -> NeighborCache {
+    NeighborCache::new(1, settings)
+}
+
+fn numbers(waiting: &VecDeque<QueuedPacket>) -> Vec<u8> {
+    waiting.iter().map(|waiting| waiting.packet[0]).collect()
+}
+
+#[test]
+fn packets_wait_for_the_answer_and_newer_ones_displace_older() {
+    let mut cache = cache(NeighborSettings { queue: 2, ..NeighborSettings::default() });
+    assert_eq!(cache.enqueue(at(0), key(1), packet(1)), Enqueued::Solicit);
+    assert_eq!(cache.enqueue(at(1), key(1), packet(2)), Enqueued::Waits);
+    assert_eq!(cache.enqueue(at(2), key(1), packet(3)), Enqueued::Waits);
+    let update = cache.learn(at(9), key(1), HERE, REPLY);
+    assert_eq!((update.changed, numbers(&update.released)), (true, vec![2, 3]));
+    assert_eq!((cache.mac(key(1)), cache.queued), (Some(HERE), 0));
+}
+
+#[test]
+fn a_silent_neighbour_is_lost_after_three_requests() {
+    let mut cache = cache(NeighborSettings::default());
+    cache.enqueue(at(0), key(1), packet(1));
+    assert_eq!(cache.next_timeout(at(999)), None);
+    for second in 1..=2 {
+        assert_eq!(cache.next_timeout(at(second * 1000)), Some(NeighborTimeout::Solicit(key(1), None)));
+        assert_eq!(cache.next_timeout(at(second * 1000)), None);
+    }
+    assert_eq!(
+        cache.next_timeout(at(3000)),
+        Some(NeighborTimeout::Lost(key(1), VecDeque::from([packet(1)])))
+    );
+    assert_eq!((cache.next_deadline(), cache.incomplete, cache.queued), (None, 0, 0));
+}
+
+#[test]
+fn an_expired_answer_is_verified_by_unicast() {
+    let mut cache = cache(NeighborSettings::default());
+    cache.enqueue(at(0), key(1), packet(1));
+    cache.learn(at(10), key(1), HERE, REPLY);
+    assert_eq!(cache.next_deadline(), Some(at(30_010)));
+    assert_eq!(cache.next_timeout(at(30_010)), Some(NeighborTimeout::Solicit(key(1), Some(HERE))));
+    assert!(!cache.learn(at(30_020), key(1), HERE, REPLY).changed);
+    assert_eq!(cache.next_deadline(), Some(at(60_020)));
+    for _ in 0..3 {
+        let next = cache.next_deadline().unwrap();
+        assert_eq!(cache.next_timeout(next), Some(NeighborTimeout::Solicit(key(1), Some(HERE))));
+        assert_eq!(cache.mac(key(1)), Some(HERE), "the link address is used while it is verified");
+    }
+    assert_eq!(
+        cache.next_timeout(cache.next_deadline().unwrap()),
+        Some(NeighborTimeout::Lost(key(1), VecDeque::new()))
+    );
+}
+
+#[test]
+fn another_link_address_is_accepted_by_the_rules_of_rfc_4861() {
+    let mut cache = cache(NeighborSettings::default());
+    let (weak, unsolicited) =
+        (Evidence::Solicited { overrides: false }, Evidence::Unsolicited { overrides: true });
+    cache.enqueue(at(0), key6(1), packet(1));
+    cache.learn(at(1), key6(1), HERE, weak);
+    assert!(!cache.learn(at(2), key6(1), THERE, weak).changed);
+    assert_eq!(cache.entries[&key6(1)].state, Reachability::Stale, "the link address is verified soon");
+    assert!(cache.learn(at(3), key6(1), THERE, unsolicited).changed);
+    assert_eq!((cache.mac(key6(1)), cache.entries[&key6(1)].state), (Some(THERE), Reachability::Stale));
+    cache.learn(at(4), key6(1), THERE, REPLY);
+    assert_eq!(cache.entries[&key6(1)].state, Reachability::Reachable);
+}
+
+#[test]
+fn an_ipv4_address_is_locked_to_its_link_address_for_a_while() {
+    let mut cache = cache(NeighborSettings::default());
+    cache.enqueue(at(0), key(1), packet(1));
+    cache.learn(at(1), key(1), HERE, REPLY);
+    assert!(!cache.learn(at(1000), key(1), THERE, REPLY).changed);
+    assert!(cache.learn(at(1001), key(1), THERE, REPLY).changed);
+}
+
+#[test]
+fn only_stations_that_asked_or_were_asked_are_learned() {
+    let mut cache = cache(NeighborSettings::default());
+    assert_eq!(cache.learn(at(0), key(1), HERE, REPLY), CacheUpdate::default());
+    assert_eq!(
+        cache.learn(at(0), key(1), HERE, Evidence::Unsolicited { overrides: true }),
+        CacheUpdate::default()
+    );
+    assert!(cache.learn(at(0), key(1), HERE, Evidence::Request).changed);
+    cache.set_static(key(2), HERE);
+    assert!(!cache.learn(at(9000), key(2), THERE, REPLY).changed, "a static neighbour does not change");
+}
+
+/// RFC 6583: a station sends to every address of a network, and the neighbours that exist stay reachable.
+#[test]
+fn a_scan_evicts_no_resolved_neighbour() {
+    let settings = NeighborSettings { capacity: 300, incomplete: 100, ..NeighborSettings::default() };
+    let limit = settings.resolutions;
+    let mut cache = cache(settings);
+    for host in 0..200 {
+        cache.enqueue(at(0), key(host), packet(0));
+        cache.learn(at(0), key(host), HERE, REPLY);
+    }
+    let mut asked = 0;
+    for step in 0..20_000u32 {
+        let now = at(100 + u64::from(step) / 10);
+        asked += u32::from(cache.enqueue(now, key(1000 + step), packet(0)) == Enqueued::Solicit);
+        assert!(cache.incomplete <= 100 && cache.timers.len() <= 300);
+        while cache.next_timeout(now).is_some() {}
+    }
+    assert!((0..200).all(|host| cache.mac(key(host)) == Some(HERE)));
+    assert!(asked <= limit.burst + limit.rate * 3, "{asked} of 20,000 addresses were solicited");
+    assert_eq!(
+        cache.enqueue(at(4000), key(9), packet(0)),
+        Enqueued::Waits,
+        "a neighbour in the cache needs no token"
+    );
+}
+
+#[test]
+fn stations_that_only_asked_evict_only_each_other() {
+    let mut cache = cache(NeighborSettings { capacity: 4, ..NeighborSettings::default() });
+    for host in 0..2 {
+        cache.enqueue(at(0), key(host), packet(0));
+        cache.learn(at(0), key(host), HERE, REPLY);
+    }
+    let evicted: Vec<_> =
+        (10..20).filter_map(|host| cache.learn(at(1), key(host), THERE, Evidence::Request).evicted).collect();
+    assert_eq!((evicted.len(), cache.timers.len()), (8, 4));
+    assert!(evicted.iter().all(|evicted| *evicted >= key(10)) && cache.mac(key(1)).is_some());
+}
+
+/// An operation on the cache.
+#[derive(Clone, Debug)]
+enum Operation {
+    Wait(u32),
+    Learn(u32, bool, u8),
+    Pass(u64),
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        (0u32..40).prop_map(Operation::Wait),
+        (0u32..40, any::<bool>(), 0u8..5).prop_map(|(host, here, kind)| Operation::Learn(host, here, kind)),
+        (0u64..40_000).prop_map(Operation::Pass),
+    ]
+}
+
+fn evidence(kind: u8) -> Evidence {
+    match kind {
+        0 | 1 => Evidence::Solicited { overrides: kind == 1 },
+        2 | 3 => Evidence::Unsolicited { overrides: kind == 3 },
+        _ => Evidence::Request,
+    }
+}
+
+fn check(cache: &NeighborCache) {
+    let entries = || cache.entries.values();
+    assert_eq!(cache.timers.len(), entries().filter(|entry| entry.state != Reachability::Static).count());
+    assert_eq!(cache.incomplete, entries().filter(|entry| entry.state == Reachability::Incomplete).count());
+    assert_eq!(cache.queued, entries().map(|entry| entry.queue.len()).sum::<usize>());
+    assert!(cache.timers.len() <= cache.settings.capacity && cache.incomplete <= cache.settings.incomplete);
+    assert!(cache.queued <= cache.settings.queued);
+    assert!(entries().all(|entry| entry.queue.len() <= cache.settings.queue));
+    assert!(entries().all(|entry| entry.queue.is_empty() || entry.state == Reachability::Incomplete));
+}
+
+proptest! {
+    #[test]
+    fn bounds_hold_after_any_operations(operations in prop::collection::vec(operation(), 1..400)) {
+        let settings = NeighborSettings {
+            capacity: 10,
+            incomplete: 4,
+            queue: 3,
+            queued: 6,
+            resolutions: RateLimit { rate: 100, burst: 5 },
+            ..NeighborSettings::default()
+        };
+        let (mut cache, mut now) = (cache(settings), at(1));
+        cache.set_static(key(0), HERE);
+        for operation in operations {
+            match operation {
+                Operation::Wait(host) if cache.mac(key(host)).is_none() => {
+                    cache.enqueue(now, key(host), packet(0));
+                }
+                Operation::Wait(_) => {}
+                Operation::Learn(host, here, kind) => {
+                    cache.learn(now, key(host), if here { HERE } else { THERE }, evidence(kind));
+                }
+                Operation::Pass(millis) => {
+                    now += at(millis);
+                    while cache.next_timeout(now).is_some() {}
+                }
+            }
+            check(&cache);
+            prop_assert_eq!(cache.mac(key(0)), Some(HERE));
+            prop_assert!(cache.next_deadline().is_none_or(|next| next > now), "no expired timer is left");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Bounds and times of the neighbour cache.
+
+use std::time::Duration;
+
+use crate::host::limit::RateLimit;
+
+/// How neighbours are resolved and kept. The times are those of RFC 4861, section 10.
+#[derive(Clone, Debug)]
+pub struct NeighborSettings {
+    /// The most neighbours in the cache, static ones not counted.
+    pub capacity: usize,
+    /// The most neighbours that are unresolved at the same time. The bound keeps a scan of a network from evicting
+    /// resolved neighbours (RFC 6583).
+    pub incomplete: usize,
+    /// The most packets that wait for one neighbour. A newer packet replaces the oldest.
+    pub queue: usize,
+    /// The most packets that wait for all neighbours.
+    pub queued: usize,
+    /// How often resolutions may begin on one interface.
+    pub resolutions: RateLimit,
+    /// The time between two requests to the same neighbour.
+    pub retransmit: Duration,
+    /// Requests without an answer after which a neighbour counts as lost.
+    pub probes: u32,
+    /// How long an answer is valid.
+    pub reachable: Duration,
+    /// How long a link address that was learned from a neighbour's own request is used before it is verified.
+    pub stale: Duration,
+    /// How long a neighbour's link address is kept although another station claims its IPv4 address.
+    pub lock: Duration,
+}
+
+impl Default for NeighborSettings {
+    fn default() -> NeighborSettings {
+        NeighborSettings {
+            capacity: 4096,
+            incomplete: 512,
+            queue: 8,
+            queued: 1024,
+            resolutions: RateLimit { rate: 500, burst: 256 },
+            retransmit: Duration::from_secs(1),
+            probes: 3,
+            reachable: Duration::from_secs(30),
+            stale: Duration::from_secs(5),
+            lock: Duration::from_secs(1),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Events of the control plane, and dumps of them, applied to the mirror's state.
+
+use std::net::IpAddr;
+
+use fullview_plane::interface::InterfaceAddress;
+
+use crate::netlink::event::{ControlEvent, DumpPart, Link, LinkNeighbor, RouteEntry};
+use crate::route::{AnyPrefix, LinkIndex};
+
+use super::Mirror;
+use super::links::LinkState;
+use super::neighbors::NeighborUpdate;
+
+impl Mirror {
+    /// Applies an event. FIBs and views follow with [`Self::commit`].
+    pub fn apply(&mut self, event: ControlEvent) {
+        match event {
+            ControlEvent::Link(link) => self.set_link(link),
+            ControlEvent::LinkRemoved(index) => self.remove_link(index),
+            ControlEvent::Address(link, address) => self.add_address(link, address),
+            ControlEvent::AddressRemoved(link, address) => self.remove_address(link, address),
+            ControlEvent::Neighbor(neighbor) => self.set_neighbor(&neighbor),
+            ControlEvent::NeighborRemoved(link, address) => self.remove_neighbor(link, address),
+            ControlEvent::Route(route, placement) => self.routing.add(route, placement, &self.links),
+            ControlEvent::RouteRemoved(route) => self.remove_route(&route),
+            ControlEvent::NextHop(id, object) => {
+                self.routing.sets_changed |= self.routing.sets.set_object(id, object);
+            }
+            ControlEvent::NextHopRemoved(id) => self.routing.remove_object(id),
+            ControlEvent::Forwarding(link, family, on) => {
+                self.view_changed |= self.links.set_forwarding(link, family, on);
+            }
+            ControlEvent::Rule(rule) => self.view_changed |= self.rules.add(rule),
+            ControlEvent::RuleRemoved(rule) => self.view_changed |= self.rules.remove(&rule),
+        }
+    }
+
+    /// Begins a dump of a part: the events that follow list everything that exists.
+    pub fn begin_dump(&mut self, part: DumpPart) {
+        match part {
+            DumpPart::Forwarding | DumpPart::Forwarding6 => {}
+            DumpPart::Rules => self.rules.mark(),
+            DumpPart::Links => self.links.mark(),
+            DumpPart::Addresses => {
+                self.links.forget_addresses();
+                self.view_changed = true;
+            }
+            DumpPart::Neighbors => self.neighbors.mark(),
+            DumpPart::Objects => self.routing.sets.mark(),
+            DumpPart::Inet => self.routing.inet.begin_dump(),
+            DumpPart::Inet6 => self.routing.inet6.begin_dump(),
+        }
+    }
+
+    /// Ends a dump that was complete: removes what it did not list. Returns how much that was.
+    pub fn end_dump(&mut self, part: DumpPart) -> usize {
+        let routing = &mut self.routing;
+        match part {
+            DumpPart::Forwarding | DumpPart::Forwarding6 | DumpPart::Addresses => 0,
+            DumpPart::Links => {
+                self.remove_all(self.links.unseen(), |mirror, index| mirror.remove_link(index))
+            }
+            DumpPart::Rules => {
+                let removed = self.rules.sweep();
+                self.view_changed |= removed > 0;
+                removed
+            }
+            DumpPart::Neighbors => self.remove_all(self.neighbors.unseen(), |mirror, (link, address)| {
+                mirror.remove_neighbor(link, address);
+            }),
+            DumpPart::Objects => {
+                self.remove_all(self.routing.sets.unseen(), |mirror, id| mirror.routing.remove_object(id))
+            }
+            DumpPart::Inet => routing.inet.end_dump(&mut routing.sets),
+            DumpPart::Inet6 => routing.inet6.end_dump(&mut routing.sets),
+        }
+    }
+
+    fn remove_all<T>(&mut self, unseen: Vec<T>, remove: impl Fn(&mut Mirror, T)) -> usize {
+        let removed = unseen.len();
+        unseen.into_iter().for_each(|item| remove(self, item));
+        removed
+    }
+
+    /// Whether the link is known with another MTU.
+    pub(crate) fn has_other_mtu(&self, link: &Link) -> bool {
+        self.links.get(link.index).is_some_and(|known| known.mtu != link.mtu)
+    }
+
+    fn set_link(&mut self, link: Link) {
+        let (index, state) = (link.index, self.links.state(link.index));
+        let is_same =
+            |known: &Link| (&known.name, known.kind, known.master) == (&link.name, link.kind, link.master);
+        let is_other = !self.links.get(index).is_some_and(is_same);
+        if !self.links.set(link) {
+            return;
+        }
+        (self.routing.sets_changed, self.view_changed) = (true, true);
+        if is_other {
+            self.place_all_hosts();
+        }
+        match (state, self.links.state(index)) {
+            (before, LinkState::Down) if before != LinkState::Down => self.link_went_down(index),
+            (before, after) => self.suspects_inet |= before != after,
+        }
+    }
+
+    /// The kernel drops the IPv4 routes of a link that is set down, and does not report it.
+    fn link_went_down(&mut self, index: LinkIndex) {
+        if self.keeps_routes {
+            return;
+        }
+        self.suspects_inet = true;
+        self.routing.remove_inet_by(index);
+    }
+
+    fn remove_link(&mut self, index: LinkIndex) {
+        let addresses = self.neighbors.on(index);
+        addresses.into_iter().for_each(|address| self.remove_neighbor(index, address));
+        if self.links.place(index).is_some() {
+            self.link_went_down(index);
+        }
+        if self.links.remove(index) {
+            (self.routing.sets_changed, self.view_changed) = (true, true);
+        }
+    }
+
+    /// A link changed its name, type or master. It and the links above or below it may be ports now or no longer, and may
+    /// look up in other tables.
+    fn place_all_hosts(&mut self) {
+        self.links.tables().into_iter().for_each(|table| self.routing.create(table));
+        for (link, address) in self.neighbors.all() {
+            self.remove_host(link, address);
+            self.place_host(link, address);
+        }
+    }
+
+    /// With its first address a link's dead hops come to life.
+    fn add_address(&mut self, link: LinkIndex, address: InterfaceAddress) {
+        let is_new = self.links.add_address(link, address);
+        self.view_changed |= is_new;
+        self.suspects_inet |= is_new && address.ip.is_ipv4() && self.routing.sets.has_dead_by(link);
+    }
+
+    fn remove_address(&mut self, link: LinkIndex, address: InterfaceAddress) {
+        let was_there = self.links.remove_address(link, address);
+        self.view_changed |= was_there;
+        self.suspects_inet |= was_there && address.ip.is_ipv4();
+    }
+
+    fn set_neighbor(&mut self, neighbor: &LinkNeighbor) {
+        let (link, address) = (neighbor.link, neighbor.address);
+        match self.neighbors.set(neighbor) {
+            NeighborUpdate::Unchanged => {}
+            NeighborUpdate::Moved => self.view_changed = true,
+            NeighborUpdate::Added => {
+                self.view_changed = true;
+                self.place_host(link, address);
+            }
+            NeighborUpdate::Removed => self.remove_host(link, address),
+        }
+    }
+
+    fn remove_neighbor(&mut self, link: LinkIndex, address: IpAddr) {
+        if self.neighbors.remove((link, address)) == NeighborUpdate::Removed {
+            self.remove_host(link, address);
+        }
+    }
+
+    /// Only neighbours on ports have host routes, and only for addresses that packets are forwarded to.
+    fn place_host(&mut self, link: LinkIndex, address: IpAddr) {
+        let is_link_local = matches!(address, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        if self.links.place(link).is_some() && !is_link_local && !address.is_multicast() {
+            self.routing.add_host(link, address, self.links.table(link));
+        }
+    }
+
+    fn remove_host(&mut self, link: LinkIndex, address: IpAddr) {
+        self.view_changed = true;
+        self.routing.remove_host(link, address);
+    }
+
+    /// A removed IPv4 route that the mirror does not have in this form shows that the kernel's routes differ.
+    fn remove_route(&mut self, route: &RouteEntry) {
+        let is_known = self.routing.remove(route, &self.links);
+        self.suspects_inet |= !is_known && matches!(route.prefix, AnyPrefix::Inet(_));
+    }
+}

@@ -1,0 +1,308 @@
+//! Sets of next hops, shared by all routes that name the same ones: a million routes by one gateway are one set.
+//!
+//! A set of one hop has that hop's index. Other sets have a group of their own: its members change with links and
+//! objects, while its index, and so every route that uses it, stays.
+
+use fullview_table::NextHop;
+use fullview_table::group::{GroupError, Groups, Member};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::netlink::event::NextHopObject;
+use crate::route::{HopSet, LinkIndex, NextHopVia, RouteAction, RouteHop};
+
+use super::links::{LinkState, LinkTable};
+use super::next_hops::{KERNEL, NextHopAction, NextHopIndices, Released};
+
+/// The number of a set.
+pub(super) type SetId = u32;
+
+#[derive(Default)]
+pub(super) struct HopSets {
+    pub next_hops: NextHopIndices,
+    pub groups: Groups,
+    objects: FxHashMap<u32, KnownObject>,
+    sets: Vec<StoredSet>,
+    ids: FxHashMap<HopSet, SetId>,
+    free: Vec<SetId>,
+    /// Groups released since the last [`HopSets::take_released_groups`].
+    released: Vec<NextHop>,
+    /// Readers do not see all changes of groups yet.
+    groups_changed: bool,
+    /// What could not be done as the kernel does it, for the log: the kernel forwards these packets.
+    pub warnings: Vec<String>,
+}
+
+struct KnownObject {
+    object: NextHopObject,
+    /// Whether the last dump listed it.
+    seen: bool,
+}
+
+struct StoredSet {
+    hops: HopSet,
+    references: u32,
+    /// The index that its routes have; `None` while no hop can be used.
+    index: Option<NextHop>,
+    group: Option<NextHop>,
+    /// The set holds one reference to each.
+    members: Vec<NextHop>,
+}
+
+impl HopSets {
+    /// The number of a set; the caller gets a reference to it.
+    pub fn acquire(&mut self, hops: HopSet, links: &LinkTable) -> SetId {
+        let known = self.ids.get(&hops).copied();
+        let id = known.unwrap_or_else(|| self.insert(hops, links));
+        if let Some(set) = self.set(id) {
+            set.references += 1;
+        }
+        id
+    }
+
+    fn insert(&mut self, hops: HopSet, links: &LinkTable) -> SetId {
+        let set =
+            StoredSet { hops: hops.clone(), references: 0, index: None, group: None, members: Vec::new() };
+        let id = self.free.pop().unwrap_or(self.sets.len() as SetId);
+        match self.set(id) {
+            Some(free) => *free = set,
+            None => self.sets.push(set),
+        }
+        self.ids.insert(hops, id);
+        self.refresh(id, links);
+        id
+    }
+
+    /// Gives a reference back.
+    pub fn release(&mut self, id: SetId) {
+        let Some(set) = self.set(id) else { return };
+        set.references -= 1;
+        if set.references > 0 {
+            return;
+        }
+        let (hops, group, members) = (set.hops.clone(), set.group.take(), std::mem::take(&mut set.members));
+        self.ids.remove(&hops);
+        self.free.push(id);
+        self.released.extend(group);
+        members.into_iter().for_each(|member| self.next_hops.release(member));
+    }
+
+    fn set(&mut self, id: SetId) -> Option<&mut StoredSet> {
+        self.sets.get_mut(id as usize)
+    }
+
+    /// The index that routes with this set have; `None` if none of its hops can be used.
+    pub fn index(&self, id: SetId) -> Option<NextHop> {
+        self.sets.get(id as usize)?.index
+    }
+
+    /// The hops of a set; `None` for an object.
+    pub fn hops(&self, id: SetId) -> Option<&[RouteHop]> {
+        match &self.sets.get(id as usize)?.hops {
+            HopSet::Hops(hops) => Some(hops),
+            HopSet::Object(_) | HopSet::ObjectWithMtu(_) => None,
+        }
+    }
+
+    /// Whether the kernel reported a hop by this link as dead.
+    pub fn has_dead_by(&self, link: LinkIndex) -> bool {
+        self.ids.keys().any(|set| set.hops().iter().any(|hop| hop.link == link && hop.dead))
+    }
+
+    /// The object of a set.
+    pub fn object(&self, id: SetId) -> Option<u32> {
+        match self.sets.get(id as usize)?.hops {
+            HopSet::Object(object) | HopSet::ObjectWithMtu(object) => Some(object),
+            HopSet::Hops(_) => None,
+        }
+    }
+
+    /// Stores an object; returns whether anything changed.
+    pub fn set_object(&mut self, id: u32, object: NextHopObject) -> bool {
+        let before = self.objects.insert(id, KnownObject { object: object.clone(), seen: true });
+        before.is_none_or(|before| before.object != object)
+    }
+
+    /// Returns whether the object was known.
+    pub fn remove_object(&mut self, id: u32) -> bool {
+        self.objects.remove(&id).is_some()
+    }
+
+    /// Begins a dump of objects.
+    pub fn mark(&mut self) {
+        self.objects.values_mut().for_each(|known| known.seen = false);
+    }
+
+    /// The objects that the dump did not list.
+    pub fn unseen(&self) -> Vec<u32> {
+        self.objects.iter().filter(|(_, known)| !known.seen).map(|(id, _)| *id).collect()
+    }
+
+    /// Determines the next hops of all sets again after links or objects have changed. Returns the sets whose index
+    /// changed.
+    pub fn refresh_all(&mut self, links: &LinkTable) -> FxHashSet<SetId> {
+        let used = |(id, set): (SetId, &StoredSet)| (set.references > 0).then_some(id);
+        let used: Vec<SetId> = (0..).zip(&self.sets).filter_map(used).collect();
+        used.into_iter().filter(|id| self.refresh(*id, links)).collect()
+    }
+
+    /// Returns whether the index of the set changed.
+    fn refresh(&mut self, id: SetId, links: &LinkTable) -> bool {
+        let Some(set) = self.sets.get(id as usize) else { return false };
+        let usable = self.usable(&set.hops, links);
+        let is_single = match &set.hops {
+            HopSet::Hops(hops) => hops.len() == 1,
+            HopSet::Object(_) => false,
+            HopSet::ObjectWithMtu(_) => true,
+        };
+        let (before, group, old) = (set.index, set.group, set.members.clone());
+        // The new references come first, so that a member that stays is never without one.
+        let members = self.members(&usable);
+        let (index, group) = match members.first() {
+            None => (None, group),
+            Some(only) if is_single => (Some(only.next_hop), None),
+            Some(_) => self.grouped(group, &members),
+        };
+        let held = members.iter().map(|member| member.next_hop).collect();
+        if let Some(set) = self.set(id) {
+            (set.index, set.group, set.members) = (index, group, held);
+        }
+        old.into_iter().for_each(|member| self.next_hops.release(member));
+        index != before
+    }
+
+    /// The index of a set with a group, and the group. Packets of a group that cannot be made are the kernel's to forward.
+    fn grouped(&mut self, group: Option<NextHop>, members: &[Member]) -> (Option<NextHop>, Option<NextHop>) {
+        match self.group(group, members) {
+            Ok(index) => (Some(index), Some(index)),
+            Err(error) => {
+                self.warnings.push(format!("a next-hop group is left to the kernel: {error}"));
+                (Some(KERNEL), group)
+            }
+        }
+    }
+
+    fn group(&mut self, group: Option<NextHop>, members: &[Member]) -> Result<NextHop, GroupError> {
+        let Some(index) = group else {
+            self.groups_changed = true;
+            return self.groups.create(&mut self.next_hops.interner, members);
+        };
+        let mut ordered = members.to_vec();
+        ordered.sort_unstable();
+        if self.groups.members(index) != Some(&ordered) {
+            self.groups.change(&self.next_hops.interner, index, members)?;
+            self.groups_changed = true;
+        }
+        Ok(index)
+    }
+
+    /// The members of a group, with a reference to each. Hops that have the same index become one member.
+    fn members(&mut self, usable: &[(NextHopAction, u16)]) -> Vec<Member> {
+        let mut members: Vec<Member> = Vec::new();
+        for (action, weight) in usable {
+            let next_hop = self.next_hops.acquire(*action).unwrap_or_else(|error| {
+                self.warnings.push(format!("a next hop is left to the kernel: {error}"));
+                self.kernel()
+            });
+            match members.iter_mut().find(|member| member.next_hop == next_hop) {
+                Some(member) => {
+                    member.weight = member.weight.saturating_add(*weight);
+                    self.next_hops.release(next_hop);
+                }
+                None => members.push(Member { next_hop, weight: *weight }),
+            }
+        }
+        members
+    }
+
+    /// The index that always exists for the kernel, with a reference.
+    fn kernel(&mut self) -> NextHop {
+        self.next_hops.acquire(RouteAction::Local).unwrap_or(KERNEL)
+    }
+
+    /// The hops that can be used. If there is none and one only lacks a carrier, the packets are left to the kernel: its
+    /// settings decide whether it keeps such routes.
+    fn usable(&self, set: &HopSet, links: &LinkTable) -> Vec<(NextHopAction, u16)> {
+        let all = match set {
+            HopSet::Hops(hops) => hops.iter().map(|hop| (usability(hop, links), hop.weight)).collect(),
+            HopSet::Object(id) => self.object_hops(*id, 1, links, true),
+            HopSet::ObjectWithMtu(_) => vec![(Usability::Usable(RouteAction::Local), 1)],
+        };
+        let used = |(usability, weight): &(Usability, u16)| match usability {
+            Usability::Usable(action) => Some((*action, *weight)),
+            Usability::NoCarrier | Usability::Dead => None,
+        };
+        let usable: Vec<(NextHopAction, u16)> = all.iter().filter_map(used).collect();
+        if usable.is_empty() && all.iter().any(|(usability, _)| *usability == Usability::NoCarrier) {
+            return vec![(RouteAction::Local, 1)];
+        }
+        usable
+    }
+
+    /// The hops of an object. Groups do not nest. The kernel knows an object that is not known here yet.
+    fn object_hops(
+        &self,
+        id: u32,
+        weight: u16,
+        links: &LinkTable,
+        may_be_group: bool,
+    ) -> Vec<(Usability, u16)> {
+        match self.objects.get(&id).map(|known| &known.object) {
+            Some(NextHopObject::Single(RouteAction::Forward(hop))) => vec![(usability(hop, links), weight)],
+            Some(NextHopObject::Single(action)) => {
+                vec![(Usability::Usable(action.map(|hop| via(&hop))), weight)]
+            }
+            Some(NextHopObject::Group(members)) if may_be_group => {
+                let of = |(id, weight): &(u32, u16)| self.object_hops(*id, *weight, links, false);
+                members.iter().flat_map(of).collect()
+            }
+            Some(NextHopObject::Group(_)) | None => vec![(Usability::Usable(RouteAction::Local), weight)],
+        }
+    }
+
+    /// The groups released since the last call.
+    pub fn take_released_groups(&mut self) -> Vec<NextHop> {
+        std::mem::take(&mut self.released)
+    }
+
+    /// Frees next hops and groups that no FIB leads to any more.
+    pub fn free(&mut self, next_hops: Vec<Released>, groups: Vec<NextHop>) {
+        self.next_hops.retire(next_hops);
+        for group in groups {
+            // It was created here, and is released only once, so this cannot fail.
+            let _ = self.groups.release(group);
+            self.groups_changed = true;
+        }
+    }
+
+    /// Shows readers the groups as they are now.
+    pub fn publish_groups(&mut self) {
+        if std::mem::take(&mut self.groups_changed) {
+            self.groups.publish();
+        }
+    }
+}
+
+/// Whether a hop can be used, and for what.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Usability {
+    Usable(NextHopAction),
+    NoCarrier,
+    Dead,
+}
+
+fn usability(hop: &RouteHop, links: &LinkTable) -> Usability {
+    let mtu = links.get(hop.link).map_or(0, |link| link.mtu);
+    let lesser_mtu = hop.mtu.is_some_and(|of_route| of_route < mtu);
+    match links.state(hop.link) {
+        LinkState::Foreign => Usability::Usable(RouteAction::Local),
+        LinkState::Down => Usability::Dead,
+        _ if hop.dead => Usability::Dead,
+        LinkState::NoCarrier => Usability::NoCarrier,
+        LinkState::Up if hop.encapsulated || lesser_mtu => Usability::Usable(RouteAction::Local),
+        LinkState::Up => Usability::Usable(RouteAction::Forward(via(hop))),
+    }
+}
+
+fn via(hop: &RouteHop) -> NextHopVia<LinkIndex> {
+    NextHopVia { link: hop.link, neighbor: hop.gateway }
+}

@@ -1,0 +1,60 @@
+//! Waits until all FIBs have followed the removal of routes, then frees the next hops and groups that the routes used.
+
+use fullview_table::fib::framework::{FamilyTables, Tables};
+use fullview_table::{Address, NextHop};
+
+use super::next_hops::Released;
+use super::routing::Routing;
+
+/// The generations of the RIBs at one moment, by family and table.
+struct Generations {
+    inet: Vec<(u32, u64)>,
+    inet6: Vec<(u32, u64)>,
+}
+
+/// Next hops and groups that no route uses any more, but FIBs may.
+struct Unused {
+    /// All FIBs have to reach these.
+    since: Generations,
+    next_hops: Vec<Released>,
+    groups: Vec<NextHop>,
+}
+
+/// What waits for the FIBs.
+#[derive(Default)]
+pub(super) struct Reclaim(Vec<Unused>);
+
+impl Reclaim {
+    /// Frees what no FIB leads to any more.
+    pub fn follow(&mut self, routing: &mut Routing) {
+        let (next_hops, groups) =
+            (routing.sets.next_hops.take_released(), routing.sets.take_released_groups());
+        if !(next_hops.is_empty() && groups.is_empty()) {
+            self.0.push(Unused { since: Generations::of(&routing.tables), next_hops, groups });
+        }
+        for unused in self.0.extract_if(.., |unused| unused.since.are_reached(&routing.tables)) {
+            routing.sets.free(unused.next_hops, unused.groups);
+        }
+    }
+}
+
+impl Generations {
+    fn of(tables: &Tables) -> Generations {
+        Generations { inet: generations(&tables.inet), inet6: generations(&tables.inet6) }
+    }
+
+    fn are_reached(&self, tables: &Tables) -> bool {
+        reached(&tables.inet, &self.inet) && reached(&tables.inet6, &self.inet6)
+    }
+}
+
+fn generations<A: Address>(tables: &FamilyTables<A>) -> Vec<(u32, u64)> {
+    tables.numbers().filter_map(|number| Some((number, tables.rib(number)?.generation()))).collect()
+}
+
+fn reached<A: Address>(tables: &FamilyTables<A>, generations: &[(u32, u64)]) -> bool {
+    let has = |(number, generation): &(u32, u64)| {
+        tables.attachment(*number).is_none_or(|attachment| attachment.generation() >= *generation)
+    };
+    generations.iter().all(has)
+}

@@ -1,0 +1,199 @@
+//! The routes of one kernel table and family, several to a prefix, in the order in which the kernel tries them.
+
+use std::collections::hash_map::Entry;
+
+use fullview_table::{Address, NextHop, Prefix};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::netlink::event::{Placement, Selector};
+use crate::route::RouteAction;
+
+use super::hop_sets::{HopSets, SetId};
+use super::next_hops::{BLACKHOLE, BROADCAST, KERNEL, PROHIBIT, UNREACHABLE};
+
+/// One route to a prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StoredRoute {
+    pub metric: u32,
+    pub action: RouteAction<SetId>,
+    pub selective: Option<Selector>,
+    /// The number of the last dump that listed it.
+    pub dump: u8,
+}
+
+impl StoredRoute {
+    /// The set of a route that forwards.
+    pub fn set(&self) -> Option<SetId> {
+        match self.action {
+            RouteAction::Forward(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The index that packets of the route get; `None` if the route cannot be used now.
+    fn next_hop(&self, sets: &HopSets) -> Option<NextHop> {
+        match self.action {
+            RouteAction::Forward(id) => sets.index(id),
+            RouteAction::Local => Some(KERNEL),
+            RouteAction::Broadcast => Some(BROADCAST),
+            RouteAction::Blackhole => Some(BLACKHOLE),
+            RouteAction::Unreachable => Some(UNREACHABLE),
+            RouteAction::Prohibit => Some(PROHIBIT),
+            RouteAction::Throw => Some(NextHop::NONE),
+        }
+    }
+
+    /// Whether the two differ at most in what they do.
+    fn is_beside(&self, other: &StoredRoute) -> bool {
+        (self.metric, self.selective) == (other.metric, other.selective)
+    }
+
+    /// Whether it is the same route, listed or reported again.
+    pub fn is(&self, other: &StoredRoute) -> bool {
+        self.is_beside(other) && self.action == other.action
+    }
+}
+
+/// The routes of one prefix. Nearly every prefix has one.
+#[derive(Clone, Debug)]
+enum PrefixRoutes {
+    One(StoredRoute),
+    Many(Vec<StoredRoute>),
+}
+
+impl PrefixRoutes {
+    fn as_slice(&self) -> &[StoredRoute] {
+        match self {
+            PrefixRoutes::One(route) => std::slice::from_ref(route),
+            PrefixRoutes::Many(routes) => routes,
+        }
+    }
+
+    fn into_vec(self) -> Vec<StoredRoute> {
+        match self {
+            PrefixRoutes::One(route) => vec![route],
+            PrefixRoutes::Many(routes) => routes,
+        }
+    }
+
+    fn place(&mut self, route: StoredRoute, placement: Placement) -> Option<StoredRoute> {
+        let mut routes = self.as_slice().to_vec();
+        let replaced = place(&mut routes, route, placement);
+        *self = PrefixRoutes::new(routes)?;
+        replaced
+    }
+
+    /// `None` without routes.
+    fn new(mut routes: Vec<StoredRoute>) -> Option<PrefixRoutes> {
+        match routes.len() {
+            0 | 1 => routes.pop().map(PrefixRoutes::One),
+            _ => Some(PrefixRoutes::Many(routes)),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct RouteTable<A: Address>(FxHashMap<Prefix<A>, PrefixRoutes>);
+
+impl<A: Address> Default for RouteTable<A> {
+    fn default() -> Self {
+        RouteTable(FxHashMap::default())
+    }
+}
+
+impl<A: Address> RouteTable<A> {
+    /// The number of prefixes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The routes to exactly this prefix.
+    pub fn at(&self, prefix: Prefix<A>) -> &[StoredRoute] {
+        self.0.get(&prefix).map_or(&[], PrefixRoutes::as_slice)
+    }
+
+    /// Adds a route. Returns the route that it replaces, whose set the caller releases: maybe the same route, which was
+    /// reported again.
+    pub fn add(
+        &mut self,
+        prefix: Prefix<A>,
+        route: StoredRoute,
+        placement: Placement,
+    ) -> Option<StoredRoute> {
+        match self.0.entry(prefix) {
+            Entry::Occupied(mut known) => known.get_mut().place(route, placement),
+            Entry::Vacant(free) => {
+                free.insert(PrefixRoutes::One(route));
+                None
+            }
+        }
+    }
+
+    /// Removes the first route that `is_it`.
+    pub fn remove(&mut self, prefix: Prefix<A>, is_it: impl Fn(&StoredRoute) -> bool) -> Option<StoredRoute> {
+        let mut removed = None;
+        self.edit(prefix, |routes| {
+            removed = routes.iter().position(&is_it).map(|at| routes.remove(at));
+        });
+        removed
+    }
+
+    fn edit(&mut self, prefix: Prefix<A>, edit: impl FnOnce(&mut Vec<StoredRoute>)) {
+        let Some(routes) = self.0.remove(&prefix) else { return };
+        let mut routes = routes.into_vec();
+        edit(&mut routes);
+        if let Some(routes) = PrefixRoutes::new(routes) {
+            self.0.insert(prefix, routes);
+        }
+    }
+
+    /// The index that packets to exactly this prefix get; `None` if no route to it can be used. Where the kernel looks at
+    /// more than the destination, the packets are left to it.
+    pub fn best(&self, prefix: Prefix<A>, sets: &HopSets) -> Option<NextHop> {
+        let routes = self.at(prefix);
+        if routes.iter().any(|route| route.selective.is_some()) {
+            return Some(KERNEL);
+        }
+        routes.iter().find_map(|route| route.next_hop(sets))
+    }
+
+    /// The prefixes with a route by any of these sets.
+    pub fn using(&self, sets: &FxHashSet<SetId>) -> Vec<Prefix<A>> {
+        let uses = |routes: &PrefixRoutes| {
+            routes.as_slice().iter().any(|route| route.set().is_some_and(|id| sets.contains(&id)))
+        };
+        self.0.iter().filter(|(_, routes)| uses(routes)).map(|(prefix, _)| *prefix).collect()
+    }
+
+    /// Removes and returns every route that `is_gone`.
+    pub fn sweep(&mut self, is_gone: impl Fn(&StoredRoute) -> bool) -> Vec<(Prefix<A>, StoredRoute)> {
+        let stale = |(prefix, routes): (&Prefix<A>, &PrefixRoutes)| {
+            routes.as_slice().iter().any(&is_gone).then_some(*prefix)
+        };
+        let prefixes: Vec<Prefix<A>> = self.0.iter().filter_map(stale).collect();
+        let mut removed = Vec::new();
+        for prefix in prefixes {
+            self.edit(prefix, |routes| {
+                removed.extend(routes.extract_if(.., |route| is_gone(route)).map(|route| (prefix, route)));
+            });
+        }
+        removed
+    }
+}
+
+/// Places a route among those of the same metric as the kernel does; returns the route that it replaces.
+fn place(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement) -> Option<StoredRoute> {
+    if let Some(same) = routes.iter_mut().find(|known| known.is(&route)) {
+        return Some(std::mem::replace(same, route));
+    }
+    let beside = routes.iter_mut().find(|known| known.is_beside(&route));
+    if let (Placement::Replace, Some(first)) = (placement, beside) {
+        return Some(std::mem::replace(first, route));
+    }
+    let at = match placement {
+        Placement::Last => routes.iter().position(|known| known.metric > route.metric),
+        _ => routes.iter().position(|known| known.metric >= route.metric),
+    };
+    routes.insert(at.unwrap_or(routes.len()), route);
+    None
+}

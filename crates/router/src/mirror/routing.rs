@@ -1,0 +1,208 @@
+//! The routes of both families, the sets of next hops that they use, and the tables that follow them.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use fullview_table::fib::framework::{Tables, Time};
+use fullview_table::{Address, Prefix};
+
+use crate::netlink::event::{Placement, RouteEntry};
+use crate::netlink::uapi;
+use crate::route::{
+    AnyPrefix, HopSet, LOCAL_TABLE, LinkIndex, MAIN_TABLE, NextHopVia, RouteAction, RouteHop,
+};
+
+use super::family::{self, FamilyRoutes, PlacedRoute};
+use super::hop_sets::{HopSets, SetId};
+use super::links::LinkTable;
+use super::route_table::StoredRoute;
+
+pub(super) struct Routing {
+    pub inet: FamilyRoutes<u32>,
+    pub inet6: FamilyRoutes<u128>,
+    pub sets: HopSets,
+    pub tables: Tables,
+    /// Links or objects changed: the next hops of all sets have to be determined again.
+    pub sets_changed: bool,
+}
+
+impl Routing {
+    /// The main table exists from the beginning.
+    pub fn new(mut tables: Tables) -> Routing {
+        tables.create(MAIN_TABLE);
+        let mut routing = Routing {
+            inet: FamilyRoutes::default(),
+            inet6: FamilyRoutes::default(),
+            sets: HopSets::default(),
+            tables,
+            sets_changed: false,
+        };
+        routing.create(MAIN_TABLE);
+        routing
+    }
+
+    /// Makes a table that packets may be looked up in.
+    pub fn create(&mut self, table: u32) {
+        if self.tables.inet.rib(table).is_none() {
+            self.tables.create(table);
+        }
+        self.inet.create(table);
+        self.inet6.create(table);
+    }
+
+    pub fn add(&mut self, route: RouteEntry, placement: Placement, links: &LinkTable) {
+        if route.table != LOCAL_TABLE {
+            self.create(route.table);
+        }
+        let stored = stored(&route, |set| self.sets.acquire(set, links));
+        match route.prefix {
+            AnyPrefix::Inet(prefix) => {
+                self.inet.add(placed(&route, prefix, stored), placement, &mut self.sets)
+            }
+            AnyPrefix::Inet6(prefix) => {
+                self.inet6.add(placed(&route, prefix, stored), placement, &mut self.sets)
+            }
+        }
+    }
+
+    /// Returns whether the route was there.
+    pub fn remove(&mut self, route: &RouteEntry, links: &LinkTable) -> bool {
+        let hops = match &route.action {
+            RouteAction::Forward(HopSet::Hops(hops)) => Some(&**hops),
+            _ => None,
+        };
+        let is_known = match hops {
+            // Hops are compared one by one, so they need no set of their own here.
+            Some(_) => self.remove_stored(route, stored_without_set(route), hops),
+            None => {
+                let stored = stored(route, |set| self.sets.acquire(set, links));
+                let is_known = self.remove_stored(route, stored, None);
+                stored.set().into_iter().for_each(|id| self.sets.release(id));
+                is_known
+            }
+        };
+        if let (false, AnyPrefix::Inet6(prefix), Some(gone)) = (is_known, route.prefix, hops) {
+            self.remove_hops(route, prefix, gone, links);
+        }
+        is_known
+    }
+
+    fn remove_stored(&mut self, route: &RouteEntry, stored: StoredRoute, hops: Option<&[RouteHop]>) -> bool {
+        match route.prefix {
+            AnyPrefix::Inet(prefix) => self.inet.remove(&placed(route, prefix, stored), hops, &mut self.sets),
+            AnyPrefix::Inet6(prefix) => {
+                self.inet6.remove(&placed(route, prefix, stored), hops, &mut self.sets)
+            }
+        }
+    }
+
+    /// One IPv6 hop of several was removed: the others stay.
+    fn remove_hops(
+        &mut self,
+        route: &RouteEntry,
+        prefix: Prefix<u128>,
+        gone: &[RouteHop],
+        links: &LinkTable,
+    ) {
+        let entries = self.inet6.at(route.table, prefix).to_vec();
+        for entry in entries.iter().filter(|entry| entry.metric == route.metric) {
+            let Some(hops) = entry.set().and_then(|id| self.sets.hops(id)) else { continue };
+            let left: Vec<_> = hops.iter().filter(|hop| !family::holds(gone, hop)).copied().collect();
+            if left.len() == hops.len() || left.is_empty() {
+                continue;
+            }
+            let before = RouteEntry { action: RouteAction::via(hops), ..route.clone() };
+            self.remove(&before, links);
+            self.add(RouteEntry { action: RouteAction::via(left), ..route.clone() }, Placement::First, links);
+        }
+    }
+
+    /// Removes the IPv4 routes of which every hop leaves by this link.
+    pub fn remove_inet_by(&mut self, link: LinkIndex) {
+        self.inet.sweep(&mut self.sets, |route, sets| {
+            let hops = route.set().and_then(|id| sets.hops(id));
+            hops.is_some_and(|hops| hops.iter().all(|hop| hop.link == link))
+        });
+    }
+
+    /// Removes a next-hop object. The kernel removes its routes with it, and does not always report them.
+    pub fn remove_object(&mut self, id: u32) {
+        if !self.sets.remove_object(id) {
+            return;
+        }
+        self.sets_changed = true;
+        let of_object =
+            |route: &StoredRoute, sets: &HopSets| route.set().is_some_and(|set| sets.object(set) == Some(id));
+        self.inet.sweep(&mut self.sets, of_object);
+        self.inet6.sweep(&mut self.sets, of_object);
+    }
+
+    /// Gives a neighbour a host route in the table that packets to it are looked up in.
+    pub fn add_host(&mut self, link: LinkIndex, address: IpAddr, table: u32) {
+        let via = RouteAction::Forward(NextHopVia { link, neighbor: Some(address) });
+        // Without a free index the kernel continues to forward to this neighbour.
+        let Ok(index) = self.sets.next_hops.acquire(via) else { return };
+        let before = match address {
+            IpAddr::V4(ip) => self.inet.hosts.add(ip.to_bits(), link, table, index),
+            IpAddr::V6(ip) => self.inet6.hosts.add(ip.to_bits(), link, table, index),
+        };
+        before.into_iter().for_each(|index| self.sets.next_hops.release(index));
+    }
+
+    /// Takes the host route of a neighbour away, if it has one.
+    pub fn remove_host(&mut self, link: LinkIndex, address: IpAddr) {
+        let index = match address {
+            IpAddr::V4(ip) => self.inet.hosts.remove(ip.to_bits(), link),
+            IpAddr::V6(ip) => self.inet6.hosts.remove(ip.to_bits(), link),
+        };
+        index.into_iter().for_each(|index| self.sets.next_hops.release(index));
+    }
+
+    /// Determines the next hops of all sets again, if links or objects changed; returns whether that was so.
+    pub fn refresh(&mut self, links: &LinkTable) -> bool {
+        let was_due = std::mem::take(&mut self.sets_changed);
+        if was_due {
+            let changed = self.sets.refresh_all(links);
+            if !changed.is_empty() {
+                self.inet.touch_sets(&changed);
+                self.inet6.touch_sets(&changed);
+            }
+        }
+        was_due
+    }
+
+    /// Hands changed routes to the tables.
+    pub fn commit(&mut self, now: Time) {
+        self.inet.commit(now, &mut self.tables.inet, &self.sets);
+        self.inet6.commit(now, &mut self.tables.inet6, &self.sets);
+    }
+
+    /// The kernel's numbers of the tables, by position in the view: the main table is the first.
+    pub fn table_numbers(&self) -> Vec<u32> {
+        let others = self.inet.tables().filter(|number| *number != MAIN_TABLE);
+        let mut numbers: Vec<u32> = others.collect();
+        numbers.sort_unstable();
+        numbers.insert(0, MAIN_TABLE);
+        numbers
+    }
+
+    pub fn local_addresses(&self) -> HashSet<IpAddr> {
+        let inet = self.inet.local_hosts().map(|address| IpAddr::V4(address.to_ip()));
+        let inet6 = self.inet6.local_hosts().map(|address| IpAddr::V6(address.to_ip()));
+        inet.chain(inet6).collect()
+    }
+}
+
+fn stored(route: &RouteEntry, acquire: impl FnOnce(HopSet) -> SetId) -> StoredRoute {
+    StoredRoute { action: route.action.clone().map(acquire), ..stored_without_set(route) }
+}
+
+fn stored_without_set(route: &RouteEntry) -> StoredRoute {
+    StoredRoute { metric: route.metric, action: RouteAction::Throw, selective: route.selective, dump: 0 }
+}
+
+/// Routes of interfaces and static routes do not wait for others.
+fn placed<A: Address>(route: &RouteEntry, prefix: Prefix<A>, stored: StoredRoute) -> PlacedRoute<A> {
+    let at_once = matches!(route.protocol, uapi::RTPROT_KERNEL | uapi::RTPROT_BOOT | uapi::RTPROT_STATIC);
+    PlacedRoute { table: route.table, prefix, route: stored, at_once }
+}

@@ -1,0 +1,185 @@
+//! Links, their addresses and their neighbours.
+
+use netlink_packet_core::{Parseable, ParseableParametrized, parse_u16_be};
+use netlink_packet_route::address::{AddressAttribute, AddressHeader};
+use netlink_packet_route::link::{AfSpecInet6, InfoVlan, InfoVrf, LinkAttribute, LinkFlags, LinkHeader};
+use netlink_packet_route::neighbour::{NeighbourFlags, NeighbourHeader};
+
+use fullview_plane::interface::InterfaceAddress;
+use fullview_plane::wire::ethernet::Mac;
+
+use crate::netlink::event::{Link, LinkKind, LinkNeighbor, NeighborState};
+use crate::netlink::uapi;
+use crate::route::LinkIndex;
+
+use super::attribute::{Attribute, Attributes, attributes, find_value, ip, name, nested};
+
+const LINK_HEADER: usize = 16;
+const ADDRESS_HEADER: usize = 8;
+const NEIGHBOR_HEADER: usize = 12;
+
+/// The number of the link that a message is about.
+pub(super) fn link_index(body: &[u8]) -> Option<LinkIndex> {
+    LinkHeader::parse(body).ok().map(|header| header.index)
+}
+
+/// `struct ifinfomsg`, then attributes.
+pub(super) fn link(body: &[u8]) -> Option<Link> {
+    let header = LinkHeader::parse(body).ok()?;
+    let attributes = attributes(body, LINK_HEADER)?;
+    let number = |kind| {
+        let attribute = super::attribute::find(&attributes, kind)?;
+        match LinkAttribute::parse_with_param(&attribute, header.interface_family).ok()? {
+            LinkAttribute::Mtu(number) | LinkAttribute::Link(number) | LinkAttribute::Controller(number) => {
+                Some(number)
+            }
+            _ => None,
+        }
+    };
+    let mtu = number(uapi::IFLA_MTU)?;
+    let kind = link_kind(&attributes, || number(uapi::IFLA_LINK));
+    Some(Link {
+        index: header.index,
+        name: find_value(&attributes, uapi::IFLA_IFNAME).map(name)?,
+        mac: find_value(&attributes, uapi::IFLA_ADDRESS).and_then(mac).unwrap_or_default(),
+        mtu,
+        mtu6: mtu6(&attributes).filter(|mtu6| *mtu6 < mtu),
+        up: header.flags.contains(LinkFlags::Up),
+        carrier: header.flags.contains(LinkFlags::LowerUp),
+        kind: kind.unwrap_or(LinkKind::Other),
+        master: number(uapi::IFLA_MASTER),
+    })
+}
+
+/// `None` for a link without IPv6, which has no such settings.
+fn mtu6<'a>(attributes: &impl Attributes<'a>) -> Option<u32> {
+    let families = nested(find_value(attributes, uapi::IFLA_AF_SPEC)?);
+    let inet6 = nested(find_value(&families, uapi::AF_INET6.into())?);
+    let settings = super::attribute::find(&inet6, uapi::IFLA_INET6_CONF)?;
+    match AfSpecInet6::parse(&settings).ok()? {
+        AfSpecInet6::DevConf(settings) => u32::try_from(settings.mtu6).ok(),
+        _ => None,
+    }
+}
+
+/// A provider's VLAN (802.1ad) is not a VLAN that the forwarding path writes. Nested attributes are parsed one by one, so
+/// that a part the library does not know (the port of a bond, say) does not hide that this is a VLAN.
+fn link_kind<'a>(
+    attributes: &impl Attributes<'a>,
+    parent: impl FnOnce() -> Option<LinkIndex>,
+) -> Option<LinkKind> {
+    let info = nested(find_value(attributes, uapi::IFLA_LINKINFO)?);
+    let mut data = nested(find_value(&info, uapi::IFLA_INFO_DATA)?);
+    match name(find_value(&info, uapi::IFLA_INFO_KIND)?).as_str() {
+        "vlan" => Some(LinkKind::Vlan { id: dot1q_id(&data)?, parent: parent()? }),
+        "vrf" => data.find_map(vrf_table).map(|table| LinkKind::Vrf { table }),
+        _ => None,
+    }
+}
+
+fn vrf_table(attribute: Attribute<'_>) -> Option<u32> {
+    match InfoVrf::parse(&attribute).ok()? {
+        InfoVrf::TableId(table) => Some(table),
+        _ => None,
+    }
+}
+
+/// The library would take any protocol that it does not know for 802.1Q, so the number itself is compared.
+fn dot1q_id<'a>(data: &impl Attributes<'a>) -> Option<u16> {
+    const DOT1Q: u16 = 0x8100;
+    let protocol = parse_u16_be(find_value(data, uapi::IFLA_VLAN_PROTOCOL)?).ok()?;
+    let id = |attribute: Attribute<'_>| match InfoVlan::parse(&attribute).ok()? {
+        InfoVlan::Id(id) => Some(id),
+        _ => None,
+    };
+    data.clone().find_map(id).filter(|_| protocol == DOT1Q)
+}
+
+/// `struct ifaddrmsg`, then attributes. On a point-to-point link `IFA_LOCAL` is this host's address.
+pub(super) fn address(body: &[u8]) -> Option<(LinkIndex, InterfaceAddress)> {
+    let header = AddressHeader::parse(body).ok()?;
+    let (mut local, mut address) = (None, None);
+    for attribute in attributes(body, ADDRESS_HEADER)? {
+        match AddressAttribute::parse(&attribute) {
+            Ok(AddressAttribute::Local(ip)) => local = Some(ip),
+            Ok(AddressAttribute::Address(ip)) => address = Some(ip),
+            _ => {}
+        }
+    }
+    Some((header.index, InterfaceAddress { ip: local.or(address)?, len: header.prefix_len }))
+}
+
+/// `struct ndmsg`, then attributes; `None` within for an address that the kernel answers for as a proxy.
+pub(super) fn neighbor(body: &[u8]) -> Option<Option<LinkNeighbor>> {
+    let header = NeighbourHeader::parse(body).ok()?;
+    let attributes = attributes(body, NEIGHBOR_HEADER)?;
+    let neighbor = LinkNeighbor {
+        link: header.ifindex,
+        address: find_value(&attributes, uapi::NDA_DST).and_then(ip)?,
+        mac: find_value(&attributes, uapi::NDA_LLADDR).and_then(mac),
+        state: NeighborState(header.state.into()),
+    };
+    Some((!header.flags.contains(NeighbourFlags::Proxy)).then_some(neighbor))
+}
+
+fn mac(value: &[u8]) -> Option<Mac> {
+    value.try_into().ok().map(Mac)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+        let len = 4 + value.len();
+        let mut bytes = [&(len as u16).to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
+        bytes.resize(len.next_multiple_of(4), 0);
+        bytes
+    }
+
+    /// A link 7 named `eth0.5`, up and with a carrier, with these attributes besides.
+    fn read(attributes: &[Vec<u8>]) -> Link {
+        let header = [&[0, 0, 1, 0, 7, 0, 0, 0][..], &0x1_0001u32.to_ne_bytes(), &[0; 4]].concat();
+        let mtu = attribute(uapi::IFLA_MTU, &1500u32.to_ne_bytes());
+        let name = attribute(uapi::IFLA_IFNAME, b"eth0.5\0");
+        link(&[header, mtu, name, attributes.concat()].concat()).unwrap()
+    }
+
+    #[test]
+    fn a_vlan_is_known_beside_parts_that_are_not() {
+        const INFO_PORT_DATA: u16 = 5;
+        const VLAN_ID: u16 = 1;
+        let vlan = |protocol: [u8; 2]| {
+            let id = attribute(VLAN_ID, &5u16.to_ne_bytes());
+            let data = [id, attribute(uapi::IFLA_VLAN_PROTOCOL, &protocol), attribute(99, &[1])].concat();
+            let info = [
+                attribute(uapi::IFLA_INFO_KIND, b"vlan\0"),
+                attribute(uapi::IFLA_INFO_DATA, &data),
+                attribute(INFO_PORT_DATA, &[9, 0, 1, 0, 1]),
+            ];
+            let parent = attribute(uapi::IFLA_LINK, &2u32.to_ne_bytes());
+            read(&[parent, attribute(uapi::IFLA_LINKINFO, &info.concat())]).kind
+        };
+        assert_eq!(vlan([0x81, 0x00]), LinkKind::Vlan { id: 5, parent: 2 });
+        assert_eq!(vlan([0x88, 0xa8]), LinkKind::Other, "a provider's VLAN");
+        assert_eq!(vlan([0x91, 0x00]), LinkKind::Other, "a protocol that the library takes for 802.1Q");
+    }
+
+    #[test]
+    fn ipv6_may_have_a_smaller_mtu_and_settings_of_any_length() {
+        let settings = |len: usize, mtu: u32| {
+            let mut values = vec![0; len];
+            values[8..12].copy_from_slice(&mtu.to_ne_bytes());
+            let inet6 = attribute(uapi::AF_INET6.into(), &attribute(uapi::IFLA_INET6_CONF, &values));
+            read(&[attribute(uapi::IFLA_AF_SPEC, &inet6)])
+        };
+        for len in [12, 200, 1000] {
+            assert_eq!(settings(len, 1400).mtu6, Some(1400), "{len} bytes");
+        }
+        let link = settings(200, 1500);
+        assert_eq!(
+            (link.index, link.name.as_str(), link.mtu6, link.up, link.carrier),
+            (7, "eth0.5", None, true, true)
+        );
+    }
+}

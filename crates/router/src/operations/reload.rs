@@ -1,0 +1,95 @@
+//! Reloads the configuration file while the router runs.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::SignalFd;
+
+use super::error::OperationsError;
+use crate::config::{self, RouterConfig, frozen_differences, live_options};
+use crate::daemon::QueryHandle;
+use crate::error::message;
+use crate::events::{EventKind, RecentEvents};
+use crate::log;
+
+/// Refuses a reload of a router that has no configuration file.
+pub const NO_FILE: &str = "the router was started without --config: there is nothing to read again";
+
+/// The file, and the configuration that is in force.
+pub struct Reloader {
+    path: PathBuf,
+    current: Mutex<RouterConfig>,
+}
+
+impl Reloader {
+    pub fn new(path: PathBuf, current: RouterConfig) -> Reloader {
+        Reloader { path, current: Mutex::new(current) }
+    }
+
+    /// Applies the file as it is now, all of it or nothing. The text of the result says which.
+    pub fn reload(&self, queries: &QueryHandle, events: &RecentEvents) -> Result<String, String> {
+        let result = self.try_reload(queries);
+        match &result {
+            Ok(text) => events.record(EventKind::Reload, text.as_str()),
+            Err(text) => events.record(EventKind::Reload, format!("refused: {text}")),
+        }
+        result
+    }
+
+    fn try_reload(&self, queries: &QueryHandle) -> Result<String, String> {
+        // The lock has one reload run after the other. A panic in one leaves the configuration that is in force.
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = config::load(&self.path).map_err(|error| message(&error))?;
+        let frozen = frozen_differences(&current, &new);
+        if !frozen.is_empty() {
+            return Err(format!(
+                "{}: {} cannot change while the router runs; nothing was changed, restart it or undo that",
+                self.path.display(),
+                frozen.join(", ")
+            ));
+        }
+        if new == *current {
+            // A file of preferences may have changed all the same.
+            log::line("reload: the file has not changed");
+        }
+        let live = live_options(&new).map_err(|error| message(&error))?;
+        queries.ask(move |state| state.reconfigure(live)).map_err(|error| error.to_string())?;
+        *current = new;
+        Ok(format!("{} is in force", self.path.display()))
+    }
+}
+
+/// Blocks SIGHUP for this thread and those that it starts later, and returns a descriptor to read the signals from. It must
+/// be called before any thread is started: one that does not block the signal would end the program.
+pub fn block_hangup() -> Result<SignalFd, OperationsError> {
+    let mut hangup = SigSet::empty();
+    hangup.add(Signal::SIGHUP);
+    let blocked = hangup.thread_block().and_then(|()| SignalFd::new(&hangup));
+    blocked.map_err(OperationsError::Hangup)
+}
+
+/// Starts a thread that reloads at every SIGHUP until the program ends. Without a file it logs that a reload is not
+/// possible.
+pub fn on_hangup(
+    signals: SignalFd,
+    reloader: Option<Arc<Reloader>>,
+    queries: QueryHandle,
+    events: Arc<RecentEvents>,
+) -> Result<(), OperationsError> {
+    let wait = move || {
+        while let Ok(Some(_)) = signals.read_signal() {
+            match reloader
+                .as_ref()
+                .ok_or_else(|| NO_FILE.to_owned())
+                .and_then(|file| file.reload(&queries, &events))
+            {
+                Ok(text) => log::line(&format!("reload: {text}")),
+                Err(text) => log::line(&format!("reload refused: {text}")),
+            }
+        }
+    };
+    Builder::new().name("reload".into()).spawn(wait).map_err(OperationsError::Thread)?;
+    Ok(())
+}
