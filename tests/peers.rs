@@ -1,4 +1,4 @@
-//! Other implementations beside ours, from outside: a peer that is a shell script, on several streams.
+//! Measurements of other implementations beside ours: the peer is a shell script, on several streams.
 
 #![allow(clippy::unwrap_used)] // helpers of tests stand outside `#[test]` functions
 
@@ -6,12 +6,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use fullview_testnet::while_no_program_starts;
 use tempfile::TempDir;
 
-/// Offers `sound`, which is right everywhere, `wrong`, which is wrong on one stream, and refuses `small`. It insists on
-/// the inputs that `peers/README.md` promises.
+/// A peer with the contestants `sound`, which is right everywhere, and `wrong`, which is wrong on one stream. It refuses
+/// `small`, and fails unless it has the inputs that `peers/README.md` specifies.
 const PEER: &str = r#"#!/bin/sh
 for folder; do :; done
 count() { wc -c <"$folder/$1"; }
@@ -59,22 +59,15 @@ label = "ours: {algorithm}"
 set.router.algorithm = "every"
 "#;
 
-/// Held while a file is written or a program started: a file that anybody has open to write cannot be executed, and a
-/// program that is about to run has copies of all file descriptors.
-static STARTING: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    STARTING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
+/// Writes a file while no program starts. A file that is open for writing cannot be executed, and between `fork` and
+/// `exec` a new process has copies of all file descriptors.
 fn write(folder: &Path, name: &str, content: &str) -> PathBuf {
     let path = folder.join(name);
-    let _held = alone();
-    fs::write(&path, content).unwrap();
+    while_no_program_starts(|| fs::write(&path, content)).unwrap();
     path
 }
 
-/// The experiment with a variant for each of these contestants.
+/// Writes the experiment with a variant for each of these contestants.
 fn experiment(folder: &Path, contestants: &[&str]) -> PathBuf {
     let peer = write(folder, "peer.sh", PEER);
     fs::set_permissions(&peer, fs::Permissions::from_mode(0o755)).unwrap();
@@ -89,26 +82,23 @@ fn experiment(folder: &Path, contestants: &[&str]) -> PathBuf {
     write(folder, "peers.toml", &text)
 }
 
-/// Exit code, standard output and standard error of the program.
+/// Runs the program. Returns its exit code, standard output and standard error.
 fn run(folder: &Path, args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
     command.current_dir(folder).args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let started = {
-        let _held = alone();
-        command.spawn().unwrap()
-    };
+    let started = while_no_program_starts(|| command.spawn()).unwrap();
     let output = started.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// The line of the overview that begins so.
+/// Returns the line of the overview that begins with this label.
 fn row<'o>(overview: &'o str, label: &str) -> &'o str {
     overview.lines().find(|line| line.starts_with(label)).unwrap_or_default()
 }
 
 #[test]
-fn who_answers_wrongly_or_cannot_take_part_stands_in_the_table() {
+fn wrong_answers_and_refusals_are_in_the_table() {
     let folder = TempDir::new().unwrap();
     experiment(folder.path(), &["sound", "wrong", "small"]);
     let (code, _, err) = run(folder.path(), &["bench", "peers.toml", "--out", "out"]);
@@ -129,10 +119,10 @@ fn who_answers_wrongly_or_cannot_take_part_stands_in_the_table() {
 }
 
 #[test]
-fn every_algorithm_takes_part_but_the_oracle() {
+fn every_algorithm_except_the_oracle_takes_part() {
     let folder = TempDir::new().unwrap();
     experiment(folder.path(), &["sound"]);
-    // A shared machine may spoil runs, so the code does not matter here, only who took part.
+    // A shared machine may make runs invalid, so the test checks the contestants only, not the exit code.
     let (_, _, err) = run(folder.path(), &["bench", "peers.toml", "--out", "out"]);
     let (_, overview, _) = run(folder.path(), &["report", "out", "--overview"]);
     for algorithm in ["radix", "radix_lockless", "bsearch4", "dpdk_lpm4"] {

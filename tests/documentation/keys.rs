@@ -1,4 +1,4 @@
-//! docs/experiments.md and docs/configuration.md list every key of their files, and no other, each with an example.
+//! docs/experiments.md and docs/configuration.md list exactly the keys of their files, each with an example.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +60,7 @@ fn missing<'a>(
     these.filter(|key| !those.contains(key)).map(String::as_str).collect()
 }
 
-/// The lines of all tables whose first column is `key`, by that key.
+/// Returns the lines of all tables whose first column is `key`, by that key.
 fn rows(page: &str) -> BTreeMap<String, &str> {
     let mut rows = BTreeMap::new();
     let mut is_of_keys = false;
@@ -78,7 +78,7 @@ fn examples(page: &str) -> impl Iterator<Item = &str> {
     page.split("```toml\n").skip(1).filter_map(|part| part.split("```").next())
 }
 
-/// The keys that the page's examples set.
+/// Returns the keys that the examples of the page set.
 fn shown(page: &str, keys: &BTreeMap<String, Words>) -> BTreeSet<String> {
     let mut shown = BTreeSet::new();
     for example in examples(page) {

@@ -1,4 +1,4 @@
-//! Links between pages lead somewhere, and so do the places in `docs/` that sources name.
+//! The targets of links between pages exist, and so do the pages that sources name and the sources that pages name.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ fn every_source_that_a_page_names_is_there() {
     assert_there(&["md"], quoted_sources, |_, path| root().join(path).exists());
 }
 
-/// That whatever files with these extensions name is there.
+/// Checks that everything exists that the files with these extensions name.
 fn assert_there(extensions: &[&str], named: fn(&str) -> Vec<&str>, is_there: impl Fn(&Path, &str) -> bool) {
     let mut broken = Vec::new();
     for file in files(extensions) {
@@ -36,7 +36,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Files of the tree with one of these extensions, without what was built, measured or generated.
+/// Returns the files of the tree with one of these extensions, except those that were built, measured or generated.
 fn files(extensions: &[&str]) -> Vec<PathBuf> {
     const SKIPPED: [&str; 5] = ["target", "results", "corpus", "artifacts", "golden"];
     let mut found = Vec::new();
@@ -59,7 +59,7 @@ fn files(extensions: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Targets of Markdown links outside blocks of code, except those of other sites.
+/// Returns the targets of Markdown links outside blocks of code, except those of other sites.
 fn local_links(text: &str) -> Vec<&str> {
     let prose = text.split("\n```").step_by(2);
     let links = prose.flat_map(|part| part.split("](").skip(1)).filter_map(|rest| rest.split_once(')'));
@@ -75,7 +75,7 @@ fn leads_somewhere(page: &Path, link: &str) -> bool {
     fs::read_to_string(target).is_ok_and(|text| headings(&text).contains(heading))
 }
 
-/// The anchors that a page's headings have.
+/// Returns the anchors of a page's headings.
 fn headings(text: &str) -> BTreeSet<String> {
     let titles =
         text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
@@ -98,7 +98,7 @@ fn quoted_sources(text: &str) -> Vec<&str> {
     quoted.flat_map(|quoted| paths(quoted, &FOLDERS)).collect()
 }
 
-/// Paths below these folders, except patterns such as `docs/algorithms/NAME.md`.
+/// Returns the paths below these folders, except patterns such as `docs/algorithms/NAME.md`.
 fn paths<'t>(text: &'t str, folders: &[&str]) -> Vec<&'t str> {
     let is_of_a_path = |c: char| c.is_ascii_alphanumeric() || "_./-:@*".contains(c);
     let tokens = text.split(move |c| !is_of_a_path(c));

@@ -1,4 +1,4 @@
-//! The pages in `docs/` say what the code does, as far as a program can tell.
+//! The pages in `docs/` agree with the code in what a program can check.
 
 #![allow(clippy::unwrap_used)] // helpers of tests stand outside `#[test]` functions
 

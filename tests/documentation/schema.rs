@@ -1,7 +1,7 @@
-//! Every key that a type reads from TOML, found by calling its `Deserialize` implementation.
+//! Finds every key that a type reads from TOML, by calling its `Deserialize` implementation.
 //!
 //! A [`Probe`] stands for a file that has only the key of interest. It follows a path into the type, records what the
-//! type asks for at its end, and then fails, so that no values are needed.
+//! type requests at its end, and then fails, so that no values are needed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess
 /// The words that a key can have as its value; empty where it takes anything else.
 pub type Words = &'static [&'static str];
 
-/// All keys of `T`, as `table.key`, `list[].key` and `map.NAME.key`. A table whose type occurred before is one key.
+/// Returns all keys of `T`, as `table.key`, `list[].key` and `map.NAME.key`. A table whose type occurred before is one key.
 pub fn keys<T: DeserializeOwned>() -> BTreeMap<String, Words> {
     let mut walk = Walk { look: look::<T>, tables: Vec::new(), found: BTreeMap::new() };
     walk.below(&[], "");
@@ -29,7 +29,7 @@ enum Step {
     Item,
 }
 
-/// What a type asks for.
+/// The form of the value that a type requests.
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Table(Words),
@@ -41,7 +41,7 @@ enum Shape {
 
 struct Walk {
     look: fn(&[Step]) -> Shape,
-    /// The fields of tables that occurred.
+    /// The fields of the tables that have occurred.
     tables: Vec<Words>,
     found: BTreeMap<String, Words>,
 }
@@ -71,10 +71,10 @@ impl Walk {
     }
 }
 
-/// What `T` asks for at `path`.
+/// Returns the form of the value that `T` requests at `path`.
 fn look<T: DeserializeOwned>(path: &[Step]) -> Shape {
     let seen = RefCell::new(Shape::Value);
-    // It always fails, at the end of the path or for want of other keys.
+    // It always fails: at the end of the path, or because other keys are missing.
     drop(T::deserialize(Probe { path, seen: &seen }));
     seen.into_inner()
 }
@@ -105,13 +105,13 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// `toml::Spanned` asks for its value in a table of this kind.
+/// `toml::Spanned` requests its value in a table with this key.
 const SPANNED: &str = "$__serde_spanned_private_value";
 
 impl<'de> Deserializer<'de> for Probe<'_> {
     type Error = Stop;
 
-    /// A value, or a table of a type that also takes something else: an unknown key makes such a type name its fields.
+    /// The type requests a value, or a table as one of several forms. An unknown key makes a table's type name its fields.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
         if !self.path.is_empty() {
             return self.table(visitor, Shape::Value);
@@ -213,7 +213,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
     }
 }
 
-/// Why deserialising ended.
+/// The reason for which deserialising ended.
 #[derive(Debug)]
 enum Stop {
     End,

@@ -1,4 +1,4 @@
-//! Frames to send: right ones by default, and each field to be set wrong.
+//! Frames to send. They are valid by default, and each field can be set to a wrong value.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -12,7 +12,7 @@ use fullview_plane::wire::udp;
 
 use crate::topology::{router_mac, station_mac};
 
-/// An Ethernet frame, as long as what it carries and not padded.
+/// Makes an Ethernet frame without padding.
 pub fn ethernet(destination: Mac, source: Mac, ethertype: EtherType, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; HEADER];
     let mut frame = Frame::new_unchecked(&mut bytes);
@@ -28,7 +28,7 @@ pub fn from_station(side: usize, ethertype: EtherType, payload: &[u8]) -> Vec<u8
     ethernet(router_mac(side), station_mac(side), ethertype, payload)
 }
 
-/// An 802.1Q tag put into a frame.
+/// Inserts an 802.1Q tag into a frame.
 pub fn tagged(mut frame: Vec<u8>, control: u16) -> Vec<u8> {
     frame.splice(12..12, [0x81, 0x00].into_iter().chain(control.to_be_bytes()));
     frame
@@ -41,7 +41,7 @@ pub struct Inet {
     pub destination: Ipv4Addr,
     pub ttl: u8,
     pub tos: u8,
-    /// The whole field: flags and offset.
+    /// The whole field: flags and fragment offset.
     pub fragment: u16,
     pub protocol: u8,
     pub options: Vec<u8>,
@@ -57,12 +57,12 @@ impl Inet {
         Inet { source, destination, ttl: 64, tos: 0, fragment: DONT_FRAGMENT, protocol, options, payload }
     }
 
-    /// A small datagram.
+    /// Makes a small datagram.
     pub fn udp(source: Ipv4Addr, destination: Ipv4Addr) -> Inet {
         Inet::new(source, destination, ipv4::protocol::UDP, Vec::new()).payload(b"a small datagram".to_vec())
     }
 
-    /// A datagram with this content.
+    /// Makes a datagram with this content.
     pub fn payload(mut self, content: Vec<u8>) -> Inet {
         let length = (udp::HEADER + content.len()) as u16;
         let (source, destination) = (self.source.to_bits(), self.destination.to_bits());
@@ -71,7 +71,7 @@ impl Inet {
         self
     }
 
-    /// A message of any type and code, summed up.
+    /// Makes a message of any type and code, with its checksum.
     pub fn icmp(source: Ipv4Addr, destination: Ipv4Addr, kind: Icmpv4Kind, rest: u32, body: &[u8]) -> Inet {
         let mut message = [&[0; icmp::HEADER], body].concat();
         let mut view = Icmpv4Message::new_unchecked(&mut message);
@@ -81,7 +81,7 @@ impl Inet {
         Inet::new(source, destination, ipv4::protocol::ICMP, message)
     }
 
-    /// The first segment of a connection.
+    /// Makes the first segment of a connection.
     pub fn syn(source: Ipv4Addr, destination: Ipv4Addr) -> Inet {
         let tcp = ipv4::protocol::TCP;
         let pseudo = pseudo_ipv4(source.to_bits(), destination.to_bits(), tcp, SYN.len() as u16);
@@ -104,7 +104,7 @@ impl Inet {
         Inet { protocol, ..self }
     }
 
-    /// A multiple of four bytes.
+    /// Sets the options, whose length is a multiple of four bytes.
     pub fn options(self, options: &[u8]) -> Inet {
         Inet { options: options.to_vec(), ..self }
     }
@@ -128,7 +128,7 @@ impl Inet {
         bytes
     }
 
-    /// From a side's station to the router.
+    /// Returns the frame that carries this packet from a side's station to the router.
     pub fn frame_from(&self, side: usize) -> Vec<u8> {
         from_station(side, EtherType::IPV4, &self.bytes())
     }
@@ -151,13 +151,13 @@ impl Inet6 {
         Inet6 { source, destination, hop_limit: 64, traffic_class: 0, flow_label: 0, next_header, payload }
     }
 
-    /// A small datagram.
+    /// Makes a small datagram.
     pub fn udp(source: Ipv6Addr, destination: Ipv6Addr) -> Inet6 {
         let udp = ipv4::protocol::UDP;
         Inet6::new(source, destination, udp, Vec::new()).payload(b"a small datagram".to_vec())
     }
 
-    /// A datagram with this content.
+    /// Makes a datagram with this content.
     pub fn payload(mut self, content: Vec<u8>) -> Inet6 {
         let length = (udp::HEADER + content.len()) as u32;
         let (source, destination) = (self.source.to_bits(), self.destination.to_bits());
@@ -166,7 +166,7 @@ impl Inet6 {
         self
     }
 
-    /// A message of any type and code, summed up.
+    /// Makes a message of any type and code, with its checksum.
     pub fn icmp(source: Ipv6Addr, destination: Ipv6Addr, kind: Icmpv6Kind, rest: u32, body: &[u8]) -> Inet6 {
         let mut message = [&[0; icmpv6::HEADER], body].concat();
         let mut view = Icmpv6Message::new_unchecked(&mut message);
@@ -175,7 +175,7 @@ impl Inet6 {
         Inet6::summed(source, destination, message)
     }
 
-    /// A message whose checksum is to be filled in.
+    /// Makes a message, and fills in its checksum.
     pub fn summed(source: Ipv6Addr, destination: Ipv6Addr, mut message: Vec<u8>) -> Inet6 {
         let icmpv6 = ipv4::protocol::ICMPV6;
         let pseudo = pseudo_ipv6(source.to_bits(), destination.to_bits(), icmpv6, message.len() as u32);
@@ -183,7 +183,7 @@ impl Inet6 {
         Inet6::new(source, destination, icmpv6, message)
     }
 
-    /// The first segment of a connection.
+    /// Makes the first segment of a connection.
     pub fn syn(source: Ipv6Addr, destination: Ipv6Addr) -> Inet6 {
         let tcp = ipv4::protocol::TCP;
         let pseudo = pseudo_ipv6(source.to_bits(), destination.to_bits(), tcp, SYN.len() as u32);
@@ -198,7 +198,7 @@ impl Inet6 {
         Inet6 { traffic_class, flow_label, ..self }
     }
 
-    /// Puts an extension header before what there is; its first byte is filled in.
+    /// Inserts an extension header before the payload, and fills in its first byte.
     pub fn extension(mut self, kind: u8, header: &[u8]) -> Inet6 {
         let mut payload = header.to_vec();
         payload[0] = self.next_header;
@@ -219,13 +219,13 @@ impl Inet6 {
         bytes
     }
 
-    /// From a side's station to the router.
+    /// Returns the frame that carries this packet from a side's station to the router.
     pub fn frame_from(&self, side: usize) -> Vec<u8> {
         from_station(side, EtherType::IPV6, &self.bytes())
     }
 }
 
-/// TCP from port 40000 to port 80, without a checksum.
+/// Makes a TCP header from port 40000 to port 80, without a checksum.
 const SYN: [u8; 20] = [0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0xff, 0xff, 0, 0, 0, 0];
 
 fn segment(pseudo: Sum) -> Vec<u8> {

@@ -1,8 +1,11 @@
-//! What may differ between two right routers: the identification of IPv4 packets of their own, which is any number; it
-//! is set to zero, and the header's checksum, which depends on it, made right again if it was. Of redirects, whether
-//! the sender hears of the shorter way before or after its packet goes on, and whether the header that is quoted has
-//! lost its hop by then (RFC 1812, section 4.3.2.3). Where redirects are off, those of IPv6 are left out: Linux sends them
-//! all the same, unless it has told the same host anything within a second or so. Nothing else is changed.
+//! Removes the differences that two correct routers may have; nothing else is changed.
+//!
+//! 1. The identification of the IPv4 packets that a router originates is any number. It is set to zero, and the checksum
+//!    of the header, which depends on it, is corrected if it was right before.
+//! 2. A router sends a redirect before or after it forwards the packet, and the header that the redirect quotes has lost
+//!    its hop or not (RFC 1812, section 4.3.2.3).
+//! 3. Where redirects are off, those of IPv6 are removed. Linux sends them nevertheless, unless it has sent a message to
+//!    the same host within the last second or so.
 
 use fullview_plane::wire::ethernet::{EtherType, Frame};
 use fullview_plane::wire::icmp::{self, Icmpv4Kind, Icmpv4Message};
@@ -26,12 +29,11 @@ pub fn outputs(catalogue: Catalogue, outputs: &[Output]) -> Vec<Output> {
     outputs
 }
 
-/// Whether the router tells anybody of a shorter way over IPv6.
+/// Returns whether the router has sent a redirect of IPv6.
 pub fn has_redirect6(output: &Output) -> bool {
     output.0.iter().flatten().any(|frame| is_redirect6(frame))
 }
 
-/// Whether this is how it does so.
 fn is_redirect6(frame: &[u8]) -> bool {
     let Ok(frame) = Frame::new_checked(frame) else { return false };
     let packet = (frame.ethertype() == EtherType::IPV6).then(|| Ipv6Packet::new_checked(frame.payload()));
@@ -61,7 +63,7 @@ fn normalize(frame: &mut [u8]) {
     }
 }
 
-/// Of a redirect that is in order, the hop count that it quotes becomes zero.
+/// Sets the TTL that a valid redirect quotes to zero.
 fn forget_hop(message: &mut [u8]) {
     let is_redirect = Icmpv4Message::new_checked(&*message)
         .is_ok_and(|message| message.kind() == Icmpv4Kind::Redirect && message.verify_checksum());

@@ -1,4 +1,4 @@
-//! Our router without a kernel: forwarder and host, over memory.
+//! Our router without a kernel: forwarder and host, in memory.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};
 use crate::topology::{self, LINK_LENGTHS, LINK_LOCAL, ROUTER, ROUTES, SIDES, STATION, STATION_LOCAL, To};
 
-/// How long one frame takes.
+/// The time that passes with each frame.
 const STEP: Duration = Duration::from_millis(1);
-/// After this there is nothing more to wait for.
+/// After this time, the router sends nothing more.
 const PATIENCE: Duration = Duration::from_secs(10);
 const SLOTS: usize = 16;
 
-/// A router whose clock is the test's.
+/// A router whose clock the test sets.
 pub struct Ours {
     router: StandaloneRouter,
     now: Duration,
@@ -37,7 +37,7 @@ impl Ours {
         }
     }
 
-    /// Has the router do something, and sorts what comes out.
+    /// Makes the router process a frame or its timers, and sorts its output by side.
     fn run(&mut self, frame: Option<(usize, &[u8])>) -> Output {
         let mut arena = Arena::new(SLOTS);
         let (mut burst, mut free, mut out) = (Burst::new(), Burst::new(), Burst::new());

@@ -1,4 +1,4 @@
-//! Packets from one host to another, and what ends that.
+//! The router forwards packets from one host to another.
 
 use fullview_testnet::may_run;
 
@@ -12,7 +12,7 @@ fn packets_of_both_families_go_through() {
     go_through(&Lab::new(), &[]);
 }
 
-/// Packets of both families, and what the kernel answers; what the program said, in the end.
+/// Checks that packets of both families are forwarded and that the kernel answers. Returns what the program printed.
 pub fn go_through(lab: &Lab, options: &[&str]) -> String {
     let program = lab.forward(options);
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));

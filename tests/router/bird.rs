@@ -1,4 +1,4 @@
-//! BIRD in a host of the test's own: its files in a folder that goes with it, ended by its process.
+//! BIRD in a node, with its files in a folder that is removed with it.
 
 use fullview_testnet::{Node, Program, eventually, find};
 use std::fs;
@@ -24,7 +24,7 @@ impl Bird {
         node.start("bird", &[&["-f", "-c", &config, "-s", &socket, "-P", &pid], options].concat())
     }
 
-    /// Ends it so that the other side keeps its routes, and starts it again.
+    /// Ends BIRD in such a way that the other side keeps its routes, and starts it again.
     pub fn restart_gracefully(&mut self, node: &Node) {
         self.ask("graceful restart");
         assert!(eventually(|| !self.program.is_running()), "{}", self.program.output());
@@ -38,7 +38,7 @@ impl Bird {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Waits until a table holds so many routes.
+    /// Waits until a table holds this number of routes.
     pub fn wait_for(&self, table: &str, count: usize) {
         let words = format!("{count} of {count} routes");
         let there = eventually(|| self.ask(&format!("show route count table {table}")).contains(&words));

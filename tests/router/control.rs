@@ -1,4 +1,4 @@
-//! What the router under test says of itself, to wait for.
+//! Queries to the router under test; tests wait for the answers that they need.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -8,26 +8,25 @@ use std::time::Duration;
 use fullview_testnet::eventually;
 use serde_json::Value;
 
-/// Where a router is asked.
+/// The control socket of a router, in a folder of its own.
 pub struct Control {
     _folder: tempfile::TempDir,
     socket: PathBuf,
 }
 
 impl Control {
-    /// A place for a router to listen at.
     pub fn new() -> Control {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("control.sock");
         Control { _folder: folder, socket }
     }
 
-    /// The options of the router that listen there.
+    /// Returns the options that make a router listen at this socket.
     pub fn options(&self) -> [&str; 2] {
         ["--control", self.socket.to_str().unwrap()]
     }
 
-    /// The answer to a request; it has to be given, if not at once.
+    /// Returns the answer to a request. A busy router is asked again; an error fails the test.
     pub fn ask(&self, request: &str) -> Value {
         let mut answer = Value::Null;
         eventually(|| {
@@ -38,7 +37,8 @@ impl Control {
         answer["ok"].clone()
     }
 
-    /// Asks until the answer is as it should be, and once more: what follows from it has been done by then, too.
+    /// Sends a request until the answer satisfies the condition, and then once more: the router has applied what follows
+    /// from its state when it gives the next answer.
     pub fn wait_until(&self, request: &str, is_so: impl Fn(&Value) -> bool) {
         let mut last = Value::Null;
         let was_so = eventually(|| {
@@ -50,19 +50,19 @@ impl Control {
     }
 }
 
-/// Whether a router that was at something else told the one who asked to ask again.
+/// Returns whether a busy router has refused to answer.
 pub fn is_busy(said: &str) -> bool {
     said.contains("busy; ask again")
 }
 
-/// A conversation with the router that listens there.
+/// Connects to the router that listens at this socket.
 pub fn connect(socket: &Path) -> BufReader<UnixStream> {
     let stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     BufReader::new(stream)
 }
 
-/// One request, and its answer as it is.
+/// Sends one request, and returns its answer as it is.
 pub fn ask(stream: &mut BufReader<UnixStream>, request: &str) -> Value {
     stream.get_mut().write_all(format!("{request}\n").as_bytes()).unwrap();
     let mut line = String::new();
@@ -70,8 +70,8 @@ pub fn ask(stream: &mut BufReader<UnixStream>, request: &str) -> Value {
     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{request}: {line:?}: {error}"))
 }
 
-/// Has our program ask the router that listens there: arguments written as one line, with + for a blank in one. Whether
-/// it succeeded, and what it printed.
+/// Runs our program as a client of the router at this socket. Its arguments are given as one line, in which + stands for a
+/// space inside an argument. Returns whether it succeeded, and what it printed.
 pub fn ask_by_program(socket: &Path, line: &str) -> (bool, String) {
     let mut answer = (false, String::new());
     eventually(|| {

@@ -1,5 +1,5 @@
-//! A strict reader of the OpenMetrics text format (https://prometheus.io/docs/specs/om/open_metrics_spec/), as far as a
-//! router's figures use it: it fails at whatever a scraper might only warn of.
+//! A strict reader of the OpenMetrics text format (https://prometheus.io/docs/specs/om/open_metrics_spec/), as far as the
+//! router's metrics use it. It fails where a scraper might only warn.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,7 +9,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// The sample with exactly these labels.
+    /// Returns the sample with exactly these labels.
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let key = (name.to_owned(), labels);
@@ -81,7 +81,7 @@ fn read_labels(mut text: &str) -> Vec<(String, String)> {
     labels
 }
 
-/// Up to the closing quote, and what follows it.
+/// Returns the text up to the closing quote, unescaped, and what follows the quote.
 fn unescape(text: &str) -> (String, &str) {
     let (mut value, mut at) = (String::new(), text.char_indices());
     while let Some((place, next)) = at.next() {

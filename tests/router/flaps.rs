@@ -1,7 +1,7 @@
-//! Routes flap while packets flow: every packet arrives, by a route there was.
+//! Routes flap while packets flow: every packet arrives by a route that existed.
 //!
-//! `upstream` announces stable and flapping prefixes by BGP; whatever is not announced goes to `other` by the default
-//! route. `FULLVIEW_TABLE=full` has 100,000 prefixes flap.
+//! `upstream` announces stable and flapping prefixes by BGP. Packets without an announced prefix go to `other` by the
+//! default route. With `FULLVIEW_TABLE=full`, 100,000 prefixes flap.
 
 use std::net::Ipv4Addr;
 use std::ops::Range;
@@ -12,14 +12,14 @@ use serde_json::Value;
 use crate::bird::Bird;
 use crate::control::Control;
 use crate::full_view::{TO_KERNEL, pair, speaker};
-use crate::lab::{be_everybody, forward, reaches};
+use crate::lab::{accept_every_address, forward, reaches};
 use crate::traffic::{Receiver, Sender, lost, twice};
 
 const STABLE: u32 = 0x1400_0000;
 const FLAPPING: u32 = 0x1e00_0000;
 const STABLE_PREFIXES: u32 = 500;
 
-/// Packets that are enough to see where they go.
+/// The number of packets that is enough to see where they go.
 const SOME: usize = 500;
 
 fn flapping_prefixes() -> u32 {
@@ -27,14 +27,14 @@ fn flapping_prefixes() -> u32 {
     if full { 100_000 } else { 5_000 }
 }
 
-/// Static routes of /24 from `first` on, in a block of that name.
+/// Returns static routes of /24 from `first` on, in a block with this name.
 fn routes(name: &str, first: u32, count: u32) -> String {
     let route = |n| format!("route {}/24 via 198.18.0.77;\n", Ipv4Addr::from(first + (n << 8)));
     let all: String = (0..count).map(route).collect();
     format!("protocol static {name} {{ ipv4; {all} }}\n")
 }
 
-/// Even numbers go to stable prefixes.
+/// Returns the destination of a packet. Those with even numbers go to stable prefixes.
 fn destination(number: u32) -> Ipv4Addr {
     let stable = STABLE + ((number / 2 % STABLE_PREFIXES) << 8) + 1;
     let other = FLAPPING + ((number.wrapping_mul(2_654_435_761) % flapping_prefixes()) << 8) + 1;
@@ -42,7 +42,7 @@ fn destination(number: u32) -> Ipv4Addr {
 }
 
 #[test]
-fn flapping_routes_lose_nothing_and_mislead_nothing() {
+fn no_packet_is_lost_or_misrouted_while_routes_flap() {
     if !may_run(&["ip", "bird", "birdc", "setpriv"]) {
         return;
     }
@@ -57,8 +57,8 @@ fn flapping_routes_lose_nothing_and_mislead_nothing() {
     source.ip("route add default via 10.0.2.1");
     other.ip("addr add 10.0.3.2/24 dev eth0");
     router.ip("route add default via 10.0.3.2");
-    be_everybody(&upstream, "eth0");
-    be_everybody(&other, "eth0");
+    accept_every_address(&upstream, "eth0");
+    accept_every_address(&other, "eth0");
 
     let count = flapping_prefixes();
     let tables = routes("stable", STABLE, STABLE_PREFIXES) + &routes("flapping", FLAPPING, count);
@@ -94,7 +94,7 @@ fn flapping_routes_lose_nothing_and_mislead_nothing() {
     judge(sent, &there, &elsewhere, &said);
 }
 
-/// Whether the main table of IPv4 has so many routes, and answers by them.
+/// Returns whether the main table of IPv4 has this number of routes and is used for lookups.
 fn has(fibs: &Value, routes: Range<usize>) -> bool {
     let is_main = |fib: &&Value| fib["family"] == "inet" && fib["table"] == 254;
     let main = fibs.as_array().unwrap().iter().find(is_main).unwrap();
@@ -109,6 +109,6 @@ fn judge(sent: u32, there: &[u32], elsewhere: &[u32], said: &str) {
     );
     let all = [there, elsewhere].concat();
     assert_eq!(lost(sent, &all), [0; 0], "lost: {said}");
-    assert_eq!(twice(&all), [0; 0], "came twice: {said}");
+    assert_eq!(twice(&all), [0; 0], "arrived twice: {said}");
     assert!(!elsewhere.is_empty(), "nothing flapped");
 }

@@ -1,4 +1,4 @@
-//! The kernel does not see what we forward: neighbours in use are verified all the same, others are left alone.
+//! The kernel does not see the packets that we forward. The router makes it verify the neighbours in use, and no others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ fn state(router: &Node, address: &str) -> String {
 }
 
 #[test]
-fn neighbours_in_use_stay_fresh_and_others_are_left_alone() {
+fn neighbours_in_use_are_verified_and_others_are_not() {
     if !may_run(&["ip", "ping", "setpriv"]) {
         return;
     }
@@ -24,11 +24,11 @@ fn neighbours_in_use_stay_fresh_and_others_are_left_alone() {
     cable((&idle, "eth0"), (&lab.router, "eth3"));
     idle.ip("addr add 10.0.3.2/24 dev eth0");
     lab.router.ip("addr add 10.0.3.1/24 dev eth3");
-    // The shortest that does not have the kernel verify whoever it has just verified.
+    // The shortest time with which the kernel does not verify a neighbour again that it has just verified.
     for interface in ["eth2", "eth3"] {
         lab.router.sysctl(&format!("ipv4/neigh/{interface}/base_reachable_time_ms"), "2400");
         lab.router.sysctl(&format!("ipv4/neigh/{interface}/delay_first_probe_time"), "1");
-        // Nobody is forgotten meanwhile.
+        // The kernel removes no neighbour during the test.
         lab.router.sysctl(&format!("ipv4/neigh/{interface}/gc_stale_time"), "3600");
     }
     let program = forward(&lab.router, "eth1,eth2,eth3", &[]);
@@ -45,13 +45,13 @@ fn neighbours_in_use_stay_fresh_and_others_are_left_alone() {
     });
     let is_stale = |address| eventually(|| state(&lab.router, address) == "STALE");
     assert!(is_stale("10.0.3.2"), "{}", state(&lab.router, "10.0.3.2"));
-    // The one is doubted and verified while the other one is not asked.
+    // The neighbour in use becomes stale and is verified, twice; the idle one stays stale.
     for fresh in [false, true, false, true] {
         let becomes = eventually(|| {
             assert_eq!(state(&lab.router, "10.0.3.2"), "STALE");
             (state(&lab.router, "10.0.2.2") == "REACHABLE") == fresh
         });
-        assert!(becomes, "never fresh {fresh}");
+        assert!(becomes, "10.0.2.2 is never reachable: {fresh}");
     }
     stop.store(true, Ordering::Relaxed);
     sending.join().unwrap();

@@ -1,4 +1,4 @@
-//! FRR in a host of the test's own: zebra and ospfd with sockets and files in a folder that goes with them.
+//! FRR in a node: zebra and ospfd, with their sockets and files in a folder that is removed with them.
 
 use fullview_testnet::{Node, Program, eventually};
 use std::fs;
@@ -13,7 +13,7 @@ pub struct Frr {
 impl Frr {
     pub fn start(node: &Node, ospf: &str) -> Frr {
         let folder = tempfile::tempdir().unwrap();
-        // The daemons give up root's rights for those of their own user.
+        // The daemons run as a user of their own, who has to write here.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         fs::write(folder.path().join("zebra.conf"), "hostname test\n").unwrap();
         fs::write(folder.path().join("ospfd.conf"), ospf).unwrap();

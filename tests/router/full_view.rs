@@ -1,7 +1,8 @@
-//! A whole table from BIRD to BIRD to the kernel to us: every route is there, and answered as the kernel answers.
+//! A whole table goes from BIRD to BIRD, to the kernel and to us: we have every route, and our lookups agree with the
+//! kernel's.
 //!
-//! `FULLVIEW_TABLE=full` takes the real full view where it is at hand, else a made one of that size, and tells how long
-//! it took.
+//! With `FULLVIEW_TABLE=full`, the test uses the real full view if the data is there, else a synthetic one of that size. It
+//! prints how long each step took.
 
 use std::fs;
 use std::io::Write;
@@ -19,7 +20,7 @@ use crate::bird::Bird;
 use crate::lab::{forward, prepare};
 use crate::watch::Watch;
 
-/// Addresses asked for, of each family.
+/// The number of addresses that are looked up, of each family.
 const SAMPLE: usize = 3_000;
 
 fn table() -> Table {
@@ -31,7 +32,7 @@ fn table() -> Table {
     }
 }
 
-/// Speaker 1 has the routes, 2 hands them to its kernel.
+/// Returns the configuration of a BGP speaker. Speaker 1 has the routes; speaker 2 exports them to its kernel.
 pub fn speaker(me: u8, rest: &str, policy: &str) -> String {
     let other = 3 - me;
     let session = |family: &str, own: String, peer: String| {
@@ -46,12 +47,12 @@ pub fn speaker(me: u8, rest: &str, policy: &str) -> String {
     format!("router id 198.18.255.{me};\n{rest}\n{inet}{inet6}")
 }
 
-/// Hands everything to the kernel, and takes nothing from it.
+/// Exports everything to the kernel, and imports nothing from it.
 pub const TO_KERNEL: &str = "graceful restart wait 30;\n\
     protocol kernel { persist; graceful restart; scan time 3600; ipv4 { export all; import none; }; }\n\
     protocol kernel { persist; graceful restart; scan time 3600; ipv6 { export all; import none; }; }";
 
-/// The two of them, with a cable in the networks of the test addresses.
+/// Makes two nodes with a cable, whose networks are those of the test addresses.
 pub fn pair() -> (Node, Node) {
     let (upstream, router) = (Node::new(), Node::new());
     prepare(&router);
@@ -77,7 +78,7 @@ fn sample<A: Address>(rib: &Rib<A>) -> Vec<IpAddr> {
     some.map(|address| address.to_ip().into()).filter(is_plain).collect()
 }
 
-/// Addresses that mean something to the kernel before it asks its tables.
+/// Returns whether the kernel looks up an address in its tables, and does not treat it specially before.
 fn is_plain(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(ip) => {
@@ -88,7 +89,7 @@ fn is_plain(address: &IpAddr) -> bool {
 }
 
 #[test]
-fn a_table_from_bgp_is_answered_as_the_kernel_answers() {
+fn lookups_in_a_table_from_bgp_agree_with_the_kernel() {
     if !may_run(&["ip", "bird", "birdc", "setpriv"]) {
         return;
     }
@@ -111,7 +112,7 @@ fn a_table_from_bgp_is_answered_as_the_kernel_answers() {
     let is_there =
         watch.settle_until(|mirror| mirror.report().inet >= inet && mirror.report().inet6 >= inet6);
     assert!(is_there, "{:?}", watch.mirror.report());
-    println!("so have we after {:.1} s: {:?}", began.elapsed().as_secs_f64(), watch.statistics());
+    println!("we have them after {:.1} s: {:?}", began.elapsed().as_secs_f64(), watch.statistics());
     assert_holds(&watch, &table);
     assert!(watch.compare(&router, &sample(&table.inet)) > 0);
     assert!(watch.compare(&router, &sample(&table.inet6)) > 0);
@@ -128,7 +129,7 @@ fn a_table_from_bgp_is_answered_as_the_kernel_answers() {
     println!("{said}");
 }
 
-/// Every route that was sent, and those of the link and the host.
+/// Checks that our tables hold every route that was sent.
 fn assert_holds(watch: &Watch, table: &Table) {
     let tables = watch.mirror.tables();
     let (inet, inet6) = (tables.inet.rib(254).unwrap(), tables.inet6.rib(254).unwrap());
@@ -137,7 +138,7 @@ fn assert_holds(watch: &Watch, table: &Table) {
     assert_eq!((missing, missing6), (0, 0));
 }
 
-/// What the system counts as the program's own.
+/// Returns the resident memory of a process.
 fn memory(id: u32) -> String {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default().to_owned()

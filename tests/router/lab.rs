@@ -1,4 +1,4 @@
-//! The smallest lab: two hosts and a router between them, which is us.
+//! The smallest lab: two hosts and, between them, our router.
 
 use fullview_testnet::{ANSWER, Node, Program, cable, eventually};
 use std::net::UdpSocket;
@@ -11,7 +11,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// 10.0.1.0/24 and 2001:db8:1::/64 on the left, 2 on the right; the router is .1, hosts are .2.
+    /// Makes 10.0.1.0/24 and 2001:db8:1::/64 on the left, 10.0.2.0/24 and 2001:db8:2::/64 on the right. On each side, the
+    /// router has address 1 and the host has address 2.
     pub fn new() -> Lab {
         let lab = Lab { left: Node::new(), router: Node::new(), right: Node::new() };
         prepare(&lab.router);
@@ -26,9 +27,9 @@ impl Lab {
         lab
     }
 
-    /// Cables as AF_XDP sockets need them: checksums finished and tags left on, as on a wire.
+    /// Makes the cables behave as wires, as AF_XDP sockets need it: frames have finished checksums and keep their tags.
     #[cfg(feature = "bpf")]
-    pub fn be_wires(&self) {
+    pub fn behave_as_wires(&self) {
         for host in [&self.left, &self.right] {
             host.send_finished_frames("eth0");
         }
@@ -37,13 +38,14 @@ impl Lab {
         }
     }
 
-    /// Our program, when it has everything the kernel has.
+    /// Starts our program, and waits until it has the kernel's routes.
     pub fn forward(&self, options: &[&str]) -> Program {
         forward(&self.router, "eth1,eth2", options)
     }
 }
 
-/// The kernel forwards beside us where it can be kept from forwarding the same, and not at all otherwise.
+/// Makes the kernel forward too if the program can prevent it from forwarding the same packets. This needs the feature
+/// `bpf`; otherwise the kernel does not forward.
 pub fn prepare(router: &Node) {
     if cfg!(feature = "bpf") {
         router.sysctl("ipv4/conf/all/forwarding", "1");
@@ -53,8 +55,8 @@ pub fn prepare(router: &Node) {
     }
 }
 
-/// A host that every address is an address of, by one of its interfaces.
-pub fn be_everybody(node: &Node, interface: &str) {
+/// Makes a host accept packets to any IPv4 address that arrive at an interface.
+pub fn accept_every_address(node: &Node, interface: &str) {
     for name in ["all", interface] {
         node.sysctl(&format!("ipv4/conf/{name}/rp_filter"), "0");
     }
@@ -74,16 +76,17 @@ fn address(node: &Node, interface: &str, side: u8, host: u8) {
     node.ip(&format!("addr add 2001:db8:{side}::{host}/64 dev {interface} nodad"));
 }
 
-/// Sends until one arrives, for the first packets only have neighbours resolved. Returns whether one did.
+/// Sends until a packet arrives; the first packets may only start the resolution of neighbours. Returns whether one
+/// arrived.
 pub fn reaches(from: &UdpSocket, to: &UdpSocket, address: &str) -> bool {
-    let mut heard = [0; 64];
+    let mut buffer = [0; 64];
     to.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let arrived = eventually(|| {
         from.send_to(b"fullview", address).unwrap();
-        to.recv_from(&mut heard).is_ok()
+        to.recv_from(&mut buffer).is_ok()
     });
-    // What is still on its way is not to be taken for another packet.
-    while to.recv_from(&mut heard).is_ok() {}
+    // Packets that are still on their way must not be taken for later ones.
+    while to.recv_from(&mut buffer).is_ok() {}
     to.set_read_timeout(Some(ANSWER)).unwrap();
     arrived
 }

@@ -1,4 +1,5 @@
-//! The router on Linux from end to end: namespaces, cables, the kernel's routes, packets through our process.
+//! The router on Linux from end to end: hosts in namespaces, cables between them, the kernel's routes, and packets through
+//! our process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
 
 mod basics;

@@ -1,4 +1,4 @@
-//! OSPF by FRR between four routers, of which we are one: a link fails, and traffic takes the other way.
+//! OSPF by FRR between four routers, one of which is ours: a link fails, and traffic takes the other path.
 //!
 //! ```text
 //! source ── first (we) ── second ── last ── sink
@@ -10,7 +10,7 @@ use fullview_testnet::{Node, cable, eventually, may_run};
 use crate::frr::Frr;
 use crate::lab::{forward, prepare, reaches};
 
-/// An interface of a router: its address, and what OSPF counts for it.
+/// An interface of a router: its name, its address and its cost in OSPF.
 type Interface<'a> = (&'a str, &'a str, u32);
 
 fn ospf(id: u8, interfaces: &[Interface<'_>]) -> String {
@@ -30,7 +30,7 @@ fn router(node: &Node, id: u8, interfaces: &[Interface<'_>]) -> Frr {
 }
 
 #[test]
-fn traffic_moves_when_ospf_says_so() {
+fn traffic_follows_the_routes_of_ospf() {
     if !may_run(&["ip", "setpriv", "zebra", "ospfd", "vtysh"]) {
         return;
     }
@@ -83,7 +83,7 @@ fn traffic_moves_when_ospf_says_so() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// Frames that were sent by an interface.
+/// Returns how many frames an interface has sent.
 fn packets(node: &Node, name: &str) -> u64 {
     let shown = node.ip(&format!("-s -j link show dev {name}"));
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();

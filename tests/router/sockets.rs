@@ -1,4 +1,4 @@
-//! The same router by AF_XDP sockets.
+//! The router with AF_XDP sockets.
 
 use fullview_testnet::{eventually, may_run};
 
@@ -8,7 +8,7 @@ use crate::takeover::flow_on;
 
 const NEEDED: [&str; 4] = ["ip", "ping", "ethtool", "setpriv"];
 
-/// What was received by workers, out of what the program said in the end.
+/// Returns how many packets the workers have received, by what the program printed at its end.
 fn received(said: &str) -> u64 {
     let line =
         said.lines().find(|line| line.contains(" packets received")).unwrap_or_else(|| panic!("{said}"));
@@ -21,33 +21,33 @@ fn packets_of_both_families_go_through_af_xdp() {
         return;
     }
     let lab = Lab::new();
-    lab.be_wires();
+    lab.behave_as_wires();
     for options in [&["--port", "xdp"][..], &["--port", "xdp", "--no-need-wakeup", "--busy-poll", "20"]] {
         let said = go_through(&lab, options);
         assert_eq!(said.matches("AF_XDP, copy mode").count(), 2, "{said}");
-        // Pings of both families there and back; what goes to the router itself the kernel keeps.
+        // Echo requests and replies of both families. The kernel keeps those to the router itself.
         assert!(received(&said) >= 12, "{said}");
     }
 }
 
 #[test]
-fn packets_flow_on_when_af_xdp_comes_and_goes() {
+fn packets_flow_while_a_program_with_af_xdp_starts_and_ends() {
     if !may_run(&NEEDED) {
         return;
     }
     let lab = Lab::new();
-    lab.be_wires();
+    lab.behave_as_wires();
     flow_on(&lab, &["--json", "--port", "xdp"]);
 }
 
-/// One interface that takes tags off, which AF_XDP would not know of, beside one that does not.
+/// One interface removes VLAN tags, which AF_XDP sockets would not see; the other one does not.
 #[test]
-fn packet_sockets_serve_where_af_xdp_does_not_work() {
+fn packet_sockets_are_used_where_af_xdp_does_not_work() {
     if !may_run(&NEEDED) {
         return;
     }
     let lab = Lab::new();
-    lab.be_wires();
+    lab.behave_as_wires();
     lab.router.command("ethtool -K eth2 rxvlan on");
     let said = go_through(&lab, &["--port", "auto"]);
     assert!(said.contains("interface eth1: AF_XDP, copy mode"), "{said}");
@@ -62,14 +62,14 @@ fn packet_sockets_serve_where_af_xdp_does_not_work() {
     assert!(eventually(|| !refused.is_running() && !two.is_running()));
 }
 
-/// Ports are opened again and again, with the memory that others had.
+/// Ports are opened repeatedly, with packet memory that earlier ones have used.
 #[test]
-fn an_interface_that_goes_and_comes_is_taken_up_again() {
+fn an_interface_that_disappears_and_returns_is_used_again() {
     if !may_run(&NEEDED) {
         return;
     }
     let lab = Lab::new();
-    lab.be_wires();
+    lab.behave_as_wires();
     lab.router.ip("link set dev eth2 down");
     let program = lab.forward(&["--port", "xdp"]);
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
@@ -88,7 +88,7 @@ fn an_interface_that_goes_and_comes_is_taken_up_again() {
         said("interface eth2 is not there", times + 1);
         lab.router.ip("link set dev away name eth2");
     }
-    // Back before anybody may have looked: it is taken up again, or was never given up.
+    // The interface may return before the router notices its absence. Then the router has never stopped to use it.
     lab.router.ip("link set dev eth2 up");
     said("interface eth2: AF_XDP", 4);
     lab.router.ip("link set dev eth2 down");

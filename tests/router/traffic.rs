@@ -1,4 +1,4 @@
-//! Packets with numbers, about 1,000 a second, and which of them came.
+//! Numbered packets, about 1,000 a second, and a record of those that arrive.
 
 use fullview_testnet::eventually;
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Sends until it is ended.
+/// A thread that sends packets until it is ended.
 pub struct Sender {
     stop: Arc<AtomicBool>,
     sent: Arc<AtomicU32>,
@@ -16,7 +16,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Each number to the address it is for, port 9.
+    /// Sends each number to the address that `to` returns for it, port 9.
     pub fn start(socket: UdpSocket, to: impl Fn(u32) -> Ipv4Addr + Send + 'static) -> Sender {
         let stop = Arc::new(AtomicBool::new(false));
         let sent = Arc::<AtomicU32>::default();
@@ -33,13 +33,13 @@ impl Sender {
         Sender { stop, sent, thread }
     }
 
-    /// How many it has sent so far; the last of them may be about to be.
+    /// Returns how many packets it has sent so far. The last one may not be sent yet.
     #[cfg(feature = "bpf")]
     pub fn sent(&self) -> u32 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// How many it sent.
+    /// Ends the thread, and returns how many packets it sent.
     pub fn end(self) -> u32 {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap();
@@ -47,10 +47,10 @@ impl Sender {
     }
 }
 
-/// Hears until it is ended, and nothing has come for a while.
+/// A thread that receives packets until it is ended and no packet has arrived for a while.
 pub struct Receiver {
     stop: Arc<AtomicBool>,
-    heard: Arc<AtomicUsize>,
+    received: Arc<AtomicUsize>,
     thread: JoinHandle<Vec<u32>>,
 }
 
@@ -58,39 +58,39 @@ impl Receiver {
     pub fn start(socket: UdpSocket) -> Receiver {
         rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 16 << 20).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-        let (stop, heard) = (Arc::new(AtomicBool::new(false)), Arc::<AtomicUsize>::default());
-        let (stopped, count) = (Arc::clone(&stop), Arc::clone(&heard));
+        let (stop, received) = (Arc::new(AtomicBool::new(false)), Arc::<AtomicUsize>::default());
+        let (stopped, count) = (Arc::clone(&stop), Arc::clone(&received));
         let thread = thread::spawn(move || {
-            let (mut heard, mut numbers) = ([0; 64], Vec::new());
+            let (mut buffer, mut numbers) = ([0; 64], Vec::new());
             loop {
                 count.store(numbers.len(), Ordering::Relaxed);
-                match socket.recv(&mut heard) {
-                    Ok(4) => numbers.push(u32::from_be_bytes(heard[..4].try_into().unwrap())),
+                match socket.recv(&mut buffer) {
+                    Ok(4) => numbers.push(u32::from_be_bytes(buffer[..4].try_into().unwrap())),
                     Ok(_) => {}
                     Err(_) if stopped.load(Ordering::Relaxed) => return numbers,
                     Err(_) => {}
                 }
             }
         });
-        Receiver { stop, heard, thread }
+        Receiver { stop, received, thread }
     }
 
-    /// How many have come so far.
-    pub fn heard(&self) -> usize {
-        self.heard.load(Ordering::Relaxed)
+    /// Returns how many packets have arrived so far.
+    pub fn received(&self) -> usize {
+        self.received.load(Ordering::Relaxed)
     }
 
-    /// Until so many more have come.
+    /// Waits until this number of further packets has arrived.
     pub fn wait_for(&self, more: usize) {
-        let heard = || self.heard();
-        let wanted = heard() + more;
-        assert!(eventually(|| heard() >= wanted), "{} packets, not {wanted}", heard());
+        let wanted = self.received() + more;
+        let arrived = eventually(|| self.received() >= wanted);
+        assert!(arrived, "{} packets, not {wanted}", self.received());
     }
 
-    /// When so many have come, which with others is all there are; or when nothing comes any more.
+    /// Waits until all receivers together have received this number of packets, and ends them.
     pub fn end_with(all: u32, receivers: Vec<Receiver>) -> Vec<Vec<u32>> {
-        // What is missing nevertheless, the test finds out.
-        let _ = eventually(|| receivers.iter().map(Receiver::heard).sum::<usize>() >= all as usize);
+        // The test itself finds out which packets are missing.
+        let _ = eventually(|| receivers.iter().map(Receiver::received).sum::<usize>() >= all as usize);
         receivers.into_iter().map(Receiver::end).collect()
     }
 
@@ -100,13 +100,13 @@ impl Receiver {
     }
 }
 
-/// Numbers that never came.
+/// Returns the numbers that never arrived.
 pub fn lost(sent: u32, arrived: &[u32]) -> Vec<u32> {
     let arrived: HashSet<u32> = arrived.iter().copied().collect();
     (0..sent).filter(|number| !arrived.contains(number)).collect()
 }
 
-/// Numbers that came more than once.
+/// Returns the numbers that arrived more than once.
 pub fn twice(arrived: &[u32]) -> Vec<u32> {
     let mut seen = HashSet::new();
     arrived.iter().copied().filter(|number| !seen.insert(*number)).collect()

@@ -1,4 +1,4 @@
-//! What goes wrong in a host's life: afterwards everything is as the kernel has it.
+//! Failures of links, processes and messages: afterwards the router's state is the kernel's again.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::watch::Watch;
 
 const PROGRAMS: [&str; 3] = ["ip", "setpriv", "ping"];
 
-/// A thousand routes by one command.
+/// Changes a thousand routes by one command.
 fn batch(node: &Node, line: impl Fn(u32) -> String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("batch");
@@ -27,7 +27,7 @@ fn network(n: u32) -> String {
 }
 
 #[test]
-fn lost_messages_are_mended() {
+fn the_mirror_recovers_from_lost_messages() {
     if !may_run(&PROGRAMS) {
         return;
     }
@@ -53,7 +53,7 @@ fn lost_messages_are_mended() {
 }
 
 #[test]
-fn odd_routes_are_answered_as_the_kernel_answers() {
+fn lookups_of_unusual_routes_agree_with_the_kernel() {
     if !may_run(&PROGRAMS) {
         return;
     }
@@ -87,7 +87,7 @@ fn odd_routes_are_answered_as_the_kernel_answers() {
     );
     let mut agree = |changed: &str| {
         watch.settle();
-        println!("{changed}: {} have a way", watch.compare(&lab.router, &addresses));
+        println!("{changed}: {} have a route", watch.compare(&lab.router, &addresses));
     };
     agree("all of them");
     for change in [
@@ -133,7 +133,7 @@ fn a_vrf_is_a_table_of_its_own() {
 }
 
 #[test]
-fn an_interface_goes_and_comes_back() {
+fn an_interface_is_removed_and_returns() {
     if !may_run(&PROGRAMS) {
         return;
     }
@@ -149,7 +149,7 @@ fn an_interface_goes_and_comes_back() {
     lab.right.ip("addr add 10.0.2.2/24 dev eth0");
     lab.right.ip("route replace default via 10.0.2.1");
     assert!(eventually(|| reaches(&left, &right, "10.0.2.2:9")), "{}", program.output());
-    // To another host and back: it is the same one, but sockets have lost it.
+    // To another host and back: the interface is the same, but sockets have lost it.
     lab.router.ip(&format!("link set eth2 netns {}", lab.left.id()));
     lab.left.ip(&format!("link set eth2 netns {}", lab.router.id()));
     lab.router.ip("link set eth2 up");
@@ -164,9 +164,9 @@ fn an_interface_goes_and_comes_back() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// Whoever was asked for a moment ago is asked for again, however many packets wait meanwhile.
+/// A neighbour that was resolved a moment ago is resolved again, however many packets wait for it.
 #[test]
-fn neighbours_are_found_again_when_a_link_was_down_for_a_moment() {
+fn neighbours_are_resolved_again_after_a_link_was_down_for_a_moment() {
     if !may_run(&PROGRAMS) {
         return;
     }
@@ -187,9 +187,9 @@ fn neighbours_are_found_again_when_a_link_was_down_for_a_moment() {
     }
 }
 
-/// Netlink tells what became of an interface only afterwards: it may be gone while it is taken up.
+/// Netlink reports changes of an interface later: the interface may be removed while the router opens it.
 #[test]
-fn interfaces_that_come_and_go_quickly_end_nothing() {
+fn interfaces_that_appear_and_disappear_quickly_do_not_end_the_router() {
     if !may_run(&PROGRAMS) {
         return;
     }
@@ -210,7 +210,7 @@ fn interfaces_that_come_and_go_quickly_end_nothing() {
 }
 
 #[test]
-fn a_longer_packet_goes_through_once_the_link_takes_it() {
+fn a_longer_packet_is_forwarded_once_the_mtu_allows_it() {
     if !may_run(&PROGRAMS) {
         return;
     }
@@ -223,19 +223,19 @@ fn a_longer_packet_goes_through_once_the_link_takes_it() {
     let mut heard = [0; 2000];
     right.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let arrives = |len: usize, heard: &mut [u8]| {
-        // The sender may have been told of the shorter link, and would believe it for a while.
+        // The sender may have cached the smaller path MTU.
         lab.left.ip("route flush cache");
         let _ = left.send_to(&vec![7; len], "10.0.2.2:9");
         right.recv(heard).is_ok_and(|got| got == len)
     };
     assert!(eventually(|| arrives(1400, &mut heard)));
-    assert!(!arrives(1700, &mut heard), "longer than the link takes");
+    assert!(!arrives(1700, &mut heard), "longer than the MTU");
     ends[2..].iter().for_each(|(node, name)| drop(node.ip(&format!("link set dev {name} mtu 1900"))));
     assert!(eventually(|| arrives(1700, &mut heard)), "{}", program.output());
 }
 
 #[test]
-fn a_lesser_mtu_of_ipv6_is_heeded() {
+fn a_smaller_mtu_of_ipv6_is_applied() {
     if !may_run(&PROGRAMS) {
         return;
     }
@@ -249,9 +249,15 @@ fn a_lesser_mtu_of_ipv6_is_heeded() {
     assert_eq!(known(&watch.mirror), [(1500, None), (1500, Some(1400))]);
     limit("1300");
     watch.skip(Duration::from_secs(60));
-    assert!(watch.settle_until(|mirror| known(mirror)[1] == (1500, Some(1300))), "nobody tells of it");
+    assert!(
+        watch.settle_until(|mirror| known(mirror)[1] == (1500, Some(1300))),
+        "the kernel sends no message about it"
+    );
     lab.router.ip("link set eth2 mtu 1450");
-    assert!(watch.settle_until(|mirror| known(mirror)[1] == (1450, None)), "the link's is IPv6's again");
+    assert!(
+        watch.settle_until(|mirror| known(mirror)[1] == (1450, None)),
+        "IPv6 has the MTU of the link again"
+    );
     lab.router.ip("link set eth2 mtu 1500");
 
     limit("1300");
@@ -272,7 +278,7 @@ fn a_lesser_mtu_of_ipv6_is_heeded() {
     }
 }
 
-/// Routes, links, addresses, rules and programs of a host, as text; without counters and times.
+/// Returns routes, links, addresses, rules and programs of a host as text, without counters and times.
 fn state(node: &Node) -> String {
     let shown = ["addr show", "route show table all", "-6 route show table all", "rule show", "nexthop show"];
     let shown = shown.map(|what| node.ip(what)).concat();
@@ -283,7 +289,7 @@ fn state(node: &Node) -> String {
         .collect()
 }
 
-/// The state, once the kernel has done what follows from links that came up.
+/// Returns the state when the kernel has finished the work that follows from links that came up.
 fn settled(node: &Node) -> String {
     let mut last = String::new();
     let is_settled = eventually(|| {
@@ -311,7 +317,7 @@ fn killed_at_any_moment_it_leaves_the_host_as_it_was() {
     }
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
     if cfg!(feature = "bpf") {
-        assert!(reaches(&left, &right, "10.0.2.2:9"), "the kernel forwards on");
+        assert!(reaches(&left, &right, "10.0.2.2:9"), "the kernel forwards");
     }
     let program = lab.forward(&[]);
     assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
@@ -337,14 +343,14 @@ fn bird_restarts_gracefully_and_nothing_changes_meanwhile() {
     assert!(watch.settle_until(|mirror| mirror.stations(254, far).len() == 1));
     receiver.restart_gracefully(&router);
     watch.settle();
-    assert!(there(&watch), "its routes stay in the kernel, and here");
+    assert!(there(&watch), "its routes stay in the kernel and in the mirror");
     receiver.wait_for("master4", 2);
     watch.settle();
     assert!(there(&watch));
 }
 
 #[test]
-fn what_cannot_be_done_is_said_with_the_interface_and_the_mend() {
+fn errors_name_the_interface_and_how_to_fix_them() {
     if !may_run(&PROGRAMS) {
         return;
     }
@@ -352,7 +358,7 @@ fn what_cannot_be_done_is_said_with_the_interface_and_the_mend() {
     let mut program =
         lab.router.start(env!("CARGO_BIN_EXE_fullview"), &["forward", "--interfaces", "eth1,nonsense"]);
     program.wait_for("interface nonsense is not there");
-    assert!(program.is_running(), "it may come yet");
+    assert!(program.is_running(), "the interface may appear later");
     assert_eq!(program.end("TERM").0, Some(0));
     let run = |arguments: &str| {
         let output =

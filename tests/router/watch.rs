@@ -1,4 +1,4 @@
-//! The mirror itself, in this process, of a host of the test: what it answers is compared with what the kernel says.
+//! The mirror in this process follows the kernel of a node; its answers are compared with those of that kernel.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -30,7 +30,7 @@ impl Watch {
         watch
     }
 
-    /// Takes in what the kernel says until it has been silent for a while and all tables have followed.
+    /// Follows the kernel until it has reported nothing for a while and all tables are up to date.
     pub fn settle(&mut self) {
         let mut silent = Instant::now();
         while silent.elapsed() < Duration::from_millis(400) || !self.follower.is_synced() {
@@ -48,7 +48,7 @@ impl Watch {
         }
     }
 
-    /// As if so much time had passed.
+    /// Makes the mirror see a clock that is ahead by this time.
     pub fn skip(&mut self, time: Duration) {
         self.began -= time;
     }
@@ -64,7 +64,7 @@ impl Watch {
         self.follower.statistics()
     }
 
-    /// The stations that packets to an address go to, as FIB and RIB say alike.
+    /// Returns the stations that packets to an address go to. FIB and RIB have to agree.
     pub fn stations(&self, address: IpAddr) -> Vec<(u32, IpAddr)> {
         let view = self.mirror.views().current();
         let tables = self.mirror.tables();
@@ -90,7 +90,7 @@ impl Watch {
         self.mirror.stations(MAIN, address)
     }
 
-    /// Asks the kernel of the host for each address: it has to say the same. Returns how many have a way.
+    /// Compares the stations of each address with the answer of the kernel. Returns how many addresses have a route.
     pub fn compare(&self, node: &Node, addresses: &[IpAddr]) -> usize {
         let kernel = ask_kernel(node, addresses);
         for address in addresses {
@@ -99,14 +99,14 @@ impl Watch {
                 Some(station) => {
                     assert!(ours.contains(station), "{address}: the kernel {station}, we {ours:?}")
                 }
-                None => assert!(ours.is_empty(), "{address}: the kernel has no way, we {ours:?}"),
+                None => assert!(ours.is_empty(), "{address}: the kernel has no route, we {ours:?}"),
             }
         }
         kernel.len()
     }
 }
 
-/// Where the kernel would send to each of them; those it has no way to are left out.
+/// Returns the station to which the kernel would send for each address that it has a route to.
 fn ask_kernel(node: &Node, addresses: &[IpAddr]) -> HashMap<IpAddr, IpAddr> {
     let folder = tempfile::tempdir().unwrap();
     let batch = folder.path().join("batch");
@@ -117,7 +117,7 @@ fn ask_kernel(node: &Node, addresses: &[IpAddr]) -> HashMap<IpAddr, IpAddr> {
     said.lines().filter_map(station).collect()
 }
 
-/// `198.51.100.1 via 10.0.1.2 dev eth1 …`, or without `via` if it is on the link.
+/// Parses `198.51.100.1 via 10.0.1.2 dev eth1 …`; `via` is absent if the address is on the link.
 fn station(line: &str) -> Option<(IpAddr, IpAddr)> {
     let mut words = line.split_whitespace();
     let address: IpAddr = words.next()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! The same router with its packets forwarded in the kernel.
+//! The router with the XDP engine, which forwards packets in the kernel.
 
 use fullview_testnet::{Program, eventually, may_run};
 use serde_json::{Value, json};
@@ -6,18 +6,19 @@ use serde_json::{Value, json};
 use crate::control::Control;
 use crate::lab::{Lab, reaches};
 
-/// What a veth device leaves to hardware that it has not, and how it takes frames that a program sends.
+/// Makes the hosts' interfaces finish checksums and accept frames that an XDP program redirects.
 fn prepare(lab: &Lab) {
     for host in [&lab.left, &lab.right] {
-        host.command("ethtool -K eth0 tx off gro on");
+        host.send_finished_frames("eth0");
+        host.accept_redirected_frames("eth0");
     }
 }
 
-/// Packets of both families that the program in the kernel has forwarded when it ends.
+/// Ends the program, and returns how many packets of both families the XDP program has forwarded.
 fn forwarded(program: Program) -> u64 {
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
-    // Other lines may end so, too: this one has a number before it.
+    // Other lines may end with the same word; this one has a number before it.
     let count = |line: &str| line.strip_suffix(" forwarded")?.rsplit(' ').next()?.parse().ok();
     said.lines().find_map(count).unwrap_or_else(|| panic!("{said}"))
 }
@@ -34,7 +35,7 @@ fn forwards(engine: &str) {
     assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
     let (left6, right6) = (lab.left.udp("[2001:db8:1::2]:0"), lab.right.udp("[2001:db8:2::2]:9"));
     assert!(reaches(&left6, &right6, "[2001:db8:2::2]:9"), "{}", program.output());
-    // Until the router knows of a neighbour, the kernel forwards.
+    // The kernel forwards until the router knows the neighbours.
     control.wait_until("\"neighbors\"", |known| {
         let known = known.to_string();
         ["10.0.1.2", "10.0.2.2", "2001:db8:1::2", "2001:db8:2::2"]
@@ -43,12 +44,12 @@ fn forwards(engine: &str) {
     });
     lab.left.command("ping -c 20 -i 0.02 -W 60 10.0.2.2");
     lab.left.command("ping -c 20 -i 0.02 -W 60 2001:db8:2::2");
-    // The router itself is the kernel's business, as is what has come to its last hop.
+    // The kernel answers for the router's addresses and for packets with no hop left.
     lab.left.command("ping -c 2 -i 0.05 -W 60 10.0.1.1");
     assert!(
         lab.left.try_command("ping -c 1 -W 60 -t 1 10.0.2.2").stdout.windows(4).any(|word| word == b"live")
     );
-    // Both ways of 40 exchanges, but for the first ones, while neighbours were asked for.
+    // Requests and replies of 40 exchanges, except the first ones, during which neighbours were resolved.
     let count = forwarded(program);
     assert!(count >= 60, "{count} only");
 }
@@ -63,9 +64,9 @@ fn the_kernel_forwards_packets_of_both_families_behind_any_driver() {
     forwards("xdp-generic");
 }
 
-/// Routes come and go while it runs, and when it is killed the kernel forwards by them.
+/// Routes are added and removed while the program runs; after it is killed, the kernel forwards by them.
 #[test]
-fn the_program_follows_the_kernels_routes_and_goes_when_it_is_killed() {
+fn the_xdp_program_follows_the_kernels_routes_and_is_removed_when_the_process_is_killed() {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
@@ -86,7 +87,7 @@ fn the_program_follows_the_kernels_routes_and_goes_when_it_is_killed() {
     lab.left.command("ping -c 3 -i 0.05 -W 60 192.0.2.1");
 }
 
-/// The number of a group is used again for another one, while links, neighbours and next hops stay as they are.
+/// The number of a group is used again for another group, while links, neighbours and next hops stay as they are.
 #[test]
 fn the_program_follows_groups_whose_next_hops_are_known() {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
@@ -96,7 +97,7 @@ fn the_program_follows_groups_whose_next_hops_are_known() {
     prepare(&lab);
     lab.right.ip("addr add 192.0.2.1/32 dev lo");
     let right = &lab.right.mac("eth0");
-    // Two stations that are not there, and two more addresses of the right host.
+    // Two stations that do not exist, and two more addresses of the right host.
     let stations = [(50, "02:00:00:00:00:50"), (51, "02:00:00:00:00:51"), (52, right), (53, right)];
     for (host, mac) in stations {
         lab.router.ip(&format!("neigh replace 10.0.2.{host} lladdr {mac} dev eth2 nud permanent"));
@@ -111,7 +112,7 @@ fn the_program_follows_groups_whose_next_hops_are_known() {
     };
     lab.router.ip("route add 192.0.2.0/24 nexthop via 10.0.2.50 nexthop via 10.0.2.51");
     control.wait_until(ways, |path| leads(path, "10.0.2.50 ") && leads(path, "10.0.2.51 "));
-    // The program has the first group by now, whatever else has it look again.
+    // The neighbour makes the engine publish again; afterwards it certainly has the first group.
     lab.router.ip("neigh replace 10.0.2.60 lladdr 02:00:00:00:00:60 dev eth2 nud permanent");
     control.wait_until("\"neighbors\"", |neighbors| neighbors.to_string().contains("\"10.0.2.60\""));
     lab.router.ip("route del 192.0.2.0/24");
@@ -121,9 +122,9 @@ fn the_program_follows_groups_whose_next_hops_are_known() {
     lab.left.command("ping -c 10 -i 0.05 -W 60 192.0.2.1");
 }
 
-/// The kernel does not see what goes to a neighbour, so it would never ask whether that one is still there.
+/// The kernel does not see the packets to a neighbour, so it would never verify the neighbour by itself.
 #[test]
-fn a_neighbour_with_another_address_is_found_out() {
+fn a_neighbour_with_another_mac_address_is_detected() {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
@@ -133,7 +134,7 @@ fn a_neighbour_with_another_address_is_found_out() {
     lab.router.sysctl("ipv4/neigh/eth2/delay_first_probe_time", "1");
     let _program = lab.forward(&["--engine", "xdp"]);
     lab.left.command("ping -c 3 -i 0.05 -W 60 10.0.2.2");
-    // Nobody is told of it.
+    // Without ARP, the host does not announce its new address.
     lab.right.ip("link set eth0 arp off");
     lab.right.ip("link set eth0 address 02:00:00:00:00:77");
     assert!(!lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success());
@@ -142,7 +143,8 @@ fn a_neighbour_with_another_address_is_found_out() {
     assert!(eventually(is_found), "{}", lab.router.ip("neigh show"));
 }
 
-/// Rules of policy routing are the kernel's: what they may concern is left to it, and comes back when they are gone.
+/// The kernel applies rules of policy routing: the router leaves the packets that a rule may concern to the kernel, and
+/// forwards them again when the rule is removed.
 fn leaves_rules_to_the_kernel(options: &[&str]) {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
@@ -152,7 +154,8 @@ fn leaves_rules_to_the_kernel(options: &[&str]) {
     lab.right.ip("addr add 192.0.2.1/32 dev lo");
     lab.router.ip("route add 192.0.2.0/24 via 10.0.2.2");
     lab.router.ip("route add prohibit 192.0.2.0/24 table 100");
-    // Of no concern: what this host sends itself, and what the main table has no route for.
+    // These rules concern no forwarded packet: one is for packets of this host, the other one is looked up after the main
+    // table.
     lab.router.ip("rule add iif lo lookup 100 priority 50");
     lab.router.ip("rule add lookup 100 priority 32767");
     let program = lab.forward(options);
@@ -169,9 +172,9 @@ fn leaves_rules_to_the_kernel(options: &[&str]) {
         lab.router.ip(&format!("rule add {rule} priority 100"));
         assert!(said("rules of `ip rule` may concern"), "{rule}: {}", program.output());
         assert!(program.output().contains(concerned), "{rule}: {}", program.output());
-        // It is said before it is done.
+        // The router reports it before it is in force.
         assert!(eventually(|| !reaches() && !reaches()), "{rule}: {}", program.output());
-        // The kernel forwards what no rule of it forbids.
+        // The kernel forwards the packets that no rule forbids.
         lab.left.command("ping -c 1 -W 60 10.0.2.2");
         lab.router.ip("rule del priority 100");
         assert!(said("no longer concern any packets"), "{rule}: {}", program.output());
@@ -196,9 +199,9 @@ engine = "xdp"
 source-check = "strict"
 "#;
 
-/// The kernel, whose own check is off, would forward them.
+/// The kernel would forward these packets, because its own check is off.
 #[test]
-fn the_program_drops_what_does_not_come_from_where_it_says() {
+fn the_xdp_program_drops_packets_with_wrong_sources() {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
@@ -214,14 +217,14 @@ fn the_program_drops_what_does_not_come_from_where_it_says() {
     let mut program =
         lab.router.start(env!("CARGO_BIN_EXE_fullview"), &["forward", "--config", file.to_str().unwrap()]);
     program.wait_for("forwarding");
-    let (honest, lying, right) =
+    let (right_source, wrong_source, right) =
         (lab.left.udp("10.0.1.2:0"), lab.left.udp("198.51.100.1:0"), lab.right.udp("10.0.2.2:9"));
-    assert!(reaches(&honest, &right, "10.0.2.2:9"), "{}", program.output());
+    assert!(reaches(&right_source, &right, "10.0.2.2:9"), "{}", program.output());
     for _ in 0..20 {
-        lying.send_to(b"a lie", "10.0.2.2:9").unwrap();
+        wrong_source.send_to(b"wrong source", "10.0.2.2:9").unwrap();
     }
-    // What comes behind it has arrived, so it is lost.
-    assert!(reaches(&honest, &right, "10.0.2.2:9"), "{}", program.output());
+    // A later packet has arrived, so the packets with wrong sources are lost.
+    assert!(reaches(&right_source, &right, "10.0.2.2:9"), "{}", program.output());
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("20 source_check"), "{said}");

@@ -31,7 +31,7 @@ struct {
 } next SEC(".maps");
 
 SEC("xdp")
-int give_back(struct xdp_md *xdp)
+int reinject(struct xdp_md *xdp)
 {
 	__u32 zero = 0, *number = bpf_map_lookup_elem(&next, &zero);
 	struct frame *frame;

@@ -1,19 +1,10 @@
 //! The network namespace of the calling thread: commands, settings and links in it. Programs that the thread starts and
 //! sockets that it opens belong to the same namespace.
 
-use std::io;
 use std::process::{Command, Output};
-
-use rustix::thread::UnshareFlags;
 
 use crate::requirements::find;
 use crate::wait::eventually;
-
-/// Moves the calling thread to a new namespace, whose only interface is a loopback interface that is down.
-#[allow(deprecated)] // `unshare` is unsafe only where it unshares file descriptors or memory
-pub(crate) fn enter_new_namespace() -> io::Result<()> {
-    Ok(rustix::thread::unshare(UnshareFlags::NEWNET)?)
-}
 
 /// Runs a program, given with its arguments as one line, and returns its output. The program has to succeed.
 pub fn command(line: &str) -> String {

@@ -4,7 +4,8 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use crate::current::{enter_new_namespace, sysctl};
+use crate::current::sysctl;
+use crate::namespace;
 use crate::requirements::may_run;
 
 /// A test holds this lock while it runs in a namespace or starts a program. Between `fork` and `exec`, a new process has
@@ -25,7 +26,7 @@ pub fn in_namespace(test: impl FnOnce() + Send) {
         return;
     }
     let in_a_thread = || {
-        enter_new_namespace().expect("a new namespace");
+        namespace::enter_new().expect("a new namespace");
         // With IPv6, every interface that comes up sends frames of its own.
         sysctl("ipv6/conf/default/disable_ipv6", "1");
         test();

@@ -11,6 +11,8 @@ pub mod current;
 #[cfg(target_os = "linux")]
 mod isolation;
 #[cfg(target_os = "linux")]
+mod namespace;
+#[cfg(target_os = "linux")]
 mod node;
 #[cfg(target_os = "linux")]
 mod packet_socket;

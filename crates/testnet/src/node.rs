@@ -8,6 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use crate::current;
+use crate::namespace;
 use crate::packet_socket::PacketSocket;
 use crate::program::Program;
 use crate::wait::{ANSWER, eventually};
@@ -37,7 +38,7 @@ impl Node {
         let (jobs, queue) = channel::<Job>();
         let (entered, thread_id) = channel();
         let thread = thread::spawn(move || {
-            current::enter_new_namespace().expect("a new namespace");
+            namespace::enter_new().expect("a new namespace");
             entered.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
             queue.into_iter().for_each(|job| job());
         });

@@ -57,7 +57,6 @@ fn is_root() -> bool {
 /// Makes a namespace in a thread that ends at once. In a container, root may lack this right.
 #[cfg(target_os = "linux")]
 fn try_namespace() -> Result<(), String> {
-    let made =
-        std::thread::spawn(crate::current::enter_new_namespace).join().expect("no panic in the thread");
+    let made = std::thread::spawn(crate::namespace::enter_new).join().expect("no panic in the thread");
     made.map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! ARP: who asks what, and who is told.
+//! ARP: requests of every kind, and the replies to them.
 
 use std::net::Ipv4Addr;
 
@@ -14,7 +14,7 @@ fn message(operation: ArpOperation, sender: Ipv4Addr, target: Ipv4Addr) -> ArpPa
     ArpPacket { operation, sender_mac, sender: sender.to_bits(), target_mac, target: target.to_bits() }
 }
 
-/// The message to all stations of the link.
+/// Returns the frame that broadcasts the message on the link.
 fn broadcast(message: &ArpPacket) -> Vec<u8> {
     ethernet(Mac::BROADCAST, message.sender_mac, EtherType::ARP, &message.bytes())
 }

@@ -10,7 +10,7 @@ use super::Cases;
 use crate::frames::{DONT_FRAGMENT, Inet, MORE_FRAGMENTS, from_station};
 use crate::topology::{self, LEFT, RIGHT, ROUTER, STATION};
 
-/// Behind the station on the right, behind the one on the narrow link, and nowhere.
+/// Destinations: behind the station on the right, behind the one on the narrow link, and without a route.
 const RIGHT_HOST: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
 const NARROW_HOST: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 const NOWHERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -81,7 +81,7 @@ fn options(cases: &mut Cases) {
     }
 }
 
-/// `packet` with some bytes changed, and its checksum right all the same.
+/// Returns `packet` with some bytes changed and a right checksum.
 fn changed(packet: &Inet, at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut packet = packet.bytes();
     packet[at..at + bytes.len()].copy_from_slice(bytes);

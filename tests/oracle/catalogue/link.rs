@@ -1,4 +1,4 @@
-//! Frames that are wrong, or nobody's, before IP is looked at.
+//! Frames that are malformed, or not for the router, by their Ethernet header alone.
 
 use fullview_plane::wire::ethernet::{EtherType, Mac};
 

@@ -1,4 +1,4 @@
-//! What is sent: each case a name that stays the same, and the frames of one conversation.
+//! The catalogue of cases. A case has a stable name and the frames of one exchange.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -18,36 +18,36 @@ mod resolve;
 
 /// One step of a case.
 pub enum Step {
-    /// A frame comes in on a side.
+    /// The frame arrives on this side.
     Send(usize, Vec<u8>),
-    /// As many frames are awaited on the sides, without anything being sent.
+    /// The test sends nothing, and waits for this number of frames on each side.
     Wait([usize; SIDES.len()]),
 }
 
-/// A conversation.
+/// An exchange of frames.
 pub struct Case {
     pub name: String,
     pub steps: Vec<Step>,
 }
 
-/// What is played to one router.
+/// The cases that are played to one router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Catalogue {
-    /// To a router that tells nobody of shorter ways.
+    /// The router sends no redirects.
     General,
-    /// To one that does: packets that leave by the link they came in by.
+    /// The router sends redirects; packets leave by the link on which they arrived.
     Redirects,
 }
 
 impl Catalogue {
     pub const ALL: [Catalogue; 2] = [Catalogue::General, Catalogue::Redirects];
 
-    /// Whether the router is told to send redirects.
+    /// Returns whether the router is configured to send redirects.
     pub fn redirects(self) -> bool {
         self == Catalogue::Redirects
     }
 
-    /// Its cases, in the order in which they have to run: some teach the router neighbours.
+    /// Returns the cases in the order in which they have to run: the router learns neighbours from some of them.
     pub fn cases(self) -> Vec<Case> {
         let parts: &[fn(&mut Cases)] = match self {
             Catalogue::General => {
@@ -61,7 +61,7 @@ impl Catalogue {
     }
 }
 
-/// The list as it grows, and sources no case has used yet: routers count errors by whom they go to.
+/// The list, and the next unused source. Routers limit errors by their receiver, so cases do not share sources.
 #[derive(Default)]
 pub struct Cases {
     list: Vec<Case>,
@@ -69,7 +69,7 @@ pub struct Cases {
 }
 
 impl Cases {
-    /// A source on the left that nobody else uses.
+    /// Returns a source on the left that no other case uses.
     fn source(&mut self) -> Ipv4Addr {
         self.sources += 1;
         let [high, low] = self.sources.to_be_bytes();
@@ -82,7 +82,7 @@ impl Cases {
         Ipv6Addr::new(0x2001, 2, 0, 8, 0, 0, 0, self.sources)
     }
 
-    /// A datagram from a new source.
+    /// Makes a datagram from a new source.
     fn udp(&mut self, destination: impl IntoInet) -> Inet {
         Inet::udp(self.source(), destination.inet())
     }
@@ -92,12 +92,12 @@ impl Cases {
         Inet6::udp(self.source6(), destination.inet6())
     }
 
-    /// One frame from the left.
+    /// Adds a case of one frame from the left.
     fn frame(&mut self, name: impl Into<String>, frame: Vec<u8>) {
         self.on(LEFT, name, frame);
     }
 
-    /// One frame from any side.
+    /// Adds a case of one frame from any side.
     fn on(&mut self, side: usize, name: impl Into<String>, frame: Vec<u8>) {
         self.steps(name, vec![Step::Send(side, frame)]);
     }
@@ -106,18 +106,18 @@ impl Cases {
         self.list.push(Case { name: name.into(), steps });
     }
 
-    /// A packet from the left.
+    /// Adds a case of one packet from the left.
     fn inet(&mut self, name: impl Into<String>, packet: &Inet) {
         self.frame(format!("inet: {}", name.into()), packet.frame_from(LEFT));
     }
 
-    /// A packet from the left.
+    /// Adds a case of one packet from the left.
     fn inet6(&mut self, name: impl Into<String>, packet: &Inet6) {
         self.frame(format!("inet6: {}", name.into()), packet.frame_from(LEFT));
     }
 }
 
-/// Text of the catalogue, or an address.
+/// An address, or its text in the catalogue.
 pub trait IntoInet {
     fn inet(self) -> Ipv4Addr;
 }
@@ -134,7 +134,7 @@ impl IntoInet for Ipv4Addr {
     }
 }
 
-/// Text of the catalogue, or an address.
+/// An address, or its text in the catalogue.
 pub trait IntoInet6 {
     fn inet6(self) -> Ipv6Addr;
 }

@@ -1,4 +1,4 @@
-//! Neighbour discovery: who asks what, and who is told.
+//! Neighbour discovery: solicitations of every kind, and the advertisements that answer them.
 
 use std::net::Ipv6Addr;
 

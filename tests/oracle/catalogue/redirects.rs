@@ -1,6 +1,6 @@
-//! IPv4 packets that go back by the link they came in by: whose senders are told of the shorter way, and how.
+//! IPv4 packets that leave by the link on which they arrived: which senders receive a redirect, and of which form.
 //!
-//! Routers limit redirects by the sender, so each case has one of its own.
+//! Routers limit redirects by the sender, so cases do not share senders.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ use super::{Cases, IntoInet, Step};
 use crate::frames::{DONT_FRAGMENT, Inet, MORE_FRAGMENTS, ethernet};
 use crate::topology::{self, LEFT, ROUTER, STATION, router_mac};
 
-/// All senders on the link, whatever their addresses.
+/// The MAC address of all senders on the link.
 pub const SENDER: Mac = Mac([2, 0, 0, 0, 3, 5]);
 
 pub fn add(cases: &mut Cases) {
@@ -23,19 +23,19 @@ pub fn add(cases: &mut Cases) {
     destinations(cases);
 }
 
-/// A sender on the link that nobody else uses.
+/// Returns a sender on the link that no other case uses.
 fn sender(cases: &mut Cases) -> Ipv4Addr {
     cases.sources += 1;
     topology::inet(LEFT, 10 + u8::try_from(cases.sources).expect("fewer senders than addresses"))
 }
 
-/// Behind the station on the left.
+/// Returns a destination behind the station on the left.
 fn behind(cases: &mut Cases) -> Ipv4Addr {
     cases.sources += 1;
     Ipv4Addr::from([198, 18, 200, cases.sources as u8])
 }
 
-/// A datagram that takes the detour.
+/// Makes a datagram that takes the detour by the router.
 fn udp(cases: &mut Cases) -> Inet {
     Inet::udp(sender(cases), behind(cases))
 }
@@ -44,7 +44,7 @@ fn frame(packet: &Inet) -> Step {
     Step::Send(LEFT, ethernet(router_mac(LEFT), SENDER, EtherType::IPV4, &packet.bytes()))
 }
 
-/// The sender makes itself known: it asks for the router.
+/// The router learns the sender from its request for the router's address.
 fn asks(sender: Ipv4Addr) -> Step {
     let (own, target_mac) = (topology::inet(LEFT, ROUTER).to_bits(), Mac::default());
     let (operation, sender) = (ArpOperation::Request, sender.to_bits());
@@ -52,7 +52,7 @@ fn asks(sender: Ipv4Addr) -> Step {
     Step::Send(LEFT, ethernet(Mac::BROADCAST, SENDER, EtherType::ARP, &message.bytes()))
 }
 
-/// The answer to the router's question.
+/// The sender answers the router's request.
 fn answers(sender: Ipv4Addr) -> Step {
     let (target, target_mac) = (topology::inet(LEFT, ROUTER).to_bits(), router_mac(LEFT));
     let (operation, sender) = (ArpOperation::Reply, sender.to_bits());
@@ -60,7 +60,7 @@ fn answers(sender: Ipv4Addr) -> Step {
     Step::Send(LEFT, ethernet(target_mac, SENDER, EtherType::ARP, &message.bytes()))
 }
 
-/// A packet of a sender that the router knows.
+/// Adds a case of a packet from a sender that the router knows.
 fn known(cases: &mut Cases, name: &str, packet: &Inet) {
     cases.steps(format!("redirect: {name}"), vec![asks(packet.source), frame(packet)]);
 }

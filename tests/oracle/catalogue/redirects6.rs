@@ -1,6 +1,6 @@
-//! IPv6 packets that go back by the link they came in by: whose senders are told of the shorter way, and how.
+//! IPv6 packets that leave by the link on which they arrived: which senders receive a redirect, and of which form.
 //!
-//! Routers limit redirects by the sender and by the destination, so each case has both of its own.
+//! Routers limit redirects by the sender and by the destination, so cases share neither.
 
 use std::net::Ipv6Addr;
 
@@ -24,19 +24,19 @@ pub fn add(cases: &mut Cases) {
     destinations(cases);
 }
 
-/// A sender on the link that nobody else uses.
+/// Returns a sender on the link that no other case uses.
 fn sender(cases: &mut Cases) -> Ipv6Addr {
     cases.sources += 1;
     topology::inet6(LEFT, 0x100 + cases.sources)
 }
 
-/// Behind the station on the left, which the route knows by its link-local address.
+/// Returns a destination behind the station on the left, whose route has its link-local address as the gateway.
 fn behind(cases: &mut Cases) -> Ipv6Addr {
     cases.sources += 1;
     Ipv6Addr::new(0x2001, 2, 0, 0xe, 0, 0, 0, cases.sources)
 }
 
-/// A datagram that takes the detour.
+/// Makes a datagram that takes the detour by the router.
 fn udp(cases: &mut Cases) -> Inet6 {
     Inet6::udp(sender(cases), behind(cases))
 }
@@ -45,7 +45,7 @@ fn frame(packet: &Inet6) -> Step {
     Step::Send(LEFT, ethernet(router_mac(LEFT), SENDER, EtherType::IPV6, &packet.bytes()))
 }
 
-/// The sender makes itself known: it asks for the router.
+/// The router learns the sender from its request for the router's address.
 fn asks(sender: Ipv6Addr) -> Step {
     let own = topology::inet6(LEFT, ROUTER.into());
     let message = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, own.to_bits());
@@ -53,7 +53,7 @@ fn asks(sender: Ipv6Addr) -> Step {
     frame(&Inet6::summed(sender, own, message).hop_limit(255))
 }
 
-/// The answer to the router's question.
+/// The sender answers the router's request.
 fn answers(sender: Ipv6Addr, router: Ipv6Addr) -> Step {
     let flags = ndp::SOLICITED | ndp::OVERRIDE;
     let message = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, flags, sender.to_bits());
@@ -61,7 +61,7 @@ fn answers(sender: Ipv6Addr, router: Ipv6Addr) -> Step {
     frame(&Inet6::summed(sender, router, message).hop_limit(255))
 }
 
-/// A packet of a sender that the router knows.
+/// Adds a case of a packet from a sender that the router knows.
 fn known(cases: &mut Cases, name: &str, packet: &Inet6) {
     cases.steps(format!("redirect6: {name}"), vec![asks(packet.source), frame(packet)]);
 }

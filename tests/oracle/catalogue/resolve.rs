@@ -1,4 +1,4 @@
-//! Neighbours that have to be asked for: packets wait for the answer, or their senders are told that there was none.
+//! Neighbours that the router has to resolve: packets wait for the answer, or their senders receive an error.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -73,7 +73,7 @@ fn answered(cases: &mut Cases) {
     );
 }
 
-/// On the link where the kernel does not take a minute to ask again.
+/// These cases use the link on which the kernel repeats its request within seconds, not after a minute.
 fn unanswered(cases: &mut Cases) {
     let mut awaited = [0; SIDES.len()];
     (awaited[LEFT], awaited[NARROW]) = (1, 2);

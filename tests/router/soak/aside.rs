@@ -1,4 +1,4 @@
-//! What nobody promises to arrive: troublesome frames, and packets to prefixes that come and go.
+//! Packets that may be lost: troublesome frames, and packets to prefixes whose routes change.
 
 use std::net::{Ipv4Addr, UdpSocket};
 
@@ -8,20 +8,20 @@ use super::frames::{CHANGING, Trouble};
 use super::place::Place;
 use super::traffic::{payload, read};
 
-/// Of each kind, between two batches of others.
+/// The number of packets of each kind between two batches of the flows.
 const AT_ONCE: u32 = 14;
 
-/// Their number among the flows.
+/// The number of this flow among all flows.
 const FLOW: u8 = 9;
 
 pub struct Aside {
     trouble: Trouble,
     cable: PacketSocket,
     from: UdpSocket,
-    /// Where they may arrive.
+    /// These packets may arrive here.
     right: UdpSocket,
     beside: UdpSocket,
-    /// Where the packets of others must not.
+    /// Packets of the other flows must not arrive here.
     astray: [UdpSocket; 2],
     pub counted: Counted,
 }
@@ -37,7 +37,7 @@ pub struct Counted {
 
 impl Aside {
     pub fn new(place: &Place) -> Aside {
-        let hear = |node: &Node, address| {
+        let receiver = |node: &Node, address| {
             let socket = node.udp(address);
             socket.set_nonblocking(true).unwrap();
             socket
@@ -47,9 +47,9 @@ impl Aside {
             trouble: place.trouble(),
             cable: left.packet_socket("eth0"),
             from: left.udp("10.0.1.2:0"),
-            right: hear(right, "0.0.0.0:10"),
-            beside: hear(beside, "0.0.0.0:10"),
-            astray: [hear(beside, "0.0.0.0:9"), hear(beside, "[::]:19")],
+            right: receiver(right, "0.0.0.0:10"),
+            beside: receiver(beside, "0.0.0.0:10"),
+            astray: [receiver(beside, "0.0.0.0:9"), receiver(beside, "[::]:19")],
             counted: Counted::default(),
         }
     }
@@ -63,14 +63,14 @@ impl Aside {
             self.from.send_to(&payload(FLOW, self.counted.sent), (to, 10)).unwrap();
             self.counted.sent += 1;
         }
-        self.counted.to_the_right += heard(&self.right);
-        self.counted.beside += heard(&self.beside);
-        self.counted.astray += self.astray.iter().map(heard).sum::<u32>();
+        self.counted.to_the_right += arrived(&self.right);
+        self.counted.beside += arrived(&self.beside);
+        self.counted.astray += self.astray.iter().map(arrived).sum::<u32>();
     }
 }
 
-/// How many packets of ours wait there.
-fn heard(socket: &UdpSocket) -> u32 {
+/// Receives what has arrived, and returns how many packets of the test are among it.
+fn arrived(socket: &UdpSocket) -> u32 {
     let mut packet = [0; 2048];
     let mut count = 0;
     while let Ok(len) = socket.recv(&mut packet) {

@@ -1,4 +1,4 @@
-//! What operators want of the router meanwhile: answers, metrics, traces, captures, another configuration.
+//! Operators use the router during the run: queries, metrics, traces, captures, another configuration.
 
 use std::io::BufReader;
 use std::os::unix::net::UnixStream;
@@ -12,7 +12,7 @@ use crate::control::{ask, connect};
 use crate::exposition;
 use crate::operations::{FULLVIEW, converse};
 
-/// The configuration, with the parts that may change while it runs.
+/// Returns the configuration, with the parts that may change while the router runs.
 fn configuration(place: &Place, router: &str, live: &str) -> String {
     let folder = place.folder.path().display();
     format!(
@@ -22,7 +22,7 @@ fn configuration(place: &Place, router: &str, live: &str) -> String {
     )
 }
 
-/// What may be in force.
+/// Variants of the changeable parts.
 const LIVE: [&str; 4] = [
     "algorithm = \"auto\"\n",
     "algorithm = \"dxr\"\n[interface.eth3]\nsource-check = \"strict\"\n",
@@ -30,15 +30,15 @@ const LIVE: [&str; 4] = [
     "algorithm = \"poptrie\"\n[interface.eth3]\nredirects = true\n",
 ];
 
-/// The program in the kernel has algorithms of its own.
+/// The XDP engine supports other algorithms.
 fn without_algorithm(live: &str) -> &str {
     live.split_once('\n').map_or("", |(_, rest)| rest)
 }
 
-/// One who asks, and has it read its configuration again.
+/// A client that sends queries and makes the router reload its configuration.
 pub struct Operator<'p> {
     place: &'p Place,
-    /// Lines of `[router]` that never change.
+    /// The lines of `[router]` that never change.
     router: &'static str,
     pub answers: usize,
     pub busy: usize,
@@ -60,7 +60,7 @@ impl<'p> Operator<'p> {
         self.place.path("control.sock")
     }
 
-    /// Everything there is to ask, in one conversation.
+    /// Sends every kind of query on one connection.
     pub fn ask(&mut self) {
         let mut stream = connect(&self.socket());
         for request in [
@@ -91,7 +91,7 @@ impl<'p> Operator<'p> {
         }
     }
 
-    /// A scrape, which has to be right in form, and clients that are a nuisance.
+    /// Scrapes the metrics, whose form has to be right, and connects as clients that break the rules.
     pub fn scrape(&mut self) {
         let answer = converse(&self.place.path("metrics.sock"), b"GET /metrics HTTP/1.1\r\n\r\n", true);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
@@ -104,7 +104,7 @@ impl<'p> Operator<'p> {
         drop(UnixStream::connect(self.socket()).unwrap());
     }
 
-    /// The program's own commands.
+    /// Runs the program's commands as clients.
     pub fn trace(&self) {
         let (control, asked) = (self.socket(), self.place.path("asked.pcapng"));
         for arguments in [
@@ -119,14 +119,14 @@ impl<'p> Operator<'p> {
             }
             let output = command.output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
-            // Routes change between a packet and its explanation: that is said, and no mistake here.
+            // Routes change between a packet and its explanation. The trace reports that, and it is no error here.
             let is_fine =
                 output.status.success() || said.contains("busy") || said.contains("otherwise than explained");
             assert!(is_fine, "{arguments:?}: {said}");
         }
     }
 
-    /// Another configuration, by signal or by request; one that is wrong changes nothing.
+    /// Loads another configuration by a signal or a request; a wrong one changes nothing.
     pub fn reload(&mut self, program: &Program) {
         self.reloads += 1;
         let live = LIVE[self.reloads % LIVE.len()];

@@ -1,4 +1,4 @@
-//! What changes around the router: routes, neighbours, the link to the host beside.
+//! Changes around the router: routes, neighbours, the link to the host `beside`.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use rand_chacha::ChaCha8Rng;
 use super::frames::{CHANGING, CHANGING6};
 use super::place::{Place, STABLE};
 
-/// Changes by one command.
+/// The number of changes by one command.
 const AT_ONCE: usize = 400;
 
-/// Prefixes of each family that come and go.
+/// The number of prefixes of each family whose routes change.
 const PREFIXES: u32 = 2000;
 
-/// Routes and neighbours. Some are more specific than routes that packets go by, and hold other addresses of theirs.
+/// Changes routes and neighbours. Some routes are more specific than those that the flows use, for other addresses.
 pub struct Routes<'p> {
     place: &'p Place,
     random: ChaCha8Rng,
@@ -72,7 +72,7 @@ impl<'p> Routes<'p> {
         }
     }
 
-    /// Of stations nobody sends to, and of the one beside, whose address is sometimes wrong.
+    /// Changes neighbours that receive no packets, and the host `beside`, whose address is sometimes wrong.
     fn neighbour(&mut self, n: u32) -> String {
         let state = ["permanent", "reachable", "stale"][self.random.random_range(0..3)];
         match self.random.random_range(0..6) {
@@ -90,7 +90,7 @@ impl<'p> Routes<'p> {
     }
 }
 
-/// The link to the host beside goes down and up; now and then it is pulled out, or made longer.
+/// Sets the link to the host `beside` down and up; sometimes removes it or changes its MTU.
 pub struct Link<'p> {
     place: &'p Place,
     pub flaps: usize,
@@ -104,7 +104,7 @@ impl<'p> Link<'p> {
     pub fn round(&mut self) {
         self.flaps += 1;
         match self.flaps % 6 {
-            // Without the classifier nobody forwards while workers begin anew.
+            // Without the classifier, nothing forwards while the workers restart.
             0 if cfg!(feature = "bpf") => {
                 self.place.lab.router.ip("link del eth3");
                 sleep(Duration::from_millis(200));

@@ -1,4 +1,4 @@
-//! Frames that a router has trouble with: answers to send, neighbours that are silent, headers that lie.
+//! Frames that make work for a router: it has to send errors, neighbours do not answer, headers are wrong.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,18 +10,18 @@ use fullview_plane::wire::udp;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Neighbours of each family that do not answer. More would be no harder for the router, but the kernel's table of
-/// neighbours is one for all namespaces of a host, and others need it.
+/// The number of neighbours of each family that do not answer. More would be no harder for the router, but all namespaces
+/// of a host share the limit of the kernel's neighbour table, and other tests need it.
 const SILENT: u32 = 60;
 
-/// A discard service that nobody runs.
+/// A port without a service.
 const PORT: u16 = 7;
 
-/// Makes them, one after the other.
+/// Makes the frames, one after the other.
 pub struct Trouble {
     random: ChaCha8Rng,
     number: usize,
-    /// From the station on the left to the router.
+    /// Source and destination: the station on the left and the router.
     macs: (Mac, Mac),
 }
 
@@ -30,14 +30,14 @@ impl Trouble {
         Trouble { random: ChaCha8Rng::seed_from_u64(0x50a4), number: 0, macs: (station, router) }
     }
 
-    /// The next frame.
+    /// Returns the next frame.
     pub fn next(&mut self) -> Vec<u8> {
         self.number += 1;
         let payload = self.payload();
         match self.number % 14 {
             0 => self.packet([20, 0, 0, 1].into(), 1, &payload),
             1 => self.packet(IpAddr::V6(stable6(0)), 1, &payload),
-            // Longer than the link to the host beside.
+            // Longer than the MTU of the link to the host beside.
             2 => self.packet([10, 0, 3, 2].into(), 64, &[0; 1440]),
             3 => self.packet(IpAddr::V6("2001:db8:3::2".parse().unwrap()), 64, &[0; 1440]),
             4 => self.a_changing_prefix(&payload),
@@ -66,7 +66,7 @@ impl Trouble {
         payload
     }
 
-    /// Routes to these come and go, or lead nowhere.
+    /// Returns a packet to a prefix whose route changes or drops packets.
     fn a_changing_prefix(&mut self, payload: &[u8]) -> Vec<u8> {
         let low: u32 = self.random.random_range(0..1 << 19);
         if low.is_multiple_of(2) {
@@ -93,7 +93,7 @@ impl Trouble {
         bytes
     }
 
-    /// Some bytes of the headers are others, and sometimes the end is missing.
+    /// Returns a packet with random bytes in its headers, sometimes without its end.
     fn damaged(&mut self, to: IpAddr, payload: &[u8]) -> Vec<u8> {
         let mut frame = self.packet(to, 64, payload);
         for _ in 0..self.random.random_range(1..6) {
@@ -106,7 +106,7 @@ impl Trouble {
         frame
     }
 
-    /// Four bytes of IPv4 options that mean nothing.
+    /// Returns a packet with four bytes of IPv4 options that have no effect.
     fn with_options(&self, payload: &[u8]) -> Vec<u8> {
         let mut packet = inet([20, 0, 0, 1].into(), 64, payload);
         packet.splice(ipv4::HEADER..ipv4::HEADER, [1, 1, 1, 0]);
@@ -118,7 +118,7 @@ impl Trouble {
         self.frame(EtherType::IPV4, &packet)
     }
 
-    /// Nothing that anybody knows, to the router, to all, or to somebody else.
+    /// Returns random bytes in a frame to the router, to all stations, or to another station.
     fn noise(&mut self) -> Vec<u8> {
         let mut frame = vec![0; self.random.random_range(HEADER..400)];
         self.random.fill_bytes(&mut frame);
@@ -136,7 +136,7 @@ impl Trouble {
 pub const CHANGING: u32 = 0x1e00_0000;
 pub const CHANGING6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x3000, 0, 0, 0, 0, 0);
 
-/// An address of the host on the right, in the network of that number behind it.
+/// Returns an address in a network behind the host on the right, by the number of the network.
 pub fn stable6(network: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0x2000 + network, 0, 0, 0, 0, 1)
 }

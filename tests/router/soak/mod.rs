@@ -1,5 +1,6 @@
-//! Everything at once, for as long as `FULLVIEW_SOAK` says in seconds: load, churn, reloads, questions. Packets by routes
-//! that stay are neither lost nor misled, and the program has no more in the end than in the beginning.
+//! Load, churn, reloads and queries at the same time, for the number of seconds in `FULLVIEW_SOAK`. Packets by routes that
+//! stay are neither lost nor misrouted, and the program has no more threads, descriptors and memory at the end than at the
+//! beginning.
 
 mod aside;
 mod asking;
@@ -21,16 +22,16 @@ use place::Place;
 use traffic::{Flow, Tally};
 use vitals::{Trend, Vitals};
 
-/// Among the other tests, in seconds: long enough for every kind of trouble, too short to judge memory by.
+/// The time among the other tests, in seconds: long enough for every kind of trouble, too short to judge memory.
 const SHORT: u64 = 5;
 
-/// From here on memory is judged, in seconds.
+/// A run of at least this number of seconds judges memory.
 const LONG: u64 = 30;
 
-/// So many times it goes on as long as the memory grows.
+/// The run is repeated up to this number of times while the memory grows.
 const MOST_TIMES: usize = 4;
 
-/// Rounds of changes before anything is measured.
+/// The number of rounds of changes before the first measurement.
 const WARM_UP: usize = 20;
 
 fn time() -> Duration {
@@ -41,19 +42,19 @@ fn time() -> Duration {
 }
 
 #[test]
-fn packet_sockets_bear_everything_at_once() {
+fn packet_sockets_under_all_load() {
     soak("");
 }
 
 #[cfg(feature = "bpf")]
 #[test]
-fn af_xdp_sockets_bear_everything_at_once() {
+fn af_xdp_sockets_under_all_load() {
     soak("port = \"auto\"\n");
 }
 
 #[cfg(feature = "bpf")]
 #[test]
-fn the_program_in_the_kernel_bears_everything_at_once() {
+fn the_xdp_engine_under_all_load() {
     soak("engine = \"xdp-generic\"\n");
 }
 
@@ -64,7 +65,7 @@ fn soak(router: &'static str) {
     let place = Place::new();
     #[cfg(feature = "bpf")]
     if !router.is_empty() {
-        place.lab.be_wires();
+        place.lab.behave_as_wires();
     }
     let operator = Operator::new(&place, router);
     let file = operator.write("");
@@ -80,12 +81,12 @@ fn soak(router: &'static str) {
 struct Soak<'s> {
     place: &'s Place,
     program: &'s Program,
-    /// Set when time is up, or when one of the threads has failed.
+    /// This is set when the time is over or one of the threads has failed.
     end: AtomicBool,
     time: Duration,
 }
 
-/// Ends everything when a thread ends, however that comes.
+/// Ends all threads when one thread ends, also by a panic.
 struct EndsAll<'s>(&'s AtomicBool);
 
 impl Drop for EndsAll<'_> {
@@ -98,7 +99,7 @@ impl Soak<'_> {
     fn run(&self, flows: [Flow; 3], mut operator: Operator<'_>) {
         let [inet, inet6, back] = flows;
         let (mut routes, mut link) = (Routes::new(self.place), Link::new(self.place));
-        // Most prefixes have come by once: from here on the tables have their sizes.
+        // Most prefixes have been announced once; from here on the tables keep their sizes.
         (0..WARM_UP).for_each(|_| routes.round());
         let before = self.quiet();
         let (samples, tallies, aside) = scope(|scope| {
@@ -138,7 +139,7 @@ impl Soak<'_> {
         }
         judge_traffic(&tallies, &aside, self.time);
         judge_memory(&samples, self.time);
-        // A capture that is full ends, with its thread and its file.
+        // A capture that is full ends, and its thread and its file with it.
         let is_as_before = || {
             let after = self.quiet();
             after.threads <= before.threads && after.descriptors <= before.descriptors
@@ -154,7 +155,7 @@ impl Soak<'_> {
         }
     }
 
-    /// A flow with troublesome frames between its packets, and packets that go by routes that change.
+    /// Sends a flow with troublesome frames between its packets, and packets by routes that change.
     fn trouble(&self, mut flow: Flow) -> (Tally, Counted) {
         let mut aside = Aside::new(self.place);
         self.repeat(5, || {
@@ -164,13 +165,13 @@ impl Soak<'_> {
         (flow.end(), aside.counted)
     }
 
-    /// With nobody asking anything.
+    /// Returns the vitals while no client is connected.
     fn quiet(&self) -> Vitals {
         Vitals::of(self.program.id())
     }
 
-    /// The time once, or again as long as the memory grows: on a busy machine the heap reaches its size later. What
-    /// leaks never ends to grow.
+    /// Takes samples for the time of the run, and repeats that while the memory grows: on a busy machine the heap reaches
+    /// its size later. A leak never stops growing.
     fn sample(&self) -> Vec<Vitals> {
         let _all = EndsAll(&self.end);
         let mut samples = Vec::new();
@@ -198,9 +199,9 @@ fn judge_traffic(tallies: &[Tally; 3], aside: &Counted, time: Duration) {
         let whole = Tally { sent: tally.sent, arrived: tally.sent, ..Tally::default() };
         assert_eq!(*tally, whole, "flow {number}");
     }
-    assert_eq!(aside.astray, 0, "packets by routes that stay came to the host beside");
+    assert_eq!(aside.astray, 0, "packets by routes that stay arrived at the wrong host");
     assert!(aside.to_the_right > 0 && aside.troublesome > 0, "{aside:?}");
-    // A link that flaps and a neighbour whose address is often wrong let few through.
+    // Few packets pass a link that flaps, to a neighbour whose address is often wrong.
     assert!(time.as_secs() < LONG || aside.beside > 0, "{aside:?}");
 }
 
@@ -212,12 +213,12 @@ fn judge_memory(samples: &[Vitals], time: Duration) {
     assert!(has_settled(samples, time), "{trend:?}");
 }
 
-/// Shorter ones end before any heap has settled.
+/// Returns whether the memory has stopped growing. A short run ends before any heap has settled; it is not judged.
 fn has_settled(samples: &[Vitals], time: Duration) -> bool {
     time.as_secs() < LONG || Trend::of(samples).is_flat()
 }
 
-/// It ends well, has all its packet memory back, and leaves nothing.
+/// Checks that the program ends successfully, has all its packet memory back, and leaves nothing behind.
 fn judge_end(place: &Place, program: Program) {
     let (code, said) = program.end("TERM");
     assert!(code == Some(0) && !said.contains("panicked"), "{said}");
@@ -233,7 +234,7 @@ fn judge_end(place: &Place, program: Program) {
     assert!(!place.path("control.sock").exists() && !place.path("metrics.sock").exists());
 }
 
-/// Of the namespace: one line each, after the title.
+/// Counts the packet sockets of the namespace: the file has one line for each, after the title.
 fn packet_sockets() -> usize {
     std::fs::read_to_string("/proc/thread-self/net/packet").unwrap().lines().count() - 1
 }

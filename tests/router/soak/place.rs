@@ -1,4 +1,4 @@
-//! Where it happens: a router between a host on the left, one on the right, and one beside whose link flaps.
+//! The network: a router between a host on the left, one on the right, and a third one, `beside`, whose link flaps.
 
 use std::path::PathBuf;
 
@@ -6,9 +6,9 @@ use fullview_testnet::Node;
 
 use super::frames::Trouble;
 use super::traffic::Flow;
-use crate::lab::{Lab, be_everybody};
+use crate::lab::{Lab, accept_every_address};
 
-/// Networks behind the right, of each family, whose routes stay.
+/// The number of networks behind the right host, of each family, whose routes stay.
 pub const STABLE: u16 = 100;
 
 pub struct Place {
@@ -20,8 +20,8 @@ pub struct Place {
 impl Place {
     pub fn new() -> Place {
         let place = Place { lab: Lab::new(), beside: Node::new(), folder: tempfile::tempdir().unwrap() };
-        be_everybody(&place.lab.right, "eth0");
-        be_every_address6(&place.lab.right);
+        accept_every_address(&place.lab.right, "eth0");
+        accept_every_address6(&place.lab.right);
         place.plug_beside();
         place.batch((0..STABLE).flat_map(|n| {
             [
@@ -35,8 +35,8 @@ impl Place {
         place
     }
 
-    /// The cable to the host beside, and all that is lost with it. It is prepared under another name: the program
-    /// takes it up as soon as it is there.
+    /// Makes the cable to the host `beside`, with the addresses and routes that are lost when it is removed. The interface
+    /// has another name until it is complete, because the program opens `eth3` as soon as it exists.
     pub fn plug_beside(&self) {
         let (router, beside) = (&self.lab.router, &self.beside);
         router.ip(&format!("link add new type veth peer name eth0 netns {}", beside.id()));
@@ -61,9 +61,9 @@ impl Place {
         }
     }
 
-    /// Changes of the router by one command; what cannot be done just now is passed over.
+    /// Changes the configuration of the router by one command; `ip` skips the changes that are impossible at that moment.
     pub fn batch(&self, lines: impl Iterator<Item = String>) {
-        // Several do so at once.
+        // Several threads do this at the same time.
         let file = self.path(&format!("batch-{:?}", std::thread::current().id()));
         std::fs::write(&file, lines.map(|line| line + "\n").collect::<String>()).unwrap();
         self.lab.router.try_command(&format!("ip -force -batch {}", file.display()));
@@ -73,7 +73,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// IPv4 and IPv6 from the left to the networks behind the right, and IPv4 back.
+    /// Returns flows of IPv4 and IPv6 from the left to the networks behind the right, and one of IPv4 back.
     pub fn flows(&self) -> [Flow; 3] {
         let Lab { left, right, .. } = &self.lab;
         let inet = (0..STABLE).map(|n| ([20, 0, n as u8, 1], 9).into()).collect();
@@ -91,7 +91,7 @@ impl Place {
     }
 }
 
-fn be_every_address6(node: &Node) {
+fn accept_every_address6(node: &Node) {
     node.ip("-6 route add local default dev lo table 100");
     node.ip("-6 rule add iif eth0 lookup 100");
 }

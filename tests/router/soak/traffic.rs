@@ -1,25 +1,25 @@
-//! Packets by routes that stay: each has to arrive, once, where it belongs. The next ones are sent when those before have
-//! come, so that no queue of a busy machine overflows, and whoever loses one is the router.
+//! Packets by routes that stay: each one has to arrive once, at its destination. A flow sends the next packets when the
+//! packets before have arrived, so that no queue of a busy machine overflows and only the router can lose one.
 
 use fullview_testnet::eventually;
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Packets on their way at a time.
+/// The number of packets that are on their way at a time.
 const BATCH: u32 = 32;
 
-/// A packet that has not come by then is lost.
+/// A packet that has not arrived after this time is lost.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Lengths of payloads, in turn.
+/// The lengths of payloads, which packets have in turn.
 const LENGTHS: [usize; 5] = [16, 64, 500, 1200, 1440];
 
-/// What begins every payload; the number of the flow and that of the packet follow.
+/// The beginning of every payload. The number of the flow and that of the packet follow.
 const MAGIC: &[u8; 8] = b"fullview";
 const HEAD: usize = MAGIC.len() + 1 + 4;
 
-/// What became of packets.
+/// The packets of a flow that were sent, arrived and were lost.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Tally {
     pub sent: u32,
@@ -47,7 +47,7 @@ impl Flow {
         Flow { number, from, to, destinations, awaited, lost, tally: Tally::default() }
     }
 
-    /// Until packets go through at all: the first ones only have neighbours found.
+    /// Waits until the first packet arrives; earlier ones only start the resolution of neighbours.
     pub fn begin(&mut self) -> bool {
         let goes = eventually(|| {
             self.batch(Duration::from_millis(200));
@@ -61,7 +61,7 @@ impl Flow {
         goes
     }
 
-    /// One batch there; it is all there afterwards, or what is missing counts as lost.
+    /// Sends one batch, and waits until it has arrived; packets that are missing after that count as lost.
     pub fn round(&mut self) {
         let missing = self.batch(PATIENCE);
         if missing > 0 {
@@ -69,14 +69,14 @@ impl Flow {
         }
     }
 
-    /// Returns how many have not come by then.
+    /// Returns how many packets have not arrived in time.
     fn batch(&mut self, patience: Duration) -> usize {
         let first = self.tally.sent;
         self.tally.sent += BATCH;
         self.awaited = (first..self.tally.sent).collect();
         for number in first..self.tally.sent {
             let to = self.destinations[number as usize % self.destinations.len()];
-            // The host's own link never goes down: it has room, or the kernel makes the call wait.
+            // The host's own link never goes down: its queue has room, or the kernel makes the call wait.
             self.from.send_to(&payload(self.number, number), to).unwrap();
         }
         let deadline = Instant::now() + patience;
@@ -88,7 +88,7 @@ impl Flow {
         missing
     }
 
-    /// Takes what is still on its way.
+    /// Receives the packets that are still on their way.
     fn settle(&mut self, time: Duration) {
         let deadline = Instant::now() + time;
         while Instant::now() < deadline {
@@ -101,7 +101,7 @@ impl Flow {
         let Ok(len) = self.to.recv(&mut heard) else { return };
         match read(&heard[..len]) {
             Some((flow, number)) if flow == self.number => self.arrived(number),
-            // Of another flow: misled, which its owner sees as a loss.
+            // A packet of another flow was misrouted; that flow counts it as lost.
             Some(_) => self.tally.damaged += 1,
             None => self.tally.damaged += u32::from(heard[..len].starts_with(MAGIC)),
         }
@@ -119,13 +119,13 @@ impl Flow {
     }
 }
 
-/// As the kernel and `show events` have it.
+/// Returns the time in the form that the kernel and `show events` print.
 pub fn clock() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     format!("{:.3}", now.as_secs_f64())
 }
 
-/// A payload that says which it is, and is otherwise known too.
+/// Makes a payload that contains its flow and number; the rest of it is known too.
 pub fn payload(flow: u8, number: u32) -> Vec<u8> {
     let mut payload = [&MAGIC[..], &[flow], &number.to_be_bytes()].concat();
     let length = LENGTHS[number as usize % LENGTHS.len()];
@@ -137,7 +137,7 @@ fn filler(number: u32, at: usize) -> u8 {
     (number as usize).wrapping_add(at).wrapping_mul(37) as u8
 }
 
-/// Flow and number of a payload, if it is whole.
+/// Reads flow and number of a payload, if it is complete.
 pub fn read(payload: &[u8]) -> Option<(u8, u32)> {
     let (head, rest) = payload.split_at_checked(HEAD)?;
     let (magic, head) = head.split_at(MAGIC.len());

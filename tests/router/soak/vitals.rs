@@ -1,22 +1,22 @@
-//! What a process has, seen from outside, and whether that grows.
+//! The memory, threads and descriptors of a process, and whether they grow.
 
 use std::fs;
 use std::time::Instant;
 
-/// Memory may grow by so much between warm-up and end, however long that is. The heap's own unrest stays below it; a
-/// leak of a byte a packet, of 500 a route that changes or of a kilobyte a client does not, in half an hour.
+/// Memory may grow by this much between warm-up and end, however long the run is. Variations of the heap stay below it. In
+/// half an hour, a leak of one byte per packet, of 500 per changed route or of a kilobyte per client exceeds it.
 const GROWTH: f64 = (4 << 10) as f64;
 
-/// Of the time, before the memory is taken for steady: tables, arenas of the heap and rings reach their sizes.
+/// The part of the time before the memory is judged: tables, arenas of the heap and rings reach their sizes in it.
 const WARM_UP: f64 = 1.0 / 3.0;
 
-/// At one moment; memory in KiB.
+/// The figures of a process at one moment; memory in KiB.
 #[derive(Debug, Clone, Copy)]
 pub struct Vitals {
     pub at: Instant,
-    /// All that is there.
+    /// All resident memory.
     pub rss: f64,
-    /// Its own: heap, stacks, rings. (The share of what is the program's file, PSS, hangs on who else runs it.)
+    /// Private memory: heap, stacks, rings. (The share of the program's file, PSS, depends on other processes that run it.)
     pub anonymous: f64,
     pub threads: usize,
     pub descriptors: usize,
@@ -42,7 +42,7 @@ fn field(text: &str, name: &str) -> f64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// How the memory developed after the warm-up, in KiB over the whole time after it.
+/// The development of the memory after the warm-up, in KiB over the whole time after it.
 #[derive(Debug)]
 pub struct Trend {
     pub samples: usize,
@@ -80,8 +80,8 @@ impl Trend {
     }
 }
 
-/// The median of the slopes between all pairs of points (Theil and Sen): a table that is compiled while somebody looks
-/// is an outlier, and bends no line.
+/// Returns the median of the slopes between all pairs of points (Theil and Sen). A sample during the compilation of a
+/// table is an outlier, which does not change it.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let pairs = points
         .iter()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fullview_testnet::{Node, eventually};
 
 use super::{ROUTES, Standalone, count_flows, may_run_standalone};
-use crate::lab::be_everybody;
+use crate::lab::accept_every_address;
 
 #[test]
 fn routes_lead_where_the_configuration_says() {
@@ -48,7 +48,7 @@ fn flows_are_shared_by_weights_and_each_keeps_its_next_hop() {
     const PACKETS: u32 = 3;
     let lab = Standalone::start(WEIGHTED);
     for host in [&lab.right, &lab.third] {
-        be_everybody(host, "eth0");
+        accept_every_address(host, "eth0");
     }
     let listen = |host: &Node| {
         let socket = host.udp("0.0.0.0:9");
