@@ -34,7 +34,7 @@ fn source(args: &GenerateArgs) -> anyhow::Result<Table> {
     }
     let drawn = matches!(args.model, ModelName::Prefixes | ModelName::Zipf);
     ensure!(!drawn, BadInput("this model chooses destinations from a table: give --table FILE".into()));
-    table::load(&TableSettings { source: Some("two-routes".into()), ..TableSettings::default() })
+    Ok(table::load(&TableSettings { source: Some("two-routes".into()), ..TableSettings::default() })?)
 }
 
 fn write<A: Headers>(args: &GenerateArgs, rib: &Rib<A>) -> anyhow::Result<()> {

@@ -180,7 +180,7 @@ fn trace(router: &mut Forwarder, table: &Table, frame: &[u8]) -> NotedPacket {
     describe(frame, &explanation, &outcome)
 }
 
-fn describe(frame: &[u8], explanation: &Explanation, outcome: &Outcome<'_>) -> NotedPacket {
+fn describe(frame: &[u8], explanation: &Explanation, outcome: &LoopOutcome<'_>) -> NotedPacket {
     NotedPacket {
         at: 0,
         interface: String::new(),

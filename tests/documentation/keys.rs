@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fullview_bench::settings::Settings;
 use fullview_lab::Experiment;
-use fullview_router::config::Config;
+use fullview_router::config::RouterConfig;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
@@ -20,7 +20,7 @@ fn every_key_of_an_experiment_is_documented() {
 
 #[test]
 fn every_key_of_the_configuration_is_documented() {
-    check::<Config>(CONFIGURATION);
+    check::<RouterConfig>(CONFIGURATION);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn the_examples_of_experiments_are_one_experiment_together() {
 fn each_example_of_the_configuration_is_valid() {
     for example in examples(CONFIGURATION) {
         let router = if example.contains("[router]") { "" } else { "[router]\ninterfaces = [\"eth1\"]\n" };
-        toml::from_str::<Config>(&format!("{example}\n{router}")).unwrap();
+        toml::from_str::<RouterConfig>(&format!("{example}\n{router}")).unwrap();
     }
 }
 

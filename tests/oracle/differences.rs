@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 const DOCUMENT: &str = include_str!("../../docs/reference/kernel-differences.md");
 
-/// The names of a device's cases: what stands in backquotes at the beginning of a list's line, which names the devices
-/// behind it, separated by commas.
+/// Returns the names of a device's cases. A line of the list begins with a case in backquotes; the devices follow,
+/// separated by commas.
 pub fn listed(device: &str) -> BTreeSet<&'static str> {
     lines()
         .filter(|(_, devices)| devices.split(", ").any(|name| name == device))
@@ -13,7 +13,7 @@ pub fn listed(device: &str) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// All cases that are listed, for whatever devices.
+/// Returns all cases that are listed for any device.
 pub fn cases() -> impl Iterator<Item = &'static str> {
     lines().map(|(case, _)| case)
 }

@@ -1,19 +1,19 @@
-//! A device under test: whatever can be given frames and gives frames back.
+//! A device under test, which receives and sends frames.
 
 use std::fmt::{self, Display};
 
 use crate::topology::SIDES;
 
-/// Frames that came out, by side, in their order.
+/// The frames that a device sent, in their order on each side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output(pub [Vec<Vec<u8>>; SIDES.len()]);
 
 /// A router configured as [`crate::topology`] says.
 pub trait Dut {
-    /// Sends a frame in on one side, and returns what came out because of it.
+    /// Sends a frame to the device on one side, and returns what the device sent because of it.
     fn exchange(&mut self, side: usize, frame: &[u8]) -> Output;
 
-    /// Lets time pass until as many frames have come out on the sides as `awaited` says, or too much time has passed.
+    /// Waits until the device has sent as many frames on each side as `awaited` says, or until a time limit.
     fn wait(&mut self, awaited: [usize; SIDES.len()]) -> Output;
 }
 
@@ -31,7 +31,7 @@ impl Display for Output {
     }
 }
 
-/// Ethernet header, then the rest in groups of four bytes, cut where a reader would stop.
+/// Prints the Ethernet header and then groups of four bytes, up to a length that a reader can take in.
 fn hex(frame: &[u8]) -> String {
     const SHOWN: usize = 160;
     let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();

@@ -1,7 +1,5 @@
 //! The Linux kernel as a router: the oracle.
 
-use std::io;
-
 use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};
 use crate::testbed::Testbed;
@@ -9,65 +7,65 @@ use crate::topology::{
     self, LINK_LENGTHS, LINK_LOCAL, NARROW, ROUTER, ROUTES, SIDES, STATION, STATION_LOCAL, To,
 };
 
-/// Set before there are interfaces, so that they inherit it.
+/// Parameters that are set before there are interfaces, so that interfaces inherit them.
 const SETTINGS: [(&str, &str); 14] = [
     ("ipv4/ip_forward", "1"),
     ("ipv6/conf/all/forwarding", "1"),
     ("ipv6/conf/default/forwarding", "1"),
     ("ipv4/conf/all/rp_filter", "0"),
     ("ipv4/conf/default/rp_filter", "0"),
-    // No link-local addresses but ours.
+    // Interfaces make no link-local addresses; the topology gives them theirs.
     ("ipv6/conf/default/addr_gen_mode", "1"),
-    // Answers are compared one by one: none may be withheld, none may hold a random flow label.
+    // Answers are compared one by one: the kernel withholds none, and writes no random flow label.
     ("ipv4/icmp_ratelimit", "0"),
     ("ipv4/icmp_ratemask", "0"),
     ("ipv6/icmp/ratelimit", "0"),
     ("ipv4/icmp_msgs_per_sec", "1000000"),
     ("ipv4/icmp_msgs_burst", "1000000"),
     ("ipv6/auto_flowlabels", "0"),
-    // In seconds: nobody is told of fragments that a case leaves behind while later ones are played.
+    // In seconds: the kernel sends no error for fragments that a case leaves behind while it plays later cases.
     ("ipv4/ipfrag_time", "3600"),
     ("ipv6/ip6frag_time", "3600"),
 ];
 
-/// Redirects of IPv4; those of IPv6 cannot be forbidden.
+/// The switches of redirects of IPv4; Linux has none for IPv6.
 const REDIRECTS: [&str; 2] = ["ipv4/conf/all/send_redirects", "ipv4/conf/default/send_redirects"];
 
 /// A kernel between the stations of a test bed.
 pub struct Kernel(Testbed);
 
 impl Kernel {
-    /// Namespaces, addresses, neighbours and routes.
-    pub fn new(catalogue: Catalogue) -> io::Result<Kernel> {
+    /// Makes the namespaces, addresses, neighbours and routes.
+    pub fn new(catalogue: Catalogue) -> Kernel {
         let value = if catalogue.redirects() { "1" } else { "0" };
         let redirects = REDIRECTS.map(|name| (name, value));
-        let mut testbed = Testbed::new(&[&SETTINGS[..], &redirects].concat())?;
-        (0..SIDES.len()).for_each(|side| pace(&testbed, side));
+        let mut testbed = Testbed::new(&[&SETTINGS[..], &redirects].concat());
+        (0..SIDES.len()).for_each(|side| set_neighbor_times(&testbed, side));
         configure(&testbed);
         testbed.wait_until_up();
-        Ok(Kernel(testbed))
+        Kernel(testbed)
     }
 
-    /// What stands around it.
     #[cfg(feature = "bpf")]
     pub fn testbed(&mut self) -> &mut Testbed {
         &mut self.0
     }
 }
 
-/// Has an interface's neighbours go by times that a test can wait for, and by none that a slow machine would meet.
-fn pace(testbed: &Testbed, side: usize) {
+/// Sets the times of an interface's neighbours: a test can wait for them, and none is so short that it would pass on a
+/// slow machine.
+fn set_neighbor_times(testbed: &Testbed, side: usize) {
     let interface = SIDES[side].name;
-    // Where nobody answers, three requests in six seconds; elsewhere one, however long the answer takes.
+    // Where no station answers, three requests in six seconds; elsewhere one request, however long the answer takes.
     let retransmit = if side == NARROW { "2000" } else { "60000" };
     for (family, variable, value) in [
         ("ipv4", "retrans_time_ms", retransmit),
         ("ipv6", "retrans_time_ms", retransmit),
-        // Answers at once.
+        // Zero delay: the kernel answers for other hosts at once.
         ("ipv6", "proxy_delay", "0"),
-        // In hundredths of a second: no address changes hands within a minute.
+        // In hundredths of a second: a neighbour's address does not change within a minute.
         ("ipv4", "locktime", "6000"),
-        // In seconds: nobody is asked whether he is still there.
+        // In seconds: the kernel does not probe whether a neighbour is still there.
         ("ipv4", "delay_first_probe_time", "60"),
         ("ipv6", "delay_first_probe_time", "60"),
     ] {
@@ -85,7 +83,7 @@ impl Dut for Kernel {
     }
 }
 
-/// Gives the router's namespace what [`crate::topology`] says, by `ip`: links up, addresses, neighbours, routes.
+/// Configures the router's namespace by `ip` as [`crate::topology`] says: links, addresses, neighbours, routes.
 pub fn configure(testbed: &Testbed) {
     let router = &testbed.router;
     for (number, side) in SIDES.iter().enumerate() {
@@ -100,7 +98,7 @@ pub fn configure(testbed: &Testbed) {
             router.ip(&format!("neigh add {station} lladdr {mac} dev {name} nud permanent"));
         }
     }
-    ROUTES.iter().for_each(|(prefix, to)| router.ip(&route(prefix, *to)));
+    ROUTES.iter().for_each(|(prefix, to)| _ = router.ip(&route(prefix, *to)));
 }
 
 fn stations(side: usize) -> [String; 2] {

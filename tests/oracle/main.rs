@@ -1,7 +1,7 @@
-//! What a router has to do with each kind of frame, told by the Linux kernel: a catalogue of frames goes through the
-//! kernel's own forwarding and through ours, and what comes out is compared byte by byte.
+//! The Linux kernel decides what a router has to do with each kind of frame: a catalogue of frames goes through the
+//! kernel's forwarding and through ours, and the test compares the output byte by byte.
 //!
-//! A further device under test implements [`dut::Dut`] and is handed to [`play`]; one that works on the interfaces of a
+//! A further device under test implements [`dut::Dut`] and is passed to [`play`]; one that works on the interfaces of a
 //! namespace starts from [`testbed::Testbed`].
 
 // Helpers of a test fail by panicking, as the test itself does.
@@ -9,11 +9,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
 
 use catalogue::{Catalogue, Step};
 use dut::{Dut, Output};
+use fullview_testnet::{has, may_run};
 use kernel::Kernel;
 use ours::Ours;
 
@@ -22,7 +22,6 @@ mod differences;
 mod dut;
 mod frames;
 mod kernel;
-mod namespace;
 mod normal;
 mod ours;
 #[cfg(feature = "bpf")]
@@ -31,7 +30,7 @@ mod tap;
 mod testbed;
 mod topology;
 
-/// What came out in each case, by its name: one output for each step.
+/// The name of each case and its output, one for each step.
 type Played = Vec<(String, Vec<Output>)>;
 
 fn play(catalogue: Catalogue, dut: &mut impl Dut) -> Played {
@@ -43,7 +42,7 @@ fn play(catalogue: Catalogue, dut: &mut impl Dut) -> Played {
     cases.map(|case| (case.name, case.steps.iter().map(|step| run(dut, step)).collect())).collect()
 }
 
-/// The cases whose outputs differ, each with both of them printed.
+/// Returns the cases whose outputs differ, each with both outputs as text.
 fn differing(catalogue: Catalogue, ours: &Played) -> Vec<(String, String)> {
     let (kernel, normal) = (oracle(catalogue), |outputs: &[Output]| normal::outputs(catalogue, outputs));
     let pairs = kernel.iter().zip(ours).map(|((name, kernel), (_, ours))| (name, kernel, ours));
@@ -57,36 +56,26 @@ fn both(kernel: &[Output], ours: &[Output]) -> String {
     format!("  kernel\n{}  ours\n{}", text(kernel), text(ours))
 }
 
-/// Packets that a device forwards itself while the catalogue is played: markers, most of them.
+/// A device forwards at least this number of packets itself while the catalogue is played; most of them are markers.
 #[cfg(feature = "bpf")]
 const LEAST_FORWARDED: u64 = 1_000;
 
-/// Why there can be no namespaces here, or which of these programs is missing, if so. In CI that is a failure.
-fn lacking(programs: &[&str]) -> Option<String> {
-    let run = |program: &str| Command::new(program).arg("--version").output();
-    let missing =
-        programs.iter().find_map(|program| run(program).err().map(|error| format!("{program}: {error}")));
-    let namespace = || namespace::Namespace::new().err().map(|error| format!("a network namespace: {error}"));
-    let reason = missing.or_else(namespace)?;
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "in CI nothing may be skipped: {reason}");
-    Some(reason)
-}
-
-/// What the kernel does, asked once.
+/// Returns the kernel's outputs. Each catalogue is played to the kernel once.
 fn oracle(catalogue: Catalogue) -> &'static Played {
     static ORACLES: [OnceLock<Played>; Catalogue::ALL.len()] =
         [const { OnceLock::new() }; Catalogue::ALL.len()];
-    ORACLES[catalogue as usize].get_or_init(|| play(catalogue, &mut Kernel::new(catalogue).unwrap()))
+    ORACLES[catalogue as usize].get_or_init(|| play(catalogue, &mut Kernel::new(catalogue)))
 }
 
-/// Devices that answer everything themselves.
+/// The devices that answer everything themselves.
 const WITHOUT_KERNEL: [&str; 2] = ["host", "tap"];
 
-/// Plays a catalogue to a device, and fails unless it differs from the kernel in what is listed for it.
+/// Plays a catalogue to a device. Fails unless the device differs from the kernel in exactly the cases that are listed for
+/// it.
 fn compare(device: &str, catalogue: Catalogue, dut: &mut impl Dut) {
     let played = play(catalogue, dut);
     let is_quiet = |(_, outputs): &(String, Vec<Output>)| !outputs.iter().any(normal::has_redirect6);
-    // The comparison leaves out what Linux says too much; no kernel says it for these two.
+    // The comparison ignores redirects that Linux sends although they are off. These two devices must not send them.
     assert!(
         catalogue.redirects() || !WITHOUT_KERNEL.contains(&device) || played.iter().all(is_quiet),
         "{device} sends redirects where they are off"
@@ -118,9 +107,8 @@ fn our_router_redirects_as_the_kernel_does() {
 }
 
 fn in_memory(catalogue: Catalogue) {
-    match lacking(&["ip"]) {
-        Some(reason) => eprintln!("skipped: {reason}"),
-        None => compare("host", catalogue, &mut Ours::new(catalogue)),
+    if may_run(&["ip"]) {
+        compare("host", catalogue, &mut Ours::new(catalogue));
     }
 }
 
@@ -135,30 +123,22 @@ fn a_router_without_a_kernel_redirects_as_the_kernel_does() {
 }
 
 fn on_taps(catalogue: Catalogue) {
-    if let Some(reason) = lacking(&["ip", "setpriv"]) {
-        return eprintln!("skipped: {reason}");
+    if may_run(&["ip", "setpriv"]) && has(Path::new("/dev/net/tun").exists(), "/dev/net/tun") {
+        let mut router = tap::TapRouter::new(catalogue);
+        compare("tap", catalogue, &mut router);
+        router.end();
     }
-    if !Path::new("/dev/net/tun").exists() {
-        assert!(
-            std::env::var("CI").as_deref() != Ok("true"),
-            "in CI nothing may be skipped: no /dev/net/tun"
-        );
-        return eprintln!("skipped: no /dev/net/tun");
-    }
-    let mut program = tap::Program::new(catalogue);
-    compare("tap", catalogue, &mut program);
-    program.end();
 }
 
-/// The program with these arguments, before a kernel.
+/// Compares our program with these arguments, in front of a kernel.
 #[cfg(feature = "bpf")]
 fn beside_a_kernel(device: &str, arguments: &[&str]) {
-    if let Some(reason) = lacking(&["ip", "ethtool", "setpriv"]) {
-        return eprintln!("skipped: {reason}");
+    if !may_run(&["ip", "ethtool", "setpriv"]) {
+        return;
     }
-    let mut program = program::Program::new(arguments);
-    compare(device, Catalogue::General, &mut program);
-    let forwarded = program.end();
+    let mut router = program::KernelRouter::new(arguments);
+    compare(device, Catalogue::General, &mut router);
+    let forwarded = router.end();
     assert!(
         forwarded >= LEAST_FORWARDED,
         "the kernel did it: only {forwarded} packets forwarded by {device}"
@@ -167,25 +147,25 @@ fn beside_a_kernel(device: &str, arguments: &[&str]) {
 
 #[test]
 #[cfg(feature = "bpf")]
-fn nobody_can_tell_our_workers_from_the_kernel() {
+fn our_workers_do_what_the_kernel_does() {
     beside_a_kernel("workers", &[]);
 }
 
 #[test]
 #[cfg(feature = "bpf")]
-fn nobody_can_tell_our_workers_on_af_xdp_from_the_kernel() {
+fn our_workers_on_af_xdp_do_what_the_kernel_does() {
     beside_a_kernel("af-xdp", &["--port", "xdp"]);
 }
 
 #[test]
 #[cfg(feature = "bpf")]
-fn nobody_can_tell_our_xdp_program_from_the_kernel() {
+fn our_xdp_program_does_what_the_kernel_does() {
     beside_a_kernel("xdp", &["--engine", "xdp"]);
 }
 
 #[test]
 #[cfg(feature = "bpf")]
-fn nobody_can_tell_our_generic_xdp_program_from_the_kernel() {
+fn our_generic_xdp_program_does_what_the_kernel_does() {
     beside_a_kernel("xdp-generic", &["--engine", "xdp-generic"]);
 }
 
@@ -195,5 +175,5 @@ fn cases_have_names_of_their_own() {
     let names: HashSet<_> = cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names.len(), cases.len());
     let unknown: Vec<_> = differences::cases().filter(|case| !names.contains(case)).collect();
-    assert!(unknown.is_empty(), "docs/reference/kernel-differences.md lists what is no case: {unknown:#?}");
+    assert!(unknown.is_empty(), "docs/reference/kernel-differences.md lists unknown cases: {unknown:#?}");
 }

@@ -1,80 +1,82 @@
-//! Our program in front of a kernel: what it does not forward itself is the kernel's, and nobody can tell from outside.
+//! Our program in front of a kernel. The kernel processes what the program does not forward; from outside, both look like
+//! one router.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use fullview_testnet::Program;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};
 use crate::kernel::Kernel;
-use crate::testbed::{Testbed, Way};
+use crate::testbed::{MarkerPath, Testbed};
 use crate::topology::SIDES;
 
-/// A forwarded marker has seen all frames before it read by the program; those that the program gave back to the kernel
-/// meanwhile are behind it, in a queue that markers follow which the kernel answers.
-const WAYS: [Way; 3] = [Way::Forwarded, Way::Answered, Way::Answered];
+/// When a forwarded marker arrives, the program has read all earlier frames. Those that the program returned to the kernel
+/// may still be in a queue; a marker that the kernel answers goes through the same queue.
+const PATHS: [MarkerPath; 3] = [MarkerPath::Forwarded, MarkerPath::Answered, MarkerPath::Answered];
 
-/// The program follows the kernel by netlink, which takes it milliseconds on an idle machine.
+/// The limit for the program to follow the kernel by netlink, which takes milliseconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// In the folder of a program.
+/// The control socket's name in the folder of a program.
 const SOCKET: &str = "control.sock";
 
-/// The [`Kernel`] with our program before it.
-pub struct Program {
+/// The [`Kernel`] with our program in front of it.
+pub struct KernelRouter {
     kernel: Kernel,
-    child: Child,
-    /// Where the program is asked.
+    program: Program,
+    /// It holds the control socket.
     folder: TempDir,
-    /// When last looked at.
+    /// The kernel's neighbours when the program last knew them all.
     neighbors: BTreeSet<String>,
 }
 
-impl Program {
-    /// Starts it with these arguments, and waits until it forwards.
-    pub fn new(arguments: &[&str]) -> Program {
-        let mut kernel = Kernel::new(Catalogue::General).expect("namespaces");
-        kernel.testbed().settle_by(&WAYS);
-        kernel.testbed().take_redirected();
-        kernel.testbed().leave_tags();
+impl KernelRouter {
+    /// Starts the program with these arguments, and waits until it forwards.
+    pub fn new(arguments: &[&str]) -> KernelRouter {
+        let mut kernel = Kernel::new(Catalogue::General);
+        kernel.testbed().send_markers_by(&PATHS);
+        kernel.testbed().accept_redirected_frames();
+        kernel.testbed().keep_tags();
         let folder = tempfile::tempdir().expect("a folder");
-        let control = ["--control", folder.path().join(SOCKET).to_str().expect("text")].map(str::to_owned);
-        let arguments = arguments.iter().map(|&word| word.to_owned()).chain(control);
-        let child = start(&mut kernel, arguments);
+        let names = SIDES.map(|side| side.name).join(",");
+        let socket = folder.path().join(SOCKET);
+        let always =
+            ["forward", "--json", "--interfaces", &names, "--control", socket.to_str().expect("text")];
+        let router = &kernel.testbed().router;
+        let mut program = router.start(env!("CARGO_BIN_EXE_fullview"), &[&always[..], arguments].concat());
         let neighbors = neighbors(kernel.testbed());
-        let mut program = Program { kernel, child, folder, neighbors };
-        program.await_words("forwarding");
-        program.kernel.testbed().wait_until_up();
-        program
+        program.wait_for("forwarding");
+        kernel.testbed().wait_until_up();
+        KernelRouter { kernel, program, folder, neighbors }
     }
 
-    /// If the kernel has learnt something about neighbours, waits until the program has heard of it.
+    /// If the kernel's neighbours have changed, waits until the program knows the change.
     fn follow(&mut self) {
         let began = Instant::now();
         let mut known = neighbors(self.kernel.testbed());
         if known == self.neighbors {
             return;
         }
-        while self.heard() != known {
-            assert!(began.elapsed() < PATIENCE, "{:?}, and the kernel has {known:?}", self.heard());
+        while self.known_neighbors() != known {
+            let ours = self.known_neighbors();
+            assert!(began.elapsed() < PATIENCE, "we have {ours:?}, the kernel has {known:?}");
             thread::sleep(Duration::from_millis(5));
             known = neighbors(self.kernel.testbed());
         }
-        // What follows from it has been done before the next question is answered.
-        self.heard();
+        // The program applies the change before it answers the next query.
+        self.known_neighbors();
         self.neighbors = known;
     }
 
-    /// The program's neighbours, as [`neighbors`] has the kernel's.
-    fn heard(&self) -> BTreeSet<String> {
+    /// Returns the program's neighbours in the form of [`neighbors`].
+    fn known_neighbors(&self) -> BTreeSet<String> {
         let mut stream = UnixStream::connect(self.folder.path().join(SOCKET)).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time");
         stream.write_all(b"\"neighbors\"\n").expect("it listens");
@@ -87,28 +89,15 @@ impl Program {
         answer["ok"].as_array().unwrap_or_else(|| panic!("{line}")).iter().map(neighbor).collect()
     }
 
-    /// Reads what it says until these words.
-    fn await_words(&mut self, words: &str) {
-        let mut said = String::new();
-        let mut lines = BufReader::new(self.child.stderr.as_mut().expect("a pipe"));
-        while !said.contains(words) {
-            let len = lines.read_line(&mut said).expect("what it says is text");
-            assert!(len > 0, "the program ended, and said: {said}");
-        }
-    }
-
-    /// Ends it; how many packets it says it has forwarded.
-    pub fn end(mut self) -> u64 {
-        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
-        let status = self.child.wait().expect("it ends");
-        let mut said = String::new();
-        self.child.stdout.as_mut().expect("a pipe").read_to_string(&mut said).expect("text");
-        assert!(status.success(), "{status}: {said}");
-        forwarded(&said).unwrap_or_else(|| panic!("no count of packets forwarded: {said}"))
+    /// Ends the program, and returns how many packets it has forwarded by its own count.
+    pub fn end(self) -> u64 {
+        let (code, stdout) = self.program.end_with_stdout("TERM");
+        assert_eq!(code, Some(0), "{stdout}");
+        forwarded(&stdout).unwrap_or_else(|| panic!("no count of packets forwarded: {stdout}"))
     }
 }
 
-impl Dut for Program {
+impl Dut for KernelRouter {
     fn exchange(&mut self, side: usize, frame: &[u8]) -> Output {
         let output = self.kernel.exchange(side, frame);
         self.follow();
@@ -122,34 +111,14 @@ impl Dut for Program {
     }
 }
 
-impl Drop for Program {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
-/// It ends with the namespace at the latest.
-fn start(kernel: &mut Kernel, arguments: impl Iterator<Item = String>) -> Child {
-    let names = SIDES.map(|side| side.name).join(",");
-    let program =
-        ["--pdeathsig", "KILL", env!("CARGO_BIN_EXE_fullview"), "forward", "--json", "--interfaces", &names];
-    let words: Vec<String> = program.iter().map(|&word| word.to_owned()).chain(arguments).collect();
-    kernel.testbed().router.run(move || {
-        let mut command = Command::new("setpriv");
-        command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().expect("setpriv runs")
-    })
-}
-
-/// The kernel's neighbours that have an Ethernet address, without their states.
+/// Returns the kernel's neighbours that have an Ethernet address, without their states.
 fn neighbors(testbed: &Testbed) -> BTreeSet<String> {
     let list = testbed.router.command("ip neigh show");
     let line = |line: &str| Some(format!("{} {}", line.split_once(" lladdr ")?.0, line.split(' ').nth(4)?));
     list.lines().filter_map(line).collect()
 }
 
-/// The counter of that name.
-fn forwarded(said: &str) -> Option<u64> {
-    serde_json::from_str::<Value>(said).ok()?.get("forwarded")?.as_u64()
+/// Reads the counter `forwarded` in what the program printed.
+fn forwarded(stdout: &str) -> Option<u64> {
+    serde_json::from_str::<Value>(stdout).ok()?.get("forwarded")?.as_u64()
 }

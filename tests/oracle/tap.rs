@@ -1,59 +1,53 @@
-//! Our program with no kernel behind it, on interfaces of its own: what a station sends by the other end of a TAP comes in
-//! there.
+//! Our program without a kernel, on TAP interfaces: what a station sends by the kernel's end of a TAP interface, the
+//! program receives.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use fullview_testnet::{Node, Program};
 
 use crate::catalogue::Catalogue;
 use crate::dut::{Dut, Output};
-use crate::namespace::Namespace;
-use crate::testbed::{Testbed, Way};
+use crate::testbed::{MarkerPath, Testbed};
 use crate::topology::{
     self, LINK_LENGTHS, LINK_LOCAL, ROUTER, ROUTES, SIDES, STATION, STATION_LOCAL, Side, To,
 };
 
-/// A forwarded marker has seen all frames before it read by the program; what its host has to say about them is behind
-/// it, in a queue that markers follow which the host answers.
-const WAYS: [Way; 2] = [Way::Forwarded, Way::Answered];
+/// When a forwarded marker arrives, the program has read all earlier frames. Its host's answers to them may still be in a
+/// queue; a marker that the host answers goes through the same queue.
+const PATHS: [MarkerPath; 2] = [MarkerPath::Forwarded, MarkerPath::Answered];
 
 /// The program, and the stations on its interfaces.
-pub struct Program {
+pub struct TapRouter {
     testbed: Testbed,
-    child: Child,
+    program: Program,
     _folder: tempfile::TempDir,
 }
 
-impl Program {
-    pub fn new(catalogue: Catalogue) -> Program {
+impl TapRouter {
+    pub fn new(catalogue: Catalogue) -> TapRouter {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("router.toml");
         std::fs::write(&file, configuration(catalogue)).expect("a file");
-        let router = Namespace::new().expect("a namespace");
-        let mut child = start(&router, file.display().to_string());
-        await_words(&mut child, "forwarding");
-        let mut testbed = Testbed::around(router, hand_over).expect("namespaces");
-        testbed.settle_by(&WAYS);
+        let router = Node::bare();
+        let arguments = ["forward", "--config", file.to_str().expect("text")];
+        let mut program = router.start(env!("CARGO_BIN_EXE_fullview"), &arguments);
+        program.wait_for("forwarding");
+        let mut testbed = Testbed::around(router, hand_over);
+        testbed.send_markers_by(&PATHS);
         testbed.wait_until_up();
-        // It forwards a moment before it has told the stations that it is there.
+        // The router forwards a moment before it announces itself to the stations.
         testbed.collect([0; SIDES.len()]);
-        Program { testbed, child, _folder: folder }
+        TapRouter { testbed, program, _folder: folder }
     }
 
-    /// Ends it.
-    pub fn end(mut self) {
-        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
-        let status = self.child.wait().expect("it ends");
-        let mut said = String::new();
-        self.child.stdout.as_mut().expect("a pipe").read_to_string(&mut said).expect("text");
-        assert!(status.success() && said.contains("forwarded"), "{status}: {said}");
+    /// Ends the program, which has to succeed.
+    pub fn end(self) {
+        let (code, stdout) = self.program.end_with_stdout("TERM");
+        assert!(code == Some(0) && stdout.contains("forwarded"), "{code:?}: {stdout}");
     }
 }
 
-impl Dut for Program {
+impl Dut for TapRouter {
     fn exchange(&mut self, side: usize, frame: &[u8]) -> Output {
         self.testbed.exchange(side, frame)
     }
@@ -63,41 +57,16 @@ impl Dut for Program {
     }
 }
 
-impl Drop for Program {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
-/// It ends with the namespace at the latest.
-fn start(router: &Namespace, file: String) -> Child {
-    router.run(move || {
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", env!("CARGO_BIN_EXE_fullview"), "forward", "--config", &file]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().expect("setpriv runs")
-    })
-}
-
-fn await_words(child: &mut Child, words: &str) {
-    let mut said = String::new();
-    let mut lines = BufReader::new(child.stderr.as_mut().expect("a pipe"));
-    while !said.contains(words) {
-        let len = lines.read_line(&mut said).expect("what it says is text");
-        assert!(len > 0, "the program ended, and said: {said}");
-    }
-}
-
-/// The kernel's end of the program's interface becomes the station's, which takes longer frames than the router sends.
-fn hand_over(router: &Namespace, host: &Namespace, number: usize, side: &Side) {
+/// Moves the kernel's end of the program's interface to the station, which accepts longer frames than the router sends.
+fn hand_over(router: &Node, host: &Node, number: usize, side: &Side) {
     let (name, mac) = (side.name, topology::station_mac(number));
-    router.ip(&format!("link set {name} netns {}", host.number()));
+    router.ip(&format!("link set {name} netns {}", host.id()));
     host.ip(&format!("link set {name} name station mtu 2000 address {mac}"));
     host.ip("link set station up");
 }
 
-/// As for the other devices: no limits, and times that a test can wait for, and none that a slow machine would meet.
+/// Returns a configuration like those of the other devices: without rate limits, with times that a test can wait for, and
+/// without times so short that they would pass on a slow machine.
 fn configuration(catalogue: Catalogue) -> String {
     let mut text = String::from("[router]\nkernel = false\nport = \"tap\"\n");
     let names = SIDES.map(|side| side.name);

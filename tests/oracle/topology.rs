@@ -1,4 +1,4 @@
-//! The router under test and what stands around it: the same for every device under test.
+//! The router under test and the stations around it. They are the same for every device under test.
 //!
 //! Three sides, each with one station: two ordinary links and a narrow one. Side `n`, counted from 1, is 10.0.n.0/24
 //! and 2001:db8:n::/64; the router is .1 there, the station .2.
@@ -31,12 +31,12 @@ pub fn station_mac(side: usize) -> Mac {
     Mac([2, 0, 0, 0, 2, side as u8])
 }
 
-/// Host `host` of a side's link.
+/// The IPv4 address of host `host` of a side's link.
 pub fn inet(side: usize, host: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, side as u8 + 1, host)
 }
 
-/// As [`inet`], for IPv6.
+/// The IPv6 address of host `host` of a side's link.
 pub fn inet6(side: usize, host: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, side as u16 + 1, 0, 0, 0, 0, host)
 }
@@ -50,18 +50,18 @@ pub const STATION_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2);
 pub const ROUTER: u8 = 1;
 pub const STATION: u8 = 2;
 
-/// Where a static route leads.
+/// The target of a static route.
 #[derive(Clone, Copy)]
 pub enum To {
     Station(usize),
-    /// The station by its link-local address.
+    /// The station of a side, by its link-local address.
     LinkLocal(usize),
     Blackhole,
     Unreachable,
     Prohibit,
 }
 
-/// What the router is told beside the networks on its links. There is no default route.
+/// The routes beside the networks of the links. There is no default route.
 pub const ROUTES: [(&str, To); 13] = [
     ("198.18.0.0/16", To::Station(LEFT)),
     ("198.19.0.0/16", To::Station(RIGHT)),

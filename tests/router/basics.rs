@@ -1,7 +1,8 @@
 //! Packets from one host to another, and what ends that.
 
+use fullview_testnet::may_run;
+
 use crate::lab::{Lab, reaches};
-use crate::node::may_run;
 
 #[test]
 fn packets_of_both_families_go_through() {

@@ -1,9 +1,8 @@
 //! BIRD in a host of the test's own: its files in a folder that goes with it, ended by its process.
 
+use fullview_testnet::{Node, Program, eventually, find};
 use std::fs;
 use std::path::Path;
-
-use crate::node::{Node, Program, eventually, find};
 
 pub struct Bird {
     folder: tempfile::TempDir,

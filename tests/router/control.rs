@@ -5,9 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fullview_testnet::eventually;
 use serde_json::Value;
-
-use crate::node::eventually;
 
 /// Where a router is asked.
 pub struct Control {

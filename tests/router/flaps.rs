@@ -6,13 +6,13 @@
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
+use fullview_testnet::{Node, cable, may_run};
 use serde_json::Value;
 
 use crate::bird::Bird;
 use crate::control::Control;
 use crate::full_view::{TO_KERNEL, pair, speaker};
 use crate::lab::{be_everybody, forward, reaches};
-use crate::node::{Node, cable, may_run};
 use crate::traffic::{Receiver, Sender, lost, twice};
 
 const STABLE: u32 = 0x1400_0000;

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use fullview_testnet::{Node, cable, eventually, may_run};
+
 use crate::lab::{Lab, forward, reaches};
-use crate::node::{Node, cable, eventually, may_run};
 
 fn state(router: &Node, address: &str) -> String {
     let shown = router.ip(&format!("neigh show {address}"));
@@ -25,10 +26,10 @@ fn neighbours_in_use_stay_fresh_and_others_are_left_alone() {
     lab.router.ip("addr add 10.0.3.1/24 dev eth3");
     // The shortest that does not have the kernel verify whoever it has just verified.
     for interface in ["eth2", "eth3"] {
-        lab.router.sysctl(&format!("net.ipv4.neigh.{interface}.base_reachable_time_ms"), "2400");
-        lab.router.sysctl(&format!("net.ipv4.neigh.{interface}.delay_first_probe_time"), "1");
+        lab.router.sysctl(&format!("ipv4/neigh/{interface}/base_reachable_time_ms"), "2400");
+        lab.router.sysctl(&format!("ipv4/neigh/{interface}/delay_first_probe_time"), "1");
         // Nobody is forgotten meanwhile.
-        lab.router.sysctl(&format!("net.ipv4.neigh.{interface}.gc_stale_time"), "3600");
+        lab.router.sysctl(&format!("ipv4/neigh/{interface}/gc_stale_time"), "3600");
     }
     let program = forward(&lab.router, "eth1,eth2,eth3", &[]);
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));

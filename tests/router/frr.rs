@@ -1,10 +1,9 @@
 //! FRR in a host of the test's own: zebra and ospfd with sockets and files in a folder that goes with them.
 
+use fullview_testnet::{Node, Program, eventually};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-
-use crate::node::{Node, Program, eventually};
 
 pub struct Frr {
     folder: tempfile::TempDir,

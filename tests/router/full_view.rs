@@ -13,10 +13,10 @@ use fullview_table::feed::synthetic::Synthetic;
 use fullview_table::feed::write::{Dialect, Numbers, write};
 use fullview_table::feed::{self, Options};
 use fullview_table::{Address, Rib, Table};
+use fullview_testnet::{Node, cable, may_run, shared};
 
 use crate::bird::Bird;
 use crate::lab::{forward, prepare};
-use crate::node::{Node, cable, may_run};
 use crate::watch::Watch;
 
 /// Addresses asked for, of each family.
@@ -24,11 +24,10 @@ const SAMPLE: usize = 3_000;
 
 fn table() -> Table {
     let full = std::env::var_os("FULLVIEW_TABLE").is_some_and(|value| value == "full");
-    let real = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/tables/full-view-2025.txt.gz");
-    match (full, real.exists()) {
-        (true, true) => feed::load(&real, &Options::default()).unwrap().table,
-        (true, false) => Synthetic::default().table().unwrap(),
-        (false, _) => Synthetic { inet: 20_000, inet6: 5_000, ..Synthetic::default() }.table().unwrap(),
+    match full.then(|| shared::find("tables/full-view-2025.txt.gz")) {
+        Some(Some(real)) => feed::load(&real, &Options::default()).unwrap().table,
+        Some(None) => Synthetic::default().table().unwrap(),
+        None => Synthetic { inet: 20_000, inet6: 5_000, ..Synthetic::default() }.table().unwrap(),
     }
 }
 

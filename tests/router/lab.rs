@@ -1,9 +1,8 @@
 //! The smallest lab: two hosts and a router between them, which is us.
 
+use fullview_testnet::{ANSWER, Node, Program, cable, eventually};
 use std::net::UdpSocket;
 use std::time::Duration;
-
-use crate::node::{ANSWER, Node, Program, cable, eventually};
 
 pub struct Lab {
     pub left: Node,
@@ -31,10 +30,10 @@ impl Lab {
     #[cfg(feature = "bpf")]
     pub fn be_wires(&self) {
         for host in [&self.left, &self.right] {
-            host.command("ethtool -K eth0 tx off txvlan off");
+            host.send_finished_frames("eth0");
         }
         for interface in ["eth1", "eth2"] {
-            self.router.command(&format!("ethtool -K {interface} rxvlan off"));
+            self.router.keep_tags(interface);
         }
     }
 
@@ -47,17 +46,17 @@ impl Lab {
 /// The kernel forwards beside us where it can be kept from forwarding the same, and not at all otherwise.
 pub fn prepare(router: &Node) {
     if cfg!(feature = "bpf") {
-        router.sysctl("net.ipv4.conf.all.forwarding", "1");
-        router.sysctl("net.ipv4.conf.default.forwarding", "1");
-        router.sysctl("net.ipv6.conf.all.forwarding", "1");
-        router.sysctl("net.ipv6.conf.default.forwarding", "1");
+        router.sysctl("ipv4/conf/all/forwarding", "1");
+        router.sysctl("ipv4/conf/default/forwarding", "1");
+        router.sysctl("ipv6/conf/all/forwarding", "1");
+        router.sysctl("ipv6/conf/default/forwarding", "1");
     }
 }
 
 /// A host that every address is an address of, by one of its interfaces.
 pub fn be_everybody(node: &Node, interface: &str) {
     for name in ["all", interface] {
-        node.sysctl(&format!("net.ipv4.conf.{name}.rp_filter"), "0");
+        node.sysctl(&format!("ipv4/conf/{name}/rp_filter"), "0");
     }
     node.ip("route replace local default dev lo table 100");
     node.ip(&format!("rule add iif {interface} lookup 100"));

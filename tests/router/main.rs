@@ -1,7 +1,6 @@
 //! The router on Linux from end to end: namespaces, cables, the kernel's routes, packets through our process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
 
-mod alone;
 mod basics;
 mod bird;
 mod control;
@@ -11,12 +10,12 @@ mod fresh;
 mod frr;
 mod full_view;
 mod lab;
-mod node;
 mod operations;
 mod ospf;
 mod soak;
 #[cfg(feature = "bpf")]
 mod sockets;
+mod standalone;
 #[cfg(feature = "bpf")]
 mod takeover;
 mod traffic;

@@ -5,9 +5,10 @@
 //!                 └────── third ─────┘
 //! ```
 
+use fullview_testnet::{Node, cable, eventually, may_run};
+
 use crate::frr::Frr;
 use crate::lab::{forward, prepare, reaches};
-use crate::node::{Node, cable, eventually, may_run};
 
 /// An interface of a router: its address, and what OSPF counts for it.
 type Interface<'a> = (&'a str, &'a str, u32);
@@ -36,7 +37,7 @@ fn traffic_moves_when_ospf_says_so() {
     let (source, sink) = (Node::new(), Node::new());
     let [first, second, third, last] = [(); 4].map(|()| Node::new());
     prepare(&first);
-    [&second, &third, &last].iter().for_each(|node| node.sysctl("net.ipv4.conf.all.forwarding", "1"));
+    [&second, &third, &last].iter().for_each(|node| node.sysctl("ipv4/conf/all/forwarding", "1"));
     cable((&source, "eth0"), (&first, "host"));
     cable((&first, "second"), (&second, "first"));
     cable((&first, "third"), (&third, "first"));

@@ -1,8 +1,9 @@
 //! The same router by AF_XDP sockets.
 
+use fullview_testnet::{eventually, may_run};
+
 use crate::basics::go_through;
 use crate::lab::{Lab, reaches};
-use crate::node::{eventually, may_run};
 use crate::takeover::flow_on;
 
 const NEEDED: [&str; 4] = ["ip", "ping", "ethtool", "setpriv"];

@@ -2,8 +2,9 @@
 
 use std::net::Ipv4Addr;
 
+use fullview_testnet::may_run;
+
 use crate::lab::{Lab, reaches};
-use crate::node::may_run;
 use crate::traffic::{Receiver, Sender, lost, twice};
 
 /// Packets that are enough to see that they flow.

@@ -1,13 +1,12 @@
 //! Packets with numbers, about 1,000 a second, and which of them came.
 
+use fullview_testnet::eventually;
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-use crate::node::eventually;
 
 /// Sends until it is ended.
 pub struct Sender {

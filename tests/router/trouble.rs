@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use fullview_router::mirror::Mirror;
 use fullview_table::Prefix;
+use fullview_testnet::{Node, cable, eventually, may_run};
 
 use crate::bird::Bird;
 use crate::full_view::{TO_KERNEL, pair, speaker};
 use crate::lab::{Lab, forward, reaches};
-use crate::node::{Node, cable, eventually, may_run};
 use crate::watch::Watch;
 
 const PROGRAMS: [&str; 3] = ["ip", "setpriv", "ping"];
@@ -155,7 +155,7 @@ fn an_interface_goes_and_comes_back() {
     lab.router.ip("link set eth2 up");
     lab.router.ip("addr replace 10.0.2.1/24 dev eth2");
     if !cfg!(feature = "bpf") {
-        lab.router.sysctl("net.ipv4.conf.eth2.forwarding", "0");
+        lab.router.sysctl("ipv4/conf/eth2/forwarding", "0");
     }
     let answers = || lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success();
     assert!(eventually(answers), "{}", program.output());
@@ -240,7 +240,7 @@ fn a_lesser_mtu_of_ipv6_is_heeded() {
         return;
     }
     let lab = Lab::new();
-    let limit = |mtu: &str| lab.router.sysctl("net.ipv6.conf.eth2.mtu", mtu);
+    let limit = |mtu: &str| lab.router.sysctl("ipv6/conf/eth2/mtu", mtu);
     limit("1400");
     let mut watch = Watch::new(&lab.router, &["eth1", "eth2"], 1 << 20);
     let known = |mirror: &Mirror| {
@@ -368,7 +368,7 @@ fn what_cannot_be_done_is_said_with_the_interface_and_the_mend() {
     let (code, said) = run("--interfaces eth1 --table x");
     assert_eq!(code, Some(2), "{said}");
     if !cfg!(feature = "bpf") {
-        lab.router.sysctl("net.ipv4.conf.eth1.forwarding", "1");
+        lab.router.sysctl("ipv4/conf/eth1/forwarding", "1");
         let (code, said) = run("--interfaces eth1");
         assert!(
             code == Some(2) && said.contains("net.ipv4.conf.eth1.forwarding=0") && said.contains("bpf"),

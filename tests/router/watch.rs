@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use fullview_router::follow::{Follower, Statistics};
 use fullview_router::mirror::Mirror;
 use fullview_table::Address;
-
-use crate::node::{Node, eventually};
+use fullview_testnet::{Node, eventually};
 
 const MAIN: u32 = 254;
 

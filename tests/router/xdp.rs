@@ -1,10 +1,10 @@
 //! The same router with its packets forwarded in the kernel.
 
+use fullview_testnet::{Program, eventually, may_run};
 use serde_json::{Value, json};
 
 use crate::control::Control;
 use crate::lab::{Lab, reaches};
-use crate::node::{Program, eventually, may_run};
 
 /// What a veth device leaves to hardware that it has not, and how it takes frames that a program sends.
 fn prepare(lab: &Lab) {
@@ -95,7 +95,7 @@ fn the_program_follows_groups_whose_next_hops_are_known() {
     let lab = Lab::new();
     prepare(&lab);
     lab.right.ip("addr add 192.0.2.1/32 dev lo");
-    let right = &lab.right.mac("eth0").to_string();
+    let right = &lab.right.mac("eth0");
     // Two stations that are not there, and two more addresses of the right host.
     let stations = [(50, "02:00:00:00:00:50"), (51, "02:00:00:00:00:51"), (52, right), (53, right)];
     for (host, mac) in stations {
@@ -129,8 +129,8 @@ fn a_neighbour_with_another_address_is_found_out() {
     }
     let lab = Lab::new();
     prepare(&lab);
-    lab.router.sysctl("net.ipv4.neigh.eth2.base_reachable_time_ms", "2400");
-    lab.router.sysctl("net.ipv4.neigh.eth2.delay_first_probe_time", "1");
+    lab.router.sysctl("ipv4/neigh/eth2/base_reachable_time_ms", "2400");
+    lab.router.sysctl("ipv4/neigh/eth2/delay_first_probe_time", "1");
     let _program = lab.forward(&["--engine", "xdp"]);
     lab.left.command("ping -c 3 -i 0.05 -W 60 10.0.2.2");
     // Nobody is told of it.
@@ -205,7 +205,7 @@ fn the_program_drops_what_does_not_come_from_where_it_says() {
     let lab = Lab::new();
     prepare(&lab);
     for name in ["all", "eth1"] {
-        lab.router.sysctl(&format!("net.ipv4.conf.{name}.rp_filter"), "0");
+        lab.router.sysctl(&format!("ipv4/conf/{name}/rp_filter"), "0");
     }
     lab.left.ip("addr add 198.51.100.1/32 dev lo");
     let folder = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, reason = "a test fails by panicking, in its helpers too")]
 
 use fullview_lab::ministat::{Confidence, MinistatError, Set, Style, parse, render, run};
+use fullview_testnet::has;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -12,13 +13,7 @@ use std::process::Command;
 /// The ministat of Debian (20150715), if it is installed.
 fn reference_program() -> Option<PathBuf> {
     let path = PathBuf::from("/usr/bin/ministat");
-    if path.exists() {
-        return Some(path);
-    }
-    let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
-    assert!(!in_ci, "install the package `ministat`, which is the reference of this test");
-    println!("skipped: {} is not installed", path.display());
-    None
+    has(path.exists(), "/usr/bin/ministat: install the package `ministat`").then_some(path)
 }
 
 /// One random call of both programs, with the same files and options.

@@ -3,18 +3,17 @@
 // A helper of a test fails by panicking, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
 use aya::TestRun;
 use aya::programs::TestRunOptions;
 use fullview_plane::bpf;
+use fullview_testnet::may_load_programs;
 
 /// What an XDP program answers to let a frame through.
 const XDP_PASS: u32 = 2;
 
 #[test]
 fn the_smallest_program_runs_in_the_kernel() {
-    if !support::may_load_programs() {
+    if !may_load_programs() {
         return;
     }
     let mut pass = bpf::PASS.load().unwrap();

@@ -13,30 +13,12 @@ use std::time::{Duration, Instant};
 use fullview_table::feed::write::{Dialect, Numbers, write};
 use fullview_table::feed::{self, Format, Options, synthetic::Synthetic};
 use fullview_table::{Address, NextHops, Rib, Table, Target};
-
-#[path = "support/real.rs"]
-mod real;
+use fullview_testnet::{has_programs, shared};
 
 /// How long BIRD may take for a full view: many times the time that it needs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Whether the programs are installed; in CI they must be.
-fn installed(programs: &[&str]) -> bool {
-    let folders: Vec<PathBuf> =
-        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap();
-    let missing: Vec<_> = programs
-        .iter()
-        .filter(|program| !folders.iter().any(|folder| folder.join(program).exists()))
-        .filter(|program| !Path::new("/usr/sbin").join(program).exists())
-        .collect();
-    assert!(missing.is_empty() || std::env::var_os("CI").is_none(), "install {missing:?}");
-    if !missing.is_empty() {
-        println!("skipped: {missing:?} not installed");
-    }
-    missing.is_empty()
-}
-
-/// The command, with the folder of system programs in its path.
+/// The command with the folder of system programs in its path.
 fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     command.env("PATH", format!("/usr/sbin:{}", std::env::var("PATH").unwrap_or_default()));
@@ -55,7 +37,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// The real table, or a synthetic one if it is not available.
 fn table() -> Table {
-    match real::data("tables/full-view-2025.txt.gz") {
+    match shared::data("tables/full-view-2025.txt.gz") {
         Some(path) => feed::load(&path, &Options::default()).unwrap().table,
         None => Synthetic { inet: 100_000, inet6: 20_000, ..Synthetic::default() }.table().unwrap(),
     }
@@ -136,7 +118,7 @@ impl Drop for Bird {
 
 #[test]
 fn bird_accepts_every_form_of_next_hop() {
-    if !installed(&["bird"]) {
+    if !has_programs(&["bird"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -155,7 +137,7 @@ fn bird_accepts_every_form_of_next_hop() {
 /// next hops, as that of a route collector.
 #[test]
 fn a_full_view_goes_through_bird_and_back() {
-    if !installed(&["bird", "birdc", "bgpdump"]) {
+    if !has_programs(&["bird", "birdc", "bgpdump"]) {
         return;
     }
     let table = table();

@@ -10,9 +10,7 @@ use fullview_table::feed::{
     write::{Dialect, write},
 };
 use fullview_table::{Family, NextHop, Prefix, Table, Target};
-
-#[path = "support/real.rs"]
-mod real;
+use fullview_testnet::shared;
 
 fn load(content: impl AsRef<[u8]>) -> Result<Loaded, String> {
     load_with(content, &Options::default())
@@ -257,7 +255,7 @@ fn bird_and_ip_get_every_route_in_their_syntax() {
 
 #[test]
 fn the_real_table_loads_whole() {
-    let Some(path) = real::data("tables/full-view-2025.txt.gz") else { return };
+    let Some(path) = shared::data("tables/full-view-2025.txt.gz") else { return };
     let Loaded { table, report } = feed::load(&path, &Options::default()).unwrap();
     assert_eq!((report.inet, report.inet6, report.compression), (901_899, 160_147, Compression::Gzip));
     assert_eq!((table.inet.summary().next_hops, table.inet6.summary().next_hops), (64, 64));

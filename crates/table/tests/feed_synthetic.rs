@@ -7,17 +7,15 @@ use fullview_table::feed::synthetic::parameters::{INET, INET6};
 use fullview_table::feed::{self, NextHopModel, Options, synthetic::Synthetic};
 use fullview_table::fib::{Algorithm, registry::Registered};
 use fullview_table::{Address, Rib, Table};
+use fullview_testnet::shared;
 use proptest::prelude::*;
 
 #[path = "support/facts.rs"]
 mod facts;
 #[path = "support/measure.rs"]
 mod measure;
-#[path = "support/real.rs"]
-mod real;
-
 fn real_table() -> Option<Table> {
-    let path = real::data("tables/full-view-2025.txt.gz")?;
+    let path = shared::data("tables/full-view-2025.txt.gz")?;
     Some(feed::load(&path, &Options::default()).unwrap().table)
 }
 

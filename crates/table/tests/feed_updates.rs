@@ -5,9 +5,7 @@ use std::path::Path;
 
 use fullview_table::feed::updates::{self, FamilyChange};
 use fullview_table::{NextHop, NextHops, Table, Target};
-
-#[path = "support/real.rs"]
-mod real;
+use fullview_testnet::shared;
 
 fn read(text: &str) -> Result<Vec<updates::Update>, String> {
     let mut next_hops = NextHops::default();
@@ -61,7 +59,7 @@ fn faults_in_a_line_are_reported() {
 
 #[test]
 fn the_real_trace_is_read_whole_and_in_order() {
-    let Some(path) = real::data("tables/linx-2014-updates.txt.gz") else { return };
+    let Some(path) = shared::data("tables/linx-2014-updates.txt.gz") else { return };
     let mut table = Table::default();
     let updates = updates::load(&path, &mut table.next_hops).unwrap();
     assert_eq!(updates.len(), 23_446);

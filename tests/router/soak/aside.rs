@@ -1,14 +1,12 @@
 //! What nobody promises to arrive: troublesome frames, and packets to prefixes that come and go.
 
 use std::net::{Ipv4Addr, UdpSocket};
-use std::time::Duration;
 
-use pnet_datalink::{Channel, Config, DataLinkSender, channel, interfaces};
+use fullview_testnet::{Node, PacketSocket};
 
 use super::frames::{CHANGING, Trouble};
 use super::place::Place;
 use super::traffic::{payload, read};
-use crate::node::Node;
 
 /// Of each kind, between two batches of others.
 const AT_ONCE: u32 = 14;
@@ -18,7 +16,7 @@ const FLOW: u8 = 9;
 
 pub struct Aside {
     trouble: Trouble,
-    cable: Box<dyn DataLinkSender>,
+    cable: PacketSocket,
     from: UdpSocket,
     /// Where they may arrive.
     right: UdpSocket,
@@ -47,7 +45,7 @@ impl Aside {
         let (left, right, beside) = (&place.lab.left, &place.lab.right, &place.beside);
         Aside {
             trouble: place.trouble(),
-            cable: left.run(cable),
+            cable: left.packet_socket("eth0"),
             from: left.udp("10.0.1.2:0"),
             right: hear(right, "0.0.0.0:10"),
             beside: hear(beside, "0.0.0.0:10"),
@@ -59,9 +57,8 @@ impl Aside {
     pub fn round(&mut self) {
         for _ in 0..AT_ONCE {
             let frame = self.trouble.next();
-            let sent = self.cable.send_to(&frame, None).expect("there is a cable");
-            // One that the interface does not take for a frame is none.
-            self.counted.troublesome += u32::from(sent.is_ok());
+            // The interface refuses what is too short for a frame.
+            self.counted.troublesome += u32::from(self.cable.send(&frame).is_ok());
             let to = Ipv4Addr::from(CHANGING + ((self.counted.sent % 2000) << 8) + 1);
             self.from.send_to(&payload(FLOW, self.counted.sent), (to, 10)).unwrap();
             self.counted.sent += 1;
@@ -80,13 +77,4 @@ fn heard(socket: &UdpSocket) -> u32 {
         count += u32::from(read(&packet[..len]).is_some());
     }
     count
-}
-
-fn cable() -> Box<dyn DataLinkSender> {
-    let interface = interfaces().into_iter().find(|interface| interface.name == "eth0").expect("eth0");
-    let config = Config { read_timeout: Some(Duration::from_millis(1)), ..Config::default() };
-    match channel(&interface, config) {
-        Ok(Channel::Ethernet(sender, _)) => sender,
-        _ => panic!("no socket on eth0"),
-    }
 }

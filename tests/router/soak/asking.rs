@@ -4,12 +4,12 @@ use std::io::BufReader;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
+use fullview_testnet::Program;
 use serde_json::Value;
 
 use super::place::Place;
 use crate::control::{ask, connect};
 use crate::exposition;
-use crate::node::Program;
 use crate::operations::{FULLVIEW, converse};
 
 /// The configuration, with the parts that may change while it runs.

@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use crate::node::{Program, eventually, may_run};
 use aside::{Aside, Counted};
 use asking::Operator;
 use churn::{Link, Routes};
+use fullview_testnet::{Program, eventually, may_run};
 use place::Place;
 use traffic::{Flow, Tally};
 use vitals::{Trend, Vitals};

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use fullview_testnet::Node;
+
 use super::frames::Trouble;
 use super::traffic::Flow;
 use crate::lab::{Lab, be_everybody};
-use crate::node::Node;
 
 /// Networks behind the right, of each family, whose routes stay.
 pub const STABLE: u16 = 100;
@@ -38,11 +39,11 @@ impl Place {
     /// takes it up as soon as it is there.
     pub fn plug_beside(&self) {
         let (router, beside) = (&self.lab.router, &self.beside);
-        router.ip(&format!("link add new type veth peer name eth0 netns {}", beside.number()));
+        router.ip(&format!("link add new type veth peer name eth0 netns {}", beside.id()));
         #[cfg(feature = "bpf")]
         {
-            beside.command("ethtool -K eth0 tx off txvlan off");
-            router.command("ethtool -K new rxvlan off");
+            beside.send_finished_frames("eth0");
+            router.keep_tags("new");
         }
         router.ip("link set dev new mtu 1300 name eth3");
         router.ip("addr add 10.0.3.1/24 dev eth3");
@@ -52,8 +53,8 @@ impl Place {
         beside.ip("addr add 10.0.3.2/24 dev eth0");
         beside.ip("addr add 2001:db8:3::2/64 dev eth0 nodad");
         beside.ip("route add default via 10.0.3.1");
-        beside.sysctl("net.ipv4.conf.all.rp_filter", "0");
-        beside.sysctl("net.ipv4.conf.eth0.rp_filter", "0");
+        beside.sysctl("ipv4/conf/all/rp_filter", "0");
+        beside.sysctl("ipv4/conf/eth0/rp_filter", "0");
         beside.ip("route replace local default dev lo table 100");
         if !beside.ip("rule show").contains("eth0") {
             beside.ip("rule add iif eth0 lookup 100");
@@ -85,7 +86,8 @@ impl Place {
     }
 
     pub fn trouble(&self) -> Trouble {
-        Trouble::new(self.lab.left.mac("eth0"), self.lab.router.mac("eth1"))
+        let mac = |node: &Node, interface| node.mac(interface).parse().unwrap();
+        Trouble::new(mac(&self.lab.left, "eth0"), mac(&self.lab.router, "eth1"))
     }
 }
 

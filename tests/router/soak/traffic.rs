@@ -1,11 +1,10 @@
 //! Packets by routes that stay: each has to arrive, once, where it belongs. The next ones are sent when those before have
 //! come, so that no queue of a busy machine overflows, and whoever loses one is the router.
 
+use fullview_testnet::eventually;
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
-
-use crate::node::eventually;
 
 /// Packets on their way at a time.
 const BATCH: u32 = 32;

@@ -2,21 +2,12 @@
 //! these tests print that they were skipped; no other test needs it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fullview_lab::ministat::Set;
+use fullview_testnet::shared::data;
 
 use super::blocks::{BENCHMARKS, Block, REPORTS, as_published, read};
-
-/// Returns the folder of the originals, or prints that it does not exist.
-fn originals() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    if folder.exists() {
-        return Some(folder.join("data"));
-    }
-    println!("skipped: {} does not exist, so there is nothing to compare with", folder.display());
-    None
-}
 
 #[derive(serde::Deserialize)]
 struct Original {
@@ -43,8 +34,8 @@ fn set(label: String, figures: &[impl AsRef<str>]) -> Set {
 
 #[test]
 fn the_benchmarks_are_those_published() {
-    let Some(data) = originals() else { return };
-    let cases = fs::read_to_string(data.join("ministat/cases.json")).unwrap();
+    let Some(cases) = data("ministat/cases.json") else { return };
+    let cases = fs::read_to_string(cases).unwrap();
     let originals: Vec<Original> = serde_json::from_str(&cases).unwrap();
     let originals: Vec<Block> = originals.into_iter().map(Original::block).collect();
     assert_eq!(read(BENCHMARKS), originals);
@@ -66,12 +57,12 @@ const SERIES: [(&str, &[&str], &[&str]); 2] = [
 
 #[test]
 fn the_reports_are_those_published() {
-    let Some(data) = originals() else { return };
+    let Some(reports) = data("netbenches") else { return };
     let families = [("IPv4", "inet4"), ("IPv6", "inet6")];
     let mut kept = read(REPORTS).into_iter();
     for (report, folders, names) in SERIES {
-        let folders: Vec<PathBuf> = folders.iter().map(|name| data.join("netbenches").join(name)).collect();
-        let readme = fs::read_to_string(data.join("netbenches").join(report).join("README.md")).unwrap();
+        let folders: Vec<PathBuf> = folders.iter().map(|name| reports.join(name)).collect();
+        let readme = fs::read_to_string(reports.join(report).join("README.md")).unwrap();
         for (title, family) in families {
             let kept = kept.next().unwrap();
             assert_eq!(kept.source, format!("{report} {title}"));

@@ -8,10 +8,10 @@ use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::registry::Registered;
 use fullview_table::group::{Groups, Member, flow_hash};
 use fullview_table::{Address, NextHop, NextHops, Prefix, Rib, Target, probe};
+use fullview_testnet::may_load_programs;
 
 use super::dut::{Became, DEVICE, engine, neighbor, plan, run, station, tables};
 use super::frames::{OWN, forwarded, frame, tagged};
-use super::support::may_load_programs;
 
 /// Prefixes of all lengths that nest and touch.
 fn table<A: Registered>(routes: usize, hops: u16) -> Rib<A> {

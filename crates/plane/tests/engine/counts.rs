@@ -3,10 +3,10 @@
 use fullview_plane::counters::Traffic;
 use fullview_plane::engine::{XdpConfig, XdpInterface, XdpNextHop, XdpReason};
 use fullview_table::{NextHop, Prefix, Rib};
+use fullview_testnet::may_load_programs;
 
 use super::dut::{count, engine, neighbor, plan, run, tables};
 use super::frames::{frame, tagged};
-use super::support::may_load_programs;
 
 /// Interface 0 is untagged and 5 is VLAN 7; next hop 1 leaves by interface 0, next hop 2 by interface 5.
 fn two_interfaces() -> XdpConfig {

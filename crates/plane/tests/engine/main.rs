@@ -4,9 +4,6 @@
 // A helper of a test fails by panicking, as the test itself does.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod answers;
 mod counts;
 mod death;

@@ -4,10 +4,10 @@ use fullview_plane::engine::{Engine, EngineError, XdpNextHop, XdpReason};
 use fullview_plane::wire::ipv4::Ipv4Packet;
 use fullview_table::fib::registry;
 use fullview_table::{NextHop, Prefix, Rib};
+use fullview_testnet::may_load_programs;
 
 use super::dut::{Became, count, engine, neighbor, plan, run, since, tables};
 use super::frames::{frame, tagged};
-use super::support::may_load_programs;
 use fullview_plane::view::TableReaders;
 
 fn inet() -> Vec<u8> {

@@ -7,10 +7,10 @@ use fullview_plane::view::{View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::group::{Groups, Member};
 use fullview_table::{Address, NextHop, NextHops, Rib, Target};
+use fullview_testnet::may_load_programs;
 
 use super::dut::{Became, DEVICE, count, engine, run, since, station, tables};
 use super::frames::{OWN, frame};
-use super::support::may_load_programs;
 
 /// Next hop 1 leaves by interface 0, 2 by interface 1, whose link is down, 3 has no neighbour yet on interface 0, 4 is
 /// this host, 5 a black hole; a group of 1 and 2 comes last.

@@ -12,10 +12,10 @@ use fullview_plane::view::TableReaders;
 use fullview_table::fib::framework::{Attachment, Origin, Settings, Time};
 use fullview_table::fib::registry::{self, Registered};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
+use fullview_testnet::may_load_programs;
 
 use super::dut::{Became, engine, plan, run, station};
 use super::frames::frame;
-use super::support::may_load_programs;
 
 /// A table as a router has it: the framework follows the RIB.
 struct Served<A: Address> {

@@ -7,10 +7,10 @@ use fullview_plane::view::{TableReaders, View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::registry::Registered;
 use fullview_table::{NextHop, Prefix, Rib, probe};
+use fullview_testnet::may_load_programs;
 
 use super::dut::{Became, DEVICE, plan, run, station, tables};
 use super::frames::{OWN, forwarded, frame, tagged};
-use super::support::may_load_programs;
 
 const HOPS: u16 = 300;
 

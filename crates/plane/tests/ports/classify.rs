@@ -16,9 +16,10 @@ use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::port::reinject::ReinjectThread;
 use fullview_plane::wire::ethernet::Mac;
+use fullview_testnet::current::{ip, sysctl, wait_until_up};
+use fullview_testnet::in_namespace;
 
 use crate::conformance::{PATIENCE, Pool, send};
-use crate::namespace::{in_namespace, ip, sysctl, wait_until_up};
 use crate::packets::{ROUTER, SENDER, echo, forwarded, udp, udp6};
 
 /// More than all ports of a test hold.
@@ -28,17 +29,17 @@ const NEXT: [u8; 6] = [2, 0, 0, 0, 0, 0xbb];
 
 /// A kernel that routes.
 pub fn routing_kernel() {
-    sysctl("net/ipv6/conf/default/disable_ipv6", "0");
-    sysctl("net/ipv6/conf/default/accept_dad", "0");
+    sysctl("ipv6/conf/default/disable_ipv6", "0");
+    sysctl("ipv6/conf/default/accept_dad", "0");
     ip("link add in address 02:00:00:00:00:aa type veth peer name source");
     ip("link add out address 02:00:00:00:00:aa type veth peer name sink");
     for end in ["source", "sink"] {
-        sysctl(&format!("net/ipv6/conf/{end}/disable_ipv6"), "1");
+        sysctl(&format!("ipv6/conf/{end}/disable_ipv6"), "1");
     }
     for interface in ["in", "out"] {
         // Nothing of its own: no router solicitations, no reports of groups.
-        sysctl(&format!("net/ipv6/conf/{interface}/router_solicitations"), "0");
-        sysctl(&format!("net/ipv6/conf/{interface}/addr_gen_mode"), "1");
+        sysctl(&format!("ipv6/conf/{interface}/router_solicitations"), "0");
+        sysctl(&format!("ipv6/conf/{interface}/addr_gen_mode"), "1");
     }
     for end in ["in", "source", "out", "sink"] {
         ip(&format!("link set dev {end} up"));
@@ -46,7 +47,7 @@ pub fn routing_kernel() {
     for (all, value) in
         [("ipv4/ip_forward", "1"), ("ipv6/conf/all/forwarding", "1"), ("ipv4/icmp_ratelimit", "0")]
     {
-        sysctl(&format!("net/{all}"), value);
+        sysctl(all, value);
     }
     for arguments in [
         "address add 198.18.0.254/24 dev in",

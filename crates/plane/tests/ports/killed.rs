@@ -1,7 +1,5 @@
 //! A process that is killed leaves nothing behind: no program, no interface of its own; the kernel forwards on.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -12,13 +10,16 @@ use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::port::tap::TapPort;
 use fullview_plane::port::umem::Umem;
 use fullview_plane::port::xdp::{XdpOptions, XdpPort};
+use fullview_testnet::current::{interfaces, keep_tags};
+use fullview_testnet::{Program, in_namespace};
 
 use crate::classify::{arrived, classifier, open, plain, put, routing_kernel};
 use crate::conformance::Pool;
-use crate::namespace::{in_namespace, interfaces, leave_tags_on};
 
 /// Tells the child that it is one.
 const CHILD: &str = "FULLVIEW_TEST_HOLDS_PORTS";
+
+const TEST: &str = "killed::a_process_that_is_killed_leaves_nothing_behind";
 
 #[test]
 fn a_process_that_is_killed_leaves_nothing_behind() {
@@ -27,25 +28,20 @@ fn a_process_that_is_killed_leaves_nothing_behind() {
     }
     in_namespace(|| {
         routing_kernel();
-        ["in", "out"].iter().for_each(|interface| leave_tags_on(interface));
+        ["in", "out"].iter().for_each(|interface| keep_tags(interface));
         let mut arena = Arena::new(1000);
         let mut pool = Pool::new(&mut arena);
         let (mut source, mut sink) = (open("source"), open("sink"));
         // A child is in the namespace of the thread that starts it.
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "killed::a_process_that_is_killed_leaves_nothing_behind", "--nocapture"])
-            .env(CHILD, "1")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let ready = lines.any(|line| line.unwrap().ends_with("ready"));
+        let this = std::env::current_exe().unwrap();
+        let arguments = [&format!("{CHILD}=1"), this.to_str().unwrap(), "--exact", TEST, "--nocapture"];
+        let mut child = Program::start("env", &arguments);
+        child.wait_for("ports are open");
         put(&mut source, &mut pool, &plain());
         let forwarded = arrived(&mut sink, &mut pool);
         let there = interfaces().contains(&"ours".to_owned());
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(ready && there && forwarded.is_empty(), "the child had taken over: {forwarded:02x?}");
+        child.end("KILL");
+        assert!(there && forwarded.is_empty(), "the child had taken over: {forwarded:02x?}");
 
         let gone = (0..200).any(|_| {
             put(&mut source, &mut pool, &plain());
@@ -73,6 +69,6 @@ fn hold_ports_until_killed() {
     let _packet = PacketPort::open(0, "in", options).unwrap();
     classifier.take_from_kernel(&Link::named("in").unwrap()).unwrap();
     let _tap = TapPort::create(2, "ours").unwrap();
-    println!("ready");
-    thread::sleep(Duration::from_secs(60)); // the parent kills it long before, or is gone itself
+    println!("ports are open");
+    thread::sleep(Duration::from_secs(600)); // the test kills this process long before
 }

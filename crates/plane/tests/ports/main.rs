@@ -11,8 +11,6 @@ mod killed;
 #[cfg(target_os = "linux")]
 mod memif;
 #[cfg(target_os = "linux")]
-mod namespace;
-#[cfg(target_os = "linux")]
 mod packet;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod packets;

@@ -9,11 +9,12 @@ use fullview_plane::burst::{Arena, BURST, Burst, FRAME_CAPACITY};
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::port::{Port, PortError};
 use fullview_plane::wire::checksum::Sum;
+use fullview_testnet::current::{cable, command, ip, wait_until_up};
+use fullview_testnet::in_namespace;
 
 use crate::conformance::{
     PATIENCE, Pool, SLOTS, carries_everything_in_order, carry, error_of, frame, keeps_tags, receive, send,
 };
-use crate::namespace::{cable, in_namespace, ip, run, wait_until_up};
 
 fn open<'a>(number: u16, interface: &str) -> PacketPort<'a> {
     PacketPort::open(number, interface, PacketOptions::default()).unwrap()
@@ -126,7 +127,7 @@ fn frames_without_room_are_counted() {
 fn what_the_kernel_drops_at_egress_holds_up_nothing() {
     in_namespace(|| {
         cable("left", "right", FRAME_CAPACITY);
-        run("tc", "qdisc add dev left root tbf rate 1gbit burst 1000 limit 100000");
+        command("tc qdisc add dev left root tbf rate 1gbit burst 1000 limit 100000");
         let mut arena = Arena::new(SLOTS);
         let mut pool = Pool::new(&mut arena);
         let (mut left, mut right) = (open(0, "left"), open(1, "right"));

@@ -7,9 +7,10 @@ use fullview_plane::burst::{Arena, FRAME_CAPACITY};
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::port::tap::TapPort;
 use fullview_plane::port::{Port, PortError};
+use fullview_testnet::current::{interfaces, ip};
+use fullview_testnet::in_namespace;
 
 use crate::conformance::{Pool, SLOTS, carries_everything_in_order, carry, error_of, frame, keeps_tags};
-use crate::namespace::{in_namespace, interfaces, ip};
 
 /// A port and the kernel's end of it.
 fn bench<'a>(name: &str) -> (TapPort<'a>, PacketPort<'a>) {

@@ -6,10 +6,11 @@ use fullview_plane::port::link::Link;
 use fullview_plane::port::umem::Umem;
 use fullview_plane::port::xdp::{BusyPoll, CopyMode, CopyPolicy, XdpOptions, XdpPort};
 use fullview_plane::port::{Port, PortError};
+use fullview_testnet::current::{cable, ip, keep_tags, wait_until_up};
+use fullview_testnet::in_namespace;
 
 use crate::classify::{answers, cases, classifier, open, routing_kernel};
 use crate::conformance::{Pool, carries_everything_in_order, carry, error_of, frame, keeps_tags};
-use crate::namespace::{cable, in_namespace, ip, leave_tags_on, wait_until_up};
 
 /// More than all ports of a test hold.
 const SLOTS: usize = 3000;
@@ -19,7 +20,7 @@ fn bench(umem: &Umem, options: XdpOptions) -> (Classifier, [XdpPort; 2]) {
     cable("left", "right", FRAME_CAPACITY);
     let mut classifier = Classifier::load().unwrap();
     let mut port = |number, name| {
-        leave_tags_on(name);
+        keep_tags(name);
         let port = XdpPort::open(number, name, umem, options).unwrap();
         classifier.redirect(port.link(), RedirectScope::All, &[port.as_fd()]).unwrap();
         port
@@ -105,7 +106,7 @@ fn what_cannot_be_is_refused_by_name() {
         cable("left", "right", 1514);
         let message = XdpPort::open(0, "left", &umem, XdpOptions::default()).err().unwrap().to_string();
         assert!(message.contains("`ethtool -K left rxvlan off`"), "{message}");
-        leave_tags_on("left");
+        keep_tags("left");
         let open = |options| XdpPort::open(0, "left", &umem, options);
         let refused = |options| open(options).err().unwrap().to_string();
         let message = refused(XdpOptions { copying: CopyPolicy::Never, ..XdpOptions::default() });
@@ -140,7 +141,7 @@ fn every_frame_gets_the_answer_it_should_by_xdp() {
         let mut pool = Pool::of(packets);
         let mut source = open("source");
         let mut classifier = classifier();
-        leave_tags_on("in");
+        keep_tags("in");
         let mut port = XdpPort::open(0, "in", &umem, XdpOptions::default()).unwrap();
         let link = Link::named("in").unwrap();
         classifier.redirect(&link, RedirectScope::Forwardable, &[port.as_fd()]).unwrap();

@@ -16,8 +16,7 @@ use fullview_table::fib::registry::Registered;
 use fullview_table::fib::{Algorithm, Fib, Instance, Outcome};
 use fullview_table::simd::{Isa, IsaChoice};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
-
-mod real;
+use fullview_testnet::shared;
 
 /// An algorithm under test, named with its variant.
 pub type Subject<A> = (String, &'static dyn Algorithm<A>);
@@ -96,7 +95,7 @@ pub fn random_table<A: Address>(seed: u64, routes: usize, next_hops: u16) -> Rib
 
 /// The lines of a compressed file of real tables; `None`, after a printed line, if the file is not available.
 pub fn shared_lines(name: &str) -> Option<impl Iterator<Item = String>> {
-    let file = File::open(real::data(&format!("tables/{name}"))?).unwrap();
+    let file = File::open(shared::data(&format!("tables/{name}"))?).unwrap();
     Some(BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap))
 }
 

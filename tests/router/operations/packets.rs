@@ -1,0 +1,152 @@
+//! Traces of packets, captures of dropped ones, and frames that the port had no room for.
+
+use std::path::Path;
+use std::time::Duration;
+
+use fullview_testnet::eventually;
+
+use super::{FULLVIEW, Operated, may_operate};
+
+#[test]
+fn a_packet_is_traced_stage_by_stage() {
+    if !may_operate() {
+        return;
+    }
+    let operated = Operated::start(&[]);
+    operated.forwards();
+    // Before the traces start: a trace explains a packet by the tables at the time of the explanation.
+    operated.lab.router.ip("route add prohibit 10.7.0.0/16");
+    let prohibits = || {
+        operated.send("10.7.0.1:9", 1);
+        operated.ask("show counters").contains("prohibited")
+    };
+    assert!(eventually(prohibits));
+    let socket = operated.socket();
+    let trace = |arguments: &'static [&str]| {
+        let socket = socket.clone();
+        std::thread::spawn(move || {
+            let mut command = assert_cmd::Command::new(FULLVIEW);
+            command
+                .args(["trace", "--count", "2", "--seconds", "60", "--control"])
+                .arg(socket)
+                .args(arguments);
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        })
+    };
+    let sent = trace(&["--interface", "eth1", "--match", "dst 10.0.2.0/24 and udp and dport 9"]);
+    let lost = trace(&["--drops"]);
+    while !sent.is_finished() || !lost.is_finished() {
+        operated.send("10.0.2.2:9", 1);
+        operated.send("10.0.2.2:10", 1);
+        operated.send("10.7.0.1:9", 1);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (sent, lost) = (sent.join().unwrap(), lost.join().unwrap());
+    for words in [
+        "received on eth1",
+        "10.0.1.2 -> 10.0.2.2",
+        "10.0.2.2/32 via next hop",
+        "neighbour",
+        "hops left 64 -> 63",
+        "sent on eth2",
+    ] {
+        assert_eq!(sent.matches(words).count(), 2, "{words}: {sent}");
+    }
+    assert_eq!(lost.matches("dropped: prohibited").count(), 2, "{lost}");
+    assert!(!sent.contains("OTHERWISE") && !lost.contains("OTHERWISE"));
+    let (success, said) = operated.try_ask("trace --interface eth7");
+    assert!(!success && said.contains("there are eth1, eth2"), "{said}");
+}
+
+/// Reads the packets of a pcapng file: interface, comment, length of the frame.
+fn read_pcapng(path: &Path) -> Vec<(u32, String, usize)> {
+    use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+    use pcap_file::pcapng::blocks::opt_common::CommonOption;
+    use pcap_file::pcapng::{Block, PcapNgReader};
+    let mut reader = PcapNgReader::new(std::fs::File::open(path).unwrap()).unwrap();
+    let mut packets = Vec::new();
+    while let Some(block) = reader.next_block() {
+        if let Block::EnhancedPacket(packet) = block.unwrap().0 {
+            let comment = packet.options.iter().find_map(|option| match option {
+                EnhancedPacketOption::Common(CommonOption::Comment(text)) => Some(text.to_string()),
+                _ => None,
+            });
+            packets.push((packet.interface_id, comment.unwrap(), packet.data.len()));
+        }
+    }
+    packets
+}
+
+#[test]
+fn drops_are_captured_with_their_reasons_and_within_bounds() {
+    if !may_operate() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("drops.pcapng");
+    let operated = Operated::start(&[
+        "--capture-drops",
+        file.to_str().unwrap(),
+        "--capture-limit",
+        "20000",
+        "--capture-rate",
+        "200",
+    ]);
+    operated.lab.router.ip("route add blackhole 10.8.0.0/16");
+    let asked = operated.path("asked.pcapng");
+    let (socket, written) = (operated.socket(), asked.clone());
+    let client = std::thread::spawn(move || {
+        let arguments =
+            ["capture-drops", "--count", "3", "--seconds", "60", "--match", "dst 10.8.0.2", "--control"];
+        assert_cmd::Command::new(FULLVIEW)
+            .args(arguments)
+            .arg(socket)
+            .arg("--write")
+            .arg(written)
+            .output()
+            .unwrap()
+    });
+    while !client.is_finished() {
+        operated.send("10.8.0.1:9", 20);
+        operated.send("10.8.0.2:9", 1);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(client.join().unwrap().status.success());
+    let packets = read_pcapng(&asked);
+    assert_eq!(packets.len(), 3);
+    assert!(
+        packets.iter().all(|(_, comment, len)| comment == "drop: blackhole" && *len >= 50),
+        "{packets:?}"
+    );
+    let full = eventually(|| {
+        operated.send("10.8.0.1:9", 50);
+        operated.router.output().contains("the capture is full")
+    });
+    let (code, said) = operated.router.end("TERM");
+    assert!(full && code == Some(0), "{said}");
+    assert!(std::fs::metadata(&file).unwrap().len() <= 20_000);
+    let packets = read_pcapng(&file);
+    assert!(packets.iter().any(|(_, comment, _)| comment == "dropped: blackhole"), "{packets:?}");
+}
+
+#[test]
+fn frames_that_the_ring_had_no_room_for_are_reported() {
+    if !may_operate() {
+        return;
+    }
+    let mut operated = Operated::start(&[]);
+    operated.forwards_itself();
+    operated.router.signal("STOP");
+    // More than the ring of the port holds.
+    operated.send("10.0.2.2:9", 8_000);
+    operated.router.signal("CONT");
+    let overruns = || operated.json("interfaces")[0]["overruns"].as_u64().unwrap();
+    assert!(eventually(|| overruns() > 0), "{}", operated.ask("show interfaces"));
+    assert!(operated.ask("show interfaces").contains("eth1 had no room for"));
+    operated.router.wait_for("eth1: no room for");
+    assert!(operated.ask("show events").contains("eth1: no room for"));
+    operated.forwards();
+    assert_eq!(operated.router.end("TERM").0, Some(0));
+}
