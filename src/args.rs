@@ -1,4 +1,4 @@
-//! The command line as typed.
+//! The command line, except for the flags that concern a running router.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use operations::{CaptureDropsArgs, CheckConfigArgs, OperationsArgs, ReloadArgs, 
 #[command(after_help = "Exit codes:
   0    done
   1    it could not be done: the message says why
-  2    wrong arguments or bad input: the message names the file, the line and the mend
+  2    wrong arguments or bad input: the message names the file, the line and how to fix it
   3    measured, but with too few valid runs to judge every comparison
   4    with --gate: some variant is worse than its baseline
   130  interrupted; what was measured is kept, --resume goes on
@@ -39,18 +39,18 @@ pub enum Command {
     Bench(BenchArgs),
     /// Rebuild the report of a results folder from its raw data
     Report(ReportArgs),
-    /// Load, convert, check or make routing tables
+    /// Load, convert, check or generate routing tables
     #[command(subcommand)]
     Table(TableCommand),
     /// Forward packets between interfaces of this host, or from a capture file into another
     Forward(Box<ForwardArgs>),
-    /// Ask a running router what it has and what it does
+    /// Show the state of a running router
     Show(ShowRouterArgs),
-    /// Tell stage by stage what becomes of packets, in a running router or by a table
+    /// Show stage by stage what happens to packets, in a running router or with a table of routes
     Trace(TraceArgs),
-    /// Have a running router's dropped packets written to a file, with the reasons
+    /// Write a running router's dropped packets to a file, with the reasons
     CaptureDrops(CaptureDropsArgs),
-    /// Have a running router read its configuration file again
+    /// Make a running router read its configuration file again
     Reload(ReloadArgs),
     /// Check a configuration file of `forward --config`
     CheckConfig(CheckConfigArgs),
@@ -59,9 +59,9 @@ pub enum Command {
     /// Compare sets of numbers: a drop-in for FreeBSD's ministat (its own options; see ministat -h)
     #[command(disable_help_flag = true)]
     Ministat(MinistatArgs),
-    /// Print the completion script of a shell
+    /// Print the completion script for a shell
     Completions {
-        /// For which shell
+        /// The shell
         shell: clap_complete::Shell,
     },
     /// Print the manual page
@@ -82,25 +82,25 @@ pub struct BenchArgs {
     /// Runs of every variant and family, instead of the file's
     #[arg(long, value_name = "N")]
     pub runs: Option<u32>,
-    /// Seconds that count in every run, instead of the file's
+    /// Seconds that each run measures, instead of the file's
     #[arg(long, value_name = "S")]
     pub seconds: Option<f64>,
-    /// Seed of the order and of all traffic, instead of the file's
+    /// Seed of the order of runs and of all traffic, instead of the file's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Routes from this file (text or MRT, compressed or not) instead of the experiment's table
+    /// Use the routes of this file (text or MRT, compressed or not) instead of the experiment's table
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,
-    /// Go on with an interrupted campaign in the results folder
+    /// Continue an interrupted campaign in the results folder
     #[arg(long, conflicts_with = "force")]
     pub resume: bool,
-    /// Throw away what the results folder holds
+    /// Delete what the results folder holds
     #[arg(long)]
     pub force: bool,
     /// Exit with 4 when a variant is worse than its baseline
     #[arg(long)]
     pub gate: bool,
-    /// Only show that the experiment works: one short run each, small tables. Its figures mean nothing
+    /// Only check that the experiment works: one short run of each variant, on small tables. Its figures mean nothing
     #[arg(long)]
     pub smoke: bool,
     /// Print the report's data as JSON
@@ -126,11 +126,11 @@ pub enum TableCommand {
     Show(ShowArgs),
     /// Turn a table of any format into another
     Convert(ConvertArgs),
-    /// Compile a table with every algorithm and compare their answers with the table itself
+    /// Compile a table with every algorithm and compare the answers with the table itself
     Verify(VerifyArgs),
-    /// Make a table that looks like a real one to a lookup structure
+    /// Generate a table that costs lookup structures as much as a real one
     Synthesize(SynthesizeArgs),
-    /// Measure every algorithm over tables of growing size on this machine, and write the preferences that follow
+    /// Measure every algorithm on tables of growing size on this machine, and write preferences from the results
     Calibrate(CalibrateArgs),
 }
 
@@ -138,7 +138,7 @@ pub enum TableCommand {
 pub struct Feed {
     /// A table: text (one prefix a line, optional next hop) or MRT; plain, gzip, bzip2 or zstd
     pub file: PathBuf,
-    /// Different next hops given to routes that name none
+    /// Number of different next hops given to routes that name none
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub next_hops: u16,
     /// Seed of those next hops
@@ -150,7 +150,7 @@ pub struct Feed {
 pub struct ShowArgs {
     #[command(flatten)]
     pub feed: Feed,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -159,13 +159,13 @@ pub struct ShowArgs {
 pub struct ConvertArgs {
     #[command(flatten)]
     pub feed: Feed,
-    /// What to write
+    /// Format of the output
     #[arg(long, value_name = "FORMAT")]
     pub to: Format,
-    /// What next hops that are mere numbers become where an address is needed
+    /// What replaces next hops that are only numbers where the format needs an address
     #[arg(long, value_name = "WHAT", default_value = "blackhole")]
     pub numbers: NumbersAs,
-    /// Where to write it [default: standard output]
+    /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -182,9 +182,9 @@ pub enum Format {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum NumbersAs {
-    /// Black holes, which load on any machine
+    /// Blackhole routes, which load on any machine
     Blackhole,
-    /// Addresses of 198.18.0.0/15 and 2001:2::/48, which need an interface in these networks
+    /// Addresses of 198.18.0.0/15 and 2001:2::/48, which load only on a machine with an interface in these networks
     TestAddresses,
 }
 
@@ -192,7 +192,7 @@ pub enum NumbersAs {
 pub struct VerifyArgs {
     #[command(flatten)]
     pub feed: Feed,
-    /// Only this algorithm, however long it takes
+    /// Check only this algorithm, however long it takes
     #[arg(long, value_name = "NAME")]
     pub algorithm: Option<String>,
 }
@@ -207,13 +207,13 @@ pub struct SynthesizeArgs {
     /// IPv6 routes
     #[arg(long, value_name = "N", default_value_t = 104_034)]
     pub inet6: usize,
-    /// Different next hops
+    /// Number of different next hops
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub next_hops: u16,
     /// The same seed gives the same table
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Where to write it [default: standard output]
+    /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -224,15 +224,15 @@ pub struct SynthesizeArgs {
 Example:
   fullview table calibrate --output preferences.toml")]
 pub struct CalibrateArgs {
-    /// Only show that it works: small tables, short. The figures mean nothing
+    /// Only check that it works: small tables, short measurements. The figures mean nothing
     #[arg(long, visible_alias = "quick")]
     pub smoke: bool,
-    /// Where the preferences go
+    /// File for the preferences
     #[arg(long, short, value_name = "FILE", default_value = "preferences.toml")]
     pub output: PathBuf,
 }
 
-/// Options of `forward` that mean nothing to a capture, and that a configuration has for itself.
+/// Flags of `forward` that do not apply to a capture, and whose values a configuration file has.
 const OF_A_RUNNING_ROUTER: [&str; 14] = [
     "engine",
     "port",
@@ -250,18 +250,18 @@ const OF_A_RUNNING_ROUTER: [&str; 14] = [
     "no_seccomp",
 ];
 
-/// Others that mean nothing where a configuration says everything.
+/// The other flags whose values a configuration file has.
 const BESIDE_A_FILE: [&str; 6] = ["table", "write", "algorithm", "preferences", "mac", "address"];
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "With --interfaces the kernel says what there is: links, addresses, neighbours, routes; `ip`, BIRD and FRR
-work as they are. Ctrl-C, SIGINT or SIGTERM ends it, and the counters are printed.
+    after_help = "With --interfaces the router takes links, addresses, neighbours and routes from the kernel: `ip`, BIRD and FRR
+work unchanged. Ctrl-C, SIGINT or SIGTERM ends it, and it prints the counters.
 
 Exit codes:
-  0    ended when it was asked to, or at the end of the capture
+  0    ended by a signal, or at the end of the capture
   1    it could not go on: the message names the interface and says why
-  2    wrong arguments, or a host that is not set up for it: the message says how to mend that
+  2    wrong arguments, or a host that is not set up for it: the message says how to fix that
 
 Examples:
   fullview forward --interfaces eth1,eth2
@@ -274,53 +274,53 @@ pub struct ForwardArgs {
     /// Forward between these interfaces of this host
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["table", "write", "mac", "address"])]
     pub interfaces: Vec<String>,
-    /// Forward as this file says; it is read again at SIGHUP and `fullview reload`
+    /// Forward as this file configures; SIGHUP and `fullview reload` make the router read it again
     #[arg(long, value_name = "FILE", conflicts_with_all = BESIDE_A_FILE, conflicts_with_all = OF_A_RUNNING_ROUTER)]
     pub config: Option<PathBuf>,
     /// What forwards: threads of this program, or an XDP program in the kernel that looks up in this program's tables;
     /// `xdp-generic` for interfaces whose driver has no XDP of its own
     #[arg(long, value_name = "ENGINE", default_value = "user")]
     pub engine: EngineName,
-    /// How threads of this program get at frames: packet sockets, AF_XDP sockets (one worker for each receive queue;
+    /// How threads of this program receive and send frames: packet sockets, AF_XDP sockets (one worker for each receive queue;
     /// needs the feature bpf), or AF_XDP where it works
     #[arg(long, value_name = "PORT", default_value = "packet")]
     pub port: PortName,
-    /// AF_XDP: have the driver look at the rings all the time instead of being woken up
+    /// AF_XDP: make the driver poll the rings all the time instead of waiting to be woken
     #[arg(long)]
     pub no_need_wakeup: bool,
-    /// AF_XDP: have workers poll the card so many microseconds a look, in place of interrupts
+    /// AF_XDP: make workers poll the card for this many microseconds at a time, in place of interrupts
     #[arg(long, value_name = "MICROSECONDS")]
     pub busy_poll: Option<u32>,
-    /// Bytes for changes that the kernel tells of faster than they are taken in
+    /// Receive buffer, in bytes, for changes that the kernel reports faster than the router applies them
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20)]
     pub netlink_buffer: usize,
-    /// Threads that forward
+    /// Number of threads that forward
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,
     /// The routing table
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,
-    /// Packets that arrive
+    /// Capture file with the packets that arrive
     #[arg(long, value_name = "PCAP", requires_all = ["table", "write"], conflicts_with_all = OF_A_RUNNING_ROUTER)]
     pub read: Option<PathBuf>,
-    /// Packets that leave
+    /// Capture file for the packets that leave
     #[arg(long, value_name = "PCAP")]
     pub write: Option<PathBuf>,
     /// The lookup algorithm; a family that does not have it uses auto
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub algorithm: String,
-    /// By which auto chooses: a file of `fullview table calibrate` [default: FreeBSD's guesses]
+    /// The preferences that auto chooses by: a file of `fullview table calibrate` [default: FreeBSD's guesses]
     #[arg(long, value_name = "FILE")]
     pub preferences: Option<PathBuf>,
-    /// The router's Ethernet address: frames to other stations are dropped
+    /// The router's Ethernet address: frames to other addresses are dropped
     #[arg(long, value_name = "MAC", default_value = "02:00:00:00:00:02")]
     pub mac: Mac,
-    /// Addresses the router has where packets arrive: it answers ARP, neighbour discovery and echo for them, and sends
+    /// Addresses of the router's interface where packets arrive: it answers ARP, neighbour discovery and echo for them, and sends
     /// ICMP errors
     #[arg(long, value_name = "ADDRESS/LENGTH", value_parser = interface_address)]
     #[arg(conflicts_with_all = ["algorithm", "preferences"])]
     pub address: Vec<InterfaceAddress>,
-    /// Counters as JSON
+    /// Print the counters as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -332,13 +332,13 @@ pub struct ForwardArgs {
   fullview generate --model netbenches --flows 5000 --packets 5000 --write flows.pcap
   fullview generate --size imix --packets 12000 --write imix.pcap")]
 pub struct GenerateArgs {
-    /// IPv4 or IPv6
+    /// Address family of the packets
     #[arg(long, value_name = "FAMILY", default_value = "inet")]
     pub family: FamilyName,
-    /// How destinations are drawn
+    /// How destinations are chosen
     #[arg(long, value_name = "MODEL", default_value = "netbenches")]
     pub model: ModelName,
-    /// Flows
+    /// Number of flows
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub flows: usize,
     /// Sources of the model ranges, as pkt-gen's -s: 198.18.10.1:2000-198.18.10.20
@@ -347,20 +347,20 @@ pub struct GenerateArgs {
     /// Destinations of the model ranges, as pkt-gen's -d
     #[arg(long, value_name = "RANGE")]
     pub destination: Option<String>,
-    /// Packets to write
+    /// Number of packets to write
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub packets: usize,
     /// Frame size in bytes without FCS; `smallest`: as short as UDP can be, 60 bytes for IPv4 and 62 for IPv6; `imix`:
     /// the simple IMIX, of every 12 frames 7 of the smallest, 4 of 590 bytes and one of 1,514
     #[arg(long, value_name = "SIZE", default_value = "smallest")]
     pub size: Size,
-    /// The table destinations are drawn from (models prefixes and zipf)
+    /// The table from which destinations are chosen (models prefixes and zipf)
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,
     /// The same seed gives the same packets
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Where to
+    /// The capture file
     #[arg(long, value_name = "PCAP")]
     pub write: PathBuf,
 }
@@ -375,7 +375,7 @@ pub enum FamilyName {
 
 #[derive(Debug, Args)]
 pub struct MinistatArgs {
-    /// As FreeBSD's: [-Ans] [-C column] [-c confidence] [-d delimiters] [-w width] [file ...]
+    /// The options of FreeBSD's ministat: [-Ans] [-C column] [-c confidence] [-d delimiters] [-w width] [file ...]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub args: Vec<std::ffi::OsString>,
 }

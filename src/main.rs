@@ -1,4 +1,4 @@
-//! The program: it joins the table, the plane and the lab, and decides the exit code.
+//! The program: it parses the command line, runs a command of the libraries, and sets the exit code.
 
 mod args;
 mod command;

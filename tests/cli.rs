@@ -1,4 +1,4 @@
-//! The program on the command line: exit codes, messages, and one small campaign from end to end.
+//! Runs the program as a user does: exit codes, messages, and one small campaign from end to end.
 
 #![allow(clippy::unwrap_used)] // helpers of tests stand outside `#[test]` functions
 
@@ -31,7 +31,7 @@ fn run(args: &[&str]) -> Ran {
     }
 }
 
-/// Writes a file with this content in a new folder.
+/// Makes a file with this content in a folder of its own.
 fn file(name: &str, content: &[u8]) -> (TempDir, String) {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join(name);
@@ -40,7 +40,7 @@ fn file(name: &str, content: &[u8]) -> (TempDir, String) {
     (dir, path)
 }
 
-/// Checks that `table show` refuses this content as bad input, with a message that contains all of `words`.
+/// Checks that `table show` refuses this content as bad input, with a message that has all of `words`.
 fn refused(content: &[u8], words: &[&str]) {
     let (_dir, path) = file("table", content);
     let ran = run(&["table", "show", &path]);
@@ -185,8 +185,8 @@ fn a_campaign_is_measured_again_from_its_own_folder() {
     bench("campaign.toml", &dir.path().join("out"), "again");
 }
 
-/// Checks that the campaign with one line changed is refused as bad input, with a message that contains all of `words`.
-fn refused_experiment(line: &str, instead: &str, words: &[&str]) {
+/// Checks that the campaign with one line changed is refused as bad input, with a message that has all of `words`.
+fn refused_campaign(line: &str, instead: &str, words: &[&str]) {
     assert!(SMALL.contains(line));
     let (dir, path) = file("wrong.toml", SMALL.replace(line, instead).as_bytes());
     let ran = run(&["bench", &path, "--out", dir.path().join("out").to_str().unwrap()]);
@@ -197,26 +197,26 @@ fn refused_experiment(line: &str, instead: &str, words: &[&str]) {
 }
 
 #[test]
-fn errors_of_experiments_name_the_place_and_how_to_fix_them() {
-    refused_experiment("runs = 3", "runs = 0", &["wrong.toml:4"]);
-    refused_experiment("seed = 1", "sed = 1", &["wrong.toml:5", "sed"]);
-    refused_experiment("traffic.flows = 200", "traffic.flow = 200", &["wrong.toml", "flow"]);
-    refused_experiment("traffic.flows = 200", "traffic.flows = 0", &["flows"]);
-    refused_experiment("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.pps = -5.0", &["pps"]);
-    refused_experiment("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.pps = 1e15", &["pps"]);
-    refused_experiment(
+fn experiments_that_cannot_be_run_say_where_and_what_to_do() {
+    refused_campaign("runs = 3", "runs = 0", &["wrong.toml:4"]);
+    refused_campaign("seed = 1", "sed = 1", &["wrong.toml:5", "sed"]);
+    refused_campaign("traffic.flows = 200", "traffic.flow = 200", &["wrong.toml", "flow"]);
+    refused_campaign("traffic.flows = 200", "traffic.flows = 0", &["flows"]);
+    refused_campaign("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.pps = -5.0", &["pps"]);
+    refused_campaign("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.pps = 1e15", &["pps"]);
+    refused_campaign(
         "load.shape = \"one-core\"",
         "load.shape = \"one-core\"\nload.burst = 100000",
         &["burst"],
     );
-    refused_experiment("algorithm = \"radix\"", "algorithm = \"radixx\"", &["radixx", "dpdk_lpm4"]);
-    refused_experiment("table.source = \"two-routes\"", "table.source = \"no-such-file\"", &["no-such-file"]);
-    refused_experiment("traffic.flows = 200", "traffic.flows = 200\ntraffic.size = 20", &["size"]);
+    refused_campaign("algorithm = \"radix\"", "algorithm = \"radixx\"", &["radixx", "dpdk_lpm4"]);
+    refused_campaign("table.source = \"two-routes\"", "table.source = \"no-such-file\"", &["no-such-file"]);
+    refused_campaign("traffic.flows = 200", "traffic.flows = 200\ntraffic.size = 20", &["size"]);
     let sizes = "a frame size in bytes without FCS, \"smallest\" or \"imix\"";
-    refused_experiment("traffic.flows = 200", "traffic.size = \"imx\"", &["wrong.toml:14:16", "imx", sizes]);
-    refused_experiment("traffic.flows = 200", "traffic.size = -1", &["wrong.toml:14:16", "-1", sizes]);
-    refused_experiment("traffic.flows = 200", "traffic.size = [60]", &["wrong.toml:14:16", sizes]);
-    refused_experiment(
+    refused_campaign("traffic.flows = 200", "traffic.size = \"imx\"", &["wrong.toml:14:16", "imx", sizes]);
+    refused_campaign("traffic.flows = 200", "traffic.size = -1", &["wrong.toml:14:16", "-1", sizes]);
+    refused_campaign("traffic.flows = 200", "traffic.size = [60]", &["wrong.toml:14:16", sizes]);
+    refused_campaign(
         "algorithm = \"radix\"",
         "algorithm = 3",
         &["wrong.toml:19:24", "a name such as", "list of names"],
@@ -226,13 +226,13 @@ fn errors_of_experiments_name_the_place_and_how_to_fix_them() {
 #[test]
 fn settings_of_the_other_kind_are_refused_with_their_place() {
     let lookup = "lookup.batch belongs to subjects of kind \"lookup\"";
-    refused_experiment("traffic.flows = 200", "lookup.batch = 32", &["wrong.toml:14:16", lookup]);
+    refused_campaign("traffic.flows = 200", "lookup.batch = 32", &["wrong.toml:14:16", lookup]);
     let load = "load.shape belongs to subjects of kind \"forward\"";
-    refused_experiment("kind = \"forward\"", "kind = \"lookup\"", &["wrong.toml:15:14", load]);
+    refused_campaign("kind = \"forward\"", "kind = \"lookup\"", &["wrong.toml:15:14", load]);
 }
 
 #[test]
-fn a_results_folder_that_cannot_be_written_is_refused_before_anything_runs() {
+fn a_results_folder_that_cannot_be_written_is_reported_before_anything_runs() {
     let (dir, path) = file("small.toml", SMALL.as_bytes());
     let blocked = dir.path().join("small.toml").join("out");
     let ran = run(&["bench", &path, "--out", blocked.to_str().unwrap()]);
@@ -269,8 +269,8 @@ fn generated_packets_are_forwarded_from_file_to_file() {
     assert_eq!(fs::metadata(before).unwrap().len(), fs::metadata(after).unwrap().len());
 }
 
-/// Returns two frames of a station: a request for the router's address, and an echo request to the router.
-fn requests() -> [Vec<u8>; 2] {
+/// An ARP request for the router's address, and an echo request to it.
+fn arp_and_echo_requests() -> [Vec<u8>; 2] {
     let (station, router) = ([192, 0, 2, 9], [192, 0, 2, 1]);
     let (from, to) = ([2, 0, 0, 0, 0, 9], [2, 0, 0, 0, 0, 2]);
     let arp =
@@ -287,7 +287,7 @@ fn a_router_with_addresses_answers_for_them() {
     let (dir, table) = file("table", b"198.18.0.0/16 1\n");
     let (before, after) = (dir.path().join("in.pcap"), dir.path().join("out.pcap"));
     let mut writer = CaptureWriter::create(&before).unwrap();
-    requests().iter().for_each(|frame| writer.write(Duration::ZERO, frame).unwrap());
+    arp_and_echo_requests().iter().for_each(|frame| writer.write(Duration::ZERO, frame).unwrap());
     writer.flush().unwrap();
     let files = [
         "forward",
@@ -319,7 +319,7 @@ fn a_router_with_addresses_answers_for_them() {
     assert_eq!((wrong.code, wrong.err.contains("192.0.2.1/24")), (2, true), "{}", wrong.err);
 }
 
-/// A capture has a global header of 24 bytes, and 16 bytes before each packet.
+/// A capture has a global header of 24 bytes, and a header of 16 bytes before each packet.
 #[test]
 fn generated_packets_can_be_a_simple_imix() {
     let dir = TempDir::new().unwrap();
@@ -333,8 +333,8 @@ fn generated_packets_can_be_a_simple_imix() {
     assert!(wrong.err.contains("\"smallest\" or \"imix\""), "{}", wrong.err);
 }
 
-/// Returns the small campaign with algorithms that these preferences choose.
-fn small_by(preferences: &str) -> String {
+/// The small campaign with the algorithm chosen by these preferences.
+fn small_campaign_with(preferences: &str) -> String {
     let set = format!("set.router.algorithm = \"auto\"\nset.router.preferences = {preferences:?}");
     SMALL.replace("set.router.algorithm = \"radix\"", &set)
 }
@@ -350,7 +350,7 @@ fn a_calibration_decides_what_an_experiment_uses() {
         assert!(ran.out.contains(word), "{word:?} is missing in: {}", ran.out);
     }
     let written = fs::read_to_string(&path).unwrap();
-    // The test replaces the figures, so that it knows which algorithm is the best one.
+    // The measured preferences are replaced by known ones, so that the test does not depend on the measurement.
     let favoured: String = written
         .split("\n[")
         .map(|table| match table.starts_with("inet.linear") || !table.starts_with("inet") {
@@ -359,7 +359,7 @@ fn a_calibration_decides_what_an_experiment_uses() {
         })
         .collect();
     fs::write(&path, favoured.trim_end_matches("\n[")).unwrap();
-    let (campaign_dir, campaign) = file("small.toml", small_by(preferences).as_bytes());
+    let (campaign_dir, campaign) = file("small.toml", small_campaign_with(preferences).as_bytes());
     let out = campaign_dir.path().join("out");
     let ran = run(&["bench", &campaign, "--out", out.to_str().unwrap()]);
     assert!(ran.code == 0 || ran.code == 3, "{}", ran.err);
@@ -373,8 +373,7 @@ fn a_calibration_decides_what_an_experiment_uses() {
     );
 }
 
-/// Returns the points of one algorithm: bsearch4 is best without routes, dpdk_lpm4 from two routes on, radix_lockless for
-/// IPv6.
+/// Points of one algorithm: bsearch4 is best for no routes at all, dpdk_lpm4 from two on, radix_lockless for IPv6.
 fn favour(table: &str) -> String {
     let name = table.split(']').next().unwrap();
     let (none, some) = match name {
@@ -394,7 +393,7 @@ fn errors_of_preferences_name_the_place_and_how_to_fix_them() {
     let head = "machine = \"m\"\ndate = \"d\"\nformula = \"f\"\nsmoke = false\ncore-share = 1.0\n";
     let refused = |content: &str, words: &[&str]| {
         let (_dir, preferences) = file("preferences.toml", content.as_bytes());
-        let (dir, campaign) = file("small.toml", small_by(&preferences).as_bytes());
+        let (dir, campaign) = file("small.toml", small_campaign_with(&preferences).as_bytes());
         let ran = run(&["bench", &campaign, "--out", dir.path().join("out").to_str().unwrap()]);
         assert_eq!(ran.code, 2, "{}", ran.err);
         words.iter().for_each(|word| assert!(ran.err.contains(word), "{word:?} is missing in: {}", ran.err));
@@ -443,15 +442,15 @@ fn the_packets_of_a_capture_are_explained_by_a_table() {
 }
 
 #[test]
-fn example_configurations_are_valid_and_errors_name_their_place() {
+fn the_example_configurations_are_correct_and_mistakes_have_their_place() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/edge.toml");
     let ran = run(&["check-config", example]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    assert!(ran.out.contains("in order; forwards between eth1, eth2"), "{}", ran.out);
+    assert!(ran.out.contains("correct; forwards between eth1, eth2"), "{}", ran.out);
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/static.toml");
     let ran = run(&["check-config", example]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    assert!(ran.out.contains("in order; forwards between fv-left, fv-right"), "{}", ran.out);
+    assert!(ran.out.contains("correct; forwards between fv-left, fv-right"), "{}", ran.out);
     let (_dir, wrong) =
         file("wrong.toml", b"[router]\ninterfaces = [\"eth1\"]\n\n[confine]\nsecomp = true\n");
     let ran = run(&["check-config", &wrong]);
@@ -464,7 +463,7 @@ fn example_configurations_are_valid_and_errors_name_their_place() {
 }
 
 #[test]
-fn settings_without_effect_are_refused() {
+fn flags_that_would_be_ignored_are_refused() {
     let of_a_running_router: [&[&str]; 14] = [
         &["--engine", "user"],
         &["--port", "packet"],
@@ -502,7 +501,7 @@ fn settings_without_effect_are_refused() {
     let ran = run(&["trace", "--mac", "02:00:00:00:00:09"]);
     assert!(
         ran.code == 2 && ran.err.contains("--table"),
-        "a running router has its own: {} {}",
+        "a running router has its own MAC: {} {}",
         ran.code,
         ran.err
     );
@@ -532,7 +531,7 @@ fn errors_of_a_standalone_configuration_name_their_place() {
 }
 
 #[test]
-fn queries_without_a_router_fail() {
+fn commands_that_ask_a_router_fail_without_one() {
     for command in [&["show", "fib"][..], &["trace"], &["reload"], &["capture-drops", "--write", "/dev/null"]]
     {
         let ran = run(&[command, &["--control", "/nonexistent/fullview.sock"]].concat());
@@ -542,7 +541,7 @@ fn queries_without_a_router_fail() {
 }
 
 #[test]
-fn the_manual_and_the_completions_contain_every_command() {
+fn the_manual_and_the_completions_have_every_command() {
     let (manual, script) = (run(&["man"]), run(&["completions", "bash"]));
     for command in ["show", "trace", "capture", "reload", "check"] {
         assert!(manual.out.contains(command) && script.out.contains(command), "{command}");

@@ -1,4 +1,4 @@
-//! Flags for the operators of a running router.
+//! Flags that concern a running router: its services, and the commands that ask it.
 
 use std::path::PathBuf;
 
@@ -7,40 +7,40 @@ use fullview_plane::wire::ethernet::Mac;
 
 use fullview_router::options::MetricsAddress;
 
-/// Where a router is asked.
+/// Which router a command asks.
 #[derive(Debug, Clone, Args)]
-pub struct Router {
-    /// The router of this name: its socket is /run/fullview/NAME.sock [default: the only one there]
+pub struct RouterArgs {
+    /// Ask the router of this name, whose socket is /run/fullview/NAME.sock [default: the only router]
     #[arg(long, value_name = "NAME", global = true, conflicts_with = "control")]
     pub name: Option<String>,
-    /// The router's control socket
+    /// Ask the router with this control socket
     #[arg(long, value_name = "PATH", global = true)]
     pub control: Option<PathBuf>,
 }
 
-/// What `forward` offers to operators.
+/// The services of `forward`.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Operation")]
 pub struct OperationsArgs {
-    /// Answer `fullview show`, `trace` and `capture-drops` at /run/fullview/NAME.sock
+    /// Answer `fullview show`, `trace`, `capture-drops` and `reload` on the socket /run/fullview/NAME.sock
     #[arg(long, value_name = "NAME", conflicts_with = "control")]
     pub name: Option<String>,
-    /// Answer them at this socket instead
+    /// Answer them on this socket instead
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
-    /// Serve Prometheus at ADDRESS:PORT, or at the path of a Unix socket
+    /// Serve metrics for Prometheus at ADDRESS:PORT, or on the Unix socket at this path
     #[arg(long, value_name = "WHERE")]
     pub metrics: Option<MetricsAddress>,
     /// Write dropped packets to this pcapng file, each with the reason as its comment
     #[arg(long, value_name = "FILE")]
     pub capture_drops: Option<PathBuf>,
-    /// The capture grows no further, in bytes [default: 64 MiB]
+    /// Largest size of the capture in bytes [default: 64 MiB]
     #[arg(long, value_name = "BYTES", requires = "capture_drops")]
     pub capture_limit: Option<u64>,
-    /// Packets a second that are captured at most [default: 1000]
+    /// Most packets that are captured a second [default: 1000]
     #[arg(long, value_name = "N", requires = "capture_drops")]
     pub capture_rate: Option<u64>,
-    /// Run as this user once everything is open, with the few privileges that are still needed
+    /// Run as this user once sockets and files are open, with only the privileges that are still needed
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
     /// Do not restrict system calls to those that the router needs
@@ -57,7 +57,7 @@ pub struct CheckConfigArgs {
 #[derive(Debug, Args)]
 pub struct ReloadArgs {
     #[command(flatten)]
-    pub router: Router,
+    pub router: RouterArgs,
 }
 
 #[derive(Debug, Args)]
@@ -71,37 +71,38 @@ pub struct ShowRouterArgs {
     #[command(subcommand)]
     pub what: ShowWhat,
     #[command(flatten)]
-    pub router: Router,
-    /// As JSON
+    pub router: RouterArgs,
+    /// Print JSON
     #[arg(long, global = true)]
     pub json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum ShowWhat {
-    /// Interfaces, their state and what they carried
+    /// Interfaces, their state and their traffic
     Interfaces,
-    /// Routes; of an address the longest match and the way packets to it take
+    /// Routes; for an address, the longest match and the path of packets to it
     Routes {
-        /// An address, or the prefix at or below which routes are listed [default: all of both families]
+        /// An address to look up, or a prefix: routes to it and to more specific prefixes are listed [default: all of both
+        /// families]
         #[arg(value_name = "ADDRESS|PREFIX")]
         what: Option<String>,
         /// The kernel's number of the table
         #[arg(long, value_name = "N", default_value_t = 254)]
         table: u32,
-        /// List at most so many
+        /// List at most this many
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
     },
     /// Which algorithm serves each table, its memory, and the framework's log
     Fib,
-    /// Neighbours that may be sent to
+    /// Neighbours that packets can be sent to
     Neighbors,
-    /// Packets by what became of them, and how busy the workers are
+    /// Packets by what happened to them, and how busy the workers are
     Counters,
-    /// What happened lately
+    /// Recent events
     Events {
-        /// The last so many
+        /// How many of the last events
         #[arg(long, value_name = "N", default_value_t = 50)]
         last: usize,
     },
@@ -119,32 +120,32 @@ Examples:
 )]
 pub struct TraceArgs {
     #[command(flatten)]
-    pub router: Router,
+    pub router: RouterArgs,
     /// Only packets that come in by this interface
     #[arg(long, value_name = "NAME")]
     pub interface: Option<String>,
-    /// Only packets that fit
+    /// Only packets that pass these tests
     #[arg(long, value_name = "TESTS", default_value = "")]
     pub r#match: String,
     /// Only packets that are dropped
     #[arg(long)]
     pub drops: bool,
-    /// So many packets
+    /// End after this many packets
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub count: u64,
-    /// End after so many seconds, whatever has come
+    /// End after this many seconds, however many packets came
     #[arg(long, value_name = "S")]
     pub seconds: Option<u64>,
-    /// As JSON, one packet a line
+    /// Print JSON, one packet a line
     #[arg(long)]
     pub json: bool,
-    /// Without a router: by the routes of this table
+    /// Trace without a router, with the routes of this table
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "control", "interface", "seconds"])]
     pub table: Option<PathBuf>,
-    /// The frame, in hexadecimal digits
+    /// Trace this frame, in hexadecimal digits
     #[arg(long, value_name = "HEX", requires = "table", conflicts_with = "read")]
     pub packet: Option<String>,
-    /// The frames of a capture
+    /// Trace the frames of this capture
     #[arg(long, value_name = "PCAP", requires = "table")]
     pub read: Option<PathBuf>,
     /// The router's Ethernet address
@@ -157,20 +158,20 @@ pub struct TraceArgs {
   fullview capture-drops --write drops.pcapng --match \"src 192.0.2.0/24\" --count 100")]
 pub struct CaptureDropsArgs {
     #[command(flatten)]
-    pub router: Router,
+    pub router: RouterArgs,
     /// The pcapng file; each packet has the reason as its comment
     #[arg(long, value_name = "FILE")]
     pub write: PathBuf,
     /// Only packets that come in by this interface
     #[arg(long, value_name = "NAME")]
     pub interface: Option<String>,
-    /// Only packets that fit; see `fullview trace --help`
+    /// Only packets that pass these tests; see `fullview trace --help`
     #[arg(long, value_name = "TESTS", default_value = "")]
     pub r#match: String,
-    /// So many packets
+    /// End after this many packets
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub count: u64,
-    /// End after so many seconds, whatever has come
+    /// End after this many seconds, however many packets came
     #[arg(long, value_name = "S")]
     pub seconds: Option<u64>,
 }

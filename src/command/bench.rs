@@ -1,4 +1,4 @@
-//! `fullview bench`: an experiment file in, a results folder out.
+//! `fullview bench`: runs an experiment file, and writes a results folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Exit> {
         log::line(&format!("interrupted: what was measured is in {}; --resume goes on", folder.display()));
         return Ok(Exit::Interrupted);
     }
-    // A smoke run asks whether everything works, not whether this machine was quiet enough to measure on.
+    // A smoke run checks that everything works, not that this machine was quiet enough to measure on.
     Ok(if args.smoke { Exit::Done } else { exit })
 }
 
@@ -67,20 +67,20 @@ fn override_by_flags(experiment: &mut Experiment<Settings>, args: &BenchArgs) ->
     Ok(experiment.check()?)
 }
 
-/// The record is asked again from its results folder, or from any other.
+/// Makes paths absolute, for the recorded experiment may be run again from another folder.
 fn make_absolute(experiment: &mut Experiment<Settings>) -> io::Result<()> {
     experiment.subject.make_absolute()?;
     experiment.variants.iter_mut().try_for_each(|variant| variant.set.make_absolute())
 }
 
-/// Another length of the measurement; its samples are no longer than it.
+/// Sets the length of the measurement. Samples become no longer than that.
 fn shorten_window(window: &mut Window, seconds: f64) {
     let most = (seconds * 1e3).round().max(1.0) as u64;
     window.measure_s = seconds;
     window.sample_ms = window.sample_ms.map(|sample| sample.min(most));
 }
 
-/// One short run of each cell over small tables: enough to show that all of it works.
+/// Changes an experiment to one short run of each cell on small tables: enough to check that it works.
 fn shorten(experiment: &mut Experiment<Settings>) {
     experiment.runs = 1;
     experiment.title = format!("Smoke run, no measurement: {}", experiment.title);
@@ -108,8 +108,8 @@ fn opening(args: &BenchArgs) -> Opening {
     }
 }
 
-/// Replaces the shape `auto` by the one that will be used, so that the record names it. A resumed campaign keeps the
-/// shape it began with.
+/// Replaces the shape `auto` by the one that will be used, so that the record names it. A resumed campaign keeps the shape
+/// that it began with.
 fn settle_shape(
     experiment: &mut Experiment<Settings>,
     bench: &mut RouterBench,
@@ -129,7 +129,7 @@ fn settle_shape(
     Ok(())
 }
 
-/// Set by Ctrl-C and by a request to terminate; a second one ends the program at once.
+/// Makes a flag that Ctrl-C and SIGTERM set. A second signal ends the program at once.
 fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&stop);

@@ -1,4 +1,4 @@
-//! `fullview table calibrate`: what every algorithm costs on this machine, and the preferences that follow.
+//! `fullview table calibrate`: measures every algorithm on this machine, and writes the preferences that follow.
 
 use std::fs::Permissions;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ use fullview_router::progress;
 pub fn run(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let effort = if args.smoke { Effort::SMOKE } else { Effort::FULL };
     let unwritable = || format!("{}: cannot write the preferences", args.output.display());
-    // Known before minutes are spent. What is there stays until all is measured, however this ends.
+    // A folder that cannot be written is reported before minutes are spent. An existing file is kept until all is measured.
     drop(beside(&args.output).with_context(unwritable)?);
     Placement::one_core()?.pin(Role::Router)?;
     let bar = progress::steps(effort.steps() as u64);
@@ -44,7 +44,7 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A file in the same folder, which can take the other's place.
+/// Makes a temporary file in the same folder, so that it can replace the other file in one step.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Builder::new().permissions(Permissions::from_mode(0o644)).tempfile_in(folder)
@@ -78,7 +78,7 @@ fn point(row: &Row) -> Point {
     Point { prefixes, preference, batch_ns, independent_ns, update_us, bytes }
 }
 
-/// What was not read from a file has no place in one.
+/// A value with an empty place, for it was not read from a file.
 fn placeless<T>(value: T) -> Spanned<T> {
     Spanned::new(0..0, value)
 }

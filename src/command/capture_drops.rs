@@ -1,5 +1,5 @@
-//! `fullview capture-drops`: what a running router drops, and why, into a file of ours: the router itself may not write
-//! any.
+//! `fullview capture-drops`: writes the packets that a running router drops, with the reasons, to a file. This program
+//! writes the file, for a confined router may not.
 
 use std::fs::File;
 use std::io::BufWriter;

@@ -1,4 +1,4 @@
-//! `fullview forward`: packets between interfaces of this host, or from a capture file into another.
+//! `fullview forward`: forwards packets between interfaces of this host, or from a capture file into another.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -39,7 +39,7 @@ pub fn run(args: &ForwardArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// Until the program is asked to end.
+/// Forwards until the program is asked to end.
 fn between_interfaces(args: &ForwardArgs) -> anyhow::Result<Exit> {
     match route::run(args)? {
         RouterCounts::Workers(counters) => print(&counters, args.json)?,
@@ -48,7 +48,7 @@ fn between_interfaces(args: &ForwardArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// From file to file.
+/// Forwards the packets of a capture file into another.
 fn captures(
     args: &ForwardArgs,
     settings: &RouterSettings,
@@ -69,7 +69,7 @@ fn captures(
     Ok(Exit::Done)
 }
 
-/// With a host that answers for the router.
+/// Does the same with a host that answers for the router's addresses.
 fn answering(
     args: &ForwardArgs,
     table: &Table,
@@ -115,7 +115,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Reads, routes and writes burst by burst until the capture ends.
+/// Reads, forwards and writes burst by burst until the capture ends and the router has sent all.
 fn forward(
     router: &mut impl Way,
     reader: CaptureReader<File>,
@@ -127,7 +127,7 @@ fn forward(
     let (mut forwarded, mut rejected) = (Burst::new(), Burst::new());
     free.fill(arena.packets());
     while !port.is_finished() || !router.is_done() {
-        // What the router has to say of its own needs slots too.
+        // The packets that the router itself originates need slots too.
         rejected.fill(free.drain_front(BURST / 2));
         port.recycle(&mut free);
         port.receive(&mut burst, BURST / 2)?;

@@ -1,4 +1,4 @@
-//! `fullview generate`: generated traffic into a capture file.
+//! `fullview generate`: writes generated traffic to a capture file.
 
 use std::time::Duration;
 
@@ -27,13 +27,13 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The table that destinations are drawn from; models that need none get the two static routes.
+/// The table from which destinations are chosen. Models that need none get the two static routes.
 fn source(args: &GenerateArgs) -> anyhow::Result<Table> {
     if let Some(path) = &args.table {
         return Ok(feed::from_file(path, NextHopModel::default())?);
     }
     let drawn = matches!(args.model, ModelName::Prefixes | ModelName::Zipf);
-    ensure!(!drawn, BadInput("this model draws destinations from a table: give --table FILE".into()));
+    ensure!(!drawn, BadInput("this model chooses destinations from a table: give --table FILE".into()));
     Ok(table::load(&TableSettings { source: Some("two-routes".into()), ..TableSettings::default() })?)
 }
 
@@ -64,7 +64,7 @@ fn write<A: Headers>(args: &GenerateArgs, rib: &Rib<A>) -> anyhow::Result<()> {
         let count = burst.len().min(args.packets - written);
         generator.fill(&mut burst[..count]);
         for (number, slot) in (written..).zip(&burst[..count]) {
-            // A microsecond apart, from the epoch on: the same call writes the same file.
+            // Packets are a microsecond apart, from the epoch on, so that the same call writes the same file.
             writer.write(Duration::from_micros(number as u64), slot.frame())?;
         }
         written += count;

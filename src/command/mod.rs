@@ -1,4 +1,4 @@
-//! One file a command, and what they share: exit codes.
+//! The commands, one in each file, and the exit codes that they share.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ pub mod show;
 pub mod table;
 pub mod trace;
 
-/// How the program ends; documented in `fullview --help`.
+/// How the program ends. `fullview --help` documents the codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Done,
@@ -32,7 +32,7 @@ pub enum Exit {
     Invalid,
     Worse,
     Interrupted,
-    /// A code that another command's contract prescribes.
+    /// A code of ministat's, which is FreeBSD's.
     Code(u8),
 }
 
@@ -50,7 +50,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The exit code of a failure: bad input is told from what went wrong on the way.
+/// The exit code of a failure: bad input has a code of its own.
 pub fn exit_of(error: &anyhow::Error) -> Exit {
     let bad = error.chain().any(|cause| {
         cause.is::<BadInput>()
@@ -64,12 +64,12 @@ pub fn exit_of(error: &anyhow::Error) -> Exit {
     if bad { Exit::BadInput } else { Exit::Failed }
 }
 
-/// A capture with something wrong inside; a file that cannot be opened or written is none.
+/// Whether a capture has wrong content. A file that cannot be opened or written is no bad input.
 fn is_bad_capture(cause: &(dyn std::error::Error + 'static)) -> bool {
     matches!(cause.downcast_ref(), Some(PortError::NotACapture { .. } | PortError::Record { .. }))
 }
 
-/// An experiment or a results folder that cannot be read as one.
+/// Whether an experiment or a results folder cannot be understood.
 fn is_bad_archive(cause: &(dyn std::error::Error + 'static)) -> bool {
     use fullview_lab::{ArchiveError::*, LabError::*};
     matches!(
@@ -78,13 +78,13 @@ fn is_bad_archive(cause: &(dyn std::error::Error + 'static)) -> bool {
     )
 }
 
-/// Whoever read our output has read enough.
+/// Whether the reader of standard output has closed it.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
     kinds.into_iter().any(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Hands everything to the drop-in.
+/// Runs ministat, which parses its arguments itself.
 pub fn ministat(args: Vec<OsString>) -> Exit {
     Exit::Code(fullview_lab::ministat::main(args, &mut io::stdin(), &mut io::stdout(), &mut io::stderr()))
 }

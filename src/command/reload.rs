@@ -8,10 +8,10 @@ use crate::args::operations::{CheckConfigArgs, ReloadArgs};
 use fullview_router::config;
 use fullview_router::control::request::Request;
 
-/// The answer says what is in force, or why nothing was changed.
+/// Prints the router's answer, which says what is in force.
 pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {
-    let told: String = connect(&args.router)?.ask(&Request::Reload)?;
-    writeln!(io::stdout(), "{told}")?;
+    let answer: String = connect(&args.router)?.ask(&Request::Reload)?;
+    writeln!(io::stdout(), "{answer}")?;
     Ok(Exit::Done)
 }
 
@@ -20,6 +20,6 @@ pub fn check(args: &CheckConfigArgs) -> anyhow::Result<Exit> {
     // This reads and checks the files that the configuration names.
     config::live_options(&config).map_err(|error| config::in_file(&args.file, error))?;
     let interfaces = config.router.interfaces.join(", ");
-    writeln!(io::stdout(), "{}: in order; forwards between {interfaces}", args.file.display())?;
+    writeln!(io::stdout(), "{}: correct; forwards between {interfaces}", args.file.display())?;
     Ok(Exit::Done)
 }

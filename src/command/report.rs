@@ -1,4 +1,4 @@
-//! `fullview report`: a results folder's raw data in, its report out.
+//! `fullview report`: writes the report of a results folder from its raw data.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `fullview show`: asks a running router.
+//! `fullview show`: asks a running router, and prints the answer.
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::{BadInput, Exit};
-use crate::args::operations::{Router, ShowRouterArgs, ShowWhat};
+use crate::args::operations::{RouterArgs, ShowRouterArgs, ShowWhat};
 use fullview_router::control;
 use fullview_router::control::client::Client;
 use fullview_router::control::request::{self, Request};
@@ -39,32 +39,32 @@ pub fn run(args: &ShowRouterArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The router that the flags mean.
-pub fn connect(router: &Router) -> anyhow::Result<Client> {
+/// Connects to the router that the flags name.
+pub fn connect(router: &RouterArgs) -> anyhow::Result<Client> {
     let named = || router.name.as_deref().map(control::default_path);
     let path: Option<PathBuf> = router.control.clone().or_else(named);
     let path = path.map_or_else(control::only_path, Ok).map_err(|error| anyhow!(error))?;
     Ok(Client::connect(&path)?)
 }
 
-/// Asks, and prints the answer for people or for scripts.
+/// Asks, and prints the answer as text or as JSON.
 fn show<T: DeserializeOwned + Serialize>(
     client: &mut Client,
     args: &ShowRouterArgs,
     request: &Request,
-    for_people: impl Fn(&T, &mut dyn Write) -> io::Result<()>,
+    print_text: impl Fn(&T, &mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let answer: T = client.ask(request)?;
     let mut out = io::stdout().lock();
     if args.json {
         writeln!(out, "{:#}", serde_json::to_value(&answer)?)?;
     } else {
-        for_people(&answer, &mut out)?;
+        print_text(&answer, &mut out)?;
     }
     Ok(())
 }
 
-/// Columns under headings; those named in `numbers` are flush right.
+/// A table with these headings. The columns named in `numbers` are aligned right.
 fn table<const N: usize>(headings: [&str; N], numbers: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(headings);
@@ -207,13 +207,13 @@ fn events(events: &[EventStatus], out: &mut dyn Write) -> io::Result<()> {
     events.iter().try_for_each(|event| writeln!(out, "{} {:<8} {}", time(event.at), event.kind, event.text))
 }
 
-/// UTC, to the millisecond.
+/// Formats microseconds since 1970 as a time in UTC, to the millisecond.
 pub fn time(micros: u64) -> String {
     let time = i64::try_from(micros).ok().and_then(|micros| jiff::Timestamp::from_microsecond(micros).ok());
     time.map_or_else(|| format!("{micros} us"), |time| time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
 }
 
-/// An address is looked up, a prefix listed; without either, both families are.
+/// Looks an address up, or lists the routes of a prefix; without either, lists the routes of both families.
 fn routes(
     client: &mut Client,
     args: &ShowRouterArgs,
@@ -234,7 +234,7 @@ fn routes(
     }
 }
 
-/// Page by page, each printed as it comes; returns how many.
+/// Lists routes page by page, and prints each page as it comes; returns how many there were.
 fn list(
     client: &mut Client,
     args: &ShowRouterArgs,
@@ -257,7 +257,7 @@ fn list(
     Ok(listed)
 }
 
-/// One JSON object a line: a table of a million routes is no array.
+/// Prints one JSON object a line, not an array: a table may have a million routes.
 fn print_routes(routes: &[RouteStatus], as_json: bool) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     for route in routes {

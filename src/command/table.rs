@@ -1,4 +1,4 @@
-//! `fullview table`: load, convert, check or make routing tables.
+//! `fullview table`: loads, converts, checks or generates routing tables.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -21,10 +21,10 @@ use crate::args::{ConvertArgs, Feed, Format, NumbersAs, ShowArgs, SynthesizeArgs
 use fullview_router::feed::load_feed;
 use fullview_router::progress;
 
-/// The oracle looks at every route for every key: on larger tables it runs only when asked for by name.
+/// The oracle `linear` looks at every route for every key: on larger tables it runs only if the user names it.
 const LARGEST_FOR_LINEAR: usize = 20_000;
 
-/// Random keys beside the edges of every prefix.
+/// The number of random keys, in addition to the edges of every prefix.
 const RANDOM_KEYS: usize = 1_000_000;
 
 pub fn run(command: &TableCommand) -> anyhow::Result<Exit> {
@@ -164,7 +164,7 @@ fn verify(args: &VerifyArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// How many algorithms of a family fail; each gets a line.
+/// Verifies the algorithms of a family, each with a line in the table; returns how many fail.
 fn verify_family<A: Registered>(rib: &Rib<A>, args: &VerifyArgs, lines: &mut comfy_table::Table) -> usize {
     let asked = args.algorithm.as_deref();
     let named = |name: &str| asked.is_none_or(|asked| asked == name);
@@ -183,12 +183,12 @@ fn verify_family<A: Registered>(rib: &Rib<A>, args: &VerifyArgs, lines: &mut com
     wrong
 }
 
-/// What was asked for by name is never left out.
+/// Whether an algorithm is too slow to be verified unasked.
 fn is_left_out(asked: Option<&str>, name: &str, routes: usize) -> bool {
     asked.is_none() && name == "linear" && routes > LARGEST_FOR_LINEAR
 }
 
-/// Keys, bytes, seconds and "right", or what was wrong.
+/// The cells of an algorithm's line: keys, bytes, seconds and "right". The error is the last cell of one that fails.
 fn compiled_and_checked<A: Registered>(
     rib: &Rib<A>,
     algorithm: &dyn Algorithm<A>,
@@ -207,7 +207,7 @@ fn compiled_and_checked<A: Registered>(
     Ok([keys.to_string(), fib.footprint().total().to_string(), format!("{seconds:.3} s"), "right".into()])
 }
 
-/// The edges of every prefix, and random keys.
+/// The keys to look up: the edges of every prefix, and random keys.
 fn keys<A: Registered>(rib: &Rib<A>) -> impl Iterator<Item = A> {
     let random = probe::uniform::<A>(1).take(RANDOM_KEYS).chain(probe::in_prefix(rib, 2).take(RANDOM_KEYS));
     probe::edges(rib).chain(random)

@@ -1,4 +1,4 @@
-//! `fullview trace`: what becomes of packets, stage by stage, in a running router or by a table.
+//! `fullview trace`: shows stage by stage what happens to packets, in a running router or with a table of routes.
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ use fullview_router::control::request::{Request, WatchQuery};
 use fullview_router::control::status::{NotedPacket, NotedPackets};
 use fullview_router::{algorithm, feed};
 
-/// How often a router is asked for what it noted.
+/// How often the router is asked for the packets that it noted.
 const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &TraceArgs) -> anyhow::Result<Exit> {
@@ -53,23 +53,23 @@ fn online(args: &TraceArgs) -> anyhow::Result<Exit> {
         print(packet, args.json)
     })?;
     if missed > 0 {
-        log::line(&format!("{missed} packets more were not noted"));
+        log::line(&format!("{missed} more packets were not noted"));
     }
     Ok(verdict(disagreements))
 }
 
-/// An explanation that does not fit is a mistake of ours, and said twice.
+/// Logs how many explanations disagree with what the router did: a mistake of this program.
 fn verdict(disagreements: u64) -> Exit {
     if disagreements == 0 {
         return Exit::Done;
     }
     log::line(&format!(
-        "fullview: {disagreements} packets were forwarded otherwise than explained; this is a bug, or the routes changed meanwhile: trace again"
+        "fullview: {disagreements} packets were not forwarded as explained; this is a bug, or the routes changed meanwhile: trace again"
     ));
     Exit::Failed
 }
 
-/// Fetches what a watch notes until it is finished or time is up; returns how many packets it missed.
+/// Fetches the packets that a watch notes until it is finished or the time is up; returns how many it missed.
 pub fn follow(
     client: &mut Client,
     watch: WatchQuery,
@@ -86,7 +86,7 @@ pub fn follow(
             return Ok(missed);
         }
         missed += noted.missed;
-        // The last packets may be on their way from the workers: they are there when asked for once more.
+        // The last packets may still be on their way from the workers, so the router is asked once more.
         ending = noted.finished || until.is_some_and(|until| Instant::now() >= until);
         sleep(TICK);
     }
@@ -107,7 +107,7 @@ fn print(packet: &NotedPacket, as_json: bool) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// By a table: the same loop, and the same explanation.
+/// Traces with a table: the same loop forwards, and the same code explains.
 fn offline(args: &TraceArgs, matching: &PacketFilter, table: &Table) -> anyhow::Result<Exit> {
     let frames = frames(args)?;
     let settings = RouterSettings::default();
@@ -147,9 +147,9 @@ fn frames(args: &TraceArgs) -> anyhow::Result<Vec<Vec<u8>>> {
     Ok(frames)
 }
 
-/// Pairs of digits; spaces and colons between them are passed over.
+/// Parses pairs of hexadecimal digits. Spaces and colons are ignored.
 pub fn from_hex(text: &str) -> Result<Vec<u8>, String> {
-    let digit = |at: char| at.to_digit(16).ok_or_else(|| format!("{at:?} is no hexadecimal digit"));
+    let digit = |at: char| at.to_digit(16).ok_or_else(|| format!("{at:?} is not a hexadecimal digit"));
     let digits: Vec<u32> =
         text.chars().filter(|at| !at.is_whitespace() && *at != ':').map(digit).collect::<Result<_, _>>()?;
     if !digits.len().is_multiple_of(2) {

@@ -43,7 +43,7 @@ pub enum DaemonError {
     Inject(#[from] ReinjectError),
     #[error("a worker panicked; this is a bug")]
     WorkerPanicked,
-    #[error("all interfaces were removed: the router has no port left")]
+    #[error("all interfaces are gone: the router has no port left")]
     NoPortLeft,
 }
 

@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-use super::Connection;
+use super::connection::Connection;
 
 /// A connection that fails once its time is up.
 pub struct Timed<'a> {

@@ -2,6 +2,7 @@
 //! few clients at a time has a thread of its own with deadlines, so that a client that is slow, silent or hostile costs one
 //! thread for some seconds and nothing else. No thread of the forwarding path waits for one of these.
 
+mod connection;
 mod deadline;
 mod listener;
 
@@ -15,17 +16,12 @@ use std::thread::{Builder, JoinHandle};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+pub use connection::Connection;
 pub use deadline::Timed;
 pub use listener::{ListenError, Listener};
 
 /// Clients served at a time. Further ones are refused at once.
 const MAX_CLIENTS: usize = 16;
-
-/// A byte stream with time limits.
-pub trait Connection: io::Read + io::Write + Send {
-    /// Sets the time limits of reading and writing.
-    fn set_timeout(&self, timeout: std::time::Duration) -> io::Result<()>;
-}
 
 /// Serves one client.
 pub type Handler = dyn Fn(Box<dyn Connection>) + Send + Sync;

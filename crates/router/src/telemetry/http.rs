@@ -1,18 +1,32 @@
-//! The smallest HTTP server that Prometheus can scrape: one GET a connection, one page.
+//! The HTTP server that Prometheus scrapes: one request a connection, one page. hyper speaks HTTP; [`crate::service`] has
+//! the threads, the limit of clients and the deadlines.
 
+use std::convert::Infallible;
 use std::fmt::Display;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::future::{Future, ready};
+use std::io::{self, Read as _, Write as _};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
 
 use crate::service::{Connection, Listener, Service, Timed};
 
-/// A client has so long for its request and to take the page.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Request line and headers, together.
-const LONGEST_REQUEST: u64 = 16 << 10;
-/// What the text is: <https://prometheus.io/docs/specs/om/open_metrics_spec/>.
-const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The time that a client has for its request and to take the page.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The most bytes of the request line and the headers together.
+const MAX_REQUEST: usize = 16 << 10;
+/// The content type of metrics: <https://prometheus.io/docs/specs/om/open_metrics_spec/>.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Serves `/metrics` until the service is dropped.
@@ -20,64 +34,96 @@ pub fn start<E: Display>(
     listener: Listener,
     page: impl Fn() -> Result<String, E> + Send + Sync + 'static,
 ) -> io::Result<Service> {
-    let handler = move |mut connection: Box<dyn Connection>| {
-        // An error is the client's: it is gone, or its time is up.
-        let _ = serve(&mut *connection, &page);
-    };
+    let handler = move |mut connection: Box<dyn Connection>| serve(&mut *connection, &page);
     Service::start("metrics", listener, Arc::new(handler), refuse)
 }
 
+/// Answers before the request is read: a client that is refused must not be waited for.
 fn refuse(connection: &mut dyn Connection) {
-    let mut stream = Timed::new(connection, Duration::from_millis(10));
-    let _ = respond(&mut stream, "503 Service Unavailable", PLAIN, "too many clients at once\n", true);
+    const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n\
+        Content-Length: 25\r\nConnection: close\r\n\r\ntoo many clients at once\n";
+    let _ = Timed::new(connection, Duration::from_millis(10)).write_all(BUSY);
 }
 
-fn serve<E: Display>(
-    connection: &mut dyn Connection,
+fn serve<E: Display>(connection: &mut dyn Connection, page: &impl Fn() -> Result<String, E>) {
+    let service = service_fn(|request: Request<Incoming>| ready(Ok::<_, Infallible>(answer(&request, page))));
+    let stream = BlockingStream(Timed::new(connection, TIMEOUT));
+    // With `half_close`, hyper does not read ahead while it answers: the read would block until the client's deadline.
+    let serving = http1::Builder::new()
+        .half_close(true)
+        .keep_alive(false)
+        .title_case_headers(true)
+        .header_read_timeout(None)
+        .max_buf_size(MAX_REQUEST)
+        .serve_connection(stream, service);
+    drive(serving);
+}
+
+fn answer<E: Display>(
+    request: &Request<Incoming>,
     page: &impl Fn() -> Result<String, E>,
-) -> io::Result<()> {
-    let mut stream = BufReader::new(Timed::new(connection, PATIENCE));
-    let request = read_request(&mut stream)?;
-    let stream = stream.get_mut();
-    let with_body = !request.starts_with("HEAD ");
-    match request.split_whitespace().collect::<Vec<_>>()[..] {
-        ["GET" | "HEAD", "/metrics", version] if version.starts_with("HTTP/1.") => match page() {
-            Ok(text) => respond(stream, "200 OK", CONTENT, &text, with_body),
-            Err(error) => respond(stream, "503 Service Unavailable", PLAIN, &format!("{error}\n"), with_body),
+) -> Response<Full<Bytes>> {
+    match (request.method(), request.uri().path()) {
+        (&Method::GET | &Method::HEAD, "/metrics") => match page() {
+            Ok(text) => response(StatusCode::OK, OPEN_METRICS, text),
+            Err(error) => response(StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("{error}\n")),
         },
-        ["GET" | "HEAD", _, version] if version.starts_with("HTTP/1.") => {
-            respond(stream, "404 Not Found", PLAIN, "only /metrics is here\n", with_body)
+        (&Method::GET | &Method::HEAD, _) => {
+            response(StatusCode::NOT_FOUND, PLAIN, "only /metrics is here\n".into())
         }
-        [_, _, version] if version.starts_with("HTTP/1.") => {
-            respond(stream, "405 Method Not Allowed", PLAIN, "only GET and HEAD\n", with_body)
-        }
-        _ => respond(stream, "400 Bad Request", PLAIN, "this is no HTTP/1 request\n", with_body),
+        _ => response(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET and HEAD\n".into()),
     }
 }
 
-/// The request line. The headers are read, so that closing does not reset the connection, and passed over.
-fn read_request(stream: &mut impl BufRead) -> io::Result<String> {
-    let mut input = stream.take(LONGEST_REQUEST);
-    let mut first = Vec::new();
-    input.read_until(b'\n', &mut first)?;
-    let mut header = Vec::new();
-    while input.read_until(b'\n', &mut header)? > 0 && !matches!(&header[..], b"\r\n" | b"\n") {
-        header.clear();
-    }
-    Ok(String::from_utf8_lossy(&first).into_owned())
+fn response(status: StatusCode, content: &'static str, text: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content));
+    response
 }
 
-fn respond(
-    stream: &mut impl Write,
-    status: &str,
-    content: &str,
-    body: &str,
-    with_body: bool,
-) -> io::Result<()> {
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {content}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(if with_body { body.as_bytes() } else { &[] })
+/// Polls a connection until it ends. Its stream blocks, so it is rarely pending: only after many steps, when it yields to
+/// other tasks. The deadline ends it however that goes on.
+fn drive(connection: impl Future) {
+    let mut connection = pin!(connection);
+    let mut context = Context::from_waker(Waker::noop());
+    let until = Instant::now() + TIMEOUT;
+    // The result does not matter: an error concerns the client alone, which closed the connection or took too long.
+    while connection.as_mut().poll(&mut context).is_pending() && Instant::now() < until {
+        thread::yield_now();
+    }
+}
+
+/// Presents a blocking stream as one of hyper's: each call is ready when it returns.
+struct BlockingStream<'a>(Timed<'a>);
+
+impl Read for BlockingStream<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+        mut buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut bytes = [0; 4096];
+        let most = bytes.len().min(buffer.remaining());
+        Poll::Ready(self.0.read(&mut bytes[..most]).map(|count| buffer.put_slice(&bytes[..count])))
+    }
+}
+
+impl Write for BlockingStream<'_> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(self.0.write(bytes))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.0.flush())
+    }
+
+    /// Does nothing: the connection is closed when it is dropped.
+    fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
 }
