@@ -7,7 +7,7 @@ use fullview_table::feed::FeedError;
 use fullview_table::fib::CompileError;
 use fullview_table::nexthop::TooManyNextHops;
 
-use crate::ffi::FvStatus;
+use crate::status::FvStatus;
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]

@@ -7,4 +7,5 @@
 mod error;
 mod family;
 pub mod ffi;
+pub mod status;
 mod table;
