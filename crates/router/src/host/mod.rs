@@ -24,7 +24,7 @@
 //! | protocols | `responder`, `arp`, `ndp`, `advertisers`, `local`, `local6`, `transit`, `transit6` |
 //! | next hops | `config`, `route_tables`, `view_resolver` |
 //! | the stack | `counters`, `dispatch`, `tx_queue`, `channel`, `stack`, `setup`, `mirrored` |
-//! | drivers | `router`, `driver` |
+//! | drivers | `router`, `local_host` |
 
 pub mod advertisers;
 mod announcement;
@@ -34,7 +34,6 @@ pub mod config;
 mod counters;
 mod discovery;
 mod dispatch;
-pub mod driver;
 mod error;
 mod error6;
 mod fragment;
@@ -43,6 +42,7 @@ mod ip_layer;
 mod limit;
 mod local;
 mod local6;
+pub mod local_host;
 mod mirrored;
 mod ndp;
 mod neighbor;

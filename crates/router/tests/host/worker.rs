@@ -12,7 +12,7 @@ use fullview_plane::wire::arp::ArpOperation;
 use fullview_plane::worker::{Rejected, SlowPath, Worker, Yield};
 use fullview_router::host::HostStack;
 use fullview_router::host::config::StaticNeighbor;
-use fullview_router::host::driver::HostDriver;
+use fullview_router::host::local_host::LocalHost;
 use fullview_router::host::output::Output;
 
 use crate::support::*;
@@ -44,8 +44,9 @@ fn a_worker_answers_through_its_host_stack() {
     }
     let host = HostStack::new(Duration::ZERO, &config()).unwrap();
     let forwarder = Forwarder::new(host.reader());
-    let driver = HostDriver::new(host, || Duration::from_millis(1));
-    let mut worker = Worker::new(forwarder, vec![Some(inside), Some(other_inside)], packets, driver, Yield);
+    let local_host = LocalHost::new(host, || Duration::from_millis(1));
+    let mut worker =
+        Worker::new(forwarder, vec![Some(inside), Some(other_inside)], packets, local_host, Yield);
 
     let mut announced = (0, 0);
     for _ in 0..20 {

@@ -10,18 +10,18 @@ use super::tx_queue::TxQueue;
 use fullview_plane::worker::{Rejected, SlowPath};
 
 /// A host stack with a clock: a function that returns the time since an arbitrary moment and never goes back.
-pub struct HostDriver<C> {
+pub struct LocalHost<C> {
     host: HostStack,
     clock: C,
     tx_queue: TxQueue,
 }
 
-impl<C: FnMut() -> Duration> HostDriver<C> {
+impl<C: FnMut() -> Duration> LocalHost<C> {
     /// Starts by announcing the router's addresses. The clock has to be the one that the host stack was made with.
-    pub fn new(host: HostStack, clock: C) -> HostDriver<C> {
+    pub fn new(host: HostStack, clock: C) -> LocalHost<C> {
         let mut tx_queue = TxQueue::default();
         host.announce(&mut tx_queue.output);
-        HostDriver { host, clock, tx_queue }
+        LocalHost { host, clock, tx_queue }
     }
 
     pub fn host(&self) -> &HostStack {
@@ -34,7 +34,7 @@ impl<C: FnMut() -> Duration> HostDriver<C> {
     }
 }
 
-impl<C: FnMut() -> Duration> SlowPath for HostDriver<C> {
+impl<C: FnMut() -> Duration> SlowPath for LocalHost<C> {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         let now = (self.clock)();
         let Rejected { packets, redirects, out, free, .. } = rejected;
