@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use fullview_router::netlink::decode::{self, Messages};
 use fullview_router::netlink::event::DumpPart;
-use fullview_router::netlink::request::Request;
+use fullview_router::netlink::request::NetlinkRequest;
 use fullview_router::netlink::socket::{Received, RouteSocket};
 use fullview_router::netlink::uapi;
 use netlink_packet_core::{NetlinkBuffer, NetlinkMessage, Parseable};
@@ -40,7 +40,7 @@ fn main() {
 fn dump(decode: Decoder) -> (Duration, usize) {
     let mut socket = RouteSocket::open(&[], None).unwrap();
     let (start, mut routes) = (Instant::now(), 0);
-    socket.send(&Request::dump(DumpPart::Inet).message(uapi::NLM_F_DUMP, 1)).unwrap();
+    socket.send(&NetlinkRequest::dump(DumpPart::Inet).message(uapi::NLM_F_DUMP, 1)).unwrap();
     loop {
         match socket.receive().unwrap() {
             Received::Nothing => std::thread::yield_now(),

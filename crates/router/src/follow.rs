@@ -17,7 +17,7 @@ use netlink_packet_core::{DoneBuffer, ErrorBuffer, NetlinkBuffer};
 use crate::mirror::Mirror;
 use crate::netlink::decode::{self, Messages};
 use crate::netlink::event::{ControlEvent, DumpPart, Placement};
-use crate::netlink::request::{Request, refused};
+use crate::netlink::request::{NetlinkRequest, refused};
 use crate::netlink::socket::{Received, RouteSocket, SocketError};
 use crate::netlink::uapi;
 use crate::route::{AnyPrefix, LinkIndex};
@@ -275,7 +275,7 @@ impl Follower {
         let Some(part) = self.wanted.pop_front() else { return Ok(()) };
         self.sequence = self.sequence.wrapping_add(1);
         mirror.begin_dump(part);
-        self.requests.send(&Request::dump(part).message(uapi::NLM_F_DUMP, self.sequence))?;
+        self.requests.send(&NetlinkRequest::dump(part).message(uapi::NLM_F_DUMP, self.sequence))?;
         self.running = Some(Dump { part, sequence: self.sequence, is_void: false });
         Ok(())
     }
@@ -283,12 +283,12 @@ impl Follower {
     /// Has the kernel verify a neighbour, as if it had sent a packet to it itself. The kernel does not create a neighbour
     /// that it has forgotten.
     pub fn keep_fresh(&self, link: LinkIndex, address: IpAddr) -> Result<(), SocketError> {
-        self.requests.send(&Request::use_neighbor(link, address).message(0, 0))
+        self.requests.send(&NetlinkRequest::use_neighbor(link, address).message(0, 0))
     }
 
     /// Has the kernel resolve a neighbour, which it creates if it does not have it.
     pub fn resolve(&self, link: LinkIndex, address: IpAddr) -> Result<(), SocketError> {
-        self.requests.send(&Request::use_neighbor(link, address).message(uapi::NLM_F_CREATE, 0))
+        self.requests.send(&NetlinkRequest::use_neighbor(link, address).message(uapi::NLM_F_CREATE, 0))
     }
 }
 

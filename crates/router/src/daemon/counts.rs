@@ -58,20 +58,20 @@ pub fn total(snapshots: &[CountSnapshot]) -> Counters {
 }
 
 /// The state that a worker's thread publishes. The worker writes it and other threads read it; neither waits.
-pub struct WorkerActivity {
+pub struct WorkerState {
     began: Instant,
     /// In nanoseconds.
     asleep: AtomicU64,
     published: OnceLock<Arc<PublishedCounters>>,
 }
 
-impl Default for WorkerActivity {
-    fn default() -> WorkerActivity {
-        WorkerActivity { began: Instant::now(), asleep: AtomicU64::new(0), published: OnceLock::new() }
+impl Default for WorkerState {
+    fn default() -> WorkerState {
+        WorkerState { began: Instant::now(), asleep: AtomicU64::new(0), published: OnceLock::new() }
     }
 }
 
-impl WorkerActivity {
+impl WorkerState {
     /// Sets where the worker publishes its counters.
     pub fn publish(&self, published: Arc<PublishedCounters>) {
         // The worker's thread sets it once, as it begins.

@@ -15,7 +15,7 @@ use fullview_plane::worker::{SlowPath, Wait, Worker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::counts::{CountSnapshot, WorkerActivity};
+use super::counts::{CountSnapshot, WorkerState};
 use super::error::DaemonError;
 use super::wakeup::Wakeup;
 use crate::log;
@@ -54,7 +54,7 @@ pub struct WorkerParts<P, S> {
 pub struct WorkerThread<S> {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<EndedWorker<S>>,
-    status: Arc<WorkerActivity>,
+    status: Arc<WorkerState>,
 }
 
 /// What a worker returns when it ends.
@@ -67,7 +67,7 @@ pub struct EndedWorker<S> {
 impl<S: SlowPath + Send + 'static> WorkerThread<S> {
     /// Starts the thread, and waits until its ports have memory: before that, frames would find no slot.
     pub fn start<P: WorkerPort>(parts: WorkerParts<P, S>) -> WorkerThread<S> {
-        let (stop, status) = (Arc::<AtomicBool>::default(), Arc::<WorkerActivity>::default());
+        let (stop, status) = (Arc::<AtomicBool>::default(), Arc::<WorkerState>::default());
         let (stopped, published) = (Arc::clone(&stop), Arc::clone(&status));
         let (ready, is_ready) = sync_channel(1);
         let thread = std::thread::spawn(move || work(parts, &stopped, &published, &ready));
@@ -99,7 +99,7 @@ impl<S: SlowPath + Send + 'static> WorkerThread<S> {
 fn work<P: WorkerPort, S: SlowPath>(
     parts: WorkerParts<P, S>,
     stop: &AtomicBool,
-    status: &Arc<WorkerActivity>,
+    status: &Arc<WorkerState>,
     ready: &SyncSender<()>,
 ) -> EndedWorker<S> {
     let WorkerParts { forwarder, ports, packets, mut slow, core, wakeup } = parts;
@@ -137,7 +137,7 @@ fn stay_on(core: usize) {
 
 /// Waits for frames.
 struct Sleep {
-    status: Arc<WorkerActivity>,
+    status: Arc<WorkerState>,
     wakeup: Option<Wakeup>,
 }
 

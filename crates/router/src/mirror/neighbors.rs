@@ -10,7 +10,7 @@ use crate::route::LinkIndex;
 
 /// What is known about a usable neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NeighborEntry {
+pub(super) struct KernelNeighbor {
     pub mac: Mac,
     pub is_stale: bool,
     /// Whether the last dump listed it.
@@ -19,7 +19,7 @@ pub(super) struct NeighborEntry {
 
 /// The usable neighbours.
 #[derive(Default)]
-pub(super) struct NeighborTable(FxHashMap<(LinkIndex, IpAddr), NeighborEntry>);
+pub(super) struct NeighborTable(FxHashMap<(LinkIndex, IpAddr), KernelNeighbor>);
 
 /// The effect of an event on the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl NeighborTable {
         let key = (neighbor.link, neighbor.address);
         let mac = neighbor.mac.filter(|_| neighbor.state.is_usable());
         let Some(mac) = mac else { return self.remove(key) };
-        let known = NeighborEntry { mac, is_stale: neighbor.state.is_stale(), seen: true };
+        let known = KernelNeighbor { mac, is_stale: neighbor.state.is_stale(), seen: true };
         match self.0.insert(key, known) {
             None => NeighborUpdate::Added,
             Some(before) if before.mac != mac => NeighborUpdate::Moved,
@@ -49,7 +49,7 @@ impl NeighborTable {
         if self.0.remove(&key).is_some() { NeighborUpdate::Removed } else { NeighborUpdate::Unchanged }
     }
 
-    pub fn get(&self, link: LinkIndex, address: IpAddr) -> Option<&NeighborEntry> {
+    pub fn get(&self, link: LinkIndex, address: IpAddr) -> Option<&KernelNeighbor> {
         self.0.get(&(link, address))
     }
 
