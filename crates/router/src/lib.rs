@@ -1,10 +1,10 @@
-//! The router as a library: the kernel or a configuration becomes tables and views, by which workers forward, and
-//! operators' questions are answered.
+//! The router as a library. It learns interfaces, routes and neighbours from the kernel or from a configuration, compiles
+//! them into the tables and views with which workers forward, and answers operators' queries.
 //!
 //! Modules import downwards only. Reading order, from the bottom:
 //!
 //! 1. [`error`], [`log`], [`progress`], [`text_file`], [`events`]: what every module may use.
-//! 2. [`netlink`] (the kernel's messages), [`mirror`] (tables, next hops and views that follow from them), [`follow`] (the
+//! 2. [`route`] (what a route is), [`netlink`] (the kernel's messages), [`mirror`] (tables, next hops and views that follow from them), [`follow`] (the
 //!    kernel to the mirror), [`host`] (ARP, neighbour discovery and ICMP of a router without a kernel).
 //! 3. [`feed`], [`preferences`], [`algorithm`]: tables from files, and the choice of a lookup algorithm.
 //! 4. [`options`]: what a router is configured to do, as plain data.

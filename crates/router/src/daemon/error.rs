@@ -36,7 +36,7 @@ pub enum DaemonError {
     #[error("{0}")]
     Classify(#[from] ClassifyError),
     #[cfg(feature = "bpf")]
-    #[error("frames cannot be told apart in the kernel")]
+    #[error("the programs that classify frames cannot be loaded into the kernel")]
     LoadClassifier(#[source] ClassifyError),
     #[cfg(feature = "bpf")]
     #[error("{0}")]

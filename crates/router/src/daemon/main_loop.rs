@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fullview_plane::counters::Counters;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -16,7 +17,6 @@ use super::query_queue::QueryQueue;
 use super::state::RouterState;
 use crate::events::EventKind;
 use crate::follow::Statistics;
-use fullview_plane::counters::Counters;
 
 /// The thread looks at everything at least this often.
 pub const LONGEST_WAIT: Duration = Duration::from_millis(100);

@@ -207,7 +207,7 @@ fn disagreement(explanation: &Explanation, note: &TracedPacket) -> Option<String
     explanation.disagreement(&LoopOutcome { verdict: note.verdict, departure })
 }
 
-/// The interface by which the packet came in. For a frame that no interface takes, it is the first interface of the port.
+/// The interface that the packet came in by. For a frame that no interface takes, it is the first interface of the port.
 fn interface_name(view: &View, note: &TracedPacket) -> String {
     let vlan = fullview_plane::wire::ethernet::Frame::new_checked(note.before.frame());
     let vlan = vlan.ok().and_then(|frame| frame.vlan()).unwrap_or(0);

@@ -17,9 +17,9 @@ use crate::feed;
 use crate::options::plan::{PlannedInterface, PlannedRoute, RouteFeed};
 
 /// The interfaces, as routes and neighbours name them.
-pub struct Links<'a>(pub &'a [PlannedInterface]);
+pub struct PlanLinks<'a>(pub &'a [PlannedInterface]);
 
-impl Links<'_> {
+impl PlanLinks<'_> {
     fn named(&self, name: &str) -> Result<&PlannedInterface, PlanError> {
         let found = self.0.iter().find(|interface| interface.name == name);
         found.ok_or_else(|| PlanError::new(format!("dev: there is no interface {name}")))
@@ -161,7 +161,7 @@ fn share(ways: &[RouteHop]) -> Result<(), PlanError> {
 }
 
 /// Reads the file of routes.
-pub fn load(feed: &FeedSection, links: &Links<'_>) -> Result<RouteFeed, ConfigError> {
+pub fn load(feed: &FeedSection, links: &PlanLinks<'_>) -> Result<RouteFeed, ConfigError> {
     let gateways = links.gateways(feed)?;
     let routes = feed::from_file(feed.file.get_ref(), NextHopModel::default())?;
     check_families(&routes, &gateways).map_err(|error| error.at(&feed.file.span()))?;

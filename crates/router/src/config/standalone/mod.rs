@@ -14,7 +14,7 @@ use super::error::{ConfigError, PlanError, ensure_plan};
 use super::sections::{InterfaceSection, RouterConfig};
 use crate::options::plan::{Plan, PlannedRoute};
 use crate::route::{RouteAction, RouteHop};
-use links::{Links, load};
+use links::{PlanLinks, load};
 
 /// Next hops have numbers of 16 bits, and neighbours need some of them.
 const MAX_NEXT_HOPS: usize = 50_000;
@@ -22,7 +22,7 @@ const MAX_NEXT_HOPS: usize = 50_000;
 /// Makes the plan, without the routes of a file that the configuration may name.
 pub fn plan(config: &RouterConfig) -> Result<Plan, PlanError> {
     let interfaces = interfaces::plan(config)?;
-    let links = Links(&interfaces);
+    let links = PlanLinks(&interfaces);
     let routes = links.routes(&config.route)?;
     let neighbors = links.neighbors(&config.neighbor)?;
     if let Some(feed) = &config.feed {
@@ -35,7 +35,7 @@ pub fn plan(config: &RouterConfig) -> Result<Plan, PlanError> {
 /// Makes the whole plan, for which it reads the file of routes if the configuration names one.
 pub fn whole_plan(config: &RouterConfig) -> Result<Plan, ConfigError> {
     let plan = plan(config)?;
-    let feed = config.feed.as_ref().map(|feed| load(feed, &Links(&plan.interfaces))).transpose()?;
+    let feed = config.feed.as_ref().map(|feed| load(feed, &PlanLinks(&plan.interfaces))).transpose()?;
     Ok(Plan { feed, ..plan })
 }
 

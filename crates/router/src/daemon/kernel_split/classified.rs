@@ -20,7 +20,7 @@ use crate::route::LinkIndex;
 
 pub struct KernelSplit {
     classifier: Classifier,
-    _injector: ReinjectThread,
+    _thread: ReinjectThread,
     /// Ends of the injector's rings that no worker has.
     unused: Vec<reinject::Reinjector>,
     /// The view that the classifier was configured from.
@@ -31,8 +31,8 @@ pub struct KernelSplit {
 impl KernelSplit {
     pub fn new(workers: usize) -> Result<KernelSplit, DaemonError> {
         let classifier = Classifier::load().map_err(DaemonError::LoadClassifier)?;
-        let (injector, unused) = ReinjectThread::start(classifier.trailer(), workers)?;
-        Ok(KernelSplit { classifier, _injector: injector, unused, view: None, taken: Vec::new() })
+        let (thread, unused) = ReinjectThread::start(classifier.trailer(), workers)?;
+        Ok(KernelSplit { classifier, _thread: thread, unused, view: None, taken: Vec::new() })
     }
 
     /// Configures the classifier with the router's present addresses and interfaces.
@@ -42,7 +42,7 @@ impl KernelSplit {
             return Ok(());
         }
         self.classifier.set_local_addresses(&mirror.local_addresses())?;
-        self.classifier.set_ingress(&stations(mirror, &view))?;
+        self.classifier.set_ingress(&ingress_settings(mirror, &view))?;
         self.view = Some(view);
         Ok(())
     }
@@ -100,14 +100,14 @@ impl KernelSplit {
 }
 
 /// The interfaces that are up, by where their frames come in.
-fn stations(mirror: &Mirror, view: &View) -> HashMap<IngressKey, IngressSettings> {
-    let station = |interface: &Interface| {
+fn ingress_settings(mirror: &Mirror, view: &View) -> HashMap<IngressKey, IngressSettings> {
+    let settings = |interface: &Interface| {
         let link = mirror.port_link(interface.port.into()).filter(|_| interface.up)?;
-        let place = IngressKey { interface: link.index, vlan: interface.vlan };
+        let key = IngressKey { interface: link.index, vlan: interface.vlan };
         let (forwards_inet, forwards_inet6) = (interface.forwards_inet, interface.forwards_inet6);
-        Some((place, IngressSettings { mac: interface.mac, forwards_inet, forwards_inet6 }))
+        Some((key, IngressSettings { mac: interface.mac, forwards_inet, forwards_inet6 }))
     };
-    view.parts().interfaces.iter().filter_map(station).collect()
+    view.parts().interfaces.iter().filter_map(settings).collect()
 }
 
 /// A worker's way to give frames back to the kernel.
@@ -122,8 +122,8 @@ impl Reinjector {
             Verdict::Drop(reason) => reason.is_answered(),
             Verdict::Forward => false,
         };
-        if let Some(giver) = self.0.as_mut().filter(|_| concerns_kernel) {
-            giver.queue(link, packet.frame());
+        if let Some(reinjector) = self.0.as_mut().filter(|_| concerns_kernel) {
+            reinjector.queue(link, packet.frame());
         }
     }
 
