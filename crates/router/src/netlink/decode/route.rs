@@ -34,7 +34,7 @@ pub(super) fn route(body: &[u8]) -> Option<Option<RouteEntry>> {
 }
 
 /// What the attributes of a route, or of one of its hops, say as far as they can be parsed. `RouteAttribute` of the library
-/// is not used: with it a dump of a million routes takes a quarter longer (`docs/decisions.md`, "Netlink").
+/// is not used, because a dump of a million routes would take a quarter longer (`docs/decisions.md`, "Netlink").
 #[derive(Default)]
 struct Attributes<'a> {
     table: Option<u32>,
