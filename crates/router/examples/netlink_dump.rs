@@ -1,7 +1,7 @@
 //! Dumps the kernel's IPv4 routes and decodes them in two ways: attribute by attribute, as the router does, and by the
 //! messages of `netlink-packet-route`, which the router does not use because one odd attribute rejects a whole message.
-//! The dumps of both take turns; the figures are medians of the processor time that this thread used, the kernel's part of
-//! it included, so that other programs disturb them little.
+//! The dumps of both take turns; the figures are medians of the processor time that this thread used, the kernel's part
+//! of it included, so that other programs disturb them little.
 //!
 //! `cargo run --release -p fullview-router --example netlink_dump -- ROUNDS`, in a network namespace with many routes.
 #![allow(clippy::unwrap_used, clippy::panic)] // a measurement fails by panicking
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use fullview_router::netlink::decode::{self, Messages};
 use fullview_router::netlink::event::DumpPart;
-use fullview_router::netlink::request::Request;
+use fullview_router::netlink::request::NetlinkRequest;
 use fullview_router::netlink::socket::{Received, RouteSocket};
 use fullview_router::netlink::uapi;
 use netlink_packet_core::{NetlinkBuffer, NetlinkMessage, Parseable};
@@ -42,7 +42,7 @@ fn main() {
 fn dump(decode: Decoder) -> (Duration, usize) {
     let mut socket = RouteSocket::open(&[], None).unwrap();
     let (start, mut routes) = (processor_time(), 0);
-    socket.send(&Request::dump(DumpPart::Inet).message(uapi::NLM_F_DUMP, 1)).unwrap();
+    socket.send(&NetlinkRequest::dump(DumpPart::Inet).message(uapi::NLM_F_DUMP, 1)).unwrap();
     loop {
         match socket.receive().unwrap() {
             Received::Nothing => std::thread::yield_now(),

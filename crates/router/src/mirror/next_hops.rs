@@ -1,5 +1,5 @@
-//! Next-hop indices, shared by all tables: one for each neighbour, each connected network, and each action that needs no
-//! next hop.
+//! Next-hop indices, shared by all tables: one for each neighbour, each connected network, and each action that needs
+//! no next hop.
 //!
 //! An index that is released passes three gates before it is used again: its routes are out of the RIB, every FIB has
 //! followed (the mirror reports both), and the last view that knew the old meaning is gone. A worker fetches its view

@@ -19,7 +19,7 @@ use super::uapi;
 use crate::route::LinkIndex;
 
 /// What the kernel is asked for.
-pub enum Request {
+pub enum NetlinkRequest {
     /// A request that `netlink-packet-route` writes.
     Known(RouteNetlinkMessage),
     /// A request of a type that it does not have: a header of zeros after the family.
@@ -33,18 +33,20 @@ pub enum Request {
     },
 }
 
-impl Request {
+impl NetlinkRequest {
     /// Lists everything of one part.
-    pub fn dump(part: DumpPart) -> Request {
-        let bare = |kind, family, len| Request::Bare { kind, family, len };
+    pub fn dump(part: DumpPart) -> NetlinkRequest {
+        let bare = |kind, family, len| NetlinkRequest::Bare { kind, family, len };
         match part {
             DumpPart::Forwarding => bare(uapi::RTM_GETNETCONF, uapi::AF_INET, 4),
             DumpPart::Forwarding6 => bare(uapi::RTM_GETNETCONF, uapi::AF_INET6, 4),
-            DumpPart::Rules => Request::Known(RouteNetlinkMessage::GetRule(RuleMessage::default())),
-            DumpPart::Links => Request::Known(RouteNetlinkMessage::GetLink(LinkMessage::default())),
-            DumpPart::Addresses => Request::Known(RouteNetlinkMessage::GetAddress(AddressMessage::default())),
+            DumpPart::Rules => NetlinkRequest::Known(RouteNetlinkMessage::GetRule(RuleMessage::default())),
+            DumpPart::Links => NetlinkRequest::Known(RouteNetlinkMessage::GetLink(LinkMessage::default())),
+            DumpPart::Addresses => {
+                NetlinkRequest::Known(RouteNetlinkMessage::GetAddress(AddressMessage::default()))
+            }
             DumpPart::Neighbors => {
-                Request::Known(RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()))
+                NetlinkRequest::Known(RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()))
             }
             DumpPart::Objects => bare(uapi::RTM_GETNEXTHOP, uapi::AF_UNSPEC, 8),
             DumpPart::Inet => routes(AddressFamily::Inet),
@@ -53,7 +55,7 @@ impl Request {
     }
 
     /// Has the kernel verify a neighbour as if it had sent a packet to it itself.
-    pub fn use_neighbor(link: LinkIndex, address: IpAddr) -> Request {
+    pub fn use_neighbor(link: LinkIndex, address: IpAddr) -> NetlinkRequest {
         let mut message = NeighbourMessage::default();
         message.header.ifindex = link;
         message.header.flags = NeighbourFlags::Use;
@@ -68,7 +70,7 @@ impl Request {
             }
         };
         message.attributes.push(NeighbourAttribute::Destination(destination));
-        Request::Known(RouteNetlinkMessage::NewNeighbour(message))
+        NetlinkRequest::Known(RouteNetlinkMessage::NewNeighbour(message))
     }
 
     /// The bytes of the request; `flags` are `NLM_F_`.
@@ -83,31 +85,31 @@ impl Request {
     }
 }
 
-fn routes(family: AddressFamily) -> Request {
+fn routes(family: AddressFamily) -> NetlinkRequest {
     let mut message = RouteMessage::default();
     message.header.address_family = family;
-    Request::Known(RouteNetlinkMessage::GetRoute(message))
+    NetlinkRequest::Known(RouteNetlinkMessage::GetRoute(message))
 }
 
-impl NetlinkSerializable for Request {
+impl NetlinkSerializable for NetlinkRequest {
     fn message_type(&self) -> u16 {
         match self {
-            Request::Known(message) => message.message_type(),
-            Request::Bare { kind, .. } => *kind,
+            NetlinkRequest::Known(message) => message.message_type(),
+            NetlinkRequest::Bare { kind, .. } => *kind,
         }
     }
 
     fn buffer_len(&self) -> usize {
         match self {
-            Request::Known(message) => message.buffer_len(),
-            Request::Bare { len, .. } => *len,
+            NetlinkRequest::Known(message) => message.buffer_len(),
+            NetlinkRequest::Bare { len, .. } => *len,
         }
     }
 
     fn serialize(&self, buffer: &mut [u8]) {
         match self {
-            Request::Known(message) => message.serialize(buffer),
-            Request::Bare { family, .. } => {
+            NetlinkRequest::Known(message) => message.serialize(buffer),
+            NetlinkRequest::Bare { family, .. } => {
                 buffer.fill(0);
                 buffer.iter_mut().take(1).for_each(|byte| *byte = *family);
             }
@@ -154,7 +156,7 @@ mod tests {
             (DumpPart::Inet6, 26, 10, 12),
         ];
         for (part, kind, family, header) in expected {
-            let bytes = Request::dump(part).message(uapi::NLM_F_DUMP, 7);
+            let bytes = NetlinkRequest::dump(part).message(uapi::NLM_F_DUMP, 7);
             let len = 16 + header as u32;
             let head =
                 [&len.to_ne_bytes()[..], &u16::to_ne_bytes(kind), &0x301u16.to_ne_bytes(), &[7, 0, 0, 0]];
@@ -165,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_is_used_by_link_and_address() {
-        let bytes = Request::use_neighbor(3, [192, 0, 2, 9].into()).message(uapi::NLM_F_CREATE, 0);
+        let bytes = NetlinkRequest::use_neighbor(3, [192, 0, 2, 9].into()).message(uapi::NLM_F_CREATE, 0);
         let body = [2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 1, 0, 8, 0, 1, 0, 192, 0, 2, 9];
         assert_eq!((bytes.len(), bytes.get(16..)), (36, Some(&body[..])));
     }

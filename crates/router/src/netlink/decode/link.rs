@@ -62,8 +62,8 @@ fn mtu6<'a>(attributes: &impl Attributes<'a>) -> Option<u32> {
     }
 }
 
-/// A provider's VLAN (802.1ad) is not a VLAN that the forwarding path writes. Nested attributes are parsed one by one, so
-/// that a part the library does not know (the port of a bond, say) does not hide that this is a VLAN.
+/// A provider's VLAN (802.1ad) is not a VLAN that the forwarding path writes. Nested attributes are parsed one by one,
+/// so that a part the library does not know (the port of a bond, say) does not hide that this is a VLAN.
 fn link_kind<'a>(
     attributes: &impl Attributes<'a>,
     parent: impl FnOnce() -> Option<LinkIndex>,

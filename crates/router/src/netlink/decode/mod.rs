@@ -1,5 +1,5 @@
-//! From bytes to events. What cannot be parsed is skipped attribute by attribute; a message is an error only if its very
-//! subject is damaged.
+//! From bytes to events. What cannot be parsed is skipped attribute by attribute; a message is an error only if its
+//! very subject is damaged.
 
 use netlink_packet_core::NetlinkBuffer;
 

@@ -18,7 +18,7 @@ const HEADER: usize = 12;
 /// The route; `None` within for a copy that the kernel keeps of what it looked up.
 pub(super) fn route(body: &[u8]) -> Option<Option<RouteEntry>> {
     let header = RouteHeader::parse(body).ok()?;
-    let found = Attributes::read(attributes(body, HEADER)?);
+    let found = RouteAttributes::read(attributes(body, HEADER)?);
     if header.flags.contains(RouteFlags::Cloned) {
         return Some(None);
     }
@@ -33,10 +33,11 @@ pub(super) fn route(body: &[u8]) -> Option<Option<RouteEntry>> {
     }))
 }
 
-/// What the attributes of a route, or of one of its hops, say as far as they can be parsed. `RouteAttribute` of the library
-/// is not used, because a dump of a million routes would take a quarter longer (`docs/decisions.md`, "Netlink").
+/// What the attributes of a route, or of one of its hops, say as far as they can be parsed. `RouteAttribute` of the
+/// library is not used, because a dump of a million routes would take a quarter longer (`docs/decisions.md`,
+/// "Netlink").
 #[derive(Default)]
-struct Attributes<'a> {
+struct RouteAttributes<'a> {
     table: Option<u32>,
     destination: Option<&'a [u8]>,
     metric: u32,
@@ -48,9 +49,9 @@ struct Attributes<'a> {
     encapsulated: bool,
 }
 
-impl<'a> Attributes<'a> {
-    fn read(attributes: impl Iterator<Item = Attribute<'a>>) -> Attributes<'a> {
-        let mut found = Attributes::default();
+impl<'a> RouteAttributes<'a> {
+    fn read(attributes: impl Iterator<Item = Attribute<'a>>) -> RouteAttributes<'a> {
+        let mut found = RouteAttributes::default();
         attributes.for_each(|attribute| found.take(attribute.kind(), value(attribute)));
         found
     }
@@ -99,7 +100,7 @@ fn of_family<A: Address>(destination: Option<&[u8]>, len: u8) -> Option<Prefix<A
     Prefix::new(address, len)
 }
 
-fn action(header: &RouteHeader, found: Attributes<'_>) -> RouteAction<HopSet> {
+fn action(header: &RouteHeader, found: RouteAttributes<'_>) -> RouteAction<HopSet> {
     match header.kind {
         RouteType::Unicast => RouteAction::Forward(hop_set(header, found)),
         RouteType::Broadcast => RouteAction::Broadcast,
@@ -112,15 +113,15 @@ fn action(header: &RouteHeader, found: Attributes<'_>) -> RouteAction<HopSet> {
     }
 }
 
-fn hop_set(header: &RouteHeader, found: Attributes<'_>) -> HopSet {
+fn hop_set(header: &RouteHeader, found: RouteAttributes<'_>) -> HopSet {
     match (found.object, found.mtu) {
         (Some(object), Some(_)) => return HopSet::ObjectWithMtu(object),
         (Some(object), None) => return HopSet::Object(object),
         (None, _) => {}
     }
     let mtu = found.mtu;
-    // Whether an IPv6 hop is dead depends only on its link. The kernel reports links, but not that hops came to life
-    // with one: what it reported once would stay. (IPv4 hops die with a link's last address too.)
+    // Whether an IPv6 hop is dead depends only on its link. The kernel reports links, but not that hops can be used
+    // again when a link is up: a dead hop would stay dead. (IPv4 hops die with a link's last address too.)
     let is_inet6 = header.address_family == AddressFamily::Inet6;
     let settle = |hop: RouteHop| RouteHop { mtu, dead: hop.dead && !is_inet6, ..hop };
     HopSet::Hops(match found.multipath {
@@ -138,7 +139,7 @@ impl Iterator for NextHops<'_> {
     fn next(&mut self) -> Option<RouteHop> {
         let [low, high, flags, hops, a, b, c, d] = *self.0.first_chunk()?;
         let len = usize::from(u16::from_ne_bytes([low, high]));
-        let found = Attributes::read(nested(self.0.get(8..len)?));
+        let found = RouteAttributes::read(nested(self.0.get(8..len)?));
         self.0 = self.0.get(len.next_multiple_of(4)..).unwrap_or_default();
         let dead = u32::from(flags) & uapi::RTNH_F_DEAD != 0;
         let link = u32::from_ne_bytes([a, b, c, d]);
