@@ -1,5 +1,5 @@
-//! Keeps a [`Mirror`] equal to the kernel's state: first everything is dumped, then every change is followed; everything
-//! is dumped and compared again when the kernel had to drop a message or a dump was disturbed.
+//! Keeps a [`Mirror`] equal to the kernel's state: first everything is dumped, then every change is followed;
+//! everything is dumped and compared again when the kernel had to drop a message or a dump was disturbed.
 //!
 //! There are two sockets: the kernel reports changes on one and answers requests on the other. While one part is being
 //! dumped, changes to this part are held back, because a dump may still list what a change has already removed; they
@@ -200,8 +200,8 @@ impl Follower {
         Ok(true)
     }
 
-    /// Applies a change, or holds it back while its part is being dumped. A link whose MTU changes passes it to IPv6 too,
-    /// but the kernel reports the link before it does.
+    /// Applies a change, or holds it back while its part is being dumped. A link whose MTU changes passes it to IPv6
+    /// too, but the kernel reports the link before it does.
     fn change(&mut self, event: ControlEvent, mirror: &mut Mirror) {
         if matches!(&event, ControlEvent::Link(link) if mirror.has_other_mtu(link)) {
             self.want(DumpPart::Links);
@@ -260,7 +260,8 @@ impl Follower {
             self.statistics.dumps += 1;
             self.statistics.repaired += mirror.end_dump(dump.part) as u64;
         }
-        // A route that was removed during the dump may be gone from the mirror already: that is no reason to dump again.
+        // A route that was removed during the dump may be gone from the mirror already: that is no reason to dump
+        // again.
         let suspects = mirror.take_inet_suspicion();
         std::mem::take(&mut self.held).into_iter().for_each(|event| mirror.apply(event));
         if (mirror.take_inet_suspicion() && dump.part != DumpPart::Inet) || suspects {
@@ -280,8 +281,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Has the kernel verify a neighbour, as if it had sent a packet to it itself. The kernel does not create a neighbour
-    /// that it has forgotten.
+    /// Has the kernel verify a neighbour, as if it had sent a packet to it itself. The kernel does not create a
+    /// neighbour that it has forgotten.
     pub fn keep_fresh(&self, link: LinkIndex, address: IpAddr) -> Result<(), SocketError> {
         self.requests.send(&NetlinkRequest::use_neighbor(link, address).message(0, 0))
     }

@@ -1,5 +1,5 @@
-//! Routes as the control plane has them, whether the kernel reports them or a configuration lists them: the prefix, what
-//! is done with packets, and the next hops.
+//! Routes as the control plane has them, whether the kernel reports them or a configuration lists them: the prefix,
+//! what is done with packets, and the next hops.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -129,8 +129,8 @@ impl RouteHop {
     }
 }
 
-/// A next hop before its link address is known. `L` numbers the link: a [`LinkIndex`] in the control plane, the number of
-/// an interface where packets are forwarded.
+/// A next hop before its link address is known. `L` numbers the link: a [`LinkIndex`] in the control plane, the number
+/// of an interface where packets are forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NextHopVia<L> {
     /// The link to leave by.

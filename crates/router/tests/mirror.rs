@@ -542,10 +542,10 @@ fn what_the_kernel_may_have_dropped_silently_is_suspected() {
     assert!(script.mirror.take_inet_suspicion(), "a route was removed that the mirror never had");
 }
 
-/// The last address of a link was removed, and the link's hops died with it. When the link has an address again they are
-/// alive, and the kernel does not report it.
+/// The last address of a link was removed, and the link's hops died with it. When the link has an address again they
+/// are alive, and the kernel does not report it.
 #[test]
-fn hops_may_come_to_life_with_an_address() {
+fn dead_hops_may_be_usable_again_with_an_address() {
     let mut script = Script::new();
     let dead = RouteHop { dead: true, ..by(1, "10.0.1.9") };
     script.apply([add(route("198.18.0.0/15", &[dead, by(2, "10.0.2.9")]))]);

@@ -125,8 +125,8 @@ impl Mirror {
         }
     }
 
-    /// A link changed its name, type or master. It and the links above or below it may be ports now or no longer, and may
-    /// look up in other tables.
+    /// A link changed its name, type or master. It and the links above or below it may be ports now or no longer, and
+    /// may look up in other tables.
     fn place_all_hosts(&mut self) {
         self.links.tables().into_iter().for_each(|table| self.routing.create(table));
         for (link, address) in self.neighbors.all() {
@@ -135,7 +135,7 @@ impl Mirror {
         }
     }
 
-    /// With its first address a link's dead hops come to life.
+    /// With the first address of a link its dead hops can be used again.
     fn add_address(&mut self, link: LinkIndex, address: InterfaceAddress) {
         let is_new = self.links.add_address(link, address);
         self.view_changed |= is_new;

@@ -1,7 +1,8 @@
-//! The routes of one family in the kernel's tables, and the changes that follow from them for the FIB framework's tables.
+//! The routes of one family in the kernel's tables, and the changes that follow from them for the FIB framework's
+//! tables.
 //!
-//! The kernel consults its table `local` before any other. A FIB is looked up alone, so the routes of `local` are copied
-//! into each table, where they take precedence: a prefix that one of them covers is the host's own.
+//! The kernel consults its table `local` before any other. A FIB is looked up alone, so the routes of `local` are
+//! copied into each table, where they take precedence: a prefix that one of them covers is the host's own.
 
 use fullview_table::fib::framework::{FamilyTables, Origin, Time};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib};
@@ -252,8 +253,8 @@ fn own<A: Address>(
     local.or_else(|| routes.get(&table)?.best(prefix, sets))
 }
 
-/// The kernel reports IPv6 next hops both one by one and all together: a route with only some of the new route's hops is a
-/// part of it, and goes.
+/// The kernel reports IPv6 next hops both one by one and all together: a route with only some of the new route's hops
+/// is a part of it, and goes.
 fn drop_parts<A: Address>(
     routes: &mut RouteTable<A>,
     prefix: Prefix<A>,
@@ -270,8 +271,8 @@ fn drop_parts<A: Address>(
     parts.iter().filter_map(|part| part.set()).for_each(|id| sets.release(id));
 }
 
-/// Whether one of the hops has the same link and gateway. A hop that was alive when its route was added may be dead when
-/// the route is removed, and its weight does not identify it.
+/// Whether one of the hops has the same link and gateway. A hop that was alive when its route was added may be dead
+/// when the route is removed, and its weight does not identify it.
 pub(super) fn holds(hops: &[RouteHop], hop: &RouteHop) -> bool {
     let name = |hop: &RouteHop| (hop.link, hop.gateway);
     hops.iter().any(|known| name(known) == name(hop))

@@ -170,7 +170,8 @@ impl HopSets {
         index != before
     }
 
-    /// The index of a set with a group, and the group. Packets of a group that cannot be made are the kernel's to forward.
+    /// The index of a set with a group, and the group. Packets of a group that cannot be made are the kernel's to
+    /// forward.
     fn grouped(&mut self, group: Option<NextHop>, members: &[Member]) -> (Option<NextHop>, Option<NextHop>) {
         match self.group(group, members) {
             Ok(index) => (Some(index), Some(index)),
@@ -219,8 +220,8 @@ impl HopSets {
         self.next_hops.acquire(RouteAction::Local).unwrap_or(KERNEL)
     }
 
-    /// The hops that can be used. If there is none and one only lacks a carrier, the packets are left to the kernel: its
-    /// settings decide whether it keeps such routes.
+    /// The hops that can be used. If there is none and one only lacks a carrier, the packets are left to the kernel:
+    /// its settings decide whether it keeps such routes.
     fn usable(&self, set: &HopSet, links: &LinkTable) -> Vec<(NextHopAction, u16)> {
         let all = match set {
             HopSet::Hops(hops) => hops.iter().map(|hop| (usability(hop, links), hop.weight)).collect(),

@@ -98,8 +98,8 @@ impl<A: Address> HostRoutes<A> {
         }
     }
 
-    /// A neighbour has a host route if the route that covers it is its network's. Where the kernel has a route to this very
-    /// address, that route stays, and there is nothing to remove.
+    /// A neighbour has a host route if the route that covers it is its network's. Where the kernel has a route to this
+    /// very address, that route stays, and there is nothing to remove.
     fn decide(
         &mut self,
         key: HostKey<A>,

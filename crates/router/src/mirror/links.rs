@@ -151,8 +151,8 @@ impl LinkTable {
         self.links.values().map(|known| &known.link).find(|link| link.name == name)
     }
 
-    /// The port or VLAN that a link is, if the router forwards on it. A VLAN counts as a port itself if it is named as one
-    /// and its parent is not: with both, its frames would arrive twice.
+    /// The port or VLAN that a link is, if the router forwards on it. A VLAN counts as a port itself if it is named as
+    /// one and its parent is not: with both, its frames would arrive twice.
     pub fn place(&self, index: LinkIndex) -> Option<PortVlan> {
         let link = self.get(index)?;
         let itself = || self.port(&link.name).map(|port| PortVlan { port, vlan: None });

@@ -1,10 +1,10 @@
-//! The kernel's state (or a configuration's), and what follows from it: routes in the FIB framework's tables, next hops,
-//! groups, views.
+//! The kernel's state (or a configuration's), and what follows from it: routes in the FIB framework's tables, next
+//! hops, groups, views.
 //!
 //! Pure: it takes events and times, and owns no socket and no clock. [`Mirror::apply`] takes an event;
-//! [`Mirror::commit`] hands on everything that changed, in the order that keeps a FIB from leading to a next hop that the
-//! view does not know: groups, then the view, then the routes. A next hop that is no longer used is freed when all FIBs
-//! have followed and the last view that knew it is gone.
+//! [`Mirror::commit`] hands on everything that changed, in the order that keeps a FIB from leading to a next hop that
+//! the view does not know: groups, then the view, then the routes. A next hop that is no longer used is freed when all
+//! FIBs have followed and the last view that knew it is gone.
 //!
 //! A dump stands between [`Mirror::begin_dump`] and [`Mirror::end_dump`]: what it did not list is removed.
 
@@ -57,7 +57,8 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// A mirror without any state yet. It forwards on links of these names; their positions are the numbers of the ports.
+    /// A mirror without any state yet. It forwards on links of these names; their positions are the numbers of the
+    /// ports.
     pub fn new(now: Time, ports: Vec<String>, settings: Settings) -> Mirror {
         let routing = Routing::new(Tables::new(now, settings));
         Mirror {
@@ -73,15 +74,15 @@ impl Mirror {
         }
     }
 
-    /// From now on the router forwards only what the kernel's settings of each link allow. Without this call it forwards
-    /// everything.
+    /// From now on the router forwards only what the kernel's settings of each link allow. Without this call it
+    /// forwards everything.
     pub fn follow_kernel_forwarding(&mut self) {
         self.links.follows_kernel = true;
         self.view_changed = true;
     }
 
-    /// From now on routes by a link that is set down stay, though nothing is sent by them. This is for a router without a
-    /// kernel: a kernel drops these routes and reports them again when the link is up.
+    /// From now on routes by a link that is set down stay, though nothing is sent by them. This is for a router without
+    /// a kernel: a kernel drops these routes and reports them again when the link is up.
     pub fn keep_routes(&mut self) {
         self.keeps_routes = true;
     }
@@ -93,8 +94,8 @@ impl Mirror {
         self.view_changed = true;
     }
 
-    /// Sets the policies of interfaces by name, from the next [`Self::commit`] on. Interfaces that are not named have the
-    /// default policy.
+    /// Sets the policies of interfaces by name, from the next [`Self::commit`] on. Interfaces that are not named have
+    /// the default policy.
     pub fn set_policies(&mut self, policies: BTreeMap<String, InterfacePolicy>) {
         self.publisher.policies = policies;
         self.view_changed = true;

@@ -1,5 +1,5 @@
-//! Next-hop indices, shared by all tables: one for each neighbour, each connected network, and each action that needs no
-//! next hop.
+//! Next-hop indices, shared by all tables: one for each neighbour, each connected network, and each action that needs
+//! no next hop.
 //!
 //! An index that is released passes three gates before it is used again: its routes are out of the RIB, every FIB has
 //! followed (the mirror reports both), and the last view that knew the old meaning is gone. A worker fetches its view
@@ -17,7 +17,7 @@ use fullview_plane::view::View;
 /// What is done with the packets of one next-hop index.
 pub(super) type NextHopAction = RouteAction<NextHopVia<LinkIndex>>;
 
-/// Actions without a next hop: their indices always exist.
+/// The index of [`RouteAction::Local`]. It exists always, as do those of the other actions without a next hop.
 pub(super) const KERNEL: NextHop = NextHop(1);
 pub(super) const BROADCAST: NextHop = NextHop(2);
 pub(super) const BLACKHOLE: NextHop = NextHop(3);

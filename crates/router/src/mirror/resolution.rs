@@ -34,8 +34,8 @@ pub(super) fn stale(neighbors: &NeighborTable, links: &LinkTable) -> Vec<StaleNe
     neighbors.stale().filter_map(stale).collect()
 }
 
-/// The first neighbour without a MAC address that a packet to `destination` needs, if the packet arrived on an interface
-/// with this number.
+/// The first neighbour without a MAC address that a packet to `destination` needs, if the packet arrived on an
+/// interface with this number.
 pub(super) fn missing(
     routing: &Routing,
     neighbors: &NeighborTable,
@@ -47,8 +47,8 @@ pub(super) fn missing(
     stations.into_iter().find(|(link, address)| neighbors.get(*link, *address).is_none())
 }
 
-/// The stations that packets to `destination` may be sent to, by the RIB of a kernel table: gateways, or the destination
-/// itself.
+/// The stations that packets to `destination` may be sent to, by the RIB of a kernel table: gateways, or the
+/// destination itself.
 pub(super) fn stations(routing: &Routing, table: u32, destination: IpAddr) -> Vec<(LinkIndex, IpAddr)> {
     let Some(next_hop) = longest_match(routing, table, destination) else { return Vec::new() };
     let members = routing.sets.groups.members(next_hop);

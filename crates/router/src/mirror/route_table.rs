@@ -147,8 +147,8 @@ impl<A: Address> RouteTable<A> {
         }
     }
 
-    /// The index that packets to exactly this prefix get; `None` if no route to it can be used. Where the kernel looks at
-    /// more than the destination, the packets are left to it.
+    /// The index that packets to exactly this prefix get; `None` if no route to it can be used. Where the kernel looks
+    /// at more than the destination, the packets are left to it.
     pub fn best(&self, prefix: Prefix<A>, sets: &HopSets) -> Option<NextHop> {
         let routes = self.at(prefix);
         if routes.iter().any(|route| route.selective.is_some()) {

@@ -1,7 +1,7 @@
 //! Rules of policy routing: whether packets of an interface are looked up in the table that this router uses for them.
 //!
-//! The rules themselves are not applied. Packets that arrive on an interface for which rules may choose another table are
-//! left to the kernel.
+//! The rules themselves are not applied. Packets that arrive on an interface for which rules may choose another table
+//! are left to the kernel.
 
 use fullview_table::Family;
 
@@ -30,8 +30,8 @@ pub(super) struct Ingress<'l> {
 }
 
 impl RuleTable {
-    /// Returns whether the rule is new. Rules of one priority are evaluated in the order in which they were added. A new
-    /// rule may be reported twice: as a change, and by a dump.
+    /// Returns whether the rule is new. Rules of one priority are evaluated in the order in which they were added. A
+    /// new rule may be reported twice: as a change, and by a dump.
     pub fn add(&mut self, rule: Rule) -> bool {
         if !self.families.contains(&rule.family) {
             self.families.push(rule.family);
@@ -63,9 +63,9 @@ impl RuleTable {
         before - self.known.len()
     }
 
-    /// Whether packets of this family that arrive there are looked up in the main table, or in the VRF's, before any rule
-    /// may choose another table for some of them. The table `local` may come before or after: packets for its prefixes are
-    /// the kernel's in any case, and so are packets that this router's table has no route for.
+    /// Whether packets of this family that arrive there are looked up in the main table, or in the VRF's, before any
+    /// rule may choose another table for some of them. The table `local` may come before or after: packets for its
+    /// prefixes are the kernel's in any case, and so are packets that this router's table has no route for.
     pub fn choose_own_table(&self, family: Family, ingress: &Ingress<'_>) -> bool {
         if !self.families.contains(&family) {
             return ingress.vrf.is_none();

@@ -129,8 +129,8 @@ impl Sources<'_> {
         }
     }
 
-    /// Where the kernel forwards what this router does not, it also gets the packets that its rules may have looked up in
-    /// another table.
+    /// Where the kernel forwards what this router does not, it also gets the packets that its rules may have looked up
+    /// in another table.
     fn forwards(&self, link: &Link, family: Family) -> bool {
         self.links.forwards(link.index, family) && !(self.links.follows_kernel && self.is_ruled(link, family))
     }

@@ -36,8 +36,8 @@ pub enum ControlEvent {
     NextHop(u32, NextHopObject),
     /// A next-hop object was removed, and with it the routes that used it.
     NextHopRemoved(u32),
-    /// Whether packets of a family that arrive on a link are forwarded (sysctl `forwarding`), or packets of that family at
-    /// all ([`ALL_LINKS`]).
+    /// Whether packets of a family that arrive on a link are forwarded (sysctl `forwarding`), or packets of that family
+    /// at all ([`ALL_LINKS`]).
     Forwarding(LinkIndex, Family, bool),
     /// A rule of policy routing exists.
     Rule(Rule),
@@ -67,8 +67,8 @@ pub enum RuleTarget {
     Table(u32),
     /// Packets that arrived on links of a VRF: in that VRF's table (`l3mdev`).
     VrfTable,
-    /// The rule selects packets by more than their interface, or does something else than a lookup, or has attributes that
-    /// are not known here.
+    /// The rule selects packets by more than their interface, or does something else than a lookup, or has attributes
+    /// that are not known here.
     Other,
 }
 
@@ -182,8 +182,8 @@ pub struct Selector {
 /// A next-hop object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextHopObject {
-    /// One next hop. An object that the forwarding path cannot follow is [`RouteAction::Local`]: the kernel forwards its
-    /// packets.
+    /// One next hop. An object that the forwarding path cannot follow is [`RouteAction::Local`]: the kernel forwards
+    /// its packets.
     Single(RouteAction<RouteHop>),
     /// The numbers of several other objects, with weights.
     Group(Vec<(u32, u16)>),

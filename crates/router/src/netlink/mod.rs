@@ -1,5 +1,5 @@
-//! The kernel's links, addresses, neighbours, routes and rules over netlink, decoded to events, and the requests that list
-//! them.
+//! The kernel's links, addresses, neighbours, routes and rules over netlink, decoded to events, and the requests that
+//! list them.
 //!
 //! ```text
 //! socket → decode → event → mirror → tables (FIB framework), groups, next hops

@@ -1,6 +1,6 @@
-//! Messages and attributes, one after the other. The iterators end where the rest is damaged; an attribute that cannot be
-//! parsed is skipped alone. The messages of `netlink-packet-route` would reject everything for one odd attribute, and a
-//! newer kernel may send attributes in a form that the library does not know.
+//! Messages and attributes, one after the other. The iterators end where the rest is damaged; an attribute that cannot
+//! be parsed is skipped alone. The messages of `netlink-packet-route` would reject everything for one odd attribute,
+//! and a newer kernel may send attributes in a form that the library does not know.
 
 use std::net::IpAddr;
 

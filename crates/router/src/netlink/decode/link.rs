@@ -12,7 +12,7 @@ use crate::netlink::event::{Link, LinkKind, LinkNeighbor, NeighborState};
 use crate::netlink::uapi;
 use crate::route::LinkIndex;
 
-use super::attribute::{Attribute, Attributes, attributes, find_value, ip, name, nested};
+use super::attribute::{Attribute, Attributes, attributes, find, find_value, ip, name, nested};
 
 const LINK_HEADER: usize = 16;
 const ADDRESS_HEADER: usize = 8;
@@ -28,7 +28,7 @@ pub(super) fn link(body: &[u8]) -> Option<Link> {
     let header = LinkHeader::parse(body).ok()?;
     let attributes = attributes(body, LINK_HEADER)?;
     let number = |kind| {
-        let attribute = super::attribute::find(&attributes, kind)?;
+        let attribute = find(&attributes, kind)?;
         match LinkAttribute::parse_with_param(&attribute, header.interface_family).ok()? {
             LinkAttribute::Mtu(number) | LinkAttribute::Link(number) | LinkAttribute::Controller(number) => {
                 Some(number)
@@ -55,15 +55,15 @@ pub(super) fn link(body: &[u8]) -> Option<Link> {
 fn mtu6<'a>(attributes: &impl Attributes<'a>) -> Option<u32> {
     let families = nested(find_value(attributes, uapi::IFLA_AF_SPEC)?);
     let inet6 = nested(find_value(&families, uapi::AF_INET6.into())?);
-    let settings = super::attribute::find(&inet6, uapi::IFLA_INET6_CONF)?;
+    let settings = find(&inet6, uapi::IFLA_INET6_CONF)?;
     match AfSpecInet6::parse(&settings).ok()? {
         AfSpecInet6::DevConf(settings) => u32::try_from(settings.mtu6).ok(),
         _ => None,
     }
 }
 
-/// A provider's VLAN (802.1ad) is not a VLAN that the forwarding path writes. Nested attributes are parsed one by one, so
-/// that a part the library does not know (the port of a bond, say) does not hide that this is a VLAN.
+/// A provider's VLAN (802.1ad) is not a VLAN that the forwarding path writes. Nested attributes are parsed one by one,
+/// so that a part the library does not know (the port of a bond, say) does not hide that this is a VLAN.
 fn link_kind<'a>(
     attributes: &impl Attributes<'a>,
     parent: impl FnOnce() -> Option<LinkIndex>,

@@ -1,9 +1,9 @@
-//! From bytes to events. What cannot be parsed is skipped attribute by attribute; a message is an error only if its very
-//! subject is damaged.
+//! From bytes to events. What cannot be parsed is skipped attribute by attribute; a message is an error only if its
+//! very subject is damaged.
 
 use netlink_packet_core::NetlinkBuffer;
 
-use super::event::{ControlEvent, Placement};
+use super::event::{ControlEvent, LinkNeighbor, Placement};
 use super::uapi;
 
 mod attribute;
@@ -33,7 +33,7 @@ pub fn event(message: &NetlinkBuffer<&[u8]>) -> Result<Option<ControlEvent>, Mal
     let family = body.first().copied().unwrap_or(uapi::AF_UNSPEC);
     let is_ours = matches!(family, uapi::AF_INET | uapi::AF_INET6);
     match kind {
-        // A bridge reports its ports as links of its own family; for them to be removed there leaves the links.
+        // A bridge reports its ports as links of its own family: when it removes one there, the link itself stays.
         uapi::RTM_NEWLINK | uapi::RTM_DELLINK if family != uapi::AF_UNSPEC => Ok(None),
         uapi::RTM_NEWNEIGH | uapi::RTM_DELNEIGH | uapi::RTM_NEWROUTE | uapi::RTM_DELROUTE if !is_ours => {
             Ok(None)
@@ -77,7 +77,7 @@ fn address_event(message: &NetlinkBuffer<&[u8]>) -> Option<Option<ControlEvent>>
 }
 
 fn neighbor_event(message: &NetlinkBuffer<&[u8]>) -> Option<Option<ControlEvent>> {
-    let event = |neighbor: super::event::LinkNeighbor| match message.message_type() {
+    let event = |neighbor: LinkNeighbor| match message.message_type() {
         uapi::RTM_NEWNEIGH => ControlEvent::Neighbor(neighbor),
         _ => ControlEvent::NeighborRemoved(neighbor.link, neighbor.address),
     };

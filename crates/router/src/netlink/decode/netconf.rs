@@ -10,9 +10,9 @@ use super::attribute::{attributes, find_u32};
 
 const HEADER: usize = 4;
 
-/// Settings for all links, or for new ones, have negative numbers. The kernel reports IPv4 links one by one whatever the
-/// setting for all says; it forwards no IPv6 at all unless the setting for all links says so, whatever those of single
-/// links say (`ip6_forward`).
+/// Settings for all links, or for new ones, have negative numbers. The kernel reports IPv4 links one by one whatever
+/// the setting for all says; it forwards no IPv6 at all unless the setting for all links says so, whatever those of
+/// single links say (`ip6_forward`).
 pub(super) fn forwarding(body: &[u8]) -> Option<ControlEvent> {
     let attributes = attributes(body, HEADER)?;
     let family = if body.first() == Some(&uapi::AF_INET) { Family::Inet } else { Family::Inet6 };

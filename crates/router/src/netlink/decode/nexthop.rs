@@ -15,8 +15,8 @@ pub(super) fn id(body: &[u8]) -> Option<u32> {
     find_u32(&attributes(body, HEADER)?, uapi::NHA_ID)
 }
 
-/// An object and its number. A resilient group places flows by a memory of its own, and an object for bridges (`fdb`) is
-/// not for routes: the kernel forwards their packets.
+/// An object and its number. A resilient group keeps a table of which flow uses which member, and an object for bridges
+/// (`fdb`) is not for routes: the kernel forwards their packets.
 pub(super) fn object(body: &[u8]) -> Option<(u32, NextHopObject)> {
     let attributes = attributes(body, HEADER)?;
     let has = |kind| find(&attributes, kind).is_some();

@@ -33,8 +33,9 @@ pub(super) fn route(body: &[u8]) -> Option<Option<RouteEntry>> {
     }))
 }
 
-/// What the attributes of a route, or of one of its hops, say as far as they can be parsed. `RouteAttribute` of the library
-/// is not used: with it a dump of a million routes takes a quarter longer (`docs/decisions.md`, "Netlink").
+/// What the attributes of a route, or of one of its hops, say as far as they can be parsed. `RouteAttribute` of the
+/// library is not used, because a dump of a million routes would take a quarter longer (`docs/decisions.md`,
+/// "Netlink").
 #[derive(Default)]
 struct RouteAttributes<'a> {
     table: Option<u32>,
@@ -119,8 +120,8 @@ fn hop_set(header: &RouteHeader, found: RouteAttributes<'_>) -> HopSet {
         (None, _) => {}
     }
     let mtu = found.mtu;
-    // Whether an IPv6 hop is dead depends only on its link. The kernel reports links, but not that hops came to life
-    // with one: what it reported once would stay. (IPv4 hops die with a link's last address too.)
+    // Whether an IPv6 hop is dead depends only on its link. The kernel reports links, but not that hops can be used
+    // again when a link is up: a dead hop would stay dead. (IPv4 hops die with a link's last address too.)
     let is_inet6 = header.address_family == AddressFamily::Inet6;
     let settle = |hop: RouteHop| RouteHop { mtu, dead: hop.dead && !is_inet6, ..hop };
     HopSet::Hops(match found.multipath {
