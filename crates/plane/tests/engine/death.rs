@@ -1,4 +1,4 @@
-//! The program ends with its process, however that ends.
+//! The kernel removes the program when its process ends, however it ends.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,13 +10,13 @@ use fullview_table::Rib;
 use super::dut::{plan, tables};
 use super::support::may_load_programs;
 
-/// A namespace with a pair of devices, removed when this is dropped.
+/// A namespace with a veth pair, removed when this value is dropped.
 struct Namespace(String);
 
 impl Namespace {
     fn new() -> Namespace {
         let namespace = Namespace(format!("fv{}death", std::process::id()));
-        // Of a process with the same number that was killed.
+        // Removes the namespace of a killed process with the same number.
         let _ = Command::new("ip").args(["netns", "delete", &namespace.0]).output();
         namespace.ip(&["netns", "add", &namespace.0]);
         namespace.ip(&["-n", &namespace.0, "link", "add", "d0", "type", "veth", "peer", "name", "d1"]);
@@ -42,19 +42,19 @@ impl Drop for Namespace {
 
 const CHILD: &str = "FULLVIEW_TEST_HOLDS_PROGRAM";
 
-/// Not a test of its own: the process that the next test kills.
+/// The child process that the next test kills.
 #[test]
 fn child_that_holds_the_program() {
     if std::env::var_os(CHILD).is_none() {
         return;
     }
     let mut engine = Engine::load().unwrap();
-    // By its index in the namespace: loopback is 1, the pair comes next.
+    // By index in the namespace: loopback is 1, the veth pair follows.
     let ifindex = std::fs::read_to_string("/sys/class/net/d0/ifindex").unwrap().trim().parse().unwrap();
     engine.attach(ifindex, XdpMode::Driver).unwrap();
     engine.publish(&plan(1), vec![tables(&Rib::default(), &Rib::default())]).unwrap();
     println!("attached");
-    // Until the pipe closes, should the test fail before it kills this process.
+    // Ends when the pipe closes, if the test fails before it kills this process.
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
@@ -74,7 +74,7 @@ fn a_killed_process_leaves_no_program() {
     let namespace = Namespace::new();
     let mut child = child(&namespace);
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line.contains("attached")), "the child fails");
+    assert!(lines.map_while(Result::ok).any(|line| line.contains("attached")), "the child process failed");
     assert!(namespace.has_program());
     child.kill().unwrap();
     child.wait().unwrap();

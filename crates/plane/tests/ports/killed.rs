@@ -1,4 +1,4 @@
-//! A process that is killed leaves nothing behind: no program, no interface of its own; the kernel forwards on.
+//! A killed process leaves no program and no TAP interface behind, and the kernel forwards again.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ use crate::classify::{arrived, classifier, open, plain, put, routing_kernel};
 use crate::conformance::Pool;
 use crate::namespace::{in_namespace, interfaces, leave_tags_on};
 
-/// Tells the child that it is one.
+/// Marks the child process.
 const CHILD: &str = "FULLVIEW_TEST_HOLDS_PORTS";
 
 #[test]
@@ -31,7 +31,7 @@ fn a_process_that_is_killed_leaves_nothing_behind() {
         let mut arena = Arena::new(1000);
         let mut pool = Pool::new(&mut arena);
         let (mut source, mut sink) = (open("source"), open("sink"));
-        // A child is in the namespace of the thread that starts it.
+        // A child process is in the namespace of the thread that starts it.
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "killed::a_process_that_is_killed_leaves_nothing_behind", "--nocapture"])
             .env(CHILD, "1")
@@ -53,7 +53,7 @@ fn a_process_that_is_killed_leaves_nothing_behind() {
             arrived(&mut sink, &mut pool).len() == plain().len() && !interfaces().contains(&"ours".to_owned())
         });
         assert!(gone, "the kernel forwards again");
-        // Nothing is in the way of the next one.
+        // The next process can take the interfaces over.
         let (umem, _packets) = Umem::new(1);
         let mut classifier = classifier();
         for interface in ["in", "out"] {
@@ -63,7 +63,7 @@ fn a_process_that_is_killed_leaves_nothing_behind() {
     });
 }
 
-/// Packets that come in by `in` are taken by a packet socket, those by `out` by AF_XDP.
+/// Takes the packets of `in` by a packet socket, and those of `out` by AF_XDP.
 fn hold_ports_until_killed() {
     let mut classifier = classifier();
     let (umem, _packets) = Umem::new(100);
@@ -74,5 +74,5 @@ fn hold_ports_until_killed() {
     classifier.take_from_kernel(&Link::named("in").unwrap()).unwrap();
     let _tap = TapPort::create(2, "ours").unwrap();
     println!("ready");
-    thread::sleep(Duration::from_secs(60)); // the parent kills it long before, or is gone itself
+    thread::sleep(Duration::from_secs(60)); // the parent kills this process long before, or has ended itself
 }

@@ -1,6 +1,6 @@
-//! What tests of the kernel's side need.
+//! Support for tests with BPF programs.
 
-/// Whether this process may load programs and make namespaces. If not, the test says so and is skipped; in CI it fails.
+/// Whether this process may load programs and create namespaces. If not, the test is skipped with a message, or fails in CI.
 pub fn may_load_programs() -> bool {
     let root = rustix::process::geteuid().is_root();
     let ci = std::env::var_os("CI").is_some_and(|value| value == "true");
