@@ -332,7 +332,7 @@ fn a_failed_connection_names_the_reason() {
             },
             "it refused: ID not found",
         ),
-        (|socket| say(socket, ACK, &[]), "Ack where something else was due"),
+        (|socket| say(socket, ACK, &[]), "Ack where another message was expected"),
     ];
     for (answer, expected) in cases {
         let name = socket_name();
