@@ -1,17 +1,18 @@
 /*
- * Tells frames that fullview will forward from those that stay with the kernel:
+ * Separates the frames that fullview forwards from those that stay with the kernel:
  *
- *   to_socket      (XDP) moves what will be forwarded to the AF_XDP socket of its queue; nothing else sees it;
- *   all_to_socket  (XDP) moves everything there, for those who generate and count;
- *   to_ring        (filter of a packet socket) lets through what will be forwarded;
- *   not_to_kernel  (tcx, ingress) drops what to_ring let through, so that the kernel does not forward it too.
+ *   to_socket      (XDP) redirects forwardable frames to the AF_XDP socket of their queue, where the kernel does not see them;
+ *   all_to_socket  (XDP) redirects all frames there, for traffic generators and receivers;
+ *   to_ring        (filter of a packet socket) accepts forwardable frames;
+ *   not_to_kernel  (tcx, ingress) drops the frames that to_ring accepted, so that the kernel does not forward them too.
  *
- * A frame is forwarded if it is unicast IP to one of our interfaces and a router may pass it on without a word to
- * anybody. Whatever is in doubt stays with the kernel: to leave a frame to it is always right.
+ * A frame is forwardable if it is unicast IP to a MAC address of the router, and a router can forward it without any
+ * message to its sender. A doubtful frame stays with the kernel, which is always correct.
  *
- * The two programs of packet sockets run one after the other on the same frame and processor, and nothing comes between:
- * both are part of one pass of the kernel's receive path. So the first decides, and the second goes by what the first has
- * decided: were it asked again, a frame that is between the two while the stations change would go both ways, or none.
+ * The two programs of packet sockets run one after the other on the same frame and processor, and no other frame comes
+ * between, because both belong to one pass of the kernel's receive path. So the first program decides, and the second one
+ * uses the decision. If it decided again, a frame that is between the two while the map `ingress` changes would be
+ * forwarded twice or not at all.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -26,9 +27,9 @@
 #define TCX_NEXT (-1)
 #define TCX_DROP 2
 
-/* What becomes of a frame; the indices of `counts`. classify.rs knows the names. */
-enum answer {
-	NOT_OURS, /* no interface of ours that forwards its family, or another station's MAC address; no decision */
+/* Classes of frames: the indices of `counts`, with names in classify.rs. */
+enum class {
+	NOT_OURS, /* the interface is unknown or does not forward the family, or another MAC address; also: no decision */
 	FORWARD,
 	NOT_IP,
 	LOCAL,
@@ -38,20 +39,20 @@ enum answer {
 	OPTIONS, /* IPv4 options, IPv6 hop-by-hop options */
 	MALFORMED,
 	TOO_LONG, /* longer than a packet slot, or several packets in one */
-	GIVEN_BACK, /* comes from us */
-	ANSWERS,
+	REINJECTED, /* returned by fullview */
+	CLASSES,
 };
 
-struct place {
+struct ingress_key {
 	__u32 interface;
 	__u32 vlan;
 };
 
-struct station {
+struct ingress {
 	__u8 mac[ETH_ALEN];
 	__u8 forwards_inet;
 	__u8 forwards_inet6;
-	__u32 sockets; /* where the sockets of its queues begin */
+	__u32 sockets; /* the index of the socket of its first queue */
 	__u32 queues;
 };
 
@@ -59,18 +60,18 @@ struct trailer {
 	__u64 low, high;
 };
 
-/* Only this process knows it: no frame from the wire can claim to come from us. */
+/* A secret of this process, so that no frame from the wire can pretend to be reinjected. */
 const volatile struct trailer TRAILER;
-/* The longest frame that is forwarded, without a tag. */
+/* The longest forwardable frame, without a tag. */
 const volatile __u32 LONGEST;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__type(key, struct place);
-	__type(value, struct station);
+	__type(key, struct ingress_key);
+	__type(value, struct ingress);
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-} stations SEC(".maps");
+} ingress SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -99,10 +100,10 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
 	__type(value, __u64);
-	__uint(max_entries, ANSWERS);
+	__uint(max_entries, CLASSES);
 } counts SEC(".maps");
 
-/* What to_ring has decided about the frame that this processor has in hand; NOT_OURS if no socket of ours has seen it. */
+/* The decision of to_ring about the current frame of this processor; NOT_OURS if to_ring did not run on it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
@@ -115,26 +116,26 @@ struct tag {
 	__be16 type;
 };
 
-static __always_inline void count(__u32 answer)
+static __always_inline void count(__u32 class)
 {
-	__u64 *value = bpf_map_lookup_elem(&counts, &answer);
+	__u64 *value = bpf_map_lookup_elem(&counts, &class);
 
 	if (value)
 		*value += 1;
 }
 
-static __always_inline bool is_to(const struct station *station, const __u8 *mac)
+static __always_inline bool is_to(const struct ingress *settings, const __u8 *mac)
 {
 	__u8 differs = 0;
 
 #pragma unroll
 	for (int at = 0; at < ETH_ALEN; at++)
-		differs |= station->mac[at] ^ mac[at];
+		differs |= settings->mac[at] ^ mac[at];
 	return !differs;
 }
 
-/* An IPv4 packet with so many bytes from its header to the end of the frame. */
-static __always_inline enum answer inet(const struct iphdr *ip, __u32 room)
+/* Classifies an IPv4 packet with `room` bytes from its header to the end of the frame. */
+static __always_inline enum class inet(const struct iphdr *ip, __u32 room)
 {
 	__u32 total = bpf_ntohs(ip->tot_len), destination = ip->daddr;
 	__u8 first = bpf_ntohl(destination) >> 24;
@@ -157,13 +158,13 @@ static __always_inline bool is_link_local(const struct in6_addr *address)
 	return (address->s6_addr32[0] & bpf_htonl(0xffc00000)) == bpf_htonl(0xfe800000);
 }
 
-/* Unspecified, loopback, and IPv4 addresses written as IPv6. */
+/* Unspecified and loopback addresses, and IPv4 addresses embedded in IPv6. */
 static __always_inline bool is_low(const struct in6_addr *address)
 {
 	return !(address->s6_addr32[0] | address->s6_addr32[1]);
 }
 
-static __always_inline enum answer inet6(const struct ipv6hdr *ip, __u32 room)
+static __always_inline enum class inet6(const struct ipv6hdr *ip, __u32 room)
 {
 	struct in6_addr destination = ip->daddr;
 	__u32 total = bpf_ntohs(ip->payload_len) + sizeof(*ip);
@@ -181,7 +182,7 @@ static __always_inline enum answer inet6(const struct ipv6hdr *ip, __u32 room)
 	return bpf_map_lookup_elem(&local6, &destination) ? LOCAL : FORWARD;
 }
 
-/* Bytes of the packet, by its own account. */
+/* Bytes of the packet, by its length field. */
 static __always_inline __u32 inet_len(const struct iphdr *ip)
 {
 	return bpf_ntohs(ip->tot_len);
@@ -197,9 +198,9 @@ static __always_inline bool is_trailer(const struct trailer *trailer)
 	return trailer->low == TRAILER.low && trailer->high == TRAILER.high;
 }
 
-/* Frames in the kernel's own form, for packet sockets. Their tags are beside them. */
+/* Socket buffers, for packet sockets. Their VLAN tags are not part of the frame. */
 
-static __always_inline bool skb_comes_from_us(struct __sk_buff *skb, __u32 end)
+static __always_inline bool skb_is_reinjected(struct __sk_buff *skb, __u32 end)
 {
 	struct trailer trailer;
 
@@ -207,89 +208,89 @@ static __always_inline bool skb_comes_from_us(struct __sk_buff *skb, __u32 end)
 	       is_trailer(&trailer);
 }
 
-static __always_inline enum answer skb_inet(struct __sk_buff *skb)
+static __always_inline enum class skb_inet(struct __sk_buff *skb)
 {
 	struct iphdr ip;
 
 	if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))
 		return MALFORMED;
-	if (skb_comes_from_us(skb, ETH_HLEN + inet_len(&ip)))
-		return GIVEN_BACK;
+	if (skb_is_reinjected(skb, ETH_HLEN + inet_len(&ip)))
+		return REINJECTED;
 	return inet(&ip, skb->len - ETH_HLEN);
 }
 
-static __always_inline enum answer skb_inet6(struct __sk_buff *skb)
+static __always_inline enum class skb_inet6(struct __sk_buff *skb)
 {
 	struct ipv6hdr ip;
 
 	if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))
 		return MALFORMED;
-	if (skb_comes_from_us(skb, ETH_HLEN + inet6_len(&ip)))
-		return GIVEN_BACK;
+	if (skb_is_reinjected(skb, ETH_HLEN + inet6_len(&ip)))
+		return REINJECTED;
 	return inet6(&ip, skb->len - ETH_HLEN);
 }
 
-static __always_inline enum answer skb_answer(struct __sk_buff *skb)
+static __always_inline enum class skb_class(struct __sk_buff *skb)
 {
-	struct place place = { .interface = skb->ifindex };
-	struct station *station;
+	struct ingress_key key = { .interface = skb->ifindex };
+	struct ingress *settings;
 	struct ethhdr frame;
 
 	if (bpf_skb_load_bytes(skb, 0, &frame, sizeof(frame)))
 		return MALFORMED;
 	if (skb->vlan_present) {
-		/* A provider's VLAN (802.1ad) of that number is another one. */
+		/* A service VLAN (802.1ad) with this number is another VLAN. */
 		if (skb->vlan_proto != bpf_htons(ETH_P_8021Q))
 			return NOT_OURS;
-		place.vlan = skb->vlan_tci & 0xfff;
+		key.vlan = skb->vlan_tci & 0xfff;
 	}
-	station = bpf_map_lookup_elem(&stations, &place);
-	if (!station || !is_to(station, frame.h_dest))
+	settings = bpf_map_lookup_elem(&ingress, &key);
+	if (!settings || !is_to(settings, frame.h_dest))
 		return NOT_OURS;
 	if (skb->gso_size || skb->len > LONGEST)
 		return TOO_LONG;
 	if (frame.h_proto == bpf_htons(ETH_P_IP))
-		return station->forwards_inet ? skb_inet(skb) : NOT_OURS;
+		return settings->forwards_inet ? skb_inet(skb) : NOT_OURS;
 	if (frame.h_proto == bpf_htons(ETH_P_IPV6))
-		return station->forwards_inet6 ? skb_inet6(skb) : NOT_OURS;
+		return settings->forwards_inet6 ? skb_inet6(skb) : NOT_OURS;
 	return NOT_IP;
 }
 
-static __always_inline __u32 *in_hand(void)
+static __always_inline __u32 *current_decision(void)
 {
 	__u32 only = 0;
 
 	return bpf_map_lookup_elem(&decided, &only);
 }
 
-/* Frames that somebody sends pass by here too, and are never received. */
+/* The filter also sees frames that this host sends, and rejects them. */
 SEC("socket")
 int to_ring(struct __sk_buff *skb)
 {
-	__u32 *answer = in_hand();
+	__u32 *decision = current_decision();
 
-	if (!answer || skb->pkt_type == PACKET_OUTGOING)
+	if (!decision || skb->pkt_type == PACKET_OUTGOING)
 		return 0;
-	*answer = skb_answer(skb);
-	return *answer == FORWARD ? 0xffff : 0;
+	*decision = skb_class(skb);
+	return *decision == FORWARD ? 0xffff : 0;
 }
 
 SEC("classifier")
 int not_to_kernel(struct __sk_buff *skb __attribute__((unused)))
 {
-	__u32 *decision = in_hand(), answer;
+	__u32 *decision = current_decision(), class;
 
 	if (!decision)
 		return TCX_NEXT;
-	answer = *decision;
+	class = *decision;
 	*decision = NOT_OURS;
-	count(answer);
-	return answer == FORWARD ? TCX_DROP : TCX_NEXT;
+	count(class);
+	return class == FORWARD ? TCX_DROP : TCX_NEXT;
 }
 
-/* Frames as the driver has them. */
+/* Frames in the driver's buffers, for AF_XDP sockets. */
 
-static __always_inline bool xdp_comes_from_us(struct xdp_md *xdp, __u32 len, __u32 end)
+static __always_inline bool xdp_is_reinjected(struct xdp_md *xdp, __u32 len, __u32 end)
 {
 	struct trailer trailer;
 
@@ -297,36 +298,36 @@ static __always_inline bool xdp_comes_from_us(struct xdp_md *xdp, __u32 len, __u
 	       is_trailer(&trailer);
 }
 
-static __always_inline enum answer xdp_inet(struct xdp_md *xdp, __u32 len, __u32 at)
+static __always_inline enum class xdp_inet(struct xdp_md *xdp, __u32 len, __u32 at)
 {
 	struct iphdr *ip = (void *)(long)xdp->data + at;
 
 	if ((void *)(ip + 1) > (void *)(long)xdp->data_end)
 		return MALFORMED;
-	if (xdp_comes_from_us(xdp, len, at + inet_len(ip)))
-		return GIVEN_BACK;
+	if (xdp_is_reinjected(xdp, len, at + inet_len(ip)))
+		return REINJECTED;
 	return inet(ip, len - at);
 }
 
-static __always_inline enum answer xdp_inet6(struct xdp_md *xdp, __u32 len, __u32 at)
+static __always_inline enum class xdp_inet6(struct xdp_md *xdp, __u32 len, __u32 at)
 {
 	struct ipv6hdr *ip = (void *)(long)xdp->data + at;
 
 	if ((void *)(ip + 1) > (void *)(long)xdp->data_end)
 		return MALFORMED;
-	if (xdp_comes_from_us(xdp, len, at + inet6_len(ip)))
-		return GIVEN_BACK;
+	if (xdp_is_reinjected(xdp, len, at + inet6_len(ip)))
+		return REINJECTED;
 	return inet6(ip, len - at);
 }
 
-static __always_inline enum answer xdp_answer(struct xdp_md *xdp, __u32 *socket)
+static __always_inline enum class xdp_class(struct xdp_md *xdp, __u32 *socket)
 {
 	void *data = (void *)(long)xdp->data, *end = (void *)(long)xdp->data_end;
-	struct place place = { .interface = xdp->ingress_ifindex };
+	struct ingress_key key = { .interface = xdp->ingress_ifindex };
 	struct ethhdr *frame = data;
 	struct tag *tag = (void *)(frame + 1);
 	__u32 len = end - data, at = ETH_HLEN;
-	struct station *station;
+	struct ingress *settings;
 	__be16 type;
 
 	if ((void *)tag > end)
@@ -335,24 +336,25 @@ static __always_inline enum answer xdp_answer(struct xdp_md *xdp, __u32 *socket)
 	if (type == bpf_htons(ETH_P_8021Q)) {
 		if ((void *)(tag + 1) > end)
 			return MALFORMED;
-		place.vlan = bpf_ntohs(tag->control) & 0xfff;
+		key.vlan = bpf_ntohs(tag->control) & 0xfff;
 		type = tag->type;
 		at += sizeof(*tag);
 	}
-	station = bpf_map_lookup_elem(&stations, &place);
-	if (!station || !is_to(station, frame->h_dest) || xdp->rx_queue_index >= station->queues)
+	settings = bpf_map_lookup_elem(&ingress, &key);
+	if (!settings || !is_to(settings, frame->h_dest) || xdp->rx_queue_index >= settings->queues)
 		return NOT_OURS;
-	*socket = station->sockets + xdp->rx_queue_index;
+	*socket = settings->sockets + xdp->rx_queue_index;
 	if (len - at > LONGEST - ETH_HLEN)
 		return TOO_LONG;
 	if (type == bpf_htons(ETH_P_IP))
-		return station->forwards_inet ? xdp_inet(xdp, len, at) : NOT_OURS;
+		return settings->forwards_inet ? xdp_inet(xdp, len, at) : NOT_OURS;
 	if (type == bpf_htons(ETH_P_IPV6))
-		return station->forwards_inet6 ? xdp_inet6(xdp, len, at) : NOT_OURS;
+		return settings->forwards_inet6 ? xdp_inet6(xdp, len, at) : NOT_OURS;
 	return NOT_IP;
 }
 
-/* What a driver writes before a frame would be copied before our slot: it goes, or the frame stays. */
+/* Metadata that a driver writes before a frame would be copied to the memory before the slot. So the metadata is removed, or
+ * else the frame stays with the kernel. */
 static __always_inline int redirect(struct xdp_md *xdp, __u32 socket)
 {
 	if (xdp->data_meta < xdp->data && bpf_xdp_adjust_meta(xdp, xdp->data - xdp->data_meta))
@@ -364,23 +366,23 @@ SEC("xdp")
 int to_socket(struct xdp_md *xdp)
 {
 	__u32 socket = 0;
-	enum answer answer = xdp_answer(xdp, &socket);
+	enum class class = xdp_class(xdp, &socket);
 
-	count(answer);
-	return answer == FORWARD ? redirect(xdp, socket) : XDP_PASS;
+	count(class);
+	return class == FORWARD ? redirect(xdp, socket) : XDP_PASS;
 }
 
-/* All frames of an interface, whatever they are: for those who measure. */
+/* Redirects all frames of an interface, for measurements. */
 SEC("xdp")
 int all_to_socket(struct xdp_md *xdp)
 {
-	struct place place = { .interface = xdp->ingress_ifindex };
-	struct station *station = bpf_map_lookup_elem(&stations, &place);
+	struct ingress_key key = { .interface = xdp->ingress_ifindex };
+	struct ingress *settings = bpf_map_lookup_elem(&ingress, &key);
 
-	if (!station || xdp->rx_queue_index >= station->queues)
+	if (!settings || xdp->rx_queue_index >= settings->queues)
 		return XDP_PASS;
 	count(FORWARD);
-	return redirect(xdp, station->sockets + xdp->rx_queue_index);
+	return redirect(xdp, settings->sockets + xdp->rx_queue_index);
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

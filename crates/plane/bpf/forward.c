@@ -1,9 +1,9 @@
 /*
- * The forwarding path in the kernel: parse, lookup, rewrite, out. What is not a plain packet with a neighbour to go to
- * is left as it came and passed to the kernel, which answers, delivers or drops it as if this program were not there.
+ * The forwarding path of the XDP engine: parse, lookup, rewrite, redirect. A packet that is not plain, or that has no known
+ * neighbour, is passed unchanged to the kernel, which answers, delivers or drops it as if this program did not exist.
  *
- * All that is looked up in is one value of a map, a "generation". There are two: packets go by one of them while the
- * other one is written. `current` says by which; src/engine/generation.rs has the rules.
+ * The tables and the configuration are one value of a map, a "generation". There are two: the program uses one of them
+ * while the other one is written. `current` holds the one to use; src/engine/generation.rs has the rules.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -13,8 +13,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-/* Sizes and order as in src/engine/layout.rs. All are powers of two: what a table says is masked, not compared, so the
- * verifier knows it to be within and no branch is left of that. */
+/* Sizes and order as in src/engine/layout.rs. All are powers of two, so that indices from tables are masked and not
+ * compared: the verifier knows their bounds, and no branch is necessary. */
 #define INDEX (1 << 18)
 #define LEAVES (1 << 24)	/* bytes */
 #define ROOTS (1 << 16)
@@ -28,8 +28,8 @@
 /* Members of a group at most. */
 #define MEMBERS 64
 
-/* Why a packet is not forwarded, in the order of src/engine/counters.rs: it goes to the kernel for all reasons but the
- * last one. */
+/* Why a packet is not forwarded, in the order of src/engine/counters.rs. The packet is dropped for the last reason, and
+ * passed to the kernel for all others. */
 enum reason {
 	TOO_SHORT = 1,
 	NO_INTERFACE,
@@ -51,7 +51,7 @@ enum reason {
 
 #define REASONS SOURCE_CHECK
 
-/* A next hop: half a cache line, whose alignment lets words be copied by twos. */
+/* A next hop: half a cache line, aligned so that words can be copied in pairs. */
 struct hop {
 	union {
 		__u32 macs[3];	/* destination and source, as in the frame */
@@ -61,18 +61,18 @@ struct hop {
 		};
 	};
 	__u32 ifindex;
-	__u16 mtu;		/* 0 unless there is a neighbour to go to */
+	__u16 mtu;		/* 0 unless this is a neighbour */
 	__u16 vlan;		/* 0: no tag */
 	__u16 reason;		/* where the MTU is 0 */
-	__u16 interface;	/* the number of the one it leads to; 0: none */
+	__u16 interface;	/* the number of the egress interface; 0: none */
 	union {
-		__u32 device;		/* its place in `devices`, 0 if it has none */
+		__u32 device;		/* its key in `devices`, 0 if it has none */
 		__u32 first_slot;	/* of a group */
 	};
 	__u32 slot_mask;	/* 0: no group */
 } __attribute__((aligned(32)));
 
-/* What is wanted of an interface. */
+/* Flags of an interface. */
 #define FORWARDS_INET 1
 #define FORWARDS_INET6 2
 #define CHECKS_LOOSELY 4
@@ -80,9 +80,9 @@ struct hop {
 
 /* An interface, found by its index and VLAN. */
 struct port {
-	__u32 ifindex;		/* 0: a free place */
+	__u32 ifindex;		/* 0: the entry is free */
 	__u16 vlan;
-	__u8 wanted;
+	__u8 flags;
 	__u8 table;		/* 0: the main one, else a VRF's */
 	__u32 mac_first;
 	__u16 mac_last;
@@ -133,8 +133,8 @@ struct {
 	__array(values, struct generation_map);
 } current SEC(".maps");
 
-/* The table of a VRF: what begins every lookup. Leaves and lines of all tables lie in the generation, the main table's
- * from the beginning, a VRF's from some place on. */
+/* The first levels of a VRF table. Leaves and lines of all tables are in the generation: those of the main table at the
+ * beginning, those of a VRF from the offsets below. */
 struct vrf {
 	__u32 index[INDEX];
 	__u32 roots[ROOTS];
@@ -145,7 +145,7 @@ struct vrf {
 	__u32 unused[1020];
 };
 
-/* Those of generation 0 and 1 by turns. How many there are is set before the program is loaded. */
+/* Alternately of generation 0 and 1. Their number is set before the program is loaded. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -154,7 +154,7 @@ struct {
 	__type(value, struct vrf);
 } vrfs SEC(".maps");
 
-/* Devices that packets leave by. Place 0 is empty. */
+/* Egress devices. Key 0 is empty. */
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP);
 	__uint(max_entries, DEVICES);
@@ -171,7 +171,7 @@ struct counters {
 	struct traffic received, sent;
 };
 
-/* All in one value, so that a packet looks up once. */
+/* All counters in one value, so that the program looks the map up once per packet. */
 struct all_counters {
 	struct counters by_interface[INTERFACES];
 };
@@ -183,7 +183,7 @@ struct {
 	__type(value, struct all_counters);
 } counted SEC(".maps");
 
-/* Packets that were not forwarded, by the number of their interface; 0: none of ours. The first reason is TOO_SHORT. */
+/* Packets that were not forwarded, by interface number; 0: no interface. The first reason is TOO_SHORT. */
 struct reasons {
 	__u64 by_reason[REASONS];
 };
@@ -203,13 +203,13 @@ static __always_inline __u32 dir18_place(__u32 entry, __u32 addr)
 
 #define PARTS 64
 
-/* The number of a block's part for this address. */
+/* The number of the part of a block that holds this address. */
 static __always_inline __u32 part_of(__u32 addr)
 {
 	return addr >> 8 & (PARTS - 1);
 }
 
-/* The leaf at a place of a table whose leaves begin at `first`, which is 0 for the main table. */
+/* The leaf at an index of a table whose leaves begin at `first`, which is 0 for the main table. */
 static __always_inline __u32 narrow(const struct generation *now, __u32 first, __u32 place)
 {
 	return now->leaves.narrow[((place & (LEAVES - 1)) + first) & (LEAVES - 1)];
@@ -220,7 +220,7 @@ static __always_inline __u32 wide(const struct generation *now, __u32 first, __u
 	return now->leaves.wide[((place & (LEAVES / 2 - 1)) + first) & (LEAVES / 2 - 1)];
 }
 
-/* A /24 may have an array of its own, whose entry lies behind the leaves of the block: in four leaves, or in two. */
+/* A /24 may have an array of its own. Its entry follows the leaves of the block, in four narrow leaves or two wide ones. */
 static __always_inline __u32 lookup_narrow(const struct generation *now, __u32 first, __u32 entry, __u32 addr)
 {
 	__u32 hop = narrow(now, first, dir18_place(entry, addr));
@@ -260,7 +260,7 @@ static __always_inline const struct vrf *vrf_of(const struct generation *now, __
 	return bpf_map_lookup_elem(&vrfs, &place);
 }
 
-/* The same in a VRF's table. Apart, so that the main table's packets do not pay for it. */
+/* As lookup_inet, in the table of a VRF. A separate function, so that packets of the main table do not pay for it. */
 static __noinline __u32 lookup_inet_vrf(const struct generation *now, __u32 table, __u32 addr)
 {
 	const struct vrf *vrf;
@@ -277,14 +277,14 @@ static __noinline __u32 lookup_inet_vrf(const struct generation *now, __u32 tabl
 	return lookup_wide(now, vrf->first_leaf, entry, addr);
 }
 
-/* btree6: crates/table/src/fib/btree6/lines.rs. A place is a line's first byte. */
+/* btree6: crates/table/src/fib/btree6/lines.rs. A place is the offset of a line in bytes. */
 #define PLACE ((LINES - 1) * 64)
 #define ESCAPE 0xffff
-/* A tree deeper begins at least 8 bits further on. */
+/* Each deeper tree begins at least 8 bits further in the address. */
 #define DEEPEST 14
 
-/* How many lasts are below the key: the sign of a difference, since each comparison would be a branch that nobody can
- * predict. The compiler is kept from finding out that it is one. */
+/* Adds 1 to `count` if `last` is below the key. It uses the sign of a difference, because each comparison would be an
+ * unpredictable branch; the assembler statement hides from the compiler that this is a comparison. */
 #define BELOW(count, last, key)                                                 \
 	do {                                                                    \
 		__u64 difference = (__u64)(last) - (key);                       \
@@ -292,14 +292,14 @@ static __noinline __u32 lookup_inet_vrf(const struct generation *now, __u32 tabl
 		count += difference >> 63;                                      \
 	} while (0)
 
-/* Where a table's lines begin, in bytes: 0 for the main table. */
+/* The offsets of a table's lines in bytes; 0 for the main table. */
 struct lines {
 	__u32 branches;
 	__u32 leaves;
 };
 
-/* Lasts ascend, so three of a branch say in which quarter the key is, and three more where in it: fewer comparisons than
- * all fifteen, at the price of waiting once more. */
+/* The lasts ascend. Three of a branch select the quarter with the key, and three more the place in it: fewer comparisons
+ * than all fifteen, for one more dependent load. */
 static __always_inline __u32 descend(const struct generation *now, struct lines from, __u32 place, __u64 key)
 {
 	const struct branch *branch = (const void *)now->branches + (place + from.branches & PLACE);
@@ -321,7 +321,7 @@ static __always_inline const struct leaf *leaf_at(const struct generation *now, 
 	return (const void *)now->leaves6 + (place + from.leaves & PLACE);
 }
 
-/* The same in a leaf: which half of its first nine lasts, and where in it. */
+/* The same in a leaf: the half of its first nine lasts, and the place in it. */
 static __always_inline __u64 range_of(const struct leaf *leaf, __u64 key)
 {
 	const __u32 *half;
@@ -336,7 +336,7 @@ static __always_inline __u64 range_of(const struct leaf *leaf, __u64 key)
 	return 5 * halves + even + odd;
 }
 
-/* The place of the leaf for this key in the tree at `place`. */
+/* Finds the leaf for this key in the tree at `place`. */
 static __always_inline __u32 find_leaf(const struct generation *now, struct lines from, __u32 place, __u64 key)
 {
 	place = descend(now, from, place, key);
@@ -344,7 +344,7 @@ static __always_inline __u32 find_leaf(const struct generation *now, struct line
 	return descend(now, from, place, key);
 }
 
-/* The 32 bits of an address behind its first 16 and these. */
+/* The 32 bits of an address after its first 16 bits and the consumed ones. */
 static __always_inline __u32 key_after(__u64 high, __u64 low, __u32 consumed)
 {
 	if (consumed >= 64)
@@ -357,7 +357,7 @@ struct key {
 	struct lines from;
 };
 
-/* The rare way, for prefixes longer than /48. */
+/* The rare case of prefixes longer than /48. */
 static __noinline __u32 lookup_deeper(const struct generation *now, const struct key *key, __u32 place)
 {
 	__u32 consumed = 0;
@@ -422,7 +422,7 @@ static __noinline __u32 lookup_inet6_vrf(const struct generation *now, __u32 tab
 	return lookup_lines(now, from, vrf->roots[high >> 48], high, low);
 }
 
-/* crates/table/src/group/hash.rs: both halves of a product of 64 by 64 bits. */
+/* As in crates/table/src/group/hash.rs: combines both halves of a product of 64 by 64 bits. */
 static __always_inline __u64 mix(__u64 word)
 {
 	const __u64 spread = 0x9e3779b97f4a7c15ULL, rotated = 0xf372fe94f82b3c6eULL;
@@ -453,7 +453,7 @@ static __always_inline __u32 flow_hash(__u64 seed, const struct flow *flow)
 	return hash ^ hash >> 32;
 }
 
-/* Protocol and ports as the hash has them, where the protocol begins with ports and the frame holds them. */
+/* Protocol and ports for the hash, if the protocol's header begins with ports and the frame holds them. */
 static __always_inline __u64 protocol_and_ports(__u8 protocol, const __be16 *ports, const void *end)
 {
 	if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP && protocol != IPPROTO_DCCP &&
@@ -492,7 +492,7 @@ static __always_inline __u32 hash_inet6(const struct generation *now, const stru
 	return flow_hash(now->flow_seed, &flow);
 }
 
-/* The compiler is kept from computing the address anew for each word of a next hop. */
+/* The assembler statement keeps the compiler from computing the address again for each word of a next hop. */
 static __always_inline const struct hop *hop_at(const struct generation *now, __u32 number)
 {
 	const struct hop *hop = &now->hops[number & (HOPS - 1)];
@@ -508,7 +508,7 @@ static __always_inline const struct hop *member(const struct generation *now, co
 	return hop_at(now, now->slots[slot & (SLOTS - 1)]);
 }
 
-/* Interfaces stand at their place or up to three behind it. */
+/* An interface is at its home place or up to three places after it. */
 static __always_inline const struct port *find_port(const struct generation *now, __u32 ifindex, __u16 vlan)
 {
 #pragma unroll
@@ -521,29 +521,29 @@ static __always_inline const struct port *find_port(const struct generation *now
 	return 0;
 }
 
-/* Whether a packet that came in by this interface may come from where this next hop leads to. */
-static __always_inline int leads_there(const struct hop *hop, const struct port *port)
+/* Whether this next hop back to the source lets a packet come in by this interface. */
+static __always_inline int hop_passes(const struct hop *hop, const struct port *port)
 {
-	return port->wanted & CHECKS_STRICTLY ? hop->interface == port->number : hop->interface != 0;
+	return port->flags & CHECKS_STRICTLY ? hop->interface == port->number : hop->interface != 0;
 }
 
-/* The same of the next hop of that number, which may be a group: one of its members is enough. */
-static __always_inline int leads_back(const struct generation *now, __u32 number, const struct port *port)
+/* The same for a next hop by its number, which may be a group: one passing member is enough. */
+static __always_inline int next_hop_passes(const struct generation *now, __u32 number, const struct port *port)
 {
 	const struct hop *hop = hop_at(now, number);
 
 	if (!hop->slot_mask)
-		return leads_there(hop, port);
+		return hop_passes(hop, port);
 	for (__u32 i = 0; i < MEMBERS && i < hop->members; i++) {
 		__u32 member = now->slots[(hop->first_member + i) & (SLOTS - 1)];
 
-		if (leads_there(&now->hops[member], port))
+		if (hop_passes(&now->hops[member], port))
 			return 1;
 	}
 	return 0;
 }
 
-/* Source checks look up a second time; apart, so that those who want none do not pay for it. */
+/* Source checks need a second lookup. A separate function, so that packets without a check do not pay for it. */
 static __noinline int source_passes(const struct generation *now, const struct port *port, __u32 source)
 {
 	__u32 number;
@@ -551,7 +551,7 @@ static __noinline int source_passes(const struct generation *now, const struct p
 	if (!now || !port)
 		return 0;
 	number = port->table ? lookup_inet_vrf(now, port->table, source) : lookup_inet(now, source);
-	return leads_back(now, number, port);
+	return next_hop_passes(now, number, port);
 }
 
 static __noinline int source_passes6(const struct generation *now, const struct port *port, __u64 high, __u64 low)
@@ -561,17 +561,17 @@ static __noinline int source_passes6(const struct generation *now, const struct 
 	if (!now || !port)
 		return 0;
 	number = port->table ? lookup_inet6_vrf(now, port->table, high, low) : lookup_inet6(now, high, low);
-	return leads_back(now, number, port);
+	return next_hop_passes(now, number, port);
 }
 
-/* What is for this host is the host's to judge. */
+/* The source check does not apply to packets for this host, which checks them itself. */
 static __always_inline int is_checked(const struct port *port, const struct hop *hop)
 {
-	return port->wanted & (CHECKS_LOOSELY | CHECKS_STRICTLY) && (hop->mtu || hop->reason != LOCAL);
+	return port->flags & (CHECKS_LOOSELY | CHECKS_STRICTLY) && (hop->mtu || hop->reason != LOCAL);
 }
 
-/* Why a packet that is too long for a next hop does not go there. One that no plan knows is all zeroes. */
-static __always_inline int why(const struct hop *hop)
+/* Why a packet that exceeds the MTU of a next hop is not forwarded. A next hop without configuration is all zeroes. */
+static __always_inline int mtu_reason(const struct hop *hop)
 {
 	if (hop->mtu)
 		return TOO_BIG;
@@ -590,7 +590,7 @@ static __always_inline void set_macs(void *frame, const struct hop *hop)
 	*(__u32 *)(frame + 8) = hop->macs[2];
 }
 
-/* The same frame with the tag that the next link wants, or none. Returns where the packet begins now. */
+/* Gives the frame the tag of the next link, or none. Returns the new begin of the packet. */
 static __always_inline void *retag(struct xdp_md *frame, const struct hop *hop, int was_tagged, __be16 type, __u32 size)
 {
 	struct tagged *head;
@@ -602,7 +602,7 @@ static __always_inline void *retag(struct xdp_md *frame, const struct hop *hop, 
 		return 0;
 	head = (void *)(long)frame->data;
 	packet = (void *)head + (hop->vlan ? sizeof(*head) : sizeof(head->ethernet));
-	/* It was within before; the verifier has forgotten that. */
+	/* This was true before, but the verifier does not remember it. */
 	if (packet + size > (void *)(long)frame->data_end)
 		return 0;
 	if (hop->vlan) {
@@ -616,8 +616,8 @@ static __always_inline void *retag(struct xdp_md *frame, const struct hop *hop, 
 	return packet;
 }
 
-/* As crates/plane/src/wire/checksum.rs: 20 bytes that add up to all ones. Three half words are once or twice that if they
- * are a multiple of it at all, which one more fold shows. */
+/* As crates/plane/src/wire/checksum.rs: the 20 bytes have to add up to all ones. The sum of three half words is a multiple
+ * of 0xffff only as 0xffff or twice that, which one more fold detects. */
 static __always_inline int header_verifies(const struct iphdr *ip)
 {
 	const __u32 *words = (const void *)ip;
@@ -627,7 +627,7 @@ static __always_inline int header_verifies(const struct iphdr *ip)
 	return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
 
-/* This network, loopback, link-local, groups and reserved: for the kernel to judge. */
+/* This network, loopback, link-local, multicast and reserved addresses, which are left to the kernel. */
 static __always_inline int is_special_inet(__u32 addr)
 {
 	__u32 first = addr >> 24;
@@ -635,17 +635,17 @@ static __always_inline int is_special_inet(__u32 addr)
 	return first == 0 || first == 127 || first >= 224 || addr >> 16 == 0xa9fe;
 }
 
-/* Sixty-fourths of the address space that such addresses are in: one test for most packets. */
-#define ODD_PARTS (1ULL | 1ULL << (127 >> 2) | 1ULL << (169 >> 2) | 0xffULL << (224 >> 2))
+/* The 64ths of the address space that contain such addresses: one test for most packets. */
+#define SPECIAL_PARTS (1ULL | 1ULL << (127 >> 2) | 1ULL << (169 >> 2) | 0xffULL << (224 >> 2))
 
 static __always_inline int are_special_inet(__u32 source, __u32 destination)
 {
-	if (!((ODD_PARTS >> (source >> 26) | ODD_PARTS >> (destination >> 26)) & 1))
+	if (!((SPECIAL_PARTS >> (source >> 26) | SPECIAL_PARTS >> (destination >> 26)) & 1))
 		return 0;
 	return is_special_inet(source) || is_special_inet(destination);
 }
 
-/* ::/8 but for NAT64, fe00::/8, ff00::/8. */
+/* ::/8 except NAT64, fe00::/8, ff00::/8. */
 static __always_inline int is_special_inet6(__u64 high)
 {
 	__u32 first = high >> 56;
@@ -655,64 +655,64 @@ static __always_inline int is_special_inet6(__u64 high)
 
 static __always_inline void decrement_ttl(struct iphdr *ip)
 {
-	/* RFC 1624, and 0xffff is not left as it is: the sum of a header is never 0 but by a wrong checksum. */
+	/* RFC 1624. 0xffff is changed too, because the sum of a header with a correct checksum is never 0. */
 	__u32 check = ip->check + bpf_htons(0x0100);
 
 	ip->check = check + ((check + 1) >> 16);
 	ip->ttl--;
 }
 
-/* The way of a packet. */
-struct passage {
-	const struct port *port;	/* where it came in; none if it is not ours */
+/* What is known about a packet so far. */
+struct packet_state {
+	const struct port *port;	/* the ingress interface, if there is one */
 	int tagged;
-	enum reason reason;		/* why it stays, if it does */
-	__u64 bytes;			/* of the frame, as it leaves */
+	enum reason reason;		/* why it is not forwarded, if it is not */
+	__u64 bytes;			/* length of the frame when it leaves */
 };
 
-static __always_inline const struct hop *stays(struct passage *way, enum reason reason)
+static __always_inline const struct hop *not_forwarded_for(struct packet_state *state, enum reason reason)
 {
-	way->reason = reason;
+	state->reason = reason;
 	return 0;
 }
 
 static __always_inline const struct hop *forward_inet(struct xdp_md *frame, const struct generation *now,
-						      void *packet, struct passage *way)
+						      void *packet, struct packet_state *state)
 {
-	const struct port *port = way->port;
-	int tagged = way->tagged;
+	const struct port *port = state->port;
+	int tagged = state->tagged;
 	void *end = (void *)(long)frame->data_end;
 	struct iphdr *ip = packet;
 	__u32 source, destination, total, number;
 	const struct hop *hop;
 
 	if ((void *)(ip + 1) > end)
-		return stays(way, TOO_SHORT);
+		return not_forwarded_for(state, TOO_SHORT);
 	destination = bpf_ntohl(ip->daddr);
-	/* First of all, so that the memory is on its way while the header is checked. */
+	/* The lookup comes first, so that its memory arrives while the header is checked. */
 	number = port->table ? lookup_inet_vrf(now, port->table, destination) : lookup_inet(now, destination);
 	source = bpf_ntohl(ip->saddr);
 	total = bpf_ntohs(ip->tot_len);
 	if (*(__u8 *)ip != 0x45 || total < sizeof(*ip) || total > (__u64)(end - packet))
-		return stays(way, HEADER);
+		return not_forwarded_for(state, HEADER);
 	if (!header_verifies(ip))
-		return stays(way, CHECKSUM);
+		return not_forwarded_for(state, CHECKSUM);
 	if (are_special_inet(source, destination))
-		return stays(way, SPECIAL_ADDRESS);
+		return not_forwarded_for(state, SPECIAL_ADDRESS);
 	hop = hop_at(now, number);
 	if (hop->slot_mask)
 		hop = member(now, hop, hash_inet(now, ip, end));
 	if (is_checked(port, hop) && !source_passes(now, port, source))
-		return stays(way, SOURCE_CHECK);
+		return not_forwarded_for(state, SOURCE_CHECK);
 	if (total > hop->mtu)
-		return stays(way, why(hop));
+		return not_forwarded_for(state, mtu_reason(hop));
 	if (ip->ttl <= 1)
-		return stays(way, TTL_EXPIRED);
+		return not_forwarded_for(state, TTL_EXPIRED);
 	if (tagged || hop->vlan) {
 		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IP), sizeof(*ip));
 		if (!ip)
-			return stays(way, NO_HEADROOM);
-		way->bytes = frame->data_end - frame->data;
+			return not_forwarded_for(state, NO_HEADROOM);
+		state->bytes = frame->data_end - frame->data;
 	} else {
 		set_macs(packet - sizeof(struct ethhdr), hop);
 	}
@@ -721,10 +721,10 @@ static __always_inline const struct hop *forward_inet(struct xdp_md *frame, cons
 }
 
 static __always_inline const struct hop *forward_inet6(struct xdp_md *frame, const struct generation *now,
-						       void *packet, struct passage *way)
+						       void *packet, struct packet_state *state)
 {
-	const struct port *port = way->port;
-	int tagged = way->tagged;
+	const struct port *port = state->port;
+	int tagged = state->tagged;
 	void *end = (void *)(long)frame->data_end;
 	struct ipv6hdr *ip = packet;
 	const struct hop *hop;
@@ -733,32 +733,32 @@ static __always_inline const struct hop *forward_inet6(struct xdp_md *frame, con
 	__u32 total, number;
 
 	if ((void *)(ip + 1) > end)
-		return stays(way, TOO_SHORT);
+		return not_forwarded_for(state, TOO_SHORT);
 	words = packet;
 	high = bpf_be64_to_cpu(words[3]);
 	low = bpf_be64_to_cpu(words[4]);
 	total = sizeof(*ip) + bpf_ntohs(ip->payload_len);
-	/* A hop-by-hop header is for every router on the way: the kernel reads it. */
+	/* Every router on the path reads a hop-by-hop header: the kernel does it. */
 	if (*(__u8 *)ip >> 4 != 6 || ip->nexthdr == IPPROTO_HOPOPTS || total > (__u64)(end - packet))
-		return stays(way, HEADER);
+		return not_forwarded_for(state, HEADER);
 	if (is_special_inet6(high) || is_special_inet6(bpf_be64_to_cpu(words[1])))
-		return stays(way, SPECIAL_ADDRESS);
+		return not_forwarded_for(state, SPECIAL_ADDRESS);
 	number = port->table ? lookup_inet6_vrf(now, port->table, high, low) : lookup_inet6(now, high, low);
 	hop = hop_at(now, number);
 	if (hop->slot_mask)
 		hop = member(now, hop, hash_inet6(now, ip, end));
 	if (is_checked(port, hop) &&
 	    !source_passes6(now, port, bpf_be64_to_cpu(words[1]), bpf_be64_to_cpu(words[2])))
-		return stays(way, SOURCE_CHECK);
+		return not_forwarded_for(state, SOURCE_CHECK);
 	if (total > hop->mtu)
-		return stays(way, why(hop));
+		return not_forwarded_for(state, mtu_reason(hop));
 	if (ip->hop_limit <= 1)
-		return stays(way, TTL_EXPIRED);
+		return not_forwarded_for(state, TTL_EXPIRED);
 	if (tagged || hop->vlan) {
 		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IPV6), sizeof(*ip));
 		if (!ip)
-			return stays(way, NO_HEADROOM);
-		way->bytes = frame->data_end - frame->data;
+			return not_forwarded_for(state, NO_HEADROOM);
+		state->bytes = frame->data_end - frame->data;
 	} else {
 		set_macs(packet - sizeof(struct ethhdr), hop);
 	}
@@ -766,9 +766,9 @@ static __always_inline const struct hop *forward_inet6(struct xdp_md *frame, con
 	return hop;
 }
 
-/* The next hop by which the frame leaves, rewritten; none if it stays as it came. */
+/* Rewrites the frame and returns its next hop; returns none for an unchanged frame that is not forwarded. */
 static __always_inline const struct hop *forward_frame(struct xdp_md *frame, const struct generation *now,
-						       struct passage *way)
+						       struct packet_state *state)
 {
 	void *end = (void *)(long)frame->data_end;
 	struct tagged *head = (void *)(long)frame->data;
@@ -777,29 +777,29 @@ static __always_inline const struct hop *forward_frame(struct xdp_md *frame, con
 	__u16 vlan = 0;
 	__be16 type;
 
-	way->bytes = end - (void *)head;
+	state->bytes = end - (void *)head;
 	if (packet > end)
-		return stays(way, TOO_SHORT);
+		return not_forwarded_for(state, TOO_SHORT);
 	type = head->ethernet.h_proto;
-	way->tagged = type == bpf_htons(ETH_P_8021Q);
-	if (way->tagged) {
+	state->tagged = type == bpf_htons(ETH_P_8021Q);
+	if (state->tagged) {
 		packet = head + 1;
 		if (packet > end)
-			return stays(way, TOO_SHORT);
+			return not_forwarded_for(state, TOO_SHORT);
 		type = head->type;
 		vlan = bpf_ntohs(head->tci) & 0xfff;
 	}
 	port = find_port(now, frame->ingress_ifindex, vlan);
 	if (!port)
-		return stays(way, NO_INTERFACE);
-	way->port = port;
+		return not_forwarded_for(state, NO_INTERFACE);
+	state->port = port;
 	if (*(__u32 *)head != port->mac_first || *((__u16 *)head + 2) != port->mac_last)
-		return stays(way, OTHER_STATION);
+		return not_forwarded_for(state, OTHER_STATION);
 	if (type == bpf_htons(ETH_P_IP))
-		return port->wanted & FORWARDS_INET ? forward_inet(frame, now, packet, way) : stays(way, NOT_FORWARDING);
+		return port->flags & FORWARDS_INET ? forward_inet(frame, now, packet, state) : not_forwarded_for(state, NOT_FORWARDING);
 	if (type == bpf_htons(ETH_P_IPV6))
-		return port->wanted & FORWARDS_INET6 ? forward_inet6(frame, now, packet, way) : stays(way, NOT_FORWARDING);
-	return stays(way, NOT_IP);
+		return port->flags & FORWARDS_INET6 ? forward_inet6(frame, now, packet, state) : not_forwarded_for(state, NOT_FORWARDING);
+	return not_forwarded_for(state, NOT_IP);
 }
 
 static __always_inline void count(struct traffic *traffic, __u64 bytes)
@@ -808,8 +808,8 @@ static __always_inline void count(struct traffic *traffic, __u64 bytes)
 	traffic->bytes += bytes;
 }
 
-/* What becomes of a frame that is not forwarded. */
-static __always_inline int leave(__u32 interface, enum reason reason)
+/* Counts a frame that is not forwarded, and returns its XDP action. */
+static __always_inline int do_not_forward(__u32 interface, enum reason reason)
 {
 	struct reasons *counts = bpf_map_lookup_elem(&not_forwarded, &interface);
 
@@ -818,7 +818,7 @@ static __always_inline int leave(__u32 interface, enum reason reason)
 	return reason == SOURCE_CHECK ? XDP_DROP : XDP_PASS;
 }
 
-/* By its place in the map the kernel finds a device sooner than by its index. One that has gone away is not in the map. */
+/* The kernel finds a device faster by its key in the map than by its index. A removed device is not in the map. */
 static __always_inline int send(const struct hop *hop)
 {
 	if (hop->device && bpf_redirect_map(&devices, hop->device, XDP_ABORTED) == XDP_REDIRECT)
@@ -831,7 +831,7 @@ int forward(struct xdp_md *frame)
 {
 	struct generation *now;
 	struct all_counters *all;
-	struct passage way = {};
+	struct packet_state state = {};
 	const struct hop *hop;
 	__u32 zero = 0, interface;
 	__u64 bytes;
@@ -845,12 +845,12 @@ int forward(struct xdp_md *frame)
 	if (!now)
 		return XDP_PASS;
 	bytes = frame->data_end - frame->data;
-	hop = forward_frame(frame, now, &way);
-	interface = way.port ? way.port->number & (INTERFACES - 1) : 0;
+	hop = forward_frame(frame, now, &state);
+	interface = state.port ? state.port->number & (INTERFACES - 1) : 0;
 	count(&all->by_interface[interface].received, bytes);
 	if (!hop)
-		return leave(interface, way.reason);
-	count(&all->by_interface[hop->interface & (INTERFACES - 1)].sent, way.bytes);
+		return do_not_forward(interface, state.reason);
+	count(&all->by_interface[hop->interface & (INTERFACES - 1)].sent, state.bytes);
 	return send(hop);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Lets every frame through. A veth device takes frames that a program redirects to it only if its peer polls for them
- * (NAPI), and the peer does so as soon as it has any XDP program: this one.
+ * Passes every frame. A veth device accepts redirected frames only if its peer polls for them (NAPI), and the peer does
+ * that as soon as it has any XDP program, such as this one.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

@@ -1,12 +1,12 @@
 /*
- * Gives frames back to the kernel, as if they had just come in: BPF_PROG_RUN runs this once for each of them, on a
- * frame of its own (BPF_F_TEST_XDP_LIVE_FRAMES), and the kernel receives what it lets pass.
+ * Reinjects frames into the kernel, as if an interface had just received them: BPF_PROG_RUN runs this program once for
+ * each frame, on a buffer of its own (BPF_F_TEST_XDP_LIVE_FRAMES), and the kernel receives the frames that it passes.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <bpf/bpf_helpers.h>
 
-/* The longest frame, and what inject.rs marks it with: each run starts with as many bytes. */
+/* The longest frame with the trailer of reinject.rs: each run starts with this number of bytes. */
 #define MOST (2104 + 16)
 
 struct frame {
@@ -14,7 +14,7 @@ struct frame {
 	__u8 bytes[MOST];
 };
 
-/* What waits to be given back; inject.rs fills it and says from where on. */
+/* Frames to reinject; reinject.rs fills the map and sets the first one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
@@ -22,7 +22,7 @@ struct {
 	__uint(max_entries, 256);
 } frames SEC(".maps");
 
-/* Which of them is next. */
+/* The number of the next frame. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);

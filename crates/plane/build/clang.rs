@@ -25,7 +25,7 @@ pub fn compile_programs() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Optimised, as the verifier wants it, and with the type information (BTF) that maps are described by.
+/// Compiles with optimisation, which the verifier needs, and with type information (BTF), which describes the maps.
 fn compile(source: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang".into());
     let name = source.file_stem().ok_or("a program has a name")?;
@@ -54,7 +54,7 @@ fn target() -> &'static str {
     if big { "bpfeb" } else { "bpfel" }
 }
 
-/// Debian keeps `asm/` apart for each architecture, where clang does not look for the target bpf.
+/// Debian's folder of `asm/` for the architecture, which clang does not search for the target bpf.
 fn system_headers() -> Option<String> {
     let architecture = std::env::var("CARGO_CFG_TARGET_ARCH").ok()?;
     let folder = format!("/usr/include/{architecture}-linux-gnu");

@@ -2,8 +2,8 @@
 //!
 //!     memif_router TABLE SOCKET PORTS [CORE]
 //!
-//! The server's interface 0 is where packets come in, as all others may; a route's next hop is the number of the port
-//! it leaves by, 1 to PORTS, to the station 02:00:00:00:00:PORT. It ends when the server does.
+//! Packets arrive at interface 0 of the server, and may arrive at all others. The next hop of a route is the number of the
+//! egress port, 1 to PORTS, with the neighbour 02:00:00:00:00:PORT. The router ends when the server ends.
 
 use std::error::Error;
 use std::path::Path;

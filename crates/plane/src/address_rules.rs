@@ -223,7 +223,7 @@ fn forwarded(forwarder: &mut Forwarder, frames: &[Vec<u8>]) -> Vec<Verdict> {
         packet.port = 0;
         assert!(burst.push(packet).is_ok());
     }
-    let slots: Vec<_> = burst.iter().map(|packet| address(packet)).collect();
+    let slots: Vec<_> = burst.iter().map(address).collect();
     forwarder.process(&mut burst, &mut sent, &mut rejected);
     let all: Vec<_> =
         sent.iter().chain(rejected.iter()).map(|packet| (address(packet), packet.verdict)).collect();

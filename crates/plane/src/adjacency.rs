@@ -1,4 +1,7 @@
-//! What a next hop means: a station on a link and the Ethernet header to write, or something else than a way out.
+//! What a next hop leads to: a neighbour on a link, this router, or a route that drops packets.
+//!
+//! [`Adjacency`] is the concept, for the control plane, the explanation and the XDP engine. [`CompiledAdjacency`] is its
+//! form for the loop: it has the Ethernet header ready to copy, and its size and alignment keep it in one cache line.
 
 use fullview_table::{Family, NextHop};
 
@@ -6,47 +9,47 @@ use crate::burst::FRAME_CAPACITY;
 use crate::interface::Interface;
 use crate::wire::ethernet::{HEADER, Mac, TAG};
 
-/// The longest packet a slot can hold behind a tagged Ethernet header, in bytes.
+/// The longest packet that fits into a slot behind a tagged Ethernet header, in bytes.
 pub const MAX_MTU: u16 = (FRAME_CAPACITY - HEADER - TAG) as u16;
 
 /// What a next hop leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adjacency {
-    /// A station whose link address is known.
+    /// A neighbour whose MAC address is known.
     Neighbor {
-        /// The interface to leave by.
+        /// The egress interface.
         interface: u16,
-        /// The station's MAC address.
+        /// The MAC address of the neighbour.
         mac: Mac,
     },
-    /// A station whose link address is not known yet: a connected network as a whole, or a gateway. Punted.
+    /// A connected network as a whole, or a gateway whose MAC address is not known yet. Packets are punted.
     Glean {
         /// The interface of its link.
         interface: u16,
     },
-    /// This router. Punted.
+    /// This router. Packets are punted.
     Local,
-    /// The broadcast address of a connected network. Punted if the frame was a broadcast too, else dropped.
+    /// The broadcast address of a connected network. Packets are punted if the frame is a broadcast too, else dropped.
     Broadcast,
-    /// Dropped, and nobody is told.
+    /// Packets are dropped silently.
     Blackhole,
-    /// Dropped: cannot be reached.
+    /// Packets are dropped: the destination is unreachable.
     Unreachable,
-    /// Dropped: not allowed.
+    /// Packets are dropped: communication is prohibited.
     Prohibit,
 }
 
-/// The adjacencies of all next hops, by index, of all tables and both families.
+/// The adjacencies of the next hops of all tables and both families, by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Adjacencies(Vec<Option<Adjacency>>);
 
 impl Adjacencies {
-    /// None yet.
+    /// No adjacencies.
     pub fn new() -> Adjacencies {
         Adjacencies::default()
     }
 
-    /// Sets what a next hop leads to.
+    /// Sets the adjacency of a next hop.
     pub fn set(&mut self, hop: NextHop, adjacency: Adjacency) {
         if self.0.len() <= hop.index() {
             self.0.resize(hop.index() + 1, None);
@@ -54,32 +57,32 @@ impl Adjacencies {
         self.0[hop.index()] = Some(adjacency);
     }
 
-    /// Forgets what a next hop leads to.
+    /// Removes the adjacency of a next hop.
     pub fn remove(&mut self, hop: NextHop) {
         if let Some(adjacency) = self.0.get_mut(hop.index()) {
             *adjacency = None;
         }
     }
 
-    /// What a next hop leads to, if that is known.
+    /// The adjacency of a next hop.
     pub fn get(&self, hop: NextHop) -> Option<Adjacency> {
         *self.0.get(hop.index())?
     }
 
-    /// The next hops that lead somewhere, and where.
+    /// All next hops that have an adjacency.
     pub fn iter(&self) -> impl Iterator<Item = (NextHop, Adjacency)> + '_ {
         let numbered = (0..=NextHop::MAX).map(NextHop).zip(&self.0);
         numbered.filter_map(|(hop, adjacency)| adjacency.map(|adjacency| (hop, adjacency)))
     }
 }
 
-/// What a next hop index leads to.
+/// The variants of [`Adjacency`], and two more that the loop tells apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AdjacencyKind {
-    /// Nothing is known.
+    /// The next hop has no adjacency.
     Missing,
     Neighbor,
-    /// A neighbour or its network, by way of an interface that is down.
+    /// A neighbour or network behind an interface that is down.
     Down,
     Glean,
     Local,
@@ -89,21 +92,21 @@ pub(crate) enum AdjacencyKind {
     Prohibit,
 }
 
-/// An adjacency as the rewrite needs it: half a cache line, so that hundreds of neighbours stay in the first-level cache
-/// and none lies in two lines. Port and interface stand together here as they do in a slot, to be copied at once.
+/// An adjacency as the rewrite stage needs it: half a cache line, so that hundreds of neighbours stay in the first-level
+/// cache and none crosses a line. Port and interface are adjacent as in a slot, so that one copy moves both.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct CompiledAdjacency {
-    /// Destination and source, as they stand at the head of the frame.
+    /// Destination and source MAC addresses in the order of the frame.
     pub macs: [u8; 12],
     pub port: u16,
-    /// The interface of a neighbour or a network; [`NO_INTERFACE`] otherwise.
+    /// The interface of a neighbour or network, else [`NO_INTERFACE`].
     pub interface: u16,
-    /// 0 unless this is a neighbour: the length check alone then sends every exception to the slow path.
+    /// 0 unless this is a neighbour, so that the length check alone finds every exception.
     pub mtu: u16,
     /// The same for IPv6.
     pub mtu6: u16,
-    /// 0 sends without a tag.
+    /// 0 for untagged frames.
     pub vlan: u16,
     pub kind: AdjacencyKind,
 }
@@ -124,7 +127,7 @@ impl CompiledAdjacency {
         kind: AdjacencyKind::Missing,
     };
 
-    /// Compiles an adjacency; the error is the interface that it names and that does not exist.
+    /// Compiles an adjacency; the error is an interface number that does not exist.
     fn new(adjacency: Adjacency, interfaces: &[Interface]) -> Result<CompiledAdjacency, u16> {
         let of = |number: u16| interfaces.get(usize::from(number)).ok_or(number);
         let plain = |kind| Ok(CompiledAdjacency { kind, ..CompiledAdjacency::MISSING });
@@ -177,7 +180,7 @@ impl CompiledAdjacency {
 pub(crate) struct CompiledAdjacencies(Vec<CompiledAdjacency>);
 
 impl CompiledAdjacencies {
-    /// Compiles all of them; the error names a next hop and the interface it asks for in vain.
+    /// Compiles all adjacencies; the error is a next hop and its interface number, which does not exist.
     pub fn new(
         adjacencies: &Adjacencies,
         interfaces: &[Interface],
@@ -201,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_hold_what_the_frame_needs() {
+    fn compiled_adjacencies_hold_the_ethernet_header() {
         let down = Interface { up: false, ..Interface::new(2, Mac([6; 6])) };
         let interfaces = [
             Interface { vlan: Some(7), mtu: 65_536, mtu6: Some(1400), ..Interface::new(3, Mac([2; 6])) },
@@ -211,11 +214,11 @@ mod tests {
         table.set(NextHop(2), Adjacency::Neighbor { interface: 0, mac: Mac([4; 6]) });
         table.set(NextHop(4), Adjacency::Neighbor { interface: 1, mac: Mac([4; 6]) });
         table.set(NextHop(5), Adjacency::Prohibit);
-        let entries = CompiledAdjacencies::new(&table, &interfaces).unwrap();
-        let entry = entries.get(NextHop(2));
+        let compiled = CompiledAdjacencies::new(&table, &interfaces).unwrap();
+        let entry = compiled.get(NextHop(2));
         assert_eq!((entry.macs, entry.port, entry.vlan), ([4, 4, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2], 3, 7));
         assert_eq!((entry.mtu, entry.mtu6, entry.interface), (MAX_MTU, 1400, 0));
-        let kinds = [0, 1, 4, 5, 60_000].map(|hop| entries.get(NextHop(hop)).kind);
+        let kinds = [0, 1, 4, 5, 60_000].map(|hop| compiled.get(NextHop(hop)).kind);
         assert_eq!(
             kinds,
             [

@@ -1,7 +1,7 @@
-//! Programs for the kernel, compiled by `build.rs` from `bpf/*.c`, and how they get there.
+//! Loads the BPF programs that `build.rs` compiles from `bpf/*.c`.
 //!
-//! What is loaded belongs to this process: programs, maps and links are file descriptors, nothing is pinned, and the
-//! kernel takes all of it away with the process, however that ends.
+//! Programs, maps and links are file descriptors of this process and nothing is pinned, so the kernel removes all of them
+//! when the process ends, however it ends.
 
 use std::error::Error;
 use std::io;
@@ -32,17 +32,17 @@ macro_rules! object {
     };
 }
 
-/// `bpf/forward.c`: the forwarding path, `forward`.
+/// `bpf/forward.c`: the forwarding path of the XDP engine.
 pub const FORWARD: BpfObject = object!("forward");
-/// `bpf/pass.c`: one program, `pass`, which lets every frame through.
+/// `bpf/pass.c`: one program, `pass`, which passes every frame.
 pub const PASS: BpfObject = object!("pass");
-/// `bpf/classify.c`: what will be forwarded, and what stays with the kernel.
+/// `bpf/classify.c`: decides which frames are forwarded and which stay with the kernel.
 pub const CLASSIFY: BpfObject = object!("classify");
 
-/// `bpf/reinject.c`: one program, `reinject`, by which frames return to the kernel.
+/// `bpf/reinject.c`: one program, `reinject`, which returns frames to the kernel.
 pub const REINJECT: BpfObject = object!("reinject");
 
-/// An error and what led to it: the first says which system call failed, the last why.
+/// An error with its causes: the first names the system call that failed, the last gives the reason.
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     match error.source() {
         None => error.to_string(),
@@ -50,41 +50,41 @@ pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// What the kernel refused.
+/// Why a program could not be loaded or attached.
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
-    /// The object or one of its maps.
+    /// The kernel refused the object or one of its maps.
     #[error(
         "bpf/{object}.c cannot be loaded: {}; this needs root (CAP_BPF, CAP_NET_ADMIN) and Linux 5.9 or newer",
         with_causes(&**error)
     )]
     Load {
-        /// Which object.
+        /// The object.
         object: &'static str,
-        /// Why.
+        /// The cause.
         error: Box<aya::EbpfError>,
     },
-    /// A program.
+    /// The kernel refused a program.
     #[error("program {program} of bpf/{object}.c: {}", with_causes(&**error))]
     Program {
-        /// Of which object.
+        /// Its object.
         object: &'static str,
-        /// Which one.
+        /// Its name.
         program: &'static str,
-        /// Why: the verifier's words, if it was the verifier.
+        /// The cause, with the verifier's log if the verifier refused the program.
         error: Box<ProgramError>,
     },
-    /// A program or map that is not in the object, or is of another kind.
+    /// A program or map is not in the object, or has another kind.
     #[error("bpf/{object}.c has no {kind} named {name}")]
     Missing {
-        /// Which object.
+        /// The object.
         object: &'static str,
-        /// What was looked for.
+        /// The expected kind.
         kind: &'static str,
-        /// By which name.
+        /// The expected name.
         name: &'static str,
     },
-    /// An interface takes no program.
+    /// An interface refused the program.
     #[error(
         "interface {interface} takes no XDP program: {}; if it has one already, `ip link show` names it",
         with_causes(&**error)
@@ -92,10 +92,10 @@ pub enum BpfError {
     Attach {
         /// Its index.
         interface: u32,
-        /// Why.
+        /// The cause.
         error: Box<ProgramError>,
     },
-    /// The kernel is too old for programs that end with their process.
+    /// The kernel has no BPF links, which would detach the program with this process.
     #[error("interface {interface}: this kernel has no BPF links for XDP; Linux 5.9 or newer is needed")]
     NoLink {
         /// Its index.
@@ -103,16 +103,16 @@ pub enum BpfError {
     },
 }
 
-/// An object in the kernel.
+/// An object whose maps exist in the kernel.
 #[derive(Debug)]
 pub struct LoadedObject {
     object: BpfObject,
-    /// For maps; programs are loaded one by one.
+    /// The maps, and the programs that are loaded one by one.
     pub ebpf: Ebpf,
 }
 
 impl BpfObject {
-    /// Makes the maps; `configure` may set their sizes before.
+    /// Creates the maps; `configure` may set their sizes first.
     pub fn load_with<'v>(
         self,
         configure: impl FnOnce(&mut EbpfLoader<'v>),
@@ -124,7 +124,7 @@ impl BpfObject {
         Ok(LoadedObject { object: self, ebpf })
     }
 
-    /// Makes the maps as they are declared.
+    /// Creates the maps as the object declares them.
     pub fn load(self) -> Result<LoadedObject, BpfError> {
         self.load_with(|_| {})
     }
@@ -139,7 +139,7 @@ impl LoadedObject {
         let xdp: &mut Xdp = program.try_into().map_err(|_| missing())?;
         if xdp.fd().is_err() {
             let refused = |error| BpfError::Program { object, program: name, error: Box::new(error) };
-            in_spite_of_signals(|| xdp.load()).map_err(refused)?;
+            retry_after_signals(|| xdp.load()).map_err(refused)?;
         }
         Ok(xdp)
     }
@@ -164,7 +164,7 @@ impl LoadedObject {
         let program = self.ebpf.program_mut(name).ok_or_else(missing)?;
         let program: &mut P = program.try_into().map_err(|_| missing())?;
         let refused = |error| BpfError::Program { object, program: name, error: Box::new(error) };
-        in_spite_of_signals(|| load(program)).map_err(refused)?;
+        retry_after_signals(|| load(program)).map_err(refused)?;
         Ok(program)
     }
 
@@ -178,18 +178,19 @@ impl LoadedObject {
         map.ok_or(missing)
     }
 
-    /// What to say of a map that the object ought to have.
+    /// The error for a map that the object does not have.
     pub fn missing_map(&self, name: &'static str) -> BpfError {
         BpfError::Missing { object: self.object.name, kind: "map of that kind", name }
     }
 }
 
-/// How often the verifier is asked: somebody who never stops to send signals is not waited for.
+/// Attempts to load a program, so that an endless stream of signals ends in an error.
 const ATTEMPTS: usize = 20;
 
-/// The verifier gives up where a signal waits for the thread, or for the process and this thread may take it (EAGAIN, in
-/// `do_check` of the kernel's `verifier.c`). That says nothing of the program.
-fn in_spite_of_signals(mut load: impl FnMut() -> Result<(), ProgramError>) -> Result<(), ProgramError> {
+/// Repeats a load that a signal interrupted. The verifier gives up with EAGAIN (`do_check` in the kernel's `verifier.c`)
+/// when a signal is pending for the thread, or for the process and this thread may handle it; that says nothing about the
+/// program.
+fn retry_after_signals(mut load: impl FnMut() -> Result<(), ProgramError>) -> Result<(), ProgramError> {
     for _ in 1..ATTEMPTS {
         match load() {
             Err(error) if is_interrupted(&error) => {}
@@ -204,16 +205,16 @@ fn is_interrupted(error: &ProgramError) -> bool {
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// A program at work on an interface, until this is dropped or the process ends.
+/// An XDP program on an interface, attached until this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct XdpAttachment(#[expect(dead_code, reason = "held, because dropping it detaches")] FdLink);
 
-/// Has `program` see what comes in by the interface of that index, before anything else does.
+/// Attaches `program` to an interface by its index.
 pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<XdpAttachment, BpfError> {
     let refused = |error| BpfError::Attach { interface, error: Box::new(error) };
     let id = program.attach_to_if_index(interface, mode).map_err(refused)?;
     let link: XdpLink = program.take_link(id).map_err(refused)?;
-    // Without a BPF link the program would outlive the process.
+    // Without a BPF link the program would stay attached after the end of the process.
     Ok(XdpAttachment(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
 }
 
@@ -228,10 +229,10 @@ mod tests {
         Err(ProgramError::SyscallError(SyscallError { call: "BPF_PROG_LOAD", io_error }))
     }
 
-    /// What loading says at last, and how often it was tried, if each attempt is answered by the next of these.
+    /// The final result of a load and the number of attempts, when each attempt returns the next of these answers.
     fn attempts(answers: impl IntoIterator<Item = Result<(), ProgramError>>) -> (Result<(), i32>, usize) {
         let (mut answers, mut attempts) = (answers.into_iter(), 0);
-        let loaded = in_spite_of_signals(|| {
+        let loaded = retry_after_signals(|| {
             attempts += 1;
             answers.next().unwrap()
         });
@@ -243,17 +244,17 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_does_not_keep_a_program_out() {
+    fn a_load_is_repeated_after_a_signal() {
         assert_eq!(attempts([refused(libc::EAGAIN), refused(libc::EAGAIN), Ok(())]), (Ok(()), 3));
     }
 
     #[test]
-    fn what_the_verifier_refuses_is_not_tried_again() {
+    fn a_refused_program_is_not_loaded_again() {
         assert_eq!(attempts([refused(libc::EACCES)]), (Err(libc::EACCES), 1));
     }
 
     #[test]
-    fn signals_without_end_are_not_waited_out() {
+    fn endless_signals_end_in_an_error() {
         let without_end = std::iter::repeat_with(|| refused(libc::EAGAIN));
         assert_eq!(attempts(without_end), (Err(libc::EAGAIN), ATTEMPTS));
     }

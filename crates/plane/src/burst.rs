@@ -1,9 +1,9 @@
 //! Packet memory, and the burst that travels through the router.
 //!
-//! A packet is an exclusive reference to one slot of an [`Arena`]: eight bytes that can be moved through rings and
-//! bursts, from thread to thread, without copying the frame and without `unsafe`. Whoever holds the packet owns its
-//! bytes; a packet that is dropped is lost to its arena until the arena is split again, so nothing on the path drops
-//! one: it comes back to its port's free ring.
+//! A packet is an exclusive reference to one slot of an [`Arena`]: eight bytes that move through rings and bursts, from
+//! thread to thread, without a copy of the frame and without `unsafe`. The holder of a packet owns its bytes. A packet
+//! that a program drops (in Rust's sense) is lost to its arena until the arena is split again, so the forwarding path
+//! drops none: every slot returns to the free ring of its port.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -16,19 +16,19 @@ pub const FRAME_CAPACITY: usize = 2104;
 /// Packets a burst holds at most.
 pub const BURST: usize = 256;
 
-/// A frame and what the path notes about it.
+/// A frame and its metadata.
 ///
-/// Eight bytes of notes and then the frame, so that the headers of a small packet (14 + 40 bytes for IPv6) share one
-/// cache line with them. 2,112 bytes in all: 33 lines, an odd number, because a power-of-two stride maps all packets
+/// Eight bytes of metadata come before the frame, so that the headers of a small packet (14 + 40 bytes for IPv6) share
+/// one cache line with it. 2,112 bytes in all: 33 lines, an odd number, because a power-of-two stride maps all packets
 /// to a few cache sets and costs a third of the forwarding rate.
 #[repr(C, align(64))]
 pub struct Slot {
     len: u16,
-    /// What became of the packet; on one that is handed back, why.
+    /// What becomes of the packet; for a rejected packet, the reason.
     pub verdict: Verdict,
-    /// Index of the port the packet came in by or is to leave by.
+    /// The port that received the packet, and after the rewrite the port that will send it.
     pub port: u16,
-    /// Number of the interface the packet came in by or is to leave by, as the [`crate::view::View`] counts them.
+    /// The same for the interface, by its number in the view.
     pub interface: u16,
     data: [u8; FRAME_CAPACITY],
 }
@@ -39,13 +39,13 @@ const _: () = assert!(size_of::<Slot>() == 2112);
 pub type Packet<'a> = &'a mut Slot;
 
 impl Slot {
-    /// Where the frame begins in it.
+    /// Bytes from the start of the slot to the frame.
     pub(crate) const FRAME_OFFSET: usize = std::mem::offset_of!(Slot, data);
 
     pub(crate) const EMPTY: Slot =
         Slot { len: 0, port: 0, verdict: Verdict::Forward, interface: 0, data: [0; FRAME_CAPACITY] };
 
-    /// The frame, from the destination MAC address on, without the FCS.
+    /// The frame from the destination MAC address on, without the FCS.
     #[inline(always)]
     pub fn frame(&self) -> &[u8] {
         &self.data[..usize::from(self.len)]
@@ -57,8 +57,8 @@ impl Slot {
         &mut self.data[..usize::from(self.len)]
     }
 
-    /// The first 64 bytes whatever the length: what lies beyond the frame is stale. A fixed-size view lets the hot
-    /// path read headers at constant offsets without bounds checks.
+    /// The first 64 bytes whatever the length of the frame; bytes beyond the frame are stale. A view of constant size lets
+    /// the hot path read headers at constant offsets without bounds checks.
     #[inline(always)]
     pub fn head(&self) -> &[u8; 64] {
         const { assert!(FRAME_CAPACITY >= 64) };
@@ -80,13 +80,13 @@ impl Slot {
         usize::from(self.len)
     }
 
-    /// Sets the length: bytes beyond the old one are whatever the slot held before. Cut to [`FRAME_CAPACITY`].
+    /// Sets the length, at most [`FRAME_CAPACITY`]. Bytes beyond the old length keep what the slot held before.
     #[inline(always)]
     pub fn set_frame_len(&mut self, len: usize) {
         self.len = len.min(FRAME_CAPACITY) as u16;
     }
 
-    /// Copies a frame in; one that is too long is cut and `false` returned.
+    /// Copies a frame into the slot; cuts a frame that is too long and returns `false`.
     pub fn set_frame(&mut self, frame: &[u8]) -> bool {
         self.set_frame_len(frame.len());
         let fits = self.frame_len();
@@ -101,7 +101,7 @@ impl fmt::Debug for Slot {
     }
 }
 
-/// A copy of a frame.
+/// A copy of a frame, independent of its slot.
 #[derive(Clone)]
 pub struct FrameCopy {
     len: u16,
@@ -109,7 +109,7 @@ pub struct FrameCopy {
 }
 
 impl FrameCopy {
-    /// Copies as much of the packet as there is room for.
+    /// Copies the frame of a packet.
     pub fn of(slot: &Slot) -> FrameCopy {
         let mut data = [0; FRAME_CAPACITY];
         data[..slot.frame_len()].copy_from_slice(slot.frame());
@@ -122,7 +122,7 @@ impl FrameCopy {
     }
 }
 
-/// One stretch of packet memory, split into slots.
+/// A contiguous array of slots.
 pub struct Arena {
     slots: Vec<Slot>,
 }
@@ -135,20 +135,20 @@ impl Arena {
         Arena { slots }
     }
 
-    /// All packets, each exclusively. The arena cannot be split again while one of them lives.
+    /// All packets. The arena cannot be split again while one of them exists.
     pub fn packets(&mut self) -> impl ExactSizeIterator<Item = Packet<'_>> {
         self.slots.iter_mut()
     }
 }
 
-/// Up to [`BURST`] packets on their way together, in order.
+/// Up to [`BURST`] packets that are processed together, in order.
 #[derive(Default)]
 pub struct Burst<'a> {
     packets: Vec<Packet<'a>>,
 }
 
 impl<'a> Burst<'a> {
-    /// An empty burst; its memory is taken now, so that filling it never allocates.
+    /// An empty burst with memory for [`BURST`] packets, so that adding packets never allocates.
     pub fn new() -> Self {
         Burst { packets: Vec::with_capacity(BURST) }
     }
@@ -184,8 +184,8 @@ impl<'a> Burst<'a> {
         self.packets.drain(..count.min(self.packets.len()))
     }
 
-    /// Adds `count` packets, or as many as there is room for, and returns how many. Cheaper than [`Burst::fill`]: the
-    /// number being known, nothing is checked per packet.
+    /// Adds `count` packets, or as many as there is room for, and returns how many. Cheaper than [`Burst::fill`], because
+    /// the count is known and no check per packet is necessary.
     #[inline(always)]
     pub(crate) fn fill_exactly(&mut self, count: usize, mut next: impl FnMut() -> Packet<'a>) -> usize {
         let count = count.min(self.room());
@@ -193,7 +193,7 @@ impl<'a> Burst<'a> {
         count
     }
 
-    /// Adds packets while there is room; the iterator is not asked for one that would not fit.
+    /// Adds packets while there is room, and takes no more from the iterator than fit.
     #[inline(always)]
     pub fn fill(&mut self, packets: impl Iterator<Item = Packet<'a>>) {
         let room = self.room();

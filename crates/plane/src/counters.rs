@@ -1,4 +1,5 @@
-//! What a worker counts: plain numbers of its own, which readers add up afterwards. No atomics in the loop.
+//! Counters of a worker: plain integers that only the worker writes. The loop uses no atomics; readers add up the counters
+//! of all workers.
 
 use crate::verdict::{Punt, Reason, Verdict};
 
@@ -27,14 +28,14 @@ impl Traffic {
     }
 }
 
-/// What one interface saw.
+/// The traffic of one interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceCounters {
-    /// Came in.
+    /// Received frames.
     pub received: Traffic,
-    /// Went out.
+    /// Sent frames.
     pub sent: Traffic,
-    /// Frames that came in and found no room in the port's ring: nothing else is known of them.
+    /// Frames that the port's receive ring had no room for; nothing else is known about them.
     pub overruns: u64,
 }
 
@@ -45,21 +46,21 @@ pub struct Counters {
     pub interfaces: Vec<InterfaceCounters>,
     /// By [`Reason::index`].
     pub drops: [u64; Reason::COUNT],
-    /// The same by interface number: of packets that came in there, or found no room on their way out there.
+    /// The same by interface number: the ingress interface, or the egress interface for a full egress port.
     pub interface_drops: Vec<[u64; Reason::COUNT]>,
     /// By [`Punt::index`].
     pub punts: [u64; Punt::COUNT],
 }
 
 impl Counters {
-    /// Zeros for so many interfaces.
+    /// Zeros for this number of interfaces.
     pub fn new(interfaces: usize) -> Counters {
         let (drops, punts) = ([0; Reason::COUNT], [0; Punt::COUNT]);
         let interface_drops = vec![drops; interfaces];
         Counters { interfaces: vec![InterfaceCounters::default(); interfaces], drops, interface_drops, punts }
     }
 
-    /// Adds to what came in by an interface; nothing if there is no such one.
+    /// Adds to the received traffic of an interface, if it exists.
     #[inline]
     pub(crate) fn add_received(&mut self, number: u16, traffic: Traffic) {
         if let Some(interface) = self.interfaces.get_mut(usize::from(number)) {
@@ -67,7 +68,7 @@ impl Counters {
         }
     }
 
-    /// Adds to what went out by an interface; nothing if there is no such one.
+    /// Adds to the sent traffic of an interface, if it exists.
     #[inline]
     pub(crate) fn add_sent(&mut self, number: u16, traffic: Traffic) {
         if let Some(interface) = self.interfaces.get_mut(usize::from(number)) {
@@ -83,14 +84,14 @@ impl Counters {
         }
     }
 
-    /// Adds frames that found no room at an interface's port; nothing if there is no such one.
+    /// Adds overruns of the port of an interface, if it exists.
     pub(crate) fn add_overruns(&mut self, number: u16, overruns: u64) {
         if let Some(interface) = self.interfaces.get_mut(usize::from(number)) {
             interface.overruns += overruns;
         }
     }
 
-    /// Counts what a packet was rejected for, and at which interface.
+    /// Counts the verdict of a rejected packet, and the interface.
     pub(crate) fn count_rejected(&mut self, interface: u16, verdict: Verdict) {
         match verdict {
             Verdict::Forward => {}
@@ -103,7 +104,7 @@ impl Counters {
         }
     }
 
-    /// Adds another worker's.
+    /// Adds the counters of another worker.
     pub fn add(&mut self, other: &Counters) {
         let interfaces = self.interfaces.len().max(other.interfaces.len());
         self.interfaces.resize(interfaces, InterfaceCounters::default());
@@ -119,12 +120,12 @@ impl Counters {
         add_each(&mut self.punts, &other.punts);
     }
 
-    /// What came in by all interfaces.
+    /// The traffic that all interfaces received.
     pub fn received(&self) -> Traffic {
         self.sum(|interface| interface.received)
     }
 
-    /// What went out by all interfaces.
+    /// The traffic that all interfaces sent.
     pub fn sent(&self) -> Traffic {
         self.sum(|interface| interface.sent)
     }
@@ -139,7 +140,7 @@ impl Counters {
         self.punts.iter().sum()
     }
 
-    /// The reasons that occurred, and how often.
+    /// The drop reasons with a count above zero.
     pub fn drop_reasons(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
         let counted = Reason::ALL.iter().copied().zip(self.drops);
         counted.filter(|(_, count)| *count > 0)
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!(first.sent(), Traffic { packets: 1, bytes: 62 });
         assert_eq!((first.dropped(), first.punted()), (5, 1));
         let there = |interface: usize| first.interface_drops[interface][Reason::NoRoute.index()];
-        assert_eq!([there(0), there(1)], [0, 1], "one is of an interface that is not there");
+        assert_eq!([there(0), there(1)], [0, 1], "one packet names an interface that does not exist");
         assert_eq!(first.drop_reasons().collect::<Vec<_>>(), [(Reason::NoRoute, 5)]);
     }
 }

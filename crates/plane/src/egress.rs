@@ -4,11 +4,11 @@ use crate::burst::{Burst, Packet};
 
 /// Where forwarded packets go.
 pub trait Egress<'a> {
-    /// Takes a packet that leaves by `port`, or hands it back if that port has no room.
+    /// Takes a packet that leaves by `port`, or hands it back if the port has no room.
     fn send(&mut self, port: u16, packet: Packet<'a>) -> Result<(), Packet<'a>>;
 
-    /// Takes packets that leave by `port` one after the other; those it has no room for go to `refused`, which has room
-    /// for all of them. Consecutive packets mostly leave by the same port, and what is done for each of them shows.
+    /// Takes consecutive packets that leave by `port`; those that it has no room for go to `refused`, which has room for
+    /// all of them. A call for each packet would show in the forwarding rate.
     fn send_run(
         &mut self,
         port: u16,
@@ -19,7 +19,7 @@ pub trait Egress<'a> {
     }
 }
 
-/// One burst per port, to be transmitted afterwards.
+/// One burst per port; the worker transmits the bursts afterwards.
 impl<'a> Egress<'a> for [Burst<'a>] {
     #[inline(always)]
     fn send(&mut self, port: u16, packet: Packet<'a>) -> Result<(), Packet<'a>> {
@@ -43,7 +43,7 @@ impl<'a> Egress<'a> for [Burst<'a>] {
     }
 }
 
-/// All packets to one burst, whatever their port: a router with one way out.
+/// One burst for all ports, for a router with a single egress.
 impl<'a> Egress<'a> for Burst<'a> {
     #[inline(always)]
     fn send(&mut self, _port: u16, packet: Packet<'a>) -> Result<(), Packet<'a>> {
@@ -57,8 +57,10 @@ impl<'a> Egress<'a> for Burst<'a> {
         mut packets: impl ExactSizeIterator<Item = Packet<'a>>,
         refused: &mut Burst<'a>,
     ) {
-        #[allow(clippy::expect_used)] // asked as often as there are packets, and no more
-        self.fill_exactly(packets.len(), || packets.next().expect("an iterator as long as it says"));
+        #[allow(clippy::expect_used)] // called once for each packet of an exact-size iterator
+        self.fill_exactly(packets.len(), || {
+            packets.next().expect("an exact-size iterator has the length it reports")
+        });
         refused.fill(packets);
     }
 }

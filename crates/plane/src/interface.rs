@@ -6,41 +6,41 @@ use fullview_table::Family;
 
 use crate::wire::ethernet::Mac;
 
-/// An interface of the router. Its number is its place in [`crate::view::ViewParts::interfaces`].
+/// An interface of the router. Its number is its index in the `interfaces` of a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// What people call it.
+    /// Its name in messages and telemetry.
     pub name: String,
-    /// The port whose frames it takes.
+    /// The port that its frames use.
     pub port: u16,
-    /// The VLAN of that port, 1 to 4094; `None` takes its untagged frames. A tag of VLAN 0 carries a priority and
-    /// counts as none (IEEE 802.1Q).
+    /// The VLAN of that port, 1 to 4094; `None` is for untagged frames. A tag of VLAN 0 carries a priority only and counts
+    /// as no tag (IEEE 802.1Q).
     pub vlan: Option<u16>,
-    /// Frames to another unicast address are dropped; what leaves carries it as its source.
+    /// Its MAC address: frames to other unicast addresses are dropped, and sent frames have this source.
     pub mac: Mac,
-    /// The longest IP packet the link takes, in bytes.
+    /// The MTU of the link in bytes of the IP packet.
     pub mtu: u32,
-    /// The longest of IPv6 that is to leave, if that is less.
+    /// A smaller MTU for IPv6.
     pub mtu6: Option<u32>,
-    /// Whether the link is up. What would come in or go out by one that is down is dropped.
+    /// Whether the link is up. Packets from and to an interface that is down are dropped.
     pub up: bool,
-    /// The table in which destinations of its packets are looked up, a place in [`crate::view::ViewParts::tables`]: its VRF.
+    /// The routing table for its packets, by index in the `tables` of a view: its VRF.
     pub table: u16,
     /// Whether its IPv4 packets are forwarded. If not, all of them are punted.
     pub forwards_inet: bool,
     /// Whether its IPv6 packets are forwarded. If not, all of them are punted.
     pub forwards_inet6: bool,
-    /// How sources of its packets are checked.
+    /// How source addresses of its packets are checked.
     pub source_check: SourceCheck,
-    /// Whether senders are told of a better first hop on their own link (RFC 1812, section 5.2.7.2).
+    /// Whether the router sends ICMP redirects on this link (RFC 1812, section 5.2.7.2).
     pub redirects: bool,
-    /// Its own addresses.
+    /// The addresses of the router on this link.
     pub addresses: Vec<InterfaceAddress>,
 }
 
 impl Interface {
     /// An Ethernet interface that takes the untagged frames of a port: up, of table 0, forwarding both families, with
-    /// an MTU of 1,500 bytes, checking no sources, telling nobody of better ways, without addresses.
+    /// an MTU of 1,500 bytes, without source check, redirects and addresses.
     pub fn new(port: u16, mac: Mac) -> Interface {
         Interface {
             name: format!("port{port}"),
@@ -67,7 +67,7 @@ impl Interface {
         }
     }
 
-    /// The longest packet of that family that may leave.
+    /// The MTU for packets of that family.
     pub fn mtu_of(&self, family: Family) -> u32 {
         match family {
             Family::Inet => self.mtu,
@@ -75,21 +75,21 @@ impl Interface {
         }
     }
 
-    /// Whether one of its networks holds the address: its stations reach each other without a router.
+    /// Whether the address lies in one of its networks, whose hosts reach each other without a router.
     pub fn is_on_link(&self, addr: IpAddr) -> bool {
         self.addresses.iter().any(|own| own.network_holds(addr))
     }
 }
 
-/// Whether a packet may have come from where it says (RFC 3704).
+/// Reverse path forwarding (RFC 3704): how the route back to a packet's source is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SourceCheck {
-    /// Not asked.
+    /// No check.
     #[default]
     Off,
-    /// There has to be a route to the source, by whatever interface; the default route is one. A route that drops is none.
+    /// There has to be a route to the source by any interface. The default route counts, a route that drops does not.
     Loose,
-    /// The route to the source has to lead out by the interface the packet came in by; one way of a group suffices.
+    /// The route to the source has to use the interface that received the packet; one member of a group suffices.
     Strict,
 }
 

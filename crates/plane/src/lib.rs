@@ -1,8 +1,12 @@
-//! The second flow: packet in → parse → lookup → rewrite → out.
+//! The forwarding path: packet in → parse → lookup → rewrite → out.
 //!
-//! [`port`]s bring bursts of packets in, [`forward`] takes each burst from the wire to the wire, and ports send it on.
-//! A packet is never copied on its way and never lost: it is an exclusive reference to a slot of an arena
-//! ([`burst`]), and what is not forwarded comes back with its [`verdict`].
+//! A [`port`] receives a burst of packets, [`forward`] parses, looks up and rewrites the burst, and ports send it. No
+//! packet is copied or lost: a packet is an exclusive reference to a slot of an arena ([`burst`]), and a packet that is
+//! not forwarded comes back with its [`verdict`].
+//!
+//! Modules import downwards in this order: `wire`, `verdict`, `burst`, `counters`, `interface`, `adjacency`, `egress`;
+//! then [`view`] and [`trace`]; then [`forward`], [`port`] and [`worker`]. [`explain`] and the XDP engine read a view
+//! and use nothing of the loop.
 
 #[cfg(test)]
 mod address_rules;

@@ -1,19 +1,19 @@
-//! What becomes of a packet, and why: each reason is the index of a counter.
+//! What becomes of a packet, and why. Each reason is the index of a counter.
 
 use std::fmt::{self, Display};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It goes out by the port in its slot.
+    /// It leaves by the port in its slot.
     Forward,
-    /// It goes nowhere.
+    /// It is discarded.
     Drop(Reason),
-    /// It is not for the forwarding path to answer.
+    /// The slow path handles it.
     Punt(Punt),
 }
 
-// It travels in the packet's slot, in room that alignment left.
+// The slot has two bytes for it, which alignment would leave unused.
 const _: () = assert!(size_of::<Verdict>() == 2);
 
 impl Display for Verdict {
@@ -26,7 +26,7 @@ impl Display for Verdict {
     }
 }
 
-/// An enum of counter indices: each with its name, as telemetry writes it, and its meaning.
+/// Defines an enum of counter indices, each with the name that telemetry uses.
 macro_rules! counters {
     ($(#[$doc:meta])* $type:ident { $($(#[$meaning:meta])* $variant:ident = $name:literal,)* }) => {
         $(#[$doc])*
@@ -35,9 +35,9 @@ macro_rules! counters {
         pub enum $type { $($(#[$meaning])* $variant,)* }
 
         impl $type {
-            /// Each of them, in the order of their counters.
+            /// All variants in the order of their counters.
             pub const ALL: &[$type] = &[$($type::$variant,)*];
-            /// How many there are.
+            /// The number of variants.
             pub const COUNT: usize = $type::ALL.len();
 
             /// The name telemetry uses.
@@ -63,13 +63,13 @@ macro_rules! counters {
 counters! {
     /// Why a packet was dropped.
     Reason {
-        /// The frame ends before its headers do.
+        /// The frame ends before the end of its headers.
         TooShort = "too_short",
-        /// It came in by a port without an interface.
+        /// No interface belongs to the port that received it.
         UnknownPort = "unknown_port",
-        /// It came in by an interface that is down, or its way out is one.
+        /// The ingress or the egress interface is down.
         InterfaceDown = "interface_down",
-        /// Its destination MAC address is another station's.
+        /// Its destination MAC address belongs to another station.
         NotOurMac = "not_our_mac",
         /// A unicast packet in a broadcast or multicast frame (RFC 1812, section 5.3.4).
         LinkBroadcast = "link_broadcast",
@@ -79,44 +79,44 @@ counters! {
         HeaderLength = "header_length",
         /// A length field below the header's length or beyond the frame.
         TotalLength = "total_length",
-        /// The IPv4 header is damaged.
+        /// The checksum of the IPv4 header is wrong.
         Checksum = "checksum",
         /// An IPv4 option asks for a route of the sender's choice (RFC 7126, sections 4.3 and 4.4).
         SourceRoute = "source_route",
         /// No host can have sent from this address.
         MartianSource = "martian_source",
-        /// No router may forward to this address.
+        /// No host can have this destination address.
         MartianDestination = "martian_destination",
-        /// The way back to its source is none, or does not lead out by the interface it came in by (RFC 3704).
+        /// There is no route back to its source, or that route leaves by another interface (RFC 3704).
         SourceCheck = "source_check",
         /// To the broadcast address of a network behind this router (RFC 2644).
         DirectedBroadcast = "directed_broadcast",
-        /// IPv4 TTL used up.
+        /// The IPv4 TTL is used up.
         TtlExpired = "ttl_expired",
-        /// IPv6 hop limit used up.
+        /// The IPv6 hop limit is used up.
         HopLimitExpired = "hop_limit_expired",
         /// The table has no route to the destination.
         NoRoute = "no_route",
-        /// The route says: drop it and tell nobody.
+        /// A blackhole route: no ICMP error is sent.
         Blackhole = "blackhole",
-        /// The route says: cannot be reached.
+        /// An unreachable route.
         Unreachable = "unreachable",
-        /// The route says: not allowed.
+        /// A prohibit route.
         Prohibited = "prohibited",
-        /// Nothing is known about the route's next hop.
+        /// The next hop of the route has no adjacency.
         NoAdjacency = "no_adjacency",
-        /// Longer than the egress link takes, and not to be fragmented.
+        /// It is longer than the MTU of the egress link and must not be fragmented.
         TooBig = "too_big",
-        /// Longer than the egress link takes; the sender lets routers fragment it.
+        /// It is longer than the MTU of the egress link, and the sender lets routers fragment it.
         NeedsFragments = "needs_fragments",
-        /// The egress port did not take it.
+        /// The egress port had no room for it.
         EgressFull = "egress_full",
     }
 }
 
 impl Reason {
-    /// Whether the sender may be told by ICMP (RFC 1812, section 4.3; RFC 4443, section 3), or is helped by fragments:
-    /// whoever takes what the loop rejects has something to do.
+    /// Whether the slow path has something to do for the packet: an ICMP error to its sender (RFC 1812, section 4.3; RFC
+    /// 4443, section 3), or fragments.
     pub const fn is_answered(self) -> bool {
         matches!(
             self,
@@ -133,29 +133,29 @@ impl Reason {
 }
 
 counters! {
-    /// Why a packet left the forwarding path for somebody else to answer.
+    /// Why a packet left the forwarding path for the slow path.
     Punt {
-        /// ARP.
+        /// An ARP packet.
         Arp = "arp",
         /// Neither IPv4 nor IPv6 nor ARP.
         NotIp = "not_ip",
-        /// Of a VLAN that no interface of the port has.
+        /// No interface of the port has its VLAN.
         OtherVlan = "other_vlan",
-        /// It came in by an interface that does not forward its family.
+        /// The ingress interface does not forward its family.
         NotForwarding = "not_forwarding",
-        /// To a group of this link, as routing and neighbour protocols use it.
+        /// Its destination is a group of the link, as routing and neighbour protocols use them.
         LinkMulticast = "link_multicast",
-        /// To a group beyond this link: there is no multicast routing here.
+        /// Its destination is a group beyond the link; there is no multicast routing here.
         Multicast = "multicast",
-        /// To all stations of the link.
+        /// Its destination is the broadcast address of the link.
         Broadcast = "broadcast",
-        /// From or to an address that means something on its own link only.
+        /// Its source or destination is a link-local address.
         LinkLocal = "link_local",
-        /// With an IPv4 option that every router on the way is to look at, or with damaged ones.
+        /// It has an IPv4 option that every router on the path reads, or damaged options.
         Options = "options",
-        /// To an address of this router.
+        /// Its destination is an address of this router.
         Local = "local",
-        /// To a station of a network of this router, whose link address is to be found.
+        /// Its next hop is on a link of this router, and the MAC address is not known yet.
         Glean = "glean",
     }
 }

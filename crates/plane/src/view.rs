@@ -1,15 +1,15 @@
-//! What every worker forwards by: interfaces, adjacencies and tables, as they stand together.
+//! A view: the interfaces, adjacencies and tables by which every worker forwards, consistent with each other.
 //!
-//! The writer makes a new [`View`] when links, neighbours or tables come, go or change, and publishes it whole
-//! ([`Views::publish`]); a worker compares one pointer a burst ([`ViewReader`]) and never waits. Routes are not in
-//! it: they reach the workers by way of the FIBs, which the tables' [`SharedReader`]s lead to, and need no new view.
+//! The writer makes a new [`View`] when links, neighbours or tables change, and publishes it whole ([`Views::publish`]).
+//! A worker compares one pointer per burst ([`ViewReader`]) and never waits. A view contains no routes: they reach the
+//! workers through the FIBs, which the [`SharedReader`]s of the tables point to, and need no new view.
 //!
-//! In which order the writer proceeds, so that a FIB never leads where the view knows no way:
-//! - a next hop, or a group, that is new: publish the view (the groups) first, then the route;
-//! - one that is gone: take the routes away first, then publish the view without it.
+//! The writer keeps this order, so that no FIB returns a next hop that the view does not know:
+//! - a new next hop or group: publish the view (the groups) first, then the route;
+//! - a removed one: withdraw the routes first, then publish the view without it.
 //!
-//! A worker may see a view just replaced together with a FIB just published, for one burst. A next hop that it does
-//! not know yet is then [`crate::verdict::Reason::NoAdjacency`], which whoever takes rejected packets may still answer.
+//! For one burst, a worker may use the view before a change together with the FIB after it. A next hop that the view does
+//! not know yet gives the verdict [`crate::verdict::Reason::NoAdjacency`], and the slow path may still resolve it.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub struct TableReaders {
 }
 
 impl TableReaders {
-    /// A table that never changes.
+    /// Two FIBs that never change.
     pub fn fixed(inet: Arc<dyn Fib<u32>>, inet6: Arc<dyn Fib<u128>>) -> TableReaders {
         TableReaders { inet: SharedReader::fixed(inet), inet6: SharedReader::fixed(inet6) }
     }
@@ -50,7 +50,7 @@ impl TableReaders {
 /// What a view is made of.
 #[derive(Clone)]
 pub struct ViewParts {
-    /// By interface number. A number stays with its interface from view to view: it is the index of its counters.
+    /// By interface number. An interface keeps its number in all views, because its counters have that index.
     pub interfaces: Vec<Interface>,
     /// By next-hop index, the same for all tables and both families.
     pub adjacencies: Adjacencies,
@@ -58,26 +58,26 @@ pub struct ViewParts {
     pub tables: Vec<TableReaders>,
     /// The next-hop groups of all tables.
     pub groups: SharedGroupReader,
-    /// What holds for all interfaces.
+    /// The policy of all interfaces.
     pub policy: Policy,
 }
 
 impl ViewParts {
-    /// Of a router with one table and no groups, which drops martians.
+    /// Parts of a router with one table, without groups, that drops martians.
     pub fn new(interfaces: Vec<Interface>, adjacencies: Adjacencies, table: TableReaders) -> ViewParts {
         let (groups, policy) = (SharedGroupReader::default(), Policy::default());
         ViewParts { interfaces, adjacencies, tables: vec![table], groups, policy }
     }
 }
 
-/// What holds for all interfaces.
+/// The policy of all interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Whether packets from and to 0/8, 127/8, 240/4 and their like are dropped, whatever the table says. What means
-    /// something on one link only, and groups, are never forwarded.
+    /// Whether packets from and to 0/8, 127/8, 240/4 and similar blocks are dropped, whatever the table says. Packets with
+    /// link-local and multicast addresses are never forwarded.
     pub drops_martians: bool,
-    /// Mixed into the hash that picks a flow's member of a group: another number in every router of a row, or each
-    /// would see only such flows as the one before sent its way.
+    /// The seed of the flow hash that picks the member of a group. Routers in a row need different seeds: with the same
+    /// seed, each router would see only flows with the hash values that the router before it sent there.
     pub flow_seed: u64,
 }
 
@@ -87,22 +87,22 @@ impl Default for Policy {
     }
 }
 
-/// What every worker forwards by, at one moment.
+/// The state by which every worker forwards, at one moment.
 pub struct View {
     parts: ViewParts,
     ports: PortTable,
     adjacencies: CompiledAdjacencies,
-    /// Whether any interface has its sources checked.
+    /// Whether any interface has a source check.
     checks_sources: bool,
-    /// Whether any interface has senders told of shorter ways.
+    /// Whether any interface sends ICMP redirects.
     has_redirects: bool,
 }
 
 impl View {
-    /// Compiles the parts for the loop.
+    /// Compiles parts for the loop.
     ///
     /// # Errors
-    /// A [`ViewError`] if they do not fit together.
+    /// Fails if the parts do not fit together.
     pub fn new(parts: ViewParts) -> Result<View, ViewError> {
         let count = parts.interfaces.len();
         if count > NO_INTERFACE.into() {
@@ -123,7 +123,7 @@ impl View {
         Ok(View { parts, ports, adjacencies, checks_sources, has_redirects })
     }
 
-    /// What it is made of.
+    /// The parts it was compiled from.
     pub fn parts(&self) -> &ViewParts {
         &self.parts
     }
@@ -133,12 +133,12 @@ impl View {
         self.parts.interfaces.get(usize::from(number))
     }
 
-    /// A port by its number, if an interface takes its frames.
+    /// The interfaces of a port, if it has any.
     pub fn port(&self, number: u16) -> Option<&PortInterfaces> {
         self.ports.get(number)
     }
 
-    /// How the untagged frames of a port come in.
+    /// The ingress of the untagged frames of a port.
     #[inline(always)]
     pub(crate) fn ingress(&self, port: u16) -> &PortIngress {
         self.ports.ingress(port)
@@ -168,37 +168,37 @@ fn check(interface: &Interface, tables: usize) -> Result<(), ViewError> {
     }
 }
 
-/// Where views are published: the writer's end.
+/// The writer's end, which publishes views.
 pub struct Views(Arc<ArcSwap<View>>);
 
 impl Views {
-    /// The first view.
+    /// Publishes the first view.
     pub fn new(view: View) -> Views {
         Views(Arc::new(ArcSwap::from_pointee(view)))
     }
 
-    /// Workers go by this view from their next burst on.
+    /// Publishes a view; workers use it from their next burst on.
     pub fn publish(&self, view: View) {
         self.0.store(Arc::new(view));
     }
 
-    /// The view as it stands.
+    /// The current view.
     pub fn current(&self) -> Arc<View> {
         self.0.load_full()
     }
 
-    /// A worker's end: each worker has its own.
+    /// A reader for one worker.
     pub fn reader(&self) -> ViewReader {
         ViewReader(Cache::new(Arc::clone(&self.0)))
     }
 }
 
-/// Fetches the view as it stands: compares one pointer, and counts a reference only if another was published.
+/// A worker's end. It compares one pointer, and counts a reference only after a new view was published.
 #[derive(Clone)]
 pub struct ViewReader(Cache<Arc<ArcSwap<View>>, Arc<View>>);
 
 impl ViewReader {
-    /// Of a view that never changes.
+    /// A reader of a view that never changes.
     pub fn fixed(view: View) -> ViewReader {
         Views::new(view).reader()
     }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_fit_are_refused_with_what_to_mend() {
+    fn parts_that_do_not_fit_are_refused_with_a_hint() {
         assert!(refused(vec![on(0, Some(4095))]).contains("VLAN 4095"));
         assert!(refused(vec![on(0, None), on(1, None), on(0, None)]).contains("port0 and port0"));
         assert!(refused(vec![on(3, Some(5)), on(3, Some(5))]).contains("of port 3"));

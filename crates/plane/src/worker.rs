@@ -1,11 +1,11 @@
-//! A worker: one thread that takes packets from its ports all the way to its ports, run to completion.
+//! A worker: one thread that receives, forwards and sends packets, run to completion.
 //!
-//! Workers share nothing that is written. Each has its own end of every port, its own packet memory, its own
-//! [`Forwarder`] with its scratch memory and counters, and its own [`PublishedCounters`] counters on cache lines of their own.
-//! What they have in common they only read: the view, the FIBs, the groups.
+//! Workers share no memory that they write. Each has its own queue of every port, its own packet memory, its own
+//! [`Forwarder`] with scratch memory and counters, and its own [`PublishedCounters`] on separate cache lines. They only
+//! read what they share: the view, the FIBs, the groups.
 //!
-//! What the loop rejects goes to the worker's [`SlowPath`]: it gives packets to a kernel, or answers them. A slot that
-//! nobody keeps goes back to the port that has given it, so that no port starves another of packet memory.
+//! Rejected packets go to the worker's [`SlowPath`], which gives them to a kernel or answers them. Afterwards each slot
+//! returns to the port that it came from, so that no port takes the packet memory of another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,23 +20,23 @@ pub use published::{PublishedCounters, WorkerCounters};
 mod pool;
 mod published;
 
-/// What the loop rejected of one burst, and by what it can be answered.
+/// The rejected packets of one burst, and what the slow path needs to answer them.
 pub struct Rejected<'w, 'a> {
-    /// What the loop went by.
+    /// The view that the loop used.
     pub view: &'w View,
-    /// The rejected packets, each as it came in and with its verdict. Those that are still here afterwards are free.
+    /// The rejected packets, each as it came in, with its verdict. The worker frees those that are still here afterwards.
     pub packets: &'w mut Burst<'a>,
-    /// Packets that were forwarded, and whose senders could be told of a shorter way.
+    /// Forwarded packets whose senders deserve an ICMP redirect.
     pub redirects: &'w [RedirectCandidate],
-    /// By port: packets to be sent. A slot to answer by can be taken from `packets` or from `free`.
+    /// Packets to send, by port. Slots for answers can be taken from `packets` or from `free`.
     pub out: &'w mut [Burst<'a>],
-    /// Free slots, some of them.
+    /// Some of the free slots.
     pub free: &'w mut Burst<'a>,
 }
 
-/// Takes what the loop rejects.
+/// Handles the packets that the loop rejects.
 pub trait SlowPath {
-    /// Called after every burst, and once in a round without packets, so that it can do what has become due.
+    /// Called after every burst, and once in each round without packets, so that timers can expire.
     fn take(&mut self, rejected: Rejected<'_, '_>);
 }
 
@@ -46,21 +46,20 @@ impl<S: SlowPath> SlowPath for &mut S {
     }
 }
 
-/// Drops what the loop rejects.
+/// Drops all rejected packets.
 pub struct DropAll;
 
 impl SlowPath for DropAll {
     fn take(&mut self, _rejected: Rejected<'_, '_>) {}
 }
 
-/// How a worker waits when nothing comes in: it is given the ports after so many idle rounds, and returns when there
-/// may be packets, or after a while, so that the worker sees that it is to stop.
+/// How a worker waits when it receives no packets. It is called after a number of idle rounds, and returns when there may
+/// be packets or after a while, so that the worker checks whether it has to stop.
 pub trait Wait<P> {
-    /// Waits.
     fn wait(&mut self, ports: &[Option<P>]);
 }
 
-/// Gives the core to whoever else wants it.
+/// Yields the core to other threads.
 pub struct Yield;
 
 impl<P> Wait<P> for Yield {
@@ -69,16 +68,16 @@ impl<P> Wait<P> for Yield {
     }
 }
 
-/// Rounds without a packet before a worker waits: spinning costs no time to wake from.
+/// Rounds without a packet before a worker waits. Spinning has no wake-up latency.
 const SPINS: u32 = 200;
 
-/// Rounds between two looks at what ports had no room for: each costs a system call a port.
-const UNLOOKED: u32 = 4096;
+/// Rounds between two reads of the ports' overruns: each read is a system call per port.
+const OVERRUN_ROUNDS: u32 = 4096;
 
-/// A worker.
+/// A worker between its ports.
 pub struct Worker<'a, P, S, W> {
     forwarder: Forwarder,
-    /// By number; `None` is not there.
+    /// By number; `None` where this worker has no port.
     ports: Vec<Option<P>>,
     slow: S,
     wait: W,
@@ -88,13 +87,13 @@ pub struct Worker<'a, P, S, W> {
     pool: SlotPool<'a>,
     published: Arc<PublishedCounters>,
     counters: WorkerCounters,
-    /// Rounds since the last look at what ports had no room for.
-    unlooked: u32,
+    /// Rounds since the overruns were read.
+    rounds_since_overruns: u32,
 }
 
 impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
-    /// A worker between these ports, by number, with this packet memory, of which each port gets the same share. Where
-    /// the ports' other ends bring packets of their own, it may be none.
+    /// A worker between these ports, by number, with this packet memory, of which each port gets an equal share. There may
+    /// be no packet memory if the other ends of the ports bring their own.
     pub fn new(
         forwarder: Forwarder,
         ports: Vec<Option<P>>,
@@ -115,55 +114,55 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             egress,
             published: Arc::default(),
             counters: WorkerCounters::default(),
-            unlooked: 0,
+            rounds_since_overruns: 0,
         };
         worker.fill_ports();
         worker
     }
 
-    /// Frames may come before the first round does: a port that is polled by the kernel has nowhere to put them.
+    /// Fills the ports before the first round: the kernel may have frames for a port by then, and needs slots for them.
     fn fill_ports(&mut self) {
         for (number, port) in self.ports.iter_mut().enumerate() {
             port.iter_mut().for_each(|port| self.pool.give(number, port));
         }
     }
 
-    /// Where others read what the worker has counted.
+    /// The counters that other threads read.
     pub fn published(&self) -> Arc<PublishedCounters> {
         Arc::clone(&self.published)
     }
 
-    /// What takes the rejected packets.
+    /// The handler of rejected packets.
     pub fn slow(&self) -> &S {
         &self.slow
     }
 
-    /// Ends it: its ports, which may have packets of its memory, and all the others.
+    /// Takes the worker apart: its ports, which may hold some of its packets, and all other packets.
     pub fn into_parts(mut self) -> (Vec<Option<P>>, Vec<Packet<'a>>) {
         let held = self.egress.iter_mut().chain([&mut self.burst, &mut self.rejected]);
         held.for_each(|burst| _ = self.pool.keep(burst));
         (self.ports, self.pool.into_packets())
     }
 
-    /// Forwards until it is told to stop, or all ports are finished.
+    /// Forwards until `stop` is set or all ports are finished.
     ///
     /// # Errors
-    /// What a port fails with, unless its interface is only down or gone: the other ports go on without it.
+    /// Returns the error of a port, except if its interface is down or removed: then the other ports continue.
     pub fn run(&mut self, stop: &AtomicBool) -> Result<(), PortError> {
         let mut idle = 0;
         while !stop.load(Ordering::Relaxed) && !self.is_finished() {
             idle = if self.round()? > 0 { 0 } else { idle + 1 };
             if idle > SPINS {
-                self.look();
+                self.count_overruns();
                 self.wait.wait(&self.ports);
             }
         }
-        self.look();
+        self.count_overruns();
         self.published.publish(self.forwarder.counters(), self.counters);
         Ok(())
     }
 
-    /// Serves every port once, and returns how many packets there were.
+    /// Serves every port once, and returns how many packets were received.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -176,9 +175,9 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             self.handle_rejected(false);
             self.send()?;
         }
-        self.unlooked += 1;
-        if self.unlooked == UNLOOKED {
-            self.look();
+        self.rounds_since_overruns += 1;
+        if self.rounds_since_overruns == OVERRUN_ROUNDS {
+            self.count_overruns();
         }
         self.counters.rounds += 1;
         self.counters.idle_rounds += u64::from(received == 0);
@@ -186,10 +185,10 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         Ok(received)
     }
 
-    /// Counts what ports had no room for. One that is gone cannot say.
+    /// Reads the overruns of all ports, except of those whose interface was removed.
     #[cold]
-    fn look(&mut self) {
-        self.unlooked = 0;
+    fn count_overruns(&mut self) {
+        self.rounds_since_overruns = 0;
         for (number, port) in (0..).zip(&mut self.ports) {
             if let Some(Ok(overruns)) = port.as_mut().map(Port::overruns) {
                 self.forwarder.count_overruns(number, overruns);
@@ -197,7 +196,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         }
     }
 
-    /// Takes one burst of a port as far as it goes.
+    /// Receives one burst from a port, forwards and sends it.
     fn serve(&mut self, number: usize) -> Result<usize, PortError> {
         let Some(port) = &mut self.ports[number] else { return Ok(0) };
         self.pool.give(number, port);
@@ -211,7 +210,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         Ok(received)
     }
 
-    /// Detours are known until the next burst, and told of once.
+    /// The redirect candidates belong to the last burst, so the slow path gets them once.
     fn handle_rejected(&mut self, is_after_burst: bool) {
         let free = self.pool.lend();
         let view = self.forwarder.view();
@@ -221,7 +220,8 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         self.pool.keep(&mut self.rejected);
     }
 
-    /// What a port does not take now is offered again with the next burst. What is for one that is gone is lost.
+    /// Packets that a port has no room for stay and are offered again with the next burst. Packets for a port that is down
+    /// or removed are dropped.
     fn send(&mut self) -> Result<(), PortError> {
         for (port, burst) in self.ports.iter_mut().zip(&mut self.egress) {
             let Some(port) = port else {
@@ -236,7 +236,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         Ok(())
     }
 
-    /// Whether packets wait to be sent, here or in a port.
+    /// Whether packets wait here or in a port to be sent.
     pub fn has_unsent(&mut self) -> bool {
         let waits_here = self.egress.iter().any(|burst| !burst.is_empty());
         waits_here || self.ports.iter_mut().flatten().any(Port::has_unsent)
@@ -247,7 +247,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     }
 }
 
-/// Sends what the port takes; `false` if its interface is down or gone.
+/// Sends the packets that the port has room for; `false` if its interface is down or removed.
 fn transmit<'a>(port: &mut impl Port<'a>, burst: &mut Burst<'a>) -> Result<bool, PortError> {
     match port.transmit(burst) {
         Ok(_) => Ok(true),
@@ -256,7 +256,7 @@ fn transmit<'a>(port: &mut impl Port<'a>, burst: &mut Burst<'a>) -> Result<bool,
     }
 }
 
-/// An interface that is down goes on when it is up; one that is gone says so by its port's being finished.
+/// Ignores that an interface is down or removed: the port works again when the interface is up, or is finished.
 fn unless_gone(received: Result<usize, PortError>) -> Result<usize, PortError> {
     match received {
         Err(PortError::Down { .. } | PortError::Removed { .. }) => Ok(0),

@@ -1,6 +1,6 @@
-//! Programs for the kernel are compiled, embedded, accepted by its verifier, and run.
+//! The BPF programs are compiled and embedded, and the kernel's verifier accepts them.
 #![cfg(feature = "bpf")]
-// A helper of a test fails by panicking, as the test itself does.
+// Helpers of a test panic on failure, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
 use aya::TestRun;
@@ -8,7 +8,7 @@ use aya::programs::TestRunOptions;
 use fullview_plane::bpf;
 use fullview_testnet::may_load_programs;
 
-/// What an XDP program answers to let a frame through.
+/// The XDP action that passes a frame.
 const XDP_PASS: u32 = 2;
 
 #[test]

@@ -1,7 +1,7 @@
-//! The explanation of a packet's way and the way it really took, over random frames and a router with everything:
-//! VLANs, tables, groups, source checks, links that are down, next hops of all kinds.
+//! Compares the explanation of a packet with what the loop does, over random frames and a router with VLANs, tables, groups,
+//! source checks, links that are down, and next hops of all kinds.
 
-// A helper of a test fails by panicking, as the test itself does.
+// Helpers of a test panic on failure, as the test itself does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::IpAddr;
@@ -107,7 +107,7 @@ fn lab() -> Lab {
     Lab { views, _groups: groups, forwarder, watchers, collector }
 }
 
-/// Knows the routes of both tables.
+/// The routes of both tables.
 struct Known;
 
 impl RouteNames for Known {
@@ -127,7 +127,7 @@ impl RouteNames for Known {
     }
 }
 
-/// What is chosen at random about a frame; each number picks one of several cases.
+/// The random choices of a frame; each number picks one of several cases.
 #[derive(Clone, Debug)]
 struct Choice {
     port: u16,
@@ -181,7 +181,7 @@ fn choice() -> impl Strategy<Value = Choice> {
     )
 }
 
-/// Mostly an address of one of the routes, sometimes one without, or one that is no unicast address.
+/// Mostly an address with a route, sometimes one without, or an address that is not unicast.
 fn address4(number: u8) -> u32 {
     let odd = [[224, 0, 0, 5], [239, 1, 1, 1], [255; 4], [127, 0, 0, 1], [169, 254, 1, 1]];
     let usual = [10, 0, number, 200];
@@ -247,7 +247,7 @@ fn packet6(choice: &Choice) -> Vec<u8> {
     packet
 }
 
-/// What the loop does with a frame, noticed by a watch.
+/// What the loop does with a frame, as a trace reports it.
 fn travel(lab: &mut Lab, port: u16, bytes: &[u8]) -> (Verdict, Option<(u16, Vec<u8>)>) {
     let mut arena = Arena::new(1);
     let (mut burst, mut sent, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
@@ -256,7 +256,7 @@ fn travel(lab: &mut Lab, port: u16, bytes: &[u8]) -> (Verdict, Option<(u16, Vec<
     packet.port = port;
     burst.fill([packet].into_iter());
     lab.forwarder.process(&mut burst, &mut sent, &mut rejected);
-    let note = lab.collector.pop().expect("every packet is watched");
+    let note = lab.collector.pop().expect("every packet is traced");
     assert_eq!(note.before.frame(), bytes);
     let departure = note.departure.map(|(port, copied)| (port, copied.frame().to_vec()));
     match (sent.first(), rejected.first()) {
@@ -276,16 +276,16 @@ fn explained(lab: &mut Lab, port: u16, bytes: &[u8]) -> Explanation {
     explanation
 }
 
-fn watched_lab() -> Lab {
+fn traced_lab() -> Lab {
     let mut lab = lab();
     lab.watchers.add(Arc::new(TraceRequest::new(PacketFilter::default(), false, u64::MAX)));
     lab
 }
 
 #[test]
-fn the_explanation_is_what_happens() {
+fn the_explanation_equals_what_the_loop_does() {
     let mut seen = HashSet::new();
-    let mut lab = watched_lab();
+    let mut lab = traced_lab();
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     for _ in 0..20_000 {
         let choice = choice().new_tree(&mut runner).unwrap().current();
@@ -301,7 +301,7 @@ fn the_explanation_is_what_happens() {
         .filter(|punt| **punt != Punt::Arp && **punt != Punt::NotIp)
         .map(|punt| Verdict::Punt(*punt));
     let missed: Vec<_> = drops.chain(punts).chain([Verdict::Forward]).filter(missing).collect();
-    assert!(missed.is_empty(), "never met: {missed:?}");
+    assert!(missed.is_empty(), "no frame had the verdicts {missed:?}");
 }
 
 fn plain(addresses: (u8, u8)) -> Choice {
@@ -324,12 +324,12 @@ fn plain(addresses: (u8, u8)) -> Choice {
 
 #[test]
 fn steps_read_as_sentences() {
-    let mut lab = watched_lab();
-    let mut told = |choice: &Choice| -> Vec<String> {
+    let mut lab = traced_lab();
+    let mut steps = |choice: &Choice| -> Vec<String> {
         explained(&mut lab, choice.port, &frame(choice)).steps.iter().map(ToString::to_string).collect()
     };
     assert_eq!(
-        told(&plain((1, 1))),
+        steps(&plain((1, 1))),
         [
             "received on eth2, 60 bytes",
             "IPv4 header ok: 10.0.1.200 -> 10.0.1.200, TTL 64, 40 bytes",
@@ -340,31 +340,31 @@ fn steps_read_as_sentences() {
             "sent on eth1 to 02:00:00:00:02:01, 60 bytes",
         ]
     );
-    let grouped = told(&Choice { port: 0, ..plain((1, 12)) });
+    let grouped = steps(&Choice { port: 0, ..plain((1, 12)) });
     assert!(
         grouped[3].starts_with("group 12: member ") && grouped[3].contains(" of 3, next hop "),
         "{grouped:#?}"
     );
-    assert_eq!(grouped[4], "source check (loose) passes: the way back to 10.0.1.200 is next hop 1");
-    let expired = told(&Choice { hops: 1, ..plain((1, 1)) });
+    assert_eq!(grouped[4], "source check (loose) passes: the route back to 10.0.1.200 uses next hop 1");
+    let expired = steps(&Choice { hops: 1, ..plain((1, 1)) });
     assert_eq!(expired.last().unwrap(), "dropped: ttl_expired");
-    assert_eq!(told(&Choice { tag: Some(11), ..plain((1, 1)) }), ["handed to the host: other_vlan"]);
+    assert_eq!(steps(&Choice { tag: Some(11), ..plain((1, 1)) }), ["handed to the host: other_vlan"]);
 }
 
 #[test]
-fn a_loop_that_does_otherwise_is_noticed() {
+fn a_different_outcome_is_a_disagreement() {
     let explanation = explain(&lab().views.current(), &(), 2, &frame(&plain((1, 1))));
     let sent = explanation.departure.clone().unwrap().1;
-    let told = |verdict, departure| explanation.disagreement(&LoopOutcome { verdict, departure });
-    assert_eq!(told(Verdict::Forward, Some((1, &sent))), None);
-    assert_eq!(told(Verdict::Drop(Reason::EgressFull), None), None);
-    assert!(told(Verdict::Forward, Some((2, &sent))).unwrap().contains("port 2, not 1"));
-    assert!(told(Verdict::Forward, Some((1, &sent[..59]))).unwrap().contains("it left as"));
-    assert!(told(Verdict::Drop(Reason::NoRoute), None).unwrap().contains("no_route, not forward"));
+    let disagreement = |verdict, departure| explanation.disagreement(&LoopOutcome { verdict, departure });
+    assert_eq!(disagreement(Verdict::Forward, Some((1, &sent))), None);
+    assert_eq!(disagreement(Verdict::Drop(Reason::EgressFull), None), None);
+    assert!(disagreement(Verdict::Forward, Some((2, &sent))).unwrap().contains("port 2, not 1"));
+    assert!(disagreement(Verdict::Forward, Some((1, &sent[..59]))).unwrap().contains("it left as"));
+    assert!(disagreement(Verdict::Drop(Reason::NoRoute), None).unwrap().contains("no_route, not forward"));
 }
 
 #[test]
-fn watches_note_what_they_ask_for_and_no_more() {
+fn trace_requests_get_what_they_ask_for_and_no_more() {
     let mut lab = lab();
     let watch =
         |text: &str, drops_only, count| Arc::new(TraceRequest::new(text.parse().unwrap(), drops_only, count));
@@ -386,7 +386,7 @@ fn watches_note_what_they_ask_for_and_no_more() {
     let of = |number| noted.iter().filter(move |(watch, _)| *watch == number).map(|(_, verdict)| *verdict);
     assert_eq!(of(traced).collect::<Vec<_>>(), [Verdict::Forward; 2]);
     assert_eq!(of(dropped).collect::<Vec<_>>(), [blackhole; 3]);
-    assert_eq!(lab.collector.take_lost(), 1, "the fourth drop had nobody left to note it");
+    assert_eq!(lab.collector.take_lost(), 1, "the request was finished before the fourth drop");
     lab.watchers.remove(traced);
     lab.watchers.remove(dropped);
     assert_eq!(lab.forwarder.counters().dropped(), 4);

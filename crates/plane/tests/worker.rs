@@ -1,6 +1,6 @@
-//! A worker between memory ports: everything comes out, is answered or freed, and every slot comes back.
+//! A worker between memory ports: every packet is forwarded, answered or freed, and every slot comes back.
 
-// A helper of a test fails by panicking, as the test itself does.
+// Helpers of a test panic on failure, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ use fullview_table::{NextHop, Rib};
 
 const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
 
-/// 10.0.N.0/24 lies behind port N; 10.1.0.1 is this router.
+/// 10.0.N.0/24 is on port N; 10.1.0.1 is this router.
 fn forwarder(ports: u16) -> Forwarder {
     let (mut rib, mut adjacencies) = (Rib::<u32>::default(), Adjacencies::new());
     for port in 0..ports {
@@ -52,7 +52,7 @@ fn frame(destination: [u8; 4], ttl: u8) -> Vec<u8> {
     bytes
 }
 
-/// Sends every punted packet back where it came from, its addresses exchanged.
+/// Returns every punted packet to its sender with exchanged addresses.
 struct Echo {
     seen: Vec<Verdict>,
 }
@@ -73,7 +73,7 @@ impl SlowPath for Echo {
     }
 }
 
-/// The far ends of a worker's cables, and the packet memory that goes through them.
+/// The other ends of a worker's ports, and the packet memory.
 struct Outside<'a> {
     ports: Vec<MemoryPort<'a>>,
     free: Vec<&'a mut fullview_plane::burst::Slot>,
@@ -95,7 +95,7 @@ impl Outside<'_> {
         assert_eq!(self.ports[port].transmit(&mut burst).unwrap(), frames.len());
     }
 
-    /// What has come out by a port, after the slots that it has done with are back.
+    /// The frames that a port sent; returns their slots first.
     fn receive(&mut self, port: usize) -> Vec<Vec<u8>> {
         let mut burst = Burst::new();
         self.ports[port].receive(&mut burst, BURST).unwrap();
@@ -117,7 +117,7 @@ impl Outside<'_> {
 }
 
 #[test]
-fn packets_are_forwarded_answered_or_freed_and_slots_go_back_where_they_came_from() {
+fn packets_are_forwarded_answered_or_freed_and_slots_return_to_their_port() {
     let mut arena = Arena::new(40);
     let (inside, ports) = cables(3);
     let mut outside = Outside { ports, free: arena.packets().collect() };
@@ -143,7 +143,7 @@ fn packets_are_forwarded_answered_or_freed_and_slots_go_back_where_they_came_fro
 }
 
 #[test]
-fn what_leaves_by_a_port_that_is_not_there_is_counted_and_freed() {
+fn packets_for_a_missing_port_are_counted_and_freed() {
     let mut arena = Arena::new(4);
     let (mut inside, ports) = cables(2);
     inside[1] = None;
@@ -154,7 +154,7 @@ fn what_leaves_by_a_port_that_is_not_there_is_counted_and_freed() {
     assert_eq!((worker.published().worker().unsent, outside.reclaim()), (2, 4));
 }
 
-/// A port that fills what it is given with one frame, and frees what it sends.
+/// A port that fills every slot with the same frame, and frees the slots it sends.
 struct Source<'a> {
     number: u16,
     frame: Vec<u8>,
@@ -221,9 +221,9 @@ fn source<'a>(number: u16, to: u8, left: usize) -> Option<Source<'a>> {
     Some(Source { number, frame, free: Vec::new(), sent: Vec::new(), left, overruns: number.into() })
 }
 
-/// The packets of both ports are more than there are slots, so that none may stay with the wrong port.
+/// Both ports receive more packets than there are slots, so that every slot has to return to its port.
 #[test]
-fn ports_that_take_all_they_get_do_not_starve_each_other() {
+fn busy_ports_do_not_take_each_others_slots() {
     let mut arena = Arena::new(2 * BURST);
     let ports = vec![source(0, 1, 5_000), source(1, 0, 50_000)];
     let mut worker = Worker::new(forwarder(2), ports, arena.packets(), DropAll, Yield);
@@ -234,7 +234,7 @@ fn ports_that_take_all_they_get_do_not_starve_each_other() {
     assert_eq!(counters.interfaces.iter().map(|seen| seen.overruns).collect::<Vec<_>>(), [0, 1]);
 }
 
-/// Where a kernel writes into slots, frames that come before the first round would find none.
+/// Where a kernel writes into slots, frames that arrive before the first round would find none.
 #[test]
 fn ports_have_their_slots_before_the_first_round() {
     let mut arena = Arena::new(BURST);
@@ -246,7 +246,7 @@ fn ports_have_their_slots_before_the_first_round() {
 }
 
 #[test]
-fn packets_that_wait_for_a_full_port_are_known() {
+fn packets_that_wait_for_a_full_port_are_reported() {
     let mut arena = Arena::new(4);
     let (first, near) = pair([0, 0], 4);
     let (second, far) = pair([1, 1], 1);
@@ -260,7 +260,7 @@ fn packets_that_wait_for_a_full_port_are_known() {
     assert_eq!((outside.receive(1).len(), worker.has_unsent()), (1, false));
 }
 
-/// Stops the worker the third time it has nothing to do.
+/// Stops the worker at its third wait.
 struct StopAt<'s>(&'s AtomicBool, u32);
 
 impl<P> Wait<P> for StopAt<'_> {
@@ -272,7 +272,7 @@ impl<P> Wait<P> for StopAt<'_> {
 }
 
 #[test]
-fn an_idle_worker_waits_and_stops_when_told() {
+fn an_idle_worker_waits_until_it_is_stopped() {
     let stop = AtomicBool::new(false);
     let (inside, _outside) = cables(1);
     let wait = StopAt(&stop, 0);
@@ -282,7 +282,7 @@ fn an_idle_worker_waits_and_stops_when_told() {
     assert!(counters.rounds > 3 && counters.rounds == counters.idle_rounds);
 }
 
-/// Two workers at work; what each publishes is read all the while, and never goes back.
+/// Reads the counters of two running workers, which never decrease.
 #[test]
 fn workers_share_nothing_and_are_read_without_a_lock() {
     const PACKETS: usize = 100_000;

@@ -1,10 +1,10 @@
-//! Where each table's part of an array is that all tables share: the main table, the first, grows from the beginning,
-//! the others stand at the end, the first of them last.
+//! Allocates the array that all tables share: the main table grows from the beginning, the VRF tables are at the end, the
+//! first of them last.
 
 use std::ops::Range;
 
-/// Ranges of `limit` blocks for tables that need so many each. Those `before` are kept if they do; if not, the tables
-/// of VRFs are given a quarter more than they need, as long as there is room. `None` if there is not enough.
+/// Ranges within `limit` blocks for tables with these needs. Keeps the ranges `before` if they are large enough; if not, VRF
+/// tables get a quarter more than they need, as long as there is room. `None` if there is not enough room.
 pub(super) fn allocate(limit: usize, before: &[Range<usize>], needed: &[usize]) -> Option<Vec<Range<usize>>> {
     let is_enough = |(range, needed): (&Range<usize>, &usize)| *needed <= range.len();
     if before.len() == needed.len() && before.iter().zip(needed).all(is_enough) {
@@ -41,7 +41,7 @@ mod tests {
         assert_eq!(
             allocate(100, &first, &[88, 8, 4]).unwrap(),
             [0..88, 92..100, 88..92],
-            "there is just enough"
+            "without the extra quarter there is just enough"
         );
         assert_eq!(allocate(100, &first, &[89, 8, 4]), None);
     }

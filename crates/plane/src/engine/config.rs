@@ -1,4 +1,4 @@
-//! What the program goes by besides the tables: interfaces, next hops, groups.
+//! The configuration of the program besides the tables: interfaces, next hops, groups.
 
 use fullview_table::NextHop;
 
@@ -12,65 +12,65 @@ use crate::wire::ethernet::Mac;
 /// An interface whose packets are forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XdpInterface {
-    /// By which it is counted.
+    /// The index of its counters.
     pub number: u16,
     /// The device's index in the kernel.
     pub ifindex: u32,
     /// The VLAN, 0 for untagged frames.
     pub vlan: u16,
-    /// Frames to another address are passed.
+    /// Its MAC address; frames to other addresses are passed.
     pub mac: Mac,
     /// Whether its IPv4 packets are forwarded.
     pub inet: bool,
     /// Whether its IPv6 packets are forwarded.
     pub inet6: bool,
-    /// By which table: 0 is the main one.
+    /// The table it uses; 0 is the main table.
     pub table: u16,
-    /// How sources of packets that are forwarded are checked; what fails is dropped.
+    /// How sources of forwarded packets are checked; packets that fail are dropped.
     pub source_check: SourceCheck,
 }
 
-/// What becomes of a packet with this next hop.
+/// A next hop as the XDP program uses it, compiled from an [`Adjacency`](crate::adjacency::Adjacency) or a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum XdpNextHop {
-    /// It goes to a station.
+    /// Packets are sent to a neighbour.
     Neighbor {
-        /// The number of the interface it leaves by.
+        /// The number of the egress interface.
         interface: u16,
         /// The device's index in the kernel.
         ifindex: u32,
-        /// The VLAN, 0 without a tag.
+        /// The VLAN; 0 for untagged frames.
         vlan: u16,
-        /// The device's address.
+        /// The MAC address of the device.
         source: Mac,
-        /// The station's address.
+        /// The MAC address of the neighbour.
         destination: Mac,
-        /// The longest packet the link takes; not 0.
+        /// The MTU; not 0.
         mtu: u16,
     },
-    /// Its flow's hash picks one of these next hops: a power of two of them, none a group.
+    /// The flow hash picks one of these next hops; their number is a power of two, and none is a group.
     Group(Vec<NextHop>),
-    /// The station is not known, or its link is down; passed to the kernel.
+    /// The MAC address is not known, or the link is down; packets are passed to the kernel.
     Unresolved {
-        /// The number of the interface that it would leave by.
+        /// The number of the egress interface.
         interface: u16,
     },
-    /// It is passed to the kernel.
+    /// Packets are passed to the kernel.
     Pass(XdpReason),
 }
 
-/// All that the program goes by besides the tables.
+/// The configuration of the program besides the tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XdpConfig {
-    /// Interfaces whose packets are forwarded; frames of others are passed.
+    /// Interfaces whose packets are forwarded; frames of other interfaces are passed.
     pub interfaces: Vec<XdpInterface>,
-    /// What next hops stand for, in any order; packets of others are passed.
+    /// Next hops in any order; packets with other next hops are passed.
     pub next_hops: Vec<(NextHop, XdpNextHop)>,
-    /// Mixed into the hash of flows.
+    /// The seed of the flow hash.
     pub flow_seed: u64,
 }
 
-/// A plan as the program reads it.
+/// A configuration in the program's memory layout.
 #[derive(Default)]
 pub(super) struct CompiledConfig {
     pub hops: Vec<u32>,
@@ -80,22 +80,22 @@ pub(super) struct CompiledConfig {
 }
 
 impl CompiledConfig {
-    /// Devices without a place are sent to by their index.
-    pub fn new(plan: &XdpConfig, places: &DevmapKeys) -> Result<CompiledConfig, EngineError> {
-        let count = plan.next_hops.iter().map(|(hop, _)| hop.index() + 1).max().unwrap_or(1);
+    /// Compiles a configuration; the program sends to devices without a key by their index.
+    pub fn new(config: &XdpConfig, keys: &DevmapKeys) -> Result<CompiledConfig, EngineError> {
+        let count = config.next_hops.iter().map(|(hop, _)| hop.index() + 1).max().unwrap_or(1);
         let hops = pass(XdpReason::NoNeighbor).repeat(count.min(HOPS));
         let mut compiled = CompiledConfig { hops, ..CompiledConfig::default() };
-        // Of no route.
+        // The next hop of no route.
         compiled.set(NextHop::NONE, pass(XdpReason::NoRoute));
         let mut slots = Vec::new();
-        for (hop, way) in &plan.next_hops {
-            way.check(*hop)?;
-            compiled.set(*hop, way.words(&mut slots, places));
+        for (hop, next_hop) in &config.next_hops {
+            next_hop.check(*hop)?;
+            compiled.set(*hop, next_hop.words(&mut slots, keys));
         }
         fits("slots of groups and their members", slots.len(), SLOTS)?;
         compiled.slots = pairs(&slots);
-        compiled.ports = ports(&plan.interfaces)?;
-        compiled.flow_seed = halves(plan.flow_seed);
+        compiled.ports = ports(&config.interfaces)?;
+        compiled.flow_seed = halves(config.flow_seed);
         Ok(compiled)
     }
 
@@ -105,8 +105,8 @@ impl CompiledConfig {
 }
 
 impl XdpNextHop {
-    /// `struct hop`; slots of a group go to the end of all.
-    fn words(&self, slots: &mut Vec<u16>, places: &DevmapKeys) -> [u32; HOP] {
+    /// The words of `struct hop`; the slots of a group are appended to `slots`.
+    fn words(&self, slots: &mut Vec<u16>, keys: &DevmapKeys) -> [u32; HOP] {
         match self {
             XdpNextHop::Pass(reason) => pass(*reason),
             XdpNextHop::Unresolved { interface } => {
@@ -117,13 +117,13 @@ impl XdpNextHop {
                 let macs = [destination.0, source.0].concat();
                 let [first, second, third] = [0, 4, 8].map(|at| word(&macs[at..at + 4]));
                 let leads = half_words(0, counted_as(*interface));
-                let place = places.get(ifindex).copied().unwrap_or(0);
+                let place = keys.get(ifindex).copied().unwrap_or(0);
                 [first, second, third, *ifindex, half_words(*mtu, *vlan), leads, place, 0]
             }
         }
     }
 
-    /// A group of one slot would be taken for none.
+    /// Refuses what the layout cannot express: a group of one slot would count as no group.
     fn check(&self, hop: NextHop) -> Result<(), EngineError> {
         match self {
             XdpNextHop::Group(members) if members.len() < 2 || !members.len().is_power_of_two() => {
@@ -141,8 +141,7 @@ fn pass(reason: XdpReason) -> [u32; HOP] {
     [0, 0, 0, 0, 0, half_words(reason as u16, 0), 0, 0]
 }
 
-/// Its slots go to the end of all, and behind them its members, each once: a source check asks whether one of them
-/// leads back.
+/// Appends the slots of a group and after them its members, each once: the source check tries each member.
 fn group(members: &[NextHop], slots: &mut Vec<u16>) -> [u32; HOP] {
     let first = slots.len() as u32;
     slots.extend(members.iter().map(|member| member.0));
@@ -154,9 +153,9 @@ fn group(members: &[NextHop], slots: &mut Vec<u16>) -> [u32; HOP] {
     [first_member, count, 0, 0, 0, 0, first, members.len() as u32 - 1]
 }
 
-/// In the program 0 is no interface.
+/// The interface number in the program, where 0 is no interface.
 fn counted_as(interface: u16) -> u16 {
-    // Checked before: there are fewer.
+    // The caller has checked the number against the limit.
     interface.saturating_add(1)
 }
 
@@ -164,7 +163,7 @@ fn fits(what: &'static str, needed: usize, limit: usize) -> Result<(), EngineErr
     if needed > limit { Err(EngineError::TooLarge { what, needed, limit }) } else { Ok(()) }
 }
 
-/// The interfaces, each at its place or up to three behind it.
+/// The hash table of interfaces: each at its home place or up to three places after it.
 fn ports(ingress: &[XdpInterface]) -> Result<Vec<u32>, EngineError> {
     let mut ports = vec![0; PORTS * PORT];
     for interface in ingress {
@@ -194,7 +193,7 @@ fn port(interface: &XdpInterface) -> [u32; PORT] {
     [interface.ifindex, half_words(interface.vlan, wanted), word(&mac[..4]), last]
 }
 
-/// Half words as they lie in memory, two a word.
+/// Packs half words in memory order, two per word.
 pub(super) fn pairs(halves: &[u16]) -> Vec<u32> {
     halves.chunks(2).map(|pair| half_words(pair[0], pair.get(1).copied().unwrap_or(0))).collect()
 }
@@ -230,7 +229,7 @@ mod tests {
     };
 
     #[test]
-    fn interfaces_that_share_a_place_stand_behind_each_other() {
+    fn interfaces_with_the_same_home_place_use_the_next_places() {
         let same_place = |n: u32| XdpInterface { ifindex: 1 + n * PORTS as u32, ..PORT_1 };
         let four: Vec<_> = (0..4).map(same_place).collect();
         let words = ports(&four).unwrap();
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_the_program_has_no_place_for_are_refused() {
+    fn numbers_beyond_the_limits_are_refused() {
         let refused = |ingress| ports(&[ingress]).unwrap_err().to_string();
         assert!(refused(XdpInterface { number: COUNTED as u16 - 1, ..PORT_1 }).contains("1023 interfaces"));
         assert!(refused(XdpInterface { table: 256, ..PORT_1 }).contains("255 tables of VRFs"));
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_need_a_mask() {
+    fn the_slots_of_a_group_are_a_power_of_two() {
         let plan = |slots: usize| {
             let group = XdpNextHop::Group(vec![NextHop(2); slots]);
             CompiledConfig::new(
@@ -266,7 +265,7 @@ mod tests {
         }
         let compiled = plan(4).unwrap();
         assert_eq!(compiled.hops[5 * HOP..][..HOP], [4, 1, 0, 0, 0, 0, 0, 3]);
-        assert_eq!(compiled.slots, pairs(&[2; 5]), "four slots, and their only member");
+        assert_eq!(compiled.slots, pairs(&[2; 5]), "four slots and their only member");
         assert_eq!(compiled.hops[..HOP], pass(XdpReason::NoRoute));
         assert_eq!(compiled.hops[HOP..2 * HOP], pass(XdpReason::NoNeighbor));
     }

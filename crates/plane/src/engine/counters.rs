@@ -1,4 +1,4 @@
-//! What the program counts, by processor and interface.
+//! Counters of the XDP program, by processor and interface.
 
 use std::fmt::{self, Display};
 
@@ -9,47 +9,47 @@ use super::error::EngineError;
 use super::layout::COUNTED;
 use crate::counters::{InterfaceCounters, Traffic};
 
-/// Why a packet was not forwarded, in the order of `enum reason` in `bpf/forward.c`. All but those that fail a source
-/// check are passed to the kernel.
+/// Why the program did not forward a packet, in the order of `enum reason` in `bpf/forward.c`. Packets that fail the source
+/// check are dropped, all others are passed to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum XdpReason {
-    /// The frame ends before its headers do.
+    /// The frame ends before the end of its headers.
     TooShort = 1,
-    /// No interface takes frames of this device and VLAN.
+    /// No interface has this device and VLAN.
     NoInterface,
-    /// To another station, or to a group of stations.
+    /// The destination MAC address is another station's or a group's.
     OtherStation,
-    /// Neither IPv4 nor IPv6, such as ARP.
+    /// It is neither IPv4 nor IPv6, for example ARP.
     NotIp,
-    /// Another version, IPv4 options, or lengths that cannot be.
+    /// It has a wrong version, IPv4 options, or impossible lengths.
     Header,
-    /// The IPv4 header is damaged.
+    /// The checksum of the IPv4 header is wrong.
     Checksum,
-    /// From or to an address that is not forwarded like others: loopback, link-local, groups.
+    /// Its source or destination is a special address: loopback, link-local, multicast.
     SpecialAddress,
-    /// TTL or hop limit used up.
+    /// TTL or hop limit is used up.
     TtlExpired,
-    /// No route.
+    /// The table has no route to the destination.
     NoRoute,
-    /// To an address of this host.
+    /// The destination is an address of this host.
     Local,
-    /// The neighbour's address is not known, or its link is down.
+    /// The MAC address of the neighbour is not known, or its link is down.
     NoNeighbor,
-    /// The route says that such packets are dropped.
+    /// The route drops packets: blackhole, unreachable or prohibit.
     Discarded,
-    /// Longer than the link takes.
+    /// It is longer than the MTU of the link.
     TooBig,
     /// The driver left no room for a VLAN tag.
     NoHeadroom,
-    /// The interface does not forward this family.
+    /// The ingress interface does not forward its family.
     NotForwarding,
-    /// The source is none that the interface's packets may come from; dropped.
+    /// It failed the source check, and was dropped.
     SourceCheck,
 }
 
 impl XdpReason {
-    /// All of them, in the order of their counters.
+    /// All reasons in the order of their counters.
     pub const ALL: [XdpReason; 16] = [
         XdpReason::TooShort,
         XdpReason::NoInterface,
@@ -101,12 +101,12 @@ impl Display for XdpReason {
 /// Packets by [`XdpReason`].
 type ReasonCounts = [u64; XdpReason::ALL.len()];
 
-/// What the program has counted since it was loaded.
+/// The counters of the program since it was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XdpCounters {
-    /// By interface, of frames that came in and those that were forwarded.
+    /// By interface: received and forwarded frames.
     pub interfaces: Vec<InterfaceCounters>,
-    /// Frames of no interface first, then by interface.
+    /// Frames without an interface first, then by interface.
     reasons: Vec<ReasonCounts>,
 }
 
@@ -116,12 +116,12 @@ impl XdpCounters {
         self.interfaces.iter().map(|interface| interface.sent.packets).sum()
     }
 
-    /// Packets that were not forwarded for this reason.
+    /// Packets not forwarded for this reason.
     pub fn of(&self, reason: XdpReason) -> u64 {
         self.reasons.iter().map(|reasons| reasons[reason as usize - 1]).sum()
     }
 
-    /// The same, of those that came in by one interface.
+    /// The same for packets that one interface received.
     pub fn of_interface(&self, number: usize, reason: XdpReason) -> u64 {
         self.reasons.get(number + 1).map_or(0, |reasons| reasons[reason as usize - 1])
     }
@@ -132,7 +132,7 @@ impl XdpCounters {
         passed.map(|reason| self.of(reason)).sum()
     }
 
-    /// Adds what others have counted.
+    /// Adds the counters of another processor.
     pub fn add(&mut self, other: &XdpCounters) {
         let (interfaces, reasons) = (other.interfaces.len(), other.reasons.len());
         self.interfaces.resize(interfaces.max(self.interfaces.len()), InterfaceCounters::default());
@@ -147,14 +147,14 @@ impl XdpCounters {
     }
 }
 
-/// Packets and bytes received, packets and bytes sent, of every interface there can be.
+/// Received packets and bytes, sent packets and bytes, of all possible interfaces.
 type AllTraffic = [[u64; 4]; COUNTED];
 
-/// Where the program counts.
+/// The maps in which the program counts.
 pub(super) struct CounterMaps {
     traffic: PerCpuArray<MapData, AllTraffic>,
     reasons: PerCpuArray<MapData, ReasonCounts>,
-    /// How many interfaces there have been.
+    /// The number of interfaces up to the highest one so far.
     interfaces: usize,
 }
 
@@ -163,13 +163,13 @@ impl CounterMaps {
         Ok(CounterMaps { traffic: traffic.try_into()?, reasons: reasons.try_into()?, interfaces: 0 })
     }
 
-    /// Reads the counters of this plan's interfaces too from now on.
-    pub fn reads(&mut self, plan: &XdpConfig) {
+    /// Includes the interfaces of this configuration from now on.
+    pub fn reads(&mut self, config: &XdpConfig) {
         let count = |ingress: &XdpInterface| usize::from(ingress.number) + 1;
-        self.interfaces = plan.interfaces.iter().map(count).fold(self.interfaces, usize::max);
+        self.interfaces = config.interfaces.iter().map(count).fold(self.interfaces, usize::max);
     }
 
-    /// By processor.
+    /// Reads the counters of each processor.
     pub fn read(&self) -> Result<Vec<XdpCounters>, EngineError> {
         let traffic = self.traffic.get(&0, 0)?;
         let mut counters: Vec<XdpCounters> = traffic.iter().map(|all| self.of_processor(all)).collect();

@@ -1,4 +1,4 @@
-//! Devices that packets leave by, in a map: the kernel finds them there sooner than by their index.
+//! The map of egress devices (DEVMAP), in which the kernel finds a device faster than by its index.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,33 +8,35 @@ use aya::maps::{Map, MapData};
 use super::config::{XdpConfig, XdpNextHop};
 use super::error::EngineError;
 
-/// DevmapKeys of devices, by the device's index in the kernel.
+/// Keys of the map, by the device's index in the kernel.
 pub(super) type DevmapKeys = BTreeMap<u32, u32>;
 
-/// The map, and what it holds.
+/// The map and its keys.
 pub(super) struct Devices {
     map: DevMap<MapData>,
-    places: DevmapKeys,
+    keys: DevmapKeys,
 }
 
 impl Devices {
     pub fn new(map: Map) -> Result<Devices, EngineError> {
-        Ok(Devices { map: map.try_into()?, places: DevmapKeys::new() })
+        Ok(Devices { map: map.try_into()?, keys: DevmapKeys::new() })
     }
 
-    /// DevmapKeys for the devices of a plan. One keeps its place, since packets may go by the plan before; place 0 is empty.
+    /// Adds the devices of a configuration. A device keeps its key, because packets may still use the configuration before;
+    /// key 0 is empty.
     ///
-    /// A device without a place is none the less sent to, by its index: one that the kernel does not know (it went away,
-    /// and netlink will say so), or one too many.
-    pub fn of(&mut self, plan: &XdpConfig) -> &DevmapKeys {
-        let devices: BTreeSet<u32> = plan.next_hops.iter().filter_map(|(_, way)| way.device()).collect();
+    /// The program sends to a device without a key by its index: one that the kernel does not know (it was removed, and
+    /// netlink will report that), or one that the map has no room for.
+    pub fn of(&mut self, config: &XdpConfig) -> &DevmapKeys {
+        let devices: BTreeSet<u32> =
+            config.next_hops.iter().filter_map(|(_, next_hop)| next_hop.device()).collect();
         for ifindex in devices {
-            let next = self.places.len() as u32 + 1;
-            if !self.places.contains_key(&ifindex) && self.map.set(next, ifindex, None, 0).is_ok() {
-                self.places.insert(ifindex, next);
+            let next = self.keys.len() as u32 + 1;
+            if !self.keys.contains_key(&ifindex) && self.map.set(next, ifindex, None, 0).is_ok() {
+                self.keys.insert(ifindex, next);
             }
         }
-        &self.places
+        &self.keys
     }
 }
 

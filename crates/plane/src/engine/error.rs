@@ -7,40 +7,40 @@ use fullview_table::fib::CompileError;
 
 use crate::bpf::BpfError;
 
-/// Why the kernel forwards without the program.
+/// Why the kernel forwards without the XDP program.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The program or an interface.
+    /// The program was refused, or an interface.
     #[error(transparent)]
     Bpf(#[from] BpfError),
-    /// No memory for tables without routes.
+    /// The empty tables could not be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// A map.
+    /// An access to a map failed.
     #[error("a BPF map: {0}")]
     Map(#[from] MapError),
-    /// A map that this process cannot write.
+    /// A map could not be mapped into this process.
     #[error("a BPF map cannot be mapped: {0}")]
     Mapping(#[source] io::Error),
-    /// A table that another algorithm serves.
+    /// Another algorithm serves a table.
     #[error("the XDP engine looks up by {wanted} only; have the {family} table served by it")]
     Algorithm {
-        /// Of which family.
+        /// The family of the table.
         family: &'static str,
-        /// The one it knows.
+        /// The algorithm that the engine needs.
         wanted: &'static str,
     },
-    /// More than the maps hold.
+    /// The maps are too small.
     #[error("the XDP engine holds {limit} {what}, and {needed} are needed; the kernel forwards instead")]
     TooLarge {
-        /// Of what there is too much.
+        /// The kind of items.
         what: &'static str,
-        /// How much there is.
+        /// The number of items.
         needed: usize,
-        /// How much fits.
+        /// The number of items that fit.
         limit: usize,
     },
-    /// Too many interfaces whose numbers are alike.
+    /// Too many interfaces share a place in the hash table of interfaces.
     #[error("the XDP engine has no place for interface {ifindex}, VLAN {vlan}; let it forward between fewer")]
     Interfaces {
         /// Its index in the kernel.
@@ -48,12 +48,12 @@ pub enum EngineError {
         /// Its VLAN.
         vlan: u16,
     },
-    /// A group that no mask can choose from.
+    /// The number of slots of a group is not a power of two.
     #[error("next hop {hop}: a group has a power of two of slots, 2 at least, not {slots}")]
     Group {
         /// Its index.
         hop: u16,
-        /// How many there are.
+        /// The number of slots.
         slots: usize,
     },
 }

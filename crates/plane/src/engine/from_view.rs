@@ -1,4 +1,4 @@
-//! The plan that a view comes to.
+//! Makes the configuration of the XDP engine from a view.
 
 use fullview_table::{Family, NextHop};
 
@@ -10,14 +10,14 @@ use crate::view::View;
 use crate::wire::ethernet::Mac;
 
 impl XdpConfig {
-    /// What the program can do of what a view says; the rest it passes to the kernel. `devices` are the kernel's
+    /// The part of a view that the program implements; it passes the other packets to the kernel. `devices` are the kernel's
     /// indices of the ports' devices, by port number.
     pub fn from_view(view: &View, devices: &[u32]) -> XdpConfig {
         let parts = view.parts();
         let numbered = (0..).zip(&parts.interfaces);
         let ingress = numbered.filter_map(|(number, interface)| ingress(number, interface, devices));
         let mut next_hops: Vec<_> =
-            parts.adjacencies.iter().map(|(hop, to)| (hop, way(to, view, devices))).collect();
+            parts.adjacencies.iter().map(|(hop, to)| (hop, next_hop(to, view, devices))).collect();
         let mut groups = parts.groups.reader();
         let groups = groups.groups();
         let numbers = (0..=NextHop::MAX).map(NextHop).filter(|hop| groups.is_group(*hop));
@@ -39,7 +39,7 @@ fn ingress(number: u16, interface: &Interface, devices: &[u32]) -> Option<XdpInt
     })
 }
 
-fn way(to: Adjacency, view: &View, devices: &[u32]) -> XdpNextHop {
+fn next_hop(to: Adjacency, view: &View, devices: &[u32]) -> XdpNextHop {
     match to {
         Adjacency::Neighbor { interface, mac } => {
             let out = view.interface(interface).filter(|interface| interface.up);
@@ -61,7 +61,7 @@ fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[u32]) -> Opti
         vlan: out.vlan.unwrap_or(0),
         source: out.mac,
         destination: mac,
-        // One for both families: what is longer is the kernel's, which knows which of them it is for.
+        // One MTU for both families: longer packets go to the kernel, which knows the MTU of each family.
         mtu: out.mtu_of(Family::Inet6).try_into().unwrap_or(u16::MAX),
     })
 }

@@ -1,24 +1,24 @@
-//! One of the two generations of all that the program looks up in.
+//! One of the two generations of the tables and the configuration that the program reads.
 //!
-//! # Who reads while this is written
+//! # Readers while a generation is written
 //!
-//! Packets go by the generation that the map `current` holds. Only the other one, the *idle* one, is written. It
-//! becomes current by one update of `current`, an array of maps:
+//! The program uses the generation in the map `current`. Only the other one, the *idle* one, is written. It becomes current
+//! by one update of `current`, an array of maps:
 //! - A program that runs after the update finds the new generation. All words in it were stored before the system call,
 //!   which orders them before the pointer is published (`rcu_assign_pointer` in effect: `xchg` in
 //!   `bpf_fd_array_map_update_elem`); the program reaches them through that pointer.
-//! - A program that found the old one may still be in it. It runs from begin to end inside an RCU read-side section
+//! - A program that found the old one may still read it. It runs from begin to end inside an RCU read-side section
 //!   (XDP: in a driver's NAPI poll, with bottom halves off), and the system call does not return before all such
 //!   sections have ended: for arrays and hashes of maps `kernel/bpf/syscall.c` calls `maybe_wait_bpf_programs`, that
 //!   is `synchronize_rcu()`, so that user space knows when the old inner map is out of use (Linux 4.18 and since, 6.18
 //!   too).
 //!
-//! So when the call returns nobody is in what was current before, and it is the idle one. It lags behind by one round,
-//! and is brought up to date when it is written next: by then changes of two rounds have gathered in the blocks that
-//! it copies. Nothing is copied twice in between, and nobody waits for it.
+//! So when the call returns, no program reads the generation that was current before, and it becomes the idle one. It is
+//! one update behind, and catches up when it is written next, with the changed blocks of two updates. No block is copied
+//! twice in between, and no thread waits.
 //!
-//! What begins lookups in the tables of VRFs lies in a map beside, in which each generation has places of its own: a
-//! program chooses them by the number that it read from its generation, so the same holds for them.
+//! The first levels of VRF tables are in a map of their own, in which each generation has its own entries. The program
+//! chooses the entry by the number in its generation, so the same argument holds for them.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -38,55 +38,57 @@ use super::section_copy::{SectionCopy, store};
 use super::table_images::TableImages;
 use crate::port::sys::SharedWords;
 
-/// A generation, and what has been written to it.
+/// A generation and its contents.
 pub(super) struct Generation {
     pub map: MapData,
     memory: SharedWords,
-    /// What begins lookups in the tables of VRFs, those of both generations by turns.
+    /// The first levels of VRF tables, of both generations alternately.
     vrfs: Arc<SharedWords>,
     number: usize,
-    /// The main one, and as many as there may be of VRFs.
+    /// The main table, and the VRF tables there is room for.
     tables: Vec<TableCopy>,
-    /// The plan it holds, by number, and how many words of next hops and slots that is.
-    plan: u64,
+    /// The number of the configuration it holds, and the words of its next hops and slots.
+    config: u64,
     hops: usize,
     slots: usize,
 }
 
-/// Arrays that the tables share, and what they are called in messages.
+/// Arrays that all tables share, with their names in messages.
 const SHARED: [(WordRange, &str); 3] = [
     (DIR18_LEAVES, "bytes of dir18's leaves"),
     (BTREE6_BRANCHES, "bytes of btree6's branches"),
     (BTREE6_LEAVES, "bytes of btree6's leaves"),
 ];
 
-/// The copy of a table.
+/// The copy of one table.
 struct TableCopy {
     index: SectionCopy,
     roots: SectionCopy,
-    /// Its parts of the arrays that all tables share.
+    /// Its ranges of the arrays that all tables share.
     shared: [SectionCopy; SHARED.len()],
 }
 
 impl TableCopy {
     fn new() -> TableCopy {
-        let shared = [(); SHARED.len()].map(|()| SectionCopy::nowhere());
-        let (index, roots) =
-            (SectionCopy::alone(VRF_INDEX.words / BLOCK), SectionCopy::alone(VRF_ROOTS.words / BLOCK));
+        let shared = [(); SHARED.len()].map(|()| SectionCopy::unplaced());
+        let (index, roots) = (
+            SectionCopy::exclusive(VRF_INDEX.words / BLOCK),
+            SectionCopy::exclusive(VRF_ROOTS.words / BLOCK),
+        );
         TableCopy { index, roots, shared }
     }
 
-    /// Alone, it has all there is.
+    /// The main table without VRFs: it has the whole arrays.
     fn main() -> TableCopy {
         TableCopy {
-            shared: SHARED.map(|(part, _)| SectionCopy::alone(part.words / BLOCK)),
+            shared: SHARED.map(|(part, _)| SectionCopy::exclusive(part.words / BLOCK)),
             ..TableCopy::new()
         }
     }
 }
 
 impl Generation {
-    /// Number 0 or 1, with so many VRFs.
+    /// Generation 0 or 1, with room for VRF tables.
     pub fn new(
         map: MapData,
         number: usize,
@@ -96,11 +98,11 @@ impl Generation {
         let memory = SharedWords::new(map.fd().as_fd(), BYTES).map_err(EngineError::Mapping)?;
         store(&memory.words()[NUMBER.range()], &[number as u32]);
         let tables = std::iter::once(TableCopy::main()).chain((0..room).map(|_| TableCopy::new())).collect();
-        Ok(Generation { map, memory, vrfs, number, tables, plan: 0, hops: 0, slots: 0 })
+        Ok(Generation { map, memory, vrfs, number, tables, config: 0, hops: 0, slots: 0 })
     }
 
-    /// Makes room for tables that need so many blocks of each shared array; the main one comes first. To be called
-    /// before [`Self::follow`] whenever a table may have grown.
+    /// Makes room for tables, main table first, by the blocks that each needs of each shared array. Has to be called before
+    /// [`Self::follow`] whenever a table may have grown.
     pub fn make_room(&mut self, needed: &[[usize; SHARED.len()]]) -> Result<(), EngineError> {
         if needed.len() > self.tables.len() {
             let (needed, limit) = (needed.len() - 1, self.tables.len() - 1);
@@ -108,7 +110,7 @@ impl Generation {
         }
         for (at, (part, what)) in SHARED.into_iter().enumerate() {
             let before: Vec<_> = self.tables.iter().map(|table| table.shared[at].range()).collect();
-            // Not even an empty table may lie where another one is.
+            // An empty table must not overlap another one either.
             let needed: Vec<_> = needed.iter().map(|needed| needed[at].max(1)).collect();
             let limit = part.words / BLOCK;
             let ranges = allocate(limit, &before[..needed.len()], &needed).ok_or_else(|| {
@@ -121,7 +123,7 @@ impl Generation {
         Ok(())
     }
 
-    /// Brings one table of this generation, which no program is in, up to date; how many blocks were copied.
+    /// Copies the changes of one table to this generation, which no program reads, and returns the number of blocks.
     pub fn follow(&mut self, table: usize, images: &TableImages<'_>) -> usize {
         let memory = self.memory.words();
         let TableCopy { index, roots, shared } = &mut self.tables[table];
@@ -144,10 +146,10 @@ impl Generation {
             + roots.follow(&own[of_roots.range()], images.roots)
     }
 
-    /// Goes by another plan, if it does not yet. Next hops that the plan before had and this one has not are wiped: no
-    /// neighbour.
-    pub fn plan(&mut self, number: u64, plan: &CompiledConfig) {
-        if std::mem::replace(&mut self.plan, number) == number {
+    /// Writes another configuration, unless it is there already. Next hops that only the configuration before had are
+    /// overwritten with zeroes, which means no neighbour.
+    pub fn configure(&mut self, number: u64, config: &CompiledConfig) {
+        if std::mem::replace(&mut self.config, number) == number {
             return;
         }
         let memory = self.memory.words();
@@ -157,14 +159,14 @@ impl Generation {
             to[words.len()..before.max(words.len())].iter().for_each(|word| word.store(0, Ordering::Relaxed));
             words.len()
         };
-        self.hops = write(NEXT_HOPS, &plan.hops, self.hops);
-        self.slots = write(GROUP_SLOTS, &plan.slots, self.slots);
-        write(INTERFACES, &plan.ports, 0);
-        write(FLOW_SEED, &plan.flow_seed, 0);
+        self.hops = write(NEXT_HOPS, &config.hops, self.hops);
+        self.slots = write(GROUP_SLOTS, &config.slots, self.slots);
+        write(INTERFACES, &config.ports, 0);
+        write(FLOW_SEED, &config.flow_seed, 0);
     }
 }
 
-/// How wide the leaves of a VRF's table are, and where they, its branches and its leaves of btree6 begin.
+/// The width of the leaves of a VRF table, and the offsets of its leaves, and of its branches and leaves of btree6.
 fn places(images: &TableImages<'_>, shared: &[SectionCopy; SHARED.len()]) -> [u32; 4] {
     let [leaves, branches, leaves6] = shared.each_ref().map(|copied| copied.range().start * BLOCK * 4);
     [images.leaf_bytes, leaves / images.leaf_bytes, branches, leaves6].map(|word| word as u32)

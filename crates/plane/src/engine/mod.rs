@@ -1,9 +1,10 @@
-//! Forwarding in the kernel: an XDP program (`bpf/forward.c`) that looks up in copies of our compiled tables.
+//! The XDP engine: forwarding in the kernel by an XDP program (`bpf/forward.c`), which looks up in copies of the compiled
+//! tables.
 //!
-//! The tables stay here, where the framework follows every change; [`Engine::sync`] copies what changed to the idle one
-//! of two generations in BPF maps and switches the program to it (`generation.rs` has the argument why no packet sees a
-//! mixture). What the program does not forward goes to the kernel as it came, so the kernel must have the same routes.
-//! When this process ends, however that happens, the program goes with it and the kernel forwards on.
+//! The tables stay in this process, where the framework applies every change. [`Engine::sync`] copies the changed blocks to
+//! the idle one of two generations in BPF maps and switches the program to it; `generation.rs` explains why no packet sees
+//! a mixture. The program passes every packet that it does not forward to the kernel unchanged, so the kernel must have
+//! the same routes. When this process ends, however it ends, the kernel removes the program and forwards alone.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -41,48 +42,48 @@ use table_images::EmptyTables;
 
 const PROGRAM: &str = "forward";
 
-/// The program in the kernel, and the tables it looks up in.
+/// The XDP program and the tables that it looks up in.
 pub struct Engine {
     loaded: LoadedObject,
     current: ArrayOfMaps<MapData>,
-    /// The idle one, and the one that packets go by.
+    /// The idle generation, and the one that the program uses.
     generations: [Generation; 2],
-    counted: CounterMaps,
+    counters: CounterMaps,
     devices: Devices,
-    plan: CompiledConfig,
-    /// Counts the plans.
+    config: CompiledConfig,
+    /// The number of the configuration, which grows with each.
     number: u64,
-    /// The main one first; none before the first plan.
+    /// The main table first; empty before the first configuration.
     tables: Vec<TableReaders>,
     empty: EmptyTables,
-    /// Whether the tables that packets go by are those of the last call.
+    /// Whether the program uses the tables of the last call.
     serves: bool,
-    /// Where packets are to be forwarded, and where they are.
+    /// The interfaces that the program has to be attached to; the first ones are.
     wanted: Vec<(u32, XdpMode)>,
     attached: Vec<XdpAttachment>,
 }
 
 impl Engine {
-    /// Tables of VRFs that an engine can have room for.
+    /// The highest number of VRF tables.
     pub const MOST_VRFS: usize = VRFS;
 
-    /// Loads the program, which is not yet on any interface, and passes everything before the first [`Self::sync`].
+    /// Loads the program without attaching it. It passes every packet until the first [`Self::sync`].
     pub fn load() -> Result<Engine, EngineError> {
         Engine::with_room(0)
     }
 
-    /// The same with room for the tables of so many VRFs: 2.5 MiB each.
+    /// As [`Self::load`], with room for this number of VRF tables, 2.5 MiB each.
     pub fn with_room(vrfs: usize) -> Result<Engine, EngineError> {
         if vrfs > VRFS {
             return Err(EngineError::TooLarge { what: "tables of VRFs", needed: vrfs, limit: VRFS });
         }
-        // There are no maps without entries.
+        // A map has at least one entry.
         let entries = 2 * vrfs.max(1);
         let mut loaded = bpf::FORWARD.load_with(|loader| {
             loader.map_max_entries("vrfs", entries as u32);
         })?;
         let current = take(&mut loaded, "current")?.try_into()?;
-        let counted = CounterMaps::new(take(&mut loaded, "counted")?, take(&mut loaded, "not_forwarded")?)?;
+        let counters = CounterMaps::new(take(&mut loaded, "counted")?, take(&mut loaded, "not_forwarded")?)?;
         let devices = Devices::new(take(&mut loaded, "devices")?)?;
         let memory = array(&mut loaded, "vrfs")?;
         let memory =
@@ -96,9 +97,9 @@ impl Engine {
             loaded,
             current,
             generations,
-            counted,
+            counters,
             devices,
-            plan: CompiledConfig::default(),
+            config: CompiledConfig::default(),
             number: 0,
             tables: Vec::new(),
             empty: EmptyTables::new()?,
@@ -108,27 +109,27 @@ impl Engine {
         })
     }
 
-    /// Goes by another plan, and by these tables as they are now, the main one and those of VRFs, by the numbers that
-    /// the plan's interfaces name: dir18 has to serve IPv4, btree6 IPv6 ([`INET_ALGORITHM`], [`INET6_ALGORITHM`]).
+    /// Replaces the configuration and the tables. The tables are the main one and those of the VRFs, by the numbers in the
+    /// interfaces of the configuration. Their algorithms have to be [`INET_ALGORITHM`] and [`INET6_ALGORITHM`].
     ///
     /// # Errors
     /// As [`Self::sync`].
-    pub fn publish(&mut self, plan: &XdpConfig, tables: Vec<TableReaders>) -> Result<usize, EngineError> {
-        // Should this fail, what was published before does not come back with the next change of its tables.
+    pub fn publish(&mut self, config: &XdpConfig, tables: Vec<TableReaders>) -> Result<usize, EngineError> {
+        // If this fails, a later change of the old tables must not make the program forward by them again.
         self.tables.clear();
-        self.plan =
-            CompiledConfig::new(plan, self.devices.of(plan)).or_else(|error| self.or_detach(Err(error)))?;
+        self.config = CompiledConfig::new(config, self.devices.of(config))
+            .or_else(|error| self.or_detach(Err(error)))?;
         (self.number, self.tables) = (self.number + 1, tables);
-        self.counted.reads(plan);
+        self.counters.reads(config);
         self.sync()
     }
 
-    /// Has packets forwarded by the tables as they are now; says how many blocks of them were copied. To be called by
-    /// whoever writes the tables, or while that one waits. Returns when no packet goes by the tables before. Does
-    /// nothing before the first [`Self::publish`].
+    /// Copies the changes of the tables to the kernel, and returns how many blocks were copied. Call this in the thread that
+    /// writes the tables, or while that thread waits. When the call returns, no packet uses the tables before the change.
+    /// It does nothing before the first [`Self::publish`].
     ///
     /// # Errors
-    /// The kernel then forwards alone, until a later call finds the mistake mended.
+    /// On an error the program is detached and the kernel forwards alone, until a later call succeeds.
     pub fn sync(&mut self) -> Result<usize, EngineError> {
         if self.tables.is_empty() {
             return Ok(0);
@@ -147,13 +148,13 @@ impl Engine {
         for (number, table) in tables.iter().enumerate() {
             copied += empty.with(table, |images| idle.follow(number, images))?;
         }
-        idle.plan(self.number, &self.plan);
+        idle.configure(self.number, &self.config);
         self.current.set(0, &idle.map, 0)?;
         self.generations.swap(0, 1);
         Ok(copied)
     }
 
-    /// Has the program see what comes in by an interface, from the first successful [`Self::sync`] on.
+    /// Attaches the program to an interface, now or at the first successful [`Self::sync`].
     pub fn attach(&mut self, ifindex: u32, mode: XdpMode) -> Result<(), EngineError> {
         if self.serves {
             self.attached.push(bpf::attach(self.loaded.xdp(PROGRAM)?, ifindex, mode)?);
@@ -169,18 +170,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Stale tables must not forward.
+    /// Detaches the program after an error, because stale tables must not forward.
     fn or_detach<T>(&mut self, result: Result<T, EngineError>) -> Result<T, EngineError> {
         self.serves = result.is_ok();
         result.inspect_err(|_| self.attached.clear())
     }
 
-    /// What the program has counted, by processor.
+    /// The counters of the program, by processor.
     pub fn counters(&self) -> Result<Vec<XdpCounters>, EngineError> {
-        self.counted.read()
+        self.counters.read()
     }
 
-    /// The program itself, to be run on single packets.
+    /// The program, for test runs on single packets.
     pub fn program(&mut self) -> Result<&mut Xdp, EngineError> {
         Ok(self.loaded.xdp(PROGRAM)?)
     }

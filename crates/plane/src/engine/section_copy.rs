@@ -1,37 +1,37 @@
-//! The copy of one section of a table.
+//! The copy of one section of a table in shared memory.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use fullview_table::fib::image::{BLOCK, Mark, Section};
 
-/// A copy, and what is known of the memory that it is in, which was all zero at first.
+/// A copy, and what is known about its memory, which was all zero at first.
 pub(super) struct SectionCopy {
-    /// Its blocks.
+    /// The blocks of the copy.
     range: Range<usize>,
     mark: Option<Mark>,
-    /// How many blocks from its first on may hold anything but zeroes.
+    /// How many of its first blocks may hold other words than zero.
     held: usize,
-    /// How many blocks from its first on hold nothing of other tables.
+    /// How many of its first blocks hold nothing of other tables.
     clean: usize,
 }
 
 impl SectionCopy {
-    /// Of nothing yet, in memory that no other table uses.
-    pub fn alone(blocks: usize) -> SectionCopy {
+    /// An empty copy in memory that no other table uses.
+    pub fn exclusive(blocks: usize) -> SectionCopy {
         SectionCopy { range: 0..blocks, mark: None, held: 0, clean: blocks }
     }
 
-    /// Nowhere yet.
-    pub fn nowhere() -> SectionCopy {
-        SectionCopy::alone(0)
+    /// A copy without memory.
+    pub fn unplaced() -> SectionCopy {
+        SectionCopy::exclusive(0)
     }
 
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// Lives in other blocks from now on. One that begins elsewhere is copied anew.
+    /// Moves to other blocks. A copy with another first block is written in full at the next update.
     pub fn move_to(&mut self, range: Range<usize>) {
         if range.start != self.range.start {
             (self.mark, self.held, self.clean) = (None, 0, 0);
@@ -41,8 +41,8 @@ impl SectionCopy {
         self.range = range;
     }
 
-    /// Takes what has changed in a section that fits; how many blocks that was. A section of another table is taken
-    /// whole, with zeroes behind it.
+    /// Copies the changed blocks of a section that fits, and returns how many. The section of another table is copied in
+    /// full, and zeroes after it.
     pub fn follow(&mut self, memory: &[AtomicU32], section: Section<'_>) -> usize {
         let blocks = self.range.len();
         let own = &memory[self.range.start * BLOCK..self.range.end * BLOCK];

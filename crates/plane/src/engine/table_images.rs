@@ -1,4 +1,4 @@
-//! The memory of a table of both families.
+//! The memory images of a table's two FIBs.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub const INET_ALGORITHM: &str = "dir18";
 /// The algorithm that has to serve IPv6 tables.
 pub const INET6_ALGORITHM: &str = "btree6";
 
-/// The memory of both FIBs.
+/// The memory images of both FIBs.
 pub(super) struct TableImages<'t> {
     pub index: Section<'t>,
     leaves: Section<'t>,
@@ -39,13 +39,13 @@ impl<'t> TableImages<'t> {
         Ok(TableImages { index, leaves, leaf_bytes, roots, branches, leaves6 })
     }
 
-    /// What lies in arrays that all tables share.
+    /// The sections in arrays that all tables share.
     pub fn shared(&self) -> [Section<'t>; 3] {
         [self.leaves, self.branches, self.leaves6]
     }
 }
 
-/// Tables without routes.
+/// FIBs without routes.
 pub(super) struct EmptyTables {
     inet: Arc<dyn Fib<u32>>,
     inet6: Arc<dyn Fib<u128>>,
@@ -60,7 +60,8 @@ impl EmptyTables {
         Ok(EmptyTables { inet: inet.fib(), inet6: inet6.fib() })
     }
 
-    /// Does something with a table as it is now. Before its first route it has no algorithm and no memory.
+    /// Calls `work` with the current images of a table. A table without routes has no algorithm and no memory yet; the
+    /// empty FIBs stand for it.
     pub fn with<T>(
         &self,
         TableReaders { inet, inet6 }: &TableReaders,

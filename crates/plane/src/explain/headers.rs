@@ -1,4 +1,4 @@
-//! What the headers of a packet say, and what is wrong with them.
+//! Reads and checks the headers of a packet.
 
 use std::net::IpAddr;
 
@@ -13,38 +13,38 @@ use crate::wire::ethernet::{EtherType, Frame, Mac};
 use crate::wire::ipv4::Ipv4Packet;
 use crate::wire::ipv6::{self, Ipv6Packet};
 
-/// The headers of a packet in order.
+/// The headers of a correct packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// To which station the frame was sent.
+    /// The destination MAC address.
     pub mac: Mac,
-    /// From where.
+    /// The source address.
     pub source: IpAddr,
-    /// To where.
+    /// The destination address.
     pub destination: IpAddr,
     /// TTL or hop limit.
     pub hops: u8,
-    /// Bytes of the IP packet.
+    /// The length of the IP packet.
     pub total_len: usize,
-    /// Whether a router may fragment it.
+    /// Whether routers may fragment it.
     pub may_be_fragmented: bool,
-    /// Protocol and ports by which its flow is known besides the addresses.
+    /// What the flow hash covers besides the addresses: protocol and ports.
     pub(super) flow: (u8, (u16, u16)),
 }
 
 impl Headers {
-    /// Of which protocol.
+    /// The family of the packet.
     pub fn family(&self) -> Family {
         if self.destination.is_ipv4() { Family::Inet } else { Family::Inet6 }
     }
 }
 
-/// The frame, if it is whole.
+/// The frame, if it holds its Ethernet header.
 pub(super) fn ethernet(frame: &[u8]) -> Option<Frame<&[u8]>> {
     Frame::new_checked(frame).ok()
 }
 
-/// Reads the headers of a frame that is whole; otherwise what becomes of it.
+/// Reads the headers of a frame; the error is the verdict on an incorrect packet.
 pub(super) fn read(frame: &[u8], interface: &Interface, strict: bool) -> Result<Headers, Verdict> {
     let frame = Frame::new_unchecked(frame);
     match frame.ethertype() {
@@ -112,8 +112,8 @@ fn malformed(error: Malformed) -> Verdict {
     })
 }
 
-/// A source route ends the packet wherever it stands; record route, timestamp and router alert are for the kernel
-/// (RFC 7126).
+/// A packet with a source route is dropped, whatever the order of its options; record route, timestamp and router alert are
+/// punted (RFC 7126).
 fn options(options: &[u8]) -> Result<(), Verdict> {
     let kinds = kinds(options);
     if kinds.iter().any(|kind| matches!(kind, 131 | 137)) {
@@ -125,7 +125,7 @@ fn options(options: &[u8]) -> Result<(), Verdict> {
     Ok(())
 }
 
-/// The kinds of the options up to the end or to damage, the damaged one included.
+/// The kinds of the options up to the end of the list or the first damaged option, which is included.
 fn kinds(options: &[u8]) -> Vec<u8> {
     let mut kinds = Vec::new();
     let mut at = 0;
@@ -140,7 +140,7 @@ fn kinds(options: &[u8]) -> Vec<u8> {
     kinds
 }
 
-/// The two ports behind an IP header, of protocols that have them: TCP, UDP, DCCP, SCTP, UDP-Lite.
+/// Source and destination port of TCP, UDP, DCCP, SCTP and UDP-Lite.
 fn ports(packet: &[u8], header: usize, protocol: u8) -> Option<(u16, u16)> {
     if !matches!(protocol, 6 | 17 | 33 | 132 | 136) {
         return None;
@@ -149,7 +149,7 @@ fn ports(packet: &[u8], header: usize, protocol: u8) -> Option<(u16, u16)> {
     Some((u16::from_be_bytes([bytes[0], bytes[1]]), u16::from_be_bytes([bytes[2], bytes[3]])))
 }
 
-/// As the flow's hash takes them.
+/// The address in the form that the flow hash uses.
 pub(super) fn widened(addr: IpAddr) -> u128 {
     match addr {
         IpAddr::V4(ip) => ip.to_bits().into(),
@@ -157,7 +157,7 @@ pub(super) fn widened(addr: IpAddr) -> u128 {
     }
 }
 
-/// The frame on the next link: new addresses, one hop less, the next link's tag instead of the old one.
+/// The frame on the next link: new MAC addresses, one hop less, and the tag of the next link instead of the old one.
 pub(super) fn rewritten(frame: &[u8], headers: &Headers, from: Mac, to: Mac, vlan: Option<u16>) -> Vec<u8> {
     let came = Frame::new_unchecked(frame);
     let mut payload = came.payload().to_vec();

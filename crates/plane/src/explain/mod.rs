@@ -1,8 +1,9 @@
-//! Why a packet goes where it goes, told stage by stage.
+//! Explains stage by stage why a packet goes where it goes.
 //!
-//! This is the forwarding path once more, written to be read: one packet, one thing after the other, straight from the
-//! view and the FIBs, with none of the loop's code. What the loop did is compared with it, so that an explanation that
-//! does not fit is noticed ([`Explanation::disagreement`]); a test over random frames holds the two together.
+//! This is a second implementation of the forwarding path, written to be read: one packet, one step after another, from
+//! the view and the FIBs. It uses no code of the loop (`forward`). Both use the views of bytes in `wire` and the flow
+//! hash of the table. An explanation is compared with what the loop did ([`Explanation::disagreement`]); a test over
+//! random frames and one over the boundaries of all special address blocks compare the two.
 
 use std::net::IpAddr;
 
@@ -22,20 +23,19 @@ pub(crate) mod addresses;
 mod headers;
 mod step;
 
-/// What the routes and next hops are called, for whoever knows: the view and the FIBs hold numbers only.
+/// Names of routes and next hops. The view and the FIBs hold numbers only.
 pub trait RouteNames {
-    /// What a table is called, by its place in the view.
+    /// The number that users know of the table at this index of the view.
     fn table(&self, place: u16) -> u32 {
         place.into()
     }
-    /// The longest match among the routes of a table (its place in [`crate::view::ViewParts::tables`]): its prefix, and the
-    /// next hop it has.
+    /// The longest match among the routes of a table (by its index in the view): its prefix, and its next hop.
     fn route(&self, table: u16, addr: IpAddr) -> Option<(String, NextHop)>;
-    /// What a next hop is called.
+    /// The name of a next hop.
     fn next_hop(&self, hop: NextHop) -> Option<String>;
 }
 
-/// Nobody knows.
+/// No names: steps show numbers only.
 impl RouteNames for () {
     fn route(&self, _table: u16, _addr: IpAddr) -> Option<(String, NextHop)> {
         None
@@ -48,11 +48,11 @@ impl RouteNames for () {
 /// What becomes of a packet, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// In the order in which it happens.
+    /// The steps in order.
     pub steps: Vec<Step>,
-    /// How it ends.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The port it leaves by, and the frame that leaves; `None` if it is not forwarded.
+    /// Of a forwarded packet: the egress port and the frame that leaves.
     pub departure: Option<(u16, Vec<u8>)>,
 }
 
@@ -61,12 +61,12 @@ pub struct Explanation {
 pub struct LoopOutcome<'a> {
     /// Its verdict.
     pub verdict: Verdict,
-    /// Of a packet that was forwarded: the port it left by, and the frame.
+    /// Of a forwarded packet: the egress port and the frame.
     pub departure: Option<(u16, &'a [u8])>,
 }
 
 impl Explanation {
-    /// In what the loop did otherwise; `None` if it did as explained. A port that took no more is no disagreement.
+    /// How the outcome differs from the explanation, if it does. A full egress port is no disagreement.
     pub fn disagreement(&self, outcome: &LoopOutcome<'_>) -> Option<String> {
         let expected = self.verdict;
         if expected == Verdict::Forward && outcome.verdict == Verdict::Drop(Reason::EgressFull) {
@@ -89,7 +89,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Explains what becomes of `frame` when it comes in by `port`.
+/// Explains what becomes of `frame` when `port` receives it.
 pub fn explain(view: &View, names: &dyn RouteNames, port: u16, frame: &[u8]) -> Explanation {
     let mut path = Path { view, names, steps: Vec::new() };
     let (verdict, departure) = match path.walk(port, frame) {
@@ -97,19 +97,19 @@ pub fn explain(view: &View, names: &dyn RouteNames, port: u16, frame: &[u8]) -> 
         Err(verdict) => (verdict, None),
     };
     if verdict != Verdict::Forward {
-        path.steps.push(Step::Ended(verdict));
+        path.steps.push(Step::Rejected(verdict));
     }
     Explanation { steps: path.steps, verdict, departure }
 }
 
-/// A packet on its way.
+/// The steps of one packet so far.
 struct Path<'a> {
     view: &'a View,
     names: &'a dyn RouteNames,
     steps: Vec<Step>,
 }
 
-/// The port to leave by, and the frame.
+/// Egress port and frame.
 type Departure = (u16, Vec<u8>);
 
 impl<'a> Path<'a> {
@@ -126,7 +126,7 @@ impl<'a> Path<'a> {
         self.leave(hop, &headers, frame)
     }
 
-    /// Which interface takes the frame.
+    /// Finds the ingress interface.
     fn arrive(&mut self, port: u16, frame: &[u8]) -> Result<(u16, &'a Interface), Verdict> {
         let (view, bytes) = (self.view, frame.len());
         let whole = headers::ethernet(frame).ok_or(Verdict::Drop(Reason::TooShort))?;
@@ -145,19 +145,19 @@ impl<'a> Path<'a> {
         Ok((number, interface))
     }
 
-    /// What the FIB of a table says, with the route as far as its name is known.
+    /// Looks an address up in a table, with the name of the route if it is known.
     fn look_up(&mut self, table: u16, addr: IpAddr) -> NextHop {
-        let hop = self.ask(table, addr);
+        let hop = self.next_hop(table, addr);
         let route = self.names.route(table, addr);
-        let behind = route.as_ref().is_some_and(|(_, of_route)| *of_route != hop);
+        let is_stale = route.as_ref().is_some_and(|(_, of_route)| *of_route != hop);
         let prefix = route.map(|(prefix, _)| prefix);
         let name = self.names.next_hop(hop);
         let table = self.names.table(table);
-        self.steps.push(Step::Found { table, addr, prefix, hop, name, behind });
+        self.steps.push(Step::Lookup { table, addr, prefix, hop, name, is_stale });
         hop
     }
 
-    fn ask(&self, table: u16, addr: IpAddr) -> NextHop {
+    fn next_hop(&self, table: u16, addr: IpAddr) -> NextHop {
         let Some(readers) = self.view.parts().tables.get(usize::from(table)) else { return NextHop::NONE };
         match addr {
             IpAddr::V4(ip) => readers.inet.with(|fib| fib.lookup(u32::from_ip(ip))),
@@ -165,7 +165,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The member of a group that the packet's flow goes to; another next hop is its own.
+    /// The member of a group that the packet's flow uses; a next hop that is no group stays as it is.
     fn pick(&mut self, found: NextHop, headers: &Headers) -> NextHop {
         let mut reader = self.view.parts().groups.reader();
         let groups = reader.groups();
@@ -194,30 +194,30 @@ impl<'a> Path<'a> {
         if check == Off {
             return Ok(());
         }
-        let back = self.ask(interface.table, headers.source);
+        let back = self.next_hop(interface.table, headers.source);
         let mut reader = self.view.parts().groups.reader();
-        let ways: Vec<NextHop> = reader.groups().members(back).iter().copied().chain([back]).collect();
-        let ways = ways.into_iter().filter_map(|hop| self.view.parts().adjacencies.get(hop));
-        let mut links = ways.filter_map(link_of);
+        let hops: Vec<NextHop> = reader.groups().members(back).iter().copied().chain([back]).collect();
+        let adjacencies = hops.into_iter().filter_map(|hop| self.view.parts().adjacencies.get(hop));
+        let mut links = adjacencies.filter_map(link_of);
         let passes = match check {
             Off => true,
             Loose => back.is_some() && links.next().is_some(),
             Strict => links.any(|link| link == came_in),
         };
-        self.steps.push(Step::Source { check, source: headers.source, back, passes });
+        self.steps.push(Step::SourceCheck { check, source: headers.source, back, passes });
         if passes { Ok(()) } else { Err(Verdict::Drop(Reason::SourceCheck)) }
     }
 
-    /// What the next hop is, and what the packet looks like behind it.
+    /// Applies the adjacency of the next hop, and returns the rewritten frame.
     fn leave(&mut self, hop: NextHop, headers: &Headers, frame: &[u8]) -> Result<Departure, Verdict> {
         if !hop.is_some() {
             return Err(Verdict::Drop(Reason::NoRoute));
         }
         let adjacency = self.view.parts().adjacencies.get(hop);
-        self.steps.push(Step::NextHop { hop, leads: self.describe(adjacency) });
+        self.steps.push(Step::NextHop { hop, leads: describe_adjacency(self.view, adjacency) });
         let (number, mac) = self.neighbor(adjacency, headers)?;
         let interface = self.view.interface(number).ok_or(Verdict::Drop(Reason::NoAdjacency))?;
-        alive(headers)?;
+        check_hops(headers)?;
         let mtu = interface.mtu_of(headers.family()).min(MAX_MTU.into());
         self.steps.push(Step::Length { bytes: headers.total_len, mtu });
         if headers.total_len > mtu as usize {
@@ -229,7 +229,7 @@ impl<'a> Path<'a> {
         Ok((interface.port, sent))
     }
 
-    /// A station that can be sent to; otherwise what becomes of the packet.
+    /// The neighbour to send to; the error is the verdict of another adjacency.
     fn neighbor(&self, adjacency: Option<Adjacency>, headers: &Headers) -> Result<(u16, Mac), Verdict> {
         let link = adjacency.and_then(link_of).and_then(|number| self.view.interface(number));
         if link.is_some_and(|interface| !interface.up) {
@@ -237,8 +237,8 @@ impl<'a> Path<'a> {
         }
         match adjacency {
             Some(Adjacency::Neighbor { interface, mac }) => Ok((interface, mac)),
-            Some(Adjacency::Glean { .. }) => alive(headers).and(Err(Verdict::Punt(Punt::Glean))),
-            None => alive(headers).and(Err(Verdict::Drop(Reason::NoAdjacency))),
+            Some(Adjacency::Glean { .. }) => check_hops(headers).and(Err(Verdict::Punt(Punt::Glean))),
+            None => check_hops(headers).and(Err(Verdict::Drop(Reason::NoAdjacency))),
             Some(Adjacency::Local) => Err(Verdict::Punt(Punt::Local)),
             Some(Adjacency::Broadcast) => Err(Verdict::Drop(Reason::DirectedBroadcast)),
             Some(Adjacency::Blackhole) => Err(Verdict::Drop(Reason::Blackhole)),
@@ -246,13 +246,9 @@ impl<'a> Path<'a> {
             Some(Adjacency::Prohibit) => Err(Verdict::Drop(Reason::Prohibited)),
         }
     }
-
-    fn describe(&self, adjacency: Option<Adjacency>) -> String {
-        describe_adjacency(self.view, adjacency)
-    }
 }
 
-/// What a next hop leads to, in words.
+/// Describes an adjacency in words.
 pub fn describe_adjacency(view: &View, adjacency: Option<Adjacency>) -> String {
     let name =
         |number: u16| view.interface(number).map_or("no interface", |interface| interface.name.as_str());
@@ -268,7 +264,7 @@ pub fn describe_adjacency(view: &View, adjacency: Option<Adjacency>) -> String {
     }
 }
 
-/// The interface by which something is reached.
+/// The interface of a neighbour or a connected network.
 fn link_of(adjacency: Adjacency) -> Option<u16> {
     match adjacency {
         Adjacency::Neighbor { interface, .. } | Adjacency::Glean { interface } => Some(interface),
@@ -285,7 +281,7 @@ fn in_group_frame(adjacency: Option<Adjacency>) -> Verdict {
     }
 }
 
-fn alive(headers: &Headers) -> Result<(), Verdict> {
+fn check_hops(headers: &Headers) -> Result<(), Verdict> {
     match headers.destination {
         _ if headers.hops > 1 => Ok(()),
         IpAddr::V4(_) => Err(Verdict::Drop(Reason::TtlExpired)),
@@ -297,7 +293,7 @@ fn too_long(headers: &Headers) -> Reason {
     if headers.may_be_fragmented { Reason::NeedsFragments } else { Reason::TooBig }
 }
 
-/// Each once, in their order.
+/// The distinct members in ascending order.
 fn distinct(slots: &[NextHop]) -> Vec<NextHop> {
     let mut members = slots.to_vec();
     members.sort_unstable();

@@ -1,4 +1,4 @@
-//! The steps of an explanation, and their words.
+//! The steps of an explanation, and their text.
 
 use std::fmt::{self, Display};
 use std::net::IpAddr;
@@ -10,91 +10,91 @@ use crate::interface::SourceCheck;
 use crate::verdict::Verdict;
 use crate::wire::ethernet::Mac;
 
-/// One thing that happens to a packet.
+/// One step of a packet on its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// An interface took the frame.
+    /// An interface received the frame.
     Received {
         /// Its name.
         interface: String,
-        /// 0 if untagged.
+        /// Its VLAN; 0 if untagged.
         vlan: u16,
-        /// Of the frame.
+        /// Length of the frame.
         bytes: usize,
     },
-    /// Its headers are in order.
+    /// The headers are correct.
     Headers(Headers),
-    /// The FIB answered.
-    Found {
-        /// Which, as it is called.
+    /// The destination was looked up.
+    Lookup {
+        /// The table's number.
         table: u32,
-        /// What was looked up.
+        /// The destination.
         addr: IpAddr,
-        /// The route, if its name is known.
+        /// The prefix of the route, if it is known.
         prefix: Option<String>,
-        /// The answer.
+        /// The next hop in the FIB.
         hop: NextHop,
-        /// What that is called.
+        /// The name of the next hop.
         name: Option<String>,
-        /// Whether the route has another next hop by now.
-        behind: bool,
+        /// Whether the route has another next hop by now, which the FIB does not have yet.
+        is_stale: bool,
     },
-    /// A group picked a member.
+    /// The flow hash picked a member of a group.
     Member {
         /// The group's index.
         group: NextHop,
-        /// Which of its members, from 1.
+        /// The number of the member, from 1.
         number: usize,
-        /// Of how many.
+        /// The number of members.
         of: usize,
         /// The flow's hash.
         hash: u32,
         /// The member's index.
         hop: NextHop,
     },
-    /// The way back to the source was looked at.
-    Source {
-        /// How strictly.
+    /// The route back to the source was checked.
+    SourceCheck {
+        /// The kind of check.
         check: SourceCheck,
-        /// Whose.
+        /// The source.
         source: IpAddr,
-        /// Where it leads.
+        /// The next hop back to the source.
         back: NextHop,
-        /// Whether that will do.
+        /// Whether the packet passes.
         passes: bool,
     },
-    /// What the next hop is.
+    /// The next hop's adjacency.
     NextHop {
         /// Its index.
         hop: NextHop,
-        /// In words.
+        /// Its description.
         leads: String,
     },
-    /// Its length was compared with what the link takes.
+    /// The length was compared with the MTU of the link.
     Length {
-        /// Of the packet.
+        /// Length of the packet.
         bytes: usize,
-        /// At most.
+        /// The MTU.
         mtu: u32,
     },
-    /// TTL or hop limit.
+    /// TTL or hop limit was decremented.
     Hops {
-        /// As it came.
+        /// The value that was received.
         before: u8,
-        /// As it goes.
+        /// The value that is sent.
         after: u8,
     },
-    /// It left.
+    /// The frame left.
     Sent {
-        /// By which interface.
+        /// The egress interface.
         interface: String,
-        /// To which station.
+        /// The neighbour's MAC address.
         mac: Mac,
-        /// Of the frame.
+        /// Length of the frame.
         bytes: usize,
     },
-    /// It was not forwarded.
-    Ended(Verdict),
+    /// The packet was not forwarded.
+    Rejected(Verdict),
 }
 
 impl Display for Step {
@@ -107,10 +107,10 @@ impl Display for Step {
                 write!(f, "received on {interface} (VLAN {vlan}), {bytes} bytes")
             }
             Step::Headers(headers) => write_headers(f, headers),
-            Step::Found { table, addr, prefix, hop, name, behind } => {
+            Step::Lookup { table, addr, prefix, hop, name, is_stale } => {
                 write!(f, "table {table}: ")?;
                 write_route(f, *addr, prefix.as_deref(), *hop, name.as_deref())?;
-                if *behind { f.write_str(" (the route has changed, the FIB follows)") } else { Ok(()) }
+                if *is_stale { f.write_str(" (the route has changed, the FIB follows)") } else { Ok(()) }
             }
             Step::Member { group, number, of, hash, hop } => {
                 write!(
@@ -119,14 +119,16 @@ impl Display for Step {
                     group.0, hop.0
                 )
             }
-            Step::Source { check, source, back, passes } => write_source(f, *check, *source, *back, *passes),
+            Step::SourceCheck { check, source, back, passes } => {
+                write_source(f, *check, *source, *back, *passes)
+            }
             Step::NextHop { hop, leads } => write!(f, "next hop {}: {leads}", hop.0),
             Step::Length { bytes, mtu } => write!(f, "length {bytes}, the link takes {mtu}"),
             Step::Hops { before, after } => write!(f, "hops left {before} -> {after}"),
             Step::Sent { interface, mac, bytes } => write!(f, "sent on {interface} to {mac}, {bytes} bytes"),
-            Step::Ended(Verdict::Drop(reason)) => write!(f, "dropped: {reason}"),
-            Step::Ended(Verdict::Punt(punt)) => write!(f, "handed to the host: {punt}"),
-            Step::Ended(Verdict::Forward) => f.write_str("forwarded"),
+            Step::Rejected(Verdict::Drop(reason)) => write!(f, "dropped: {reason}"),
+            Step::Rejected(Verdict::Punt(punt)) => write!(f, "handed to the host: {punt}"),
+            Step::Rejected(Verdict::Forward) => f.write_str("forwarded"),
         }
     }
 }
@@ -168,5 +170,5 @@ fn write_source(
         SourceCheck::Strict => "strict",
     };
     let found = if passes { "passes" } else { "fails" };
-    write!(f, "source check ({word}) {found}: the way back to {source} is next hop {}", back.0)
+    write!(f, "source check ({word}) {found}: the route back to {source} uses next hop {}", back.0)
 }

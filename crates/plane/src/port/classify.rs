@@ -1,11 +1,11 @@
-//! What will be forwarded, told apart in the kernel from what stays with it (`bpf/classify.c`).
+//! The classifier in the kernel (`bpf/classify.c`): separates the frames that fullview forwards from those that stay with the
+//! kernel.
 //!
-//! With AF_XDP sockets, an XDP program moves what will be forwarded to them, and everything else goes on as ever. A
-//! packet socket only sees copies; so it is given a filter that lets through what will be forwarded, and a second
-//! program (tcx) drops the frames that the filter has let through, before the kernel would forward them as well.
+//! With AF_XDP sockets, an XDP program redirects the forwardable frames to them; the kernel handles all other frames as
+//! usual. A packet socket receives copies only. So a socket filter accepts the forwardable frames, and a second program
+//! (tcx) drops the frames that the filter accepted, before the kernel forwards them too.
 //!
-//! All of it ends with this process, however that ends, and the kernel forwards on. Interfaces that were not named are
-//! not touched.
+//! All programs end with this process, however it ends, and the kernel forwards alone. Other interfaces are not affected.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ pub use error::ClassifyError;
 
 mod error;
 
-/// Names of the answers, in the order of `enum answer` in classify.c.
+/// Names of the classes, in the order of `enum class` in classify.c.
 pub const CLASSES: [&str; 11] = [
     "not_ours",
     "forward",
@@ -38,25 +38,25 @@ pub const CLASSES: [&str; 11] = [
     "options",
     "malformed",
     "too_long",
-    "given_back",
+    "reinjected",
 ];
 
-/// Sockets of all interfaces and queues together, as classify.c has room for.
+/// Sockets of all interfaces and queues together: the room in classify.c.
 const SOCKETS: u32 = 1024;
 
-/// Where frames come in.
+/// An ingress interface, by device and VLAN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IngressKey {
-    /// The number of the interface in the kernel.
+    /// The index of the device in the kernel.
     pub interface: u32,
-    /// The VLAN; `None` takes frames without a tag.
+    /// The VLAN; `None` for frames without a tag.
     pub vlan: Option<u16>,
 }
 
-/// Who we are there.
+/// Which frames of an ingress interface fullview forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IngressSettings {
-    /// Frames to other addresses are not ours.
+    /// The router's MAC address; frames to other addresses stay with the kernel.
     pub mac: Mac,
     /// Whether IPv4 is forwarded.
     pub forwards_inet: bool,
@@ -64,7 +64,7 @@ pub struct IngressSettings {
     pub forwards_inet6: bool,
 }
 
-/// Marks frames that go back to the kernel, behind their packet: a number that only this process knows.
+/// Follows the packet in reinjected frames: a number that only this process knows.
 pub type Trailer = [u8; 16];
 
 /// The sockets of an interface, one for each queue.
@@ -74,21 +74,21 @@ struct QueueRange {
     count: u32,
 }
 
-/// Attachment an XDP program sees the frames of an interface.
+/// How an XDP program is attached to an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XdpAttachMode {
-    /// In the driver, before the kernel makes a packet of them.
+    /// In the driver, before the kernel allocates a packet.
     Driver,
-    /// Afterwards: the driver cannot do better. Every frame is copied once more.
+    /// After the driver, which does not support XDP. Every frame is copied once more.
     Generic,
 }
 
-/// What an XDP program redirects.
+/// Which frames an XDP program redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedirectScope {
-    /// What will be forwarded.
+    /// Forwardable frames.
     Forwardable,
-    /// Everything: for a generator or receiver, which are no routers.
+    /// All frames: for a generator or receiver.
     All,
 }
 
@@ -101,17 +101,17 @@ impl RedirectScope {
     }
 }
 
-/// The classifier, in the kernel.
+/// The classifier's programs and maps in the kernel.
 pub struct Classifier {
     loaded: LoadedObject,
     trailer: Trailer,
-    stations: HashMap<IngressKey, IngressSettings>,
+    ingress: HashMap<IngressKey, IngressSettings>,
     local: HashSet<IpAddr>,
     queues: HashMap<u32, QueueRange>,
     attached: HashMap<u32, AttachedProgram>,
 }
 
-/// A program at an interface, for as long as this is held.
+/// A program on an interface, attached until this value is dropped.
 struct AttachedProgram {
     how: Attachment,
     _held: FdLink,
@@ -124,51 +124,50 @@ enum Attachment {
 }
 
 impl Classifier {
-    /// Loads it. It does nothing yet: there is no station.
+    /// Loads the classifier. It takes no frames until [`Self::set_ingress`].
     pub fn load() -> Result<Classifier, ClassifyError> {
         let trailer = random()?;
         let longest = (FRAME_CAPACITY - TAG) as u32;
         let loaded = bpf::CLASSIFY.load_with(|loader| {
             loader.override_global("TRAILER", &trailer, true).override_global("LONGEST", &longest, true);
         })?;
-        let (stations, local, queues) = (HashMap::new(), HashSet::new(), HashMap::new());
-        Ok(Classifier { loaded, trailer, stations, local, queues, attached: HashMap::new() })
+        let (ingress, local, queues) = (HashMap::new(), HashSet::new(), HashMap::new());
+        Ok(Classifier { loaded, trailer, ingress, local, queues, attached: HashMap::new() })
     }
 
-    /// The mark of what goes back to the kernel.
+    /// The trailer of reinjected frames.
     pub fn trailer(&self) -> Trailer {
         self.trailer
     }
 
-    /// Has frames to these stations forwarded, and to no others.
+    /// Sets the ingress interfaces whose frames are forwarded.
     pub fn set_ingress(
         &mut self,
         wanted: &HashMap<IngressKey, IngressSettings>,
     ) -> Result<(), ClassifyError> {
-        let gone: Vec<_> =
-            self.stations.keys().filter(|place| !wanted.contains_key(place)).copied().collect();
-        for place in gone {
-            stations(&mut self.loaded)?.remove(&key(place)).map_err(ClassifyError::Map)?;
-            self.stations.remove(&place);
+        let gone: Vec<_> = self.ingress.keys().filter(|place| !wanted.contains_key(place)).copied().collect();
+        for old in gone {
+            ingress_map(&mut self.loaded)?.remove(&key(old)).map_err(ClassifyError::Map)?;
+            self.ingress.remove(&old);
         }
-        for (place, station) in wanted {
-            if self.stations.get(place) != Some(station) {
-                self.write_station(*place, *station)?;
-                self.stations.insert(*place, *station);
+        for (key, settings) in wanted {
+            if self.ingress.get(key) != Some(settings) {
+                self.write_ingress(*key, *settings)?;
+                self.ingress.insert(*key, *settings);
             }
         }
         Ok(())
     }
 
-    fn write_station(&mut self, place: IngressKey, station: IngressSettings) -> Result<(), ClassifyError> {
+    fn write_ingress(&mut self, place: IngressKey, settings: IngressSettings) -> Result<(), ClassifyError> {
         let queues = self.queues.get(&place.interface).copied().unwrap_or_default();
-        let written = stations(&mut self.loaded)?.insert(key(place), value(station, queues), 0);
+        let written = ingress_map(&mut self.loaded)?.insert(key(place), value(settings, queues), 0);
         written.map_err(ClassifyError::Map)
     }
 
-    /// Has packets to these addresses left to the kernel, and to no others: its own ones, and broadcasts.
+    /// Sets the addresses whose packets stay with the kernel: its own addresses and broadcast addresses.
     pub fn set_local_addresses(&mut self, wanted: &HashSet<IpAddr>) -> Result<(), ClassifyError> {
-        // New ones first: what is for this host is never forwarded.
+        // Adds first, so that packets to this host are never forwarded.
         let new: Vec<_> = wanted.difference(&self.local).copied().collect();
         for address in new {
             self.write_local(address, true)?;
@@ -201,7 +200,7 @@ impl Classifier {
         Ok(filter.fd().map_err(ClassifyError::program)?.as_fd())
     }
 
-    /// Has the kernel drop what the filter lets through from now on.
+    /// Makes the kernel drop the frames that the socket filter accepts, from now on.
     pub fn take_from_kernel(&mut self, link: &Link) -> Result<(), ClassifyError> {
         if self.how(link) == Some(Attachment::Tcx) {
             return Ok(());
@@ -210,7 +209,7 @@ impl Classifier {
         let program = self.loaded.program("not_to_kernel", |program: &mut SchedClassifier| {
             if program.fd().is_ok() { Ok(()) } else { program.load() }
         })?;
-        // Before all others: one that lets a frame through for good would have the kernel forward it too.
+        // Before all other programs: one that accepts a frame finally would let the kernel forward it too.
         let order = TcAttachOptions::TcxOrder(LinkOrder::first());
         let id = program.attach_with_options(link.name(), TcAttachType::Ingress, order).map_err(failed)?;
         let link_of_program = program.take_link(id).map_err(failed)?;
@@ -224,8 +223,8 @@ impl Classifier {
         self.attached.get(&link.index()).map(|attached| attached.how)
     }
 
-    /// Has frames moved to these sockets from now on, one for each queue from the first on. What comes in by other
-    /// queues stays with the kernel. A program that is there already stays: drivers lose frames when one comes or goes.
+    /// Redirects frames to these sockets from now on, one for each queue, beginning with the first. Frames of other queues stay
+    /// with the kernel. A program that is attached already stays, because drivers lose frames when a program is replaced.
     pub fn redirect(
         &mut self,
         link: &Link,
@@ -234,14 +233,15 @@ impl Classifier {
     ) -> Result<XdpAttachMode, ClassifyError> {
         self.place_sockets(link, sockets)?;
         let untagged = IngressKey { interface: link.index(), vlan: None };
-        if what == RedirectScope::All && !self.stations.contains_key(&untagged) {
-            let nobody = IngressSettings { mac: Mac([0; 6]), forwards_inet: false, forwards_inet6: false };
-            self.stations.insert(untagged, nobody);
+        if what == RedirectScope::All && !self.ingress.contains_key(&untagged) {
+            let no_mac = IngressSettings { mac: Mac([0; 6]), forwards_inet: false, forwards_inet6: false };
+            self.ingress.insert(untagged, no_mac);
         }
-        let here = |(place, _): &(&IngressKey, &IngressSettings)| place.interface == link.index();
-        let stations: Vec<_> = self.stations.iter().filter(here).map(|(at, who)| (*at, *who)).collect();
-        for (place, station) in stations {
-            self.write_station(place, station)?;
+        let is_here = |(key, _): &(&IngressKey, &IngressSettings)| key.interface == link.index();
+        let here: Vec<_> =
+            self.ingress.iter().filter(is_here).map(|(key, settings)| (*key, *settings)).collect();
+        for (key, settings) in here {
+            self.write_ingress(key, settings)?;
         }
         self.attach_xdp(link, what.program())
     }
@@ -258,7 +258,7 @@ impl Classifier {
         Ok(())
     }
 
-    /// Places for so many sockets, in the first gap that others leave.
+    /// A range for this number of sockets, in the first sufficient gap.
     fn room_for(&self, count: u32) -> Option<QueueRange> {
         let mut taken: Vec<_> = self.queues.values().copied().collect();
         taken.sort_by_key(|queues| queues.first);
@@ -272,7 +272,7 @@ impl Classifier {
         (first + count <= SOCKETS).then_some(QueueRange { first, count })
     }
 
-    /// In the driver if it can, which is said if it cannot.
+    /// Attaches a program in the driver, or after it if the driver does not support XDP.
     fn attach_xdp(&mut self, link: &Link, program: &'static str) -> Result<XdpAttachMode, ClassifyError> {
         if let Some(Attachment::Xdp(there, place)) = self.how(link)
             && there == program
@@ -291,13 +291,13 @@ impl Classifier {
         Ok(place)
     }
 
-    /// Leaves an interface to the kernel again.
+    /// Detaches from an interface.
     pub fn release(&mut self, link: &Link) {
         self.attached.remove(&link.index());
         self.queues.remove(&link.index());
     }
 
-    /// Attachment many frames got which of the [`CLASSES`].
+    /// The number of frames in each of the [`CLASSES`].
     pub fn counts(&mut self) -> Result<[u64; CLASSES.len()], ClassifyError> {
         let map: PerCpuArray<&mut MapData, u64> = self.loaded.map("counts")?;
         let mut counts = [0; CLASSES.len()];
@@ -315,23 +315,23 @@ fn attach(program: &mut Xdp, link: &Link, mode: XdpMode) -> Result<FdLink, Class
     FdLink::try_from(link_of_program).map_err(|_| ClassifyError::no_link(link))
 }
 
-type Stations<'m> = maps::HashMap<&'m mut MapData, [u32; 2], [u8; 16]>;
+type IngressMap<'m> = maps::HashMap<&'m mut MapData, [u32; 2], [u8; 16]>;
 
-fn stations(loaded: &mut LoadedObject) -> Result<Stations<'_>, ClassifyError> {
-    Ok(loaded.map("stations")?)
+fn ingress_map(loaded: &mut LoadedObject) -> Result<IngressMap<'_>, ClassifyError> {
+    Ok(loaded.map("ingress")?)
 }
 
-/// `struct place` in classify.c.
+/// `struct ingress_key` in classify.c.
 fn key(place: IngressKey) -> [u32; 2] {
     [place.interface, place.vlan.unwrap_or(0).into()]
 }
 
-/// `struct station` in classify.c.
-fn value(station: IngressSettings, queues: QueueRange) -> [u8; 16] {
+/// `struct ingress` in classify.c.
+fn value(settings: IngressSettings, queues: QueueRange) -> [u8; 16] {
     let mut value = [0; 16];
-    value[..6].copy_from_slice(&station.mac.0);
-    value[6] = station.forwards_inet.into();
-    value[7] = station.forwards_inet6.into();
+    value[..6].copy_from_slice(&settings.mac.0);
+    value[6] = settings.forwards_inet.into();
+    value[7] = settings.forwards_inet6.into();
     value[8..12].copy_from_slice(&queues.first.to_ne_bytes());
     value[12..].copy_from_slice(&queues.count.to_ne_bytes());
     value
@@ -346,7 +346,7 @@ fn write<K: aya::Pod>(
     written.map_err(ClassifyError::Map)
 }
 
-/// Bytes that nobody can guess.
+/// Random bytes.
 fn random() -> Result<Trailer, ClassifyError> {
     let mut bytes = Trailer::default();
     let read = std::fs::File::open("/dev/urandom")

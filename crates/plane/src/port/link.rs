@@ -1,4 +1,4 @@
-//! The interface a port works on: its name for messages, and what the system's errors mean for it.
+//! The network interface of a port: its name for messages, and the meaning of system errors for it.
 
 use std::io;
 
@@ -20,7 +20,7 @@ impl Link {
         Ok(Link { name: name.to_owned(), index: interface_index(name).map_err(failed)? })
     }
 
-    /// Its number.
+    /// Its index in the kernel.
     pub fn index(&self) -> u32 {
         self.index
     }
@@ -36,7 +36,7 @@ impl Link {
         mac.map(Mac).ok_or_else(|| PortError::NotEthernet { interface: self.name.clone() })
     }
 
-    /// Whether frames go through: it is set up, and has a carrier.
+    /// Whether it is up and has a carrier.
     pub fn is_running(&self) -> Result<bool, PortError> {
         let asked = self.cannot("be asked for its state");
         match interface_index(&self.name) {
@@ -48,29 +48,29 @@ impl Link {
         }
     }
 
-    /// How many queues frames come in by. A driver that does not say has one.
+    /// The number of receive queues; 1 if the driver does not report it.
     pub fn receive_queues(&self) -> Result<u32, PortError> {
         receive_queues(&self.name).map_err(self.cannot("be asked for its queues"))
     }
 
-    /// Something that could not be done while the port was set up.
+    /// Makes the error of an operation that failed while the port was set up.
     pub fn cannot(&self, action: &'static str) -> impl Fn(io::Error) -> PortError {
         move |source| interface(&self.name, action, source)
     }
 
-    /// An interface that could not be made.
-    pub(super) fn unmade(name: &str) -> impl Fn(io::Error) -> PortError {
-        move |source| interface(name, "be made", source)
+    /// Makes the error of an interface that could not be created.
+    pub(super) fn not_created(name: &str) -> impl Fn(io::Error) -> PortError {
+        move |source| interface(name, "be created", source)
     }
 
-    /// What an error of a port at work means.
+    /// The meaning of a system error at an open port.
     pub fn failed(&self, source: io::Error) -> PortError {
         match source.raw_os_error() {
-            // The port has none any more, even if this one has come back by now, from another namespace perhaps.
+            // The port is finished, even if the interface exists again, perhaps returned from another namespace.
             Some(libc::ENXIO | libc::ENODEV | libc::EBADFD) => self.removed(),
             Some(libc::ENETDOWN) if self.is_gone() => self.removed(),
             Some(libc::ENETDOWN | libc::EIO) => PortError::Down { interface: self.name.clone() },
-            _ => interface(&self.name, "be used any further", source),
+            _ => interface(&self.name, "be used any longer", source),
         }
     }
 
@@ -78,7 +78,7 @@ impl Link {
         PortError::Removed { interface: self.name.clone() }
     }
 
-    /// Whether no interface of this name and number is left.
+    /// Whether no interface has this name and index any more.
     fn is_gone(&self) -> bool {
         interface_index(&self.name).ok() != Some(self.index)
     }
@@ -89,7 +89,7 @@ fn interface(name: &str, action: &'static str, source: io::Error) -> PortError {
     PortError::Interface { interface: name.to_owned(), action, source, hint }
 }
 
-/// What to do about it.
+/// How to fix the error.
 fn hint(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {

@@ -1,8 +1,9 @@
-//! Links between threads, or within one: two rings of packet references, frames one way and free slots the other.
+//! Links between threads or within one: two rings of packet references, one for frames and one for free slots in the other
+//! direction.
 //!
-//! A burst costs one atomic store on either side, whatever its size: rings are filled and emptied by chunks. Frames are
-//! never copied. The rings are single-producer, single-consumer: each half belongs to one thread at a time, which the
-//! borrow checker sees to.
+//! A burst of any size costs one atomic store on each side, because rings are filled and emptied in chunks. Frames are never
+//! copied. The rings have a single producer and a single consumer: each half belongs to one thread at a time, as the borrow
+//! checker enforces.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -12,8 +13,8 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use super::{Port, PortError};
 use crate::burst::{BURST, Burst, Packet};
 
-/// A link from one place to another. Each ring holds `capacity` packets: no slot is ever stuck if that is at least the
-/// number of packets in the arena.
+/// A link. Each ring holds `capacity` packets; if that is at least the number of packets in the arena, every slot always
+/// finds room.
 pub fn link<'a>(capacity: usize) -> (Sender<'a>, Receiver<'a>) {
     let (frames_in, frames_out) = RingBuffer::new(capacity);
     let (free_in, free_out) = RingBuffer::new(capacity);
@@ -21,7 +22,7 @@ pub fn link<'a>(capacity: usize) -> (Sender<'a>, Receiver<'a>) {
     (sender, Receiver { frames: frames_out, free: free_in })
 }
 
-/// Two ports of these numbers, each connected to the other: a cable.
+/// Two ports with these numbers that are connected to each other.
 pub fn pair<'a>(numbers: [u16; 2], capacity: usize) -> (MemoryPort<'a>, MemoryPort<'a>) {
     let (left_out, right_in) = link(capacity);
     let (right_out, left_in) = link(capacity);
@@ -44,13 +45,13 @@ impl<'a> Sender<'a> {
         sent
     }
 
-    /// Adds slots that came back from the other end to `free`, as far as it has room.
+    /// Adds slots that the other end returned to `free`, as far as it has room.
     #[inline]
     pub fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
         pop(&mut self.free, free, BURST)
     }
 
-    /// Packets that did not fit, counted each time they were offered.
+    /// Packets that had no room, counted each time they were offered.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -85,8 +86,8 @@ impl<'a> Receiver<'a> {
         if !self.frames.is_abandoned() {
             return false;
         }
-        // `is_abandoned` is a relaxed load of the count that the other end lowered, with release order, when it went.
-        // The fence makes what it sent before visible to the look at the ring.
+        // `is_abandoned` is a relaxed load of a count that the other end decremented, with release order, when it was
+        // dropped. The fence makes everything that it sent before visible to the following check of the ring.
         fence(Ordering::Acquire);
         self.frames.is_empty()
     }
@@ -99,7 +100,7 @@ fn push<'a>(ring: &mut Producer<Packet<'a>>, burst: &mut Burst<'a>) -> usize {
         Ok(chunk) => chunk,
         Err(ChunkError::TooFewSlots(fits)) => match ring.write_chunk_uninit(fits) {
             Ok(chunk) => chunk,
-            Err(_) => return 0, // only this half takes room away, so what was there still is
+            Err(_) => return 0, // only this half fills the ring, so the room is still there
         },
     };
     let fits = chunk.len();
@@ -114,15 +115,15 @@ fn pop<'a>(ring: &mut Consumer<Packet<'a>>, burst: &mut Burst<'a>, limit: usize)
         Ok(chunk) => chunk,
         Err(ChunkError::TooFewSlots(there)) => match ring.read_chunk(there) {
             Ok(chunk) => chunk,
-            Err(_) => return 0, // only this half takes packets away, so what was there still is
+            Err(_) => return 0, // only this half empties the ring, so the packets are still there
         },
     };
     let (there, mut packets) = (chunk.len(), chunk.into_iter());
-    #[allow(clippy::expect_used)] // asked as often as the chunk has packets, and no more
-    burst.fill_exactly(there, || packets.next().expect("a chunk holds as many packets as it says"))
+    #[allow(clippy::expect_used)] // called once for each packet of the chunk
+    burst.fill_exactly(there, || packets.next().expect("a chunk has the length it reports"))
 }
 
-/// One end of a cable.
+/// A port that receives from one link and sends into another.
 pub struct MemoryPort<'a> {
     number: u16,
     receiver: Receiver<'a>,

@@ -1,9 +1,8 @@
-//! In and out. A port moves packets; what is in them does not concern it.
+//! Ports receive and send packets, whatever their content.
 //!
-//! Packets come from one stretch of memory and go round: a free slot is handed to a port (`recycle`), which fills it
-//! with a frame (`receive`); the frame goes out (`transmit`) and its slot comes back free (`reclaim`). Receive side and
-//! transmit side of one port are independent: with memory ports the slots that one port gives back are what another
-//! port is waiting for.
+//! The slots of an arena circulate: a port gets a free slot (`recycle`), fills it with a frame (`receive`), sends the frame
+//! (`transmit`) and returns the free slot (`reclaim`). The receive side and the transmit side of a port are independent:
+//! with memory ports, another port waits for the slots that this port returns.
 
 use std::path::PathBuf;
 
@@ -37,52 +36,52 @@ pub mod xdp;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub use sys::SharedWords;
 
-/// A port.
+/// A port of one worker.
 pub trait Port<'a> {
     /// Adds up to `limit` received packets to `burst`, as far as it has room, writes this port's number into them
     /// ([`crate::burst::Slot::port`]), and returns how many. 0 means that
-    /// nothing has come in yet, or that nothing ever will: see [`Port::is_finished`].
+    /// no packet has arrived yet, or that none ever will: see [`Port::is_finished`].
     fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError>;
 
-    /// Takes packets from the front of `burst` to send them, and returns how many. Those that do not fit now stay in
-    /// `burst`, and are counted in [`Port::refused`].
+    /// Takes packets from the front of `burst` to send them, and returns how many. Packets that it has no room for now stay
+    /// in `burst` and are counted in [`Port::refused`].
     fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError>;
 
-    /// Adds slots whose frames are sent to `free`, as far as it has room, and returns how many.
+    /// Adds the slots of sent frames to `free`, as far as it has room, and returns how many.
     fn reclaim(&mut self, free: &mut Burst<'a>) -> usize;
 
-    /// Takes free slots for the receive side, and returns how many. Those it has no room for stay in `free`.
+    /// Takes free slots for the receive side, and returns how many. Slots that it has no room for stay in `free`.
     fn recycle(&mut self, free: &mut Burst<'a>) -> usize;
 
-    /// Packets that [`Port::transmit`] could not take, counted each time they were offered.
+    /// Packets that [`Port::transmit`] had no room for, counted each time they were offered.
     fn refused(&self) -> u64;
 
-    /// Whether nothing will ever be received again.
+    /// Whether the port will never receive a packet again.
     fn is_finished(&self) -> bool;
 
-    /// Frames that came in and found no room since this was asked last. It may cost a system call.
+    /// Frames lost since the last call because the port had no room for them. It may take a system call.
     ///
     /// # Errors
-    /// What the system says when it is asked.
+    /// Fails with the error of the system call.
     fn overruns(&mut self) -> Result<u64, PortError>;
 
-    /// Whether packets that it took wait in it for somebody to send them: they are lost when it is closed.
+    /// Whether packets wait in the port to be sent. They are lost when the port is closed.
     fn has_unsent(&mut self) -> bool;
 }
 
 /// Why a port failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    /// An interface cannot be used.
+    /// An operation on an interface failed.
     #[error("interface {interface} cannot {action}: {source}; {hint}")]
     Interface {
         /// Its name.
         interface: String,
-        /// What was to be done.
+        /// The operation.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
-        /// What to do.
+        /// How to fix it.
         hint: &'static str,
     },
     /// The interface is loopback, a tunnel or something else whose frames have no Ethernet header.
@@ -91,23 +90,23 @@ pub enum PortError {
         /// Its name.
         interface: String,
     },
-    /// The card takes VLAN tags off, and an AF_XDP socket would not know of them.
+    /// The network card strips VLAN tags, and an AF_XDP socket would not see them.
     #[error(
-        "interface {interface} takes VLAN tags off before an AF_XDP socket sees the frames, so that tagged and \
+        "interface {interface} strips VLAN tags before an AF_XDP socket sees the frames, so that tagged and \
          untagged ones look the same; `ethtool -K {interface} rxvlan off` (and with veth, `txvlan off` at the other \
-         end) has them left on"
+         end) keeps them"
     )]
     StripsTags {
         /// Its name.
         interface: String,
     },
-    /// The link is down; the port goes on when it is up again.
+    /// The link is down; the port works again when the link is up.
     #[error("interface {interface} is down; `ip link set dev {interface} up` brings it up")]
     Down {
         /// Its name.
         interface: String,
     },
-    /// The interface is no more; neither is the port.
+    /// The interface was removed, and the port is finished.
     #[error("interface {interface} was removed")]
     Removed {
         /// Its name.
@@ -116,27 +115,27 @@ pub enum PortError {
     /// A file could not be opened, created, read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file is not a capture that can be used.
+    /// A file is not a usable capture.
     #[error("{}: {problem}", path.display())]
     NotACapture {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// What is wrong, and how to fix it.
         problem: String,
     },
     /// One packet of a capture cannot be used.
     #[error("{}: packet {number}: {problem}", path.display())]
     Record {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Which packet, counted from 1.
+        /// The number of the packet, from 1.
         number: u64,
-        /// What is wrong, and what to do.
+        /// What is wrong, and how to fix it.
         problem: String,
     },
 }

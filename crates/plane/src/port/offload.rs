@@ -1,14 +1,14 @@
-//! What the kernel leaves to network cards, and a router has to do where a frame never met one.
+//! Completes frames that the kernel left to the offloads of a network card, and that never passed a card.
 
 use crate::burst::{FRAME_CAPACITY, Slot};
 use crate::wire::checksum;
 use crate::wire::ethernet::TAG;
 
-/// The virtio-net header before a frame: what of the frame is still to be done.
+/// The virtio-net header before a frame: which offloads the frame still needs.
 #[derive(Clone, Copy)]
 pub struct VirtioNetHeader(pub [u8; 10]);
 
-/// A VLAN tag that travels beside the frame.
+/// A VLAN tag that the kernel keeps beside the frame.
 #[derive(Clone, Copy)]
 pub struct VlanTag {
     /// Its type, as the frame's outer ethertype.
@@ -17,26 +17,26 @@ pub struct VlanTag {
     pub control: u16,
 }
 
-/// Bytes of the two MAC addresses, behind which a tag stands.
+/// Bytes of the two MAC addresses; a tag follows them.
 const ADDRESSES: usize = 12;
 
 impl VirtioNetHeader {
-    /// The flag of a checksum that is only begun.
+    /// The flag of a partial checksum.
     const NEEDS_CHECKSUM: u8 = 1;
 
-    /// Whether it is several packets in one, for a card to cut (GSO) or cut by none yet (GRO).
-    pub fn is_several(self) -> bool {
+    /// Whether the frame holds several packets: merged on receipt (GRO), or to be segmented by a card (GSO).
+    pub fn is_several_packets(self) -> bool {
         self.0[1] != 0
     }
 
-    /// Finishes a checksum that only covers the pseudo header yet; `false` if it lies outside the frame.
+    /// Finishes a checksum that covers only the pseudo header so far; `false` if the field lies outside the frame.
     pub fn finish_checksum(self, frame: &mut [u8]) -> bool {
         if self.0[0] & VirtioNetHeader::NEEDS_CHECKSUM == 0 {
             return true;
         }
         let (start, field) = (self.number(6), self.number(6) + self.number(8));
         let Some(covered) = frame.get(start..) else { return false };
-        // A sum of zero would say that there is none (RFC 768); elsewhere 0xffff means the same number.
+        // In UDP, zero means no checksum (RFC 768); for other protocols 0xffff is equivalent to zero.
         let sum = match checksum::checksum(covered) {
             0 => u16::MAX,
             sum => sum,
@@ -52,9 +52,9 @@ impl VirtioNetHeader {
 }
 
 impl VlanTag {
-    /// Puts the tag where it was on the wire; `false` if the slot has no room for it.
+    /// Inserts the tag into the frame; `false` if the slot has no room for it.
     #[cold]
-    pub fn put_back(self, slot: &mut Slot) -> bool {
+    pub fn insert(self, slot: &mut Slot) -> bool {
         let len = slot.frame_len();
         if len < ADDRESSES || len + TAG > FRAME_CAPACITY {
             return false;
@@ -82,8 +82,8 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_that_was_begun_verifies_when_it_is_finished() {
-        // The sum over a pseudo header stands in the field, so that header and segment together verify.
+    fn a_partial_checksum_verifies_when_it_is_finished() {
+        // The field holds the sum of the pseudo header, so that pseudo header and segment together verify.
         let mut frame: Vec<u8> = (0..75).map(|n| n as u8).collect();
         let pseudo = 0x1234;
         frame[40..42].copy_from_slice(&u16::to_be_bytes(pseudo));
@@ -91,7 +91,7 @@ mod tests {
         assert!(checksum::Sum::ZERO.word(pseudo).bytes(&frame[34..]).verifies());
         let whole = frame.clone();
         assert!(offload(0, 34, 6).finish_checksum(&mut frame));
-        assert_eq!(frame, whole, "nothing was asked for");
+        assert_eq!(frame, whole, "no offload is requested");
     }
 
     #[test]
@@ -105,16 +105,16 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_goes_behind_the_addresses() {
+    fn a_tag_is_inserted_after_the_addresses() {
         let mut arena = Arena::new(1);
         let slot = arena.packets().next().unwrap();
         let tag = VlanTag { ethertype: 0x88a8, control: 0x6123 };
         slot.set_frame(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
-        assert!(tag.put_back(slot));
+        assert!(tag.insert(slot));
         assert_eq!(slot.frame(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0x88, 0xa8, 0x61, 0x23, 13, 14]);
         slot.set_frame_len(FRAME_CAPACITY - TAG + 1);
-        assert!(!tag.put_back(slot));
+        assert!(!tag.insert(slot));
         slot.set_frame_len(ADDRESSES - 1);
-        assert!(!tag.put_back(slot));
+        assert!(!tag.insert(slot));
     }
 }

@@ -1,10 +1,10 @@
-//! An interface of the kernel as a port: packet sockets (AF_PACKET), for any driver.
+//! Packet sockets (AF_PACKET) as ports, for interfaces with any driver.
 //!
-//! The kernel copies every frame into a ring it shares with us, and from there into a slot. It does not give the frame
-//! up: it receives it too, and forwards it too, unless it is told otherwise. That is not this port's business.
+//! The kernel copies every frame into a ring that it shares with the port, and the port copies it into a slot. The kernel
+//! also receives and forwards the frame itself, unless the classifier prevents that.
 //!
-//! What a frame lacks because no card was on its way is put right here: a VLAN tag that travels beside it, and a
-//! checksum that is only begun. Several packets in one (GRO, GSO) are not received: cutting them is left to the kernel.
+//! The port completes frames that never passed a network card: it inserts a VLAN tag that the kernel keeps beside the frame,
+//! and finishes a partial checksum. It does not receive several packets in one frame (GRO, GSO).
 
 use std::ffi::c_int;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -16,27 +16,27 @@ use super::sys::{FilledFrame, PacketRing, RingSize, SendBatch, Socket};
 use super::{Port, PortError};
 use crate::burst::{Burst, FRAME_CAPACITY, Packet, Slot};
 
-/// Bytes of a frame in the ring with its headers, which take up to 92: whole cache lines, an odd number of them.
+/// Bytes of a frame in the ring with its headers, which take up to 92: an odd number of whole cache lines.
 const RING_FRAME: usize = 35 * 64;
 const _: () = assert!(RING_FRAME - 92 >= FRAME_CAPACITY);
 
-/// Empty receives between two looks at the link: each look is a system call.
-const PATIENCE: u32 = 64;
+/// Empty receives between two checks of the link: each check is a system call.
+const IDLE_CHECK: u32 = 64;
 
-/// Frames in a row that the kernel may drop before the port is taken to be full: each costs a system call.
+/// Consecutive frames that the kernel may drop before the port counts as full: each costs a system call.
 const DROPPED_IN_A_ROW: usize = 64;
 
 /// Bytes that may wait to be sent: some thousand small frames, more than a driver's ring holds.
 const SEND_BUFFER: c_int = 4 << 20;
 
-/// How a packet port works.
+/// Options of a packet port.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketOptions<'f> {
-    /// Frames that the kernel keeps for us while we are busy.
+    /// Frames in the receive ring.
     pub ring_frames: usize,
-    /// Whether frames go straight to the driver, past the queueing discipline, traffic shaping included.
+    /// Whether frames bypass the queueing discipline, traffic shaping included.
     pub bypass_queueing: bool,
-    /// A program that says which frames to receive.
+    /// A BPF program that selects the frames to receive.
     pub filter: Option<BorrowedFd<'f>>,
 }
 
@@ -46,18 +46,18 @@ impl Default for PacketOptions<'_> {
     }
 }
 
-/// What did not become a packet.
+/// Frames that were not received or not sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounters {
-    /// Longer than a slot.
+    /// Received frames that are longer than a slot.
     pub too_long: u64,
-    /// Several packets in one; `ethtool -K NAME gro off` has the kernel hand them over one by one.
+    /// Several packets in one frame; `ethtool -K NAME gro off` makes the kernel deliver them one by one.
     pub several: u64,
-    /// Not to be understood: a checksum or tag outside of the frame.
+    /// Received frames with a checksum or tag outside of the frame.
     pub damaged: u64,
-    /// Frames the interface did not take for what they are, mostly their length.
+    /// Frames that the interface refused, mostly because of their length.
     pub unsendable: u64,
-    /// Frames that the kernel dropped before the driver had them: a rule at egress, a full queue. It counts them there.
+    /// Frames that the kernel dropped before the driver: an egress rule or a full queue, which count them too.
     pub dropped: u64,
 }
 
@@ -87,10 +87,10 @@ impl<'a> PacketPort<'a> {
         let receiver = Socket::raw(libc::AF_PACKET).map_err(link.cannot("be listened on"))?;
         let size = RingSize { frames: options.ring_frames, frame: RING_FRAME };
         let ring = PacketRing::new(&receiver, size).map_err(link.cannot("be given a receive ring"))?;
-        // What this host sends is not for it to forward.
+        // The router does not forward what its own host sends.
         receiver
             .set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
-            .map_err(link.cannot("be listened on without what this host sends itself"))?;
+            .map_err(link.cannot("be set to ignore what this host sends"))?;
         if let Some(filter) = options.filter {
             let filter = filter.as_raw_fd();
             receiver
@@ -115,8 +115,8 @@ impl<'a> PacketPort<'a> {
         })
     }
 
-    /// Ports for so many workers, between which the kernel spreads flows: all packets of a flow, and those of the
-    /// opposite direction, to the same one.
+    /// Ports for several workers. The kernel spreads flows over them: all packets of a flow, in both directions, go to the same
+    /// port.
     pub fn open_group(
         number: u16,
         interface: &str,
@@ -132,7 +132,7 @@ impl<'a> PacketPort<'a> {
         Ok(ports)
     }
 
-    /// Joins a group, or makes one nobody else has, and returns what to join it by.
+    /// Joins a fanout group, or creates one with a unique number, and returns the number.
     fn join(&self, group: u32) -> Result<u32, PortError> {
         let failed = self.link.cannot("spread its flows between several workers");
         let mode = libc::PACKET_FANOUT_HASH << 16;
@@ -144,25 +144,25 @@ impl<'a> PacketPort<'a> {
         Ok(joined as u32 & 0xffff)
     }
 
-    /// What did not become a packet.
+    /// Frames that were not received or not sent.
     pub fn counters(&self) -> PacketCounters {
         self.counters
     }
 
-    /// Closes the port, and gives back the slots that it had.
+    /// Closes the port and returns its slots.
     pub fn close(self) -> impl Iterator<Item = Packet<'a>> {
         self.slots.close()
     }
 
-    /// To wait on, by poll or epoll, until there is something to receive.
+    /// The socket for poll or epoll to wait for packets.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.receiver.as_fd()
     }
 
-    /// Looks now and then whether the link is still there.
+    /// Checks now and then that the link still exists.
     fn check_link(&mut self) -> Result<(), PortError> {
         self.idle += 1;
-        if self.idle < PATIENCE {
+        if self.idle < IDLE_CHECK {
             return Ok(());
         }
         self.idle = 0;
@@ -177,7 +177,7 @@ impl<'a> PacketPort<'a> {
     }
 }
 
-/// A socket that only sends: it is bound to no protocol.
+/// A socket that only sends, because it is bound to no protocol.
 fn sender(link: &Link, options: PacketOptions<'_>) -> Result<Socket, PortError> {
     let failed = link.cannot("be sent by");
     let sender = Socket::raw(libc::AF_PACKET).map_err(&failed)?;
@@ -188,7 +188,7 @@ fn sender(link: &Link, options: PacketOptions<'_>) -> Result<Socket, PortError> 
     Ok(sender)
 }
 
-/// Everything of that protocol on the interface.
+/// The address of a protocol on the interface.
 fn address(link: &Link, protocol: u16) -> libc::sockaddr_ll {
     libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
@@ -201,7 +201,7 @@ fn address(link: &Link, protocol: u16) -> libc::sockaddr_ll {
     }
 }
 
-/// Copies a frame into a slot and puts right what it lacks; `false` if it is none for us.
+/// Copies a frame into a slot and completes it; `false` if the frame cannot be received.
 #[inline]
 fn take(frame: &FilledFrame<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> bool {
     let header = &frame.header;
@@ -209,7 +209,7 @@ fn take(frame: &FilledFrame<'_>, slot: &mut Slot, counters: &mut PacketCounters)
         counters.damaged += 1;
         return false;
     };
-    if offload.is_several() {
+    if offload.is_several_packets() {
         counters.several += 1;
         return false;
     }
@@ -220,16 +220,16 @@ fn take(frame: &FilledFrame<'_>, slot: &mut Slot, counters: &mut PacketCounters)
     slot.set_frame_len(header.tp_len as usize);
     let whole = frame.copy_to(slot.frame_mut()) && offload.finish_checksum(slot.frame_mut());
     counters.damaged += u64::from(!whole);
-    whole && put_tag_back(frame, slot, counters)
+    whole && insert_tag(frame, slot, counters)
 }
 
 #[inline]
-fn put_tag_back(frame: &FilledFrame<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> bool {
+fn insert_tag(frame: &FilledFrame<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> bool {
     let header = &frame.header;
     if header.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
         return true;
     }
-    let fits = VlanTag { ethertype: header.tp_vlan_tpid, control: header.tp_vlan_tci }.put_back(slot);
+    let fits = VlanTag { ethertype: header.tp_vlan_tpid, control: header.tp_vlan_tci }.insert(slot);
     counters.too_long += u64::from(!fits);
     fits
 }
@@ -265,13 +265,13 @@ impl<'a> Port<'a> for PacketPort<'a> {
                     // No room in the socket now.
                     Some(libc::EAGAIN) => break,
                     Some(libc::EINTR) => {}
-                    // It is gone: a rule at egress (tc, nftables), the queueing discipline, the driver. Offered again, a
-                    // frame that a rule is against would hold up all others for ever.
+                    // An egress rule (tc, nftables), the queueing discipline or the driver dropped the frame. If it were
+                    // offered again, a frame that a rule rejects would block all others forever.
                     Some(libc::ENOBUFS) => {
                         self.counters.dropped += 1;
                         (taken, dropped) = (taken + self.slots.sent(burst, 1), dropped + 1);
                     }
-                    // This frame never gets through, the next one may.
+                    // This frame can never be sent, but the next one may.
                     Some(libc::EMSGSIZE | libc::EINVAL) => {
                         self.counters.unsendable += 1;
                         taken += self.slots.sent(burst, 1);
@@ -295,7 +295,7 @@ impl<'a> Port<'a> for PacketPort<'a> {
         self.slots.recycle(free)
     }
 
-    /// Those that the kernel had no room for in the ring; it counts from zero again. A system call.
+    /// Frames that the kernel had no room for in the ring. This is a system call, after which the kernel counts from zero.
     fn overruns(&mut self) -> Result<u64, PortError> {
         let asked = self.receiver.get::<libc::tpacket_stats>(libc::SOL_PACKET, libc::PACKET_STATISTICS);
         asked.map(|since| since.tp_drops.into()).map_err(|error| self.link.failed(error))

@@ -1,7 +1,7 @@
-//! Captures as ports: a file of frames comes in, what goes out is written to another.
+//! Capture files as ports: the port receives the frames of one file, and writes what it sends to another.
 //!
-//! Reads pcap (microseconds or nanoseconds, either byte order) and pcapng, told apart by their first bytes; writes pcap
-//! with nanoseconds. A frame of which only a part was captured is refused: a router would have to invent the rest.
+//! Reads pcap (microseconds or nanoseconds, either byte order) and pcapng, distinguished by their first bytes; writes pcap
+//! with nanoseconds. A frame that was captured only in part is refused, because a router cannot forward it.
 
 use std::error::Error;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet, Slot};
 
 /// First bytes of a pcapng file, in either byte order.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// The longest record that can be read, in bytes: four times the longest snapshot length that tcpdump allows.
+/// The longest readable record in bytes: four times the longest snapshot length that tcpdump allows.
 const LONGEST_RECORD: usize = 1 << 20;
 
 type Input<R> = Chain<Cursor<Vec<u8>>, R>;
@@ -45,7 +45,7 @@ impl CaptureReader<File> {
 }
 
 impl<R: Read> CaptureReader<R> {
-    /// Reads from anything; errors speak of `path`.
+    /// Reads from any input; errors name `path`.
     pub fn new(path: &Path, mut input: R) -> Result<CaptureReader<R>, PortError> {
         let mut magic = Vec::new();
         let first = input.by_ref().take(4).read_to_end(&mut magic);
@@ -57,8 +57,8 @@ impl<R: Read> CaptureReader<R> {
         Ok(CaptureReader { path: path.to_owned(), format, packets: 0, finished: false })
     }
 
-    /// Reads the next frame into `slot` and returns its time since 1970; `None` at the end. After an error there is
-    /// nothing more.
+    /// Reads the next frame into `slot` and returns its time since 1970; `None` at the end. After an error there
+    /// are no more frames.
     pub fn read_into(&mut self, slot: &mut Slot) -> Result<Option<Duration>, PortError> {
         if self.finished {
             return Ok(None);
@@ -69,7 +69,7 @@ impl<R: Read> CaptureReader<R> {
         read.map_err(|problem| PortError::Record { path: self.path.clone(), number: self.packets, problem })
     }
 
-    /// Whether there is nothing more to read.
+    /// Whether all frames have been read.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
@@ -166,7 +166,7 @@ fn damaged(error: &dyn Error) -> String {
     )
 }
 
-/// An error with all its causes, which the messages of the outer ones leave out.
+/// An error with all its causes; the message of each error leaves its causes out.
 fn causes(error: &dyn Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", causes(source)),
@@ -190,7 +190,7 @@ impl CaptureWriter<BufWriter<File>> {
 }
 
 impl<W: Write> CaptureWriter<W> {
-    /// Writes to anything; errors speak of `path`.
+    /// Writes to any output; errors name `path`.
     pub fn new(path: &Path, output: W) -> Result<CaptureWriter<W>, PortError> {
         let header = PcapHeader { ts_resolution: PcapTsResolution::NanoSecond, ..PcapHeader::default() };
         let writer =
@@ -207,7 +207,7 @@ impl<W: Write> CaptureWriter<W> {
         written.map(|_| ()).map_err(|problem| unwritten(&self.path, problem))
     }
 
-    /// Hands what is buffered to the system. Dropping the writer does so too, but cannot tell whether it worked.
+    /// Writes buffered data to the system. Dropping the writer does that too, but cannot report an error.
     pub fn flush(&mut self) -> Result<(), PortError> {
         self.writer.flush().map_err(|error| unwritten(&self.path, causes(&error)))
     }
@@ -218,13 +218,13 @@ impl<W: Write> CaptureWriter<W> {
     }
 }
 
-/// Nothing is wrong with the capture, but with where it goes: a disk is full.
+/// The error of the output, for example a full disk.
 fn unwritten(path: &Path, problem: String) -> PortError {
     PortError::File { path: path.to_owned(), source: io::Error::other(problem) }
 }
 
-/// A port that receives what one capture holds, and writes what it sends to another. Either side may be missing:
-/// nothing is received then, or everything refused.
+/// A port that receives the frames of one capture and writes what it sends to another. Without a reader it receives nothing,
+/// without a writer it refuses everything.
 pub struct CapturePort<'a, R: Read, W: Write> {
     number: u16,
     reader: Option<CaptureReader<R>>,

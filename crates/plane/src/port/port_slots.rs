@@ -1,9 +1,9 @@
-//! PortSlots that wait at a port which copies frames: free ones for what comes in, and those whose frames are sent.
+//! The slots of a port that copies frames: free slots for received frames, and slots of sent frames.
 
 use crate::burst::{BURST, Burst, Packet};
 
-/// PortSlots that wait on either side.
-const WAITING: usize = 2 * BURST;
+/// Slots on each side at most.
+const CAPACITY: usize = 2 * BURST;
 
 /// The slots of one port.
 pub(super) struct PortSlots<'a> {
@@ -13,30 +13,30 @@ pub(super) struct PortSlots<'a> {
 
 impl<'a> PortSlots<'a> {
     pub(super) fn new() -> PortSlots<'a> {
-        PortSlots { free: Vec::with_capacity(WAITING), sent: Vec::with_capacity(WAITING) }
+        PortSlots { free: Vec::with_capacity(CAPACITY), sent: Vec::with_capacity(CAPACITY) }
     }
 
-    /// How many frames there are slots for.
+    /// The number of free slots.
     pub(super) fn free(&self) -> usize {
         self.free.len()
     }
 
-    /// The slot that the next frame goes into.
+    /// The slot for the next frame.
     pub(super) fn next(&mut self) -> Option<&mut Packet<'a>> {
         self.free.last_mut()
     }
 
-    /// Adds the slot that was next to what came in.
+    /// Moves the slot of [`Self::next`] to the received packets.
     pub(super) fn fill(&mut self, burst: &mut Burst<'a>) {
         burst.fill(self.free.pop().into_iter());
     }
 
-    /// How many frames may be sent before slots are reclaimed.
+    /// The number of frames that may be sent before slots are reclaimed.
     pub(super) fn room_for_sent(&self) -> usize {
-        WAITING - self.sent.len()
+        CAPACITY - self.sent.len()
     }
 
-    /// Takes the first packets, which are sent, and returns how many.
+    /// Takes the first `count` packets, which have been sent, and returns `count`.
     pub(super) fn sent(&mut self, burst: &mut Burst<'a>, count: usize) -> usize {
         self.sent.extend(burst.drain_front(count));
         count
@@ -51,12 +51,12 @@ impl<'a> PortSlots<'a> {
 
     /// As [`super::Port::recycle`].
     pub(super) fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
-        let count = free.len().min(WAITING - self.free.len());
+        let count = free.len().min(CAPACITY - self.free.len());
         self.free.extend(free.drain_front(count));
         count
     }
 
-    /// All of them, when the port closes.
+    /// All slots, when the port closes.
     pub(super) fn close(self) -> impl Iterator<Item = Packet<'a>> {
         self.free.into_iter().chain(self.sent)
     }

@@ -1,12 +1,12 @@
-//! Frames that reached us but are the kernel's business, given back to it as if they had just come in.
+//! Reinjects frames into the kernel's receive path, as if an interface had just received them.
 //!
-//! Each worker has a [`Reinjector`]: it copies the frame into a buffer of a bounded ring, and never waits. One thread takes
-//! what stands in all rings and has the kernel receive it (`bpf/reinject.c`), many frames by one call, because each
-//! call ends with a wait of some ten milliseconds for all processors. More than the rings hold is refused: a flood of
-//! punts costs the worker a comparison a packet.
+//! Each worker has a [`Reinjector`], which copies a frame into a buffer of a bounded ring and never waits. One thread takes
+//! the frames of all rings and makes the kernel receive them (`bpf/reinject.c`), many frames per call, because each call
+//! ends with a wait of some ten milliseconds for all processors. When a ring is full, frames are refused, so that a flood
+//! of punts costs the worker one comparison per packet.
 //!
-//! Behind each packet stands a mark, where Ethernet has padding, by which the classifier knows that the frame comes
-//! from us and leaves it to the kernel.
+//! A trailer follows each packet, where Ethernet has padding. The classifier recognises it and leaves the frame to the
+//! kernel.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,16 +25,16 @@ use crate::wire::ethernet::{EtherType, Frame};
 use crate::wire::ipv4::Ipv4Packet;
 use crate::wire::ipv6::Ipv6Packet;
 
-/// The longest frame with its mark: `MOST` in reinject.c.
+/// The longest frame with its trailer: `MOST` in reinject.c.
 const MOST: usize = FRAME_CAPACITY + size_of::<Trailer>();
-/// Frames one call takes: as many as the map of reinject.c has.
+/// Frames per call: the number of entries in the map of reinject.c.
 const BATCH: usize = 256;
-/// Buffers a worker has.
+/// Buffers of a worker.
 const WAITING: usize = 512;
-/// How long the thread sleeps if nobody wakes it.
+/// How long the thread sleeps if no worker wakes it.
 const IDLE_SLEEP: Duration = Duration::from_millis(100);
 
-/// A frame on its way back.
+/// A frame on the way to the kernel.
 struct ReinjectedFrame {
     interface: u32,
     worker: usize,
@@ -42,34 +42,33 @@ struct ReinjectedFrame {
     bytes: [u8; MOST],
 }
 
-/// What one worker gives frames back by.
+/// The worker's end of a ring.
 pub struct Reinjector {
     trailer: Trailer,
     free: Consumer<Box<ReinjectedFrame>>,
     full: Producer<Box<ReinjectedFrame>>,
     thread: Thread,
-    given: bool,
+    has_queued: bool,
     refused: u64,
 }
 
 impl Reinjector {
-    /// Gives back a frame that came in by the interface of that number in the kernel; `false` if there is no room now,
-    /// or the frame is not IP.
+    /// Queues a frame that the interface with this index received; `false` if there is no room now, or the frame is not IP.
     pub fn queue(&mut self, interface: u32, frame: &[u8]) -> bool {
-        let given = self.copy(interface, frame).is_some();
-        self.refused += u64::from(!given);
-        self.given |= given;
-        given
+        let queued = self.copy(interface, frame).is_some();
+        self.refused += u64::from(!queued);
+        self.has_queued |= queued;
+        queued
     }
 
-    /// Wakes the thread, if anything was given since the last time. Once a burst will do.
+    /// Wakes the thread if frames were queued since the last call. Call it once per burst.
     pub fn flush(&mut self) {
-        if std::mem::take(&mut self.given) {
+        if std::mem::take(&mut self.has_queued) {
             self.thread.unpark();
         }
     }
 
-    /// Frames that were not given back.
+    /// Frames that were not queued.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -82,11 +81,11 @@ impl Reinjector {
         buffer.len = len;
         buffer.bytes[..end].copy_from_slice(&frame[..end]);
         buffer.bytes[end..len].copy_from_slice(&self.trailer);
-        self.full.push(buffer).ok() // there are as many places as buffers
+        self.full.push(buffer).ok() // the ring has room for all buffers
     }
 }
 
-/// Where the packet in a frame ends, by its own account. What is not IP was never taken from the kernel.
+/// The end of the packet in a frame, by its length field. Only IP frames are ever taken from the kernel.
 fn packet_end(frame: &[u8]) -> Option<usize> {
     let frame = Frame::new_checked(frame).ok()?;
     let payload = frame.payload();
@@ -99,16 +98,16 @@ fn packet_end(frame: &[u8]) -> Option<usize> {
     (end <= FRAME_CAPACITY).then_some(end)
 }
 
-/// What became of the frames of all reinjectors.
+/// Counters of the frames of all workers.
 #[derive(Debug, Default)]
 pub struct ReinjectCounters {
-    /// Received by the kernel.
+    /// Frames that the kernel received.
     pub received: AtomicU64,
-    /// Lost, because their interface was gone or the kernel had no memory.
+    /// Frames lost because their interface was removed or the kernel had no memory.
     pub lost: AtomicU64,
 }
 
-/// The thread that gives frames back, until this is dropped.
+/// The thread that reinjects frames, until this value is dropped.
 pub struct ReinjectThread {
     counters: Arc<ReinjectCounters>,
     stop: Arc<AtomicBool>,
@@ -116,7 +115,7 @@ pub struct ReinjectThread {
 }
 
 impl ReinjectThread {
-    /// Starts it for so many workers, in this thread's network namespace.
+    /// Starts the thread for a number of workers, in the network namespace of the caller.
     pub fn start(
         trailer: Trailer,
         workers: usize,
@@ -133,20 +132,20 @@ impl ReinjectThread {
             }
         };
         let thread =
-            thread::Builder::new().name("inject".to_owned()).spawn(work).map_err(ReinjectError::Thread)?;
+            thread::Builder::new().name("reinject".to_owned()).spawn(work).map_err(ReinjectError::Thread)?;
         let reinjector = |(free, full)| Reinjector {
             trailer,
             free,
             full,
             thread: thread.thread().clone(),
-            given: false,
+            has_queued: false,
             refused: 0,
         };
         let reinjectors = ends.into_iter().map(reinjector).collect();
         Ok((ReinjectThread { counters, stop, thread: Some(thread) }, reinjectors))
     }
 
-    /// What became of the frames.
+    /// Counters of the frames of all workers.
     pub fn counters(&self) -> &ReinjectCounters {
         &self.counters
     }
@@ -157,24 +156,24 @@ impl Drop for ReinjectThread {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It panics for no reason that is known; if it did, it is gone too.
+            // If the thread panicked, it has ended all the same.
             let _ = thread.join();
         }
     }
 }
 
-/// Why frames cannot be given back.
+/// Why frames cannot be reinjected.
 #[derive(Debug, thiserror::Error)]
 pub enum ReinjectError {
     /// The kernel refused the program.
     #[error(transparent)]
     Bpf(#[from] BpfError),
-    /// There is no thread for it.
-    #[error("no thread can be started to give frames back to the kernel: {0}")]
+    /// The thread cannot be started.
+    #[error("the thread that returns frames to the kernel cannot be started: {0}")]
     Thread(std::io::Error),
 }
 
-/// The end of a ring that the thread has.
+/// The thread's end of a ring.
 struct ReinjectRing {
     full: Consumer<Box<ReinjectedFrame>>,
     free: Producer<Box<ReinjectedFrame>>,
@@ -182,7 +181,7 @@ struct ReinjectRing {
 
 type ReinjectorEnds = (Consumer<Box<ReinjectedFrame>>, Producer<Box<ReinjectedFrame>>);
 
-/// Both ends of a worker's ring, its buffers waiting to be used.
+/// Both ends of a worker's ring, with all buffers free.
 fn ring(worker: usize) -> (ReinjectorEnds, ReinjectRing) {
     let (full_in, full) = RingBuffer::new(WAITING);
     let (mut free, free_out) = RingBuffer::new(WAITING);
@@ -201,7 +200,7 @@ impl ReinjectProgram {
         Ok(ReinjectProgram(loaded))
     }
 
-    /// Takes what waits in the rings and has the kernel receive it; `false` if nothing did.
+    /// Makes the kernel receive the frames of all rings; `false` if there were none.
     fn receive_from(&mut self, rings: &mut [ReinjectRing], counters: &ReinjectCounters) -> bool {
         let mut waiting = BTreeMap::<u32, Vec<Box<ReinjectedFrame>>>::new();
         for buffer in
@@ -219,12 +218,12 @@ impl ReinjectProgram {
         let any = !waiting.is_empty();
         for buffer in waiting.into_values().flatten() {
             let ring = &mut rings[buffer.worker];
-            let _ = ring.free.push(buffer); // there are as many places as buffers
+            let _ = ring.free.push(buffer); // the ring has room for all buffers
         }
         any
     }
 
-    /// Has the kernel receive these frames by an interface.
+    /// Makes the kernel receive these frames by an interface.
     fn receive(
         &mut self,
         interface: u32,
@@ -257,7 +256,7 @@ fn entry(buffer: &ReinjectedFrame) -> [u8; 4 + MOST] {
     entry
 }
 
-/// `struct xdp_md`: where the data begins and ends, no metadata, and by which interface and queue it came in.
+/// `struct xdp_md`: begin and end of the data, no metadata, interface and queue.
 fn context(interface: u32) -> [u8; 24] {
     let mut context = [0; 24];
     for (field, value) in context.chunks_exact_mut(4).zip([0, MOST as u32, 0, interface, 0, 0]) {

@@ -1,5 +1,5 @@
-//! An Ethernet interface of our own (TAP) as a port: what the kernel sends by it comes in here, what goes out here the
-//! kernel receives by it. It is there as long as its ports are.
+//! TAP interfaces as ports: the port receives what the kernel sends by the interface, and the kernel receives what the port
+//! sends. The interface exists as long as its ports.
 
 use std::fs::File;
 use std::io::{self, IoSliceMut, Read, Write};
@@ -11,7 +11,7 @@ use super::sys::tun;
 use super::{Port, PortError};
 use crate::burst::{Burst, FRAME_CAPACITY, Packet};
 
-/// A port on an interface of our own, for one worker.
+/// A port on one queue of a TAP interface, for one worker.
 pub struct TapPort<'a> {
     number: u16,
     link: Link,
@@ -24,13 +24,12 @@ pub struct TapPort<'a> {
 }
 
 impl<'a> TapPort<'a> {
-    /// Makes an interface of that name, in which `%d` becomes a number that is free; it is down at first.
+    /// Creates an interface, which is down at first; `%d` in the name becomes a free number.
     pub fn create(number: u16, name: &str) -> Result<TapPort<'a>, PortError> {
         TapPort::open(number, name, false)
     }
 
-    /// Makes an interface with a queue, and so a port, for each of so many workers. The kernel spreads flows between
-    /// them.
+    /// Creates an interface with a queue, and a port, for each worker. The kernel spreads flows over the queues.
     pub fn create_group(number: u16, name: &str, workers: usize) -> Result<Vec<TapPort<'a>>, PortError> {
         let mut ports = Vec::with_capacity(workers);
         for _ in 0..workers {
@@ -41,47 +40,47 @@ impl<'a> TapPort<'a> {
     }
 
     fn open(number: u16, name: &str, has_queues: bool) -> Result<TapPort<'a>, PortError> {
-        let (file, name) = tun::create(name, has_queues).map_err(Link::unmade(name))?;
+        let (file, name) = tun::create(name, has_queues).map_err(Link::not_created(name))?;
         let link = Link::named(&name)?;
         let (slots, too_long, unsendable, refused) = (PortSlots::new(), 0, 0, 0);
         Ok(TapPort { number, link, file, slots, too_long, unsendable, refused, is_finished: false })
     }
 
-    /// The interface.
+    /// Its interface.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// Has the kernel send packets of at most so many bytes by it.
+    /// Sets the MTU of the interface.
     pub fn set_mtu(&self, mtu: u32) -> Result<(), PortError> {
         tun::set_mtu(self.link.name(), mtu).map_err(self.link.cannot("be given that MTU"))
     }
 
-    /// Frames the kernel sent that are longer than a slot.
+    /// Received frames that were longer than a slot.
     pub fn too_long(&self) -> u64 {
         self.too_long
     }
 
-    /// Frames the kernel did not take for what they are, mostly too short.
+    /// Frames that the kernel refused, mostly because they were too short.
     pub fn unsendable(&self) -> u64 {
         self.unsendable
     }
 
-    /// Closes the queue, and with the last one the interface; the slots that it had.
+    /// Closes the queue and returns its slots. The interface disappears with its last queue.
     pub fn close(self) -> impl Iterator<Item = Packet<'a>> {
         self.slots.close()
     }
 
-    /// To wait on, by poll or epoll, until there is something to receive.
+    /// The file descriptor for poll or epoll to wait for packets.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// Reads a frame into the slot that is next; `None` if there is none.
+    /// Reads a frame into the next slot; `None` if there is no frame or no slot.
     fn read(&mut self) -> io::Result<Option<usize>> {
         let Some(slot) = self.slots.next() else { return Ok(None) };
         slot.set_frame_len(FRAME_CAPACITY);
-        // A frame that is longer is cut without a word: only the byte more tells.
+        // The kernel cuts longer frames silently; one more byte shows that there was more.
         let mut more = [0];
         let parts = &mut [IoSliceMut::new(slot.frame_mut()), IoSliceMut::new(&mut more)];
         match self.file.read_vectored(parts) {
@@ -162,7 +161,7 @@ impl<'a> Port<'a> for TapPort<'a> {
         self.is_finished
     }
 
-    /// The kernel counts those as the sender it is.
+    /// The kernel counts them as the sender.
     fn overruns(&mut self) -> Result<u64, PortError> {
         Ok(0)
     }

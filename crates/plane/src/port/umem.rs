@@ -1,27 +1,27 @@
-//! Packet memory that AF_XDP sockets share with the kernel: the slots themselves, so that no frame is copied.
+//! Packet memory (UMEM) that AF_XDP sockets share with the kernel: the slots themselves, so that no frame is copied.
 //!
-//! The kernel keeps 256 bytes free before a frame. A frame begins 8 bytes into its slot; so the chunk that the kernel
-//! sees begins in the slot before, which it does not write to: nothing asks for metadata there (classify.c makes sure).
-//! Where chunks begin and how long they are is free in unaligned mode; but a network card needs each within one page,
-//! for pages need not be neighbours in its view. So only slots whose chunk lies within a page are handed out, 28 of 64.
-//! The others are never used: that costs memory, which is cheap, and no time.
+//! The kernel keeps 256 bytes free before a frame. A frame begins 8 bytes into its slot, so the chunk that the kernel
+//! uses begins in the slot before. The kernel does not write there, because classify.c removes metadata. In unaligned
+//! mode a chunk may have any start and length; but a network card needs each chunk within one page, because consecutive
+//! pages need not be consecutive for the card. So only the slots whose chunk lies within a page are handed out, 28 of 64.
+//! The other slots are never used, which costs memory and no time.
 
 use super::sys::{KernelSlots, SlotMemory};
 use crate::burst::{FRAME_CAPACITY, Packet, Slot};
 
 /// Bytes the kernel keeps before each frame.
 const HEADROOM: usize = 256;
-/// Bytes of a chunk, which ends where its slot does.
+/// Bytes of a chunk, which ends with its slot.
 const CHUNK: usize = HEADROOM + FRAME_CAPACITY;
-/// Pages as the kernel counts them here; larger ones hold whole numbers of these.
+/// The smallest page; larger pages are multiples of it.
 const PAGE: usize = 4096;
 /// Slots at the beginning and end that may lie outside of whole pages.
 const MARGIN: usize = 3;
 
-/// Where the offset of a frame inside of its chunk stands in an address of unaligned mode.
+/// The bit position of a frame's offset within its chunk, in an address of unaligned mode.
 const OFFSET_SHIFT: u32 = 48;
 
-/// The memory of all AF_XDP ports of a process: packets move between them.
+/// The memory of all AF_XDP ports of a process, so that packets can move between them.
 #[derive(Clone)]
 pub struct Umem {
     memory: SlotMemory,
@@ -30,18 +30,18 @@ pub struct Umem {
 }
 
 impl Umem {
-    /// SlotMemory for so many packets, and the packets. It is kept as long as the process runs.
+    /// Memory for this number of packets, and the packets. It is never freed.
     pub fn new(packets: usize) -> (Umem, Vec<Packet<'static>>) {
         let slots = packets.div_ceil(28) * 64 + 2 * MARGIN;
-        let (memory, mut custody) = SlotMemory::new((0..slots).map(|_| Slot::EMPTY).collect());
+        let (memory, mut all) = SlotMemory::new((0..slots).map(|_| Slot::EMPTY).collect());
         let start = memory.start().next_multiple_of(PAGE);
         let umem = Umem { start, len: memory.end() / PAGE * PAGE - start, memory };
         let usable = (0..slots).filter(|slot| umem.is_usable(*slot)).take(packets);
-        let packets = usable.filter_map(|slot| custody.take(slot)).collect();
+        let packets = usable.filter_map(|slot| all.take(slot)).collect();
         (umem, packets)
     }
 
-    /// As the kernel wants it described.
+    /// The registration of the memory with the kernel.
     pub(super) fn registration(&self) -> libc::xdp_umem_reg {
         libc::xdp_umem_reg {
             addr: self.start as u64,
@@ -53,24 +53,24 @@ impl Umem {
         }
     }
 
-    /// A custody for one port.
+    /// An empty set of slots that a port gives to the kernel.
     pub(super) fn kernel_slots(&self) -> KernelSlots {
-        KernelSlots::of_none(&self.memory)
+        KernelSlots::none(&self.memory)
     }
 
-    /// Where the kernel finds the chunk of a slot.
+    /// The chunk address of a slot in the kernel.
     #[inline]
     pub(super) fn chunk(&self, slot: usize) -> u64 {
         (self.frame(slot) as usize - HEADROOM) as u64
     }
 
-    /// Where the kernel finds the frame of a slot.
+    /// The frame address of a slot in the kernel.
     #[inline]
     pub(super) fn frame(&self, slot: usize) -> u64 {
         (self.memory.address(slot) + Slot::FRAME_OFFSET - self.start) as u64
     }
 
-    /// The slot of a frame, and where in it the frame begins, counted from where it should.
+    /// The slot of a frame address, and the distance of the frame from its usual place in the slot.
     #[inline]
     pub(super) fn locate(&self, address: u64) -> Option<(usize, usize)> {
         let frame = (address & ((1 << OFFSET_SHIFT) - 1)) + (address >> OFFSET_SHIFT);
@@ -94,10 +94,10 @@ mod tests {
     fn chunks_lie_within_pages_and_are_found_again() {
         let (umem, packets) = Umem::new(1000);
         assert_eq!(packets.len(), 1000);
-        let mut custody = umem.kernel_slots();
+        let mut kernel_slots = umem.kernel_slots();
         for packet in packets {
             let frame = packet.head().as_ptr().addr();
-            let slot = custody.put(packet).unwrap();
+            let slot = kernel_slots.put(packet).unwrap();
             let chunk = umem.chunk(slot);
             assert_eq!(chunk / PAGE as u64, (chunk + CHUNK as u64 - 1) / PAGE as u64);
             assert!(chunk + CHUNK as u64 <= umem.registration().len);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_comes_back_once_and_only_from_where_it_is() {
+    fn a_slot_comes_back_once_and_only_from_its_set() {
         let (umem, mut packets) = Umem::new(2);
         let (mut here, mut there) = (umem.kernel_slots(), umem.kernel_slots());
         let slot = here.put(packets.pop().unwrap()).unwrap();
@@ -120,6 +120,6 @@ mod tests {
         assert!(here.take(slot).is_none());
         assert!(here.take(usize::MAX).is_none());
         let (_, mut others) = Umem::new(1);
-        assert!(here.put(others.pop().unwrap()).is_err(), "it is of another memory");
+        assert!(here.put(others.pop().unwrap()).is_err(), "it belongs to another memory");
     }
 }

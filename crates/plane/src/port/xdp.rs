@@ -1,8 +1,8 @@
-//! AF_XDP sockets as ports: frames move between the driver and our slots without the kernel's network stack.
+//! AF_XDP sockets as ports: frames move between the driver and the slots without the kernel's network stack.
 //!
-//! Frames come in once a `Classifier` redirects them here, one socket for each queue of a card. Where
-//! the driver has zero copy, the card itself writes into the slots; elsewhere the kernel copies each frame once.
-//! [`XdpPort::mode`] says which it is.
+//! A port receives frames once a `Classifier` redirects them to its socket; each queue of a card has a socket. With a driver
+//! that supports zero copy, the card writes into the slots; otherwise the kernel copies each frame once. [`XdpPort::mode`]
+//! returns the mode.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -20,37 +20,37 @@ use super::{Port, PortError};
 use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet};
 use crate::wire::ethernet;
 
-/// Empty receives between two looks at the link: each look is a system call.
-const PATIENCE: u32 = 64;
+/// Empty receives between two checks of the link: each check is a system call.
+const IDLE_CHECK: u32 = 64;
 
-/// How often, and how far apart, a queue that is in use is asked for: the kernel takes it back from a closed socket by
-/// work that it puts off, on a busy machine for more than a second.
+/// How often, and how far apart, binding to a queue in use is tried: the kernel releases the queue of a closed socket in
+/// deferred work, on a busy machine after more than a second.
 const BIND_TRIES: usize = 100;
 const BIND_PAUSE: Duration = Duration::from_millis(20);
 
-/// Calls to send one burst, each of which sends at least 32 frames if it can.
+/// System calls to send one burst; each call sends at least 32 frames if it can.
 const KICKS: usize = 16;
 
-/// How often, and how far apart, a port that closes looks whether its last frames are sent.
-const LAST_LOOKS: usize = 50;
-const LAST_PAUSE: Duration = Duration::from_millis(2);
+/// How often, and how far apart, a closing port checks whether its last frames are sent.
+const CLOSE_CHECKS: usize = 50;
+const CLOSE_PAUSE: Duration = Duration::from_millis(2);
 
-/// Whether frames are copied between the card's memory and ours.
+/// Whether the kernel may copy frames between the card's memory and the slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyPolicy {
-    /// Only if the driver cannot do without.
+    /// Only if the driver does not support zero copy.
     #[default]
     IfNeeded,
     /// Always.
     Always,
-    /// Never: a driver that cannot do without is refused.
+    /// Never: a driver without zero copy is refused.
     Never,
 }
 
-/// How a port came to work.
+/// The mode of an open port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyMode {
-    /// The card writes into our slots.
+    /// The card reads and writes the slots.
     ZeroCopy,
     /// The kernel copies each frame once.
     Copy,
@@ -60,32 +60,32 @@ impl fmt::Display for CopyMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             CopyMode::ZeroCopy => "zero copy",
-            CopyMode::Copy => "copy mode: the driver has no zero copy, or was not asked for it",
+            CopyMode::Copy => "copy mode: the driver has no zero copy, or zero copy was not requested",
         })
     }
 }
 
-/// Has the worker do the card's interrupts' work, when it looks for frames.
+/// Busy polling: the worker does the work of the card's interrupts when it receives.
 #[derive(Clone, Copy, Debug)]
 pub struct BusyPoll {
-    /// How long one look may last, in microseconds.
+    /// The longest duration of one poll in microseconds.
     pub micros: u32,
-    /// How many frames one look may bring.
+    /// The highest number of frames of one poll.
     pub budget: u32,
 }
 
-/// How an XDP port works.
+/// Options of an XDP port.
 #[derive(Clone, Copy, Debug)]
 pub struct XdpOptions {
     /// The queue of the card, from 0.
     pub queue: u32,
-    /// Slots on either side, and places in each ring: a power of two.
+    /// Slots on each side, and entries of each ring: a power of two.
     pub ring: u32,
-    /// Whether frames may be copied.
+    /// Whether the kernel may copy frames.
     pub copying: CopyPolicy,
-    /// Whether the driver sleeps until it is called, instead of looking at the rings all the time.
+    /// Whether the driver sleeps until a system call wakes it, instead of polling the rings.
     pub need_wakeup: bool,
-    /// Needs `gro_flush_timeout` and `napi_defer_hard_irqs` of the interface set, to keep interrupts away.
+    /// Busy polling, which needs `gro_flush_timeout` and `napi_defer_hard_irqs` of the interface to suppress interrupts.
     pub busy_poll: Option<BusyPoll>,
 }
 
@@ -103,16 +103,16 @@ pub struct XdpPort {
     umem: Umem,
     socket: Socket,
     rings: XdpRings,
-    /// Slots that the kernel writes frames into, or will.
+    /// Slots that the kernel writes received frames into.
     filling: KernelSlots,
-    /// Slots of frames that are on their way out.
+    /// Slots of frames that the kernel sends.
     sending: KernelSlots,
     is_polled: bool,
     unsendable: u64,
-    /// Not to be sent, and to be reclaimed.
+    /// Packets that cannot be sent, to be reclaimed.
     lost: Vec<Packet<'static>>,
-    /// Frames without room that were told of.
-    overruns_told: u64,
+    /// Overruns that earlier calls reported.
+    overruns_reported: u64,
     refused: u64,
     idle: u32,
     is_finished: bool,
@@ -153,23 +153,24 @@ impl XdpPort {
             is_polled,
             unsendable: 0,
             lost: Vec::with_capacity(BURST),
-            overruns_told: 0,
+            overruns_reported: 0,
             refused: 0,
             idle: 0,
             is_finished: false,
         })
     }
 
-    /// How it came to work.
+    /// Whether the kernel copies frames.
     pub fn mode(&self) -> CopyMode {
         self.mode
     }
 
-    /// Closes the port; the slots that come back. With zero copy none do that the kernel had: a network card may go on for
-    /// a while. In copy mode nobody writes into slots once the socket is closed, so those that were to be filled come back.
-    /// But what a driver has to send may still be read: for drivers that allow it (`IFF_TX_SKB_NO_LINEAR`) the kernel
-    /// sends from our pages without a copy, and closing does not wait for that. So frames under way are waited for, and
-    /// the slots of those that the kernel does not say are sent are not used again.
+    /// Closes the port and returns the slots that are safe to use again. With zero copy, no slot of the kernel comes back,
+    /// because the network card may use it for a while. In copy mode the kernel writes into no slot after the socket is
+    /// closed, so the slots of the receive side come back. But a driver may still read frames to send: with drivers that
+    /// allow it (`IFF_TX_SKB_NO_LINEAR`) the kernel sends from these pages without a copy, and closing does not wait for
+    /// that. So this waits for frames that are being sent, and never reuses the slots of those that the kernel does not
+    /// report as sent.
     pub fn close(mut self) -> Vec<Packet<'static>> {
         let mut packets = std::mem::take(&mut self.lost);
         let has_copies = self.mode == CopyMode::Copy;
@@ -184,46 +185,46 @@ impl XdpPort {
         packets
     }
 
-    /// What the kernel has not begun to send is not sent; the rest is waited for.
+    /// Withdraws the frames that the kernel has not begun to send, and waits for the others.
     fn settle(&mut self, packets: &mut Vec<Packet<'static>>) {
-        // In copy mode the kernel takes frames only while this thread has called it.
+        // In copy mode the kernel takes frames only during a system call of this thread.
         while let Some(frame) = self.rings.send.withdraw() {
             packets.extend(self.sent(frame.addr));
         }
-        for _ in 0..LAST_LOOKS {
+        for _ in 0..CLOSE_CHECKS {
             while let Some(place) = self.rings.completion.pop() {
                 packets.extend(self.sent(place));
             }
             if self.sending.is_empty() {
                 return;
             }
-            thread::sleep(LAST_PAUSE);
+            thread::sleep(CLOSE_PAUSE);
         }
     }
 
-    /// The packet of a frame that is on its way no longer.
+    /// The packet of a frame that has been sent.
     #[inline]
     fn sent(&mut self, place: u64) -> Option<Packet<'static>> {
         let (slot, _) = self.umem.locate(place)?;
         self.sending.take(slot)
     }
 
-    /// The interface it works on.
+    /// Its interface.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// For the classifier to redirect frames to, and to wait on by poll or epoll.
+    /// The socket, for the classifier to redirect frames to, and for poll or epoll to wait on.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Packets that no interface could have sent, because they are too short or not of this memory.
+    /// Packets that cannot be sent, because they are too short or belong to another memory.
     pub fn unsendable(&self) -> u64 {
         self.unsendable
     }
 
-    /// Puts a packet into the ring of frames to send.
+    /// Puts a packet into the transmit ring.
     #[inline]
     fn queue(&mut self, packet: Packet<'static>) {
         let len = packet.frame_len();
@@ -242,7 +243,7 @@ impl XdpPort {
         }
     }
 
-    /// Has the kernel send what stands in the ring, as far as it can now.
+    /// Makes the kernel send the frames of the transmit ring, as far as it can now.
     #[inline]
     fn kick(&mut self) -> Result<(), PortError> {
         for _ in 0..KICKS {
@@ -251,25 +252,25 @@ impl XdpPort {
             }
             match self.socket.kick_send() {
                 Ok(()) => {}
-                // It has sent its share, or has no room: the rest stays in the ring.
+                // The kernel sent its share, or has no room: the rest stays in the ring.
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {}
-                Err(error) if is_passing(&error) => return Ok(()),
+                Err(error) if is_temporary(&error) => return Ok(()),
                 Err(error) => return Err(self.failed(error)),
             }
         }
         Ok(())
     }
 
-    /// Wakes the driver where it waits for that; now and then looks whether the link is still there.
+    /// Wakes a driver that waits for a call, and checks now and then that the link still exists.
     #[inline]
-    fn look(&mut self, is_idle: bool) -> Result<(), PortError> {
+    fn poll_kernel(&mut self, is_idle: bool) -> Result<(), PortError> {
         self.idle = if is_idle { self.idle + 1 } else { 0 };
-        if self.idle < PATIENCE && !self.is_polled && !self.rings.fill.needs_wakeup() {
+        if self.idle < IDLE_CHECK && !self.is_polled && !self.rings.fill.needs_wakeup() {
             return Ok(());
         }
         self.idle = 0;
         match self.socket.kick_receive() {
-            Err(error) if !is_passing(&error) && error.raw_os_error() != Some(libc::EAGAIN) => {
+            Err(error) if !is_temporary(&error) && error.raw_os_error() != Some(libc::EAGAIN) => {
                 Err(self.failed(error))
             }
             _ => Ok(()),
@@ -283,9 +284,9 @@ impl XdpPort {
         error
     }
 
-    /// The packet of a frame that came in. The kernel names places that it was given, and no others.
+    /// The packet of a received frame; `None` for an address that was not given to the kernel.
     #[inline]
-    fn arrived(&mut self, frame: xdp_desc) -> Option<Packet<'static>> {
+    fn received(&mut self, frame: xdp_desc) -> Option<Packet<'static>> {
         let (slot, shift) = self.umem.locate(frame.addr)?;
         let packet = self.filling.take(slot)?;
         packet.port = self.number;
@@ -306,7 +307,7 @@ fn set_busy_poll(socket: &Socket, busy_poll: Option<BusyPoll>) -> io::Result<()>
     socket.set(libc::SOL_SOCKET, libc::SO_BUSY_POLL_BUDGET, busy_poll.budget as c_int)
 }
 
-/// A socket that was just closed, perhaps by a process that was killed, lets go of its queue a little later.
+/// Binds the socket. A socket that was just closed, perhaps by a killed process, releases its queue a little later.
 fn bind(socket: &Socket, address: libc::sockaddr_xdp) -> io::Result<()> {
     for _ in 0..BIND_TRIES {
         match socket.bind(address) {
@@ -339,8 +340,8 @@ fn address(link: &Link, options: XdpOptions) -> libc::sockaddr_xdp {
     }
 }
 
-/// No room or no time now: later there may be.
-fn is_passing(error: &io::Error) -> bool {
+/// Whether the call may succeed later.
+fn is_temporary(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EBUSY | libc::EINTR))
 }
 
@@ -349,13 +350,13 @@ impl Port<'static> for XdpPort {
         let (wanted, before) = (limit.min(burst.room()), burst.len());
         for _ in 0..wanted {
             let Some(frame) = self.rings.receive.pop() else { break };
-            burst.fill(self.arrived(frame).into_iter());
+            burst.fill(self.received(frame).into_iter());
         }
         let received = burst.len() - before;
         if received > 0 {
             self.rings.receive.give_back();
         }
-        self.look(received == 0)?;
+        self.poll_kernel(received == 0)?;
         Ok(received)
     }
 
@@ -371,7 +372,7 @@ impl Port<'static> for XdpPort {
     }
 
     fn reclaim(&mut self, free: &mut Burst<'static>) -> usize {
-        // What the kernel had no room for then is sent now; if the link is gone, receiving says so.
+        // Sends what the kernel had no room for before; if the link is gone, `receive` reports it.
         let _ = self.kick();
         let before = free.len();
         free.fill(std::iter::from_fn(|| self.lost.pop()));
@@ -395,12 +396,13 @@ impl Port<'static> for XdpPort {
         count
     }
 
-    /// Those that found no free slot (in copy mode; else the card counts them) or no room. A system call.
+    /// Frames without a free slot (in copy mode; otherwise the card counts them) or without room in the ring. This is a
+    /// system call.
     fn overruns(&mut self) -> Result<u64, PortError> {
         let counts: io::Result<libc::xdp_statistics> = self.socket.get(libc::SOL_XDP, libc::XDP_STATISTICS);
         let counts = counts.map_err(|error| self.link.failed(error))?;
         let all = counts.rx_dropped + counts.rx_ring_full;
-        Ok(all.saturating_sub(std::mem::replace(&mut self.overruns_told, all)))
+        Ok(all.saturating_sub(std::mem::replace(&mut self.overruns_reported, all)))
     }
 
     fn refused(&self) -> u64 {

@@ -1,4 +1,5 @@
-//! Captures of what was dropped: pcapng, each packet with the reason as its comment, which Wireshark and tshark show.
+//! Captures of dropped packets: pcapng files with the drop reason as the comment of each packet, which Wireshark and tshark
+//! show.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,10 +13,10 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use pcap_file::pcapng::blocks::opt_common::CommonOption;
 
-/// A capture being written, which never grows beyond a limit.
+/// Writes a capture up to a size limit.
 pub struct CommentedCapture<W: Write> {
     writer: PcapNgWriter<W>,
-    /// How many of the interfaces the file knows.
+    /// The interfaces that the file describes so far.
     interfaces: Vec<String>,
     room: u64,
 }
@@ -23,22 +24,22 @@ pub struct CommentedCapture<W: Write> {
 /// Why a packet was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The file is as large as it may become.
+    /// The file has reached its limit.
     #[error("the capture is full")]
     Full,
-    /// The file takes no more.
+    /// The file cannot be written.
     #[error("the capture cannot be written: {0}")]
     Write(String),
 }
 
 impl<W: Write> CommentedCapture<W> {
-    /// At most `limit` bytes to `output`.
+    /// Writes at most `limit` bytes to `output`.
     pub fn new(output: W, limit: u64) -> Result<CommentedCapture<W>, CaptureError> {
         let writer = PcapNgWriter::new(output).map_err(failed)?;
         Ok(CommentedCapture { writer, interfaces: Vec::new(), room: limit })
     }
 
-    /// Writes a frame that an interface took at some time.
+    /// Writes a frame that an interface received at a time.
     pub fn write(
         &mut self,
         interface: &str,
@@ -59,7 +60,7 @@ impl<W: Write> CommentedCapture<W> {
         self.writer.write_pcapng_block(block).map(drop).map_err(failed)
     }
 
-    /// The number of an interface, which the file is told of first.
+    /// The number of an interface in the file; describes the interface in the file first if it is new.
     fn interface(&mut self, name: &str) -> Result<u32, CaptureError> {
         if let Some(known) = self.interfaces.iter().position(|known| known == name) {
             return Ok(known as u32);
@@ -71,14 +72,14 @@ impl<W: Write> CommentedCapture<W> {
         Ok(self.interfaces.len() as u32 - 1)
     }
 
-    /// Hands what is buffered to the system.
+    /// Writes buffered data to the system.
     pub fn flush(&mut self) -> io::Result<()> {
         self.writer.get_mut().flush()
     }
 }
 
-/// With its causes, which the messages of the outer ones leave out.
+/// The error with all its causes; the message of each error leaves its causes out.
 fn failed(error: impl std::error::Error) -> CaptureError {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
-    CaptureError::Write(causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}")))
+    CaptureError::Write(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
 }

@@ -1,4 +1,4 @@
-//! Which packets: a few words as tcpdump would have them, all of which have to fit.
+//! Packet filters in a small subset of tcpdump's language; a packet has to pass all tests of a filter.
 //!
 //! ```text
 //! dst 192.0.2.0/24
@@ -16,18 +16,18 @@ use crate::wire::ipv4::{self, Ipv4Packet};
 use crate::wire::ipv6::{self, Ipv6Packet};
 use crate::wire::transport::ports;
 
-/// Tests of one text at most: while it watches, each packet meets them all.
+/// Tests of one filter at most: every packet passes all of them while a trace runs.
 const MOST_TESTS: usize = 16;
 
-/// Where packets come in, and what they are; empty takes all.
+/// Tests for a packet; an empty filter matches all packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketFilter {
-    /// Only those of this port and VLAN; VLAN 0 means untagged frames.
+    /// Matches only packets of this port and VLAN; VLAN 0 stands for untagged frames.
     pub ingress: Option<(u16, u16)>,
     tests: Vec<FilterTest>,
 }
 
-/// A word that is not understood.
+/// A filter that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0}; write tests joined by \"and\": inet, inet6, arp, src PREFIX, dst PREFIX, proto NAME-OR-NUMBER, udp, tcp, \
@@ -62,7 +62,7 @@ impl FilterPrefix {
     }
 }
 
-/// A prefix, or an address for the prefix of it alone.
+/// Parses a prefix, or an address as a host prefix.
 impl FromStr for FilterPrefix {
     type Err = String;
 
@@ -139,7 +139,7 @@ fn named(name: &str) -> Option<u8> {
 }
 
 impl PacketFilter {
-    /// Whether a frame that comes in by `port` is one of them. A frame too short for what is asked is none.
+    /// Whether a frame from `port` matches. A frame that is too short for a test does not match.
     pub fn matches(&self, port: u16, frame: &[u8]) -> bool {
         let Ok(frame) = Frame::new_checked(frame) else {
             return self.tests.is_empty() && self.ingress.is_none_or(|(of, _)| of == port);
@@ -153,7 +153,7 @@ impl PacketFilter {
     }
 }
 
-/// What the tests ask about.
+/// The fields of a packet that tests compare.
 struct FilterFields {
     ethertype: EtherType,
     vlan: u16,
@@ -181,7 +181,7 @@ impl FilterFields {
         }
     }
 
-    /// Whatever is wrong with its lengths: a packet that is dropped for them can be looked for by its addresses.
+    /// Reads a packet with wrong lengths too, so that a trace finds it by its addresses.
     fn with_inet(self, packet: &[u8]) -> FilterFields {
         if packet.len() < ipv4::HEADER {
             return self;
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn all_tests_have_to_fit() {
+    fn all_tests_have_to_match() {
         let fits = |text: &str| text.parse::<PacketFilter>().unwrap().matches(3, &frame());
         for text in [
             "",
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_said() {
+    fn errors_name_what_is_not_understood() {
         let refused = |text: &str| text.parse::<PacketFilter>().unwrap_err().to_string();
         assert!(refused("dst 192.0.2.0/33").contains("33"));
         assert!(refused("port 5").contains("\"port\" is not understood"));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn short_frames_match_nothing_that_is_asked() {
+    fn short_frames_match_no_test() {
         for len in 0..frame().len() {
             let udp: PacketFilter = "udp and dport 53".parse().unwrap();
             assert!(!udp.matches(0, &frame()[..len]) || len >= 38, "{len}");

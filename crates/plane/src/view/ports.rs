@@ -1,20 +1,20 @@
-//! Which interface a frame comes in by: its port, and the VLAN of its tag.
+//! The ingress interface of a frame, by port and VLAN.
 
 use super::error::ViewError;
 use crate::adjacency::NO_INTERFACE;
 use crate::interface::Interface;
 use crate::wire::ethernet::Mac;
 
-/// How the untagged frames of a port come in: 12 bytes, all that the loop has to know of a plain packet's interface.
+/// The ingress of untagged frames of a port: 12 bytes with all that the fast parser needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PortIngress {
     pub mac: Mac,
     /// [`NO_INTERFACE`] if no interface takes untagged frames.
     pub interface: u16,
     pub table: u16,
-    /// Whether an IPv4 packet may go straight on; otherwise the slow path finds out why not.
+    /// Whether the fast parser may accept IPv4 packets; if not, the slow parser finds the reason.
     pub inet: bool,
-    /// Whether an IPv6 packet may.
+    /// The same for IPv6.
     pub inet6: bool,
 }
 
@@ -37,15 +37,15 @@ impl PortIngress {
 #[derive(Clone, Debug, Default)]
 pub struct PortInterfaces {
     untagged: Option<u16>,
-    /// By VLAN; empty if there are none.
+    /// Interface numbers by VLAN; empty if the port has no VLAN interfaces.
     vlans: Box<[u16]>,
 }
 
-/// VLAN numbers are twelve bits.
+/// A VLAN number has twelve bits.
 const VLANS: usize = 4096;
 
 impl PortInterfaces {
-    /// The number of the interface that takes frames of a VLAN; 0 means untagged ones, and those of a priority.
+    /// The interface for frames of a VLAN; 0 stands for untagged and priority-tagged frames.
     pub fn interface(&self, vlan: u16) -> Option<u16> {
         if vlan == 0 {
             return self.untagged;
@@ -65,14 +65,14 @@ impl PortInterfaces {
     }
 }
 
-/// All ports by number. Numbers without an interface may lie between others.
+/// All ports by number. Not every number has an interface.
 pub(super) struct PortTable {
     ingress: Vec<PortIngress>,
     views: Vec<Option<PortInterfaces>>,
 }
 
 impl PortTable {
-    /// The VLANs have been checked.
+    /// The caller has checked the VLAN numbers.
     pub fn new(interfaces: &[Interface]) -> Result<PortTable, ViewError> {
         let count = interfaces.iter().map(|interface| usize::from(interface.port) + 1).max().unwrap_or(0);
         let mut ports = PortTable { ingress: vec![PortIngress::CLOSED; count], views: vec![None; count] };

@@ -3,7 +3,7 @@
 use super::ethernet::Mac;
 use super::{Field, Malformed, check_len};
 
-/// Bytes of a message.
+/// Bytes of a packet.
 pub const LEN: usize = 28;
 
 /// Hardware type Ethernet, protocol type IPv4, and the lengths of their addresses.
@@ -15,32 +15,32 @@ const SENDER: Field<4> = Field(14);
 const TARGET_MAC: Field<6> = Field(18);
 const TARGET: Field<4> = Field(24);
 
-/// What a message wants.
+/// The operation of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArpOperation {
-    /// Who has the target address?
+    /// Asks for the MAC address of the target.
     Request,
-    /// The sender has its address.
+    /// Answers with the MAC address of the sender.
     Reply,
 }
 
-/// A message about IPv4 over Ethernet. Addresses are in host byte order.
+/// An ARP packet for IPv4 over Ethernet. Addresses are in host byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArpPacket {
-    /// What it wants.
+    /// Request or reply.
     pub operation: ArpOperation,
-    /// From which station.
+    /// The MAC address of the sender.
     pub sender_mac: Mac,
-    /// From whom; 0 from a station that only asks whether an address is free (RFC 5227).
+    /// The address of the sender; 0 in a probe whether an address is free (RFC 5227).
     pub sender: u32,
-    /// To which station: of no meaning in a request.
+    /// The MAC address of the target; meaningless in a request.
     pub target_mac: Mac,
-    /// About whom.
+    /// The address of the target.
     pub target: u32,
 }
 
 impl ArpPacket {
-    /// Reads a message; `Ok(None)` if it speaks of other address families or wants something else.
+    /// Reads a packet; `Ok(None)` if it has other address families or another operation.
     pub fn parse(bytes: &[u8]) -> Result<Option<ArpPacket>, Malformed> {
         check_len("ARP", bytes, LEN)?;
         let operation = match OPERATION.number(bytes) {
@@ -57,7 +57,7 @@ impl ArpPacket {
         }))
     }
 
-    /// The message as it stands in a frame.
+    /// The bytes of the packet.
     pub fn bytes(&self) -> [u8; LEN] {
         let mut bytes = [0; LEN];
         KIND.set(&mut bytes, ETHERNET_AND_IPV4);
@@ -75,21 +75,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_survive_the_wire() {
+    fn packets_are_read_back() {
         for operation in [ArpOperation::Request, ArpOperation::Reply] {
-            let message = ArpPacket {
+            let packet = ArpPacket {
                 operation,
                 sender_mac: Mac([2; 6]),
                 sender: 0xc000_0201,
                 target_mac: Mac([4; 6]),
                 target: 0xc000_0202,
             };
-            assert_eq!(ArpPacket::parse(&message.bytes()), Ok(Some(message)));
+            assert_eq!(ArpPacket::parse(&packet.bytes()), Ok(Some(packet)));
         }
     }
 
     #[test]
-    fn other_families_and_wishes_are_not_ours() {
+    fn other_families_and_operations_are_ignored() {
         let bytes = ArpPacket {
             operation: ArpOperation::Request,
             sender_mac: Mac([2; 6]),

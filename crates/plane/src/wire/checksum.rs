@@ -1,21 +1,21 @@
 //! The Internet checksum: RFC 1071 in full, RFC 1624 in part.
 //!
-//! Everything here is one's complement arithmetic on 16-bit words, where 0x0000 and 0xffff are two names of zero. A
+//! Everything here is one's complement arithmetic on 16-bit words, where 0x0000 and 0xffff both mean zero. A
 //! sum of real data is never the positive zero, so [`Sum::checksum`] never stores 0xffff in a header; a received
 //! header may hold either and verifies with both.
 
 use super::Field;
 
-/// A one's complement sum under way: words in network byte order, carries kept in the upper half.
+/// A partial one's complement sum of words in network byte order, with the carries in the upper half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Nothing added yet.
+    /// The empty sum.
     pub const ZERO: Sum = Sum(0);
 
     /// Adds bytes as 16-bit words; an odd last byte is the upper half of its word (RFC 1071, section 4.1).
-    /// Parts may be added one after another only if all but the last have an even length.
+    /// Parts may be added in sequence only if all but the last have an even length.
     #[inline]
     pub fn bytes(self, bytes: &[u8]) -> Sum {
         let mut total = self.0;
@@ -35,7 +35,7 @@ impl Sum {
         Sum(self.0 + u64::from(word))
     }
 
-    /// The sum itself, folded to 16 bits. Over data that includes a right checksum it is 0xffff.
+    /// The sum folded to 16 bits. Over data that includes a correct checksum it is 0xffff.
     #[inline]
     pub fn folded(self) -> u16 {
         fold(self.0)
@@ -47,14 +47,14 @@ impl Sum {
         !self.folded()
     }
 
-    /// Whether the summed data, checksum field included, is undamaged.
+    /// Whether the checksum of the summed data, checksum field included, is correct.
     #[inline]
     pub fn verifies(self) -> bool {
         self.folded() == 0xffff
     }
 }
 
-/// Adds the carries back in until none is left.
+/// Adds the carries until none is left.
 #[inline(always)]
 fn fold(sum: u64) -> u16 {
     // 64 → 33 → 18 → 17 → 16 bits: three additions leave at most one carry, the fourth takes it.
@@ -70,7 +70,7 @@ pub fn checksum(bytes: &[u8]) -> u16 {
     Sum::ZERO.bytes(bytes).checksum()
 }
 
-/// Whether an IPv4 header without options is undamaged. Straight-line code for the hot path; the one's complement sum
+/// Whether the checksum of an IPv4 header without options is correct. Straight-line code for the hot path; the one's complement sum
 /// is the same in either byte order (RFC 1071, section 2.B), so no word is swapped.
 #[inline(always)]
 pub fn header_verifies(header: &[u8; 20]) -> bool {
@@ -84,9 +84,9 @@ pub fn header_verifies(header: &[u8; 20]) -> bool {
 /// The checksum after one 16-bit word under it changed from `old` to `new`: RFC 1624, equation 3,
 /// HC' = ~(~HC + ~m + m').
 ///
-/// Equation 3 and not the shorter forms of RFC 1141 and RFC 1624 equation 4: those turn a sum of 0xffff into the
-/// wrong one of the two zeros. It gives what a full recomputation gives, except when the data has become all zeros,
-/// which no IP header can.
+/// Uses equation 3 and not the shorter forms of RFC 1141 and RFC 1624 equation 4, which turn a sum of 0xffff into the
+/// wrong one of the two zeros. The result equals a full recomputation, except for data that is all zeros, which no IP
+/// header can be.
 #[inline(always)]
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As RFC 1071 defines it, one word after the other.
+    /// The definition of RFC 1071, word by word.
     fn slow_sum(bytes: &[u8]) -> u16 {
         let mut sum = 0u32;
         for pair in bytes.chunks(2) {

@@ -9,7 +9,7 @@ use super::{Field, Malformed, check_len};
 pub const HEADER: usize = 14;
 /// Bytes an 802.1Q tag adds.
 pub const TAG: usize = 4;
-/// Smallest frame on a wire, without the FCS.
+/// The smallest frame on a wire, without the FCS.
 pub const MIN_FRAME: usize = 60;
 
 const DESTINATION: Field<6> = Field(0);
@@ -24,10 +24,10 @@ const TAGGED_ETHERTYPE: Field<2> = Field(16);
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
-    /// All stations.
+    /// The broadcast address.
     pub const BROADCAST: Mac = Mac([0xff; 6]);
 
-    /// Whether a group of stations is meant, broadcast included: the first bit on the wire.
+    /// Whether this is a multicast or the broadcast address: the first bit on the wire.
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 != 0
     }
@@ -65,7 +65,7 @@ fn parse_mac(text: &str) -> Option<Mac> {
     parts.next().is_none().then_some(Mac(mac))
 }
 
-/// What the payload is.
+/// The protocol of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct EtherType(pub u16);
@@ -75,13 +75,13 @@ impl EtherType {
     pub const IPV4: EtherType = EtherType(0x0800);
     /// ARP.
     pub const ARP: EtherType = EtherType(0x0806);
-    /// An 802.1Q tag, and the real type behind it.
+    /// An 802.1Q tag, which the type of the payload follows.
     pub const VLAN: EtherType = EtherType(0x8100);
     /// IPv6.
     pub const IPV6: EtherType = EtherType(0x86dd);
 }
 
-/// A frame, without preamble and FCS.
+/// A view of a frame without preamble and FCS.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<T>(T);
 
@@ -100,13 +100,13 @@ impl<T: AsRef<[u8]>> Frame<T> {
         Ok(frame)
     }
 
-    /// To whom.
+    /// The destination address.
     #[inline(always)]
     pub fn destination(&self) -> Mac {
         Mac(DESTINATION.get(self.0.as_ref()))
     }
 
-    /// From whom.
+    /// The source address.
     #[inline(always)]
     pub fn source(&self) -> Mac {
         Mac(SOURCE.get(self.0.as_ref()))
@@ -134,7 +134,7 @@ impl<T: AsRef<[u8]>> Frame<T> {
         self.tag_control().map(|control| control & 0x0fff)
     }
 
-    /// What the payload is, behind the tag if there is one.
+    /// The protocol of the payload, after the tag if there is one.
     pub fn ethertype(&self) -> EtherType {
         if self.is_tagged() {
             EtherType(TAGGED_ETHERTYPE.number(self.0.as_ref()))
@@ -148,20 +148,20 @@ impl<T: AsRef<[u8]>> Frame<T> {
         if self.is_tagged() { HEADER + TAG } else { HEADER }
     }
 
-    /// What the frame carries, padding included.
+    /// The payload, padding included.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[self.header_len()..]
     }
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> Frame<T> {
-    /// Sets to whom.
+    /// Sets the destination address.
     #[inline(always)]
     pub fn set_destination(&mut self, mac: Mac) {
         DESTINATION.set(self.0.as_mut(), mac.0);
     }
 
-    /// Sets from whom.
+    /// Sets the source address.
     #[inline(always)]
     pub fn set_source(&mut self, mac: Mac) {
         SOURCE.set(self.0.as_mut(), mac.0);
@@ -173,14 +173,14 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Frame<T> {
         ETHERTYPE.set_number(self.0.as_mut(), ethertype.0);
     }
 
-    /// Writes a tag over the 4 bytes behind the addresses: `control`, and before it [`EtherType::VLAN`]. The type of
-    /// the payload has to follow already.
+    /// Writes a tag over the 4 bytes after the addresses: [`EtherType::VLAN`] and `control`. The caller has put the type of
+    /// the payload after them.
     pub fn set_tag(&mut self, control: u16) {
         self.set_outer_ethertype(EtherType::VLAN);
         TAG_CONTROL.set_number(self.0.as_mut(), control);
     }
 
-    /// What the frame carries, to change in place.
+    /// The payload, to change in place.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         let start = self.header_len();
         &mut self.0.as_mut()[start..]
@@ -218,7 +218,7 @@ mod tests {
             (frame.vlan(), frame.ethertype(), frame.payload()),
             (Some(100), EtherType::IPV4, &[7, 8][..])
         );
-        assert!(Frame::new_checked(&bytes[..17]).is_err(), "the tag is cut");
+        assert!(Frame::new_checked(&bytes[..17]).is_err(), "the tag is truncated");
         assert!(Frame::new_checked(&bytes[..13]).is_err());
     }
 

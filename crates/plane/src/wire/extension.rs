@@ -1,31 +1,32 @@
-//! IPv6 extension headers, RFC 8200 section 4: what stands between the fixed header and the upper layer.
+//! IPv6 extension headers (RFC 8200, section 4), between the fixed header and the upper layer.
 
 use super::ipv6::{self, Ipv6Packet};
 
 /// Kinds of extension headers, as next-header fields number them.
 pub mod kind {
-    /// For every router on the way.
+    /// Options for every router on the path.
     pub const HOP_BY_HOP: u8 = 0;
-    /// Stations to visit.
+    /// Nodes that the packet has to visit.
     pub const ROUTING: u8 = 43;
-    /// A header of a longer packet.
+    /// A fragment of a longer packet.
     pub const FRAGMENT: u8 = 44;
-    /// Nothing follows.
+    /// No next header.
     pub const NONE: u8 = 59;
-    /// For the destination.
+    /// Options for the destination.
     pub const DESTINATION: u8 = 60;
 }
 
-/// A header of the chain. The last one is the upper layer's, or an extension header that cannot be looked behind.
+/// A header of the chain. The last one is the upper layer's header, or an extension header after which no header can be
+/// read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainedHeader<'a> {
-    /// What it is.
+    /// Its number as a next header.
     pub kind: u8,
-    /// Where in the packet the field lies that says so.
+    /// Offset in the packet of the next-header field with this number.
     pub next_header_at: usize,
-    /// Where in the packet it begins.
+    /// Offset of the header in the packet.
     pub at: usize,
-    /// An extension header, or all that is left.
+    /// The bytes of an extension header, or the rest of the packet.
     pub bytes: &'a [u8],
 }
 
@@ -34,13 +35,13 @@ impl ChainedHeader<'_> {
         matches!(self.kind, kind::HOP_BY_HOP | kind::ROUTING | kind::FRAGMENT | kind::DESTINATION)
     }
 
-    /// Whether this is a fragment header, and of another fragment than the first: what follows is no header.
+    /// Whether this is the fragment header of a later fragment, which no other header follows.
     fn ends_headers(&self) -> bool {
         self.kind == kind::FRAGMENT && u16::from_be_bytes([self.bytes[2], self.bytes[3]]) & 0xfff8 != 0
     }
 }
 
-/// The headers behind the fixed one, in order. The chain ends early where a header is cut.
+/// The headers after the fixed one, in order. The chain ends early at a truncated header.
 pub fn headers<T: AsRef<[u8]>>(packet: &Ipv6Packet<T>) -> impl Iterator<Item = ChainedHeader<'_>> {
     const NEXT_HEADER_AT: usize = 6;
     HeaderChain {
@@ -52,7 +53,7 @@ pub fn headers<T: AsRef<[u8]>>(packet: &Ipv6Packet<T>) -> impl Iterator<Item = C
 
 struct HeaderChain<'a> {
     rest: &'a [u8],
-    /// Which header begins here, and where that is said.
+    /// The number of the next header, and the offset of the field that holds it.
     next: Option<(u8, usize)>,
     at: usize,
 }
@@ -77,19 +78,19 @@ impl<'a> Iterator for HeaderChain<'a> {
     }
 }
 
-/// What an option that is not understood demands (RFC 8200, section 4.2).
+/// What a node does with a packet that has an unknown option (RFC 8200, section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionAction {
-    /// The packet is discarded.
+    /// Discard the packet.
     Discard,
-    /// And the sender told.
+    /// Discard it and send an ICMP error.
     Report,
-    /// And the sender told, unless the packet went to a group.
+    /// Discard it, and send an ICMP error unless the destination is a multicast address.
     ReportUnlessGroup,
 }
 
-/// The first option of a hop-by-hop or destination header that may not be skipped, and where it begins in that header.
-/// Padding and the router alert are understood.
+/// The action for the first unknown option of a hop-by-hop or destination header that may not be skipped, and its offset in
+/// that header. Padding and the router alert are known options.
 pub fn unknown_option(header: &[u8]) -> Option<(OptionAction, usize)> {
     const PAD_1: u8 = 0;
     let mut at = 2;
@@ -135,8 +136,8 @@ mod tests {
     }
 
     #[test]
-    fn chains_end_where_nothing_can_be_known() {
-        assert_eq!(chain(0, &[UDP, 1, 1, 4, 0, 0, 0, 0]), [], "the header is cut");
+    fn chains_end_at_truncated_headers_and_later_fragments() {
+        assert_eq!(chain(0, &[UDP, 1, 1, 4, 0, 0, 0, 0]), [], "the header is truncated");
         assert_eq!(chain(0, &[UDP]), []);
         let later_fragment = [UDP, 0, 0, 8, 0, 0, 0, 1, 9, 9];
         assert_eq!(chain(44, &later_fragment), [(44, 6, 40, 8)]);
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn options_demand_what_their_first_bits_say() {
+    fn the_first_bits_of_an_option_select_the_action() {
         let header = |kind| [UDP, 0, 0, 5, 1, 0, kind, 0];
         assert_eq!(unknown_option(&header(1)), None);
         assert_eq!(unknown_option(&[UDP, 0, 0x1e, 9, 0x9e]), None, "lengths beyond the header end it");

@@ -4,30 +4,30 @@ use super::checksum::{self, Sum};
 pub use super::icmp_message::HEADER;
 use super::icmp_message::{self, IcmpKind};
 
-/// The messages a router sends or answers.
+/// The messages that a router sends or answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Icmpv4Kind {
-    /// Answer to an echo request.
+    /// The answer to an echo request.
     EchoReply,
     /// No route to the destination's network.
     NetUnreachable,
-    /// No answer from the destination's link.
+    /// The neighbour on the destination's link does not answer.
     HostUnreachable,
-    /// Nobody handles that protocol.
+    /// The destination does not handle the protocol.
     ProtocolUnreachable,
-    /// Nobody listens on that port.
+    /// No program listens on the port.
     PortUnreachable,
-    /// Too big for the next link, and not to be fragmented.
+    /// The packet is too big for the next link and must not be fragmented.
     FragmentationNeeded,
     /// A source route could not be followed.
     SourceRouteFailed,
-    /// Forbidden by a filter (RFC 1812, section 5.2.7.1).
+    /// A filter prohibits the packet (RFC 1812, section 5.2.7.1).
     Prohibited,
-    /// A better first router to this host exists on the sender's link.
+    /// A better first router to this host is on the sender's link.
     Redirect,
-    /// Asks for an answer.
+    /// Asks for an echo reply.
     EchoRequest,
-    /// TTL used up in transit.
+    /// The TTL was used up in transit.
     TimeExceeded,
     /// The header is not understood.
     ParameterProblem,
@@ -62,35 +62,35 @@ impl IcmpKind for Icmpv4Kind {
 }
 
 impl Icmpv4Kind {
-    /// Whether no error may answer it: it reports one itself, or nobody knows what it is (RFC 1122, section 3.2.2;
-    /// RFC 1812, section 4.3.2.7).
+    /// Whether no error may answer it, because it is an error itself or of an unknown type (RFC 1122, section 3.2.2; RFC
+    /// 1812, section 4.3.2.7).
     pub fn is_error(self) -> bool {
         !matches!(self.type_and_code().0, 0 | 8 | 9 | 10 | 13..=18)
     }
 }
 
-/// A message from its header on.
+/// A view of an ICMP message from its header on.
 pub type Icmpv4Message<T> = icmp_message::IcmpMessage<T, Icmpv4Kind>;
 
 impl<T: AsRef<[u8]>> Icmpv4Message<T> {
-    /// Of "fragmentation needed": the longest IPv4 packet the next link takes; 0 from routers older than RFC 1191.
+    /// Of "fragmentation needed": the MTU of the next link; 0 from routers older than RFC 1191.
     pub fn next_hop_mtu(&self) -> u16 {
         self.sequence()
     }
 
-    /// Whether the message is undamaged; `bytes` must end where the IPv4 packet ends, without padding.
+    /// Whether the checksum is correct; the bytes must end where the IPv4 packet ends, without padding.
     pub fn verify_checksum(&self) -> bool {
         Sum::ZERO.bytes(self.bytes.as_ref()).verifies()
     }
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> Icmpv4Message<T> {
-    /// Clears what an error leaves unused, and sets the next hop's MTU (0 where it does not apply).
+    /// Clears the unused bytes of an error, and sets the MTU of the next hop (0 where it does not apply).
     pub fn set_next_hop_mtu(&mut self, mtu: u16) {
         self.set_rest(mtu.into());
     }
 
-    /// Sums the message up anew.
+    /// Computes the checksum.
     pub fn fill_checksum(&mut self) {
         self.set_checksum(0);
         let value = checksum::checksum(self.bytes.as_ref());

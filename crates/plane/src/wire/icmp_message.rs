@@ -1,7 +1,7 @@
-//! What ICMP and ICMPv6 have in common: type, code, checksum, and four bytes whose meaning depends on the type.
+//! The common format of ICMP and ICMPv6: type, code, checksum, and four bytes whose meaning depends on the type.
 //!
-//! The two protocols differ in what the numbers mean, which is [`IcmpKind`], and in what the checksum covers; each
-//! adds that in its own file.
+//! The protocols differ in the meaning of type and code, which [`IcmpKind`] describes, and in the bytes that the checksum
+//! covers; the file of each protocol adds both.
 
 use std::marker::PhantomData;
 
@@ -17,11 +17,11 @@ const IDENTIFIER: Field<2> = Field(4);
 const SEQUENCE: Field<2> = Field(6);
 const REST: Field<4> = Field(4);
 
-/// What the type and code fields of one protocol stand for.
+/// The messages of one protocol, by type and code.
 pub trait IcmpKind: Copy + PartialEq + Sized + 'static {
-    /// How errors name the protocol.
+    /// The protocol's name in errors.
     const PROTOCOL: &'static str;
-    /// Every message that has a name, with its type and its code.
+    /// All messages with a name, their types and codes.
     const NAMED: &'static [(Self, u8, u8)];
 
     /// A message without a name.
@@ -30,20 +30,20 @@ pub trait IcmpKind: Copy + PartialEq + Sized + 'static {
     /// Type and code of a message without a name.
     fn other_numbers(self) -> (u8, u8);
 
-    /// The type and code fields.
+    /// Type and code.
     fn type_and_code(self) -> (u8, u8) {
         let named = Self::NAMED.iter().find(|(named, ..)| *named == self);
         named.map_or_else(|| self.other_numbers(), |(_, kind, code)| (*kind, *code))
     }
 
-    /// What type and code fields stand for.
+    /// The message with this type and code.
     fn from_type_and_code(kind: u8, code: u8) -> Self {
         let named = Self::NAMED.iter().find(|(_, named, of)| (*named, *of) == (kind, code));
         named.map_or_else(|| Self::other(kind, code), |(named, ..)| *named)
     }
 }
 
-/// A message from its header on; `K` says of which protocol.
+/// A view of a message from its header on; `K` is the protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct IcmpMessage<T, K> {
     pub(super) bytes: T,
@@ -62,28 +62,28 @@ impl<T: AsRef<[u8]>, K: IcmpKind> IcmpMessage<T, K> {
         Ok(IcmpMessage::new_unchecked(bytes))
     }
 
-    /// What it says.
+    /// The kind of message, by type and code.
     pub fn kind(&self) -> K {
         let bytes = self.bytes.as_ref();
         K::from_type_and_code(TYPE.number(bytes), CODE.number(bytes))
     }
 
-    /// Of an echo: which sender asks.
+    /// The identifier of an echo message.
     pub fn identifier(&self) -> u16 {
         IDENTIFIER.number(self.bytes.as_ref())
     }
 
-    /// Of an echo: which question.
+    /// The sequence number of an echo message.
     pub fn sequence(&self) -> u16 {
         SEQUENCE.number(self.bytes.as_ref())
     }
 
-    /// The four bytes behind the checksum.
+    /// The four bytes after the checksum.
     pub fn rest(&self) -> u32 {
         REST.number(self.bytes.as_ref())
     }
 
-    /// An echo's data, or the start of the packet an error is about.
+    /// The data of an echo message, or the quoted packet of an error.
     pub fn payload(&self) -> &[u8] {
         &self.bytes.as_ref()[HEADER..]
     }
@@ -103,7 +103,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>, K: IcmpKind> IcmpMessage<T, K> {
         SEQUENCE.set_number(self.bytes.as_mut(), sequence);
     }
 
-    /// Sets the four bytes behind the checksum: an MTU, a pointer, flags, or 0 where they are unused.
+    /// Sets the four bytes after the checksum: an MTU, a pointer, flags, or 0 where they are unused.
     pub fn set_rest(&mut self, value: u32) {
         REST.set_number(self.bytes.as_mut(), value);
     }
@@ -113,7 +113,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>, K: IcmpKind> IcmpMessage<T, K> {
     }
 }
 
-/// Every pair of numbers becomes a message and comes back.
+/// Checks that every type and code survives the conversion to a message and back.
 #[cfg(test)]
 pub(super) fn check_numbers<K: IcmpKind>() {
     for kind in 0..=u8::MAX {

@@ -4,42 +4,42 @@ use super::checksum::Sum;
 pub use super::icmp_message::HEADER;
 use super::icmp_message::{self, IcmpKind};
 
-/// The messages a router sends or answers.
+/// The messages that a router sends or answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Icmpv6Kind {
     /// No route to the destination.
     NoRoute,
-    /// Forbidden by a filter.
+    /// A filter prohibits the packet.
     Prohibited,
-    /// The source address means nothing on the destination's link.
+    /// The destination is beyond the scope of the source address.
     BeyondScope,
-    /// No answer from the destination's link.
+    /// The neighbour on the destination's link does not answer.
     AddressUnreachable,
-    /// Nobody listens on that port.
+    /// No program listens on the port.
     PortUnreachable,
-    /// Too big for the next link.
+    /// The packet is too big for the next link.
     PacketTooBig,
-    /// Hop limit used up in transit.
+    /// The hop limit was used up in transit.
     TimeExceeded,
     /// A field of the header is wrong.
     ParameterProblem,
-    /// The header that follows is of no known kind.
+    /// The next header is of an unknown type.
     UnknownNextHeader,
-    /// An option is of no known kind, and its sender wants to be told.
+    /// An option of an unknown type demands this error.
     UnknownOption,
-    /// Asks for an answer.
+    /// Asks for an echo reply.
     EchoRequest,
-    /// Answer to an echo request.
+    /// The answer to an echo request.
     EchoReply,
-    /// A host looks for routers.
+    /// A host asks for router advertisements.
     RouterSolicitation,
-    /// A router announces itself.
+    /// A router advertises itself.
     RouterAdvertisement,
     /// Asks for a neighbour's MAC address.
     NeighborSolicitation,
-    /// Tells one's own MAC address.
+    /// Gives the sender's own MAC address.
     NeighborAdvertisement,
-    /// A better first router exists on the sender's link.
+    /// A better first router is on the sender's link.
     Redirect,
     /// Any other message: type, code.
     Other(u8, u8),
@@ -83,28 +83,28 @@ impl Icmpv6Kind {
     }
 }
 
-/// A message from its header on.
+/// A view of an ICMPv6 message from its header on.
 pub type Icmpv6Message<T> = icmp_message::IcmpMessage<T, Icmpv6Kind>;
 
 impl<T: AsRef<[u8]>> Icmpv6Message<T> {
-    /// Of "packet too big": the longest packet the next link takes.
+    /// Of "packet too big": the MTU of the next link.
     pub fn mtu(&self) -> u32 {
         self.rest()
     }
 
-    /// Whether the message is undamaged, `pseudo` being the sum of its pseudo header.
+    /// Whether the checksum is correct, given the sum of the pseudo header.
     pub fn verify_checksum(&self, pseudo: Sum) -> bool {
         pseudo.bytes(self.bytes.as_ref()).verifies()
     }
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> Icmpv6Message<T> {
-    /// Sets the MTU of "packet too big"; 0 where it does not apply, which is what other errors carry there.
+    /// Sets the MTU of "packet too big"; 0 in other errors.
     pub fn set_mtu(&mut self, mtu: u32) {
         self.set_rest(mtu);
     }
 
-    /// Sums the message up anew, `pseudo` being the sum of its pseudo header.
+    /// Computes the checksum, given the sum of the pseudo header.
     pub fn fill_checksum(&mut self, pseudo: Sum) {
         self.set_checksum(0);
         let value = pseudo.bytes(self.bytes.as_ref()).checksum();

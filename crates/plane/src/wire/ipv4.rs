@@ -16,7 +16,7 @@ const CHECKSUM: Field<2> = Field(10);
 const SOURCE: Field<4> = Field(12);
 const DESTINATION: Field<4> = Field(16);
 
-/// What follows the header, by IANA's protocol numbers; shared with IPv6.
+/// IANA's protocol numbers, which IPv6 shares.
 pub mod protocol {
     /// ICMP.
     pub const ICMP: u8 = 1;
@@ -28,7 +28,7 @@ pub mod protocol {
     pub const ICMPV6: u8 = 58;
 }
 
-/// A packet from its header on. Addresses and lengths are in host byte order.
+/// A view of a packet from its header on. Addresses and lengths are in host byte order.
 #[derive(Clone, Copy, Debug)]
 pub struct Ipv4Packet<T>(T);
 
@@ -39,8 +39,8 @@ impl<T: AsRef<[u8]>> Ipv4Packet<T> {
         Ipv4Packet(bytes)
     }
 
-    /// A view none of whose accessors can panic: version, header length and total length are in order, and the
-    /// checksum is not looked at.
+    /// A view none of whose accessors can panic: version, header length and total length are correct; the checksum is not
+    /// verified.
     pub fn new_checked(bytes: T) -> Result<Ipv4Packet<T>, Malformed> {
         let header = "IPv4";
         check_len(header, bytes.as_ref(), HEADER)?;
@@ -60,13 +60,13 @@ impl<T: AsRef<[u8]>> Ipv4Packet<T> {
         Ok(packet)
     }
 
-    /// The version field: 4 in a right header.
+    /// The version field: 4 in a correct header.
     #[inline(always)]
     pub fn version(&self) -> u8 {
         self.version_ihl() >> 4
     }
 
-    /// Version and header length together: 0x45 in a right header without options.
+    /// Version and header length together: 0x45 in a correct header without options.
     #[inline(always)]
     pub fn version_ihl(&self) -> u8 {
         VERSION_IHL.number(self.0.as_ref())
@@ -89,7 +89,7 @@ impl<T: AsRef<[u8]>> Ipv4Packet<T> {
         TOTAL_LENGTH.number(self.0.as_ref())
     }
 
-    /// What fragments of one packet have in common.
+    /// The identification, which all fragments of a packet share.
     pub fn identification(&self) -> u16 {
         IDENTIFICATION.number(self.0.as_ref())
     }
@@ -99,23 +99,23 @@ impl<T: AsRef<[u8]>> Ipv4Packet<T> {
         FRAGMENT.number(self.0.as_ref()) & 0x4000 != 0
     }
 
-    /// Whether this is a fragment with others behind it.
+    /// Whether more fragments follow.
     pub fn more_fragments(&self) -> bool {
         FRAGMENT.number(self.0.as_ref()) & 0x2000 != 0
     }
 
-    /// Where the payload belongs in the whole packet, in bytes.
+    /// The offset of the payload in the whole packet, in bytes.
     pub fn fragment_offset(&self) -> usize {
         usize::from(FRAGMENT.number(self.0.as_ref()) & 0x1fff) * 8
     }
 
-    /// Hops left.
+    /// The hops left.
     #[inline(always)]
     pub fn ttl(&self) -> u8 {
         TTL.number(self.0.as_ref())
     }
 
-    /// What the payload is: see [`protocol`].
+    /// The protocol of the payload: see [`protocol`].
     #[inline(always)]
     pub fn protocol(&self) -> u8 {
         PROTOCOL.number(self.0.as_ref())
@@ -127,13 +127,13 @@ impl<T: AsRef<[u8]>> Ipv4Packet<T> {
         CHECKSUM.number(self.0.as_ref())
     }
 
-    /// From whom.
+    /// The source address.
     #[inline(always)]
     pub fn source(&self) -> u32 {
         SOURCE.number(self.0.as_ref())
     }
 
-    /// To whom.
+    /// The destination address.
     #[inline(always)]
     pub fn destination(&self) -> u32 {
         DESTINATION.number(self.0.as_ref())
@@ -149,17 +149,17 @@ impl<T: AsRef<[u8]>> Ipv4Packet<T> {
         &self.0.as_ref()[HEADER..self.header_len()]
     }
 
-    /// All that the view is over, without judging what it is.
+    /// All bytes of the view.
     pub fn bytes(&self) -> &[u8] {
         self.0.as_ref()
     }
 
-    /// What the packet carries, as long as the total length says.
+    /// The payload, up to the total length.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[self.header_len()..usize::from(self.total_len())]
     }
 
-    /// Whether the header is undamaged.
+    /// Whether the checksum of the header is correct.
     pub fn verify_checksum(&self) -> bool {
         checksum::Sum::ZERO.bytes(self.header()).verifies()
     }
@@ -181,17 +181,17 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Ipv4Packet<T> {
         TOTAL_LENGTH.set_number(self.0.as_mut(), len);
     }
 
-    /// Sets what fragments of one packet have in common.
+    /// Sets the identification.
     pub fn set_identification(&mut self, value: u16) {
         IDENTIFICATION.set_number(self.0.as_mut(), value);
     }
 
-    /// Makes this a whole packet, which routers may fragment or not.
+    /// Marks the packet as unfragmented, and sets whether routers may fragment it.
     pub fn set_unfragmented(&mut self, dont_fragment: bool) {
         FRAGMENT.set_number(self.0.as_mut(), if dont_fragment { 0x4000 } else { 0 });
     }
 
-    /// Makes this a part of a longer packet: where it belongs there, a multiple of 8 bytes, and whether others follow.
+    /// Marks the packet as a fragment: its offset, a multiple of 8 bytes, and whether more fragments follow.
     pub fn set_fragment(&mut self, offset: usize, more: bool) {
         let flag = if more { 0x2000 } else { 0 };
         FRAGMENT.set_number(self.0.as_mut(), flag | (offset / 8) as u16 & 0x1fff);
@@ -203,7 +203,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Ipv4Packet<T> {
         TTL.set_number(self.0.as_mut(), ttl);
     }
 
-    /// Sets what the payload is.
+    /// Sets the protocol of the payload.
     pub fn set_protocol(&mut self, protocol: u8) {
         PROTOCOL.set_number(self.0.as_mut(), protocol);
     }
@@ -214,29 +214,29 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Ipv4Packet<T> {
         CHECKSUM.set_number(self.0.as_mut(), value);
     }
 
-    /// Sets from whom.
+    /// Sets the source address.
     #[inline(always)]
     pub fn set_source(&mut self, addr: u32) {
         SOURCE.set_number(self.0.as_mut(), addr);
     }
 
-    /// Sets to whom.
+    /// Sets the destination address.
     #[inline(always)]
     pub fn set_destination(&mut self, addr: u32) {
         DESTINATION.set_number(self.0.as_mut(), addr);
     }
 
-    /// Sums the header up anew.
+    /// Computes the checksum of the header.
     pub fn fill_checksum(&mut self) {
         self.set_checksum(0);
         let value = checksum::checksum(self.header());
         self.set_checksum(value);
     }
 
-    /// One hop less, and the checksum with it (RFC 1624). The TTL must not be 0.
+    /// Decrements the TTL, which must not be 0, and updates the checksum (RFC 1624).
     #[inline(always)]
     pub fn decrement_ttl(&mut self) {
-        // The checksum sees only the difference, which is the same for any TTL and protocol: 0x0100 in their word.
+        // The checksum depends on the difference only, which is 0x0100 in the word of TTL and protocol.
         let checksum = checksum::update(self.checksum(), 0x0100, 0x0000);
         self.set_ttl(self.ttl().wrapping_sub(1));
         self.set_checksum(checksum);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_reach_out_are_refused() {
+    fn lengths_beyond_the_bytes_are_refused() {
         let refuse = |change: &dyn Fn(&mut [u8; 28]), have: usize| {
             let mut bytes = sample();
             change(&mut bytes);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_tell_their_place() {
+    fn fragment_fields_are_read() {
         let mut bytes = sample();
         bytes[6..8].copy_from_slice(&0x2003u16.to_be_bytes());
         let packet = Ipv4Packet::new_checked(&bytes).unwrap();
@@ -301,7 +301,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decrementing_equals_summing_anew(mut header in any::<[u8; 20]>(), ttl in 1u8..) {
+        fn decrementing_equals_recomputing(mut header in any::<[u8; 20]>(), ttl in 1u8..) {
             header[0] = 0x45;
             let mut packet = Ipv4Packet::new_unchecked(&mut header);
             packet.set_ttl(ttl);

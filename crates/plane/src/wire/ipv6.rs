@@ -12,7 +12,7 @@ const HOP_LIMIT: Field<1> = Field(7);
 const SOURCE: Field<16> = Field(8);
 const DESTINATION: Field<16> = Field(24);
 
-/// A packet from its header on. Addresses and lengths are in host byte order.
+/// A view of a packet from its header on. Addresses and lengths are in host byte order.
 #[derive(Clone, Copy, Debug)]
 pub struct Ipv6Packet<T>(T);
 
@@ -23,7 +23,7 @@ impl<T: AsRef<[u8]>> Ipv6Packet<T> {
         Ipv6Packet(bytes)
     }
 
-    /// A view none of whose accessors can panic: version and payload length are in order.
+    /// A view none of whose accessors can panic: version and payload length are correct.
     pub fn new_checked(bytes: T) -> Result<Ipv6Packet<T>, Malformed> {
         let header = "IPv6";
         check_len(header, bytes.as_ref(), HEADER)?;
@@ -39,7 +39,7 @@ impl<T: AsRef<[u8]>> Ipv6Packet<T> {
         Ok(packet)
     }
 
-    /// The version field: 6 in a right header.
+    /// The version field: 6 in a correct header.
     #[inline(always)]
     pub fn version(&self) -> u8 {
         self.0.as_ref()[0] >> 4
@@ -55,7 +55,7 @@ impl<T: AsRef<[u8]>> Ipv6Packet<T> {
         VERSION_CLASS_FLOW.number(self.0.as_ref()) & 0x000f_ffff
     }
 
-    /// Bytes behind the fixed header.
+    /// Bytes after the fixed header.
     #[inline(always)]
     pub fn payload_len(&self) -> u16 {
         PAYLOAD_LENGTH.number(self.0.as_ref())
@@ -67,36 +67,36 @@ impl<T: AsRef<[u8]>> Ipv6Packet<T> {
         HEADER + usize::from(self.payload_len())
     }
 
-    /// What the payload starts with: see [`super::ipv4::protocol`].
+    /// The first header of the payload: see [`super::ipv4::protocol`].
     #[inline(always)]
     pub fn next_header(&self) -> u8 {
         NEXT_HEADER.number(self.0.as_ref())
     }
 
-    /// Hops left.
+    /// The hops left.
     #[inline(always)]
     pub fn hop_limit(&self) -> u8 {
         HOP_LIMIT.number(self.0.as_ref())
     }
 
-    /// From whom.
+    /// The source address.
     #[inline(always)]
     pub fn source(&self) -> u128 {
         SOURCE.number(self.0.as_ref())
     }
 
-    /// To whom.
+    /// The destination address.
     #[inline(always)]
     pub fn destination(&self) -> u128 {
         DESTINATION.number(self.0.as_ref())
     }
 
-    /// All that the view is over, without judging what it is.
+    /// All bytes of the view.
     pub fn bytes(&self) -> &[u8] {
         self.0.as_ref()
     }
 
-    /// What the packet carries, as long as the payload length says.
+    /// The payload, up to the payload length.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[HEADER..self.total_len()]
     }
@@ -109,12 +109,12 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Ipv6Packet<T> {
         VERSION_CLASS_FLOW.set_number(self.0.as_mut(), word);
     }
 
-    /// Sets the bytes behind the fixed header.
+    /// Sets the bytes after the fixed header.
     pub fn set_payload_len(&mut self, len: u16) {
         PAYLOAD_LENGTH.set_number(self.0.as_mut(), len);
     }
 
-    /// Sets what the payload starts with.
+    /// Sets the first header of the payload.
     pub fn set_next_header(&mut self, next_header: u8) {
         NEXT_HEADER.set_number(self.0.as_mut(), next_header);
     }
@@ -125,19 +125,19 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Ipv6Packet<T> {
         HOP_LIMIT.set_number(self.0.as_mut(), hops);
     }
 
-    /// One hop less. The hop limit must not be 0.
+    /// Decrements the hop limit, which must not be 0.
     #[inline(always)]
     pub fn decrement_hop_limit(&mut self) {
         self.set_hop_limit(self.hop_limit().wrapping_sub(1));
     }
 
-    /// Sets from whom.
+    /// Sets the source address.
     #[inline(always)]
     pub fn set_source(&mut self, addr: u128) {
         SOURCE.set_number(self.0.as_mut(), addr);
     }
 
-    /// Sets to whom.
+    /// Sets the destination address.
     #[inline(always)]
     pub fn set_destination(&mut self, addr: u128) {
         DESTINATION.set_number(self.0.as_mut(), addr);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_reach_out_are_refused() {
+    fn lengths_beyond_the_bytes_are_refused() {
         let bytes = sample();
         assert!(matches!(Ipv6Packet::new_checked(&bytes[..39]), Err(Malformed::TooShort { need: 40, .. })));
         assert!(matches!(

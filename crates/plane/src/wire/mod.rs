@@ -1,8 +1,8 @@
-//! Wire formats: views over bytes, one protocol a file.
+//! Wire formats: views of bytes, one protocol per file.
 //!
-//! A view judges nothing but its own length: `new_checked` promises that no accessor can reach beyond the bytes, and
-//! that is all. What a value means, and whether it may be forwarded, is for [`crate::forward`] to say. Each file names
-//! every field of its header once, so that no offset appears twice.
+//! A view checks only its own lengths: `new_checked` guarantees that no accessor reads beyond the bytes. The forwarding
+//! path decides what a value means and whether a packet may be forwarded. Each file defines every field of its header
+//! once, so that no offset appears twice.
 
 pub mod arp;
 pub mod checksum;
@@ -20,47 +20,47 @@ pub mod udp;
 /// Why bytes cannot be viewed as a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Fewer bytes than the fixed part of the header.
+    /// There are fewer bytes than the fixed part of the header needs.
     #[error("{header}: {have} bytes, its header takes {need}")]
     TooShort {
-        /// Of which protocol.
+        /// The protocol.
         header: &'static str,
-        /// Bytes there are.
+        /// Bytes available.
         have: usize,
         /// Bytes the header needs.
         need: usize,
     },
-    /// The version field holds another protocol's number.
+    /// The version field has another protocol's number.
     #[error("{header}: version field is {found}")]
     Version {
-        /// Of which protocol.
+        /// The protocol.
         header: &'static str,
-        /// What the field holds.
+        /// The value of the field.
         found: u8,
     },
     /// The header's own length field is below its minimum or beyond the bytes.
     #[error("{header}: header length field says {found} bytes of {have}")]
     HeaderLength {
-        /// Of which protocol.
+        /// The protocol.
         header: &'static str,
-        /// What the field says, in bytes.
+        /// The value of the field in bytes.
         found: usize,
-        /// Bytes there are.
+        /// Bytes available.
         have: usize,
     },
     /// The length of header and payload together is below the header's or beyond the bytes.
     #[error("{header}: length field says {found} bytes of {have}")]
     TotalLength {
-        /// Of which protocol.
+        /// The protocol.
         header: &'static str,
-        /// What the field says, in bytes.
+        /// The value of the field in bytes.
         found: usize,
-        /// Bytes there are.
+        /// Bytes available.
         have: usize,
     },
 }
 
-/// Where a field of `N` bytes lies. Reading one at a constant offset of an array costs no bounds check.
+/// A field of `N` bytes at an offset. Reading it at a constant offset of an array needs no bounds check.
 #[derive(Clone, Copy)]
 pub(crate) struct Field<const N: usize>(pub usize);
 
@@ -78,7 +78,7 @@ impl<const N: usize> Field<N> {
     }
 }
 
-/// A field as the unsigned number it holds in network byte order.
+/// Accessors for a field that holds an unsigned number in network byte order.
 macro_rules! number {
     ($width:literal, $number:ident) => {
         impl Field<$width> {
@@ -100,7 +100,7 @@ number!(2, u16);
 number!(4, u32);
 number!(16, u128);
 
-/// `Ok` if `bytes` holds the fixed part of a header.
+/// Checks that `bytes` holds the fixed part of a header.
 fn check_len(header: &'static str, bytes: &[u8], need: usize) -> Result<(), Malformed> {
     if bytes.len() < need {
         return Err(Malformed::TooShort { header, have: bytes.len(), need });

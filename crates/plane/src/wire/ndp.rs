@@ -1,22 +1,22 @@
-//! Neighbour discovery's messages, RFC 4861: what follows the ICMPv6 header.
+//! Messages of neighbour discovery (RFC 4861), after the ICMPv6 header.
 
 use super::ethernet::Mac;
 use super::icmp_message::IcmpKind;
 use super::icmpv6::{HEADER, Icmpv6Kind, Icmpv6Message};
 use super::{Field, Malformed, check_len};
 
-/// Hop limit of every message: one that came from beyond the link would have less.
+/// The hop limit of every message; a message from beyond the link would have a smaller one.
 pub const HOP_LIMIT: u8 = 255;
-/// All stations on the link.
+/// The group of all nodes on the link.
 pub const ALL_NODES: u128 = 0xff02 << 112 | 1;
-/// All routers on the link.
+/// The group of all routers on the link.
 pub const ALL_ROUTERS: u128 = 0xff02 << 112 | 2;
 
-/// Advertisement: the sender is a router.
+/// Flag of an advertisement: the sender is a router.
 pub const ROUTER: u32 = 1 << 31;
-/// Advertisement: the answer to a solicitation.
+/// Flag of an advertisement: it answers a solicitation.
 pub const SOLICITED: u32 = 1 << 30;
-/// Advertisement: better than what is known.
+/// Flag of an advertisement: it replaces a cached address.
 pub const OVERRIDE: u32 = 1 << 29;
 
 const TARGET: Field<16> = Field(HEADER);
@@ -25,28 +25,28 @@ const REDIRECT_DESTINATION: Field<16> = Field(TARGET_END);
 const REDIRECT_END: usize = TARGET_END + 16;
 const ADVERTISEMENT_END: usize = 16;
 
-/// Whose MAC address an option tells; the other options a router may overlook.
+/// Options with a MAC address, by its owner; a router may ignore the other options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LinkAddress {
-    /// The sender's.
+    /// The MAC address of the sender.
     Source = 1,
-    /// The target's.
+    /// The MAC address of the target.
     Target = 2,
 }
 
-/// The group that stations with this address listen to (RFC 4291, section 2.7.1).
+/// The solicited-node group of an address (RFC 4291, section 2.7.1).
 pub const fn solicited_node(addr: u128) -> u128 {
     0xff02 << 112 | 0x01_ff00_0000 | addr & 0x00ff_ffff
 }
 
-/// The MAC address frames to a group go to (RFC 2464, section 7).
+/// The MAC address of a group (RFC 2464, section 7).
 pub const fn group_mac(group: u128) -> Mac {
     let [a, b, c, d] = (group as u32).to_be_bytes();
     Mac([0x33, 0x33, a, b, c, d])
 }
 
-/// The target of a solicitation, an advertisement or a redirect, whose length and options must be in order
+/// The target of a solicitation, an advertisement or a redirect, whose length and options must be correct
 /// (sections 7.1.1 and 7.1.2).
 pub fn target(message: &[u8]) -> Result<u128, Malformed> {
     check_len("neighbour discovery", message, TARGET_END)?;
@@ -54,12 +54,12 @@ pub fn target(message: &[u8]) -> Result<u128, Malformed> {
     Ok(TARGET.number(message))
 }
 
-/// The MAC address that an option of a solicitation or an advertisement tells.
+/// The MAC address in an option of a solicitation or an advertisement.
 pub fn link_address(message: &[u8], whose: LinkAddress) -> Option<Mac> {
     find(message.get(TARGET_END..)?, whose)
 }
 
-/// As [`link_address`], of a router solicitation.
+/// The sender's MAC address in a router solicitation, if it has the option.
 pub fn solicitation_source(message: &[u8]) -> Result<Option<Mac>, Malformed> {
     check_len("router solicitation", message, HEADER)?;
     check_options(&message[HEADER..])?;
@@ -75,7 +75,7 @@ fn check_options(bytes: &[u8]) -> Result<(), Malformed> {
     Options(bytes).try_for_each(|option| option.map(|_| ()))
 }
 
-/// Options one after the other; after a damaged one nothing more.
+/// Iterates over options; a damaged option is the last item.
 struct Options<'a>(&'a [u8]);
 
 impl<'a> Iterator for Options<'a> {
@@ -98,11 +98,11 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-/// A message under way to the wire; its checksum is still to be filled in.
+/// Builds a message; the caller fills in its checksum.
 pub struct Builder(Vec<u8>);
 
 impl Builder {
-    /// A solicitation for or an advertisement of `target`, with the four bytes behind the checksum.
+    /// A solicitation for or an advertisement of `target`, with the four bytes after the checksum.
     pub fn neighbor(kind: Icmpv6Kind, rest: u32, target: u128) -> Builder {
         let mut builder = Builder::new(kind, rest, TARGET_END);
         TARGET.set_number(&mut builder.0, target);
@@ -141,7 +141,7 @@ impl Builder {
         self
     }
 
-    /// Adds the link's MTU.
+    /// Adds the MTU of the link.
     pub fn mtu(mut self, mtu: u32) -> Builder {
         self.0.extend([5, 1, 0, 0]);
         self.0.extend(mtu.to_be_bytes());
@@ -181,21 +181,21 @@ impl Builder {
 mod tests {
     use super::*;
 
-    const WHO: u128 = 0x2001_0db8 << 96 | 0x12_3456;
+    const ADDRESS: u128 = 0x2001_0db8 << 96 | 0x12_3456;
 
     #[test]
     fn groups_follow_from_addresses() {
-        assert_eq!(solicited_node(WHO), 0xff02 << 112 | 0x0001_ff12_3456);
-        assert_eq!(group_mac(solicited_node(WHO)), Mac([0x33, 0x33, 0xff, 0x12, 0x34, 0x56]));
+        assert_eq!(solicited_node(ADDRESS), 0xff02 << 112 | 0x0001_ff12_3456);
+        assert_eq!(group_mac(solicited_node(ADDRESS)), Mac([0x33, 0x33, 0xff, 0x12, 0x34, 0x56]));
         assert_eq!(group_mac(ALL_NODES), Mac([0x33, 0x33, 0, 0, 0, 1]));
     }
 
     #[test]
     fn what_is_built_is_read_back() {
         let mac = Mac([2, 0, 0, 0, 0, 7]);
-        let built = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, SOLICITED | OVERRIDE, WHO);
+        let built = Builder::neighbor(Icmpv6Kind::NeighborAdvertisement, SOLICITED | OVERRIDE, ADDRESS);
         let built = built.mtu(1500).link_address(LinkAddress::Target, mac).build();
-        assert_eq!(target(&built), Ok(WHO));
+        assert_eq!(target(&built), Ok(ADDRESS));
         assert_eq!(link_address(&built, LinkAddress::Target), Some(mac));
         assert_eq!(link_address(&built, LinkAddress::Source), None);
         assert_eq!(Icmpv6Message::new_unchecked(&built[..]).rest(), SOLICITED | OVERRIDE);
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn damaged_options_refuse_the_message() {
-        let built = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, WHO).mtu(1500).build();
+        let built = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, ADDRESS).mtu(1500).build();
         for units in [0, 2] {
             let mut damaged = built.clone();
             damaged[TARGET_END + 1] = units;
@@ -225,6 +225,9 @@ mod tests {
         assert_eq!(quoting(&[9; 2000], REDIRECT_END + 30), (24, 3));
         assert_eq!(quoting(&[9; 4000], 9000), (255 * 8, 255));
         assert_eq!(quoting(&[9; 48], 0), (8, 1));
-        assert_eq!(Builder::router(64, 0, 1800).prefix(WHO, 64, 2, 1).build().len(), ADVERTISEMENT_END + 32);
+        assert_eq!(
+            Builder::router(64, 0, 1800).prefix(ADDRESS, 64, 2, 1).build().len(),
+            ADVERTISEMENT_END + 32
+        );
     }
 }

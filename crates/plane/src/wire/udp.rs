@@ -11,7 +11,7 @@ const DESTINATION_PORT: Field<2> = Field(2);
 const LENGTH: Field<2> = Field(4);
 const CHECKSUM: Field<2> = Field(6);
 
-/// A datagram from its header on.
+/// A view of a datagram from its header on.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<T>(T);
 
@@ -22,7 +22,7 @@ impl<T: AsRef<[u8]>> Datagram<T> {
         Datagram(bytes)
     }
 
-    /// A view none of whose accessors can panic: the length is in order.
+    /// A view none of whose accessors can panic: the length is correct.
     pub fn new_checked(bytes: T) -> Result<Datagram<T>, Malformed> {
         let header = "UDP";
         check_len(header, bytes.as_ref(), HEADER)?;
@@ -53,19 +53,19 @@ impl<T: AsRef<[u8]>> Datagram<T> {
         LENGTH.number(self.0.as_ref())
     }
 
-    /// The checksum field; 0 says that there is none.
+    /// The checksum field; 0 means no checksum.
     #[inline(always)]
     pub fn checksum(&self) -> u16 {
         CHECKSUM.number(self.0.as_ref())
     }
 
-    /// What the datagram carries.
+    /// The payload.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[HEADER..usize::from(self.length())]
     }
 
-    /// Whether the datagram is undamaged, `pseudo` being the sum of its pseudo header. Without a checksum it counts
-    /// as undamaged; over IPv6 the caller has to refuse that (RFC 8200, section 8.1).
+    /// Whether the checksum is correct, given the sum of the pseudo header. A datagram without a checksum counts as
+    /// correct; over IPv6 the caller has to refuse it (RFC 8200, section 8.1).
     pub fn verify_checksum(&self, pseudo: Sum) -> bool {
         self.checksum() == 0 || self.sum(pseudo).verifies()
     }
@@ -99,7 +99,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Datagram<T> {
         CHECKSUM.set_number(self.0.as_mut(), value);
     }
 
-    /// Sums the datagram up anew. A sum of 0 is sent as 0xffff, because 0 says that there is none.
+    /// Computes the checksum. A sum of 0 is sent as 0xffff, because 0 means no checksum.
     pub fn fill_checksum(&mut self, pseudo: Sum) {
         self.set_checksum(0);
         let value = self.sum(pseudo).checksum();
@@ -129,7 +129,7 @@ mod tests {
             (datagram.source_port(), datagram.destination_port(), datagram.payload()),
             (2000, 2001, &[1, 2, 3][..])
         );
-        assert!(datagram.verify_checksum(Sum::ZERO), "0 is no checksum");
+        assert!(datagram.verify_checksum(Sum::ZERO), "0 means no checksum");
         assert!(Datagram::new_checked(&bytes[..10]).is_err());
         assert!(Datagram::new_checked(&[0; 8]).is_err());
     }
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_of_zero_is_sent_as_its_other_name() {
+    fn a_sum_of_zero_is_sent_as_all_ones() {
         let mut bytes = sample();
         Datagram::new_unchecked(&mut bytes).fill_checksum(Sum::ZERO);
         let rest = Datagram::new_unchecked(&bytes).checksum();

@@ -1,18 +1,18 @@
-//! The free slots of a worker, and how many of them each port is due: as many as it has given away in packets.
+//! The free slots of a worker. Each port gets as many back as it has handed out in received packets.
 
 use crate::burst::{Burst, Packet};
 use crate::port::Port;
 
 pub(super) struct SlotPool<'a> {
     free: Vec<Packet<'a>>,
-    /// By port number.
+    /// Slots to return, by port number.
     due: Vec<usize>,
-    /// On their way from the pool or to it.
+    /// Slots on the way between pool and port.
     passing: Burst<'a>,
 }
 
 impl<'a> SlotPool<'a> {
-    /// Shared alike by the ports that are there.
+    /// A pool of which each existing port gets an equal share.
     pub fn new(free: Vec<Packet<'a>>, there: Vec<bool>) -> SlotPool<'a> {
         let ports = there.iter().filter(|there| **there).count().max(1);
         let share = free.len() / ports;
@@ -20,12 +20,12 @@ impl<'a> SlotPool<'a> {
         SlotPool { free, due, passing: Burst::new() }
     }
 
-    /// A port gave away so many slots.
+    /// Records that a port handed out this number of slots.
     pub fn took(&mut self, port: usize, packets: usize) {
         self.due[port] += packets;
     }
 
-    /// Gives a port what it is due, as far as there are free slots and it has room.
+    /// Returns slots to a port, as far as there are free slots and the port has room.
     pub fn give(&mut self, number: usize, port: &mut impl Port<'a>) {
         while self.due[number] > 0 {
             self.fill(self.due[number]);
@@ -38,27 +38,27 @@ impl<'a> SlotPool<'a> {
         }
     }
 
-    /// Fetches the slots of packets that a port has sent.
+    /// Collects the slots of packets that a port has sent.
     pub fn reclaim(&mut self, port: &mut impl Port<'a>) {
         while port.reclaim(&mut self.passing) > 0 {
             self.free.extend(self.passing.drain());
         }
     }
 
-    /// Some free slots, to be used until the next call of any other method.
+    /// Lends some free slots until the next call of any other method.
     pub fn lend(&mut self) -> &mut Burst<'a> {
         self.fill(SPARE);
         &mut self.passing
     }
 
-    /// Takes all slots of a burst, and returns how many; what was not used of the slots lent comes back too.
+    /// Takes all slots of a burst and the unused lent ones, and returns how many were in the burst.
     pub fn keep(&mut self, burst: &mut Burst<'a>) -> u64 {
         let kept = burst.len() as u64;
         self.free.extend(self.passing.drain().chain(burst.drain()));
         kept
     }
 
-    /// All slots that are here.
+    /// All slots of the pool.
     pub fn into_packets(mut self) -> Vec<Packet<'a>> {
         self.free.extend(self.passing.drain());
         self.free

@@ -1,7 +1,7 @@
-//! A worker's counters where other threads can read them: written by the worker alone, once a round, with plain stores.
+//! A worker's counters for other threads. Only the worker writes them, once per round, with plain stores.
 //!
-//! Readers take no lock and cannot slow the worker down but for the cache lines they fetch. Each figure is right by
-//! itself, and never goes back; two of them may be a round apart.
+//! Readers take no lock and slow the worker down only by the cache lines they fetch. Each counter is exact and never
+//! decreases; two counters may be one round apart.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,25 +9,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::counters::{Counters, InterfaceCounters, Traffic};
 use crate::verdict::{Punt, Reason};
 
-/// What a worker counts beside packets.
+/// Counters of a worker that are not packets of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerCounters {
     /// Rounds over all ports.
     pub rounds: u64,
-    /// Rounds in which nothing came in.
+    /// Rounds without a received packet.
     pub idle_rounds: u64,
-    /// Packets forwarded to a port that was down or gone.
+    /// Packets forwarded to a port that was down or removed.
     pub unsent: u64,
 }
 
-/// Interfaces whose counters come into being together.
+/// Interfaces whose counters are allocated together.
 const CHUNK: usize = 64;
 
 /// Received packets and bytes, sent packets and bytes, overruns.
 type InterfaceCells = [AtomicU64; 5];
 
-/// All counters of one worker. Two cache lines are fetched at a time by the processors of today: so far apart must
-/// lie what different workers write.
+/// All counters of one worker, aligned so that no two workers write to the same pair of cache lines: processors fetch two
+/// lines at a time.
 #[repr(align(128))]
 pub struct PublishedCounters {
     drops: [AtomicU64; Reason::COUNT],
@@ -66,7 +66,7 @@ impl Default for PublishedCounters {
 }
 
 impl PublishedCounters {
-    /// Shows others what has been counted. Allocates when an interface is seen for the first time, and never again.
+    /// Publishes the counters. It allocates only when an interface appears for the first time.
     pub(super) fn publish(&self, counters: &Counters, worker: WorkerCounters) {
         store(&self.rounds, worker.rounds);
         store(&self.idle_rounds, worker.idle_rounds);
@@ -80,11 +80,11 @@ impl PublishedCounters {
         if has_dropped {
             self.publish_drops(counters);
         }
-        // Last: whoever sees so many finds their cells.
+        // Stored last: a reader that loads this number finds the cells of all interfaces.
         self.interfaces.store(counters.interfaces.len() as u64, Ordering::Release);
     }
 
-    /// In rounds without a drop nobody looks at these: there are many.
+    /// Stores the many drop counters by interface, which rounds without a drop skip.
     fn publish_drops(&self, counters: &Counters) {
         for (chunk, drops) in self.chunks.iter().zip(counters.interface_drops.chunks(CHUNK)) {
             let cells = chunk.get().into_iter().flat_map(|chunk| &chunk.drops);
@@ -92,7 +92,7 @@ impl PublishedCounters {
         }
     }
 
-    /// What has been counted up to now.
+    /// The counters of packets.
     pub fn counters(&self) -> Counters {
         let mut counters = Counters::new(self.interfaces.load(Ordering::Acquire) as usize);
         load_all(&self.drops, &mut counters.drops);
@@ -108,7 +108,7 @@ impl PublishedCounters {
         counters
     }
 
-    /// What has been counted beside packets.
+    /// The other counters.
     pub fn worker(&self) -> WorkerCounters {
         let [rounds, idle_rounds, unsent] =
             [&self.rounds, &self.idle_rounds, &self.unsent].map(|cell| cell.load(Ordering::Relaxed));
@@ -123,7 +123,7 @@ impl InterfaceChunk {
     }
 }
 
-/// Writes only what differs, and says whether it did: a line that is not written stays in the readers' caches.
+/// Stores a value that differs, and returns whether it differed: a line that is not written stays in the readers' caches.
 fn store(cell: &AtomicU64, value: u64) -> bool {
     let differs = cell.load(Ordering::Relaxed) != value;
     if differs {

@@ -1,4 +1,4 @@
-//! Every answer is the RIB's: at the edges of all prefixes, at random, for groups and for VLANs.
+//! The program finds the same next hops as the RIB: at the edges of all prefixes, at random, for groups and for VLANs.
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::engine::{XdpConfig, XdpNextHop};
@@ -13,7 +13,7 @@ use fullview_testnet::may_load_programs;
 use super::dut::{Became, DEVICE, engine, neighbor, plan, run, station, tables};
 use super::frames::{OWN, forwarded, frame, tagged};
 
-/// Prefixes of all lengths that nest and touch.
+/// Nested and adjacent prefixes of all lengths.
 fn table<A: Registered>(routes: usize, hops: u16) -> Rib<A> {
     let mut rib = Rib::default();
     for (n, draw) in probe::uniform::<u128>(5).take(routes).enumerate() {
@@ -26,7 +26,7 @@ fn table<A: Registered>(routes: usize, hops: u16) -> Rib<A> {
     rib
 }
 
-/// Not of the addresses that the kernel is left to judge.
+/// Whether the program looks the address up, instead of leaving it to the kernel.
 fn is_plain<A: Address>(addr: A) -> bool {
     let top = addr.bits(0, 16);
     match A::BITS {
@@ -51,11 +51,11 @@ fn answers<A: Registered>(rib: &Rib<A>, source: A, program: &aya::programs::Xdp)
 }
 
 #[test]
-fn answers_are_the_ribs_at_every_edge_and_at_random() {
+fn next_hops_equal_the_ribs_at_every_edge_and_at_random() {
     if !may_load_programs() {
         return;
     }
-    // Few next hops have dir18's leaves one byte wide, many two.
+    // With few next hops dir18's leaves are one byte wide, with many two.
     for hops in [40, 1_000] {
         let (inet, inet6) = (table::<u32>(3_000, hops), table::<u128>(3_000, hops));
         let mut engine = engine(&plan(hops), tables(&inet, &inet6));
@@ -73,7 +73,7 @@ fn all_to(hop: NextHop) -> (Rib<u32>, Rib<u128>) {
     (inet, inet6)
 }
 
-/// Sets the ports of an untagged frame, or its first words behind the header.
+/// Sets the ports of an untagged frame.
 fn with_ports(mut frame: Vec<u8>, source: u16) -> Vec<u8> {
     let at = if frame[12] == 0x08 { 34 } else { 54 };
     frame[at..at + 2].copy_from_slice(&source.to_be_bytes());
@@ -133,7 +133,7 @@ fn groups_pick_the_member_that_the_loop_in_user_space_picks() {
 }
 
 #[test]
-fn tags_come_off_and_go_on() {
+fn tags_are_removed_and_inserted() {
     if !may_load_programs() {
         return;
     }
@@ -166,7 +166,7 @@ fn tags_come_off_and_go_on() {
 }
 
 #[test]
-fn a_device_that_the_kernel_does_not_know_is_sent_to_all_the_same() {
+fn frames_are_sent_to_a_device_that_the_map_does_not_have() {
     if !may_load_programs() {
         return;
     }

@@ -1,4 +1,4 @@
-//! What the program counts, by interface.
+//! Counters of the program, by interface.
 
 use fullview_plane::counters::Traffic;
 use fullview_plane::engine::{XdpConfig, XdpInterface, XdpNextHop, XdpReason};
@@ -27,7 +27,7 @@ fn traffic(packets: u64, bytes: u64) -> Traffic {
 }
 
 #[test]
-fn frames_are_counted_where_they_come_in_and_where_they_leave() {
+fn frames_are_counted_at_ingress_and_egress() {
     if !may_load_programs() {
         return;
     }
@@ -57,7 +57,7 @@ fn frames_are_counted_where_they_come_in_and_where_they_leave() {
 }
 
 #[test]
-fn counters_go_on_when_the_plan_changes() {
+fn counters_continue_after_a_change_of_the_configuration() {
     if !may_load_programs() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The device under test: the engine, and what it is to know.
+//! The device under test: the engine and its configuration.
 
 use aya::TestRun;
 use aya::programs::{TestRunOptions, Xdp};
@@ -15,7 +15,7 @@ const XDP_DROP: u32 = 1;
 const XDP_PASS: u32 = 2;
 const XDP_REDIRECT: u32 = 4;
 
-/// A run on a single packet comes in by the loopback device.
+/// The ingress device of a test run: loopback.
 pub const DEVICE: u32 = 1;
 
 /// What became of a frame.
@@ -41,7 +41,7 @@ pub fn run(program: &Xdp, frame: &[u8]) -> Became {
     }
 }
 
-/// The station behind a next hop.
+/// The MAC address of a next hop.
 pub fn station(hop: NextHop) -> [u8; 6] {
     let [high, low] = hop.0.to_be_bytes();
     [6, 0, 0, 0, high, low]
@@ -52,7 +52,7 @@ pub fn neighbor(hop: NextHop) -> XdpNextHop {
     XdpNextHop::Neighbor { interface: 0, ifindex: DEVICE, vlan: 0, source, destination, mtu: 1500 }
 }
 
-/// Untagged frames of both families, to neighbours behind the first so many next hops.
+/// Forwards untagged frames of both families to neighbours at the first next hops.
 pub fn plan(hops: u16) -> XdpConfig {
     let ingress = XdpInterface {
         number: 0,
@@ -75,7 +75,7 @@ pub fn tables(inet: &Rib<u32>, inet6: &Rib<u128>) -> TableReaders {
     TableReaders::fixed(compiled("dir18", inet), compiled("btree6", inet6))
 }
 
-/// What all processors have counted.
+/// The counters of all processors.
 pub fn count(engine: &Engine) -> XdpCounters {
     let mut all = XdpCounters::default();
     engine.counters().unwrap().iter().for_each(|processor| all.add(processor));
@@ -88,7 +88,7 @@ pub fn since(before: &XdpCounters, after: &XdpCounters) -> Vec<(XdpReason, u64)>
     XdpReason::ALL.into_iter().map(change).filter(|(_, count)| *count > 0).collect()
 }
 
-/// An engine that is ready.
+/// An engine with this configuration and these tables.
 pub fn engine(plan: &XdpConfig, tables: TableReaders) -> Engine {
     let mut engine = Engine::load().unwrap();
     engine.publish(plan, vec![tables]).unwrap();

@@ -1,4 +1,4 @@
-//! Frames as tests send them, and what a router makes of them, computed another way than the program does.
+//! Frames for tests, and the forwarded frames, computed independently of the program.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use fullview_table::Address;
 pub const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const SENDER: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
-/// A frame without payload but for two ports.
+/// A frame whose payload is two ports.
 pub fn frame<A: Address>(source: A, destination: A) -> Vec<u8> {
     match (to_ip(source), to_ip(destination)) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => inet(source.into(), destination.into()),
@@ -58,7 +58,7 @@ pub fn tagged(frame: &[u8], vlan: u16) -> Vec<u8> {
     [&frame[..12], &[0x81, 0x00], &tag, &frame[12..]].concat()
 }
 
-/// The untagged frame as it leaves for a station: one hop less, the IPv4 checksum computed anew.
+/// The untagged frame after forwarding: one hop less, and the IPv4 checksum recomputed.
 pub fn forwarded(frame: &[u8], destination: [u8; 6], source: [u8; 6]) -> Vec<u8> {
     let mut out = [&destination[..], &source, &frame[12..]].concat();
     if out[12] == 0x08 {

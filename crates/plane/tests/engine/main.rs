@@ -1,7 +1,7 @@
-//! The forwarding program in the kernel, packet by packet: what it answers is what the RIB says, and what it does not
-//! forward it leaves as it came.
+//! The XDP engine's program, packet by packet: it finds the next hops of the RIB, and leaves packets that it does not forward
+//! unchanged.
 #![cfg(feature = "bpf")]
-// A helper of a test fails by panicking, as the test itself does.
+// Helpers of a test panic on failure, as the test itself does.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod answers;

@@ -1,4 +1,4 @@
-//! Everything that is not forwarded goes to the kernel untouched, and is counted under its reason.
+//! The program passes every packet that it does not forward to the kernel unchanged, and counts it by reason.
 
 use fullview_plane::engine::{Engine, EngineError, XdpNextHop, XdpReason};
 use fullview_plane::wire::ipv4::Ipv4Packet;
@@ -18,7 +18,7 @@ fn inet6() -> Vec<u8> {
     frame(0x2001_0db8u128 << 96, 0x2001_0002 << 96)
 }
 
-/// A frame with some bytes changed; the IPv4 checksum is right again.
+/// A frame with some bytes changed and a correct IPv4 checksum.
 fn with(mut frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     frame[at..at + bytes.len()].copy_from_slice(bytes);
     if frame[12..14] == [0x08, 0x00] && frame.len() >= 34 {
@@ -95,7 +95,7 @@ fn exceptional_engine() -> Engine {
     plan.next_hops.push((NextHop(5), narrow));
     let (mut rib, mut rib6) = (Rib::default(), Rib::<u128>::default());
     rib.announce("198.18.0.0/16".parse().unwrap(), NextHop(1));
-    // Next hop 6 is one that no plan knows.
+    // Next hop 6 is not configured.
     for (third, hop) in [(1, 2), (2, 3), (3, 4), (4, 5), (5, 6)] {
         rib.announce(Prefix::containing(0xc612_0000 | third << 8, 24), NextHop(hop));
     }
@@ -104,7 +104,7 @@ fn exceptional_engine() -> Engine {
 }
 
 #[test]
-fn exceptions_are_passed_as_they_came_and_counted() {
+fn exceptions_are_passed_unchanged_and_counted() {
     if !may_load_programs() {
         return;
     }
@@ -151,7 +151,7 @@ fn an_engine_without_tables_passes_everything() {
 
 /// Each /24 with a host route takes 256 leaves of its own.
 #[test]
-fn a_table_that_does_not_fit_is_refused_by_name_and_a_smaller_one_taken_again() {
+fn a_table_that_does_not_fit_is_refused_by_name_and_a_smaller_one_accepted() {
     if !may_load_programs() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Source checks: what claims to come from where no packet of its interface can come from is dropped.
+//! Source checks: packets whose source cannot be on their ingress interface are dropped.
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::engine::{XdpConfig, XdpReason};
@@ -37,7 +37,7 @@ fn view(check: SourceCheck) -> (View, NextHop) {
     (View::new(ViewParts { groups: groups.shared_reader(), ..parts }).unwrap(), group)
 }
 
-/// From the network of each next hop, and from one that nobody knows, to a station by interface 0.
+/// Packets from the network of each next hop and from an unknown network, to a neighbour on interface 0.
 fn survivors<A: Address>(
     check: SourceCheck,
     sources: [A; 7],
@@ -95,9 +95,9 @@ fn sources_are_checked_as_the_loop_in_user_space_checks_them() {
     }
 }
 
-/// The kernel judges by itself what is for this host.
+/// The kernel checks packets for this host itself.
 #[test]
-fn what_is_for_this_host_is_passed_whatever_its_source() {
+fn packets_for_this_host_are_passed_whatever_their_source() {
     if !may_load_programs() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Tables that change while packets run: every answer was right at some time, and none is older than one seen before.
+//! Tables change while packets run: every next hop was correct at some time, and none is older than one seen before.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use fullview_testnet::may_load_programs;
 use super::dut::{Became, engine, plan, run, station};
 use super::frames::frame;
 
-/// A table as a router has it: the framework follows the RIB.
+/// A table with the framework of a router, which applies the changes of the RIB.
 struct Served<A: Address> {
     rib: Rib<A>,
     attachment: Attachment<A>,
@@ -74,11 +74,11 @@ fn prefixes<A: Registered>(inside: A, lens: [u8; 4]) -> Vec<Prefix<A>> {
 
 const ROUNDS: u16 = 40;
 
-/// How often each watcher looks in a round, however busy the machine is.
+/// Lookups of each watcher per round, however busy the machine is.
 const LOOKS: usize = 25;
 
-/// Packets to an address that all the prefixes hold: as they change all together, some of them withdrawn, every answer
-/// is the number of a round, and rounds come in their order.
+/// Sends packets to an address that all prefixes contain. All prefixes change together and some are withdrawn, so every next
+/// hop is the number of a round, and the rounds come in order.
 fn watch<A: Registered>(
     program: &Xdp,
     (source, inside): (A, A),
@@ -97,7 +97,7 @@ fn watch<A: Registered>(
     rounds
 }
 
-/// Whoever drops this ends the watch, be it because something failed: nobody waits for the watchers for ever.
+/// Ends the watchers when it is dropped, after a failure too, so that no thread waits for them forever.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -106,7 +106,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Waits until it has looked so often from now on, or has failed.
+/// Waits until the watcher has done this number of lookups from now on, or has failed.
 fn let_it_look<T>(watcher: &ScopedJoinHandle<'_, T>, looks: &AtomicUsize) {
     let before = looks.load(Ordering::Relaxed);
     while looks.load(Ordering::Relaxed) < before + LOOKS && !watcher.is_finished() {
@@ -115,7 +115,7 @@ fn let_it_look<T>(watcher: &ScopedJoinHandle<'_, T>, looks: &AtomicUsize) {
 }
 
 #[test]
-fn packets_meet_the_old_table_or_the_new_one_and_nothing_else() {
+fn packets_use_the_old_table_or_the_new_one_and_no_mixture() {
     if !may_load_programs() {
         return;
     }
@@ -149,9 +149,9 @@ fn packets_meet_the_old_table_or_the_new_one_and_nothing_else() {
     });
 }
 
-/// After each change all answers are the RIB's, whichever generation is the current one, and few blocks were copied.
+/// After each change all next hops equal the RIB's, in either generation, and few blocks were copied.
 #[test]
-fn many_changes_later_answers_are_still_the_ribs() {
+fn next_hops_still_equal_the_ribs_after_many_changes() {
     if !may_load_programs() {
         return;
     }

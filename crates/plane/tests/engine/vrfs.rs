@@ -1,4 +1,4 @@
-//! Packets of a VRF's interface go by the VRF's table, and by no other.
+//! Packets of a VRF's interface use the VRF's table and no other.
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::engine::{Engine, EngineError, XdpConfig, XdpInterface};
@@ -22,7 +22,7 @@ fn vlans(count: u16) -> XdpConfig {
     plan
 }
 
-/// Routes of all lengths, others for each table; few of them have leaves of one byte, many of two.
+/// Different routes of all lengths for each table; tables with few routes have leaves of one byte, others of two.
 fn rib<A: Registered>(table: u16, routes: usize) -> Rib<A> {
     let hops = if table.is_multiple_of(2) { 30 } else { HOPS };
     let mut rib = Rib::default();
@@ -74,7 +74,7 @@ fn check_all(engine: &mut Engine, ribs: &[Ribs]) {
 }
 
 #[test]
-fn each_vrf_has_answers_of_its_own() {
+fn each_vrf_uses_its_own_table() {
     if !may_load_programs() {
         return;
     }
@@ -84,9 +84,9 @@ fn each_vrf_has_answers_of_its_own() {
     check_all(&mut engine, &ribs);
 }
 
-/// The tables' parts of what they share move, whichever generation is written.
+/// The ranges of tables in shared arrays move, whichever generation is written.
 #[test]
-fn vrfs_come_grow_and_go() {
+fn vrfs_are_added_grow_and_are_removed() {
     if !may_load_programs() {
         return;
     }

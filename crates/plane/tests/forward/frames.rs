@@ -1,4 +1,4 @@
-//! Frames, and what becomes of them.
+//! Frames, and their fate in the loop.
 
 use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::forward::Forwarder;
@@ -82,13 +82,13 @@ pub fn good6() -> Vec<u8> {
     inet6(SRC6, DST6, 64)
 }
 
-/// `frame` after a change of some bytes behind the Ethernet header, the checksum left as it was.
+/// `frame` after a change of some bytes after the Ethernet header, with the old checksum.
 pub fn with(mut frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     frame[ETHERNET + at..][..bytes.len()].copy_from_slice(bytes);
     frame
 }
 
-/// As [`with`], and the IPv4 checksum made right again.
+/// As [`with`], with a correct IPv4 checksum.
 pub fn with_summed(frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut frame = with(frame, at, bytes);
     Ipv4Packet::new_unchecked(&mut frame[ETHERNET..]).fill_checksum();
@@ -110,7 +110,7 @@ pub fn cut(mut frame: Vec<u8>, len: usize) -> Vec<u8> {
     frame
 }
 
-/// What the frame has to look like behind the router: addresses of the next link, one hop less, summed up anew.
+/// The expected frame after forwarding: MAC addresses of the next link, one hop less, a new checksum.
 pub fn forwarded(mut frame: Vec<u8>, port: u16) -> Vec<u8> {
     let is_inet = Frame::new_unchecked(&frame).ethertype() == EtherType::IPV4;
     let mut ethernet = Frame::new_unchecked(&mut frame);
@@ -146,7 +146,7 @@ pub fn punted(punt: Punt) -> Fate {
     Fate::Rejected(Verdict::Punt(punt))
 }
 
-/// A packet after the router has seen it.
+/// A packet after the router has processed it.
 #[derive(Debug)]
 pub struct Seen {
     pub port: u16,
@@ -154,17 +154,17 @@ pub struct Seen {
     pub frame: Vec<u8>,
 }
 
-/// Sends frames through as one burst, and tells the fate of each.
+/// Forwards frames as one burst, and returns the fate of each.
 pub fn run(forwarder: &mut Forwarder, frames: &[(u16, Vec<u8>)]) -> Vec<Fate> {
     run_all(forwarder, frames).0
 }
 
-/// As [`run`], and what each packet is like afterwards. Slots hold the traces of earlier packets.
+/// As [`run`], with each packet afterwards. Slots hold stale bytes of earlier packets.
 pub fn run_all(forwarder: &mut Forwarder, frames: &[(u16, Vec<u8>)]) -> (Vec<Fate>, Vec<Seen>) {
     let mut arena = Arena::new(frames.len());
     let (mut burst, mut out, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
     for (packet, (port, frame)) in arena.packets().zip(frames) {
-        packet.set_frame(&good()); // stale bytes of a right packet must not help a short one
+        packet.set_frame(&good()); // stale bytes of a correct packet must not help a short one
         assert!(packet.set_frame(frame));
         packet.port = *port;
         burst.push(packet).unwrap();

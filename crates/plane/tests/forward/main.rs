@@ -1,6 +1,6 @@
 //! The forwarding loop: frames in, frames out, or the exact reason why not.
 
-// A helper of a test fails by panicking, as the test itself does.
+// Helpers of a test panic on failure, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
 mod frames;

@@ -1,4 +1,4 @@
-//! To many ways out: every packet once, those of one way in the order they came, and each counted where it went.
+//! Several egress ports: every packet leaves once, packets of one port keep their order, and each is counted at its interface.
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::{Arena, BURST, Burst};
@@ -14,14 +14,14 @@ use proptest::sample::select;
 
 use crate::frames::*;
 
-/// Packets come in by port 0; interfaces 1 to 5 are the ports of these numbers, interface 6 a VLAN of port 1.
+/// Port 0 receives the packets; interfaces 1 to 5 are the ports of these numbers, interface 6 a VLAN of port 1.
 const PORTS: u16 = 6;
 const VLAN: u16 = 100;
 const TAGGED: u16 = 6;
-/// Leads nowhere.
+/// A next hop without adjacency.
 const BLACKHOLE: u16 = 7;
 
-/// Where a packet wants to go.
+/// The destination of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     hop: u16,
@@ -45,7 +45,7 @@ impl Way {
         }
     }
 
-    /// What it is rejected for, however much room there is.
+    /// Its verdict, if it is rejected even with enough room.
     fn rejection(self) -> Option<Reason> {
         match (self.hop, self.ttl) {
             (BLACKHOLE, _) => Some(Reason::Blackhole),
@@ -55,13 +55,13 @@ impl Way {
         }
     }
 
-    /// As it leaves, in bytes.
+    /// The length of the sent frame in bytes.
     fn sent_len(self) -> u64 {
         (self.frame().len() + if self.hop == TAGGED { 4 } else { 0 }) as u64
     }
 }
 
-/// A router with tables of the kinds that ask for their memory.
+/// A router with tables that prefetch their memory.
 fn parts() -> ViewParts {
     let (mut inet, mut inet6) = (Rib::<u32>::default(), Rib::<u128>::default());
     let mut adjacencies = Adjacencies::new();
@@ -78,10 +78,10 @@ fn parts() -> ViewParts {
     ViewParts::new(interfaces, adjacencies, TableReaders::fixed(inet, inet6))
 }
 
-/// Places in the burst.
+/// Positions in the burst.
 type Places = Vec<usize>;
 
-/// What leaves by each port, what goes back, and the counts, one packet after the other.
+/// The model: sent packets by port, rejected packets, and counters, computed packet by packet.
 fn expected(ways: &[Way], room: &[usize]) -> (Vec<Places>, Vec<(usize, Reason)>, Counters) {
     let mut counters = Counters::new(usize::from(PORTS) + 1);
     let (mut out, mut back) = (vec![Places::new(); PORTS.into()], Vec::new());
@@ -103,7 +103,7 @@ fn expected(ways: &[Way], room: &[usize]) -> (Vec<Places>, Vec<(usize, Reason)>,
     (out, back, counters)
 }
 
-/// The same by the loop: the egress of a port has that much room.
+/// The same by the loop, with this room at each port.
 fn forwarded_by_the_loop(ways: &[Way], room: &[usize]) -> (Vec<Places>, Vec<(usize, Reason)>, Counters) {
     let (mut arena, mut filler) = (Arena::new(ways.len()), Arena::new(BURST * usize::from(PORTS)));
     let (mut burst, mut rejected, mut filler) = (Burst::new(), Burst::new(), filler.packets());
@@ -120,7 +120,7 @@ fn forwarded_by_the_loop(ways: &[Way], room: &[usize]) -> (Vec<Places>, Vec<(usi
     let place = |frame: &[u8]| order.iter().position(|at| *at == frame.as_ptr()).unwrap();
     let mut forwarder = Forwarder::new(ViewReader::fixed(View::new(parts()).unwrap()));
     forwarder.process(&mut burst, &mut *out, &mut rejected);
-    assert!(burst.is_empty(), "nothing stays behind");
+    assert!(burst.is_empty(), "the burst is empty");
     let out = out.iter().zip(room).map(|(out, room)| &out[BURST - room..]);
     let out = out.map(|out| out.iter().map(|packet| place(packet.frame())).collect()).collect();
     let back = rejected.iter().map(|packet| match packet.verdict {
@@ -130,7 +130,7 @@ fn forwarded_by_the_loop(ways: &[Way], room: &[usize]) -> (Vec<Places>, Vec<(usi
     (out, back.collect(), forwarder.counters().clone())
 }
 
-/// Packets alike in runs of up to so many.
+/// Packets in runs with the same destination, up to this length.
 fn bursts(longest_run: usize) -> impl Strategy<Value = Vec<Way>> {
     let way = (1..=BLACKHOLE, any::<bool>(), select(vec![1, 2, 64, 64, 64, 64, 64, 64]));
     let way = way.prop_map(|(hop, inet6, ttl)| Way { hop, inet6, ttl });

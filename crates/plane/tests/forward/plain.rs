@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use crate::frames::*;
 
-/// Port 0 is untagged, ports 1 and 2 lead out untagged, port 3 is VLAN 100.
+/// Ports 0, 1 and 2 are untagged, port 3 is VLAN 100.
 const PORTS: usize = 4;
 const VLAN_PORT: u16 = 3;
 
@@ -54,7 +54,7 @@ fn forwarder() -> Forwarder {
     Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()))
 }
 
-/// Every row alone, then all rows in one burst, both families mixed.
+/// Runs every row alone, then all rows in one burst, both families mixed.
 fn check(rows: Vec<(&str, u16, Vec<u8>, Fate)>) {
     for (name, port, frame, expected) in &rows {
         let fate = run(&mut forwarder(), &[(*port, frame.clone())]).remove(0);
@@ -67,7 +67,7 @@ fn check(rows: Vec<(&str, u16, Vec<u8>, Fate)>) {
 }
 
 #[test]
-fn right_packets_go_out_with_nothing_else_changed() {
+fn correct_packets_are_forwarded_with_no_other_change() {
     let long = |len: usize| [good(), vec![0; len - 60]].concat();
     let option = inet_with(SRC, DST, 64, &[1, 130, 3, 0]);
     let nat64 = inet6(SRC6, "64:ff9b::198.19.0.1", 64);
@@ -87,7 +87,7 @@ fn right_packets_go_out_with_nothing_else_changed() {
 }
 
 #[test]
-fn damaged_packets_are_dropped_for_the_right_reason() {
+fn damaged_packets_are_dropped_with_the_correct_reason() {
     let total = |len: u16| with_summed(good(), 2, &len.to_be_bytes());
     let mut damaged_options = inet_with(SRC, DST, 64, &[1, 1, 1, 0]);
     damaged_options[ETHERNET + 21] = 2;
@@ -139,7 +139,7 @@ fn frames_for_others_are_dropped() {
 }
 
 #[test]
-fn tags_are_taken_off_and_put_on() {
+fn tags_are_removed_and_inserted() {
     let into_vlan = inet(SRC, "198.18.3.3", 64);
     let into_vlan6 = inet6(SRC6, "2001:2:0:3::3", 64);
     check(vec![
@@ -158,7 +158,7 @@ fn tags_are_taken_off_and_put_on() {
 }
 
 #[test]
-fn martians_do_not_pass() {
+fn martians_are_not_forwarded() {
     let mut rows = Vec::new();
     for source in
         ["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.5", "239.1.1.1", "240.0.0.1", "255.255.255.255"]
@@ -215,7 +215,7 @@ fn hops_routes_and_links_can_be_missing() {
 }
 
 #[test]
-fn the_mtu_bounds_the_packet_and_not_its_padding() {
+fn the_mtu_limits_the_packet_and_not_its_padding() {
     let sized = |total: u16| {
         let mut frame = inet(SRC, "198.18.2.2", 64);
         frame.resize(300, 0xcc);
@@ -235,7 +235,7 @@ fn the_mtu_bounds_the_packet_and_not_its_padding() {
 }
 
 #[test]
-fn every_reason_but_the_full_ring_is_counted_where_it_belongs() {
+fn every_reason_except_the_full_ring_is_counted_at_its_interface() {
     let mut forwarder = forwarder();
     let frames = [(0, good()), (2, good6()), (0, cut(good(), 20)), (0, inet(SRC, DST, 1)), (9, good())];
     run(&mut forwarder, &frames);
@@ -269,11 +269,11 @@ fn a_full_egress_hands_packets_back_in_order() {
     assert!(rejected.iter().all(|packet| packet.verdict == Verdict::Drop(Reason::EgressFull)));
     assert_eq!(forwarder.counters().drops[Reason::EgressFull.index()], 6);
     let at = |interface: usize| forwarder.counters().interface_drops[interface][Reason::EgressFull.index()];
-    assert_eq!((at(0), at(1)), (0, 6), "where there was no room");
+    assert_eq!((at(0), at(1)), (0, 6), "counted at the port without room");
     assert_eq!(forwarder.counters().sent().packets, 4);
 }
 
-/// Short runs and long ones, and packets without a way among them.
+/// Short and long runs, and packets without a route among them.
 #[test]
 fn each_port_gets_its_packets_in_order_however_they_alternate() {
     let (mut forwarder, mut arena) = (forwarder(), Arena::new(BURST));
@@ -348,7 +348,7 @@ proptest! {
         prop_assert_eq!(run(&mut forwarder(), &frames).len(), frames.len());
     }
 
-    /// A right frame with a few wrong bytes comes closer to the edges than noise does.
+    /// A correct frame with a few wrong bytes reaches more branches than random bytes.
     #[test]
     fn disturbed_frames_never_panic(
         is_inet in any::<bool>(), len in 0usize..90, spots in prop::collection::vec((0usize..64, any::<u8>()), 0..4),

@@ -1,4 +1,4 @@
-//! What makes the loop a router's: VLANs, tables, kinds of next hops, groups, source checks, views that change.
+//! The loop as a router: VLANs, tables, kinds of next hops, groups, source checks, view changes.
 #![allow(clippy::panic, clippy::type_complexity)] // a test fails by panicking; its cases are tuples
 
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ use crate::frames::*;
 const VLAN_10: u16 = 3;
 const VLAN_20: u16 = 4;
 
-/// Next hops 1 to 5 are neighbours by interfaces 0 to 4; what else there is.
+/// Next hops 1 to 5 are neighbours on interfaces 0 to 4; these are the others.
 const LOCAL: u16 = 10;
 const BROADCAST: u16 = 11;
 const BLACKHOLE: u16 = 12;
@@ -99,7 +99,7 @@ fn fate(parts: ViewParts, port: u16, frame: Vec<u8>) -> Fate {
     run(&mut forwarder(parts), &[(port, frame)]).remove(0)
 }
 
-/// Every row alone, then all rows in one burst.
+/// Runs every row alone, then all rows in one burst.
 fn check(parts: &ViewParts, rows: Vec<(&str, u16, Vec<u8>, Fate)>) {
     for (name, port, frame, expected) in &rows {
         assert_eq!(&fate(parts.clone(), *port, frame.clone()), expected, "{name}");
@@ -112,7 +112,7 @@ fn check(parts: &ViewParts, rows: Vec<(&str, u16, Vec<u8>, Fate)>) {
 }
 
 #[test]
-fn the_tag_chooses_the_interface_and_the_interface_the_table() {
+fn the_tag_selects_the_interface_and_the_interface_the_table() {
     let (to_10, to_20) = (inet(SRC, "198.18.10.1", 9), inet(SRC, "198.18.20.1", 9));
     check(
         &parts(),

@@ -1,7 +1,7 @@
-//! What the kernel still does while we forward: what is for it, and nothing that is for us.
+//! While fullview forwards, the kernel handles its own frames and none of the forwarded ones.
 //!
-//! `source` and `sink` are the neighbours' ends of two cables, `in` and `out` are the router's, which the kernel routes
-//! between: from `in` to 198.19.0.0/16 and 2001:db8:2::/48 by `out`.
+//! `source` and `sink` are the neighbours' ends of two veth pairs, `in` and `out` are the router's ends. The kernel routes
+//! from `in` to 198.19.0.0/16 and 2001:db8:2::/48 by `out`.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -22,9 +22,9 @@ use fullview_testnet::in_namespace;
 use crate::conformance::{PATIENCE, Pool, send};
 use crate::packets::{ROUTER, SENDER, echo, forwarded, udp, udp6};
 
-/// More than all ports of a test hold.
+/// More packets than all ports of a test hold.
 const SLOTS: usize = 3000;
-/// The station behind `out`.
+/// The neighbour on `out`.
 const NEXT: [u8; 6] = [2, 0, 0, 0, 0, 0xbb];
 
 /// A kernel that routes.
@@ -37,7 +37,7 @@ pub fn routing_kernel() {
         sysctl(&format!("ipv6/conf/{end}/disable_ipv6"), "1");
     }
     for interface in ["in", "out"] {
-        // Nothing of its own: no router solicitations, no reports of groups.
+        // Keeps the kernel from sending router solicitations and multicast reports.
         sysctl(&format!("ipv6/conf/{interface}/router_solicitations"), "0");
         sysctl(&format!("ipv6/conf/{interface}/addr_gen_mode"), "1");
     }
@@ -89,7 +89,7 @@ pub fn put<'a>(source: &mut PacketPort<'a>, pool: &mut Pool<'a>, frames: &[Vec<u
     pool.give(&mut free);
 }
 
-/// What has come to a port by now, without what the kernel tells groups of its own accord.
+/// The frames that a port has received, except multicast frames of the kernel.
 pub fn arrived<'a>(port: &mut dyn Port<'a>, pool: &mut Pool<'a>) -> Vec<Vec<u8>> {
     let mut burst = pool.take(64);
     port.recycle(&mut burst);
@@ -102,7 +102,7 @@ pub fn arrived<'a>(port: &mut dyn Port<'a>, pool: &mut Pool<'a>) -> Vec<Vec<u8>>
     frames
 }
 
-/// So many frames, however long that takes.
+/// Waits for this number of frames.
 pub fn all_arrived<'a>(port: &mut dyn Port<'a>, pool: &mut Pool<'a>, count: usize) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     for _ in 0..500 {
@@ -114,7 +114,7 @@ pub fn all_arrived<'a>(port: &mut dyn Port<'a>, pool: &mut Pool<'a>, count: usiz
     panic!("{} of {count} frames arrived", frames.len());
 }
 
-/// Frames that a router passes on without a word.
+/// Frames that a router forwards without any other message.
 pub fn plain() -> Vec<Vec<u8>> {
     vec![udp("198.19.0.1", 64, 18), udp6("2001:db8:2::1", 64, 17, 1400), udp("198.19.0.1", 2, 1472)]
 }
@@ -136,14 +136,14 @@ fn what_a_packet_socket_takes_the_kernel_does_not_forward() {
         let mut port = PacketPort::open(0, "in", options).unwrap();
         classifier.take_from_kernel(&link).unwrap();
         put(&mut source, &mut pool, &plain());
-        assert_eq!(all_arrived(&mut port, &mut pool, 3), plain(), "we have them now");
-        assert_eq!(arrived(&mut sink, &mut pool), Vec::<Vec<u8>>::new(), "and the kernel has not");
+        assert_eq!(all_arrived(&mut port, &mut pool, 3), plain(), "the port receives them now");
+        assert_eq!(arrived(&mut sink, &mut pool), Vec::<Vec<u8>>::new(), "the kernel does not forward them");
 
         put(&mut source, &mut pool, &[echo("198.18.0.254"), udp("198.19.0.1", 1, 18)]);
         let answers = all_arrived(&mut source, &mut pool, 2);
         let icmp_types: Vec<_> = answers.iter().map(|frame| frame[34]).collect();
         assert_eq!(icmp_types, [0, 11], "the kernel answers: echo reply, time exceeded");
-        assert_eq!(arrived(&mut port, &mut pool).len(), 0, "and we do not see them");
+        assert_eq!(arrived(&mut port, &mut pool).len(), 0, "the port does not receive them");
 
         classifier.release(&link);
         put(&mut source, &mut pool, &plain());
@@ -151,7 +151,7 @@ fn what_a_packet_socket_takes_the_kernel_does_not_forward() {
     });
 }
 
-/// Frames, and the answer each of them gets.
+/// Frames, and the class of each.
 pub fn cases() -> Vec<(&'static str, Vec<u8>)> {
     let edit = |mut frame: Vec<u8>, at: usize, value: u8| {
         frame[at] = value;
@@ -202,7 +202,7 @@ pub fn cases() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn every_frame_gets_the_answer_it_should_by_a_packet_socket() {
+fn a_packet_socket_classifies_every_frame() {
     in_namespace(|| {
         routing_kernel();
         for end in ["in", "source"] {
@@ -221,7 +221,7 @@ fn every_frame_gets_the_answer_it_should_by_a_packet_socket() {
     });
 }
 
-/// The frame gets that answer, no other, and comes to the port if it is to be forwarded.
+/// Checks that the frame is counted in this class only, and that the port receives it if it is forwardable.
 pub fn answers<'a>(
     classifier: &mut Classifier,
     source: &mut PacketPort<'a>,
@@ -248,7 +248,7 @@ pub fn answers<'a>(
 }
 
 #[test]
-fn the_kernel_receives_what_is_given_back_and_we_do_not_see_it_again() {
+fn the_kernel_receives_reinjected_frames_and_the_port_does_not() {
     in_namespace(|| {
         routing_kernel();
         let mut arena = Arena::new(SLOTS);
@@ -262,7 +262,7 @@ fn the_kernel_receives_what_is_given_back_and_we_do_not_see_it_again() {
         let (injector, mut givers) = ReinjectThread::start(classifier.trailer(), 1).unwrap();
         let giver = &mut givers[0];
 
-        // As many as the rings hold at once: of every length, with padding behind, and one without a route.
+        // As many frames as the rings hold: of every length, with padding, and one without a route.
         let mut frames: Vec<_> = (0..150).map(|n| udp("198.19.0.1", 64, n * 9)).collect();
         frames.extend((0..149).map(|n| udp6("2001:db8:2::1", 64, 17, n * 9)));
         let expected: Vec<_> = frames.iter().map(|frame| forwarded(frame, NEXT)).collect();
@@ -280,7 +280,7 @@ fn the_kernel_receives_what_is_given_back_and_we_do_not_see_it_again() {
         assert_eq!((answers.len(), answers[0][34], answers[0][35]), (1, 3, 0), "network unreachable");
         assert_eq!(answers[0][..6], SENDER);
         assert_eq!(arrived(&mut port, &mut pool).len(), 0);
-        // It is counted after the frames have gone.
+        // The thread counts frames after the kernel has received them.
         let received = || injector.counters().received.load(Ordering::Relaxed);
         let are_counted = (0..PATIENCE).any(|_| {
             thread::sleep(Duration::from_millis(1));
@@ -291,13 +291,13 @@ fn the_kernel_receives_what_is_given_back_and_we_do_not_see_it_again() {
 
         assert!(!giver.queue(link.index(), &[0; 60]), "not IP");
         let long = udp("198.19.0.1", 64, 18);
-        assert!((0..5000).any(|_| !giver.queue(link.index(), &long)), "a flood is refused, and nobody waits");
+        assert!((0..5000).any(|_| !giver.queue(link.index(), &long)), "a flood is refused without waiting");
         assert!(giver.refused() >= 2);
     });
 }
 
 #[test]
-fn nothing_is_attached_where_another_program_is_or_nothing_is() {
+fn attaching_fails_beside_another_program_and_on_a_removed_interface() {
     in_namespace(|| {
         routing_kernel();
         let (mut first, mut second) = (classifier(), classifier());
@@ -308,7 +308,7 @@ fn nothing_is_attached_where_another_program_is_or_nothing_is() {
         drop(first);
         second.redirect(&link, RedirectScope::Forwardable, &[]).unwrap();
         second.release(&link);
-        // Places for sockets are used again.
+        // Released entries for sockets are used again.
         let other = open("out");
         for _ in 0..3 {
             let many =

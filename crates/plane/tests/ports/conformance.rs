@@ -1,4 +1,4 @@
-//! What every kind of port has to do, whatever it stands on.
+//! What every kind of port has to do.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use std::{ptr, thread};
 use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY, Packet};
 use fullview_plane::port::{Port, PortError};
 
-/// Slots a bench has: more than are ever on their way.
+/// Slots of a test: more than are ever in use.
 pub const SLOTS: usize = 512;
-/// Frames that are on their way together: fewer than any port has room for.
+/// Frames sent together: fewer than any port has room for.
 const WAVE: usize = 64;
-/// How often to look before a frame counts as lost: for some ten seconds.
+/// Polls before a frame counts as lost: some ten seconds.
 pub const PATIENCE: usize = 10_000;
 
 /// The free slots of a test.
@@ -28,7 +28,7 @@ impl<'a> Pool<'a> {
         Pool::of(arena.packets().collect())
     }
 
-    /// How many there are, each another one.
+    /// The number of distinct slots.
     pub fn distinct(&self) -> usize {
         self.slots.iter().map(|slot| ptr::from_ref(&**slot)).collect::<HashSet<_>>().len()
     }
@@ -44,10 +44,10 @@ impl<'a> Pool<'a> {
     }
 }
 
-/// A frame of that length that no other is equal to.
+/// A unique frame of this length.
 pub fn frame(number: u32, len: usize) -> Vec<u8> {
     let mut frame: Vec<u8> = (0..len).map(|at| (at as u32 + number) as u8).collect();
-    // To a station, from a station: no bridge or driver has a reason to treat it otherwise.
+    // Unicast addresses, so that no bridge or driver treats the frame specially.
     frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2]);
     frame[12..14].copy_from_slice(&[0x88, 0xb5]); // an ethertype for experiments
     let stamp = number.to_be_bytes();
@@ -56,7 +56,7 @@ pub fn frame(number: u32, len: usize) -> Vec<u8> {
     frame
 }
 
-/// Sends frames from one port to another and returns what arrives, until as many have come. Every slot comes back.
+/// Sends frames from one port to another and returns the received frames. Checks that every slot comes back.
 pub fn carry<'a>(
     from: &mut dyn Port<'a>,
     to: &mut dyn Port<'a>,
@@ -80,7 +80,7 @@ pub fn carry<'a>(
     arrived
 }
 
-/// Sends a whole burst, however often that takes.
+/// Sends a whole burst, in several calls if necessary.
 pub fn send<'a>(port: &mut dyn Port<'a>, burst: &mut Burst<'a>) {
     for _ in 0..PATIENCE {
         port.transmit(burst).unwrap();
@@ -92,7 +92,7 @@ pub fn send<'a>(port: &mut dyn Port<'a>, burst: &mut Burst<'a>) {
     panic!("{} packets are not sent", burst.len());
 }
 
-/// Receives so many frames.
+/// Receives this number of frames.
 pub fn receive<'a>(port: &mut dyn Port<'a>, pool: &mut Pool<'a>, count: usize) -> Vec<Vec<u8>> {
     let mut arrived = Vec::new();
     let mut burst = Burst::new();
@@ -121,7 +121,7 @@ fn reclaim<'a>(port: &mut dyn Port<'a>, pool: &mut Pool<'a>, count: usize) {
     panic!("{} of {count} slots came back", free.len());
 }
 
-/// All that holds for any two ports with a cable between them, in both directions.
+/// Checks everything that holds for any two connected ports, in both directions.
 pub fn carries_everything_in_order<'a>(
     ports: [&mut dyn Port<'a>; 2],
     pool: &mut Pool<'a>,
@@ -134,7 +134,7 @@ pub fn carries_everything_in_order<'a>(
     assert_eq!(carry(right, left, pool, &frames), frames);
 }
 
-/// Frames with one tag and with two are as they were.
+/// Checks that frames with one and two tags arrive unchanged.
 pub fn keeps_tags<'a>(from: &mut dyn Port<'a>, to: &mut dyn Port<'a>, pool: &mut Pool<'a>) {
     let mut frames = Vec::new();
     for tags in [&[0x81, 0, 0x60, 5][..], &[0x88, 0xa8, 0, 9, 0x81, 0, 0x0f, 0xff], &[0x81, 0, 0, 0]] {
@@ -147,15 +147,15 @@ pub fn keeps_tags<'a>(from: &mut dyn Port<'a>, to: &mut dyn Port<'a>, pool: &mut
     assert_eq!(carry(from, to, pool, &frames), frames);
 }
 
-/// Receives until the port says why it cannot.
+/// Receives until the port fails.
 pub fn error_of<'a>(port: &mut dyn Port<'a>, expected: fn(&PortError) -> bool) {
     let mut burst = Burst::new();
     for _ in 0..PATIENCE {
         match port.receive(&mut burst, 1) {
             Err(error) if expected(&error) => return,
             Ok(0) | Err(_) => {}
-            Ok(_) => panic!("something came in by a link that is gone"),
+            Ok(_) => panic!("a port on a removed link received a packet"),
         }
     }
-    panic!("the port never says that its link is gone");
+    panic!("the port never reports that its link is gone");
 }

@@ -1,4 +1,4 @@
-//! A process that is killed leaves nothing behind: no program, no interface of its own; the kernel forwards on.
+//! A killed process leaves no program and no TAP interface behind, and the kernel forwards again.
 
 use std::thread;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use fullview_testnet::{Program, in_namespace};
 use crate::classify::{arrived, classifier, open, plain, put, routing_kernel};
 use crate::conformance::Pool;
 
-/// Tells the child that it is one.
+/// Marks the child process.
 const CHILD: &str = "FULLVIEW_TEST_HOLDS_PORTS";
 
 const TEST: &str = "killed::a_process_that_is_killed_leaves_nothing_behind";
@@ -49,7 +49,7 @@ fn a_process_that_is_killed_leaves_nothing_behind() {
             arrived(&mut sink, &mut pool).len() == plain().len() && !interfaces().contains(&"ours".to_owned())
         });
         assert!(gone, "the kernel forwards again");
-        // Nothing is in the way of the next one.
+        // The next process can take the interfaces over.
         let (umem, _packets) = Umem::new(1);
         let mut classifier = classifier();
         for interface in ["in", "out"] {
@@ -59,7 +59,7 @@ fn a_process_that_is_killed_leaves_nothing_behind() {
     });
 }
 
-/// Packets that come in by `in` are taken by a packet socket, those by `out` by AF_XDP.
+/// Takes the packets of `in` by a packet socket, and those of `out` by AF_XDP.
 fn hold_ports_until_killed() {
     let mut classifier = classifier();
     let (umem, _packets) = Umem::new(100);

@@ -1,6 +1,6 @@
-//! Ports: what goes in comes out, in order, and every slot comes back.
+//! Ports deliver every frame in order, and return every slot.
 
-// A helper of a test fails by panicking, as the test itself does.
+// Helpers of a test panic on failure, as the test itself does.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]
@@ -136,7 +136,7 @@ fn two_threads_lose_nothing_and_keep_the_order() {
 }
 
 #[test]
-fn a_cable_carries_both_ways_and_numbers_what_arrives() {
+fn connected_ports_carry_packets_both_ways_and_set_the_port_number() {
     let mut arena = Arena::new(2);
     let (mut left, mut right) = memory::pair([5, 8], 4);
     let mut burst = Burst::new();
@@ -233,7 +233,7 @@ fn unusable_captures_are_refused_by_name_and_number() {
 }
 
 #[test]
-fn a_reader_says_nothing_more_after_an_error() {
+fn a_reader_has_no_frames_after_an_error() {
     let bytes =
         pcap(PcapHeader::default(), &[(Duration::ZERO, 61, &[7; 60]), (Duration::ZERO, 60, &[7; 60])]);
     let mut arena = Arena::new(1);
@@ -257,7 +257,7 @@ fn what_is_written_is_read_back() {
     assert_eq!(read, frames().into_iter().map(|frame| (time, frame)).collect::<Vec<_>>());
 }
 
-/// A disk that is full.
+/// A full disk.
 struct Full;
 
 impl Write for Full {
@@ -270,7 +270,7 @@ impl Write for Full {
 }
 
 #[test]
-fn a_writer_that_cannot_write_says_so() {
+fn a_writer_reports_write_errors() {
     let error = CaptureWriter::new(Path::new("out.pcap"), Full).map(|_| ()).unwrap_err().to_string();
     assert!(error.starts_with("out.pcap: ") && error.contains("no storage space"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! memif ports: at their other end is a switch in this process, which reaches the shared memory through its file alone, or
+//! memif ports: at their other end is a switch in this process, which accesses the shared memory only through its file, or
 //! DPDK.
 
 use std::fs::File;
@@ -82,7 +82,7 @@ fn half(message: &[u8], at: usize) -> u16 {
 struct Peer {
     socket: OwnedFd,
     memory: File,
-    /// Where the ring from the client and the one to it begin, and how many places they have.
+    /// The offsets of the ring from the client and the one to it, and their number of entries.
     rings: [u64; 2],
     size: u16,
     taken: u16,
@@ -90,7 +90,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Waits for a client and grants what it asks for.
+    /// Waits for a client and grants its requests.
     fn accept(server: &OwnedFd) -> Peer {
         let socket = accept_client(server);
         say_hello(&socket, 0x0200);
@@ -148,7 +148,7 @@ impl Peer {
         Some(frame)
     }
 
-    /// Puts a frame into the client's next buffer, with these flags; `false` if there is none.
+    /// Puts a frame into the client's next buffer, with these flags; `false` if there is no buffer.
     fn put(&mut self, frame: &[u8], flags: u16) -> bool {
         if u16::from_ne_bytes(self.read(self.rings[1] + 6)) == self.filled {
             return false;
@@ -179,7 +179,7 @@ fn bench<'a>() -> (MemifPort<'a>, Peer) {
     })
 }
 
-/// Sets a flag however a scope ends.
+/// Sets a flag at the end of a scope, after a panic too.
 struct Stop<'s>(&'s AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -239,7 +239,7 @@ fn a_full_ring_leaves_the_rest_with_the_caller() {
             pool.give(&mut burst);
         }
     }
-    // The server said that its rings have two to the power of nine places.
+    // The server allows rings of 2^9 entries.
     assert_eq!((sent, port.refused()), (512, 64));
     assert_eq!(std::iter::from_fn(|| peer.take()).count(), 512);
     let mut burst = Burst::new();
@@ -264,9 +264,9 @@ fn frames_longer_than_a_slot_are_counted_and_left_out() {
     assert_eq!((burst[0].frame(), burst[0].port), (&whole[..], 3));
 }
 
-/// Its memory is the server's as much as ours.
+/// The server can write to the shared memory at any time.
 #[test]
-fn nonsense_in_the_shared_memory_does_no_harm() {
+fn random_bytes_in_the_shared_memory_do_no_harm() {
     let (mut port, peer) = bench();
     let mut arena = Arena::new(64);
     let mut burst = Burst::new();
@@ -280,7 +280,7 @@ fn nonsense_in_the_shared_memory_does_no_harm() {
         assert_eq!(port.receive(&mut burst, 64).unwrap(), 0);
     }
     assert_eq!(port.too_long(), 512);
-    // What is offered again has never been written: old bytes, but frames.
+    // The buffers that are offered again were never written: they hold old bytes, but valid frames.
     for _ in 0..100 {
         port.receive(&mut burst, 64).unwrap();
         assert!(burst.iter().all(|packet| packet.frame_len() <= FRAME_CAPACITY));
@@ -294,7 +294,7 @@ fn nonsense_in_the_shared_memory_does_no_harm() {
 }
 
 #[test]
-fn a_port_ends_when_its_server_goes() {
+fn a_port_is_finished_when_its_server_ends() {
     for says_so in [true, false] {
         let (mut port, peer) = bench();
         let mut burst = Burst::new();
@@ -306,7 +306,7 @@ fn a_port_ends_when_its_server_goes() {
         } else {
             drop(socket);
         }
-        // A child that another test is just making may hold the socket for a moment.
+        // A child process that another test starts may hold the socket for a moment.
         let ends = (0..1000).any(|_| {
             (0..2000).for_each(|_| assert_eq!(port.receive(&mut burst, 1).unwrap(), 0));
             thread::sleep(Duration::from_millis(10 * u64::from(!port.is_finished())));
@@ -317,13 +317,13 @@ fn a_port_ends_when_its_server_goes() {
 }
 
 #[test]
-fn who_cannot_connect_says_why() {
+fn a_failed_connection_names_the_reason() {
     let error = connect(1, "/nonexistent/memif.sock").err().unwrap().to_string();
     assert!(error.contains("memif /nonexistent/memif.sock, id 7 cannot connect"), "{error}");
     assert!(error.contains("role=server"), "{error}");
     type Answering = fn(&OwnedFd);
     let cases: [(Answering, &str); 3] = [
-        (|socket| say_hello(socket, 0x0300), "does not speak version 2"),
+        (|socket| say_hello(socket, 0x0300), "does not support version 2"),
         (
             |socket| {
                 say_hello(socket, 0x0200);
@@ -332,7 +332,7 @@ fn who_cannot_connect_says_why() {
             },
             "it refused: ID not found",
         ),
-        (|socket| say(socket, ACK, &[]), "Ack where something else was due"),
+        (|socket| say(socket, ACK, &[]), "Ack where another message was expected"),
     ];
     for (answer, expected) in cases {
         let name = socket_name();
@@ -345,7 +345,7 @@ fn who_cannot_connect_says_why() {
     }
 }
 
-/// DPDK's test program, which sends everything back by the port it came in by.
+/// DPDK's testpmd, which returns every frame by the port that received it.
 struct Testpmd(Child);
 
 impl Testpmd {
@@ -381,7 +381,7 @@ impl Drop for Testpmd {
     }
 }
 
-/// A port to a server that takes a while to start.
+/// A port to a server that needs time to start.
 fn connect_patiently<'a>(socket: &str) -> MemifPort<'a> {
     for _ in 0..1200 {
         match connect(2, socket) {
@@ -410,7 +410,7 @@ fn dpdk_sends_back_what_it_is_sent() {
     }
 }
 
-/// Until it forwards, testpmd throws away what came before; how much that is, nobody knows.
+/// Before it forwards, testpmd discards an unknown number of frames.
 fn await_echo<'a>(port: &mut MemifPort<'a>, pool: &mut Pool<'a>) {
     let (probe, last) = (frame(0, 60), frame(1, 60));
     let forwards = (0..600).any(|_| {
@@ -418,14 +418,14 @@ fn await_echo<'a>(port: &mut MemifPort<'a>, pool: &mut Pool<'a>) {
         thread::sleep(Duration::from_millis(100));
         !heard(port, pool).is_empty()
     });
-    assert!(forwards, "nothing comes back");
-    // What it has yet to send back comes before this one.
+    assert!(forwards, "testpmd returns no frame");
+    // Frames that testpmd has not returned yet come before this one.
     send(port, pool, &last);
     let ended = (0..600).any(|_| {
         thread::sleep(Duration::from_millis(100));
         heard(port, pool).contains(&last)
     });
-    assert!(ended, "the last probe does not come back");
+    assert!(ended, "testpmd does not return the last probe");
 }
 
 fn send<'a>(port: &mut MemifPort<'a>, pool: &mut Pool<'a>, frame: &[u8]) {
@@ -436,7 +436,7 @@ fn send<'a>(port: &mut MemifPort<'a>, pool: &mut Pool<'a>, frame: &[u8]) {
     pool.give(&mut burst);
 }
 
-/// What has come by now.
+/// The frames that have arrived.
 fn heard<'a>(port: &mut MemifPort<'a>, pool: &mut Pool<'a>) -> Vec<Vec<u8>> {
     let mut burst = pool.take(64);
     port.recycle(&mut burst);

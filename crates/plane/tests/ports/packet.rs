@@ -59,7 +59,7 @@ fn packet_ports_survive_a_link_that_goes_down_and_say_when_it_is_gone() {
     });
 }
 
-/// A socket of the kernel's, whose datagrams leave by `left` to a station that nobody is.
+/// A UDP socket whose datagrams leave by `left` to a neighbour that does not exist.
 fn datagrams(mtu: usize) -> UdpSocket {
     cable("left", "right", mtu + 14);
     ip("address add 198.18.0.1/24 dev left");
@@ -70,7 +70,7 @@ fn datagrams(mtu: usize) -> UdpSocket {
 }
 
 #[test]
-fn what_is_longer_than_a_slot_is_counted_and_left_out() {
+fn frames_longer_than_a_slot_are_counted_and_left_out() {
     in_namespace(|| {
         let socket = datagrams(9000);
         let mut arena = Arena::new(SLOTS);
@@ -104,9 +104,9 @@ fn frames_without_room_are_counted() {
             left.reclaim(&mut frames);
             pool.give(&mut frames);
             overruns += right.overruns().unwrap();
-            // The kernel's own queue between the two would overflow without a word.
+            // The kernel's own queue between the two would overflow silently.
             thread::sleep(Duration::from_millis(1));
-            assert!(sent < 1 << 20, "a ring of a few frames took them all");
+            assert!(sent < 1 << 20, "a ring of a few frames held all of them");
         }
         let mut received = 0;
         right.recycle(&mut pool.take(BURST));
@@ -117,14 +117,14 @@ fn frames_without_room_are_counted() {
             thread::sleep(Duration::from_millis(1));
             received + overruns >= sent.into()
         });
-        assert!(are_all_counted, "of {sent} frames {received} came and {overruns} found no room");
+        assert!(are_all_counted, "of {sent} frames {received} were received and {overruns} found no room");
         assert_eq!((received + overruns, right.overruns().unwrap()), (sent.into(), 0));
     });
 }
 
-/// A queueing discipline, a rule of tc or nftables at egress: the kernel says the same of all.
+/// A queueing discipline, or an egress rule of tc or nftables: the kernel returns the same error for all.
 #[test]
-fn what_the_kernel_drops_at_egress_holds_up_nothing() {
+fn frames_that_the_kernel_drops_at_egress_block_no_others() {
     in_namespace(|| {
         cable("left", "right", FRAME_CAPACITY);
         command("tc qdisc add dev left root tbf rate 1gbit burst 1000 limit 100000");
@@ -142,7 +142,7 @@ fn what_the_kernel_drops_at_egress_holds_up_nothing() {
 }
 
 #[test]
-fn checksums_that_no_card_finished_are_finished() {
+fn partial_checksums_are_finished() {
     in_namespace(|| {
         let socket = datagrams(1500);
         let mut arena = Arena::new(SLOTS);
@@ -161,7 +161,7 @@ fn checksums_that_no_card_finished_are_finished() {
 }
 
 #[test]
-fn flows_are_spread_between_workers_and_no_packet_comes_twice() {
+fn flows_are_spread_over_workers_and_no_packet_is_duplicated() {
     in_namespace(|| {
         let _ = datagrams(1500);
         let mut arena = Arena::new(SLOTS);
@@ -197,7 +197,7 @@ fn flows_are_spread_between_workers_and_no_packet_comes_twice() {
 }
 
 #[test]
-fn an_interface_that_cannot_be_used_is_named_with_the_mend() {
+fn errors_name_the_interface_and_how_to_fix_it() {
     let missing = PacketPort::open(0, "fv-none", PacketOptions::default()).err().unwrap().to_string();
     assert!(missing.starts_with("interface fv-none cannot be found: "), "{missing}");
     assert!(missing.ends_with("`ip link` lists the interfaces there are"), "{missing}");

@@ -1,19 +1,19 @@
-//! IP packets as a neighbour would send them.
+//! IP packets of a neighbour.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use fullview_plane::wire::checksum::Sum;
 
-/// The station frames go to.
+/// The destination MAC address of frames.
 pub const ROUTER: [u8; 6] = [2, 0, 0, 0, 0, 0xaa];
-/// The station frames come from.
+/// The source MAC address of frames.
 pub const SENDER: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 fn ethernet(ethertype: u16, packet: &[u8]) -> Vec<u8> {
     [&ROUTER[..], &SENDER, &ethertype.to_be_bytes(), packet].concat()
 }
 
-/// A UDP datagram to the discard port with so many bytes in it.
+/// A UDP datagram to the discard port with this number of bytes.
 pub fn udp(destination: &str, ttl: u8, bytes: usize) -> Vec<u8> {
     let destination: Ipv4Addr = destination.parse().unwrap();
     let len = (20 + 8 + bytes) as u16;
@@ -49,7 +49,7 @@ pub fn udp6(destination: &str, hop_limit: u8, next_header: u8, bytes: usize) -> 
     ethernet(0x86dd, &packet)
 }
 
-/// An echo request, which an own address answers.
+/// An ICMP echo request.
 pub fn echo(destination: &str) -> Vec<u8> {
     let mut frame = udp(destination, 64, 0);
     frame[23] = 1;
@@ -62,7 +62,7 @@ pub fn echo(destination: &str) -> Vec<u8> {
     frame
 }
 
-/// The frame as a router sends it on: from it to `next`, with one hop less to live.
+/// The frame as a router forwards it: from the router to `next`, with one hop less.
 pub fn forwarded(frame: &[u8], next: [u8; 6]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     frame.copy_within(0..6, 6);

@@ -1,4 +1,4 @@
-//! Interfaces of our own, in a namespace; at their other end is a packet socket.
+//! TAP interfaces in a namespace, with a packet socket at the kernel's end.
 
 use std::thread;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn tap_ports_conform() {
     });
 }
 
-/// The kernel may take an interface away a moment after its file was closed.
+/// The kernel may remove an interface a moment after its file was closed.
 fn goes(name: &str) -> bool {
     (0..500).any(|_| {
         thread::sleep(Duration::from_millis(10));
@@ -44,7 +44,7 @@ fn goes(name: &str) -> bool {
 }
 
 #[test]
-fn a_tap_interface_is_there_as_long_as_its_port_and_says_when_it_is_down_or_gone() {
+fn a_tap_interface_exists_as_long_as_its_port_which_reports_down_and_removed() {
     in_namespace(|| {
         let mut arena = Arena::new(SLOTS);
         let mut pool = Pool::new(&mut arena);
@@ -92,7 +92,7 @@ fn a_tap_interface_has_a_queue_for_each_worker_and_long_frames_are_left_out() {
             assert!(burst.iter().all(|packet| packet.frame_len() == FRAME_CAPACITY && packet.port == 1));
             *received = burst.len();
         }
-        assert!(received.iter().all(|count| *count > 0), "both have some: {received:?}");
+        assert!(received.iter().all(|count| *count > 0), "both workers receive packets: {received:?}");
         assert_eq!(received.iter().sum::<usize>(), 20);
         assert_eq!(workers.iter().map(TapPort::too_long).sum::<u64>(), 20);
         let error = TapPort::create(0, "a-name-of-more-than-15-bytes").err().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! AF_XDP sockets, in a namespace with a cable.
+//! AF_XDP sockets in a namespace with a veth pair.
 
 use fullview_plane::burst::{BURST, FRAME_CAPACITY};
 use fullview_plane::port::classify::{Classifier, RedirectScope};
@@ -12,10 +12,10 @@ use fullview_testnet::in_namespace;
 use crate::classify::{answers, cases, classifier, open, routing_kernel};
 use crate::conformance::{Pool, carries_everything_in_order, carry, error_of, frame, keeps_tags};
 
-/// More than all ports of a test hold.
+/// More packets than all ports of a test hold.
 const SLOTS: usize = 3000;
 
-/// Two ports with a cable between them, which takes frames as long as a slot.
+/// Two connected ports for frames as long as a slot.
 fn bench(umem: &Umem, options: XdpOptions) -> (Classifier, [XdpPort; 2]) {
     cable("left", "right", FRAME_CAPACITY);
     let mut classifier = Classifier::load().unwrap();
@@ -57,7 +57,7 @@ fn xdp_ports_conform_with_busy_polling_and_without_wakeups() {
 }
 
 #[test]
-fn xdp_ports_survive_a_link_that_goes_down_and_say_when_it_is_gone() {
+fn xdp_ports_survive_a_link_that_is_down_and_report_a_removed_one() {
     in_namespace(|| {
         let (umem, packets) = Umem::new(SLOTS);
         let mut pool = Pool::of(packets);
@@ -77,7 +77,7 @@ fn xdp_ports_survive_a_link_that_goes_down_and_say_when_it_is_gone() {
     });
 }
 
-/// A driver may lose frames, or its link, when a program comes or goes: other sockets need no other program.
+/// A driver may lose frames, or its link, when a program is replaced: other sockets keep the program.
 #[test]
 fn a_program_stays_while_its_sockets_change() {
     in_namespace(|| {
@@ -87,7 +87,7 @@ fn a_program_stays_while_its_sockets_change() {
         let link = right.link().clone();
         drop(right);
         let mut right = XdpPort::open(4, "right", &umem, XdpOptions::default()).unwrap();
-        // Somebody else's program would be refused: there is one already.
+        // Another program is refused, because one is attached already.
         let other = Classifier::load().unwrap().redirect(&link, RedirectScope::All, &[right.as_fd()]);
         assert!(other.is_err(), "the program is gone");
         classifier.redirect(&link, RedirectScope::All, &[right.as_fd()]).unwrap();
@@ -100,7 +100,7 @@ fn a_program_stays_while_its_sockets_change() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn impossible_options_are_refused_with_the_interface_name() {
     in_namespace(|| {
         let (umem, _packets) = Umem::new(BURST);
         cable("left", "right", 1514);
@@ -118,7 +118,7 @@ fn what_cannot_be_is_refused_by_name() {
         let message = refused(XdpOptions::default());
         assert!(message.contains("another program or socket is using this interface or queue"), "{message}");
         drop(first);
-        // Frames longer than a page would come in several buffers, which no port takes.
+        // Frames longer than a page would arrive in several buffers, which no port supports.
         for end in ["left", "right"] {
             ip(&format!("link set dev {end} mtu 9000"));
         }
@@ -131,7 +131,7 @@ fn what_cannot_be_is_refused_by_name() {
 }
 
 #[test]
-fn every_frame_gets_the_answer_it_should_by_xdp() {
+fn xdp_classifies_every_frame() {
     in_namespace(|| {
         routing_kernel();
         for end in ["in", "source"] {
@@ -145,16 +145,16 @@ fn every_frame_gets_the_answer_it_should_by_xdp() {
         let mut port = XdpPort::open(0, "in", &umem, XdpOptions::default()).unwrap();
         let link = Link::named("in").unwrap();
         classifier.redirect(&link, RedirectScope::Forwardable, &[port.as_fd()]).unwrap();
-        port.recycle(&mut pool.take(64)); // the kernel keeps no frame for which there is no slot
+        port.recycle(&mut pool.take(64)); // the kernel drops frames without a free slot
         for (answer, frame) in cases() {
             answers(&mut classifier, &mut source, &mut port, &mut pool, answer, &frame);
         }
     });
 }
 
-/// Those that are being sent, those that are not, and those that wait for frames.
+/// Slots of frames that are being sent, of frames that are not, and free slots.
 #[test]
-fn a_port_that_closes_gives_back_every_slot_in_copy_mode() {
+fn a_closing_port_returns_every_slot_in_copy_mode() {
     in_namespace(|| {
         let (umem, packets) = Umem::new(SLOTS);
         let mut pool = Pool::of(packets);
@@ -167,7 +167,7 @@ fn a_port_that_closes_gives_back_every_slot_in_copy_mode() {
             }
             let mut burst = pool.take(BURST);
             burst.iter_mut().for_each(|packet| assert!(packet.set_frame(&frame(1, 60))));
-            // A link that is down may be an error: what is in the ring stays there.
+            // A link that is down may give an error: the frames stay in the ring.
             let _ = left.transmit(&mut burst);
             assert!(burst.is_empty(), "the ring has room");
         }

@@ -1,4 +1,4 @@
-//! What the kernel refused the classifier.
+//! Errors of the classifier.
 
 use std::io;
 
@@ -9,21 +9,21 @@ use aya::sys::SyscallError;
 use crate::bpf::{BpfError, with_causes};
 use crate::port::link::Link;
 
-/// Why frames cannot be told apart in the kernel.
+/// Why the classifier does not work.
 #[derive(Debug, thiserror::Error)]
 pub enum ClassifyError {
-    /// A program was refused.
+    /// The kernel refused a program.
     #[error(transparent)]
     Bpf(#[from] BpfError),
-    /// A map takes no more, or is not what it should be.
+    /// An access to a map failed, for example because the map is full.
     #[error(
         "a map of bpf/classify.c: {0}; it holds 4096 interfaces and VLANs, and 65536 addresses of each family"
     )]
     Map(MapError),
-    /// A program is not there.
+    /// A program is not loaded.
     #[error("a program of bpf/classify.c: {}", with_causes(&**.0))]
     Program(Box<ProgramError>),
-    /// The kernel would forward too.
+    /// The kernel would forward frames a second time.
     #[error(
         "interface {interface}: the kernel cannot be kept from forwarding too: {}; it takes Linux 6.6 or newer (tcx)",
         with_causes(&**error)
@@ -31,10 +31,10 @@ pub enum ClassifyError {
     Tcx {
         /// Its name.
         interface: String,
-        /// Why.
+        /// The cause.
         error: Box<ProgramError>,
     },
-    /// Another program has the interface.
+    /// Another XDP program is attached to the interface.
     #[error(
         "interface {interface} has an XDP program already; `ip link set dev {interface} xdp off`, or the program \
          that attached it, removes it"
@@ -43,20 +43,20 @@ pub enum ClassifyError {
         /// Its name.
         interface: String,
     },
-    /// No XDP program can be attached.
+    /// The XDP program cannot be attached.
     #[error(
-        "interface {interface} takes no XDP program: {}; drivers refuse a large MTU, offloads as LRO, or too few \
-         queues, and say which in `dmesg`",
+        "interface {interface} takes no XDP program: {}; drivers refuse a large MTU, offloads such as LRO, or too few \
+         queues, and log the reason (`dmesg`)",
         with_causes(&**error)
     )]
     Xdp {
         /// Its name.
         interface: String,
-        /// Why.
+        /// The cause.
         error: Box<ProgramError>,
     },
-    /// The kernel is too old for programs that end with their process.
-    #[error("interface {interface}: this kernel has no BPF links; Linux 6.6 or newer has")]
+    /// The kernel has no BPF links, which would detach the program with this process.
+    #[error("interface {interface}: this kernel has no BPF links; Linux 6.6 or newer is needed")]
     NoLink {
         /// Its name.
         interface: String,
@@ -68,7 +68,7 @@ pub enum ClassifyError {
         interface: String,
     },
     /// The system has no random numbers.
-    #[error("/dev/urandom: {0}; a mark that nobody can guess is needed")]
+    #[error("/dev/urandom: {0}; random bytes are needed to mark frames")]
     Random(io::Error),
 }
 
@@ -90,7 +90,7 @@ impl ClassifyError {
     }
 }
 
-/// Whether the system call failed for that reason.
+/// Whether the system call failed with this error number.
 pub(super) fn is(error: &ProgramError, errno: i32) -> bool {
     matches!(error, ProgramError::SyscallError(SyscallError { io_error, .. }) if io_error.raw_os_error() == Some(errno))
 }

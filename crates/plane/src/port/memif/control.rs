@@ -1,4 +1,4 @@
-//! The control channel: how a connection comes about, and how its end is noticed.
+//! The control channel: connects to a server, and detects the end of the connection.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -15,32 +15,32 @@ use rustix::net::{
 use super::message::{self, SIZE, ServerMessage};
 
 /// How long a server may take for an answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is asked for.
+/// The server and interface to connect to.
 pub struct MemifAddress<'r> {
-    /// The server's socket; one that begins with `@` is in the abstract namespace.
+    /// The server's socket; a name that begins with `@` is in the abstract namespace.
     pub socket: &'r str,
-    /// Number of the server's interface.
+    /// The number of the server's interface.
     pub id: u32,
-    /// What the server was told to expect; empty for nothing.
+    /// The secret that the server is configured with; empty for none.
     pub secret: &'r str,
 }
 
-/// What a client brings along.
+/// The memory and rings that a client provides.
 pub struct MemoryOffer<'o> {
     pub memory: BorrowedFd<'o>,
     pub bytes: u64,
-    /// To the server, and from it: where the ring lies, and what wakes its reader.
+    /// Offset and event of the ring to the server, and of the ring from it.
     pub rings: [(u32, BorrowedFd<'o>); 2],
     pub log2_ring: u8,
 }
 
-/// A connection to a server. Its end is that of the packets, too.
+/// A connection to a server. When it ends, so does the exchange of packets.
 pub struct ControlChannel(OwnedFd);
 
 impl ControlChannel {
-    /// Connects, and asks how large a ring may be.
+    /// Connects, and returns the logarithm of the largest ring that the server allows.
     pub fn open(request: &MemifAddress<'_>) -> io::Result<(ControlChannel, u8)> {
         let fd = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let address = match request.socket.strip_prefix('@') {
@@ -48,30 +48,30 @@ impl ControlChannel {
             None => SocketAddrUnix::new(request.socket)?,
         };
         connect(&fd, &address)?;
-        set_socket_timeout(&fd, Timeout::Recv, Some(PATIENCE))?;
+        set_socket_timeout(&fd, Timeout::Recv, Some(ANSWER_TIMEOUT))?;
         let control = ControlChannel(fd);
-        match control.answer()? {
-            ServerMessage::Hello { speaks: true, max_log2_ring } => Ok((control, max_log2_ring)),
-            ServerMessage::Hello { .. } => Err(io::Error::other("it does not speak version 2 of memif")),
+        match control.receive()? {
+            ServerMessage::Hello { is_compatible: true, max_log2_ring } => Ok((control, max_log2_ring)),
+            ServerMessage::Hello { .. } => Err(io::Error::other("it does not support version 2 of memif")),
             other => Err(unexpected(other)),
         }
     }
 
-    /// Hands over memory and rings.
+    /// Gives memory and rings to the server.
     pub fn offer(&self, request: &MemifAddress<'_>, offer: &MemoryOffer<'_>) -> io::Result<()> {
-        self.ask(&message::init(request.id, NAME, request.secret), None)?;
-        self.ask(&message::add_region(offer.bytes), Some(offer.memory))?;
+        self.request(&message::init(request.id, NAME, request.secret), None)?;
+        self.request(&message::add_region(offer.bytes), Some(offer.memory))?;
         for ((offset, wake), to_server) in offer.rings.into_iter().zip([true, false]) {
-            self.ask(&message::add_ring(to_server, offset, offer.log2_ring), Some(wake))?;
+            self.request(&message::add_ring(to_server, offset, offer.log2_ring), Some(wake))?;
         }
         self.send(&message::connect(NAME), None)?;
-        match self.answer()? {
+        match self.receive()? {
             ServerMessage::Connected => Ok(()),
             other => Err(unexpected(other)),
         }
     }
 
-    /// Whether the server has gone, or said that it will. Anything else it may say now is nothing to a client.
+    /// Whether the server has closed the connection or announced that it will. A client ignores other messages now.
     pub fn is_over(&self) -> bool {
         let mut message = [0; SIZE];
         match recv(&self.0, &mut message, RecvFlags::DONTWAIT) {
@@ -81,9 +81,9 @@ impl ControlChannel {
         }
     }
 
-    fn ask(&self, message: &[u8; SIZE], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    fn request(&self, message: &[u8; SIZE], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
         self.send(message, file)?;
-        match self.answer()? {
+        match self.receive()? {
             ServerMessage::Ack => Ok(()),
             other => Err(unexpected(other)),
         }
@@ -91,16 +91,16 @@ impl ControlChannel {
 
     fn send(&self, message: &[u8; SIZE], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
-        let mut along = SendAncillaryBuffer::new(&mut space);
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let files: Vec<BorrowedFd<'_>> = file.into_iter().collect();
         if !files.is_empty() {
-            along.push(SendAncillaryMessage::ScmRights(&files));
+            ancillary.push(SendAncillaryMessage::ScmRights(&files));
         }
-        sendmsg(self.0.as_fd(), &[IoSlice::new(message)], &mut along, SendFlags::NOSIGNAL)?;
+        sendmsg(self.0.as_fd(), &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)?;
         Ok(())
     }
 
-    fn answer(&self) -> io::Result<ServerMessage> {
+    fn receive(&self) -> io::Result<ServerMessage> {
         let mut message = [0; SIZE];
         match recv(&self.0, &mut message, RecvFlags::empty())? {
             (_, SIZE) => Ok(ServerMessage::parse(&message)),
@@ -111,18 +111,18 @@ impl ControlChannel {
 }
 
 impl Drop for ControlChannel {
-    /// A courtesy: the server notices the end of the socket in any case.
+    /// Tells the server the reason; the server notices the end of the connection in any case.
     fn drop(&mut self) {
         let _ = self.send(&message::disconnect("the port was closed"), None);
     }
 }
 
-/// What this end calls itself.
+/// The name of this client.
 const NAME: &str = "fullview";
 
 fn unexpected(answer: ServerMessage) -> io::Error {
     match answer {
         ServerMessage::Disconnect(why) => io::Error::other(format!("it refused: {why}")),
-        other => io::Error::other(format!("it answered {other:?} where something else was due")),
+        other => io::Error::other(format!("it answered {other:?} where another message was expected")),
     }
 }

@@ -16,10 +16,10 @@ const CONNECT: u16 = 6;
 const CONNECTED: u16 = 7;
 const DISCONNECT: u16 = 8;
 
-/// Frames, and not packets without a link header.
+/// The mode of Ethernet frames, not of IP packets.
 const ETHERNET: u8 = 0;
 
-/// Flag of a ring from client to server.
+/// The flag of a ring from client to server.
 const TO_SERVER: u16 = 1;
 
 /// Room for names and secrets.
@@ -29,20 +29,20 @@ const SECRET: usize = 24;
 /// What a server sends.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ServerMessage {
-    /// The first message: what it can do.
+    /// The first message, with the server's capabilities.
     Hello {
-        /// Whether it knows this version.
-        speaks: bool,
+        /// Whether it supports this version.
+        is_compatible: bool,
         /// The largest ring, as a power of two.
         max_log2_ring: u8,
     },
     /// The last request is granted.
     Ack,
-    /// Packets may be sent.
+    /// The connection is established.
     Connected,
-    /// The end, and why.
+    /// The server disconnects, with the reason.
     Disconnect(String),
-    /// Of a type that no server sends.
+    /// A message of a type that no server sends.
     Unknown(u16),
 }
 
@@ -52,7 +52,7 @@ impl ServerMessage {
         match half(message, 0) {
             ACK => ServerMessage::Ack,
             HELLO => ServerMessage::Hello {
-                speaks: (half(message, 2 + NAME)..=half(message, 4 + NAME)).contains(&VERSION),
+                is_compatible: (half(message, 2 + NAME)..=half(message, 4 + NAME)).contains(&VERSION),
                 max_log2_ring: message[12 + NAME],
             },
             CONNECTED => ServerMessage::Connected,
@@ -66,14 +66,15 @@ fn half(message: &[u8; SIZE], at: usize) -> u16 {
     u16::from_ne_bytes([message[at], message[at + 1]])
 }
 
-/// Text up to its first zero, with what is no text or would move a terminal's cursor replaced.
+/// Text up to its first zero byte. Invalid characters and control characters, which could move a terminal's cursor, are
+/// replaced.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     let text = String::from_utf8_lossy(&bytes[..end]);
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// A message being written, field after field.
+/// Writes a message field by field.
 struct MessageWriter {
     message: [u8; SIZE],
     at: usize,
@@ -108,31 +109,31 @@ impl MessageWriter {
     }
 }
 
-/// Asks for the interface of that number.
+/// Requests an interface by its number.
 pub fn init(id: u32, name: &str, secret: &str) -> [u8; SIZE] {
     let numbers =
         MessageWriter::new(INIT).put(&VERSION.to_ne_bytes()).put(&id.to_ne_bytes()).put(&[ETHERNET]);
     numbers.put_secret(secret).put_text(name, NAME).message
 }
 
-/// Offers memory, whose file goes along.
+/// Adds a memory region, whose file descriptor is sent along.
 pub fn add_region(size: u64) -> [u8; SIZE] {
     MessageWriter::new(ADD_REGION).put(&0u16.to_ne_bytes()).put(&size.to_ne_bytes()).message
 }
 
-/// Offers a ring at that place of the memory; the file to wake its reader by goes along.
+/// Adds a ring at an offset of the memory; the event descriptor of its reader is sent along.
 pub fn add_ring(to_server: bool, offset: u32, log2_size: u8) -> [u8; SIZE] {
     let flags = if to_server { TO_SERVER } else { 0 };
     let head = MessageWriter::new(ADD_RING).put(&flags.to_ne_bytes()).put(&[0; 4]).put(&offset.to_ne_bytes());
     head.put(&[log2_size]).message
 }
 
-/// Asks to begin.
+/// Requests the connection.
 pub fn connect(name: &str) -> [u8; SIZE] {
     MessageWriter::new(CONNECT).put_text(name, NAME).message
 }
 
-/// Says goodbye.
+/// Disconnects with a reason.
 pub fn disconnect(why: &str) -> [u8; SIZE] {
     MessageWriter::new(DISCONNECT).put(&0u32.to_ne_bytes()).put_text(why, 96).message
 }
@@ -141,16 +142,16 @@ pub fn disconnect(why: &str) -> [u8; SIZE] {
 mod tests {
     use super::*;
 
-    /// As the header of DPDK's driver lays it out: packed.
+    /// The packed layout of DPDK's driver.
     #[test]
-    fn fields_lie_where_others_look_for_them() {
-        let message = init(0x0102_0304, "fullview", "geheim");
+    fn fields_have_the_offsets_of_dpdk() {
+        let message = init(0x0102_0304, "fullview", "secret");
         assert_eq!(half(&message, 0), INIT);
         assert_eq!(half(&message, 2), VERSION);
         assert_eq!(message[4..8], 0x0102_0304u32.to_ne_bytes());
         assert_eq!(
             (message[8], &message[9..16], &message[33..42]),
-            (ETHERNET, &b"geheim\0"[..], &b"fullview\0"[..])
+            (ETHERNET, &b"secret\0"[..], &b"fullview\0"[..])
         );
         let message = add_region(1 << 40);
         assert_eq!((half(&message, 2), &message[4..12]), (0, &(1u64 << 40).to_ne_bytes()[..]));
@@ -173,12 +174,18 @@ mod tests {
         hello[34..36].copy_from_slice(&VERSION.to_ne_bytes());
         hello[36..38].copy_from_slice(&VERSION.to_ne_bytes());
         hello[44] = 14;
-        assert_eq!(ServerMessage::parse(&hello), ServerMessage::Hello { speaks: true, max_log2_ring: 14 });
-        hello[34..36].copy_from_slice(&0x0300u16.to_ne_bytes());
-        assert_eq!(ServerMessage::parse(&hello), ServerMessage::Hello { speaks: false, max_log2_ring: 14 });
-        let goodbye = disconnect("ID not found\x1b[2J");
         assert_eq!(
-            ServerMessage::parse(&goodbye),
+            ServerMessage::parse(&hello),
+            ServerMessage::Hello { is_compatible: true, max_log2_ring: 14 }
+        );
+        hello[34..36].copy_from_slice(&0x0300u16.to_ne_bytes());
+        assert_eq!(
+            ServerMessage::parse(&hello),
+            ServerMessage::Hello { is_compatible: false, max_log2_ring: 14 }
+        );
+        let message = disconnect("ID not found\x1b[2J");
+        assert_eq!(
+            ServerMessage::parse(&message),
             ServerMessage::Disconnect("ID not found\u{fffd}[2J".into())
         );
         assert_eq!(ServerMessage::parse(&[0xff; SIZE]), ServerMessage::Unknown(0xffff));

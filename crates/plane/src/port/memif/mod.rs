@@ -1,7 +1,8 @@
-//! Another process as a port, over shared memory: memif, as VPP and DPDK speak it.
+//! memif ports: packets to and from another process over shared memory, compatible with VPP and DPDK.
 //!
-//! This end is the client (memif also says slave): it connects to a server's socket, and the memory is its own. Frames
-//! are copied once on either way. One pair of rings, Ethernet frames, no waking of this end: a worker looks by itself.
+//! This end is the client (formerly slave): it connects to the socket of a server and provides the memory. Frames are copied
+//! once in each direction. There is one pair of rings for Ethernet frames. The worker polls, so the server need not wake
+//! this end.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,20 +21,20 @@ mod ring;
 
 pub use control::MemifAddress;
 
-/// Frames in a ring: two to this power, unless the server has less.
+/// The base-2 logarithm of the ring size, unless the server allows less.
 const LOG2_RING: u8 = 10;
 
-/// Times without a frame before the port looks whether the server is still there.
-const IDLE: u32 = 1024;
+/// Empty receives before the port checks that the server still exists.
+const IDLE_CHECK: u32 = 1024;
 
 /// A port to another process, for one worker.
 pub struct MemifPort<'a> {
     number: u16,
     control: ControlChannel,
     rings: MemifRings,
-    /// Wakes the server's reader.
+    /// The event by which this end wakes the server.
     wake: OwnedFd,
-    /// Told to the server, as the protocol wants it; nobody waits for it.
+    /// The event by which the server could wake this end. The protocol requires it; no thread waits for it.
     _woken: OwnedFd,
     slots: PortSlots<'a>,
     too_long: u64,
@@ -43,10 +44,10 @@ pub struct MemifPort<'a> {
 }
 
 impl<'a> MemifPort<'a> {
-    /// Connects to a server that is there already.
+    /// Connects to a running server.
     ///
     /// # Errors
-    /// If there is none, if it refuses, or has nothing to say for five seconds.
+    /// Fails if there is no server, or if it refuses or does not answer for five seconds.
     pub fn connect(number: u16, request: &MemifAddress<'_>) -> Result<MemifPort<'a>, PortError> {
         MemifPort::open(number, request).map_err(|source| PortError::Interface {
             interface: format!("memif {}, id {}", request.socket, request.id),
@@ -70,7 +71,7 @@ impl<'a> MemifPort<'a> {
             log2_ring,
         };
         control.offer(request, &offer)?;
-        // Only now: a server empties the rings when it connects.
+        // Only now, because a server empties the rings when it connects.
         rings.poll();
         rings.offer();
         let [wake, woken] = wakers;
@@ -79,13 +80,13 @@ impl<'a> MemifPort<'a> {
         Ok(MemifPort { number, control, rings, wake, _woken, slots, too_long, refused, idle, is_finished })
     }
 
-    /// Frames that came in and are longer than a slot.
+    /// Received frames that were longer than a slot.
     pub fn too_long(&self) -> u64 {
         self.too_long
     }
 
     #[cold]
-    fn look_after_server(&mut self) {
+    fn check_server(&mut self) {
         self.idle = 0;
         self.is_finished |= self.control.is_over();
     }
@@ -113,8 +114,8 @@ impl<'a> Port<'a> for MemifPort<'a> {
             self.idle = 0;
         } else {
             self.idle += 1;
-            if self.idle >= IDLE {
-                self.look_after_server();
+            if self.idle >= IDLE_CHECK {
+                self.check_server();
             }
         }
         Ok(burst.len() - before)
@@ -124,7 +125,7 @@ impl<'a> Port<'a> for MemifPort<'a> {
         let taken = burst.len().min(self.slots.room_for_sent()).min(self.rings.room());
         burst[..taken].iter().for_each(|packet| self.rings.put(packet));
         if taken > 0 && self.rings.publish() {
-            // An event more than the counter holds wakes nobody sooner.
+            // If the event counter is full, the server has been woken already.
             let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
         }
         self.slots.sent(burst, taken);

@@ -1,7 +1,7 @@
-//! The memory that both ends share: two rings of descriptors, and a buffer for each.
+//! The shared memory: two rings of descriptors, and a buffer for each descriptor.
 //!
-//! This end made the memory, so it knows where each buffer lies and never looks that up in it: of what the other end
-//! writes, only how far it has got and how long its frames are is read, and checked.
+//! This end creates the memory, so it knows the place of each buffer and never reads it from the memory. Of the values that
+//! the other end writes, it reads only the ring indices and the frame lengths, and checks them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,17 +12,17 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use super::super::sys::SharedMapping;
 use crate::burst::{FRAME_CAPACITY, Packet, Slot};
 
-/// At the beginning of a ring.
+/// The first word of a ring.
 const COOKIE: u32 = 0x03e3_1f20;
 
-/// Places in a ring: what its writer has got to, what its reader has, and the descriptors.
+/// Offsets in a ring: flags, the writer's index, the reader's index, and the descriptors.
 const FLAGS: usize = 4;
 const HEAD: usize = 6;
 const TAIL: usize = 64;
 const DESCRIPTORS: usize = 128;
 const DESCRIPTOR: usize = 16;
 
-/// In a ring's flags: nobody waits to be woken. In a descriptor's: the frame goes on in the next one.
+/// The ring flag of a reader that polls, and the descriptor flag of a frame that continues in the next buffer.
 const NO_WAKING: u16 = 1;
 const CONTINUES: u64 = 1;
 
@@ -31,31 +31,31 @@ const STRIDE: usize = 2112;
 
 const _: () = assert!(STRIDE >= FRAME_CAPACITY && (STRIDE / 64) % 2 == 1);
 
-/// The memory, with its rings to the server and from it.
+/// The memory with the rings to the server and from it.
 pub struct MemifRings {
     file: OwnedFd,
     map: SharedMapping,
     log2: u8,
-    /// How far this end has got with frames to the server and buffers for frames from it: the heads.
+    /// The heads: frames sent to the server, and buffers offered for frames from it.
     sent: u16,
     offered: u16,
-    /// How far it has got with what comes from the server.
+    /// Frames taken from the server.
     taken: u16,
-    /// Whether what was taken last goes on.
+    /// Whether the last frame continues in the next buffer.
     continues: bool,
 }
 
-/// What was in a descriptor.
+/// The content of a descriptor.
 pub enum Taken {
     Frame,
-    /// Some of a frame that is longer than a buffer, but not the end of it.
+    /// A part of a frame that is longer than a buffer, but not its end.
     Part,
-    /// All of a frame that is longer than a slot, or the end of it.
+    /// A frame that is longer than a slot, or the end of a frame in several buffers.
     TooLong,
 }
 
 impl MemifRings {
-    /// Memory with empty rings of two to that power.
+    /// Memory with empty rings of `1 << log2` descriptors.
     pub fn new(log2: u8) -> io::Result<MemifRings> {
         let file = memfd_create("memif", MemfdFlags::CLOEXEC)?;
         let bytes = MemifRings::bytes_of(log2);
@@ -90,18 +90,18 @@ impl MemifRings {
         self.file.as_fd()
     }
 
-    /// Where a ring begins.
+    /// The offset of a ring.
     pub fn offset(&self, ring: RingDirection) -> u32 {
         self.at(ring, 0) as u32
     }
 
-    /// How many frames there is room for on the way to the server.
+    /// The room for frames to the server.
     pub fn room(&self) -> usize {
         let read = self.map.half_word(self.at(RingDirection::TO_SERVER, TAIL)).load(Ordering::Acquire);
         usize::from(self.size() - self.sent.wrapping_sub(read).min(self.size()))
     }
 
-    /// Copies a frame into the next place, for which there must be room; the server sees it after [`Self::publish`].
+    /// Copies a frame into the next buffer, for which there must be room; the server sees it after [`Self::publish`].
     pub fn put(&mut self, packet: &Slot) {
         let number = self.sent & (self.size() - 1);
         self.map.copy_from(self.buffer(RingDirection::TO_SERVER, number), packet.frame());
@@ -109,20 +109,20 @@ impl MemifRings {
         self.sent = self.sent.wrapping_add(1);
     }
 
-    /// Shows the server what was put, and says whether it wants to be woken for it.
+    /// Makes the frames visible to the server, and returns whether the server has to be woken.
     pub fn publish(&self) -> bool {
         self.map.half_word(self.at(RingDirection::TO_SERVER, HEAD)).store(self.sent, Ordering::Release);
         let flags = self.map.half_word(self.at(RingDirection::TO_SERVER, FLAGS)).load(Ordering::Relaxed);
         flags & NO_WAKING == 0
     }
 
-    /// How many frames have come. A server cannot have filled more buffers than it was offered.
+    /// The number of frames from the server, at most the number of buffers that it was offered.
     pub fn waiting(&self) -> usize {
         let filled = self.map.half_word(self.at(RingDirection::FROM_SERVER, TAIL)).load(Ordering::Acquire);
         usize::from(filled.wrapping_sub(self.taken).min(self.offered.wrapping_sub(self.taken)))
     }
 
-    /// Copies the next frame out, of which there must be one.
+    /// Copies the next frame, which must exist, into a slot.
     pub fn take(&mut self, slot: &mut Packet<'_>) -> Taken {
         let number = self.taken & (self.size() - 1);
         self.taken = self.taken.wrapping_add(1);
@@ -140,7 +140,7 @@ impl MemifRings {
         Taken::Frame
     }
 
-    /// Offers the buffers of frames that were taken again, at first all of them.
+    /// Offers the buffers of taken frames to the server again; the first call offers all buffers.
     pub fn offer(&mut self) {
         let end = self.taken.wrapping_add(self.size());
         while self.offered != end {
@@ -150,12 +150,12 @@ impl MemifRings {
         self.map.half_word(self.at(RingDirection::FROM_SERVER, HEAD)).store(self.offered, Ordering::Release);
     }
 
-    /// This end looks by itself: the server need not wake it.
+    /// Sets the flag that this end polls, so that the server need not wake it.
     pub fn poll(&self) {
         self.map.half_word(self.at(RingDirection::FROM_SERVER, FLAGS)).store(NO_WAKING, Ordering::Relaxed);
     }
 
-    /// Writes a descriptor: in memory region 0, no flags.
+    /// Writes a descriptor of memory region 0 without flags.
     fn describe(&self, ring: RingDirection, number: u16, len: usize) {
         let at = self.descriptor(ring, number);
         self.map.write(at, (len as u64) << 32);
@@ -176,7 +176,7 @@ impl MemifRings {
     }
 }
 
-/// One of the two rings, in the order in which they lie.
+/// One of the two rings, in memory order.
 #[derive(Clone, Copy)]
 pub struct RingDirection(usize);
 

@@ -1,4 +1,4 @@
-//! What a network card does on its own.
+//! Settings of a network card, by ethtool.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,24 +9,24 @@ use libc::c_int;
 use super::socket::check;
 use super::tun::request;
 
-/// `ETHTOOL_GFLAGS` of linux/ethtool.h: asks which of some offloads are on.
+/// `ETHTOOL_GFLAGS` of linux/ethtool.h: reads the flags of some offloads.
 const GET_FLAGS: u32 = 0x25;
-/// `ETH_FLAG_RXVLAN`: tags are taken off frames that come in.
+/// `ETH_FLAG_RXVLAN`: the card strips tags from received frames.
 const STRIPS_TAGS: u32 = 1 << 8;
 
-/// `ETHTOOL_GCHANNELS`: asks how many queues there are.
+/// `ETHTOOL_GCHANNELS`: reads the numbers of queues.
 const GET_CHANNELS: u32 = 0x3c;
 
-/// A question, which the kernel writes the answer into.
+/// A command structure, into which the kernel writes its answer.
 ///
 /// # Safety
 ///
-/// It is `repr(C)`, and as long as what the kernel reads and writes for its command; any answer is a valid value.
+/// The type is `repr(C)`, as long as what the kernel reads and writes for its command, and any bytes are a valid value.
 unsafe trait EthtoolCommand {}
 
-// SAFETY: it is `struct ethtool_value`, which `ETHTOOL_GFLAGS` takes: two words.
+// SAFETY: this is `struct ethtool_value`, which `ETHTOOL_GFLAGS` takes: two words.
 unsafe impl EthtoolCommand for Flags {}
-// SAFETY: it is `struct ethtool_channels`, which `ETHTOOL_GCHANNELS` takes: nine words.
+// SAFETY: this is `struct ethtool_channels`, which `ETHTOOL_GCHANNELS` takes: nine words.
 unsafe impl EthtoolCommand for Channels {}
 
 /// `struct ethtool_value`.
@@ -41,36 +41,36 @@ struct Flags {
 #[derive(Default)]
 struct Channels {
     command: u32,
-    /// At most: receive, transmit, other, combined.
-    most: [u32; 4],
+    /// The maxima: receive, transmit, other, combined.
+    maxima: [u32; 4],
     receive: u32,
     transmit: u32,
     other: u32,
     combined: u32,
 }
 
-/// Whether the interface takes VLAN tags off the frames that come in.
+/// Whether the interface strips VLAN tags from received frames.
 pub fn strips_tags(interface: &str) -> io::Result<bool> {
-    let flags = ask(interface, Flags { command: GET_FLAGS, answer: 0 })?;
+    let flags = run(interface, Flags { command: GET_FLAGS, answer: 0 })?;
     Ok(flags.is_some_and(|flags| flags.answer & STRIPS_TAGS != 0))
 }
 
-/// How many queues frames come in by.
+/// The number of receive queues.
 pub fn receive_queues(interface: &str) -> io::Result<u32> {
-    let channels = ask(interface, Channels { command: GET_CHANNELS, ..Channels::default() })?;
+    let channels = run(interface, Channels { command: GET_CHANNELS, ..Channels::default() })?;
     Ok(channels.map_or(1, |channels| (channels.receive + channels.combined).max(1)))
 }
 
-/// The answer; `None` if the driver has none.
-fn ask<Q: EthtoolCommand>(interface: &str, mut question: Q) -> io::Result<Option<Q>> {
+/// Runs a command; `None` if the driver does not support it.
+fn run<Q: EthtoolCommand>(interface: &str, mut command: Q) -> io::Result<Option<Q>> {
     let mut request = request(interface, 0)?;
-    request.ifr_ifru.ifru_data = (&raw mut question).cast();
-    let socket = UnixDatagram::unbound()?; // any will do, but AF_XDP sockets pass no questions on
-    // SAFETY: the kernel reads one `ifreq`, and reads and writes the question it points to, which is as long as its
-    // command says; both live until the call ends.
+    request.ifr_ifru.ifru_data = (&raw mut command).cast();
+    let socket = UnixDatagram::unbound()?; // any socket except AF_XDP, which does not handle this ioctl
+    // SAFETY: the kernel reads one `ifreq`, and reads and writes the structure it points to, which has the length of its
+    // command; both live until the call ends.
     match check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } as c_int)
     {
-        Ok(_) => Ok(Some(question)),
+        Ok(_) => Ok(Some(command)),
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
         Err(error) => Err(error),
     }

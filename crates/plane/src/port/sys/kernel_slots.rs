@@ -1,4 +1,4 @@
-//! SlotRange in the hands of the kernel: whose they are, and how they come back, each once.
+//! Slots that the kernel owns for a while, and their return, each once.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::burst::{Packet, Slot};
 use crate::verdict::Verdict;
 
-/// SlotRange that the kernel may write to. They are never freed: after a socket is closed, a network card may go on for a
-/// while.
+/// Memory that the kernel may write to. It is never freed, because a network card may use it for a while after its socket
+/// is closed.
 #[derive(Clone)]
 pub struct SlotMemory(Arc<SlotRange>);
 
@@ -16,22 +16,22 @@ struct SlotRange {
     count: usize,
 }
 
-// SAFETY: it is only an address and a number; slots are reached through a `KernelSlots`, which has them exclusively.
+// SAFETY: this is only an address and a number; slots are accessed through a `KernelSlots`, which has them exclusively.
 unsafe impl Send for SlotRange {}
-// SAFETY: as above: shared, it answers nothing but address and number.
+// SAFETY: as above: a shared reference gives access to address and number only.
 unsafe impl Sync for SlotRange {}
 
 impl SlotMemory {
-    /// Gives slots away for good, and the custody of all of them.
+    /// Gives up slots forever, and returns the set of all of them.
     pub fn new(slots: Vec<Slot>) -> (SlotMemory, KernelSlots) {
         let slots: &'static mut [Slot] = slots.leak();
         let count = slots.len();
         let memory = SlotMemory(Arc::new(SlotRange { first: NonNull::from(slots).cast(), count }));
-        let mut custody = KernelSlots::of_none(&memory);
+        let mut all = KernelSlots::none(&memory);
         for index in 0..count {
-            custody.held[index / 64] |= 1 << (index % 64);
+            all.held[index / 64] |= 1 << (index % 64);
         }
-        (memory, custody)
+        (memory, all)
     }
 
     /// The address of the first slot.
@@ -39,7 +39,7 @@ impl SlotMemory {
         self.0.first.as_ptr().addr()
     }
 
-    /// The address behind the last slot.
+    /// The address after the last slot.
     pub fn end(&self) -> usize {
         self.start() + self.0.count * size_of::<Slot>()
     }
@@ -56,20 +56,20 @@ impl SlotMemory {
     }
 }
 
-/// The slots of a memory that somebody has given up, so that the kernel may use them. Two custodies never have the same
-/// slot: it takes the exclusive reference to give one up.
+/// The slots of a memory whose packets were given up, so that the kernel may use them. No slot is in two sets, because giving
+/// one up takes the exclusive reference.
 pub struct KernelSlots {
     memory: SlotMemory,
     held: Box<[u64]>,
 }
 
 impl KernelSlots {
-    /// Of no slots yet.
-    pub fn of_none(memory: &SlotMemory) -> KernelSlots {
+    /// The empty set.
+    pub fn none(memory: &SlotMemory) -> KernelSlots {
         KernelSlots { memory: memory.clone(), held: vec![0; memory.0.count.div_ceil(64)].into() }
     }
 
-    /// Takes a packet, and says which slot it is; hands it back if it is of another memory.
+    /// Adds the slot of a packet and returns its number; hands back a packet of another memory.
     #[inline]
     pub fn put(&mut self, packet: Packet<'static>) -> Result<usize, Packet<'static>> {
         match self.memory.index(std::ptr::from_mut(packet).addr()) {
@@ -81,7 +81,7 @@ impl KernelSlots {
         }
     }
 
-    /// Gives a packet back, if it has that one.
+    /// Removes a slot and returns its packet, if the slot is in the set.
     #[inline]
     pub fn take(&mut self, index: usize) -> Option<Packet<'static>> {
         let word = self.held.get_mut(index / 64)?;
@@ -90,10 +90,10 @@ impl KernelSlots {
             return None;
         }
         *word &= !bit;
-        // SAFETY: the bit says that the slot is inside the memory, which is never freed, and that its exclusive
-        // reference was given up here; the bit is cleared, so it is made again once. The kernel has handed the slot
-        // back before its index got here. Bytes of the frame and its numbers are valid whatever was written; the
-        // verdict is, because it is written anew.
+        // SAFETY: the bit is set, so the slot is inside the memory, which is never freed, and its exclusive reference
+        // was given up to this set. The bit is cleared, so the reference is made again only once. The kernel returned
+        // the slot before its index got here. Bytes of the frame and its numbers are valid whatever the kernel wrote,
+        // and the verdict is valid because it is written here.
         unsafe {
             let slot = self.memory.0.first.as_ptr().add(index);
             (&raw mut (*slot).verdict).write(Verdict::Forward);
@@ -101,12 +101,12 @@ impl KernelSlots {
         }
     }
 
-    /// Whether it has none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.held.iter().all(|word| *word == 0)
     }
 
-    /// Gives all its packets back.
+    /// Removes all slots and returns their packets.
     pub fn take_all(&mut self) -> impl Iterator<Item = Packet<'static>> + '_ {
         (0..self.memory.0.count).filter_map(|index| self.take(index))
     }

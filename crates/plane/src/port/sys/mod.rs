@@ -1,7 +1,7 @@
-//! Sockets, mappings and rings shared with the kernel: all `unsafe` of this crate, behind safe interfaces.
+//! Sockets, mappings and rings shared with the kernel: all `unsafe` code of this crate, behind safe interfaces.
 //!
-//! Nothing here decides anything: what the kernel writes is checked against the bounds of its mapping before it is
-//! used, and each type owns what it points to.
+//! This code makes no decisions. It checks values from the kernel against the bounds of the mapping before it uses them,
+//! and each type owns what it points to.
 #![allow(unsafe_code)]
 
 mod ethtool;

@@ -1,7 +1,7 @@
 //! The receive ring of a packet socket (PACKET_MMAP, TPACKET_V2): frames in memory that the kernel fills.
 //!
-//! Version 2, which hands over frame by frame, and not version 3: that hands over blocks, and holds back what came in
-//! until a block is full or its timer of at least a millisecond ends, at every router on the way.
+//! Uses version 2, which delivers frame by frame. Version 3 delivers blocks and holds frames back until a block is full or
+//! its timer of at least a millisecond ends, which would delay packets at every router on the path.
 
 use std::io;
 use std::mem::offset_of;
@@ -12,10 +12,10 @@ use libc::{c_int, tpacket_req, tpacket2_hdr};
 use super::Socket;
 use super::shared_mapping::{SharedMapping, acquire, release};
 
-/// Bytes of a virtio-net header without the number of buffers, which stands before each frame.
+/// Bytes of the virtio-net header before each frame, without the number of buffers.
 pub const VIRTIO_HEADER: usize = 10;
 
-/// How large a ring is.
+/// The size of a ring.
 #[derive(Clone, Copy)]
 pub struct RingSize {
     /// Frames at least.
@@ -24,7 +24,7 @@ pub struct RingSize {
     pub frame: usize,
 }
 
-/// Blocks are what the kernel allocates in one piece.
+/// Bytes that the kernel allocates in one piece.
 const BLOCK: usize = 1 << 18;
 
 /// The ring of a socket.
@@ -39,12 +39,12 @@ pub struct PacketRing {
 pub struct FilledFrame<'r> {
     ring: &'r PacketRing,
     start: usize,
-    /// Its header, as it was when the kernel handed it over.
+    /// A copy of its header.
     pub header: tpacket2_hdr,
 }
 
 impl PacketRing {
-    /// Gives `socket` a ring, each frame with a virtio-net header.
+    /// Creates the receive ring of `socket`, with a virtio-net header before each frame.
     pub fn new(socket: &Socket, size: RingSize) -> io::Result<PacketRing> {
         socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as c_int)?;
         socket.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
@@ -73,7 +73,7 @@ impl PacketRing {
         Some(FilledFrame { ring: self, start, header })
     }
 
-    /// Gives the frame that was peeked at back to the kernel.
+    /// Returns the frame of the last [`Self::peek`] to the kernel.
     pub fn give_back(&mut self) {
         release(self.map.word(self.start(self.next)), libc::TP_STATUS_KERNEL);
         self.next = (self.next + 1) % self.frames;

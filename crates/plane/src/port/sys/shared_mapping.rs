@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use super::socket::Plain;
 
-/// A mapping of a file descriptor, unmapped when it is dropped. The other side may write to it at any time, so nothing
-/// here hands out a reference to what it shares: words are read atomically, bytes are copied.
+/// A mapping of a file descriptor, unmapped when it is dropped. The other side may write to it at any time, so no
+/// function returns a plain reference to the memory: words are accessed atomically, bytes are copied.
 pub struct SharedMapping {
     start: NonNull<u8>,
     len: usize,
@@ -19,10 +19,10 @@ pub struct SharedMapping {
 unsafe impl Send for SharedMapping {}
 
 impl SharedMapping {
-    /// Maps `len` bytes at `offset` of `fd`, to read and write, in memory at once.
+    /// Maps `len` bytes at `offset` of `fd` for reading and writing, and populates the pages.
     pub fn new(fd: BorrowedFd<'_>, len: usize, offset: i64) -> io::Result<SharedMapping> {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory that Rust knows of.
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps no memory of the program.
         let start =
             unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, fd.as_raw_fd(), offset) };
         if start == libc::MAP_FAILED {
@@ -32,32 +32,32 @@ impl SharedMapping {
         Ok(SharedMapping { start, len })
     }
 
-    /// The place of `T` at `offset`; panics if it is not inside the mapping or not aligned.
+    /// A pointer to `T` at `offset`; panics if it is not inside the mapping or not aligned.
     fn at<T>(&self, offset: usize) -> *mut T {
         let end = offset.checked_add(size_of::<T>());
         assert!(end.is_some_and(|end| end <= self.len), "offset {offset} lies in a mapping of {}", self.len);
-        // SAFETY: the place lies inside the mapping, as was just checked.
+        // SAFETY: the pointer stays inside the mapping, as was just checked.
         let place = unsafe { self.start.as_ptr().add(offset) }.cast::<T>();
-        assert!(place.is_aligned(), "what the kernel shares is aligned");
+        assert!(place.is_aligned(), "shared values are aligned");
         place
     }
 
     /// The value at `offset`, as it was when the kernel handed it over.
     pub fn read<T: Plain>(&self, offset: usize) -> T {
-        // SAFETY: inside the mapping and aligned, says `at`; any bytes are a valid value.
+        // SAFETY: `at` checks that it is inside the mapping and aligned; any bytes are a valid value.
         unsafe { self.at::<T>(offset).read() }
     }
 
-    /// Puts a value at `offset`, for the kernel to take over.
+    /// Writes a value at `offset`.
     pub fn write<T: Plain>(&self, offset: usize, value: T) {
-        // SAFETY: inside the mapping and aligned, says `at`; nobody holds a reference to it but to words, atomically.
+        // SAFETY: `at` checks that it is inside the mapping and aligned; only atomic references to it exist.
         unsafe { self.at::<T>(offset).write(value) }
     }
 
     /// The word at `offset`.
     pub fn word(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: inside the mapping and aligned, says `at`; an atomic may be shared with whoever else writes it, and
-        // the mapping lives as long as the reference.
+        // SAFETY: `at` checks that it is inside the mapping and aligned; other writers may share an atomic, and the mapping
+        // lives as long as the reference.
         unsafe { AtomicU32::from_ptr(self.at(offset)) }
     }
 
@@ -67,18 +67,18 @@ impl SharedMapping {
         unsafe { AtomicU16::from_ptr(self.at(offset)) }
     }
 
-    /// Copies bytes in; panics if they do not fit into the mapping.
+    /// Copies bytes into the mapping; panics if they do not fit.
     pub fn copy_from(&self, offset: usize, bytes: &[u8]) {
         let end = offset.checked_add(bytes.len());
         assert!(end.is_some_and(|end| end <= self.len), "offset {offset} lies in a mapping of {}", self.len);
         // SAFETY: the destination lies inside the mapping, as was just checked, and no reference to it exists; the source
-        // is memory of Rust's, so they do not overlap.
+        // is memory of the program, so they do not overlap.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(offset), bytes.len());
         }
     }
 
-    /// Copies bytes out; panics if they are not inside the mapping.
+    /// Copies bytes out of the mapping; panics if they are not inside.
     pub fn copy_to(&self, offset: usize, bytes: &mut [u8]) {
         let end = offset.checked_add(bytes.len());
         assert!(end.is_some_and(|end| end <= self.len), "offset {offset} lies in a mapping of {}", self.len);
@@ -92,18 +92,18 @@ impl SharedMapping {
 
 impl Drop for SharedMapping {
     fn drop(&mut self) {
-        // SAFETY: exactly what `new` mapped; references into it ended with the borrow of this value.
+        // SAFETY: this unmaps exactly what `new` mapped; references into it ended with the borrow of this value.
         let unmapped: c_int = unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
         debug_assert_eq!(unmapped, 0, "a mapping can be unmapped");
     }
 }
 
-/// What the kernel wrote before it stored this word is seen after this load.
+/// Loads a word; everything that the kernel wrote before it stored the word is visible afterwards.
 pub fn acquire(word: &AtomicU32) -> u32 {
     word.load(Ordering::Acquire)
 }
 
-/// What was read or written before this store is done before the kernel sees the word.
+/// Stores a word; all earlier reads and writes of this side happen before the kernel sees it.
 pub fn release(word: &AtomicU32, value: u32) {
     word.store(value, Ordering::Release);
 }

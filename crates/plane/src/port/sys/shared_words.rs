@@ -1,4 +1,4 @@
-//! The memory of a BPF array map, as words that this process writes and programs in the kernel read.
+//! The memory of a BPF array map as words, which this process and programs in the kernel access.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -10,17 +10,18 @@ use memmap2::{MmapOptions, MmapRaw};
 pub struct SharedWords(MmapRaw);
 
 impl SharedWords {
-    /// Maps so many bytes; the kernel refuses more than the map has. The mapping keeps the map, whatever becomes of `map`.
+    /// Maps this number of bytes; the kernel refuses more than the map has. The mapping keeps the map alive after `map` is
+    /// closed.
     pub fn new(map: BorrowedFd<'_>, bytes: usize) -> io::Result<SharedWords> {
         Ok(SharedWords(MmapOptions::new().len(bytes).map_raw(map.as_raw_fd())?))
     }
 
-    /// All of them.
+    /// All words of the mapping.
     pub fn words(&self) -> &[AtomicU32] {
         let first = self.0.as_mut_ptr().cast::<AtomicU32>().cast_const();
-        // SAFETY: the mapping is page-aligned, so long, readable and writable, and lives as long as `self`. All bits are
-        // valid words. Others, in the kernel too, reach this memory by loads and stores of words or parts of them, which
-        // atomics allow for; no plain reference to it is ever made.
+        // SAFETY: the mapping is page-aligned, has this length, is readable and writable, and lives as long as `self`. All
+        // bits are valid words. Other processes and the kernel access this memory by loads and stores of words or parts
+        // of words, which atomics allow; no plain reference to it is ever made.
         unsafe { std::slice::from_raw_parts(first, self.0.len() / size_of::<AtomicU32>()) }
     }
 }

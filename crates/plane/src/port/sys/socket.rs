@@ -43,9 +43,9 @@ pub struct Socket(OwnedFd);
 impl Socket {
     /// A raw socket of that domain that receives nothing before it is bound.
     pub fn raw(domain: c_int) -> io::Result<Socket> {
-        // SAFETY: takes plain numbers and answers with a descriptor or -1.
+        // SAFETY: the call takes plain numbers and returns a descriptor or -1.
         let fd = check(unsafe { libc::socket(domain, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
-        // SAFETY: a descriptor that was just made and that nobody else has.
+        // SAFETY: the descriptor was just created and has no other owner.
         Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -58,7 +58,7 @@ impl Socket {
         check(set).map(drop)
     }
 
-    /// Reads an option. A kernel that knows less of it than `T` holds is refused.
+    /// Reads an option; fails if the kernel writes fewer bytes than `T` has.
     pub fn get<T: Plain>(&self, level: c_int, option: c_int) -> io::Result<T> {
         let (mut value, mut len) = (MaybeUninit::<T>::zeroed(), size_of::<T>() as libc::socklen_t);
         // SAFETY: the kernel writes at most `len` bytes into a value of that size.
@@ -69,10 +69,10 @@ impl Socket {
         if len as usize != size_of::<T>() {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
-                "the kernel knows an older form of this option",
+                "the kernel has an older form of this option",
             ));
         }
-        // SAFETY: it was zeroed, then written over by the kernel, and any bytes are a valid `Plain`.
+        // SAFETY: the value was zeroed and then written by the kernel, and any bytes are a valid `Plain`.
         Ok(unsafe { value.assume_init() })
     }
 
@@ -83,24 +83,24 @@ impl Socket {
         check(unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), len) }).map(drop)
     }
 
-    /// Has the kernel send what stands in a ring it shares with us.
+    /// Makes the kernel send the frames of a shared ring.
     pub fn kick_send(&self) -> io::Result<()> {
         let (fd, flags, nothing) = (self.0.as_raw_fd(), libc::MSG_DONTWAIT, std::ptr::null());
-        // SAFETY: sends no bytes, to nobody: no memory is read.
+        // SAFETY: the call sends no bytes and has no address: the kernel reads no memory.
         let sent = unsafe { libc::sendto(fd, nothing, 0, flags, std::ptr::null(), 0) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Has the kernel look whether there is something to receive into a ring it shares with us.
+    /// Makes the kernel receive frames into a shared ring.
     pub fn kick_receive(&self) -> io::Result<()> {
-        let (fd, flags, nobody) = (self.0.as_raw_fd(), libc::MSG_DONTWAIT, std::ptr::null_mut());
-        // SAFETY: receives no bytes, from nobody: no memory is written.
+        let (fd, flags, address) = (self.0.as_raw_fd(), libc::MSG_DONTWAIT, std::ptr::null_mut());
+        // SAFETY: the call receives no bytes and no address: the kernel writes no memory.
         let received =
-            unsafe { libc::recvfrom(fd, std::ptr::null_mut(), 0, flags, nobody, std::ptr::null_mut()) };
+            unsafe { libc::recvfrom(fd, std::ptr::null_mut(), 0, flags, address, std::ptr::null_mut()) };
         if received < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// The error that waits on the socket, which is thereby taken off it.
+    /// Returns the pending error of the socket and clears it.
     pub fn pending_error(&self) -> io::Result<()> {
         match self.get::<c_int>(libc::SOL_SOCKET, libc::SO_ERROR)? {
             0 => Ok(()),
@@ -115,7 +115,7 @@ impl AsFd for Socket {
     }
 }
 
-/// The number of the interface of that name, in this thread's network namespace.
+/// The index of the interface of that name, in this thread's network namespace.
 pub fn interface_index(name: &str) -> io::Result<u32> {
     let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: a string that ends with a zero byte and lives until the call ends.
@@ -125,7 +125,7 @@ pub fn interface_index(name: &str) -> io::Result<u32> {
     }
 }
 
-/// A result of a system call, with its error.
+/// The result of a system call, or its error.
 pub fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

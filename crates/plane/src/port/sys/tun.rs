@@ -1,4 +1,4 @@
-//! Interfaces of our own making (TUN/TAP).
+//! TAP interfaces, and settings of interfaces by ioctl.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,8 +10,8 @@ use libc::{c_char, c_int, c_short, ifreq};
 
 use super::socket::check;
 
-/// Makes an Ethernet interface, or joins a further queue of one that this process made. It goes with the last of its
-/// files. Answers with the name it got: `%d` in the wanted one becomes a number.
+/// Creates a TAP interface, or adds a queue to one of this process. The interface disappears with its last file. Returns
+/// the file and the name, in which `%d` became a number.
 pub fn create(name: &str, has_queues: bool) -> io::Result<(File, String)> {
     let file =
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
@@ -24,46 +24,46 @@ pub fn create(name: &str, has_queues: bool) -> io::Result<(File, String)> {
     Ok((file, String::from_utf8_lossy(&name.collect::<Vec<_>>()).into_owned()))
 }
 
-/// Has an interface of our own take packets of at most so many bytes.
+/// Sets the MTU of an interface.
 pub fn set_mtu(name: &str, mtu: u32) -> io::Result<()> {
     let mut request = request(name, 0)?;
     request.ifr_ifru.ifru_mtu = c_int::try_from(mtu).map_err(io::Error::other)?;
-    ask(request, libc::SIOCSIFMTU).map(drop)
+    run(request, libc::SIOCSIFMTU).map(drop)
 }
 
-/// The Ethernet address of an interface; `None` of one of another kind, as loopback and tunnels are.
+/// The MAC address of an interface; `None` for other interfaces than Ethernet, such as loopback and tunnels.
 pub fn mac(name: &str) -> io::Result<Option<[u8; 6]>> {
-    let answer = ask(request(name, 0)?, libc::SIOCGIFHWADDR)?;
-    // SAFETY: the kernel has written an address there; and before, all bytes were zeros, a valid one.
+    let answer = run(request(name, 0)?, libc::SIOCGIFHWADDR)?;
+    // SAFETY: the kernel wrote an address there; before that, all bytes were zeros, which is a valid address.
     let libc::sockaddr { sa_family: kind, sa_data: bytes } = unsafe { answer.ifr_ifru.ifru_hwaddr };
     Ok((kind == libc::ARPHRD_ETHER).then(|| std::array::from_fn(|at| bytes[at] as u8)))
 }
 
-/// Whether an interface is set up and has a carrier.
+/// Whether an interface is up and has a carrier.
 pub fn is_running(name: &str) -> io::Result<bool> {
-    let answer = ask(request(name, 0)?, libc::SIOCGIFFLAGS)?;
-    // SAFETY: the kernel has written flags there; and before, all bytes were zeros, valid ones.
+    let answer = run(request(name, 0)?, libc::SIOCGIFFLAGS)?;
+    // SAFETY: the kernel wrote flags there; before that, all bytes were zeros, which are valid flags.
     let flags = c_int::from(unsafe { answer.ifr_ifru.ifru_flags });
     let running = libc::IFF_UP | libc::IFF_RUNNING;
     Ok(flags & running == running)
 }
 
-/// Has the kernel do something about an interface; the request as it leaves it.
-fn ask(mut request: ifreq, what: libc::c_ulong) -> io::Result<ifreq> {
-    let socket = UnixDatagram::unbound()?; // any will do
+/// Runs an ioctl on an interface and returns the request with the answer.
+fn run(mut request: ifreq, what: libc::c_ulong) -> io::Result<ifreq> {
+    let socket = UnixDatagram::unbound()?; // any socket will do
     // SAFETY: the kernel reads and writes one `ifreq`, which lives until the call ends.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), what as _, &raw mut request) } as c_int)?;
     Ok(request)
 }
 
-/// A question about the interface of that name.
+/// A request about the interface of that name.
 pub fn request(name: &str, flags: c_short) -> io::Result<ifreq> {
-    // SAFETY: names and numbers: all zeros is a valid value.
+    // SAFETY: the structure has only names and numbers, for which all zeros is a valid value.
     let mut request: ifreq = unsafe { std::mem::zeroed() };
     if name.len() >= request.ifr_name.len() || name.bytes().any(|byte| byte == 0) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "a name has at most 15 bytes, none of them zero",
+            "an interface name has at most 15 bytes, none of them zero",
         ));
     }
     for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {

@@ -1,4 +1,4 @@
-//! The four rings of an AF_XDP socket. Each has a writer and a reader: one is the kernel, the other is this side.
+//! The four rings of an AF_XDP socket. Each ring has one writer and one reader; one of them is the kernel.
 
 use std::io;
 use std::marker::PhantomData;
@@ -11,32 +11,32 @@ use super::Socket;
 use super::shared_mapping::{SharedMapping, acquire, release};
 use super::socket::Plain;
 
-/// A ring of `T`: what this side writes, or what it reads.
+/// A ring of `T` that this side writes or reads.
 pub struct XdpRing<T> {
     map: SharedMapping,
     offsets: xdp_ring_offset,
     size: u32,
-    /// How far this side has got, and how far it has told the kernel.
+    /// The index of this side: producer or consumer.
     mine: u32,
-    /// How far the kernel had got when this side looked last.
+    /// The index of the kernel when it was read last.
     theirs: u32,
     items: PhantomData<T>,
 }
 
 /// All rings of a socket.
 pub struct XdpRings {
-    /// Places for frames to come.
+    /// Addresses of free chunks for received frames.
     pub fill: XdpRing<u64>,
-    /// Frames that came in.
+    /// Received frames.
     pub receive: XdpRing<xdp_desc>,
     /// Frames to send.
     pub send: XdpRing<xdp_desc>,
-    /// Places of frames that are sent.
+    /// Addresses of sent frames.
     pub completion: XdpRing<u64>,
 }
 
 impl XdpRings {
-    /// Gives `socket`, which has its memory already, rings of that size: a power of two.
+    /// Creates the rings of `socket`, whose memory is registered already; the size is a power of two.
     pub fn new(socket: &Socket, size: u32) -> io::Result<XdpRings> {
         for ring in
             [libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_COMPLETION_RING, libc::XDP_RX_RING, libc::XDP_TX_RING]
@@ -60,7 +60,7 @@ impl<T: Plain> XdpRing<T> {
         Ok(XdpRing { map, offsets, size, mine: 0, theirs: 0, items: PhantomData })
     }
 
-    /// Of a ring this side writes: how many items there is room for, at least `wanted` if there is.
+    /// Of a ring that this side writes: the room for items, read from the kernel if less than `wanted` is known.
     #[inline]
     pub fn room(&mut self, wanted: usize) -> usize {
         let known = self.size - self.mine.wrapping_sub(self.theirs);
@@ -74,33 +74,33 @@ impl<T: Plain> XdpRing<T> {
     /// Writes an item, for which there must be room; the kernel sees it after [`XdpRing::publish`].
     #[inline]
     pub fn push(&mut self, item: T) {
-        self.map.write(self.place(self.mine), item);
+        self.map.write(self.offset(self.mine), item);
         self.mine = self.mine.wrapping_add(1);
     }
 
-    /// Shows the kernel what was written.
+    /// Makes the written items visible to the kernel.
     #[inline]
     pub fn publish(&mut self) {
         release(self.map.word(self.offsets.producer as usize), self.mine);
     }
 
-    /// Of a ring this side writes: takes back what was pushed last and the kernel has not taken. For when the kernel takes
-    /// nothing, because it is not called and does not look by itself.
+    /// Of a ring that this side writes: takes back the last item, if the kernel has not taken it. Only for times when the
+    /// kernel takes nothing, because it does not poll and no call is running.
     pub fn withdraw(&mut self) -> Option<T> {
         if self.is_drained() {
             return None;
         }
         self.mine = self.mine.wrapping_sub(1);
         self.publish();
-        Some(self.map.read(self.place(self.mine)))
+        Some(self.map.read(self.offset(self.mine)))
     }
 
-    /// Of a ring this side writes: whether the kernel has taken everything.
+    /// Of a ring that this side writes: whether the kernel has taken all items.
     pub fn is_drained(&mut self) -> bool {
         self.room(self.size as usize) == self.size as usize
     }
 
-    /// Of a ring this side reads: the next item.
+    /// Of a ring that this side reads: the next item.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.mine == self.theirs {
@@ -109,18 +109,18 @@ impl<T: Plain> XdpRing<T> {
         if self.mine == self.theirs {
             return None;
         }
-        let item = self.map.read(self.place(self.mine));
+        let item = self.map.read(self.offset(self.mine));
         self.mine = self.mine.wrapping_add(1);
         Some(item)
     }
 
-    /// Gives the kernel the places of what was read.
+    /// Returns the entries of read items to the kernel.
     #[inline]
     pub fn give_back(&mut self) {
         release(self.map.word(self.offsets.consumer as usize), self.mine);
     }
 
-    /// Whether the kernel waits for a call before it goes on with this ring.
+    /// Whether the kernel waits for a system call before it continues with this ring.
     #[inline]
     pub fn needs_wakeup(&self) -> bool {
         let flags = self.map.word(self.offsets.flags as usize).load(Ordering::Relaxed);
@@ -128,7 +128,7 @@ impl<T: Plain> XdpRing<T> {
     }
 
     #[inline]
-    fn place(&self, number: u32) -> usize {
+    fn offset(&self, number: u32) -> usize {
         self.offsets.desc as usize + (number & (self.size - 1)) as usize * size_of::<T>()
     }
 }
