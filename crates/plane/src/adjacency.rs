@@ -1,6 +1,6 @@
 //! What a next hop leads to: a neighbour on a link, this router, or a route that drops packets.
 //!
-//! [`Adjacency`] is the concept, for the control plane, the explanation and the XDP engine. [`CompiledAdjacency`] is its
+//! [`Adjacency`] is the concept, for the control plane, the explanation and the XDP engine. `CompiledAdjacency` is its
 //! form for the loop: it has the Ethernet header ready to copy, and its size and alignment keep it in one cache line.
 
 use fullview_table::{Family, NextHop};
