@@ -28,7 +28,7 @@
 /* Members of a group at most. */
 #define MEMBERS 64
 
-/* Why a packet is not forwarded, in the order of src/engine/counters.rs. The packet is dropped for the last reason, and
+/* Why a packet is not forwarded, in the order of src/engine/reason.rs. The packet is dropped for the last reason, and
  * passed to the kernel for all others. */
 enum reason {
 	TOO_SHORT = 1,

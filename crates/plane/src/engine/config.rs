@@ -1,13 +1,17 @@
 //! The configuration of the program besides the tables: interfaces, next hops, groups.
 
+use std::collections::BTreeMap;
+
 use fullview_table::NextHop;
 
-use super::counters::XdpReason;
-use super::devices::DevmapKeys;
 use super::error::EngineError;
 use super::layout::{COUNTED, HOP, HOPS, PORT, PORTS, SLOTS, VRFS};
+use super::reason::XdpReason;
 use crate::interface::SourceCheck;
 use crate::wire::ethernet::Mac;
+
+/// Keys of the map of devices, by the device's index in the kernel.
+pub(super) type DevmapKeys = BTreeMap<u32, u32>;
 
 /// An interface whose packets are forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,15 +1,12 @@
 //! The map of egress devices (DEVMAP), in which the kernel finds a device faster than by its index.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use aya::maps::xdp::DevMap;
 use aya::maps::{Map, MapData};
 
-use super::config::{XdpConfig, XdpNextHop};
+use super::config::{DevmapKeys, XdpConfig, XdpNextHop};
 use super::error::EngineError;
-
-/// Keys of the map, by the device's index in the kernel.
-pub(super) type DevmapKeys = BTreeMap<u32, u32>;
 
 /// The map and its keys.
 pub(super) struct Devices {

@@ -3,7 +3,7 @@
 use fullview_table::{Family, NextHop};
 
 use super::config::{XdpConfig, XdpInterface, XdpNextHop};
-use super::counters::XdpReason;
+use super::reason::XdpReason;
 use crate::adjacency::Adjacency;
 use crate::interface::Interface;
 use crate::view::View;

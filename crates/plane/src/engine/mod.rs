@@ -25,12 +25,14 @@ mod error;
 mod from_view;
 mod generation;
 mod layout;
+mod reason;
 mod section_copy;
 mod table_images;
 
 pub use config::{XdpConfig, XdpInterface, XdpNextHop};
-pub use counters::{XdpCounters, XdpReason};
+pub use counters::XdpCounters;
 pub use error::EngineError;
+pub use reason::XdpReason;
 pub use table_images::{INET_ALGORITHM, INET6_ALGORITHM};
 
 use config::CompiledConfig;
