@@ -15,11 +15,11 @@ use libfuzzer_sys::fuzz_target;
 
 const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
 
-/// Port, VLAN, MTU, whether it is up, which families it forwards, how it checks sources, whether senders are told of
-/// shorter ways, whether it looks up in the second table.
+/// Port, VLAN, MTU, whether it is up, which families it forwards, how it checks sources, whether it reports
+/// redirect candidates, whether it looks up in the second table.
 type Link = (u8, Option<u8>, u16, bool, (bool, bool), u8, bool, bool);
 
-/// Links, routes, and frames, each with its port and whether it is made to be for us.
+/// Links, routes, and frames, each with its port and whether its destination is set to the router's MAC.
 type Input = (Vec<Link>, Routes, Vec<(u8, bool, Vec<u8>)>);
 
 /// What each half of the address space leads to, in the first table and the second one; whether martians are dropped.

@@ -1,4 +1,4 @@
-//! Text tables, also packed: the compression is told by content.
+//! Text tables, also compressed: the loader recognises the compression by content.
 #![no_main]
 
 mod round_trip;

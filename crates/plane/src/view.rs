@@ -1,4 +1,4 @@
-//! A view: the interfaces, adjacencies and tables by which every worker forwards, consistent with each other.
+//! A view: the interfaces, adjacencies and tables that every worker forwards with, consistent with each other.
 //!
 //! The writer makes a new [`View`] when links, neighbours or tables change, and publishes it whole ([`Views::publish`]).
 //! A worker compares one pointer per burst ([`ViewReader`]) and never waits. A view contains no routes: they reach the
@@ -87,7 +87,7 @@ impl Default for Policy {
     }
 }
 
-/// The state by which every worker forwards, at one moment.
+/// The state that every worker forwards with, at one moment.
 pub struct View {
     parts: ViewParts,
     ports: PortTable,

@@ -227,7 +227,7 @@ enum fv_status fv_next_hop_text(const struct fv_table *table,
 /**
  * Adds one route or replaces it. The prefix is text of either family: "198.18.0.0/15", "2001:2::/48".
  *
- * FV_COMPILE, here and in all changes, means that the routes are changed, but that no algorithm could compile them:
+ * FV_COMPILE, here and in all changes, means that the routes are changed and no algorithm could compile them:
  * readers see the table as before, or the first part of a list of changes. Compile again once there is memory, or
  * there are fewer routes.
  *

@@ -163,7 +163,7 @@ fn batches_of_every_length<A: Tested>() {
     }
 }
 
-/// Prints one line, by which `./ci.sh isa` checks that all instruction sets of the processor were tested.
+/// Prints one line, from which `./ci.sh isa` checks that all instruction sets of the processor were tested.
 #[test]
 fn batches_inet() {
     let forced: Vec<&str> = Isa::available().into_iter().map(Isa::name).collect();

@@ -46,7 +46,7 @@ impl Node {
         Node { thread_id, jobs: Some(jobs), thread: Some(thread) }
     }
 
-    /// Returns the number by which `ip link set netns` finds the namespace: its thread's.
+    /// Returns the number that `ip link set netns` finds the namespace with: its thread's.
     pub fn id(&self) -> i32 {
         self.thread_id
     }

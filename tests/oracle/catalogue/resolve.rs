@@ -78,9 +78,9 @@ fn unanswered(cases: &mut Cases) {
     let mut awaited = [0; SIDES.len()];
     (awaited[LEFT], awaited[NARROW]) = (1, 2);
     let packet = cases.udp(topology::inet(NARROW, 60));
-    cases.steps("resolve: nobody answers", vec![left(&packet), Step::Wait(awaited)]);
+    cases.steps("resolve: no answer", vec![left(&packet), Step::Wait(awaited)]);
     let packet = cases.udp6(topology::inet6(NARROW, 0x60));
-    cases.steps("resolve: nobody answers, inet6", vec![left6(&packet), Step::Wait(awaited)]);
+    cases.steps("resolve: no answer, inet6", vec![left6(&packet), Step::Wait(awaited)]);
 }
 
 fn changed(cases: &mut Cases) {

@@ -15,7 +15,7 @@ pub struct Pace {
     max_lag: Duration,
 }
 
-/// A rate that is no rate.
+/// A number that cannot be a rate.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("rate {0} is not a number of packets per second from 0.001 to 10^12")]
 pub struct RateError(pub f64);

@@ -8,7 +8,7 @@ use fullview_table::{Address, NextHop};
 use crate::burst::BURST;
 use crate::view::TableReaders;
 
-/// The destination address of a packet, by which it is looked up.
+/// The destination address of a packet, which is the key of its lookup.
 pub(super) enum Destination {
     Inet(u32),
     Inet6(u128),

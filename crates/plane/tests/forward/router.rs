@@ -166,7 +166,7 @@ fn each_kind_of_next_hop_has_its_verdict() {
 }
 
 #[test]
-fn broadcast_frames_reach_this_router_and_nobody_else() {
+fn broadcast_frames_reach_only_this_router() {
     let broadcast = |destination: &str| to(inet(SRC, destination, 64), Mac::BROADCAST);
     check(
         &parts(),
@@ -174,8 +174,8 @@ fn broadcast_frames_reach_this_router_and_nobody_else() {
             ("its network's", 1, broadcast("198.18.100.255"), punted(Punt::Broadcast)),
             ("its own address", 1, broadcast("198.18.100.1"), punted(Punt::Local)),
             ("another host", 1, broadcast(DST), dropped(Reason::LinkBroadcast)),
-            ("nobody", 1, broadcast("203.0.113.1"), dropped(Reason::LinkBroadcast)),
-            ("everybody", 1, broadcast("255.255.255.255"), punted(Punt::Broadcast)),
+            ("an address without a host", 1, broadcast("203.0.113.1"), dropped(Reason::LinkBroadcast)),
+            ("limited broadcast", 1, broadcast("255.255.255.255"), punted(Punt::Broadcast)),
             (
                 "DHCP discover",
                 1,
@@ -306,7 +306,7 @@ fn with_group(parts: &mut ViewParts, groups: &mut Groups) -> NextHop {
     group
 }
 
-/// The ports by which frames leave, one after the other.
+/// The ports that frames leave by, one after the other.
 fn ways(forwarder: &mut Forwarder, frames: impl Iterator<Item = Vec<u8>>) -> Vec<u16> {
     let frames: Vec<_> = frames.map(|frame| (0, frame)).collect();
     let port = |fate| match fate {

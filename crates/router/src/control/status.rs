@@ -120,7 +120,7 @@ pub struct FibStatus {
     pub synced: bool,
     /// Why the last compile failed.
     pub failure: Option<String>,
-    /// The framework's last line about compiling the table anew.
+    /// The framework's last line about compiling the table again.
     pub last_rebuild: Option<String>,
     /// The framework's lines, oldest first.
     pub log: Vec<String>,

@@ -142,7 +142,7 @@ fn netlink(state: &RouterState<'_>) -> BTreeMap<String, u64> {
         ("resyncs", statistics.overflows),
         ("interrupted-dumps", statistics.interrupted),
         ("dumps", statistics.dumps),
-        ("repaired", statistics.repaired),
+        ("corrections", statistics.repaired),
     ];
     named.map(|(name, count)| (name.to_owned(), count)).into()
 }

@@ -38,18 +38,18 @@ pub struct Slices<'a, A: Address> {
 impl<A: Address> Slices<'_, A> {
     /// Measures one algorithm. The reader looks up in the table of `read`.
     pub fn measure(&self, mut read: Writer<A>, mut unread: Writer<A>) -> anyhow::Result<Figures> {
-        let (shared, nobody) = (Shared::new(read.fib()), Shared::new(unread.fib()));
-        let (tell, told) = mpsc::channel();
+        let (shared, without_reader) = (Shared::new(read.fib()), Shared::new(unread.fib()));
+        let (sender, receiver) = mpsc::channel();
         let mut figures = thread::scope(|scope| {
             scope.spawn(|| {
                 pair::pin(self.cores.first());
                 // A send fails only if the receiver has ended, and then the measurement is over.
-                let _ = tell.send(Waiting::of_this_thread());
+                let _ = sender.send(Waiting::of_this_thread());
                 shared.look_up(&self.keys);
             });
             pair::pin(self.cores.get(1));
-            let mut writers = Writers { read: (&mut read, &shared), unread: (&mut unread, &nobody) };
-            let figures = told.recv().map_err(anyhow::Error::from);
+            let mut writers = Writers { read: (&mut read, &shared), unread: (&mut unread, &without_reader) };
+            let figures = receiver.recv().map_err(anyhow::Error::from);
             let figures = figures
                 .and_then(|reader| self.all_rounds(&mut writers, &[reader, Waiting::of_this_thread()]));
             shared.end();

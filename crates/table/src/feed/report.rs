@@ -8,7 +8,7 @@ use super::source::{Compression, Format};
 pub struct Loaded {
     /// The table, complete: every route has a next hop.
     pub table: Table,
-    /// Counts by which users can check that they loaded the intended table.
+    /// Counts that let users check that they loaded the intended table.
     pub report: LoadReport,
 }
 

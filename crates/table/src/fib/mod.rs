@@ -70,7 +70,7 @@ impl Footprint {
 
 /// A lookup algorithm: what a new file implements.
 pub trait Algorithm<A: Address>: Sync {
-    /// The name by which users select it; unique in the registry of its family.
+    /// The name that users select it with; unique in the registry of its family.
     fn name(&self) -> &'static str;
 
     /// How well it suits such a table, from 0 to 255; see [`selection`].

@@ -32,9 +32,9 @@ pub struct MemifPort<'a> {
     number: u16,
     control: ControlChannel,
     rings: MemifRings,
-    /// The event by which this end wakes the server.
+    /// The event with which this end wakes the server.
     wake: OwnedFd,
-    /// The event by which the server could wake this end. The protocol requires it; no thread waits for it.
+    /// The event with which the server could wake this end. The protocol requires it; no thread waits for it.
     _woken: OwnedFd,
     slots: PortSlots<'a>,
     too_long: u64,

@@ -21,7 +21,7 @@ use super::view::View;
 const ROOMY: (usize, usize) = (FANOUT - 2, RANGES - 1);
 /// Most slots of a tree.
 const MOST_SLOTS: usize = FANOUT.pow(BRANCHES as u32) * RANGES;
-/// The bits by which a tree that would be too large is divided.
+/// The bits that divide a tree that would be too large.
 const DIVISION: u8 = 8;
 
 /// All trees, and the view for readers.

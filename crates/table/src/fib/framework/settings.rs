@@ -36,7 +36,7 @@ pub struct Settings {
     /// The n-th failed compile holds a module back for this time, at least a millisecond, doubled n times, at most ten
     /// times.
     pub retry_delay: Duration,
-    /// The preferences by which algorithms are chosen.
+    /// The preferences that decide which algorithm is chosen.
     pub preferences: Preferences,
     /// Where tables are compiled.
     pub compile: Compile,
