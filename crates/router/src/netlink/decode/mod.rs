@@ -117,3 +117,53 @@ fn placement(flags: u16) -> Placement {
         _ => Placement::First,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::{Just, Strategy, any};
+    use proptest::{prop_oneof, proptest};
+
+    use super::*;
+
+    const KINDS: [u16; 13] = [16, 17, 20, 21, 24, 25, 28, 29, 32, 33, 80, 104, 105];
+
+    /// Attributes of any types and lengths, some of them within others.
+    fn attributes() -> impl Strategy<Value = Vec<u8>> {
+        let attribute = |value: Vec<u8>, kind: u16| {
+            let mut bytes =
+                [&(4 + value.len() as u16).to_ne_bytes()[..], &kind.to_ne_bytes(), &value].concat();
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes
+        };
+        let leaf = (vec(any::<u8>(), 0..24), 0..64u16).prop_map(move |(value, kind)| attribute(value, kind));
+        let list = |item| vec(item, 0..6).prop_map(|items: Vec<Vec<u8>>| items.concat());
+        leaf.prop_recursive(3, 24, 6, move |inner| {
+            let nested = (list(inner.clone().boxed()), 0..64u16);
+            prop_oneof![nested.prop_map(move |(value, kind)| attribute(value, kind)), inner]
+        })
+    }
+
+    fn message(kind: usize, body: &[u8]) -> Vec<u8> {
+        let len = 16 + body.len() as u32;
+        [&len.to_ne_bytes()[..], &KINDS[kind].to_ne_bytes(), &[0; 10], body].concat()
+    }
+
+    proptest! {
+        #[test]
+        fn no_message_panics(
+            kind in 0..KINDS.len(),
+            family in prop_oneof![Just(0u8), Just(2), Just(10), any::<u8>()],
+            header in vec(any::<u8>(), 15),
+            words in 1..=4usize,
+            items in vec(attributes(), 0..8),
+            rest in vec(any::<u8>(), 0..40),
+        ) {
+            let body = [&[family][..], &header[..words * 4 - 1], &items.concat(), &rest].concat();
+            let bytes = message(kind, &body);
+            for message in Messages(&bytes).chain(Messages(&rest)) {
+                let _ = event(&message);
+            }
+        }
+    }
+}
