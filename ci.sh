@@ -93,7 +93,7 @@ cannot() { # what, evidence
 
 # Whether a failed download failed because of the network.
 network_failed() { # what the attempt printed
-    grep -qiE 'could not resolve|resolve host|dns error|failed to lookup|connect|network is unreachable|timed out|timeout' <<<"$1"
+    grep -qiE 'could not resolve|resolve host|dns error|failed to lookup|connect|network is unreachable|timed out|timeout|could not download|forbidden' <<<"$1"
 }
 
 missing() { # package...
@@ -171,7 +171,7 @@ without_c() { # cargo arguments...
     mkdir -p "$target/checked"
     printf '#!/bin/sh\necho "a C compiler was called: $*" >&2\nexit 1\n' >"$fail"
     chmod +x "$fail"
-    CC=$fail CXX=$fail HOST_CC=$fail TARGET_CC=$fail cargo "$@" --target-dir "$target/checked"
+    CC=$fail CXX=$fail HOST_CC=$fail TARGET_CC=$fail CARGO_TARGET_DIR=$target/checked cargo "$@"
 }
 
 has_clang() { command -v "${CLANG:-clang}" >/dev/null; }
