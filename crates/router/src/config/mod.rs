@@ -1,7 +1,7 @@
 //! The configuration file of `fullview forward --config`, in TOML. An unknown key, a wrong type or an impossible value is
 //! refused with its line and column.
 //!
-//! [`sections`] has the file as it is written, [`check()`] refuses what does not fit together, and [`to_options`] makes
+//! [`sections`] has the file as it is written, [`check()`] refuses what does not fit together, and `to_options` makes
 //! options of it. A reload changes [`crate::options::LiveOptions`] only; a difference in any other key
 //! ([`frozen_differences`]) is refused, and needs a restart.
 

@@ -1,13 +1,13 @@
-//! The daemon: one loop ([`main_loop`]) joins a control source, from which the router learns interfaces, routes and
+//! The daemon: one loop (`main_loop`) joins a control source, from which the router learns interfaces, routes and
 //! neighbours, with a data path, which forwards packets.
 //!
 //! | control source | data path | engine |
 //! | --- | --- | --- |
-//! | [`kernel_source`] | [`worker_path`] | `user` |
-//! | [`kernel_source`] | `xdp` | `xdp`, `xdp-generic` |
-//! | [`standalone`] | [`standalone`] | `user`, with `kernel = false` |
+//! | `kernel_source` | `worker_path` | `user` |
+//! | `kernel_source` | `xdp` | `xdp`, `xdp-generic` |
+//! | `standalone` | `standalone` | `user`, with `kernel = false` |
 //!
-//! Other threads ask the loop through [`query_queue`], and watch packets through [`watch_hub`].
+//! Other threads ask the loop through `query_queue`, and watch packets through `watch_hub`.
 
 mod control_plane;
 mod counts;
