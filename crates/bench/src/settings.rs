@@ -222,9 +222,9 @@ pub struct LoadSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoopStage {
-    /// Headers are checked and destinations gathered.
+    /// Checks headers and gathers destinations.
     Parse,
-    /// And next hops found.
+    /// Also looks next hops up.
     Lookup,
     /// Also rewrites packets, but does not sort them by egress port.
     Rewrite,
@@ -273,7 +273,7 @@ pub enum LookupArm {
     Independent,
     /// Each key depends on the answer before: latency.
     Dependent,
-    /// Batches.
+    /// Keys in batches of `lookup.batch`.
     Batch,
     /// The loop and the keys without any lookup: what the measurement itself costs.
     None,
@@ -283,7 +283,7 @@ pub enum LookupArm {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct KernelSettings {
-    /// Who forwards.
+    /// The forwarder under test.
     pub forwarder: Option<KernelForwarder>,
 }
 

@@ -17,7 +17,7 @@ fn missing() -> BenchError {
         .into()
 }
 
-/// Refuses.
+/// Fails with the name of the missing feature.
 pub fn describe(_cores: Cores) -> Result<Vec<String>, BenchError> {
     Err(missing())
 }

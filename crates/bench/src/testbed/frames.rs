@@ -46,7 +46,7 @@ fn ethernet(len: usize, kind: EtherType) -> Vec<u8> {
     bytes
 }
 
-/// Of the link behind the router: 192.0.2.0/24.
+/// The network of the link behind the router: 192.0.2.0/24.
 const LINK: u32 = 0xc000_0200;
 
 impl TestbedHeaders for u32 {
@@ -78,7 +78,7 @@ impl TestbedHeaders for u32 {
     }
 }
 
-/// Of the link behind the router: 2001:db8:1::/64.
+/// The network of the link behind the router: 2001:db8:1::/64.
 const LINK6: u128 = 0x2001_0db8_0001 << 80;
 
 impl TestbedHeaders for u128 {

@@ -82,7 +82,7 @@ pub struct FlowSet<A> {
     packets: Vec<Flow<A>>,
     /// By flow number: the position in `packets` where it is first sent.
     first: Vec<u32>,
-    /// By flow number.
+    /// The next hop of each flow, by flow number.
     next_hops: Vec<NextHop>,
 }
 

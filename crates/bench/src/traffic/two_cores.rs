@@ -80,7 +80,7 @@ fn serve_pinned<R: Router>(
 struct Links<'a> {
     arriving: Receiver<'a>,
     forwarded: Sender<'a>,
-    /// By port.
+    /// A burst for each egress port, by port number.
     egress: Vec<Burst<'a>>,
     burst: usize,
 }
