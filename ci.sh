@@ -23,7 +23,7 @@
 #   budget      1    counts the lines of Rust
 #   test        480  all tests with the feature `bpf` (without clang: without it): unit, property, conformance, BIRD, FRR,
 #                    bgpdump and ministat tests, programs in the kernel, and the router in namespaces (root)
-#   plain       150  the router in namespaces, built without the feature `bpf` (root)
+#   plain       200  the unit tests, the command line, and the router in namespaces, built without the feature `bpf` (root)
 #   soak        90   three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
 #   churn       40   FULLVIEW_CHURN changes (default 2000000) to every table that can be patched, while readers check
 #                    every answer
@@ -221,7 +221,8 @@ test() {
 }
 
 # Without the feature the router shares its interfaces with the kernel in another way.
-plain() { cargo test --locked --workspace "${NAMESPACE_TESTS[@]}"; }
+# So its unit tests and the command line are tested without it too.
+plain() { cargo test --locked --workspace --lib --bins --test cli "${NAMESPACE_TESTS[@]}"; }
 
 # The conformance tests force each instruction set the library finds; what the processor has must be among them.
 isa() {

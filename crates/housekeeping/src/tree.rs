@@ -69,8 +69,9 @@ impl Tree {
         for item in &items {
             if let Item::Mod(module) = item {
                 let child = self.add_child(base, &place, index, module)?;
-                // The first of two that stand for each other by `cfg`.
-                self.modules[index].children.entry(module.ident.to_string()).or_insert(child);
+                // Two modules of one name, of which `cfg` chooses one, count as one: the imports of both are the first's.
+                let first = *self.modules[index].children.entry(module.ident.to_string()).or_insert(child);
+                self.modules[child].home = self.modules[first].home;
             }
         }
         self.modules[index].items = items;

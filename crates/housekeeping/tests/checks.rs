@@ -63,6 +63,19 @@ fn a_circle_is_a_chain_of_places() {
     );
 }
 
+/// With a feature `a` is `a.rs`, without it `other.rs`, which closes the circle.
+#[test]
+fn a_circle_is_found_in_either_of_two_modules_that_cfg_chooses_from() {
+    let lib = "pub mod b;\n#[cfg(feature = \"x\")]\npub mod a;\n#[cfg(not(feature = \"x\"))]\n#[path = \"other.rs\"]\npub mod a;\n";
+    let changed = [
+        ("low/src/lib.rs", lib),
+        ("low/src/a.rs", "pub struct A;\n"),
+        ("low/src/other.rs", "pub struct A(crate::b::B);\n"),
+        ("low/src/b.rs", "pub struct B;\nfn f(_: super::a::A) {}\n"),
+    ];
+    fails("imports", &changed, &["crate::b::B", "b -> a  at low/src/b.rs:2: super::a::A"]);
+}
+
 #[test]
 fn a_circle_is_found_between_descendants() {
     let a = ("low/src/a.rs", "mod deep;\npub struct A;\npub struct Other;\n");

@@ -120,8 +120,9 @@ impl<'p> Operator<'p> {
             let output = command.output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             // Routes change between a packet and its explanation. The trace reports that, and it is no error here.
-            let is_fine =
-                output.status.success() || said.contains("busy") || said.contains("not forwarded as explained");
+            let is_fine = output.status.success()
+                || said.contains("busy")
+                || said.contains("not forwarded as explained");
             assert!(is_fine, "{arguments:?}: {said}");
         }
     }
