@@ -53,6 +53,14 @@ fn metrics_count_what_was_forwarded_and_dropped() {
     ] {
         assert!(converse(&metrics, request.as_bytes(), true).contains(status), "{request}");
     }
+    // The answer does not wait for a body that the client announces and does not send.
+    for (request, status) in [
+        ("GET /metrics HTTP/1.1\r\nContent-Length: 5\r\n\r\n", "200 OK"),
+        ("POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "405"),
+        ("POST /metrics HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n", "405"),
+    ] {
+        assert!(converse(&metrics, request.as_bytes(), false).contains(status), "{request}");
+    }
     let head = converse(&metrics, b"HEAD /metrics HTTP/1.0\r\n\r\n", true);
     assert!(head.ends_with("\r\n\r\n") && head.contains("200 OK"), "{head}");
 }

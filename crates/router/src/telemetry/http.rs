@@ -1,6 +1,7 @@
 //! The HTTP server that Prometheus scrapes: one request a connection, one page. hyper speaks HTTP; [`crate::service`] has
 //! the threads, the limit of clients and the deadlines.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::future::{Future, ready};
@@ -46,8 +47,12 @@ fn refuse(connection: &mut dyn Connection) {
 }
 
 fn serve<E: Display>(connection: &mut dyn Connection, page: &impl Fn() -> Result<String, E>) {
-    let service = service_fn(|request: Request<Incoming>| ready(Ok::<_, Infallible>(answer(&request, page))));
-    let stream = BlockingStream(Timed::new(connection, TIMEOUT));
+    let is_answered = Cell::new(false);
+    let service = service_fn(|request: Request<Incoming>| {
+        is_answered.set(true);
+        ready(Ok::<_, Infallible>(answer(&request, page)))
+    });
+    let stream = BlockingStream { stream: Timed::new(connection, TIMEOUT), is_answered: &is_answered };
     // With `half_close`, hyper does not read ahead while it answers: the read would block until the client's deadline.
     let serving = http1::Builder::new()
         .half_close(true)
@@ -95,7 +100,13 @@ fn drive(connection: impl Future) {
 }
 
 /// Presents a blocking stream as one of hyper's: each call is ready when it returns.
-struct BlockingStream<'a>(Timed<'a>);
+///
+/// The stream ends for hyper once the request is answered. Otherwise hyper would wait for a body that the client announced
+/// and has not sent, before it sends the answer.
+struct BlockingStream<'a> {
+    stream: Timed<'a>,
+    is_answered: &'a Cell<bool>,
+}
 
 impl Read for BlockingStream<'_> {
     fn poll_read(
@@ -103,9 +114,12 @@ impl Read for BlockingStream<'_> {
         _context: &mut Context<'_>,
         mut buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.is_answered.get() {
+            return Poll::Ready(Ok(()));
+        }
         let mut bytes = [0; 4096];
         let most = bytes.len().min(buffer.remaining());
-        Poll::Ready(self.0.read(&mut bytes[..most]).map(|count| buffer.put_slice(&bytes[..count])))
+        Poll::Ready(self.stream.read(&mut bytes[..most]).map(|count| buffer.put_slice(&bytes[..count])))
     }
 }
 
@@ -115,11 +129,11 @@ impl Write for BlockingStream<'_> {
         _context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Poll::Ready(self.0.write(bytes))
+        Poll::Ready(self.stream.write(bytes))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.0.flush())
+        Poll::Ready(self.stream.flush())
     }
 
     /// Does nothing: the connection is closed when it is dropped.
