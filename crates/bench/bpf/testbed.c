@@ -16,7 +16,7 @@
 #define AF_INET 2
 #define AF_INET6 10
 
-/* What is sent, as src/testbed/ends.rs writes it. */
+/* What is sent, as src/testbed/programs.rs writes it. */
 struct sending {
 	__u64 next;
 	__u32 mask;			/* packets of the sequence less one */
@@ -215,7 +215,7 @@ int fib_lookup(struct xdp_md *context)
 	return bpf_redirect(query.ifindex, 0);
 }
 
-_Static_assert(sizeof(struct sending) == 4 * (20 + 4 * PACKETS), "as src/testbed/ends.rs writes it");
-_Static_assert(sizeof(struct receiving) == 32 + 2 * PACKETS, "as src/testbed/ends.rs reads it");
+_Static_assert(sizeof(struct sending) == 4 * (20 + 4 * PACKETS), "as src/testbed/programs.rs writes it");
+_Static_assert(sizeof(struct receiving) == 32 + 2 * PACKETS, "as src/testbed/programs.rs reads it");
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -66,17 +66,17 @@ fn a_worker_answers_through_its_host_stack() {
     assert_eq!(worker.slow().frames_dropped(), 0);
 }
 
-/// Counts the detours that the worker reports.
-struct Detours(usize);
+/// Counts the redirect candidates that the worker reports.
+struct CandidateCount(usize);
 
-impl SlowPath for Detours {
+impl SlowPath for CandidateCount {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         self.0 += rejected.redirects.len();
     }
 }
 
 #[test]
-fn a_detour_is_reported_once() {
+fn a_redirect_candidate_is_reported_once() {
     let mut arena = Arena::new(16);
     let (inside, mut outside) = pair([0, 9], 16);
     let mut packets = arena.packets();
@@ -91,7 +91,7 @@ fn a_detour_is_reported_once() {
     slot.set_frame(&inet("10.0.0.9", "10.0.0.8", 9));
     sent.push(slot).unwrap();
     outside.transmit(&mut sent).unwrap();
-    let mut worker = Worker::new(forwarder, vec![Some(inside)], packets, Detours(0), Yield);
+    let mut worker = Worker::new(forwarder, vec![Some(inside)], packets, CandidateCount(0), Yield);
     let rounds: usize = (0..9).map(|_| worker.round().unwrap()).sum();
     assert_eq!((rounds, received(&mut outside).len(), worker.slow().0), (1, 1, 1));
 }

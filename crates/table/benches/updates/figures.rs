@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::slices::Kind::{self, ChangesRead, ChangesUnread, Rests};
 use super::support::statistics::{Interval, median};
 
-/// The bound between near cores, which share a last-level cache, and far ones (`crates/plane/src/probe.rs`).
+/// The bound between near cores, which share a last-level cache, and far ones (`crates/bench/src/probe.rs`).
 const NEAR_BELOW: Duration = Duration::from_nanos(200);
 
 /// Rates by kind of slice: lookups and changes in a second.
