@@ -21,6 +21,12 @@ fn every_source_that_a_page_names_is_there() {
     assert_there(&["md"], quoted_sources, |_, path| root().join(path).exists());
 }
 
+#[test]
+fn every_module_that_a_page_names_by_its_folder_is_there() {
+    let sources = files(&["rs"]);
+    assert_there(&["md"], quoted_modules, |_, path| sources.iter().any(|source| source.ends_with(path)));
+}
+
 /// Checks that everything exists that the files with these extensions name.
 fn assert_there(extensions: &[&str], named: fn(&str) -> Vec<&str>, is_there: impl Fn(&Path, &str) -> bool) {
     let mut broken = Vec::new();
@@ -96,6 +102,12 @@ fn quoted_sources(text: &str) -> Vec<&str> {
     let is_path = |quoted: &&str| FOLDERS.iter().any(|folder| quoted.starts_with(folder));
     let quoted = text.split('`').skip(1).step_by(2).filter(is_path);
     quoted.flat_map(|quoted| paths(quoted, &FOLDERS)).collect()
+}
+
+/// Returns quoted names of Rust files with their folder, such as `forward/mod.rs`.
+fn quoted_modules(text: &str) -> Vec<&str> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    quoted.filter(|name| name.ends_with(".rs") && name.contains('/') && !name.contains(' ')).collect()
 }
 
 /// Returns the paths below these folders, except patterns such as `docs/algorithms/NAME.md`.
