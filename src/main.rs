@@ -29,6 +29,10 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Bench(args) => command::bench::run(&args),
         Command::Report(args) => command::report::run(&args),
+        Command::Compare(args) => command::compare::run(&args),
+        Command::Aa(args) => command::aa::run(&args),
+        Command::Plan(args) => command::plan::run(&args),
+        Command::ServeSlices => command::serve::run(),
         Command::Table(args) => command::table::run(&args),
         Command::Forward(args) => command::forward::run(&args),
         Command::Show(args) => command::show::run(&args),

@@ -11,14 +11,22 @@ use crate::args::Cli;
 use fullview_router::config::ConfigError;
 use fullview_router::error::BadInput;
 
+pub mod aa;
+mod against;
 pub mod bench;
 pub mod calibrate;
+mod campaign;
 pub mod capture_drops;
+pub mod compare;
 pub mod forward;
 pub mod generate;
+mod noise_table;
+mod other_build;
+pub mod plan;
 pub mod reload;
 pub mod report;
 pub mod route;
+pub mod serve;
 pub mod show;
 pub mod table;
 pub mod trace;
@@ -31,6 +39,8 @@ pub enum Exit {
     BadInput,
     Invalid,
     Worse,
+    /// The same program twice has two rates.
+    Untrusted,
     Interrupted,
     /// A code of ministat's, which is FreeBSD's.
     Code(u8),
@@ -44,6 +54,7 @@ impl From<Exit> for ExitCode {
             Exit::BadInput => 2,
             Exit::Invalid => 3,
             Exit::Worse => 4,
+            Exit::Untrusted => 5,
             Exit::Interrupted => 130,
             Exit::Code(code) => code,
         })
@@ -57,6 +68,7 @@ pub fn exit_of(error: &anyhow::Error) -> Exit {
             || cause.is::<ConfigError>()
             || cause.is::<fullview_lab::ExperimentError>()
             || cause.is::<fullview_lab::UnknownCounter>()
+            || cause.is::<fullview_lab::compare::CompareError>()
             || cause.is::<fullview_table::feed::FeedError>()
             || is_bad_capture(cause)
             || is_bad_archive(cause)
@@ -74,7 +86,7 @@ fn is_bad_archive(cause: &(dyn std::error::Error + 'static)) -> bool {
     use fullview_lab::{ArchiveError::*, LabError::*};
     matches!(
         cause.downcast_ref(),
-        Some(Experiment(_) | Archive(Read { .. } | Record { .. } | Malformed { .. }))
+        Some(Experiment(_) | Archive(Read { .. } | Record { .. } | Malformed { .. } | WithoutPanels { .. }))
     )
 }
 

@@ -14,6 +14,11 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         io::stdout().write_all(report.json().as_bytes())?;
         return Ok(exit(report.status(), false));
     }
+    if args.raw {
+        let report = fullview_lab::report(&args.folder)?;
+        io::stdout().write_all(report.raw().as_bytes())?;
+        return Ok(exit(report.status(), false));
+    }
     if let Some(counters) = &args.overview {
         let report = fullview_lab::report(&args.folder)?;
         let counters: Vec<String> = counters.split_terminator(',').map(str::to_owned).collect();
@@ -23,7 +28,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     write(&args.folder, false, false)
 }
 
-/// Writes the report's files into `folder` and prints the verdicts, or the report's data as JSON.
+/// Writes the report's files into `folder` and prints the answer last, or the report's data as JSON.
 pub fn write(folder: &Path, json: bool, gate: bool) -> anyhow::Result<Exit> {
     let report = fullview_lab::report(folder)?;
     report.write(folder)?;
@@ -31,16 +36,17 @@ pub fn write(folder: &Path, json: bool, gate: bool) -> anyhow::Result<Exit> {
     if json {
         out.write_all(report.json().as_bytes())?;
     } else {
-        report.verdict_lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
         writeln!(out, "report: {}", folder.join("README.md").display())?;
+        report.verdict_lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
     Ok(exit(report.status(), gate))
 }
 
 fn exit(status: ReportStatus, gate: bool) -> Exit {
     match status {
+        ReportStatus::Untrusted if gate => Exit::Untrusted,
         ReportStatus::Incomplete => Exit::Invalid,
         ReportStatus::Worse if gate => Exit::Worse,
-        ReportStatus::Worse | ReportStatus::Ok => Exit::Done,
+        ReportStatus::Untrusted | ReportStatus::Worse | ReportStatus::Ok => Exit::Done,
     }
 }

@@ -44,6 +44,8 @@ pub enum BenchError {
     Host(#[from] HostConfigError),
     #[error("{0}")]
     Placement(#[from] PlacementError),
+    #[error("a panel needs a member that is measured in this process")]
+    NoMembers,
     #[error("load.shape = \"two-cores\": this process may use one core only")]
     OneCoreOnly,
     #[error("{0}")]

@@ -5,6 +5,7 @@ pub mod error;
 pub mod placement;
 pub mod probe;
 pub mod progress;
+pub mod served;
 pub mod settings;
 pub mod subject;
 #[cfg(all(feature = "bpf", target_os = "linux"))]

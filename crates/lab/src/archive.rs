@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | `campaign.toml` | the experiment as it was run |
 //! | `host.json` | the [`Provenance`]: machine, build and command |
-//! | `runs.jsonl` | one [`RunRecord`] per line, append-only |
+//! | `panels.jsonl` | one [`PanelRecord`] per line, append-only |
+//! | `slices/` | the slices of each panel, compressed columns |
 //!
-//! The folder also contains the files of the report, which can be rebuilt from these three at any time.
+//! The folder also contains the files of the report, which can be rebuilt from these at any time. Campaigns of schema 1
+//! have `runs.jsonl` in place of the last two; they can be read, not continued.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,15 +20,20 @@ use serde::de::DeserializeOwned;
 use crate::error::{ArchiveError, LabError};
 use crate::experiment::{Experiment, Settings};
 use crate::host::Provenance;
-use crate::journal::{Journal, Records};
-use crate::record::RunRecord;
+use crate::journal::{Journal, Lines};
+use crate::record::PanelRecord;
+use crate::slices::Slices;
 
 pub(crate) const CAMPAIGN: &str = "campaign.toml";
 pub(crate) const HOST: &str = "host.json";
+pub(crate) const PANELS: &str = "panels.jsonl";
+pub(crate) const SLICES: &str = "slices";
+pub(crate) const SLICES_EXTENSION: &str = "zst";
+/// The journal of schema 1.
 pub(crate) const RUNS: &str = "runs.jsonl";
 /// The files that a new campaign removes when it replaces an old one: only files that the lab wrote. The journal is
 /// emptied instead, because the lock is on it.
-const REPLACED: [&str; 6] = [CAMPAIGN, HOST, "README.md", "graph.svg", "graph.png", "report.json"];
+const REPLACED: [&str; 7] = [CAMPAIGN, HOST, RUNS, "README.md", "graph.svg", "graph.png", "report.json"];
 
 /// What to do with a folder that may already contain a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +51,17 @@ pub enum Opening {
 pub struct Archive {
     folder: PathBuf,
     journal: Journal,
-    records: Records,
+    first_look: u32,
+    panels: Vec<MeasuredPanel>,
+}
+
+/// A panel with its slices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredPanel {
+    /// What is known of it.
+    pub record: PanelRecord,
+    /// Every turn of every arm.
+    pub slices: Slices,
 }
 
 impl Archive {
@@ -54,12 +71,20 @@ impl Archive {
         experiment: &Experiment<S>,
         opening: Opening,
     ) -> Result<Self, LabError> {
-        let exists = contains_campaign(folder);
+        Self::check(folder, opening)?;
         match opening {
-            Opening::New if exists => Err(ArchiveError::Exists { folder: folder.into() }.into()),
-            Opening::Resume if !exists => Err(ArchiveError::NothingToResume { folder: folder.into() }.into()),
             Opening::Resume => resume(folder, experiment),
             Opening::New | Opening::Force => begin(folder, experiment, opening),
+        }
+    }
+
+    /// Refuses a folder that cannot be opened like this, and changes nothing.
+    pub fn check(folder: &Path, opening: Opening) -> Result<(), ArchiveError> {
+        let folder = folder.to_owned();
+        match (opening, contains_campaign(&folder)) {
+            (Opening::New, true) => Err(ArchiveError::Exists { folder }),
+            (Opening::Resume, false) => Err(ArchiveError::NothingToResume { folder }),
+            _ => Ok(()),
         }
     }
 
@@ -68,9 +93,14 @@ impl Archive {
         &self.folder
     }
 
-    /// All runs that were made so far.
-    pub fn records(&self) -> &Records {
-        &self.records
+    /// The number of blocks at which the campaign is judged first.
+    pub fn first_look(&self) -> u32 {
+        self.first_look
+    }
+
+    /// All panels that were made so far.
+    pub fn panels(&self) -> &[MeasuredPanel] {
+        &self.panels
     }
 
     /// Writes the provenance of a new campaign, or compares it with that of the campaign being resumed.
@@ -85,17 +115,34 @@ impl Archive {
         if same { Ok(()) } else { Err(ArchiveError::Different { folder: self.folder.clone(), differences }) }
     }
 
-    /// Appends one run and returns when it is on the disk.
-    pub(crate) fn append(&mut self, run: RunRecord) -> Result<(), ArchiveError> {
-        self.journal.append(&run)?;
-        self.records.runs.push(run);
+    /// Appends one panel and returns when it is on the disk: first its slices, then its record, which names them.
+    pub(crate) fn append(&mut self, panel: MeasuredPanel) -> Result<(), ArchiveError> {
+        let path = self.folder.join(SLICES).join(&panel.record.slices);
+        write_file(&path, &panel.slices.encode())?;
+        self.journal.append(&panel.record)?;
+        self.panels.push(panel);
         Ok(())
     }
 }
 
+/// Reads the panels of a folder with their slices.
+pub(crate) fn read_panels(
+    folder: &Path,
+    lines: Lines<PanelRecord>,
+) -> Result<Vec<MeasuredPanel>, ArchiveError> {
+    lines.records.into_iter().map(|record| with_slices(folder, record)).collect()
+}
+
+fn with_slices(folder: &Path, record: PanelRecord) -> Result<MeasuredPanel, ArchiveError> {
+    let path = folder.join(SLICES).join(&record.slices);
+    let bytes = fs::read(&path).map_err(|source| ArchiveError::read(&path, source))?;
+    let slices = Slices::decode(&bytes).map_err(|message| ArchiveError::Malformed { path, message })?;
+    Ok(MeasuredPanel { record, slices })
+}
+
 fn contains_campaign(folder: &Path) -> bool {
-    let runs = fs::metadata(folder.join(RUNS)).is_ok_and(|journal| journal.len() > 0);
-    runs || folder.join(CAMPAIGN).exists()
+    let has = |journal| fs::metadata(folder.join(journal)).is_ok_and(|file| file.len() > 0);
+    has(PANELS) || has(RUNS) || folder.join(CAMPAIGN).exists()
 }
 
 fn begin<S: Settings>(
@@ -107,35 +154,51 @@ fn begin<S: Settings>(
     let path = folder.join(CAMPAIGN);
     let campaign = experiment.to_text().map_err(|error| malformed(&path, &error))?;
     fs::create_dir_all(folder).map_err(|source| ArchiveError::write(folder, source))?;
-    let mut journal = Journal::open(&folder.join(RUNS))?;
+    let mut journal = Journal::open(&folder.join(PANELS))?;
     // Another process may have begun and ended a campaign since the first check.
     if opening == Opening::New && contains_campaign(folder) {
         return Err(ArchiveError::Exists { folder: folder.into() }.into());
     }
     journal.clear()?;
     REPLACED.iter().try_for_each(|name| remove(&folder.join(name)))?;
+    begin_slices(&folder.join(SLICES))?;
     write_file(&path, campaign.as_bytes())?;
-    Ok(Archive { folder: folder.into(), journal, records: Records::default() })
+    Ok(Archive { folder: folder.into(), journal, first_look: experiment.first_look(), panels: Vec::new() })
+}
+
+/// Makes the folder of slices, and removes those of a campaign that is replaced.
+fn begin_slices(folder: &Path) -> Result<(), ArchiveError> {
+    let failed = |source| ArchiveError::write(folder, source);
+    fs::create_dir_all(folder).map_err(failed)?;
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == SLICES_EXTENSION) {
+            remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn resume<S: Settings>(folder: &Path, now: &Experiment<S>) -> Result<Archive, LabError> {
-    let mut journal = Journal::open(&folder.join(RUNS))?;
+    if !folder.join(PANELS).exists() {
+        return Err(ArchiveError::OldSchema { folder: folder.into() }.into());
+    }
+    let mut journal = Journal::open(&folder.join(PANELS))?;
     let path = folder.join(CAMPAIGN);
     let text = fs::read_to_string(&path).map_err(|source| ArchiveError::read(&path, source))?;
-    let mut before = Experiment::<S>::parse(&path.display().to_string(), &text)?;
-    // More blocks do not change the first ones, so a resumed campaign may have more runs than it began with.
-    let longer = now.runs > before.runs;
-    before.runs = before.runs.max(now.runs);
-    let differences = before.differences(now).map_err(|error| malformed(&path, &error))?;
+    let before = Experiment::<S>::parse(&path.display().to_string(), &text)?;
+    let now = now.continuing(&before);
+    let differences =
+        before.with_length_of(&now).differences(&now).map_err(|error| malformed(&path, &error))?;
     if !differences.is_empty() {
         return Err(ArchiveError::Different { folder: folder.into(), differences }.into());
     }
-    let records = journal.recover()?;
-    if longer {
+    let panels = read_panels(folder, journal.recover()?)?;
+    if !before.differences(&now).map_err(|error| malformed(&path, &error))?.is_empty() {
         let text = now.to_text().map_err(|error| malformed(&path, &error))?;
         write_file(&path, text.as_bytes())?;
     }
-    Ok(Archive { folder: folder.into(), journal, records })
+    Ok(Archive { folder: folder.into(), journal, first_look: now.first_look(), panels })
 }
 
 fn remove(path: &Path) -> Result<(), ArchiveError> {

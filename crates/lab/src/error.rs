@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::experiment::ExperimentError;
-use crate::subject::SubjectError;
+
+/// Why a member of a panel could not be prepared, verified or measured.
+pub type SubjectError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Any failure of the lab.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +17,17 @@ pub enum LabError {
     /// The archive folder cannot be used.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The subject failed. The campaign stops, and the runs made so far stay in the archive.
+    /// The bed of a panel failed. The campaign stops, and the panels made so far stay in the archive.
+    #[error("{family}: {step} failed: {source}")]
+    Bed {
+        /// Name of the family.
+        family: String,
+        /// The step that failed.
+        step: RunStep,
+        /// The error of the bench.
+        source: SubjectError,
+    },
+    /// A subject failed. The campaign stops, and the panels made so far stay in the archive.
     #[error("{variant}, {family}: {step} failed: {source}")]
     Subject {
         /// Name of the variant.
@@ -40,6 +52,18 @@ pub enum LabError {
         what: String,
         /// The figure.
         value: f64,
+    },
+    /// A panel in the archive does not fit the experiment.
+    #[error(
+        "{path}: the panel of block {block}, {family}, does not have the variants of campaign.toml in the same folder"
+    )]
+    UnknownPanel {
+        /// The journal.
+        path: PathBuf,
+        /// Block of the panel.
+        block: u32,
+        /// Family of the panel.
+        family: String,
     },
     /// The archive contains a run of a variant or family that the experiment does not name.
     #[error(
@@ -123,6 +147,25 @@ pub enum ArchiveError {
         /// The folder.
         folder: PathBuf,
     },
+    /// The campaign in the folder was measured run by run.
+    #[error(
+        "{} contains a campaign of an older version, without panels: its report can be made, but it cannot be continued",
+        folder.display()
+    )]
+    OldSchema {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The campaign in the folder has no panels, which an analysis needs.
+    #[error(
+        "{} contains a campaign of an older version, measured run by run without a control: it cannot be used here; \
+         measure the experiment again",
+        folder.display()
+    )]
+    WithoutPanels {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// Another process writes to the journal.
     #[error("{} is being written by another process: wait until it ends, or choose another label", path.display())]
     Locked {
@@ -141,12 +184,14 @@ pub enum ArchiveError {
         differences: Vec<String>,
     },
     /// A line of the journal is not a record.
-    #[error("{}:{line}: not a run record: {message}; restore the file, or remove that line", path.display())]
+    #[error("{}:{line}: not {what}: {message}; restore the file, or remove that line", path.display())]
     Record {
         /// The journal.
         path: PathBuf,
         /// Line, from one.
         line: usize,
+        /// What a line holds.
+        what: &'static str,
         /// What is wrong with it.
         message: String,
     },

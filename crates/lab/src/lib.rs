@@ -1,38 +1,53 @@
-//! The lab: experiment → plan → runs → records → statistics → report.
+//! The lab: experiment → plan → panels → records → observations → statistics → report.
 //!
-//! The lab measures *subjects* and does not know what they are. An [`Experiment`] names the variants that are compared.
-//! The [`plan`](plan::plan) puts their runs in random order, block by block. [`run()`] prepares each subject with a
-//! [`Bench`], verifies it, measures it and appends the run to the [`Archive`]. [`report()`] makes every figure and graph
-//! from that archive alone.
+//! The lab measures *subjects* and does not know what they are. An [`Experiment`] names the variants that are compared. A
+//! block of a family is a [`Panel`]: a [`Bench`] makes all variants ready together, and they take turns of about a
+//! millisecond, beside a control. [`run()`] verifies and measures panel after panel, appends each to the [`Archive`], and
+//! ends when every comparison is decided. [`report()`] makes every figure and graph from that archive alone.
 //!
-//! Read the modules in this order: `experiment`, `plan`, `subject`, `run`, `record`, `archive`, `stats`, `report`.
+//! Read the modules in this order: `experiment`, `plan`, `panel`, `turns`, `calibration`, `panel_run`, `run`, `record`,
+//! `archive`, `observations`, `stats`, `decision`, `report`. Beside the report, `compare` judges two archives, `beds` finds
+//! beds that differ, `noise` finds out how precise a machine is, and `forecast` what a campaign will see there.
 
 pub mod archive;
+pub mod beds;
+pub mod calibration;
 mod campaign;
+pub mod compare;
+mod decision;
 pub mod error;
 pub mod experiment;
+pub mod forecast;
 pub mod host;
-pub mod journal;
-pub mod measurement;
+mod journal;
 pub mod ministat;
+pub mod noise;
+mod observations;
+pub mod panel;
+mod panel_run;
 pub mod plan;
 pub mod progress;
 pub mod record;
 pub mod report;
 pub mod run;
+mod run_record;
 mod schedule;
+mod settings;
+pub mod slices;
 pub mod stats;
-pub mod subject;
+mod turns;
 pub mod validity;
 
-pub use archive::{Archive, Opening};
-pub use error::{ArchiveError, LabError};
-pub use experiment::{Analysis, Experiment, ExperimentError, Family, PathStep, Settings, Variant, Window};
-pub use measurement::Measurement;
-pub use plan::{Cell, PlannedRun, plan};
-pub use progress::{Progress, RunStart};
-pub use record::RunRecord;
+pub use archive::{Archive, MeasuredPanel, Opening};
+pub use error::{ArchiveError, LabError, SubjectError};
+pub use experiment::{
+    Analysis, Experiment, ExperimentError, Family, PathStep, Published, PublishedFigure, Runs, Settings,
+    Variant, Window,
+};
+pub use panel::{Arm, Bench, Findings, Panel, PanelError, PanelWork, Slice, SliceLimits, Verified};
+pub use plan::{Cell, PlannedPanel, block};
+pub use progress::{PanelStart, Progress};
+pub use record::PanelRecord;
 pub use report::{Report, ReportStatus, UnknownCounter, report};
 pub use run::{Outcome, run};
-pub use subject::{Bench, Subject, SubjectError};
 pub use validity::{Reasons, Validity};

@@ -1,32 +1,33 @@
-//! Runs a campaign: prepares, verifies and measures each subject, appends the record, and repeats invalid runs.
+//! Runs a campaign: panel after panel, until the experiment's number of blocks is made or every comparison is decided.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::archive::Archive;
-use crate::error::{LabError, RunStep};
-use crate::experiment::{Experiment, Settings, Window};
-use crate::host::{self, Provenance};
-use crate::measurement::Measurement;
-use crate::plan::PlannedRun;
-use crate::progress::Progress;
-use crate::record::{RunRecord, SCHEMA};
-use crate::schedule::Schedule;
-use crate::subject::{Bench, SubjectError};
+use crate::decision::{Decision, looks};
+use crate::error::LabError;
+use crate::experiment::{Experiment, Runs, Settings};
+use crate::host::Provenance;
+use crate::observations::Observations;
+use crate::panel::Bench;
+use crate::panel_run::PanelRun;
+use crate::progress::{PanelStart, Progress};
+use crate::schedule::{NextPanel, Schedule};
+use crate::stats::Looks;
 
 /// How a campaign ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every run of the plan was made.
+    /// Every panel of the plan was made, or every comparison is decided, or a limit of the experiment was reached.
     Complete,
-    /// The campaign was stopped. The runs made are in the archive, and resuming continues after them.
+    /// The campaign was stopped. The panels made are in the archive, and resuming continues after them.
     Interrupted,
 }
 
-/// Makes every run of the experiment that the archive does not contain yet.
+/// Makes the panels that the archive does not contain yet.
 ///
-/// Invalid runs are kept and repeated at the end of their block, up to [`crate::Analysis::retries`] times each and
-/// [`Experiment::max_repeats`] times in total. When `stop` becomes true, the run in progress ends and is kept as
+/// Invalid panels are kept and repeated at the end of their block, up to [`crate::Analysis::retries`] times each and
+/// [`Experiment::max_repeats`] times in total. When `stop` becomes true, the panel in progress ends and is kept as
 /// interrupted, and the campaign ends.
 pub fn run<S: Settings>(
     experiment: &Experiment<S>,
@@ -37,122 +38,113 @@ pub fn run<S: Settings>(
 ) -> Result<Outcome, LabError> {
     experiment.check()?;
     archive.record_provenance(&Provenance::observe(bench.conditions()))?;
-    let schedule = Schedule::of(experiment);
-    let mut estimate = TimeEstimate::of(experiment);
-    let left = schedule.left(archive.records());
-    progress.started(left, estimate.remaining(left));
-    while let Some((planned, attempt)) = schedule.next(archive.records()) {
-        if stop.load(Ordering::Relaxed) {
+    let mut campaign = CampaignRun {
+        experiment,
+        schedule: Schedule::of(experiment),
+        looks: looks(archive.first_look()),
+        began: Instant::now(),
+        made: 0,
+    };
+    let mut blocks = campaign.first_goal(archive);
+    loop {
+        if campaign.make(blocks, archive, bench, progress, stop)? == Outcome::Interrupted {
             return Ok(Outcome::Interrupted);
         }
-        progress.run_started(&schedule.starting(&planned, attempt));
-        let clock = Instant::now();
-        let record = one_run(experiment, bench, &planned, attempt, stop)?;
-        archive.append(record.clone())?;
-        estimate.add(clock.elapsed());
-        progress.run_finished(&record, estimate.remaining(schedule.left(archive.records())));
-        if record.is_interrupted() {
-            return Ok(Outcome::Interrupted);
+        match campaign.next_goal(blocks, archive)? {
+            Some(more) => blocks = more,
+            None => return Ok(Outcome::Complete),
         }
     }
-    Ok(Outcome::Complete)
 }
 
-/// Estimates how long a run takes: first by its window, then by the mean of the runs made.
-struct TimeEstimate {
-    window: Duration,
-    spent: Duration,
-    runs: u32,
+/// A campaign in progress.
+struct CampaignRun<'a, S> {
+    experiment: &'a Experiment<S>,
+    schedule: Schedule<'a>,
+    looks: Looks,
+    began: Instant,
+    /// Panels made since it began.
+    made: u32,
 }
 
-impl TimeEstimate {
-    fn of<S>(experiment: &Experiment<S>) -> Self {
-        Self { window: experiment.window.total(), spent: Duration::ZERO, runs: 0 }
+impl<S: Settings> CampaignRun<'_, S> {
+    /// The number of blocks after which the results are looked at next.
+    fn first_goal(&self, archive: &Archive) -> u32 {
+        match self.experiment.runs {
+            Runs::Blocks(blocks) => blocks,
+            Runs::UntilDecided => {
+                let made = archive.panels().iter().map(|panel| panel.record.block + 1).max().unwrap_or(0);
+                let complete = made.saturating_sub(1);
+                self.looks.next_after(complete).min(self.experiment.most_blocks())
+            }
+        }
     }
 
-    fn add(&mut self, time: Duration) {
-        self.spent += time;
-        self.runs += 1;
+    /// The number of blocks of the next look, if the campaign goes on after `blocks`.
+    fn next_goal(&self, blocks: u32, archive: &Archive) -> Result<Option<u32>, LabError> {
+        let next = self.looks.next_after(blocks);
+        let ends = matches!(self.experiment.runs, Runs::Blocks(_)) || next > self.experiment.most_blocks();
+        if ends || !self.is_time_for(next.saturating_sub(blocks)) {
+            return Ok(None);
+        }
+        let observations = Observations::of(self.experiment, archive.panels(), archive.folder())?;
+        let decision = Decision::of(self.experiment, archive.first_look(), &observations);
+        Ok((!decision.is_complete()).then_some(next))
     }
 
-    fn remaining(&self, runs: usize) -> Duration {
-        let each = if self.runs == 0 { self.window } else { self.spent / self.runs };
-        each.saturating_mul(u32::try_from(runs).unwrap_or(u32::MAX))
+    /// Whether so many more blocks, at the mean time of those made, end before the time that the experiment allows.
+    fn is_time_for(&self, blocks: u32) -> bool {
+        let panels = blocks.saturating_mul(self.experiment.families.len() as u32);
+        let most = Duration::from_secs_f64(self.experiment.analysis.max_minutes * 60.0);
+        self.began.elapsed() + self.each().saturating_mul(panels) <= most
     }
-}
 
-fn one_run<S: Settings>(
-    experiment: &Experiment<S>,
-    bench: &mut dyn Bench<S>,
-    planned: &PlannedRun,
-    attempt: u32,
-    stop: &AtomicBool,
-) -> Result<RunRecord, LabError> {
-    let variant = &experiment.variants[planned.cell.variant];
-    let family = experiment.families[planned.cell.family].name.clone();
-    let started = host::now();
-    let settings = variant.set.clone().over(&experiment.subject);
-    let run = SubjectRun { variant: &variant.name, family: &family };
-    let (measured, events) = run.make(bench, &settings, planned.seed, &experiment.window, stop)?;
-    Ok(RunRecord {
-        schema: SCHEMA,
-        block: planned.block,
-        position: planned.position,
-        attempt,
-        variant: variant.name.clone(),
-        family,
-        seed: planned.seed,
-        started,
-        value: measured.value,
-        validity: measured.validity(),
-        samples: measured.samples,
-        counters: measured.counters,
-        events,
-    })
-}
+    /// The time of one panel: first by its window, then the mean of those made.
+    fn each(&self) -> Duration {
+        let window = &self.experiment.window;
+        let arms = self.experiment.variants.len() as u32 + 2;
+        match self.made {
+            0 => window.warmup() + window.measure() * arms * 3 / 2,
+            made => self.began.elapsed() / made,
+        }
+    }
 
-/// One run of a subject, with the names for its errors.
-struct SubjectRun<'a> {
-    variant: &'a str,
-    family: &'a str,
-}
-
-impl SubjectRun<'_> {
-    fn make<S>(
-        &self,
+    fn make(
+        &mut self,
+        blocks: u32,
+        archive: &mut Archive,
         bench: &mut dyn Bench<S>,
-        settings: &S,
-        seed: u64,
-        window: &Window,
+        progress: &mut dyn Progress,
         stop: &AtomicBool,
-    ) -> Result<(Measurement, Vec<String>), LabError> {
-        let mut subject = bench
-            .prepare(settings, self.family, seed)
-            .map_err(|error| self.failed(RunStep::Prepare, error))?;
-        subject.verify().map_err(|error| self.failed(RunStep::Verify, error))?;
-        let measured = subject.measure(window, stop).map_err(|error| self.failed(RunStep::Measure, error))?;
-        self.usable(&measured)?;
-        Ok((measured, subject.events()))
+    ) -> Result<Outcome, LabError> {
+        let max_repeats = self.experiment.max_repeats(blocks);
+        let left = |archive: &Archive| self.schedule.left(archive.panels(), blocks, max_repeats);
+        progress.started(left(archive), self.each().saturating_mul(left(archive) as u32));
+        while let Some(next) = self.schedule.next(archive.panels(), blocks, max_repeats) {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(Outcome::Interrupted);
+            }
+            progress.panel_started(&self.starting(&next, blocks));
+            let panel = PanelRun { experiment: self.experiment, next, stop };
+            let measured = panel.make(archive.panels(), bench, progress)?;
+            let record = measured.record.clone();
+            archive.append(measured)?;
+            self.made += 1;
+            let remaining = self.schedule.left(archive.panels(), blocks, max_repeats) as u32;
+            progress.panel_finished(&record, self.each().saturating_mul(remaining));
+            if record.is_interrupted() {
+                return Ok(Outcome::Interrupted);
+            }
+        }
+        Ok(Outcome::Complete)
     }
 
-    fn failed(&self, step: RunStep, source: SubjectError) -> LabError {
-        LabError::Subject { variant: self.variant.into(), family: self.family.into(), step, source }
-    }
-
-    /// Refuses a figure that is not finite, because the journal cannot store it.
-    fn usable(&self, measured: &Measurement) -> Result<(), LabError> {
-        let value = [("value", measured.value)];
-        let samples = measured.samples.iter().map(|sample| ("sample", *sample));
-        let counters = measured.counters.iter().map(|(name, count)| (name.as_str(), *count));
-        let mut figures = value.into_iter().chain(samples).chain(counters);
-        match figures.find(|(_, figure)| !(figure.is_finite() && *figure >= 0.0)) {
-            None => Ok(()),
-            Some((what, value)) => Err(LabError::Figure {
-                variant: self.variant.into(),
-                family: self.family.into(),
-                what: what.into(),
-                value,
-            }),
+    fn starting(&self, next: &NextPanel, blocks: u32) -> PanelStart<'_> {
+        PanelStart {
+            block: next.planned.block,
+            blocks,
+            attempt: next.attempt,
+            family: &self.experiment.families[next.planned.family].title,
         }
     }
 }

@@ -1,88 +1,85 @@
-//! The next run of a campaign: a pure function of the plan and of the runs already made.
+//! The next panel of a campaign: a pure function of the plan and of the panels already made.
 //!
-//! A campaign therefore continues in the same way after a stop, a crash and an invalid run.
+//! A campaign therefore continues in the same way after a stop, a crash and an invalid panel.
 
+use std::collections::BTreeSet;
+
+use crate::archive::MeasuredPanel;
 use crate::experiment::Experiment;
-use crate::journal::Records;
-use crate::plan::{PlannedRun, plan};
-use crate::progress::RunStart;
-use crate::record::RunRecord;
+use crate::plan::{self, PlannedPanel};
+use crate::record::PanelRecord;
 
-/// The runs of a campaign in their order.
+/// The panels of a campaign in their order.
 pub(crate) struct Schedule<'a> {
-    blocks: Vec<Vec<PlannedRun>>,
-    variants: Vec<Name<'a>>,
-    families: Vec<Name<'a>>,
+    families: Vec<&'a str>,
+    seed: u64,
     retries: usize,
-    max_repeats: usize,
 }
 
-/// The name of a variant or family in the records, and its label in the report.
-struct Name<'a> {
-    name: &'a str,
-    label: &'a str,
+/// The next panel, and the number of earlier panels of the same block and family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NextPanel {
+    pub(crate) planned: PlannedPanel,
+    pub(crate) attempt: u32,
 }
 
 impl<'a> Schedule<'a> {
     pub(crate) fn of<S>(experiment: &'a Experiment<S>) -> Self {
-        let variants = experiment.variants.iter().map(|each| Name { name: &each.name, label: &each.label });
-        let families = experiment.families.iter().map(|each| Name { name: &each.name, label: &each.title });
-        let (variants, families): (Vec<_>, Vec<_>) = (variants.collect(), families.collect());
-        let runs = plan(variants.len(), families.len(), experiment.runs, experiment.seed);
-        let blocks = runs.chunk_by(|one, next| one.block == next.block).map(<[PlannedRun]>::to_vec).collect();
-        let (retries, max_repeats) = (experiment.analysis.retries as usize, experiment.max_repeats());
-        Self { blocks, variants, families, retries, max_repeats }
+        let families = experiment.families.iter().map(|family| family.name.as_str()).collect();
+        Self { families, seed: experiment.seed, retries: experiment.analysis.retries as usize }
     }
 
-    /// Returns the next run and its attempt: first every run of a block in order, then the invalid ones, round by round.
-    pub(crate) fn next(&self, records: &Records) -> Option<(PlannedRun, u32)> {
-        let retries = self.retries(records);
-        self.blocks.iter().find_map(|block| self.next_of(block, records, retries))
+    /// Returns the next panel of the first `blocks` blocks: first every panel of a block in order, then the invalid ones
+    /// again. `max_repeats` is the number of repeats that so many blocks may have.
+    pub(crate) fn next(
+        &self,
+        panels: &[MeasuredPanel],
+        blocks: u32,
+        max_repeats: usize,
+    ) -> Option<NextPanel> {
+        let retries = if repeats(panels) < max_repeats { self.retries } else { 0 };
+        (0..blocks).find_map(|block| self.next_of(block, panels, retries))
     }
 
-    /// Repeats allowed for one run: none if the campaign has made all its repeats.
-    fn retries(&self, records: &Records) -> usize {
-        if records.repeats() < self.max_repeats { self.retries } else { 0 }
+    /// Counts the panels of the first `blocks` blocks that [`Self::next`] will still return.
+    pub(crate) fn left(&self, panels: &[MeasuredPanel], blocks: u32, max_repeats: usize) -> usize {
+        let retries = if repeats(panels) < max_repeats { self.retries } else { 0 };
+        let planned = (0..blocks).flat_map(|block| plan::block(self.families.len(), block, self.seed));
+        planned.filter(|planned| self.is_open(planned, panels, retries)).count()
     }
 
-    fn next_of(&self, block: &[PlannedRun], records: &Records, retries: usize) -> Option<(PlannedRun, u32)> {
-        let open = block.iter().filter(|planned| self.is_open(planned, records, retries));
-        let planned = open.min_by_key(|planned| self.spent(planned, records))?;
-        let attempt = self.made(planned, records).count();
-        Some((*planned, u32::try_from(attempt).unwrap_or(u32::MAX)))
+    fn next_of(&self, block: u32, panels: &[MeasuredPanel], retries: usize) -> Option<NextPanel> {
+        let planned = plan::block(self.families.len(), block, self.seed).into_iter();
+        let open = planned.filter(|planned| self.is_open(planned, panels, retries));
+        let planned = open.min_by_key(|planned| self.spent(planned, panels))?;
+        let attempt = self.made(&planned, panels).count();
+        Some(NextPanel { planned, attempt: u32::try_from(attempt).unwrap_or(u32::MAX) })
     }
 
-    pub(crate) fn left(&self, records: &Records) -> usize {
-        let retries = self.retries(records);
-        self.blocks.iter().flatten().filter(|planned| self.is_open(planned, records, retries)).count()
+    /// Whether there is no valid panel yet and another attempt is allowed.
+    fn is_open(&self, planned: &PlannedPanel, panels: &[MeasuredPanel], retries: usize) -> bool {
+        !self.made(planned, panels).any(PanelRecord::is_valid) && self.spent(planned, panels) <= retries
     }
 
-    /// Whether there is no valid run yet and another attempt is allowed.
-    fn is_open(&self, planned: &PlannedRun, records: &Records, retries: usize) -> bool {
-        !self.made(planned, records).any(RunRecord::is_valid) && self.spent(planned, records) <= retries
+    /// Counts the panels that were not interrupted: only these count as attempts.
+    fn spent(&self, planned: &PlannedPanel, panels: &[MeasuredPanel]) -> usize {
+        self.made(planned, panels).filter(|panel| !panel.is_interrupted()).count()
     }
 
-    /// Counts the runs that were not interrupted: only these count as retries.
-    fn spent(&self, planned: &PlannedRun, records: &Records) -> usize {
-        self.made(planned, records).filter(|run| !run.is_interrupted()).count()
+    fn made<'p>(
+        &self,
+        planned: &PlannedPanel,
+        panels: &'p [MeasuredPanel],
+    ) -> impl Iterator<Item = &'p PanelRecord> {
+        let (block, family) = (planned.block, self.families[planned.family]);
+        let records = panels.iter().map(|panel| &panel.record);
+        records.filter(move |record| record.block == block && record.family == family)
     }
+}
 
-    fn made<'r>(&self, planned: &PlannedRun, records: &'r Records) -> impl Iterator<Item = &'r RunRecord>
-    where
-        'a: 'r,
-    {
-        let variant = self.variants[planned.cell.variant].name;
-        let family = self.families[planned.cell.family].name;
-        records.of(planned.block, variant, family)
-    }
-
-    pub(crate) fn starting(&self, planned: &PlannedRun, attempt: u32) -> RunStart<'a> {
-        RunStart {
-            block: planned.block,
-            blocks: u32::try_from(self.blocks.len()).unwrap_or(u32::MAX),
-            attempt,
-            variant: self.variants[planned.cell.variant].label,
-            family: self.families[planned.cell.family].label,
-        }
-    }
+/// Counts the panels that were made because an earlier panel of the same block and family was invalid.
+pub(crate) fn repeats(panels: &[MeasuredPanel]) -> usize {
+    let ended = || panels.iter().map(|panel| &panel.record).filter(|panel| !panel.is_interrupted());
+    let cells: BTreeSet<_> = ended().map(|panel| (panel.block, &panel.family)).collect();
+    ended().count() - cells.len()
 }

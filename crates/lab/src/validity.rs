@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Validity {
     /// The run counts.
     Ok,
-    /// The offered load limited the rate, so the run does not measure the subject.
+    /// The bed could not send the offered load even without a subject.
     GeneratorLimited,
     /// The receiver could not count all packets or results.
     ReceiverLimited,
@@ -53,7 +53,7 @@ impl Validity {
         match self {
             Self::Ok => "the run counts",
             Self::GeneratorLimited => {
-                "the offered load limited the rate: use a faster generator or a slower subject"
+                "the control could not send the offered load: use a faster generator or offer less"
             }
             Self::ReceiverLimited => "the receiver could not count everything: give it more cores or queues",
             Self::WrongFlows => {

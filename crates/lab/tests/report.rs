@@ -1,4 +1,5 @@
-//! The report of fixed runs: the whole text against a golden file, and its texts for incomplete campaigns.
+//! The report of fixed campaigns: the whole text against a golden file, and its texts for campaigns that are incomplete,
+//! disturbed or old.
 
 #![allow(
     clippy::expect_used,
@@ -14,8 +15,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use fullview_lab::stats::Verdict;
-use fullview_lab::{Archive, Opening, Report, ReportStatus, report, run};
-use mock::bench::{MockBench, ProgressLog};
+use fullview_lab::{Archive, LabError, Opening, Report, ReportStatus, report, run};
+use mock::bench::{Machine, MockBench, ProgressLog};
 use mock::experiment::{EXPERIMENT, parse};
 
 /// The provenance that replaces that of the machine running the test.
@@ -32,25 +33,155 @@ fn measured(text: &str, folder: &Path, mock: &mut MockBench) {
     let experiment = parse(text);
     let mut archive = Archive::open(folder, &experiment, Opening::New).unwrap();
     run(&experiment, &mut archive, mock, &mut ProgressLog::default(), &AtomicBool::new(false)).unwrap();
+    drop(archive);
     fs::write(folder.join("host.json"), HOST).unwrap();
+    set_times(&folder.join("panels.jsonl"));
+}
+
+/// Makes the times of the panels those of every machine: each took ten seconds.
+fn set_times(journal: &Path) {
+    let text = fs::read_to_string(journal).unwrap();
+    let line = |line: &str| {
+        let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+        record["seconds"] = 10.0.into();
+        record["started"] = "2026-11-21T08:00:00Z".into();
+        record.to_string() + "\n"
+    };
+    fs::write(journal, text.lines().map(line).collect::<String>()).unwrap();
+}
+
+fn report_with(text: &str, machine: Machine) -> Report {
+    let folder = tempfile::tempdir().unwrap();
+    measured(text, folder.path(), &mut MockBench { machine, ..MockBench::default() });
+    report(folder.path()).unwrap()
 }
 
 fn report_of(text: &str) -> Report {
-    let folder = tempfile::tempdir().unwrap();
-    measured(text, folder.path(), &mut MockBench::default());
-    report(folder.path()).unwrap()
+    report_with(text, Machine::default())
+}
+
+fn json_of(report: &Report) -> serde_json::Value {
+    serde_json::from_str(report.json()).unwrap()
+}
+
+fn with_settings(settings: &str) -> String {
+    EXPERIMENT.replace("subject = {", &format!("subject = {{ {settings},"))
+}
+
+/// The experiment whose second variant has this rate.
+fn with_rate(rate: f64) -> String {
+    EXPERIMENT.replace("1050000.0", &format!("{rate:.1}"))
+}
+
+fn compare_with_golden(name: &str, made: &Report) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, made.readme()).unwrap();
+    }
+    let expected = fs::read_to_string(golden).unwrap();
+    let mut lines = made.readme().lines().zip(expected.lines()).enumerate();
+    if let Some((number, (made, expected))) = lines.find(|(_, (made, expected))| made != expected) {
+        panic!("{name}:{}: made\n{made}\nand expected\n{expected}", number + 1);
+    }
+    assert_eq!(made.readme().len(), expected.len());
+}
+
+fn has_warning(report: &Report, words: &str) -> bool {
+    report.warnings().iter().any(|line| line.contains(words))
 }
 
 #[test]
 fn the_report_equals_the_golden_file() {
-    let text =
-        EXPERIMENT.replace("subject = {", "subject = { invalid_runs = 2,").replace("runs = 4", "runs = 5");
-    let made = report_of(&text);
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/README.md");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&golden, made.readme()).unwrap();
+    let published = "\n[published]\nsource = \"others, on 16 cores\"\ncomparable = \"Only the order is.\"\n\
+                     [[published.figures]]\nfamily = \"inet\"\nvariant = \"after\"\nagainst = \"before\"\n\
+                     rate = 28.2e6\nagainst_rate = 22.5e6\ndifference = 0.21\n";
+    let text = with_settings("invalid_panels = 1").replace("runs = 4", "runs = 5") + published;
+    compare_with_golden("README.md", &report_of(&text));
+}
+
+/// An archive of whole runs that version 0.1 wrote.
+#[test]
+fn the_report_of_an_old_archive_equals_its_golden_file() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(OLD);
+    let made = report(&folder).unwrap();
+    compare_with_golden("schema-1.md", &made);
+    assert_eq!(made.verdicts(), [Some(Verdict::Better), Some(Verdict::Better)]);
+    assert_eq!(made.status(), ReportStatus::Ok);
+    assert!(made.verdict_lines()[0].starts_with("after forwards 5.15 % more IPv4 packets than before ("));
+    assert_eq!(json_of(&made)["copies"].as_array().unwrap().len(), 0);
+}
+
+/// The report of the old archive after a change to its records.
+fn old_report(change: impl Fn(usize, &mut serde_json::Value)) -> Result<Report, LabError> {
+    let (folder, source) = (tempfile::tempdir().unwrap(), Path::new(env!("CARGO_MANIFEST_DIR")).join(OLD));
+    for name in ["campaign.toml", "host.json", "runs.jsonl"] {
+        fs::copy(source.join(name), folder.path().join(name)).unwrap();
     }
-    assert_eq!(made.readme(), fs::read_to_string(golden).unwrap());
+    let text = fs::read_to_string(source.join("runs.jsonl")).unwrap();
+    let line = |(number, line): (usize, &str)| {
+        let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+        change(number, &mut record);
+        record.to_string() + "\n"
+    };
+    let changed: String = text.lines().enumerate().map(line).collect();
+    fs::write(folder.path().join("runs.jsonl"), changed).unwrap();
+    report(folder.path())
+}
+
+const OLD: &str = "tests/data/schema-1";
+
+fn is_of(record: &serde_json::Value, variant: &str, family: &str) -> bool {
+    record["variant"] == variant && record["family"] == family
+}
+
+/// If one of the variants has no valid run in one block, the runs are not paired.
+#[test]
+fn only_complete_blocks_of_whole_runs_are_judged_as_pairs() {
+    let tests = |report: &Report| -> Vec<String> {
+        let comparisons = json_of(report)["comparisons"].as_array().unwrap().clone();
+        comparisons.iter().map(|one| one["test"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(tests(&old_report(|_, _| {}).unwrap()), ["paired", "paired"]);
+    let incomplete = old_report(|_, record| {
+        if is_of(record, "after", "inet") && record["block"] == 2 {
+            record["validity"] = serde_json::json!(["drift"]);
+        }
+    });
+    let incomplete = incomplete.unwrap();
+    assert_eq!(tests(&incomplete), ["independent", "paired"]);
+    assert!(incomplete.readme().contains("| Welch "));
+    assert!(has_warning(&incomplete, "1 of the 20 planned runs have no valid result, in 1 cell"));
+}
+
+#[test]
+fn whole_runs_that_are_too_few_or_zero_are_not_judged() {
+    let few = old_report(|_, record| {
+        if is_of(record, "after", "inet") && record["block"].as_u64() > Some(1) {
+            record["validity"] = serde_json::json!(["drift"]);
+        }
+    });
+    let few = few.unwrap();
+    let words = "not judged: r368766 with the patch has 2 valid runs, and at least 3 are needed";
+    assert!(few.verdict_lines()[0].contains(words), "{:?}", few.verdict_lines());
+    assert_eq!(few.status(), ReportStatus::Incomplete);
+    let zero = old_report(|_, record| {
+        if is_of(record, "after", "inet") {
+            record["value"] = 0.0.into();
+        }
+    });
+    let words = "a run has the value zero, so there is no ratio";
+    assert!(zero.unwrap().verdict_lines().iter().any(|line| line.contains(words)));
+}
+
+#[test]
+fn a_run_of_an_unknown_variant_is_an_error() {
+    let error = old_report(|number, record| {
+        if number == 0 {
+            record["variant"] = "unknown".into();
+        }
+    });
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("runs.jsonl: block 0 has a run of unknown"), "{error}");
 }
 
 #[test]
@@ -67,33 +198,255 @@ fn the_same_folder_gives_the_same_bytes() {
 }
 
 #[test]
-fn the_terminal_gets_one_line_per_comparison() {
+fn the_answer_is_one_sentence_per_comparison_and_the_report_begins_with_it() {
     let made = report_of(EXPERIMENT);
     assert_eq!(made.verdicts(), [Some(Verdict::Better), Some(Verdict::Better)]);
     let lines = made.verdict_lines();
     assert_eq!(lines.len(), 2);
     assert!(
-        lines[0].starts_with("IPv4: r368766 with the patch against r368766: better, +5."),
-        "{}",
-        lines[0]
+        lines[0].starts_with("after forwards 4.9") || lines[0].starts_with("after forwards 5.0"),
+        "{lines:?}"
     );
+    assert!(lines[0].contains(" % more IPv4 packets than before (4."), "{lines:?}");
+    assert!(lines[1].contains(" % more inet6 packets than before ("), "{lines:?}");
+    assert!(made.readme().starts_with(&format!("  - {}\n  - {}\n\nImpact of a patch", lines[0], lines[1])));
+    assert_eq!(json_of(&made)["answer"][0], lines[0].as_str());
 }
 
 #[test]
-fn the_json_contains_the_same_figures() {
-    let json: serde_json::Value = serde_json::from_str(report_of(EXPERIMENT).json()).unwrap();
-    assert_eq!(json["cells"].as_array().unwrap().len(), 4);
-    assert_eq!(json["comparisons"][0]["verdict"], "better");
-    assert_eq!(json["cells"][0]["values"].as_array().unwrap().len(), 4);
+fn the_best_variant_comes_first() {
+    let more = "[[variants]]\nname = \"fast\"\nlabel = \"fast\"\nset = { rate = 3000000.0 }\n\
+                [[variants]]\nname = \"slow\"\nlabel = \"slow\"\nset = { rate = 500000.0 }\n\
+                [[variants]]\nname = \"absent\"\nlabel = \"absent\"\nset = { refuses = true }\n";
+    let made = report_of(&(EXPERIMENT.to_owned() + more));
+    let lines = made.verdict_lines();
+    let begins = |line: usize, words: &str| assert!(lines[line].starts_with(words), "{lines:?}");
+    begins(0, "fast forwards 3.00 × as many IPv4 packets as before (2.9");
+    begins(1, "after forwards ");
+    begins(2, "slow forwards 0.50 × as many IPv4 packets as before (0.");
+    begins(3, "absent against before, IPv4 packets: not judged: absent took no turns (refused)");
+    begins(4, "fast forwards 3.00 × as many inet6 packets as before (");
+    assert_eq!(made.status(), ReportStatus::Incomplete);
+    assert!(made.readme().contains("absent: took no turns (refused in 4 of 4 panels)"));
+    assert!(made.overview(&[]).unwrap().contains("[1] it has no such table"));
 }
 
 #[test]
-fn too_few_valid_runs_are_reported_and_not_judged() {
-    let made = report_of(&EXPERIMENT.replace("runs = 4", "runs = 2"));
+fn fewer_packets_are_said_with_a_range_in_the_same_order() {
+    let line = report_of(&with_rate(950_000.0)).verdict_lines()[0].clone();
+    let (said, range) = line.split_once(" % fewer IPv4 packets than before (").unwrap();
+    let percent: f64 = said.strip_prefix("after forwards ").unwrap().parse().unwrap();
+    let (low, high) = range.strip_suffix(" %)").unwrap().split_once('–').unwrap();
+    let (low, high): (f64, f64) = (low.parse().unwrap(), high.parse().unwrap());
+    assert!(low < percent && percent < high && (4.5..5.5).contains(&percent), "{line}");
+}
+
+#[test]
+fn equal_variants_are_said_to_be_equal_within_the_margin() {
+    let made = report_of(&with_rate(1_000_000.0));
+    assert_eq!(made.verdicts()[0], Some(Verdict::Equivalent));
+    let line = &made.verdict_lines()[0];
+    assert!(line.starts_with("after forwards as many IPv4 packets as before, to within 1 % ("), "{line}");
+}
+
+#[test]
+fn what_is_undecided_has_advice_in_blocks_and_minutes() {
+    let made = report_of(&with_rate(1_010_050.0));
+    assert_eq!(made.verdicts()[0], Some(Verdict::Undecided));
+    let line = &made.verdict_lines()[0];
+    let words = "whether after forwards more or fewer IPv4 packets than before is undecided (+0.";
+    assert!(line.starts_with(words), "{line}");
+    // Two families of ten seconds each: the next look is one block away.
+    assert!(line.contains("): 1 more block (20 seconds) to tell apart a difference of 1."), "{line}");
+    let advice = &json_of(&made)["comparisons"][0]["advice"];
+    assert_eq!((advice["blocks"].as_u64(), advice["seconds"].as_f64()), (Some(1), Some(20.0)));
+    assert_eq!(made.status(), ReportStatus::Ok);
+}
+
+/// The whole loop differs by less than the margin, and what remains without the bed by more.
+#[test]
+fn whole_loop_and_share_that_disagree_give_no_single_answer() {
+    let text = EXPERIMENT.replace("rate = 1000000.0", "rate = 3600000.0").replace("1050000.0", "3618000.0");
+    let made = report_of(&text);
+    assert_eq!(made.verdicts()[0], Some(Verdict::Undecided));
+    let json = json_of(&made);
+    let (whole, share) = (&json["comparisons"][0]["whole"], &json["comparisons"][0]["share"]);
+    assert!(share["low"].as_f64() > whole["high"].as_f64(), "{whole} {share}");
+    let line = &made.verdict_lines()[0];
+    assert_eq!(line.contains("no single answer"), json["comparisons"][0]["settled"] == true, "{line}");
+    assert!(line.contains("no single answer, because the whole loop differs by +0.5"), "{line}");
+}
+
+#[test]
+fn a_share_that_cannot_be_told_leaves_the_comparison_undecided() {
+    let text = EXPERIMENT.replace("rate = 1000000.0", "rate = 4000000.0").replace("1050000.0", "4400000.0");
+    let made = report_of(&text);
+    assert_eq!(made.verdicts()[0], Some(Verdict::Undecided));
+    let line = &made.verdict_lines()[0];
     assert!(
-        made.verdict_lines()[0]
-            .contains("not judged: r368766 with the patch has 2 valid runs, and at least 3 are needed")
+        line.contains("because a share of the loop is too small to be told apart from the bed"),
+        "{line}"
     );
+    assert!(made.readme().contains(" or more "), "{}", made.readme());
+    assert!(json_of(&made)["cells"][1]["shares"][0].is_null());
+}
+
+#[test]
+fn rates_are_those_of_the_whole_loop_at_the_median_machine_speed() {
+    let made = report_of(EXPERIMENT);
+    let json = json_of(&made);
+    let cell = &json["cells"][0];
+    assert_eq!((&cell["variant"], &cell["family"]), (&"before".into(), &"inet".into()));
+    let numbers = |name: &str| -> Vec<f64> {
+        cell[name].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
+    };
+    let spread = |values: &[f64]| {
+        values.iter().copied().fold(0.0, f64::max) / values.iter().copied().fold(f64::INFINITY, f64::min)
+            - 1.0
+    };
+    let (values, raw, shares) = (numbers("values"), numbers("raw"), numbers("shares"));
+    assert!(spread(&values) < 0.005 && spread(&raw) > 0.02, "{values:?} {raw:?}");
+    // The bed takes a quarter of the time of the slower variant.
+    assert!(values.iter().zip(&shares).all(|(whole, share)| (share / whole - 4.0 / 3.0).abs() < 0.01));
+    let factors = json["machine"][0]["panels"].as_array().unwrap();
+    for ((panel, value), raw) in factors.iter().zip(&values).zip(&raw) {
+        assert!((raw * panel["factor"].as_f64().unwrap() / value - 1.0).abs() < 1e-3);
+    }
+    assert!(made.readme().contains(" to 1,3"), "{}", made.readme());
+}
+
+#[test]
+fn the_raw_blocks_have_the_values_as_they_were_measured() {
+    let made = report_of(EXPERIMENT);
+    let lowest = |text: &str| -> f64 {
+        let line = text.lines().find(|line| line.starts_with("x   4")).unwrap();
+        line.split_whitespace().nth(2).unwrap().parse().unwrap()
+    };
+    let json = json_of(&made);
+    let least = |name: &str| {
+        let values = json["cells"][0][name].as_array().unwrap().iter();
+        values.map(|value| value.as_f64().unwrap()).fold(f64::INFINITY, f64::min)
+    };
+    // ministat prints eight digits.
+    assert!((lowest(made.readme()) - least("values")).abs() < 1.0);
+    assert!((lowest(made.raw()) - least("raw")).abs() < 1.0);
+    assert!(made.readme().contains("`fullview report --raw .` shows them as they were measured"));
+    assert!(made.raw().contains("as they were measured") && !made.raw().contains("## "));
+}
+
+#[test]
+fn a_copy_that_differs_stands_above_everything_else() {
+    let made = report_with(EXPERIMENT, Machine { copy: 1.02, ..Machine::default() });
+    assert_eq!(made.status(), ReportStatus::Untrusted);
+    let words = "This machine or set-up cannot be trusted today: the same variant, measured twice in turns, differs by +";
+    assert!(made.untrusted().unwrap().starts_with(words));
+    assert!(made.verdict_lines()[0].starts_with(words));
+    assert!(made.readme().starts_with(&format!("**{words}")));
+    let json = json_of(&made);
+    assert!(json["untrusted"].as_str().unwrap().starts_with(words));
+    assert_eq!(json["copies"][0]["differs"], true);
+    assert!(made.readme().contains("| **no**"));
+}
+
+#[test]
+fn the_copy_gives_the_noise_floor_of_each_family() {
+    let made = report_of(EXPERIMENT);
+    assert_eq!(made.untrusted(), None);
+    let json = json_of(&made);
+    assert_eq!(json["copies"].as_array().unwrap().len(), 2);
+    for copy in json["copies"].as_array().unwrap() {
+        let half = copy["noise_floor"].as_f64().unwrap();
+        let reach =
+            (copy["effect"]["high"].as_f64().unwrap() - copy["effect"]["low"].as_f64().unwrap()) / 2.0;
+        assert!(half > 0.0 && half < reach, "{copy}");
+    }
+    assert!(made.readme().contains("## The same variant twice"));
+}
+
+#[test]
+fn the_json_contains_what_the_report_is_made_of() {
+    let json = json_of(&report_of(EXPERIMENT));
+    assert_eq!((&json["schema"], &json["untrusted"]), (&2.into(), &serde_json::Value::Null));
+    assert_eq!(json["cells"].as_array().unwrap().len(), 4);
+    let compared = &json["comparisons"][0];
+    assert_eq!((&compared["verdict"], &compared["settled"]), (&"better".into(), &true.into()));
+    assert_eq!((&compared["look"]["number"], &compared["look"]["blocks"]), (&1.into(), &4.into()));
+    // Half of alpha at the first look, divided by two comparisons.
+    assert_eq!(compared["level"], 0.0125);
+    assert_eq!(compared["ratios"].as_array().unwrap().len(), 4);
+    assert_eq!(compared["share_ratios"].as_array().unwrap().len(), 4);
+    assert_eq!(json["cells"][0]["values"].as_array().unwrap().len(), 4);
+    let turns = &json["turns"][0];
+    assert_eq!((&turns["turns"]["slice_us"], &turns["turns"]["lead_in_us"]), (&500.0.into(), &250.0.into()));
+    assert_eq!(turns["arms"]["0"], "the control");
+    assert_eq!(turns["arms"]["3"], "the copy of before");
+    assert_eq!(turns["calibration"]["tried"][0]["agreement"], "proven");
+    assert_eq!(json["machine"][0]["left_out"], 0.0);
+}
+
+#[test]
+fn turns_that_may_be_unfair_are_said_to_cost_whom() {
+    let text = EXPERIMENT.replace("set = {", "set = { short_costs = 0.1,");
+    let made = report_of(&text);
+    assert!(has_warning(&made, "IPv4: no length of turns is fair to all; in turns of 8 ms, the longest"));
+    assert!(has_warning(&made, "by more than 0.25 %: after -0."), "{:?}", made.warnings());
+    assert!(made.readme().contains("| 8 ms "));
+    assert!(made.readme().contains("| refuted"));
+    assert_eq!(made.readme().matches("\n| 500 µs ").count(), 2);
+    assert!(report_of(EXPERIMENT).warnings().is_empty());
+}
+
+#[test]
+fn an_experiment_that_sets_the_length_of_turns_is_not_calibrated() {
+    let text = EXPERIMENT.replace("measure_s = 0.01", "measure_s = 0.02, slice_ms = 1.0");
+    let made = report_of(&text);
+    assert!(made.readme().contains("IPv4: slices of 1 ms after a lead-in of 500 µs, set by the experiment."));
+}
+
+#[test]
+fn rounds_that_are_left_out_are_counted() {
+    let text = EXPERIMENT.replace("measure_s = 0.01", "measure_s = 0.1");
+    let made = report_with(&text, Machine { disturbed: 0.08, ..Machine::default() });
+    let left_out = json_of(&made)["machine"][0]["left_out"].as_f64().unwrap();
+    assert!((0.06..0.1).contains(&left_out), "{left_out}");
+    assert!(
+        has_warning(&made, "IPv4: ") && has_warning(&made, "% of the rounds are left out for all variants")
+    );
+    assert_eq!(made.verdicts()[0], Some(Verdict::Better));
+}
+
+#[test]
+fn a_variant_that_cannot_keep_up_with_the_load_is_judged_and_its_loss_is_its_result() {
+    let text = with_settings("load = 1500000.0").replace("1050000.0", "1600000.0");
+    let made = report_with(&text, Machine { subtracts: false, ..Machine::default() });
+    assert_eq!(made.verdicts()[0], Some(Verdict::Better));
+    let lines = made.verdict_lines();
+    assert!(lines[0].starts_with("after forwards "), "{lines:?}");
+    assert!(lines[1].starts_with("of the IPv4 packets offered, after loses "), "{lines:?}");
+    assert!(lines[1].contains("before loses 3"), "{lines:?}");
+    let loss = json_of(&made)["cells"][0]["loss"].as_f64().unwrap();
+    assert!((0.25..0.42).contains(&loss), "{loss}");
+    assert!(made.readme().contains("## Loss"));
+    assert!(!report_of(EXPERIMENT).readme().contains("## Loss"));
+    let worse = with_settings("load = 1500000.0").replace("1050000.0", "600000.0");
+    let machine = Machine { subtracts: false, ..Machine::default() };
+    assert_eq!(report_with(&worse, machine).status(), ReportStatus::Worse);
+}
+
+#[test]
+fn a_campaign_before_its_first_look_is_not_judged() {
+    let text = EXPERIMENT.to_owned() + "[analysis]\nfirst_look = 5\n";
+    let made = report_of(&text);
+    let line = &made.verdict_lines()[0];
+    let words =
+        "after against before, IPv4 packets: not judged: 4 of the 5 valid blocks that the first look needs";
+    assert_eq!(line, words);
+    assert_eq!(made.status(), ReportStatus::Incomplete);
+}
+
+#[test]
+fn too_few_valid_blocks_are_not_in_the_ministat_block() {
+    let made = report_of(&EXPERIMENT.replace("runs = 4", "runs = 2"));
     assert!(
         made.readme()
             .contains("r368766 is not in this block: it has 2 valid runs, and at least 3 are needed.")
@@ -101,31 +454,30 @@ fn too_few_valid_runs_are_reported_and_not_judged() {
 }
 
 #[test]
-fn a_campaign_without_a_valid_run_has_a_report() {
-    let patient = EXPERIMENT.to_owned() + "[analysis]\nmax_repeats = 100\n";
-    let made = report_of(&patient.replace("subject = {", "subject = { invalid_runs = 1000,"));
-    assert!(made.readme().contains("12 × generator limited"));
-    assert!(made.verdict_lines()[0].contains("has 0 valid runs"));
+fn a_campaign_without_a_valid_panel_has_a_report() {
+    let patient = with_settings("invalid_panels = 1000") + "[analysis]\nmax_repeats = 100\n";
+    let made = report_of(&patient);
+    assert!(made.readme().contains("12 × wrong flows"));
+    assert!(made.verdict_lines()[0].contains("not judged: 0 of the 4 valid blocks"));
+    assert_eq!(made.status(), ReportStatus::Incomplete);
 }
 
 #[test]
 fn a_campaign_has_a_status() {
     assert_eq!(report_of(EXPERIMENT).status(), ReportStatus::Ok);
-    assert_eq!(report_of(&EXPERIMENT.replace("1050000.0", "950000.0")).status(), ReportStatus::Worse);
+    assert_eq!(report_of(&with_rate(950_000.0)).status(), ReportStatus::Worse);
     assert_eq!(report_of(&EXPERIMENT.replace("runs = 4", "runs = 1")).status(), ReportStatus::Incomplete);
-    let unmeasured = EXPERIMENT.replace("subject = {", "subject = { invalid_runs = 1000,");
-    assert_eq!(report_of(&unmeasured).status(), ReportStatus::Incomplete);
 }
 
 #[test]
-fn the_graph_names_the_number_of_valid_runs() {
+fn the_graph_names_the_number_of_valid_blocks_and_what_is_pale() {
     let folder = tempfile::tempdir().unwrap();
-    let text =
-        EXPERIMENT.replace("subject = {", "subject = { invalid_runs = 3,") + "[analysis]\nretries = 0\n";
+    let text = with_settings("invalid_panels = 1") + "[analysis]\nretries = 0\n";
     measured(&text, folder.path(), &mut MockBench::default());
     report(folder.path()).unwrap().write(folder.path()).unwrap();
     let svg = fs::read_to_string(folder.path().join("graph.svg")).unwrap();
-    assert!(svg.contains("minimum, median, maximum of 3 to 4 runs"));
+    assert!(svg.contains("whole loop: minimum, median, maximum of 3 to 4 blocks"));
+    assert!(svg.contains("pale: up to the rate without the time of the bed"));
 }
 
 #[test]
@@ -139,32 +491,23 @@ fn the_settings_of_a_variant_are_among_the_conditions() {
     assert!(!report_of(&EXPERIMENT.replace("set = {", "# {")).readme().contains("what each variant changes"));
 }
 
-/// If one of the variants has no valid run in one block, the runs are no longer paired.
 #[test]
-fn only_complete_blocks_are_judged_as_pairs() {
-    let tests = |report: &Report| -> Vec<String> {
-        let json: serde_json::Value = serde_json::from_str(report.json()).unwrap();
-        let comparisons = json["comparisons"].as_array().unwrap();
-        comparisons.iter().map(|one| one["test"].as_str().unwrap().to_owned()).collect()
-    };
-    let whole = report_of(EXPERIMENT);
-    assert_eq!(tests(&whole), ["paired", "paired"]);
-    assert!(whole.verdict_lines()[0].ends_with("; paired)"), "{:?}", whole.verdict_lines());
-    let incomplete =
-        EXPERIMENT.replace("subject = {", "subject = { invalid_runs = 1,") + "[analysis]\nretries = 0\n";
-    let incomplete = report_of(&incomplete);
-    assert_eq!(tests(&incomplete).iter().filter(|test| *test == "independent").count(), 1);
-    assert!(incomplete.readme().contains("| Welch "));
+fn a_model_does_not_claim_the_name_of_what_it_models() {
+    let text = EXPERIMENT.replace("label = \"r368766 with the patch\"", "model_of = \"D27401\"");
+    let made = report_of(&text);
+    assert!(made.verdict_lines()[0].starts_with("fullview's model of D27401 forwards "));
+    assert!(made.readme().contains("+ fullview's model of D27401: inet packets-per-second forwarded"));
+    assert!(
+        made.readme().contains("  - models, of fullview's own code, stand for what did not run: D27401\n")
+    );
 }
 
 #[test]
-fn rates_of_zero_are_described_and_not_judged() {
-    let made = report_of(&EXPERIMENT.replace("1050000.0", "0.0"));
-    assert!(
-        made.verdict_lines()[0].contains("a run has the value zero, so there is no ratio"),
-        "{:?}",
-        made.verdict_lines()
-    );
+fn rates_of_zero_are_not_judged() {
+    let made = report_of(&with_rate(0.0));
+    let line = &made.verdict_lines()[0];
+    assert!(line.contains("r368766 with the patch has a rate of zero, so there is no ratio"), "{line}");
+    assert_eq!(made.status(), ReportStatus::Incomplete);
 }
 
 #[test]
@@ -172,6 +515,7 @@ fn one_variant_alone_is_reported_without_verdicts() {
     let (alone, _) = EXPERIMENT.rsplit_once("[[variants]]").unwrap();
     let made = report_of(alone);
     assert!(made.verdict_lines().is_empty());
+    assert!(made.readme().starts_with("Impact of a patch on forwarding:\n"));
     assert!(made.readme().contains("No variants are compared."));
 }
 
@@ -186,22 +530,22 @@ fn more_variants_than_ministat_has_symbols_fill_several_blocks() {
 }
 
 #[test]
-fn a_run_of_an_unknown_variant_is_an_error() {
+fn a_panel_of_unknown_variants_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     measured(EXPERIMENT, folder.path(), &mut MockBench::default());
-    let runs = folder.path().join("runs.jsonl");
-    let text = fs::read_to_string(&runs).unwrap().replacen("\"before\"", "\"unknown\"", 1);
-    fs::write(&runs, text).unwrap();
+    let path = folder.path().join("panels.jsonl");
+    let text = fs::read_to_string(&path).unwrap().replacen("\"after\"", "\"unknown\"", 1);
+    fs::write(&path, text).unwrap();
     let error = report(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("runs.jsonl: block 0 has a run of unknown"), "{error}");
+    assert!(error.contains("panels.jsonl: the panel of block 0, inet"), "{error}");
 }
 
 #[test]
 fn an_incomplete_line_has_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     measured(EXPERIMENT, folder.path(), &mut MockBench::default());
-    let runs = folder.path().join("runs.jsonl");
-    let whole = fs::read(&runs).unwrap();
-    fs::write(&runs, &whole[..whole.len() - 9]).unwrap();
-    assert!(report(folder.path()).unwrap().readme().contains("line 16 of runs.jsonl is incomplete"));
+    let path = folder.path().join("panels.jsonl");
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+    assert!(report(folder.path()).unwrap().readme().contains("line 8 of the journal is incomplete"));
 }

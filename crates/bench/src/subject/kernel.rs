@@ -1,217 +1,332 @@
 //! Forwarders inside the kernel, on the test bed of namespaces: ours beside the kernel's own.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::error::{BenchError, check, require};
-use crate::testbed::{Forwarder, MOST_PACKETS, Testbed, Watch, station_of};
-use crate::traffic::flow::FlowSet;
-use fullview_lab::{Measurement, Subject, SubjectError, Validity, Window};
+use fullview_lab::{Findings, PanelError, PanelWork, Slice, SliceLimits, SubjectError, Validity, Verified};
 use fullview_plane::view::TableReaders;
 use fullview_table::{Family, Table};
 
+use super::arms::{ArmPanel, PanelArm, PanelMember};
 use super::cores::Cores;
 use super::family::BenchFamily;
+use super::family_stream::FamilyStream;
 use super::inputs::{Draw, Inputs};
-use super::sampling::{self, measurement, sample_lengths};
-use crate::settings::{KernelForwarder, Settings, TableSettings};
+use crate::error::{BenchError, check, require};
+use crate::settings::{KernelForwarder, Settings, Shape, TableSettings};
+use crate::testbed::{
+    Counted, Forwarder, Forwarders, MOST_PACKETS, Testbed, TestbedError, TestbedPath, Turn, station_of,
+};
+use crate::traffic::flow::FlowSet;
 use fullview_router::algorithm;
 use fullview_router::algorithm::{Names, RouterSettings};
 use fullview_router::error::BadInput;
 
-/// Makes forwarding paths on the test bed of a campaign, which is made for its first run.
+/// Makes panels of forwarders on the test bed of a campaign, which is made for its first panel.
 pub struct KernelFactory {
     cores: Cores,
-    testbed: Option<Rc<RefCell<Testbed>>>,
+    testbed: Option<Testbed>,
     /// The tables and families whose routes the kernel has.
     routed: Vec<(TableSettings, Family)>,
 }
 
 impl KernelFactory {
-    /// The generator and the forwarder run on these cores.
+    /// The generator and the forwarders run on these cores.
     pub fn new(cores: Cores) -> KernelFactory {
         KernelFactory { cores, testbed: None, routed: Vec::new() }
     }
 
-    /// Puts the forwarder that the settings name on the test bed.
-    pub fn make<A: BenchFamily>(
+    /// Makes the forwarders that these settings name ready together, and lends them to `work`.
+    pub fn panel<A: BenchFamily>(
         &mut self,
         inputs: &mut Inputs,
-        settings: &Settings,
+        streams: &[FamilyStream],
         seed: u64,
-    ) -> Result<KernelPath<A>, BenchError> {
-        let flows = inputs.flows::<A>(&Draw::of(settings, seed))?;
-        let table = inputs.table(&settings.table)?;
-        let missing = || BadInput("kind \"kernel\": set kernel.forwarder, to \"engine\" for example".into());
-        let forwarder = settings.kernel.forwarder.ok_or_else(missing)?;
-        let testbed = self.with_routes::<A>(&settings.table, &table)?;
-        KernelPath::new(testbed, &table, &flows, forwarder, self.cores)
+        work: PanelWork<'_>,
+    ) -> Result<(), PanelError> {
+        let mut sequences = Sequences::<A>::default();
+        for (member, stream) in streams.iter().enumerate() {
+            of_member(member, || sequences.add(inputs, Draw::of(&stream.settings, seed)))?;
+            of_member(member, || self.route::<A>(inputs, &stream.settings.table))?;
+        }
+        let core = self.cores.pin_one().map_err(of_bed)?;
+        let testbed = self.testbed().map_err(of_bed)?;
+        let mut ready = Forwarders::new(testbed, &sequences.destinations(), core).map_err(of_bed)?;
+        for (member, stream) in streams.iter().enumerate() {
+            of_member(member, || add(&mut ready, inputs, &stream.settings, sequences.of_member[member]))?;
+        }
+        work(&mut panel(&ready, streams, &sequences))
     }
 
-    /// The test bed, whose kernel has the routes of this table.
-    fn with_routes<A: BenchFamily>(
-        &mut self,
-        settings: &TableSettings,
-        table: &Table,
-    ) -> Result<Rc<RefCell<Testbed>>, BenchError> {
-        let testbed = match &self.testbed {
-            Some(testbed) => Rc::clone(testbed),
-            None => Rc::clone(self.testbed.insert(Rc::new(RefCell::new(Testbed::new()?)))),
-        };
-        let this = (settings.clone(), A::FAMILY);
-        if !self.routed.contains(&this) {
-            let other = self.routed.iter().any(|(_, family)| *family == A::FAMILY);
-            let refusal = || "kind \"kernel\": all variants share one table, since the kernel has one".into();
-            require(!other, refusal)?;
-            testbed.borrow().route(A::rib(table))?;
-            self.routed.push(this);
-        }
-        Ok(testbed)
+    fn testbed(&mut self) -> Result<&mut Testbed, TestbedError> {
+        Ok(match &mut self.testbed {
+            Some(testbed) => testbed,
+            empty => empty.insert(Testbed::new()?),
+        })
     }
+
+    /// Gives the routes of this table to the kernel, if it does not have them.
+    fn route<A: BenchFamily>(
+        &mut self,
+        inputs: &mut Inputs,
+        settings: &TableSettings,
+    ) -> Result<(), BenchError> {
+        let this = (settings.clone(), A::FAMILY);
+        if self.routed.contains(&this) {
+            return Ok(());
+        }
+        let other = self.routed.iter().any(|(_, family)| *family == A::FAMILY);
+        require(!other, || "kind \"kernel\": all variants share one table, since the kernel has one".into())?;
+        self.testbed()?.route(A::rib(&*inputs.table(settings)?))?;
+        self.routed.push(this);
+        Ok(())
+    }
+}
+
+/// Adds the forwarder that the settings name.
+fn add(
+    ready: &mut Forwarders<'_>,
+    inputs: &mut Inputs,
+    settings: &Settings,
+    sequence: usize,
+) -> Result<(), BenchError> {
+    let forwarder = forwarder(kind(settings)?, &*inputs.table(&settings.table)?)?;
+    Ok(ready.add(forwarder, sequence)?)
+}
+
+fn kind(settings: &Settings) -> Result<KernelForwarder, BadInput> {
+    let missing = || BadInput("kind \"kernel\": set kernel.forwarder, to \"engine\" for example".into());
+    settings.kernel.forwarder.ok_or_else(missing)
+}
+
+/// Names the member whose preparation failed.
+fn of_member<T>(member: usize, make: impl FnOnce() -> Result<T, BenchError>) -> Result<T, PanelError> {
+    make().map_err(|error| PanelError::Member { member, source: error.into() })
+}
+
+fn of_bed(error: impl Into<BenchError>) -> PanelError {
+    PanelError::Bed(error.into().into())
 }
 
 /// How the report describes the bed.
 pub fn describe(cores: Cores) -> Result<Vec<String>, BenchError> {
-    let core = cores.of(crate::settings::Shape::OneCore)?;
+    let core = cores.of(Shape::OneCore)?;
     Ok(vec![
         format!("{core}: live-frames generator, forwarder and receiver run to completion"),
         "value: packets received per second, all three on one core".into(),
-        "links: two veth pairs between three namespaces, batches of 64, GRO on at the router's ingress"
+        "links: a veth pair from the generator to each forwarder, one from the router to the receiver, batches of 64, \
+         GRO on at the router's ingress"
             .into(),
-        "receiver: every packet's station checked before each run, every hop count during it".into(),
+        "control: one veth pair from the generator to the receiver, without a router".into(),
+        "for the whole campaign: links, and the routes of the kernel, because loading takes seconds; anew for every \
+         panel: the programs, their maps, and the tables of fullview's engine"
+            .into(),
+        "receiver: every packet's station checked before each panel, every hop count during it".into(),
     ])
 }
 
-/// One forwarder, ready to run.
-pub struct KernelPath<A> {
-    testbed: Rc<RefCell<Testbed>>,
-    forwarder: KernelForwarder,
-    cores: Cores,
+/// The packets of a draw that the test bed can send.
+struct Sequence<A> {
+    draw: Draw,
     destinations: Vec<A>,
     /// The station of each destination.
     stations: Vec<u16>,
 }
 
-impl<A: BenchFamily> KernelPath<A> {
-    fn new(
-        testbed: Rc<RefCell<Testbed>>,
-        table: &Table,
-        flows: &FlowSet<A>,
-        forwarder: KernelForwarder,
-        cores: Cores,
-    ) -> Result<Self, BenchError> {
-        let mut path =
-            KernelPath { testbed, forwarder, cores, destinations: Vec::new(), stations: Vec::new() };
-        let routed =
-            flows.packets().iter().map(|flow| (flow.destination, flows.next_hops()[flow.id as usize]));
-        for (destination, hop) in routed.filter(|(addr, hop)| hop.is_some() && addr.is_usable()) {
-            path.destinations.push(destination);
-            path.stations.push(if forwarder == KernelForwarder::Redirect { 1 } else { station_of(hop) });
-        }
-        check(!path.destinations.is_empty(), || "the traffic has no destination with a route".into())?;
-        path.testbed.borrow_mut().send_to(&path.destinations)?;
-        let forwarder = path.forwarder::<A>(table)?;
-        path.testbed.borrow_mut().serve(forwarder)?;
-        Ok(path)
-    }
-
-    fn forwarder<B: BenchFamily>(&self, table: &Table) -> Result<Forwarder, BenchError> {
-        Ok(match self.forwarder {
-            KernelForwarder::IpForward => Forwarder::Kernel,
-            KernelForwarder::FibLookup => Forwarder::FibLookup,
-            KernelForwarder::Redirect => Forwarder::Redirect,
-            KernelForwarder::Engine => {
-                let named = |name: &str| RouterSettings {
-                    algorithm: Some(Names::One(name.into())),
-                    ..RouterSettings::default()
-                };
-                let inet = algorithm::compile(&named(fullview_plane::engine::INET_ALGORITHM), &table.inet)?;
-                let inet6 =
-                    algorithm::compile(&named(fullview_plane::engine::INET6_ALGORITHM), &table.inet6)?;
-                Forwarder::Engine(TableReaders::fixed(inet.fib, inet6.fib))
-            }
-        })
-    }
-
-    /// Packets per second of a short run, from which the frames of a long one follow.
-    fn trial(&self) -> Result<f64, BenchError> {
-        let testbed = self.testbed.borrow();
-        let samples = testbed.run(TRIAL, |watch| {
-            let (before, started) = (watch.received(), Instant::now());
-            while watch.is_running() {
-                let received = watch.received().right - before.right;
-                if received >= u64::from(TRIAL) {
-                    break;
-                }
-                thread::sleep(Duration::from_millis(1));
-            }
-            (watch.received().right - before.right) as f64 / started.elapsed().as_secs_f64()
-        })?;
-        check(samples > 0.0, || "nothing is received on the test bed".into())?;
-        Ok(samples)
-    }
+/// The packets of all members: those with the same table and traffic get the same ones.
+#[derive(Default)]
+struct Sequences<A> {
+    distinct: Vec<Sequence<A>>,
+    /// Which one is each member's.
+    of_member: Vec<usize>,
 }
 
-const TRIAL: u32 = 1 << 18;
-
-/// Frames prepared, as a multiple of what the window takes at the trial's rate. Frames left over are not sent.
-const SPARE: f64 = 1.5;
-
-/// The rates of a window; fewer if the frames end before it does.
-fn samples(watch: &Watch<'_>, window: &Window, stop: &AtomicBool) -> (Vec<f64>, u64) {
-    let (mut rates, mut wrong) = (Vec::new(), 0);
-    for (number, length) in sample_lengths(window).enumerate() {
-        let (before, started) = (watch.received(), Instant::now());
-        thread::sleep(length);
-        let (after, passed) = (watch.received(), started.elapsed());
-        wrong += after.wrong - before.wrong;
-        if stop.load(Ordering::Relaxed) || !watch.is_running() {
-            break;
+impl<A: BenchFamily> Sequences<A> {
+    fn add(&mut self, inputs: &mut Inputs, draw: Draw) -> Result<(), BenchError> {
+        let known = self.distinct.iter().position(|sequence| sequence.draw == draw);
+        if known.is_none() {
+            let flows = inputs.flows::<A>(&draw)?;
+            self.distinct.push(Sequence::new(draw, &flows)?);
         }
-        if number > 0 {
-            rates.push((after.right - before.right) as f64 / passed.as_secs_f64());
-        }
-    }
-    watch.stop();
-    (rates, wrong)
-}
-
-impl<A: BenchFamily> Subject for KernelPath<A> {
-    /// Sends every packet of the sequence once: none may be lost, and each must reach the station of its route in the RIB.
-    fn verify(&mut self) -> Result<(), SubjectError> {
-        self.cores.pin_one()?;
-        let count = self.destinations.len().min(MOST_PACKETS);
-        let went = self.testbed.borrow().stations(count as u32)?;
-        let wrong = |(_, (went, right)): &(usize, (&u16, &u16))| went != right;
-        let mut strays = went.iter().zip(&self.stations).enumerate().filter(wrong);
-        if let Some((packet, (went, right))) = strays.next() {
-            let addr = self.destinations[packet].to_ip();
-            let others = strays.count();
-            Err(BenchError::Wrong(format!(
-                "{addr} went to station {went}, not to {right} (0: nowhere), and {others} more"
-            )))?;
-        }
+        self.of_member.push(known.unwrap_or(self.distinct.len() - 1));
         Ok(())
     }
 
-    fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
-        self.cores.pin_one()?;
-        let length = window.warmup() + window.settle() + window.measure();
-        let frames = self.trial()? * length.as_secs_f64() * SPARE;
-        let (rates, wrong) =
-            self.testbed.borrow().run(frames as u32, |watch| samples(watch, window, stop))?;
-        let interrupted = stop.load(Ordering::Relaxed);
-        let mut run = Measurement { interrupted, ..measurement(rates) };
-        if wrong > 0 {
-            run.reasons.push(Validity::Misrouted);
-        }
-        if run.samples.len() < sampling::samples(window) && !interrupted {
-            run.reasons.push(Validity::GeneratorLimited);
-        }
-        run.counters.insert("wrong".into(), wrong as f64);
-        Ok(run)
+    fn destinations(&self) -> Vec<&[A]> {
+        self.distinct.iter().map(|sequence| &sequence.destinations[..]).collect()
     }
+}
+
+impl<A: BenchFamily> Sequence<A> {
+    fn new(draw: Draw, flows: &FlowSet<A>) -> Result<Self, BenchError> {
+        let hops = flows.next_hops();
+        let routed = flows.packets().iter().map(|flow| (flow.destination, hops[flow.id as usize]));
+        let (destinations, stations): (Vec<A>, Vec<u16>) = routed
+            .filter(|(addr, hop)| hop.is_some() && addr.is_usable())
+            .map(|(addr, hop)| (addr, station_of(hop)))
+            .unzip();
+        check(!destinations.is_empty(), || "the traffic has no destination with a route".into())?;
+        Ok(Sequence { draw, destinations, stations })
+    }
+}
+
+/// A call of BPF_PROG_RUN for a batch takes 0.04 ms (median of 200, Linux 6.18, EPYC Zen 5), and a turn of 1 ms with a
+/// lead-in of 0.5 ms takes 2.1 ms of the clock: a shorter one would wait longer than it forwards. While the generator is
+/// attached to no device, a call takes 24 ms.
+///
+/// How long caches take to be warm again is for the calibration: with 100,000 IPv4 routes and four other forwarders,
+/// ip_forward has 0.79 Mpps in slices of 1 ms and 0.97 in slices of 20 ms.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// With caches that others have used for as long, a table of a million routes is warm after a tenth of it.
+const LONGEST: Duration = Duration::from_millis(256);
+
+/// Frames of the first turn of an arm, which tells its rate.
+const TRIAL: u32 = 1 << 14;
+/// Frames of a turn, as a multiple of what the arm's latest rate takes. Those left over are not sent, which takes tens of
+/// nanoseconds for each.
+const SPARE: f64 = 1.25;
+/// How often a turn is repeated, with twice the frames, when they did not suffice because the arm has become faster.
+const ATTEMPTS: usize = 8;
+
+/// What takes turns: a way through a forwarder, or the one without a router.
+struct KernelArm<'p> {
+    forwarders: &'p Forwarders<'p>,
+    path: TestbedPath,
+    /// Packets per second in its latest turn.
+    rate: Option<f64>,
+    /// Packets sent and received in its counted slices.
+    sent: u64,
+    received: u64,
+}
+
+impl<'p> KernelArm<'p> {
+    fn new(forwarders: &'p Forwarders<'p>, path: TestbedPath) -> Self {
+        KernelArm { forwarders, path, rate: None, sent: 0, received: 0 }
+    }
+
+    /// Takes a turn with as many frames as it needs.
+    fn turn(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, BenchError> {
+        let mut rate = self.rate.map_or_else(|| self.trial(), Ok)?;
+        for _ in 0..ATTEMPTS {
+            let frames = TRIAL + (rate * SPARE * (lead_in + length).as_secs_f64()) as u32;
+            let turn = self.forwarders.turn(self.path, frames, (lead_in, length))?;
+            if turn.counted.time >= length / 2 {
+                return Ok(self.count(&turn));
+            }
+            rate *= 2.0;
+        }
+        Err(BenchError::Wrong(format!("the generator ran out of frames {ATTEMPTS} times in {length:?}")))
+    }
+
+    /// Packets per second of a short turn.
+    fn trial(&self) -> Result<f64, BenchError> {
+        let counted = self.forwarders.turn(self.path, TRIAL, (Duration::ZERO, Duration::MAX))?.counted;
+        check(counted.right > 0, || "nothing is received on the test bed".into())?;
+        Ok(counted.sent as f64 / counted.time.as_secs_f64())
+    }
+
+    fn count(&mut self, turn: &Turn) -> Slice {
+        let Counted { sent, right, time, .. } = turn.counted;
+        (self.sent, self.received) = (self.sent + sent, self.received + right);
+        self.rate = Some(sent as f64 / time.as_secs_f64());
+        Slice { counted: right, offered: sent, time, lost_core: turn.lost_core() }
+    }
+}
+
+impl PanelArm for KernelArm<'_> {
+    fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
+        Ok(self.turn(lead_in, length)?)
+    }
+
+    fn findings(&mut self) -> Findings {
+        let wrong = self.forwarders.wrong(self.path);
+        let mut findings = Findings::default();
+        findings.reasons.extend((wrong > 0).then_some(Validity::Misrouted));
+        let figures = [("sent", self.sent), ("received", self.received), ("wrong", wrong)];
+        findings.counters.extend(figures.map(|(name, count)| (name.to_owned(), count as f64)));
+        findings
+    }
+}
+
+/// A forwarder with the packets that it gets.
+struct KernelMember<'p, A> {
+    arm: KernelArm<'p>,
+    number: usize,
+    kind: Option<KernelForwarder>,
+    sequence: &'p Sequence<A>,
+}
+
+impl<A: BenchFamily> KernelMember<'_, A> {
+    /// The station that a packet has to go to.
+    fn station(&self, packet: usize) -> u16 {
+        match self.kind {
+            Some(KernelForwarder::Redirect) => 1,
+            _ => self.sequence.stations[packet],
+        }
+    }
+}
+
+impl<A: BenchFamily> PanelArm for KernelMember<'_, A> {
+    fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
+        self.arm.slice(lead_in, length)
+    }
+
+    fn findings(&mut self) -> Findings {
+        let mut findings = self.arm.findings();
+        let passed = self.arm.forwarders.passed(self.number).ok().flatten();
+        findings.counters.extend(passed.map(|count| ("passed to the kernel".to_owned(), count as f64)));
+        findings
+    }
+}
+
+impl<A: BenchFamily> PanelMember for KernelMember<'_, A> {
+    fn control(&self) -> usize {
+        0
+    }
+
+    /// Sends every packet of the sequence once: none may be lost, and each must reach the station of its route in the RIB.
+    fn verify(&mut self) -> Result<Verified, SubjectError> {
+        let count = self.sequence.destinations.len().min(MOST_PACKETS);
+        let went = self.arm.forwarders.stations(self.arm.path, count as u32).map_err(BenchError::from)?;
+        let mut strays = (0..count).filter(|packet| went[*packet] != self.station(*packet));
+        let Some(packet) = strays.next() else { return Ok(Verified::Ready) };
+        let (addr, went, right) = (self.sequence.destinations[packet], went[packet], self.station(packet));
+        let (addr, others) = (addr.to_ip(), strays.count());
+        Err(BenchError::Wrong(format!(
+            "{addr} went to station {went}, not to {right} (0: nowhere), and {others} more"
+        )))?
+    }
+}
+
+/// The forwarders, and the way without a router as the control. It has one link less than a forwarder has, so that its time
+/// is not to be subtracted.
+fn panel<'p, A: BenchFamily>(
+    ready: &'p Forwarders<'p>,
+    streams: &[FamilyStream],
+    sequences: &'p Sequences<A>,
+) -> ArmPanel<'p> {
+    let members = streams.iter().enumerate().map(|(number, stream)| {
+        let (arm, kind) = (KernelArm::new(ready, ready.through(number)), stream.settings.kernel.forwarder);
+        let sequence = &sequences.distinct[sequences.of_member[number]];
+        Box::new(KernelMember { arm, number, kind, sequence }) as Box<dyn PanelMember>
+    });
+    let control = Box::new(KernelArm::new(ready, ready.beside(0)));
+    let limits = SliceLimits { shortest: SHORTEST, longest: LONGEST };
+    ArmPanel { controls: vec![control], members: members.collect(), subtracts: false, limits }
+}
+
+fn forwarder(kind: KernelForwarder, table: &Table) -> Result<Forwarder, BenchError> {
+    Ok(match kind {
+        KernelForwarder::IpForward => Forwarder::Kernel,
+        KernelForwarder::FibLookup => Forwarder::FibLookup,
+        KernelForwarder::Redirect => Forwarder::Redirect,
+        KernelForwarder::Engine => {
+            let named = |name: &str| RouterSettings {
+                algorithm: Some(Names::One(name.into())),
+                ..RouterSettings::default()
+            };
+            let inet = algorithm::compile(&named(fullview_plane::engine::INET_ALGORITHM), &table.inet)?;
+            let inet6 = algorithm::compile(&named(fullview_plane::engine::INET6_ALGORITHM), &table.inet6)?;
+            Forwarder::Engine(TableReaders::fixed(inet.fib, inet6.fib))
+        }
+    })
 }

@@ -1,16 +1,13 @@
 //! In place of `kernel.rs`, in a program that was built without the feature `bpf`.
 
-use std::convert::Infallible;
-use std::sync::atomic::AtomicBool;
-
-use fullview_lab::{Measurement, Subject, SubjectError, Window};
+use fullview_lab::{PanelError, PanelWork};
 use fullview_router::error::BadInput;
 
 use super::cores::Cores;
 use super::family::BenchFamily;
+use super::family_stream::FamilyStream;
 use super::inputs::Inputs;
 use crate::error::BenchError;
-use crate::settings::Settings;
 
 fn missing() -> BenchError {
     BadInput("kind \"kernel\" loads programs into the kernel: build with --features bpf (needs clang)".into())
@@ -22,11 +19,8 @@ pub fn describe(_cores: Cores) -> Result<Vec<String>, BenchError> {
     Err(missing())
 }
 
-/// Refuses every subject.
+/// Refuses every panel.
 pub struct KernelFactory(());
-
-/// No value of this type exists.
-pub struct KernelPath(Infallible);
 
 impl KernelFactory {
     /// A factory that refuses.
@@ -35,22 +29,13 @@ impl KernelFactory {
     }
 
     /// Fails with the name of the missing feature.
-    pub fn make<A: BenchFamily>(
+    pub fn panel<A: BenchFamily>(
         &mut self,
         _inputs: &mut Inputs,
-        _settings: &Settings,
+        _streams: &[FamilyStream],
         _seed: u64,
-    ) -> Result<KernelPath, BenchError> {
-        Err(missing())
-    }
-}
-
-impl Subject for KernelPath {
-    fn verify(&mut self) -> Result<(), SubjectError> {
-        match self.0 {}
-    }
-
-    fn measure(&mut self, _window: &Window, _stop: &AtomicBool) -> Result<Measurement, SubjectError> {
-        match self.0 {}
+        _work: PanelWork<'_>,
+    ) -> Result<(), PanelError> {
+        Err(PanelError::Bed(missing().into()))
     }
 }

@@ -29,12 +29,35 @@ fn kinds(experiment: &Experiment<Settings>) -> Vec<Kind> {
 /// Refuses common settings that apply to no variant, and settings of a variant that do not apply to it.
 pub fn check(experiment: &Experiment<Settings>) -> Result<(), BenchError> {
     let kinds = kinds(experiment);
+    refuse_mixture(experiment, &kinds)?;
     refuse_foreign(experiment, &[PathStep::Key("subject")], &experiment.subject, &kinds)?;
     for (index, (variant, kind)) in experiment.variants.iter().zip(&kinds).enumerate() {
         let place = [PathStep::Key("variants"), PathStep::Item(index), PathStep::Key("set")];
         refuse_foreign(experiment, &place, &variant.set, std::slice::from_ref(kind))?;
     }
     Ok(())
+}
+
+/// Refuses variants of several kinds or shapes: they cannot take turns on one bed.
+fn refuse_mixture(experiment: &Experiment<Settings>, kinds: &[Kind]) -> Result<(), BenchError> {
+    let variants = || experiment.variants.iter().enumerate();
+    let shape = |set: &Settings| set.load.shape.or(experiment.subject.load.shape);
+    let first = experiment.variants.first().and_then(|variant| shape(&variant.set));
+    let other_kind = variants().find(|(index, _)| kinds[*index] != kinds[0]);
+    let other_shape = variants().find(|(_, variant)| shape(&variant.set) != first);
+    let refuse = |index, keys: &[&'static str]| {
+        let at = [PathStep::Key("variants"), PathStep::Item(index), PathStep::Key("set")];
+        let path: Vec<PathStep<'_>> =
+            at.into_iter().chain(keys.iter().map(|key| PathStep::Key(key))).collect();
+        let what = keys.join(".");
+        experiment
+            .refuse(&path, format!("{what} is the same for all variants, because they take turns on one bed"))
+    };
+    match (other_kind, other_shape) {
+        (Some((index, _)), _) => Err(refuse(index, &["kind"]).into()),
+        (_, Some((index, _))) => Err(refuse(index, &["load", "shape"]).into()),
+        (None, None) => Ok(()),
+    }
 }
 
 fn refuse_foreign(

@@ -4,26 +4,29 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::{self, BenchError, require};
 use crate::placement::Role;
-use fullview_lab::{Measurement, Subject, SubjectError, Window};
+use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Verified};
 use fullview_table::fib::Fib;
 use fullview_table::{Address, Family, NextHop};
 
-use super::core_share::CoreShare;
+use super::arms::{CoreClock, PanelArm, PanelMember};
 use super::cores::Cores;
 use super::family::BenchFamily;
 use super::inputs::{Inputs, KEYS};
 use super::keys::Keys;
-use super::sampling::{judge_share, measurement, sample_lengths};
 use crate::settings::{LookupArm, LookupSettings, Settings, Shape};
 use fullview_router::algorithm;
 
-/// Keys looked up between two readings of the clock: about 0.1 ms, so that the readings do not show in the rate.
-const CHUNK: usize = 1 << 15;
+/// Keys looked up between two readings of the clock: some ten microseconds, so that the readings do not show in the rate
+/// and a slice of half a millisecond has its length.
+const CHUNK: usize = 1 << 12;
+
+/// Slices are made of chunks.
+pub const LIMITS: SliceLimits =
+    SliceLimits { shortest: Duration::from_micros(200), longest: Duration::from_millis(16) };
 
 /// How the report names what drives the lookups.
 pub fn describe(settings: &LookupSettings, cores: Cores) -> Result<Vec<String>, BenchError> {
@@ -69,25 +72,39 @@ impl LookupFactory {
         LookupFactory { cores, verified: Vec::new() }
     }
 
-    /// Compiles the algorithm that the settings name.
+    /// Compiles the algorithm that the settings name. Its control is the one with this number.
     pub fn make<A: BenchFamily>(
         &mut self,
         inputs: &mut Inputs,
         settings: &Settings,
+        control: usize,
     ) -> Result<Lookup<A>, BenchError> {
         let (table, keys) = (inputs.table(&settings.table)?, inputs.keys::<A>(settings)?);
         self.cores.pin_one()?;
         let started = Instant::now();
         let compiled = algorithm::compile(&settings.router, A::rib(&table))?;
+        let batch = settings.lookup.batch.unwrap_or(BATCH);
         Ok(Lookup {
             build: started.elapsed(),
             fib: compiled.fib,
-            keys,
+            walk: KeyWalk { keys, at: 0 },
             arm: settings.lookup.arm.unwrap_or(LookupArm::Batch),
-            batch: settings.lookup.batch.unwrap_or(BATCH),
+            batch,
+            answers: vec![NextHop::NONE; batch],
+            control,
             events: compiled.log,
             verified: self.verified(settings, A::FAMILY),
         })
+    }
+
+    /// The empty key loop over the keys of these settings.
+    pub fn control<A: BenchFamily>(
+        &self,
+        inputs: &mut Inputs,
+        settings: &Settings,
+    ) -> Result<EmptyKeyLoop<A>, BenchError> {
+        self.cores.pin_one()?;
+        Ok(EmptyKeyLoop(KeyWalk { keys: inputs.keys::<A>(settings)?, at: 0 }))
     }
 
     /// Whether a lookup with these settings has been verified; the subject sets it when it has.
@@ -102,12 +119,57 @@ impl LookupFactory {
     }
 }
 
+/// A stream of keys, walked round and round.
+struct KeyWalk<A: Address> {
+    keys: Arc<Keys<A>>,
+    at: usize,
+}
+
+impl<A: Address> KeyWalk<A> {
+    /// Looks keys up by `pass`, chunk by chunk, for about that long.
+    fn run(&mut self, length: Duration, mut pass: impl FnMut(&[A]) -> u64) -> Slice {
+        let (clock, started, mut counted) = (CoreClock::start(), Instant::now(), 0);
+        loop {
+            let addrs = &self.keys.addrs;
+            let end = (self.at + CHUNK).min(addrs.len());
+            let chunk = &addrs[self.at..end];
+            black_box(pass(chunk));
+            counted += chunk.len() as u64;
+            self.at = if end == addrs.len() { 0 } else { end };
+            let time = started.elapsed();
+            if time >= length {
+                return Slice { counted, offered: counted, time, lost_core: clock.lost() };
+            }
+        }
+    }
+}
+
+/// What the measurement itself costs: every key is read, and none looked up.
+pub struct EmptyKeyLoop<A: Address>(KeyWalk<A>);
+
+fn read_keys<A: Address>(keys: &[A]) -> u64 {
+    keys.iter().fold(0, |sum, key| sum ^ key.low_usize() as u64)
+}
+
+impl<A: Address> PanelArm for EmptyKeyLoop<A> {
+    fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
+        self.0.run(lead_in, read_keys);
+        Ok(self.0.run(length, read_keys))
+    }
+
+    fn findings(&mut self) -> Findings {
+        Findings::default()
+    }
+}
+
 /// One algorithm over one stream.
 pub struct Lookup<A: Address> {
     fib: Arc<dyn Fib<A>>,
-    keys: Arc<Keys<A>>,
+    walk: KeyWalk<A>,
     arm: LookupArm,
     batch: usize,
+    answers: Vec<NextHop>,
+    control: usize,
     events: Vec<String>,
     /// How long it took to compile.
     build: Duration,
@@ -116,14 +178,21 @@ pub struct Lookup<A: Address> {
     verified: Rc<Cell<bool>>,
 }
 
-impl<A: Address> Lookup<A> {
-    /// Looks up one chunk in the arm's way. The returned sum keeps the compiler from removing lookups.
-    fn pass(&self, keys: &[A], answers: &mut [NextHop]) -> u64 {
+/// One pass over a chunk of keys. The returned sum keeps the compiler from removing lookups.
+struct Pass<'l, A: Address> {
+    fib: &'l dyn Fib<A>,
+    arm: LookupArm,
+    batch: usize,
+    answers: &'l mut [NextHop],
+}
+
+impl<A: Address> Pass<'_, A> {
+    fn over(&mut self, keys: &[A]) -> u64 {
         match self.arm {
-            LookupArm::None => keys.iter().fold(0, |sum, key| sum ^ key.low_usize() as u64),
+            LookupArm::None => read_keys(keys),
             LookupArm::Independent => keys.iter().map(|key| u64::from(self.fib.lookup(*key).0)).sum(),
             LookupArm::Dependent => self.chain(keys),
-            LookupArm::Batch => self.batches(keys, answers),
+            LookupArm::Batch => self.batches(keys),
         }
     }
 
@@ -138,36 +207,49 @@ impl<A: Address> Lookup<A> {
         u64::from(last.0)
     }
 
-    fn batches(&self, keys: &[A], answers: &mut [NextHop]) -> u64 {
+    fn batches(&mut self, keys: &[A]) -> u64 {
         for batch in keys.chunks(self.batch) {
-            self.fib.lookup_batch(batch, &mut answers[..batch.len()]);
-            black_box(&mut *answers);
+            self.fib.lookup_batch(batch, &mut self.answers[..batch.len()]);
+            black_box(&mut *self.answers);
         }
         0
     }
+}
 
-    /// Lookups a second, until `length` has passed or `stop` is set.
-    fn sample(&self, length: Duration, at: &mut usize, answers: &mut [NextHop], stop: &AtomicBool) -> f64 {
-        let (started, mut looked_up) = (Instant::now(), 0usize);
-        while started.elapsed() < length && !stop.load(Ordering::Relaxed) {
-            let end = (*at + CHUNK).min(self.keys.addrs.len());
-            let chunk = &self.keys.addrs[*at..end];
-            black_box(self.pass(chunk, answers));
-            looked_up += chunk.len();
-            *at = if end == self.keys.addrs.len() { 0 } else { end };
-        }
-        looked_up as f64 / started.elapsed().as_secs_f64()
+impl<A: Address> Lookup<A> {
+    fn run(&mut self, length: Duration) -> Slice {
+        let Lookup { fib, walk, arm, batch, answers, .. } = self;
+        let mut pass = Pass { fib: &**fib, arm: *arm, batch: *batch, answers };
+        walk.run(length, |keys| pass.over(keys))
     }
 }
 
-impl<A: Address> Subject for Lookup<A> {
+impl<A: Address> PanelArm for Lookup<A> {
+    fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
+        self.run(lead_in);
+        Ok(self.run(length))
+    }
+
+    fn findings(&mut self) -> Findings {
+        let bytes = (BYTES.to_owned(), self.fib.footprint().total() as f64);
+        let build = (BUILD_MS.to_owned(), self.build.as_secs_f64() * 1e3);
+        Findings { counters: [bytes, build].into(), reasons: Vec::new(), events: self.events.clone() }
+    }
+}
+
+impl<A: Address> PanelMember for Lookup<A> {
+    fn control(&self) -> usize {
+        self.control
+    }
+
     /// Every key of the stream, singly and in batches.
-    fn verify(&mut self) -> Result<(), SubjectError> {
+    fn verify(&mut self) -> Result<Verified, SubjectError> {
         if self.verified.get() {
-            return Ok(());
+            return Ok(Verified::Ready);
         }
         let mut answers = vec![NextHop::NONE; self.batch];
-        let batches = self.keys.addrs.chunks(self.batch).zip(self.keys.expected.chunks(self.batch));
+        let keys = &self.walk.keys;
+        let batches = keys.addrs.chunks(self.batch).zip(keys.expected.chunks(self.batch));
         for (batch, expected) in batches {
             let answers = &mut answers[..batch.len()];
             self.fib.lookup_batch(batch, answers);
@@ -177,27 +259,7 @@ impl<A: Address> Subject for Lookup<A> {
             }
         }
         self.verified.set(true);
-        Ok(())
-    }
-
-    fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
-        let mut answers = vec![NextHop::NONE; self.batch];
-        let (mut at, share) = (0, CoreShare::start(1));
-        let samples: Vec<f64> = sample_lengths(window)
-            .map(|length| self.sample(length, &mut at, &mut answers, stop))
-            .take_while(|_| !stop.load(Ordering::Relaxed))
-            .skip(1)
-            .collect();
-        let mut run = measurement(samples);
-        run.counters.insert(BYTES.into(), self.fib.footprint().total() as f64);
-        run.counters.insert(BUILD_MS.into(), self.build.as_secs_f64() * 1e3);
-        judge_share(&mut run, share.share());
-        run.interrupted = stop.load(Ordering::Relaxed);
-        Ok(run)
-    }
-
-    fn events(&self) -> Vec<String> {
-        self.events.clone()
+        Ok(Verified::Ready)
     }
 }
 

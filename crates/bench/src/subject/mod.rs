@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use fullview_lab::{Bench, Experiment, Subject, SubjectError};
+use fullview_lab::{Bench, Experiment, PanelError, PanelWork};
 use fullview_router::algorithm;
 use fullview_table::Family;
 
@@ -22,6 +22,7 @@ use kernel::KernelFactory;
 use lookup::LookupFactory;
 use peer::Peers;
 
+pub mod arms;
 pub mod core_share;
 mod cores;
 mod family;
@@ -36,8 +37,8 @@ mod kernel;
 mod keys;
 mod kinds;
 mod lookup;
+mod panels;
 mod peer;
-mod sampling;
 mod shape;
 
 pub use kinds::measures;
@@ -84,22 +85,24 @@ impl RouterBench {
         Ok(bench)
     }
 
-    /// Draws what the first runs send, so that traffic which cannot be made is refused before a results folder is
+    /// Draws what the first panels send, so that traffic which cannot be made is refused before a results folder is
     /// touched.
     fn draw_first_block(
         &mut self,
         experiment: &Experiment<Settings>,
         variants: &[Settings],
     ) -> Result<(), BenchError> {
-        for planned in fullview_lab::plan(variants.len(), experiment.families.len(), 1, experiment.seed) {
-            let family = &experiment.families[planned.cell.family].name;
-            let stream = FamilyStream::of(&variants[planned.cell.variant], family)?;
-            let looks_up = stream.settings.kind() == Kind::Lookup;
-            let seed = if looks_up { self.inputs.seed } else { self.flow_seed(planned.seed) };
-            let draw = Draw::of(&stream.settings, seed);
-            match stream.family {
-                Family::Inet => drop(self.inputs.flows::<u32>(&draw)?),
-                Family::Inet6 => drop(self.inputs.flows::<u128>(&draw)?),
+        for planned in fullview_lab::block(experiment.families.len(), 0, experiment.seed) {
+            let family = &experiment.families[planned.family].name;
+            for settings in variants {
+                let stream = FamilyStream::of(settings, family)?;
+                let looks_up = stream.settings.kind() == Kind::Lookup;
+                let seed = if looks_up { self.inputs.seed } else { self.flow_seed(planned.seed) };
+                let draw = Draw::of(&stream.settings, seed);
+                match stream.family {
+                    Family::Inet => drop(self.inputs.flows::<u32>(&draw)?),
+                    Family::Inet6 => drop(self.inputs.flows::<u128>(&draw)?),
+                }
             }
         }
         Ok(())
@@ -158,46 +161,36 @@ impl RouterBench {
         shape::quieter(self, cores, experiment)
     }
 
-    fn make<A: BenchFamily>(
-        &mut self,
-        stream: &FamilyStream,
-        seed: u64,
-    ) -> Result<Box<dyn Subject>, BenchError> {
-        let (settings, seed) = (&stream.settings, self.flow_seed(seed));
-        let RouterBench { inputs, forward, lookup, kernel, peers, .. } = self;
-        Ok(match (settings.kind(), &settings.load.peer, &settings.lookup.peer) {
-            (Kind::Forward, Some(peer), _) => Box::new(peers.router::<A>(inputs, stream, peer)?),
-            (Kind::Forward, None, _) => Box::new(forward.make::<A>(inputs, settings, seed)?),
-            (Kind::Lookup, _, Some(peer)) => Box::new(peers.lookup::<A>(inputs, stream, peer)?),
-            (Kind::Lookup, _, None) => Box::new(lookup.make::<A>(inputs, settings)?),
-            (Kind::Kernel, ..) => Box::new(kernel.make::<A>(inputs, settings, seed)?),
-        })
-    }
-
-    /// The seed of the packets of a run. Other routers receive theirs once for all runs; ours get the same ones then.
-    fn flow_seed(&self, of_run: u64) -> u64 {
-        if self.forwards_by_peers { self.inputs.seed } else { of_run }
+    /// The seed of the packets of a panel. Other routers receive theirs once for all panels; ours get the same ones then.
+    fn flow_seed(&self, of_panel: u64) -> u64 {
+        if self.forwards_by_peers { self.inputs.seed } else { of_panel }
     }
 }
 
 impl Bench<Settings> for RouterBench {
-    fn prepare<'a>(
-        &'a mut self,
-        settings: &Settings,
+    fn panel(
+        &mut self,
+        members: &[Settings],
         family: &str,
         seed: u64,
-    ) -> Result<Box<dyn Subject + 'a>, SubjectError> {
-        let stream = FamilyStream::of(settings, family)?;
-        let made = match stream.family {
-            Family::Inet => self.make::<u32>(&stream, seed),
-            Family::Inet6 => self.make::<u128>(&stream, seed),
-        };
-        Ok(made?)
+        work: PanelWork<'_>,
+    ) -> Result<(), PanelError> {
+        let streams = members.iter().map(|settings| FamilyStream::of(settings, family));
+        let streams: Vec<FamilyStream> = streams.collect::<Result<_, _>>().map_err(bed)?;
+        match streams.first().map(|stream| stream.family) {
+            None => Err(bed(BenchError::NoMembers)),
+            Some(Family::Inet) => panels::panel::<u32>(self, &streams, seed, work),
+            Some(Family::Inet6) => panels::panel::<u128>(self, &streams, seed, work),
+        }
     }
 
     fn conditions(&mut self) -> Vec<String> {
         self.conditions.clone()
     }
+}
+
+fn bed(error: BenchError) -> PanelError {
+    PanelError::Bed(error.into())
 }
 
 /// The settings of each variant, laid over the common ones.

@@ -1,13 +1,17 @@
 //! Which shape of a forwarding path is quieter on this machine.
 
-use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use fullview_lab::stats::Description;
-use fullview_lab::{Bench, Experiment, Window};
+use fullview_lab::{Arm, Bench, Experiment, Panel, PanelError};
 
 use super::cores::Cores;
 use crate::error::BenchError;
 use crate::settings::{Kind, Settings, Shape};
+
+/// A trial: so many slices, each as long as the shorter slices of two cores.
+const SLICES: u32 = 20;
+const SLICE: Duration = Duration::from_millis(30);
 
 /// The shape whose samples spread less in a short trial of the first variant. In a virtual machine it is one core,
 /// without a trial: the hypervisor may move the virtual cores apart at any moment, which a short trial cannot predict.
@@ -31,16 +35,23 @@ pub fn quieter(
     Ok(if two < one { Shape::TwoCores } else { Shape::OneCore })
 }
 
-/// The coefficient of variation of the samples of a short run.
+/// The coefficient of variation of the rates in short slices of one path.
 fn trial(
     bench: &mut impl Bench<Settings>,
     settings: &Settings,
     family: &str,
     seed: u64,
 ) -> Result<f64, BenchError> {
-    let mut path = bench.prepare(settings, family, seed).map_err(BenchError::Trial)?;
-    let window = Window { warmup_s: 0.05, settle_s: 0.0, measure_s: 0.6, sample_ms: Some(30), drain_ms: 100 };
-    let run = path.measure(&window, &AtomicBool::new(false)).map_err(BenchError::Trial)?;
-    let samples = Description::of(&run.samples).ok_or(BenchError::NoSamples("a trial"))?;
+    let mut rates = Vec::new();
+    let mut measure = |panel: &mut dyn Panel| {
+        for _ in 0..SLICES {
+            let slice = panel.slice(Arm::Member(0), SLICE / 4, SLICE).map_err(PanelError::Bed)?;
+            rates.push(slice.counted as f64 / slice.time.as_secs_f64());
+        }
+        Ok(())
+    };
+    let made = bench.panel(std::slice::from_ref(settings), family, seed, &mut measure);
+    made.map_err(|error| BenchError::Trial(error.into()))?;
+    let samples = Description::of(&rates).ok_or(BenchError::NoSamples("a trial"))?;
     Ok(samples.coefficient_of_variation())
 }

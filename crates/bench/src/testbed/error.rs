@@ -37,6 +37,9 @@ pub enum TestbedError {
     /// A map that this process cannot write.
     #[error("a BPF map cannot be mapped: {0}")]
     Mapping(#[source] io::Error),
+    /// More forwarders than frames can name.
+    #[error("the test bed has room for {0} forwarders at a time: compare fewer variants")]
+    TooMany(usize),
     /// The generator.
     #[error("no live frames: {0}; this needs Linux 5.18 or newer")]
     Generate(#[source] Box<aya::programs::ProgramError>),

@@ -90,12 +90,10 @@ pub struct LoadConfig {
     pub pps: Option<f64>,
     /// Which threads run on which cores; `None` leaves it to the system.
     pub placement: Option<Placement>,
-    /// One core only, and only unpaced: half of the time goes to the same loop without the router.
-    pub control: bool,
 }
 
 impl LoadConfig {
-    /// 64 packets a burst, 2,048 in flight, one in 64 checked, unpaced, on any core, with control.
+    /// 64 packets a burst, 2,048 in flight, one in 64 checked, unpaced, on any core.
     pub fn new(size: FrameSize, macs: Macs, departures: Vec<Departure>) -> Self {
         #[allow(clippy::unwrap_used)] // evaluated by the compiler
         const ONE_IN: NonZeroU32 = NonZeroU32::new(64).unwrap();
@@ -109,7 +107,6 @@ impl LoadConfig {
             check_one_in: ONE_IN,
             pps: None,
             placement: None,
-            control: true,
         }
     }
 
@@ -123,10 +120,14 @@ impl LoadConfig {
         Ok(())
     }
 
+    /// The number of ports that packets may leave by, counted from port 0.
+    pub fn ports(&self) -> usize {
+        self.departures.iter().map(|departure| usize::from(departure.port) + 1).max().unwrap_or(1)
+    }
+
     /// A burst for each egress port, by port number; those of other ports stay empty.
     pub(super) fn egress<'a>(&self) -> Vec<Burst<'a>> {
-        let highest = self.departures.iter().map(|departure| departure.port).max().unwrap_or(0);
-        (0..=highest).map(|_| Burst::new()).collect()
+        (0..self.ports()).map(|_| Burst::new()).collect()
     }
 
     pub(super) fn pace(&self) -> Result<Option<Pace>, LoadError> {
@@ -154,8 +155,8 @@ pub enum LoadError {
         /// Packets a burst.
         burst: usize,
     },
-    /// Slices or parts without length.
-    #[error("a slice, and each part of it, must be longer than nothing")]
+    /// Slices without length.
+    #[error("a slice must be longer than nothing")]
     Window,
     /// A thread cannot run where it should.
     #[error(transparent)]
@@ -173,12 +174,10 @@ pub enum LoadError {
 pub struct Window<'s> {
     /// Before the first slice: caches and tables warm up. Not measured, but checked like all else.
     pub warm_up: Duration,
-    /// Length of a slice: each gives one rate. With control, both arms share it.
+    /// Length of a slice: each gives one rate.
     pub slice: Duration,
     /// Number of slices.
     pub slices: usize,
-    /// With control: how long one arm runs before the other takes its turn.
-    pub part: Duration,
     /// How long the end of the run waits for packets still in flight.
     pub drain: Duration,
     /// Ends the run early when set.
@@ -186,14 +185,13 @@ pub struct Window<'s> {
 }
 
 impl<'s> Window<'s> {
-    /// Slices of equal length after a warm-up; arms of 8 ms, a second for draining.
+    /// Slices of equal length after a warm-up; a second for draining.
     pub fn new(warm_up: Duration, slice: Duration, slices: usize, stop: &'s AtomicBool) -> Self {
-        let (part, drain) = (Duration::from_millis(8), Duration::from_secs(1));
-        Window { warm_up, slice, slices, part, drain, stop }
+        Window { warm_up, slice, slices, drain: Duration::from_secs(1), stop }
     }
 
     pub(super) fn validate(&self) -> Result<(), LoadError> {
-        if self.slice.is_zero() || self.part.is_zero() {
+        if self.slice.is_zero() {
             return Err(LoadError::Window);
         }
         Ok(())
@@ -217,14 +215,8 @@ pub struct LoadResult {
     pub dropped: u64,
     /// What the receiver saw behind the router.
     pub received: Tally,
-    /// What the receiver saw without the router, if the run had a control arm.
-    pub control: Option<Tally>,
     /// Packets received per second, one value a slice, generator and receiver included.
     pub rates: Vec<f64>,
-    /// Packets sent per second in the same slices, dropped ones included; one core only.
-    pub sent_rates: Vec<f64>,
-    /// The rate without the router; empty without a control arm.
-    pub loop_rates: Vec<f64>,
     /// Time from the first slice to the end of the last.
     pub elapsed: Duration,
     /// Packets the schedule asked for until the last slice ended; `None` if unpaced.
@@ -236,28 +228,29 @@ pub struct LoadResult {
 }
 
 impl LoadResult {
+    /// Adds the counts of a later run. Its rates and its first wrong packet stay out, unless this run has none.
+    pub fn add(&mut self, later: &LoadResult) {
+        self.sent += later.sent;
+        self.sent_bytes += later.sent_bytes;
+        self.dropped += later.dropped;
+        self.received.add(&later.received);
+        if let Some(offered) = later.offered {
+            *self.offered.get_or_insert(0) += offered;
+        }
+        self.max_lag = self.max_lag.max(later.max_lag);
+        self.elapsed += later.elapsed;
+    }
+
     /// Packets sent that neither came out nor were handed back as dropped. Duplicates do not make up for losses as far
     /// as they were recognised, that is among checked packets.
     pub fn lost(&self) -> u64 {
         let came_out = self.received.packets.saturating_sub(self.received.order.duplicates);
         self.sent.saturating_sub(came_out + self.dropped)
     }
-
-    /// The rate of the router alone, one value a slice: packets forwarded in what remains of the time when generator
-    /// and receiver have had theirs for every packet sent, rate / (1 − sent rate / loop rate). Without drops that is
-    /// 1 / (1 / rate − 1 / loop rate). `None` for a slice where the loop was not the faster of the two: then the
-    /// router costs less than the measurement can tell. Empty without a control arm.
-    pub fn router_rates(&self) -> Vec<Option<f64>> {
-        let slices = self.rates.iter().zip(&self.sent_rates).zip(&self.loop_rates);
-        let alone = |((rate, sent), of_loop): ((&f64, &f64), &f64)| {
-            (of_loop > sent).then(|| rate / (1.0 - sent / of_loop))
-        };
-        slices.map(alone).collect()
-    }
 }
 
 /// The frames of a configuration.
-pub(super) fn frames<A: Headers>(config: &LoadConfig) -> Result<Frames<A>, LoadError> {
+pub fn frames<A: Headers>(config: &LoadConfig) -> Result<Frames<A>, LoadError> {
     Ok(Frames::new(config.size, config.macs)?)
 }
 
@@ -279,25 +272,6 @@ pub(super) fn run_ends<T: Send>(
 }
 
 /// What the receiver expects behind such a router.
-pub(super) fn passage<R: Router>(config: &LoadConfig) -> Passage<'_> {
+pub fn passage<R: Router>(config: &LoadConfig) -> Passage<'_> {
     if R::CHANGES_PACKETS { Passage::Routed(&config.departures) } else { Passage::Direct }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_routers_share_counts_the_ends_of_dropped_packets_too() {
-        // A packet costs the ends 10 ns and the router 30 ns; half of them are dropped.
-        let result = LoadResult {
-            rates: vec![12.5e6, 12.5e6],
-            sent_rates: vec![25e6, 25e6],
-            loop_rates: vec![100e6, 25e6],
-            ..LoadResult::default()
-        };
-        let rates = result.router_rates();
-        assert!((rates[0].unwrap() - 12.5e6 / 0.75).abs() < 1.0, "{rates:?}");
-        assert_eq!(rates[1], None);
-    }
 }

@@ -21,6 +21,15 @@ pub struct Order {
     pub stale: u64,
 }
 
+impl Order {
+    pub(super) fn add(&mut self, later: Order) {
+        self.duplicates += later.duplicates;
+        self.reordered += later.reordered;
+        self.reordered_in_flow += later.reordered_in_flow;
+        self.stale += later.stale;
+    }
+}
+
 /// Follows the numbers of a stream.
 pub struct Sequence {
     order: Order,

@@ -58,6 +58,20 @@ pub struct Tally {
     pub order: Order,
 }
 
+impl Tally {
+    /// Adds what was seen in a later run of the same flows.
+    pub fn add(&mut self, later: &Tally) {
+        self.packets += later.packets;
+        self.bytes += later.bytes;
+        self.distinct_flows = self.distinct_flows.max(later.distinct_flows);
+        self.checked += later.checked;
+        self.wrong += later.wrong;
+        self.faults.iter_mut().zip(later.faults).for_each(|(fault, more)| *fault += more);
+        self.first_wrong = self.first_wrong.or(later.first_wrong);
+        self.order.add(later.order);
+    }
+}
+
 /// Counts and checks what comes out.
 pub struct Sink<'f, A> {
     checker: Checker<'f, A>,

@@ -8,25 +8,39 @@ use super::analysis::Analysis;
 use super::definition::{Experiment, Source};
 use super::error::{ExperimentError, InvalidValue, PathStep};
 use super::family::Family;
+use super::length::Runs;
+use super::published::Published;
 use super::variant::Variant;
-use super::window::Window;
+use super::window::{Window, without_old_keys};
 
 /// One day. A longer phase is a typing error, and the sum of the phases must not exceed the range of a clock.
 const LONGEST_PHASE_S: f64 = 86_400.0;
+const LONGEST_CAMPAIGN_MIN: f64 = 365.0 * 24.0 * 60.0;
 /// TOML integers are signed, and the archive writes the seed as one.
 const LARGEST_SEED: u64 = i64::MAX as u64;
 const LONGEST_NAME: usize = 64;
-/// More than a year of half-hour blocks. A larger number is a typing error, and the plan is kept in memory.
-const MOST_RUNS: u32 = 100_000;
+/// More than a year of half-hour blocks. A larger number is a typing error.
+const MOST_BLOCKS: u32 = 100_000;
+const BLOCKS: &str =
+    "runs must be from 1 to 100000, or \"until decided\": a verdict takes at least 3, and 10 are better";
 
 type Checked = Result<(), InvalidValue>;
 
 impl<S: DeserializeOwned + Default> Experiment<S> {
+    /// Reads the experiment of an archive, which may have keys of older versions.
+    pub(crate) fn parse_archived(name: &str, text: &str) -> Result<Self, ExperimentError> {
+        let table = text.parse().ok().map(without_old_keys);
+        let cleaned =
+            table.filter(|_| text.contains("sample_ms")).and_then(|table| toml::to_string(&table).ok());
+        Self::parse(name, cleaned.as_deref().unwrap_or(text))
+    }
+
     /// Reads an experiment and refuses one that cannot be run or judged. Errors contain `name` as the name of the file.
     pub fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
         let mut experiment: Self =
             toml::from_str(text).map_err(|error| ExperimentError::syntax(name, text, &error))?;
         experiment.source = Source { name: name.into(), text: text.into() };
+        experiment.variants.iter_mut().for_each(Variant::name_model);
         experiment.check()?;
         Ok(experiment)
     }
@@ -52,11 +66,11 @@ fn check<S>(experiment: &Experiment<S>) -> Checked {
     )?;
     one_line(&experiment.title, &[PathStep::Key("title")])?;
     lines(&experiment.conditions)?;
-    require(
-        (1..=MOST_RUNS).contains(&experiment.runs),
-        &[PathStep::Key("runs")],
-        "runs must be from 1 to 100000: a verdict takes at least 3, and 10 are better",
-    )?;
+    let runs = match experiment.runs {
+        Runs::UntilDecided => true,
+        Runs::Blocks(blocks) => (1..=MOST_BLOCKS).contains(&blocks),
+    };
+    require(runs, &[PathStep::Key("runs")], BLOCKS)?;
     let seed_fits = experiment.seed <= LARGEST_SEED;
     require(
         seed_fits,
@@ -66,7 +80,30 @@ fn check<S>(experiment: &Experiment<S>) -> Checked {
     families(&experiment.families)?;
     window(&experiment.window)?;
     variants(&experiment.variants)?;
-    analysis(experiment)
+    analysis(experiment)?;
+    experiment.published.as_ref().map_or(Ok(()), |published| figures(experiment, published))
+}
+
+/// Checks the published figures.
+fn figures<S>(experiment: &Experiment<S>, published: &Published) -> Checked {
+    let table = PathStep::Key("published");
+    label(&published.source, &[table, PathStep::Key("source")])?;
+    label(&published.comparable, &[table, PathStep::Key("comparable")])?;
+    for (index, figure) in published.figures.iter().enumerate() {
+        let at = |key| [table, PathStep::Key("figures"), PathStep::Item(index), PathStep::Key(key)];
+        known(experiment, &figure.variant, &at("variant"))?;
+        known(experiment, &figure.against, &at("against"))?;
+        let family = experiment.families.iter().any(|family| family.name == figure.family);
+        require(family, &at("family"), "there is no such family: name one of families")?;
+        let rates = || [("rate", figure.rate), ("against_rate", figure.against_rate)];
+        for (key, rate) in rates() {
+            let sensible = rate.is_none_or(|rate| rate.is_finite() && rate > 0.0);
+            require(sensible, &at(key), "a rate is above 0: leave it out if it was not published")?;
+        }
+        let sensible = figure.difference.is_finite() && figure.difference > -1.0;
+        require(sensible, &at("difference"), "a difference is a number above -1: 0.21 is +21 %")?;
+    }
+    Ok(())
 }
 
 fn lines(conditions: &[String]) -> Checked {
@@ -94,7 +131,10 @@ fn variants<S>(variants: &[Variant<S>]) -> Checked {
     require(!variants.is_empty(), &[list], "no variants: give at least one [[variants]] table")?;
     for (index, variant) in variants.iter().enumerate() {
         usable_name(&variant.name, &[list, PathStep::Item(index), PathStep::Key("name")])?;
-        label(&variant.label, &[list, PathStep::Item(index), PathStep::Key("label")])?;
+        let path = [list, PathStep::Item(index), PathStep::Key("label")];
+        label(&variant.label, &path)?;
+        let message = "the variant is a model: its label must say \"model of\", or be left out";
+        require(variant.says_model(), &path, message)?;
     }
     let place = |field| move |index| vec![list, PathStep::Item(index), PathStep::Key(field)];
     distinct("variant name", variants.iter().map(|variant| &variant.name), place("name"))?;
@@ -110,8 +150,10 @@ fn window(window: &Window) -> Checked {
     require(measures, &at("measure_s"), "measure_s must be above zero: give seconds")?;
     let drains = window.drain().as_secs_f64() <= LONGEST_PHASE_S;
     require(drains, &at("drain_ms"), "the drain is longer than a day: the unit is milliseconds")?;
-    let fits = !window.sample().is_zero() && window.sample() <= window.measure();
-    require(fits, &at("sample_ms"), "a sample must be longer than zero and not longer than the measurement")
+    let fits = window.slice_ms.is_none_or(|slice| slice >= 0.001 && slice <= window.measure_s * 1e3);
+    let message = "a slice is at least 0.001 milliseconds and not longer than the measurement: leave slice_ms out, and \
+                   the program finds a length that is fair";
+    require(fits, &at("slice_ms"), message)
 }
 
 fn phase(seconds: f64, key: &'static str) -> Checked {
@@ -134,7 +176,19 @@ fn analysis<S>(experiment: &Experiment<S>) -> Checked {
         "alpha must be between 0 and 1: 0.05 is the usual choice",
     )?;
     label(metric, &at("metric"))?;
+    limits(experiment)?;
     comparisons(experiment)
+}
+
+fn limits<S>(experiment: &Experiment<S>) -> Checked {
+    let Analysis { first_look, max_blocks, max_minutes, .. } = &experiment.analysis;
+    let at = |key| [PathStep::Key("analysis"), PathStep::Key(key)];
+    let blocks = 1..=MOST_BLOCKS;
+    let looks = first_look.is_none_or(|first| blocks.contains(&first));
+    require(looks, &at("first_look"), "first_look must be from 1 to 100000 blocks")?;
+    require(blocks.contains(max_blocks), &at("max_blocks"), "max_blocks must be from 1 to 100000")?;
+    let sensible = *max_minutes > 0.0 && *max_minutes <= LONGEST_CAMPAIGN_MIN;
+    require(sensible, &at("max_minutes"), "max_minutes must be above 0, and at most a year: 525600")
 }
 
 fn comparisons<S>(experiment: &Experiment<S>) -> Checked {

@@ -2,6 +2,8 @@
 
 use toml::de::{DeTable, DeValue};
 
+use super::window::replaced_key;
+
 /// Why an experiment file cannot be used. Lines and columns are counted from one; columns are counted in characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
@@ -35,9 +37,10 @@ pub(super) struct InvalidValue {
 impl ExperimentError {
     pub(super) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let offset = error.span().map_or(0, |span| span.start);
-        let missing = error.message().starts_with("missing field");
-        let advice = if missing { ": add it here" } else { "" };
-        Self::at(file, text, offset, format!("{}{advice}", error.message()))
+        let message = error.message();
+        let advice = if message.starts_with("missing field") { ": add it here" } else { "" };
+        let replaced = replaced_key(message).map(str::to_owned);
+        Self::at(file, text, offset, replaced.unwrap_or_else(|| format!("{message}{advice}")))
     }
 
     pub(super) fn at_path(file: &str, text: &str, path: &[PathStep<'_>], message: String) -> Self {

@@ -29,8 +29,7 @@
 //! "#;
 //! let experiment = Experiment::<toml::Table>::parse("experiment.toml", text)?;
 //! assert_eq!(experiment.comparisons().len(), 1);
-//! let (variants, families) = (experiment.variants.len(), experiment.families.len());
-//! assert_eq!(fullview_lab::plan(variants, families, experiment.runs, experiment.seed).len(), 40);
+//! assert_eq!(experiment.runs, fullview_lab::Runs::Blocks(10));
 //! # Ok(())
 //! # }
 //! ```
@@ -41,6 +40,8 @@ mod definition;
 mod difference;
 mod error;
 mod family;
+mod length;
+mod published;
 mod variant;
 mod window;
 
@@ -49,5 +50,7 @@ pub use definition::{Comparison, Experiment};
 pub(crate) use difference::leaves;
 pub use error::{ExperimentError, PathStep};
 pub use family::Family;
+pub use length::Runs;
+pub use published::{Published, PublishedFigure};
 pub use variant::{Settings, Variant};
 pub use window::Window;

@@ -18,9 +18,35 @@ pub trait Settings: DeserializeOwned + Serialize + Clone + Default {
 pub struct Variant<S> {
     /// Short name for the command line and the records.
     pub name: String,
-    /// The name in reports and graphs.
+    /// The name in reports and graphs. Where the variant is a model, the default says of what.
+    #[serde(default)]
     pub label: String,
+    /// The system that the variant stands for and that does not run, so that no report claims its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_of: Option<String>,
     /// The settings that this variant changes.
     #[serde(default)]
     pub set: S,
 }
+
+impl<S> Variant<S> {
+    /// What a sentence calls the variant: its name, or what it is a model of.
+    pub fn spoken(&self) -> &str {
+        if self.model_of.is_some() { &self.label } else { &self.name }
+    }
+
+    /// Gives a model without a label the one that says of what.
+    pub(super) fn name_model(&mut self) {
+        if let Some(system) = self.model_of.as_ref().filter(|_| self.label.is_empty()) {
+            self.label = format!("{MODEL_OF} {system}");
+        }
+    }
+
+    /// Whether the label of a model says that it is one.
+    pub(super) fn says_model(&self) -> bool {
+        self.model_of.is_none() || self.label.contains("model of")
+    }
+}
+
+/// How the default label of a model begins.
+const MODEL_OF: &str = "fullview's model of";

@@ -1,64 +1,69 @@
-//! The phases of one run.
+//! The phases of a panel.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The phases of one run in their order: warm up, settle, measure, drain.
+/// The phases of a panel in their order: warm up, settle, measure, drain; and the length of a turn.
 ///
 /// The durations panic for a window that [`Experiment::check`](super::Experiment::check) refuses, because its seconds
 /// may not be a duration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
-    /// Seconds of full load before the measurement.
+    /// Seconds of turns before the measurement, of all arms together.
     pub warmup_s: f64,
-    /// Seconds between the warm-up and the measurement.
+    /// Seconds of turns after the warm-up that do not count either.
     #[serde(default)]
     pub settle_s: f64,
-    /// Seconds of the measurement.
+    /// Seconds that each arm is measured in a panel.
     pub measure_s: f64,
-    /// Milliseconds per sample. The default is one second, or a tenth of a measurement shorter than ten seconds.
+    /// Milliseconds of a turn that count. By default a calibration finds the shortest length that is fair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sample_ms: Option<u64>,
+    pub slice_ms: Option<f64>,
     /// Milliseconds to wait, after the load has stopped, for what is still under way.
     #[serde(default = "default_drain_ms")]
     pub drain_ms: u64,
 }
 
 impl Window {
-    /// The time of full load before the measurement.
+    /// The time of the turns that do not count.
     pub fn warmup(&self) -> Duration {
-        Duration::from_secs_f64(self.warmup_s)
+        Duration::from_secs_f64(self.warmup_s + self.settle_s)
     }
 
-    /// The time between the warm-up and the measurement.
-    pub fn settle(&self) -> Duration {
-        Duration::from_secs_f64(self.settle_s)
-    }
-
-    /// The time of the measurement.
+    /// The time that each arm is measured.
     pub fn measure(&self) -> Duration {
         Duration::from_secs_f64(self.measure_s)
     }
 
-    /// The time of one sample.
-    pub fn sample(&self) -> Duration {
-        let tenth = self.measure() / 10;
-        self.sample_ms.map_or_else(|| tenth.min(Duration::from_secs(1)), Duration::from_millis)
+    /// The part of a turn that counts, where the experiment sets it.
+    pub fn slice(&self) -> Option<Duration> {
+        self.slice_ms.map(|milliseconds| Duration::from_secs_f64(milliseconds / 1e3))
     }
 
     /// The time to wait, after the load has stopped, for what is still under way.
     pub fn drain(&self) -> Duration {
         Duration::from_millis(self.drain_ms)
     }
-
-    /// The time of all phases of a run.
-    pub fn total(&self) -> Duration {
-        self.warmup() + self.settle() + self.measure() + self.drain()
-    }
 }
 
 fn default_drain_ms() -> u64 {
     200
+}
+
+/// Why a file with a key of older versions is refused, by the parser's message about it; `None` for other messages.
+pub(super) fn replaced_key(message: &str) -> Option<&'static str> {
+    message.starts_with("unknown field `sample_ms`").then_some(
+        "sample_ms was the length of a sample in older versions: remove it. A panel has turns in place of samples; the \
+         program finds their length, or slice_ms sets it",
+    )
+}
+
+/// Removes the keys of older versions from an experiment, which an archive may contain.
+pub(super) fn without_old_keys(mut experiment: toml::Table) -> toml::Table {
+    if let Some(toml::Value::Table(window)) = experiment.get_mut("window") {
+        window.remove("sample_ms");
+    }
+    experiment
 }

@@ -1,27 +1,75 @@
 //! The results of the declared comparisons, which are judged together as one family of tests.
 
+use crate::decision::{Decision, JudgedComparison, looks};
 use crate::experiment::{Comparison, Experiment};
-use crate::stats::{Contrast, Design, Judgement, Verdict, judge};
+use crate::stats::{Advice, Contrast, Design, Judgement, Observed, Rules, Verdict, advise, judge_runs};
 
 use super::cells::{CellRuns, Cells, FEWEST_RUNS};
-use super::number::{counted, interval, signed_percent};
-
-/// Probability with which the runs made detect the smallest effect that the report names.
-pub(super) const POWER: f64 = 0.8;
+use super::number::counted;
 
 /// The result of one comparison in one family of measurements.
 #[derive(Debug)]
 pub(super) struct ComparisonResult {
     pub(super) comparison: Comparison,
     pub(super) family: usize,
+    /// The log ratios of the blocks; empty for campaigns without panels.
+    pub(super) observed: Observed,
     /// The judgement, or the reason why there is none.
     pub(super) outcome: Result<Judgement, String>,
-    /// Smallest relative difference that these runs, with their spread, detect.
-    pub(super) smallest_effect: Option<f64>,
+    /// What more blocks would do, if more blocks can do anything.
+    pub(super) advice: Option<Advice>,
 }
 
-/// Judges every comparison in every family. The error rate of all of them together is the alpha of the experiment.
-pub(super) fn compare<S>(experiment: &Experiment<S>, cells: &Cells) -> Vec<ComparisonResult> {
+/// Takes over the judgements of panels.
+pub(super) fn compare_panels<S>(
+    experiment: &Experiment<S>,
+    decision: Decision,
+    cells: &Cells,
+) -> Vec<ComparisonResult> {
+    let rules = Rules {
+        margin: experiment.analysis.margin,
+        alpha: experiment.analysis.alpha,
+        looks: looks(experiment.first_look()),
+    };
+    let observed: Vec<Observed> = decision.comparisons.iter().map(|judged| judged.observed.clone()).collect();
+    let advice = advise(&observed, &rules);
+    let result = |(judged, advice): (JudgedComparison, Option<Advice>)| {
+        let reason = || unjudged(experiment, &judged, cells);
+        let outcome = judged.judgement.ok_or_else(reason);
+        let open = outcome.as_ref().is_ok_and(|judgement| !judgement.settled);
+        ComparisonResult {
+            comparison: judged.comparison,
+            family: judged.family,
+            advice: advice.filter(|_| open),
+            outcome,
+            observed: judged.observed,
+        }
+    };
+    decision.comparisons.into_iter().zip(advice).map(result).collect()
+}
+
+/// The reason why a comparison of panels has no judgement.
+fn unjudged<S>(experiment: &Experiment<S>, judged: &JudgedComparison, cells: &Cells) -> String {
+    let Comparison { variant, against } = judged.comparison;
+    let label = |cell: &CellRuns| &experiment.variants[cell.cell.variant].label;
+    let both = || [variant, against].into_iter().map(|variant| cells.cell(variant, judged.family));
+    if let Some(absent) = both().find(|cell| cell.is_set_aside()) {
+        let reasons: Vec<&str> = absent.invalid.keys().map(|reason| reason.name()).collect();
+        return format!("not judged: {} took no turns ({})", label(absent), reasons.join(", "));
+    }
+    if judged.hopeless {
+        let nothing = both().find(|cell| cell.values.is_empty()).map_or("a variant", |cell| label(cell));
+        return format!("not judged: {nothing} has a rate of zero, so there is no ratio");
+    }
+    let made = judged.observed.whole.len();
+    format!(
+        "not judged: {made} of the {} valid blocks that the first look needs",
+        experiment.first_look().max(2)
+    )
+}
+
+/// Judges every comparison of whole runs (schema 1) in every family.
+pub(super) fn compare_runs<S>(experiment: &Experiment<S>, cells: &Cells) -> Vec<ComparisonResult> {
     let declared = declared(experiment);
     let runs: Vec<JudgedRuns> = declared
         .iter()
@@ -30,20 +78,13 @@ pub(super) fn compare<S>(experiment: &Experiment<S>, cells: &Cells) -> Vec<Compa
         })
         .collect();
     let contrasts: Vec<Contrast<'_>> = runs.iter().map(JudgedRuns::contrast).collect();
-    let judgements = judge(&contrasts, experiment.analysis.margin, experiment.analysis.alpha);
-    // The first step of Holm's procedure has the strictest level: a test that passes it passes at any step.
-    let strictest = experiment.analysis.alpha / declared.len().max(1) as f64;
-    let judged = declared.iter().zip(judgements).zip(contrasts).map(|((declared, judgement), contrast)| {
+    let judgements = judge_runs(&contrasts, experiment.analysis.margin, experiment.analysis.alpha);
+    let judged = declared.iter().zip(judgements).map(|(declared, judgement)| {
         let (family, comparison) = *declared;
         let baseline = cells.cell(comparison.against, family);
         let variant = cells.cell(comparison.variant, family);
-        let smallest = contrast.smallest_effect(strictest, POWER);
-        ComparisonResult {
-            comparison,
-            family,
-            outcome: judgement.ok_or_else(|| not_judged(experiment, baseline, variant)),
-            smallest_effect: smallest.filter(|effect| effect.is_finite()),
-        }
+        let outcome = judgement.ok_or_else(|| not_judged(experiment, baseline, variant));
+        ComparisonResult { comparison, family, observed: Observed::default(), outcome, advice: None }
     });
     judged.collect()
 }
@@ -82,7 +123,7 @@ impl JudgedRuns {
     }
 }
 
-/// The reason why a comparison has no judgement.
+/// The reason why a comparison of whole runs has no judgement.
 fn not_judged<S>(experiment: &Experiment<S>, baseline: &CellRuns, variant: &CellRuns) -> String {
     let short = [variant, baseline].into_iter().find(|cell| !cell.enough());
     match short {
@@ -100,18 +141,8 @@ impl ComparisonResult {
         self.outcome.as_ref().ok().map(|judgement| judgement.verdict)
     }
 
-    /// Returns a line for the terminal: family, pair, verdict, estimate, interval and test.
-    pub(super) fn line<S>(&self, experiment: &Experiment<S>) -> String {
-        let family = &experiment.families[self.family].title;
-        let variant = &experiment.variants[self.comparison.variant].label;
-        let against = &experiment.variants[self.comparison.against].label;
-        let found = match &self.outcome {
-            Ok(Judgement { effect, verdict, design, .. }) => {
-                let (estimate, range) = (signed_percent(effect.estimate), interval(effect.low, effect.high));
-                format!("{verdict}, {estimate} ({range}; {design})")
-            }
-            Err(reason) => reason.clone(),
-        };
-        format!("{family}: {variant} against {against}: {found}")
+    /// The estimated difference of the whole loop, if it is judged.
+    pub(super) fn estimate(&self) -> Option<f64> {
+        self.outcome.as_ref().ok().map(|judgement| judgement.whole.estimate)
     }
 }

@@ -13,27 +13,43 @@ pub(super) fn chart(results: &Results) -> Chart {
     Chart {
         title: results.title().into(),
         y_label: axis_label(&experiment.analysis.metric),
-        y_detail: format!("minimum, median, maximum of {}", runs_per_bar(results)),
+        y_detail: detail(results),
         notes: note.chain([without_links(&conditions.join(", "))]).collect::<Vec<_>>().join(" — "),
         families: experiment.families.iter().map(|family| family.title.clone()).collect(),
+        extension: has_shares(results).then(|| EXTENSION.into()),
         groups: groups.map(|(at, variant)| group(results, at, &variant.label)).collect(),
-        imix_axis: experiment.analysis.imix_axis,
+        // The values of campaigns without panels may be the subject's share, which is no throughput.
+        imix_axis: experiment.analysis.imix_axis && results.has_panels(),
     }
+}
+
+/// What the pale part of a bar is.
+const EXTENSION: &str = "pale: up to the rate without the time of the bed";
+
+fn has_shares(results: &Results) -> bool {
+    results.judged.cells.all().iter().any(|cell| !cell.shares.is_empty())
+}
+
+/// Which statistics the bars show.
+fn detail(results: &Results) -> String {
+    let bars = format!("minimum, median, maximum of {}", runs_per_bar(results));
+    if results.has_panels() { format!("whole loop: {bars}") } else { bars }
 }
 
 /// The number of valid runs per bar, which may differ from the number that was asked for.
 fn runs_per_bar(results: &Results) -> String {
-    let counts = || results.cells.all().iter().map(|cell| cell.values.len() as u32);
+    let counts = || results.judged.cells.all().iter().map(|cell| cell.values.len() as u32);
     let (fewest, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
-    let most_runs = counted(most, "run");
+    let most_runs = counted(most, if results.has_panels() { "block" } else { "run" });
     if fewest == most { most_runs } else { format!("{fewest} to {most_runs}") }
 }
 
 fn group(results: &Results, variant: usize, label: &str) -> Group {
     let bar = |cell: &CellRuns| {
-        cell.description().map(|runs| Bar { min: runs.min, median: runs.median, max: runs.max })
+        let extension = cell.share();
+        cell.description().map(|runs| Bar { min: runs.min, median: runs.median, max: runs.max, extension })
     };
-    Group { label: label.into(), bars: results.cells.of_variant(variant).map(bar).collect() }
+    Group { label: label.into(), bars: results.judged.cells.of_variant(variant).map(bar).collect() }
 }
 
 /// Makes a heading of the metric: "packets-per-second forwarded" becomes "Packets per second forwarded".

@@ -1,19 +1,27 @@
 //! The report of a campaign, made from its folder alone: the same folder gives the same bytes.
 //!
-//! `cells` sorts the runs into cells, `comparisons` compares the cells, `warnings` checks both, and `results` is all of
-//! them. Each form of the report has a module: `markdown`, `json`, `graph`, `overview`.
+//! `cells` sorts what was measured into cells, `comparisons` compares the cells, `copies` judges the copy of the baseline,
+//! `speed` and `turns` describe the machine and the panels, `warnings` and `panel_warnings` check them, and `results` is
+//! all of them. Each form of the report has a module: `answer`, `markdown`, `json`, `graph`, `overview`.
 
+mod answer;
 mod cells;
 mod chart;
 mod comparisons;
+mod copies;
 mod graph;
 mod json;
+mod judged;
 mod machine;
 mod markdown;
 mod number;
 mod overview;
+mod panel_warnings;
+mod phrase;
 mod results;
+mod speed;
 mod status;
+mod turns;
 mod warnings;
 
 use std::path::Path;
@@ -22,6 +30,7 @@ use crate::archive::write_file;
 use crate::error::LabError;
 use crate::stats::Verdict;
 use chart::Chart;
+use markdown::Scale;
 use overview::Overview;
 pub use overview::UnknownCounter;
 use results::Results;
@@ -32,7 +41,9 @@ pub use status::ReportStatus;
 pub struct Report {
     readme: String,
     json: String,
-    lines: Vec<String>,
+    raw: String,
+    untrusted: Option<String>,
+    sentences: Vec<String>,
     verdicts: Vec<Option<Verdict>>,
     warnings: Vec<String>,
     status: ReportStatus,
@@ -46,11 +57,9 @@ pub fn report(folder: &Path) -> Result<Report, LabError> {
     Ok(Report {
         readme: markdown::readme(&results)?,
         json: json::json(&results)?,
-        lines: results
-            .comparisons
-            .iter()
-            .map(|compared| compared.line(&results.campaign.experiment))
-            .collect(),
+        raw: markdown::ministat_blocks(&results, Scale::Raw)?,
+        untrusted: answer::untrusted(&results),
+        sentences: answer::sentences(&results),
         verdicts: results.verdicts().collect(),
         status: ReportStatus::of(&results),
         chart: graph::chart(&results),
@@ -73,9 +82,20 @@ impl Report {
         files.into_iter().try_for_each(|(name, bytes)| Ok(write_file(&folder.join(name), bytes)?))
     }
 
-    /// Returns one line for each comparison, for the terminal.
+    /// Returns the answer for the last lines of the terminal: a sentence for each comparison, the best variant of each
+    /// family first. If the campaign cannot be trusted, the first line says so.
     pub fn verdict_lines(&self) -> Vec<String> {
-        self.lines.clone()
+        self.untrusted.iter().chain(&self.sentences).cloned().collect()
+    }
+
+    /// Says that the machine or the set-up cannot be trusted, if the copy of the baseline shows it.
+    pub fn untrusted(&self) -> Option<&str> {
+        self.untrusted.as_deref()
+    }
+
+    /// The ministat blocks with the rates as they were measured, not at the median machine speed.
+    pub fn raw(&self) -> &str {
+        &self.raw
     }
 
     /// Returns a table for the terminal with every variant in every family. Its last columns are these counters.

@@ -17,6 +17,33 @@ pub(super) fn interval(low: f64, high: f64) -> String {
     format!("{} … {}", signed_percent(low), signed_percent(high))
 }
 
+/// Formats a positive number with three digits: 4.25, 31.7, 420.
+pub(super) fn ratio(value: f64) -> String {
+    let digits = if value >= 99.95 { 0 } else { 1 + usize::from(value < 9.995) };
+    format!("{value:.digits$}")
+}
+
+/// Formats a part of a whole as a rule has it: `5 %`, `0.25 %`.
+pub(super) fn percent(share: f64) -> String {
+    let digits = format!("{:.2}", 100.0 * share);
+    format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Formats a part of a whole with three digits: `4.32 %`.
+pub(super) fn part(share: f64) -> String {
+    if share == 0.0 { "none".into() } else { format!("{} %", ratio(100.0 * share)) }
+}
+
+/// Formats a time as it is said: seconds up to two minutes, then minutes, then hours.
+pub(super) fn time(seconds: f64) -> String {
+    let whole = |unit: f64| (seconds / unit).round() as u32;
+    match seconds {
+        _ if seconds < 119.5 => counted(whole(1.0).max(1), "second"),
+        _ if seconds < 119.5 * 60.0 => counted(whole(60.0), "minute"),
+        _ => counted(whole(3600.0), "hour"),
+    }
+}
+
 /// Formats a probability with four digits.
 pub(super) fn probability(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".into() } else { format!("{p:.4}") }
@@ -62,6 +89,10 @@ mod tests {
         assert_eq!(signed_percent(0.04321), "+4.32 %");
         assert_eq!(signed_percent(-0.000_001), "+0.00 %");
         assert_eq!(interval(-0.01, 0.02), "-1.00 % … +2.00 %");
+        assert_eq!([4.25, 9.996, 31.66, 420.4].map(ratio), ["4.25", "10.0", "31.7", "420"]);
+        assert_eq!([0.0432, 0.0, 0.621].map(part), ["4.32 %", "none", "62.1 %"]);
+        assert_eq!([0.05, 0.0025, 0.1, 0.0].map(percent), ["5 %", "0.25 %", "10 %", "0 %"]);
+        assert_eq!([0.1, 90.0, 200.0, 9000.0].map(time), ["1 second", "90 seconds", "3 minutes", "3 hours"]);
         assert_eq!(probability(0.000_01), "< 0.0001");
         assert_eq!(bytes(16 << 30), "16 GiB");
         assert_eq!(counted(1, "run"), "1 run");

@@ -20,7 +20,8 @@ pub struct UnknownCounter {
 /// The content of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Overview {
-    metric: String,
+    /// What the figures are.
+    heading: String,
     families: Vec<String>,
     rows: Vec<Row>,
     /// The reasons why cells have no figures, in the order of their numbers.
@@ -42,7 +43,7 @@ impl Overview {
         let variants = experiment.variants.iter().enumerate();
         let rows = variants.map(|(at, variant)| row(results, at, &variant.label, &mut notes)).collect();
         let families = experiment.families.iter().map(|family| family.title.clone()).collect();
-        Overview { metric: experiment.analysis.metric.clone(), families, rows, notes }
+        Overview { heading: heading(results), families, rows, notes }
     }
 
     /// Returns the table with these counters as the last columns. Refuses a counter that no run has.
@@ -64,7 +65,7 @@ impl Overview {
             .collect();
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
-        let mut text = format!("million {}, median (minimum–maximum) of the valid runs\n\n", self.metric);
+        let mut text = format!("{}\n\n", self.heading);
         for row in &rows {
             text.push_str(&line(row, &widths));
         }
@@ -72,6 +73,16 @@ impl Overview {
             text.push_str(&format!("\n[{}] {note}", number + 1));
         }
         text.trim_end().to_owned() + "\n"
+    }
+}
+
+fn heading(results: &Results) -> String {
+    let metric = &results.campaign.experiment.analysis.metric;
+    match results.has_panels() {
+        true => format!(
+            "million {metric}, whole loop, median (minimum–maximum) of the blocks at the median machine speed"
+        ),
+        false => format!("million {metric}, median (minimum–maximum) of the valid runs"),
     }
 }
 
@@ -93,7 +104,7 @@ impl Row {
 
 fn row(results: &Results, variant: usize, label: &str, notes: &mut Vec<String>) -> Row {
     let mut row = Row { label: label.into(), cells: Vec::new(), counters: BTreeMap::new() };
-    for cell in results.cells.of_variant(variant) {
+    for cell in results.judged.cells.of_variant(variant) {
         row.cells.push(cell_text(results, cell, notes));
         for (name, count) in &cell.counters {
             row.counters.entry(name.clone()).or_insert(*count);
@@ -124,8 +135,7 @@ fn last_log_line<'a>(results: &'a Results, cell: &CellRuns) -> Option<&'a String
     let experiment = &results.campaign.experiment;
     let variant = &experiment.variants[cell.cell.variant].name;
     let family = &experiment.families[cell.cell.family].name;
-    let mut runs = results.campaign.records.runs.iter().rev();
-    runs.find(|run| run.variant == *variant && run.family == *family)?.events.last()
+    results.campaign.events(variant, family).pop()
 }
 
 /// Returns the number of a note, counted from 1, after adding a new one to the list.
@@ -156,7 +166,7 @@ mod tests {
             counters: bytes.map(|bytes| ("bytes".to_owned(), bytes)).into_iter().collect(),
         };
         let overview = Overview {
-            metric: "lookups-per-second".into(),
+            heading: "million lookups-per-second".into(),
             families: vec!["uniform".into(), "flows".into()],
             rows: vec![
                 row("a long label", ["12.0 (11.0–13.0)", "1500 (1400–1600)"], Some(33_654_272.0)),
@@ -165,7 +175,7 @@ mod tests {
             notes: vec!["3 of 10 answers wrong".into()],
         };
         let expected = [
-            "million lookups-per-second, median (minimum–maximum) of the valid runs",
+            "million lookups-per-second",
             "",
             "                       uniform             flows       bytes",
             "a long label  12.0 (11.0–13.0)  1500 (1400–1600)  33,654,272",

@@ -4,40 +4,72 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::cells::{CellRuns, Cells};
-use super::comparisons::{ComparisonResult, compare};
-use super::{machine, warnings};
-use crate::campaign::Campaign;
+use super::comparisons::ComparisonResult;
+use super::judged::Judged;
+use super::phrase::Phrase;
+use super::{machine, panel_warnings, warnings};
+use crate::campaign::{Campaign, Measurements};
 use crate::error::LabError;
 use crate::experiment::leaves;
+use crate::observations::Observations;
 use crate::stats::Verdict;
 
 /// A campaign with its cells, its comparisons and the warnings about them.
 pub(super) struct Results {
     pub(super) campaign: Campaign,
-    pub(super) cells: Cells,
-    pub(super) comparisons: Vec<ComparisonResult>,
+    pub(super) judged: Judged,
     pub(super) warnings: Vec<String>,
 }
 
 impl Results {
     pub(super) fn read(folder: &Path) -> Result<Self, LabError> {
         let campaign = Campaign::read(folder)?;
-        let cells = Cells::of(&campaign)?;
-        let comparisons = compare(&campaign.experiment, &cells);
-        let warnings = warnings::warnings(&campaign, &cells, &comparisons);
-        Ok(Self { campaign, cells, comparisons, warnings })
+        let (judged, warnings) = match &campaign.measured {
+            Measurements::Runs(runs) => {
+                let judged = Judged::of_runs(&campaign, Cells::of_runs(&campaign, runs)?);
+                let warnings = warnings::warnings(&campaign, &judged);
+                (judged, warnings)
+            }
+            Measurements::Panels(panels) => {
+                let observations = Observations::of(&campaign.experiment, panels, &campaign.folder)?;
+                let cells = Cells::of_panels(&campaign, panels, &observations);
+                let judged = Judged::of_panels(&campaign, &observations, cells);
+                let warnings = panel_warnings::warnings(&campaign, panels, &observations, &judged);
+                (judged, warnings)
+            }
+        };
+        Ok(Self { campaign, judged, warnings })
     }
 
     pub(super) fn verdicts(&self) -> impl Iterator<Item = Option<Verdict>> {
-        self.comparisons.iter().map(ComparisonResult::verdict)
+        self.judged.comparisons.iter().map(ComparisonResult::verdict)
     }
 
     pub(super) fn label(&self, cell: &CellRuns) -> &str {
         &self.campaign.experiment.variants[cell.cell.variant].label
     }
 
+    /// What a sentence calls a variant.
+    pub(super) fn spoken(&self, variant: usize) -> &str {
+        self.campaign.experiment.variants[variant].spoken()
+    }
+
     pub(super) fn family(&self, family: usize) -> &str {
         &self.campaign.experiment.families[family].title
+    }
+
+    /// How the metric is said in a sentence.
+    pub(super) fn phrase(&self) -> Phrase<'_> {
+        Phrase::of(&self.campaign.experiment.analysis.metric)
+    }
+
+    pub(super) fn margin(&self) -> f64 {
+        self.campaign.experiment.analysis.margin
+    }
+
+    /// Whether the campaign was measured in panels.
+    pub(super) fn has_panels(&self) -> bool {
+        matches!(self.campaign.measured, Measurements::Panels(_))
     }
 
     /// The title of the experiment without a colon at its end, because the report adds its own.

@@ -12,12 +12,17 @@ pub enum ReportStatus {
     Worse,
     /// At least one cell has no valid run, or at least one declared comparison has too few to be judged.
     Incomplete,
+    /// The baseline and its copy have two rates, so that no other figure can be trusted.
+    Untrusted,
 }
 
 impl ReportStatus {
     pub(super) fn of(results: &Results) -> Self {
+        if results.judged.copies.iter().any(|copy| copy.judgement.differs) {
+            return Self::Untrusted;
+        }
         let unjudged = results.verdicts().any(|verdict| verdict.is_none());
-        if unjudged || results.cells.all().iter().any(|cell| cell.values.is_empty()) {
+        if unjudged || results.judged.cells.all().iter().any(|cell| cell.values.is_empty()) {
             Self::Incomplete
         } else if results.verdicts().any(|verdict| verdict == Some(Verdict::Worse)) {
             Self::Worse

@@ -1,6 +1,7 @@
-//! Student's t distribution with any positive number of degrees of freedom; with infinitely many it is the normal one.
+//! Student's t distribution with any positive number of degrees of freedom (with infinitely many it is the normal one), and
+//! the chi-square distribution of its spread.
 
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
 
 /// Returns the value that a variate is below with this probability, which is strictly between 0 and 1.
 pub(crate) fn quantile(probability: f64, degrees_of_freedom: f64) -> f64 {
@@ -18,6 +19,11 @@ pub(crate) fn upper_tail(value: f64, degrees_of_freedom: f64) -> f64 {
         Some(t) => t.sf(value),
         None => f64::NAN,
     }
+}
+
+/// Returns the value that a chi-square variate is below with this probability, strictly between 0 and 1.
+pub(super) fn chi_square_quantile(probability: f64, degrees_of_freedom: f64) -> f64 {
+    ChiSquared::new(degrees_of_freedom).map_or(f64::NAN, |chi_square| chi_square.inverse_cdf(probability))
 }
 
 fn distribution(degrees_of_freedom: f64) -> Option<StudentsT> {

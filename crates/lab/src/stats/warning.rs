@@ -29,11 +29,6 @@ pub enum Warning {
         /// Median of the upper group, in the unit of the runs.
         high: f64,
     },
-    /// The rate rises or falls steadily during a run.
-    Drift {
-        /// Change from the first sample to the last along the fitted line, relative to the mean.
-        relative: f64,
-    },
     /// The runs of one variant vary far more than those of the other.
     UnequalSpread {
         /// Ratio of the coefficients of variation, the larger over the smaller.
@@ -55,13 +50,6 @@ impl fmt::Display for Warning {
                 write!(
                     f,
                     "the runs form two groups, around {low} and {high}: find out what differs between the groups"
-                )
-            }
-            Warning::Drift { relative } => {
-                let percent = 100.0 * relative;
-                write!(
-                    f,
-                    "the rate drifts by {percent:+.1} % within the run: lengthen the warm-up, check for CPU throttling"
                 )
             }
             Warning::UnequalSpread { ratio } => {
@@ -88,9 +76,6 @@ const FEWEST_FOR_GROUPS: usize = 10;
 /// The gap between two groups is wider than the wider group by this factor. Normally distributed runs have such a gap in
 /// four of a thousand sets of ten, and in fewer of the larger sets.
 const GAP_TO_WIDTH: f64 = 1.5;
-/// The slope of a drift exceeds this many standard errors. Samples are correlated, so the limit is higher than
-/// independent samples would need.
-const DRIFT_ERRORS: f64 = 5.0;
 /// Two sets of five runs with equal spread exceed this ratio of observed spreads once in a hundred pairs.
 const UNEQUAL: f64 = 5.0;
 
@@ -101,16 +86,6 @@ pub fn warnings_of_runs(runs: &[f64]) -> Vec<Warning> {
     // If there are two groups, the runs of the smaller one are not outliers.
     let outliers = if groups.is_some() { Vec::new() } else { outliers(runs) };
     few.into_iter().chain(groups).chain(outliers).collect()
-}
-
-/// Returns the warnings about one run, given its rates in successive samples: a drift of more than `limit` relative to
-/// the mean. One run in eleven exceeds 0.01, one in thirty 0.03.
-pub fn warnings_of_series(series: &[f64], limit: f64) -> Vec<Warning> {
-    drift(series)
-        .filter(|relative| relative.abs() > limit)
-        .map(|relative| Warning::Drift { relative })
-        .into_iter()
-        .collect()
 }
 
 /// Returns the warnings about comparing two variants, given the values of their runs.
@@ -151,25 +126,9 @@ fn groups(runs: &[f64]) -> Option<Warning> {
     (gap_at(split) > limit).then_some(Warning::Bimodal { low: median(lower)?, high: median(upper)? })
 }
 
-/// Returns the change along the line of least squares relative to the mean, if its slope is significant.
-fn drift(series: &[f64]) -> Option<f64> {
-    let samples = Description::of(series).filter(|samples| samples.n > 2 && samples.mean != 0.0)?;
-    let centre = (samples.n as f64 - 1.0) / 2.0;
-    let offsets = || (0..samples.n).map(|sample| sample as f64 - centre);
-    let across: f64 = offsets().map(|offset| offset * offset).sum();
-    let slope =
-        offsets().zip(series).map(|(offset, rate)| offset * (rate - samples.mean)).sum::<f64>() / across;
-    let scatter = offsets()
-        .zip(series)
-        .map(|(offset, rate)| (rate - samples.mean - slope * offset).powi(2))
-        .sum::<f64>();
-    let error = (scatter / (samples.n as f64 - 2.0) / across).sqrt();
-    (slope.abs() > DRIFT_ERRORS * error).then_some(slope * 2.0 * centre / samples.mean)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Warning, warnings_of_runs, warnings_of_series, warnings_of_spreads};
+    use super::{Warning, warnings_of_runs, warnings_of_spreads};
 
     #[test]
     fn runs_with_a_small_spread_have_no_warning() {
@@ -196,25 +155,6 @@ mod tests {
         let warnings =
             warnings_of_runs(&[100.0, 120.0, 100.5, 120.4, 99.5, 100.1, 119.6, 100.2, 99.9, 100.3]);
         assert_eq!(warnings, [Warning::Bimodal { low: 100.1, high: 120.0 }]);
-    }
-
-    #[test]
-    fn a_falling_rate_is_a_drift() {
-        let noise = [0.0, 300.0, -200.0, 100.0, -250.0];
-        let falling: Vec<f64> =
-            (0..54).map(|second| 396e3 - 430.0 * second as f64 + noise[second % 5]).collect();
-        let warnings = warnings_of_series(&falling, 0.01);
-        assert!(
-            matches!(warnings[..], [Warning::Drift { relative }] if (-0.062..-0.056).contains(&relative))
-        );
-        assert_eq!(warnings_of_series(&falling, 0.1), []);
-    }
-
-    #[test]
-    fn scatter_is_no_drift() {
-        let scatter: Vec<f64> = (0..60).map(|second| 1e6 + 3e4 * f64::from(second * 7 % 11)).collect();
-        assert_eq!(warnings_of_series(&scatter, 0.001), []);
-        assert_eq!(warnings_of_series(&[1.0, 2.0], 0.001), []);
     }
 
     #[test]

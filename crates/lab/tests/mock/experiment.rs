@@ -6,10 +6,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MockSettings {
+    /// Packets per second of the whole loop. With 0 nothing comes out.
     pub rate: Option<f64>,
+    /// A wrong member fails its verification.
     pub wrong: Option<bool>,
-    /// This many runs at the beginning are invalid.
-    pub invalid_runs: Option<u32>,
+    /// A member that cannot take part.
+    pub refuses: Option<bool>,
+    /// This many panels at the beginning are invalid, because of the first member.
+    pub invalid_panels: Option<u32>,
+    /// Packets per second that are offered; what is above `rate` is lost.
+    pub load: Option<f64>,
+    /// Share of the rounds in which only this member is slowed down.
+    pub disturbed: Option<f64>,
+    /// Share of the shortest slice that passes before the member is warm.
+    pub short_costs: Option<f64>,
+    /// The value of a counter.
+    pub counter: Option<f64>,
 }
 
 impl Settings for MockSettings {
@@ -17,7 +29,12 @@ impl Settings for MockSettings {
         Self {
             rate: self.rate.or(base.rate),
             wrong: self.wrong.or(base.wrong),
-            invalid_runs: self.invalid_runs.or(base.invalid_runs),
+            refuses: self.refuses.or(base.refuses),
+            invalid_panels: self.invalid_panels.or(base.invalid_panels),
+            load: self.load.or(base.load),
+            disturbed: self.disturbed.or(base.disturbed),
+            short_costs: self.short_costs.or(base.short_costs),
+            counter: self.counter.or(base.counter),
         }
     }
 }
@@ -28,7 +45,7 @@ conditions = ["2 static routes"]
 runs = 4
 seed = 1
 families = [{ name = "inet", title = "IPv4" }, "inet6"]
-window = { warmup_s = 0.5, measure_s = 2.0 }
+window = { warmup_s = 0.005, measure_s = 0.01 }
 subject = { rate = 1000000.0 }
 
 [[variants]]

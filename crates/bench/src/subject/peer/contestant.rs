@@ -2,16 +2,15 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use fullview_lab::{SubjectError, Validity, Window};
+use fullview_lab::{SubjectError, Validity, Verified};
 use fullview_table::Family;
 use serde::de::DeserializeOwned;
 
 use super::process::{Process, Ready, WrongAnswers};
 use crate::error::PeerError;
 use crate::subject::lookup::{BUILD_MS, BYTES};
-use crate::subject::sampling::sample_lengths;
 
 /// One contestant of a running peer, on one stream.
 pub struct Contestant {
@@ -40,28 +39,21 @@ impl Contestant {
 
     /// The peer verified every answer before it was ready. A contestant that did not pass is not timed: its run is
     /// recorded as invalid.
-    pub fn verify(&self) -> Result<(), SubjectError> {
+    pub fn verify(&self) -> Result<Verified, SubjectError> {
+        if let Some((reason, _)) = self.obstacle() {
+            return Ok(Verified::SetAside(reason));
+        }
         let process = self.process.borrow();
         let ready = &process.ready().contestants;
-        if ready.contains(&self.name) || self.obstacle().is_some() {
-            return Ok(());
+        if ready.contains(&self.name) {
+            return Ok(Verified::Ready);
         }
         Err(format!("the peer does not offer {}, only {}", self.name, ready.join(", ")).into())
     }
 
-    /// The samples of a window without the lead-in.
-    pub fn samples<T: DeserializeOwned>(
-        &self,
-        window: &Window,
-        stop: &AtomicBool,
-    ) -> Result<Vec<T>, PeerError> {
-        let mut process = self.process.borrow_mut();
-        let mut samples = Vec::new();
-        let lengths = sample_lengths(window);
-        for length in lengths.take_while(|_| !stop.load(Ordering::Relaxed)) {
-            samples.push(process.sample(&self.name, &self.stream, length)?);
-        }
-        Ok(samples.split_off(1.min(samples.len())))
+    /// A sample of that length.
+    pub fn sample<T: DeserializeOwned>(&self, length: Duration) -> Result<T, PeerError> {
+        self.process.borrow_mut().sample(&self.name, &self.stream, length)
     }
 
     /// The counters of [`BYTES`] and [`BUILD_MS`], as far as the peer reported them.

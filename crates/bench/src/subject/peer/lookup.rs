@@ -1,12 +1,12 @@
 //! A contestant's lookups.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use fullview_lab::{Measurement, Subject, SubjectError, Window};
+use fullview_lab::{Findings, Slice, SubjectError, Verified};
 use serde::Deserialize;
 
 use super::contestant::Contestant;
-use crate::subject::sampling::{judge_share, measurement};
+use crate::subject::arms::{PanelArm, PanelMember};
 
 /// A sample of lookups: million a second, and the share of the time during which the peer had the core.
 #[derive(Debug, Deserialize)]
@@ -16,27 +16,35 @@ struct LookupSample {
 }
 
 /// A contestant that looks up.
-pub struct PeerLookup(pub Contestant);
+pub struct PeerLookup {
+    pub contestant: Contestant,
+    pub control: usize,
+}
 
-impl Subject for PeerLookup {
-    fn verify(&mut self) -> Result<(), SubjectError> {
-        self.0.verify()
+impl PanelArm for PeerLookup {
+    fn slice(&mut self, _lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
+        let LookupSample { mlps, on_cpu } = self.contestant.sample(length)?;
+        let counted = (mlps * 1e6 * length.as_secs_f64()).round() as u64;
+        Ok(Slice {
+            counted,
+            offered: counted,
+            time: length,
+            lost_core: length.mul_f64((1.0 - on_cpu).max(0.0)),
+        })
     }
 
-    fn measure(&mut self, window: &Window, stop: &AtomicBool) -> Result<Measurement, SubjectError> {
-        if let Some((reason, _)) = self.0.obstacle() {
-            return Ok(Measurement { reasons: vec![reason], ..Measurement::default() });
-        }
-        let counted: Vec<LookupSample> = self.0.samples(window, stop)?;
-        let mut run = measurement(counted.iter().map(|sample| sample.mlps * 1e6).collect());
-        let share = counted.iter().map(|sample| sample.on_cpu).fold(1.0, f64::min);
-        judge_share(&mut run, share);
-        run.counters.extend(self.0.facts());
-        run.interrupted = stop.load(Ordering::Relaxed);
-        Ok(run)
+    fn findings(&mut self) -> Findings {
+        let counters = self.contestant.facts().collect();
+        Findings { counters, reasons: Vec::new(), events: self.contestant.events() }
+    }
+}
+
+impl PanelMember for PeerLookup {
+    fn control(&self) -> usize {
+        self.control
     }
 
-    fn events(&self) -> Vec<String> {
-        self.0.events()
+    fn verify(&mut self) -> Result<Verified, SubjectError> {
+        self.contestant.verify()
     }
 }

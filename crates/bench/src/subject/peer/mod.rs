@@ -18,7 +18,7 @@ use super::family_stream::FamilyStream;
 use super::inputs::{Draw, Inputs};
 use super::keys::Keys;
 use crate::error::{BenchError, PeerError, require};
-use crate::settings::{LookupSettings, Peer, Settings, Shape, TableSettings, TrafficSettings};
+use crate::settings::{LookupSettings, Peer, Settings, TableSettings, TrafficSettings};
 use contestant::Contestant;
 use files::PeerFiles;
 pub use lookup::PeerLookup;
@@ -112,13 +112,14 @@ impl Peers {
         inputs: &mut Inputs,
         stream: &FamilyStream,
         peer: &Peer,
+        control: usize,
     ) -> Result<PeerLookup, BenchError> {
         let known = self.lookups.iter().find(|(program, _)| *program == peer.program);
         let process = match known {
             Some((_, process)) => Rc::clone(process),
             None => self.start_lookups(inputs, &peer.program)?,
         };
-        Ok(PeerLookup(contestant::<A>(process, stream, peer)?))
+        Ok(PeerLookup { contestant: contestant::<A>(process, stream, peer)?, control })
     }
 
     /// A contestant that forwards.
@@ -132,9 +133,7 @@ impl Peers {
             Some((_, process)) => Rc::clone(process),
             None => self.start_router(inputs, peer)?,
         };
-        let two_cores = stream.settings.load.shape == Some(Shape::TwoCores);
-        let apart = two_cores.then_some(self.cores);
-        Ok(PeerRouter { contestant: contestant::<A>(process, stream, peer)?, apart })
+        Ok(PeerRouter { contestant: contestant::<A>(process, stream, peer)?, wrong: 0, lost: 0 })
     }
 
     fn start_lookups(

@@ -11,6 +11,8 @@ pub(crate) struct Chart {
     pub(crate) notes: String,
     /// The names of the bars of each group, in order. Several of them have a legend.
     pub(crate) families: Vec<String>,
+    /// What the pale extensions of the bars are; for the legend.
+    pub(crate) extension: Option<String>,
     /// One group for each variant.
     pub(crate) groups: Vec<Group>,
     /// Whether the right axis shows the rate as Ethernet throughput with simple IMIX.
@@ -31,14 +33,34 @@ pub(crate) struct Bar {
     pub(crate) min: f64,
     pub(crate) median: f64,
     pub(crate) max: f64,
+    /// The end of a pale extension of the bar; infinite if it is unknown.
+    pub(crate) extension: Option<f64>,
 }
+
+/// An extension reaches at most this many times as high as the highest bar, so that the bars stay readable.
+const HIGHEST_EXTENSION: f64 = 1.6;
 
 impl Chart {
     pub(super) fn bars(&self) -> impl Iterator<Item = &Bar> {
         self.groups.iter().flat_map(|group| group.bars.iter().flatten())
     }
 
+    /// The largest value of a bar, without the extensions.
     pub(super) fn largest(&self) -> f64 {
         self.bars().map(|bar| bar.max).fold(0.0, f64::max)
+    }
+
+    /// The label of the right axis.
+    pub(super) fn imix_label(&self) -> &'static str {
+        match self.extension {
+            Some(_) => "Theoretical Ethernet throughput of the whole loop with simple IMIX",
+            None => "Theoretical Ethernet throughput with simple IMIX",
+        }
+    }
+
+    /// The height of the highest extension that is drawn, or of the highest bar.
+    pub(super) fn highest(&self) -> f64 {
+        let extensions = self.bars().filter_map(|bar| bar.extension);
+        extensions.fold(self.largest(), f64::max).min(HIGHEST_EXTENSION * self.largest())
     }
 }

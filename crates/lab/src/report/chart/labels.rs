@@ -17,17 +17,17 @@ const MOST_LABEL_LINES: usize = 4;
 const UPRIGHT: u32 = 24;
 const UPRIGHT_ROOM: i32 = 330;
 
-pub(super) struct Lines {
+pub(super) struct TextBlock {
     pub(super) lines: Vec<String>,
     pub(super) size: u32,
 }
 
 /// The labels under the bars, one for each group.
 pub(super) enum Labels {
-    Level(Vec<Lines>),
+    Level(Vec<TextBlock>),
     /// Labels that read from bottom to top, for groups that are narrower than a word.
     Upright {
-        labels: Vec<Lines>,
+        labels: Vec<TextBlock>,
         length: i32,
     },
 }
@@ -37,7 +37,7 @@ impl Labels {
     pub(super) fn set(texts: &[&str], room: i32) -> Result<Self, String> {
         for (size, breaks) in LABELS {
             if fits(texts, size, room, breaks)? {
-                let set = |text: &&str| Ok(Lines { lines: wrap(text, size, room, breaks)?, size });
+                let set = |text: &&str| Ok(TextBlock { lines: wrap(text, size, room, breaks)?, size });
                 return Ok(Self::Level(texts.iter().map(set).collect::<Result<_, String>>()?));
             }
         }
@@ -48,19 +48,19 @@ impl Labels {
     pub(super) fn width(&self) -> i32 {
         match self {
             Self::Level(_) => 0,
-            Self::Upright { labels, .. } => labels.iter().map(Lines::height).max().unwrap_or(0),
+            Self::Upright { labels, .. } => labels.iter().map(TextBlock::height).max().unwrap_or(0),
         }
     }
 
     pub(super) fn height(&self) -> i32 {
         match self {
-            Self::Level(labels) => labels.iter().map(Lines::height).max().unwrap_or(0),
+            Self::Level(labels) => labels.iter().map(TextBlock::height).max().unwrap_or(0),
             Self::Upright { length, .. } => *length,
         }
     }
 }
 
-impl Lines {
+impl TextBlock {
     pub(super) fn height(&self) -> i32 {
         self.lines.len() as i32 * line_height(self.size)
     }
@@ -72,7 +72,7 @@ fn upright(texts: &[&str]) -> Result<Labels, String> {
         room = room.max(widest_word(text, UPRIGHT, Breaks::Punctuation)?);
     }
     let set =
-        |text: &&str| Ok(Lines { lines: wrap(text, UPRIGHT, room, Breaks::Punctuation)?, size: UPRIGHT });
+        |text: &&str| Ok(TextBlock { lines: wrap(text, UPRIGHT, room, Breaks::Punctuation)?, size: UPRIGHT });
     let labels = texts.iter().map(set).collect::<Result<Vec<_>, String>>()?;
     let mut length = 0;
     for line in labels.iter().flat_map(|label| &label.lines) {

@@ -3,7 +3,7 @@
 use plotters::style::RGBColor;
 
 use super::bars::Chart;
-use super::labels::{Labels, Lines};
+use super::labels::{Labels, TextBlock};
 use super::page::{EDGE, INK, Page, TICK};
 use super::scene::{HEIGHT, Scene, WIDTH};
 use super::text::{Breaks, SMALLEST, line_height, register, width, wrap};
@@ -21,7 +21,7 @@ pub(super) fn layout(chart: &Chart) -> Result<Scene, String> {
     register()?;
     let (whole, labels) = width_and_labels(chart)?;
     let set = |text: &str, size| {
-        Ok::<_, String>(Lines { lines: wrap(text, size, whole - 2 * EDGE, Breaks::Spaces)?, size })
+        Ok::<_, String>(TextBlock { lines: wrap(text, size, whole - 2 * EDGE, Breaks::Spaces)?, size })
     };
     let (title, notes) = (set(&chart.title, TITLE)?, set(&chart.notes, NOTE)?);
     let scene = Scene { width: whole, height: HEIGHT, shapes: Vec::new(), texts: Vec::new() };
@@ -53,23 +53,25 @@ fn right_margin(chart: &Chart) -> i32 {
 
 /// Returns the least height of the plot, which has room for the upright texts beside it.
 fn lowest_plot(chart: &Chart) -> Result<i32, String> {
-    Ok(LOWEST_PLOT.max(width(&chart.y_label, SMALLEST)?).max(width(&chart.y_detail, SMALLEST)?))
+    let right = if chart.imix_axis { chart.imix_label() } else { "" };
+    let widths = [&chart.y_label, &chart.y_detail, right].map(|text| width(text, SMALLEST));
+    widths.into_iter().try_fold(LOWEST_PLOT, |lowest, width| Ok(lowest.max(width?)))
 }
 
 impl Page<'_> {
     /// Adds title and legend; returns the top of the plot.
-    fn head(&mut self, title: &Lines) -> Result<i32, String> {
+    fn head(&mut self, title: &TextBlock) -> Result<i32, String> {
         self.stack(title, self.scene.width / 2, EDGE, INK);
         // The label of the uppermost mark is half a line above the plot.
         let gap = line_height(TICK) / 2 + 4;
         let below = EDGE + title.height() + gap;
-        if self.chart.families.len() < 2 {
+        if legend::is_empty(self.chart) {
             return Ok(below);
         }
         Ok(legend::add(self, below)? + gap)
     }
 
-    fn foot(&mut self, labels: &Labels, notes: &Lines) {
+    fn foot(&mut self, labels: &Labels, notes: &TextBlock) {
         let below = self.plot.3 + EDGE / 2;
         match labels {
             Labels::Level(labels) => {

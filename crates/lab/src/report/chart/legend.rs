@@ -1,9 +1,9 @@
-//! The legend above the plot: a coloured square and a name for each family.
+//! The legend above the plot: a coloured square and a name for each family, and for the extensions of the bars.
 
 use plotters::style::RGBColor;
 
 use super::bars::Chart;
-use super::page::{FAMILIES, Page};
+use super::page::{FAMILIES, PALE, Page};
 use super::scene::{Align, Shape};
 use super::text::{line_height, width};
 
@@ -12,9 +12,22 @@ const SWATCH: i32 = 28;
 const AFTER_SWATCH: i32 = 12;
 const BETWEEN_NAMES: i32 = 48;
 
+/// The names and colours: those of the families if there are several, and that of the extensions if there are any.
+fn entries(chart: &Chart) -> Vec<(&str, RGBColor)> {
+    let several = chart.families.len() > 1;
+    let families = chart.families.iter().filter(|_| several).map(String::as_str);
+    let extension = chart.extension.as_deref().map(|name| (name, PALE));
+    families.zip(FAMILIES.into_iter().cycle()).chain(extension).collect()
+}
+
+/// Whether the legend has nothing to say.
+pub(super) fn is_empty(chart: &Chart) -> bool {
+    entries(chart).is_empty()
+}
+
 /// Returns the width of the widest entry.
 pub(super) fn widest_entry(chart: &Chart) -> Result<i32, String> {
-    let names = chart.families.iter().map(|name| width(name, SIZE));
+    let names = entries(chart).into_iter().map(|(name, _)| width(name, SIZE));
     let widest = names.collect::<Result<Vec<_>, _>>()?.into_iter().fold(0, i32::max);
     Ok(SWATCH + AFTER_SWATCH + widest)
 }
@@ -34,7 +47,7 @@ pub(super) fn add(page: &mut Page<'_>, mut top: i32) -> Result<i32, String> {
 /// Distributes the names over rows that are no wider than `room`, if possible.
 fn rows(chart: &Chart, room: i32) -> Result<Vec<LegendRow<'_>>, String> {
     let mut rows: Vec<LegendRow<'_>> = vec![Vec::new()];
-    for (name, colour) in chart.families.iter().zip(FAMILIES.into_iter().cycle()) {
+    for (name, colour) in entries(chart) {
         let wide = width(name, SIZE)?;
         let last = rows.len() - 1;
         let longer = row_width(&rows[last]) + BETWEEN_NAMES + SWATCH + AFTER_SWATCH + wide;

@@ -3,7 +3,7 @@
 use plotters::style::RGBColor;
 
 use super::bars::Chart;
-use super::labels::Lines;
+use super::labels::TextBlock;
 use super::scene::{Align, Edges, Scene, Shape, Text};
 use super::text::{SMALLEST, line_height, width};
 
@@ -17,10 +17,18 @@ pub(super) const FAMILIES: [RGBColor; 6] = [
     RGBColor(0xc4, 0x4e, 0x52),
     RGBColor(0x8c, 0x8c, 0x8c),
 ];
+/// The colour of extensions in the legend, where it stands for those of all families.
+pub(super) const PALE: RGBColor = RGBColor(0xd5, 0xd5, 0xd5);
 pub(super) const AXIS_LABEL: u32 = 28;
 pub(super) const TICK: u32 = 27;
 /// Distance of texts from the edges of the picture.
 pub(super) const EDGE: i32 = 28;
+
+/// A pale tint of a colour: dark text on it is readable.
+pub(super) fn pale(RGBColor(red, green, blue): RGBColor) -> RGBColor {
+    let tint = |part: u8| part / 4 + 191;
+    RGBColor(tint(red), tint(green), tint(blue))
+}
 
 /// The picture during its layout.
 pub(super) struct Page<'a> {
@@ -60,7 +68,7 @@ impl Page<'_> {
         self.scene.texts.push(Text { text: text.into(), x, y, size, colour: INK, align, upright: true });
     }
 
-    pub(super) fn stack(&mut self, block: &Lines, x: i32, top: i32, colour: RGBColor) {
+    pub(super) fn stack(&mut self, block: &TextBlock, x: i32, top: i32, colour: RGBColor) {
         for (row, line) in (0..).zip(&block.lines) {
             self.text(line, x, top + row * line_height(block.size), block.size, Align::Middle);
             if let Some(last) = self.scene.texts.last_mut() {
@@ -70,7 +78,7 @@ impl Page<'_> {
     }
 
     /// Adds lines that read from bottom to top, the first on the left, centred at a point.
-    pub(super) fn upright_stack(&mut self, block: &Lines, x: i32, y: i32) {
+    pub(super) fn upright_stack(&mut self, block: &TextBlock, x: i32, y: i32) {
         let first = x - (block.height() - line_height(block.size)) / 2;
         for (row, line) in (0..).zip(&block.lines) {
             self.upright(line, first + row * line_height(block.size), y, block.size);

@@ -4,7 +4,7 @@ use plotters::style::RGBColor;
 
 use super::axis::{self, Axis, IMIX_BITS};
 use super::bars::{Bar, Chart};
-use super::page::{AXIS_LABEL, EDGE, FAMILIES, INK, Page, TICK};
+use super::page::{AXIS_LABEL, EDGE, FAMILIES, INK, Page, TICK, pale};
 use super::scene::{Align, Edges, Shape};
 use super::text::{SMALLEST, line_height, width};
 
@@ -15,6 +15,9 @@ const FIGURES: [u32; 5] = [31, 28, 25, 22, SMALLEST];
 /// Room for the figure above the highest bar.
 const HEADROOM: f64 = 1.09;
 const WIDEST_BAR: i32 = 230;
+/// Number and height of the stripes at the end of an extension that does not fit.
+const STRIPES: i32 = 3;
+const STRIPE: i32 = 8;
 /// Fraction of a group's slot that its bars fill.
 const BARS: (i32, i32) = (7, 10);
 
@@ -29,7 +32,7 @@ pub(super) fn narrowest_slot(chart: &Chart) -> Result<i32, String> {
 impl Page<'_> {
     /// Adds axes and bars to the area of the plot.
     pub(super) fn add_plot(&mut self) -> Result<(), String> {
-        let axis = Axis::reaching(self.chart.largest() * HEADROOM);
+        let axis = Axis::reaching(self.chart.highest().max(self.chart.largest() * HEADROOM));
         self.grid(&axis)?;
         self.bars(&axis)?;
         self.ground();
@@ -49,18 +52,19 @@ impl Page<'_> {
         if self.chart.imix_axis { self.imix_axis(&Axis::ending(axis.top * IMIX_BITS)) } else { Ok(()) }
     }
 
+    /// Adds the right axis. Only the bars are throughputs, so that it ends above the highest of them.
     fn imix_axis(&mut self, axis: &Axis) -> Result<(), String> {
         let (_, top, right, bottom) = self.plot;
-        for mark in axis.marks() {
+        let most = self.chart.largest() * IMIX_BITS * HEADROOM;
+        let has_extensions = self.chart.extension.is_some();
+        let end = if has_extensions { height_of(self.plot, (most / axis.top).min(1.0)) } else { top };
+        for mark in axis.marks().into_iter().filter(|mark| *mark <= most || !has_extensions) {
             let y = height_of(self.plot, mark / axis.top);
             self.line((right, y), (right + 8, y), AXIS, 2);
             self.text(&bits_per_second(mark), right + 16, y - line_height(TICK) / 2, TICK, Align::Left);
         }
-        self.line((right, top), (right, bottom), AXIS, 2);
-        self.beside(
-            &["Theoretical Ethernet throughput with simple IMIX"],
-            self.scene.width - EDGE - AXIS_LABEL as i32 / 2,
-        )
+        self.line((right, end), (right, bottom), AXIS, 2);
+        self.beside(&[self.chart.imix_label()], self.scene.width - EDGE - AXIS_LABEL as i32 / 2)
     }
 
     /// Adds the line under the bars; it is drawn after them.
@@ -104,6 +108,10 @@ impl Page<'_> {
         let (low, top, high) = (y(bar.min), y(bar.median), y(bar.max));
         let (left, right) = (place.left + 3, place.left + place.wide - 3);
         let (middle, reach) = (place.middle(), (place.wide / 8).clamp(2, 14));
+        if let Some(extension) = bar.extension {
+            let end = y(extension.min(axis.top)).min(top);
+            self.extension((left, end, right, top), extension > axis.top, pale(colour));
+        }
         self.scene.shapes.push(Shape::Box { edges: (left, top, right, self.plot.3), colour });
         self.line((middle, low), (middle, high), INK, 2);
         for end in [low, high] {
@@ -112,6 +120,16 @@ impl Page<'_> {
         if let Some(size) = place.size {
             self.text(&axis::measured(bar.median), middle, high - line_height(size) - 6, size, Align::Middle);
         }
+    }
+
+    /// Adds the extension of a bar. One that does not fit ends in stripes.
+    fn extension(&mut self, edges: Edges, is_cut: bool, colour: RGBColor) {
+        let (left, top, right, bottom) = edges;
+        let stripes = if is_cut { STRIPES.min((bottom - top) / (2 * STRIPE)) } else { 0 };
+        let whole = top + 2 * STRIPE * stripes;
+        let of_stripe = |stripe| (left, top + 2 * STRIPE * stripe, right, top + 2 * STRIPE * stripe + STRIPE);
+        let boxes = (0..stripes).map(of_stripe).chain([(left, whole, right, bottom)]);
+        self.scene.shapes.extend(boxes.map(|edges| Shape::Box { edges, colour }));
     }
 
     /// Marks the place of a bar that is missing.

@@ -6,7 +6,7 @@ use super::bars::{Bar, Chart, Group};
 use super::scene::{Align, Edges, HEIGHT, WIDTH};
 
 fn bar(median: f64) -> Option<Bar> {
-    Some(Bar { min: median * 0.96, median, max: median * 1.02 })
+    Some(Bar { min: median * 0.96, median, max: median * 1.02, extension: None })
 }
 
 /// A chart of `labels`, with as many families as each group has bars.
@@ -26,6 +26,7 @@ fn chart(labels: &[&str], families: &[&str]) -> Chart {
                 T580-LP-CR, Traffic load at 42.49Mpps"
             .into(),
         families: families.iter().map(|family| (*family).into()).collect(),
+        extension: None,
         groups: labels.iter().enumerate().map(group).collect(),
         imix_axis: true,
     }
@@ -65,9 +66,16 @@ fn cases() -> Vec<(&'static str, Chart)> {
     let mut lookups = chart(&LOOKUPS, &["IPv4"]);
     lookups.imix_axis = false;
     lookups.groups[0].bars[0] = bar(12_345.0);
+    let mut extended = chart(&LONG[..3], &both);
+    extended.extension = Some("pale: at most, without the bed".into());
+    let bars = extended.groups.iter_mut().flat_map(|group| &mut group.bars).flatten();
+    bars.zip([1.03, 1.4, 9.0, f64::INFINITY, 1.0, 0.9]).for_each(|(bar, times)| {
+        bar.extension = Some(bar.median * times);
+    });
     let thirty: Vec<&str> = LONG.iter().chain(&LOOKUPS).chain(&LONG).copied().collect();
     vec![
         ("twenty-eight", chart(&thirty, &both)),
+        ("extended", extended),
         ("one", chart(&LONG[..1], &["IPv4"])),
         ("two", chart(&LONG[..2], &both)),
         ("three", gap),
@@ -118,12 +126,14 @@ proptest! {
         families in vec("[!-~][ -~]{0,50}", 1..4),
         medians in vec(option::of(0.0f64..1e12), 75),
         imix_axis: bool,
+        extension in option::of("[ -~]{0,60}"),
     ) {
         let mut medians = medians.into_iter();
         let mut bars = || (0..families.len()).map(|_| medians.next().flatten().and_then(bar)).collect();
         let groups = labels.into_iter().map(|label| Group { label, bars: bars() }).collect();
         let (y_label, y_detail) = ("Lookups per second".into(), "minimum, median, maximum of 5 runs".into());
-        assert_apart("random", &Chart { title, y_label, y_detail, notes, families, groups, imix_axis });
+        let chart = Chart { title, y_label, y_detail, notes, families, extension, groups, imix_axis };
+        assert_apart("random", &chart);
     }
 }
 
@@ -166,4 +176,19 @@ fn both_drawings_are_reproducible() {
     let chart = chart(&LONG[..2], &["IPv4"]);
     assert_eq!(chart.svg().unwrap(), chart.svg().unwrap());
     assert_eq!(chart.png().unwrap(), chart.png().unwrap());
+}
+
+/// The right axis shows throughputs, and an extension is none.
+#[test]
+fn the_right_axis_ends_above_the_bars() {
+    let (_, extended) = cases().into_iter().find(|(name, _)| *name == "extended").unwrap();
+    let scene = extended.scene().unwrap();
+    let marks = scene.texts.iter().filter(|text| text.text.ends_with("Gb/s")).count();
+    let plain = chart(&LONG[..3], &["IPv4", "IPv6"]).scene().unwrap();
+    let all = plain.texts.iter().filter(|text| text.text.ends_with("Gb/s")).count();
+    let left = |scene: &super::scene::Scene| {
+        scene.texts.iter().filter(|text| text.text.ends_with('M') && text.align == Align::Right).count()
+    };
+    assert!(marks < left(&scene), "{marks}");
+    assert!(all >= left(&plain) - 1, "{all}");
 }

@@ -12,14 +12,16 @@ use super::syntax::{escaped, table};
 
 pub(super) fn validity(results: &Results) -> String {
     let heading = ["Family", "Variant", "Runs", "Valid", "Repeats", "Invalid"];
-    let rows: Vec<Vec<String>> = results.cells.by_family().map(|cell| validity_row(results, cell)).collect();
+    let rows: Vec<Vec<String>> =
+        results.judged.cells.by_family().map(|cell| validity_row(results, cell)).collect();
     let reasons: BTreeSet<Validity> =
-        results.cells.all().iter().flat_map(|cell| cell.invalid.keys().copied()).collect();
+        results.judged.cells.all().iter().flat_map(|cell| cell.invalid.keys().copied()).collect();
     let meaning: String =
         reasons.iter().map(|reason| format!("\n  - {}: {}", reason.name(), reason.explanation())).collect();
     let legend = if meaning.is_empty() { meaning } else { format!("\n{meaning}") };
     let Analysis { retries, .. } = &results.campaign.experiment.analysis;
-    let (most, made) = (results.campaign.experiment.max_repeats(), results.campaign.records.repeats());
+    let campaign = &results.campaign;
+    let (most, made) = (campaign.max_repeats(), campaign.repeats());
     format!(
         "## Validity\n\nThe figures above are those of the valid runs. An invalid run is repeated up to \
          {retries} times, with at most {most} repeats in the whole campaign; this campaign made {made}.\n\n{}{legend}",
@@ -41,7 +43,7 @@ fn cell_names(results: &Results, cell: &CellRuns) -> [String; 2] {
 }
 
 pub(super) fn counters(results: &Results) -> String {
-    let cells = results.cells.all();
+    let cells = results.judged.cells.all();
     let names: BTreeSet<&String> = cells.iter().flat_map(|cell| cell.counters.keys()).collect();
     if names.is_empty() {
         return String::new();
@@ -56,6 +58,7 @@ pub(super) fn counters(results: &Results) -> String {
     let row = |cell: &CellRuns| {
         cell_names(results, cell).into_iter().chain(names.iter().map(|name| figure(cell, name))).collect()
     };
-    let rows: Vec<Vec<String>> = results.cells.by_family().map(row).collect();
-    format!("## Counters\n\nEach figure is the median over the valid runs.\n\n{}", table(&heading, &rows))
+    let rows: Vec<Vec<String>> = results.judged.cells.by_family().map(row).collect();
+    let what = if results.has_panels() { "panels" } else { "runs" };
+    format!("## Counters\n\nEach figure is the median over the valid {what}.\n\n{}", table(&heading, &rows))
 }

@@ -13,19 +13,17 @@ const LOG_TITLE: &str = "System displaying this message during route table loadi
 pub(super) fn log(results: &Results) -> String {
     let (variants, families) = (&results.campaign.experiment.variants, &results.campaign.experiment.families);
     let cells = variants.iter().flat_map(|variant| families.iter().map(move |family| (variant, family)));
-    let lines = cells.flat_map(|(variant, family)| {
-        let logged = logged(results, &variant.name, &family.name);
-        logged.map(move |event| (&variant.name, event))
+    let of_variants = cells.flat_map(|(variant, family)| {
+        let logged = results.campaign.events(&variant.name, &family.name).into_iter();
+        logged.map(move |event| (variant.name.as_str(), event))
     });
+    let of_beds =
+        results.campaign.records().flat_map(|record| &record.bed.events).map(|event| ("bed", event));
     let mut seen = BTreeSet::new();
-    let once = lines.filter(|(variant, event)| seen.insert((*variant, without_time(event))));
+    let once =
+        of_variants.chain(of_beds).filter(|(variant, event)| seen.insert((*variant, without_time(event))));
     let text: String = once.map(|(variant, event)| format!("{variant}: {event}\n")).collect();
     if text.is_empty() { text } else { format!("{LOG_TITLE}\n{}", fenced(&text)) }
-}
-
-fn logged<'s>(results: &'s Results, variant: &'s str, family: &'s str) -> impl Iterator<Item = &'s String> {
-    let runs = results.campaign.records.runs.iter();
-    runs.filter(move |run| run.variant == variant && run.family == family).flat_map(|run| &run.events)
 }
 
 /// Removes the time in brackets from the beginning of a log line.

@@ -2,26 +2,46 @@
 
 mod blocks;
 mod cells;
+mod copies;
 mod log;
+mod losses;
+mod method;
 mod opening;
+mod panels;
 mod provenance;
+mod published;
+mod rates;
 mod syntax;
+mod turns;
 mod verdicts;
 
 use super::results::Results;
 use crate::error::LabError;
 use syntax::escaped;
 
+pub(super) use blocks::Scale;
+
+/// The ministat blocks alone.
+pub(super) fn ministat_blocks(results: &Results, scale: Scale) -> Result<String, LabError> {
+    blocks::blocks(results, scale)
+}
+
 pub(super) fn readme(results: &Results) -> Result<String, LabError> {
     let sections = [
         opening::opening(results),
         log::log(results),
         format!("![{}](graph.png)\n", escaped(results.title())),
-        blocks::blocks(results)?,
+        blocks::blocks(results, Scale::MedianSpeed)?,
+        rates::rates(results),
+        losses::losses(results),
         verdicts::verdicts(results),
-        cells::validity(results),
+        published::published(results),
+        copies::copies(results),
+        turns::turns(results),
+        if results.has_panels() { panels::validity(results) } else { cells::validity(results) },
         cells::counters(results),
         warnings(results),
+        method::method(results),
         provenance::provenance(results),
     ];
     let present: Vec<&str> =

@@ -1,14 +1,42 @@
-//! The opening of the report: title, conditions, note.
+//! The opening of the report: the answer, title, conditions, note.
 
 use std::collections::BTreeMap;
 
+use super::super::answer;
 use super::super::results::Results;
 use super::syntax::escaped;
 
 pub(super) fn opening(results: &Results) -> String {
     let items: String = results.conditions().iter().map(|line| format!("  - {line}\n")).collect();
     let note = results.campaign.experiment.note.as_ref().map(|note| format!("\nNote: {note}\n"));
-    format!("{}:\n{items}{}{}", results.title(), variants(results), note.unwrap_or_default())
+    format!(
+        "{}{}:\n{items}{}{}{}",
+        answer(results),
+        results.title(),
+        variants(results),
+        models(results),
+        note.unwrap_or_default()
+    )
+}
+
+/// The sentences of the answer, and above them whether the campaign can be trusted.
+fn answer(results: &Results) -> String {
+    let untrusted = answer::untrusted(results).map(|statement| format!("**{}**\n\n", escaped(&statement)));
+    let sentences = answer::sentences(results);
+    let lines: String = sentences.iter().map(|sentence| format!("  - {}\n", escaped(sentence))).collect();
+    let gap = if lines.is_empty() { "" } else { "\n" };
+    untrusted.unwrap_or_default() + &lines + gap
+}
+
+/// Says which systems did not run.
+fn models(results: &Results) -> String {
+    let variants = results.campaign.experiment.variants.iter();
+    let systems: Vec<String> =
+        variants.filter_map(|variant| variant.model_of.as_deref()).map(escaped).collect();
+    let line = || {
+        format!("  - models, of fullview's own code, stand for what did not run: {}\n", systems.join("; "))
+    };
+    if systems.is_empty() { String::new() } else { line() }
 }
 
 /// Lists the settings that each variant changes; empty if no variant changes any.

@@ -1,5 +1,6 @@
 //! The provenance of the figures, and the commands that make them again.
 
+use crate::campaign::Measurements;
 use crate::host::Provenance;
 
 use super::super::machine;
@@ -9,12 +10,23 @@ use super::syntax::{fenced, shell_word};
 
 pub(super) fn provenance(results: &Results) -> String {
     let Provenance { started, command, build, host, .. } = &results.campaign.provenance;
-    let runs = counted(results.campaign.records.runs.len() as u32, "run");
+    let made = results.campaign.made() as u32;
+    let records = match results.campaign.measured {
+        Measurements::Runs(_) => format!(
+            "[runs.jsonl](runs.jsonl): {} since {started}, each with its samples",
+            counted(made, "run")
+        ),
+        Measurements::Panels(_) => format!(
+            "[panels.jsonl](panels.jsonl): {} since {started}; `slices/` has every turn of each",
+            counted(made, "panel")
+        ),
+    };
+    let each = if results.has_panels() { "family" } else { "cell" };
     let seed = results.campaign.experiment.seed;
     let first = [
-        format!("[runs.jsonl](runs.jsonl): {runs} since {started}, each with its samples"),
+        records,
         "[campaign.toml](campaign.toml): the experiment with every setting".to_owned(),
-        format!("seed {seed} of all random choices; every block contains each cell once, in random order"),
+        format!("seed {seed} of all random choices; every block contains each {each} once, in random order"),
     ];
     let facts = first.into_iter().chain(machine::build_facts(build)).chain(machine::facts(host));
     let list: String = facts.map(|fact| format!("  - {fact}\n")).collect();

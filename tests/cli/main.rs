@@ -1,44 +1,21 @@
-//! Runs the program as a user does: exit codes, messages, and one small campaign from end to end.
+//! Runs the program as a user does: exit codes, messages, and small campaigns from end to end.
 
 #![allow(clippy::unwrap_used)] // helpers of tests stand outside `#[test]` functions
 
+mod builds;
+mod campaigns;
+mod folders;
+mod support;
+
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
-use assert_cmd::Command;
 use fullview_plane::burst::Arena;
 use fullview_plane::port::pcap::{CaptureReader, CaptureWriter};
 use fullview_plane::wire::ipv4::Ipv4Packet;
 use tempfile::TempDir;
 
-fn fullview() -> Command {
-    Command::cargo_bin("fullview").unwrap()
-}
-
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn run(args: &[&str]) -> Ran {
-    let output = fullview().args(args).output().unwrap();
-    Ran {
-        code: output.status.code().unwrap(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-/// Makes a file with this content in a folder of its own.
-fn file(name: &str, content: &[u8]) -> (TempDir, String) {
-    let dir = TempDir::new().unwrap();
-    let path = dir.path().join(name);
-    fs::write(&path, content).unwrap();
-    let path = path.to_str().unwrap().to_owned();
-    (dir, path)
-}
+use support::{SMALL, file, run};
 
 /// Checks that `table show` refuses this content as bad input, with a message that has all of `words`.
 fn refused(content: &[u8], words: &[&str]) {
@@ -121,131 +98,6 @@ fn every_algorithm_verifies_against_a_small_table() {
     for name in names {
         assert!(ran.out.contains(name), "{name} is missing in: {}", ran.out);
     }
-}
-
-const SMALL: &str = r#"
-title = "Small"
-families = [{ name = "inet", title = "IPv4" }, { name = "inet6", title = "IPv6" }]
-runs = 3
-seed = 1
-[window]
-warmup_s = 0.01
-measure_s = 0.05
-sample_ms = 10
-[subject]
-kind = "forward"
-table.source = "two-routes"
-traffic.model = "netbenches"
-traffic.flows = 200
-load.shape = "one-core"
-[[variants]]
-name = "radix"
-label = "radix"
-set.router.algorithm = "radix"
-[[variants]]
-name = "lockless"
-label = "lockless"
-set.router.algorithm = "radix_lockless"
-"#;
-
-#[test]
-fn a_campaign_leaves_a_report_that_can_be_rebuilt() {
-    let (dir, path) = file("small.toml", SMALL.as_bytes());
-    let out = dir.path().join("out");
-    let ran = run(&["bench", &path, "--out", out.to_str().unwrap()]);
-    assert!(ran.code == 0 || ran.code == 3, "{}", ran.err);
-    let files = ["README.md", "graph.svg", "graph.png", "runs.jsonl", "host.json", "campaign.toml"];
-    for name in files {
-        assert!(out.join(name).metadata().unwrap().len() > 0, "{name}");
-    }
-    let before = fs::read(out.join("README.md")).unwrap();
-    fs::remove_file(out.join("README.md")).unwrap();
-    assert_eq!(run(&["report", out.to_str().unwrap()]).code, ran.code);
-    assert_eq!(fs::read(out.join("README.md")).unwrap(), before);
-    second_campaign_needs_a_decision(&path, &out);
-}
-
-fn second_campaign_needs_a_decision(experiment: &str, out: &Path) {
-    let again = run(&["bench", experiment, "--out", out.to_str().unwrap()]);
-    assert_eq!(again.code, 1);
-    assert!(again.err.contains("--resume"), "{}", again.err);
-}
-
-#[test]
-fn a_campaign_is_measured_again_from_its_own_folder() {
-    let (dir, _) = file("view.txt", b"198.18.0.0/16 1\n2001:2::/48 2\n");
-    let asked = SMALL.replace("two-routes", "view.txt").replace("runs = 3", "runs = 1");
-    fs::write(dir.path().join("small.toml"), asked).unwrap();
-    let bench = |file: &str, folder: &Path, out: &str| {
-        let output = fullview().args(["bench", file, "--out", out]).current_dir(folder).output().unwrap();
-        let code = output.status.code().unwrap();
-        assert!(code == 0 || code == 3, "{}", String::from_utf8_lossy(&output.stderr));
-    };
-    bench("small.toml", dir.path(), "out");
-    bench("campaign.toml", &dir.path().join("out"), "again");
-}
-
-/// Checks that the campaign with one line changed is refused as bad input, with a message that has all of `words`.
-fn refused_campaign(line: &str, instead: &str, words: &[&str]) {
-    assert!(SMALL.contains(line));
-    let (dir, path) = file("wrong.toml", SMALL.replace(line, instead).as_bytes());
-    let ran = run(&["bench", &path, "--out", dir.path().join("out").to_str().unwrap()]);
-    assert_eq!(ran.code, 2, "{instead}: {}", ran.err);
-    for word in words {
-        assert!(ran.err.contains(word), "{word:?} is missing in: {}", ran.err);
-    }
-}
-
-#[test]
-fn experiments_that_cannot_be_run_say_where_and_what_to_do() {
-    refused_campaign("runs = 3", "runs = 0", &["wrong.toml:4"]);
-    refused_campaign("seed = 1", "sed = 1", &["wrong.toml:5", "sed"]);
-    refused_campaign("traffic.flows = 200", "traffic.flow = 200", &["wrong.toml", "flow"]);
-    refused_campaign("traffic.flows = 200", "traffic.flows = 0", &["flows"]);
-    refused_campaign("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.pps = -5.0", &["pps"]);
-    refused_campaign("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.pps = 1e15", &["pps"]);
-    refused_campaign(
-        "load.shape = \"one-core\"",
-        "load.shape = \"one-core\"\nload.burst = 100000",
-        &["burst"],
-    );
-    refused_campaign("algorithm = \"radix\"", "algorithm = \"radixx\"", &["radixx", "dpdk_lpm4"]);
-    refused_campaign("table.source = \"two-routes\"", "table.source = \"no-such-file\"", &["no-such-file"]);
-    refused_campaign("traffic.flows = 200", "traffic.flows = 200\ntraffic.size = 20", &["size"]);
-    let sizes = "a frame size in bytes without FCS, \"smallest\" or \"imix\"";
-    refused_campaign("traffic.flows = 200", "traffic.size = \"imx\"", &["wrong.toml:14:16", "imx", sizes]);
-    refused_campaign("traffic.flows = 200", "traffic.size = -1", &["wrong.toml:14:16", "-1", sizes]);
-    refused_campaign("traffic.flows = 200", "traffic.size = [60]", &["wrong.toml:14:16", sizes]);
-    refused_campaign(
-        "algorithm = \"radix\"",
-        "algorithm = 3",
-        &["wrong.toml:19:24", "a name such as", "list of names"],
-    );
-}
-
-#[test]
-fn settings_of_the_other_kind_are_refused_with_their_place() {
-    let lookup = "lookup.batch belongs to subjects of kind \"lookup\"";
-    refused_campaign("traffic.flows = 200", "lookup.batch = 32", &["wrong.toml:14:16", lookup]);
-    let load = "load.shape belongs to subjects of kind \"forward\"";
-    refused_campaign("kind = \"forward\"", "kind = \"lookup\"", &["wrong.toml:15:14", load]);
-}
-
-#[test]
-fn a_results_folder_that_cannot_be_written_is_reported_before_anything_runs() {
-    let (dir, path) = file("small.toml", SMALL.as_bytes());
-    let blocked = dir.path().join("small.toml").join("out");
-    let ran = run(&["bench", &path, "--out", blocked.to_str().unwrap()]);
-    assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("small.toml"), "{}", ran.err);
-}
-
-#[test]
-fn a_folder_without_campaign_is_no_report() {
-    let dir = TempDir::new().unwrap();
-    let ran = run(&["report", dir.path().to_str().unwrap()]);
-    assert_ne!(ran.code, 0);
-    assert!(ran.err.contains("campaign.toml"), "{}", ran.err);
 }
 
 #[test]

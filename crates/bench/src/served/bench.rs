@@ -1,0 +1,116 @@
+//! The bench of two builds: the panels of each block are served by three processes, started anew.
+
+use fullview_lab::{Bench, PanelError, PanelWork};
+use serde_json::Value;
+
+use super::build_settings::{BuildSettings, WhichBuild};
+use super::panel::{GroupError, ServedGroup, ServedPanel};
+use super::process::Program;
+use super::protocol::PanelRequest;
+
+/// Makes panels of two builds.
+pub struct ServedBench {
+    before: Program,
+    after: Program,
+    campaign_seed: u64,
+    conditions: Vec<String>,
+}
+
+/// What a process of a panel serves.
+struct GroupPlan<'a> {
+    program: &'a Program,
+    /// Positions in the panel.
+    members: Vec<usize>,
+}
+
+impl ServedBench {
+    /// `conditions` are those of the bench that each process makes.
+    pub fn new(before: Program, after: Program, campaign_seed: u64, conditions: Vec<String>) -> Self {
+        Self { before, after, campaign_seed, conditions }
+    }
+
+    /// One process for each build, and one for the copy of the baseline, so that the copy differs from the baseline by all
+    /// that two processes of one build differ by.
+    fn groups(&self, members: &[BuildSettings]) -> Vec<GroupPlan<'_>> {
+        let copy = members.len().saturating_sub(1);
+        let of_build = |build: WhichBuild, program| {
+            let members = (0..copy).filter(|member| members[*member].build == Some(build)).collect();
+            GroupPlan { program, members }
+        };
+        let [before, after] = [&self.before, &self.after];
+        let copy = GroupPlan { program: before, members: vec![copy] };
+        let groups = [of_build(WhichBuild::Before, before), of_build(WhichBuild::After, after), copy];
+        groups.into_iter().filter(|group| !group.members.is_empty()).collect()
+    }
+
+    fn start(
+        &self,
+        group: &GroupPlan<'_>,
+        members: &[BuildSettings],
+        family: &str,
+        seed: u64,
+    ) -> Result<ServedGroup, PanelError> {
+        let settings = group.members.iter().map(|member| written(&members[*member])).collect();
+        let process = group.program.start().map_err(|error| PanelError::Bed(error.into()))?;
+        let campaign_seed = self.campaign_seed;
+        let asked = PanelRequest { family: family.into(), campaign_seed, seed, members: settings };
+        ServedGroup::new(process, asked).map_err(|GroupError { member, source }| {
+            match member.and_then(|position| group.members.get(position)) {
+                Some(member) => PanelError::Member { member: *member, source: source.into() },
+                None => PanelError::Bed(source.into()),
+            }
+        })
+    }
+}
+
+impl Bench<BuildSettings> for ServedBench {
+    fn panel(
+        &mut self,
+        members: &[BuildSettings],
+        family: &str,
+        seed: u64,
+        work: PanelWork<'_>,
+    ) -> Result<(), PanelError> {
+        let plans = self.groups(members);
+        let mut group_of = vec![0; members.len()];
+        let (mut groups, all) = (Vec::new(), plans.iter().enumerate());
+        for (index, plan) in all {
+            plan.members.iter().for_each(|member| group_of[*member] = index);
+            groups.push(self.start(plan, members, family, seed)?);
+        }
+        work(&mut ServedPanel::new(groups, &group_of))
+    }
+
+    fn conditions(&mut self) -> Vec<String> {
+        self.conditions.clone()
+    }
+}
+
+/// The settings that are set. A build that does not know a setting yet is not asked for its absence.
+fn written(member: &BuildSettings) -> Value {
+    let mut written = serde_json::to_value(&member.settings).unwrap_or_default();
+    remove_unset(&mut written);
+    written
+}
+
+fn remove_unset(value: &mut Value) {
+    if let Value::Object(keys) = value {
+        keys.values_mut().for_each(remove_unset);
+        keys.retain(|_, value| !value.is_null() && value.as_object().is_none_or(|keys| !keys.is_empty()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+
+    #[test]
+    fn only_what_is_set_is_sent() {
+        let text = "traffic.flows = 7\nrouter.algorithm = [\"dxr\", \"btree6\"]";
+        let settings: Settings = toml::from_str(text).unwrap();
+        let sent = written(&BuildSettings { build: Some(WhichBuild::After), settings: settings.clone() });
+        assert_eq!(sent.to_string(), r#"{"router":{"algorithm":["dxr","btree6"]},"traffic":{"flows":7}}"#);
+        assert_eq!(serde_json::from_value::<Settings>(sent).unwrap(), settings);
+    }
+}

@@ -1,0 +1,101 @@
+//! The arms of a panel, each a value of its own: members and controls of any kind take turns in one [`ArmPanel`].
+
+use std::time::{Duration, Instant};
+
+use fullview_lab::{Arm, Findings, Panel, Slice, SliceLimits, SubjectError, Verified};
+use rustix::time::{ClockId, clock_gettime};
+
+/// What takes turns.
+pub trait PanelArm {
+    /// See [`Panel::slice`].
+    fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError>;
+    /// See [`Panel::findings`].
+    fn findings(&mut self) -> Findings;
+}
+
+/// An arm that is judged.
+pub trait PanelMember: PanelArm {
+    /// The control with the same bed.
+    fn control(&self) -> usize;
+    /// See [`Panel::verify`].
+    fn verify(&mut self) -> Result<Verified, SubjectError>;
+}
+
+/// A panel of such arms.
+pub struct ArmPanel<'p> {
+    /// Beds without a subject.
+    pub controls: Vec<Box<dyn PanelArm + 'p>>,
+    /// The subjects.
+    pub members: Vec<Box<dyn PanelMember + 'p>>,
+    /// Whether a member's time contains its control's.
+    pub subtracts: bool,
+    /// The lengths of slices that all arms can run.
+    pub limits: SliceLimits,
+}
+
+impl Panel for ArmPanel<'_> {
+    fn controls(&self) -> usize {
+        self.controls.len()
+    }
+
+    fn control_of(&self, member: usize) -> usize {
+        self.members[member].control()
+    }
+
+    fn subtracts(&self) -> bool {
+        self.subtracts
+    }
+
+    fn slice_limits(&self) -> SliceLimits {
+        self.limits
+    }
+
+    fn verify(&mut self, member: usize) -> Result<Verified, SubjectError> {
+        self.members[member].verify()
+    }
+
+    fn slice(&mut self, arm: Arm, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
+        match arm {
+            Arm::Control(control) => self.controls[control].slice(lead_in, length),
+            Arm::Member(member) => self.members[member].slice(lead_in, length),
+        }
+    }
+
+    fn findings(&mut self, member: usize) -> Findings {
+        self.members[member].findings()
+    }
+
+    fn bed_findings(&mut self) -> Findings {
+        let mut all = Findings::default();
+        for of_control in self.controls.iter_mut().map(|control| control.findings()) {
+            all.reasons.extend(of_control.reasons);
+            all.events.extend(of_control.events);
+            all.counters.extend(of_control.counters);
+        }
+        all
+    }
+}
+
+/// The time that a thread had its core, from a moment on.
+pub struct CoreClock {
+    wall: Instant,
+    on_core: Duration,
+}
+
+impl CoreClock {
+    /// Starts now, in the calling thread.
+    pub fn start() -> Self {
+        CoreClock { wall: Instant::now(), on_core: thread_time() }
+    }
+
+    /// The time since the start in which the thread did not have its core.
+    pub fn lost(&self) -> Duration {
+        let had = thread_time().saturating_sub(self.on_core);
+        self.wall.elapsed().saturating_sub(had)
+    }
+}
+
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}

@@ -1,0 +1,219 @@
+//! A whole forwarding path in memory: generator, router, receiver.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use crate::error::{BenchError, check, require};
+use crate::traffic::flow::FlowSet;
+use crate::traffic::frame::FrameSize;
+use crate::traffic::load::{LoadConfig, LoadResult};
+use fullview_lab::{Findings, Validity};
+use fullview_plane::burst::BURST;
+use fullview_plane::forward::{Forwarder, Stage};
+use fullview_table::{NextHop, Table};
+
+use super::arms::ArmPanel;
+use super::cores::Cores;
+use super::family::BenchFamily;
+use super::inputs::{Draw, Inputs};
+use crate::settings::{LoadSettings, LoopStage, Settings, Shape};
+use crate::workload::packets;
+use crate::workload::router::router;
+use fullview_router::algorithm;
+use without_prefetch::WithoutPrefetch;
+
+mod one_core;
+mod two_cores;
+mod without_prefetch;
+
+pub use one_core::ONE_CORE_LIMITS;
+
+/// The highest rate that can be asked for: 1 ns per packet is less than writing 60 bytes takes.
+const FASTEST_PPS: f64 = 1e9;
+
+/// Refuses a load that cannot be offered, before anything is loaded.
+pub fn check_load(settings: &LoadSettings) -> Result<(), BenchError> {
+    if let Some(pps) = settings.pps {
+        require(pps.is_finite() && pps > 0.0 && pps <= FASTEST_PPS, || {
+            format!(
+                "load.pps = {pps} cannot be offered: give 1 to {FASTEST_PPS}, or leave it out for all the router takes"
+            )
+        })?;
+    }
+    let (burst, slots) = (settings.burst.unwrap_or(64), settings.packets.unwrap_or(2_048));
+    require((1..=BURST).contains(&burst), || format!("load.burst = {burst}: give 1 to {BURST} packets"))?;
+    require((burst..=1 << 20).contains(&slots), || {
+        format!("load.packets = {slots}: give {burst} (one burst) to {}", 1 << 20)
+    })?;
+    require(settings.ports.is_none_or(|ports| (1..=packets::MOST_PORTS).contains(&ports)), || {
+        format!("load.ports: give 1 to {}", packets::MOST_PORTS)
+    })?;
+    require(settings.check_one_in != Some(0), || "load.check-one-in = 0: 1 checks every packet".into())?;
+    Ok(())
+}
+
+/// Refuses settings that the bed of another router does not have.
+pub fn check_peer(settings: &Settings) -> Result<(), BenchError> {
+    let Settings { load, traffic, .. } = settings;
+    let smallest = packets::frame_size(traffic) == FrameSize::Smallest;
+    require(smallest && load.pps.is_none() && load.through.is_none(), || {
+        "load.peer: other routers get the smallest frames, as many as they take".into()
+    })?;
+    Ok(())
+}
+
+/// The number of ports that packets leave by.
+fn egress_ports(settings: &LoadSettings) -> u16 {
+    settings.ports.unwrap_or(1)
+}
+
+/// How the report names the load and where it runs.
+pub fn describe(settings: &LoadSettings, cores: Cores) -> Result<Vec<String>, BenchError> {
+    let offered = match settings.pps {
+        Some(pps) => format!("load: {pps} packets per second offered"),
+        None => "load: as many packets as the router takes (MRR)".into(),
+    };
+    let one_core = settings.shape.unwrap_or(Shape::OneCore) != Shape::TwoCores && settings.pps.is_none();
+    let value = match one_core {
+        true => "rate: packets that the whole loop of generator, router and receiver forwards per second",
+        false => "rate: packets received per second",
+    };
+    Ok(vec![offered, value.into(), cores.of(settings.shape.unwrap_or(Shape::OneCore))?.to_string()])
+}
+
+/// How the report names what is around our own router.
+pub fn describe_bed(settings: &LoadSettings) -> [String; 2] {
+    let config = LoadConfig::new(FrameSize::Smallest, packets::MACS, Vec::new());
+    let (burst, slots) = (settings.burst.unwrap_or(config.burst), settings.packets.unwrap_or(config.packets));
+    let check = settings.check_one_in.unwrap_or(config.check_one_in.get());
+    let ports = egress_ports(settings);
+    [
+        format!(
+            "ports: memory rings, {ports} for what leaves, bursts of {burst}, {slots} packets of memory in flight"
+        ),
+        format!("receiver: every packet checked before each run, one in {check} during it"),
+    ]
+}
+
+/// Makes forwarding paths.
+pub struct ForwardFactory {
+    cores: Cores,
+}
+
+/// A router that is compiled, and the packets for it.
+pub struct ForwardPath<A: BenchFamily> {
+    config: LoadConfig,
+    flows: Arc<FlowSet<A>>,
+    router: Forwarder,
+    through: Option<LoopStage>,
+    events: Vec<String>,
+}
+
+impl ForwardFactory {
+    /// Paths run on these cores.
+    pub fn new(cores: Cores) -> ForwardFactory {
+        ForwardFactory { cores }
+    }
+
+    /// Compiles the algorithm that the settings name, and draws the packets.
+    pub fn make<A: BenchFamily>(
+        &self,
+        inputs: &mut Inputs,
+        settings: &Settings,
+        seed: u64,
+    ) -> Result<ForwardPath<A>, BenchError> {
+        let flows = inputs.flows::<A>(&Draw::of(settings, seed))?;
+        let table = inputs.table(&settings.table)?;
+        let compiled = algorithm::compile(&settings.router, A::rib(&table))?;
+        let ask_ahead = settings.load.prefetch.unwrap_or(true);
+        let fib = if ask_ahead { compiled.fib } else { Arc::new(WithoutPrefetch(compiled.fib)) };
+        let (inet, inet6) = A::fibs(fib)?;
+        let ends = (packets::MACS.destination, egress_ports(&settings.load));
+        let router = router(inet, inet6, &table.next_hops, ends)?;
+        let mut config = config(settings, &table);
+        config.placement = Some(self.cores.of(settings.load.shape.unwrap_or(Shape::OneCore))?);
+        Ok(ForwardPath { config, flows, router, through: settings.load.through, events: compiled.log })
+    }
+
+    /// Lends a panel of these paths to `work`. All of them have the same shape, size of frames and number of packets.
+    pub fn panel<A: BenchFamily, T>(
+        &self,
+        paths: Vec<ForwardPath<A>>,
+        shape: Shape,
+        work: impl FnOnce(ArmPanel<'_>) -> T,
+    ) -> Result<T, BenchError> {
+        match shape {
+            Shape::TwoCores => Ok(work(two_cores::panel(paths, self.cores)?)),
+            Shape::OneCore | Shape::Auto => {
+                self.cores.pin_one()?;
+                one_core::panel(paths, work)
+            }
+        }
+    }
+}
+
+fn last_stage(through: LoopStage) -> Stage {
+    match through {
+        LoopStage::Parse => Stage::Parse,
+        LoopStage::Lookup => Stage::Lookup,
+        LoopStage::Rewrite => Stage::Rewrite,
+    }
+}
+
+/// What a path or a bed counted, and the reasons against it.
+fn findings(result: &LoadResult, events: &[String]) -> Findings {
+    let received = &result.received;
+    let counts = [
+        ("sent", result.sent),
+        ("flows", received.distinct_flows),
+        ("received", received.packets),
+        ("dropped", result.dropped),
+        ("lost", result.lost()),
+        ("checked", received.checked),
+        ("wrong", received.wrong),
+        ("duplicates", received.order.duplicates),
+        ("reordered", received.order.reordered),
+    ];
+    let offered = result.offered.map(|offered| ("offered", offered));
+    let counts = counts.into_iter().chain(offered);
+    let misrouted = received.wrong > 0 || result.lost() > 0 || received.order.duplicates > 0;
+    Findings {
+        counters: counts.map(|(name, count)| (name.into(), count as f64)).collect(),
+        reasons: misrouted.then_some(Validity::Misrouted).into_iter().collect(),
+        events: events.to_vec(),
+    }
+}
+
+fn config(settings: &Settings, table: &Table) -> LoadConfig {
+    let (size, load) = (packets::frame_size(&settings.traffic), &settings.load);
+    let mut config =
+        LoadConfig::new(size, packets::MACS, packets::departures(&table.next_hops, egress_ports(load)));
+    config.ingress_port = packets::INGRESS;
+    config.burst = load.burst.unwrap_or(config.burst);
+    config.packets = load.packets.unwrap_or(config.packets);
+    config.check_one_in = load.check_one_in.and_then(NonZeroU32::new).unwrap_or(config.check_one_in);
+    config.pps = load.pps;
+    config
+}
+
+/// Checks that every packet with a route left by its next hop, every other was dropped, none was lost and every flow
+/// arrived.
+fn came_out_right<A: BenchFamily>(flows: &FlowSet<A>, result: &LoadResult) -> Result<(), BenchError> {
+    let unrouted = |id: u32| flows.next_hops().get(id as usize) == Some(&NextHop::NONE);
+    let expected = flows.packets().iter().filter(|flow| unrouted(flow.id)).count() as u64;
+    let routed = flows.next_hops().iter().filter(|hop| hop.is_some()).count() as u64;
+    let received = &result.received;
+    if let Some(first) = received.first_wrong {
+        return Err(BenchError::Wrong(format!(
+            "{} of {} packets came out wrong; {first}",
+            received.wrong, result.sent
+        )));
+    }
+    check(result.lost() == 0, || format!("{} of {} packets were lost", result.lost(), result.sent))?;
+    check(result.dropped == expected, || {
+        format!("{} packets dropped, {expected} have no route", result.dropped)
+    })?;
+    check(received.distinct_flows == routed, || {
+        format!("{} flows came out, {routed} have a route", received.distinct_flows)
+    })
+}

@@ -1,0 +1,203 @@
+//! The calibration of a turn's length: the shortest at which every arm has the rate that it has in long turns.
+//!
+//! After the turns of the others an arm finds its caches changed. A turn therefore begins with a lead-in that does not
+//! count, and the calibration finds out whether what counts afterwards is still slower than what follows: each pair is a
+//! short slice and, in the same turn, a slice eight times as long. The two are neighbours in time, so that their ratio
+//! varies far less than either.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::panel::{Arm, Panel, Slice, SliceLimits};
+use crate::stats::trimmed_interval;
+use crate::turns::{Arms, FailedTurn, TurnLength};
+
+/// The shortest slice that is tried: a shorter one gains nothing, because the noise is common to all arms already.
+const SHORTEST: Duration = Duration::from_micros(500);
+/// The longest lead-in. Filling a second-level cache takes a tenth of it.
+const LONGEST_LEAD_IN: Duration = Duration::from_millis(1);
+/// How many times longer the slice is that a short one is compared with.
+const LONG: u32 = 8;
+/// Pairs before the first look and between two looks.
+const PAIRS: usize = 32;
+/// Confidence of each interval. The looks of a calibration are many, so it is higher than usual.
+const CONFIDENCE: f64 = 0.99;
+
+/// How the length of the turns of a family was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// The largest relative difference between short and long slices that is accepted: a quarter of the margin.
+    pub limit: f64,
+    /// The lengths that were tried, the chosen one last.
+    pub tried: Vec<TriedLength>,
+}
+
+/// One length and what was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TriedLength {
+    /// Microseconds of the slice.
+    pub slice_us: f64,
+    /// Microseconds of the lead-in.
+    pub lead_in_us: f64,
+    /// Pairs of each arm.
+    pub pairs: usize,
+    /// The difference of each arm.
+    pub arms: Vec<ArmDifference>,
+    /// What they prove together.
+    pub agreement: Agreement,
+}
+
+/// The relative difference of an arm's rate in short slices from its rate in long ones, with a 99 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArmDifference {
+    /// The arm: the controls first, then the members.
+    pub arm: usize,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Whether the rates in short slices agree with those in long ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    /// Every interval is within the limit.
+    Proven,
+    /// No interval is outside the limit, but the noise is too large to prove more in the time there is.
+    Open,
+    /// An interval is outside the limit.
+    Refuted,
+}
+
+/// What a calibration works with.
+pub(crate) struct Effort<'a> {
+    /// The accepted relative difference.
+    pub(crate) limit: f64,
+    /// Time for each length.
+    pub(crate) each: Duration,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// Finds the length. Where the noise allows no proof, the shortest length that is not refuted is taken, because a longer
+/// one would be noisier still; where all are refuted, the longest is.
+pub(crate) fn calibrate(
+    panel: &mut dyn Panel,
+    arms: &Arms,
+    effort: &Effort<'_>,
+    random: &mut ChaCha8Rng,
+) -> Result<(TurnLength, Calibration), FailedTurn> {
+    let mut tried = Vec::new();
+    let mut chosen = turn_of(panel.slice_limits().shortest);
+    for slice in lengths(panel.slice_limits()) {
+        chosen = turn_of(slice);
+        let found = try_length(panel, arms, chosen, effort, random)?;
+        let enough = found.agreement != Agreement::Refuted;
+        tried.push(found);
+        if enough || effort.stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok((chosen, Calibration { limit: effort.limit, tried }))
+}
+
+/// The turn whose slice has this length.
+pub(crate) fn turn_of(slice: Duration) -> TurnLength {
+    TurnLength { lead_in: (slice / 2).min(LONGEST_LEAD_IN), slice }
+}
+
+/// The lengths to try, each twice the one before.
+fn lengths(limits: SliceLimits) -> impl Iterator<Item = Duration> {
+    let first = limits.shortest.max(SHORTEST);
+    std::iter::successors(Some(first), |length| Some(*length * 2))
+        .take_while(move |length| *length <= limits.longest.max(first))
+}
+
+fn try_length(
+    panel: &mut dyn Panel,
+    arms: &Arms,
+    turn: TurnLength,
+    effort: &Effort<'_>,
+    random: &mut ChaCha8Rng,
+) -> Result<TriedLength, FailedTurn> {
+    let (mut pairs, started) = (Pairs::new(arms), Instant::now());
+    let mut found = pairs.judged(turn, effort.limit);
+    while found.agreement == Agreement::Open
+        && started.elapsed() < effort.each
+        && !effort.stop.load(Ordering::Relaxed)
+    {
+        for _ in 0..PAIRS {
+            pairs.add(panel, turn, random)?;
+        }
+        found = pairs.judged(turn, effort.limit);
+    }
+    Ok(found)
+}
+
+/// The logarithms of the ratios of short to long slices, arm by arm.
+struct Pairs<'a> {
+    arms: &'a Arms,
+    order: Vec<Arm>,
+    ratios: Vec<Vec<f64>>,
+}
+
+impl<'a> Pairs<'a> {
+    fn new(arms: &'a Arms) -> Self {
+        Self { arms, order: arms.active().to_vec(), ratios: vec![Vec::new(); arms.all()] }
+    }
+
+    fn add(
+        &mut self,
+        panel: &mut dyn Panel,
+        turn: TurnLength,
+        random: &mut ChaCha8Rng,
+    ) -> Result<(), FailedTurn> {
+        self.order.shuffle(random);
+        for &arm in &self.order {
+            let failed = |source| FailedTurn { arm, source };
+            let short = panel.slice(arm, turn.lead_in, turn.slice).map_err(failed)?;
+            let long = panel.slice(arm, Duration::ZERO, turn.slice * LONG).map_err(failed)?;
+            let ratio = short.per_second(short.counted).ln() - long.per_second(long.counted).ln();
+            let undisturbed = ratio.is_finite() && [short, long].iter().all(had_its_core);
+            self.ratios[self.arms.index(arm)].extend(undisturbed.then_some(ratio));
+        }
+        Ok(())
+    }
+
+    fn judged(&self, turn: TurnLength, limit: f64) -> TriedLength {
+        let intervals = self.order.iter().map(|arm| self.arms.index(*arm)).map(|arm| {
+            let (low, high) = trimmed_interval(&self.ratios[arm], CONFIDENCE).unwrap_or((-1.0, f64::MAX));
+            ArmDifference { arm, low: low.exp_m1(), high: high.exp_m1().min(f64::MAX) }
+        });
+        let mut arms: Vec<ArmDifference> = intervals.collect();
+        arms.sort_by_key(|difference| difference.arm);
+        let agreement = agreement(&arms, limit);
+        let pairs = self.ratios.iter().map(Vec::len).max().unwrap_or(0);
+        let [slice_us, lead_in_us] = [turn.slice, turn.lead_in].map(|time| time.as_secs_f64() * 1e6);
+        TriedLength { slice_us, lead_in_us, pairs, arms, agreement }
+    }
+}
+
+/// Whether a slice was not interrupted by other work, whose traces in the caches would be taken for those of the turns.
+fn had_its_core(slice: &Slice) -> bool {
+    slice.lost_core < slice.time / 50
+}
+
+fn agreement(arms: &[ArmDifference], limit: f64) -> Agreement {
+    let inside = |arm: &ArmDifference| -limit < arm.low && arm.high < limit;
+    let outside = |arm: &ArmDifference| arm.low > limit || arm.high < -limit;
+    if arms.iter().any(outside) {
+        Agreement::Refuted
+    } else if arms.iter().all(inside) {
+        Agreement::Proven
+    } else {
+        Agreement::Open
+    }
+}

@@ -1,0 +1,219 @@
+//! The noise of a campaign: how far apart equal members came out, block by block.
+//!
+//! A campaign of copies ([`copies_of_baseline`]) shows it best, because every pair of its members has the true difference
+//! zero. Any other campaign shows it too, by the spread of its comparisons and of the hidden copy.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::campaign::{Campaign, Measurements};
+use crate::decision::Decision;
+use crate::error::{ArchiveError, LabError};
+use crate::experiment::{Experiment, Runs, Settings, Variant};
+use crate::host::Provenance;
+use crate::observations::{Observations, PanelObservation};
+use crate::record::PanelRecord;
+use crate::settings::{MergedSettings, merged};
+use crate::stats::{CopyJudgement, Description};
+
+/// What a campaign shows about its machine.
+#[derive(Debug, Clone, Serialize)]
+pub struct Noise {
+    /// Start of the campaign, UTC, RFC 3339.
+    pub started: String,
+    /// Valid blocks of the family that has fewest.
+    pub blocks: usize,
+    /// Whether all members were copies of one variant.
+    pub of_copies: bool,
+    /// The families in the order of the experiment.
+    pub families: Vec<FamilyNoise>,
+    #[serde(skip)]
+    provenance: Provenance,
+    #[serde(skip)]
+    baseline: MergedSettings,
+}
+
+/// The noise of one family.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FamilyNoise {
+    /// Name of the family.
+    pub family: String,
+    /// Its title in reports.
+    pub title: String,
+    /// Valid panels.
+    pub blocks: usize,
+    /// Panels that were made but do not count.
+    pub invalid: usize,
+    /// Spread of the comparison of two members, of the whole loop's rate.
+    pub whole: Option<Spread>,
+    /// The same of the members' shares of the loop. `None` if the metric has no share or if a block could not tell it.
+    pub share: Option<Spread>,
+    /// Whether the metric has a share.
+    pub subtracts: bool,
+    /// Share of the rounds that were left out because the control was disturbed.
+    pub lost_rounds: f64,
+    /// Microseconds of a turn that counted.
+    pub slice_us: f64,
+    /// Microseconds at the beginning of a turn that did not.
+    pub lead_in_us: f64,
+    /// Mean seconds of a panel, preparation included.
+    pub panel_seconds: f64,
+    /// Arms that took turns in a panel.
+    pub arms: usize,
+    /// The controls among them.
+    pub controls: usize,
+    /// The difference between the baseline and its hidden copy.
+    pub copy: Option<CopyJudgement>,
+}
+
+/// The standard deviation of block observations: logarithms of ratios.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    /// Standard deviation.
+    pub stddev: f64,
+    /// From how many independent differences it is known.
+    pub degrees_of_freedom: f64,
+}
+
+/// The experiment that measures the noise of `experiment`: so many copies of its baseline in place of the variants, for so
+/// many blocks. The lab adds its hidden copy.
+pub fn copies_of_baseline<S: Settings>(
+    experiment: &Experiment<S>,
+    copies: usize,
+    blocks: u32,
+) -> Experiment<S> {
+    let mut same = experiment.clone();
+    let baseline = &experiment.variants[experiment.baseline()];
+    let copy = |number: usize| Variant {
+        name: format!("copy-{number}"),
+        label: format!("{}, copy {number}", baseline.label),
+        model_of: baseline.model_of.clone(),
+        set: baseline.set.clone(),
+    };
+    same.title = format!("Noise floor, equal variants: {}", experiment.title);
+    same.variants = (1..=copies).map(copy).collect();
+    same.runs = Runs::Blocks(blocks);
+    (same.analysis.baseline, same.analysis.comparisons) = (None, None);
+    same.analysis.first_look = Some(blocks);
+    same.published = None;
+    same
+}
+
+impl Noise {
+    /// Reads the noise of the campaign in `folder`.
+    pub fn of(folder: &Path) -> Result<Self, LabError> {
+        let campaign = Campaign::read(folder)?;
+        let Measurements::Panels(panels) = &campaign.measured else {
+            return Err(ArchiveError::WithoutPanels { folder: folder.into() }.into());
+        };
+        let experiment = &campaign.experiment;
+        let observations = Observations::of(experiment, panels, folder)?;
+        let copies = Decision::of(experiment, experiment.first_look(), &observations).copies;
+        let records: Vec<&PanelRecord> = panels.iter().map(|panel| &panel.record).collect();
+        let pairs = pairs(experiment);
+        let families = experiment.families.iter().enumerate().map(|(index, family)| {
+            let records: Vec<&PanelRecord> =
+                records.iter().copied().filter(|record| record.family == family.name).collect();
+            let mut noise = FamilyNoise::of(&records, observations.family(index), &pairs);
+            (noise.family, noise.title) = (family.name.clone(), family.title.clone());
+            noise.copy = copies[index];
+            noise
+        });
+        let families: Vec<FamilyNoise> = families.collect();
+        Ok(Self {
+            started: campaign.provenance.started.clone(),
+            blocks: families.iter().map(|family| family.blocks).min().unwrap_or(0),
+            of_copies: is_of_copies(experiment),
+            families,
+            baseline: merged(&experiment.subject, &experiment.variants[experiment.baseline()].set),
+            provenance: campaign.provenance,
+        })
+    }
+
+    /// Whether the hidden copy differed from the baseline in some family: then the figures are not to be trusted.
+    pub fn is_untrusted(&self) -> bool {
+        self.families.iter().any(|family| family.copy.is_some_and(|copy| copy.differs))
+    }
+
+    /// Why this noise says nothing about an experiment on this machine; empty if it does. The settings `except` may differ.
+    pub fn unfit_for<S: Settings>(&self, experiment: &Experiment<S>, except: &[&str]) -> Vec<String> {
+        let here = Provenance::observe(self.provenance.conditions.clone());
+        let settings = &experiment.variants[experiment.baseline()].set;
+        let baseline = MergedSettings::of(settings.clone().over(&experiment.subject));
+        let missing = experiment.families.iter().filter(|family| self.family(&family.name).is_none());
+        let missing = missing.map(|family| format!("it has no {}", family.title));
+        let settings = self.baseline.differences(&baseline, except);
+        self.provenance.differences(&here).into_iter().chain(settings).chain(missing).collect()
+    }
+
+    /// The family with this name.
+    pub fn family(&self, name: &str) -> Option<&FamilyNoise> {
+        self.families.iter().find(|family| family.family == name)
+    }
+}
+
+/// Whether every variant has the same settings.
+fn is_of_copies(experiment: &Experiment<toml::Table>) -> bool {
+    experiment.variants.windows(2).all(|two| two[0].set == two[1].set)
+}
+
+/// The pairs of members whose differences show the noise: all of a campaign of copies, else the declared comparisons and
+/// the copy.
+fn pairs(experiment: &Experiment<toml::Table>) -> Vec<(usize, usize)> {
+    let copy = experiment.variants.len();
+    if is_of_copies(experiment) {
+        return (0..=copy).flat_map(|one| (0..one).map(move |other| (one, other))).collect();
+    }
+    let declared = experiment.comparisons();
+    let declared = declared.iter().map(|comparison| (comparison.variant, comparison.against));
+    declared.chain([(copy, experiment.baseline())]).collect()
+}
+
+impl FamilyNoise {
+    fn of(records: &[&PanelRecord], observed: &[PanelObservation], pairs: &[(usize, usize)]) -> Self {
+        let members = records.last().map_or(0, |record| record.members.len());
+        let rounds: usize = observed.iter().map(|panel| panel.rounds).sum();
+        let kept: usize = observed.iter().map(|panel| panel.kept).sum();
+        let seconds: Vec<f64> = records.iter().map(|record| record.seconds).collect();
+        let controls = records.last().map_or(1, |record| record.controls);
+        let turns = records.last().map(|record| record.turns);
+        let spread = |of: fn(&PanelObservation, usize, usize) -> Option<f64>| {
+            let ratios =
+                |&(one, other): &(usize, usize)| observed.iter().map(|p| of(p, one, other)).collect();
+            Spread::of(&pairs.iter().map(ratios).collect::<Option<Vec<_>>>()?, members)
+        };
+        Self {
+            family: String::new(),
+            title: String::new(),
+            blocks: observed.len(),
+            invalid: records.iter().filter(|record| !record.is_valid()).count(),
+            whole: spread(PanelObservation::ratio),
+            share: spread(PanelObservation::share_ratio),
+            subtracts: observed.iter().any(PanelObservation::subtracts),
+            lost_rounds: (rounds - kept) as f64 / rounds.max(1) as f64,
+            slice_us: turns.map_or(0.0, |turns| turns.slice_us),
+            lead_in_us: turns.map_or(0.0, |turns| turns.lead_in_us),
+            panel_seconds: Description::of(&seconds).map_or(0.0, |seconds| seconds.mean),
+            arms: controls + members,
+            controls,
+            copy: None,
+        }
+    }
+}
+
+impl Spread {
+    /// The pooled spread of the differences of some pairs of `members`, each with one value for each block.
+    fn of(pairs: &[Vec<f64>], members: usize) -> Option<Self> {
+        let described: Option<Vec<Description>> = pairs.iter().map(|pair| Description::of(pair)).collect();
+        let described = described.filter(|pairs| pairs.iter().all(|pair| pair.n >= 2))?;
+        let blocks = described.first()?.n as f64;
+        let variances: f64 = described.iter().map(|pair| pair.stddev.powi(2)).sum();
+        // Differences that share a member are correlated: so many of them are independent.
+        let independent = (members.saturating_sub(1)).clamp(1, described.len()) as f64;
+        Some(Self {
+            stddev: (variances / described.len() as f64).sqrt(),
+            degrees_of_freedom: independent * (blocks - 1.0),
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! Observations: what the statistics are made from. Each valid panel gives one for each pair of its arms.
+//!
+//! The slices of a round are neighbours in time, so what slows the machine down slows all of them, and the logarithm of
+//! the ratio of two arms varies far less than either rate. The observation of a panel is the midmean of these logarithms
+//! over the rounds that the control shows to be undisturbed; the unit of the tests is the panel.
+
+use std::path::Path;
+
+use crate::archive::{MeasuredPanel, PANELS};
+use crate::error::LabError;
+use crate::experiment::Experiment;
+use crate::panel::Slice;
+use crate::record::PanelRecord;
+use crate::slices::Slices;
+use crate::stats::{ControlSlice, kept_rounds, midmean};
+
+/// The arm that judges the machine.
+const MACHINE: usize = 0;
+/// A panel is noisy if the control shows that more than this share of its rounds was disturbed.
+const MOST_DISTURBED: f64 = 0.5;
+
+/// The valid panels of a campaign by family, in the order of the blocks.
+#[derive(Debug)]
+pub(crate) struct Observations {
+    families: Vec<Vec<PanelObservation>>,
+}
+
+/// What one valid panel shows.
+#[derive(Debug)]
+pub(crate) struct PanelObservation {
+    pub(crate) block: u32,
+    /// Rounds that were measured.
+    pub(crate) rounds: usize,
+    /// Rounds that the control shows to be undisturbed.
+    pub(crate) kept: usize,
+    controls: Vec<ArmRates>,
+    members: Vec<MemberRates>,
+    subtracts: bool,
+}
+
+/// The logarithms of an arm's rates in the rounds that are kept; empty if it took no turns.
+#[derive(Debug, Default)]
+pub(crate) struct ArmRates {
+    /// What the metric counts, per second.
+    pub(crate) counted: Vec<f64>,
+    /// What was handed to the arm, per second.
+    pub(crate) offered: Vec<f64>,
+}
+
+#[derive(Debug)]
+struct MemberRates {
+    control: usize,
+    rates: ArmRates,
+}
+
+impl Observations {
+    /// Makes the observations of the valid panels.
+    pub(crate) fn of<S>(
+        experiment: &Experiment<S>,
+        panels: &[MeasuredPanel],
+        folder: &Path,
+    ) -> Result<Self, LabError> {
+        let mut families: Vec<Vec<PanelObservation>> =
+            experiment.families.iter().map(|_| Vec::new()).collect();
+        for panel in panels {
+            let family = family_of(experiment, &panel.record).ok_or_else(|| LabError::UnknownPanel {
+                path: folder.join(PANELS),
+                block: panel.record.block,
+                family: panel.record.family.clone(),
+            })?;
+            if panel.record.is_valid() {
+                families[family].push(PanelObservation::of(panel));
+            }
+        }
+        families.iter_mut().for_each(|panels| panels.sort_by_key(|panel| panel.block));
+        Ok(Self { families })
+    }
+
+    /// The valid panels of a family in the order of the blocks.
+    pub(crate) fn family(&self, family: usize) -> &[PanelObservation] {
+        &self.families[family]
+    }
+}
+
+/// The position of a panel's family, if the panel has the variants and the families of the experiment.
+fn family_of<S>(experiment: &Experiment<S>, record: &PanelRecord) -> Option<usize> {
+    let variants = experiment.variants.iter().map(|variant| &variant.name);
+    let copy = &experiment.variants[experiment.baseline()].name;
+    let fits = record.members.iter().map(|member| &member.variant).eq(variants.chain([copy]));
+    let controls = record.members.iter().all(|member| member.control < record.controls);
+    let family = experiment.families.iter().position(|family| family.name == record.family);
+    family.filter(|_| fits && controls)
+}
+
+impl PanelObservation {
+    fn of(panel: &MeasuredPanel) -> Self {
+        let MeasuredPanel { record, slices } = panel;
+        let kept = kept_rounds(&control_slices(slices));
+        let members = record.members.iter().enumerate().map(|(member, of)| MemberRates {
+            control: of.control,
+            rates: ArmRates::of(slices, record.arm_of(member), &kept),
+        });
+        Self {
+            block: record.block,
+            rounds: kept.len(),
+            kept: kept.iter().filter(|kept| **kept).count(),
+            controls: (0..record.controls).map(|control| ArmRates::of(slices, control, &kept)).collect(),
+            members: members.collect(),
+            subtracts: record.subtracts,
+        }
+    }
+
+    /// The rate of the first control, which says how fast the machine was: what it counts per second.
+    pub(crate) fn machine_rate(&self) -> Option<f64> {
+        self.controls[MACHINE].rate()
+    }
+
+    /// The rates of the first control, round by round.
+    pub(crate) fn machine(&self) -> &ArmRates {
+        &self.controls[MACHINE]
+    }
+
+    /// The rates of a member, round by round.
+    pub(crate) fn member(&self, member: usize) -> &ArmRates {
+        &self.members[member].rates
+    }
+
+    /// The observation of two members: the logarithm of the ratio of their rates, `member` over `against`.
+    pub(crate) fn ratio(&self, member: usize, against: usize) -> Option<f64> {
+        difference(&self.member(member).counted, &self.member(against).counted)
+    }
+
+    /// The logarithm of the ratio of two controls' rates.
+    pub(crate) fn control_ratio(&self, control: usize, against: usize) -> Option<f64> {
+        difference(&self.controls[control].counted, &self.controls[against].counted)
+    }
+
+    /// The logarithm of the ratio of a member's rate to that of the first control.
+    pub(crate) fn over_machine(&self, member: usize) -> Option<f64> {
+        difference(&self.member(member).counted, &self.machine().counted)
+    }
+
+    /// Whether the time of a member contains that of its control.
+    pub(crate) fn subtracts(&self) -> bool {
+        self.subtracts
+    }
+
+    /// The logarithm of the rate that a member has in its own share of the time, over the rate of the first control: what
+    /// is counted, divided by the time that remains when its control has had its time for all that was handed to it.
+    /// `None` if nothing remains, that is if the member costs less than the measurement can show.
+    pub(crate) fn share_over_machine(&self, member: usize) -> Option<f64> {
+        let MemberRates { control, rates } = &self.members[member];
+        let machine = &self.machine().offered;
+        // Time for each packet handed over, in units of the first control's.
+        let time = (-difference(&rates.offered, machine)?).exp();
+        let of_control = (-difference(&self.controls[*control].offered, machine)?).exp();
+        let passed = difference(&rates.counted, &rates.offered)?;
+        (self.subtracts && time > of_control).then(|| passed - (time - of_control).ln())
+    }
+
+    /// The logarithm of the ratio of two members' rates in their own shares of the time.
+    pub(crate) fn share_ratio(&self, member: usize, against: usize) -> Option<f64> {
+        Some(self.share_over_machine(member)? - self.share_over_machine(against)?)
+    }
+}
+
+impl ArmRates {
+    fn of(slices: &Slices, arm: usize, kept: &[bool]) -> Self {
+        let slices: Option<Vec<Slice>> =
+            slices.of(arm).zip(kept).filter(|(_, kept)| **kept).map(|(slice, _)| slice).collect();
+        let slices = slices.unwrap_or_default();
+        Self {
+            counted: slices.iter().map(|slice| slice.per_second(slice.counted).ln()).collect(),
+            offered: slices.iter().map(|slice| slice.per_second(slice.offered).ln()).collect(),
+        }
+    }
+
+    /// The midmean of the logarithms, as a rate per second.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        finite_midmean(&self.counted).map(f64::exp)
+    }
+}
+
+/// The midmean of the differences of two lists of logarithms; `None` if they do not have the same rounds.
+fn difference(these: &[f64], those: &[f64]) -> Option<f64> {
+    let differences: Vec<f64> = these.iter().zip(those).map(|(one, other)| one - other).collect();
+    (these.len() == those.len()).then(|| finite_midmean(&differences)).flatten()
+}
+
+/// A slice in which nothing came out has the logarithm −∞: many of them leave no finite midmean.
+fn finite_midmean(values: &[f64]) -> Option<f64> {
+    midmean(values).filter(|middle| middle.is_finite())
+}
+
+/// Whether the control shows that too many rounds of a panel were disturbed.
+pub(crate) fn is_noisy(slices: &Slices) -> bool {
+    let kept = kept_rounds(&control_slices(slices));
+    let disturbed = kept.iter().filter(|kept| !**kept).count();
+    disturbed as f64 > MOST_DISTURBED * kept.len() as f64
+}
+
+pub(crate) fn control_slices(slices: &Slices) -> Vec<ControlSlice> {
+    let of = |slice: Slice| ControlSlice {
+        log_rate: slice.per_second(slice.counted).ln(),
+        lost_core: slice.lost_core.as_secs_f64() / slice.time.as_secs_f64(),
+    };
+    slices.of(MACHINE).map(|slice| of(slice.unwrap_or_default())).collect()
+}

@@ -1,0 +1,163 @@
+//! The answer of the campaign in plain sentences, best first. The terminal shows them last, the report first.
+
+use crate::stats::{Advice, Effect, Judgement, Verdict};
+
+use super::comparisons::ComparisonResult;
+use super::copies::CopyResult;
+use super::number::{counted, interval, part, percent, ratio, signed_percent, time};
+use super::phrase::Phrase;
+use super::results::Results;
+
+/// From this ratio on, a difference is said as "1.50 × as many"; a smaller one in per cent.
+const MANY_TIMES: f64 = 1.5;
+
+/// A sentence for each comparison, family by family, the best variant first; then the losses.
+pub(super) fn sentences(results: &Results) -> Vec<String> {
+    let families = 0..results.campaign.experiment.families.len();
+    families.flat_map(|family| of_family(results, family)).collect()
+}
+
+/// What stands above everything else if the same program, measured twice, has two rates.
+pub(super) fn untrusted(results: &Results) -> Option<String> {
+    let differs = results.judged.copies.iter().filter(|copy| copy.judgement.differs);
+    let said = |copy: &CopyResult| {
+        let effect = &copy.judgement.effect;
+        let (estimate, range) = (signed_percent(effect.estimate), interval(effect.low, effect.high));
+        format!("{estimate} ({range}) in {}", results.family(copy.family))
+    };
+    let said: Vec<String> = differs.map(said).collect();
+    (!said.is_empty()).then(|| {
+        format!(
+            "This machine or set-up cannot be trusted today: the same variant, measured twice in turns, differs by {}.",
+            said.join(" and ")
+        )
+    })
+}
+
+fn of_family(results: &Results, family: usize) -> Vec<String> {
+    let mut compared: Vec<&ComparisonResult> =
+        results.judged.comparisons.iter().filter(|compared| compared.family == family).collect();
+    let rank = |compared: &ComparisonResult| compared.estimate().unwrap_or(f64::NEG_INFINITY);
+    compared.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
+    let sentences = compared.into_iter().map(|compared| Sentence::of(results, compared).text());
+    sentences.chain(losses(results, family)).collect()
+}
+
+/// How much of the offered load each variant lost, if one lost anything.
+fn losses(results: &Results, family: usize) -> Option<String> {
+    let cells = results.judged.cells.of_family(family);
+    let mut lost: Vec<(f64, &str)> =
+        cells.filter_map(|cell| Some((cell.loss()?, results.spoken(cell.cell.variant)))).collect();
+    lost.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let said: Vec<String> = lost.iter().map(|(loss, name)| format!("{name} loses {}", part(*loss))).collect();
+    let any = lost.last().is_some_and(|(most, _)| *most > 0.0);
+    let title = results.family(family);
+    let phrase = results.phrase();
+    any.then(|| format!("{}of the {} offered, {}", phrase.prefix(title), phrase.noun(title), said.join(", ")))
+}
+
+/// The words of one comparison.
+struct Sentence<'a> {
+    results: &'a Results,
+    compared: &'a ComparisonResult,
+    variant: &'a str,
+    against: &'a str,
+    verb: &'a str,
+    noun: String,
+    prefix: String,
+}
+
+impl<'a> Sentence<'a> {
+    fn of(results: &'a Results, compared: &'a ComparisonResult) -> Self {
+        let (phrase, family): (Phrase<'a>, &str) = (results.phrase(), results.family(compared.family));
+        Self {
+            results,
+            compared,
+            variant: results.spoken(compared.comparison.variant),
+            against: results.spoken(compared.comparison.against),
+            verb: phrase.verb(),
+            noun: phrase.noun(family),
+            prefix: phrase.prefix(family),
+        }
+    }
+
+    fn text(&self) -> String {
+        let said = match &self.compared.outcome {
+            Ok(judgement) => self.judged(judgement),
+            Err(reason) => format!("{} against {}, {}: {reason}", self.variant, self.against, self.noun),
+        };
+        format!("{}{said}", self.prefix)
+    }
+
+    fn judged(&self, judgement: &Judgement) -> String {
+        match judgement.verdict {
+            Verdict::Better | Verdict::Worse => self.different(&judgement.whole),
+            Verdict::Equivalent => self.equivalent(&judgement.whole),
+            Verdict::Undecided if judgement.settled => self.two_answers(judgement),
+            Verdict::Undecided => self.undecided(judgement),
+        }
+    }
+
+    /// "a forwards 4.25 × as many packets as b (4.14–4.36)", or "5.1 % more packets than b (4.9–5.3 %)".
+    fn different(&self, Effect { estimate, low, high, .. }: &Effect) -> String {
+        let Self { variant, against, verb, noun, .. } = self;
+        let times = 1.0 + estimate;
+        if times >= MANY_TIMES || times <= 1.0 / MANY_TIMES {
+            let range = format!("{}–{}", ratio(1.0 + low), ratio(1.0 + high));
+            return format!("{variant} {verb} {} × as many {noun} as {against} ({range})", ratio(times));
+        }
+        let (word, near, far) = if *estimate > 0.0 { ("more", *low, *high) } else { ("fewer", -high, -low) };
+        let range = format!("{}–{}", ratio(100.0 * near), part(far));
+        format!("{variant} {verb} {} {word} {noun} than {against} ({range})", part(estimate.abs()))
+    }
+
+    fn equivalent(&self, effect: &Effect) -> String {
+        let Self { variant, against, verb, noun, .. } = self;
+        let (margin, range) = (percent(self.results.margin()), interval(effect.low, effect.high));
+        format!("{variant} {verb} as many {noun} as {against}, to within {margin} ({range})")
+    }
+
+    fn undecided(&self, judgement: &Judgement) -> String {
+        let Self { variant, against, verb, noun, .. } = self;
+        let range = interval(judgement.whole.low, judgement.whole.high);
+        let reason = self.untold(judgement).unwrap_or_default();
+        let advice = self.compared.advice.map(|advice| format!(": {}", self.advised(&advice)));
+        format!(
+            "whether {variant} {verb} more or fewer {noun} than {against} is undecided ({range}){reason}{}",
+            advice.unwrap_or_default()
+        )
+    }
+
+    /// Why a comparison whose whole loop is decided is not.
+    fn untold(&self, judgement: &Judgement) -> Option<String> {
+        let lacks_share = self.compared.observed.share.is_some() && judgement.share.is_none();
+        lacks_share.then(|| ", because a share of the loop is too small to be told apart from the bed".into())
+    }
+
+    fn two_answers(&self, judgement: &Judgement) -> String {
+        let Self { variant, against, noun, .. } = self;
+        let shown = |effect: &Effect| {
+            format!("{} ({})", signed_percent(effect.estimate), interval(effect.low, effect.high))
+        };
+        let share = judgement.share.as_ref().map(shown).unwrap_or_default();
+        format!(
+            "{variant} against {against}, {noun}: no single answer, because the whole loop differs by {} and the \
+             variant's share of it by {share}; more blocks change nothing",
+            shown(&judgement.whole)
+        )
+    }
+
+    fn advised(&self, advice: &Advice) -> String {
+        let difference = percent(advice.difference);
+        match advice.blocks {
+            Some(blocks) => {
+                let seconds = f64::from(blocks) * self.results.campaign.seconds_per_block();
+                let blocks = counted(blocks, "more block");
+                format!("{blocks} ({}) to tell apart a difference of {difference}", time(seconds))
+            }
+            None => format!(
+                "no number of blocks tells apart a difference of {difference} in this noise: reduce it, or raise the margin"
+            ),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `fullview bench --against`: compares this build with another one.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use fullview_bench::served::{Program, ServedBench, ServedBuild, against};
+use fullview_bench::settings::Settings;
+use fullview_lab::stats::Verdict;
+use fullview_lab::{Archive, Bench, Experiment};
+use fullview_router::error::BadInput;
+use fullview_router::log;
+
+use super::other_build::{Found, OtherBuild};
+use super::{Exit, bench, campaign, report};
+use crate::args::BenchArgs;
+
+pub fn run(args: &BenchArgs, mut experiment: Experiment<Settings>, other: &str) -> anyhow::Result<Exit> {
+    let found = OtherBuild::find(other)?;
+    let default =
+        || campaign::default_folder(&args.experiment.experiment, &format!("-against-{}", found.slug));
+    let folder = args.out.clone().unwrap_or_else(default);
+    Archive::check(&folder, bench::opening(args))?;
+    let mut conditions = conditions(&mut experiment, args.resume.then_some(&*folder))?;
+    let stop = campaign::stop_on_signal()?;
+    let Some(before) = built(&found, args, &stop)? else { return Ok(Exit::Interrupted) };
+    let this = std::env::current_exe().context("the path of this program is not known")?;
+    let [before_program, after] = [program(before.path())?, program(&this)?];
+    let differences = differences(before_program.build(), after.build())?;
+    let label = format!("{} ({})", found.label, before.path().display());
+    conditions.extend(builds(&label, [before_program.build(), after.build()]));
+    conditions.extend(differences);
+    let experiment = against(&experiment, &found.label);
+    experiment.check()?;
+    let mut served = ServedBench::new(before_program, after, experiment.seed, conditions);
+    let outcome = campaign::measure(&experiment, &folder, bench::opening(args), &mut served, &stop)?;
+    drop(before);
+    let exit = report::write(&folder, args.json, args.gate)?;
+    if !args.json {
+        conclude(&folder, &found.label)?;
+    }
+    Ok(bench::end(args, outcome, exit, &folder))
+}
+
+/// The conditions of the bed that every process makes. The bench is made in a thread of its own, because it may pin its
+/// thread to a core, and processes started by a pinned thread would have that core only.
+fn conditions(experiment: &mut Experiment<Settings>, begun: Option<&Path>) -> anyhow::Result<Vec<String>> {
+    let made = std::thread::scope(|threads| {
+        threads.spawn(|| campaign::bench(experiment, begun).map(|mut bench| bench.conditions())).join()
+    });
+    made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The other build; `None` if the user stopped it.
+fn built(found: &Found, args: &BenchArgs, stop: &AtomicBool) -> anyhow::Result<Option<OtherBuild>> {
+    match OtherBuild::make(found, args.keep) {
+        Err(_) if stop.load(Ordering::Relaxed) => Ok(None),
+        made => made.map(Some),
+    }
+}
+
+fn program(path: &Path) -> anyhow::Result<Program> {
+    Program::at(path).map_err(|error| match error.is_bad_input() {
+        true => BadInput(error.to_string()).into(),
+        false => error.into(),
+    })
+}
+
+fn builds(label: &str, builds: [&ServedBuild; 2]) -> [String; 2] {
+    let [before, after] = builds.map(described);
+    [format!("{label}: {before}"), format!("this build: {after}")]
+}
+
+fn described(build: &ServedBuild) -> String {
+    let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".into());
+    let kind = if build.debug { ", debug" } else { "" };
+    format!("fullview {}, commit {}, {}{kind}", build.version, known(&build.commit), known(&build.rustc))
+}
+
+/// In what the builds differ besides their code. A debug build and a release build are not compared.
+fn differences(before: &ServedBuild, after: &ServedBuild) -> anyhow::Result<Vec<String>> {
+    if before.debug != after.debug {
+        let kind = |build: &ServedBuild| if build.debug { "debug" } else { "release" };
+        let (before, after) = (kind(before), kind(after));
+        let message = format!(
+            "the other program is a {before} build and this one a {after} build: compare two of one kind"
+        );
+        return Err(BadInput(message).into());
+    }
+    let rustc = (before.rustc != after.rustc)
+        .then(|| "the builds differ in the compiler too: the difference is not of the code alone".to_owned());
+    let features = (before.features != after.features)
+        .then(|| format!("the builds have other features, {:?} and {:?}", before.features, after.features));
+    let debug = after.debug.then(|| "both are debug builds: their rates mean nothing".to_owned());
+    Ok(rustc.into_iter().chain(features).chain(debug).collect())
+}
+
+/// Says in one line what the other lines say together, below them, and before it what would mislead.
+fn conclude(folder: &Path, label: &str) -> anyhow::Result<()> {
+    for bed in fullview_lab::beds::differences(folder)? {
+        log::line(&format!("warning: {bed}"));
+    }
+    let report = fullview_lab::report(folder)?;
+    let count = |verdict| report.verdicts().iter().filter(|found| **found == verdict).count();
+    let parts = [
+        ("faster in", Some(Verdict::Better)),
+        ("slower in", Some(Verdict::Worse)),
+        ("the same within the margin in", Some(Verdict::Equivalent)),
+        ("undecided in", Some(Verdict::Undecided)),
+        ("not judged in", None),
+    ];
+    let counted = parts.map(|(what, verdict)| (what, count(verdict)));
+    let parts: Vec<String> = counted
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(what, count)| format!("{what} {count}"))
+        .collect();
+    let all = report.verdicts().len();
+    Ok(writeln!(io::stdout(), "this build against {label}: {} of {all} comparisons", parts.join(", "))?)
+}

@@ -1,0 +1,152 @@
+//! What the commands that measure an experiment share: reading it, changing it by flags, and running it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome, Runs};
+
+use crate::args::{ExperimentArgs, LengthArgs};
+use fullview_bench::progress::CampaignBar;
+use fullview_bench::settings::{Kind, Settings, Shape};
+use fullview_bench::subject::{RouterBench, measures};
+use fullview_bench::workload::every;
+use fullview_router::error::BadInput;
+use fullview_router::log;
+
+/// Reads the experiment and applies the flags.
+pub fn read(args: &ExperimentArgs) -> anyhow::Result<Experiment<Settings>> {
+    let mut experiment = read_file(&args.experiment)?;
+    experiment.seed = args.seed.unwrap_or(experiment.seed);
+    experiment.window.measure_s = args.seconds.unwrap_or(experiment.window.measure_s);
+    experiment.window.slice_ms = args.slice_ms.or(experiment.window.slice_ms);
+    if let Some(table) = &args.table {
+        let table = table.to_str().context("--table: the file's name is not UTF-8")?;
+        experiment.subject.table.source = Some(table.to_owned());
+    }
+    if args.smoke {
+        shorten(&mut experiment);
+    }
+    experiment.check()?;
+    make_absolute(&mut experiment).context("a path in the experiment cannot be made absolute")?;
+    Ok(experiment)
+}
+
+/// Applies the flags that say how long the campaign is. A smoke run has one block.
+pub fn set_length(
+    experiment: &mut Experiment<Settings>,
+    length: &LengthArgs,
+    smoke: bool,
+) -> anyhow::Result<()> {
+    let runs = length.runs.unwrap_or(experiment.runs);
+    experiment.runs = if smoke { Runs::Blocks(1) } else { runs };
+    experiment.analysis.max_minutes = length.minutes.unwrap_or(experiment.analysis.max_minutes);
+    Ok(experiment.check()?)
+}
+
+fn read_file(path: &Path) -> anyhow::Result<Experiment<Settings>> {
+    let text = fullview_router::text_file::read(path)
+        .map_err(|error| BadInput(format!("{}: cannot read the experiment: {error}", path.display())))?;
+    let mut experiment = Experiment::parse(&path.display().to_string(), &text)?;
+    every::expand(&mut experiment);
+    experiment.check()?;
+    Ok(experiment)
+}
+
+/// Makes paths absolute, for the recorded experiment may be run again from another folder.
+fn make_absolute(experiment: &mut Experiment<Settings>) -> io::Result<()> {
+    experiment.subject.make_absolute()?;
+    experiment.variants.iter_mut().try_for_each(|variant| variant.set.make_absolute())
+}
+
+/// Changes an experiment to short panels on small tables: enough to check that it works.
+fn shorten(experiment: &mut Experiment<Settings>) {
+    experiment.title = format!("Smoke run, no measurement: {}", experiment.title);
+    let window = &mut experiment.window;
+    (window.warmup_s, window.settle_s, window.measure_s) = (0.02, 0.0, 0.05);
+    window.slice_ms = window.slice_ms.map(|slice| slice.min(window.measure_s * 1e3));
+    let subject = &mut experiment.subject;
+    (subject.table.inet, subject.table.inet6) = (Some(20_000), Some(10_000));
+    for traffic in [&mut subject.traffic].into_iter().chain(subject.streams.0.values_mut()) {
+        traffic.flows = traffic.flows.map(|flows| flows.min(5_000));
+    }
+    if measures(experiment, Kind::Lookup) {
+        experiment.subject.lookup.keys = Some(1 << 16);
+    }
+}
+
+/// `results/` and the name of the experiment's file, with `suffix`.
+pub fn default_folder(experiment: &Path, suffix: &str) -> PathBuf {
+    let mut name = experiment.file_stem().unwrap_or("campaign".as_ref()).to_owned();
+    name.push(suffix);
+    Path::new("results").join(name)
+}
+
+/// Makes the bench of an experiment, settles its shape, and writes the conditions. `begun` is the folder of a campaign
+/// that is resumed: it keeps the shape that it began with.
+pub fn bench(experiment: &mut Experiment<Settings>, begun: Option<&Path>) -> anyhow::Result<RouterBench> {
+    let mut bench = RouterBench::new(experiment)?;
+    settle_shape(experiment, &mut bench, begun)?;
+    bench.describe(experiment)?;
+    Ok(bench)
+}
+
+/// Replaces the shape `auto` by the one that will be used, so that the record names it.
+fn settle_shape(
+    experiment: &mut Experiment<Settings>,
+    bench: &mut RouterBench,
+    begun: Option<&Path>,
+) -> anyhow::Result<()> {
+    let asked = experiment.subject.load.shape.unwrap_or(Shape::Auto);
+    if asked != Shape::Auto || !measures(experiment, Kind::Forward) {
+        return Ok(());
+    }
+    let shape = match begun.and_then(begun_shape) {
+        Some(shape) => shape,
+        None => bench.quieter_shape(experiment)?,
+    };
+    experiment.subject.load.shape = Some(shape);
+    Ok(())
+}
+
+/// The shape of the campaign in a folder. The record of two builds has a key that an experiment does not have.
+fn begun_shape(folder: &Path) -> Option<Shape> {
+    let text = fullview_router::text_file::read(&folder.join("campaign.toml")).ok()?;
+    let campaign: toml::Table = text.parse().ok()?;
+    let shape = campaign.get("subject")?.get("load")?.get("shape")?;
+    shape.clone().try_into().ok()
+}
+
+/// Measures an experiment into `folder`.
+pub fn measure<S: fullview_lab::Settings>(
+    experiment: &Experiment<S>,
+    folder: &Path,
+    opening: Opening,
+    bench: &mut dyn Bench<S>,
+    stop: &AtomicBool,
+) -> anyhow::Result<Outcome> {
+    let mut archive = Archive::open(folder, experiment, opening)?;
+    bench.conditions().iter().for_each(|line| log::line(&format!("  - {line}")));
+    let mut bar = CampaignBar::default();
+    Ok(fullview_lab::run(experiment, &mut archive, bench, &mut bar, stop)?)
+}
+
+/// Makes a flag that Ctrl-C and SIGTERM set. A second signal ends the program at once.
+pub fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .context("cannot watch for Ctrl-C")?;
+    Ok(stop)
+}
+
+/// Says that a campaign was interrupted.
+pub fn interrupted(folder: &Path) {
+    log::line(&format!("interrupted: what was measured is in {}; --resume goes on", folder.display()));
+}

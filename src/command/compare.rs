@@ -1,0 +1,64 @@
+//! `fullview compare`: compares two results folders.
+
+use std::io::{self, Write};
+
+use fullview_lab::compare::{ComparedCell, FolderComparison, compare};
+use fullview_lab::stats::{Effect, Verdict};
+
+use super::Exit;
+use crate::args::CompareArgs;
+
+pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
+    let compared = compare(&args.before, &args.after)?;
+    if args.json {
+        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&compared)?)?;
+    } else {
+        print(&compared)?;
+    }
+    Ok(exit(&compared, args.gate))
+}
+
+fn exit(compared: &FolderComparison, gate: bool) -> Exit {
+    let verdicts = || compared.cells.iter().map(|cell| cell.verdict);
+    match () {
+        () if gate && !compared.untrusted.is_empty() => Exit::Untrusted,
+        () if verdicts().any(|verdict| verdict.is_none()) => Exit::Invalid,
+        () if gate && verdicts().any(|verdict| verdict == Some(Verdict::Worse)) => Exit::Worse,
+        () => Exit::Done,
+    }
+}
+
+fn print(compared: &FolderComparison) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    let FolderComparison { before, after, weaker, left_out, untrusted, cells, .. } = compared;
+    let [from, to] = [before, after].map(|side| (side.folder.display(), &side.title));
+    writeln!(out, "before: {} ({})\nafter:  {} ({})", from.0, from.1, to.0, to.1)?;
+    writeln!(out, "\nThis is weaker than one campaign in which both take turns:")?;
+    weaker.iter().try_for_each(|why| writeln!(out, "  - {why}"))?;
+    left_out.iter().try_for_each(|what| writeln!(out, "  - left out: {what}"))?;
+    writeln!(out)?;
+    untrusted.iter().try_for_each(|why| writeln!(out, "not to be trusted: {why}"))?;
+    let FolderComparison { metric, margin, .. } = compared;
+    writeln!(out, "rates: {metric}, each over the control of its own folder; margin {} %", margin * 100.0)?;
+    cells.iter().try_for_each(|cell| writeln!(out, "{}", line(cell)))?;
+    Ok(())
+}
+
+/// The answer about one variant in one family.
+fn line(cell: &ComparedCell) -> String {
+    let ComparedCell { label, family, blocks: [before, after], control, whole, share, verdict, .. } = cell;
+    let (Some(verdict), Some(whole)) = (verdict, whole) else {
+        return format!("{label}, {family}: not judged, with {before} valid blocks before and {after} after");
+    };
+    let share = share.map(|share| format!("; its share of the loop {}", times(&share))).unwrap_or_default();
+    let control = control.map(|control| format!("; the control {:.3} ×", 1.0 + control)).unwrap_or_default();
+    format!(
+        "{label}, {family}: {verdict}, {} the rate before{share}{control}; {before} and {after} blocks",
+        times(whole)
+    )
+}
+
+/// A relative difference as a factor with its interval.
+fn times(effect: &Effect) -> String {
+    format!("{:.3} × ({:.3}–{:.3})", 1.0 + effect.estimate, 1.0 + effect.low, 1.0 + effect.high)
+}
