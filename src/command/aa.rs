@@ -16,7 +16,7 @@ use fullview_router::log;
 const SHOWN: [u32; 4] = [5, 10, 20, 40];
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct AaDocument<'a> {
     schema: u32,
     title: &'a str,
     untrusted: bool,
@@ -67,7 +67,7 @@ fn looks(experiment: &Experiment<Settings>, noise: &Noise) -> Vec<ForecastLook> 
 }
 
 fn json(experiment: &Experiment<Settings>, noise: &Noise, looks: &[ForecastLook]) -> anyhow::Result<()> {
-    let document = Document {
+    let document = AaDocument {
         schema: 1,
         title: &experiment.title,
         untrusted: noise.is_untrusted(),

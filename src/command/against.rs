@@ -13,7 +13,7 @@ use fullview_router::error::BadInput;
 use fullview_router::log;
 
 use super::other_build::{Found, OtherBuild};
-use super::{Exit, bench, campaign, report};
+use super::{Exit, campaign, report};
 use crate::args::BenchArgs;
 
 pub fn run(args: &BenchArgs, mut experiment: Experiment<Settings>, other: &str) -> anyhow::Result<Exit> {
@@ -21,7 +21,7 @@ pub fn run(args: &BenchArgs, mut experiment: Experiment<Settings>, other: &str) 
     let default =
         || campaign::default_folder(&args.experiment.experiment, &format!("-against-{}", found.slug));
     let folder = args.out.clone().unwrap_or_else(default);
-    Archive::check(&folder, bench::opening(args))?;
+    Archive::check(&folder, campaign::opening(args))?;
     let mut conditions = conditions(&mut experiment, args.resume.then_some(&*folder))?;
     let stop = campaign::stop_on_signal()?;
     let Some(before) = built(&found, args, &stop)? else { return Ok(Exit::Interrupted) };
@@ -34,13 +34,13 @@ pub fn run(args: &BenchArgs, mut experiment: Experiment<Settings>, other: &str) 
     let experiment = against(&experiment, &found.label);
     experiment.check()?;
     let mut served = ServedBench::new(before_program, after, experiment.seed, conditions);
-    let outcome = campaign::measure(&experiment, &folder, bench::opening(args), &mut served, &stop)?;
+    let outcome = campaign::measure(&experiment, &folder, campaign::opening(args), &mut served, &stop)?;
     drop(before);
     let exit = report::write(&folder, args.json, args.gate)?;
     if !args.json {
         conclude(&folder, &found.label)?;
     }
-    Ok(bench::end(args, outcome, exit, &folder))
+    Ok(campaign::end(args, outcome, exit, &folder))
 }
 
 /// The conditions of the bed that every process makes. The bench is made in a thread of its own, because it may pin its

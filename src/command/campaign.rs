@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome, Runs};
 
-use crate::args::{ExperimentArgs, LengthArgs};
+use super::Exit;
+use crate::args::{BenchArgs, ExperimentArgs, LengthArgs};
 use fullview_bench::progress::CampaignBar;
 use fullview_bench::settings::{Kind, Settings, Shape};
 use fullview_bench::subject::{RouterBench, measures};
@@ -144,6 +145,25 @@ pub fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
     })
     .context("cannot watch for Ctrl-C")?;
     Ok(stop)
+}
+
+/// What to do with a results folder that has a campaign.
+pub fn opening(args: &BenchArgs) -> Opening {
+    match (args.resume, args.force) {
+        (true, _) => Opening::Resume,
+        (_, true) => Opening::Force,
+        _ => Opening::New,
+    }
+}
+
+/// How a campaign ends the program.
+pub fn end(args: &BenchArgs, outcome: Outcome, exit: Exit, folder: &Path) -> Exit {
+    if outcome == Outcome::Interrupted {
+        interrupted(folder);
+        return Exit::Interrupted;
+    }
+    // A smoke run checks that everything works, not that this machine was quiet enough to measure on.
+    if args.experiment.smoke { Exit::Done } else { exit }
 }
 
 /// Says that a campaign was interrupted.

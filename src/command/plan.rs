@@ -32,7 +32,7 @@ enum Origin {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct PlanDocument<'a> {
     schema: u32,
     title: &'a str,
     runs: Runs,
@@ -48,7 +48,8 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     let plan = forecast(&experiment, noise.as_ref());
     if args.json {
         let (title, runs) = (&experiment.title, experiment.runs);
-        let document = Document { schema: 1, title, runs, power: POWER, noise_from: &origin, plan: &plan };
+        let document =
+            PlanDocument { schema: 1, title, runs, power: POWER, noise_from: &origin, plan: &plan };
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&document)?)?;
     } else {
         print(&experiment, &plan, &origin, noise.as_ref())?;

@@ -125,7 +125,7 @@ pub fn describe(cores: Cores) -> Result<Vec<String>, BenchError> {
 }
 
 /// The packets of a draw that the test bed can send.
-struct Sequence<A> {
+struct BedPackets<A> {
     draw: Draw,
     destinations: Vec<A>,
     /// The station of each destination.
@@ -135,7 +135,7 @@ struct Sequence<A> {
 /// The packets of all members: those with the same table and traffic get the same ones.
 #[derive(Default)]
 struct Sequences<A> {
-    distinct: Vec<Sequence<A>>,
+    distinct: Vec<BedPackets<A>>,
     /// Which one is each member's.
     of_member: Vec<usize>,
 }
@@ -145,7 +145,7 @@ impl<A: BenchFamily> Sequences<A> {
         let known = self.distinct.iter().position(|sequence| sequence.draw == draw);
         if known.is_none() {
             let flows = inputs.flows::<A>(&draw)?;
-            self.distinct.push(Sequence::new(draw, &flows)?);
+            self.distinct.push(BedPackets::new(draw, &flows)?);
         }
         self.of_member.push(known.unwrap_or(self.distinct.len() - 1));
         Ok(())
@@ -156,7 +156,7 @@ impl<A: BenchFamily> Sequences<A> {
     }
 }
 
-impl<A: BenchFamily> Sequence<A> {
+impl<A: BenchFamily> BedPackets<A> {
     fn new(draw: Draw, flows: &FlowSet<A>) -> Result<Self, BenchError> {
         let hops = flows.next_hops();
         let routed = flows.packets().iter().map(|flow| (flow.destination, hops[flow.id as usize]));
@@ -165,7 +165,7 @@ impl<A: BenchFamily> Sequence<A> {
             .map(|(addr, hop)| (addr, station_of(hop)))
             .unzip();
         check(!destinations.is_empty(), || "the traffic has no destination with a route".into())?;
-        Ok(Sequence { draw, destinations, stations })
+        Ok(BedPackets { draw, destinations, stations })
     }
 }
 
@@ -252,7 +252,7 @@ struct KernelMember<'p, A> {
     arm: KernelArm<'p>,
     number: usize,
     kind: Option<KernelForwarder>,
-    sequence: &'p Sequence<A>,
+    sequence: &'p BedPackets<A>,
 }
 
 impl<A: BenchFamily> KernelMember<'_, A> {

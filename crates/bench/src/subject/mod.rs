@@ -20,6 +20,7 @@ use forward::ForwardFactory;
 use inputs::{Draw, Inputs};
 use kernel::KernelFactory;
 use lookup::LookupFactory;
+use panels::{PanelFactories, bed};
 use peer::Peers;
 
 pub mod arms;
@@ -45,13 +46,7 @@ pub use kinds::measures;
 
 /// Makes subjects ready.
 pub struct RouterBench {
-    inputs: Inputs,
-    forward: ForwardFactory,
-    lookup: LookupFactory,
-    kernel: KernelFactory,
-    peers: Peers,
-    /// Whether some variant is another router.
-    forwards_by_peers: bool,
+    factories: PanelFactories,
     cores: Cores,
     conditions: Vec<String>,
     /// How the report describes the preferences that variants choose by.
@@ -65,12 +60,14 @@ impl RouterBench {
         let variants = variants(experiment);
         let cores = Cores::observe()?;
         let mut bench = RouterBench {
-            inputs: Inputs::new(experiment.seed),
-            forward: ForwardFactory::new(cores),
-            lookup: LookupFactory::new(cores),
-            kernel: KernelFactory::new(cores),
-            peers: Peers::new(cores),
-            forwards_by_peers: variants.iter().any(|settings| settings.load.peer.is_some()),
+            factories: PanelFactories {
+                inputs: Inputs::new(experiment.seed),
+                forward: ForwardFactory::new(cores),
+                lookup: LookupFactory::new(cores),
+                kernel: KernelFactory::new(cores),
+                peers: Peers::new(cores),
+                forwards_by_peers: variants.iter().any(|settings| settings.load.peer.is_some()),
+            },
             cores,
             conditions: Vec::new(),
             preferences: BTreeSet::new(),
@@ -79,7 +76,7 @@ impl RouterBench {
             experiment.families.iter().try_for_each(|family| bench.check(settings, &family.name))?;
         }
         for settings in &variants {
-            bench.inputs.table(&settings.table)?;
+            bench.factories.inputs.table(&settings.table)?;
         }
         bench.draw_first_block(experiment, &variants)?;
         Ok(bench)
@@ -97,11 +94,15 @@ impl RouterBench {
             for settings in variants {
                 let stream = FamilyStream::of(settings, family)?;
                 let looks_up = stream.settings.kind() == Kind::Lookup;
-                let seed = if looks_up { self.inputs.seed } else { self.flow_seed(planned.seed) };
+                let seed = if looks_up {
+                    self.factories.inputs.seed
+                } else {
+                    self.factories.flow_seed(planned.seed)
+                };
                 let draw = Draw::of(&stream.settings, seed);
                 match stream.family {
-                    Family::Inet => drop(self.inputs.flows::<u32>(&draw)?),
-                    Family::Inet6 => drop(self.inputs.flows::<u128>(&draw)?),
+                    Family::Inet => drop(self.factories.inputs.flows::<u32>(&draw)?),
+                    Family::Inet6 => drop(self.factories.inputs.flows::<u128>(&draw)?),
                 }
             }
         }
@@ -122,11 +123,11 @@ impl RouterBench {
         packets::check::<A>(&settings.traffic)?;
         lookup::check_settings(&settings.lookup)?;
         if let Some(peer) = &settings.lookup.peer {
-            return self.peers.check_lookup::<A>(stream, peer);
+            return self.factories.peers.check_lookup::<A>(stream, peer);
         }
         if let Some(peer) = &settings.load.peer {
             forward::check_peer(settings)?;
-            return self.peers.check_router::<A>(stream, peer);
+            return self.factories.peers.check_router::<A>(stream, peer);
         }
         self.preferences.extend(algorithm::check::<A>(&settings.router)?);
         Ok(())
@@ -137,14 +138,19 @@ impl RouterBench {
     pub fn describe(&mut self, experiment: &Experiment<Settings>) -> Result<(), BenchError> {
         let settings = &experiment.subject;
         let preferences = self.preferences.iter().cloned();
-        self.conditions =
-            self.inputs.describe_tables().chain(describe_traffic(settings)).chain(preferences).collect();
+        self.conditions = self
+            .factories
+            .inputs
+            .describe_tables()
+            .chain(describe_traffic(settings))
+            .chain(preferences)
+            .collect();
         if measures(experiment, Kind::Forward) {
             self.conditions.extend(forward::describe(&settings.load, self.cores)?);
             if variants(experiment).iter().any(forwards_here) {
                 self.conditions.extend(forward::describe_bed(&settings.load));
             }
-            self.conditions.extend(self.forwards_by_peers.then(|| peer::CONDITION.to_owned()));
+            self.conditions.extend(self.factories.forwards_by_peers.then(|| peer::CONDITION.to_owned()));
         }
         if measures(experiment, Kind::Lookup) {
             self.conditions.extend(lookup::describe(&settings.lookup, self.cores)?);
@@ -160,11 +166,6 @@ impl RouterBench {
         let cores = self.cores;
         shape::quieter(self, cores, experiment)
     }
-
-    /// The seed of the packets of a panel. Other routers receive theirs once for all panels; ours get the same ones then.
-    fn flow_seed(&self, of_panel: u64) -> u64 {
-        if self.forwards_by_peers { self.inputs.seed } else { of_panel }
-    }
 }
 
 impl Bench<Settings> for RouterBench {
@@ -179,18 +180,14 @@ impl Bench<Settings> for RouterBench {
         let streams: Vec<FamilyStream> = streams.collect::<Result<_, _>>().map_err(bed)?;
         match streams.first().map(|stream| stream.family) {
             None => Err(bed(BenchError::NoMembers)),
-            Some(Family::Inet) => panels::panel::<u32>(self, &streams, seed, work),
-            Some(Family::Inet6) => panels::panel::<u128>(self, &streams, seed, work),
+            Some(Family::Inet) => panels::panel::<u32>(&mut self.factories, &streams, seed, work),
+            Some(Family::Inet6) => panels::panel::<u128>(&mut self.factories, &streams, seed, work),
         }
     }
 
     fn conditions(&mut self) -> Vec<String> {
         self.conditions.clone()
     }
-}
-
-fn bed(error: BenchError) -> PanelError {
-    PanelError::Bed(error.into())
 }
 
 /// The settings of each variant, laid over the common ones.

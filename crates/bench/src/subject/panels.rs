@@ -7,14 +7,40 @@ use fullview_lab::{PanelError, PanelWork, SliceLimits};
 use super::arms::{ArmPanel, PanelArm, PanelMember};
 use super::family::BenchFamily;
 use super::family_stream::FamilyStream;
-use super::forward::ONE_CORE_LIMITS;
-use super::{RouterBench, bed, lookup};
+use super::forward::{ForwardFactory, ONE_CORE_LIMITS};
+use super::inputs::Inputs;
+use super::kernel::KernelFactory;
+use super::lookup::{self, LookupFactory};
+use super::peer::Peers;
 use crate::error::BenchError;
 use crate::settings::{Kind, Settings, Shape};
 
+/// What panels share: the inputs, one factory per kind of subject, the peers' processes, and the test bed.
+pub struct PanelFactories {
+    pub inputs: Inputs,
+    pub forward: ForwardFactory,
+    pub lookup: LookupFactory,
+    pub kernel: KernelFactory,
+    pub peers: Peers,
+    /// Whether some variant is another router.
+    pub forwards_by_peers: bool,
+}
+
+impl PanelFactories {
+    /// The seed of the packets of a panel. Other routers receive theirs once for all panels; ours get the same ones then.
+    pub fn flow_seed(&self, of_panel: u64) -> u64 {
+        if self.forwards_by_peers { self.inputs.seed } else { of_panel }
+    }
+}
+
+/// Why no panel could be made.
+pub fn bed(error: BenchError) -> PanelError {
+    PanelError::Bed(error.into())
+}
+
 /// Makes these members ready together and lends their panel to `work`.
-pub(super) fn panel<A: BenchFamily>(
-    bench: &mut RouterBench,
+pub fn panel<A: BenchFamily>(
+    bench: &mut PanelFactories,
     streams: &[FamilyStream],
     seed: u64,
     work: PanelWork<'_>,
@@ -27,7 +53,7 @@ pub(super) fn panel<A: BenchFamily>(
 }
 
 fn forward_panel<A: BenchFamily>(
-    bench: &mut RouterBench,
+    bench: &mut PanelFactories,
     streams: &[FamilyStream],
     seed: u64,
     work: PanelWork<'_>,
@@ -53,11 +79,11 @@ fn forward_panel<A: BenchFamily>(
 }
 
 fn lookup_panel<A: BenchFamily>(
-    bench: &mut RouterBench,
+    bench: &mut PanelFactories,
     streams: &[FamilyStream],
     work: PanelWork<'_>,
 ) -> Result<(), PanelError> {
-    let RouterBench { inputs, lookup, peers, .. } = bench;
+    let PanelFactories { inputs, lookup, peers, .. } = bench;
     let mut controls: Vec<(Settings, Box<dyn PanelArm>)> = Vec::new();
     let mut members: Vec<Box<dyn PanelMember>> = Vec::new();
     for (member, stream) in streams.iter().enumerate() {

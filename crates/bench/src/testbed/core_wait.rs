@@ -16,7 +16,7 @@ pub struct CoreWait {
 
 /// The fields of `schedstat`: nanoseconds on a core, and ready to run without one.
 #[derive(Clone, Copy, Default)]
-struct Schedule {
+struct CoreUse {
     ran: u64,
     waited: u64,
 }
@@ -54,14 +54,14 @@ impl Waited {
     }
 }
 
-fn read(path: &Path) -> Schedule {
+fn read(path: &Path) -> CoreUse {
     fs::read_to_string(path).ok().and_then(|text| parse(&text)).unwrap_or_default()
 }
 
-fn parse(text: &str) -> Option<Schedule> {
+fn parse(text: &str) -> Option<CoreUse> {
     let mut fields = text.split_ascii_whitespace().map(str::parse);
     let mut next = || fields.next().and_then(Result::ok);
-    Some(Schedule { ran: next()?, waited: next()? })
+    Some(CoreUse { ran: next()?, waited: next()? })
 }
 
 #[cfg(test)]

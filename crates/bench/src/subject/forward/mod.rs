@@ -3,26 +3,25 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::error::{BenchError, check, require};
-use crate::traffic::flow::FlowSet;
+use crate::error::{BenchError, require};
 use crate::traffic::frame::FrameSize;
-use crate::traffic::load::{LoadConfig, LoadResult};
-use fullview_lab::{Findings, Validity};
+use crate::traffic::load::LoadConfig;
 use fullview_plane::burst::BURST;
-use fullview_plane::forward::{Forwarder, Stage};
-use fullview_table::{NextHop, Table};
+use fullview_table::Table;
 
 use super::arms::ArmPanel;
 use super::cores::Cores;
 use super::family::BenchFamily;
 use super::inputs::{Draw, Inputs};
-use crate::settings::{LoadSettings, LoopStage, Settings, Shape};
+use crate::settings::{LoadSettings, Settings, Shape};
 use crate::workload::packets;
 use crate::workload::router::router;
 use fullview_router::algorithm;
+use path::ForwardPath;
 use without_prefetch::WithoutPrefetch;
 
 mod one_core;
+mod path;
 mod two_cores;
 mod without_prefetch;
 
@@ -100,15 +99,6 @@ pub struct ForwardFactory {
     cores: Cores,
 }
 
-/// A router that is compiled, and the packets for it.
-pub struct ForwardPath<A: BenchFamily> {
-    config: LoadConfig,
-    flows: Arc<FlowSet<A>>,
-    router: Forwarder,
-    through: Option<LoopStage>,
-    events: Vec<String>,
-}
-
 impl ForwardFactory {
     /// Paths run on these cores.
     pub fn new(cores: Cores) -> ForwardFactory {
@@ -152,38 +142,6 @@ impl ForwardFactory {
     }
 }
 
-fn last_stage(through: LoopStage) -> Stage {
-    match through {
-        LoopStage::Parse => Stage::Parse,
-        LoopStage::Lookup => Stage::Lookup,
-        LoopStage::Rewrite => Stage::Rewrite,
-    }
-}
-
-/// What a path or a bed counted, and the reasons against it.
-fn findings(result: &LoadResult, events: &[String]) -> Findings {
-    let received = &result.received;
-    let counts = [
-        ("sent", result.sent),
-        ("flows", received.distinct_flows),
-        ("received", received.packets),
-        ("dropped", result.dropped),
-        ("lost", result.lost()),
-        ("checked", received.checked),
-        ("wrong", received.wrong),
-        ("duplicates", received.order.duplicates),
-        ("reordered", received.order.reordered),
-    ];
-    let offered = result.offered.map(|offered| ("offered", offered));
-    let counts = counts.into_iter().chain(offered);
-    let misrouted = received.wrong > 0 || result.lost() > 0 || received.order.duplicates > 0;
-    Findings {
-        counters: counts.map(|(name, count)| (name.into(), count as f64)).collect(),
-        reasons: misrouted.then_some(Validity::Misrouted).into_iter().collect(),
-        events: events.to_vec(),
-    }
-}
-
 fn config(settings: &Settings, table: &Table) -> LoadConfig {
     let (size, load) = (packets::frame_size(&settings.traffic), &settings.load);
     let mut config =
@@ -194,26 +152,4 @@ fn config(settings: &Settings, table: &Table) -> LoadConfig {
     config.check_one_in = load.check_one_in.and_then(NonZeroU32::new).unwrap_or(config.check_one_in);
     config.pps = load.pps;
     config
-}
-
-/// Checks that every packet with a route left by its next hop, every other was dropped, none was lost and every flow
-/// arrived.
-fn came_out_right<A: BenchFamily>(flows: &FlowSet<A>, result: &LoadResult) -> Result<(), BenchError> {
-    let unrouted = |id: u32| flows.next_hops().get(id as usize) == Some(&NextHop::NONE);
-    let expected = flows.packets().iter().filter(|flow| unrouted(flow.id)).count() as u64;
-    let routed = flows.next_hops().iter().filter(|hop| hop.is_some()).count() as u64;
-    let received = &result.received;
-    if let Some(first) = received.first_wrong {
-        return Err(BenchError::Wrong(format!(
-            "{} of {} packets came out wrong; {first}",
-            received.wrong, result.sent
-        )));
-    }
-    check(result.lost() == 0, || format!("{} of {} packets were lost", result.lost(), result.sent))?;
-    check(result.dropped == expected, || {
-        format!("{} packets dropped, {expected} have no route", result.dropped)
-    })?;
-    check(received.distinct_flows == routed, || {
-        format!("{} flows came out, {routed} have a route", received.distinct_flows)
-    })
 }

@@ -9,7 +9,7 @@ use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Validity, Verifie
 use fullview_plane::burst::Arena;
 use fullview_plane::forward::{Forwarder, Stage};
 
-use super::{ForwardPath, came_out_right, findings, last_stage};
+use super::path::{ForwardPath, came_out_right, findings, last_stage};
 use crate::error::{BenchError, require};
 use crate::settings::LoopStage;
 use crate::subject::arms::{ArmPanel, CoreClock, PanelArm, PanelMember};

@@ -8,7 +8,7 @@ use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Validity, Verifie
 use fullview_plane::forward::Stage;
 
 use super::one_core::StagedRouter;
-use super::{ForwardPath, came_out_right, findings, last_stage};
+use super::path::{ForwardPath, came_out_right, findings, last_stage};
 use crate::error::BenchError;
 use crate::probe::RoundTrip;
 use crate::subject::arms::{ArmPanel, PanelArm, PanelMember};
@@ -28,12 +28,12 @@ pub(super) fn panel<A: BenchFamily>(
     cores: Cores,
 ) -> Result<ArmPanel<'static>, BenchError> {
     let first = paths.first().ok_or(BenchError::NoMembers)?;
-    let control = Control {
+    let control = TwoCoreControl {
         cores,
         before: cores.round_trip()?,
         run: CountedRun { config: first.config.clone(), flows: Arc::clone(&first.flows), total: None },
     };
-    let members = paths.into_iter().map(|path| Box::new(Member::of(path)) as Box<dyn PanelMember>);
+    let members = paths.into_iter().map(|path| Box::new(TwoCoreMember::of(path)) as Box<dyn PanelMember>);
     Ok(ArmPanel {
         controls: vec![Box::new(control)],
         members: members.collect(),
@@ -75,13 +75,13 @@ impl<A: BenchFamily> CountedRun<A> {
 }
 
 /// The bed without a router.
-struct Control<A: BenchFamily> {
+struct TwoCoreControl<A: BenchFamily> {
     cores: Cores,
     before: RoundTrip,
     run: CountedRun<A>,
 }
 
-impl<A: BenchFamily> PanelArm for Control<A> {
+impl<A: BenchFamily> PanelArm for TwoCoreControl<A> {
     fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
         Ok(self.run.slice(&mut Unrouted, lead_in, length)?)
     }
@@ -115,21 +115,21 @@ fn note_distance(found: &mut Findings, round_trips: [&RoundTrip; 2]) {
 }
 
 /// A router with its packets.
-struct Member<A: BenchFamily> {
+struct TwoCoreMember<A: BenchFamily> {
     run: CountedRun<A>,
     router: StagedRouter,
     events: Vec<String>,
 }
 
-impl<A: BenchFamily> Member<A> {
+impl<A: BenchFamily> TwoCoreMember<A> {
     fn of(path: ForwardPath<A>) -> Self {
         let ForwardPath { config, flows, router, through, events } = path;
         let router = StagedRouter { forwarder: router, through };
-        Member { run: CountedRun { config, flows, total: None }, router, events }
+        TwoCoreMember { run: CountedRun { config, flows, total: None }, router, events }
     }
 }
 
-impl<A: BenchFamily> PanelArm for Member<A> {
+impl<A: BenchFamily> PanelArm for TwoCoreMember<A> {
     fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
         let StagedRouter { forwarder, through } = &mut self.router;
         Ok(match through.map(last_stage) {
@@ -146,7 +146,7 @@ impl<A: BenchFamily> PanelArm for Member<A> {
     }
 }
 
-impl<A: BenchFamily> PanelMember for Member<A> {
+impl<A: BenchFamily> PanelMember for TwoCoreMember<A> {
     fn control(&self) -> usize {
         0
     }

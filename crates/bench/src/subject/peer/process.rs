@@ -60,7 +60,7 @@ pub struct Refusal {
 /// The answer to one command.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Reply<T> {
+enum PeerReply<T> {
     Refused { error: String },
     Done(T),
 }
@@ -102,8 +102,8 @@ impl Process {
     ) -> Result<T, PeerError> {
         writeln!(self.commands, "run {contestant} {stream} {}", length.as_secs_f64())?;
         match serde_json::from_str(&line(&mut self.replies)?).map_err(PeerError::Answer)? {
-            Reply::Refused { error } => Err(PeerError::Refused(error)),
-            Reply::Done(sample) => Ok(sample),
+            PeerReply::Refused { error } => Err(PeerError::Refused(error)),
+            PeerReply::Done(sample) => Ok(sample),
         }
     }
 }
