@@ -1,6 +1,6 @@
 //! Runs the program as a user does: exit codes, messages, and small campaigns from end to end.
 
-#![allow(clippy::unwrap_used)] // helpers of tests stand outside `#[test]` functions
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests stand outside `#[test]` functions
 
 mod builds;
 mod campaigns;

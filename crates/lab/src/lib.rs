@@ -33,6 +33,7 @@ pub mod run;
 mod run_record;
 mod schedule;
 mod settings;
+mod shuffled;
 pub mod slices;
 pub mod stats;
 mod turns;

@@ -95,7 +95,9 @@ fn family_of<S>(experiment: &Experiment<S>, record: &PanelRecord) -> Option<usiz
 impl PanelObservation {
     fn of(panel: &MeasuredPanel) -> Self {
         let MeasuredPanel { record, slices } = panel;
-        let kept = kept_rounds(&control_slices(slices));
+        let undisturbed = kept_rounds(&control_slices(slices));
+        let kept: Vec<bool> =
+            undisturbed.iter().zip(complete(slices)).map(|(&kept, all)| kept && all).collect();
         let members = record.members.iter().enumerate().map(|(member, of)| MemberRates {
             control: of.control,
             rates: ArmRates::of(slices, record.arm_of(member), &kept),
@@ -162,6 +164,17 @@ impl PanelObservation {
     pub(crate) fn share_ratio(&self, member: usize, against: usize) -> Option<f64> {
         Some(self.share_over_machine(member)? - self.share_over_machine(against)?)
     }
+}
+
+/// Whether every arm of a round had its core for some time: without it there is no rate.
+fn complete(slices: &Slices) -> Vec<bool> {
+    let mut complete = vec![true; slices.rounds()];
+    for arm in 0..slices.arms() {
+        for (round, slice) in complete.iter_mut().zip(slices.of(arm)) {
+            *round &= slice.is_none_or(|slice| slice.time > slice.lost_core);
+        }
+    }
+    complete
 }
 
 impl ArmRates {

@@ -13,9 +13,9 @@ pub type PanelWork<'w> = &'w mut dyn FnMut(&mut dyn Panel) -> Result<(), PanelEr
 
 /// Makes panels. The program implements it for the settings `S`.
 pub trait Bench<S> {
-    /// Makes all `members` ready together and lends the panel to `work`, once. `members` are the merged settings of each
-    /// variant in the order of the experiment; the last one is a copy of the baseline. Everything is built anew in each
-    /// call, so that the layout of memory is part of the spread between blocks.
+    /// Makes all `members` ready together, in their order, and lends the panel to `work`, once. `members` are the merged
+    /// settings of each variant and those of the baseline once more, in a fresh random order. Everything is built anew in
+    /// each call, so that the layout of memory is part of the spread between blocks.
     fn panel(
         &mut self,
         members: &[S],

@@ -16,6 +16,7 @@ use crate::panel::{Arm, Bench, Findings, Panel, PanelError, Verified};
 use crate::progress::Progress;
 use crate::record::{MemberRecord, PanelRecord, SCHEMA, Turns};
 use crate::schedule::NextPanel;
+use crate::shuffled::{Positions, Shuffled};
 use crate::slices::Slices;
 use crate::turns::{Arms, FailedTurn, TurnLength, rounds};
 use crate::validity::{Reasons, Validity};
@@ -28,6 +29,10 @@ const REPORTS: usize = 50;
 const CALIBRATED_SHARE: f64 = 0.25;
 /// The margin that a calibration assumes for an experiment with a smaller one.
 const SMALLEST_MARGIN: f64 = 0.002;
+
+/// The kinds of random choices: the order of the turns, and the order of making the members.
+const TURNS: u64 = 0;
+const MAKING: u64 = 1;
 
 /// A panel that is about to be made.
 pub(crate) struct PanelRun<'a, S> {
@@ -54,17 +59,18 @@ impl<S: Settings> PanelRun<'_, S> {
     ) -> Result<MeasuredPanel, LabError> {
         let (started, clock) = (host::now(), Instant::now());
         let members = self.members();
+        let positions = Positions::random(members.len(), &mut self.random(MAKING));
         let mut made = None;
         let mut work = |panel: &mut dyn Panel| {
-            let panel =
-                self.measure(panel, earlier, progress).map_err(|error| PanelError::Lab(error.into()))?;
-            made = Some(panel);
+            let mut panel = Shuffled { panel, positions: &positions };
+            let measured = self.measure(&mut panel, earlier, progress);
+            made = Some(measured.map_err(|error| PanelError::Lab(error.into()))?);
             Ok(())
         };
-        let family = self.family();
+        let members = positions.arrange(&members);
         bench
-            .panel(&members, family, self.next.planned.seed, &mut work)
-            .map_err(|error| self.lab_error(error))?;
+            .panel(&members, self.family(), self.next.planned.seed, &mut work)
+            .map_err(|error| self.lab_error(error, &positions))?;
         let mut panel =
             made.ok_or_else(|| self.bed_failed(RunStep::Prepare, "the bench made no panel".into()))?;
         (panel.record.started, panel.record.seconds) = (started, clock.elapsed().as_secs_f64());
@@ -94,6 +100,13 @@ impl<S: Settings> PanelRun<'_, S> {
         Ok(MeasuredPanel { record, slices: measured.slices })
     }
 
+    /// The random choices of one kind in this attempt.
+    fn random(&self, kind: u64) -> ChaCha8Rng {
+        let mut random = ChaCha8Rng::seed_from_u64(self.next.planned.seed);
+        random.set_stream(2 * u64::from(self.next.attempt) + kind);
+        random
+    }
+
     fn verify(&self, panel: &mut dyn Panel) -> Result<Vec<Verified>, LabError> {
         let members = 0..=self.experiment.variants.len();
         let verify =
@@ -109,8 +122,7 @@ impl<S: Settings> PanelRun<'_, S> {
         progress: &mut dyn Progress,
     ) -> Result<Measured, FailedTurn> {
         let arms = Arms::of(panel, verified);
-        let mut random = ChaCha8Rng::seed_from_u64(self.next.planned.seed);
-        random.set_stream(u64::from(self.next.attempt));
+        let mut random = self.random(TURNS);
         let warm_up = turn_of(panel.slice_limits().shortest);
         let rounds_of = |time: Duration, turn: TurnLength| {
             (time.as_secs_f64() / turn.total().as_secs_f64() / arms.active().len() as f64).ceil() as usize
@@ -227,11 +239,14 @@ impl<S: Settings> PanelRun<'_, S> {
         &self.experiment.families[self.next.planned.family].name
     }
 
-    fn lab_error(&self, error: PanelError) -> LabError {
+    fn lab_error(&self, error: PanelError, positions: &Positions) -> LabError {
         match error {
             PanelError::Lab(error) => *error,
             PanelError::Bed(source) => self.bed_failed(RunStep::Prepare, source),
-            PanelError::Member { member, source } => self.failed(member, RunStep::Prepare, source),
+            PanelError::Member { member, source } => {
+                let member = positions.member(member).unwrap_or(member);
+                self.failed(member, RunStep::Prepare, source)
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! What is made of whole folders: the comparison of two, the noise of one, and the forecast that follows from it. The bench
 //! is simulated, so that the true differences are known.
 
-#![allow(clippy::unwrap_used)] // helpers of tests stand outside `#[test]` functions
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests stand outside `#[test]` functions
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

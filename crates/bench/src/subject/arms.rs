@@ -1,6 +1,6 @@
 //! The arms of a panel, each a value of its own: members and controls of any kind take turns in one [`ArmPanel`].
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fullview_lab::{Arm, Findings, Panel, Slice, SliceLimits, SubjectError, Verified};
 use rustix::time::{ClockId, clock_gettime};
@@ -76,22 +76,21 @@ impl Panel for ArmPanel<'_> {
     }
 }
 
-/// The time that a thread had its core, from a moment on.
+/// The processor time of a thread from a moment on.
 pub struct CoreClock {
-    wall: Instant,
-    on_core: Duration,
+    at_start: Duration,
 }
 
 impl CoreClock {
     /// Starts now, in the calling thread.
     pub fn start() -> Self {
-        CoreClock { wall: Instant::now(), on_core: thread_time() }
+        CoreClock { at_start: thread_time() }
     }
 
-    /// The time since the start in which the thread did not have its core.
-    pub fn lost(&self) -> Duration {
-        let had = thread_time().saturating_sub(self.on_core);
-        self.wall.elapsed().saturating_sub(had)
+    /// The part of `elapsed`, the time since the start by the clock on the wall, in which the thread did not have its
+    /// core. What passes between the readings of the two clocks is not part of it.
+    pub fn lost_of(&self, elapsed: Duration) -> Duration {
+        elapsed.saturating_sub(thread_time().saturating_sub(self.at_start))
     }
 }
 

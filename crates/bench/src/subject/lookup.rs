@@ -138,7 +138,7 @@ impl<A: Address> KeyWalk<A> {
             self.at = if end == addrs.len() { 0 } else { end };
             let time = started.elapsed();
             if time >= length {
-                return Slice { counted, offered: counted, time, lost_core: clock.lost() };
+                return Slice { counted, offered: counted, time, lost_core: clock.lost_of(time) };
             }
         }
     }

@@ -38,7 +38,7 @@ pub struct MockBench {
 /// What the machine does besides noise.
 #[derive(Debug, Clone, Copy)]
 pub struct Machine {
-    /// How much faster the copy of the baseline is than the baseline.
+    /// How much faster the member is that is verified last: the copy of the baseline.
     pub copy: f64,
     /// Relative change of every arm's rate from the first round to the thousandth.
     pub drift: f64,
@@ -68,6 +68,7 @@ pub struct MockPanel<'a> {
     inet6: bool,
     seed: u64,
     verified: Vec<bool>,
+    last_verified: usize,
     /// Slices of each arm in this panel.
     counts: BTreeMap<Arm, u32>,
     /// Packets offered to each member and received from it.
@@ -90,6 +91,7 @@ impl Bench<MockSettings> for MockBench {
             inet6: family == "inet6",
             seed,
             verified: vec![false; members.len()],
+            last_verified: 0,
             counts: BTreeMap::new(),
             packets: BTreeMap::new(),
             mock: self,
@@ -128,7 +130,7 @@ impl Panel for MockPanel<'_> {
             return Ok(Verified::SetAside(Validity::Refused));
         }
         self.mock.verified += 1;
-        self.verified[member] = true;
+        (self.verified[member], self.last_verified) = (true, member);
         Ok(Verified::Ready)
     }
 
@@ -186,7 +188,7 @@ impl MockPanel<'_> {
         assert!(self.verified[member], "measured before it was verified");
         let settings = &self.members[member];
         let of_family = if self.inet6 { 0.9 } else { 1.0 };
-        let of_copy = if member + 1 == self.members.len() { self.mock.machine.copy } else { 1.0 };
+        let of_copy = if member == self.last_verified { self.mock.machine.copy } else { 1.0 };
         // What the layout of memory does to this member in this block, and what each slice adds.
         let layout = 1.0 + 0.001 * self.noise(member, 0);
         let noise = 1.0 + 0.0005 * self.noise(member, count);

@@ -213,6 +213,6 @@ fn turn<A: BenchFamily, R: Router>(
     }
     let clock = CoreClock::start();
     let Lap { offered, received, time, .. } = bed.run(flight, router, length);
-    let lost_core = if flight.is_paced() { Duration::ZERO } else { clock.lost() };
+    let lost_core = if flight.is_paced() { Duration::ZERO } else { clock.lost_of(time) };
     Slice { counted: received, offered, time, lost_core }
 }
