@@ -1,7 +1,8 @@
 //! The pages in `docs/` agree with the code in what a program can check.
 
-#![allow(clippy::unwrap_used)] // helpers of tests stand outside `#[test]` functions
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests stand outside `#[test]` functions
 
 mod keys;
 mod links;
+mod measurements;
 mod schema;

@@ -1,0 +1,137 @@
+//! The tables in `docs/measurements` are those of the summaries beside them: the `report.json` of the campaign that a
+//! page's command made. ACCEPT=1 writes the tables again.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+const BEGIN: &str = "<!-- the table of ";
+const END: &str = "<!-- end of the table -->";
+/// Fewer blocks make no table of the documentation.
+const FEWEST_BLOCKS: usize = 10;
+
+#[test]
+fn every_table_is_that_of_its_summary() {
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        let made = with_tables(&text);
+        if std::env::var_os("ACCEPT").is_some_and(|accept| accept == "1") {
+            fs::write(&page, &made).unwrap();
+        }
+        assert_eq!(text, made, "{}: ACCEPT=1 writes its tables again", page.display());
+    }
+}
+
+#[test]
+fn every_summary_has_a_table_and_enough_trusted_blocks() {
+    let texts: String = pages().iter().map(|page| fs::read_to_string(page).unwrap()).collect();
+    let shown: BTreeSet<&str> =
+        texts.split(BEGIN).skip(1).filter_map(|rest| rest.split_once(" -->")).map(|(name, _)| name).collect();
+    let there = files("json");
+    let names: BTreeSet<&str> =
+        there.iter().map(|path| path.file_stem().unwrap().to_str().unwrap()).collect();
+    assert_eq!(shown, names);
+    for name in names {
+        let summary = summary(name);
+        assert_eq!((&summary["schema"], &summary["untrusted"]), (&2.into(), &Value::Null), "{name}");
+        for cell in items(&summary, "cells") {
+            let blocks = items(cell, "values").len();
+            assert!(blocks >= FEWEST_BLOCKS, "{name}: {} has {blocks} blocks", text(cell, "variant"));
+        }
+    }
+}
+
+#[test]
+fn a_changed_figure_is_noticed() {
+    let page = format!("{BEGIN}x -->\n| 1 |\n{END}\nafter");
+    assert_eq!(replaced(&page, |_| "| 2 |\n".into()), format!("{BEGIN}x -->\n| 2 |\n{END}\nafter"));
+}
+
+fn pages() -> Vec<PathBuf> {
+    files("md")
+}
+
+fn files(extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|own| own == extension)).collect()
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/measurements")
+}
+
+fn summary(name: &str) -> Value {
+    let path = folder().join(name).with_extension("json");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap()
+}
+
+fn with_tables(page: &str) -> String {
+    replaced(page, |name| table(&summary(name)))
+}
+
+/// The page with what `made` returns between the marks of each table.
+fn replaced(page: &str, made: impl Fn(&str) -> String) -> String {
+    let mut parts = page.split(BEGIN);
+    let mut text = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once(" -->\n").unwrap();
+        let (_, rest) = rest.split_once(END).unwrap();
+        write!(text, "{BEGIN}{name} -->\n{}{END}{rest}", made(name)).unwrap();
+    }
+    text
+}
+
+/// A row for each cell: the rate at the median speed of the machine, and the difference from each variant that this one is
+/// compared with.
+fn table(summary: &Value) -> String {
+    let mut text = "| family | variant | million a second (smallest–largest) | blocks | compared |\n\
+                    | --- | --- | ---: | ---: | --- |\n"
+        .to_owned();
+    for cell in items(summary, "cells") {
+        let differences = items(summary, "comparisons").iter().filter(|one| is_of(one, cell)).map(difference);
+        writeln!(
+            text,
+            "| {} | {} | {} ({}–{}) | {} | {} |",
+            self::text(cell, "family"),
+            self::text(cell, "variant"),
+            millions(&cell["median"]),
+            millions(&cell["min"]),
+            millions(&cell["max"]),
+            items(cell, "values").len(),
+            differences.collect::<Vec<_>>().join("; ")
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn is_of(comparison: &Value, cell: &Value) -> bool {
+    ["family", "variant"].iter().all(|key| comparison[key] == cell[key])
+}
+
+/// For example "**better** than radix: 4.250 × (4.140–4.360)".
+fn difference(comparison: &Value) -> String {
+    let times = |key| 1.0 + comparison["whole"][key].as_f64().unwrap();
+    let [estimate, low, high] = ["estimate", "low", "high"].map(times);
+    let against = text(comparison, "against");
+    let verdict = text(comparison, "verdict");
+    format!("{against}: **{verdict}**, {estimate:.3} × ({low:.3}–{high:.3})")
+}
+
+fn millions(rate: &Value) -> String {
+    let millions = rate.as_f64().unwrap() / 1e6;
+    let digits = if millions < 10.0 { 2 } else { 1 };
+    format!("{millions:.digits$}")
+}
+
+fn items<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value[key].as_array().unwrap_or_else(|| panic!("no list {key}"))
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().unwrap_or_else(|| panic!("no text {key}"))
+}
