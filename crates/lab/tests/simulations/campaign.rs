@@ -73,7 +73,8 @@ impl Simulated {
         experiment
     }
 
-    fn difference_of(&self, variant: &str) -> f64 {
+    /// The true relative difference of a variant from the baseline, in the whole loop.
+    pub fn difference_of(&self, variant: &str) -> f64 {
         match variant {
             "up" => self.difference,
             "down" => -self.difference,
@@ -81,11 +82,10 @@ impl Simulated {
         }
     }
 
-    /// The true relative differences of a variant from the baseline: of the whole loop, and of its share of the loop.
-    pub fn truth(&self, variant: &str) -> (f64, f64) {
-        let whole = self.difference_of(variant);
+    /// The same in the variant's own share of the loop.
+    pub fn share_difference_of(&self, variant: &str) -> f64 {
         let own = |faster: f64| OF_BASELINE / (1.0 + faster) - OF_CONTROL;
-        (whole, own(0.0) / own(whole) - 1.0)
+        own(0.0) / own(self.difference_of(variant)) - 1.0
     }
 
     /// Runs a campaign and returns the reports at all its looks, the last one at its end. A panel that fails ends the

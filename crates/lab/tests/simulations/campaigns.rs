@@ -25,17 +25,17 @@ const QUIET: Happenings = Happenings {
 
 /// A block's ratios vary by 0.7 to 0.9 % on each of them: 40 blocks that vary by 1 % just see a difference of 2 %.
 const MACHINES: [(&str, Happenings); 7] = [
-    ("two speeds", Happenings { second_speed: -0.35, dwell_s: 0.02, ..QUIET }),
+    ("two speeds", Happenings { second_speed: -0.35, dwell_s: 0.05, ..QUIET }),
     ("drift", Happenings { drift: -2.0, ..QUIET }),
     ("heavy tails", Happenings { noise: 0.012, stalls: 0.05, ..QUIET }),
-    ("one-sided", Happenings { one_sided: 0.3, ..QUIET }),
+    ("one-sided", Happenings { one_sided: 0.2, ..QUIET }),
     ("lost runs", Happenings { lost_core: 0.1, invalid: 0.1, fails: 0.02, stopped: 0.02, ..QUIET }),
     ("correlated", Happenings { wander: 0.05, wander_s: 0.02, ..QUIET }),
     (
         "all",
         Happenings {
             second_speed: -0.2,
-            dwell_s: 0.02,
+            dwell_s: 0.05,
             drift: -1.0,
             wander: 0.03,
             wander_s: 0.02,
@@ -76,8 +76,9 @@ fn campaigns() -> u32 {
 struct Counts {
     /// A verdict at any look.
     verdict: Proportion,
-    /// An interval at any look that does not contain the truth.
-    missed: Proportion,
+    /// An interval of the whole loop, at any look, that does not contain the truth; and one of the share.
+    whole_missed: Proportion,
+    share_missed: Proportion,
     /// Every verdict at the end is the true one.
     found: Proportion,
     /// The copy of the baseline seemed to differ at any look.
@@ -100,16 +101,25 @@ impl Counts {
         assert_eq!(last.comparisons.len(), 4);
         Counts {
             verdict: self.verdict.and(any(|_, compared| is_decided(compared))),
-            missed: self.missed.and(any(is_missed)),
+            whole_missed: self.whole_missed.and(any(misses_whole)),
+            share_missed: self.share_missed.and(any(misses_share)),
             found: self.found.and(last.comparisons.iter().all(|compared| is_found(compared))),
             untrusted: self.untrusted.and(seen.iter().any(|seen| seen.untrusted.is_some())),
         }
     }
 
+    /// The intervals have simultaneous coverage, and the copy of the baseline is seldom taken for another program.
+    fn intervals_hold(&self) {
+        self.whole_missed.is_hardly_above(0.05);
+        self.share_missed.is_hardly_above(0.05);
+        self.untrusted.is_hardly_above(COPY_ALPHA);
+    }
+
     fn and(self, other: Counts) -> Counts {
         Counts {
             verdict: self.verdict.with(other.verdict),
-            missed: self.missed.with(other.missed),
+            whole_missed: self.whole_missed.with(other.whole_missed),
+            share_missed: self.share_missed.with(other.share_missed),
             found: self.found.with(other.found),
             untrusted: self.untrusted.with(other.untrusted),
         }
@@ -125,12 +135,16 @@ fn is_found(compared: &SeenComparison) -> bool {
     compared.verdict == Some(truth)
 }
 
-fn is_missed(simulated: &Simulated, compared: &SeenComparison) -> bool {
-    let (whole, share) = simulated.truth(&compared.variant);
-    let outside = |effect: Option<Effect>, truth: f64| {
-        effect.is_some_and(|effect| !(effect.low..=effect.high).contains(&truth))
-    };
-    outside(compared.whole, whole) || outside(compared.share, share)
+fn misses_whole(simulated: &Simulated, compared: &SeenComparison) -> bool {
+    misses(compared.whole, simulated.difference_of(&compared.variant))
+}
+
+fn misses_share(simulated: &Simulated, compared: &SeenComparison) -> bool {
+    misses(compared.share, simulated.share_difference_of(&compared.variant))
+}
+
+fn misses(effect: Option<Effect>, truth: f64) -> bool {
+    effect.is_some_and(|effect| !(effect.low..=effect.high).contains(&truth))
 }
 
 /// Judges the machines one by one with `check` and returns all campaigns together. The machines have seeds of their own.
@@ -148,12 +162,10 @@ fn on_every_machine(simulated: Simulated, seed: u64, check: impl Fn(Counts)) -> 
 fn a_difference_of_the_margin_rarely_gives_a_verdict_however_often_one_looks() {
     let all = on_every_machine(AT_THE_MARGIN, 1_000_000_000, |counts| {
         counts.verdict.is_hardly_above(0.05);
-        counts.missed.is_hardly_above(0.05);
-        counts.untrusted.is_hardly_above(COPY_ALPHA);
+        counts.intervals_hold();
     });
     all.verdict.is_hardly_above(0.05);
-    all.missed.is_hardly_above(0.05);
-    all.untrusted.is_hardly_above(COPY_ALPHA);
+    all.intervals_hold();
     // The correction does not waste most of alpha.
     all.verdict.is_at_least(0.01);
 }
@@ -162,12 +174,10 @@ fn a_difference_of_the_margin_rarely_gives_a_verdict_however_often_one_looks() {
 fn a_difference_of_two_per_cent_is_found_within_the_default_length() {
     let all = on_every_machine(DIFFERENT, 2_000_000_000, |counts| {
         counts.found.without().is_hardly_above(0.05);
-        counts.missed.is_hardly_above(0.05);
-        counts.untrusted.is_hardly_above(COPY_ALPHA);
+        counts.intervals_hold();
     });
     all.found.is_at_least(0.95);
-    all.missed.is_hardly_above(0.05);
-    all.untrusted.is_hardly_above(COPY_ALPHA);
+    all.intervals_hold();
 }
 
 /// The checks above would find judgements that are too bold: those of ten times the error rate are.
@@ -175,7 +185,7 @@ fn a_difference_of_two_per_cent_is_found_within_the_default_length() {
 fn judgements_at_a_higher_error_rate_are_found_out() {
     let bold = Counts::of(Simulated { alpha: 0.5, ..AT_THE_MARGIN }, 120, 3_000_000_000);
     bold.verdict.is_at_least(0.1);
-    bold.missed.is_at_least(0.1);
+    bold.whole_missed.is_at_least(0.1);
 }
 
 /// Blocks that vary by 1.8 % need more than 40 of them.
@@ -184,7 +194,7 @@ fn a_difference_below_the_noise_is_not_found() {
     let happens = Happenings { layout: 0.012, ..QUIET };
     let noisy = Counts::of(Simulated { happens, ..DIFFERENT }, 40, 4_000_000_000);
     noisy.found.without().is_at_least(0.5);
-    noisy.missed.is_hardly_above(0.05);
+    noisy.intervals_hold();
 }
 
 #[test]
@@ -197,12 +207,8 @@ fn a_copy_that_differs_by_three_per_cent_is_found() {
 /// What a user sees of one comparison, look after look.
 fn judgements(seen: &[Seen], comparison: usize) -> Vec<SeenComparison> {
     let of_comparison = seen.iter().map(|seen| &seen.comparisons[comparison]);
-    let mut judged: Vec<SeenComparison> = of_comparison
-        .filter(|compared| compared.verdict.is_some())
-        .map(|compared| SeenComparison { ratios: Vec::new(), ..compared.clone() })
-        .collect();
-    judged.dedup();
-    judged
+    let judged = of_comparison.filter(|compared| compared.verdict.is_some());
+    judged.map(|compared| SeenComparison { ratios: Vec::new(), ..compared.clone() }).collect()
 }
 
 /// Half of the panels are invalid, so that the repeats which a campaign may make run out at some looks and not at others.
@@ -218,7 +224,9 @@ fn interrupting_looking_and_resuming_change_no_judgement() {
         assert!(interrupted.len() > whole.len(), "seed {seed}");
         assert_eq!(whole.last(), interrupted.last(), "seed {seed}");
         for comparison in 0..4 {
-            assert_eq!(judgements(&whole, comparison), judgements(&interrupted, comparison), "seed {seed}");
+            let mut seen = judgements(&interrupted, comparison).into_iter();
+            let mut of_whole = judgements(&whole, comparison).into_iter();
+            assert!(of_whole.all(|look| seen.any(|other| other == look)), "seed {seed}");
         }
     }
 }
