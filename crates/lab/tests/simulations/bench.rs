@@ -102,7 +102,9 @@ impl Bench<SimulatedSettings> for VirtualBench {
         // Each panel of the same seed has the same fate whatever was made before it, in an interrupted campaign too.
         let mut random = Random::seeded(seed.wrapping_add(u64::from(*made)));
         let invalid = random.happens(self.happens.invalid);
-        let times = self.times(members, &mut random);
+        let mut times = self.times(members, &mut random);
+        // What an invalid panel measures must not count.
+        times[0] *= if invalid { 1.3 } else { 1.0 };
         let disturbed = random.happens(self.happens.one_sided).then(|| random.below(ARMS));
         let machine = VirtualMachine::new(random, self.happens);
         work(&mut VirtualPanel { machine, times, disturbed, invalid, subtracts: self.subtracts })

@@ -219,7 +219,7 @@ fn interrupting_looking_and_resuming_change_no_judgement() {
     let whole = Simulated { happens, ..DIFFERENT };
     let happens = Happenings { fails: 0.1, ..happens };
     let interrupted = Simulated { happens, interrupted: 0.3, ..whole };
-    for seed in 6_000_000_000..6_000_000_000 + u64::from(campaigns() / 4) {
+    for seed in 6_000_000_000..6_000_000_000 + u64::from(campaigns() / 8) {
         let [whole, interrupted] = [whole, interrupted].map(|simulated| simulated.campaign(seed));
         assert!(interrupted.len() > whole.len(), "seed {seed}");
         assert_eq!(whole.last(), interrupted.last(), "seed {seed}");
