@@ -19,7 +19,8 @@ const MACHINE: usize = 0;
 /// A panel is noisy if the control shows that more than this share of its rounds was disturbed.
 const MOST_DISTURBED: f64 = 0.5;
 
-/// The valid panels of a campaign by family, in the order of the blocks.
+/// The valid panels of a campaign by family, in the order in which they were made. A look judges the first ones, and this
+/// order keeps them the same for ever: in the order of the blocks, a panel that is repeated late would be put among them.
 #[derive(Debug)]
 pub(crate) struct Observations {
     families: Vec<Vec<PanelObservation>>,
@@ -72,11 +73,10 @@ impl Observations {
                 families[family].push(PanelObservation::of(panel));
             }
         }
-        families.iter_mut().for_each(|panels| panels.sort_by_key(|panel| panel.block));
         Ok(Self { families })
     }
 
-    /// The valid panels of a family in the order of the blocks.
+    /// The valid panels of a family in the order in which they were made.
     pub(crate) fn family(&self, family: usize) -> &[PanelObservation] {
         &self.families[family]
     }

@@ -12,7 +12,7 @@ use crate::observations::Observations;
 use crate::panel::Bench;
 use crate::panel_run::PanelRun;
 use crate::progress::{PanelStart, Progress};
-use crate::schedule::{NextPanel, Schedule};
+use crate::schedule::{NextPanel, Schedule, repeats};
 use crate::stats::Looks;
 
 /// How a campaign ended.
@@ -74,10 +74,19 @@ impl<S: Settings> CampaignRun<'_, S> {
             Runs::Blocks(blocks) => blocks,
             Runs::UntilDecided => {
                 let made = archive.panels().iter().map(|panel| panel.record.block + 1).max().unwrap_or(0);
-                let complete = made.saturating_sub(1);
-                self.looks.next_after(complete).min(self.experiment.most_blocks())
+                let goal = self.looks.next_after(made.saturating_sub(1));
+                self.with_repeats(goal, repeats(archive.panels())).min(self.experiment.most_blocks())
             }
         }
+    }
+
+    /// The first goal from this one on that allows so many repeats. A campaign that has made more of them than a goal
+    /// allows was stopped on the way to a later one, and judging it at the earlier one would be a look of its own.
+    fn with_repeats(&self, goal: u32, repeats: usize) -> u32 {
+        let most = self.experiment.most_blocks();
+        let too_few = |goal: &u32| *goal < most && self.experiment.max_repeats(*goal) < repeats;
+        let goals = std::iter::successors(Some(goal), |goal| Some(self.looks.next_after(*goal)));
+        goals.skip_while(too_few).next().unwrap_or(most)
     }
 
     /// The number of blocks of the next look, if the campaign goes on after `blocks`.

@@ -10,7 +10,7 @@ use crate::stats::median;
 pub(super) struct MachineSpeed {
     /// What the first control counted per second: the median over the panels.
     pub(super) median: f64,
-    /// The panels in the order of the blocks.
+    /// The panels in the order in which they were made.
     pub(super) panels: Vec<PanelSpeed>,
 }
 

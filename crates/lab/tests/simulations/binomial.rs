@@ -22,6 +22,16 @@ impl Proportion {
         Proportion { happened: self.happened + u32::from(happened), trials: self.trials + 1 }
     }
 
+    /// The trials of both.
+    pub fn with(self, other: Proportion) -> Proportion {
+        Proportion { happened: self.happened + other.happened, trials: self.trials + other.trials }
+    }
+
+    /// How often it did not happen.
+    pub fn without(self) -> Proportion {
+        Proportion { happened: self.trials - self.happened, ..self }
+    }
+
     /// The bounds of the probability (C. J. Clopper and E. S. Pearson, Biometrika 26, 1934).
     pub fn bounds(&self) -> (f64, f64) {
         let (happened, trials) = (f64::from(self.happened), f64::from(self.trials));
@@ -35,6 +45,15 @@ impl Proportion {
     /// The probability is shown to be at most `limit`.
     pub fn is_at_most(&self, limit: f64) {
         assert!(self.bounds().1 <= limit, "{self:?}: {:?}, not at most {limit}", self.bounds());
+    }
+
+    /// The probability is shown to be at most `limit`, if there are enough trials to show it for one of half of it; else
+    /// nothing speaks against it.
+    pub fn is_hardly_above(&self, limit: f64) {
+        if limit * f64::from(self.trials) >= 50.0 {
+            return self.is_at_most(limit);
+        }
+        assert!(self.bounds().0 <= limit, "{self:?}: {:?}, above {limit}", self.bounds());
     }
 
     /// The probability is shown to be at least `limit`.

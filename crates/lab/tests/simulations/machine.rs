@@ -30,6 +30,21 @@ impl Random {
         (u - 0.5).signum() * 2.0 * ((root.acos() / 3.0).cos() / root - 1.0).sqrt()
     }
 
+    /// A number from 0 to 1.
+    pub fn share(&mut self) -> f64 {
+        self.0.random()
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0.random_range(0..end)
+    }
+
+    /// An exponentially distributed time with this mean.
+    pub fn waiting(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.share()).ln()
+    }
+
     pub fn shuffled<const N: usize>(&mut self) -> [usize; N] {
         let mut order = std::array::from_fn(|index| index);
         (1..N).rev().for_each(|last| order.swap(last, self.0.random_range(0..=last)));
