@@ -165,7 +165,7 @@ impl<A: Address> ChangeWalk<A> {
         let time = now - started;
         self.applied += counted;
         self.busy += time;
-        Slice { counted, offered: counted, time, lost_core: clock.lost() }
+        Slice { counted, offered: counted, time, lost_core: clock.lost_of(time) }
     }
 
     /// Applies the next batch to the RIB; returns the number of its changes.

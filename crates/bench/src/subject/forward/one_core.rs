@@ -12,13 +12,13 @@ use fullview_plane::forward::{Forwarder, Stage};
 use super::path::{ForwardPath, came_out_right, findings, last_stage};
 use crate::error::{BenchError, require};
 use crate::settings::LoopStage;
-use crate::subject::arms::{ArmPanel, CoreClock, PanelArm, PanelMember};
+use crate::subject::arms::{ArmPanel, PanelArm, PanelMember, turn};
 use crate::subject::family::BenchFamily;
 use crate::traffic::check::Passage;
 use crate::traffic::flow::FlowSet;
 use crate::traffic::frame::Frames;
-use crate::traffic::load::{LoadConfig, LoadError, LoadResult, Router, Through, Unrouted, frames};
-use crate::traffic::one_core::{Bed, Flight, Lap, verify};
+use crate::traffic::load::{LoadConfig, LoadError, LoadResult, Through, Unrouted, frames};
+use crate::traffic::one_core::{Bed, Flight, verify};
 
 /// The clock is read every few microseconds, so any slice is possible; beyond the longest the noise of a shared machine
 /// is no longer common to the arms.
@@ -200,19 +200,4 @@ impl StagedRouter {
             Some(last) => verify(config, flows, &mut Through::<false> { forwarder, last }),
         }
     }
-}
-
-fn turn<A: BenchFamily, R: Router>(
-    bed: &mut Bed<'_>,
-    flight: &mut Flight<'_, A>,
-    router: &mut R,
-    [lead_in, length]: [Duration; 2],
-) -> Slice {
-    if !lead_in.is_zero() {
-        bed.run(flight, router, lead_in);
-    }
-    let clock = CoreClock::start();
-    let Lap { offered, received, time, .. } = bed.run(flight, router, length);
-    let lost_core = if flight.is_paced() { Duration::ZERO } else { clock.lost_of(time) };
-    Slice { counted: received, offered, time, lost_core }
 }
