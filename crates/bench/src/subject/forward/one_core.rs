@@ -5,11 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Validity, Verified};
+use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Verified};
 use fullview_plane::burst::Arena;
 use fullview_plane::forward::{Forwarder, Stage};
 
-use super::path::{ForwardPath, came_out_right, findings, last_stage};
+use super::path::{ForwardPath, OfferedLoad, came_out_right, findings, last_stage};
 use crate::error::{BenchError, require};
 use crate::settings::LoopStage;
 use crate::subject::arms::{ArmPanel, PanelArm, PanelMember, turn};
@@ -99,7 +99,11 @@ impl<'p, A: BenchFamily> Arms<'p, A> {
             return Ok(known);
         }
         let flight = Flight::new(config, flows, self.frames, Passage::Direct)?;
-        self.controls.push(Box::new(Control { bed: Rc::clone(&self.bed), flight }));
+        self.controls.push(Box::new(Control {
+            bed: Rc::clone(&self.bed),
+            flight,
+            load: OfferedLoad::default(),
+        }));
         self.beds.push(key);
         Ok(self.beds.len() - 1)
     }
@@ -109,20 +113,21 @@ impl<'p, A: BenchFamily> Arms<'p, A> {
 struct Control<'p, A> {
     bed: SharedBed<'p>,
     flight: Flight<'p, A>,
+    load: OfferedLoad,
 }
 
 impl<A: BenchFamily> PanelArm for Control<'_, A> {
     fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
-        Ok(turn(&mut self.bed.borrow_mut(), &mut self.flight, &mut Unrouted, [lead_in, length]))
+        let slice = turn(&mut self.bed.borrow_mut(), &mut self.flight, &mut Unrouted, [lead_in, length]);
+        self.load.count(&slice);
+        Ok(slice)
     }
 
     /// A control that does not send what is due cannot offer this load to any router.
     fn findings(&mut self) -> Findings {
-        let result = self.flight.result();
-        let behind = result.offered.is_some_and(|offered| (result.sent as f64) < 0.999 * offered as f64);
-        let mut found = findings(&result, &[]);
-        found.reasons.extend(behind.then_some(Validity::GeneratorLimited));
-        Findings { reasons: found.reasons, ..Findings::default() }
+        let mut reasons = findings(&self.flight.result(), &[]).reasons;
+        reasons.extend(self.load.reason());
+        Findings { reasons, ..Findings::default() }
     }
 }
 
