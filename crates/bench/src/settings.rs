@@ -212,7 +212,7 @@ pub struct LoadSettings {
     pub burst: Option<usize>,
     /// Packets in the arena.
     pub packets: Option<usize>,
-    /// The receiver checks one packet in this many, every one in the verification run.
+    /// The receiver checks one packet in this many, every one in the verification.
     pub check_one_in: Option<u32>,
     /// The last stage of the loop; absent means the whole loop.
     pub through: Option<LoopStage>,
@@ -238,7 +238,7 @@ pub enum LoopStage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// The quieter of the two, found by a short trial before the first run.
+    /// The quieter of the two, found by a short trial before the first panel.
     Auto,
     /// Generator, router and receiver run to completion in one thread.
     OneCore,

@@ -1,8 +1,8 @@
 //! What the lab measures on this machine: a whole forwarding path, lookups alone, changes of routes, forwarders in the
 //! kernel, and other implementations of lookup and other routers.
 //!
-//! [`RouterBench`] keeps what runs share (the inputs, the peers' processes, the test bed) and asks one factory per
-//! kind of subject for each run.
+//! [`RouterBench`] keeps what panels share (the inputs, the peers' processes, the test bed) and asks one factory per
+//! kind of subject for each panel.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ pub struct RouterBench {
 }
 
 impl RouterBench {
-    /// Checks every variant's settings, loads the tables they name and draws what the first runs send.
+    /// Checks every variant's settings, loads the tables they name and draws what the first panels send.
     pub fn new(experiment: &Experiment<Settings>) -> Result<Self, BenchError> {
         kinds::check(experiment)?;
         let variants = variants(experiment);
