@@ -356,23 +356,23 @@ smoke_in_kernel() { # experiment
     smoke_one "$target/debug/fullview" "$1"
 }
 
-# A short run may be too noisy to count, but what came out must be right, and something must have come out.
+# A short panel may be too noisy to count, but what came out must be right, and every variant must have had its turns.
 smoke_one() { # program experiment
-    local folder wrong cells
+    local folder wrong members
     folder=$out/$(basename "$2" .toml)
     say "smoke: $2"
     "$1" bench "$2" --smoke --out "$folder"
-    [ -s "$folder/runs.jsonl" ] || { echo "$2: no run is recorded"; return 1; }
-    if wrong=$(grep -E '"validity":\[[^]]*"(misrouted|wrong_flows|refused|interrupted|link_event)"' "$folder/runs.jsonl"); then
+    [ -s "$folder/panels.jsonl" ] || { echo "$2: no panel is recorded"; return 1; }
+    if wrong=$(grep -E '"validity":\[[^]]*"(misrouted|wrong_flows|refused|interrupted|link_event)"|"set_aside"' "$folder/panels.jsonl"); then
         printf '%s: what came out is wrong:\n%s\n' "$2" "$wrong"
         return 1
     fi
-    if wrong=$(grep -vE '"samples":\[[0-9]' "$folder/runs.jsonl"); then
-        printf '%s: runs without a sample:\n%s\n' "$2" "$wrong"
+    if wrong=$(grep -vE '"rounds":[1-9]' "$folder/panels.jsonl"); then
+        printf '%s: panels without a round:\n%s\n' "$2" "$wrong"
         return 1
     fi
-    cells=$(grep -oE '"variant":"[^"]*","family":"[^"]*"' "$folder/runs.jsonl" | sort -u | wc -l)
-    echo "$2: $(wc -l <"$folder/runs.jsonl") runs of $cells cells, all of them right"
+    members=$(grep -oE '"variant":' "$folder/panels.jsonl" | wc -l)
+    echo "$2: $(wc -l <"$folder/panels.jsonl") panels of $members members, all of them right"
 }
 
 # New inputs go to a directory of their own: the corpus in the tree stays as it is.

@@ -76,6 +76,8 @@ fn shorten(experiment: &mut Experiment<Settings>) {
     if measures(experiment, Kind::Lookup) {
         experiment.subject.lookup.keys = Some(1 << 16);
     }
+    let changes = &mut experiment.subject.updates.changes;
+    *changes = changes.map(|changes| changes.min(5_000));
 }
 
 /// `results/` and the name of the experiment's file, with `suffix`.

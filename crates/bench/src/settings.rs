@@ -13,7 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// What is measured: a whole forwarding path, lookups alone, or a forwarding path inside the kernel.
+    /// What is measured: a whole forwarding path, lookups alone, changes of routes, or a forwarding path inside the
+    /// kernel.
     pub kind: Option<Kind>,
     #[serde(default)]
     pub table: TableSettings,
@@ -28,6 +29,8 @@ pub struct Settings {
     #[serde(default)]
     pub lookup: LookupSettings,
     #[serde(default)]
+    pub updates: UpdateSettings,
+    #[serde(default)]
     pub kernel: KernelSettings,
 }
 
@@ -36,6 +39,7 @@ pub struct Settings {
 pub enum Kind {
     Forward,
     Lookup,
+    Updates,
     Kernel,
 }
 
@@ -44,6 +48,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Kind::Forward => "forward",
             Kind::Lookup => "lookup",
+            Kind::Updates => "updates",
             Kind::Kernel => "kernel",
         })
     }
@@ -207,7 +212,7 @@ pub struct LoadSettings {
     pub burst: Option<usize>,
     /// Packets in the arena.
     pub packets: Option<usize>,
-    /// The receiver checks one packet in this many, every one in the verification run.
+    /// The receiver checks one packet in this many, every one in the verification.
     pub check_one_in: Option<u32>,
     /// The last stage of the loop; absent means the whole loop.
     pub through: Option<LoopStage>,
@@ -233,7 +238,7 @@ pub enum LoopStage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// The quieter of the two, found by a short trial before the first run.
+    /// The quieter of the two, found by a short trial before the first panel.
     Auto,
     /// Generator, router and receiver run to completion in one thread.
     OneCore,
@@ -253,6 +258,23 @@ pub struct LookupSettings {
     pub keys: Option<usize>,
     /// Another implementation, driven as a process: its command line.
     pub peer: Option<Peer>,
+}
+
+/// `[subject.updates]`: how routes change.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct UpdateSettings {
+    /// [`UpdateSettings::SYNTHETIC`], or a path to a trace of BGP updates.
+    pub source: Option<String>,
+    /// Changes of a synthetic stream.
+    pub changes: Option<usize>,
+    /// Changes that the table gets together.
+    pub batch: Option<usize>,
+}
+
+impl UpdateSettings {
+    /// The source that is no file.
+    pub const SYNTHETIC: &str = "synthetic";
 }
 
 /// A process that answers the protocol of `peers/README.md`.
@@ -322,6 +344,11 @@ impl Settings {
         {
             *source = absolute(Path::new(source))?;
         }
+        if let Some(source) = &mut self.updates.source
+            && source != UpdateSettings::SYNTHETIC
+        {
+            *source = absolute(Path::new(source))?;
+        }
         // A program named without a folder is looked for in PATH.
         for peer in [&mut self.lookup.peer, &mut self.load.peer].into_iter().flatten() {
             if peer.program.components().count() > 1 {
@@ -342,13 +369,14 @@ fn absolute(path: &Path) -> io::Result<String> {
     std::path::absolute(path)?.into_os_string().into_string().map_err(not_utf8)
 }
 
-lay_over!(Settings { kind } { table, traffic, streams, load, router, lookup, kernel });
+lay_over!(Settings { kind } { table, traffic, streams, load, router, lookup, updates, kernel });
 lay_over!(TableSettings { source, inet, inet6, next_hops, seed, static_routes } {});
 lay_over!(TrafficSettings {
     model, flows, size, exponent, source, destination, source6, destination6
 } {});
 lay_over!(LoadSettings { pps, shape, burst, packets, check_one_in, through, prefetch, ports, peer } {});
 lay_over!(LookupSettings { arm, batch, keys, peer } {});
+lay_over!(UpdateSettings { source, changes, batch } {});
 lay_over!(KernelSettings { forwarder } {});
 
 impl fullview_lab::Settings for Settings {

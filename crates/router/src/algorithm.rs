@@ -143,6 +143,17 @@ pub fn compile<A: Registered>(
     }
 }
 
+/// The algorithms that may serve a table which changes: the one that the settings name, or those that `auto` chooses
+/// among.
+pub fn candidates<A: Registered>(
+    settings: &RouterSettings,
+) -> Result<Vec<&'static dyn Algorithm<A>>, BadInput> {
+    Ok(match choice::<A>(settings)? {
+        AlgorithmChoice::Fixed(algorithm) => vec![algorithm],
+        AlgorithmChoice::Among(modules) => modules,
+    })
+}
+
 /// Compiles a FIB that answers every key with "no route".
 pub fn without_routes<A: Registered>() -> Result<Arc<dyn Fib<A>>, AlgorithmError> {
     let oracle = A::ALGORITHMS.first().ok_or(AlgorithmError::NoOracle(A::FAMILY))?;

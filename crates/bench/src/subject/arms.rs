@@ -5,6 +5,10 @@ use std::time::Duration;
 use fullview_lab::{Arm, Findings, Panel, Slice, SliceLimits, SubjectError, Verified};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::traffic::frame::Headers;
+use crate::traffic::load::Router;
+use crate::traffic::one_core::{Bed, Flight, Lap};
+
 /// What takes turns.
 pub trait PanelArm {
     /// See [`Panel::slice`].
@@ -97,4 +101,20 @@ impl CoreClock {
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// One turn of a router on a bed: a lead-in, and what counts.
+pub fn turn<A: Headers, R: Router>(
+    bed: &mut Bed<'_>,
+    flight: &mut Flight<'_, A>,
+    router: &mut R,
+    [lead_in, length]: [Duration; 2],
+) -> Slice {
+    if !lead_in.is_zero() {
+        bed.run(flight, router, lead_in);
+    }
+    let clock = CoreClock::start();
+    let Lap { offered, received, time, .. } = bed.run(flight, router, length);
+    let lost_core = if flight.is_paced() { Duration::ZERO } else { clock.lost_of(time) };
+    Slice { counted: received, offered, time, lost_core }
 }

@@ -8,7 +8,7 @@ use crate::probe::{RoundTrip, probe};
 
 use crate::settings::Shape;
 
-/// How long the distance between the cores is measured, before and after a run on two of them.
+/// How long the distance between the cores is measured, before and after a panel on two of them.
 const PROBE: Duration = Duration::from_millis(100);
 
 /// A placement for each shape this machine can have.
@@ -42,7 +42,7 @@ impl Cores {
         }
     }
 
-    /// Pins the calling thread to the core of one-core runs, and returns its number.
+    /// Pins the calling thread to the core of one-core panels, and returns its number.
     pub fn pin_one(self) -> Result<usize, PlacementError> {
         self.one.pin(Role::Ends)?;
         Ok(self.one.core(Role::Ends))

@@ -11,6 +11,7 @@ use crate::settings::Peer;
 #[cfg(feature = "bpf")]
 use crate::testbed::TestbedHeaders as TestbedAddress;
 use crate::traffic::frame::Headers;
+use crate::workload::changes::ChangeFamily;
 
 /// Any address: without the feature `bpf` there is no test bed.
 #[cfg(not(feature = "bpf"))]
@@ -22,7 +23,7 @@ impl<A> TestbedAddress for A {}
 pub type Fibs = (Arc<dyn Fib<u32>>, Arc<dyn Fib<u128>>);
 
 /// An address family that the bench can measure.
-pub trait BenchFamily: InputFamily + Headers + TestbedAddress {
+pub trait BenchFamily: InputFamily + Headers + ChangeFamily + TestbedAddress {
     /// This FIB, and one without routes for the other family.
     fn fibs(fib: Arc<dyn Fib<Self>>) -> Result<Fibs, BenchError>;
     /// The name of the peer's contestant for this family.

@@ -1,4 +1,4 @@
-//! What subjects are made from and runs share: tables, flows, keys.
+//! What subjects are made from and panels share: tables, flows, keys.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Inputs {
     inet6: FamilyInputs<u128>,
 }
 
-/// Flows and keys of one family. The runs of a block share them; the last few draws are kept.
+/// Flows and keys of one family. The members of a panel share them; the last few draws are kept.
 pub struct FamilyInputs<A> {
     flows: Vec<(Draw, Arc<FlowSet<A>>)>,
     keys: Vec<(Draw, usize, Arc<Keys<A>>)>,

@@ -7,13 +7,19 @@ use serde_json::Value;
 use crate::error::BenchError;
 use crate::settings::{Kind, Settings};
 
-/// Settings of one kind only, by their path below `[subject]` or `set`.
-const OF_ONE_KIND: [(&[&str], Kind); 4] = [
-    (&["load"], Kind::Forward),
-    (&["traffic", "size"], Kind::Forward),
-    (&["lookup"], Kind::Lookup),
-    (&["kernel"], Kind::Kernel),
+/// Settings of some kinds only, by their path below `[subject]` or `set`.
+const OF_SOME_KINDS: [(&[&str], &[Kind]); 7] = [
+    (&["load"], &[Kind::Forward]),
+    (&["traffic", "size"], &[Kind::Forward]),
+    (&["traffic"], WITH_PACKETS),
+    (&["streams"], WITH_PACKETS),
+    (&["lookup"], &[Kind::Lookup]),
+    (&["updates"], &[Kind::Updates]),
+    (&["kernel"], &[Kind::Kernel]),
 ];
+
+/// Kinds whose packets or keys are drawn from the traffic.
+const WITH_PACKETS: &[Kind] = &[Kind::Forward, Kind::Lookup, Kind::Kernel];
 
 /// Whether any variant is of this kind.
 pub fn measures(experiment: &Experiment<Settings>, kind: Kind) -> bool {
@@ -26,14 +32,15 @@ fn kinds(experiment: &Experiment<Settings>) -> Vec<Kind> {
     experiment.variants.iter().map(|variant| kind(&variant.set)).collect()
 }
 
-/// Refuses common settings that apply to no variant, and settings of a variant that do not apply to it.
+/// Refuses variants of several kinds, and settings that mean nothing to their kind.
 pub fn check(experiment: &Experiment<Settings>) -> Result<(), BenchError> {
     let kinds = kinds(experiment);
     refuse_mixture(experiment, &kinds)?;
-    refuse_foreign(experiment, &[PathStep::Key("subject")], &experiment.subject, &kinds)?;
-    for (index, (variant, kind)) in experiment.variants.iter().zip(&kinds).enumerate() {
+    let Some(kind) = kinds.first() else { return Ok(()) };
+    refuse_foreign(experiment, &[PathStep::Key("subject")], &experiment.subject, kind)?;
+    for (index, variant) in experiment.variants.iter().enumerate() {
         let place = [PathStep::Key("variants"), PathStep::Item(index), PathStep::Key("set")];
-        refuse_foreign(experiment, &place, &variant.set, std::slice::from_ref(kind))?;
+        refuse_foreign(experiment, &place, &variant.set, kind)?;
     }
     Ok(())
 }
@@ -64,16 +71,18 @@ fn refuse_foreign(
     experiment: &Experiment<Settings>,
     place: &[PathStep<'_>],
     settings: &Settings,
-    kinds: &[Kind],
+    kind: &Kind,
 ) -> Result<(), BenchError> {
     let written = serde_json::to_value(settings).map_err(BenchError::Settings)?;
-    for (group, owner) in OF_ONE_KIND.iter().filter(|(_, owner)| !kinds.contains(owner)) {
+    for (group, owners) in OF_SOME_KINDS.iter().filter(|(_, owners)| !owners.contains(kind)) {
         let Some(keys) = first_set(&written, group) else { continue };
         let path: Vec<PathStep<'_>> =
             place.iter().copied().chain(keys.iter().map(|key| PathStep::Key(key))).collect();
+        let owners: Vec<String> = owners.iter().map(|owner| format!("\"{owner}\"")).collect();
         let message = format!(
-            "{} belongs to subjects of kind \"{owner}\" and does nothing here: leave it out, or set kind = \"{owner}\"",
-            keys.join(".")
+            "{} belongs to subjects of kind {owners} and does nothing here: leave it out, or set kind = {owners}",
+            keys.join("."),
+            owners = owners.join(" or ")
         );
         return Err(experiment.refuse(&path, message).into());
     }
@@ -109,28 +118,53 @@ mod tests {
         check(&experiment).map_err(|error| error.to_string())
     }
 
-    const BOTH: &str = r#"
-title = "Both kinds"
+    const LOOKUPS: &str = r#"
+title = "Lookups"
 families = ["inet"]
 runs = 3
 seed = 1
 window = { warmup_s = 0.1, measure_s = 0.1 }
-subject = { load.burst = 32, lookup.batch = 16 }
+subject = { kind = "lookup", lookup.batch = 16 }
 variants = [
-    { name = "path", label = "a path", set.router.algorithm = "radix" },
-    { name = "alone", label = "lookups alone", set.kind = "lookup", set.lookup.arm = "batch" },
+    { name = "radix", label = "radix", set.router.algorithm = "radix" },
+    { name = "dxr", label = "dxr", set.lookup.arm = "batch" },
 ]
 "#;
 
+    fn refusal(text: &str) -> String {
+        check_text(text).unwrap_err()
+    }
+
     #[test]
-    fn common_settings_serve_any_variant_and_a_variants_own_serve_it() {
-        assert_eq!(check_text(BOTH), Ok(()));
-        let error = check_text(&BOTH.replace("set.router", "set.lookup.keys = 8, set.router")).unwrap_err();
+    fn a_setting_of_another_kind_is_refused_where_it_stands() {
+        assert_eq!(check_text(LOOKUPS), Ok(()));
+        let error = refusal(&LOOKUPS.replace("set.router", "set.kernel.forwarder = \"engine\", set.router"));
         assert!(error.starts_with("question.toml:9:"), "{error}");
-        assert!(error.contains("lookup.keys belongs to subjects of kind \"lookup\""), "{error}");
-        let error =
-            check_text(&BOTH.replace("set.lookup.arm = \"batch\"", "set.traffic.size = 60")).unwrap_err();
+        assert!(error.contains("kernel.forwarder belongs to subjects of kind \"kernel\""), "{error}");
+        let error = refusal(&LOOKUPS.replace("set.lookup.arm = \"batch\"", "set.traffic.size = 60"));
         assert!(error.contains("traffic.size belongs to subjects of kind \"forward\""), "{error}");
+        let error = refusal(&LOOKUPS.replace("lookup.batch = 16", "updates.changes = 9"));
+        assert!(error.starts_with("question.toml:7:"), "{error}");
+        assert!(error.contains("updates.changes belongs to subjects of kind \"updates\""), "{error}");
+    }
+
+    #[test]
+    fn variants_of_several_kinds_or_shapes_are_refused() {
+        let error = refusal(&LOOKUPS.replace("set.lookup.arm = \"batch\"", "set.kind = \"updates\""));
+        assert!(error.contains(":10:") && error.contains("kind is the same for all variants"), "{error}");
+        let forward = LOOKUPS.replace("kind = \"lookup\", lookup.batch = 16", "load.burst = 16");
+        let error = refusal(&forward.replace("set.lookup.arm = \"batch\"", "set.load.shape = \"two-cores\""));
+        assert!(error.contains("load.shape is the same for all variants"), "{error}");
+    }
+
+    #[test]
+    fn changes_of_routes_need_no_packets() {
+        let updates = LOOKUPS.replace("kind = \"lookup\", lookup.batch = 16", "kind = \"updates\"");
+        let updates = updates.replace("set.lookup.arm = \"batch\"", "set.updates.batch = 8");
+        assert_eq!(check_text(&updates), Ok(()));
+        let error = refusal(&updates.replace("updates.batch = 8", "traffic.flows = 8"));
+        let owners = "kind \"forward\" or \"lookup\" or \"kernel\"";
+        assert!(error.contains(&format!("traffic.flows belongs to subjects of {owners}")), "{error}");
     }
 
     #[test]

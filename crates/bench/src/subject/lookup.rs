@@ -37,7 +37,7 @@ pub fn describe(settings: &LookupSettings, cores: Cores) -> Result<Vec<String>, 
             settings.keys.unwrap_or(KEYS)
         ),
         format!("lookups on core {core}, next hops written to a buffer of one batch"),
-        "every answer of a stream verified before the first run of a variant on it, singly and in batches"
+        "every answer of a stream verified before the first panel of a variant on it, singly and in batches"
             .into(),
     ])
 }

@@ -1,8 +1,8 @@
-//! What the lab measures on this machine: a whole forwarding path, lookups alone, forwarders in the kernel, and other
-//! implementations of lookup and other routers.
+//! What the lab measures on this machine: a whole forwarding path, lookups alone, changes of routes, forwarders in the
+//! kernel, and other implementations of lookup and other routers.
 //!
-//! [`RouterBench`] keeps what runs share (the inputs, the peers' processes, the test bed) and asks one factory per
-//! kind of subject for each run.
+//! [`RouterBench`] keeps what panels share (the inputs, the peers' processes, the test bed) and asks one factory per
+//! kind of subject for each panel.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use fullview_table::Family;
 
 use crate::error::BenchError;
 use crate::settings::{Kind, Settings, Shape};
-use crate::workload::packets;
+use crate::workload::{changes, packets};
 use cores::Cores;
 use family::BenchFamily;
 use family_stream::FamilyStream;
@@ -22,6 +22,7 @@ use kernel::KernelFactory;
 use lookup::LookupFactory;
 use panels::{PanelFactories, bed};
 use peer::Peers;
+use updates::UpdateFactory;
 
 pub mod arms;
 pub mod core_share;
@@ -41,6 +42,7 @@ mod lookup;
 mod panels;
 mod peer;
 mod shape;
+mod updates;
 
 pub use kinds::measures;
 
@@ -54,7 +56,7 @@ pub struct RouterBench {
 }
 
 impl RouterBench {
-    /// Checks every variant's settings, loads the tables they name and draws what the first runs send.
+    /// Checks every variant's settings, loads the tables they name and draws what the first panels send.
     pub fn new(experiment: &Experiment<Settings>) -> Result<Self, BenchError> {
         kinds::check(experiment)?;
         let variants = variants(experiment);
@@ -64,6 +66,7 @@ impl RouterBench {
                 inputs: Inputs::new(experiment.seed),
                 forward: ForwardFactory::new(cores),
                 lookup: LookupFactory::new(cores),
+                updates: UpdateFactory::new(cores),
                 kernel: KernelFactory::new(cores),
                 peers: Peers::new(cores),
                 forwards_by_peers: variants.iter().any(|settings| settings.load.peer.is_some()),
@@ -93,6 +96,10 @@ impl RouterBench {
             let family = &experiment.families[planned.family].name;
             for settings in variants {
                 let stream = FamilyStream::of(settings, family)?;
+                if stream.settings.kind() == Kind::Updates {
+                    self.factories.draw_changes(&stream, planned.seed)?;
+                    continue;
+                }
                 let looks_up = stream.settings.kind() == Kind::Lookup;
                 let seed = if looks_up {
                     self.factories.inputs.seed
@@ -122,6 +129,7 @@ impl RouterBench {
         let settings = &stream.settings;
         packets::check::<A>(&settings.traffic)?;
         lookup::check_settings(&settings.lookup)?;
+        changes::check(&settings.updates)?;
         if let Some(peer) = &settings.lookup.peer {
             return self.factories.peers.check_lookup::<A>(stream, peer);
         }
@@ -142,7 +150,7 @@ impl RouterBench {
             .factories
             .inputs
             .describe_tables()
-            .chain(describe_traffic(settings))
+            .chain(describe_traffic(experiment))
             .chain(preferences)
             .collect();
         if measures(experiment, Kind::Forward) {
@@ -201,8 +209,12 @@ fn forwards_here(settings: &Settings) -> bool {
     settings.kind() == Kind::Forward && settings.load.peer.is_none()
 }
 
-/// One line, or one for each named stream.
-fn describe_traffic(settings: &Settings) -> Vec<String> {
+/// One line, or one for each named stream; or the changes of routes.
+fn describe_traffic(experiment: &Experiment<Settings>) -> Vec<String> {
+    let settings = &experiment.subject;
+    if measures(experiment, Kind::Updates) {
+        return vec![changes::describe(&settings.updates), updates::RATE.into()];
+    }
     let named = settings.streams.0.iter().map(|(name, stream)| {
         format!("{name}: {}", packets::describe(&stream.clone().laid_over(&settings.traffic)))
     });

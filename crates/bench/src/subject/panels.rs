@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fullview_lab::{PanelError, PanelWork, SliceLimits};
+use fullview_table::Family;
 
 use super::arms::{ArmPanel, PanelArm, PanelMember};
 use super::family::BenchFamily;
@@ -12,6 +13,7 @@ use super::inputs::Inputs;
 use super::kernel::KernelFactory;
 use super::lookup::{self, LookupFactory};
 use super::peer::Peers;
+use super::updates::{self, UpdateFactory};
 use crate::error::BenchError;
 use crate::settings::{Kind, Settings, Shape};
 
@@ -20,6 +22,7 @@ pub struct PanelFactories {
     pub inputs: Inputs,
     pub forward: ForwardFactory,
     pub lookup: LookupFactory,
+    pub updates: UpdateFactory,
     pub kernel: KernelFactory,
     pub peers: Peers,
     /// Whether some variant is another router.
@@ -30,6 +33,15 @@ impl PanelFactories {
     /// The seed of the packets of a panel. Other routers receive theirs once for all panels; ours get the same ones then.
     pub fn flow_seed(&self, of_panel: u64) -> u64 {
         if self.forwards_by_peers { self.inputs.seed } else { of_panel }
+    }
+
+    /// Draws the changes of a panel, so that changes which cannot be made are refused.
+    pub fn draw_changes(&mut self, stream: &FamilyStream, seed: u64) -> Result<(), BenchError> {
+        let PanelFactories { inputs, updates, .. } = self;
+        match stream.family {
+            Family::Inet => updates.stream::<u32>(inputs, &stream.settings, seed).map(drop),
+            Family::Inet6 => updates.stream::<u128>(inputs, &stream.settings, seed).map(drop),
+        }
     }
 }
 
@@ -48,6 +60,7 @@ pub fn panel<A: BenchFamily>(
     match streams[0].settings.kind() {
         Kind::Forward => forward_panel::<A>(bench, streams, seed, work),
         Kind::Lookup => lookup_panel::<A>(bench, streams, work),
+        Kind::Updates => updates_panel::<A>(bench, streams, seed, work),
         Kind::Kernel => bench.kernel.panel::<A>(&mut bench.inputs, streams, seed, work),
     }
 }
@@ -103,6 +116,31 @@ fn lookup_panel<A: BenchFamily>(
     let controls = controls.into_iter().map(|(_, control)| control).collect();
     let limits = if has_peers(streams) { PEER_LIMITS } else { lookup::LIMITS };
     work(&mut ArmPanel { controls, members, subtracts: false, limits })
+}
+
+/// Members with the same table and the same settings of changes get the same changes, and share a control.
+fn updates_panel<A: BenchFamily>(
+    bench: &mut PanelFactories,
+    streams: &[FamilyStream],
+    seed: u64,
+    work: PanelWork<'_>,
+) -> Result<(), PanelError> {
+    let PanelFactories { inputs, updates, .. } = bench;
+    let (mut known, mut controls) = (Vec::new(), Vec::<Box<dyn PanelArm>>::new());
+    let mut members: Vec<Box<dyn PanelMember>> = Vec::new();
+    for (member, FamilyStream { settings, .. }) in streams.iter().enumerate() {
+        let failed = |error: BenchError| PanelError::Member { member, source: error.into() };
+        let key = (&settings.table, &settings.updates);
+        if !known.iter().any(|(of, _)| *of == key) {
+            let stream = updates.stream::<A>(inputs, settings, seed).map_err(failed)?;
+            controls.push(Box::new(updates.control(inputs, settings, &stream).map_err(failed)?));
+            known.push((key, stream));
+        }
+        let place = known.iter().enumerate().find(|(_, (of, _))| *of == key);
+        let (control, (_, stream)) = place.ok_or_else(|| failed(BenchError::NoMembers))?;
+        members.push(Box::new(updates.make(inputs, settings, stream, control).map_err(failed)?));
+    }
+    work(&mut ArmPanel { controls, members, subtracts: true, limits: updates::LIMITS })
 }
 
 /// A slice is asked for and answered through pipes, which takes some ten microseconds.

@@ -13,7 +13,7 @@ use crate::settings::{Kind, Settings, Shape};
 const SLICES: u32 = 20;
 const SLICE: Duration = Duration::from_millis(30);
 
-/// The shape whose samples spread less in a short trial of the first variant. In a virtual machine it is one core,
+/// The shape whose slices spread less in a short trial of the first variant. In a virtual machine it is one core,
 /// without a trial: the hypervisor may move the virtual cores apart at any moment, which a short trial cannot predict.
 pub fn quieter(
     bench: &mut impl Bench<Settings>,

@@ -1,6 +1,7 @@
-//! What a subject is made of: routes, a compiled lookup, packets.
+//! What a subject is made of: routes, a compiled lookup, packets, route changes.
 
 pub mod answering;
+pub mod changes;
 pub mod every;
 pub mod packets;
 pub mod router;

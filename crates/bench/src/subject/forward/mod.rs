@@ -90,7 +90,7 @@ pub fn describe_bed(settings: &LoadSettings) -> [String; 2] {
         format!(
             "ports: memory rings, {ports} for what leaves, bursts of {burst}, {slots} packets of memory in flight"
         ),
-        format!("receiver: every packet checked before each run, one in {check} during it"),
+        format!("receiver: every packet checked before each panel, one in {check} during it"),
     ]
 }
 

@@ -5,20 +5,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Validity, Verified};
+use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Verified};
 use fullview_plane::burst::Arena;
 use fullview_plane::forward::{Forwarder, Stage};
 
-use super::path::{ForwardPath, came_out_right, findings, last_stage};
+use super::path::{ForwardPath, OfferedLoad, came_out_right, findings, last_stage};
 use crate::error::{BenchError, require};
 use crate::settings::LoopStage;
-use crate::subject::arms::{ArmPanel, CoreClock, PanelArm, PanelMember};
+use crate::subject::arms::{ArmPanel, PanelArm, PanelMember, turn};
 use crate::subject::family::BenchFamily;
 use crate::traffic::check::Passage;
 use crate::traffic::flow::FlowSet;
 use crate::traffic::frame::Frames;
-use crate::traffic::load::{LoadConfig, LoadError, LoadResult, Router, Through, Unrouted, frames};
-use crate::traffic::one_core::{Bed, Flight, Lap, verify};
+use crate::traffic::load::{LoadConfig, LoadError, LoadResult, Through, Unrouted, frames};
+use crate::traffic::one_core::{Bed, Flight, verify};
 
 /// The clock is read every few microseconds, so any slice is possible; beyond the longest the noise of a shared machine
 /// is no longer common to the arms.
@@ -99,7 +99,11 @@ impl<'p, A: BenchFamily> Arms<'p, A> {
             return Ok(known);
         }
         let flight = Flight::new(config, flows, self.frames, Passage::Direct)?;
-        self.controls.push(Box::new(Control { bed: Rc::clone(&self.bed), flight }));
+        self.controls.push(Box::new(Control {
+            bed: Rc::clone(&self.bed),
+            flight,
+            load: OfferedLoad::default(),
+        }));
         self.beds.push(key);
         Ok(self.beds.len() - 1)
     }
@@ -109,20 +113,21 @@ impl<'p, A: BenchFamily> Arms<'p, A> {
 struct Control<'p, A> {
     bed: SharedBed<'p>,
     flight: Flight<'p, A>,
+    load: OfferedLoad,
 }
 
 impl<A: BenchFamily> PanelArm for Control<'_, A> {
     fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
-        Ok(turn(&mut self.bed.borrow_mut(), &mut self.flight, &mut Unrouted, [lead_in, length]))
+        let slice = turn(&mut self.bed.borrow_mut(), &mut self.flight, &mut Unrouted, [lead_in, length]);
+        self.load.count(&slice);
+        Ok(slice)
     }
 
     /// A control that does not send what is due cannot offer this load to any router.
     fn findings(&mut self) -> Findings {
-        let result = self.flight.result();
-        let behind = result.offered.is_some_and(|offered| (result.sent as f64) < 0.999 * offered as f64);
-        let mut found = findings(&result, &[]);
-        found.reasons.extend(behind.then_some(Validity::GeneratorLimited));
-        Findings { reasons: found.reasons, ..Findings::default() }
+        let mut reasons = findings(&self.flight.result(), &[]).reasons;
+        reasons.extend(self.load.reason());
+        Findings { reasons, ..Findings::default() }
     }
 }
 
@@ -200,19 +205,4 @@ impl StagedRouter {
             Some(last) => verify(config, flows, &mut Through::<false> { forwarder, last }),
         }
     }
-}
-
-fn turn<A: BenchFamily, R: Router>(
-    bed: &mut Bed<'_>,
-    flight: &mut Flight<'_, A>,
-    router: &mut R,
-    [lead_in, length]: [Duration; 2],
-) -> Slice {
-    if !lead_in.is_zero() {
-        bed.run(flight, router, lead_in);
-    }
-    let clock = CoreClock::start();
-    let Lap { offered, received, time, .. } = bed.run(flight, router, length);
-    let lost_core = if flight.is_paced() { Duration::ZERO } else { clock.lost_of(time) };
-    Slice { counted: received, offered, time, lost_core }
 }
