@@ -12,7 +12,7 @@
 #include <rte_errno.h>
 
 #include "contestants.h"
-#include "inputs.h"
+#include "../bed/inputs.h"
 #include "measure.h"
 
 struct options {

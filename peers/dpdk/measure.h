@@ -3,7 +3,7 @@
 #define PEERS_MEASURE_H
 
 #include "contestants.h"
-#include "inputs.h"
+#include "../bed/inputs.h"
 
 struct measurement {
 	double mlps;   /* million lookups per second of wall-clock time */
