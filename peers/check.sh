@@ -30,17 +30,18 @@ check() {
 	language=$1 program=$here/$1/run.sh commands=quit
 	fresh_input; expect 0 '"bad":\[\]' "every library answers correctly"
 	expect 0 "\"$2\"" "the ready line" --serve
-	commands="run $2 s 0.01"; expect 0 '"on_cpu"' "a served run" --serve
+	commands="slice $2 s 1000 1000000"; expect 0 '"counted":.*"lost_core_ns":' "a slice" --serve
 	expect 0 '"contestants":\["'"$2"'"\]' "one contestant only" --only "$2" --serve
-	commands="run unknown:1 s 0.01"; expect 0 'command 1: no such contestant' "an unknown contestant served" --serve
-	commands="run $2 t 0.01"; expect 0 'command 1: no such stream' "an unknown stream" --serve
-	commands="run $2 s"; expect 0 'command 1: want: run PEER:BATCH STREAM SECONDS' "half a command" --serve
+	commands="slice unknown:1 s 0 1000"; expect 0 'command 1: no such contestant' "an unknown contestant served" --serve
+	commands="slice $2 t 0 1000"; expect 0 'command 1: no such stream' "an unknown stream" --serve
+	commands="slice $2 s"; expect 0 'command 1: want: slice PEER:BATCH STREAM' "half a command" --serve
+	commands="slice $2 s 0 0"; expect 0 'command 1: a slice has 1 to' "a slice without a length" --serve
 	expect 1 'unknown' "an unknown contestant" --only unknown:1
 
 	bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
 	expect 3 '"bad":1' "a wrong answer"
 	expect 3 '10.1.2.255: expected 5, answered 32767' "which answer is wrong"
-	commands="run $2 s 0.01"; expect 0 'command 1: this contestant answers wrongly' "a run of a contestant that answers wrongly" --serve
+	commands="slice $2 s 0 1000"; expect 0 'command 1: this contestant answers wrongly' "a slice of a contestant that answers wrongly" --serve
 	fresh_input; bytes 0500 0600 0600 0000 >"$input/s.inet6.answers"; expect 3 '2001:db8:1::7: expected 6' "an IPv6 answer"
 
 	fresh_input; rm "$input/table.txt"; expect 2 'table.txt' "no table"

@@ -29,15 +29,15 @@ expect() {
 }
 
 fresh_input; expect 0 '"stream":"s","batch":32,"mlps":.*"bad":0' "right answers"
-fresh_input; printf 'run rte_fib_dir24_8_2b_scalar:32 s 0.01\nquit\n' >"$scratch/commands"
-expect 0 '"peer":"rte_fib_dir24_8_2b_scalar"' "a served run" --serve <"$scratch/commands"
-printf 'run nothing:32 s 0.01\n' >"$scratch/commands"
+fresh_input; printf 'slice rte_fib_dir24_8_2b_scalar:32 s 1000 1000000\nquit\n' >"$scratch/commands"
+expect 0 '"counted":.*"lost_core_ns":' "a slice" --serve <"$scratch/commands"
+printf 'slice nothing:32 s 0 1000\n' >"$scratch/commands"
 expect 0 '"error":"command 1: no such contestant' "a served mistake" --serve <"$scratch/commands"
 bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
-printf 'run rte_lpm_lookup:1 s 0.01\n' >"$scratch/commands"
+printf 'slice rte_lpm_lookup:1 s 0 1000\n' >"$scratch/commands"
 expect 0 '"contestant":"rte_lpm_lookup:1","family":"inet","stream":"s","bad":1,"of":6' "wrong answers served" \
 	--serve <"$scratch/commands"
-expect 0 'command 1: this contestant answers wrongly' "a run of a contestant that answers wrongly" --serve <"$scratch/commands"
+expect 0 'command 1: this contestant answers wrongly' "a slice of a contestant that answers wrongly" --serve <"$scratch/commands"
 fresh_input; echo '0.0.0.0/0 7' >>"$input/table.txt"
 expect 0 '"contestant":"rte_lpm_lookup:1","why":"rte_lpm refuses inet route' "a refusal served" \
 	--serve <"$scratch/commands"

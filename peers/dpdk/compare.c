@@ -12,7 +12,7 @@
 #include <rte_errno.h>
 
 #include "contestants.h"
-#include "inputs.h"
+#include "../bed/inputs.h"
 #include "measure.h"
 
 struct options {
@@ -30,6 +30,9 @@ struct refusal {
 	const struct contestant *contestant;
 	const char *why;
 };
+
+/* The longest slice. */
+#define LONGEST_NS 60000000000ull
 
 /* What is measured: the contestants that take part, with the wrong answers of each by stream, the streams they run on,
  * and the contestants that could not take part. */
@@ -295,15 +298,18 @@ static size_t verify_all(struct match *match)
 static void sample(const struct match *match, const struct contestant *contestant, const struct stream *stream,
 		   double seconds)
 {
+	uint64_t length_ns = (uint64_t)(seconds * 1e9);
 	struct measurement result;
+	size_t at = 0;
 
 	activate_or_fail(contestant);
-	measure(contestant, stream, seconds / 10);
-	result = measure(contestant, stream, seconds);
+	measure(contestant, stream, &at, length_ns / 10);
+	result = measure(contestant, stream, &at, length_ns);
 	printf("{\"peer\":\"%s\",\"family\":\"%s\",\"stream\":\"%s\",\"batch\":%u,\"mlps\":%.2f,\"bad\":0,"
 	       "\"on_cpu\":%.3f,\"pages\":\"%s\"}\n",
-	       contestant->peer, family_names[stream->family], stream->name, contestant->batch, result.mlps,
-	       result.on_cpu, match->pages);
+	       contestant->peer, family_names[stream->family], stream->name, contestant->batch,
+	       (double)result.keys / (double)result.time_ns * 1e3,
+	       1.0 - (double)result.lost_core_ns / (double)result.time_ns, match->pages);
 	fflush(stdout);
 }
 
@@ -380,18 +386,37 @@ static void print_ready(const struct match *match)
 	fflush(stdout);
 }
 
+/* A lead-in that does not count, and a slice that does, each from the key where the stream was left. */
+static void slice(const struct contestant *contestant, const struct stream *stream, uint64_t lead_in_ns,
+		  uint64_t length_ns)
+{
+	static size_t at;
+	static const struct stream *walked;
+	struct measurement result;
+
+	if (walked != stream)
+		at = 0;
+	walked = stream;
+	activate_or_fail(contestant);
+	if (lead_in_ns > 0)
+		measure(contestant, stream, &at, lead_in_ns);
+	result = measure(contestant, stream, &at, length_ns);
+	printf("{\"counted\":%zu,\"offered\":%zu,\"time_ns\":%llu,\"lost_core_ns\":%llu}\n", result.keys, result.keys,
+	       (unsigned long long)result.time_ns, (unsigned long long)result.lost_core_ns);
+}
+
 /* Executes one command; returns NULL, or what is wrong with it. */
 static const char *obey(const struct match *match, char *line)
 {
 	char peer[64], stream_name[256], rest;
-	double seconds;
+	unsigned long long lead_in_ns, length_ns;
 	size_t number;
 	const struct stream *stream;
 
-	if (sscanf(line, "run %63s %255s %lf %c", peer, stream_name, &seconds, &rest) != 3)
-		return "want: run PEER:BATCH STREAM SECONDS, or quit";
-	if (!(seconds > 0 && seconds <= 3600))
-		return "seconds must be above 0 and up to 3600";
+	if (sscanf(line, "slice %63s %255s %llu %llu %c", peer, stream_name, &lead_in_ns, &length_ns, &rest) != 4)
+		return "want: slice PEER:BATCH STREAM LEAD-IN LENGTH (in nanoseconds), or quit";
+	if (lead_in_ns > LONGEST_NS || length_ns == 0 || length_ns > LONGEST_NS)
+		return "a slice has 1 to 60000000000 nanoseconds, and its lead-in 0 to 60000000000";
 	number = number_of(match, peer);
 	if (number == match->count)
 		return "no such contestant; the ready line lists them";
@@ -400,7 +425,7 @@ static const char *obey(const struct match *match, char *line)
 		return "no such stream of this contestant's family; the ready line lists them";
 	if (match->bad[number][stream - match->streams.streams] > 0)
 		return "this contestant answers wrongly and is not timed";
-	sample(match, match->contestants[number], stream, seconds);
+	slice(match->contestants[number], stream, lead_in_ns, length_ns);
 	return NULL;
 }
 

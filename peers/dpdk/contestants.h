@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "inputs.h"
+#include "../bed/inputs.h"
 
 #define MAX_BATCH 256
 

@@ -39,7 +39,8 @@ case $mode in lpm) memory_mb=${MEMORY_MB:-1024} ;; fib) memory_mb=${MEMORY_MB:-1
 reserve
 choose_memory
 mapfile -t port_options < <(port_arguments)
-export BED_FOLDER=$folder BED_PEER=$peer BED_BATCH=$batch BED_PAGES=$pages BED_TYPES=${parsing:+none}
+export BED_FOLDER=$folder BED_PEER=$peer BED_BATCH=$batch BED_PAGES=$pages
+[[ -z $parsing ]] || export BED_TYPES=none
 options=(-p "$(printf '0x%x' $(((1 << (ports + 1)) - 1)))" --config "(0,0,$core)" --lookup "$mode"
 	--rule_ipv4 "$scratch/rules" --rule_ipv6 "$scratch/rules6" ${parsing:+--parse-ptype})
 serve_or_check "$program" "${eal[@]}" -l "$core" -m "$memory_mb" "${port_options[@]}" -- "${options[@]}"

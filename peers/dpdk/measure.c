@@ -7,8 +7,9 @@
 
 #include <rte_common.h>
 
-/* Keys between two readings of the clock: enough to hide its ~30 ns, few enough to end a sample on time. */
-#define SEGMENT ((size_t)65536)
+/* Keys between two readings of the clock: some ten microseconds, so that the readings do not show in the rate and a slice of
+ * a millisecond has its length. */
+#define SEGMENT ((size_t)4096)
 
 static void report_bad(const struct contestant *contestant, const struct stream *stream, size_t bad, size_t first)
 {
@@ -38,30 +39,31 @@ size_t count_bad(const struct contestant *contestant, const struct stream *strea
 	return bad;
 }
 
-static double seconds_on(clockid_t clock)
+static uint64_t ns_on(clockid_t clock)
 {
 	struct timespec now;
 
 	clock_gettime(clock, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-struct measurement measure(const struct contestant *contestant, const struct stream *stream, double seconds)
+struct measurement measure(const struct contestant *contestant, const struct stream *stream, size_t *at,
+			   uint64_t length_ns)
 {
 	size_t key_bytes = stream->family == INET ? 4 : 16;
-	size_t at = 0, done = 0;
-	double ran = seconds_on(CLOCK_THREAD_CPUTIME_ID);
-	double from = seconds_on(CLOCK_MONOTONIC_RAW), elapsed;
+	uint64_t ran = ns_on(CLOCK_THREAD_CPUTIME_ID), from = ns_on(CLOCK_MONOTONIC);
+	struct measurement done = {0};
 	union results out;
 
 	do {
-		size_t size = RTE_MIN(stream->count - at, SEGMENT);
+		size_t size = RTE_MIN(stream->count - *at, SEGMENT);
 
-		look_up(contestant, (const uint8_t *)stream->keys + at * key_bytes, size, &out);
-		done += size;
-		at = at + size == stream->count ? 0 : at + size;
-		elapsed = seconds_on(CLOCK_MONOTONIC_RAW) - from;
-	} while (elapsed < seconds);
-	ran = seconds_on(CLOCK_THREAD_CPUTIME_ID) - ran;
-	return (struct measurement){.mlps = (double)done / elapsed * 1e-6, .on_cpu = RTE_MIN(ran / elapsed, 1.0)};
+		look_up(contestant, (const uint8_t *)stream->keys + *at * key_bytes, size, &out);
+		done.keys += size;
+		*at = *at + size == stream->count ? 0 : *at + size;
+		done.time_ns = ns_on(CLOCK_MONOTONIC) - from;
+	} while (done.time_ns < length_ns);
+	ran = ns_on(CLOCK_THREAD_CPUTIME_ID) - ran;
+	done.lost_core_ns = done.time_ns > ran ? done.time_ns - ran : 0;
+	return done;
 }

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # Runs a router between memif interfaces on one core, and its generator and receiver on another (memif/).
 # Usage: peers/dpdk/memif.sh --only memif_ROUTER_inet:BATCH,memif_ROUTER_inet6:BATCH [--serve] FOLDER
-# ROUTER is l3fwd_lpm or l3fwd_fib with BATCH 32, or fullview with BATCH 256 (see peers/README.md). CORE and ROUTER_CORE
-# are the cores; FULLVIEW_ROUTER is the program of our router, the example memif_router.
+# ROUTER is l3fwd_lpm or l3fwd_fib with BATCH 32 or 256, or fullview with BATCH 256 (see peers/README.md). CORE and
+# ROUTER_CORE are the cores.
 set -euo pipefail
 
 readonly here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly core=${CORE:-0} router_core=${ROUTER_CORE:-1}
-readonly ours=${FULLVIEW_ROUTER:-${CARGO_TARGET_DIR:-$here/../../target}/release/examples/memif_router}
 . "$here/huge.sh"
 . "$here/rules.sh"
 
@@ -16,8 +15,8 @@ usage() { give_up 1 "$1; usage: memif.sh --only memif_l3fwd_fib_inet:32,memif_l3
 choose() { # NAME,NAME…
 	local name
 	for name in ${1//,/ }; do
-		[[ $name =~ ^(memif_l3fwd_(lpm|fib)_inet6?:32|memif_fullview_inet6?:256)$ ]] || usage "$name: no such contestant"
-		[[ -z ${peer:-} || $peer == "${name%_inet*}" ]] || usage "$1: one program cannot be all of these"
+		[[ $name =~ ^(memif_l3fwd_(lpm|fib)_inet6?:(32|256)|memif_fullview_inet6?:256)$ ]] || usage "$name: no such contestant"
+		[[ -z ${peer:-} || $peer:$batch == "${name%_inet*}:${name##*:}" ]] || usage "$1: one program cannot be all of these"
 		peer=${name%_inet*} batch=${name##*:}
 	done
 }
@@ -47,7 +46,7 @@ route() {
 	local vdevs mask
 	await_generator || return 0
 	if [[ $peer == memif_fullview ]]; then
-		exec "$ours" "$folder/table.txt" "$scratch/memif.sock" "$ports" "$router_core"
+		exec "$ours" memif "$folder/table.txt" "$ports" "$scratch/memif.sock" "$router_core"
 	fi
 	mapfile -t vdevs < <(interfaces client)
 	mask=$(printf '0x%x' $(((1 << (ports + 1)) - 1)))
@@ -57,10 +56,10 @@ route() {
 }
 
 parse "$@"
-program=$("$here/l3fwd/build.sh" memif) || give_up 4 "l3fwd could not be built, see above"
+program=$("$here/l3fwd/build.sh" "memif-$batch") || give_up 4 "l3fwd could not be built, see above"
 built=$(dirname "$program")
 if [[ $peer == memif_fullview ]]; then
-	[[ -x $ours ]] || give_up 4 "$ours: build it with cargo build --release --workspace --example memif_router"
+	ours=$("$here/../fullview/build.sh") || give_up 4 "the build failed, see above"
 	export BED_LOWERS_HOP_LIMIT=1
 fi
 prepare
@@ -77,7 +76,7 @@ tidy() {
 }
 route 3>&- </dev/null >&2 &
 router=$!
-export BED_FOLDER=$folder BED_PEER=$peer BED_BATCH=$batch BED_PAGES=$pages BED_WITHOUT_DIRECT=1 BED_ROUTER=$router
+export BED_FOLDER=$folder BED_PEER=$peer BED_BATCH=$batch BED_PAGES=$pages BED_ROUTER=$router
 export MEMIF_LISTENS=$scratch/listens
 mapfile -t vdevs < <(interfaces server)
 serve_or_check "$built/generator" "${eal[@]}" -l "$core" -m 224 "${vdevs[@]}"

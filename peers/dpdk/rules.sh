@@ -5,10 +5,12 @@ readonly most_routes=$((1 << 20)) most_routes6=$((1 << 18)) most_ports=31
 
 # Writes l3fwd's two files of rules from the table, and prints what of the table l3fwd cannot hold, if anything. l3fwd
 # takes the next hop as the number of a port. Both files need a rule; a family without routes gets one that no packet uses.
+# IPv4 prefixes longer than /24 come last, as l3fwd/lpm_routes.c needs them.
 write_rules() {
 	awk -v folder="$scratch" -v most="$most_routes" -v most6="$most_routes6" -v ports="$most_ports" '
+		seen[$1]++ { twice = $1 }
 		/:/ { print "R" $1, $2 >(folder "/rules6"); routes6++ }
-		!/:/ { print "R" $1, $2 >(folder "/rules"); routes++ }
+		!/:/ { split($1, prefix, "/"); print "R" $1, $2 >(folder (prefix[2] > 24 ? "/longer" : "/rules")); routes++ }
 		$2 > highest { highest = $2 }
 		END {
 			if (!routes) print "R192.0.2.0/24 1" >(folder "/rules")
@@ -16,7 +18,9 @@ write_rules() {
 			if (highest > ports) print "next hop " highest ": a next hop is a port to l3fwd, and it has " ports
 			else if (routes > most) print routes " IPv4 routes: it is built for " most
 			else if (routes6 > most6) print routes6 " IPv6 routes: it is built for " most6
+			else if (twice) print twice " is in the table twice"
 		}' "$1/table.txt"
+	[[ ! -e $scratch/longer ]] || cat "$scratch/longer" >>"$scratch/rules"
 }
 
 # Prints the ready line of a program that does not take part, and ends.

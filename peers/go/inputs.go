@@ -21,6 +21,7 @@ type stream struct {
 	name, family string
 	keys         []netip.Addr
 	answers      []uint16
+	at      int // the key that the next slice begins with
 }
 
 // The routes of one family.

@@ -13,7 +13,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// The longest slice, in nanoseconds.
+const longest = 60_000_000_000
 
 // The costs of a structure.
 type fact struct {
@@ -36,17 +40,6 @@ type ready struct {
 	Facts       []fact     `json:"facts"`
 	Bad         []wrong    `json:"bad"`
 	Refused     []struct{} `json:"refused"` // always empty: these libraries accept every table
-}
-
-type sample struct {
-	Peer   string  `json:"peer"`
-	Family string  `json:"family"`
-	Stream string  `json:"stream"`
-	Batch  int     `json:"batch"`
-	Mlps   float64 `json:"mlps"`
-	Bad    int     `json:"bad"`
-	OnCPU  float64 `json:"on_cpu"`
-	Pages  string  `json:"pages"`
 }
 
 type match struct {
@@ -172,35 +165,32 @@ func (m *match) serve() {
 	}
 }
 
-func (m *match) obey(line string) (sample, error) {
+func (m *match) obey(line string) (slice, error) {
 	words := strings.Split(line, " ")
-	if len(words) != 4 || words[0] != "run" {
-		return sample{}, fmt.Errorf("want: run PEER:BATCH STREAM SECONDS, or quit")
+	if len(words) != 5 || words[0] != "slice" {
+		return slice{}, fmt.Errorf("want: slice PEER:BATCH STREAM LEAD-IN LENGTH (in nanoseconds), or quit")
 	}
-	seconds, err := strconv.ParseFloat(words[3], 64)
-	if err != nil || !(seconds > 0 && seconds <= 3600) {
-		return sample{}, fmt.Errorf("seconds must be above 0 and up to 3600")
+	leadIn, leadInErr := strconv.ParseInt(words[3], 10, 64)
+	length, err := strconv.ParseInt(words[4], 10, 64)
+	if err != nil || leadInErr != nil || leadIn < 0 || leadIn > longest || length < 1 || length > longest {
+		return slice{}, fmt.Errorf("a slice has 1 to %d nanoseconds, and its lead-in 0 to %d", longest, longest)
 	}
 	by := slices.IndexFunc(m.entries, func(e entry) bool { return e.name == words[1] })
 	if by < 0 {
-		return sample{}, fmt.Errorf("no such contestant; the ready line lists them")
+		return slice{}, fmt.Errorf("no such contestant; the ready line lists them")
 	}
 	family := m.entries[by].family
 	on := slices.IndexFunc(m.streams, func(s stream) bool { return s.name == words[2] && s.family == family })
 	if on < 0 {
-		return sample{}, fmt.Errorf("no such stream of this contestant's family; the ready line lists them")
+		return slice{}, fmt.Errorf("no such stream of this contestant's family; the ready line lists them")
 	}
 	if slices.ContainsFunc(m.ready.Bad, func(b wrong) bool { return b.Contestant == words[1] && b.Stream == words[2] }) {
-		return sample{}, fmt.Errorf("this contestant answers wrongly and is not timed")
+		return slice{}, fmt.Errorf("this contestant answers wrongly and is not timed")
 	}
-	return m.sample(m.entries[by], m.streams[on], seconds), nil
-}
-
-// Runs a tenth of the time untimed, because the contestant before filled the caches, then the timed part.
-func (m *match) sample(by entry, on stream, seconds float64) sample {
-	timed(by, on, seconds/10)
-	mlps, onCPU := timed(by, on, seconds)
-	return sample{strings.TrimSuffix(by.name, ":1"), on.family, on.name, 1, mlps, 0, onCPU, m.ready.Pages}
+	if leadIn > 0 {
+		timed(m.entries[by], &m.streams[on], time.Duration(leadIn))
+	}
+	return timed(m.entries[by], &m.streams[on], time.Duration(length)), nil
 }
 
 func print(line any) {

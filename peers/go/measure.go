@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	segment = 65536 // keys between two readings of the clock, as in the other peers
-	room    = 256   // answers are written to a buffer that stays in the first-level cache
+	segment = 4096 // keys between two readings of the clock, as in the other peers
+	room    = 256  // answers are written to a buffer that stays in the first-level cache
 )
 
 // The wrong answers of a contestant on a stream.
@@ -41,30 +41,40 @@ func verify(by entry, on stream) *wrong {
 	return &found
 }
 
-// Million lookups per second, and the share of the time during which this thread had the core.
-func timed(by entry, on stream, seconds float64) (mlps, onCPU float64) {
-	var answers [room]uint16
-	length := time.Duration(seconds * float64(time.Second))
-	ran, started, done := onCore(), time.Now(), 0
-	for at := 0; time.Since(started) < length; at %= len(on.keys) {
-		end := min(at+segment, len(on.keys))
-		for from := at; from < end; from += room {
-			by.lookUp(on.keys[from:min(from+room, end)], answers[:])
-		}
-		done += end - at
-		at = end
-	}
-	elapsed := time.Since(started).Seconds()
-	return float64(done) / elapsed * 1e-6, min((onCore()-ran)/elapsed, 1)
+// The counted part of a turn.
+type slice struct {
+	Counted  int   `json:"counted"`
+	Offered  int   `json:"offered"`
+	Time     int64 `json:"time_ns"`
+	LostCore int64 `json:"lost_core_ns"`
 }
 
-// The seconds during which this thread has had a core; the caller is locked to its thread.
-func onCore() float64 {
+// Looks keys up from where the stream was left, for at least that long.
+func timed(by entry, on *stream, length time.Duration) slice {
+	var answers [room]uint16
+	ran, started, done := onCore(), time.Now(), 0
+	for {
+		end := min(on.at+segment, len(on.keys))
+		for from := on.at; from < end; from += room {
+			by.lookUp(on.keys[from:min(from+room, end)], answers[:])
+		}
+		done += end - on.at
+		on.at = end % len(on.keys)
+		if time.Since(started) >= length {
+			break
+		}
+	}
+	elapsed := time.Since(started)
+	lost := max(elapsed-(onCore()-ran), 0)
+	return slice{done, done, elapsed.Nanoseconds(), lost.Nanoseconds()}
+}
+
+// The time during which this thread has had a core; the caller is locked to its thread.
+func onCore() time.Duration {
 	const thread = 1 // RUSAGE_THREAD
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(thread, &usage); err != nil {
 		panic(err)
 	}
-	seconds := func(time syscall.Timeval) float64 { return float64(time.Sec) + float64(time.Usec)*1e-6 }
-	return seconds(usage.Utime) + seconds(usage.Stime)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

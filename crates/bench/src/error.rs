@@ -87,8 +87,6 @@ pub enum PeerError {
     Answer(#[source] serde_json::Error),
     #[error("the peer refused: {0}")]
     Refused(String),
-    #[error("a peer started before its settings were checked")]
-    Unchecked,
 }
 
 /// Refuses input that does not fit.

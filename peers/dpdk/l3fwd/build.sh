@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Fetches the source of Debian's DPDK, builds its example l3fwd around the ports of this folder, and prints the path of
-# the program. Usage: peers/dpdk/l3fwd/build.sh BATCH|memif
+# the program. Usage: peers/dpdk/l3fwd/build.sh BATCH|memif-BATCH
 #
 # Debian packages neither l3fwd nor the sources of the examples, so they come from the source package of the installed
 # DPDK. apt uses lists in the build folder, so the system does not change; everything is made below target/peers. l3fwd
-# itself changes in the room of its tables and, for a BATCH other than its own 32, in how many packets it takes at once
-# and how many buffers its core caches. For memif it does not request checksum verification, which memif ports cannot do,
+# itself changes in the room of its tables, in the call that adds a route to its LPM table (lpm_routes.c) and, for a BATCH
+# other than its own 32, in how many packets it takes at once and how many buffers its core caches. For memif it does not request checksum verification, which memif ports cannot do,
 # and the generator is built as well.
 set -euo pipefail
 
 readonly here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly work=$(realpath -m "${CARGO_TARGET_DIR:-$here/../../../target}")/peers
-readonly batch=$1
+readonly kind=$1 batch=${1#memif-} bed=$(realpath "$here/../../bed")
 
 give_up() {
 	echo "build.sh: $*" >&2
@@ -72,7 +72,7 @@ enlarge() { # FOLDER
 	resize "$1/l3fwd_fib.c" 'config_ipv4.max_routes = (1 << 16)' 'config_ipv4.max_routes = (1 << 20)'
 	resize "$1/l3fwd_fib.c" 'config.max_routes = (1 << 16) - 1' 'config.max_routes = (1 << 18)'
 	resize "$1/l3fwd_fib.c" 'config.trie.num_tbl8 = (1 << 15)' 'config.trie.num_tbl8 = (1 << 19)'
-	[[ $batch != memif ]] || resize "$1/main.c" '\.offloads = RTE_ETH_RX_OFFLOAD_CHECKSUM' '.offloads = 0'
+	[[ $kind != memif-* ]] || resize "$1/main.c" '\.offloads = RTE_ETH_RX_OFFLOAD_CHECKSUM' '.offloads = 0'
 	[[ $batch == 256 ]] || return 0
 	resize "$1/l3fwd.h" '\(MAX_PKT_BURST *\)32' "\\1$batch"
 	resize "$1/l3fwd.h" '\(MEMPOOL_CACHE_SIZE *\)256' '\1512'
@@ -89,15 +89,15 @@ compile() { # FOLDER
 	for file in "$1"/*.c; do
 		[[ $file != *_route_parse.c ]] || continue # included by others
 		object=${file%.c}.o
-		"${CC:-cc}" "${flags[@]}" -w -c "$file" -o "$object"
+		"${CC:-cc}" "${flags[@]}" -Drte_lpm_add=add_lpm_route -w -c "$file" -o "$object"
 		objects+=("$object")
 	done
-	for file in "$here"/*.c "$here"/../inputs.c; do
+	for file in "$here"/*.c "$bed"/*.c; do
 		object=$1/ours-$(basename "$file" .c).o
 		"${CC:-cc}" "${flags[@]}" -std=gnu11 -Wall -Wextra -Wshadow -c "$file" -o "$object"
 		objects+=("$object")
 	done
-	if [[ $batch == memif ]]; then
+	if [[ $kind == memif-* ]]; then
 		"${CC:-cc}" "${flags[@]}" -std=gnu11 -Wall -Wextra -Wshadow -c "$here/../memif/generator.c" -o "$1/generator.o"
 		# shellcheck disable=SC2046
 		"${CC:-cc}" -o "$1/generator" "$1"/{generator,ours-bed,ours-frames,ours-inputs}.o $(pkg-config --libs libdpdk)
@@ -107,7 +107,7 @@ compile() { # FOLDER
 }
 
 is_current() { # PROGRAM
-	[[ -x $1 && -z $(find "$here" "$here/../memif" "$here/../inputs.c" "$here/../inputs.h" -newer "$1" -type f) ]]
+	[[ -x $1 && -z $(find "$here" "$here/../memif" "$here/../mbufs.h" "$bed" -newer "$1" -type f) ]]
 }
 
 for tool in pkg-config "${CC:-cc}"; do
@@ -115,7 +115,7 @@ for tool in pkg-config "${CC:-cc}"; do
 done
 version=$(source_version) || give_up "libdpdk-dev is not installed, or not by dpkg: apt install libdpdk-dev"
 readonly source=$work/dpdk-$version
-readonly built=$work/l3fwd-$version-$batch
+readonly built=$work/l3fwd-$version-$kind
 mkdir -p "$work"
 [[ -d $source ]] || unpack "$version"
 if ! is_current "$built/l3fwd"; then

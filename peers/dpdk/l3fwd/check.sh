@@ -37,19 +37,22 @@ for kind in lpm fib lpm_parsing fib_parsing; do
 	expect 0 '"bad":\[\],"refused":\[\]' "$kind forwards correctly" "l3fwd_${kind}_inet:32,l3fwd_${kind}_inet6:32"
 done
 expect 0 '"bad":\[\],"refused":\[\]' "bursts of 256" l3fwd_lpm_inet:256
-commands='run l3fwd_fib_inet:32 s 0.02'
-expect 0 '"mpps":.*"loop_mpps":.*"bad":0,"lost":0' "a served run" $both --serve
-commands='run l3fwd_fib_inet6:32 s 0.02'
-expect 0 '"family":"inet6".*"bad":0,"lost":0' "a served run of the other family" $both --serve
-commands='run unknown:32 s 0.01'; expect 0 'command 1: no such contestant' "an unknown contestant served" $both --serve
-commands='run l3fwd_fib_inet:32 s'; expect 0 'command 1: want: run PEER:BATCH' "half a command" $both --serve
+commands=$'slice l3fwd_fib_inet:32 s 1000000 2000000\ntotals'
+expect 0 '"counted":[1-9].*"lost_core_ns":' "a slice" $both --serve
+expect 0 '"sent":\([1-9][0-9]*\),"received":\1,"wrong":0' "no packet is lost" $both --serve
+commands=$'slice l3fwd_fib_inet:32 s 0 1000\nslice l3fwd_fib_inet6:32 s 0 1000000\ntotals'
+expect 0 '"sent":\([1-9][0-9]*\),"received":\1,"wrong":0' "a slice of the other family" $both --serve
+commands=$'slice bed_inet:32 s 0 1000000\ntotals'
+expect 0 '"sent":0,"received":0,"wrong":0' "the bed without l3fwd" $both --serve
+commands='slice unknown:32 s 0 1000'; expect 0 'command 1: no such contestant' "an unknown contestant served" $both --serve
+commands='slice l3fwd_fib_inet:32 s'; expect 0 'command 1: want: slice PEER:BATCH' "half a command" $both --serve
 commands=quit
 expect 1 'no such contestant' "an unknown contestant" unknown:32
 expect 1 'one program cannot be all of these' "two programs at once" l3fwd_fib_inet:32,l3fwd_lpm_inet:32
 
 bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
 expect 3 'packet 4 of stream s left by another port' "a packet that leaves by the wrong port" $both
-commands='run l3fwd_fib_inet:32 s 0.01'; expect 0 'forwards wrongly and is not timed' "a run of a contestant that forwards wrongly" $both --serve
+commands='slice l3fwd_fib_inet:32 s 0 1000'; expect 0 'forwards wrongly and is not timed' "a slice of a contestant that forwards wrongly" $both --serve
 commands=quit
 fresh_ports; bytes 0500 0600 0900 0100 >"$input/s.inet6.answers"
 expect 3 'packet 3 of stream s left by another port' "a packet without a route" $both

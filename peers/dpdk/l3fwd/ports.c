@@ -1,22 +1,27 @@
-/* A driver for l3fwd's ports net_bed0, net_bed1, …: packets arrive at number 0 and leave by the others. It offers
- * what network cards offer: it verifies checksums on receipt, reports packet types and frees transmitted buffers in bulk. */
+/* A driver for l3fwd's ports net_bed0, net_bed1, …: packets arrive from the bed at number 0 and leave to it by the others.
+ * It offers what network cards offer: it verifies checksums on receipt and reports packet types. Its packet buffers are in
+ * l3fwd's own pool; as a card has a ring of descriptors, it takes them all at the start and uses them in turn. */
 #include <stdio.h>
 
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
 
-#include "bed.h"
-#include "frames.h"
+#include "../../bed/bed.h"
+#include "../../bed/frames.h"
+#include "../mbufs.h"
 
 struct port {
 	uint16_t number;
-	struct rte_mempool *pool;
 	struct rte_ether_addr address;
 };
 
+/* A variable of l3fwd: its loop ends when a signal or the bed sets it. */
+extern volatile bool force_quit;
+
 static uint16_t take_in(void *queue, struct rte_mbuf **packets, uint16_t room)
 {
-	return bed_receive(((const struct port *)queue)->pool, packets, room);
+	(void)queue;
+	return bed_rx_burst((void **)packets, room);
 }
 
 static uint16_t take_nothing_in(void *queue, struct rte_mbuf **packets, uint16_t room)
@@ -27,7 +32,7 @@ static uint16_t take_nothing_in(void *queue, struct rte_mbuf **packets, uint16_t
 
 static uint16_t send_out(void *queue, struct rte_mbuf **packets, uint16_t count)
 {
-	bed_send(((const struct port *)queue)->number, packets, count);
+	bed_tx_burst(((const struct port *)queue)->number, (void **)packets, count);
 	return count;
 }
 
@@ -90,7 +95,8 @@ static int set_up_receive(struct rte_eth_dev *device, uint16_t queue, uint16_t d
 	struct port *port = device->data->dev_private;
 
 	(void)descriptors, (void)socket, (void)conf;
-	port->pool = pool;
+	if (port->number == 0)
+		lend_mbufs(pool, buffers_of_bed());
 	device->data->rx_queues[queue] = port;
 	return 0;
 }
@@ -124,7 +130,7 @@ static int probe(struct rte_vdev_device *vdev)
 	if (sscanf(rte_vdev_device_name(vdev), "net_bed%u", &number) != 1)
 		return -EINVAL;
 	if (number == 0)
-		bed_open();
+		bed_open(&(struct bed_router){FRAME_IN_MBUF, describe_mbufs, length_of_mbuf, &force_quit});
 	device = rte_eth_vdev_allocate(vdev, sizeof(*port));
 	if (device == NULL)
 		return -ENOMEM;

@@ -12,8 +12,8 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "../inputs.h"
-#include "../l3fwd/bed.h"
+#include "../../bed/bed.h"
+#include "../mbufs.h"
 
 #define BURST 64
 #define DESCRIPTORS 1024
@@ -22,11 +22,14 @@
  * generator never waits for the router to empty a ring. */
 #define WINDOW 960
 
+/* Buffers of the bed: what is on its way, and a burst. */
+#define BUFFERS (WINDOW + BURST)
+
 /* How long a router may take to load its table, and to forward anything at all. */
 #define START_SECONDS 240
 #define STALL_SECONDS 10
 
-volatile bool force_quit;
+static volatile bool force_quit;
 
 static void quit(int signal)
 {
@@ -97,18 +100,20 @@ static void receive_all(uint16_t ports)
 		uint16_t count = rte_eth_rx_burst(port, 0, packets, BURST);
 
 		if (count > 0)
-			bed_send(port, packets, count);
+			bed_tx_burst(port, (void **)packets, count);
 	}
 }
 
-static void run(uint16_t ports, struct rte_mempool *pool)
+/* memif copies what it sends and frees the buffer into the pool, and what it receives is in a buffer of the pool. So the
+ * bed has fewer buffers as more packets are on their way. */
+static void run(uint16_t ports)
 {
 	struct rte_mbuf *packets[BURST];
 	double stalled = 0;
 
 	for (unsigned idle = 0; !force_quit; idle++) {
 		if (bed_in_flight() + BURST <= WINDOW) {
-			send_all(packets, bed_receive(pool, packets, BURST));
+			send_all(packets, bed_rx_burst((void **)packets, BURST));
 			idle = 0;
 			stalled = 0;
 		}
@@ -137,8 +142,9 @@ int main(int argc, char **argv)
 	ports = rte_eth_dev_count_avail();
 	for (uint16_t port = 0; port < ports; port++)
 		open_port(port, pool);
-	bed_open();
+	bed_open(&(struct bed_router){FRAME_IN_MBUF, describe_mbufs, length_of_mbuf, &force_quit});
+	lend_mbufs(pool, BUFFERS);
 	await_router(ports);
-	run(ports, pool);
+	run(ports);
 	return 0;
 }

@@ -1,6 +1,7 @@
 //! The folder described in peers/README.md: one table, streams of keys, and the expected answers.
 
 use std::fmt::Display;
+use std::cell::Cell;
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -42,6 +43,8 @@ pub struct Stream<A> {
     pub name: String,
     pub keys: Vec<A>,
     pub answers: Vec<u16>,
+    /// The key that the next slice begins with.
+    pub at: Cell<usize>,
 }
 
 /// The routes of one family.
@@ -87,5 +90,5 @@ fn stream<A: Addr>(folder: &Path, name: String) -> Result<Stream<A>> {
     }
     let keys = keys.chunks(bytes).map(A::from_key).collect();
     let answers = answers.chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
-    Ok(Stream { name, keys, answers })
+    Ok(Stream { name, keys, answers, at: Cell::new(0) })
 }

@@ -10,12 +10,16 @@ use std::io::{self, BufRead, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use contestants::{Contested, Library};
 use measure::{Match, Report};
+
+/// The longest slice.
+const LONGEST_NS: u64 = 60_000_000_000;
 
 const USAGE: &str = "usage: rust-lookup [--only CONTESTANT,...] [--serve] FOLDER";
 
@@ -133,15 +137,16 @@ impl Matches {
 
     fn obey(&self, line: &str) -> Result<Value> {
         let words: Vec<&str> = line.split(' ').collect();
-        let ["run", contestant, stream, seconds] = words[..] else {
-            bail!("want: run PEER:BATCH STREAM SECONDS, or quit");
+        let ["slice", contestant, stream, lead_in, length] = words[..] else {
+            bail!("want: slice PEER:BATCH STREAM LEAD-IN LENGTH (in nanoseconds), or quit");
         };
-        let seconds = seconds.parse().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 3600.0);
-        let seconds = seconds.context("seconds must be above 0 and up to 3600")?;
-        let sample = self.inet.sample(contestant, stream, seconds);
-        let sample = sample.or_else(|| self.inet6.sample(contestant, stream, seconds));
-        let mut sample = sample.context("no such contestant; the ready line lists them")??;
-        sample["pages"] = pages().into();
-        Ok(sample)
+        let times = [lead_in, length].map(|time| time.parse().ok().filter(|time| *time <= LONGEST_NS));
+        let [Some(lead_in), Some(length @ 1..)] = times else {
+            bail!("a slice has 1 to {LONGEST_NS} nanoseconds, and its lead-in 0 to {LONGEST_NS}");
+        };
+        let times = [lead_in, length].map(Duration::from_nanos);
+        let slice = self.inet.slice(contestant, stream, times);
+        let slice = slice.or_else(|| self.inet6.slice(contestant, stream, times));
+        slice.context("no such contestant; the ready line lists them")?
     }
 }

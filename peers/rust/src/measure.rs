@@ -13,7 +13,7 @@ use crate::heap;
 use crate::inputs::{self, Route, Stream};
 
 /// Keys between two readings of the clock, as in the other peers.
-const SEGMENT: usize = 65_536;
+const SEGMENT: usize = 4096;
 /// Answers are written to a buffer that stays in the first-level cache.
 const ROOM: usize = 256;
 
@@ -87,14 +87,13 @@ impl<A: Contested> Match<A> {
         }
     }
 
-    /// Takes a sample: a tenth of its length untimed, because the contestant before filled the caches, then the timed
-    /// part. `None` if this family has no such contestant.
-    pub fn sample(&self, contestant: &str, stream: &str, seconds: f64) -> Option<Result<Value>> {
+    /// Runs a lead-in that does not count and a slice that does. `None` if this family has no such contestant.
+    pub fn slice(&self, contestant: &str, stream: &str, times: [Duration; 2]) -> Option<Result<Value>> {
         let entry = self.entries.iter().find(|entry| entry.name == contestant)?;
-        Some(self.sample_of(entry, stream, seconds))
+        Some(self.slice_of(entry, stream, times))
     }
 
-    fn sample_of(&self, entry: &Entry<A>, stream: &str, seconds: f64) -> Result<Value> {
+    fn slice_of(&self, entry: &Entry<A>, stream: &str, [lead_in, length]: [Duration; 2]) -> Result<Value> {
         let stream = self.streams.iter().find(|known| known.name == stream);
         let stream =
             stream.context("no such stream of this contestant's family; the ready line lists them")?;
@@ -103,12 +102,10 @@ impl<A: Contested> Match<A> {
             !self.report.bad.iter().any(is_bad),
             "this contestant answers wrongly and is not timed"
         );
-        stream.timed(&*entry.lookups, seconds / 10.0);
-        let (mlps, on_cpu) = stream.timed(&*entry.lookups, seconds);
-        Ok(
-            json!({"peer": entry.name.trim_end_matches(BATCH), "family": A::FAMILY, "stream": stream.name, "batch": 1,
-            "mlps": mlps, "bad": 0, "on_cpu": on_cpu}),
-        )
+        if !lead_in.is_zero() {
+            stream.timed(&*entry.lookups, lead_in);
+        }
+        Ok(stream.timed(&*entry.lookups, length))
     }
 }
 
@@ -126,28 +123,31 @@ impl<A: Contested> Stream<A> {
             "of": self.keys.len(), "first": example}))
     }
 
-    /// Million lookups per second, and the share of the time during which this thread had the core.
-    fn timed(&self, lookups: &dyn Lookups<A>, seconds: f64) -> (f64, f64) {
-        let length = Duration::from_secs_f64(seconds);
+    /// Looks keys up from where the stream was left, for at least that long.
+    fn timed(&self, lookups: &dyn Lookups<A>, length: Duration) -> Value {
         let mut answers = [0; ROOM];
         let (ran, started, mut done) = (on_core(), Instant::now(), 0);
-        for segment in self.keys.chunks(SEGMENT).cycle() {
+        let time = loop {
+            let at = self.at.get();
+            let segment = &self.keys[at..self.keys.len().min(at + SEGMENT)];
             for keys in segment.chunks(ROOM) {
                 lookups.look_up(keys, &mut answers);
                 black_box(&mut answers);
             }
             done += segment.len();
+            self.at.set(if at + segment.len() == self.keys.len() { 0 } else { at + segment.len() });
             if started.elapsed() >= length {
-                break;
+                break started.elapsed();
             }
-        }
-        let elapsed = started.elapsed().as_secs_f64();
-        (done as f64 / elapsed * 1e-6, ((on_core() - ran) / elapsed).min(1.0))
+        };
+        let lost = time.saturating_sub(on_core().saturating_sub(ran));
+        json!({"counted": done, "offered": done, "time_ns": time.as_nanos() as u64,
+            "lost_core_ns": lost.as_nanos() as u64})
     }
 }
 
-/// The seconds during which this thread has had a core.
-fn on_core() -> f64 {
+/// The time during which this thread has had a core.
+fn on_core() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -101,11 +101,7 @@ impl RouterBench {
                     continue;
                 }
                 let looks_up = stream.settings.kind() == Kind::Lookup;
-                let seed = if looks_up {
-                    self.factories.inputs.seed
-                } else {
-                    self.factories.flow_seed(planned.seed)
-                };
+                let seed = if looks_up { self.factories.inputs.seed } else { planned.seed };
                 let draw = Draw::of(&stream.settings, seed);
                 match stream.family {
                     Family::Inet => drop(self.factories.inputs.flows::<u32>(&draw)?),
@@ -131,11 +127,14 @@ impl RouterBench {
         lookup::check_settings(&settings.lookup)?;
         changes::check(&settings.updates)?;
         if let Some(peer) = &settings.lookup.peer {
-            return self.factories.peers.check_lookup::<A>(stream, peer);
+            return self.factories.peers.check::<A>(stream, peer);
         }
         if let Some(peer) = &settings.load.peer {
             forward::check_peer(settings)?;
-            return self.factories.peers.check_router::<A>(stream, peer);
+            return self.factories.peers.check::<A>(stream, peer);
+        }
+        if self.factories.forwards_by_peers && settings.kind() == Kind::Forward {
+            return Err(peer::unlike_routers().into());
         }
         self.preferences.extend(algorithm::check::<A>(&settings.router)?);
         Ok(())
@@ -155,10 +154,10 @@ impl RouterBench {
             .collect();
         if measures(experiment, Kind::Forward) {
             self.conditions.extend(forward::describe(&settings.load, self.cores)?);
-            if variants(experiment).iter().any(forwards_here) {
-                self.conditions.extend(forward::describe_bed(&settings.load));
+            match self.factories.forwards_by_peers {
+                true => self.conditions.extend(peer::CONDITIONS.map(str::to_owned)),
+                false => self.conditions.extend(forward::describe_bed(&settings.load)),
             }
-            self.conditions.extend(self.factories.forwards_by_peers.then(|| peer::CONDITION.to_owned()));
         }
         if measures(experiment, Kind::Lookup) {
             self.conditions.extend(lookup::describe(&settings.lookup, self.cores)?);
@@ -202,11 +201,6 @@ impl Bench<Settings> for RouterBench {
 fn variants(experiment: &Experiment<Settings>) -> Vec<Settings> {
     let variants = experiment.variants.iter();
     variants.map(|variant| variant.set.clone().laid_over(&experiment.subject)).collect()
-}
-
-/// Whether a variant is our router, in this process.
-fn forwards_here(settings: &Settings) -> bool {
-    settings.kind() == Kind::Forward && settings.load.peer.is_none()
 }
 
 /// One line, or one for each named stream; or the changes of routes.

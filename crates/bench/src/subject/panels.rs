@@ -1,18 +1,16 @@
 //! Makes the panel of each kind of subject.
 
-use std::time::Duration;
-
-use fullview_lab::{PanelError, PanelWork, SliceLimits};
+use fullview_lab::{PanelError, PanelWork};
 use fullview_table::Family;
 
 use super::arms::{ArmPanel, PanelArm, PanelMember};
 use super::family::BenchFamily;
 use super::family_stream::FamilyStream;
-use super::forward::{ForwardFactory, ONE_CORE_LIMITS};
+use super::forward::ForwardFactory;
 use super::inputs::Inputs;
 use super::kernel::KernelFactory;
 use super::lookup::{self, LookupFactory};
-use super::peer::Peers;
+use super::peer::{PEER_LIMITS, Peers};
 use super::updates::{self, UpdateFactory};
 use crate::error::BenchError;
 use crate::settings::{Kind, Settings, Shape};
@@ -25,16 +23,11 @@ pub struct PanelFactories {
     pub updates: UpdateFactory,
     pub kernel: KernelFactory,
     pub peers: Peers,
-    /// Whether some variant is another router.
+    /// Whether the variants are routers in processes of their own.
     pub forwards_by_peers: bool,
 }
 
 impl PanelFactories {
-    /// The seed of the packets of a panel. Other routers receive theirs once for all panels; ours get the same ones then.
-    pub fn flow_seed(&self, of_panel: u64) -> u64 {
-        if self.forwards_by_peers { self.inputs.seed } else { of_panel }
-    }
-
     /// Draws the changes of a panel, so that changes which cannot be made are refused.
     pub fn draw_changes(&mut self, stream: &FamilyStream, seed: u64) -> Result<(), BenchError> {
         let PanelFactories { inputs, updates, .. } = self;
@@ -71,24 +64,20 @@ fn forward_panel<A: BenchFamily>(
     seed: u64,
     work: PanelWork<'_>,
 ) -> Result<(), PanelError> {
-    let seed = bench.flow_seed(seed);
-    let (mut paths, mut peers) = (Vec::new(), Vec::new());
+    if bench.forwards_by_peers {
+        let panel = bench.peers.routers::<A>(&mut bench.inputs, streams, seed);
+        let failed =
+            |(member, error): (usize, BenchError)| PanelError::Member { member, source: error.into() };
+        return work(&mut panel.map_err(failed)?);
+    }
+    let mut paths = Vec::new();
     for (member, stream) in streams.iter().enumerate() {
         let failed = |error: BenchError| PanelError::Member { member, source: error.into() };
-        match &stream.settings.load.peer {
-            None => {
-                let path = bench.forward.make::<A>(&mut bench.inputs, &stream.settings, seed);
-                paths.push(path.map_err(failed)?);
-            }
-            Some(peer) => {
-                let router = bench.peers.router::<A>(&mut bench.inputs, stream, peer).map_err(failed)?;
-                peers.push((member, Box::new(router) as Box<dyn PanelMember>));
-            }
-        }
+        let path = bench.forward.make::<A>(&mut bench.inputs, &stream.settings, seed);
+        paths.push(path.map_err(failed)?);
     }
     let shape = streams[0].settings.load.shape.unwrap_or(Shape::OneCore);
-    let run = |panel: ArmPanel<'_>| work(&mut with_peers(panel, peers));
-    bench.forward.panel(paths, shape, run).map_err(bed)?
+    bench.forward.panel(paths, shape, |mut panel| work(&mut panel)).map_err(bed)?
 }
 
 fn lookup_panel<A: BenchFamily>(
@@ -97,6 +86,7 @@ fn lookup_panel<A: BenchFamily>(
     work: PanelWork<'_>,
 ) -> Result<(), PanelError> {
     let PanelFactories { inputs, lookup, peers, .. } = bench;
+    let running = peers.lookups::<A>(inputs, streams).map_err(bed)?;
     let mut controls: Vec<(Settings, Box<dyn PanelArm>)> = Vec::new();
     let mut members: Vec<Box<dyn PanelMember>> = Vec::new();
     for (member, stream) in streams.iter().enumerate() {
@@ -110,7 +100,7 @@ fn lookup_panel<A: BenchFamily>(
         }
         members.push(match &stream.settings.lookup.peer {
             None => Box::new(lookup.make::<A>(inputs, &stream.settings, control).map_err(failed)?),
-            Some(peer) => Box::new(peers.lookup::<A>(inputs, stream, peer, control).map_err(failed)?),
+            Some(peer) => Box::new(running.lookup::<A>(stream, peer, control).map_err(failed)?),
         });
     }
     let controls = controls.into_iter().map(|(_, control)| control).collect();
@@ -143,10 +133,6 @@ fn updates_panel<A: BenchFamily>(
     work(&mut ArmPanel { controls, members, subtracts: true, limits: updates::LIMITS })
 }
 
-/// A slice is asked for and answered through pipes, which takes some ten microseconds.
-const PEER_LIMITS: SliceLimits =
-    SliceLimits { shortest: Duration::from_millis(1), longest: ONE_CORE_LIMITS.longest };
-
 fn has_peers(streams: &[FamilyStream]) -> bool {
     streams.iter().any(|stream| stream.settings.lookup.peer.is_some())
 }
@@ -157,15 +143,4 @@ fn keys_of(settings: &Settings) -> Settings {
     keys.traffic = settings.traffic.clone();
     keys.lookup.keys = settings.lookup.keys;
     keys
-}
-
-/// Puts the peers between our own members, each at its position.
-fn with_peers<'p>(mut panel: ArmPanel<'p>, peers: Vec<(usize, Box<dyn PanelMember + 'p>)>) -> ArmPanel<'p> {
-    if !peers.is_empty() {
-        panel.limits.shortest = panel.limits.shortest.max(PEER_LIMITS.shortest);
-    }
-    for (position, peer) in peers {
-        panel.members.insert(position, peer);
-    }
-    panel
 }

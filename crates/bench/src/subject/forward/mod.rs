@@ -25,8 +25,6 @@ mod path;
 mod two_cores;
 mod without_prefetch;
 
-pub use one_core::ONE_CORE_LIMITS;
-
 /// The highest rate that can be asked for: 1 ns per packet is less than writing 60 bytes takes.
 const FASTEST_PPS: f64 = 1e9;
 

@@ -22,7 +22,7 @@ use crate::traffic::one_core::{Bed, Flight, verify};
 
 /// The clock is read every few microseconds, so any slice is possible; beyond the longest the noise of a shared machine
 /// is no longer common to the arms.
-pub const ONE_CORE_LIMITS: SliceLimits =
+const ONE_CORE_LIMITS: SliceLimits =
     SliceLimits { shortest: Duration::from_micros(50), longest: Duration::from_millis(16) };
 
 /// The bed that all arms of a panel share.

@@ -4,12 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fullview_lab::{SubjectError, Validity, Verified};
+use fullview_lab::{Slice, SubjectError, Validity, Verified};
 use fullview_table::Family;
-use serde::de::DeserializeOwned;
 
 use super::process::{Process, Ready, WrongAnswers};
-use crate::error::PeerError;
 use crate::subject::lookup::{BUILD_MS, BYTES};
 
 /// One contestant of a running peer, on one stream.
@@ -51,9 +49,9 @@ impl Contestant {
         Err(format!("the peer does not offer {}, only {}", self.name, ready.join(", ")).into())
     }
 
-    /// A sample of that length.
-    pub fn sample<T: DeserializeOwned>(&self, length: Duration) -> Result<T, PeerError> {
-        self.process.borrow_mut().sample(&self.name, &self.stream, length)
+    /// See [`fullview_lab::Panel::slice`].
+    pub fn slice(&self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
+        Ok(self.process.borrow_mut().slice(&self.name, &self.stream, lead_in, length)?)
     }
 
     /// The counters of [`BYTES`] and [`BUILD_MS`], as far as the peer reported them.

@@ -2,48 +2,45 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::net::IpAddr;
 use std::path::Path;
 
-use fullview_table::{Address, Family, NextHop, Rib, Table};
+use fullview_table::{Address, NextHop, Rib};
 use tempfile::TempDir;
 
 use crate::subject::keys::Keys;
 
-/// A folder with the table and the streams of keys with their answers (`peers/README.md`). It is removed with this value.
+/// A folder with a table and a stream of keys with its answers (`peers/README.md`). It is removed with this value.
 pub struct PeerFiles {
     folder: TempDir,
 }
 
 impl PeerFiles {
-    /// Writes the routes of both families.
-    pub fn new(table: &Table) -> io::Result<Self> {
+    /// Writes the routes of one family, and a stream of that family. IPv4 keys are little-endian integers, IPv6 keys are
+    /// in network order.
+    pub fn new<A: Address>(rib: &Rib<A>, stream: &str, keys: &Keys<A>) -> io::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let mut routes = BufWriter::new(File::create(folder.path().join("table.txt"))?);
-        write_routes(&mut routes, &table.inet)?;
-        write_routes(&mut routes, &table.inet6)?;
+        let create = |name: String| File::create(folder.path().join(name)).map(BufWriter::new);
+        let mut routes = create("table.txt".into())?;
+        write_routes(&mut routes, rib)?;
         routes.flush()?;
+        let (mut addrs, mut answers) = (
+            create(format!("{stream}.{}.keys", A::FAMILY))?,
+            create(format!("{stream}.{}.answers", A::FAMILY))?,
+        );
+        keys.addrs.iter().try_for_each(|key| match key.to_ip().into() {
+            IpAddr::V4(addr) => addrs.write_all(&addr.to_bits().to_le_bytes()),
+            IpAddr::V6(addr) => addrs.write_all(&addr.octets()),
+        })?;
+        keys.expected.iter().try_for_each(|NextHop(hop)| answers.write_all(&hop.to_le_bytes()))?;
+        addrs.flush()?;
+        answers.flush()?;
         Ok(PeerFiles { folder })
     }
 
     /// Where they are.
     pub fn path(&self) -> &Path {
         self.folder.path()
-    }
-
-    /// Adds a stream. IPv4 keys are little-endian integers, IPv6 keys are in network order.
-    pub fn add<A: Address + Into<u128>>(&self, name: &str, keys: &Keys<A>) -> io::Result<()> {
-        let create = |what: &str| {
-            let name = format!("{name}.{}.{what}", A::FAMILY);
-            File::create(self.folder.path().join(name)).map(BufWriter::new)
-        };
-        let (mut addrs, mut answers) = (create("keys")?, create("answers")?);
-        keys.addrs.iter().try_for_each(|key| match A::FAMILY {
-            Family::Inet => addrs.write_all(&(*key).into().to_le_bytes()[..4]),
-            Family::Inet6 => addrs.write_all(&(*key).into().to_be_bytes()),
-        })?;
-        keys.expected.iter().try_for_each(|NextHop(hop)| answers.write_all(&hop.to_le_bytes()))?;
-        addrs.flush()?;
-        answers.flush()
     }
 }
 

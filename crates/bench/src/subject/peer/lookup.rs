@@ -3,17 +3,9 @@
 use std::time::Duration;
 
 use fullview_lab::{Findings, Slice, SubjectError, Verified};
-use serde::Deserialize;
 
 use super::contestant::Contestant;
 use crate::subject::arms::{PanelArm, PanelMember};
-
-/// A sample of lookups: million a second, and the share of the time during which the peer had the core.
-#[derive(Debug, Deserialize)]
-struct LookupSample {
-    mlps: f64,
-    on_cpu: f64,
-}
 
 /// A contestant that looks up.
 pub struct PeerLookup {
@@ -22,15 +14,8 @@ pub struct PeerLookup {
 }
 
 impl PanelArm for PeerLookup {
-    fn slice(&mut self, _lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
-        let LookupSample { mlps, on_cpu } = self.contestant.sample(length)?;
-        let counted = (mlps * 1e6 * length.as_secs_f64()).round() as u64;
-        Ok(Slice {
-            counted,
-            offered: counted,
-            time: length,
-            lost_core: length.mul_f64((1.0 - on_cpu).max(0.0)),
-        })
+    fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
+        self.contestant.slice(lead_in, length)
     }
 
     fn findings(&mut self) -> Findings {

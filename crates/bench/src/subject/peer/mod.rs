@@ -1,29 +1,31 @@
 //! Other implementations of lookup and other routers, measured through processes that answer `peers/README.md`'s protocol.
 //!
-//! They get the same table and keys as our own algorithms, have verified every answer before they say they are
-//! ready, and take their turns in the same randomised blocks: the comparison is side by side or it is none. A
-//! contestant that answered wrongly or could not hold the table is not timed; its runs say so.
+//! They get the same table and keys as our own algorithms, have verified every answer before they say they are ready, and
+//! take their turns in the same panels. They start anew for each panel. Routers, ours among them, run on the bed of
+//! `peers/bed`, one process each. A contestant that answered wrongly or could not hold the table is not timed.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::time::Duration;
 
+use fullview_lab::{SliceLimits, Validity};
 use fullview_router::error::BadInput;
 use fullview_table::Family;
 
+use super::arms::{ArmPanel, PanelArm};
 use super::cores::Cores;
 use super::family::BenchFamily;
 use super::family_stream::FamilyStream;
 use super::inputs::{Draw, Inputs};
 use super::keys::Keys;
 use crate::error::{BenchError, PeerError, require};
-use crate::settings::{LookupSettings, Peer, Settings, TableSettings, TrafficSettings};
+use crate::settings::{Peer, Settings, Shape, TableSettings, TrafficSettings};
 use contestant::Contestant;
 use files::PeerFiles;
-pub use lookup::PeerLookup;
-use process::Process;
-pub use router::PeerRouter;
+use lookup::PeerLookup;
+use process::{PeerPlace, Process};
+use router::{PeerBed, PeerRouter};
 
 mod contestant;
 mod files;
@@ -31,188 +33,190 @@ mod lookup;
 mod process;
 mod router;
 
-/// How the report describes other routers.
-pub const CONDITION: &str = "other routers: their own loops between a generator and a receiver of the same kind, the same destinations in the \
-     same order, every packet checked before the first run; their value is taken as ours is";
+/// How the report describes the bed of routers that are processes.
+pub const CONDITIONS: [&str; 3] = [
+    "bed: peers/bed for all routers, the same generator, receiver, number of packet buffers and counters; smallest frames, one source, destinations in the same order",
+    "receiver: every packet checked before the first slice, one in 64 during slices; the control is the bed of the same process without its router",
+    "processes: each router in one of its own, started anew for each block; packets are drawn anew for each block; the page size of each is in its log lines",
+];
 
-/// Starts peers and makes subjects of their contestants.
+/// A slice is asked for and answered through pipes, which takes some ten microseconds.
+pub const PEER_LIMITS: SliceLimits =
+    SliceLimits { shortest: Duration::from_millis(1), longest: Duration::from_millis(16) };
+
+/// Starts peers.
 pub struct Peers {
     cores: Cores,
-    /// The contestants of each program that looks up.
-    contestants: Vec<(PathBuf, String)>,
-    given: Option<Given>,
-    files: Option<Rc<PeerFiles>>,
-    lookups: Vec<(PathBuf, Rc<RefCell<Process>>)>,
-    /// One process for each router, because its table is its own.
-    routers: Vec<(Peer, Rc<RefCell<Process>>)>,
+    given: Vec<Given>,
 }
 
-/// What all peers of a campaign are started with.
+/// What all peers of a panel are started with.
+#[derive(PartialEq)]
 struct Given {
+    family: Family,
+    stream: String,
     table: TableSettings,
-    order: KeyOrder,
-    streams: Vec<(Family, String, TrafficSettings)>,
-}
-
-/// Which destinations of a stream peers get.
-#[derive(Clone, Copy, PartialEq)]
-enum KeyOrder {
-    /// So many, drawn from it, to be looked up.
-    Drawn(Option<usize>),
-    /// All of them as they are sent, to be forwarded.
-    AsSent,
+    traffic: TrafficSettings,
+    keys: Option<usize>,
 }
 
 impl Peers {
-    /// No peer runs yet.
+    /// Peers run on these cores.
     pub fn new(cores: Cores) -> Peers {
-        let (contestants, lookups, routers) = (Vec::new(), Vec::new(), Vec::new());
-        Peers { cores, contestants, given: None, files: None, lookups, routers }
+        Peers { cores, given: Vec::new() }
     }
 
-    /// Takes note of a peer that looks up, and refuses settings that differ from those of other peers.
-    pub fn check_lookup<A: BenchFamily>(
-        &mut self,
-        stream: &FamilyStream,
-        peer: &Peer,
-    ) -> Result<(), BenchError> {
-        self.contestants.push((peer.program.clone(), named_contestant::<A>(peer)?));
-        self.agree::<A>(stream, KeyOrder::Drawn(stream.settings.lookup.keys))
-    }
-
-    /// The same for a peer that forwards.
-    pub fn check_router<A: BenchFamily>(
-        &mut self,
-        stream: &FamilyStream,
-        peer: &Peer,
-    ) -> Result<(), BenchError> {
+    /// Refuses a peer without a contestant for the family, and settings that differ from those of other peers: all peers of
+    /// a panel read the same folder.
+    pub fn check<A: BenchFamily>(&mut self, stream: &FamilyStream, peer: &Peer) -> Result<(), BenchError> {
         named_contestant::<A>(peer)?;
-        self.agree::<A>(stream, KeyOrder::AsSent)
-    }
-
-    /// All peers read the same folder, so the variants have to agree on what is in it.
-    fn agree<A: BenchFamily>(&mut self, stream: &FamilyStream, order: KeyOrder) -> Result<(), BenchError> {
-        let Settings { table, traffic, .. } = &stream.settings;
+        let Settings { table, traffic, lookup, .. } = stream.settings.clone();
         let given =
-            self.given.get_or_insert_with(|| Given { table: table.clone(), order, streams: Vec::new() });
-        let known =
-            given.streams.iter().find(|(family, name, _)| (*family, name) == (A::FAMILY, &stream.stream));
-        let agree =
-            (&given.table, given.order) == (table, order) && known.is_none_or(|(.., known)| known == traffic);
-        require(agree, || "all variants with a peer share their table, traffic and keys".into())?;
-        if known.is_none() {
-            given.streams.push((A::FAMILY, stream.stream.clone(), traffic.clone()));
+            Given { family: A::FAMILY, stream: stream.stream.clone(), table, traffic, keys: lookup.keys };
+        let known = |known: &&Given| (known.family, &known.stream) == (given.family, &given.stream);
+        match self.given.iter().find(known) {
+            Some(known) => require(*known == given, || {
+                "all variants with a peer share their table, traffic and keys".into()
+            })?,
+            None => self.given.push(given),
         }
         Ok(())
     }
 
+    /// Starts the programs that look up for members of this panel, each with the contestants of all its members.
+    pub fn lookups<A: BenchFamily>(
+        &self,
+        inputs: &mut Inputs,
+        streams: &[FamilyStream],
+    ) -> Result<PeerLookups, BenchError> {
+        let mut programs: Vec<(&Path, Vec<String>)> = Vec::new();
+        for peer in streams.iter().filter_map(|stream| stream.settings.lookup.peer.as_ref()) {
+            let name = named_contestant::<A>(peer)?;
+            match programs.iter_mut().find(|(program, _)| *program == peer.program) {
+                Some((_, names)) if names.contains(&name) => {}
+                Some((_, names)) => names.push(name),
+                None => programs.push((&peer.program, vec![name])),
+            }
+        }
+        let mut running = Vec::new();
+        let Some(first) = streams.first().filter(|_| !programs.is_empty()) else {
+            return Ok(PeerLookups { running });
+        };
+        let keys = inputs.keys::<A>(&first.settings)?;
+        let files = Rc::new(files(inputs, first, &*keys)?);
+        let place = PeerPlace { core: self.cores.pin_one()?, ..PeerPlace::default() };
+        for (program, names) in programs {
+            let process = Process::start(program, &names, Rc::clone(&files), place)?;
+            running.push((program.to_owned(), Rc::new(RefCell::new(process))));
+        }
+        Ok(PeerLookups { running })
+    }
+
+    /// A panel of routers, each with the bed of its process as control. An error comes with the member that it concerns.
+    pub fn routers<A: BenchFamily>(
+        &self,
+        inputs: &mut Inputs,
+        streams: &[FamilyStream],
+        seed: u64,
+    ) -> Result<ArmPanel<'static>, (usize, BenchError)> {
+        let first = streams.first().ok_or((0, BenchError::NoMembers))?;
+        let files = self.sent::<A>(inputs, first, seed).map_err(|error| (0, error))?;
+        let subtracts = first.settings.load.shape != Some(Shape::TwoCores);
+        let mut panel =
+            ArmPanel { controls: Vec::new(), members: Vec::new(), subtracts, limits: PEER_LIMITS };
+        for (member, stream) in streams.iter().enumerate() {
+            self.add_router::<A>(&mut panel, stream, &files).map_err(|error| (member, error))?;
+        }
+        require(!panel.controls.is_empty(), || "no router can take part".into())
+            .map_err(|error| (0, error.into()))?;
+        Ok(panel)
+    }
+
+    /// The folder with the packets of this seed.
+    fn sent<A: BenchFamily>(
+        &self,
+        inputs: &mut Inputs,
+        stream: &FamilyStream,
+        seed: u64,
+    ) -> Result<Rc<PeerFiles>, BenchError> {
+        let flows = inputs.flows::<A>(&Draw::of(&stream.settings, seed))?;
+        Ok(Rc::new(files(inputs, stream, &Keys::as_sent(&flows))?))
+    }
+
+    fn add_router<A: BenchFamily>(
+        &self,
+        panel: &mut ArmPanel<'static>,
+        stream: &FamilyStream,
+        files: &Rc<PeerFiles>,
+    ) -> Result<(), BenchError> {
+        let load = &stream.settings.load;
+        let peer = load.peer.as_ref().ok_or_else(unlike_routers)?;
+        let (name, (core, other)) = (named_contestant::<A>(peer)?, self.cores.for_peer()?);
+        let place = PeerPlace { core, other, buffers: load.packets };
+        let process = Process::start(&peer.program, std::slice::from_ref(&name), Rc::clone(files), place)?;
+        let process = Rc::new(RefCell::new(process));
+        let contestant = |name| contestant::<A>(&process, stream, name);
+        let router = contestant(name.clone());
+        // The process of a router that cannot take part serves nothing.
+        let mut control = 0;
+        if !matches!(router.obstacle(), Some((Validity::Refused, _))) {
+            control = panel.controls.len();
+            let bed = Box::new(PeerBed(contestant(name_of_bed::<A>(&name))));
+            panel.controls.push(bed as Box<dyn PanelArm>);
+        }
+        panel.members.push(Box::new(PeerRouter { contestant: router, control }));
+        Ok(())
+    }
+}
+
+/// The programs of a panel that look up.
+pub struct PeerLookups {
+    running: Vec<(PathBuf, Rc<RefCell<Process>>)>,
+}
+
+impl PeerLookups {
     /// A contestant's lookups.
     pub fn lookup<A: BenchFamily>(
-        &mut self,
-        inputs: &mut Inputs,
+        &self,
         stream: &FamilyStream,
         peer: &Peer,
         control: usize,
     ) -> Result<PeerLookup, BenchError> {
-        let known = self.lookups.iter().find(|(program, _)| *program == peer.program);
-        let process = match known {
-            Some((_, process)) => Rc::clone(process),
-            None => self.start_lookups(inputs, &peer.program)?,
-        };
-        Ok(PeerLookup { contestant: contestant::<A>(process, stream, peer)?, control })
-    }
-
-    /// A contestant that forwards.
-    pub fn router<A: BenchFamily>(
-        &mut self,
-        inputs: &mut Inputs,
-        stream: &FamilyStream,
-        peer: &Peer,
-    ) -> Result<PeerRouter, BenchError> {
-        let process = match self.routers.iter().find(|(known, _)| known == peer) {
-            Some((_, process)) => Rc::clone(process),
-            None => self.start_router(inputs, peer)?,
-        };
-        Ok(PeerRouter { contestant: contestant::<A>(process, stream, peer)?, wrong: 0, lost: 0 })
-    }
-
-    fn start_lookups(
-        &mut self,
-        inputs: &mut Inputs,
-        program: &Path,
-    ) -> Result<Rc<RefCell<Process>>, BenchError> {
-        let files = self.files(inputs)?;
-        let of_program = self.contestants.iter().filter(|(of, _)| of == program);
-        let mut names: Vec<&str> = of_program.map(|(_, name)| name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        let core = self.cores.pin_one()?;
-        let process = Rc::new(RefCell::new(Process::start(program, &names, files, (core, None))?));
-        self.lookups.push((program.into(), Rc::clone(&process)));
-        Ok(process)
-    }
-
-    fn start_router(&mut self, inputs: &mut Inputs, peer: &Peer) -> Result<Rc<RefCell<Process>>, BenchError> {
-        let files = self.files(inputs)?;
-        let names: Vec<&str> = [&peer.inet, &peer.inet6].into_iter().flatten().map(String::as_str).collect();
-        let cores = self.cores.for_peer()?;
-        let process = Rc::new(RefCell::new(Process::start(&peer.program, &names, files, cores)?));
-        self.routers.push((peer.clone(), Rc::clone(&process)));
-        Ok(process)
-    }
-
-    /// The folder of all peers, written when the first of them starts.
-    fn files(&mut self, inputs: &mut Inputs) -> Result<Rc<PeerFiles>, BenchError> {
-        if let Some(files) = &self.files {
-            return Ok(Rc::clone(files));
-        }
-        let given = self.given.take().ok_or(PeerError::Unchecked)?;
-        let files = Rc::new(given.write(inputs)?);
-        self.files = Some(Rc::clone(&files));
-        Ok(files)
+        let known = self.running.iter().find(|(program, _)| *program == peer.program);
+        let (_, process) = known.ok_or(PeerError::Ended)?;
+        Ok(PeerLookup { contestant: contestant::<A>(process, stream, named_contestant::<A>(peer)?), control })
     }
 }
 
-impl Given {
-    /// Writes the table and all streams.
-    fn write(self, inputs: &mut Inputs) -> Result<PeerFiles, BenchError> {
-        let files = PeerFiles::new(&*inputs.table(&self.table)?).map_err(PeerError::Files)?;
-        for (family, name, traffic) in self.streams {
-            let settings = Settings { table: self.table.clone(), traffic, ..Settings::default() };
-            match family {
-                Family::Inet => files.add(&name, &*keys::<u32>(inputs, settings, self.order)?),
-                Family::Inet6 => files.add(&name, &*keys::<u128>(inputs, settings, self.order)?),
-            }
-            .map_err(PeerError::Files)?;
-        }
-        Ok(files)
-    }
+/// Why our own router, measured in this process, is not compared with another one.
+pub fn unlike_routers() -> BadInput {
+    BadInput(
+        "another router is compared with ours on one bed: give every variant a load.peer, ours peers/fullview/run.sh"
+            .into(),
+    )
 }
 
-fn keys<A: BenchFamily>(
+fn files<A: BenchFamily>(
     inputs: &mut Inputs,
-    mut settings: Settings,
-    order: KeyOrder,
-) -> Result<Arc<Keys<A>>, BenchError> {
-    match order {
-        KeyOrder::Drawn(keys) => {
-            settings.lookup = LookupSettings { keys, ..LookupSettings::default() };
-            inputs.keys(&settings)
-        }
-        KeyOrder::AsSent => {
-            let draw = Draw::of(&settings, inputs.seed);
-            Ok(Arc::new(Keys::as_sent(&*inputs.flows(&draw)?)))
-        }
-    }
+    stream: &FamilyStream,
+    keys: &Keys<A>,
+) -> Result<PeerFiles, BenchError> {
+    let table = inputs.table(&stream.settings.table)?;
+    Ok(PeerFiles::new(A::rib(&table), &stream.stream, keys).map_err(PeerError::Files)?)
 }
 
 fn contestant<A: BenchFamily>(
-    process: Rc<RefCell<Process>>,
+    process: &Rc<RefCell<Process>>,
     stream: &FamilyStream,
-    peer: &Peer,
-) -> Result<Contestant, BenchError> {
-    let name = named_contestant::<A>(peer)?;
-    Ok(Contestant { process, name, family: A::FAMILY, stream: stream.stream.clone() })
+    name: String,
+) -> Contestant {
+    Contestant { process: Rc::clone(process), name, family: A::FAMILY, stream: stream.stream.clone() }
+}
+
+/// The contestant that is the bed of this one, in bursts of the same size.
+fn name_of_bed<A: BenchFamily>(router: &str) -> String {
+    let burst = router.rsplit(':').next().unwrap_or(router);
+    format!("bed_{}:{burst}", A::FAMILY)
 }
 
 fn named_contestant<A: BenchFamily>(peer: &Peer) -> Result<String, BenchError> {

@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
+use fullview_lab::Slice;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -19,6 +20,16 @@ pub struct Process {
     replies: BufReader<ChildStdout>,
     ready: Ready,
     _inputs: Rc<PeerFiles>,
+}
+
+/// Where a peer runs.
+#[derive(Clone, Copy, Default)]
+pub struct PeerPlace {
+    pub core: usize,
+    /// The core of a router that runs apart from its generator.
+    pub other: Option<usize>,
+    /// Packet buffers of its bed.
+    pub buffers: Option<usize>,
 }
 
 /// The line a peer prints once it has loaded the table and verified every answer.
@@ -65,18 +76,43 @@ enum PeerReply<T> {
     Done(T),
 }
 
+/// The counted part of a slice.
+#[derive(Debug, Deserialize)]
+struct PeerSlice {
+    counted: u64,
+    offered: u64,
+    time_ns: u64,
+    lost_core_ns: u64,
+}
+
+/// What a router counted in all slices of a stream; checked packets that came out wrong include the bed's own.
+#[derive(Debug, Deserialize)]
+pub struct PeerTotals {
+    pub sent: u64,
+    pub received: u64,
+    pub wrong: u64,
+}
+
+impl From<PeerSlice> for Slice {
+    fn from(slice: PeerSlice) -> Slice {
+        let [time, lost_core] = [slice.time_ns, slice.lost_core_ns].map(Duration::from_nanos);
+        Slice { counted: slice.counted, offered: slice.offered, time, lost_core }
+    }
+}
+
 impl Process {
     /// Starts `program` with only these contestants and waits until it is ready.
     pub fn start(
         program: &Path,
-        contestants: &[&str],
+        contestants: &[String],
         inputs: Rc<PeerFiles>,
-        (core, other): (usize, Option<usize>),
+        PeerPlace { core, other, buffers }: PeerPlace,
     ) -> Result<Self, PeerError> {
         let other = other.map(|other| ("ROUTER_CORE", other.to_string()));
+        let buffers = buffers.map(|buffers| ("BED_BUFFERS", buffers.to_string()));
         let mut child = Command::new(program)
             .env("CORE", core.to_string())
-            .envs(other)
+            .envs(other.into_iter().chain(buffers))
             .args(["--only", &contestants.join(","), "--serve"])
             .arg(inputs.path())
             .stdin(Stdio::piped())
@@ -93,22 +129,31 @@ impl Process {
         Ok(Process { child, commands, replies, ready, _inputs: inputs })
     }
 
-    /// One sample of `contestant` over `length`.
-    pub fn sample<T: DeserializeOwned>(
+    /// A slice of `contestant` after a part that does not count.
+    pub fn slice(
         &mut self,
         contestant: &str,
         stream: &str,
+        lead_in: Duration,
         length: Duration,
-    ) -> Result<T, PeerError> {
-        writeln!(self.commands, "run {contestant} {stream} {}", length.as_secs_f64())?;
+    ) -> Result<Slice, PeerError> {
+        let [lead_in, length] = [lead_in, length].map(|time| time.as_nanos());
+        self.ask(&format!("slice {contestant} {stream} {lead_in} {length}")).map(PeerSlice::into)
+    }
+
+    /// Lets a router send what it keeps, and returns its counts.
+    pub fn totals(&mut self) -> Result<PeerTotals, PeerError> {
+        self.ask("totals")
+    }
+
+    fn ask<T: DeserializeOwned>(&mut self, command: &str) -> Result<T, PeerError> {
+        self.commands.write_all(format!("{command}\n").as_bytes())?;
         match serde_json::from_str(&line(&mut self.replies)?).map_err(PeerError::Answer)? {
             PeerReply::Refused { error } => Err(PeerError::Refused(error)),
-            PeerReply::Done(sample) => Ok(sample),
+            PeerReply::Done(reply) => Ok(reply),
         }
     }
-}
 
-impl Process {
     /// What the peer reported when it was ready.
     pub fn ready(&self) -> &Ready {
         &self.ready

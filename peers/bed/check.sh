@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Checks the bed, built with the address and undefined-behaviour sanitizers around the smallest router (test_router.c), and
+# our router on the same bed: packets that come out right and wrong, lost packets, slices, and wrong commands.
+# Usage: peers/bed/check.sh
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+. "$here/../tiny.sh"
+
+"${CC:-cc}" -std=gnu11 -Wall -Wextra -Wshadow -Werror -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
+	-o "$scratch/test_router" "$here"/{bed,frames,inputs,test_router}.c || exit 4
+
+# Our router takes its folder last, the test router first.
+test_router() { ASAN_OPTIONS=detect_leaks=0 BED_FOLDER=$input BED_PEER=test BED_BATCH=32 BED_PAGES=4K "$scratch/test_router" "$input" "$@" 3>&1; }
+fullview() { "$here/../fullview/run.sh" --only fullview_inet:32,fullview_inet6:32 --serve "$input"; }
+
+# expect PATTERN NAME ROUTER [FAULT]: runs on $input with the commands in $commands and looks for a line of the output.
+expect() {
+	local pattern=$1 name=$2 output
+	shift 2
+	output=$("$@" 2>&1 <<<"$commands")
+	if grep -q -- "$pattern" <<<"$output"; then
+		echo "ok      bed: $1: $name"
+	else
+		echo "FAILED  bed: $1: $name: want a line with: $pattern"
+		sed 's/^/        /' <<<"$output"
+		failures=$((failures + 1))
+	fi
+}
+
+# Makes the input folder of all checks, with a port for each next hop.
+fresh_ports() {
+	fresh_input
+	sed -i 's/ 32767$/ 7/' "$input/table.txt"
+	bytes 0100 0200 0300 0400 0700 0000 >"$input/s.inet.answers"
+}
+
+for router in test_router fullview; do
+	name=${router%_router}
+	fresh_ports
+	commands=quit
+	expect '"bad":\[\],"refused":\[\]' "every packet comes out right" "$router"
+	commands="slice ${name}_inet:32 s 100000 1000000"
+	expect '"counted":[1-9].*"offered":[1-9].*"time_ns":[1-9].*"lost_core_ns":' "a slice" "$router"
+	commands=$(printf 'slice %s_inet:32 s 0 1000000\ntotals' "$name")
+	expect '"sent":\([1-9][0-9]*\),"received":\1,"wrong":0' "no packet is lost" "$router"
+	commands=$(printf 'slice %s_inet:32 s 0 1000\nslice %s_inet6:32 s 0 1000000\ntotals' "$name" "$name")
+	expect '"sent":\([1-9][0-9]*\),"received":\1,"wrong":0' "a slice of the other family" "$router"
+	commands=$(printf 'slice bed_inet6:32 s 1000 1000000\ntotals')
+	expect '"sent":0,"received":0,"wrong":0' "the bed without the router" "$router"
+	commands='slice unknown:32 s 0 1000'; expect 'command 1: no such contestant' "an unknown contestant" "$router"
+	commands="slice ${name}_inet:32 t 0 1000"; expect 'command 1: no such contestant' "an unknown stream" "$router"
+	commands="slice ${name}_inet:32 s 0 0"; expect 'command 1: a slice has 1 to' "a slice without a length" "$router"
+	commands="slice ${name}_inet:32 s"; expect 'command 1: want: slice PEER:BATCH' "half a command" "$router"
+	bytes 0100 0200 0300 0400 0500 0000 >"$input/s.inet.answers"
+	expect 'packet 4 of stream s left by another port' "a packet that leaves by the wrong port" "$router"
+	commands="slice ${name}_inet:32 s 0 1000"
+	expect 'command 1: this contestant forwards wrongly' "a slice of a router that forwards wrongly" "$router"
+	commands=quit
+	fresh_ports; bytes 00 >>"$input/s.inet6.keys"; expect 'truncated' "half a key" "$router"
+done
+
+fresh_ports
+commands=$(printf 'slice test_inet:32 s 0 20000000\ntotals')
+expect '"sent":\([0-9]*\),"received":[^,]*,"wrong":[1-9]' "a TTL that is not lowered is found in slices" test_router garble
+# The six packets of the verification are fewer than a hundred; the slices that follow lose some.
+output=$(test_router lose 2>&1 <<<"$commands" | tail -1)
+if [[ $output =~ \"sent\":([0-9]+),\"received\":([0-9]+) ]] && ((BASH_REMATCH[1] > BASH_REMATCH[2])); then
+	echo "ok      bed: lost packets are in the totals"
+else
+	echo "FAILED  bed: lost packets are in the totals: $output"
+	failures=$((failures + 1))
+fi
+
+((failures == 0)) || { echo "$failures failed" >&2; exit 1; }

@@ -1,0 +1,42 @@
+//! fullview's forwarding loop beside other routers:
+//!
+//!     fullview-on-bed bed TABLE PORTS BURST             in memory, on the bed of peers/bed
+//!     fullview-on-bed memif TABLE PORTS SOCKET [CORE]   between memif ports, whose other ends peers/dpdk/memif has
+//!
+//! Packets arrive at port 0. The next hop of a route is the number of the egress port, 1 to PORTS, with the neighbour
+//! 02:00:00:00:00:PORT. Formats and protocol: peers/README.md.
+
+mod bed;
+mod ffi;
+mod memif;
+mod router;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str =
+    "usage: fullview-on-bed bed TABLE PORTS BURST, or fullview-on-bed memif TABLE PORTS SOCKET [CORE]";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("fullview-on-bed: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [place, table, ports, rest @ ..] = arguments.as_slice() else { bail!(USAGE) };
+    let ports = ports.parse()?;
+    let forwarder = router::forwarder(Path::new(table), ports)?;
+    match (place.as_str(), rest) {
+        ("bed", [burst]) => bed::run(forwarder, ports, burst.parse()?),
+        ("memif", [socket, core @ ..]) => memif::run(forwarder, ports, socket, core.first()),
+        _ => bail!(USAGE),
+    }
+}
