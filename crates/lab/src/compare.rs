@@ -148,7 +148,7 @@ impl Side {
     /// What one of the figures is in each block of a cell, as a factor; empty if a block could not tell it.
     fn blocks(&self, cell: Position, of: Figure) -> Vec<f64> {
         let panels = self.observations.family(cell.family).iter();
-        let measured = panels.filter(|panel| panel.over_machine(cell.variant).is_some());
+        let measured = panels.filter(|panel| panel.has(cell.variant));
         let figures: Option<Vec<f64>> = measured.map(|panel| of(panel, cell.variant).map(f64::exp)).collect();
         figures.unwrap_or_default()
     }

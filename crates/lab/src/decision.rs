@@ -22,7 +22,7 @@ pub(crate) struct JudgedComparison {
     pub(crate) observed: Observed,
     /// `None` if there are too few valid panels, or if a variant takes no turns.
     pub(crate) judgement: Option<Judgement>,
-    /// Whether no more panels can help, because one of the variants takes no turns.
+    /// Whether no more panels can help, because one of the variants takes no turns, or because a block has no ratio.
     pub(crate) hopeless: bool,
 }
 
@@ -49,7 +49,7 @@ impl Decision {
         let judged = comparisons.map(|(((family, comparison), observed), judgement)| JudgedComparison {
             family,
             comparison,
-            hopeless: !observations.family(family).is_empty() && observed.whole.is_empty(),
+            hopeless: !observations.family(family).is_empty() && is_hopeless(&observed),
             observed,
             judgement,
         });
@@ -70,16 +70,23 @@ fn declared<S>(experiment: &Experiment<S>) -> Vec<(usize, Comparison)> {
     families.flat_map(|family| comparisons.iter().map(move |comparison| (family, *comparison))).collect()
 }
 
-/// The observations of two members in the panels in which both took turns.
+/// The observations of two members in the panels in which both took turns. A panel of these that has no ratio, because
+/// nothing came out of a member for too long, has a NaN: left out, it would be by its own value.
 fn observed(panels: &[PanelObservation], member: usize, against: usize) -> Observed {
-    let whole = |panel: &PanelObservation| panel.ratio(member, against);
-    let measured: Vec<&PanelObservation> = panels.iter().filter(|panel| whole(panel).is_some()).collect();
+    let measured: Vec<&PanelObservation> =
+        panels.iter().filter(|panel| panel.has(member) && panel.has(against)).collect();
     let subtracts = measured.iter().any(|panel| panel.subtracts());
-    let share = |panel: &&PanelObservation| panel.share_ratio(member, against).unwrap_or(f64::NAN);
+    let of = |figure: fn(&PanelObservation, usize, usize) -> Option<f64>| {
+        measured.iter().map(|panel| figure(panel, member, against).unwrap_or(f64::NAN)).collect()
+    };
     Observed {
-        whole: measured.iter().filter_map(|panel| whole(panel)).collect(),
-        share: subtracts.then(|| measured.iter().map(share).collect()),
+        whole: of(PanelObservation::ratio),
+        share: subtracts.then(|| of(PanelObservation::share_ratio)),
     }
+}
+
+fn is_hopeless(observed: &Observed) -> bool {
+    observed.whole.is_empty() || observed.whole.iter().any(|ratio| ratio.is_nan())
 }
 
 fn copies<S>(

@@ -127,6 +127,11 @@ impl PanelObservation {
         &self.members[member].rates
     }
 
+    /// Whether a member took turns.
+    pub(crate) fn has(&self, member: usize) -> bool {
+        !self.member(member).counted.is_empty()
+    }
+
     /// The observation of two members: the logarithm of the ratio of their rates, `member` over `against`.
     pub(crate) fn ratio(&self, member: usize, against: usize) -> Option<f64> {
         difference(&self.member(member).counted, &self.member(against).counted)
@@ -200,7 +205,7 @@ fn difference(these: &[f64], those: &[f64]) -> Option<f64> {
     (these.len() == those.len()).then(|| finite_midmean(&differences)).flatten()
 }
 
-/// A slice in which nothing came out has the logarithm −∞: many of them leave no finite midmean.
+/// A slice in which nothing came out has the logarithm −∞: more than a quarter of them leave no finite midmean.
 fn finite_midmean(values: &[f64]) -> Option<f64> {
     midmean(values).filter(|middle| middle.is_finite())
 }

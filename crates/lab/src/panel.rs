@@ -98,9 +98,10 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// So many of this slice, per second that the thread had its core.
+    /// So many of this slice, per second that the thread had its core; none if it never had it.
     pub(crate) fn per_second(&self, count: u64) -> f64 {
-        count as f64 / self.time.saturating_sub(self.lost_core).as_secs_f64()
+        let time = self.time.saturating_sub(self.lost_core);
+        if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
     }
 }
 

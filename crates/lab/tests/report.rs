@@ -510,6 +510,20 @@ fn rates_of_zero_are_not_judged() {
     assert_eq!(made.status(), ReportStatus::Incomplete);
 }
 
+/// The other three blocks of the family would say that the variant is faster.
+#[test]
+fn a_variant_that_stalls_in_one_block_is_not_judged_by_the_others() {
+    let made = report_of(&EXPERIMENT.replace("set = {", "set = { stalls_in = 2,"));
+    let words = "r368766 with the patch has a rate of zero in 1 of 4 blocks, so there is no ratio";
+    let lines = made.verdict_lines();
+    assert_eq!(lines.iter().filter(|line| line.contains(words)).count(), 1, "{lines:?}");
+    assert_eq!(made.status(), ReportStatus::Incomplete);
+    let ratios = &json_of(&made)["comparisons"];
+    let nulls =
+        |of: usize| ratios[of]["ratios"].as_array().unwrap().iter().filter(|ratio| ratio.is_null()).count();
+    assert_eq!(nulls(0) + nulls(1), 1);
+}
+
 #[test]
 fn one_variant_alone_is_reported_without_verdicts() {
     let (alone, _) = EXPERIMENT.rsplit_once("[[variants]]").unwrap();

@@ -57,11 +57,15 @@ fn unjudged<S>(experiment: &Experiment<S>, judged: &JudgedComparison, cells: &Ce
         let reasons: Vec<&str> = absent.invalid.keys().map(|reason| reason.name()).collect();
         return format!("not judged: {} took no turns ({})", label(absent), reasons.join(", "));
     }
-    if judged.hopeless {
-        let nothing = both().find(|cell| cell.values.is_empty()).map_or("a variant", |cell| label(cell));
-        return format!("not judged: {nothing} has a rate of zero, so there is no ratio");
+    let ratios = &judged.observed.whole;
+    let without = ratios.iter().filter(|ratio| ratio.is_nan()).count();
+    if without > 0 {
+        let least = both().min_by_key(|cell| cell.values.len()).map_or("a variant", |cell| label(cell));
+        let all = ratios.len();
+        let blocks = if without == all { String::new() } else { format!(" in {without} of {all} blocks") };
+        return format!("not judged: {least} has a rate of zero{blocks}, so there is no ratio");
     }
-    let made = judged.observed.whole.len();
+    let made = ratios.len();
     format!(
         "not judged: {made} of the {} valid blocks that the first look needs",
         experiment.first_look().max(2)

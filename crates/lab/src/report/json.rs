@@ -88,8 +88,8 @@ struct ComparisonEntry<'a> {
     settled: Option<bool>,
     advice: Option<AdviceEntry>,
     not_judged: Option<&'a str>,
-    /// The logarithms of the ratios, block by block; null where a block has no share.
-    ratios: &'a [f64],
+    /// The logarithms of the ratios, block by block; null where a block has none, or no share.
+    ratios: Vec<Option<f64>>,
     share_ratios: Option<Vec<Option<f64>>>,
 }
 
@@ -190,7 +190,7 @@ fn cell_entry<'a>(results: &'a Results, runs: &'a CellRuns) -> CellEntry<'a> {
 fn comparison_entry<'a>(results: &'a Results, compared: &'a ComparisonResult) -> ComparisonEntry<'a> {
     let variants = &results.campaign.experiment.variants;
     let judgement: Option<&Judgement> = compared.outcome.as_ref().ok();
-    let shares = |shares: &Vec<f64>| shares.iter().map(|share| finite(*share)).collect();
+    let finite_ones = |ratios: &Vec<f64>| ratios.iter().map(|ratio| finite(*ratio)).collect();
     ComparisonEntry {
         family: family(results, compared.family),
         variant: &variants[compared.comparison.variant].name,
@@ -205,8 +205,8 @@ fn comparison_entry<'a>(results: &'a Results, compared: &'a ComparisonResult) ->
         settled: judgement.map(|judgement| judgement.settled),
         advice: advice_entry(results, compared),
         not_judged: compared.outcome.as_ref().err().map(String::as_str),
-        ratios: &compared.observed.whole,
-        share_ratios: compared.observed.share.as_ref().map(shares),
+        ratios: finite_ones(&compared.observed.whole),
+        share_ratios: compared.observed.share.as_ref().map(finite_ones),
     }
 }
 

@@ -11,10 +11,10 @@ use super::looks::{Look, Looks};
 use super::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// What the blocks say about one comparison: log ratios, variant over baseline, one per block in the blocks' order.
+/// What the blocks say about one comparison: log ratios, variant over baseline, one per block, always in the same order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observed {
-    /// Of the rate of the whole loop.
+    /// Of the rate of the whole loop. A block without a ratio has a NaN here.
     pub whole: Vec<f64>,
     /// Of the rate of the subject's share of the loop; `None` if the metric has no share. A block whose share cannot be
     /// told, because the subject's time is not above the control's, has a NaN here.

@@ -196,7 +196,8 @@ impl MockPanel<'_> {
         let short = SHORTEST.as_secs_f64() / length.as_secs_f64();
         let warm = 1.0 - settings.short_costs.unwrap_or(0.0) * short;
         let own = of_family * of_copy * layout * noise * warm * if alone { 0.2 } else { 1.0 };
-        let rate = settings.rate.unwrap_or(0.0) * own * self.machine(count);
+        let stalls = settings.stalls_in == Some(self.mock.panels);
+        let rate = if stalls { 0.0 } else { settings.rate.unwrap_or(0.0) * own * self.machine(count) };
         match settings.load {
             Some(load) => slice(rate.min(load), load, length),
             None => slice(rate, rate, length),

@@ -18,6 +18,8 @@ pub struct MockSettings {
     pub load: Option<f64>,
     /// Share of the rounds in which only this member is slowed down.
     pub disturbed: Option<f64>,
+    /// In this panel, counted from 1, nothing comes out of it.
+    pub stalls_in: Option<u32>,
     /// Share of the shortest slice that passes before the member is warm.
     pub short_costs: Option<f64>,
     /// The value of a counter.
@@ -33,6 +35,7 @@ impl Settings for MockSettings {
             invalid_panels: self.invalid_panels.or(base.invalid_panels),
             load: self.load.or(base.load),
             disturbed: self.disturbed.or(base.disturbed),
+            stalls_in: self.stalls_in.or(base.stalls_in),
             short_costs: self.short_costs.or(base.short_costs),
             counter: self.counter.or(base.counter),
         }
