@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     fullview_lab::run(&experiment, &mut archive, &mut bench, &mut Lines, &never).unwrap();
     let figures = Figures::of(report(folder.path()).unwrap().json());
     print!("{figures}");
-    if figures.are_within_the_stated_error() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if figures.hold() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The experiment: every kind of router with every delay on every bed.
