@@ -9,16 +9,17 @@ use fullview_bench::error::BenchError;
 use fullview_bench::placement::{Placement, Role};
 use fullview_bench::settings::{TableSettings, TrafficSettings};
 use fullview_bench::subject::arms::{ArmPanel, CoreClock, PanelArm, PanelMember, turn};
+use fullview_bench::traffic::check::Passage;
 use fullview_bench::traffic::flow::FlowSet;
-use fullview_bench::traffic::frame::{FrameSize, Frames};
-use fullview_bench::traffic::load::{LoadConfig, Router, Unrouted, frames, passage};
+use fullview_bench::traffic::frame::FrameSize;
+use fullview_bench::traffic::load::{LoadConfig, Router, Unrouted, frames};
 use fullview_bench::traffic::one_core::{Bed, Flight};
 use fullview_bench::workload::router::router;
 use fullview_bench::workload::{packets, table};
 use fullview_lab::{
     Bench, Findings, PanelError, PanelWork, Settings, Slice, SliceLimits, SubjectError, Validity, Verified,
 };
-use fullview_plane::burst::Arena;
+use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::forward::Forwarder;
 use fullview_router::algorithm::{self, Names, RouterSettings};
 use fullview_table::Table;
@@ -111,28 +112,23 @@ impl Bench<DelaySettings> for DelayBench {
         let flows: FlowSet<u32> = flows.map_err(|error| failed(error.into()))?;
         let frames = frames::<u32>(&config).map_err(|error| failed(error.into()))?;
         let mut arena = Arena::new(config.packets);
-        let bed = Bed::new(&mut arena, &frames, config.ports());
-        let parts =
-            Parts { bed: Rc::new(RefCell::new(bed)), config: &config, flows: &flows, frames: &frames };
+        let flight = |passage| -> Result<_, PanelError> {
+            let made = Flight::new(&config, &flows, &frames, passage);
+            Ok(Rc::new(RefCell::new(made.map_err(|error| failed(error.into()))?)))
+        };
+        let parts = Parts {
+            bed: Rc::new(RefCell::new(Bed::new(&mut arena, &frames, config.ports()))),
+            passing: flight(Passage::Direct)?,
+            forwarded: flight(Passage::Routed(&config.departures))?,
+            forwarder: Rc::new(RefCell::new(self.forwarder().map_err(failed)?)),
+            burst: config.burst,
+        };
         let of_bed = || self.chain.delay(bed_ns, true);
-        let no_delay = self.chain.delay(0, true);
-        let control = Delayed { of_bed: of_bed(), own: no_delay, router: Unrouted };
-        let controls: Vec<Box<dyn PanelArm>> = vec![Box::new(parts.member(control).map_err(failed)?)];
-        let mut arms: Vec<Box<dyn PanelMember>> = Vec::new();
-        for settings in members {
-            let (of_bed, own) = (of_bed(), self.delay(settings));
-            arms.push(match settings.router {
-                Some(DelayedRouter::Alone) => Box::new(Alone { delay: own, burst: config.burst }),
-                Some(DelayedRouter::Pass) => {
-                    Box::new(parts.member(Delayed { of_bed, own, router: Unrouted }).map_err(failed)?)
-                }
-                _ => {
-                    let router = self.forwarder().map_err(failed)?;
-                    Box::new(parts.member(Delayed { of_bed, own, router }).map_err(failed)?)
-                }
-            });
-        }
-        work(&mut ArmPanel { controls, members: arms, subtracts: true, limits: LIMITS })
+        let member = |settings| parts.member(settings, of_bed(), self.delay(settings));
+        let controls: Vec<Box<dyn PanelArm + '_>> =
+            vec![Box::new(parts.passing(of_bed(), self.chain.delay(0, true)))];
+        let members = members.iter().map(member).collect();
+        work(&mut ArmPanel { controls, members, subtracts: true, limits: LIMITS })
     }
 
     fn conditions(&mut self) -> Vec<String> {
@@ -143,32 +139,57 @@ impl Bench<DelaySettings> for DelayBench {
 /// What all routers on a bed share.
 struct Parts<'p> {
     bed: Rc<RefCell<Bed<'p>>>,
-    config: &'p LoadConfig,
-    flows: &'p FlowSet<u32>,
-    frames: &'p Frames<u32>,
+    passing: SharedFlight<'p>,
+    forwarded: SharedFlight<'p>,
+    forwarder: Rc<RefCell<Forwarder>>,
+    burst: usize,
 }
 
 impl<'p> Parts<'p> {
-    fn member<R: Router>(&self, router: R) -> Result<OnBed<'p, R>, BenchError> {
-        let flight = Flight::new(self.config, self.flows, self.frames, passage::<R>(self.config))?;
-        Ok(OnBed { bed: Rc::clone(&self.bed), flight, router })
+    fn member(&self, settings: &DelaySettings, of_bed: Delay, own: Delay) -> Box<dyn PanelMember + 'p> {
+        match settings.router {
+            Some(DelayedRouter::Alone) => Box::new(Alone { delay: own, burst: self.burst }),
+            Some(DelayedRouter::Pass) => Box::new(self.passing(of_bed, own)),
+            _ => {
+                let router = Delayed { of_bed, own, router: SharedForwarder(Rc::clone(&self.forwarder)) };
+                Box::new(OnBed { bed: Rc::clone(&self.bed), flight: Rc::clone(&self.forwarded), router })
+            }
+        }
+    }
+
+    fn passing(&self, of_bed: Delay, own: Delay) -> OnBed<'p, Delayed<Unrouted>> {
+        let router = Delayed { of_bed, own, router: Unrouted };
+        OnBed { bed: Rc::clone(&self.bed), flight: Rc::clone(&self.passing), router }
+    }
+}
+
+/// Packets that all routers on a bed share, so that they do not differ in the layout of memory.
+type SharedFlight<'p> = Rc<RefCell<Flight<'p, u32>>>;
+
+/// One forwarding loop for all delays, for the same reason.
+struct SharedForwarder(Rc<RefCell<Forwarder>>);
+
+impl Router for SharedForwarder {
+    fn route<'a>(&mut self, burst: &mut Burst<'a>, forwarded: &mut [Burst<'a>], dropped: &mut Burst<'a>) {
+        self.0.borrow_mut().route(burst, forwarded, dropped);
     }
 }
 
 /// A router on the bed.
 struct OnBed<'p, R> {
     bed: Rc<RefCell<Bed<'p>>>,
-    flight: Flight<'p, u32>,
+    flight: SharedFlight<'p>,
     router: R,
 }
 
 impl<R: Router> PanelArm for OnBed<'_, R> {
     fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
-        Ok(turn(&mut self.bed.borrow_mut(), &mut self.flight, &mut self.router, [lead_in, length]))
+        let OnBed { bed, flight, router } = self;
+        Ok(turn(&mut bed.borrow_mut(), &mut flight.borrow_mut(), router, [lead_in, length]))
     }
 
     fn findings(&mut self) -> Findings {
-        let result = self.flight.result();
+        let result = self.flight.borrow().result();
         let wrong = result.received.wrong > 0 || result.lost() > 0 || result.dropped > 0;
         Findings {
             reasons: wrong.then_some(Validity::Misrouted).into_iter().collect(),

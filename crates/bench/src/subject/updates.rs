@@ -72,7 +72,7 @@ impl UpdateFactory {
         Ok(ChangingTable {
             build: started.elapsed(),
             reader: table.reader(),
-            events: table.log().iter().map(ToString::to_string).collect(),
+            events: choice(&table),
             fault: None,
             walk,
             table,
@@ -115,6 +115,16 @@ fn attachment<A: BenchFamily>(
     let mut table = Attachment::new(born.elapsed(), 0, modules.into(), Arc::new(at_once));
     table.evaluate(born.elapsed(), rib)?;
     Ok(table)
+}
+
+/// How the framework chose the algorithm; empty if there was no choice.
+fn choice<A: Address>(table: &Attachment<A>) -> Vec<String> {
+    let offered = table.log().iter().filter(|entry| matches!(entry.event, Event::Module { .. }));
+    if offered.count() < 2 {
+        return Vec::new();
+    }
+    let chosen = table.algorithm().map(|name| format!("{name} serves the table"));
+    table.log().iter().map(ToString::to_string).chain(chosen).collect()
 }
 
 /// A RIB, and its place in the stream of its changes.
