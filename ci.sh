@@ -409,6 +409,7 @@ peers_check() {
     else
         skip "peers/go: install Go 1.24 or newer"
     fi
+    peers/bed/check.sh
     package=$(missing "${PEER_PACKAGES[@]}")
     [ -z "$package" ] || { skip "peers/dpdk under sanitizers: install" $package; return; }
     peers/dpdk/check.sh
@@ -450,16 +451,16 @@ peers() {
 }
 
 peers_forward() {
-    local batch
+    local kind
     install "${PEER_PACKAGES[@]}"
-    for batch in 32 256 memif; do
-        peers/dpdk/l3fwd/build.sh $batch || { skip "l3fwd: it could not be built, see above"; return; }
+    for kind in 32 256 memif-32 memif-256; do
+        peers/dpdk/l3fwd/build.sh $kind || { skip "l3fwd: it could not be built, see above"; return; }
     done
+    peers/fullview/build.sh
     peers/dpdk/l3fwd/check.sh
-    measure_peers all_pps,loop_pps peers-forward
+    measure_peers received,lost peers-forward-32 peers-forward-256
     [ "$(nproc)" -gt 1 ] || { skip "l3fwd and ours over memif: they need two cores"; return; }
-    cargo build --release --locked --workspace --example memif_router
-    measure_peers core_share peers-memif
+    measure_peers received,lost peers-memif
 }
 
 budget() {

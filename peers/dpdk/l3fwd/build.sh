@@ -92,7 +92,7 @@ compile() { # FOLDER
 		"${CC:-cc}" "${flags[@]}" -Drte_lpm_add=add_lpm_route -w -c "$file" -o "$object"
 		objects+=("$object")
 	done
-	for file in "$here"/*.c "$bed"/*.c; do
+	for file in "$here"/*.c "$bed"/{bed,frames,inputs}.c; do
 		object=$1/ours-$(basename "$file" .c).o
 		"${CC:-cc}" "${flags[@]}" -std=gnu11 -Wall -Wextra -Wshadow -c "$file" -o "$object"
 		objects+=("$object")
