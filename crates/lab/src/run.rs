@@ -84,9 +84,9 @@ impl<S: Settings> CampaignRun<'_, S> {
     /// allows was stopped on the way to a later one, and judging it at the earlier one would be a look of its own.
     fn with_repeats(&self, goal: u32, repeats: usize) -> u32 {
         let most = self.experiment.most_blocks();
-        let too_few = |goal: &u32| *goal < most && self.experiment.max_repeats(*goal) < repeats;
-        let goals = std::iter::successors(Some(goal), |goal| Some(self.looks.next_after(*goal)));
-        goals.skip_while(too_few).next().unwrap_or(most)
+        let enough = |goal: &u32| *goal >= most || self.experiment.max_repeats(*goal) >= repeats;
+        let mut goals = std::iter::successors(Some(goal), |goal| Some(self.looks.next_after(*goal)));
+        goals.find(enough).unwrap_or(most)
     }
 
     /// The number of blocks of the next look, if the campaign goes on after `blocks`.

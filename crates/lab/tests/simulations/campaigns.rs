@@ -103,7 +103,7 @@ impl Counts {
             verdict: self.verdict.and(any(|_, compared| is_decided(compared))),
             whole_missed: self.whole_missed.and(any(misses_whole)),
             share_missed: self.share_missed.and(any(misses_share)),
-            found: self.found.and(last.comparisons.iter().all(|compared| is_found(compared))),
+            found: self.found.and(last.comparisons.iter().all(is_found)),
             untrusted: self.untrusted.and(seen.iter().any(|seen| seen.untrusted.is_some())),
         }
     }
