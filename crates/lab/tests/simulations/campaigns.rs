@@ -211,6 +211,12 @@ fn judgements(seen: &[Seen], comparison: usize) -> Vec<SeenComparison> {
     judged.map(|compared| SeenComparison { ratios: Vec::new(), ..compared.clone() }).collect()
 }
 
+/// Whether what a look has judged stays first in its order, so that no look is made twice with other blocks.
+fn is_never_judged_anew(seen: &[Seen], comparison: usize) -> bool {
+    let ratios = |seen: &Seen| seen.comparisons[comparison].ratios.clone();
+    seen.windows(2).all(|two| ratios(&two[1]).starts_with(&ratios(&two[0])))
+}
+
 /// Half of the panels are invalid, so that the repeats which a campaign may make run out at some looks and not at others.
 #[test]
 fn interrupting_looking_and_resuming_change_no_judgement() {
@@ -224,6 +230,7 @@ fn interrupting_looking_and_resuming_change_no_judgement() {
         assert!(interrupted.len() > whole.len(), "seed {seed}");
         assert_eq!(whole.last(), interrupted.last(), "seed {seed}");
         for comparison in 0..4 {
+            assert!(is_never_judged_anew(&interrupted, comparison), "seed {seed}");
             let mut seen = judgements(&interrupted, comparison).into_iter();
             let mut of_whole = judgements(&whole, comparison).into_iter();
             assert!(of_whole.all(|look| seen.any(|other| other == look)), "seed {seed}");
