@@ -166,7 +166,8 @@ impl<'a> Bed<'a> {
         }
     }
 
-    /// The clock is read once a burst, to know how many packets are due. What is due at the end and was not sent is lost.
+    /// The clock is read once a burst, to know how many packets are due. What was due at the last look and was not sent is
+    /// lost; what became due during the last burst is not.
     fn paced<A: Headers, R: Router>(
         &mut self,
         flight: &mut Flight<'_, A>,
@@ -176,7 +177,9 @@ impl<'a> Bed<'a> {
     ) -> Lap {
         let begin = Mark::of(flight);
         let mut now = begin.started.elapsed();
+        let mut looked = now;
         while now < length {
+            looked = now;
             let due = pace.due(now, flight.burst);
             if due > 0 {
                 self.step(flight, router, due);
@@ -184,7 +187,7 @@ impl<'a> Bed<'a> {
             }
             now = begin.started.elapsed();
         }
-        let offered = pace.scheduled(now);
+        let offered = pace.scheduled(looked);
         *flight.counts.offered.get_or_insert(0) += offered;
         flight.counts.max_lag = flight.counts.max_lag.max(Some(pace.max_lag()));
         Lap { offered, time: now, ..flight.lap_since(&begin) }
