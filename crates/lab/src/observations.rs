@@ -157,12 +157,16 @@ impl PanelObservation {
     /// `None` if nothing remains, that is if the member costs less than the measurement can show.
     pub(crate) fn share_over_machine(&self, member: usize) -> Option<f64> {
         let MemberRates { control, rates } = &self.members[member];
-        let machine = &self.machine().offered;
-        // Time for each packet handed over, in units of the first control's.
-        let time = (-difference(&rates.offered, machine)?).exp();
-        let of_control = (-difference(&self.controls[*control].offered, machine)?).exp();
+        let (machine, control) = (&self.machine().offered, &self.controls[*control].offered);
+        let rounds = rates.offered.iter().zip(control).zip(machine);
+        // Time for each packet handed over, in units of the first control's. It is subtracted round by round, because a
+        // mean of sums of noisy times is not the sum of their geometric means.
+        let rest = |((of_member, of_control), unit): ((&f64, &f64), &f64)| {
+            (unit - of_member).exp() - (unit - of_control).exp()
+        };
+        let rest = finite_midmean(&rounds.map(rest).collect::<Vec<_>>())?;
         let passed = difference(&rates.counted, &rates.offered)?;
-        (self.subtracts && time > of_control).then(|| passed - (time - of_control).ln())
+        (self.subtracts && rest > 0.0).then(|| passed - rest.ln())
     }
 
     /// The logarithm of the ratio of two members' rates in their own shares of the time.
