@@ -36,7 +36,9 @@ impl<'a> Bed<'a> {
     /// Opens the bed, which ends the process if it cannot be opened, and lends it these packets.
     pub fn open(packets: impl Iterator<Item = Packet<'a>>) -> Bed<'a> {
         let mut packets: Vec<Packet<'a>> = packets.collect();
-        let frame_at = packets.first().map_or(0, |slot| slot.head().as_ptr().addr() - std::ptr::from_ref::<Slot>(slot).addr());
+        let frame_at = packets
+            .first()
+            .map_or(0, |slot| slot.head().as_ptr().addr() - std::ptr::from_ref::<Slot>(slot).addr());
         let router = RouterOfBed { frame_at, describe, length_of, quits: std::ptr::null_mut() };
         // SAFETY: `RouterOfBed` has the layout of `struct bed_router`, which the bed copies. The pointers that are lent are
         // exclusive references for 'a, given up here, because the vector is dropped and references have no destructor.

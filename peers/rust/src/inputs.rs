@@ -1,7 +1,7 @@
 //! The folder described in peers/README.md: one table, streams of keys, and the expected answers.
 
-use std::fmt::Display;
 use std::cell::Cell;
+use std::fmt::Display;
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
