@@ -1,9 +1,10 @@
 //! The calibration of a turn's length: the shortest at which every arm has the rate that it has in long turns.
 //!
 //! After the turns of the others an arm finds its caches changed. A turn therefore begins with a lead-in that does not
-//! count, and the calibration finds out whether what counts afterwards is still slower than what follows: each pair is a
-//! short slice and, in the same turn, a slice eight times as long. The two are neighbours in time, so that their ratio
-//! varies far less than either.
+//! count, and the calibration finds out whether what counts afterwards is still slower than what follows: each pair is the
+//! slice of a turn and, in the same turn, a slice at the end of a turn eight times as long. The two are as long as each
+//! other, so that the machine's own changes of speed bear on both alike: the logarithm of the rate in a longer slice would
+//! be higher for them alone.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,18 +21,18 @@ use crate::turns::{Arms, FailedTurn, TurnLength};
 const SHORTEST: Duration = Duration::from_micros(500);
 /// The longest lead-in. Filling a second-level cache takes a tenth of it.
 const LONGEST_LEAD_IN: Duration = Duration::from_millis(1);
-/// How many times longer the slice is that a short one is compared with.
+/// How many slices long the turn is at whose end the other slice of a pair lies.
 const LONG: u32 = 8;
-/// Pairs before the first look and between two looks.
+/// Pairs before the first look; each later look has twice as many as the one before.
 const PAIRS: usize = 32;
-/// Confidence of each interval. The looks of a calibration are many, so it is higher than usual.
-const CONFIDENCE: f64 = 0.99;
+/// Confidence of each interval. A calibration has many arms and some looks, so it is higher than usual.
+const CONFIDENCE: f64 = 0.999;
 
 /// How the length of the turns of a family was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// The largest relative difference between short and long slices that is accepted: a quarter of the margin.
+    /// The largest relative difference between short and long turns that is accepted: a quarter of the margin.
     pub limit: f64,
     /// The lengths that were tried, the chosen one last.
     pub tried: Vec<TriedLength>,
@@ -53,7 +54,7 @@ pub struct TriedLength {
     pub agreement: Agreement,
 }
 
-/// The relative difference of an arm's rate in short slices from its rate in long ones, with a 99 % interval.
+/// The relative difference of an arm's rate in short turns from its rate at the end of long ones, with a 99.9 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArmDifference {
@@ -65,7 +66,7 @@ pub struct ArmDifference {
     pub high: f64,
 }
 
-/// Whether the rates in short slices agree with those in long ones.
+/// Whether the rates in short turns agree with those in long ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
@@ -133,7 +134,7 @@ fn try_length(
         && started.elapsed() < effort.each
         && !effort.stop.load(Ordering::Relaxed)
     {
-        for _ in 0..PAIRS {
+        for _ in 0..pairs.made.max(PAIRS) {
             pairs.add(panel, turn, random)?;
         }
         found = pairs.judged(turn, effort.limit);
@@ -141,16 +142,18 @@ fn try_length(
     Ok(found)
 }
 
-/// The logarithms of the ratios of short to long slices, arm by arm.
+/// The logarithms of the ratios of early to late slices, arm by arm.
 struct Pairs<'a> {
     arms: &'a Arms,
+    /// Pairs of each arm, those included that were disturbed.
+    made: usize,
     order: Vec<Arm>,
     ratios: Vec<Vec<f64>>,
 }
 
 impl<'a> Pairs<'a> {
     fn new(arms: &'a Arms) -> Self {
-        Self { arms, order: arms.active().to_vec(), ratios: vec![Vec::new(); arms.all()] }
+        Self { arms, made: 0, order: arms.active().to_vec(), ratios: vec![Vec::new(); arms.all()] }
     }
 
     fn add(
@@ -159,13 +162,14 @@ impl<'a> Pairs<'a> {
         turn: TurnLength,
         random: &mut ChaCha8Rng,
     ) -> Result<(), FailedTurn> {
+        self.made += 1;
         self.order.shuffle(random);
         for &arm in &self.order {
             let failed = |source| FailedTurn { arm, source };
-            let short = panel.slice(arm, turn.lead_in, turn.slice).map_err(failed)?;
-            let long = panel.slice(arm, Duration::ZERO, turn.slice * LONG).map_err(failed)?;
-            let ratio = short.per_second(short.counted).ln() - long.per_second(long.counted).ln();
-            let undisturbed = ratio.is_finite() && [short, long].iter().all(had_its_core);
+            let early = panel.slice(arm, turn.lead_in, turn.slice).map_err(failed)?;
+            let late = panel.slice(arm, turn.slice * (LONG - 2), turn.slice).map_err(failed)?;
+            let ratio = early.per_second(early.counted).ln() - late.per_second(late.counted).ln();
+            let undisturbed = ratio.is_finite() && [early, late].iter().all(had_its_core);
             self.ratios[self.arms.index(arm)].extend(undisturbed.then_some(ratio));
         }
         Ok(())

@@ -60,7 +60,7 @@ mod receiving {
 /// A way from the generator to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestbedPath {
-    /// Tells its packets from those of the others; less than [`MOST_PATHS`].
+    /// Tells its packets from those of the others; less than `MOST_PATHS`.
     pub number: u32,
     /// Index of the generator's device on its link.
     pub device: u32,

@@ -134,7 +134,7 @@ impl Panel for MockPanel<'_> {
         Ok(Verified::Ready)
     }
 
-    fn slice(&mut self, arm: Arm, _lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
+    fn slice(&mut self, arm: Arm, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
         self.mock.slices += 1;
         self.mock.turns.push(arm);
         let count = self.counts.entry(arm).or_insert(0);
@@ -142,7 +142,7 @@ impl Panel for MockPanel<'_> {
         let count = *count;
         let slice = match arm {
             Arm::Control(_) => self.control(count, length),
-            Arm::Member(member) => self.member(member, count, length),
+            Arm::Member(member) => self.member(member, count, [lead_in, length]),
         };
         if let Arm::Member(member) = arm {
             let (offered, received) = self.packets.entry(member).or_default();
@@ -184,7 +184,7 @@ impl MockPanel<'_> {
         slice(rate, rate, length)
     }
 
-    fn member(&self, member: usize, count: u32, length: Duration) -> Slice {
+    fn member(&self, member: usize, count: u32, [lead_in, length]: [Duration; 2]) -> Slice {
         assert!(self.verified[member], "measured before it was verified");
         let settings = &self.members[member];
         let of_family = if self.inet6 { 0.9 } else { 1.0 };
@@ -193,7 +193,7 @@ impl MockPanel<'_> {
         let layout = 1.0 + 0.001 * self.noise(member, 0);
         let noise = 1.0 + 0.0005 * self.noise(member, count);
         let alone = self.hits(member, count, settings.disturbed.unwrap_or(0.0));
-        let short = SHORTEST.as_secs_f64() / length.as_secs_f64();
+        let short = 1.5 * SHORTEST.as_secs_f64() / (lead_in + length).as_secs_f64();
         let warm = 1.0 - settings.short_costs.unwrap_or(0.0) * short;
         let own = of_family * of_copy * layout * noise * warm * if alone { 0.2 } else { 1.0 };
         let stalls = settings.stalls_in == Some(self.mock.panels);

@@ -19,9 +19,9 @@ pub(super) fn turns(results: &Results) -> String {
 
 const TURNS: &str = "A turn begins with a lead-in that does not count: it restores the caches that the turns of the others \
                      changed. Unless the experiment sets the length of the rest, the slice, a calibration finds the \
-                     shortest at which the rate of every arm agrees with its rate in slices eight times as long, to within \
-                     a quarter of the margin. The differences are 99 % intervals of the short slices' rates from those of \
-                     the long ones.";
+                     shortest at which the rate of every arm agrees with its rate at the end of turns eight times as long, \
+                     to within a quarter of the margin. The differences are 99.9 % intervals of the rates in such turns \
+                     from those at the end of the long ones.";
 
 fn family_text(results: &Results, family: usize, turns: &FamilyTurns<'_>) -> String {
     let (slice, lead_in) = (length(turns.turns.slice_us), length(turns.turns.lead_in_us));
