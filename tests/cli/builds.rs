@@ -102,9 +102,14 @@ while read -r line; do
         *algorithm*algorithm*) members="$member,$member"; counted=10000 ;;
         *) members=$member; counted=$COPY ;;
         esac
+        bad='{"control":0,"wrong":"key 3 has the next hop 4, and 5 is right"}'
+        case $line in
+        *lockless*algorithm*) at=0; wrong="$bad,$member" ;;
+        *) at=1; wrong="$member,$bad" ;;
+        esac
         case $MODE in
-        refuse) echo '{"error":{"member":1,"message":"unknown field `burst`"}}'; continue ;;
-        wrong) [ "$members" = "$member" ] || members='{"control":0},{"control":0,"wrong":"key 3 has the next hop 4, and 5 is right"}' ;;
+        refuse) echo '{"error":{"member":'$at',"message":"unknown field `burst`"}}'; continue ;;
+        wrong) [ "$members" = "$member" ] || members=$wrong ;;
         esac
         echo '{"ready":{"controls":1,"subtracts":true,"shortest_ns":1000000,"longest_ns":1000000,"members":['"$members"']}}' ;;
     *slice*control*) echo '{"slice":{"counted":20000,"offered":20000,"ns":1000000,"lost_core_ns":0}}' ;;
@@ -168,8 +173,11 @@ fn repository() -> TempDir {
     let root = dir.path();
     fs::create_dir(root.join("src")).unwrap();
     fs::write(root.join(".gitignore"), "target\n").unwrap();
-    fs::write(root.join("Cargo.toml"), "[package]\nname = \"fullview\"\nedition = \"2024\"\n[workspace]\n")
-        .unwrap();
+    fs::write(
+        root.join("Cargo.toml"),
+        "[package]\nname = \"fullview\"\nedition = \"2024\"\n[features]\nbpf = []\n[workspace]\n",
+    )
+    .unwrap();
     let main = "fn main() { eprintln!(\"error: unrecognized subcommand\"); std::process::exit(2) }\n";
     fs::write(root.join("src/main.rs"), main).unwrap();
     git(root, &["init", "--quiet"]);

@@ -32,13 +32,13 @@ impl ServedBench {
     /// One process for each build, and one for the copy of the baseline, so that the copy differs from the baseline by all
     /// that two processes of one build differ by.
     fn groups(&self, members: &[BuildSettings]) -> Vec<GroupPlan<'_>> {
-        let copy = members.len().saturating_sub(1);
+        let copy = copy_among(members);
         let of_build = |build: WhichBuild, program| {
-            let members = (0..copy).filter(|member| members[*member].build == Some(build)).collect();
-            GroupPlan { program, members }
+            let served = |member: &usize| Some(*member) != copy && members[*member].build == Some(build);
+            GroupPlan { program, members: (0..members.len()).filter(served).collect() }
         };
         let [before, after] = [&self.before, &self.after];
-        let copy = GroupPlan { program: before, members: vec![copy] };
+        let copy = GroupPlan { program: before, members: copy.into_iter().collect() };
         let groups = [of_build(WhichBuild::Before, before), of_build(WhichBuild::After, after), copy];
         groups.into_iter().filter(|group| !group.members.is_empty()).collect()
     }
@@ -86,6 +86,14 @@ impl Bench<BuildSettings> for ServedBench {
     }
 }
 
+/// The copy of the baseline: the later one of two members of the build before with the same settings. Either of the two
+/// may be meant, because members come in a random order.
+fn copy_among(members: &[BuildSettings]) -> Option<usize> {
+    let before = |member: &BuildSettings| member.build == Some(WhichBuild::Before);
+    (0..members.len())
+        .find(|&member| before(&members[member]) && members[..member].contains(&members[member]))
+}
+
 /// The settings that are set. A build that does not know a setting yet is not asked for its absence.
 fn written(member: &BuildSettings) -> Value {
     let mut written = serde_json::to_value(&member.settings).unwrap_or_default();
@@ -104,6 +112,21 @@ fn remove_unset(value: &mut Value) {
 mod tests {
     use super::*;
     use crate::settings::Settings;
+
+    #[test]
+    fn the_copy_is_found_wherever_it_stands() {
+        let member = |build, flows: u32| BuildSettings {
+            build: Some(build),
+            settings: toml::from_str(&format!("traffic.flows = {flows}")).unwrap(),
+        };
+        let [baseline, other] = [1, 2].map(|flows| member(WhichBuild::Before, flows));
+        let after = member(WhichBuild::After, 1);
+        let [first, second] =
+            [[&baseline, &after, &baseline, &other, &after], [&other, &after, &after, &baseline, &baseline]];
+        assert_eq!(copy_among(&first.map(Clone::clone)), Some(2));
+        assert_eq!(copy_among(&second.map(Clone::clone)), Some(4));
+        assert_eq!(copy_among(&[baseline, after, other]), None);
+    }
 
     #[test]
     fn only_what_is_set_is_sent() {
