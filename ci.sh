@@ -213,7 +213,7 @@ selection() {
 tested() { # cargo arguments...
     local selected
     mapfile -t selected < <(selection)
-    cargo test --locked "${selected[@]}" "$@"
+    cargo test --locked --no-fail-fast "${selected[@]}" "$@"
 }
 
 test() {
@@ -224,7 +224,7 @@ test() {
 
 # Without the feature the router shares its interfaces with the kernel in another way.
 # So its unit tests and the command line are tested without it too.
-plain() { cargo test --locked --workspace --lib --bins --test cli "${NAMESPACE_TESTS[@]}"; }
+plain() { cargo test --locked --no-fail-fast --workspace --lib --bins --test cli "${NAMESPACE_TESTS[@]}"; }
 
 # The conformance tests force each instruction set the library finds; what the processor has must be among them.
 isa() {
