@@ -20,8 +20,9 @@ fn every_table_is_that_of_its_summary() {
         let made = with_tables(&text);
         if std::env::var_os("ACCEPT").is_some_and(|accept| accept == "1") {
             fs::write(&page, &made).unwrap();
+        } else {
+            assert_eq!(text, made, "{}: ACCEPT=1 writes its tables again", page.display());
         }
-        assert_eq!(text, made, "{}: ACCEPT=1 writes its tables again", page.display());
     }
 }
 

@@ -10,10 +10,8 @@ use serde::Deserialize;
 /// The delays, in nanoseconds for each packet.
 pub const DELAYS: [u32; 3] = [10, 20, 40];
 
-/// The stated error: nanoseconds for each packet, and a part of what is to be found. The subtraction takes one geometric
-/// mean over the rounds from another. If the bed's speed varies from slice to slice by a standard deviation of s, that is
-/// more than the mean of the differences by about s²/2 · bed · router / (bed + router). A bed that checks every packet
-/// varies most.
+/// The stated error: nanoseconds for each packet, and a part of what is to be found. A bed that checks every packet varies
+/// most from slice to slice.
 const STATED_NS: f64 = 1.0;
 const STATED_PART: f64 = 0.10;
 const STATED_PART_WHERE_ALL_IS_CHECKED: f64 = 0.20;
@@ -75,7 +73,7 @@ impl RoundTimes {
         RoundTimes { bed: record.family.clone(), times: members.chain([control]).collect() }
     }
 
-    /// The midmean of the differences within the rounds, in place of a difference of what are in effect geometric means.
+    /// The midmean of the differences within the rounds, without the machine's speed taken out.
     fn difference(&self, variant: &str, without: &str) -> f64 {
         let pairs = self.times[variant].iter().zip(&self.times[without]);
         let differences: Vec<f64> = pairs.map(|(one, other)| one - other).collect();
