@@ -42,7 +42,7 @@ title = "Peers"
 families = [{ name = "inet.uniform", title = "uniform" }, { name = "inet.flows", title = "flows" }]
 runs = 3
 seed = 1
-window = { warmup_s = 0.001, measure_s = 0.004, sample_ms = 2 }
+window = { warmup_s = 0.001, measure_s = 0.02, slice_ms = 2 }
 analysis = { baseline = "sound", metric = "lookups-per-second" }
 
 [subject]
@@ -108,15 +108,27 @@ fn wrong_answers_and_refusals_are_in_the_table() {
         run(folder.path(), &["report", "out", "--overview", "structure_bytes,build_ms"]);
     assert_eq!(code, 3, "{err}");
     let words = |label| row(&overview, label).split_whitespace().collect::<Vec<_>>().join(" ");
-    let figure = "12.5 (12.5–12.5)";
-    assert_eq!(words("the sound"), format!("the sound one {figure} {figure} 1,234,567 250"), "{overview}");
-    assert_eq!(words("the wrong"), format!("the wrong one {figure} misrouted [1] – –"), "{overview}");
+    assert!(words("the sound").ends_with(") 1,234,567 250"), "{overview}");
+    assert!(words("the wrong").ends_with(") misrouted [1] – –"), "{overview}");
     assert_eq!(words("the small"), "the small one refused [2] refused [2] – –", "{overview}");
     assert!(
         overview.contains("[1] wrong:1: 3 of 4096 answers wrong, the first 10.0.0.1: expected 1\n"),
         "{overview}"
     );
     assert!(overview.contains("[2] small:1: too many routes"), "{overview}");
+    let known = vec![12.5e6; 3];
+    assert_eq!(raw(folder.path(), "sound"), [known.clone(), known.clone()]);
+    assert_eq!(raw(folder.path(), "wrong"), [known, vec![]]);
+}
+
+/// The rates of a variant's cells as they were measured, block by block.
+fn raw(folder: &Path, variant: &str) -> Vec<Vec<f64>> {
+    let text = fs::read_to_string(folder.join("out/report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let cells = report["cells"].as_array().unwrap().iter().filter(|cell| cell["variant"] == variant);
+    let rates =
+        |cell: &serde_json::Value| -> Vec<f64> { serde_json::from_value(cell["raw"].clone()).unwrap() };
+    cells.map(|cell| rates(cell).iter().map(|rate| rate.round()).collect()).collect()
 }
 
 #[test]
