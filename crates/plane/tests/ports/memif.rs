@@ -6,6 +6,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -381,15 +382,23 @@ impl Drop for Testpmd {
     }
 }
 
+/// A testpmd and a port to it. One that refuses all connections, as has happened on a busy machine, is started anew.
+fn connected_testpmd<'a>(folder: &Path) -> (Testpmd, MemifPort<'a>) {
+    let started = (0..3).find_map(|attempt| {
+        let socket = folder.join(format!("memif-{attempt}.sock")).display().to_string();
+        let testpmd = Testpmd::start(&socket);
+        Some((testpmd, connect_patiently(&socket)?))
+    });
+    started.unwrap()
+}
+
 /// A port to a server that needs time to start.
-fn connect_patiently<'a>(socket: &str) -> MemifPort<'a> {
-    for _ in 0..1200 {
-        match connect(2, socket) {
-            Ok(port) => return port,
-            Err(_) => thread::sleep(Duration::from_millis(100)),
-        }
-    }
-    connect(2, socket).unwrap()
+fn connect_patiently<'a>(socket: &str) -> Option<MemifPort<'a>> {
+    (0..400).find_map(|_| {
+        let port = connect(2, socket).ok();
+        port.is_none().then(|| thread::sleep(Duration::from_millis(100)));
+        port
+    })
 }
 
 #[test]
@@ -398,9 +407,7 @@ fn dpdk_sends_back_what_it_is_sent() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("memif.sock").display().to_string();
-    let _dpdk = Testpmd::start(&socket);
-    let mut port = connect_patiently(&socket);
+    let (_testpmd, mut port) = connected_testpmd(folder.path());
     let mut arena = Arena::new(SLOTS);
     let mut pool = Pool::new(&mut arena);
     await_echo(&mut port, &mut pool);
