@@ -6,8 +6,11 @@ use fullview_lab::Experiment;
 libfuzzer_sys::fuzz_target!(|text: &str| {
     match Experiment::<toml::Table>::parse("input", text) {
         Ok(asked) => {
-            assert!(asked.window.total() >= asked.window.measure());
-            assert!(asked.window.sample() <= asked.window.total());
+            let longest = asked.window.measure_s * 1e3;
+            assert!(
+                longest > 0.0 && asked.window.slice_ms.is_none_or(|slice| slice > 0.0 && slice <= longest)
+            );
+            assert!(asked.first_look() >= 1 && asked.most_blocks() >= 1);
             assert!(asked.baseline() < asked.variants.len());
             let declared = asked.comparisons();
             assert!(
