@@ -30,3 +30,10 @@ fresh_input() {
 		20010db8000100000000000000000007 00000000000000000000000000000000 >"$input/s.inet6.keys"
 	bytes 0500 0600 0900 0000 >"$input/s.inet6.answers"
 }
+
+# The same for routers, with a port for each next hop.
+fresh_ports() {
+	fresh_input
+	sed -i 's/ 32767$/ 7/' "$input/table.txt"
+	bytes 0100 0200 0300 0400 0700 0000 >"$input/s.inet.answers"
+}

@@ -31,13 +31,6 @@ expect() {
 	fi
 }
 
-# Makes the input folder of all checks, with a port for each next hop.
-fresh_ports() {
-	fresh_input
-	sed -i 's/ 32767$/ 7/' "$input/table.txt"
-	bytes 0100 0200 0300 0400 0700 0000 >"$input/s.inet.answers"
-}
-
 for router in test_router fullview; do
 	name=${router%_router}
 	fresh_ports

@@ -32,7 +32,7 @@ pub(crate) struct PanelObservation {
     pub(crate) block: u32,
     /// Rounds that were measured.
     pub(crate) rounds: usize,
-    /// Rounds that the control shows to be undisturbed.
+    /// Rounds that the control shows to be undisturbed, and in which every arm had its core for some time.
     pub(crate) kept: usize,
     controls: Vec<ArmRates>,
     members: Vec<MemberRates>,
@@ -227,4 +227,27 @@ pub(crate) fn control_slices(slices: &Slices) -> Vec<ControlSlice> {
         lost_core: slice.lost_core.as_secs_f64() / slice.time.as_secs_f64(),
     };
     slices.of(MACHINE).map(|slice| of(slice.unwrap_or_default())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_round_without_a_rate_is_left_out_and_one_with_the_rate_zero_is_not() {
+        let slice = |counted, lost_core| Slice {
+            counted,
+            offered: 9,
+            time: Duration::from_millis(1),
+            lost_core: Duration::from_micros(lost_core),
+        };
+        let mut slices = Slices::new(2);
+        for of_member in [slice(9, 0), slice(9, 999), slice(0, 1000), slice(0, 0), slice(9, 2000)] {
+            slices.push(0, &slice(9, 0));
+            slices.push(1, &of_member);
+        }
+        assert_eq!(complete(&slices), [true, true, false, true, false]);
+    }
 }

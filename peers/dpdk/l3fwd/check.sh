@@ -24,13 +24,6 @@ expect() {
 	fi
 }
 
-# Makes the input folder of all checks, with a port for each next hop.
-fresh_ports() {
-	fresh_input
-	sed -i 's/ 32767$/ 7/' "$input/table.txt"
-	bytes 0100 0200 0300 0400 0700 0000 >"$input/s.inet.answers"
-}
-
 commands=quit both=l3fwd_fib_inet:32,l3fwd_fib_inet6:32
 fresh_ports
 for kind in lpm fib lpm_parsing fib_parsing; do

@@ -1,4 +1,4 @@
-//! One simulated campaign: measured and reported by the code that the program uses, as often as somebody looks at it.
+//! One simulated campaign: measured and reported by the code that the program uses, as often as it is looked at.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
