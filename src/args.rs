@@ -7,6 +7,7 @@ pub mod operations;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
+use fullview_router::log::LogLevel;
 use fullview_router::options::{EngineName, PortName, interface_address};
 
 use fullview_bench::settings::{ModelName, Size};
@@ -381,7 +382,11 @@ pub struct CalibrateArgs {
 }
 
 /// Flags of `forward` that do not apply to a capture, and whose values a configuration file has.
-const OF_A_RUNNING_ROUTER: [&str; 14] = [
+const OF_A_RUNNING_ROUTER: [&str; 18] = [
+    "log_level",
+    "quiet",
+    "bypass_filters",
+    "wait",
     "engine",
     "port",
     "no_need_wakeup",
@@ -442,6 +447,19 @@ pub struct ForwardArgs {
     /// Receive buffer, in bytes, for changes that the kernel reports faster than the router applies them
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20)]
     pub netlink_buffer: usize,
+    /// Forward past rules of this host that forwarded packets then do not meet: nftables, iptables, IPsec policies, tc. Without
+    /// this flag the router does not start where there are any
+    #[arg(long)]
+    pub bypass_filters: bool,
+    /// How much to write to standard error
+    #[arg(long, value_name = "LEVEL", default_value = "notice")]
+    pub log_level: LogLevel,
+    /// Write only what needs attention: --log-level warning
+    #[arg(long, short, conflicts_with = "log_level")]
+    pub quiet: bool,
+    /// Wait for interfaces that do not exist yet
+    #[arg(long)]
+    pub wait: bool,
     /// Number of threads that forward
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit,
         Err(error) if command::is_broken_pipe(&error) => Exit::Done,
         Err(error) => {
-            log::line(&format!("fullview: {}", message(error.as_ref())));
+            log::warning(&format!("fullview: {}", message(error.as_ref())));
             command::exit_of(&error)
         }
     };

@@ -9,6 +9,7 @@ use fullview_router::config::sections::{
 use fullview_router::config::{self, RouterConfig};
 use fullview_router::daemon::RouterCounts;
 use fullview_router::launch;
+use fullview_router::log::LogLevel;
 
 use crate::args::ForwardArgs;
 use crate::args::operations::OperationsArgs;
@@ -42,6 +43,9 @@ fn from_flags(args: &ForwardArgs) -> RouterConfig {
             algorithm: args.algorithm.clone(),
             preferences: args.preferences.clone(),
             netlink_buffer: args.netlink_buffer,
+            bypass_filters: args.bypass_filters,
+            wait: args.wait,
+            log_level: if args.quiet { LogLevel::Warning } else { args.log_level },
         },
         xdp: XdpSection {
             need_wakeup: !args.no_need_wakeup,

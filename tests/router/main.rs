@@ -5,7 +5,9 @@
 mod basics;
 mod bird;
 mod control;
+mod ecmp;
 mod exposition;
+mod filters;
 mod flaps;
 mod fresh;
 mod frr;

@@ -355,8 +355,9 @@ fn errors_name_the_interface_and_how_to_fix_them() {
         return;
     }
     let lab = Lab::new();
-    let mut program =
-        lab.router.start(env!("CARGO_BIN_EXE_fullview"), &["forward", "--interfaces", "eth1,nonsense"]);
+    let mut program = lab
+        .router
+        .start(env!("CARGO_BIN_EXE_fullview"), &["forward", "--wait", "--interfaces", "eth1,nonsense"]);
     program.wait_for("interface nonsense is not there");
     assert!(program.is_running(), "the interface may appear later");
     assert_eq!(program.end("TERM").0, Some(0));
@@ -365,6 +366,8 @@ fn errors_name_the_interface_and_how_to_fix_them() {
             lab.router.try_command(&format!("{} forward {arguments}", env!("CARGO_BIN_EXE_fullview")));
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
+    let (code, said) = run("--interfaces eth1,nonsense");
+    assert!(code == Some(2) && said.contains("nonsense: there is none") && said.contains("--wait"), "{said}");
     let (code, said) = run("--interfaces eth1,eth1");
     assert!(code == Some(2) && said.contains("eth1 is named twice"), "{said}");
     let (code, said) = run("--interfaces eth1,lo");

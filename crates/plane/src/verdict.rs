@@ -155,6 +155,8 @@ counters! {
         Options = "options",
         /// Its destination is an address of this router.
         Local = "local",
+        /// Its source is to be checked, and only the kernel knows the way back to it.
+        WayBack = "way_back",
         /// Its next hop is on a link of this router, and the MAC address is not known yet.
         Glean = "glean",
     }

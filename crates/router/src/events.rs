@@ -22,7 +22,7 @@ pub enum EventKind {
     Link,
     /// The kernel lost messages, and everything was read again.
     Resync,
-    /// A table was compiled, by this or another algorithm.
+    /// Another algorithm serves a table.
     Rebuild,
     /// An algorithm failed, and is no longer used for a table.
     Ban,

@@ -33,6 +33,7 @@ pub enum LaunchError {
 /// may read it again.
 pub fn run(config: &RouterConfig, file: Option<PathBuf>) -> Result<RouterCounts, LaunchError> {
     config::check(config)?;
+    log::set_level(config.router.log_level);
     let options = config::router_options(config)?;
     daemon::check_host(&options)?;
     let _locks = daemon::lock(&options.interfaces)?;

@@ -6,6 +6,7 @@
 //! 1. [`error`], [`log`], [`progress`], [`text_file`], [`events`]: what every module may use.
 //! 2. [`route`] (what a route is), [`netlink`] (the kernel's messages), [`mirror`] (tables, next hops and views that follow from them), [`follow`] (the
 //!    kernel to the mirror), [`host`] (ARP, neighbour discovery and ICMP of a router without a kernel).
+//!    [`bypass`]: rules of the host that forwarded packets would not meet.
 //! 3. [`feed`], [`preferences`], [`algorithm`]: tables from files, and the choice of a lookup algorithm.
 //! 4. [`options`]: what a router is configured to do, as plain data.
 //! 5. [`service`] (threads, limits and deadlines for clients), [`control`] (the protocol of the control socket),
@@ -16,6 +17,7 @@
 //! 9. [`launch`]: a router from its configuration to its end.
 
 pub mod algorithm;
+pub mod bypass;
 pub mod config;
 pub mod control;
 pub mod daemon;

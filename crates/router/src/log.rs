@@ -4,20 +4,58 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
+use clap::ValueEnum;
+use serde::Deserialize;
+
 /// How many lines the queue holds.
 const MAX_LINES: usize = 1024;
 
-/// How long the end of the program waits until all lines are written.
-const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
+/// The end of the program waits for a reader that reads nothing for this long.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 static WRITER: OnceLock<LogWriter> = OnceLock::new();
 
+/// How much is written. The comments of the variants are help text of `--log-level`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogLevel {
+    /// What needs attention
+    Warning,
+    /// What the router does, too
+    #[default]
+    Notice,
+    /// Every decision of the framework that compiles tables, too
+    Debug,
+}
+
+/// The level of this process, as a number.
+static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Notice as u8);
+
+/// Sets how much the process writes.
+pub fn set_level(level: LogLevel) {
+    LEVEL.store(level as u8, Ordering::Relaxed);
+}
+
 /// Writes a line to standard error. A failure is ignored: a closed standard error does not stop the router.
 pub fn line(line: &str) {
+    at(LogLevel::Notice, line);
+}
+
+/// Writes a line that needs attention.
+pub fn warning(line: &str) {
+    at(LogLevel::Warning, line);
+}
+
+/// Writes a line, if that much is to be written.
+pub fn at(level: LogLevel, line: &str) {
+    if level as u8 > LEVEL.load(Ordering::Relaxed) {
+        return;
+    }
     match WRITER.get() {
         Some(writer) => writer.push(line),
         None => _ = writeln!(io::stderr(), "{line}"),
@@ -32,9 +70,9 @@ pub fn start() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until all lines are written, for five seconds at most.
+/// Waits until all lines are written, or standard error takes none for a fifth of a second.
 pub fn finish() {
-    WRITER.get().into_iter().for_each(|writer| writer.finish(FINISH_TIMEOUT));
+    WRITER.get().into_iter().for_each(|writer| writer.finish(PATIENCE));
 }
 
 /// The end of the queue that callers push lines to.
@@ -79,10 +117,21 @@ impl LogWriter {
         self.0.changed.notify_all();
     }
 
-    fn finish(&self, timeout: Duration) {
-        let is_busy = |waiting: &mut WaitingLines| waiting.is_writing || !waiting.is_empty();
-        let waited = self.0.changed.wait_timeout_while(self.0.lock(), timeout, is_busy);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    /// Waits until all lines are written, or none is for as long as `patience`.
+    fn finish(&self, patience: Duration) {
+        let mut waiting = self.0.lock();
+        loop {
+            let before = waiting.lines.len();
+            let is_stuck = |waiting: &mut WaitingLines| {
+                (waiting.is_writing || !waiting.is_empty()) && waiting.lines.len() == before
+            };
+            let waited = self.0.changed.wait_timeout_while(waiting, patience, is_stuck);
+            let (now, result) = waited.unwrap_or_else(PoisonError::into_inner);
+            if result.timed_out() || now.is_empty() && !now.is_writing {
+                return;
+            }
+            waiting = now;
+        }
     }
 }
 

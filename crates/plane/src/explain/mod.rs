@@ -198,6 +198,7 @@ impl<'a> Path<'a> {
         let mut reader = self.view.parts().groups.reader();
         let hops: Vec<NextHop> = reader.groups().members(back).iter().copied().chain([back]).collect();
         let adjacencies = hops.into_iter().filter_map(|hop| self.view.parts().adjacencies.get(hop));
+        let is_kernels = adjacencies.clone().any(|adjacency| matches!(adjacency, Adjacency::Local));
         let mut links = adjacencies.filter_map(link_of);
         let passes = match check {
             Off => true,
@@ -205,7 +206,11 @@ impl<'a> Path<'a> {
             Strict => links.any(|link| link == came_in),
         };
         self.steps.push(Step::SourceCheck { check, source: headers.source, back, passes });
-        if passes { Ok(()) } else { Err(Verdict::Drop(Reason::SourceCheck)) }
+        match passes {
+            true => Ok(()),
+            false if is_kernels => Err(Verdict::Punt(Punt::WayBack)),
+            false => Err(Verdict::Drop(Reason::SourceCheck)),
+        }
     }
 
     /// Applies the adjacency of the next hop, and returns the rewritten frame.

@@ -8,7 +8,7 @@ use super::keys::{FamilyKeys, TableKeys};
 use crate::adjacency::{AdjacencyKind, CompiledAdjacency};
 use crate::burst::{Packet, Slot};
 use crate::interface::SourceCheck;
-use crate::verdict::{Reason, Verdict};
+use crate::verdict::{Punt, Reason, Verdict};
 use crate::view::View;
 use crate::wire::ethernet::HEADER as ETHERNET;
 use crate::wire::ipv4::Ipv4Packet;
@@ -46,8 +46,8 @@ fn check_family<A: Address>(
     let mut destinations = keys.destinations.found_mut();
     for (position, back) in keys.sources.found() {
         let destination = destinations.find(|(of, _)| *of == position);
-        if !passes(view, groups, packets[position], back) {
-            packets[position].verdict = Verdict::Drop(Reason::SourceCheck);
+        if let Some(verdict) = objection(view, groups, packets[position], back) {
+            packets[position].verdict = verdict;
             destination.into_iter().for_each(|(_, next_hop)| *next_hop = REJECTED);
         }
     }
@@ -57,19 +57,26 @@ fn check_of(view: &View, packet: &Slot) -> SourceCheck {
     view.interface(packet.interface).map_or(SourceCheck::Off, |interface| interface.source_check)
 }
 
-/// Whether the route back to the source lets the packet come in by its interface.
-fn passes(view: &View, groups: &GroupView, packet: &Slot, back: NextHop) -> bool {
+/// What becomes of the packet unless the route back to its source lets it come in by its interface. The kernel judges where
+/// the way back is one that only it knows.
+fn objection(view: &View, groups: &GroupView, packet: &Slot, back: NextHop) -> Option<Verdict> {
     let adjacencies = view.adjacencies();
     let mut hops = groups.members(back).iter().chain([&back]).map(|hop| adjacencies.get(*hop));
     let came_in = packet.interface;
-    match check_of(view, packet) {
+    let passes = match check_of(view, packet) {
         SourceCheck::Off => true,
-        SourceCheck::Loose => back.is_some() && hops.any(reaches_a_link),
-        SourceCheck::Strict => hops.any(|entry| entry.interface == came_in),
+        SourceCheck::Loose => back.is_some() && hops.clone().any(reaches_a_link),
+        SourceCheck::Strict => hops.clone().any(|entry| entry.interface == came_in),
+    };
+    let is_kernels = |entry: &CompiledAdjacency| entry.kind == AdjacencyKind::Local;
+    match passes {
+        true => None,
+        false if hops.any(is_kernels) => Some(Verdict::Punt(Punt::WayBack)),
+        false => Some(Verdict::Drop(Reason::SourceCheck)),
     }
 }
 
-/// Whether the adjacency is on a link. One that drops packets is not, nor is this router, which does not send to itself.
+/// Whether the adjacency is on a link. One that drops packets is not.
 fn reaches_a_link(entry: &CompiledAdjacency) -> bool {
     matches!(entry.kind, AdjacencyKind::Neighbor | AdjacencyKind::Glean | AdjacencyKind::Down)
 }

@@ -73,6 +73,8 @@ pub fn router_options(config: &RouterConfig) -> Result<RouterOptions, ConfigErro
         framework,
         netlink_buffer: config.router.netlink_buffer,
         workers: config.router.workers,
+        bypass_filters: config.router.bypass_filters,
+        wait: config.router.wait,
         ports: port_options(config),
         policies,
         standalone,

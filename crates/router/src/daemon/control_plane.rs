@@ -1,7 +1,8 @@
 //! The control plane of a running router: its mirror, the algorithms its tables are pinned to, its log.
 
 use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
+use std::fs;
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -55,9 +56,15 @@ impl ControlPlane {
     }
 }
 
-/// A random number, as the kernel has for its flow hash: it differs between routers, and with every start.
+/// The seed of the flow hash. It differs between routers, so that one does not choose as the one before it did, and others
+/// cannot guess it; it stays the same when the router starts again, so that flows keep their way.
 fn flow_seed() -> u64 {
-    RandomState::new().hash_one(())
+    let mut hasher = DefaultHasher::new();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    boot.unwrap_or_else(|_| RandomState::new().hash_one(()).to_string()).hash(&mut hasher);
+    let namespace = fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    namespace.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Pins the tables of a family to an algorithm. A family that does not have it chooses by itself.

@@ -14,7 +14,7 @@ use crate::mirror::Mirror;
 use super::counts::{PathCounts, total};
 use super::error::DaemonError;
 use crate::events::{EventKind, RecentEvents};
-use crate::log;
+use crate::log::{self, LogLevel};
 
 /// Remembers what was logged, so that only changes are.
 pub struct EventLog {
@@ -51,7 +51,8 @@ impl EventLog {
 
     /// Logs a line with its time, as the framework's lines have it, and keeps it as an event.
     pub fn line(&self, now: Duration, kind: EventKind, text: &str) {
-        log::line(&format!("[{:.6}] {text}", now.as_secs_f64()));
+        let level = if kind == EventKind::Warning { LogLevel::Warning } else { LogLevel::Notice };
+        log::at(level, &format!("[{:.6}] {text}", now.as_secs_f64()));
         self.events.record(kind, text);
     }
 
@@ -135,8 +136,9 @@ impl EventLog {
         let count_at = |at: Duration| log.iter().filter(|entry| entry.at == at).count();
         let new = log.iter().filter(|entry| entry.at >= self.last);
         for entry in new.skip(self.of_last) {
-            log::line(&entry.to_string());
             let kind = kind_of(&entry.event);
+            let level = if kind == Some(EventKind::Ban) { LogLevel::Warning } else { LogLevel::Debug };
+            log::at(level, &entry.to_string());
             kind.into_iter().for_each(|kind| self.events.record(kind, entry.event.to_string()));
         }
         if let Some(last) = log.last() {
@@ -153,8 +155,8 @@ impl EventLog {
     }
 }
 
-/// The kind of event that operators see for an event of the framework: a table compiled, or an algorithm that failed. A
-/// rebuild that an algorithm's failure caused counts as that failure.
+/// The kind of event that operators see for an event of the framework: a table that another algorithm serves, or an algorithm
+/// that failed. A rebuild that an algorithm's failure caused counts as that failure.
 fn kind_of(event: &Event) -> Option<EventKind> {
     let Event::Table { what, .. } = event else { return None };
     match what {
@@ -162,7 +164,7 @@ fn kind_of(event: &Event) -> Option<EventKind> {
         | TableEvent::CompileFailed { .. }
         | TableEvent::SetupFailed { .. }
         | TableEvent::Banned { .. } => Some(EventKind::Ban),
-        _ if is_rebuild(event) => Some(EventKind::Rebuild),
+        TableEvent::Switched { .. } => Some(EventKind::Rebuild),
         _ => None,
     }
 }

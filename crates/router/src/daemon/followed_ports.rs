@@ -53,7 +53,7 @@ fn is_ethernet(link: &event::Link) -> bool {
 
 fn log_missing(names: &[String], links: &[Option<PortLink>]) {
     for (name, _) in names.iter().zip(links).filter(|(_, link)| link.is_none()) {
-        log::line(&format!("interface {name} is not there; it will be used when it is"));
+        log::warning(&format!("interface {name} is not there; it will be used when it is"));
     }
 }
 

@@ -48,7 +48,7 @@ fn lock_one(interface: &str) -> Result<Option<OwnedFd>, DaemonError> {
         ))
         .into()),
         Err(error) => {
-            log::line(&format!(
+            log::warning(&format!(
                 "interface {interface}: cannot be locked, so another router may use it too: {error}"
             ));
             Ok(None)

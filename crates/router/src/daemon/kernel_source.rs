@@ -4,12 +4,14 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::bypass_watch::BypassWatch;
 use super::control_plane::ControlPlane;
 use super::error::{DaemonError, netlink};
 use super::main_loop::{ControlSource, wait};
 use super::neighbor_refresh::NeighborRefresh;
 use super::neighbor_resolution::{NeighborResolver, UnresolvedDestination};
 use super::query_queue::QueryQueue;
+use crate::bypass::TakenOver;
 use crate::follow::{Follower, Statistics};
 
 /// Follows the kernel by netlink, and asks it about neighbours.
@@ -17,17 +19,19 @@ pub struct KernelSource {
     follower: Follower,
     resolver: NeighborResolver,
     pub refresh: NeighborRefresh,
+    bypassed: BypassWatch,
 }
 
 impl KernelSource {
-    /// Follows the kernel with a receive buffer of that many bytes.
-    pub fn new(netlink_buffer: usize) -> Result<KernelSource, DaemonError> {
+    /// Follows the kernel with a receive buffer of that many bytes. `taken_over` is what the kernel no longer forwards.
+    pub fn new(netlink_buffer: usize, taken_over: TakenOver) -> Result<KernelSource, DaemonError> {
         let follower =
             Follower::new(Some(netlink_buffer)).map_err(netlink("the kernel cannot be listened to"))?;
         Ok(KernelSource {
             follower,
             resolver: NeighborResolver::default(),
             refresh: NeighborRefresh::default(),
+            bypassed: BypassWatch::new(taken_over),
         })
     }
 
@@ -43,6 +47,7 @@ impl KernelSource {
             self.take_in(plane)?;
         }
         self.commit(plane);
+        self.bypassed.look(plane.now(), &plane.log);
         Ok(())
     }
 
@@ -65,7 +70,7 @@ impl KernelSource {
         plane: &ControlPlane,
         unresolved: Vec<UnresolvedDestination>,
     ) -> Result<(), DaemonError> {
-        let KernelSource { follower, resolver, refresh } = self;
+        let KernelSource { follower, resolver, refresh, .. } = self;
         let (now, mirror) = (plane.now(), &plane.mirror);
         resolver.resolve(now, unresolved, mirror, follower).map_err(netlink("resolving neighbours"))?;
         refresh.refresh(now, mirror, follower).map_err(netlink("keeping neighbours fresh"))
@@ -94,6 +99,7 @@ impl ControlSource for KernelSource {
             self.commit(plane);
         }
         self.commit(plane);
+        self.bypassed.look(plane.now(), &plane.log);
         Ok(())
     }
 

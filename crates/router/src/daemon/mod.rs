@@ -9,6 +9,7 @@
 //!
 //! Other threads ask the loop through `query_queue`, and watch packets through `watch_hub`.
 
+mod bypass_watch;
 mod control_plane;
 mod counts;
 mod error;
@@ -38,10 +39,11 @@ mod xdp;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::bypass::TakenOver;
 #[cfg(not(all(feature = "bpf", target_os = "linux")))]
 use crate::error::BadInput;
 use crate::events::RecentEvents;
-use crate::options::{EngineName, RouterOptions};
+use crate::options::{EngineName, PortName, RouterOptions};
 use control_plane::ControlPlane;
 pub use counts::{CountSnapshot, NamedCounts, total};
 pub use error::DaemonError;
@@ -67,8 +69,19 @@ pub fn check_host(options: &RouterOptions) -> Result<(), DaemonError> {
     if options.standalone.is_some() {
         return Ok(());
     }
-    let mut names = options.interfaces.iter();
-    Ok(names.try_for_each(|name| ports::check(name).and_then(|()| kernel_split::check(name)))?)
+    let check = |name| ports::check(name, options.wait).and_then(|()| kernel_split::check(name));
+    options.interfaces.iter().try_for_each(|name| check(name))?;
+    if !options.bypass_filters {
+        taken_over(options).check()?;
+    }
+    Ok(())
+}
+
+/// What a router with these options takes from the kernel.
+fn taken_over(options: &RouterOptions) -> TakenOver {
+    let by_packets = options.ports.kinds.iter().all(|kind| *kind == PortName::Packet);
+    let leaves_unqueued = options.engine != EngineName::User || !by_packets;
+    TakenOver { interfaces: options.interfaces.clone(), leaves_unqueued }
 }
 
 /// Learns what to forward, and starts to forward. [`RunRouter::run`] goes on from there. If `stop` is set meanwhile, the
@@ -99,7 +112,7 @@ fn by_workers(
     if kernel_split::KERNEL_FORWARDS {
         plane.mirror.follow_kernel_forwarding();
     }
-    let mut source = KernelSource::new(options.netlink_buffer)?;
+    let mut source = KernelSource::new(options.netlink_buffer, taken_over(options))?;
     source.fill(&mut plane, &queries, stop)?;
     let (count, ports) = (options.workers, options.ports.clone());
     let workers = KernelWorkers::new(count, ports, source.refresh.used(), Arc::clone(hub))?;
@@ -119,7 +132,7 @@ fn in_kernel(
 
     let mut plane = ControlPlane::new(options, &xdp::ALGORITHMS, events);
     plane.mirror.follow_kernel_forwarding();
-    let mut source = KernelSource::new(options.netlink_buffer)?;
+    let mut source = KernelSource::new(options.netlink_buffer, taken_over(options))?;
     source.fill(&mut plane, &queries, stop)?;
     let mode = if is_generic { XdpMode::Skb } else { XdpMode::Driver };
     let path = xdp::XdpPath::start(&options.interfaces, mode, Arc::clone(events), &plane.mirror)?;

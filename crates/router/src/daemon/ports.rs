@@ -22,12 +22,20 @@ use crate::options::{PortName, PortOptions};
 const SLOTS_PER_PORT: usize = 5 * BURST;
 
 /// Refuses an interface that exists and cannot be a port. One that does not exist yet may appear later.
-pub fn check(interface: &str) -> Result<(), BadInput> {
+pub fn check(interface: &str, may_be_missing: bool) -> Result<(), BadInput> {
     let mac = Link::named(interface).and_then(|link| link.mac());
     match mac {
         Err(error @ PortError::NotEthernet { .. }) => Err(BadInput(error.to_string())),
+        Err(_) if !may_be_missing => Err(missing(interface)),
         _ => Ok(()),
     }
+}
+
+fn missing(interface: &str) -> BadInput {
+    BadInput(format!(
+        "interface {interface}: there is none of this name; `ip link` lists them, and with `--wait` (`wait = true` in a file) \
+         the router uses it once it is there"
+    ))
 }
 
 /// A port of any kind.

@@ -131,7 +131,7 @@ fn stay_on(core: usize) {
     let mut only = CpuSet::new();
     only.set(core);
     if let Err(error) = sched_setaffinity(None, &only) {
-        log::line(&format!("a worker cannot be kept on core {core}: {error}; it runs on any core"));
+        log::warning(&format!("a worker cannot be kept on core {core}: {error}; it runs on any core"));
     }
 }
 

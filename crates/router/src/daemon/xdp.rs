@@ -88,7 +88,7 @@ impl XdpPath {
             Err(error) => return Err(DaemonError::Engine(error)),
         };
         if let Some(warning) = warning.iter().find(|warning| self.warning.as_ref() != Some(warning)) {
-            log::line(warning);
+            log::warning(warning);
             self.events.record(EventKind::Warning, warning.as_str());
         }
         self.warning = warning;

@@ -137,7 +137,11 @@ fn is_handled(verdict: Verdict) -> bool {
         Verdict::Forward => false,
         Verdict::Drop(reason) => reason.is_answered(),
         Verdict::Punt(punt) => {
-            !matches!(punt, Punt::NotIp | Punt::OtherVlan | Punt::Multicast | Punt::Broadcast)
+            let is_ignored = matches!(
+                punt,
+                Punt::NotIp | Punt::OtherVlan | Punt::Multicast | Punt::Broadcast | Punt::WayBack
+            );
+            !is_ignored
         }
     }
 }

@@ -97,7 +97,7 @@ impl DropWriter {
         match written.and_then(flushed) {
             Ok(()) => true,
             Err(error) => {
-                log::line(&format!(
+                log::warning(&format!(
                     "{}: {error}; nothing more is captured",
                     self.file.options.file.display()
                 ));

@@ -86,7 +86,7 @@ pub fn on_hangup(
                 .and_then(|file| file.reload(&queries, &events))
             {
                 Ok(text) => log::line(&format!("reload: {text}")),
-                Err(text) => log::line(&format!("reload refused: {text}")),
+                Err(text) => log::warning(&format!("reload refused: {text}")),
             }
         }
     };

@@ -29,6 +29,10 @@ pub struct RouterOptions {
     pub netlink_buffer: usize,
     pub workers: usize,
     pub ports: PortOptions,
+    /// Whether forwarded packets need not meet the kernel's filters.
+    pub bypass_filters: bool,
+    /// Whether interfaces that do not exist are waited for.
+    pub wait: bool,
     /// Policies by the names of interfaces.
     pub policies: BTreeMap<String, InterfacePolicy>,
     /// The configuration of a router without a kernel; `None` if the router mirrors the kernel.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::algorithm;
+use crate::log::LogLevel;
 use crate::options::{EngineName, MetricsAddress, PortName};
 pub use host::{IcmpSection, NeighborLimitsSection, host_settings};
 pub use standalone::{AddressText, FeedSection, MacText, NeighborSection, WrittenHop, WrittenRoute};
@@ -68,6 +69,15 @@ pub struct RouterSection {
     pub preferences: Option<PathBuf>,
     #[serde(default = "netlink_buffer")]
     pub netlink_buffer: usize,
+    /// Whether forwarded packets need not meet the kernel's filters.
+    #[serde(default)]
+    pub bypass_filters: bool,
+    /// Whether interfaces that do not exist are waited for.
+    #[serde(default)]
+    pub wait: bool,
+    /// How much is written to standard error.
+    #[serde(default)]
+    pub log_level: LogLevel,
 }
 
 fn one() -> usize {

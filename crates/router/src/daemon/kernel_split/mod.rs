@@ -33,7 +33,7 @@ pub fn check(interface: &str) -> Result<(), BadInput> {
         let setting = format!("net.{family}.conf.{scope}.forwarding");
         match forwards(family, scope) {
             Some(false) if KERNEL_FORWARDS => {
-                log::line(&format!(
+                log::warning(&format!(
                     "interface {interface}: the kernel does not forward {family} by it, so neither does the router; `sysctl -w {setting}=1` allows both"
                 ));
             }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use netlink_packet_core::{NetlinkBuffer, NlaBuffer, NlasIterator, parse_u16, parse_u32};
 
 /// An attribute: its type and its value.
-pub(super) type Attribute<'a> = NlaBuffer<&'a [u8]>;
+pub(crate) type Attribute<'a> = NlaBuffer<&'a [u8]>;
 
 /// The messages of what one call received.
 #[derive(Clone, Copy)]
@@ -28,12 +28,12 @@ impl<'a> Iterator for Messages<'a> {
 }
 
 /// The attributes behind a header of `header` bytes; `None` if the message is shorter than that.
-pub(super) fn attributes(body: &[u8], header: usize) -> Option<impl Iterator<Item = Attribute<'_>> + Clone> {
+pub(crate) fn attributes(body: &[u8], header: usize) -> Option<impl Iterator<Item = Attribute<'_>> + Clone> {
     Some(nested(body.get(header..)?))
 }
 
 /// The attributes within the value of one.
-pub(super) fn nested(value: &[u8]) -> impl Iterator<Item = Attribute<'_>> + Clone {
+pub(crate) fn nested(value: &[u8]) -> impl Iterator<Item = Attribute<'_>> + Clone {
     NlasIterator::new(value).map_while(Result::ok)
 }
 
@@ -53,7 +53,7 @@ pub(super) fn find_u16<'a>(attributes: &impl Attributes<'a>, kind: u16) -> Optio
 }
 
 /// The value of the first attribute of this type.
-pub(super) fn find_value<'a>(attributes: &impl Attributes<'a>, kind: u16) -> Option<&'a [u8]> {
+pub(crate) fn find_value<'a>(attributes: &impl Attributes<'a>, kind: u16) -> Option<&'a [u8]> {
     find(attributes, kind).map(value)
 }
 
@@ -64,7 +64,7 @@ pub(super) fn value(attribute: Attribute<'_>) -> &[u8] {
 }
 
 /// Attributes that can be searched more than once.
-pub(super) trait Attributes<'a>: Iterator<Item = Attribute<'a>> + Clone {}
+pub(crate) trait Attributes<'a>: Iterator<Item = Attribute<'a>> + Clone {}
 impl<'a, I: Iterator<Item = Attribute<'a>> + Clone> Attributes<'a> for I {}
 
 /// An address of the family that its length implies.
@@ -74,6 +74,6 @@ pub(super) fn ip(value: &[u8]) -> Option<IpAddr> {
 }
 
 /// The name of a link, which may be any bytes up to the first zero.
-pub(super) fn name(value: &[u8]) -> String {
+pub(crate) fn name(value: &[u8]) -> String {
     String::from_utf8_lossy(value.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
 }

@@ -14,6 +14,7 @@ mod route;
 mod rule;
 
 pub use attribute::Messages;
+pub(crate) use attribute::{attributes, find_value, name, nested};
 
 /// A message lacks what it is about.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,0 +1,36 @@
+//! Warns when the kernel gets rules that forwarded packets would not meet.
+
+use std::time::Duration;
+
+use super::event_log::EventLog;
+use crate::bypass::{Bypassed, TakenOver};
+use crate::events::EventKind;
+
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Looks at the kernel's rules again and again; each is reported once while it is there.
+pub struct BypassWatch {
+    taken_over: TakenOver,
+    known: Bypassed,
+    /// When it looks next.
+    at: Duration,
+}
+
+impl BypassWatch {
+    pub fn new(taken_over: TakenOver) -> BypassWatch {
+        BypassWatch { taken_over, known: Bypassed::new(), at: Duration::ZERO }
+    }
+
+    /// Logs rules that are new, if it is time to look. Where the kernel does not list them, what is known stays.
+    pub fn look(&mut self, now: Duration, log: &EventLog) {
+        if now < self.at {
+            return;
+        }
+        self.at = now + INTERVAL;
+        let Ok(found) = self.taken_over.bypassed_by_rules() else { return };
+        for rule in found.iter().filter(|rule| !self.known.contains(rule)) {
+            log.line(now, EventKind::Warning, &format!("forwarded packets do not meet these rules: {rule}"));
+        }
+        self.known = found;
+    }
+}
