@@ -2,7 +2,7 @@
 //! own writes it.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// The file of a capture, open.
 pub struct DropFile {
     options: CaptureOptions,
-    capture: CommentedCapture<BufWriter<File>>,
+    capture: CommentedCapture<WholeFile>,
 }
 
 impl DropFile {
@@ -31,9 +31,41 @@ impl DropFile {
         let path = || options.file.clone();
         let file = File::create(&options.file)
             .map_err(|source| OperationsError::CreateFile { path: path(), source })?;
-        let capture = CommentedCapture::new(BufWriter::new(file), options.bytes)
+        let capture = CommentedCapture::new(WholeFile::new(file), options.bytes)
             .map_err(|source| OperationsError::Capture { path: path(), source })?;
         Ok(DropFile { options: options.clone(), capture })
+    }
+}
+
+/// A file that ends with a whole block also where the disk has no room for the next: what is written waits for
+/// [`Write::flush`], which writes all of it or nothing.
+struct WholeFile {
+    file: File,
+    waiting: Vec<u8>,
+    /// The length of the file.
+    len: u64,
+}
+
+impl WholeFile {
+    fn new(file: File) -> WholeFile {
+        WholeFile { file, waiting: Vec::new(), len: 0 }
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let written = self.file.write_all(&self.waiting);
+        match &written {
+            Ok(()) => self.len += self.waiting.len() as u64,
+            Err(_) => self.file.set_len(self.len)?,
+        }
+        self.waiting.clear();
+        written
     }
 }
 
@@ -91,10 +123,7 @@ impl DropWriter {
         let (notes, missed) = self.session.fetch();
         self.missed += missed;
         self.session.watch().refill(share, per_second);
-        let written = notes.iter().try_for_each(|note| self.write(note));
-        let flushed =
-            |()| self.file.capture.flush().map_err(|error: io::Error| CaptureError::Write(error.to_string()));
-        match written.and_then(flushed) {
+        match notes.iter().try_for_each(|note| self.write(note)) {
             Ok(()) => true,
             Err(error) => {
                 log::warning(&format!(
@@ -111,6 +140,7 @@ impl DropWriter {
         let port = self.ports.get(usize::from(note.port)).unwrap_or(&unknown);
         let Verdict::Drop(reason) = note.verdict else { return Ok(()) };
         self.file.capture.write(port, note.at, note.before.frame(), &format!("dropped: {reason}"))?;
+        self.file.capture.flush().map_err(|error: io::Error| CaptureError::Write(error.to_string()))?;
         self.written += 1;
         Ok(())
     }
@@ -121,5 +151,26 @@ impl DropWriter {
             "{}: {written} dropped packets, {missed} left out",
             self.file.options.file.display()
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_grow_ends_with_what_was_flushed_whole() {
+        let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC;
+        let file = File::from(memfd_create("full disk", flags).unwrap());
+        let kept = file.try_clone().unwrap();
+        kept.set_len(2 * 4096).unwrap();
+        fcntl_add_seals(&kept, SealFlags::GROW).unwrap();
+        let mut whole = WholeFile::new(file);
+        let mut add = |bytes: &[u8]| whole.write_all(bytes).and_then(|()| whole.flush());
+        add(&[1; 100]).unwrap();
+        assert!(add(&[2; 3 * 4096]).is_err());
+        assert_eq!(kept.metadata().unwrap().len(), 100);
     }
 }
