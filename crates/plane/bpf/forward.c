@@ -28,8 +28,8 @@
 /* Members of a group at most. */
 #define MEMBERS 64
 
-/* Why a packet is not forwarded, in the order of src/engine/reason.rs. The packet is dropped for the last reason, and
- * passed to the kernel for all others. */
+/* Why a packet is not forwarded, in the order of src/engine/reason.rs. The packet is dropped for SOURCE_CHECK and
+ * BLACKHOLE, and passed to the kernel for all others. */
 enum reason {
 	TOO_SHORT = 1,
 	NO_INTERFACE,
@@ -47,9 +47,11 @@ enum reason {
 	NO_HEADROOM,
 	NOT_FORWARDING,
 	SOURCE_CHECK,		/* dropped */
+	BLACKHOLE,		/* dropped */
 };
 
-#define REASONS SOURCE_CHECK
+/* Room for more, because indices are masked. */
+#define REASONS 32
 
 /* A next hop: half a cache line, aligned so that words can be copied in pairs. */
 struct hop {
@@ -815,7 +817,7 @@ static __always_inline int do_not_forward(__u32 interface, enum reason reason)
 
 	if (counts)
 		counts->by_reason[(reason - 1) & (REASONS - 1)]++;
-	return reason == SOURCE_CHECK ? XDP_DROP : XDP_PASS;
+	return reason == SOURCE_CHECK || reason == BLACKHOLE ? XDP_DROP : XDP_PASS;
 }
 
 /* The kernel finds a device faster by its key in the map than by its index. A removed device is not in the map. */
@@ -854,7 +856,7 @@ int forward(struct xdp_md *frame)
 	return send(hop);
 }
 
-_Static_assert((REASONS & (REASONS - 1)) == 0, "reasons are masked");
+_Static_assert((REASONS & (REASONS - 1)) == 0 && BLACKHOLE <= REASONS, "reasons are masked");
 _Static_assert(sizeof(struct branch) == 64 && sizeof(struct leaf) == 64, "lines are cache lines");
 _Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16, "as src/engine/layout.rs writes them");
 _Static_assert(sizeof(struct generation) % 4096 == 0, "generations are mapped");

@@ -48,9 +48,8 @@ fn next_hop(to: Adjacency, view: &View, devices: &[u32]) -> XdpNextHop {
         }
         Adjacency::Glean { interface } => XdpNextHop::Unresolved { interface },
         Adjacency::Local | Adjacency::Broadcast => XdpNextHop::Pass(XdpReason::Local),
-        Adjacency::Blackhole | Adjacency::Unreachable | Adjacency::Prohibit => {
-            XdpNextHop::Pass(XdpReason::Discarded)
-        }
+        Adjacency::Unreachable | Adjacency::Prohibit => XdpNextHop::Pass(XdpReason::Discarded),
+        Adjacency::Blackhole => XdpNextHop::Blackhole,
     }
 }
 

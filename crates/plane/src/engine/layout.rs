@@ -25,6 +25,8 @@ pub(super) const PORTS: usize = 1 << 10;
 pub(super) const PORT: usize = 4;
 /// Interfaces with counters; the first entry counts frames without an interface.
 pub(super) const COUNTED: usize = 1 << 10;
+/// Counters of reasons for each interface, not all of them in use.
+pub(super) const REASONS: usize = 32;
 /// VRFs that an interface can name.
 pub(super) const VRFS: usize = 255;
 /// Words after all others, of which four are used.
