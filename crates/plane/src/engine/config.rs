@@ -59,6 +59,11 @@ pub enum XdpNextHop {
         /// The number of the egress interface.
         interface: u16,
     },
+    /// The driver of the egress interface takes no frames from XDP programs; packets are passed to the kernel.
+    NoRedirect {
+        /// The number of the egress interface.
+        interface: u16,
+    },
     /// Packets are passed to the kernel.
     Pass(XdpReason),
     /// Packets are dropped.
@@ -116,9 +121,8 @@ impl XdpNextHop {
         match self {
             XdpNextHop::Pass(reason) => no_neighbor(*reason),
             XdpNextHop::Blackhole => no_neighbor(XdpReason::Blackhole),
-            XdpNextHop::Unresolved { interface } => {
-                [0, 0, 0, 0, 0, half_words(XdpReason::NoNeighbor as u16, counted_as(*interface)), 0, 0]
-            }
+            XdpNextHop::Unresolved { interface } => kept_for(XdpReason::NoNeighbor, *interface),
+            XdpNextHop::NoRedirect { interface } => kept_for(XdpReason::NoRedirect, *interface),
             XdpNextHop::Group(members) => group(members, slots),
             XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu } => {
                 let macs = [destination.0, source.0].concat();
@@ -136,7 +140,9 @@ impl XdpNextHop {
             XdpNextHop::Group(members) if members.len() < 2 || !members.len().is_power_of_two() => {
                 Err(EngineError::Group { hop: hop.0, slots: members.len() })
             }
-            XdpNextHop::Neighbor { interface, .. } | XdpNextHop::Unresolved { interface } => {
+            XdpNextHop::Neighbor { interface, .. }
+            | XdpNextHop::Unresolved { interface }
+            | XdpNextHop::NoRedirect { interface } => {
                 fits("interfaces", usize::from(*interface) + 1, COUNTED - 1)
             }
             _ => Ok(()),
@@ -147,6 +153,11 @@ impl XdpNextHop {
 /// A next hop whose packets are not forwarded for this reason.
 fn no_neighbor(reason: XdpReason) -> [u32; HOP] {
     [0, 0, 0, 0, 0, half_words(reason as u16, 0), 0, 0]
+}
+
+/// A next hop by an interface, which the strict source check needs, whose packets are not forwarded for this reason.
+fn kept_for(reason: XdpReason, interface: u16) -> [u32; HOP] {
+    [0, 0, 0, 0, 0, half_words(reason as u16, counted_as(interface)), 0, 0]
 }
 
 /// Appends the slots of a group and after them its members, each once: the source check tries each member.

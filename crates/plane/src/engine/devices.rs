@@ -43,6 +43,7 @@ impl XdpNextHop {
             XdpNextHop::Neighbor { ifindex, .. } => Some(*ifindex),
             XdpNextHop::Group(_)
             | XdpNextHop::Unresolved { .. }
+            | XdpNextHop::NoRedirect { .. }
             | XdpNextHop::Pass(_)
             | XdpNextHop::Blackhole => None,
         }

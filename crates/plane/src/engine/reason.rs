@@ -41,11 +41,15 @@ pub enum XdpReason {
     SourceCheck,
     /// The route is a blackhole, and the packet was dropped.
     Blackhole,
+    /// The driver of the egress interface takes no frames from XDP programs.
+    NoRedirect,
+    /// The process that keeps the tables up to date has not reported for a second: it is stopped or hangs.
+    RouterStalled,
 }
 
 impl XdpReason {
     /// All reasons in the order of their counters.
-    pub const ALL: [XdpReason; 17] = [
+    pub const ALL: [XdpReason; 19] = [
         XdpReason::TooShort,
         XdpReason::NoInterface,
         XdpReason::OtherStation,
@@ -63,6 +67,8 @@ impl XdpReason {
         XdpReason::NotForwarding,
         XdpReason::SourceCheck,
         XdpReason::Blackhole,
+        XdpReason::NoRedirect,
+        XdpReason::RouterStalled,
     ];
 
     /// Whether the program drops packets for this reason.
@@ -90,6 +96,8 @@ impl XdpReason {
             XdpReason::NotForwarding => "not_forwarding",
             XdpReason::SourceCheck => "source_check",
             XdpReason::Blackhole => "blackhole",
+            XdpReason::NoRedirect => "no_redirect",
+            XdpReason::RouterStalled => "router_stalled",
         }
     }
 }

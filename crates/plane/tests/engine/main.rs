@@ -13,3 +13,4 @@ mod passes;
 mod sources;
 mod updates;
 mod vrfs;
+mod watchdog;
