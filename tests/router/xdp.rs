@@ -29,9 +29,7 @@ fn forwards(engine: &str) {
     }
     let lab = Lab::new();
     prepare(&lab);
-    for interface in ["eth1", "eth2"] {
-        lab.router.keep_tags(interface);
-    }
+    lab.keep_tags();
     let control = Control::new();
     let program = lab.forward(&[&["--engine", engine][..], &control.options()].concat());
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
