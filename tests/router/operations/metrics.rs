@@ -101,9 +101,9 @@ fn counters_of_the_xdp_engine_are_shown_and_scraped() {
     let answer = converse(&metrics, b"GET /metrics HTTP/1.1\r\nHost: router\r\n\r\n", true);
     let page = exposition::check(answer.split_once("\r\n\r\n").unwrap().1);
     let value = |outcome| page.value("fullview_program_packets_total", &[("outcome", outcome)]);
-    assert!(value("forwarded") >= 10.0 && value("discarded") >= 3.0, "{answer}");
+    assert!(value("forwarded") >= 10.0 && value("blackhole") >= 3.0, "{answer}");
     let of =
         |name: &str, labels: &[(&str, &str)]| page.value(&format!("fullview_interface_{name}_total"), labels);
     assert!(of("transmit_packets", &[("interface", "eth2")]) >= 10.0, "{answer}");
-    assert!(of("program_packets", &[("interface", "eth1"), ("reason", "discarded")]) >= 3.0, "{answer}");
+    assert!(of("program_packets", &[("interface", "eth1"), ("reason", "blackhole")]) >= 3.0, "{answer}");
 }
