@@ -76,15 +76,16 @@ impl XdpPath {
             earlier: XdpCounters::default(),
         };
         path.bring_up_to_date(mirror)?;
+        // Some drivers take redirected frames only since the program is attached to them.
+        path.bring_up_to_date(mirror)?;
+        path.log_devices();
         Ok(path)
     }
 
     /// Brings the program up to date. Where it cannot hold the tables, the kernel forwards in its place; that is logged,
     /// and the router runs on.
     fn bring_up_to_date(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
-        let (devices, changes) = self.devices.read(mirror);
-        let devices = devices.to_vec();
-        changes.iter().for_each(|line| self.log(EventKind::Router, line));
+        let devices = self.devices.read(mirror);
         let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
         if self.running.as_ref().is_none_or(|running| !running.is_for(&devices) || running.room < vrfs) {
             self.end()?;
@@ -109,6 +110,10 @@ impl XdpPath {
         self.warning = warning;
         self.report();
         Ok(())
+    }
+
+    fn log_devices(&mut self) {
+        self.devices.changes().iter().for_each(|line| self.log(EventKind::Router, line));
     }
 
     fn log(&self, kind: EventKind, line: &str) {
@@ -154,7 +159,9 @@ impl XdpPath {
 impl DataPath<KernelSource> for XdpPath {
     fn follow(&mut self, plane: &mut ControlPlane, source: &mut KernelSource) -> Result<(), DaemonError> {
         source.refresh_all(plane)?;
-        self.bring_up_to_date(&plane.mirror)
+        self.bring_up_to_date(&plane.mirror)?;
+        self.log_devices();
+        Ok(())
     }
 
     fn stop(mut self) -> Result<RouterCounts, DaemonError> {

@@ -69,32 +69,37 @@ pub struct DeviceReader {
     mode: XdpMode,
     features: FeatureReader,
     states: Vec<DeviceState>,
+    /// The states that the log has.
+    described: Vec<DeviceState>,
     read_at: Option<Instant>,
 }
 
 impl DeviceReader {
     pub fn new(names: &[String], mode: XdpMode) -> DeviceReader {
         let (names, features) = (names.to_vec(), FeatureReader::open());
-        DeviceReader { names, mode, features, states: Vec::new(), read_at: None }
+        DeviceReader { names, mode, features, states: Vec::new(), described: Vec::new(), read_at: None }
     }
 
-    /// The present states. What changed since the last call is described in lines for the log.
-    pub fn read(&mut self, mirror: &Mirror) -> (&[DeviceState], Vec<String>) {
+    /// The present states.
+    pub fn read(&mut self, mirror: &Mirror) -> Vec<DeviceState> {
         let index = |port| mirror.port_link(port).map_or(0, |link| link.index);
         let devices: Vec<u32> = (0..self.names.len()).map(index).collect();
         let known = self.states.iter().map(|state| state.device.index);
         let is_due = self.read_at.is_none_or(|read| read.elapsed() >= OFFLOAD_CHECK);
-        if !is_due && known.eq(devices.iter().copied()) && !self.features.have_changed() {
-            return (&self.states, Vec::new());
+        if is_due || !known.eq(devices.iter().copied()) || self.features.have_changed() {
+            let states = self.names.iter().zip(devices).map(|(name, device)| self.state(name, device));
+            (self.states, self.read_at) = (states.collect(), Some(Instant::now()));
         }
-        let states: Vec<DeviceState> =
-            self.names.iter().zip(devices).map(|(name, device)| self.state(name, device)).collect();
-        let lines = self.names.iter().zip(&states).enumerate();
-        let lines = lines
-            .filter(|(port, (_, state))| state.device.index != 0 && self.states.get(*port) != Some(state));
-        let lines = lines.map(|(_, (name, state))| state.describe(name)).collect();
-        (self.states, self.read_at) = (states, Some(Instant::now()));
-        (&self.states, lines)
+        self.states.clone()
+    }
+
+    /// Lines for the log about interfaces that have changed since the last call.
+    pub fn changes(&mut self) -> Vec<String> {
+        let described = std::mem::replace(&mut self.described, self.states.clone());
+        let states = self.names.iter().zip(&self.states).enumerate();
+        let changed = states
+            .filter(|(port, (_, state))| state.device.index != 0 && described.get(*port) != Some(state));
+        changed.map(|(_, (name, state))| state.describe(name)).collect()
     }
 
     fn state(&self, name: &str, index: u32) -> DeviceState {
@@ -122,11 +127,8 @@ impl DeviceReader {
 
     /// Refuses interfaces whose frames the program would take for untagged ones.
     pub fn check(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
-        let states = self.read(mirror).0.to_vec();
-        // They are described when the program starts.
-        let (states, names) = (states, self.names.iter());
-        self.states.clear();
-        let hidden = states.iter().zip(names).find(|(state, _)| state.tags == TagPlace::Nowhere);
+        let states = self.read(mirror);
+        let hidden = states.iter().zip(&self.names).find(|(state, _)| state.tags == TagPlace::Nowhere);
         hidden.map_or(Ok(()), |(_, name)| Err(BadInput(strips_tags(name)).into()))
     }
 }
