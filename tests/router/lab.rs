@@ -33,9 +33,13 @@ impl Lab {
         for host in [&self.left, &self.right] {
             host.send_finished_frames("eth0");
         }
-        for interface in ["eth1", "eth2"] {
-            self.router.keep_tags(interface);
-        }
+        self.keep_tags();
+    }
+
+    /// Makes the router's interfaces leave VLAN tags in frames, as XDP programs behind the driver need it.
+    #[cfg(feature = "bpf")]
+    pub fn keep_tags(&self) {
+        ["eth1", "eth2"].iter().for_each(|interface| self.router.keep_tags(interface));
     }
 
     /// Starts our program, and waits until it has the kernel's routes.

@@ -190,12 +190,14 @@ fn neighbours_are_resolved_again_after_a_link_was_down_for_a_moment() {
 /// Netlink reports changes of an interface later: the interface may be removed while the router opens it.
 #[test]
 fn interfaces_that_appear_and_disappear_quickly_do_not_end_the_router() {
-    if !may_run(&PROGRAMS) {
+    if !may_run(&PROGRAMS) || (cfg!(feature = "bpf") && !may_run(&["ethtool"])) {
         return;
     }
-    let engines: &[&str] = if cfg!(feature = "bpf") { &["user", "xdp-generic"] } else { &["user"] };
+    let engines: &[&str] = if cfg!(feature = "bpf") { &["user", "xdp", "xdp-generic"] } else { &["user"] };
     for engine in engines {
         let lab = Lab::new();
+        #[cfg(feature = "bpf")]
+        lab.keep_tags();
         let program = forward(&lab.router, "eth1,eth2,eth3", &["--engine", engine]);
         for _ in 0..100 {
             lab.router.ip("link add eth3 type veth peer name eth4");

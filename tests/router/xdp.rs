@@ -29,6 +29,7 @@ fn forwards(engine: &str) {
     }
     let lab = Lab::new();
     prepare(&lab);
+    lab.keep_tags();
     let control = Control::new();
     let program = lab.forward(&[&["--engine", engine][..], &control.options()].concat());
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
@@ -228,4 +229,170 @@ fn the_xdp_program_drops_packets_with_wrong_sources() {
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("20 source_check"), "{said}");
+}
+
+/// The number of packets with this outcome in the program.
+fn counted(control: &Control, outcome: &str) -> u64 {
+    control.ask("\"counters\"")["program"][outcome].as_u64().unwrap()
+}
+
+/// Lets requests pass until the program has forwarded some.
+fn wait_until_forwarded(lab: &Lab, control: &Control, address: &str) {
+    let before = counted(control, "forwarded");
+    let is_forwarded = || {
+        lab.left.try_command(&format!("ping -c 1 -W 1 {address}"));
+        counted(control, "forwarded") > before
+    };
+    assert!(eventually(is_forwarded), "{}", control.ask("\"counters\""));
+}
+
+/// Makes the left host a bridge. It removes the tags of frames that come in by its port `port`, and sends them with the
+/// tags beside them: the veth device of the router receives them so, whatever its own offloads are.
+fn send_tags_beside_frames(lab: &Lab) {
+    let left = &lab.left;
+    left.command("ethtool -K eth0 txvlan on");
+    left.ip("link add br0 type bridge");
+    left.ip("link add trunk type veth peer name port");
+    left.ip("addr del 10.0.1.2/24 dev eth0");
+    for name in ["eth0", "port"] {
+        left.ip(&format!("link set {name} master br0"));
+    }
+    for name in ["br0", "trunk", "port"] {
+        left.ip(&format!("link set {name} up"));
+    }
+    left.ip("addr add 10.0.1.2/24 dev br0");
+    left.ip("route replace default via 10.0.1.1");
+}
+
+/// An Ethernet frame of a VLAN with a UDP packet from 10.0.1.2 to port 9 of 10.0.2.2, without a checksum of UDP.
+fn tagged_frame(to: &str, vlan: u16, payload: &[u8]) -> Vec<u8> {
+    let mac = to.split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap());
+    let mut frame: Vec<u8> = mac.chain([2, 0, 0, 0, 0, 9, 0x81, 0]).chain(vlan.to_be_bytes()).collect();
+    let udp = 8 + payload.len() as u16;
+    let [high, low] = (20 + udp).to_be_bytes();
+    let mut ip = [0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 1, 2, 10, 0, 2, 2];
+    let sum: u32 = ip.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    let folded = !((sum & 0xffff) + (sum >> 16)) as u16;
+    ip[10..12].copy_from_slice(&folded.to_be_bytes());
+    frame.extend([8, 0]);
+    frame.extend(ip);
+    frame.extend([0, 9, 0, 9]);
+    frame.extend(udp.to_be_bytes());
+    frame.extend([0, 0]);
+    frame.extend(payload);
+    frame
+}
+
+/// VRF, source check and isolation of VLANs depend on the tag, which the driver has removed from the frame.
+#[test]
+fn frames_of_unconfigured_vlans_are_not_forwarded_although_the_driver_strips_their_tags() {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    prepare(&lab);
+    send_tags_beside_frames(&lab);
+    let control = Control::new();
+    let _program = lab.forward(&[&["--engine", "xdp"][..], &control.options()].concat());
+    wait_until_forwarded(&lab, &control, "10.0.2.2");
+    let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+    let before = counted(&control, "no_interface");
+    let mut trunk = lab.left.packet_socket("trunk");
+    let frame = tagged_frame(&lab.router.mac("eth1"), 7, b"tagged");
+    (0..200).for_each(|_| trunk.send(&frame).unwrap());
+    assert!(eventually(|| counted(&control, "no_interface") >= before + 200));
+    // A later packet arrives first.
+    left.send_to(b"untagged", "10.0.2.2:9").unwrap();
+    let mut buffer = [0; 64];
+    let len = right.recv(&mut buffer).unwrap();
+    assert_eq!(String::from_utf8_lossy(&buffer[..len]), "untagged");
+}
+
+/// Behind the driver, no program can ask for tags.
+#[test]
+fn interfaces_whose_tags_the_program_cannot_see_are_refused() {
+    if !may_run(&["ip", "ethtool", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let arguments = ["forward", "--interfaces", "eth1,eth2", "--engine", "xdp-generic"];
+    let mut program = lab.router.start(env!("CARGO_BIN_EXE_fullview"), &arguments);
+    assert!(eventually(|| !program.is_running()), "{}", program.output());
+    assert!(program.output().contains("`ethtool -K eth1 rxvlan off`"), "{}", program.output());
+}
+
+/// A veth device takes them only if its peer polls for frames.
+#[test]
+fn packets_to_a_driver_that_takes_no_redirected_frames_go_through_the_kernel() {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    for host in [&lab.left, &lab.right] {
+        host.send_finished_frames("eth0");
+    }
+    lab.left.accept_redirected_frames("eth0");
+    let control = Control::new();
+    let mut program = lab.forward(&[&["--engine", "xdp"][..], &control.options()].concat());
+    program.wait_for("interface eth2: its driver takes no frames from XDP programs");
+    program.wait_for("interface eth1: the XDP program forwards what comes in and leaves by it");
+    // Replies leave by eth1, requests by eth2.
+    wait_until_forwarded(&lab, &control, "10.0.2.2");
+    let received = lab.left.command("ping -c 20 -i 0.02 -W 60 10.0.2.2");
+    assert!(received.contains(" 20 received"), "{received}");
+    assert!(counted(&control, "no_redirect") >= 20, "{}", control.ask("\"counters\""));
+    lab.right.accept_redirected_frames("eth0");
+    program.wait_for("interface eth2: the XDP program forwards what comes in and leaves by it");
+    // The next answer comes after the program has the change.
+    let kept = control.ask("\"counters\"").get("program").map(|_| counted(&control, "no_redirect"));
+    let received = lab.left.command("ping -c 20 -i 0.02 -W 60 10.0.2.2");
+    assert!(received.contains(" 20 received"), "{received}");
+    assert_eq!(Some(counted(&control, "no_redirect")), kept);
+}
+
+/// A stopped process cannot follow the kernel, so its program must not forward by what it knew.
+#[test]
+fn the_kernel_forwards_while_the_process_is_stopped() {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv", "kill"]) {
+        return;
+    }
+    let lab = Lab::new();
+    prepare(&lab);
+    lab.right.ip("addr add 192.0.2.1/32 dev lo");
+    lab.router.ip("route add 192.0.2.0/24 via 10.0.2.2");
+    let control = Control::new();
+    let program = lab.forward(&[&["--engine", "xdp"][..], &control.options()].concat());
+    // Nothing is there, and the program loses the packets.
+    lab.router.ip("neigh replace 10.0.2.50 lladdr 02:00:00:00:00:50 dev eth2 nud permanent");
+    lab.router.ip("route replace 192.0.2.0/24 via 10.0.2.50");
+    wait_until_forwarded(&lab, &control, "192.0.2.1");
+    let reaches = || lab.left.try_command("ping -c 1 -W 1 192.0.2.1").status.success();
+    assert!(eventually(|| !reaches()));
+    program.signal("STOP");
+    lab.router.ip("route replace 192.0.2.0/24 via 10.0.2.2");
+    assert!(eventually(reaches));
+    program.signal("CONT");
+    wait_until_forwarded(&lab, &control, "192.0.2.1");
+    assert!(counted(&control, "router_stalled") > 0);
+    assert!(eventually(reaches));
+}
+
+/// The kernel would drop them too, after more work.
+#[test]
+fn packets_of_a_blackhole_end_in_the_program() {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    prepare(&lab);
+    lab.router.ip("route add blackhole 198.51.100.0/24");
+    lab.router.ip("route add unreachable 203.0.113.0/24");
+    let control = Control::new();
+    let _program = lab.forward(&[&["--engine", "xdp"][..], &control.options()].concat());
+    wait_until_forwarded(&lab, &control, "10.0.2.2");
+    lab.left.try_command("ping -c 5 -i 0.05 -W 1 198.51.100.1");
+    assert_eq!((counted(&control, "blackhole"), counted(&control, "discarded")), (5, 0));
+    let answer = lab.left.try_command("ping -c 1 -W 60 203.0.113.1");
+    assert!(String::from_utf8_lossy(&answer.stdout).contains("Host Unreachable"), "{answer:?}");
+    assert_eq!(counted(&control, "discarded"), 1);
 }

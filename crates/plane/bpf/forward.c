@@ -28,8 +28,8 @@
 /* Members of a group at most. */
 #define MEMBERS 64
 
-/* Why a packet is not forwarded, in the order of src/engine/reason.rs. The packet is dropped for the last reason, and
- * passed to the kernel for all others. */
+/* Why a packet is not forwarded, in the order of src/engine/reason.rs. The packet is dropped for SOURCE_CHECK and
+ * BLACKHOLE, and passed to the kernel for all others. */
 enum reason {
 	TOO_SHORT = 1,
 	NO_INTERFACE,
@@ -47,9 +47,13 @@ enum reason {
 	NO_HEADROOM,
 	NOT_FORWARDING,
 	SOURCE_CHECK,		/* dropped */
+	BLACKHOLE,		/* dropped */
+	NO_REDIRECT,
+	ROUTER_STALLED,
 };
 
-#define REASONS SOURCE_CHECK
+/* Room for more, because indices are masked. */
+#define REASONS 32
 
 /* A next hop: half a cache line, aligned so that words can be copied in pairs. */
 struct hop {
@@ -115,7 +119,8 @@ struct generation {
 	__u64 flow_seed;
 	__u32 leaf_bytes;		/* of dir18: 1 or 2 */
 	__u32 number;			/* 0 or 1; never changes */
-	__u32 unused[1020];
+	__u32 last_report;		/* of the process, in TICKS; 0: it makes none */
+	__u32 unused[1019];
 };
 
 struct generation_map {
@@ -662,10 +667,17 @@ static __always_inline void decrement_ttl(struct iphdr *ip)
 	ip->ttl--;
 }
 
+/* A tag that the driver or the card has removed from the frame. */
+struct stripped_tag {
+	__be16 protocol;	/* 0: none was removed */
+	__u16 control;
+};
+
 /* What is known about a packet so far. */
 struct packet_state {
 	const struct port *port;	/* the ingress interface, if there is one */
-	int tagged;
+	struct stripped_tag stripped;
+	int tagged;			/* the frame has a tag */
 	enum reason reason;		/* why it is not forwarded, if it is not */
 	__u64 bytes;			/* length of the frame when it leaves */
 };
@@ -766,6 +778,13 @@ static __always_inline const struct hop *forward_inet6(struct xdp_md *frame, con
 	return hop;
 }
 
+/* Whether a frame has no tag besides one of 802.1Q. A service VLAN (802.1ad) with the same number is another VLAN. */
+static __always_inline int is_one_vlan(const struct packet_state *state)
+{
+	return !state->stripped.protocol ||
+	       (state->stripped.protocol == bpf_htons(ETH_P_8021Q) && !state->tagged);
+}
+
 /* Rewrites the frame and returns its next hop; returns none for an unchanged frame that is not forwarded. */
 static __always_inline const struct hop *forward_frame(struct xdp_md *frame, const struct generation *now,
 						       struct packet_state *state)
@@ -774,7 +793,7 @@ static __always_inline const struct hop *forward_frame(struct xdp_md *frame, con
 	struct tagged *head = (void *)(long)frame->data;
 	void *packet = (void *)head + sizeof(head->ethernet);
 	const struct port *port;
-	__u16 vlan = 0;
+	__u16 vlan = state->stripped.control & 0xfff;
 	__be16 type;
 
 	state->bytes = end - (void *)head;
@@ -790,7 +809,7 @@ static __always_inline const struct hop *forward_frame(struct xdp_md *frame, con
 		vlan = bpf_ntohs(head->tci) & 0xfff;
 	}
 	port = find_port(now, frame->ingress_ifindex, vlan);
-	if (!port)
+	if (!port || !is_one_vlan(state))
 		return not_forwarded_for(state, NO_INTERFACE);
 	state->port = port;
 	if (*(__u32 *)head != port->mac_first || *((__u16 *)head + 2) != port->mac_last)
@@ -815,7 +834,7 @@ static __always_inline int do_not_forward(__u32 interface, enum reason reason)
 
 	if (counts)
 		counts->by_reason[(reason - 1) & (REASONS - 1)]++;
-	return reason == SOURCE_CHECK ? XDP_DROP : XDP_PASS;
+	return reason == SOURCE_CHECK || reason == BLACKHOLE ? XDP_DROP : XDP_PASS;
 }
 
 /* The kernel finds a device faster by its key in the map than by its index. A removed device is not in the map. */
@@ -826,12 +845,26 @@ static __always_inline int send(const struct hop *hop)
 	return bpf_redirect(hop->ifindex, 0);
 }
 
-SEC("xdp")
-int forward(struct xdp_md *frame)
+/* The time in units of some 1.05 ms, as src/engine/watchdog.rs counts it. */
+#define TICKS(nanoseconds) ((__u32)((nanoseconds) >> 20))
+/* A second. */
+#define LONGEST_SILENCE 954
+/* This clock is behind that of the process by one tick of the kernel's timer at most. */
+#define BEHIND 32
+
+/* Whether the process that keeps the tables up to date is stopped or hangs, so that the kernel knows better than they. */
+static __always_inline int is_stalled(const struct generation *now)
+{
+	__u32 last = now->last_report;
+
+	return last && TICKS(bpf_ktime_get_coarse_ns()) - last + BEHIND > LONGEST_SILENCE + BEHIND;
+}
+
+static __always_inline int forward_or_pass(struct xdp_md *frame, struct stripped_tag stripped)
 {
 	struct generation *now;
 	struct all_counters *all;
-	struct packet_state state = {};
+	struct packet_state state = { .stripped = stripped };
 	const struct hop *hop;
 	__u32 zero = 0, interface;
 	__u64 bytes;
@@ -844,6 +877,8 @@ int forward(struct xdp_md *frame)
 	now = bpf_map_lookup_elem(map, &zero);
 	if (!now)
 		return XDP_PASS;
+	if (is_stalled(now))
+		return do_not_forward(0, ROUTER_STALLED);
 	bytes = frame->data_end - frame->data;
 	hop = forward_frame(frame, now, &state);
 	interface = state.port ? state.port->number & (INTERFACES - 1) : 0;
@@ -854,7 +889,45 @@ int forward(struct xdp_md *frame)
 	return send(hop);
 }
 
-_Static_assert((REASONS & (REASONS - 1)) == 0, "reasons are masked");
+/* For interfaces whose driver leaves tags in the frames. */
+SEC("xdp")
+int forward(struct xdp_md *frame)
+{
+	struct stripped_tag none = {};
+
+	return forward_or_pass(frame, none);
+}
+
+/* A call of a function of the kernel. Its number is that of the function's type in the running kernel, which
+ * src/engine/bound_program.rs fills in: aya knows no such calls. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define CALL_KERNEL ".byte 0x85, 0x20, 0, 0, 0, 0, 0, 0"
+#else
+#define CALL_KERNEL ".byte 0x85, 0x02, 0, 0, 0, 0, 0, 0"
+#endif
+
+/* bpf_xdp_metadata_rx_vlan_tag() asks the driver for the tag, and leaves `tag` as it is if there is none. */
+static __always_inline void read_stripped_tag(struct xdp_md *frame, struct stripped_tag *tag)
+{
+	asm volatile("r1 = %[frame]\n"
+		     "r2 = %[protocol]\n"
+		     "r3 = %[control]\n" CALL_KERNEL
+		     :
+		     : [frame] "r"(frame), [protocol] "r"(&tag->protocol), [control] "r"(&tag->control)
+		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
+}
+
+/* For interfaces whose driver may strip tags and can tell them. Such a program is bound to one interface. */
+SEC("xdp")
+int forward_bound(struct xdp_md *frame)
+{
+	struct stripped_tag tag = {};
+
+	read_stripped_tag(frame, &tag);
+	return forward_or_pass(frame, tag);
+}
+
+_Static_assert((REASONS & (REASONS - 1)) == 0 && ROUTER_STALLED <= REASONS, "reasons are masked");
 _Static_assert(sizeof(struct branch) == 64 && sizeof(struct leaf) == 64, "lines are cache lines");
 _Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16, "as src/engine/layout.rs writes them");
 _Static_assert(sizeof(struct generation) % 4096 == 0, "generations are mapped");

@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::io;
+use std::os::fd::OwnedFd;
 
 use aya::programs::links::FdLink;
 use aya::programs::xdp::{XdpLink, XdpMode};
@@ -22,6 +23,14 @@ impl BpfObject {
     /// The object compiled from `bpf/NAME.c`; `bytes` are aligned as `aya::include_bytes_aligned` aligns them.
     pub const fn new(name: &'static str, bytes: &'static [u8]) -> BpfObject {
         BpfObject { name, bytes }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) fn bytes(self) -> &'static [u8] {
+        self.bytes
     }
 }
 
@@ -190,7 +199,9 @@ const ATTEMPTS: usize = 20;
 /// Repeats a load that a signal interrupted. The verifier gives up with EAGAIN (`do_check` in the kernel's `verifier.c`)
 /// when a signal is pending for the thread, or for the process and this thread may handle it; that says nothing about the
 /// program.
-fn retry_after_signals(mut load: impl FnMut() -> Result<(), ProgramError>) -> Result<(), ProgramError> {
+pub(crate) fn retry_after_signals(
+    mut load: impl FnMut() -> Result<(), ProgramError>,
+) -> Result<(), ProgramError> {
     for _ in 1..ATTEMPTS {
         match load() {
             Err(error) if is_interrupted(&error) => {}
@@ -207,7 +218,12 @@ fn is_interrupted(error: &ProgramError) -> bool {
 
 /// An XDP program on an interface, attached until this value is dropped or the process ends.
 #[derive(Debug)]
-pub struct XdpAttachment(#[expect(dead_code, reason = "held, because dropping it detaches")] FdLink);
+pub enum XdpAttachment {
+    /// Of a program that any interface may have.
+    Free(FdLink),
+    /// Of a program that is bound to its interface.
+    Bound(OwnedFd),
+}
 
 /// Attaches `program` to an interface by its index.
 pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<XdpAttachment, BpfError> {
@@ -215,7 +231,7 @@ pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<XdpAtt
     let id = program.attach_to_if_index(interface, mode).map_err(refused)?;
     let link: XdpLink = program.take_link(id).map_err(refused)?;
     // Without a BPF link the program would stay attached after the end of the process.
-    Ok(XdpAttachment(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
+    Ok(XdpAttachment::Free(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
 }
 
 #[cfg(test)]

@@ -82,11 +82,11 @@ fn counters_of_the_xdp_engine_are_shown_and_scraped() {
         operated.send("10.0.2.2:9", 10);
         operated.send("10.8.0.1:9", 3);
         let counters = operated.json("counters");
-        forwarded(&counters) >= before + 10 && counters["program"]["discarded"].as_u64().unwrap() >= 3
+        forwarded(&counters) >= before + 10 && counters["program"]["blackhole"].as_u64().unwrap() >= 3
     });
     let shown = operated.ask("show counters");
     assert!(
-        counted && shown.contains("program: forwarded ") && shown.contains("program: discarded "),
+        counted && shown.contains("program: forwarded ") && shown.contains("program: blackhole "),
         "{shown}"
     );
     let counters = operated.json("counters");
@@ -96,14 +96,14 @@ fn counters_of_the_xdp_engine_are_shown_and_scraped() {
     let packets = |side: &Value| side["packets"].as_u64().unwrap();
     assert!(packets(&left["received"]) >= 13 && packets(&right["sent"]) >= 10, "{interfaces}");
     assert!(left["received"]["bytes"].as_u64().unwrap() >= 13 * 42, "{interfaces}");
-    assert!(left["program"]["discarded"].as_u64().unwrap() >= 3, "{interfaces}");
-    assert_eq!(right["program"]["discarded"], 0, "{interfaces}");
+    assert!(left["program"]["blackhole"].as_u64().unwrap() >= 3, "{interfaces}");
+    assert_eq!(right["program"]["blackhole"], 0, "{interfaces}");
     let answer = converse(&metrics, b"GET /metrics HTTP/1.1\r\nHost: router\r\n\r\n", true);
     let page = exposition::check(answer.split_once("\r\n\r\n").unwrap().1);
     let value = |outcome| page.value("fullview_program_packets_total", &[("outcome", outcome)]);
-    assert!(value("forwarded") >= 10.0 && value("discarded") >= 3.0, "{answer}");
+    assert!(value("forwarded") >= 10.0 && value("blackhole") >= 3.0, "{answer}");
     let of =
         |name: &str, labels: &[(&str, &str)]| page.value(&format!("fullview_interface_{name}_total"), labels);
     assert!(of("transmit_packets", &[("interface", "eth2")]) >= 10.0, "{answer}");
-    assert!(of("program_packets", &[("interface", "eth1"), ("reason", "discarded")]) >= 3.0, "{answer}");
+    assert!(of("program_packets", &[("interface", "eth1"), ("reason", "blackhole")]) >= 3.0, "{answer}");
 }

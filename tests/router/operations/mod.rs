@@ -32,6 +32,10 @@ impl Operated {
     fn start(options: &[&str]) -> Operated {
         let folder = tempfile::tempdir().unwrap();
         let lab = Lab::new();
+        #[cfg(feature = "bpf")]
+        if options.contains(&"xdp-generic") {
+            lab.keep_tags();
+        }
         let socket = folder.path().join("control.sock");
         let options = [&["--control", socket.to_str().unwrap()], options].concat();
         let router = lab.forward(&options);

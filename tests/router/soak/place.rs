@@ -20,6 +20,8 @@ pub struct Place {
 impl Place {
     pub fn new() -> Place {
         let place = Place { lab: Lab::new(), beside: Node::new(), folder: tempfile::tempdir().unwrap() };
+        #[cfg(feature = "bpf")]
+        place.lab.keep_tags();
         accept_every_address(&place.lab.right, "eth0");
         accept_every_address6(&place.lab.right);
         place.plug_beside();

@@ -59,8 +59,15 @@ pub enum XdpNextHop {
         /// The number of the egress interface.
         interface: u16,
     },
+    /// The driver of the egress interface takes no frames from XDP programs; packets are passed to the kernel.
+    NoRedirect {
+        /// The number of the egress interface.
+        interface: u16,
+    },
     /// Packets are passed to the kernel.
     Pass(XdpReason),
+    /// Packets are dropped.
+    Blackhole,
 }
 
 /// The configuration of the program besides the tables.
@@ -87,10 +94,10 @@ impl CompiledConfig {
     /// Compiles a configuration; the program sends to devices without a key by their index.
     pub fn new(config: &XdpConfig, keys: &DevmapKeys) -> Result<CompiledConfig, EngineError> {
         let count = config.next_hops.iter().map(|(hop, _)| hop.index() + 1).max().unwrap_or(1);
-        let hops = pass(XdpReason::NoNeighbor).repeat(count.min(HOPS));
+        let hops = no_neighbor(XdpReason::NoNeighbor).repeat(count.min(HOPS));
         let mut compiled = CompiledConfig { hops, ..CompiledConfig::default() };
         // The next hop of no route.
-        compiled.set(NextHop::NONE, pass(XdpReason::NoRoute));
+        compiled.set(NextHop::NONE, no_neighbor(XdpReason::NoRoute));
         let mut slots = Vec::new();
         for (hop, next_hop) in &config.next_hops {
             next_hop.check(*hop)?;
@@ -112,10 +119,10 @@ impl XdpNextHop {
     /// The words of `struct hop`; the slots of a group are appended to `slots`.
     fn words(&self, slots: &mut Vec<u16>, keys: &DevmapKeys) -> [u32; HOP] {
         match self {
-            XdpNextHop::Pass(reason) => pass(*reason),
-            XdpNextHop::Unresolved { interface } => {
-                [0, 0, 0, 0, 0, half_words(XdpReason::NoNeighbor as u16, counted_as(*interface)), 0, 0]
-            }
+            XdpNextHop::Pass(reason) => no_neighbor(*reason),
+            XdpNextHop::Blackhole => no_neighbor(XdpReason::Blackhole),
+            XdpNextHop::Unresolved { interface } => kept_for(XdpReason::NoNeighbor, *interface),
+            XdpNextHop::NoRedirect { interface } => kept_for(XdpReason::NoRedirect, *interface),
             XdpNextHop::Group(members) => group(members, slots),
             XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu } => {
                 let macs = [destination.0, source.0].concat();
@@ -133,7 +140,9 @@ impl XdpNextHop {
             XdpNextHop::Group(members) if members.len() < 2 || !members.len().is_power_of_two() => {
                 Err(EngineError::Group { hop: hop.0, slots: members.len() })
             }
-            XdpNextHop::Neighbor { interface, .. } | XdpNextHop::Unresolved { interface } => {
+            XdpNextHop::Neighbor { interface, .. }
+            | XdpNextHop::Unresolved { interface }
+            | XdpNextHop::NoRedirect { interface } => {
                 fits("interfaces", usize::from(*interface) + 1, COUNTED - 1)
             }
             _ => Ok(()),
@@ -141,8 +150,14 @@ impl XdpNextHop {
     }
 }
 
-fn pass(reason: XdpReason) -> [u32; HOP] {
+/// A next hop whose packets are not forwarded for this reason.
+fn no_neighbor(reason: XdpReason) -> [u32; HOP] {
     [0, 0, 0, 0, 0, half_words(reason as u16, 0), 0, 0]
+}
+
+/// A next hop by an interface, which the strict source check needs, whose packets are not forwarded for this reason.
+fn kept_for(reason: XdpReason, interface: u16) -> [u32; HOP] {
+    [0, 0, 0, 0, 0, half_words(reason as u16, counted_as(interface)), 0, 0]
 }
 
 /// Appends the slots of a group and after them its members, each once: the source check tries each member.
@@ -270,7 +285,7 @@ mod tests {
         let compiled = plan(4).unwrap();
         assert_eq!(compiled.hops[5 * HOP..][..HOP], [4, 1, 0, 0, 0, 0, 0, 3]);
         assert_eq!(compiled.slots, pairs(&[2; 5]), "four slots and their only member");
-        assert_eq!(compiled.hops[..HOP], pass(XdpReason::NoRoute));
-        assert_eq!(compiled.hops[HOP..2 * HOP], pass(XdpReason::NoNeighbor));
+        assert_eq!(compiled.hops[..HOP], no_neighbor(XdpReason::NoRoute));
+        assert_eq!(compiled.hops[HOP..2 * HOP], no_neighbor(XdpReason::NoNeighbor));
     }
 }

@@ -4,12 +4,12 @@ use aya::maps::{Map, MapData, PerCpuArray};
 
 use super::config::{XdpConfig, XdpInterface};
 use super::error::EngineError;
-use super::layout::COUNTED;
+use super::layout::{COUNTED, REASONS};
 use super::reason::XdpReason;
 use crate::counters::{InterfaceCounters, Traffic};
 
 /// Packets by [`XdpReason`].
-type ReasonCounts = [u64; XdpReason::ALL.len()];
+type ReasonCounts = [u64; REASONS];
 
 /// The counters of the program since it was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl XdpCounters {
 
     /// Packets passed to the kernel for any reason.
     pub fn all_passed(&self) -> u64 {
-        let passed = XdpReason::ALL.into_iter().filter(|reason| *reason != XdpReason::SourceCheck);
+        let passed = XdpReason::ALL.into_iter().filter(|reason| !reason.drops());
         passed.map(|reason| self.of(reason)).sum()
     }
 

@@ -41,7 +41,11 @@ impl XdpNextHop {
     fn device(&self) -> Option<u32> {
         match self {
             XdpNextHop::Neighbor { ifindex, .. } => Some(*ifindex),
-            XdpNextHop::Group(_) | XdpNextHop::Unresolved { .. } | XdpNextHop::Pass(_) => None,
+            XdpNextHop::Group(_)
+            | XdpNextHop::Unresolved { .. }
+            | XdpNextHop::NoRedirect { .. }
+            | XdpNextHop::Pass(_)
+            | XdpNextHop::Blackhole => None,
         }
     }
 }

@@ -16,6 +16,12 @@ pub enum EngineError {
     /// The empty tables could not be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
+    /// The kernel does not let programs read stripped VLAN tags.
+    #[error("interface {ifindex}: programs can read stripped VLAN tags only in Linux 6.8 or newer")]
+    CannotReadTags {
+        /// Its index in the kernel.
+        ifindex: u32,
+    },
     /// An access to a map failed.
     #[error("a BPF map: {0}")]
     Map(#[from] MapError),

@@ -9,10 +9,28 @@ use crate::interface::Interface;
 use crate::view::View;
 use crate::wire::ethernet::Mac;
 
+/// The device of a port, and what its driver can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XdpDevice {
+    /// Its index in the kernel.
+    pub index: u32,
+    /// Whether a program on it can send received frames to other devices (`XDP_REDIRECT`).
+    pub sends_redirected: bool,
+    /// Whether it takes the frames that programs send to it (`ndo_xdp_xmit`); others are lost in it.
+    pub takes_redirected: bool,
+}
+
+impl XdpDevice {
+    /// A device whose driver can do everything.
+    pub const fn able(index: u32) -> XdpDevice {
+        XdpDevice { index, sends_redirected: true, takes_redirected: true }
+    }
+}
+
 impl XdpConfig {
-    /// The part of a view that the program implements; it passes the other packets to the kernel. `devices` are the kernel's
-    /// indices of the ports' devices, by port number.
-    pub fn from_view(view: &View, devices: &[u32]) -> XdpConfig {
+    /// The part of a view that the program implements; it passes the other packets to the kernel. `devices` are those of the
+    /// ports, by port number.
+    pub fn from_view(view: &View, devices: &[XdpDevice]) -> XdpConfig {
         let parts = view.parts();
         let numbered = (0..).zip(&parts.interfaces);
         let ingress = numbered.filter_map(|(number, interface)| ingress(number, interface, devices));
@@ -26,20 +44,22 @@ impl XdpConfig {
     }
 }
 
-fn ingress(number: u16, interface: &Interface, devices: &[u32]) -> Option<XdpInterface> {
+fn ingress(number: u16, interface: &Interface, devices: &[XdpDevice]) -> Option<XdpInterface> {
+    let device = device(interface, devices)?;
+    let forwards = interface.up && device.sends_redirected;
     Some(XdpInterface {
         number,
-        ifindex: device(interface, devices)?,
+        ifindex: device.index,
         vlan: interface.vlan.unwrap_or(0),
         mac: interface.mac,
-        inet: interface.up && interface.forwards_inet,
-        inet6: interface.up && interface.forwards_inet6,
+        inet: forwards && interface.forwards_inet,
+        inet6: forwards && interface.forwards_inet6,
         table: interface.table,
         source_check: interface.source_check,
     })
 }
 
-fn next_hop(to: Adjacency, view: &View, devices: &[u32]) -> XdpNextHop {
+fn next_hop(to: Adjacency, view: &View, devices: &[XdpDevice]) -> XdpNextHop {
     match to {
         Adjacency::Neighbor { interface, mac } => {
             let out = view.interface(interface).filter(|interface| interface.up);
@@ -48,16 +68,19 @@ fn next_hop(to: Adjacency, view: &View, devices: &[u32]) -> XdpNextHop {
         }
         Adjacency::Glean { interface } => XdpNextHop::Unresolved { interface },
         Adjacency::Local | Adjacency::Broadcast => XdpNextHop::Pass(XdpReason::Local),
-        Adjacency::Blackhole | Adjacency::Unreachable | Adjacency::Prohibit => {
-            XdpNextHop::Pass(XdpReason::Discarded)
-        }
+        Adjacency::Unreachable | Adjacency::Prohibit => XdpNextHop::Pass(XdpReason::Discarded),
+        Adjacency::Blackhole => XdpNextHop::Blackhole,
     }
 }
 
-fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[u32]) -> Option<XdpNextHop> {
+fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[XdpDevice]) -> Option<XdpNextHop> {
+    let device = device(out, devices)?;
+    if !device.takes_redirected {
+        return Some(XdpNextHop::NoRedirect { interface: number });
+    }
     Some(XdpNextHop::Neighbor {
         interface: number,
-        ifindex: device(out, devices)?,
+        ifindex: device.index,
         vlan: out.vlan.unwrap_or(0),
         source: out.mac,
         destination: mac,
@@ -66,6 +89,6 @@ fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[u32]) -> Opti
     })
 }
 
-fn device(interface: &Interface, devices: &[u32]) -> Option<u32> {
+fn device(interface: &Interface, devices: &[XdpDevice]) -> Option<XdpDevice> {
     devices.get(usize::from(interface.port)).copied()
 }

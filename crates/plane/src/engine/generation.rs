@@ -32,7 +32,8 @@ use super::config::CompiledConfig;
 use super::error::EngineError;
 use super::layout::{
     BTREE6_BRANCHES, BTREE6_LEAVES, BTREE6_ROOTS, BYTES, DIR18_INDEX, DIR18_LEAF_BYTES, DIR18_LEAVES,
-    FLOW_SEED, GROUP_SLOTS, INTERFACES, NEXT_HOPS, NUMBER, VRF, VRF_INDEX, VRF_PLACES, VRF_ROOTS, WordRange,
+    FLOW_SEED, GROUP_SLOTS, INTERFACES, LAST_REPORT, NEXT_HOPS, NUMBER, VRF, VRF_INDEX, VRF_PLACES,
+    VRF_ROOTS, WordRange,
 };
 use super::section_copy::{SectionCopy, store};
 use super::table_images::TableImages;
@@ -99,6 +100,11 @@ impl Generation {
         store(&memory.words()[NUMBER.range()], &[number as u32]);
         let tables = std::iter::once(TableCopy::main()).chain((0..room).map(|_| TableCopy::new())).collect();
         Ok(Generation { map, memory, vrfs, number, tables, config: 0, hops: 0, slots: 0 })
+    }
+
+    /// Sets when the process last reported. The program may be reading this generation.
+    pub fn report(&self, ticks: u32) {
+        store(&self.memory.words()[LAST_REPORT.range()], &[ticks]);
     }
 
     /// Makes room for tables, main table first, by the blocks that each needs of each shared array. Has to be called before

@@ -25,9 +25,11 @@ pub(super) const PORTS: usize = 1 << 10;
 pub(super) const PORT: usize = 4;
 /// Interfaces with counters; the first entry counts frames without an interface.
 pub(super) const COUNTED: usize = 1 << 10;
+/// Counters of reasons for each interface, not all of them in use.
+pub(super) const REASONS: usize = 32;
 /// VRFs that an interface can name.
 pub(super) const VRFS: usize = 255;
-/// Words after all others, of which four are used.
+/// Words after all others, of which five are used at most.
 const REST: usize = 1 << 10;
 
 /// One array of a generation.
@@ -62,6 +64,7 @@ pub(super) const INTERFACES: WordRange = WordRange::after(GROUP_SLOTS, PORTS * P
 pub(super) const FLOW_SEED: WordRange = WordRange::after(INTERFACES, 2);
 pub(super) const DIR18_LEAF_BYTES: WordRange = WordRange::after(FLOW_SEED, 1);
 pub(super) const NUMBER: WordRange = WordRange::after(DIR18_LEAF_BYTES, 1);
+pub(super) const LAST_REPORT: WordRange = WordRange::after(NUMBER, 1);
 
 /// Bytes of a generation.
 pub(super) const BYTES: usize = 4 * (FLOW_SEED.first + REST);

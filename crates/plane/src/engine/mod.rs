@@ -18,6 +18,7 @@ use crate::port::sys::SharedWords;
 use crate::view::TableReaders;
 
 mod block_ranges;
+mod bound_program;
 mod config;
 mod counters;
 mod devices;
@@ -28,13 +29,17 @@ mod layout;
 mod reason;
 mod section_copy;
 mod table_images;
+mod watchdog;
 
 pub use config::{XdpConfig, XdpInterface, XdpNextHop};
 pub use counters::XdpCounters;
 pub use error::EngineError;
+pub use from_view::XdpDevice;
 pub use reason::XdpReason;
 pub use table_images::{INET_ALGORITHM, INET6_ALGORITHM};
+pub use watchdog::ReportTime;
 
+use bound_program::BoundProgram;
 use config::CompiledConfig;
 use counters::CounterMaps;
 use devices::Devices;
@@ -43,6 +48,15 @@ use layout::{VRF, VRFS};
 use table_images::EmptyTables;
 
 const PROGRAM: &str = "forward";
+
+/// How the program is attached to an interface.
+#[derive(Clone, Copy, Debug)]
+enum AttachMode {
+    /// To a driver that leaves VLAN tags in the frames.
+    Plain(XdpMode),
+    /// To a driver that tells the tags that it strips.
+    ReadsTags,
+}
 
 /// The XDP program and the tables that it looks up in.
 pub struct Engine {
@@ -60,8 +74,10 @@ pub struct Engine {
     empty: EmptyTables,
     /// Whether the program uses the tables of the last call.
     serves: bool,
+    /// The program for interfaces whose driver may strip tags; `None` if the kernel cannot tell such tags.
+    bound: Option<BoundProgram>,
     /// The interfaces that the program has to be attached to; the first ones are.
-    wanted: Vec<(u32, XdpMode)>,
+    wanted: Vec<(u32, AttachMode)>,
     attached: Vec<XdpAttachment>,
 }
 
@@ -84,6 +100,7 @@ impl Engine {
         let mut loaded = bpf::FORWARD.load_with(|loader| {
             loader.map_max_entries("vrfs", entries as u32);
         })?;
+        let bound = BoundProgram::new(bpf::FORWARD, &loaded.ebpf).ok();
         let current = take(&mut loaded, "current")?.try_into()?;
         let counters = CounterMaps::new(take(&mut loaded, "counted")?, take(&mut loaded, "not_forwarded")?)?;
         let devices = Devices::new(take(&mut loaded, "devices")?)?;
@@ -106,6 +123,7 @@ impl Engine {
             tables: Vec::new(),
             empty: EmptyTables::new()?,
             serves: false,
+            bound,
             wanted: Vec::new(),
             attached: Vec::new(),
         })
@@ -142,6 +160,12 @@ impl Engine {
         Ok(copied)
     }
 
+    /// Reports that the tables are complete as of this time. After the first report, the program passes all packets to the
+    /// kernel once the last one is older than a second.
+    pub fn report(&self, time: ReportTime) {
+        self.generations.iter().for_each(|generation| generation.report(time.ticks()));
+    }
+
     fn switch(&mut self) -> Result<usize, EngineError> {
         let Engine { generations: [idle, _], tables, empty, .. } = self;
         let needs = |table| empty.with(table, |images| images.shared().map(|section| section.blocks()));
@@ -156,20 +180,50 @@ impl Engine {
         Ok(copied)
     }
 
-    /// Attaches the program to an interface, now or at the first successful [`Self::sync`].
+    /// Attaches the program to an interface, now or at the first successful [`Self::sync`]. The interface has to leave
+    /// VLAN tags in the frames that it receives: otherwise frames of any VLAN would be forwarded as untagged ones.
     pub fn attach(&mut self, ifindex: u32, mode: XdpMode) -> Result<(), EngineError> {
+        self.want(ifindex, AttachMode::Plain(mode))
+    }
+
+    /// As [`Self::attach`], in the driver, for an interface that may strip VLAN tags if its driver tells them to XDP programs
+    /// (`NETDEV_XDP_RX_METADATA_VLAN_TAG`).
+    ///
+    /// # Errors
+    /// Fails if [`Self::reads_stripped_tags`] is false.
+    pub fn attach_reading_tags(&mut self, ifindex: u32) -> Result<(), EngineError> {
+        self.want(ifindex, AttachMode::ReadsTags)
+    }
+
+    /// Whether this kernel lets programs read the VLAN tags that drivers strip: Linux 6.8 and newer.
+    pub fn reads_stripped_tags(&self) -> bool {
+        self.bound.is_some()
+    }
+
+    fn want(&mut self, ifindex: u32, mode: AttachMode) -> Result<(), EngineError> {
         if self.serves {
-            self.attached.push(bpf::attach(self.loaded.xdp(PROGRAM)?, ifindex, mode)?);
+            let attached = self.attach_now(ifindex, mode)?;
+            self.attached.push(attached);
         }
         self.wanted.push((ifindex, mode));
         Ok(())
     }
 
     fn attach_all(&mut self) -> Result<(), EngineError> {
-        for (ifindex, mode) in &self.wanted[self.attached.len()..] {
-            self.attached.push(bpf::attach(self.loaded.xdp(PROGRAM)?, *ifindex, *mode)?);
+        for at in self.attached.len()..self.wanted.len() {
+            let (ifindex, mode) = self.wanted[at];
+            let attached = self.attach_now(ifindex, mode)?;
+            self.attached.push(attached);
         }
         Ok(())
+    }
+
+    fn attach_now(&mut self, ifindex: u32, mode: AttachMode) -> Result<XdpAttachment, EngineError> {
+        Ok(match (mode, &self.bound) {
+            (AttachMode::Plain(mode), _) => bpf::attach(self.loaded.xdp(PROGRAM)?, ifindex, mode)?,
+            (AttachMode::ReadsTags, Some(bound)) => bound.attach(ifindex)?,
+            (AttachMode::ReadsTags, None) => return Err(EngineError::CannotReadTags { ifindex }),
+        })
     }
 
     /// Detaches the program after an error, because stale tables must not forward.

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display};
 
-/// Why the program did not forward a packet, in the order of `enum reason` in `bpf/forward.c`. Packets that fail the source
-/// check are dropped, all others are passed to the kernel.
+/// Why the program did not forward a packet, in the order of `enum reason` in `bpf/forward.c`. For some reasons it drops
+/// packets ([`XdpReason::drops`]), for all others it passes them to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum XdpReason {
@@ -29,7 +29,7 @@ pub enum XdpReason {
     Local,
     /// The MAC address of the neighbour is not known, or its link is down.
     NoNeighbor,
-    /// The route drops packets: blackhole, unreachable or prohibit.
+    /// The route rejects packets, and the kernel answers their senders: unreachable or prohibit.
     Discarded,
     /// It is longer than the MTU of the link.
     TooBig,
@@ -39,11 +39,17 @@ pub enum XdpReason {
     NotForwarding,
     /// It failed the source check, and was dropped.
     SourceCheck,
+    /// The route is a blackhole, and the packet was dropped.
+    Blackhole,
+    /// The driver of the egress interface takes no frames from XDP programs.
+    NoRedirect,
+    /// The process that keeps the tables up to date has not reported for a second: it is stopped or hangs.
+    RouterStalled,
 }
 
 impl XdpReason {
     /// All reasons in the order of their counters.
-    pub const ALL: [XdpReason; 16] = [
+    pub const ALL: [XdpReason; 19] = [
         XdpReason::TooShort,
         XdpReason::NoInterface,
         XdpReason::OtherStation,
@@ -60,7 +66,15 @@ impl XdpReason {
         XdpReason::NoHeadroom,
         XdpReason::NotForwarding,
         XdpReason::SourceCheck,
+        XdpReason::Blackhole,
+        XdpReason::NoRedirect,
+        XdpReason::RouterStalled,
     ];
+
+    /// Whether the program drops packets for this reason.
+    pub const fn drops(self) -> bool {
+        matches!(self, XdpReason::SourceCheck | XdpReason::Blackhole)
+    }
 
     /// The name telemetry uses.
     pub const fn name(self) -> &'static str {
@@ -81,6 +95,9 @@ impl XdpReason {
             XdpReason::NoHeadroom => "no_headroom",
             XdpReason::NotForwarding => "not_forwarding",
             XdpReason::SourceCheck => "source_check",
+            XdpReason::Blackhole => "blackhole",
+            XdpReason::NoRedirect => "no_redirect",
+            XdpReason::RouterStalled => "router_stalled",
         }
     }
 }

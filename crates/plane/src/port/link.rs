@@ -3,7 +3,7 @@
 use std::io;
 
 use super::PortError;
-use super::sys::{interface_index, receive_queues, tun};
+use super::sys::{interface_index, receive_queues, strips_tags, tun};
 use crate::wire::ethernet::Mac;
 
 /// An interface of the system.
@@ -46,6 +46,11 @@ impl Link {
             }
             _ => Err(self.removed()),
         }
+    }
+
+    /// Whether the card strips VLAN tags from received frames.
+    pub fn strips_tags(&self) -> Result<bool, PortError> {
+        strips_tags(&self.name).map_err(self.cannot("be asked for its offloads"))
     }
 
     /// The number of receive queues; 1 if the driver does not report it.

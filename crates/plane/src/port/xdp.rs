@@ -14,7 +14,7 @@ use std::time::Duration;
 use libc::xdp_desc;
 
 use super::link::Link;
-use super::sys::{KernelSlots, Socket, XdpRings, strips_tags};
+use super::sys::{KernelSlots, Socket, XdpRings};
 use super::umem::Umem;
 use super::{Port, PortError};
 use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet};
@@ -128,7 +128,7 @@ impl XdpPort {
     ) -> Result<XdpPort, PortError> {
         let link = Link::named(interface)?;
         let socket = Socket::raw(libc::AF_XDP).map_err(link.cannot("be given an AF_XDP socket"))?;
-        if strips_tags(interface).map_err(link.cannot("be asked for its offloads"))? {
+        if link.strips_tags()? {
             return Err(PortError::StripsTags { interface: interface.to_owned() });
         }
         socket

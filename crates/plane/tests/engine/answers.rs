@@ -1,7 +1,7 @@
 //! The program finds the same next hops as the RIB: at the edges of all prefixes, at random, for groups and for VLANs.
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
-use fullview_plane::engine::{XdpConfig, XdpNextHop};
+use fullview_plane::engine::{XdpConfig, XdpDevice, XdpNextHop};
 use fullview_plane::interface::Interface;
 use fullview_plane::view::{Policy, View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
@@ -105,7 +105,7 @@ fn groups_pick_the_member_that_the_loop_in_user_space_picks() {
         policy: Policy { flow_seed: 99, ..Policy::default() },
     };
     let view = View::new(parts).unwrap();
-    let mut engine = engine(&XdpConfig::from_view(&view, &[DEVICE]), tables(&inet, &inet6));
+    let mut engine = engine(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), tables(&inet, &inet6));
     let program = engine.program().unwrap();
     let mut reader = groups.reader();
     let view = reader.groups();

@@ -11,5 +11,7 @@ mod dut;
 mod frames;
 mod passes;
 mod sources;
+mod tags;
 mod updates;
 mod vrfs;
+mod watchdog;

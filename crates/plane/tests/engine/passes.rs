@@ -104,6 +104,25 @@ fn exceptional_engine() -> Engine {
 }
 
 #[test]
+fn packets_of_a_blackhole_are_dropped_and_counted() {
+    if !may_load_programs() {
+        return;
+    }
+    let mut plan = plan(0);
+    plan.next_hops.push((NextHop(1), XdpNextHop::Blackhole));
+    let (mut rib, mut rib6) = (Rib::<u32>::default(), Rib::<u128>::default());
+    rib.announce(Prefix::default_route(), NextHop(1));
+    rib6.announce(Prefix::default_route(), NextHop(1));
+    let mut engine = engine(&plan, tables(&rib, &rib6));
+    // Linux drops a packet with no hop left too, without an answer.
+    for sent in [inet(), inet6(), with(inet(), 22, &[1])] {
+        assert_eq!(run(engine.program().unwrap(), &sent), Became::Dropped);
+    }
+    let counted = count(&engine);
+    assert_eq!((counted.of(XdpReason::Blackhole), counted.all_passed(), counted.forwarded()), (3, 0, 0));
+}
+
+#[test]
 fn exceptions_are_passed_unchanged_and_counted() {
     if !may_load_programs() {
         return;

@@ -1,7 +1,7 @@
 //! Source checks: packets whose source cannot be on their ingress interface are dropped.
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
-use fullview_plane::engine::{XdpConfig, XdpReason};
+use fullview_plane::engine::{XdpConfig, XdpDevice, XdpReason};
 use fullview_plane::interface::{Interface, SourceCheck};
 use fullview_plane::view::{View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
@@ -49,7 +49,8 @@ fn survivors<A: Address>(
     let hops = [NextHop(1), NextHop(2), NextHop(3), NextHop(4), NextHop(5), group];
     sources.iter().zip(hops).for_each(|(source, hop)| add(&mut ribs, *source, hop));
     add(&mut ribs, to, NextHop(1));
-    let mut engine = engine(&XdpConfig::from_view(&view, &[DEVICE]), tables(&ribs.0, &ribs.1));
+    let mut engine =
+        engine(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), tables(&ribs.0, &ribs.1));
     let became = sources.map(|source| {
         let (before, sent) = (count(&engine), frame(source, to));
         let became = run(engine.program().unwrap(), &sent);
@@ -104,7 +105,8 @@ fn packets_for_this_host_are_passed_whatever_their_source() {
     let (view, _) = view(SourceCheck::Strict);
     let mut rib = Rib::default();
     rib.announce("10.0.4.0/24".parse().unwrap(), NextHop(4));
-    let mut engine = engine(&XdpConfig::from_view(&view, &[DEVICE]), tables(&rib, &Rib::default()));
+    let mut engine =
+        engine(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), tables(&rib, &Rib::default()));
     let sent = frame(0x0b00_0001u32, 0x0a00_0401);
     assert_eq!(run(engine.program().unwrap(), &sent), Became::Passed(sent.clone()));
     assert_eq!(count(&engine).of(XdpReason::Local), 1);

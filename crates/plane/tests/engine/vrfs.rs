@@ -1,7 +1,7 @@
 //! Packets of a VRF's interface use the VRF's table and no other.
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
-use fullview_plane::engine::{Engine, EngineError, XdpConfig, XdpInterface};
+use fullview_plane::engine::{Engine, EngineError, XdpConfig, XdpDevice, XdpInterface};
 use fullview_plane::interface::{Interface, SourceCheck};
 use fullview_plane::view::{TableReaders, View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
@@ -151,7 +151,9 @@ fn a_views_vrf_is_looked_up_in_its_own_table() {
     let parts = ViewParts::new(vec![main, vrf], adjacencies, all_to(1));
     let view = View::new(ViewParts { tables: vec![all_to(1), all_to(2)], ..parts }).unwrap();
     let mut engine = Engine::with_room(1).unwrap();
-    engine.publish(&XdpConfig::from_view(&view, &[DEVICE]), view.parts().tables.clone()).unwrap();
+    engine
+        .publish(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), view.parts().tables.clone())
+        .unwrap();
     let plain = frame(0xc000_0201u32, 0xc612_0001);
     for (sent, hop) in [(plain.clone(), 1), (tagged(&plain, 3), 2)] {
         let wanted = forwarded(&plain, station(NextHop(hop)), OWN);

@@ -35,6 +35,10 @@ mod worker_thread;
 mod workers;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod xdp;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod xdp_devices;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod xdp_features;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use aya::programs::xdp::XdpMode;
 use fullview_plane::counters;
 use fullview_plane::engine::{
-    Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, XdpConfig, XdpCounters, XdpReason,
+    Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, ReportTime, XdpConfig, XdpCounters, XdpDevice,
+    XdpReason,
 };
 use fullview_plane::view::{TableReaders, View};
 use fullview_table::group::GroupView;
@@ -17,6 +18,7 @@ use super::error::DaemonError;
 use super::kernel_source::KernelSource;
 use super::link_presence::is_gone;
 use super::main_loop::{DataPath, RouterCounts};
+use super::xdp_devices::{DeviceReader, DeviceState, TagPlace};
 use crate::events::{EventKind, RecentEvents};
 use crate::log;
 use crate::mirror::Mirror;
@@ -28,8 +30,11 @@ pub const ALGORITHMS: [&str; 2] = [INET_ALGORITHM, INET6_ALGORITHM];
 pub struct XdpPath {
     interfaces: Vec<String>,
     mode: XdpMode,
+    devices: DeviceReader,
     events: Arc<RecentEvents>,
     running: Option<RunningEngine>,
+    /// When the program was last up to date, and changes that came later waited to be taken in.
+    current_at: ReportTime,
     /// The warning that was logged last.
     warning: Option<String>,
     /// The sum of the counters of programs that ran before.
@@ -39,8 +44,8 @@ pub struct XdpPath {
 /// A loaded program, and the state that it was brought up to date with.
 struct RunningEngine {
     engine: Engine,
-    /// The kernel's number of each port's interface; 0 if it does not exist.
-    devices: Vec<u32>,
+    /// Each port's interface; its index is 0 if it does not exist.
+    devices: Vec<DeviceState>,
     /// The number of VRFs whose tables the program has room for.
     room: usize,
     /// The view that was published last, and the generations of its tables. The groups are kept too, so that the next hops
@@ -58,25 +63,37 @@ impl XdpPath {
         events: Arc<RecentEvents>,
         mirror: &Mirror,
     ) -> Result<XdpPath, DaemonError> {
-        let (interfaces, earlier) = (interfaces.to_vec(), XdpCounters::default());
-        let mut path = XdpPath { interfaces, mode, events, running: None, warning: None, earlier };
+        let mut devices = DeviceReader::new(interfaces, mode);
+        devices.check(mirror)?;
+        let mut path = XdpPath {
+            interfaces: interfaces.to_vec(),
+            mode,
+            devices,
+            events,
+            running: None,
+            current_at: ReportTime::now(),
+            warning: None,
+            earlier: XdpCounters::default(),
+        };
         path.bring_up_to_date(mirror)?;
+        // Some drivers take redirected frames only since the program is attached to them.
+        path.bring_up_to_date(mirror)?;
+        path.log_devices();
         Ok(path)
     }
 
     /// Brings the program up to date. Where it cannot hold the tables, the kernel forwards in its place; that is logged,
     /// and the router runs on.
     fn bring_up_to_date(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
-        let device = |port| mirror.port_link(port).map_or(0, |link| link.index);
-        let devices: Vec<u32> = (0..self.interfaces.len()).map(device).collect();
+        let devices = self.devices.read(mirror);
         let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
-        if self.running.as_ref().is_none_or(|running| running.devices != devices || running.room < vrfs) {
+        if self.running.as_ref().is_none_or(|running| !running.is_for(&devices) || running.room < vrfs) {
             self.end()?;
-            self.running =
-                Some(RunningEngine::new(devices, vrfs, self.mode, mirror).map_err(DaemonError::Engine)?);
+            let running = RunningEngine::new(devices.clone(), vrfs, self.mode, mirror);
+            self.running = Some(running.map_err(DaemonError::Engine)?);
         }
         let Some(running) = &mut self.running else { return Ok(()) };
-        let warning = match running.follow(mirror) {
+        let warning = match running.follow(mirror, devices) {
             Ok(()) => None,
             Err(
                 warning @ (EngineError::TooLarge { .. }
@@ -88,18 +105,35 @@ impl XdpPath {
             Err(error) => return Err(DaemonError::Engine(error)),
         };
         if let Some(warning) = warning.iter().find(|warning| self.warning.as_ref() != Some(warning)) {
-            log::warning(warning);
-            self.events.record(EventKind::Warning, warning.as_str());
+            self.log(EventKind::Warning, warning);
         }
         self.warning = warning;
+        self.report();
         Ok(())
+    }
+
+    fn log_devices(&mut self) {
+        self.devices.changes().iter().for_each(|line| self.log(EventKind::Router, line));
+    }
+
+    fn log(&self, kind: EventKind, line: &str) {
+        log::line(line);
+        self.events.record(kind, line);
+    }
+
+    /// Reports the time of the end of the last call: everything that had happened by then has been taken in since. If this
+    /// process was stopped in between, that time is long past, and the kernel forwards until the next call.
+    fn report(&mut self) {
+        let complete_at = std::mem::replace(&mut self.current_at, ReportTime::now());
+        self.running.iter().for_each(|running| running.engine.report(complete_at));
     }
 
     /// Whether an interface is no longer the one that the program is attached to.
     fn is_any_gone(&self) -> bool {
         let devices = self.running.iter().flat_map(|running| &running.devices);
-        let mut known = self.interfaces.iter().zip(devices).filter(|(_, device)| **device != 0);
-        known.any(|(name, device)| is_gone(name, *device))
+        let indices = devices.map(|state| state.device.index);
+        let mut known = self.interfaces.iter().zip(indices).filter(|(_, index)| *index != 0);
+        known.any(|(name, index)| is_gone(name, index))
     }
 
     /// Removes the program from the kernel, and keeps what it counted.
@@ -125,7 +159,9 @@ impl XdpPath {
 impl DataPath<KernelSource> for XdpPath {
     fn follow(&mut self, plane: &mut ControlPlane, source: &mut KernelSource) -> Result<(), DaemonError> {
         source.refresh_all(plane)?;
-        self.bring_up_to_date(&plane.mirror)
+        self.bring_up_to_date(&plane.mirror)?;
+        self.log_devices();
+        Ok(())
     }
 
     fn stop(mut self) -> Result<RouterCounts, DaemonError> {
@@ -163,15 +199,19 @@ impl PathCounts for XdpPath {
 impl RunningEngine {
     /// Loads a program with room for that many VRFs, and for some more that may be added.
     fn new(
-        devices: Vec<u32>,
+        devices: Vec<DeviceState>,
         vrfs: usize,
         mode: XdpMode,
         mirror: &Mirror,
     ) -> Result<RunningEngine, EngineError> {
         let room = if vrfs > 0 { vrfs.next_power_of_two().min(Engine::MOST_VRFS) } else { 0 };
         let mut engine = Engine::with_room(room)?;
-        for device in devices.iter().filter(|device| **device != 0) {
-            engine.attach(*device, mode)?;
+        for DeviceState { device, tags } in devices.iter().filter(|state| state.device.index != 0) {
+            match tags {
+                TagPlace::Frame => engine.attach(device.index, mode)?,
+                TagPlace::Driver => engine.attach_reading_tags(device.index)?,
+                TagPlace::Nowhere => {}
+            }
         }
         // The generations are empty, so the first `follow` publishes.
         let view = mirror.views().current();
@@ -179,23 +219,32 @@ impl RunningEngine {
         Ok(RunningEngine { engine, devices, room, view, groups, generations: Vec::new() })
     }
 
-    fn follow(&mut self, mirror: &Mirror) -> Result<(), EngineError> {
+    /// Whether the program is attached as these interfaces need it.
+    fn is_for(&self, devices: &[DeviceState]) -> bool {
+        let attached = |state: &DeviceState| (state.device.index, state.tags);
+        self.devices.iter().map(attached).eq(devices.iter().map(attached))
+    }
+
+    fn follow(&mut self, mirror: &Mirror, devices: Vec<DeviceState>) -> Result<(), EngineError> {
         let view = mirror.views().current();
         let tables = &view.parts().tables;
         let generation =
             |table: &TableReaders| [table.inet.reader().generation(), table.inet6.reader().generation()];
         let generations: Vec<_> = tables.iter().map(generation).collect();
         let groups = view.parts().groups.current();
-        let is_planned = Arc::ptr_eq(&view, &self.view) && Arc::ptr_eq(&groups, &self.groups);
+        let is_planned =
+            Arc::ptr_eq(&view, &self.view) && Arc::ptr_eq(&groups, &self.groups) && devices == self.devices;
         if generations == self.generations && is_planned {
             return Ok(());
         }
         if self.generations.is_empty() || !is_planned {
-            self.engine.publish(&XdpConfig::from_view(&view, &self.devices), tables.clone())?;
+            let devices: Vec<XdpDevice> = devices.iter().map(|state| state.device).collect();
+            self.engine.publish(&XdpConfig::from_view(&view, &devices), tables.clone())?;
         } else {
             self.engine.sync()?;
         }
         (self.view, self.groups, self.generations) = (Arc::clone(&view), groups, generations);
+        self.devices = devices;
         Ok(())
     }
 }

@@ -4,6 +4,8 @@
 //! and each type owns what it points to.
 #![allow(unsafe_code)]
 
+#[cfg(feature = "bpf")]
+pub mod bound_xdp;
 mod ethtool;
 mod kernel_slots;
 mod packet_ring;

@@ -1,0 +1,104 @@
+//! The program for interfaces whose driver may strip VLAN tags from frames. It asks the driver for the tag by a function of
+//! the kernel (`bpf_xdp_metadata_rx_vlan_tag`), which only a program may call that is bound to the interface. So each such
+//! interface has its own copy of the program; all copies use the same maps.
+
+use std::collections::HashSet;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use aya::maps::{Map, MapData, MapError};
+use aya::sys::SyscallError;
+use aya::{Btf, Ebpf, EbpfError};
+use aya_obj::Object;
+use aya_obj::btf::BtfKind;
+use aya_obj::generated::{BPF_CALL, BPF_JMP, BPF_PSEUDO_KFUNC_CALL, bpf_insn};
+
+use crate::bpf::{BpfError, BpfObject, XdpAttachment, retry_after_signals};
+use crate::port::sys::bound_xdp;
+
+const PROGRAM: &str = "forward_bound";
+const READ_TAG: &str = "bpf_xdp_metadata_rx_vlan_tag";
+
+/// The instructions of the program, ready to be loaded for an interface.
+pub(super) struct BoundProgram {
+    object: BpfObject,
+    code: RelocatedCode,
+}
+
+struct RelocatedCode {
+    instructions: Vec<bpf_insn>,
+    license: CString,
+    /// The maps: instructions name them by the numbers of these descriptors.
+    _maps: Vec<OwnedFd>,
+}
+
+impl BoundProgram {
+    /// Relocates the program to the maps of a loaded object. Fails where the kernel cannot tell stripped tags (before
+    /// Linux 6.8).
+    pub fn new(object: BpfObject, maps: &Ebpf) -> Result<BoundProgram, BpfError> {
+        let code = relocated(object, maps)
+            .map_err(|error| BpfError::Load { object: object.name(), error: Box::new(error) })?;
+        Ok(BoundProgram { object, code })
+    }
+
+    /// Loads a copy for an interface, and attaches it in the driver.
+    pub fn attach(&self, interface: u32) -> Result<XdpAttachment, BpfError> {
+        let call = |call, io_error| SyscallError { call, io_error }.into();
+        let mut program = None;
+        let load = || {
+            let loaded = bound_xdp::load(&self.code.instructions, &self.code.license, interface);
+            program = Some(loaded.map_err(|error| call("BPF_PROG_LOAD", error))?);
+            Ok(())
+        };
+        let refused = |error| BpfError::Program {
+            object: self.object.name(),
+            program: PROGRAM,
+            error: Box::new(error),
+        };
+        retry_after_signals(load).map_err(refused)?;
+        let missing = BpfError::Missing { object: self.object.name(), kind: "XDP program", name: PROGRAM };
+        let link = bound_xdp::attach(program.ok_or(missing)?.as_fd(), interface);
+        link.map(XdpAttachment::Bound)
+            .map_err(|error| BpfError::Attach { interface, error: Box::new(call("BPF_LINK_CREATE", error)) })
+    }
+}
+
+fn relocated(object: BpfObject, maps: &Ebpf) -> Result<RelocatedCode, EbpfError> {
+    let read_tag = Btf::from_sys_fs()?.id_by_type_name_kind(READ_TAG, BtfKind::Func)?;
+    let mut object = Object::parse(object.bytes())?;
+    let (declared, maps) = (object.maps.clone(), descriptors(maps)?);
+    let known = maps.iter().filter_map(|(name, fd)| Some((*name, fd.as_raw_fd(), declared.get(*name)?)));
+    let sections: HashSet<usize> = object.functions.keys().map(|(section, _)| *section).collect();
+    object.relocate_maps(known, &sections)?;
+    object.relocate_calls(&sections)?;
+    // If it is missing, there are no instructions, which the kernel refuses.
+    let program =
+        object.programs.get(PROGRAM).map(|program| (program.function_key(), program.license.clone()));
+    let (function, license) = program.unwrap_or_default();
+    let function = object.functions.get(&function);
+    let mut instructions = function.map(|function| function.instructions.clone()).unwrap_or_default();
+    instructions.iter_mut().filter(|call| is_kernel_call(call)).for_each(|call| call.imm = read_tag as i32);
+    Ok(RelocatedCode { instructions, license, _maps: maps.into_iter().map(|(_, fd)| fd).collect() })
+}
+
+/// Own descriptors of the maps, with their names.
+fn descriptors(maps: &Ebpf) -> Result<Vec<(&str, OwnedFd)>, EbpfError> {
+    let maps = maps.maps().filter_map(|(name, map)| Some((name, data(map)?)));
+    let copied = maps.map(|(name, data)| Ok((name, data.fd().as_fd().try_clone_to_owned()?)));
+    let copied: io::Result<Vec<_>> = copied.collect();
+    copied.map_err(|io_error| MapError::from(SyscallError { call: "dup", io_error }).into())
+}
+
+fn is_kernel_call(instruction: &bpf_insn) -> bool {
+    let is_call = u32::from(instruction.code) == BPF_JMP | BPF_CALL;
+    is_call && u32::from(instruction.src_reg()) == BPF_PSEUDO_KFUNC_CALL
+}
+
+/// The maps of `bpf/forward.c`.
+fn data(map: &Map) -> Option<&MapData> {
+    match map {
+        Map::Array(data) | Map::PerCpuArray(data) | Map::DevMap(data) | Map::ArrayOfMaps(data) => Some(data),
+        _ => None,
+    }
+}

@@ -1,0 +1,58 @@
+//! XDP programs that are bound to an interface, and may call functions of its driver. aya cannot load them.
+
+use std::ffi::CStr;
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use aya_obj::generated::{bpf_attach_type, bpf_attr, bpf_cmd, bpf_insn, bpf_prog_type};
+use libc::c_int;
+
+use super::socket::check;
+
+/// `BPF_F_XDP_DEV_BOUND_ONLY` of linux/bpf.h.
+const BOUND: u32 = 1 << 6;
+/// `XDP_FLAGS_DRV_MODE` of linux/if_link.h.
+const DRIVER_MODE: u32 = 1 << 2;
+
+/// Has the kernel verify and compile an XDP program for this interface alone.
+pub fn load(instructions: &[bpf_insn], license: &CStr, interface: u32) -> io::Result<OwnedFd> {
+    let mut attributes = no_attributes();
+    // SAFETY: all bytes of the union were zeroed, which is a valid value of each of its fields.
+    let program = unsafe { &mut attributes.__bindgen_anon_3 };
+    program.prog_type = bpf_prog_type::BPF_PROG_TYPE_XDP as u32;
+    program.expected_attach_type = bpf_attach_type::BPF_XDP as u32;
+    program.insns = instructions.as_ptr() as u64;
+    program.insn_cnt = instructions.len() as u32;
+    program.license = license.as_ptr() as u64;
+    program.prog_flags = BOUND;
+    program.prog_ifindex = interface;
+    run(bpf_cmd::BPF_PROG_LOAD, &mut attributes)
+}
+
+/// Attaches a program to its interface, in the driver, until the returned link is closed.
+pub fn attach(program: BorrowedFd<'_>, interface: u32) -> io::Result<OwnedFd> {
+    let mut attributes = no_attributes();
+    attributes.link_create.__bindgen_anon_1.prog_fd = program.as_raw_fd() as u32;
+    attributes.link_create.__bindgen_anon_2.target_ifindex = interface;
+    attributes.link_create.attach_type = bpf_attach_type::BPF_XDP as u32;
+    attributes.link_create.flags = DRIVER_MODE;
+    run(bpf_cmd::BPF_LINK_CREATE, &mut attributes)
+}
+
+fn no_attributes() -> bpf_attr {
+    // SAFETY: the union has only numbers, for which zeros are a valid value.
+    unsafe { std::mem::zeroed() }
+}
+
+/// Runs a command that returns a descriptor. What the attributes point to has to live until the call ends.
+fn run(command: bpf_cmd, attributes: &mut bpf_attr) -> io::Result<OwnedFd> {
+    // SAFETY: the kernel reads the attributes and what they point to: both functions above borrow the instructions and
+    // the licence until the call has ended.
+    let fd = unsafe {
+        libc::syscall(libc::SYS_bpf, command as c_int, &raw mut *attributes, size_of::<bpf_attr>())
+    };
+    let fd = check(fd as c_int)?;
+    // SAFETY: the descriptor was just created and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

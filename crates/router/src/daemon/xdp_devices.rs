@@ -1,0 +1,134 @@
+//! The interfaces of a router whose packets an XDP program forwards: what their drivers can do for it, and what is left to
+//! the kernel because of what they cannot.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use aya::programs::xdp::XdpMode;
+use fullview_plane::engine::XdpDevice;
+use fullview_plane::port::link::Link;
+
+use super::error::DaemonError;
+use super::xdp_features::FeatureReader;
+use crate::error::BadInput;
+use crate::mirror::Mirror;
+
+/// How often the offloads of interfaces are read: the kernel does not report when they change.
+const OFFLOAD_CHECK: Duration = Duration::from_secs(1);
+
+/// The kernel's types, without which a program cannot name a function of the kernel.
+const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+/// Where the program finds the VLAN tags of received frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagPlace {
+    /// In the frame.
+    Frame,
+    /// The driver tells them if it strips them.
+    Driver,
+    /// Nowhere: the driver strips them. To the program, frames of all VLANs look untagged.
+    Nowhere,
+}
+
+/// An interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceState {
+    pub device: XdpDevice,
+    pub tags: TagPlace,
+}
+
+impl DeviceState {
+    /// What is left to the kernel, and the command that changes that.
+    pub fn describe(&self, name: &str) -> String {
+        let does = match self {
+            DeviceState { tags: TagPlace::Nowhere, .. } => return strips_tags(name),
+            DeviceState { device: XdpDevice { sends_redirected: false, .. }, .. } => {
+                "its driver cannot redirect frames, so the kernel forwards what comes in by it".to_owned()
+            }
+            DeviceState { device: XdpDevice { takes_redirected: false, .. }, .. } => format!(
+                "its driver takes no frames from XDP programs, so the kernel forwards what leaves by it; if {name} is \
+                 a veth device, `ethtool -K PEER gro on` at its other end PEER mends that"
+            ),
+            _ => "the XDP program forwards what comes in and leaves by it".to_owned(),
+        };
+        format!("interface {name}: {does}")
+    }
+}
+
+fn strips_tags(name: &str) -> String {
+    format!(
+        "interface {name}: it strips VLAN tags before an XDP program sees the frames, so that frames of all VLANs look \
+         untagged, and its driver does not tell the tags; `ethtool -K {name} rxvlan off` (and with veth, `txvlan off` \
+         at the other end) keeps them"
+    )
+}
+
+/// The states of all interfaces, by port number.
+pub struct DeviceReader {
+    names: Vec<String>,
+    mode: XdpMode,
+    features: FeatureReader,
+    states: Vec<DeviceState>,
+    /// The states that the log has.
+    described: Vec<DeviceState>,
+    read_at: Option<Instant>,
+}
+
+impl DeviceReader {
+    pub fn new(names: &[String], mode: XdpMode) -> DeviceReader {
+        let (names, features) = (names.to_vec(), FeatureReader::open());
+        DeviceReader { names, mode, features, states: Vec::new(), described: Vec::new(), read_at: None }
+    }
+
+    /// The present states.
+    pub fn read(&mut self, mirror: &Mirror) -> Vec<DeviceState> {
+        let index = |port| mirror.port_link(port).map_or(0, |link| link.index);
+        let devices: Vec<u32> = (0..self.names.len()).map(index).collect();
+        let known = self.states.iter().map(|state| state.device.index);
+        let is_due = self.read_at.is_none_or(|read| read.elapsed() >= OFFLOAD_CHECK);
+        if is_due || !known.eq(devices.iter().copied()) || self.features.have_changed() {
+            let states = self.names.iter().zip(devices).map(|(name, device)| self.state(name, device));
+            (self.states, self.read_at) = (states.collect(), Some(Instant::now()));
+        }
+        self.states.clone()
+    }
+
+    /// Lines for the log about interfaces that have changed since the last call.
+    pub fn changes(&mut self) -> Vec<String> {
+        let described = std::mem::replace(&mut self.described, self.states.clone());
+        let states = self.names.iter().zip(&self.states).enumerate();
+        let changed = states
+            .filter(|(port, (_, state))| state.device.index != 0 && described.get(*port) != Some(state));
+        changed.map(|(_, (name, state))| state.describe(name)).collect()
+    }
+
+    fn state(&self, name: &str, index: u32) -> DeviceState {
+        let able = XdpDevice::able(index);
+        if index == 0 {
+            return DeviceState { device: able, tags: TagPlace::Frame };
+        }
+        // Behind the driver, the kernel itself sends what programs redirect, and no program can ask for tags.
+        let in_driver = (self.mode == XdpMode::Driver).then(|| self.features.of(index));
+        let device = in_driver.map_or(able, |features| XdpDevice {
+            index,
+            sends_redirected: features.sends_redirected,
+            takes_redirected: features.takes_redirected,
+        });
+        let tells_tags = in_driver.is_some_and(|features| features.tells_tags);
+        let tags = if tells_tags && Path::new(KERNEL_TYPES).exists() {
+            TagPlace::Driver
+        } else if Link::named(name).and_then(|link| link.strips_tags()).unwrap_or(false) {
+            TagPlace::Nowhere
+        } else {
+            TagPlace::Frame
+        };
+        DeviceState { device, tags }
+    }
+
+    /// Refuses interfaces whose frames the program would take for untagged ones.
+    pub fn check(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
+        let states = self.read(mirror);
+        let hidden = states.iter().zip(&self.names).find(|(state, _)| state.tags == TagPlace::Nowhere);
+        hidden.map_or(Ok(()), |(_, name)| Err(BadInput(strips_tags(name)).into()))
+    }
+}
