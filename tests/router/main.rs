@@ -13,6 +13,8 @@ mod full_view;
 mod lab;
 mod operations;
 mod ospf;
+mod resync;
+mod silent;
 mod soak;
 #[cfg(feature = "bpf")]
 mod sockets;

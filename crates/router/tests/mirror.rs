@@ -533,13 +533,120 @@ fn what_the_kernel_may_have_dropped_silently_is_suspected() {
     let mut script = Script::new();
     let address = InterfaceAddress { ip: ip("10.0.1.1"), len: 24 };
     script.apply([ControlEvent::Address(1, address)]);
-    script.mirror.take_inet_suspicion();
+    script.mirror.take_suspicions();
     script.apply([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
-    assert!(!script.mirror.take_inet_suspicion());
+    assert_eq!(script.mirror.take_suspicions(), []);
     script.apply([ControlEvent::AddressRemoved(1, address)]);
-    assert!(script.mirror.take_inet_suspicion() && !script.mirror.take_inet_suspicion());
+    assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet]);
+    assert_eq!(script.mirror.take_suspicions(), []);
     script.apply([ControlEvent::RouteRemoved(route("192.0.2.0/24", &[direct(1)]))]);
-    assert!(script.mirror.take_inet_suspicion(), "a route was removed that the mirror never had");
+    assert_eq!(
+        script.mirror.take_suspicions(),
+        [DumpPart::Inet],
+        "a route was removed that the mirror never had"
+    );
+    script.apply([ControlEvent::Link(Link { up: false, ..link(1, "eth1") })]);
+    assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet, DumpPart::Inet6]);
+}
+
+/// The kernel removes them without a message if it is set so.
+#[test]
+fn ipv6_routes_by_a_link_that_went_down_do_not_come_back_with_it() {
+    let mut script = Script::new();
+    script.apply([
+        neighbor(1, "fe80::1", 1, REACHABLE),
+        neighbor(2, "fe80::2", 2, REACHABLE),
+        add(route("2001:db8:1::/48", &[by(1, "fe80::1")])),
+        add(route("2001:db8:2::/48", &[by(1, "fe80::1"), by(2, "fe80::2")])),
+        ControlEvent::Link(Link { up: false, ..link(1, "eth1") }),
+        ControlEvent::Link(link(1, "eth1")),
+    ]);
+    assert_eq!(script.to("2001:db8:1::1"), "no route");
+    assert_eq!(script.all("2001:db8:2::1"), set(&["0:1", "1:2"]));
+    script.apply([
+        ControlEvent::Link(Link { up: false, ..link(2, "eth2") }),
+        ControlEvent::Link(Link { up: false, ..link(1, "eth1") }),
+        ControlEvent::Link(link(1, "eth1")),
+    ]);
+    assert_eq!(script.to("2001:db8:2::1"), "no route", "its last hop went");
+    script.apply([
+        add(route("2001:db8:1::/48", &[by(1, "fe80::1")])),
+        neighbor(1, "fe80::1", 1, REACHABLE),
+        ControlEvent::Link(Link { carrier: false, ..link(1, "eth1") }),
+        ControlEvent::Link(link(1, "eth1")),
+    ]);
+    assert_eq!(script.to("2001:db8:1::1"), "0:1", "without a carrier they stay");
+}
+
+/// The kernel removes them without a message, whatever its settings say of routes without a carrier.
+#[test]
+fn next_hop_objects_go_with_the_carrier_of_their_link() {
+    for gone in [Link { carrier: false, ..link(2, "eth2") }, Link { up: false, ..link(2, "eth2") }] {
+        let mut script = Script::new();
+        let object = |to, id| {
+            let action = RouteAction::Forward(HopSet::Object(id));
+            add(RouteEntry { action, ..route(to, &[]) })
+        };
+        let single = |link, gateway| NextHopObject::Single(RouteAction::Forward(by(link, gateway)));
+        script.apply([
+            neighbor(1, "10.0.1.9", 19, REACHABLE),
+            neighbor(2, "10.0.2.9", 29, REACHABLE),
+            ControlEvent::NextHop(7, single(1, "10.0.1.9")),
+            ControlEvent::NextHop(8, single(2, "10.0.2.9")),
+            ControlEvent::NextHop(9, NextHopObject::Group(vec![(7, 1), (8, 1)])),
+            ControlEvent::NextHop(10, NextHopObject::Group(vec![(8, 1)])),
+            object("198.18.8.0/24", 8),
+            object("198.18.9.0/24", 9),
+            object("198.18.10.0/24", 10),
+        ]);
+        assert_eq!(script.all("198.18.9.1"), set(&["0:19", "1:29"]));
+        script.mirror.take_suspicions();
+        script.apply([ControlEvent::Link(gone), ControlEvent::Link(link(2, "eth2"))]);
+        let found = [8, 9, 10].map(|id| script.to(&format!("198.18.{id}.1")));
+        assert_eq!(found, ["no route", "0:19", "no route"]);
+        let suspected = script.mirror.take_suspicions();
+        assert_eq!(suspected, [DumpPart::Objects, DumpPart::Inet, DumpPart::Inet6]);
+    }
+}
+
+#[test]
+fn a_dump_repairs_the_order_of_routes_of_equal_metric() {
+    let mut script = Script::new();
+    let net = |hop| route("198.18.0.0/15", &[hop]);
+    let (first, last) = (net(by(1, "10.0.1.9")), net(by(2, "10.0.2.9")));
+    let new = net(by(1, "10.0.1.8"));
+    script.apply([
+        neighbor(1, "10.0.1.8", 18, REACHABLE),
+        neighbor(1, "10.0.1.9", 19, REACHABLE),
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        add(first.clone()),
+        add(last.clone()),
+    ]);
+    assert_eq!(script.to("198.18.0.1"), "1:29");
+    let listed = |route: &RouteEntry| ControlEvent::Route(route.clone(), Placement::Listed);
+    script.mirror.begin_dump(DumpPart::Inet);
+    script.apply([listed(&first), listed(&new), listed(&last)]);
+    script.mirror.end_dump(DumpPart::Inet);
+    script.settle();
+    assert_eq!(script.to("198.18.0.1"), "0:19");
+    script.apply([ControlEvent::RouteRemoved(first)]);
+    assert_eq!(script.to("198.18.0.1"), "0:18");
+}
+
+#[test]
+fn a_dump_of_addresses_that_does_not_end_forgets_none() {
+    let mut script = Script::new();
+    let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
+    let (kept, gone) = (address("10.0.1.1"), address("10.0.1.3"));
+    script.apply([kept, gone].map(|address| ControlEvent::Address(1, address)));
+    script.mirror.begin_dump(DumpPart::Addresses);
+    script.apply([ControlEvent::Address(2, address("10.0.2.1"))]);
+    assert_eq!(script.view().interface(0).unwrap().addresses, [kept, gone]);
+    script.mirror.begin_dump(DumpPart::Addresses);
+    script.apply([ControlEvent::Address(1, kept)]);
+    assert_eq!(script.mirror.end_dump(DumpPart::Addresses), 2);
+    script.settle();
+    assert_eq!(script.view().interface(0).unwrap().addresses, [kept]);
 }
 
 /// The last address of a link was removed, and the link's hops died with it. When the link has an address again they
@@ -549,12 +656,12 @@ fn dead_hops_may_be_usable_again_with_an_address() {
     let mut script = Script::new();
     let dead = RouteHop { dead: true, ..by(1, "10.0.1.9") };
     script.apply([add(route("198.18.0.0/15", &[dead, by(2, "10.0.2.9")]))]);
-    script.mirror.take_inet_suspicion();
+    script.mirror.take_suspicions();
     let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
     script.apply([ControlEvent::Address(2, address("10.0.2.1"))]);
-    assert!(!script.mirror.take_inet_suspicion());
+    assert_eq!(script.mirror.take_suspicions(), []);
     script.apply([ControlEvent::Address(1, address("10.0.1.1"))]);
-    assert!(script.mirror.take_inet_suspicion());
+    assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet]);
 }
 
 #[test]

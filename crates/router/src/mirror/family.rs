@@ -69,9 +69,9 @@ impl<A: Address> FamilyRoutes<A> {
         if A::BITS == 128 && routes.len() > 0 {
             drop_parts(routes, prefix, &route, sets);
         }
-        let gone = routes.add(prefix, route, placement);
-        gone.and_then(|gone| gone.set()).into_iter().for_each(|id| sets.release(id));
-        if !gone.is_some_and(|gone| gone.is(&route)) {
+        let placed = routes.add(prefix, route, placement);
+        placed.replaced.and_then(|gone| gone.set()).into_iter().for_each(|id| sets.release(id));
+        if placed.has_effect {
             self.changed(table, prefix, at_once);
         }
     }

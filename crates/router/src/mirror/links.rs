@@ -43,7 +43,13 @@ pub(super) struct LinkTable {
 
 struct KnownLink {
     link: Link,
-    addresses: Vec<InterfaceAddress>,
+    addresses: Vec<KnownAddress>,
+    /// Whether the last dump listed it.
+    seen: bool,
+}
+
+struct KnownAddress {
+    address: InterfaceAddress,
     /// Whether the last dump listed it.
     seen: bool,
 }
@@ -97,18 +103,20 @@ impl LinkTable {
     /// Returns whether the address is new.
     pub fn add_address(&mut self, index: LinkIndex, address: InterfaceAddress) -> bool {
         let Some(known) = self.links.get_mut(&index) else { return false };
-        let new = !known.addresses.contains(&address);
-        if new {
-            known.addresses.push(address);
+        let listed = known.addresses.iter_mut().find(|known| known.address == address);
+        let is_new = listed.is_none();
+        match listed {
+            Some(known) => known.seen = true,
+            None => known.addresses.push(KnownAddress { address, seen: true }),
         }
-        new
+        is_new
     }
 
     /// Returns whether the address was there.
     pub fn remove_address(&mut self, index: LinkIndex, address: InterfaceAddress) -> bool {
         let Some(known) = self.links.get_mut(&index) else { return false };
         let before = known.addresses.len();
-        known.addresses.retain(|known| *known != address);
+        known.addresses.retain(|known| known.address != address);
         known.addresses.len() < before
     }
 
@@ -129,8 +137,14 @@ impl LinkTable {
     }
 
     /// Begins a dump of addresses.
-    pub fn forget_addresses(&mut self) {
-        self.links.values_mut().for_each(|known| known.addresses.clear());
+    pub fn mark_addresses(&mut self) {
+        self.links.values_mut().flat_map(|known| &mut known.addresses).for_each(|known| known.seen = false);
+    }
+
+    /// Removes the addresses that the dump did not list; returns how many.
+    pub fn sweep_addresses(&mut self) -> usize {
+        let sweep = |known: &mut KnownLink| known.addresses.extract_if(.., |address| !address.seen).count();
+        self.links.values_mut().map(sweep).sum()
     }
 
     /// The links that the dump did not list.
@@ -142,8 +156,19 @@ impl LinkTable {
         self.links.get(&index).map(|known| &known.link)
     }
 
-    pub fn addresses(&self, index: LinkIndex) -> &[InterfaceAddress] {
-        self.links.get(&index).map_or(&[], |known| &known.addresses)
+    pub fn addresses(&self, index: LinkIndex) -> Vec<InterfaceAddress> {
+        let known = self.links.get(&index).into_iter().flat_map(|known| &known.addresses);
+        known.map(|known| known.address).collect()
+    }
+
+    /// Whether a link is set up and has a carrier.
+    pub fn carries(&self, index: LinkIndex) -> bool {
+        self.get(index).is_some_and(|link| link.up && link.carrier)
+    }
+
+    /// Whether a link is known and set down.
+    pub fn is_down(&self, index: LinkIndex) -> bool {
+        self.get(index).is_some_and(|link| !link.up)
     }
 
     /// The link that has this name now. A link that was removed and made again has another number.

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use fullview_plane::view::Views;
 use fullview_table::fib::framework::{Settings, Tables, Time};
 
-use crate::netlink::event::Link;
+use crate::netlink::event::{DumpPart, Link};
 use links::LinkTable;
 use neighbors::NeighborTable;
 use reclaim::Reclaim;
@@ -51,8 +51,9 @@ pub struct Mirror {
     publisher: Publisher,
     /// Interfaces, addresses, neighbours or rules changed: the view has to be made again.
     view_changed: bool,
-    /// The kernel's IPv4 routes may differ: it drops them silently when links or addresses go, and restores them.
-    suspects_inet: bool,
+    /// What the kernel may have changed silently: it drops routes and next-hop objects when links or addresses go, and
+    /// restores some of them.
+    suspected: Vec<DumpPart>,
     keeps_routes: bool,
 }
 
@@ -69,7 +70,7 @@ impl Mirror {
             routing,
             reclaim: Reclaim::default(),
             view_changed: true,
-            suspects_inet: false,
+            suspected: Vec::new(),
             keeps_routes: false,
         }
     }
@@ -101,10 +102,15 @@ impl Mirror {
         self.view_changed = true;
     }
 
-    /// Whether the kernel may have removed or restored IPv4 routes silently, so that they should be dumped. The call
-    /// clears the suspicion.
-    pub fn take_inet_suspicion(&mut self) -> bool {
-        std::mem::take(&mut self.suspects_inet)
+    /// The parts that the kernel may have changed silently since the last call, so that they should be dumped.
+    pub fn take_suspicions(&mut self) -> Vec<DumpPart> {
+        std::mem::take(&mut self.suspected)
+    }
+
+    fn suspect(&mut self, part: DumpPart) {
+        if !self.suspected.contains(&part) {
+            self.suspected.push(part);
+        }
     }
 
     /// Hands on all that changed.

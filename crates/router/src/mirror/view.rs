@@ -124,7 +124,7 @@ impl Sources<'_> {
             table: table.and_then(|place| u16::try_from(place).ok()).unwrap_or(0),
             forwards_inet: self.forwards(link, Family::Inet),
             forwards_inet6: self.forwards(link, Family::Inet6),
-            addresses: self.links.addresses(link.index).to_vec(),
+            addresses: self.links.addresses(link.index),
             ..Interface::new(place.port, link.mac)
         }
     }
