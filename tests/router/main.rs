@@ -11,6 +11,8 @@ mod fresh;
 mod frr;
 mod full_view;
 mod lab;
+#[cfg(feature = "bpf")]
+mod many_tables;
 mod operations;
 mod ospf;
 mod resync;

@@ -415,6 +415,65 @@ fn routes_of_equal_metric_are_tried_in_the_kernels_order() {
 }
 
 #[test]
+fn tables_that_no_interface_uses_have_no_position_and_empty_ones_are_released() {
+    let mut script = Script::new();
+    let other = |table| RouteEntry { table, ..route("198.18.0.0/15", &[by(1, "10.0.1.9")]) };
+    script.apply((1_000..1_300).map(|table| add(other(table))));
+    script.apply([neighbor(1, "10.0.1.9", 19, REACHABLE)]);
+    assert_eq!(script.view().parts().tables.len(), 1);
+    assert_eq!(script.mirror.tables().inet.len(), 301);
+    script.apply((1_000..1_300).map(|table| ControlEvent::RouteRemoved(other(table))));
+    assert_eq!(script.mirror.tables().inet.len(), 1);
+    // A table that is made again does not keep next hops from being freed.
+    script.apply([add(other(1_000)), ControlEvent::RouteRemoved(other(1_000)), add(other(1_000))]);
+    assert_eq!(script.mirror.tables().inet.len(), 2);
+}
+
+#[test]
+fn interfaces_of_tables_beyond_the_limit_are_left_to_the_kernel() {
+    let mut script = Script::new();
+    script.mirror.limit(2, u16::MAX);
+    let vrf =
+        |index, name, table| ControlEvent::Link(Link { kind: LinkKind::Vrf { table }, ..link(index, name) });
+    let member = |index, name, vrf| ControlEvent::Link(Link { master: Some(vrf), ..link(index, name) });
+    script.apply([vrf(5, "blue", 100), vrf(6, "red", 200), member(1, "eth1", 5), member(2, "eth2", 6)]);
+    let forwards = |script: &Script| {
+        let view = script.view();
+        [0, 1].map(|number| view.interface(number).map(|of| (of.table, of.forwards_inet, of.forwards_inet6)))
+    };
+    assert_eq!(forwards(&script), [Some((1, true, true)), Some((0, false, false))]);
+    script.apply([neighbor(1, "10.0.1.9", 19, REACHABLE)]);
+    assert_eq!(script.mirror.take_warnings().len(), 1, "it is said once");
+    script.apply([ControlEvent::LinkRemoved(1)]);
+    assert_eq!(forwards(&script)[1], Some((1, true, true)));
+}
+
+#[test]
+fn numbers_of_removed_vlans_are_given_to_others_when_all_are_taken() {
+    let mut script = Script::new();
+    script.mirror.limit(16, 4);
+    let vlan = |id: u16| {
+        let kind = LinkKind::Vlan { id, parent: 2 };
+        ControlEvent::Link(Link { kind, ..link(100 + u32::from(id), &format!("eth2.{id}")) })
+    };
+    let is_up = |script: &Script| {
+        let view = script.view();
+        let up = view.parts().interfaces.iter().filter(|interface| interface.up);
+        up.filter_map(|interface| interface.vlan).collect::<Vec<_>>()
+    };
+    script.apply([7, 8, 9, 10].map(vlan));
+    assert_eq!(is_up(&script), [7, 8]);
+    assert_eq!(script.mirror.take_warnings().len(), 1, "it is said once");
+    script.apply([ControlEvent::LinkRemoved(107), vlan(7)]);
+    assert_eq!(is_up(&script), [7, 8], "it keeps its number if it comes back");
+    script.apply([ControlEvent::LinkRemoved(107), ControlEvent::LinkRemoved(108), vlan(9)]);
+    assert_eq!(is_up(&script), [9]);
+    script.apply([neighbor(109, "10.0.9.5", 5, REACHABLE), add(connected("10.0.9.0/24", 109)), vlan(10)]);
+    assert_eq!((is_up(&script), script.to("10.0.9.5")), (vec![9, 10], "2:5".into()));
+    assert_eq!(script.mirror.take_warnings(), [""; 0]);
+}
+
+#[test]
 fn vlans_are_interfaces_of_their_own() {
     let mut script = Script::new();
     let kind = LinkKind::Vlan { id: 7, parent: 2 };

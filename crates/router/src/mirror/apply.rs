@@ -95,9 +95,15 @@ impl Mirror {
         let is_same =
             |known: &Link| (&known.name, known.kind, known.master) == (&link.name, link.kind, link.master);
         let is_other = !self.links.get(index).is_some_and(is_same);
+        let number = self.links.number(index);
         if !self.links.set(link) {
             return;
         }
+        if self.links.begins_to_lack_numbers(index) {
+            let warning = "there are too many interfaces: packets of some are left to the kernel";
+            self.routing.sets.warnings.push(warning.to_owned());
+        }
+        let is_other = is_other || number != self.links.number(index);
         (self.routing.sets_changed, self.view_changed) = (true, true);
         if is_other {
             self.place_all_hosts();

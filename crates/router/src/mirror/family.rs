@@ -126,6 +126,17 @@ impl<A: Address> FamilyRoutes<A> {
         local.into_iter().for_each(|prefix| self.touch(table, prefix, true));
     }
 
+    /// Whether a table has no routes of its own.
+    pub fn is_empty(&self, table: u32) -> bool {
+        self.routes.get(&table).is_none_or(|routes| routes.len() == 0)
+    }
+
+    /// Forgets a table without routes.
+    pub fn forget(&mut self, table: u32) {
+        self.routes.remove(&table);
+        self.touched.remove(&table);
+    }
+
     /// The tables that packets may be looked up in.
     pub fn tables(&self) -> impl Iterator<Item = u32> + '_ {
         self.routes.keys().copied().filter(|table| *table != LOCAL_TABLE)

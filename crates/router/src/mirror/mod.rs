@@ -35,6 +35,7 @@ mod resolution;
 mod route_table;
 mod routing;
 mod rules;
+mod table_places;
 mod view;
 
 pub use inspect::{Report, UsableNeighbor};
@@ -113,11 +114,21 @@ impl Mirror {
         }
     }
 
+    /// Limits how many tables packets are looked up in, the main table among them, and how many interfaces are
+    /// forwarded on, from the next [`Self::commit`] on. The kernel forwards the packets of interfaces beyond that.
+    pub fn limit(&mut self, tables: usize, interfaces: u16) {
+        self.publisher.tables.limit(tables);
+        self.links.limit(interfaces);
+        self.view_changed = true;
+    }
+
     /// Hands on all that changed.
     pub fn commit(&mut self, now: Time) {
         self.view_changed |= self.routing.refresh(&self.links);
         self.publish();
         self.routing.commit(now);
+        let released = self.routing.release_tables(&self.links.tables());
+        self.reclaim.forget(&released);
         self.tick(now);
     }
 
@@ -146,9 +157,12 @@ impl Mirror {
                 rules: &self.rules,
                 routing: &self.routing,
             };
-            match self.publisher.publish(&sources) {
+            let published = self.publisher.publish(&sources);
+            let warnings = &mut self.routing.sets.warnings;
+            warnings.extend(self.publisher.take_warning());
+            match published {
                 Ok(view) => self.routing.sets.next_hops.published(&view),
-                Err(error) => self.routing.sets.warnings.push(format!("the view is not renewed: {error}")),
+                Err(error) => warnings.push(format!("the view is not renewed: {error}")),
             }
         }
     }

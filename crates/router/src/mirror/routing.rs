@@ -1,6 +1,6 @@
 //! The routes of both families, the sets of next hops that they use, and the tables that follow them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 
 use fullview_table::fib::framework::{Tables, Time};
@@ -198,13 +198,19 @@ impl Routing {
         self.inet6.commit(now, &mut self.tables.inet6, &self.sets);
     }
 
-    /// The kernel's numbers of the tables, by position in the view: the main table is the first.
-    pub fn table_numbers(&self) -> Vec<u32> {
-        let others = self.inet.tables().filter(|number| *number != MAIN_TABLE);
-        let mut numbers: Vec<u32> = others.collect();
-        numbers.sort_unstable();
-        numbers.insert(0, MAIN_TABLE);
-        numbers
+    /// Removes the tables without routes, except those that packets are looked up in. Returns their numbers.
+    pub fn release_tables(&mut self, used: &BTreeSet<u32>) -> Vec<u32> {
+        let is_used = |table: u32| table == MAIN_TABLE || used.contains(&table);
+        let is_empty = |table: u32| self.inet.is_empty(table) && self.inet6.is_empty(table);
+        let unused: Vec<u32> =
+            self.inet.tables().filter(|table| !is_used(*table) && is_empty(*table)).collect();
+        for table in &unused {
+            self.inet.forget(*table);
+            self.inet6.forget(*table);
+            // Each of them was made in both families.
+            let _ = self.tables.remove(*table);
+        }
+        unused
     }
 
     pub fn local_addresses(&self) -> HashSet<IpAddr> {
