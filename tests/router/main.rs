@@ -13,8 +13,12 @@ mod fresh;
 mod frr;
 mod full_view;
 mod lab;
+#[cfg(feature = "bpf")]
+mod many_tables;
 mod operations;
 mod ospf;
+mod resync;
+mod silent;
 mod soak;
 #[cfg(feature = "bpf")]
 mod sockets;

@@ -4,6 +4,9 @@
 //! There are two sockets: the kernel reports changes on one and answers requests on the other. While one part is being
 //! dumped, changes to this part are held back, because a dump may still list what a change has already removed; they
 //! are applied when the dump has ended. Forwarding continues meanwhile with what is known.
+//!
+//! After the kernel had to drop a message, the socket still has older ones, and the kernel drops every further message
+//! until they are read. So they are read and discarded before anything is dumped.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -55,13 +58,13 @@ const RECEIVES_PER_TURN: usize = 64;
 /// Events held back during a dump, at most; with more everything is dumped again.
 const MOST_HELD: usize = 1 << 20;
 
-/// The time between a suspicion about IPv4 routes and their dump: the events that raise it seldom come alone.
+/// The time between a suspicion and the dumps that it causes: the events that raise it seldom come alone.
 const SUSPICION_DELAY: Duration = Duration::from_millis(100);
 
 /// Links are dumped this often, because the kernel does not report a changed IPv6 MTU.
 const LINKS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A dump that was disturbed is repeated after this time, doubled each time, seven times at most.
+/// A dump that was disturbed or refused is repeated after this time, doubled each time, seven times at most.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Counters of what was received.
@@ -89,11 +92,17 @@ pub struct Follower {
     wanted: VecDeque<DumpPart>,
     running: Option<Dump>,
     held: Vec<ControlEvent>,
+    /// The kernel dropped messages. Those that the socket still has are older than the dumps to come.
+    discards: bool,
     /// The next dump starts no earlier.
     retry_at: Time,
     failures: u32,
-    /// When IPv4 routes are dumped on suspicion.
+    /// What is dumped on suspicion, and when.
+    suspected: Vec<DumpPart>,
     suspicion: Option<Time>,
+    /// The part that the kernel refused to list when it was last asked.
+    refused: Option<DumpPart>,
+    refusals: Vec<SocketError>,
     /// When links are dumped next; `None` until everything is known.
     links_at: Option<Time>,
     statistics: Statistics,
@@ -117,9 +126,13 @@ impl Follower {
             wanted: PARTS.into(),
             running: None,
             held: Vec::new(),
+            discards: false,
             retry_at: Time::ZERO,
             failures: 0,
+            suspected: Vec::new(),
             suspicion: None,
+            refused: None,
+            refusals: Vec::new(),
             links_at: None,
             statistics: Statistics::default(),
         })
@@ -150,22 +163,28 @@ impl Follower {
     pub fn advance(&mut self, now: Time, mirror: &mut Mirror) -> Result<bool, SocketError> {
         let more_changes = self.read_changes(mirror)?;
         let more_answers = self.read_answers(now, mirror)?;
-        if mirror.take_inet_suspicion() {
-            self.suspect(now);
-        }
-        if self.suspicion.is_some_and(|at| at <= now) {
-            self.suspicion = None;
-            self.want(DumpPart::Inet);
-        }
+        self.suspect(now, mirror.take_suspicions());
+        self.want_suspected(now);
         self.want_links(now);
         self.start_dump(now, mirror)?;
         Ok(more_changes || more_answers)
     }
 
-    /// The kernel's IPv4 routes may differ from those of the mirror. If they are to be dumped anyway, nothing is to do.
-    fn suspect(&mut self, now: Time) {
-        if !self.wanted.contains(&DumpPart::Inet) {
-            self.suspicion.get_or_insert(now + SUSPICION_DELAY);
+    /// The kernel may have changed these parts silently. Those that are to be dumped anyway need nothing else.
+    fn suspect(&mut self, now: Time, parts: Vec<DumpPart>) {
+        for part in parts {
+            if !self.wanted.contains(&part) && !self.suspected.contains(&part) {
+                self.suspected.push(part);
+                self.suspicion.get_or_insert(now + SUSPICION_DELAY);
+            }
+        }
+    }
+
+    /// Objects are dumped before the routes that use them.
+    fn want_suspected(&mut self, now: Time) {
+        if self.suspicion.take_if(|at| *at <= now).is_some() {
+            let suspected = std::mem::take(&mut self.suspected);
+            PARTS.into_iter().filter(|part| suspected.contains(part)).for_each(|part| self.want(part));
         }
     }
 
@@ -188,11 +207,15 @@ impl Follower {
     fn read_changes(&mut self, mirror: &mut Mirror) -> Result<bool, SocketError> {
         for _ in 0..RECEIVES_PER_TURN {
             let events = match self.changes.receive()? {
-                Received::Nothing => return Ok(false),
+                Received::Nothing => {
+                    self.discards = false;
+                    return Ok(false);
+                }
                 Received::Lost => {
                     self.lost();
                     continue;
                 }
+                Received::Some(_) if self.discards => continue,
                 Received::Some(bytes) => events(bytes, &mut self.statistics),
             };
             events.into_iter().for_each(|event| self.change(event, mirror));
@@ -200,23 +223,39 @@ impl Follower {
         Ok(true)
     }
 
-    /// Applies a change, or holds it back while its part is being dumped. A link whose MTU changes passes it to IPv6
-    /// too, but the kernel reports the link before it does.
+    /// Applies a change, or holds it back. A link whose MTU changes passes it to IPv6 too, but the kernel reports the
+    /// link before it does.
     fn change(&mut self, event: ControlEvent, mirror: &mut Mirror) {
+        if self.discards {
+            return;
+        }
         if matches!(&event, ControlEvent::Link(link) if mirror.has_other_mtu(link)) {
             self.want(DumpPart::Links);
         }
-        let waits = self.running.as_ref().is_some_and(|dump| part(&event) == dump.part);
-        match waits {
+        mirror.suspect_objects_of(&event);
+        match self.waits(&event) {
             false => mirror.apply(event),
             true if self.held.len() < MOST_HELD => self.held.push(event),
             true => self.lost(),
         }
     }
 
+    /// Whether a change waits for the end of the dump under way, which may list its part as it was before. An object
+    /// takes its routes with it when it goes, so changes of objects and routes stay in their order. A link takes both
+    /// with it: while links are dumped, which does not last long, everything waits.
+    fn waits(&self, event: &ControlEvent) -> bool {
+        let Some(dump) = &self.running else { return false };
+        let part = part(event);
+        let is_in_order = |part| matches!(part, DumpPart::Objects | DumpPart::Inet | DumpPart::Inet6);
+        dump.part == part
+            || dump.part == DumpPart::Links
+            || !self.held.is_empty() && is_in_order(part) && is_in_order(dump.part)
+    }
+
     /// Messages were lost, so anything that is known may be wrong: everything is dumped again.
     fn lost(&mut self) {
         self.statistics.overflows += 1;
+        self.discards = true;
         self.held.clear();
         self.wanted = PARTS.into();
         self.running.iter_mut().for_each(|dump| dump.is_void = true);
@@ -236,41 +275,65 @@ impl Follower {
                     dump.is_void = true;
                     continue;
                 }
-                Received::Some(bytes) => apply_answers(bytes, dump, mirror, &mut self.statistics)?,
+                Received::Some(bytes) => apply_answers(bytes, dump, mirror, &mut self.statistics),
             };
-            if done {
-                self.end_dump(now, mirror);
-                return Ok(true);
+            match done {
+                Ok(false) => continue,
+                Ok(true) => {
+                    self.refused.take_if(|part| *part == dump.part);
+                }
+                Err(refusal) => self.refuse(refusal),
             }
+            self.end_dump(now, mirror);
+            return Ok(true);
         }
         Ok(true)
+    }
+
+    /// The kernel refuses to list a part now. What is known of it stays, and it is asked again later.
+    fn refuse(&mut self, refusal: SocketError) {
+        let Some(dump) = &mut self.running else { return };
+        dump.is_void = true;
+        // The other parts do not wait for this one.
+        self.wanted.push_back(dump.part);
+        if self.refused.replace(dump.part) != Some(dump.part) {
+            self.refusals.push(refusal);
+        }
+    }
+
+    /// The refusals since the last call, one for each part however often it is asked again.
+    pub fn take_refusals(&mut self) -> Vec<SocketError> {
+        std::mem::take(&mut self.refusals)
     }
 
     fn end_dump(&mut self, now: Time, mirror: &mut Mirror) {
         let Some(dump) = self.running.take() else { return };
         if dump.is_void {
-            self.statistics.interrupted += 1;
-            if !self.wanted.contains(&dump.part) {
-                self.wanted.push_front(dump.part);
-            }
-            self.retry_at = now + RETRY * (1 << self.failures.min(7));
-            self.failures += 1;
+            self.repeat(now, dump.part);
         } else {
             self.failures = 0;
             self.statistics.dumps += 1;
             self.statistics.repaired += mirror.end_dump(dump.part) as u64;
         }
+        self.suspect(now, mirror.take_suspicions());
+        std::mem::take(&mut self.held).into_iter().for_each(|event| mirror.apply(event));
         // A route that was removed during the dump may be gone from the mirror already: that is no reason to dump
         // again.
-        let suspects = mirror.take_inet_suspicion();
-        std::mem::take(&mut self.held).into_iter().for_each(|event| mirror.apply(event));
-        if (mirror.take_inet_suspicion() && dump.part != DumpPart::Inet) || suspects {
-            self.suspect(now);
+        let suspected = mirror.take_suspicions().into_iter().filter(|part| *part != dump.part);
+        self.suspect(now, suspected.collect());
+    }
+
+    fn repeat(&mut self, now: Time, part: DumpPart) {
+        self.statistics.interrupted += 1;
+        if !self.wanted.contains(&part) {
+            self.wanted.push_front(part);
         }
+        self.retry_at = now + RETRY * (1 << self.failures.min(7));
+        self.failures += 1;
     }
 
     fn start_dump(&mut self, now: Time, mirror: &mut Mirror) -> Result<(), SocketError> {
-        if self.running.is_some() || now < self.retry_at {
+        if self.running.is_some() || self.discards || now < self.retry_at {
             return Ok(());
         }
         let Some(part) = self.wanted.pop_front() else { return Ok(()) };
@@ -347,13 +410,93 @@ fn apply_answers(
             }
             uapi::NLMSG_OVERRUN => dump.is_void = true,
             _ => match decoded(&message, statistics) {
-                // A dump lists routes in the order in which the kernel tries them.
                 Some(ControlEvent::Route(route, _)) => {
-                    mirror.apply(ControlEvent::Route(route, Placement::Last))
+                    mirror.apply(ControlEvent::Route(route, Placement::Listed))
                 }
                 event => event.into_iter().for_each(|event| mirror.apply(event)),
             },
         }
     }
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use fullview_table::Family;
+    use fullview_table::fib::framework::Settings;
+
+    use super::*;
+    use crate::netlink::event::{NextHopObject, PROTOCOL_STATIC, RouteEntry};
+    use crate::route::{HopSet, MAIN_TABLE, RouteAction};
+
+    /// A follower that dumps this part, or nothing, and an empty mirror.
+    fn following(part: Option<DumpPart>) -> (Follower, Mirror) {
+        let mut follower = Follower::new(None).unwrap();
+        follower.wanted.clear();
+        follower.running = part.map(|part| Dump { part, sequence: 1, is_void: false });
+        (follower, Mirror::new(Time::ZERO, Vec::new(), Settings::default()))
+    }
+
+    fn route(action: RouteAction<HopSet>) -> ControlEvent {
+        let prefix = AnyPrefix::host([198, 18, 0, 1].into());
+        let route = RouteEntry {
+            table: MAIN_TABLE,
+            prefix,
+            metric: 0,
+            selective: None,
+            protocol: PROTOCOL_STATIC,
+            action,
+        };
+        ControlEvent::Route(route, Placement::First)
+    }
+
+    #[test]
+    fn a_route_that_waits_for_a_dump_goes_with_its_object() {
+        let (mut follower, mut mirror) = following(Some(DumpPart::Inet));
+        let object = NextHopObject::Single(RouteAction::Blackhole);
+        mirror.apply(ControlEvent::NextHop(7, object));
+        follower.change(route(RouteAction::Forward(HopSet::Object(7))), &mut mirror);
+        follower.change(ControlEvent::NextHopRemoved(7), &mut mirror);
+        follower.change(ControlEvent::Forwarding(1, Family::Inet, true), &mut mirror);
+        assert_eq!(follower.held.len(), 2, "the setting does not wait");
+        follower.end_dump(Time::ZERO, &mut mirror);
+        assert_eq!(mirror.report().inet, 0);
+    }
+
+    #[test]
+    fn messages_from_before_an_overflow_are_discarded() {
+        let (mut follower, mut mirror) = following(None);
+        follower.lost();
+        follower.change(route(RouteAction::Blackhole), &mut mirror);
+        follower.start_dump(Time::ZERO, &mut mirror).unwrap();
+        assert_eq!((mirror.report().inet, follower.running.is_some()), (0, false));
+        while follower.read_changes(&mut mirror).unwrap() {}
+        follower.change(route(RouteAction::Blackhole), &mut mirror);
+        follower.start_dump(Time::ZERO, &mut mirror).unwrap();
+        assert_eq!((mirror.report().inet, follower.running.is_some()), (1, true));
+    }
+
+    /// `struct nlmsgerr`: the error, and the header of the request.
+    #[test]
+    fn a_refused_dump_is_asked_for_again_after_the_others_and_is_reported_once() {
+        const EBUSY: i32 = 16;
+        let (mut follower, mut mirror) = following(Some(DumpPart::Rules));
+        mirror.apply(route(RouteAction::Blackhole));
+        let body = [&(-EBUSY).to_ne_bytes()[..], &[0; 16]].concat();
+        let header = [&36u32.to_ne_bytes()[..], &uapi::NLMSG_ERROR.to_ne_bytes(), &[0; 2], &[1, 0, 0, 0]];
+        let answer = [&header.concat()[..], &[0; 4], &body].concat();
+        for _ in 0..2 {
+            let mut dump = Dump { part: DumpPart::Inet, sequence: 1, is_void: false };
+            let refusal = apply_answers(&answer, &mut dump, &mut mirror, &mut follower.statistics);
+            follower.running = Some(dump);
+            follower.wanted = [DumpPart::Inet6].into();
+            follower.refuse(refusal.unwrap_err());
+            follower.end_dump(Time::ZERO, &mut mirror);
+            assert_eq!(follower.wanted, [DumpPart::Inet6, DumpPart::Inet]);
+            assert!(follower.retry_at > Time::ZERO && mirror.report().inet == 1);
+        }
+        let refusals: Vec<String> = follower.take_refusals().iter().map(ToString::to_string).collect();
+        assert_eq!(refusals.len(), 1);
+        assert!(refusals.iter().all(|text| text.contains("IPv4 routes")), "{refusals:?}");
+    }
 }

@@ -415,6 +415,65 @@ fn routes_of_equal_metric_are_tried_in_the_kernels_order() {
 }
 
 #[test]
+fn tables_that_no_interface_uses_have_no_position_and_empty_ones_are_released() {
+    let mut script = Script::new();
+    let other = |table| RouteEntry { table, ..route("198.18.0.0/15", &[by(1, "10.0.1.9")]) };
+    script.apply((1_000..1_300).map(|table| add(other(table))));
+    script.apply([neighbor(1, "10.0.1.9", 19, REACHABLE)]);
+    assert_eq!(script.view().parts().tables.len(), 1);
+    assert_eq!(script.mirror.tables().inet.len(), 301);
+    script.apply((1_000..1_300).map(|table| ControlEvent::RouteRemoved(other(table))));
+    assert_eq!(script.mirror.tables().inet.len(), 1);
+    // A table that is made again does not keep next hops from being freed.
+    script.apply([add(other(1_000)), ControlEvent::RouteRemoved(other(1_000)), add(other(1_000))]);
+    assert_eq!(script.mirror.tables().inet.len(), 2);
+}
+
+#[test]
+fn interfaces_of_tables_beyond_the_limit_are_left_to_the_kernel() {
+    let mut script = Script::new();
+    script.mirror.limit(2, u16::MAX);
+    let vrf =
+        |index, name, table| ControlEvent::Link(Link { kind: LinkKind::Vrf { table }, ..link(index, name) });
+    let member = |index, name, vrf| ControlEvent::Link(Link { master: Some(vrf), ..link(index, name) });
+    script.apply([vrf(5, "blue", 100), vrf(6, "red", 200), member(1, "eth1", 5), member(2, "eth2", 6)]);
+    let forwards = |script: &Script| {
+        let view = script.view();
+        [0, 1].map(|number| view.interface(number).map(|of| (of.table, of.forwards_inet, of.forwards_inet6)))
+    };
+    assert_eq!(forwards(&script), [Some((1, true, true)), Some((0, false, false))]);
+    script.apply([neighbor(1, "10.0.1.9", 19, REACHABLE)]);
+    assert_eq!(script.mirror.take_warnings().len(), 1, "it is said once");
+    script.apply([ControlEvent::LinkRemoved(1)]);
+    assert_eq!(forwards(&script)[1], Some((1, true, true)));
+}
+
+#[test]
+fn numbers_of_removed_vlans_are_given_to_others_when_all_are_taken() {
+    let mut script = Script::new();
+    script.mirror.limit(16, 4);
+    let vlan = |id: u16| {
+        let kind = LinkKind::Vlan { id, parent: 2 };
+        ControlEvent::Link(Link { kind, ..link(100 + u32::from(id), &format!("eth2.{id}")) })
+    };
+    let is_up = |script: &Script| {
+        let view = script.view();
+        let up = view.parts().interfaces.iter().filter(|interface| interface.up);
+        up.filter_map(|interface| interface.vlan).collect::<Vec<_>>()
+    };
+    script.apply([7, 8, 9, 10].map(vlan));
+    assert_eq!(is_up(&script), [7, 8]);
+    assert_eq!(script.mirror.take_warnings().len(), 1, "it is said once");
+    script.apply([ControlEvent::LinkRemoved(107), vlan(7)]);
+    assert_eq!(is_up(&script), [7, 8], "it keeps its number if it comes back");
+    script.apply([ControlEvent::LinkRemoved(107), ControlEvent::LinkRemoved(108), vlan(9)]);
+    assert_eq!(is_up(&script), [9]);
+    script.apply([neighbor(109, "10.0.9.5", 5, REACHABLE), add(connected("10.0.9.0/24", 109)), vlan(10)]);
+    assert_eq!((is_up(&script), script.to("10.0.9.5")), (vec![9, 10], "2:5".into()));
+    assert_eq!(script.mirror.take_warnings(), [""; 0]);
+}
+
+#[test]
 fn vlans_are_interfaces_of_their_own() {
     let mut script = Script::new();
     let kind = LinkKind::Vlan { id: 7, parent: 2 };
@@ -533,13 +592,120 @@ fn what_the_kernel_may_have_dropped_silently_is_suspected() {
     let mut script = Script::new();
     let address = InterfaceAddress { ip: ip("10.0.1.1"), len: 24 };
     script.apply([ControlEvent::Address(1, address)]);
-    script.mirror.take_inet_suspicion();
+    script.mirror.take_suspicions();
     script.apply([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
-    assert!(!script.mirror.take_inet_suspicion());
+    assert_eq!(script.mirror.take_suspicions(), []);
     script.apply([ControlEvent::AddressRemoved(1, address)]);
-    assert!(script.mirror.take_inet_suspicion() && !script.mirror.take_inet_suspicion());
+    assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet]);
+    assert_eq!(script.mirror.take_suspicions(), []);
     script.apply([ControlEvent::RouteRemoved(route("192.0.2.0/24", &[direct(1)]))]);
-    assert!(script.mirror.take_inet_suspicion(), "a route was removed that the mirror never had");
+    assert_eq!(
+        script.mirror.take_suspicions(),
+        [DumpPart::Inet],
+        "a route was removed that the mirror never had"
+    );
+    script.apply([ControlEvent::Link(Link { up: false, ..link(1, "eth1") })]);
+    assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet, DumpPart::Inet6]);
+}
+
+/// The kernel removes them without a message if it is set so.
+#[test]
+fn ipv6_routes_by_a_link_that_went_down_do_not_come_back_with_it() {
+    let mut script = Script::new();
+    script.apply([
+        neighbor(1, "fe80::1", 1, REACHABLE),
+        neighbor(2, "fe80::2", 2, REACHABLE),
+        add(route("2001:db8:1::/48", &[by(1, "fe80::1")])),
+        add(route("2001:db8:2::/48", &[by(1, "fe80::1"), by(2, "fe80::2")])),
+        ControlEvent::Link(Link { up: false, ..link(1, "eth1") }),
+        ControlEvent::Link(link(1, "eth1")),
+    ]);
+    assert_eq!(script.to("2001:db8:1::1"), "no route");
+    assert_eq!(script.all("2001:db8:2::1"), set(&["0:1", "1:2"]));
+    script.apply([
+        ControlEvent::Link(Link { up: false, ..link(2, "eth2") }),
+        ControlEvent::Link(Link { up: false, ..link(1, "eth1") }),
+        ControlEvent::Link(link(1, "eth1")),
+    ]);
+    assert_eq!(script.to("2001:db8:2::1"), "no route", "its last hop went");
+    script.apply([
+        add(route("2001:db8:1::/48", &[by(1, "fe80::1")])),
+        neighbor(1, "fe80::1", 1, REACHABLE),
+        ControlEvent::Link(Link { carrier: false, ..link(1, "eth1") }),
+        ControlEvent::Link(link(1, "eth1")),
+    ]);
+    assert_eq!(script.to("2001:db8:1::1"), "0:1", "without a carrier they stay");
+}
+
+/// The kernel removes them without a message, whatever its settings say of routes without a carrier.
+#[test]
+fn next_hop_objects_go_with_the_carrier_of_their_link() {
+    for gone in [Link { carrier: false, ..link(2, "eth2") }, Link { up: false, ..link(2, "eth2") }] {
+        let mut script = Script::new();
+        let object = |to, id| {
+            let action = RouteAction::Forward(HopSet::Object(id));
+            add(RouteEntry { action, ..route(to, &[]) })
+        };
+        let single = |link, gateway| NextHopObject::Single(RouteAction::Forward(by(link, gateway)));
+        script.apply([
+            neighbor(1, "10.0.1.9", 19, REACHABLE),
+            neighbor(2, "10.0.2.9", 29, REACHABLE),
+            ControlEvent::NextHop(7, single(1, "10.0.1.9")),
+            ControlEvent::NextHop(8, single(2, "10.0.2.9")),
+            ControlEvent::NextHop(9, NextHopObject::Group(vec![(7, 1), (8, 1)])),
+            ControlEvent::NextHop(10, NextHopObject::Group(vec![(8, 1)])),
+            object("198.18.8.0/24", 8),
+            object("198.18.9.0/24", 9),
+            object("198.18.10.0/24", 10),
+        ]);
+        assert_eq!(script.all("198.18.9.1"), set(&["0:19", "1:29"]));
+        script.mirror.take_suspicions();
+        script.apply([ControlEvent::Link(gone), ControlEvent::Link(link(2, "eth2"))]);
+        let found = [8, 9, 10].map(|id| script.to(&format!("198.18.{id}.1")));
+        assert_eq!(found, ["no route", "0:19", "no route"]);
+        let suspected = script.mirror.take_suspicions();
+        assert_eq!(suspected, [DumpPart::Objects, DumpPart::Inet, DumpPart::Inet6]);
+    }
+}
+
+#[test]
+fn a_dump_repairs_the_order_of_routes_of_equal_metric() {
+    let mut script = Script::new();
+    let net = |hop| route("198.18.0.0/15", &[hop]);
+    let (first, last) = (net(by(1, "10.0.1.9")), net(by(2, "10.0.2.9")));
+    let new = net(by(1, "10.0.1.8"));
+    script.apply([
+        neighbor(1, "10.0.1.8", 18, REACHABLE),
+        neighbor(1, "10.0.1.9", 19, REACHABLE),
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        add(first.clone()),
+        add(last.clone()),
+    ]);
+    assert_eq!(script.to("198.18.0.1"), "1:29");
+    let listed = |route: &RouteEntry| ControlEvent::Route(route.clone(), Placement::Listed);
+    script.mirror.begin_dump(DumpPart::Inet);
+    script.apply([listed(&first), listed(&new), listed(&last)]);
+    script.mirror.end_dump(DumpPart::Inet);
+    script.settle();
+    assert_eq!(script.to("198.18.0.1"), "0:19");
+    script.apply([ControlEvent::RouteRemoved(first)]);
+    assert_eq!(script.to("198.18.0.1"), "0:18");
+}
+
+#[test]
+fn a_dump_of_addresses_that_does_not_end_forgets_none() {
+    let mut script = Script::new();
+    let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
+    let (kept, gone) = (address("10.0.1.1"), address("10.0.1.3"));
+    script.apply([kept, gone].map(|address| ControlEvent::Address(1, address)));
+    script.mirror.begin_dump(DumpPart::Addresses);
+    script.apply([ControlEvent::Address(2, address("10.0.2.1"))]);
+    assert_eq!(script.view().interface(0).unwrap().addresses, [kept, gone]);
+    script.mirror.begin_dump(DumpPart::Addresses);
+    script.apply([ControlEvent::Address(1, kept)]);
+    assert_eq!(script.mirror.end_dump(DumpPart::Addresses), 2);
+    script.settle();
+    assert_eq!(script.view().interface(0).unwrap().addresses, [kept]);
 }
 
 /// The last address of a link was removed, and the link's hops died with it. When the link has an address again they
@@ -549,12 +715,12 @@ fn dead_hops_may_be_usable_again_with_an_address() {
     let mut script = Script::new();
     let dead = RouteHop { dead: true, ..by(1, "10.0.1.9") };
     script.apply([add(route("198.18.0.0/15", &[dead, by(2, "10.0.2.9")]))]);
-    script.mirror.take_inet_suspicion();
+    script.mirror.take_suspicions();
     let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
     script.apply([ControlEvent::Address(2, address("10.0.2.1"))]);
-    assert!(!script.mirror.take_inet_suspicion());
+    assert_eq!(script.mirror.take_suspicions(), []);
     script.apply([ControlEvent::Address(1, address("10.0.1.1"))]);
-    assert!(script.mirror.take_inet_suspicion());
+    assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet]);
 }
 
 #[test]

@@ -44,7 +44,7 @@ use config::CompiledConfig;
 use counters::CounterMaps;
 use devices::Devices;
 use generation::Generation;
-use layout::{VRF, VRFS};
+use layout::{COUNTED, VRF, VRFS};
 use table_images::EmptyTables;
 
 const PROGRAM: &str = "forward";
@@ -84,6 +84,9 @@ pub struct Engine {
 impl Engine {
     /// The highest number of VRF tables.
     pub const MOST_VRFS: usize = VRFS;
+
+    /// The highest number of interfaces.
+    pub const MOST_INTERFACES: u16 = COUNTED as u16 - 1;
 
     /// Loads the program without attaching it. It passes every packet until the first [`Self::sync`].
     pub fn load() -> Result<Engine, EngineError> {

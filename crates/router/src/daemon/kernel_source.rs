@@ -12,6 +12,7 @@ use super::neighbor_refresh::NeighborRefresh;
 use super::neighbor_resolution::{NeighborResolver, UnresolvedDestination};
 use super::query_queue::QueryQueue;
 use crate::bypass::TakenOver;
+use crate::events::EventKind;
 use crate::follow::{Follower, Statistics};
 
 /// Follows the kernel by netlink, and asks it about neighbours.
@@ -45,6 +46,7 @@ impl KernelSource {
         while !self.follower.is_synced() && !stop.load(Ordering::Relaxed) {
             wait(plane, self, queries)?;
             self.take_in(plane)?;
+            self.record_refusals(plane);
         }
         self.commit(plane);
         self.bypassed.look(plane.now(), &plane.log);
@@ -57,9 +59,18 @@ impl KernelSource {
         self.follower.advance(now, &mut plane.mirror).map_err(netlink("following the kernel"))
     }
 
-    fn commit(&self, plane: &mut ControlPlane) {
+    /// What the kernel refuses to list is asked for again; the log says it once.
+    fn record_refusals(&mut self, plane: &ControlPlane) {
+        for refusal in self.follower.take_refusals() {
+            let text = format!("{refusal}; what is known of them stays, and the kernel is asked again");
+            plane.log.line(plane.now(), EventKind::Warning, &text);
+        }
+    }
+
+    fn commit(&mut self, plane: &mut ControlPlane) {
         plane.commit();
         let now = plane.now();
+        self.record_refusals(plane);
         plane.log.record(now, &mut plane.mirror);
         plane.log.record_following(now, &plane.mirror, self.follower.statistics());
     }

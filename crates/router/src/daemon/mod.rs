@@ -133,9 +133,11 @@ fn in_kernel(
     stop: &AtomicBool,
 ) -> Result<Box<dyn RunRouter>, DaemonError> {
     use aya::programs::xdp::XdpMode;
+    use fullview_plane::engine::Engine;
 
     let mut plane = ControlPlane::new(options, &xdp::ALGORITHMS, events);
     plane.mirror.follow_kernel_forwarding();
+    plane.mirror.limit(Engine::MOST_VRFS + 1, Engine::MOST_INTERFACES);
     let mut source = KernelSource::new(options.netlink_buffer, taken_over(options))?;
     source.fill(&mut plane, &queries, stop)?;
     let mode = if is_generic { XdpMode::Skb } else { XdpMode::Driver };

@@ -20,7 +20,7 @@ use super::link_presence::is_gone;
 use super::main_loop::{DataPath, RouterCounts};
 use super::xdp_devices::{DeviceReader, DeviceState, TagPlace};
 use crate::events::{EventKind, RecentEvents};
-use crate::log;
+use crate::log::{self, LogLevel};
 use crate::mirror::Mirror;
 
 /// The algorithms that the program can look up in, one for each family.
@@ -117,7 +117,8 @@ impl XdpPath {
     }
 
     fn log(&self, kind: EventKind, line: &str) {
-        log::line(line);
+        let level = if kind == EventKind::Warning { LogLevel::Warning } else { LogLevel::Notice };
+        log::at(level, line);
         self.events.record(kind, line);
     }
 

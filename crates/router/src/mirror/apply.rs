@@ -41,10 +41,7 @@ impl Mirror {
             DumpPart::Forwarding | DumpPart::Forwarding6 => {}
             DumpPart::Rules => self.rules.mark(),
             DumpPart::Links => self.links.mark(),
-            DumpPart::Addresses => {
-                self.links.forget_addresses();
-                self.view_changed = true;
-            }
+            DumpPart::Addresses => self.links.mark_addresses(),
             DumpPart::Neighbors => self.neighbors.mark(),
             DumpPart::Objects => self.routing.sets.mark(),
             DumpPart::Inet => self.routing.inet.begin_dump(),
@@ -56,7 +53,12 @@ impl Mirror {
     pub fn end_dump(&mut self, part: DumpPart) -> usize {
         let routing = &mut self.routing;
         match part {
-            DumpPart::Forwarding | DumpPart::Forwarding6 | DumpPart::Addresses => 0,
+            DumpPart::Forwarding | DumpPart::Forwarding6 => 0,
+            DumpPart::Addresses => {
+                let removed = self.links.sweep_addresses();
+                self.view_changed |= removed > 0;
+                removed
+            }
             DumpPart::Links => {
                 self.remove_all(self.links.unseen(), |mirror, index| mirror.remove_link(index))
             }
@@ -89,34 +91,66 @@ impl Mirror {
 
     fn set_link(&mut self, link: Link) {
         let (index, state) = (link.index, self.links.state(link.index));
+        let carried = self.links.carries(index);
         let is_same =
             |known: &Link| (&known.name, known.kind, known.master) == (&link.name, link.kind, link.master);
         let is_other = !self.links.get(index).is_some_and(is_same);
+        let number = self.links.number(index);
         if !self.links.set(link) {
             return;
         }
+        if self.links.begins_to_lack_numbers(index) {
+            let warning = "there are too many interfaces: packets of some are left to the kernel";
+            self.routing.sets.warnings.push(warning.to_owned());
+        }
+        let is_other = is_other || number != self.links.number(index);
         (self.routing.sets_changed, self.view_changed) = (true, true);
         if is_other {
             self.place_all_hosts();
         }
+        if carried && !self.links.carries(index) {
+            self.drop_objects(index);
+        }
         match (state, self.links.state(index)) {
             (before, LinkState::Down) if before != LinkState::Down => self.link_went_down(index),
-            (before, after) => self.suspects_inet |= before != after,
+            (before, after) if before != after => self.suspect(DumpPart::Inet),
+            _ => {}
         }
     }
 
-    /// The kernel drops the IPv4 routes of a link that is set down, and does not report it.
+    /// The kernel drops the routes of a link that is set down. It reports none of IPv4, and none of IPv6 if it is set so
+    /// (sysctl `net.ipv6.route.skip_notify_on_dev_down`). A link without a carrier keeps its routes.
     fn link_went_down(&mut self, index: LinkIndex) {
         if self.keeps_routes {
             return;
         }
-        self.suspects_inet = true;
-        self.routing.remove_inet_by(index);
+        self.suspect(DumpPart::Inet);
+        self.suspect(DumpPart::Inet6);
+        self.routing.remove_routes_by(index, &self.links);
+    }
+
+    /// The kernel drops the next-hop objects of a link that is set down or loses its carrier, whatever its settings say
+    /// of routes without a carrier, and does not report it. When the link is back, the objects are not.
+    fn drop_objects(&mut self, index: LinkIndex) {
+        if !self.keeps_routes && self.routing.remove_objects_by(index) {
+            let parts = [DumpPart::Objects, DumpPart::Inet, DumpPart::Inet6];
+            parts.into_iter().for_each(|part| self.suspect(part));
+        }
+    }
+
+    /// Objects may go with every report of a link that carries nothing, also if the mirror knows that of the link: the
+    /// kernel reports a lost carrier before and after it drops objects.
+    pub(crate) fn suspect_objects_of(&mut self, event: &ControlEvent) {
+        let carries_nothing = matches!(event, ControlEvent::Link(link) if !(link.up && link.carrier));
+        if carries_nothing && self.routing.sets.has_objects() {
+            self.suspect(DumpPart::Objects);
+        }
     }
 
     fn remove_link(&mut self, index: LinkIndex) {
         let addresses = self.neighbors.on(index);
         addresses.into_iter().for_each(|address| self.remove_neighbor(index, address));
+        self.drop_objects(index);
         if self.links.place(index).is_some() {
             self.link_went_down(index);
         }
@@ -139,13 +173,17 @@ impl Mirror {
     fn add_address(&mut self, link: LinkIndex, address: InterfaceAddress) {
         let is_new = self.links.add_address(link, address);
         self.view_changed |= is_new;
-        self.suspects_inet |= is_new && address.ip.is_ipv4() && self.routing.sets.has_dead_by(link);
+        if is_new && address.ip.is_ipv4() && self.routing.sets.has_dead_by(link) {
+            self.suspect(DumpPart::Inet);
+        }
     }
 
     fn remove_address(&mut self, link: LinkIndex, address: InterfaceAddress) {
         let was_there = self.links.remove_address(link, address);
         self.view_changed |= was_there;
-        self.suspects_inet |= was_there && address.ip.is_ipv4();
+        if was_there && address.ip.is_ipv4() {
+            self.suspect(DumpPart::Inet);
+        }
     }
 
     fn set_neighbor(&mut self, neighbor: &LinkNeighbor) {
@@ -183,6 +221,8 @@ impl Mirror {
     /// A removed IPv4 route that the mirror does not have in this form shows that the kernel's routes differ.
     fn remove_route(&mut self, route: &RouteEntry) {
         let is_known = self.routing.remove(route, &self.links);
-        self.suspects_inet |= !is_known && matches!(route.prefix, AnyPrefix::Inet(_));
+        if !is_known && matches!(route.prefix, AnyPrefix::Inet(_)) {
+            self.suspect(DumpPart::Inet);
+        }
     }
 }

@@ -69,9 +69,9 @@ impl<A: Address> FamilyRoutes<A> {
         if A::BITS == 128 && routes.len() > 0 {
             drop_parts(routes, prefix, &route, sets);
         }
-        let gone = routes.add(prefix, route, placement);
-        gone.and_then(|gone| gone.set()).into_iter().for_each(|id| sets.release(id));
-        if !gone.is_some_and(|gone| gone.is(&route)) {
+        let placed = routes.add(prefix, route, placement);
+        placed.replaced.and_then(|gone| gone.set()).into_iter().for_each(|id| sets.release(id));
+        if placed.has_effect {
             self.changed(table, prefix, at_once);
         }
     }
@@ -124,6 +124,17 @@ impl<A: Address> FamilyRoutes<A> {
         self.routes.insert(table, RouteTable::default());
         let local: Vec<Prefix<A>> = self.local.iter().map(|route| route.prefix).collect();
         local.into_iter().for_each(|prefix| self.touch(table, prefix, true));
+    }
+
+    /// Whether a table has no routes of its own.
+    pub fn is_empty(&self, table: u32) -> bool {
+        self.routes.get(&table).is_none_or(|routes| routes.len() == 0)
+    }
+
+    /// Forgets a table without routes.
+    pub fn forget(&mut self, table: u32) {
+        self.routes.remove(&table);
+        self.touched.remove(&table);
     }
 
     /// The tables that packets may be looked up in.

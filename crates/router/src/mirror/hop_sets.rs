@@ -38,6 +38,16 @@ struct KnownObject {
     seen: bool,
 }
 
+impl KnownObject {
+    /// Takes a member from a group; returns false if it was the last.
+    fn loses(&mut self, id: u32) -> bool {
+        let NextHopObject::Group(members) = &mut self.object else { return true };
+        let before = members.len();
+        members.retain(|(member, _)| *member != id);
+        before == members.len() || !members.is_empty()
+    }
+}
+
 struct StoredSet {
     hops: HopSet,
     references: u32,
@@ -122,9 +132,33 @@ impl HopSets {
         before.is_none_or(|before| before.object != object)
     }
 
-    /// Returns whether the object was known.
-    pub fn remove_object(&mut self, id: u32) -> bool {
-        self.objects.remove(&id).is_some()
+    /// Removes an object, and the groups that it was the last member of. Returns their numbers; `None` if the object was
+    /// not known.
+    pub fn remove_object(&mut self, id: u32) -> Option<FxHashSet<u32>> {
+        self.objects.remove(&id)?;
+        let mut gone = FxHashSet::from_iter([id]);
+        self.objects.retain(|group, known| {
+            let is_left = known.loses(id);
+            if !is_left {
+                gone.insert(*group);
+            }
+            is_left
+        });
+        Some(gone)
+    }
+
+    /// The objects that are one next hop over this link.
+    pub fn objects_by(&self, link: LinkIndex) -> Vec<u32> {
+        let is_by = |known: &KnownObject| match &known.object {
+            NextHopObject::Single(RouteAction::Forward(hop)) => hop.link == link,
+            _ => false,
+        };
+        self.objects.iter().filter(|(_, known)| is_by(known)).map(|(id, _)| *id).collect()
+    }
+
+    /// Whether there is any object.
+    pub fn has_objects(&self) -> bool {
+        !self.objects.is_empty()
     }
 
     /// Begins a dump of objects.

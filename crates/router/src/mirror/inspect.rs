@@ -61,13 +61,12 @@ impl Mirror {
 
     /// The kernel's number of a table, by its position in the view.
     pub fn table_number(&self, place: u16) -> Option<u32> {
-        self.routing.table_numbers().get(usize::from(place)).copied()
+        self.publisher.tables.numbers().get(usize::from(place)).copied()
     }
 
     /// A table's position in the view.
     pub fn table_place(&self, number: u32) -> Option<u16> {
-        let place = self.routing.table_numbers().iter().position(|known| *known == number)?;
-        u16::try_from(place).ok()
+        self.publisher.tables.of(number)
     }
 
     /// A next hop in the words of `ip route`; `None` if the index is free.

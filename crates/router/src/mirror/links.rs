@@ -1,5 +1,7 @@
 //! The kernel's links: which of them are ports, what state they are in, which table looks up their packets.
 
+use std::collections::{BTreeSet, VecDeque};
+
 use fullview_plane::interface::InterfaceAddress;
 use fullview_table::Family;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -36,14 +38,26 @@ pub(super) struct LinkTable {
     pub follows_kernel: bool,
     /// Where the kernel forwards.
     forwards: FxHashSet<(LinkIndex, Family)>,
-    /// Interfaces by number. A number is never given to another interface: it is the index of counters.
+    /// Interfaces by number. A number is the index of counters: it is given to another interface only when all are
+    /// taken.
     interfaces: Vec<PortVlan>,
     numbers: FxHashMap<PortVlan, u16>,
+    /// The number of numbers.
+    most: u16,
+    /// VLANs whose links were removed, the earliest first; some may be back.
+    gone: VecDeque<PortVlan>,
+    lacks_numbers: bool,
 }
 
 struct KnownLink {
     link: Link,
-    addresses: Vec<InterfaceAddress>,
+    addresses: Vec<KnownAddress>,
+    /// Whether the last dump listed it.
+    seen: bool,
+}
+
+struct KnownAddress {
+    address: InterfaceAddress,
     /// Whether the last dump listed it.
     seen: bool,
 }
@@ -51,9 +65,22 @@ struct KnownLink {
 impl LinkTable {
     /// No links yet; those of these names will be ports.
     pub fn new(ports: Vec<String>) -> LinkTable {
-        let mut links = LinkTable { ports, ..LinkTable::default() };
-        (0..).take(links.ports.len()).for_each(|port| links.number_new(PortVlan { port, vlan: None }));
+        let mut links = LinkTable { ports, most: u16::MAX, ..LinkTable::default() };
+        for port in (0..).take(links.ports.len()) {
+            links.number_new(PortVlan { port, vlan: None });
+        }
         links
+    }
+
+    /// Limits how many interfaces have numbers.
+    pub fn limit(&mut self, most: u16) {
+        self.most = most;
+    }
+
+    /// Whether interfaces have no number, for the first time since all had one.
+    pub fn begins_to_lack_numbers(&mut self, index: LinkIndex) -> bool {
+        let lacks = self.place(index).is_some() && self.number(index).is_none();
+        lacks && !std::mem::replace(&mut self.lacks_numbers, true)
     }
 
     pub fn ports(&self) -> &[String] {
@@ -62,16 +89,16 @@ impl LinkTable {
 
     /// Stores a link; returns whether anything changed.
     pub fn set(&mut self, link: Link) -> bool {
-        if let LinkKind::Vlan { id, parent } = link.kind
-            && let Some(place) = self.vlan(id, parent)
-            && !self.numbers.contains_key(&place)
-        {
-            self.number_new(place);
-        }
+        let is_numbered = match link.kind {
+            LinkKind::Vlan { id, parent } => {
+                self.vlan(id, parent).is_some_and(|place| self.number_new(place))
+            }
+            _ => false,
+        };
         match self.links.get_mut(&link.index) {
             Some(known) => {
                 known.seen = true;
-                std::mem::replace(&mut known.link, link.clone()) != link
+                std::mem::replace(&mut known.link, link.clone()) != link || is_numbered
             }
             None => {
                 self.links.insert(link.index, KnownLink { link, addresses: Vec::new(), seen: true });
@@ -80,16 +107,39 @@ impl LinkTable {
         }
     }
 
-    /// Gives the next number to an interface. Interfaces beyond 65,535 get none, and the kernel forwards on them.
-    fn number_new(&mut self, place: PortVlan) {
-        if let Ok(number) = u16::try_from(self.interfaces.len()) {
-            self.interfaces.push(place);
-            self.numbers.insert(place, number);
+    /// Gives a number to an interface that has none, and returns whether it did. Without a free number the kernel
+    /// forwards on it.
+    fn number_new(&mut self, place: PortVlan) -> bool {
+        if self.numbers.contains_key(&place) {
+            return false;
         }
+        let next = u16::try_from(self.interfaces.len()).ok().filter(|next| *next < self.most);
+        let Some(number) = next.or_else(|| self.release_number()) else { return false };
+        match self.interfaces.get_mut(usize::from(number)) {
+            Some(known) => *known = place,
+            None => self.interfaces.push(place),
+        }
+        self.numbers.insert(place, number);
+        true
+    }
+
+    /// Takes the number from the VLAN that has been gone for the longest time.
+    fn release_number(&mut self) -> Option<u16> {
+        while let Some(gone) = self.gone.pop_front() {
+            let is_back = self.links.keys().any(|index| self.place(*index) == Some(gone));
+            if !is_back && let Some(number) = self.numbers.remove(&gone) {
+                self.lacks_numbers = false;
+                return Some(number);
+            }
+        }
+        None
     }
 
     /// Returns whether the link was known.
     pub fn remove(&mut self, index: LinkIndex) -> bool {
+        let place = self.place(index).filter(|place| place.vlan.is_some());
+        self.gone
+            .extend(place.filter(|place| self.numbers.contains_key(place) && !self.gone.contains(place)));
         self.forwards.retain(|(link, _)| *link != index);
         self.links.remove(&index).is_some()
     }
@@ -97,18 +147,20 @@ impl LinkTable {
     /// Returns whether the address is new.
     pub fn add_address(&mut self, index: LinkIndex, address: InterfaceAddress) -> bool {
         let Some(known) = self.links.get_mut(&index) else { return false };
-        let new = !known.addresses.contains(&address);
-        if new {
-            known.addresses.push(address);
+        let listed = known.addresses.iter_mut().find(|known| known.address == address);
+        let is_new = listed.is_none();
+        match listed {
+            Some(known) => known.seen = true,
+            None => known.addresses.push(KnownAddress { address, seen: true }),
         }
-        new
+        is_new
     }
 
     /// Returns whether the address was there.
     pub fn remove_address(&mut self, index: LinkIndex, address: InterfaceAddress) -> bool {
         let Some(known) = self.links.get_mut(&index) else { return false };
         let before = known.addresses.len();
-        known.addresses.retain(|known| *known != address);
+        known.addresses.retain(|known| known.address != address);
         known.addresses.len() < before
     }
 
@@ -129,8 +181,14 @@ impl LinkTable {
     }
 
     /// Begins a dump of addresses.
-    pub fn forget_addresses(&mut self) {
-        self.links.values_mut().for_each(|known| known.addresses.clear());
+    pub fn mark_addresses(&mut self) {
+        self.links.values_mut().flat_map(|known| &mut known.addresses).for_each(|known| known.seen = false);
+    }
+
+    /// Removes the addresses that the dump did not list; returns how many.
+    pub fn sweep_addresses(&mut self) -> usize {
+        let sweep = |known: &mut KnownLink| known.addresses.extract_if(.., |address| !address.seen).count();
+        self.links.values_mut().map(sweep).sum()
     }
 
     /// The links that the dump did not list.
@@ -142,8 +200,19 @@ impl LinkTable {
         self.links.get(&index).map(|known| &known.link)
     }
 
-    pub fn addresses(&self, index: LinkIndex) -> &[InterfaceAddress] {
-        self.links.get(&index).map_or(&[], |known| &known.addresses)
+    pub fn addresses(&self, index: LinkIndex) -> Vec<InterfaceAddress> {
+        let known = self.links.get(&index).into_iter().flat_map(|known| &known.addresses);
+        known.map(|known| known.address).collect()
+    }
+
+    /// Whether a link is set up and has a carrier.
+    pub fn carries(&self, index: LinkIndex) -> bool {
+        self.get(index).is_some_and(|link| link.up && link.carrier)
+    }
+
+    /// Whether a link is known and set down.
+    pub fn is_down(&self, index: LinkIndex) -> bool {
+        self.get(index).is_some_and(|link| !link.up)
     }
 
     /// The link that has this name now. A link that was removed and made again has another number.
@@ -203,7 +272,7 @@ impl LinkTable {
     }
 
     /// The tables in which packets of all interfaces are looked up.
-    pub fn tables(&self) -> Vec<u32> {
+    pub fn tables(&self) -> BTreeSet<u32> {
         self.interfaces().filter_map(|(_, link)| Some(self.table(link?.index))).collect()
     }
 

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use fullview_plane::view::Views;
 use fullview_table::fib::framework::{Settings, Tables, Time};
 
-use crate::netlink::event::Link;
+use crate::netlink::event::{DumpPart, Link};
 use links::LinkTable;
 use neighbors::NeighborTable;
 use reclaim::Reclaim;
@@ -35,6 +35,7 @@ mod resolution;
 mod route_table;
 mod routing;
 mod rules;
+mod table_places;
 mod view;
 
 pub use inspect::{Report, UsableNeighbor};
@@ -51,8 +52,9 @@ pub struct Mirror {
     publisher: Publisher,
     /// Interfaces, addresses, neighbours or rules changed: the view has to be made again.
     view_changed: bool,
-    /// The kernel's IPv4 routes may differ: it drops them silently when links or addresses go, and restores them.
-    suspects_inet: bool,
+    /// What the kernel may have changed silently: it drops routes and next-hop objects when links or addresses go, and
+    /// restores some of them.
+    suspected: Vec<DumpPart>,
     keeps_routes: bool,
 }
 
@@ -69,7 +71,7 @@ impl Mirror {
             routing,
             reclaim: Reclaim::default(),
             view_changed: true,
-            suspects_inet: false,
+            suspected: Vec::new(),
             keeps_routes: false,
         }
     }
@@ -101,10 +103,23 @@ impl Mirror {
         self.view_changed = true;
     }
 
-    /// Whether the kernel may have removed or restored IPv4 routes silently, so that they should be dumped. The call
-    /// clears the suspicion.
-    pub fn take_inet_suspicion(&mut self) -> bool {
-        std::mem::take(&mut self.suspects_inet)
+    /// The parts that the kernel may have changed silently since the last call, so that they should be dumped.
+    pub fn take_suspicions(&mut self) -> Vec<DumpPart> {
+        std::mem::take(&mut self.suspected)
+    }
+
+    fn suspect(&mut self, part: DumpPart) {
+        if !self.suspected.contains(&part) {
+            self.suspected.push(part);
+        }
+    }
+
+    /// Limits how many tables packets are looked up in, the main table among them, and how many interfaces are
+    /// forwarded on, from the next [`Self::commit`] on. The kernel forwards the packets of interfaces beyond that.
+    pub fn limit(&mut self, tables: usize, interfaces: u16) {
+        self.publisher.tables.limit(tables);
+        self.links.limit(interfaces);
+        self.view_changed = true;
     }
 
     /// Hands on all that changed.
@@ -112,6 +127,8 @@ impl Mirror {
         self.view_changed |= self.routing.refresh(&self.links);
         self.publish();
         self.routing.commit(now);
+        let released = self.routing.release_tables(&self.links.tables());
+        self.reclaim.forget(&released);
         self.tick(now);
     }
 
@@ -140,9 +157,12 @@ impl Mirror {
                 rules: &self.rules,
                 routing: &self.routing,
             };
-            match self.publisher.publish(&sources) {
+            let published = self.publisher.publish(&sources);
+            let warnings = &mut self.routing.sets.warnings;
+            warnings.extend(self.publisher.take_warning());
+            match published {
                 Ok(view) => self.routing.sets.next_hops.published(&view),
-                Err(error) => self.routing.sets.warnings.push(format!("the view is not renewed: {error}")),
+                Err(error) => warnings.push(format!("the view is not renewed: {error}")),
             }
         }
     }

@@ -25,6 +25,15 @@ struct Unused {
 pub(super) struct Reclaim(Vec<Unused>);
 
 impl Reclaim {
+    /// These tables are gone, and with them their FIBs. A table that is made with the same number begins anew.
+    pub fn forget(&mut self, tables: &[u32]) {
+        let stays = |(number, _): &(u32, u64)| !tables.contains(number);
+        for Unused { since, .. } in self.0.iter_mut().filter(|_| !tables.is_empty()) {
+            since.inet.retain(stays);
+            since.inet6.retain(stays);
+        }
+    }
+
     /// Frees what no FIB leads to any more.
     pub fn follow(&mut self, routing: &mut Routing) {
         let (next_hops, groups) =

@@ -54,6 +54,14 @@ impl StoredRoute {
     }
 }
 
+/// What adding a route did.
+pub(super) struct Placed {
+    /// The route whose place it has now.
+    pub replaced: Option<StoredRoute>,
+    /// Whether packets may be treated otherwise than before.
+    pub has_effect: bool,
+}
+
 /// The routes of one prefix. Nearly every prefix has one.
 #[derive(Clone, Debug)]
 enum PrefixRoutes {
@@ -76,11 +84,18 @@ impl PrefixRoutes {
         }
     }
 
-    fn place(&mut self, route: StoredRoute, placement: Placement) -> Option<StoredRoute> {
+    fn place(&mut self, route: StoredRoute, placement: Placement) -> Placed {
+        if let PrefixRoutes::One(known) = self
+            && known.is(&route)
+        {
+            return Placed { replaced: Some(std::mem::replace(known, route)), has_effect: false };
+        }
         let mut routes = self.as_slice().to_vec();
-        let replaced = place(&mut routes, route, placement);
-        *self = PrefixRoutes::new(routes)?;
-        replaced
+        let placed = place(&mut routes, route, placement);
+        if let Some(routes) = PrefixRoutes::new(routes) {
+            *self = routes;
+        }
+        placed
     }
 
     /// `None` without routes.
@@ -112,19 +127,14 @@ impl<A: Address> RouteTable<A> {
         self.0.get(&prefix).map_or(&[], PrefixRoutes::as_slice)
     }
 
-    /// Adds a route. Returns the route that it replaces, whose set the caller releases: maybe the same route, which was
-    /// reported again.
-    pub fn add(
-        &mut self,
-        prefix: Prefix<A>,
-        route: StoredRoute,
-        placement: Placement,
-    ) -> Option<StoredRoute> {
+    /// Adds a route. The caller releases the set of the route that it replaces: maybe the same route, which was reported
+    /// again.
+    pub fn add(&mut self, prefix: Prefix<A>, route: StoredRoute, placement: Placement) -> Placed {
         match self.0.entry(prefix) {
             Entry::Occupied(mut known) => known.get_mut().place(route, placement),
             Entry::Vacant(free) => {
                 free.insert(PrefixRoutes::One(route));
-                None
+                Placed { replaced: None, has_effect: true }
             }
         }
     }
@@ -181,19 +191,41 @@ impl<A: Address> RouteTable<A> {
     }
 }
 
-/// Places a route among those of the same metric as the kernel does; returns the route that it replaces.
-fn place(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement) -> Option<StoredRoute> {
-    if let Some(same) = routes.iter_mut().find(|known| known.is(&route)) {
-        return Some(std::mem::replace(same, route));
+/// Places a route among those of the same metric as the kernel does.
+fn place(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement) -> Placed {
+    let same = routes.iter().position(|known| known.is(&route));
+    let beside = routes.iter().position(|known| known.is_beside(&route));
+    match (placement, same, beside) {
+        (Placement::Listed, Some(at), _) => {
+            let replaced = routes.remove(at);
+            let has_effect = insert(routes, route, placement) != at;
+            Placed { replaced: Some(replaced), has_effect }
+        }
+        (_, Some(at), _) => Placed { replaced: replace(routes, at, route), has_effect: false },
+        (Placement::Replace, None, Some(at)) => {
+            Placed { replaced: replace(routes, at, route), has_effect: true }
+        }
+        (_, None, _) => {
+            insert(routes, route, placement);
+            Placed { replaced: None, has_effect: true }
+        }
     }
-    let beside = routes.iter_mut().find(|known| known.is_beside(&route));
-    if let (Placement::Replace, Some(first)) = (placement, beside) {
-        return Some(std::mem::replace(first, route));
-    }
-    let at = match placement {
-        Placement::Last => routes.iter().position(|known| known.metric > route.metric),
-        _ => routes.iter().position(|known| known.metric >= route.metric),
+}
+
+fn replace(routes: &mut [StoredRoute], at: usize, route: StoredRoute) -> Option<StoredRoute> {
+    routes.get_mut(at).map(|known| std::mem::replace(known, route))
+}
+
+/// Returns the position that the route gets.
+fn insert(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement) -> usize {
+    let is_after = |known: &StoredRoute| match placement {
+        Placement::Last => known.metric > route.metric,
+        Placement::Listed => {
+            known.metric > route.metric || known.metric == route.metric && known.dump != route.dump
+        }
+        Placement::First | Placement::Replace => known.metric >= route.metric,
     };
-    routes.insert(at.unwrap_or(routes.len()), route);
-    None
+    let at = routes.iter().position(is_after).unwrap_or(routes.len());
+    routes.insert(at, route);
+    at
 }

@@ -1,10 +1,11 @@
 //! The routes of both families, the sets of next hops that they use, and the tables that follow them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 
 use fullview_table::fib::framework::{Tables, Time};
 use fullview_table::{Address, Prefix};
+use rustc_hash::FxHashSet;
 
 use crate::netlink::event::{Placement, RouteEntry};
 use crate::netlink::uapi;
@@ -117,24 +118,44 @@ impl Routing {
         }
     }
 
-    /// Removes the IPv4 routes of which every hop leaves by this link.
-    pub fn remove_inet_by(&mut self, link: LinkIndex) {
-        self.inet.sweep(&mut self.sets, |route, sets| {
-            let hops = route.set().and_then(|id| sets.hops(id));
-            hops.is_some_and(|hops| hops.iter().all(|hop| hop.link == link))
-        });
+    /// Removes the routes of which every hop leaves by this link, or is dead for another reason.
+    pub fn remove_routes_by(&mut self, link: LinkIndex, links: &LinkTable) {
+        let is_dead = |hop: &RouteHop| hop.link == link || hop.dead || links.is_down(hop.link);
+        let is_gone = |route: &StoredRoute, sets: &HopSets| {
+            let hops = route.set().and_then(|id| sets.hops(id)).unwrap_or_default();
+            hops.iter().any(|hop| hop.link == link) && hops.iter().all(is_dead)
+        };
+        self.inet.sweep(&mut self.sets, is_gone);
+        self.inet6.sweep(&mut self.sets, is_gone);
     }
 
-    /// Removes a next-hop object. The kernel removes its routes with it, and does not always report them.
+    /// Removes a next-hop object. The kernel removes its routes with it, and does not always report them. A group loses
+    /// the member, and is removed with its last.
     pub fn remove_object(&mut self, id: u32) {
-        if !self.sets.remove_object(id) {
+        if let Some(gone) = self.sets.remove_object(id) {
+            self.remove_routes_of(&gone);
+        }
+    }
+
+    /// Removes the next-hop objects over a link; returns whether there were any.
+    pub fn remove_objects_by(&mut self, link: LinkIndex) -> bool {
+        let objects = self.sets.objects_by(link);
+        let gone: FxHashSet<u32> =
+            objects.into_iter().filter_map(|id| self.sets.remove_object(id)).flatten().collect();
+        self.remove_routes_of(&gone);
+        !gone.is_empty()
+    }
+
+    fn remove_routes_of(&mut self, objects: &FxHashSet<u32>) {
+        if objects.is_empty() {
             return;
         }
         self.sets_changed = true;
-        let of_object =
-            |route: &StoredRoute, sets: &HopSets| route.set().is_some_and(|set| sets.object(set) == Some(id));
-        self.inet.sweep(&mut self.sets, of_object);
-        self.inet6.sweep(&mut self.sets, of_object);
+        let is_gone = |route: &StoredRoute, sets: &HopSets| {
+            route.set().and_then(|set| sets.object(set)).is_some_and(|id| objects.contains(&id))
+        };
+        self.inet.sweep(&mut self.sets, is_gone);
+        self.inet6.sweep(&mut self.sets, is_gone);
     }
 
     /// Gives a neighbour a host route in the table that packets to it are looked up in.
@@ -177,13 +198,19 @@ impl Routing {
         self.inet6.commit(now, &mut self.tables.inet6, &self.sets);
     }
 
-    /// The kernel's numbers of the tables, by position in the view: the main table is the first.
-    pub fn table_numbers(&self) -> Vec<u32> {
-        let others = self.inet.tables().filter(|number| *number != MAIN_TABLE);
-        let mut numbers: Vec<u32> = others.collect();
-        numbers.sort_unstable();
-        numbers.insert(0, MAIN_TABLE);
-        numbers
+    /// Removes the tables without routes, except those that packets are looked up in. Returns their numbers.
+    pub fn release_tables(&mut self, used: &BTreeSet<u32>) -> Vec<u32> {
+        let is_used = |table: u32| table == MAIN_TABLE || used.contains(&table);
+        let is_empty = |table: u32| self.inet.is_empty(table) && self.inet6.is_empty(table);
+        let unused: Vec<u32> =
+            self.inet.tables().filter(|table| !is_used(*table) && is_empty(*table)).collect();
+        for table in &unused {
+            self.inet.forget(*table);
+            self.inet6.forget(*table);
+            // Each of them was made in both families.
+            let _ = self.tables.remove(*table);
+        }
+        unused
     }
 
     pub fn local_addresses(&self) -> HashSet<IpAddr> {

@@ -18,6 +18,7 @@ use super::neighbors::NeighborTable;
 use super::next_hops::NextHopAction;
 use super::routing::Routing;
 use super::rules::{Ingress, RuleTable};
+use super::table_places::TablePlaces;
 
 /// Settings of an interface that the kernel does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub(super) struct Publisher {
     views: Views,
     /// Interfaces whose packets rules may have looked up in other tables than this router's, by name.
     ruled: Vec<String>,
+    pub tables: TablePlaces,
+    warning: Option<String>,
     pub policies: BTreeMap<String, InterfacePolicy>,
     pub flow_seed: u64,
 }
@@ -58,7 +61,14 @@ impl Publisher {
         #[allow(clippy::expect_used)]
         // it has no interface and no next hop that could contradict another part
         let view = View::new(parts).expect("a view without interfaces and next hops");
-        Publisher { views: Views::new(view), ruled: Vec::new(), policies: BTreeMap::new(), flow_seed: 0 }
+        Publisher {
+            views: Views::new(view),
+            ruled: Vec::new(),
+            tables: TablePlaces::default(),
+            warning: None,
+            policies: BTreeMap::new(),
+            flow_seed: 0,
+        }
     }
 
     pub fn views(&self) -> &Views {
@@ -74,18 +84,23 @@ impl Publisher {
     /// stays then.
     pub fn publish(&mut self, sources: &Sources<'_>) -> Result<Arc<View>, ViewError> {
         self.ruled = sources.ruled();
-        let numbers = sources.routing.table_numbers();
+        self.warning = self.tables.follow(sources.links.tables());
         let tables = &sources.routing.tables;
-        let interfaces = sources.interfaces(&numbers);
+        let interfaces = sources.interfaces(&self.tables);
         let view = View::new(ViewParts {
             interfaces: interfaces.map(|interface| self.with_policy(interface)).collect(),
             adjacencies: sources.adjacencies(),
-            tables: numbers.iter().filter_map(|number| readers(tables, *number)).collect(),
+            tables: self.tables.numbers().iter().filter_map(|number| readers(tables, *number)).collect(),
             groups: sources.routing.sets.groups.shared_reader(),
             policy: Policy { flow_seed: self.flow_seed, ..Policy::default() },
         })?;
         self.views.publish(view);
         Ok(self.views.current())
+    }
+
+    /// What the last view lacks.
+    pub fn take_warning(&mut self) -> Option<String> {
+        self.warning.take()
     }
 
     /// A link that is gone has no policy.
@@ -106,25 +121,26 @@ fn readers(tables: &Tables, number: u32) -> Option<TableReaders> {
 
 impl Sources<'_> {
     /// All interfaces by number, and whether each has a link now.
-    fn interfaces(&self, tables: &[u32]) -> impl Iterator<Item = (Interface, bool)> {
+    fn interfaces(&self, tables: &TablePlaces) -> impl Iterator<Item = (Interface, bool)> {
         self.links.interfaces().map(|(place, link)| match link {
             Some(link) => (self.interface(place, link, tables), true),
             None => (self.absent(place), false),
         })
     }
 
-    fn interface(&self, place: PortVlan, link: &Link, tables: &[u32]) -> Interface {
-        let table = tables.iter().position(|number| *number == self.links.table(link.index));
+    fn interface(&self, place: PortVlan, link: &Link, tables: &TablePlaces) -> Interface {
+        let table = tables.of(self.links.table(link.index));
+        let forwards = |family| table.is_some() && self.forwards(link, family);
         Interface {
             name: link.name.clone(),
             vlan: place.vlan,
             mtu: link.mtu,
             mtu6: link.mtu6,
             up: self.links.state(link.index) == LinkState::Up,
-            table: table.and_then(|place| u16::try_from(place).ok()).unwrap_or(0),
-            forwards_inet: self.forwards(link, Family::Inet),
-            forwards_inet6: self.forwards(link, Family::Inet6),
-            addresses: self.links.addresses(link.index).to_vec(),
+            table: table.unwrap_or(0),
+            forwards_inet: forwards(Family::Inet),
+            forwards_inet6: forwards(Family::Inet6),
+            addresses: self.links.addresses(link.index),
             ..Interface::new(place.port, link.mac)
         }
     }

@@ -198,6 +198,9 @@ pub enum Placement {
     Last,
     /// In place of the first of them.
     Replace,
+    /// After those that the dump under way listed before it, and before those that it has not listed: a dump lists
+    /// routes in the order in which the kernel tries them.
+    Listed,
 }
 
 /// What the kernel lists by one dump request.

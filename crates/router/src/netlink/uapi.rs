@@ -51,6 +51,7 @@ pub const IFLA_LINK: u16 = 5;
 pub const IFLA_MASTER: u16 = 10;
 pub const IFLA_LINKINFO: u16 = 18;
 pub const IFLA_AF_SPEC: u16 = 26;
+pub const IFLA_LINK_NETNSID: u16 = 37;
 pub const IFLA_INET6_CONF: u16 = 2;
 pub const IFLA_INFO_KIND: u16 = 1;
 pub const IFLA_INFO_DATA: u16 = 2;

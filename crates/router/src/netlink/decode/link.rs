@@ -37,7 +37,7 @@ pub(super) fn link(body: &[u8]) -> Option<Link> {
         }
     };
     let mtu = number(uapi::IFLA_MTU)?;
-    let kind = link_kind(&attributes, || number(uapi::IFLA_LINK));
+    let kind = link_kind(&attributes, || parent(&attributes, number));
     Some(Link {
         index: header.index,
         name: find_value(&attributes, uapi::IFLA_IFNAME).map(name)?,
@@ -49,6 +49,13 @@ pub(super) fn link(body: &[u8]) -> Option<Link> {
         kind: kind.unwrap_or(LinkKind::Other),
         master: number(uapi::IFLA_MASTER),
     })
+}
+
+/// The link below. A link that was moved here from another namespace may have left that one behind: the number then
+/// belongs to the other namespace, and may be that of a strange link here.
+fn parent<'a>(attributes: &impl Attributes<'a>, number: impl Fn(u16) -> Option<u32>) -> Option<LinkIndex> {
+    let is_elsewhere = find(attributes, uapi::IFLA_LINK_NETNSID).is_some();
+    number(uapi::IFLA_LINK).filter(|_| !is_elsewhere)
 }
 
 /// `None` for a link without IPv6, which has no such settings.
@@ -163,6 +170,20 @@ mod tests {
         assert_eq!(vlan([0x81, 0x00]), LinkKind::Vlan { id: 5, parent: 2 });
         assert_eq!(vlan([0x88, 0xa8]), LinkKind::Other, "a provider's VLAN");
         assert_eq!(vlan([0x91, 0x00]), LinkKind::Other, "a protocol that the library takes for 802.1Q");
+    }
+
+    /// Namespace 0 has a link 2 as this one has.
+    #[test]
+    fn a_vlan_on_a_link_of_another_namespace_is_no_vlan_of_a_port() {
+        let info = |attributes: &[Vec<u8>]| attribute(uapi::IFLA_LINKINFO, &attributes.concat());
+        let id = attribute(1, &5u16.to_ne_bytes());
+        let data = [id, attribute(uapi::IFLA_VLAN_PROTOCOL, &[0x81, 0x00])].concat();
+        let vlan =
+            info(&[attribute(uapi::IFLA_INFO_KIND, b"vlan\0"), attribute(uapi::IFLA_INFO_DATA, &data)]);
+        let parent = attribute(uapi::IFLA_LINK, &2u32.to_ne_bytes());
+        let elsewhere = attribute(uapi::IFLA_LINK_NETNSID, &0i32.to_ne_bytes());
+        assert_eq!(read(&[parent.clone(), vlan.clone()]).kind, LinkKind::Vlan { id: 5, parent: 2 });
+        assert_eq!(read(&[parent, vlan, elsewhere]).kind, LinkKind::Other);
     }
 
     #[test]
