@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::OnceLock;
 
 use aya::maps::{Map, MapData, MapError};
 use aya::sys::SyscallError;
@@ -34,12 +35,13 @@ struct RelocatedCode {
 }
 
 impl BoundProgram {
-    /// Relocates the program to the maps of a loaded object. Fails where the kernel cannot tell stripped tags (before
-    /// Linux 6.8).
-    pub fn new(object: BpfObject, maps: &Ebpf) -> Result<BoundProgram, BpfError> {
-        let code = relocated(object, maps)
+    /// Relocates the program to the maps of a loaded object. `None` if the kernel cannot tell stripped tags (before Linux
+    /// 6.8, or without type information).
+    pub fn new(object: BpfObject, maps: &Ebpf) -> Result<Option<BoundProgram>, BpfError> {
+        let Some(read_tag) = type_of_read_tag() else { return Ok(None) };
+        let code = relocated(object, maps, read_tag)
             .map_err(|error| BpfError::Load { object: object.name(), error: Box::new(error) })?;
-        Ok(BoundProgram { object, code })
+        Ok(Some(BoundProgram { object, code }))
     }
 
     /// Loads a copy for an interface, and attaches it in the driver.
@@ -64,8 +66,13 @@ impl BoundProgram {
     }
 }
 
-fn relocated(object: BpfObject, maps: &Ebpf) -> Result<RelocatedCode, EbpfError> {
-    let read_tag = Btf::from_sys_fs()?.id_by_type_name_kind(READ_TAG, BtfKind::Func)?;
+/// The number of the function's type in the running kernel. It takes a while to find among some 100,000 types.
+fn type_of_read_tag() -> Option<u32> {
+    static TYPE: OnceLock<Option<u32>> = OnceLock::new();
+    *TYPE.get_or_init(|| Btf::from_sys_fs().ok()?.id_by_type_name_kind(READ_TAG, BtfKind::Func).ok())
+}
+
+fn relocated(object: BpfObject, maps: &Ebpf, read_tag: u32) -> Result<RelocatedCode, EbpfError> {
     let mut object = Object::parse(object.bytes())?;
     let (declared, maps) = (object.maps.clone(), descriptors(maps)?);
     let known = maps.iter().filter_map(|(name, fd)| Some((*name, fd.as_raw_fd(), declared.get(*name)?)));

@@ -103,7 +103,7 @@ impl Engine {
         let mut loaded = bpf::FORWARD.load_with(|loader| {
             loader.map_max_entries("vrfs", entries as u32);
         })?;
-        let bound = BoundProgram::new(bpf::FORWARD, &loaded.ebpf).ok();
+        let bound = BoundProgram::new(bpf::FORWARD, &loaded.ebpf)?;
         let current = take(&mut loaded, "current")?.try_into()?;
         let counters = CounterMaps::new(take(&mut loaded, "counted")?, take(&mut loaded, "not_forwarded")?)?;
         let devices = Devices::new(take(&mut loaded, "devices")?)?;
