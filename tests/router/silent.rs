@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use fullview_testnet::{eventually, may_run};
 
 use crate::lab::Lab;
+use crate::trouble::{batch, network};
 use crate::watch::Watch;
 
 const PROGRAMS: [&str; 2] = ["ip", "setpriv"];
@@ -91,4 +92,27 @@ fn ipv6_routes_that_the_kernel_drops_silently_do_not_come_back_with_the_link() {
     assert_eq!(lab.router.ip("-6 route show 2001:db8:8::/48"), "", "the kernel dropped it");
     assert_eq!(gateways(&watch, "2001:db8:8::1"), [""; 0]);
     watch.compare(&lab.router, &["2001:db8:8::1", "2001:db8:9::1"].map(|to| to.parse().unwrap()));
+}
+
+#[test]
+fn a_failed_link_is_left_before_the_changes_that_came_earlier_are_applied() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    let mut watch = Watch::new(&lab.router, &["eth1", "eth2"], 32 << 20);
+    lab.router.ip("route add 172.31.9.0/24 nexthop via 10.0.1.2 nexthop via 10.0.2.2");
+    watch.settle();
+    assert_eq!(gateways(&watch, "172.31.9.1"), ["10.0.1.2", "10.0.2.2"]);
+    let before = watch.statistics().events;
+    batch(&lab.router, |n| format!("route add {} via 10.0.2.2", network(n)));
+    lab.right.ip("link set dev eth0 down");
+    let is_lost = || lab.router.ip("link show dev eth2").contains("NO-CARRIER");
+    assert!(eventually(is_lost));
+    watch.turn();
+    assert!(watch.statistics().events - before < 1000, "most changes still wait");
+    assert_eq!(gateways(&watch, "172.31.9.1"), ["10.0.1.2"]);
+    watch.settle();
+    lab.right.ip("link set dev eth0 up");
+    assert!(watch.settle_until(|mirror| mirror.stations(254, "172.31.9.1".parse().unwrap()).len() == 2));
 }

@@ -15,14 +15,14 @@ use crate::watch::Watch;
 const PROGRAMS: [&str; 3] = ["ip", "setpriv", "ping"];
 
 /// Changes a thousand routes by one command.
-fn batch(node: &Node, line: impl Fn(u32) -> String) {
+pub fn batch(node: &Node, line: impl Fn(u32) -> String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("batch");
     std::fs::write(&file, (0..1000).map(|n| line(n) + "\n").collect::<String>()).unwrap();
     node.ip(&format!("-batch {}", file.display()));
 }
 
-fn network(n: u32) -> String {
+pub fn network(n: u32) -> String {
     format!("172.{}.{}.0/24", 16 + n / 256, n % 256)
 }
 

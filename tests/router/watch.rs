@@ -48,6 +48,12 @@ impl Watch {
         }
     }
 
+    /// Takes in one turn of what the kernel reported.
+    pub fn turn(&mut self) {
+        self.follower.advance(self.began.elapsed(), &mut self.mirror).unwrap();
+        self.mirror.commit(self.began.elapsed());
+    }
+
     /// Makes the mirror see a clock that is ahead by this time.
     pub fn skip(&mut self, time: Duration) {
         self.began -= time;

@@ -1,7 +1,8 @@
 //! Keeps a [`Mirror`] equal to the kernel's state: first everything is dumped, then every change is followed;
 //! everything is dumped and compared again when the kernel had to drop a message or a dump was disturbed.
 //!
-//! There are two sockets: the kernel reports changes on one and answers requests on the other. While one part is being
+//! There are three sockets: the kernel reports changes on one, changes of links on another too, so that a failed link is not
+//! used until all changes before its failure are applied, and answers requests on the third. While one part is being
 //! dumped, changes to this part are held back, because a dump may still list what a change has already removed; they
 //! are applied when the dump has ended. Forwarding continues meanwhile with what is known.
 //!
@@ -87,6 +88,8 @@ pub struct Statistics {
 /// Follows the kernel.
 pub struct Follower {
     changes: RouteSocket,
+    /// Changes of links again, which do not wait behind those of a million routes.
+    alarms: RouteSocket,
     requests: RouteSocket,
     sequence: u32,
     wanted: VecDeque<DumpPart>,
@@ -121,6 +124,7 @@ impl Follower {
     pub fn new(receive_buffer: Option<usize>) -> Result<Follower, SocketError> {
         Ok(Follower {
             changes: RouteSocket::open(&GROUPS, receive_buffer)?,
+            alarms: RouteSocket::open(&[uapi::RTNLGRP_LINK], receive_buffer)?,
             requests: RouteSocket::open(&[], None)?,
             sequence: 0,
             wanted: PARTS.into(),
@@ -139,8 +143,8 @@ impl Follower {
     }
 
     /// The descriptors to poll: there is work when one of them is readable.
-    pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
-        [self.changes.as_fd(), self.requests.as_fd()]
+    pub fn fds(&self) -> [BorrowedFd<'_>; 3] {
+        [self.changes.as_fd(), self.alarms.as_fd(), self.requests.as_fd()]
     }
 
     /// Whether all dumps that were wanted have ended.
@@ -161,6 +165,7 @@ impl Follower {
 
     /// Applies what can be read now, and starts the dumps that are due; returns whether there may be more to read.
     pub fn advance(&mut self, now: Time, mirror: &mut Mirror) -> Result<bool, SocketError> {
+        self.read_alarms(mirror)?;
         let more_changes = self.read_changes(mirror)?;
         let more_answers = self.read_answers(now, mirror)?;
         self.suspect(now, mirror.take_suspicions());
@@ -201,6 +206,20 @@ impl Follower {
     fn want(&mut self, part: DumpPart) {
         if !self.wanted.contains(&part) {
             self.wanted.push_back(part);
+        }
+    }
+
+    /// Learns which links have failed, before everything that happened earlier. If alarms were lost, the changes will tell.
+    fn read_alarms(&mut self, mirror: &mut Mirror) -> Result<(), SocketError> {
+        loop {
+            match self.alarms.receive()? {
+                Received::Nothing => return Ok(()),
+                Received::Lost => mirror.forget_alarms(),
+                // They are counted as changes.
+                Received::Some(bytes) => {
+                    events(bytes, &mut Statistics::default()).iter().for_each(|event| mirror.alarm(event));
+                }
+            }
         }
     }
 

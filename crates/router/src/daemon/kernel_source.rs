@@ -15,6 +15,9 @@ use crate::bypass::TakenOver;
 use crate::events::EventKind;
 use crate::follow::{Follower, Statistics};
 
+/// The longest time for which changes hold back the data path, signals and queries.
+const LONGEST_TURN: Duration = Duration::from_millis(5);
+
 /// Follows the kernel by netlink, and asks it about neighbours.
 pub struct KernelSource {
     follower: Follower,
@@ -106,7 +109,8 @@ impl ControlSource for KernelSource {
     }
 
     fn advance(&mut self, plane: &mut ControlPlane) -> Result<(), DaemonError> {
-        while self.take_in(plane)? {
+        let begun = plane.now();
+        while self.take_in(plane)? && plane.now() - begun < LONGEST_TURN {
             self.commit(plane);
         }
         self.commit(plane);

@@ -35,6 +35,25 @@ impl Mirror {
         }
     }
 
+    /// Takes in early what a link's change says of its state. A link that carries nothing any more is not used from now on; what
+    /// the kernel does to its routes follows when the change is applied in its order.
+    pub(crate) fn alarm(&mut self, event: &ControlEvent) {
+        let changed = match event {
+            ControlEvent::Link(link) => self.links.set_failed(link.index, !(link.up && link.carrier)),
+            ControlEvent::LinkRemoved(index) => self.links.set_failed(*index, true),
+            _ => false,
+        };
+        self.view_changed |= changed;
+        self.routing.sets_changed |= changed;
+    }
+
+    /// Some alarms were lost: links are as the changes say.
+    pub(crate) fn forget_alarms(&mut self) {
+        let changed = self.links.forget_failed();
+        self.view_changed |= changed;
+        self.routing.sets_changed |= changed;
+    }
+
     /// Begins a dump of a part: the events that follow list everything that exists.
     pub fn begin_dump(&mut self, part: DumpPart) {
         match part {
@@ -90,7 +109,7 @@ impl Mirror {
     }
 
     fn set_link(&mut self, link: Link) {
-        let (index, state) = (link.index, self.links.state(link.index));
+        let (index, state) = (link.index, self.links.reported_state(link.index));
         let carried = self.links.carries(index);
         let is_same =
             |known: &Link| (&known.name, known.kind, known.master) == (&link.name, link.kind, link.master);
@@ -111,7 +130,7 @@ impl Mirror {
         if carried && !self.links.carries(index) {
             self.drop_objects(index);
         }
-        match (state, self.links.state(index)) {
+        match (state, self.links.reported_state(index)) {
             (before, LinkState::Down) if before != LinkState::Down => self.link_went_down(index),
             (before, after) if before != after => self.suspect(DumpPart::Inet),
             _ => {}

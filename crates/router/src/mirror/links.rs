@@ -34,6 +34,8 @@ pub(super) struct LinkTable {
     /// The names of the ports, by number.
     ports: Vec<String>,
     links: FxHashMap<LinkIndex, KnownLink>,
+    /// Links that carry nothing by newer messages than those applied here.
+    failed: FxHashSet<LinkIndex>,
     /// Whether the kernel's settings decide what is forwarded.
     pub follows_kernel: bool,
     /// Where the kernel forwards.
@@ -141,6 +143,7 @@ impl LinkTable {
         self.gone
             .extend(place.filter(|place| self.numbers.contains_key(place) && !self.gone.contains(place)));
         self.forwards.retain(|(link, _)| *link != index);
+        self.failed.remove(&index);
         self.links.remove(&index).is_some()
     }
 
@@ -260,7 +263,29 @@ impl LinkTable {
         self.links.keys().copied().find(|index| self.place(*index).as_ref() == Some(place))
     }
 
+    /// Notes whether a link that is known has failed; returns whether that is new.
+    pub fn set_failed(&mut self, index: LinkIndex, failed: bool) -> bool {
+        match failed {
+            true => self.links.contains_key(&index) && self.failed.insert(index),
+            false => self.failed.remove(&index),
+        }
+    }
+
+    /// Returns whether any link had failed.
+    pub fn forget_failed(&mut self) -> bool {
+        !std::mem::take(&mut self.failed).is_empty()
+    }
+
+    /// Of a link that failed by newer messages only that is known: the kernel decides about packets that have no other way.
     pub fn state(&self, index: LinkIndex) -> LinkState {
+        match self.reported_state(index) {
+            LinkState::Up if self.failed.contains(&index) => LinkState::NoCarrier,
+            state => state,
+        }
+    }
+
+    /// The state by the messages that are applied.
+    pub fn reported_state(&self, index: LinkIndex) -> LinkState {
         match self.get(index) {
             Some(link) if self.number(index).is_some() => match (link.up, link.carrier) {
                 (false, _) => LinkState::Down,
