@@ -198,7 +198,7 @@ fn interfaces_that_appear_and_disappear_quickly_do_not_end_the_router() {
         let lab = Lab::new();
         #[cfg(feature = "bpf")]
         lab.keep_tags();
-        let program = forward(&lab.router, "eth1,eth2,eth3", &["--engine", engine]);
+        let program = forward(&lab.router, "eth1,eth2,eth3", &["--wait", "--engine", engine]);
         for _ in 0..100 {
             lab.router.ip("link add eth3 type veth peer name eth4");
             lab.router.ip("link set eth3 up");
