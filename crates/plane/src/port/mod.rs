@@ -93,8 +93,8 @@ pub enum PortError {
     /// The network card strips VLAN tags, and an AF_XDP socket would not see them.
     #[error(
         "interface {interface} strips VLAN tags before an AF_XDP socket sees the frames, so that tagged and \
-         untagged ones look the same; `ethtool -K {interface} rxvlan off` (and with veth, `txvlan off` at the other \
-         end) keeps them"
+         untagged ones look the same; `ethtool -K {interface} rxvlan off` (and with veth, `txvlan off tx off` at \
+         the other end, which leaves checksums unfinished too) keeps them"
     )]
     StripsTags {
         /// Its name.
