@@ -327,6 +327,24 @@ fn killed_at_any_moment_it_leaves_the_host_as_it_was() {
     assert_eq!(state(&lab.router), before);
 }
 
+#[cfg(feature = "bpf")]
+#[test]
+fn the_kernel_forwards_while_workers_are_stopped() {
+    if !may_run(&["ip", "setpriv", "ping", "kill"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let program = lab.forward(&[]);
+    lab.left.command("ping -c 1 -W 60 10.0.2.2");
+    program.signal("STOP");
+    let reaches = || lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success();
+    assert!(eventually(reaches), "the kernel forwards");
+    program.signal("CONT");
+    assert!(eventually(reaches));
+    let (code, said) = program.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
+}
+
 #[test]
 fn bird_restarts_gracefully_and_nothing_changes_meanwhile() {
     if !may_run(&["ip", "setpriv", "bird", "birdc"]) {

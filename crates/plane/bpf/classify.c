@@ -40,6 +40,7 @@ enum class {
 	MALFORMED,
 	TOO_LONG, /* longer than a packet slot, or several packets in one */
 	REINJECTED, /* returned by fullview */
+	ROUTER_STALLED, /* the router is stopped or hangs, so that the kernel knows better */
 	CLASSES,
 };
 
@@ -111,6 +112,16 @@ struct {
 	__uint(max_entries, 1);
 } decided SEC(".maps");
 
+/* When the router last had everything that the kernel told it, by the monotonic clock; 0 if it does not report. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(max_entries, 1);
+} reported SEC(".maps");
+
+#define LONGEST_SILENCE 1000000000ll
+
 struct tag {
 	__be16 control;
 	__be16 type;
@@ -122,6 +133,15 @@ static __always_inline void count(__u32 class)
 
 	if (value)
 		*value += 1;
+}
+
+/* This clock is a little behind that of the router. */
+static __always_inline bool is_stalled(void)
+{
+	__u32 only = 0;
+	__u64 *last = bpf_map_lookup_elem(&reported, &only);
+
+	return last && *last && (__s64)(bpf_ktime_get_coarse_ns() - *last) > LONGEST_SILENCE;
 }
 
 static __always_inline bool is_to(const struct ingress *settings, const __u8 *mac)
@@ -247,6 +267,8 @@ static __always_inline enum class skb_class(struct __sk_buff *skb)
 	settings = bpf_map_lookup_elem(&ingress, &key);
 	if (!settings || !is_to(settings, frame.h_dest))
 		return NOT_OURS;
+	if (is_stalled())
+		return ROUTER_STALLED;
 	if (skb->gso_size || skb->len > LONGEST)
 		return TOO_LONG;
 	if (frame.h_proto == bpf_htons(ETH_P_IP))
@@ -343,6 +365,8 @@ static __always_inline enum class xdp_class(struct xdp_md *xdp, __u32 *socket)
 	settings = bpf_map_lookup_elem(&ingress, &key);
 	if (!settings || !is_to(settings, frame->h_dest) || xdp->rx_queue_index >= settings->queues)
 		return NOT_OURS;
+	if (is_stalled())
+		return ROUTER_STALLED;
 	*socket = settings->sockets + xdp->rx_queue_index;
 	if (len - at > LONGEST - ETH_HLEN)
 		return TOO_LONG;

@@ -22,6 +22,8 @@ pub mod explain;
 pub mod forward;
 pub mod interface;
 pub mod port;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod report_time;
 pub mod trace;
 pub mod verdict;
 pub mod view;

@@ -29,15 +29,14 @@ mod layout;
 mod reason;
 mod section_copy;
 mod table_images;
-mod watchdog;
 
+pub use crate::report_time::ReportTime;
 pub use config::{XdpConfig, XdpInterface, XdpNextHop};
 pub use counters::XdpCounters;
 pub use error::EngineError;
 pub use from_view::XdpDevice;
 pub use reason::XdpReason;
 pub use table_images::{INET_ALGORITHM, INET6_ALGORITHM};
-pub use watchdog::ReportTime;
 
 use bound_program::BoundProgram;
 use config::CompiledConfig;

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use aya::maps::{self, MapData, MapError, PerCpuArray, XskMap};
+use aya::maps::{self, Array, MapData, MapError, PerCpuArray, XskMap};
 use aya::programs::links::FdLink;
 use aya::programs::tc::TcAttachOptions;
 use aya::programs::xdp::XdpMode;
@@ -20,6 +20,7 @@ use aya::programs::{LinkOrder, ProgramError, SchedClassifier, SocketFilter, TcAt
 use super::link::Link;
 use crate::bpf::{self, LoadedObject};
 use crate::burst::FRAME_CAPACITY;
+use crate::report_time::ReportTime;
 use crate::wire::ethernet::{Mac, TAG};
 
 pub use error::ClassifyError;
@@ -27,7 +28,7 @@ pub use error::ClassifyError;
 mod error;
 
 /// Names of the classes, in the order of `enum class` in classify.c.
-pub const CLASSES: [&str; 11] = [
+pub const CLASSES: [&str; 12] = [
     "not_ours",
     "forward",
     "not_ip",
@@ -39,6 +40,7 @@ pub const CLASSES: [&str; 11] = [
     "malformed",
     "too_long",
     "reinjected",
+    "router_stalled",
 ];
 
 /// Sockets of all interfaces and queues together: the room in classify.c.
@@ -186,6 +188,13 @@ impl Classifier {
             IpAddr::V4(address) => write(self.loaded.map("local")?, address.octets(), is_local),
             IpAddr::V6(address) => write(self.loaded.map("local6")?, address.octets(), is_local),
         }
+    }
+
+    /// Reports that the router has taken in everything until then. Once it has reported, frames stay with the kernel when it does
+    /// not for a second.
+    pub fn report(&mut self, complete_until: ReportTime) -> Result<(), ClassifyError> {
+        let mut map: Array<&mut MapData, u64> = self.loaded.map("reported")?;
+        map.set(0, complete_until.nanos(), 0).map_err(ClassifyError::Map)
     }
 
     /// The filter of packet sockets, to open a [`super::packet::PacketPort`] with.

@@ -11,6 +11,7 @@ use fullview_plane::port::classify::{Classifier, IngressKey, IngressSettings, Re
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
 use fullview_plane::port::reinject::{self, ReinjectThread};
+use fullview_plane::report_time::ReportTime;
 use fullview_plane::verdict::Verdict;
 use fullview_plane::view::View;
 
@@ -26,17 +27,30 @@ pub struct KernelSplit {
     /// The view that the classifier was configured from.
     view: Option<Arc<View>>,
     taken: Vec<Link>,
+    /// When everything that the kernel had reported was last taken in.
+    current_at: ReportTime,
 }
 
 impl KernelSplit {
     pub fn new(workers: usize) -> Result<KernelSplit, DaemonError> {
         let classifier = Classifier::load().map_err(DaemonError::LoadClassifier)?;
         let (thread, unused) = ReinjectThread::start(classifier.trailer(), workers)?;
-        Ok(KernelSplit { classifier, _thread: thread, unused, view: None, taken: Vec::new() })
+        Ok(KernelSplit {
+            classifier,
+            _thread: thread,
+            unused,
+            view: None,
+            taken: Vec::new(),
+            current_at: ReportTime::now(),
+        })
     }
 
-    /// Configures the classifier with the router's present addresses and interfaces.
+    /// Configures the classifier with the router's present addresses and interfaces, and reports the time of the last call:
+    /// everything that had happened by then has been taken in since. If this process was stopped in between, that time is
+    /// long past, and the kernel forwards until the next call.
     pub fn follow(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
+        let complete_until = std::mem::replace(&mut self.current_at, ReportTime::now());
+        self.classifier.report(complete_until)?;
         let view = mirror.views().current();
         if self.view.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view)) {
             return Ok(());
