@@ -71,10 +71,10 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
             let Some(interface) = interfaces.get(neighbor.interface) else { return };
             return self.out.send(interface, mac, ethertype(neighbor.ip), &packet);
         }
-        match neighbors.enqueue(self.now, neighbor, QueuedPacket { packet, interface: from }) {
-            Enqueued::Solicit => self.solicit(neighbor, None),
-            Enqueued::Waits => {}
-            Enqueued::Refused => self.ip.queue_full += 1,
+        let source = packet::source(&packet);
+        let queued = QueuedPacket { packet, interface: from, source };
+        if neighbors.enqueue(self.now, neighbor, queued) == Enqueued::Solicit {
+            self.solicit(neighbor, None);
         }
     }
 }

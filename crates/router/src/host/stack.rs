@@ -56,7 +56,7 @@ impl<R: NextHopResolver> HostStack<R> {
             errors: errors.sent,
             errors_limited: errors.limited,
             forwarded: forwarder.forwarded,
-            queue_full: self.ip.queue_full,
+            queue_full: self.ip.neighbors.packets_dropped(),
             lost_neighbors: self.ip.lost_neighbors,
             conflicts: local.responder.conflicts,
         }
