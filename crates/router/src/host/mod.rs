@@ -23,7 +23,7 @@
 //! | ICMP errors | `error`, `error6`, `redirect`, `unresolved` |
 //! | protocols | `responder`, `arp`, `ndp`, `advertisers`, `local`, `local6`, `transit`, `transit6` |
 //! | next hops | `config`, `route_tables`, `view_resolver` |
-//! | the stack | `counters`, `dispatch`, `tx_queue`, `channel`, `stack`, `setup`, `mirrored` |
+//! | the stack | `counters`, `dispatch`, `tx_queue`, `packet_class`, `channel`, `stack`, `setup`, `mirrored` |
 //! | drivers | `router`, `local_host` |
 
 pub mod advertisers;
@@ -50,6 +50,7 @@ pub mod next_hop;
 mod options;
 pub mod output;
 mod packet;
+mod packet_class;
 mod received;
 mod redirect;
 mod resolution;
