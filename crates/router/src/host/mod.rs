@@ -18,7 +18,7 @@
 //! | layer | files |
 //! | --- | --- |
 //! | bytes | `packet`, `options`, `fragment`, `output`, `limit` |
-//! | state | `interfaces`, `source`, `neighbor`, `next_hop`, `received`, `ip_layer` |
+//! | state | `conflict`, `interfaces`, `source`, `neighbor`, `next_hop`, `received`, `ip_layer` |
 //! | sending | `discovery`, `solicitation`, `announcement`, `sender`, `resolution` |
 //! | ICMP errors | `error`, `error6`, `redirect`, `unresolved` |
 //! | protocols | `responder`, `arp`, `ndp`, `advertisers`, `local`, `local6`, `transit`, `transit6` |
@@ -31,6 +31,7 @@ mod announcement;
 mod arp;
 pub mod channel;
 pub mod config;
+mod conflict;
 mod counters;
 mod discovery;
 mod dispatch;
@@ -68,6 +69,7 @@ mod tx_queue;
 mod unresolved;
 pub mod view_resolver;
 
+pub use conflict::AddressConflict;
 pub use counters::HostCounters;
 pub use limit::RateLimit;
 pub use neighbor::NeighborId;

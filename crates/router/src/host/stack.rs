@@ -6,6 +6,7 @@ use super::advertisers::RouterAdvertisers;
 use super::announcement::announce;
 use super::channel::HostEvent;
 use super::config::HostSettings;
+use super::conflict::AddressConflict;
 use super::counters::HostCounters;
 use super::dispatch::PacketHandlers;
 use super::error::IcmpErrors;
@@ -58,8 +59,14 @@ impl<R: NextHopResolver> HostStack<R> {
             forwarded: forwarder.forwarded,
             queue_full: self.ip.neighbors.packets_dropped(),
             lost_neighbors: self.ip.lost_neighbors,
-            conflicts: local.responder.conflicts,
+            conflicts: local.responder.conflicts.count(),
         }
+    }
+
+    /// Takes the conflicts about the router's addresses that were found since the last call, each address at most once a
+    /// minute.
+    pub fn take_conflicts(&mut self) -> Vec<AddressConflict> {
+        self.handlers.local.responder.conflicts.take()
     }
 
     /// Announces the addresses of all interfaces. Router advertisements are sent by the next [`HostStack::tick`].
