@@ -60,6 +60,21 @@ fn linux_hosts_receive_errors_for_packets_that_are_not_delivered() {
 }
 
 #[test]
+fn long_packets_to_the_router_are_reassembled_and_answered() {
+    if !may_run_standalone() {
+        return;
+    }
+    let lab = Standalone::start("");
+    for to in ["10.0.1.1", "2001:db8:1::1"] {
+        for len in [5000, 60_000] {
+            let output = lab.ping(&format!("-c 1 -W 10 -s {len} {to}"));
+            assert!(output.contains("1 received"), "{len} bytes: {output}\n{}", lab.show("counters"));
+        }
+    }
+    lab.end();
+}
+
+#[test]
 fn two_workers_share_the_flows_and_one_host() {
     let ours = rustix::thread::sched_getaffinity(None).unwrap();
     if !(may_run_standalone() && has(ours.count() >= 2, "second core")) {

@@ -17,8 +17,8 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | bytes | `packet`, `options`, `fragment`, `output`, `limit` |
-//! | state | `conflict`, `interfaces`, `source`, `neighbor`, `next_hop`, `received`, `ip_layer` |
+//! | bytes | `packet`, `options`, `fragment`, `fragment6`, `output`, `limit` |
+//! | state | `conflict`, `reassembly`, `interfaces`, `source`, `neighbor`, `next_hop`, `received`, `ip_layer` |
 //! | sending | `discovery`, `solicitation`, `announcement`, `sender`, `resolution` |
 //! | ICMP errors | `error`, `error6`, `redirect`, `unresolved` |
 //! | protocols | `responder`, `arp`, `ndp`, `advertisers`, `local`, `local6`, `transit`, `transit6` |
@@ -38,6 +38,7 @@ mod dispatch;
 mod error;
 mod error6;
 mod fragment;
+mod fragment6;
 mod interfaces;
 mod ip_layer;
 mod limit;
@@ -52,6 +53,7 @@ mod options;
 pub mod output;
 mod packet;
 mod packet_class;
+mod reassembly;
 mod received;
 mod redirect;
 mod resolution;

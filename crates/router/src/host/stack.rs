@@ -135,7 +135,8 @@ impl<R: NextHopResolver> HostStack<R> {
             return;
         }
         let to_group = frame.destination().is_group();
-        let received = RxFrame { interface, to_group, source: frame.source(), payload: frame.payload() };
+        let (source, payload) = (frame.source(), frame.payload());
+        let received = RxFrame { interface, to_group, source, reassembled: false, payload };
         let sender = &mut PacketSender { now, ip: &mut self.ip, out };
         self.handlers.receive(sender, received, frame.ethertype(), verdict);
     }
