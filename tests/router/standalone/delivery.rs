@@ -1,6 +1,8 @@
 //! Packets between Linux hosts, and the errors that the hosts receive for packets that are not delivered.
 
 use std::collections::BTreeMap;
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fullview_testnet::{Node, eventually, has};
@@ -56,6 +58,58 @@ fn linux_hosts_receive_errors_for_packets_that_are_not_delivered() {
     );
     reports("-c 1 -W 60 203.0.113.1", "From 10.0.1.1 icmp_seq=1 Destination Net Unreachable");
     reports("-c 1 -W 60 2001:db8:ff::1", "Destination unreachable: No route");
+    lab.end();
+}
+
+#[test]
+fn long_packets_to_the_router_are_reassembled_and_answered() {
+    if !may_run_standalone() {
+        return;
+    }
+    let lab = Standalone::start("");
+    for to in ["10.0.1.1", "2001:db8:1::1"] {
+        for len in [5000, 60_000] {
+            let output = lab.ping(&format!("-c 1 -W 10 -s {len} {to}"));
+            assert!(output.contains("1 received"), "{len} bytes: {output}\n{}", lab.show("counters"));
+        }
+    }
+    lab.end();
+}
+
+/// Sends bursts to 128 addresses that no station has, until `stop`.
+fn send_to_unused_addresses(from: &UdpSocket, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        for number in 0..1280 {
+            // ICMP errors about earlier packets make a call fail.
+            let _ = from.send_to(b"unused", format!("10.0.2.{}:9", 100 + number % 128));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn packets_to_unused_addresses_do_not_stop_new_neighbours() {
+    if !may_run_standalone() {
+        return;
+    }
+    let lab = Standalone::start("");
+    let hosts: Vec<_> = (10..22).flat_map(|host| [(2, host), (3, host)]).collect();
+    for (side, host) in &hosts {
+        let node = if *side == 2 { &lab.right } else { &lab.third };
+        node.ip(&format!("addr add 10.0.{side}.{host}/24 dev eth0"));
+    }
+    let (flood, stop) = (lab.left.udp("10.0.1.2:0"), AtomicBool::new(false));
+    let (is_flooded, silent) = std::thread::scope(|scope| {
+        scope.spawn(|| send_to_unused_addresses(&flood, &stop));
+        let is_flooded = eventually(|| !lab.show("counters").contains(" 0 queue-full"));
+        let is_silent = |(side, host): &&(u8, u8)| {
+            !lab.ping(&format!("-c 3 -i 0.2 -W 2 10.0.{side}.{host}")).contains(" bytes from ")
+        };
+        let silent: Vec<_> = hosts.iter().filter(is_silent).collect();
+        stop.store(true, Ordering::Relaxed);
+        (is_flooded, silent)
+    });
+    assert!(is_flooded && silent.is_empty(), "{silent:?}\n{}", lab.show("counters"));
     lab.end();
 }
 

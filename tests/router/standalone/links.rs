@@ -52,6 +52,27 @@ fn vlans_are_interfaces_without_being_named_as_ports() {
 }
 
 #[test]
+fn a_station_that_claims_an_address_of_the_router_is_reported() {
+    if !may_run_standalone() {
+        return;
+    }
+    let lab = Standalone::start("");
+    let mac: Mac = "02:00:00:00:00:99".parse().unwrap();
+    let own = u32::from_be_bytes([10, 0, 1, 1]);
+    let (operation, target_mac) = (ArpOperation::Request, Mac::default());
+    let claim = ArpPacket { operation, sender_mac: mac, sender: own, target_mac, target: own };
+    let frame = [&Mac::BROADCAST.0[..], &mac.0, &[8, 6], &claim.bytes()].concat();
+    let mut socket = lab.left.packet_socket("eth0");
+    (0..20).for_each(|_| assert!(socket.send(&frame).is_ok()));
+    assert!(eventually(|| lab.show("counters").contains("host: 20 conflicts")), "{}", lab.show("counters"));
+    let events = lab.show("events");
+    let report = "left: the station 02:00:00:00:00:99 claims 10.0.1.1, an address of this router";
+    assert_eq!(events.matches(report).count(), 1, "{events}");
+    lab.answers("10.0.1.1");
+    lab.end();
+}
+
+#[test]
 fn the_router_keeps_the_other_interfaces_when_one_is_removed() {
     if !may_run_standalone() {
         return;

@@ -9,7 +9,7 @@ use crate::host::channel::{HostEndpoint, Wake, WorkerEndpoint, channel};
 use crate::host::config::{HostSettings, StaticNeighbor};
 use crate::host::output::Output;
 use crate::host::view_resolver::{NeighborChange, ViewResolver};
-use crate::host::{HostCounters, HostStack, NeighborId};
+use crate::host::{AddressConflict, HostCounters, HostStack, NeighborId};
 use crate::mirror::Mirror;
 use crate::netlink::event::{ControlEvent, LinkNeighbor, NeighborState};
 use crate::options::plan::{Plan, PlannedInterface};
@@ -109,6 +109,11 @@ impl HostDriver {
     pub fn next_deadline(&self) -> Option<Duration> {
         let waiting = self.end.as_ref().is_some_and(HostEndpoint::has_events).then_some(Duration::ZERO);
         waiting.or_else(|| self.host.next_deadline())
+    }
+
+    /// Takes the conflicts about the router's addresses that were found since the last call.
+    pub fn take_conflicts(&mut self) -> Vec<AddressConflict> {
+        self.host.take_conflicts()
     }
 
     pub fn counters(&self) -> HostCounters {

@@ -20,8 +20,7 @@ impl NeighborResponder {
             return;
         }
         if sender.ip.interfaces.is_own(frame.interface, source.into()) {
-            self.conflicts += 1;
-            return;
+            return self.conflict(sender, frame.interface, source.into(), message.sender_mac);
         }
         let is_for_us = sender.ip.interfaces.is_own_on(frame.interface, target.into());
         let neighbor = NeighborId { interface: frame.interface, ip: source.into() };

@@ -1,6 +1,9 @@
 //! The queues between several workers and the one host stack of their router. Each worker sends copies of the packets
 //! that it rejects; the first worker transmits the host stack's frames. Neither side waits for the other: what does not
 //! fit into a queue is dropped and counted.
+//!
+//! A worker has a queue for each [`PacketClass`], so that a flood of packets that cannot be forwarded does not keep ARP
+//! and neighbour discovery, without which nothing is forwarded, from the host stack.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,13 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::output::{OutFrame, Output};
+use super::packet_class::PacketClass;
 use super::tx_queue::TxQueue;
 use fullview_plane::burst::FrameCopy;
 use fullview_plane::forward::RedirectCandidate;
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::worker::{Rejected, SlowPath};
 
-/// The most events of one worker that wait for the host stack.
+/// The most events of one worker and one class that wait for the host stack.
 const EVENT_QUEUE: usize = 256;
 /// The most frames of the host stack that wait for their worker.
 const FRAME_QUEUE: usize = 1024;
@@ -37,7 +41,8 @@ pub enum HostEvent {
 
 /// The host stack's end of the queues.
 pub struct HostEndpoint {
-    events: Vec<Consumer<HostEvent>>,
+    /// For each class the queues of all workers.
+    events: [Vec<Consumer<HostEvent>>; PacketClass::COUNT],
     tx: Producer<OutFrame>,
     events_dropped: Arc<AtomicU64>,
     frames_dropped: u64,
@@ -45,7 +50,8 @@ pub struct HostEndpoint {
 
 /// A worker's end of the queues.
 pub struct WorkerEndpoint {
-    events: Producer<HostEvent>,
+    /// A queue for each class.
+    events: [Producer<HostEvent>; PacketClass::COUNT],
     events_dropped: Arc<AtomicU64>,
     /// The host stack's frames; only the first worker has them.
     tx: Option<Consumer<OutFrame>>,
@@ -60,10 +66,14 @@ pub type Wake = Arc<dyn Fn() + Send + Sync>;
 pub fn channel(workers: usize, wake: &Wake) -> (HostEndpoint, Vec<WorkerEndpoint>) {
     let events_dropped = Arc::<AtomicU64>::default();
     let (tx, frames) = RingBuffer::new(FRAME_QUEUE);
-    let (mut receivers, mut endpoints, mut frames) = (Vec::new(), Vec::new(), Some(frames));
+    let mut receivers = [const { Vec::new() }; PacketClass::COUNT];
+    let (mut endpoints, mut frames) = (Vec::new(), Some(frames));
     for _ in 0..workers {
-        let (events, receiver) = RingBuffer::new(EVENT_QUEUE);
-        receivers.push(receiver);
+        let events = receivers.each_mut().map(|receivers| {
+            let (events, receiver) = RingBuffer::new(EVENT_QUEUE);
+            receivers.push(receiver);
+            events
+        });
         let (events_dropped, wake) = (Arc::clone(&events_dropped), Arc::clone(wake));
         let (tx, tx_queue) = (frames.take(), TxQueue::default());
         endpoints.push(WorkerEndpoint { events, events_dropped, tx, tx_queue, wake });
@@ -72,16 +82,13 @@ pub fn channel(workers: usize, wake: &Wake) -> (HostEndpoint, Vec<WorkerEndpoint
 }
 
 impl HostEndpoint {
-    /// Takes the next event, from each worker in turn.
+    /// Takes the next event of the first class that has one, from each worker in turn.
     pub fn next_event(&mut self) -> Option<HostEvent> {
-        let worker = self.events.iter_mut().position(|events| !events.is_empty())?;
-        let next = self.events[worker].pop().ok();
-        self.events.rotate_left(worker + 1);
-        next
+        self.events.iter_mut().find_map(|workers| next_of(workers))
     }
 
     pub fn has_events(&self) -> bool {
-        self.events.iter().any(|events| !events.is_empty())
+        self.events.iter().flatten().any(|events| !events.is_empty())
     }
 
     /// Passes frames to the worker that transmits them. Returns whether there were any.
@@ -98,17 +105,25 @@ impl HostEndpoint {
     }
 }
 
+fn next_of(workers: &mut [Consumer<HostEvent>]) -> Option<HostEvent> {
+    let worker = workers.iter().position(|events| !events.is_empty())?;
+    let next = workers[worker].pop().ok();
+    workers.rotate_left(worker + 1);
+    next
+}
+
 impl SlowPath for WorkerEndpoint {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         let Rejected { packets, redirects, out, free, .. } = rejected;
         let mut has_sent = false;
         for packet in packets.iter().filter(|packet| is_handled(packet.verdict)) {
             let (interface, verdict) = (packet.interface, packet.verdict);
-            has_sent |=
-                self.send_event(|| HostEvent::Packet { interface, verdict, frame: FrameCopy::of(packet) });
+            let event = || HostEvent::Packet { interface, verdict, frame: FrameCopy::of(packet) };
+            has_sent |= self.send_event(PacketClass::of(verdict, packet.frame()), event);
         }
         for candidate in redirects {
-            has_sent |= self.send_event(|| HostEvent::RedirectCandidate(candidate.clone()));
+            let event = || HostEvent::RedirectCandidate(candidate.clone());
+            has_sent |= self.send_event(PacketClass::Transit, event);
         }
         if has_sent {
             (self.wake)();
@@ -122,8 +137,9 @@ impl SlowPath for WorkerEndpoint {
 
 impl WorkerEndpoint {
     /// Returns whether the queue had room. Nothing is copied if it had none.
-    fn send_event(&mut self, event: impl FnOnce() -> HostEvent) -> bool {
-        let sent = !self.events.is_full() && self.events.push(event()).is_ok();
+    fn send_event(&mut self, class: PacketClass, event: impl FnOnce() -> HostEvent) -> bool {
+        let events = &mut self.events[class as usize];
+        let sent = !events.is_full() && events.push(event()).is_ok();
         if !sent {
             self.events_dropped.fetch_add(1, Ordering::Relaxed);
         }

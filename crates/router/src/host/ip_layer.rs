@@ -10,8 +10,6 @@ pub(super) struct IpLayer<R> {
     pub interfaces: Interfaces,
     pub resolver: R,
     pub neighbors: NeighborCache,
-    /// Packets dropped because no more could wait for neighbours.
-    pub queue_full: u64,
     /// Neighbours that did not answer.
     pub lost_neighbors: u64,
     last_identification: u16,
@@ -19,8 +17,7 @@ pub(super) struct IpLayer<R> {
 
 impl<R: NextHopResolver> IpLayer<R> {
     pub fn new(interfaces: Interfaces, resolver: R, neighbors: NeighborCache) -> IpLayer<R> {
-        let (queue_full, lost_neighbors, last_identification) = (0, 0, 0);
-        IpLayer { interfaces, resolver, neighbors, queue_full, lost_neighbors, last_identification }
+        IpLayer { interfaces, resolver, neighbors, lost_neighbors: 0, last_identification: 0 }
     }
 
     /// Looks an address up in the table of an interface.

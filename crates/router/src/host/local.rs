@@ -2,10 +2,12 @@
 //! ICMP error. The IPv6 half is in `local6`.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
 use super::advertisers::RouterAdvertisers;
 use super::error::IcmpErrors;
 use super::next_hop::NextHopResolver;
+use super::reassembly::{Fragment, FragmentId, Reassembler};
 use super::received::RxFrame;
 use super::responder::NeighborResponder;
 use super::sender::PacketSender;
@@ -20,11 +22,13 @@ pub(super) struct LocalDelivery {
     pub echoes: u64,
     pub responder: NeighborResponder,
     pub advertisers: RouterAdvertisers,
+    pub reassembler: Reassembler,
 }
 
 impl LocalDelivery {
     pub fn new(advertisers: RouterAdvertisers) -> LocalDelivery {
-        LocalDelivery { echoes: 0, responder: NeighborResponder::default(), advertisers }
+        let (responder, reassembler) = (NeighborResponder::default(), Reassembler::default());
+        LocalDelivery { echoes: 0, responder, advertisers, reassembler }
     }
 
     /// Receives a packet from an interface that does not forward, if it is for the router.
@@ -42,8 +46,7 @@ impl LocalDelivery {
         }
     }
 
-    /// Receives a packet to one of the router's addresses. Fragments are dropped, not reassembled: packets that a router
-    /// has to answer are short.
+    /// Receives a packet to one of the router's addresses, when its last fragment has arrived.
     pub fn receive<R: NextHopResolver>(
         &mut self,
         errors: &mut IcmpErrors,
@@ -52,7 +55,8 @@ impl LocalDelivery {
     ) {
         let Some(packet) = frame.inet() else { return };
         if packet.fragment_offset() != 0 || packet.more_fragments() {
-            return;
+            let Some(payload) = self.reassemble(sender.now, frame.interface, &packet) else { return };
+            return self.receive(errors, sender, RxFrame { reassembled: true, payload: &payload, ..frame });
         }
         match packet.protocol() {
             protocol::ICMP => self.receive_icmp(sender, frame, packet),
@@ -60,6 +64,31 @@ impl LocalDelivery {
             protocol::UDP => errors.report(sender, frame, Icmpv4Kind::PortUnreachable.into()),
             _ => errors.report(sender, frame, Icmpv4Kind::ProtocolUnreachable.into()),
         }
+    }
+
+    /// Returns the whole packet if this was its last missing fragment.
+    fn reassemble(&mut self, now: Duration, interface: u16, packet: &Ipv4Packet<&[u8]>) -> Option<Vec<u8>> {
+        let id = FragmentId {
+            interface,
+            source: Ipv4Addr::from(packet.source()).into(),
+            destination: Ipv4Addr::from(packet.destination()).into(),
+            protocol: packet.protocol(),
+            identification: packet.identification().into(),
+        };
+        let fragment = Fragment {
+            headers: packet.header(),
+            offset: packet.fragment_offset(),
+            more: packet.more_fragments(),
+            bytes: packet.payload(),
+        };
+        let (header, payload) = self.reassembler.add(now, id, fragment)?;
+        let mut bytes = [header, payload].concat();
+        let total = u16::try_from(bytes.len()).ok()?;
+        let mut whole = Ipv4Packet::new_unchecked(&mut bytes);
+        whole.set_total_len(total);
+        whole.set_fragment(0, false);
+        whole.fill_checksum();
+        Some(bytes)
     }
 
     fn receive_icmp<R: NextHopResolver>(

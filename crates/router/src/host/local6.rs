@@ -1,12 +1,14 @@
 //! IPv6 packets to the router itself: extension headers, neighbour discovery, echo requests.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
 
 use super::error::{IcmpErrors, Problem};
 use super::error6;
 use super::interfaces::{Interfaces, subnet_router_anycast};
 use super::local::LocalDelivery;
 use super::next_hop::NextHopResolver;
+use super::reassembly::{Fragment, FragmentId};
 use super::received::RxFrame;
 use super::sender::PacketSender;
 use fullview_plane::wire::checksum::pseudo_ipv6;
@@ -21,6 +23,8 @@ use fullview_plane::wire::{ndp, udp};
 enum HeaderAction {
     Next,
     Stop,
+    /// Stop until the packet's other fragments have arrived.
+    Reassemble,
     /// Stop, and report an error whose pointer is this offset.
     Report(Icmpv6Kind, usize),
     /// Stop, and handle the ICMPv6 message.
@@ -58,12 +62,49 @@ impl LocalDelivery {
             match action(&packet, header) {
                 HeaderAction::Next => {}
                 HeaderAction::Stop => return,
+                HeaderAction::Reassemble if frame.reassembled => return,
+                HeaderAction::Reassemble => {
+                    let whole = self.reassemble6(sender.now, frame.interface, &packet, header);
+                    let Some(payload) = whole else { return };
+                    let frame = RxFrame { reassembled: true, payload: &payload, ..frame };
+                    return self.receive6(errors, sender, frame);
+                }
                 HeaderAction::Report(kind, at) => {
                     return errors.report6(sender, frame, Problem { kind, rest: at as u32 });
                 }
                 HeaderAction::Icmp => return self.receive_icmpv6(sender, frame, &packet, header.bytes),
             }
         }
+    }
+
+    /// Returns the whole packet if this was its last missing fragment.
+    fn reassemble6(
+        &mut self,
+        now: Duration,
+        interface: u16,
+        packet: &Ipv6Packet<&[u8]>,
+        header: ChainedHeader<'_>,
+    ) -> Option<Vec<u8>> {
+        let [next_header, _, high, low, ref identification @ ..] = *header.bytes else { return None };
+        let field = u16::from_be_bytes([high, low]);
+        let id = FragmentId {
+            interface,
+            source: Ipv6Addr::from(packet.source()).into(),
+            destination: Ipv6Addr::from(packet.destination()).into(),
+            protocol: 0,
+            identification: u32::from_be_bytes(identification.try_into().ok()?),
+        };
+        let (before, rest) = packet.bytes().split_at_checked(header.at)?;
+        let mut before = before.to_vec();
+        *before.get_mut(header.next_header_at)? = next_header;
+        let bytes = rest.get(header.bytes.len()..)?;
+        let (offset, more) = (usize::from(field & !7), field & 1 != 0);
+        let fragment = Fragment { headers: &before, offset, more, bytes };
+        let (headers, payload) = self.reassembler.add(now, id, fragment)?;
+        let mut whole = [headers, payload].concat();
+        let len = u16::try_from(whole.len() - ipv6::HEADER).ok()?;
+        Ipv6Packet::new_unchecked(&mut whole).set_payload_len(len);
+        Some(whole)
     }
 
     fn receive_icmpv6<R: NextHopResolver>(
@@ -82,7 +123,8 @@ impl LocalDelivery {
         let (kind, code) = message.kind().type_and_code();
         if kind == Icmpv6Kind::EchoRequest.type_and_code().0 {
             self.answer_echo6(sender, frame, packet, bytes);
-        } else if packet.hop_limit() == ndp::HOP_LIMIT && code == 0 {
+        } else if packet.hop_limit() == ndp::HOP_LIMIT && code == 0 && !frame.reassembled {
+            // Fragmented messages of neighbour discovery are ignored (RFC 6980).
             if message.kind() == Icmpv6Kind::RouterSolicitation {
                 return self.advertisers.receive_solicitation(sender.now, frame.interface, bytes);
             }
@@ -171,11 +213,11 @@ fn routing(header: ChainedHeader<'_>) -> HeaderAction {
     HeaderAction::Report(Icmpv6Kind::ParameterProblem, header.at + TYPE_AT)
 }
 
-/// Of the packets with a fragment header, only those that are whole all the same are handled (RFC 6946).
+/// A packet that is whole in spite of its fragment header is handled at once (RFC 6946).
 fn fragment(header: ChainedHeader<'_>) -> HeaderAction {
     const OFFSET_AND_MORE: u16 = 0xfff9;
     let field = u16::from_be_bytes([header.bytes[2], header.bytes[3]]);
-    if field & OFFSET_AND_MORE == 0 { HeaderAction::Next } else { HeaderAction::Stop }
+    if field & OFFSET_AND_MORE == 0 { HeaderAction::Next } else { HeaderAction::Reassemble }
 }
 
 /// A UDP datagram over IPv6 needs a checksum (RFC 8200, section 8.1).

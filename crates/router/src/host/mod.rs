@@ -17,13 +17,13 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | bytes | `packet`, `options`, `fragment`, `output`, `limit` |
-//! | state | `interfaces`, `source`, `neighbor`, `next_hop`, `received`, `ip_layer` |
+//! | bytes | `packet`, `options`, `fragment`, `fragment6`, `output`, `limit` |
+//! | state | `conflict`, `reassembly`, `interfaces`, `source`, `neighbor`, `next_hop`, `received`, `ip_layer` |
 //! | sending | `discovery`, `solicitation`, `announcement`, `sender`, `resolution` |
 //! | ICMP errors | `error`, `error6`, `redirect`, `unresolved` |
 //! | protocols | `responder`, `arp`, `ndp`, `advertisers`, `local`, `local6`, `transit`, `transit6` |
 //! | next hops | `config`, `route_tables`, `view_resolver` |
-//! | the stack | `counters`, `dispatch`, `tx_queue`, `channel`, `stack`, `setup`, `mirrored` |
+//! | the stack | `counters`, `dispatch`, `tx_queue`, `packet_class`, `channel`, `stack`, `setup`, `mirrored` |
 //! | drivers | `router`, `local_host` |
 
 pub mod advertisers;
@@ -31,12 +31,14 @@ mod announcement;
 mod arp;
 pub mod channel;
 pub mod config;
+mod conflict;
 mod counters;
 mod discovery;
 mod dispatch;
 mod error;
 mod error6;
 mod fragment;
+mod fragment6;
 mod interfaces;
 mod ip_layer;
 mod limit;
@@ -50,6 +52,8 @@ pub mod next_hop;
 mod options;
 pub mod output;
 mod packet;
+mod packet_class;
+mod reassembly;
 mod received;
 mod redirect;
 mod resolution;
@@ -67,6 +71,7 @@ mod tx_queue;
 mod unresolved;
 pub mod view_resolver;
 
+pub use conflict::AddressConflict;
 pub use counters::HostCounters;
 pub use limit::RateLimit;
 pub use neighbor::NeighborId;

@@ -67,8 +67,7 @@ impl NeighborResponder {
     ) {
         let DiscoveryMessage { interface, from, to, target, .. } = *message;
         if sender.ip.interfaces.is_own(interface, from.into()) {
-            self.conflicts += 1;
-            return;
+            return self.conflict(sender, interface, from.into(), message.source);
         }
         let link_address = ndp::link_address(message.bytes, LinkAddress::Source);
         let reply_mac = link_address.unwrap_or(message.source);
@@ -122,8 +121,7 @@ impl NeighborResponder {
             return;
         }
         if sender.ip.interfaces.is_own(message.interface, message.target.into()) {
-            self.conflicts += 1;
-            return;
+            return self.conflict(sender, message.interface, message.target.into(), message.source);
         }
         let neighbor = NeighborId { interface: message.interface, ip: message.target.into() };
         let named = ndp::link_address(message.bytes, LinkAddress::Target);

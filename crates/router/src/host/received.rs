@@ -14,6 +14,8 @@ pub(super) struct RxFrame<'a> {
     /// Whether the frame was a broadcast or multicast.
     pub to_group: bool,
     pub source: Mac,
+    /// Whether the packet was reassembled from fragments.
+    pub reassembled: bool,
     pub payload: &'a [u8],
 }
 

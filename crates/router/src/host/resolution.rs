@@ -2,7 +2,6 @@
 
 use super::neighbor::{CacheUpdate, Evidence, NeighborId};
 use super::next_hop::NextHopResolver;
-use super::packet;
 use super::sender::PacketSender;
 use super::solicitation::Solicitation;
 use fullview_plane::wire::ethernet::Mac;
@@ -11,7 +10,7 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
     /// Asks for a neighbour's link address: the whole link, or only the station that last had it.
     pub fn solicit(&mut self, neighbor: NeighborId, last_known: Option<Mac>) {
         let oldest = self.ip.neighbors.oldest_queued(neighbor);
-        let prompted_by = oldest.map(|queued| packet::source(&queued.packet));
+        let prompted_by = oldest.map(|queued| queued.source);
         Solicitation { neighbor, prompted_by, last_known }.send(&self.ip.interfaces, self.out);
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fullview_table::Family;
 
 use super::fragment::{self, Fragments};
+use super::fragment6;
 use super::ip_layer::IpLayer;
 use super::neighbor::{Enqueued, NeighborId, QueuedPacket};
 use super::next_hop::NextHopResolver;
@@ -58,10 +59,12 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
         let packet = packet::icmpv6(addresses, traffic_class, message);
         let interface = self.ip.interfaces.get(neighbor.interface);
         let mtu = interface.map_or(0, |interface| interface.mtu_of(Family::Inet6) as usize);
-        // An echo reply longer than the MTU would need fragments, which this router does not make for IPv6.
         if packet.len() <= mtu {
-            self.deliver(packet, neighbor, neighbor.interface);
+            return self.deliver(packet, neighbor, neighbor.interface);
         }
+        let identification = self.ip.next_identification().into();
+        let parts = fragment6::split(&packet, mtu, identification);
+        parts.into_iter().for_each(|part| self.deliver(part, neighbor, neighbor.interface));
     }
 
     /// Sends a packet that was received on interface `from` to a neighbour, at once or when it is resolved.
@@ -71,10 +74,10 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
             let Some(interface) = interfaces.get(neighbor.interface) else { return };
             return self.out.send(interface, mac, ethertype(neighbor.ip), &packet);
         }
-        match neighbors.enqueue(self.now, neighbor, QueuedPacket { packet, interface: from }) {
-            Enqueued::Solicit => self.solicit(neighbor, None),
-            Enqueued::Waits => {}
-            Enqueued::Refused => self.ip.queue_full += 1,
+        let source = packet::source(&packet);
+        let queued = QueuedPacket { packet, interface: from, source };
+        if neighbors.enqueue(self.now, neighbor, queued) == Enqueued::Solicit {
+            self.solicit(neighbor, None);
         }
     }
 }

@@ -6,6 +6,7 @@ use super::advertisers::RouterAdvertisers;
 use super::announcement::announce;
 use super::channel::HostEvent;
 use super::config::HostSettings;
+use super::conflict::AddressConflict;
 use super::counters::HostCounters;
 use super::dispatch::PacketHandlers;
 use super::error::IcmpErrors;
@@ -56,10 +57,16 @@ impl<R: NextHopResolver> HostStack<R> {
             errors: errors.sent,
             errors_limited: errors.limited,
             forwarded: forwarder.forwarded,
-            queue_full: self.ip.queue_full,
+            queue_full: self.ip.neighbors.packets_dropped(),
             lost_neighbors: self.ip.lost_neighbors,
-            conflicts: local.responder.conflicts,
+            conflicts: local.responder.conflicts.count(),
         }
+    }
+
+    /// Takes the conflicts about the router's addresses that were found since the last call, each address at most once a
+    /// minute.
+    pub fn take_conflicts(&mut self) -> Vec<AddressConflict> {
+        self.handlers.local.responder.conflicts.take()
     }
 
     /// Announces the addresses of all interfaces. Router advertisements are sent by the next [`HostStack::tick`].
@@ -128,7 +135,8 @@ impl<R: NextHopResolver> HostStack<R> {
             return;
         }
         let to_group = frame.destination().is_group();
-        let received = RxFrame { interface, to_group, source: frame.source(), payload: frame.payload() };
+        let (source, payload) = (frame.source(), frame.payload());
+        let received = RxFrame { interface, to_group, source, reassembled: false, payload };
         let sender = &mut PacketSender { now, ip: &mut self.ip, out };
         self.handlers.receive(sender, received, frame.ethertype(), verdict);
     }

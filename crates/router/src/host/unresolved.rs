@@ -16,7 +16,7 @@ pub(super) fn report<R: NextHopResolver>(
     neighbor: NeighborId,
     packets: VecDeque<QueuedPacket>,
 ) {
-    for QueuedPacket { packet, interface } in packets {
+    for QueuedPacket { packet, interface, .. } in packets {
         match neighbor.ip {
             IpAddr::V4(_) => {
                 errors.report_packet(sender, &packet, interface, Icmpv4Kind::HostUnreachable.into());

@@ -17,8 +17,7 @@ use crate::support::*;
 fn limited(rate: u32, burst: u32) -> HostConfig {
     let errors = RateLimit { rate, burst };
     let errors_per_interface = RateLimit { rate: rate / 2 + 1, burst: burst / 2 + 1 };
-    let neighbors =
-        NeighborSettings { capacity: 16, incomplete: 8, queued: 12, ..NeighborSettings::default() };
+    let neighbors = NeighborSettings { capacity: 16, incomplete: 8, ..NeighborSettings::default() };
     HostConfig {
         settings: HostSettings { errors, errors_per_interface, neighbors, ..HostSettings::default() },
         ..config()

@@ -154,6 +154,40 @@ fn workers_take_turns_and_overflow_is_counted() {
     assert_eq!(end.dropped(), 300 - 256 + 1500 - 1024);
 }
 
+/// A neighbour advertisement to the router, as far as a worker looks at it.
+fn advertisement() -> Vec<u8> {
+    const ICMPV6: u8 = 58;
+    let mut bytes = [&ROUTER.0[..], &STATION.0, &EtherType::IPV6.0.to_be_bytes(), &[0; 64]].concat();
+    bytes[14..22].copy_from_slice(&[0x60, 0, 0, 0, 0, 24, ICMPV6, 255]);
+    bytes
+}
+
+/// Makes a worker reject far more packets than wait for the host stack.
+fn flood(worker: &mut WorkerEndpoint, verdict: Verdict) {
+    let many: Vec<_> = (0..60).map(|_| (request(), verdict)).collect();
+    (0..10).for_each(|_| _ = reject(worker, &many));
+}
+
+#[test]
+fn floods_do_not_keep_more_important_packets_from_the_host_stack() {
+    let (mut end, mut workers, _) = endpoints(1);
+    let worker = &mut workers[0];
+    let mut first_after = |worker: &mut WorkerEndpoint, frame: Vec<u8>, verdict: Verdict| {
+        reject(worker, &[(frame, verdict)]);
+        match end.next_event() {
+            Some(HostEvent::Packet { verdict, frame, .. }) => (verdict, frame.frame().to_vec()),
+            _ => panic!("no packet"),
+        }
+    };
+    let (arp, local) = (Verdict::Punt(Punt::Arp), Verdict::Punt(Punt::Local));
+    flood(worker, Verdict::Punt(Punt::Glean));
+    flood(worker, Verdict::Drop(Reason::TtlExpired));
+    assert_eq!(first_after(worker, request(), local), (local, request()), "a packet to the router");
+    flood(worker, local);
+    assert_eq!(first_after(worker, request(), arp), (arp, request()));
+    assert_eq!(first_after(worker, advertisement(), local), (local, advertisement()));
+}
+
 fn neighbor(host: u8) -> NeighborId {
     NeighborId { interface: 0, ip: [192, 0, 2, host].into() }
 }

@@ -92,6 +92,9 @@ impl ControlSource for StandaloneSource {
         self.wakeup.clear();
         self.look_at_carriers(plane);
         self.host.work(plane.now(), &mut plane.mirror);
+        for conflict in self.host.take_conflicts() {
+            plane.log.line(plane.now(), EventKind::Warning, &conflict.to_string());
+        }
         self.commit(plane);
         if self.host.send() {
             self.worker_wakeup.notify();

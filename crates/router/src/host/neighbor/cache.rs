@@ -4,17 +4,19 @@
 //! use after a pause, as hosts do, but whenever its last answer has expired; a neighbour that does not answer is removed.
 //!
 //! Everything is bounded, so that a station that makes up addresses costs a fixed amount of memory and of requests
-//! (RFC 6583): see [`NeighborSettings`]. An unresolved neighbour never evicts one that has answered.
+//! (RFC 6583): see [`NeighborSettings`]. An unresolved neighbour never evicts one that has answered, and always gets room
+//! from an older one that has not: a neighbour that exists answers long before it is the oldest.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::admission::ResolutionLimiter;
 use super::entry::{Evidence, NeighborEntry, QueuedPacket, Reachability};
 use super::id::NeighborId;
+use super::incomplete::IncompleteNeighbors;
 use super::settings::NeighborSettings;
-use crate::host::limit::TokenBucket;
 use fullview_plane::wire::ethernet::Mac;
 
 #[cfg(test)]
@@ -27,7 +29,7 @@ pub(in crate::host) enum Enqueued {
     Solicit,
     /// The packet waits for a request that was sent before.
     Waits,
-    /// The packet is dropped: too many packets wait, or too many neighbours are unresolved.
+    /// The packet is dropped: too many resolutions began lately, or the cache is full of resolved neighbours.
     Refused,
 }
 
@@ -51,31 +53,39 @@ pub(in crate::host) enum NeighborTimeout {
     Lost(NeighborId, VecDeque<QueuedPacket>),
 }
 
-/// The most neighbours that are examined when one has to be evicted. Neighbours that never answered have the earliest
-/// timers, so they come first.
-const EVICTION_SCAN: usize = 256;
+/// The most neighbours that are examined when one has to be evicted.
+const EVICTION_SCAN: usize = 1024;
+/// The share of the cache that stations cannot fill that only asked for the router: one part of so many is kept for
+/// neighbours that the router resolves.
+const RESOLUTION_SHARE: usize = 8;
 
 pub(in crate::host) struct NeighborCache {
     settings: NeighborSettings,
     entries: FxHashMap<NeighborId, NeighborEntry>,
     /// All entries except the static ones, by the time at which they need attention.
     timers: BTreeSet<(Duration, NeighborId)>,
-    incomplete: usize,
-    queued: usize,
-    resolutions: Vec<TokenBucket>,
+    incomplete: IncompleteNeighbors,
+    limiter: ResolutionLimiter,
+    packets_dropped: u64,
 }
 
 impl NeighborCache {
     pub fn new(interfaces: usize, settings: NeighborSettings) -> NeighborCache {
-        let resolutions = vec![TokenBucket::new(settings.resolutions); interfaces];
+        let limiter = ResolutionLimiter::new(interfaces, settings.resolutions);
         let (entries, timers) = (FxHashMap::default(), BTreeSet::new());
-        NeighborCache { settings, entries, timers, incomplete: 0, queued: 0, resolutions }
+        let incomplete = IncompleteNeighbors::new(interfaces);
+        NeighborCache { settings, entries, timers, incomplete, limiter, packets_dropped: 0 }
     }
 
     /// Makes room for at least this many interfaces.
     pub fn grow(&mut self, interfaces: usize) {
-        let interfaces = interfaces.max(self.resolutions.len());
-        self.resolutions.resize(interfaces, TokenBucket::new(self.settings.resolutions));
+        self.limiter.grow(interfaces);
+        self.incomplete.grow(interfaces);
+    }
+
+    /// Packets dropped because no more could wait for their neighbours.
+    pub fn packets_dropped(&self) -> u64 {
+        self.packets_dropped
     }
 
     /// The neighbours that are configured.
@@ -122,36 +132,39 @@ impl NeighborCache {
     /// Queues a packet until its neighbour, which is unresolved, has answered.
     pub fn enqueue(&mut self, now: Duration, id: NeighborId, packet: QueuedPacket) -> Enqueued {
         let is_new = !self.entries.contains_key(&id);
-        if self.queued >= self.settings.queued || is_new && !self.admit_incomplete(now, id) {
+        if is_new && !self.admit_incomplete(now, id, &packet) {
+            self.packets_dropped += 1;
             return Enqueued::Refused;
         }
         let Some(entry) = self.entries.get_mut(&id) else { return Enqueued::Refused };
         entry.queue.push_back(packet);
-        self.queued += 1;
         if entry.queue.len() > self.settings.queue {
             entry.queue.pop_front();
-            self.queued -= 1;
+            self.packets_dropped += 1;
         }
         if is_new { Enqueued::Solicit } else { Enqueued::Waits }
     }
 
-    /// Adds an unresolved entry, if the interface may begin another resolution and there is room.
-    fn admit_incomplete(&mut self, now: Duration, id: NeighborId) -> bool {
-        let bucket = self.resolutions.get_mut(usize::from(id.interface));
-        if !bucket.is_some_and(|bucket| bucket.take(now)) {
+    /// Adds an unresolved entry, if the limits let another resolution begin. Only resolved neighbours can leave no room.
+    fn admit_incomplete(&mut self, now: Duration, id: NeighborId, packet: &QueuedPacket) -> bool {
+        if !self.limiter.take(now, id, (packet.interface, packet.source)) {
             return false;
         }
-        if self.incomplete >= self.settings.incomplete {
-            self.evict(|entry| entry.state == Reachability::Incomplete);
+        if self.incomplete.len() >= self.settings.incomplete || self.timers.len() >= self.settings.capacity {
+            self.evict_incomplete();
         }
-        if self.timers.len() >= self.settings.capacity {
-            self.evict(|entry| entry.state == Reachability::Incomplete);
-        }
-        if self.incomplete >= self.settings.incomplete || self.timers.len() >= self.settings.capacity {
+        if self.incomplete.len() >= self.settings.incomplete || self.timers.len() >= self.settings.capacity {
             return false;
         }
-        self.insert(id, NeighborEntry::incomplete(now), now + self.settings.retransmit);
+        let serial = self.incomplete.add(id);
+        self.insert(id, NeighborEntry::incomplete(now, serial), now + self.settings.retransmit);
         true
+    }
+
+    /// Gives up the oldest resolution of the interface that has most.
+    fn evict_incomplete(&mut self) {
+        let evicted = self.incomplete.oldest_of_fullest().and_then(|id| self.take(id));
+        self.packets_dropped += evicted.map_or(0, |entry| entry.queue.len() as u64);
     }
 
     /// Applies a message that names a station's link address.
@@ -165,12 +178,10 @@ impl NeighborCache {
 
     /// Adds a station that asked for the router: an answer to it will follow, and probably more packets.
     fn add_stale(&mut self, now: Duration, id: NeighborId, mac: Mac) -> CacheUpdate {
-        let mut evicted = None;
-        if self.timers.len() >= self.settings.capacity {
-            evicted =
-                self.evict(|entry| matches!(entry.state, Reachability::Incomplete | Reachability::Stale));
-        }
-        if self.timers.len() >= self.settings.capacity {
+        let room = self.settings.capacity - self.settings.capacity / RESOLUTION_SHARE;
+        let is_full = self.timers.len() >= room;
+        let evicted = if is_full { self.evict_stale() } else { None };
+        if is_full && evicted.is_none() {
             return CacheUpdate::default();
         }
         self.insert(id, NeighborEntry::resolved(Reachability::Stale, mac, now), now + self.settings.stale);
@@ -182,14 +193,11 @@ impl NeighborCache {
         let Some(entry) = self.entries.get_mut(&id) else { return CacheUpdate::default() };
         let was_incomplete = entry.state == Reachability::Incomplete;
         let changed = entry.update(now, mac, evidence, lock);
-        let released = if entry.state == Reachability::Incomplete {
-            VecDeque::new()
-        } else {
-            std::mem::take(&mut entry.queue)
-        };
-        let state = entry.state;
-        self.queued -= released.len();
-        self.incomplete -= usize::from(was_incomplete && state != Reachability::Incomplete);
+        let mut released = VecDeque::new();
+        if was_incomplete && entry.state != Reachability::Incomplete {
+            released = std::mem::take(&mut entry.queue);
+            self.incomplete.remove(id.interface, entry.serial);
+        }
         self.schedule(id, now);
         CacheUpdate { changed, released, evicted: None }
     }
@@ -228,7 +236,6 @@ impl NeighborCache {
     }
 
     fn insert(&mut self, id: NeighborId, entry: NeighborEntry, deadline: Duration) {
-        self.incomplete += usize::from(entry.state == Reachability::Incomplete);
         self.entries.insert(id, entry);
         self.set_timer(id, deadline);
     }
@@ -243,16 +250,17 @@ impl NeighborCache {
     fn take(&mut self, id: NeighborId) -> Option<NeighborEntry> {
         let entry = self.entries.remove(&id)?;
         self.timers.remove(&(entry.deadline, id));
-        self.queued -= entry.queue.len();
-        self.incomplete -= usize::from(entry.state == Reachability::Incomplete);
+        if entry.state == Reachability::Incomplete {
+            self.incomplete.remove(id.interface, entry.serial);
+        }
         Some(entry)
     }
 
-    /// Removes the neighbour with the earliest timer among those that may go. Returns it if its link address was known.
-    fn evict(&mut self, may_go: impl Fn(&NeighborEntry) -> bool) -> Option<NeighborId> {
+    /// Removes the neighbour with the earliest timer among those that only asked for the router.
+    fn evict_stale(&mut self) -> Option<NeighborId> {
         let mut candidates = self.timers.iter().take(EVICTION_SCAN).map(|(_, id)| *id);
-        let id = candidates.find(|id| self.entries.get(id).is_some_and(&may_go))?;
-        let entry = self.take(id)?;
-        entry.mac().map(|_| id)
+        let is_stale = |entry: &NeighborEntry| entry.state == Reachability::Stale;
+        let id = candidates.find(|id| self.entries.get(id).is_some_and(is_stale))?;
+        self.take(id).map(|_| id)
     }
 }

@@ -1,6 +1,7 @@
 //! One neighbour, and how messages change what is known of it (RFC 4861, section 7.2.5).
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fullview_plane::wire::ethernet::Mac;
@@ -12,6 +13,8 @@ pub(in crate::host) struct QueuedPacket {
     pub packet: Vec<u8>,
     /// The interface that received it or, if the router made it, the one that it leaves by.
     pub interface: u16,
+    /// The packet's source address.
+    pub source: IpAddr,
 }
 
 /// The message from which a link address was learned.
@@ -56,17 +59,20 @@ pub(super) struct NeighborEntry {
     /// Requests sent without an answer.
     pub probes: u32,
     pub deadline: Duration,
+    /// The serial number of the resolution, as long as the neighbour is unresolved.
+    pub serial: u64,
     pub queue: VecDeque<QueuedPacket>,
 }
 
 impl NeighborEntry {
-    pub fn incomplete(now: Duration) -> NeighborEntry {
-        NeighborEntry { probes: 1, ..NeighborEntry::resolved(Reachability::Incomplete, Mac::default(), now) }
+    pub fn incomplete(now: Duration, serial: u64) -> NeighborEntry {
+        let entry = NeighborEntry::resolved(Reachability::Incomplete, Mac::default(), now);
+        NeighborEntry { probes: 1, serial, ..entry }
     }
 
     pub fn resolved(state: Reachability, mac: Mac, now: Duration) -> NeighborEntry {
-        let queue = VecDeque::new();
-        NeighborEntry { state, mac, since: now, confirmed: now, probes: 0, deadline: Duration::ZERO, queue }
+        let (probes, deadline, serial, queue) = (0, Duration::ZERO, 0, VecDeque::new());
+        NeighborEntry { state, mac, since: now, confirmed: now, probes, deadline, serial, queue }
     }
 
     pub fn mac(&self) -> Option<Mac> {

@@ -1,9 +1,11 @@
 //! The neighbour cache of ARP and of neighbour discovery (RFC 826; RFC 4861, section 7.3), with the packets that wait
 //! for a link address.
 
+mod admission;
 mod cache;
 mod entry;
 mod id;
+mod incomplete;
 mod settings;
 
 pub(super) use cache::{CacheUpdate, Enqueued, NeighborCache, NeighborTimeout};

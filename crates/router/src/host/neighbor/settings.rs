@@ -9,14 +9,13 @@ use crate::host::limit::RateLimit;
 pub struct NeighborSettings {
     /// The most neighbours in the cache, static ones not counted.
     pub capacity: usize,
-    /// The most neighbours that are unresolved at the same time. The bound keeps a scan of a network from evicting
-    /// resolved neighbours (RFC 6583).
+    /// The most neighbours that are unresolved at the same time. One more replaces the oldest of the interface that has
+    /// most, so that a scan of a network evicts no resolved neighbours (RFC 6583) and does not stop other resolutions.
     pub incomplete: usize,
     /// The most packets that wait for one neighbour. A newer packet replaces the oldest.
     pub queue: usize,
-    /// The most packets that wait for all neighbours.
-    pub queued: usize,
-    /// How often resolutions may begin on one interface.
+    /// How often resolutions may begin on one interface, half of them for packets of one sender; as often again for
+    /// neighbours whose resolution this limit refused before.
     pub resolutions: RateLimit,
     /// The time between two requests to the same neighbour.
     pub retransmit: Duration,
@@ -36,7 +35,6 @@ impl Default for NeighborSettings {
             capacity: 4096,
             incomplete: 512,
             queue: 8,
-            queued: 1024,
             resolutions: RateLimit { rate: 500, burst: 256 },
             retransmit: Duration::from_secs(1),
             probes: 3,

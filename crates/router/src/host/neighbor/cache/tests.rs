@@ -24,7 +24,12 @@ fn key6(host: u128) -> NeighborId {
 }
 
 fn packet(number: u8) -> QueuedPacket {
-    QueuedPacket { packet: vec![number], interface: 7 }
+    packet_of(1, number)
+}
+
+/// A packet that the station with this number sent.
+fn packet_of(station: u32, number: u8) -> QueuedPacket {
+    QueuedPacket { packet: vec![number], interface: 7, source: key(station).ip }
 }
 
 fn cache(settings: NeighborSettings) -> NeighborCache {
@@ -43,7 +48,7 @@ fn packets_wait_for_the_answer_and_newer_ones_displace_older() {
     assert_eq!(cache.enqueue(at(2), key(1), packet(3)), Enqueued::Waits);
     let update = cache.learn(at(9), key(1), HERE, REPLY);
     assert_eq!((update.changed, numbers(&update.released)), (true, vec![2, 3]));
-    assert_eq!((cache.mac(key(1)), cache.queued), (Some(HERE), 0));
+    assert_eq!((cache.mac(key(1)), cache.packets_dropped), (Some(HERE), 1));
 }
 
 #[test]
@@ -59,7 +64,7 @@ fn a_silent_neighbour_is_lost_after_three_requests() {
         cache.next_timeout(at(3000)),
         Some(NeighborTimeout::Lost(key(1), VecDeque::from([packet(1)])))
     );
-    assert_eq!((cache.next_deadline(), cache.incomplete, cache.queued), (None, 0, 0));
+    assert_eq!((cache.next_deadline(), cache.incomplete.len()), (None, 0));
 }
 
 #[test]
@@ -126,14 +131,14 @@ fn a_scan_evicts_no_resolved_neighbour() {
     let limit = settings.resolutions;
     let mut cache = cache(settings);
     for host in 0..200 {
-        cache.enqueue(at(0), key(host), packet(0));
+        cache.enqueue(at(0), key(host), packet_of(host, 0));
         cache.learn(at(0), key(host), HERE, REPLY);
     }
     let mut asked = 0;
     for step in 0..20_000u32 {
         let now = at(100 + u64::from(step) / 10);
         asked += u32::from(cache.enqueue(now, key(1000 + step), packet(0)) == Enqueued::Solicit);
-        assert!(cache.incomplete <= 100 && cache.timers.len() <= 300);
+        assert!(cache.incomplete.len() <= 100 && cache.timers.len() <= 300);
         while cache.next_timeout(now).is_some() {}
     }
     assert!((0..200).all(|host| cache.mac(key(host)) == Some(HERE)));
@@ -149,13 +154,101 @@ fn a_scan_evicts_no_resolved_neighbour() {
 fn stations_that_only_asked_evict_only_each_other() {
     let mut cache = cache(NeighborSettings { capacity: 4, ..NeighborSettings::default() });
     for host in 0..2 {
-        cache.enqueue(at(0), key(host), packet(0));
+        cache.enqueue(at(0), key(host), packet_of(host, 0));
         cache.learn(at(0), key(host), HERE, REPLY);
     }
     let evicted: Vec<_> =
         (10..20).filter_map(|host| cache.learn(at(1), key(host), THERE, Evidence::Request).evicted).collect();
     assert_eq!((evicted.len(), cache.timers.len()), (8, 4));
     assert!(evicted.iter().all(|evicted| *evicted >= key(10)) && cache.mac(key(1)).is_some());
+}
+
+fn on(interface: u16, host: u32) -> NeighborId {
+    NeighborId { interface, ..key(host) }
+}
+
+/// Lets timers expire as the host stack does.
+fn pass_to(cache: &mut NeighborCache, now: Duration) {
+    while cache.next_timeout(now).is_some() {}
+}
+
+/// Whether a station can be resolved now that answers at once.
+fn resolves(cache: &mut NeighborCache, now: Duration, id: NeighborId, packet: QueuedPacket) -> bool {
+    cache.enqueue(now, id, packet);
+    cache.learn(now, id, HERE, REPLY).changed
+}
+
+#[test]
+fn packets_to_unused_addresses_do_not_stop_other_resolutions() {
+    let mut cache = NeighborCache::new(2, NeighborSettings::default());
+    let mut found = 0;
+    for second in 0..12 {
+        for burst in 0..10u64 {
+            let now = at(second * 1000 + burst * 100);
+            pass_to(&mut cache, now);
+            // Every address gets as many packets as may wait for it.
+            (0..320).for_each(|number| _ = cache.enqueue(now, key(1000 + number % 128), packet_of(2, 0)));
+        }
+        let (now, host) = (at(second * 1000 + 950), second as u32);
+        found += u32::from(resolves(&mut cache, now, on(0, host), packet_of(3, 0)));
+        found += u32::from(resolves(&mut cache, now, on(1, host), packet_of(3, 0)));
+    }
+    assert_eq!(found, 24);
+}
+
+#[test]
+fn an_interface_with_many_unresolved_neighbours_makes_room_for_others() {
+    let mut cache = NeighborCache::new(2, NeighborSettings { incomplete: 10, ..NeighborSettings::default() });
+    cache.enqueue(at(0), on(1, 1), packet(1));
+    (0..50).for_each(|host| _ = cache.enqueue(at(1), on(0, host), packet(0)));
+    assert_eq!((cache.incomplete.len(), cache.packets_dropped), (10, 41));
+    assert_eq!(numbers(&cache.learn(at(2), on(1, 1), HERE, REPLY).released), [1]);
+    assert_eq!(numbers(&cache.learn(at(2), on(0, 49), HERE, REPLY).released), [0], "the youngest is left");
+}
+
+/// Sends to other addresses 20 times in a millisecond for a second, from the source that `source` names.
+fn scan(cache: &mut NeighborCache, second: u64, source: impl Fn(u32) -> u32) {
+    for number in 0..20_000 {
+        let now = at(second * 1000 + u64::from(number) / 20);
+        let scanned = u128::from(second) << 32 | 1 << 48 | u128::from(number);
+        cache.enqueue(now, key6(scanned), packet_of(source(number), 0));
+        pass_to(cache, now);
+    }
+}
+
+#[test]
+fn a_scan_by_one_station_leaves_other_stations_their_share() {
+    let mut cache = cache(NeighborSettings::default());
+    scan(&mut cache, 0, |_| 2);
+    for host in 0..10 {
+        assert!(resolves(&mut cache, at(1000), key6(host), packet_of(3, 0)), "{host}");
+    }
+}
+
+#[test]
+fn a_neighbour_that_is_asked_for_again_is_resolved_during_a_scan() {
+    for source in [|_| 3, |number| number] {
+        let mut cache = cache(NeighborSettings::default());
+        let mut found = [false; 10];
+        for second in 0..4 {
+            scan(&mut cache, second, source);
+            for (host, found) in (0..).zip(&mut found).filter(|(_, found)| !**found) {
+                *found = resolves(&mut cache, at(second * 1000 + 999), key6(host), packet_of(3, 0));
+            }
+        }
+        assert_eq!(found, [true; 10]);
+    }
+}
+
+#[test]
+fn stations_that_only_asked_leave_room_for_resolutions() {
+    let mut cache = cache(NeighborSettings { capacity: 64, ..NeighborSettings::default() });
+    assert_eq!(cache.enqueue(at(0), key(1), packet(1)), Enqueued::Solicit);
+    (100..300).for_each(|host| _ = cache.learn(at(1), key(host), THERE, Evidence::Request));
+    assert_eq!(cache.timers.len(), 56);
+    // Now they are verified, and none of them can be evicted.
+    pass_to(&mut cache, at(5001));
+    assert!(resolves(&mut cache, at(5002), key(2), packet(1)));
 }
 
 /// An operation on the cache.
@@ -185,10 +278,13 @@ fn evidence(kind: u8) -> Evidence {
 fn check(cache: &NeighborCache) {
     let entries = || cache.entries.values();
     assert_eq!(cache.timers.len(), entries().filter(|entry| entry.state != Reachability::Static).count());
-    assert_eq!(cache.incomplete, entries().filter(|entry| entry.state == Reachability::Incomplete).count());
-    assert_eq!(cache.queued, entries().map(|entry| entry.queue.len()).sum::<usize>());
-    assert!(cache.timers.len() <= cache.settings.capacity && cache.incomplete <= cache.settings.incomplete);
-    assert!(cache.queued <= cache.settings.queued);
+    assert_eq!(
+        cache.incomplete.len(),
+        entries().filter(|entry| entry.state == Reachability::Incomplete).count()
+    );
+    assert!(
+        cache.timers.len() <= cache.settings.capacity && cache.incomplete.len() <= cache.settings.incomplete
+    );
     assert!(entries().all(|entry| entry.queue.len() <= cache.settings.queue));
     assert!(entries().all(|entry| entry.queue.is_empty() || entry.state == Reachability::Incomplete));
 }
@@ -200,7 +296,6 @@ proptest! {
             capacity: 10,
             incomplete: 4,
             queue: 3,
-            queued: 6,
             resolutions: RateLimit { rate: 100, burst: 5 },
             ..NeighborSettings::default()
         };
