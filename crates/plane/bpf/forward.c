@@ -65,12 +65,15 @@ struct hop {
 		};
 	};
 	__u32 ifindex;
-	__u16 mtu;		/* 0 unless this is a neighbour */
+	__u16 mtu;		/* for IPv4; 0 unless this is a neighbour */
 	__u16 vlan;		/* 0: no tag */
 	__u16 reason;		/* where the MTU is 0 */
 	__u16 interface;	/* the number of the egress interface; 0: none */
 	union {
-		__u32 device;		/* its key in `devices`, 0 if it has none */
+		struct {
+			__u16 device;	/* its key in `devices`, 0 if it has none */
+			__u16 mtu6;	/* for IPv6; 0 unless this is a neighbour */
+		};
 		__u32 first_slot;	/* of a group */
 	};
 	__u32 slot_mask;	/* 0: no group */
@@ -762,7 +765,7 @@ static __always_inline const struct hop *forward_inet6(struct xdp_md *frame, con
 	if (is_checked(port, hop) &&
 	    !source_passes6(now, port, bpf_be64_to_cpu(words[1]), bpf_be64_to_cpu(words[2])))
 		return not_forwarded_for(state, SOURCE_CHECK);
-	if (total > hop->mtu)
+	if (total > hop->mtu6)
 		return not_forwarded_for(state, mtu_reason(hop));
 	if (ip->hop_limit <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
@@ -928,6 +931,7 @@ int forward_bound(struct xdp_md *frame)
 }
 
 _Static_assert((REASONS & (REASONS - 1)) == 0 && ROUTER_STALLED <= REASONS, "reasons are masked");
+_Static_assert(DEVICES <= 1 << 16, "a next hop has 16 bits for the key of its device");
 _Static_assert(sizeof(struct branch) == 64 && sizeof(struct leaf) == 64, "lines are cache lines");
 _Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16, "as src/engine/layout.rs writes them");
 _Static_assert(sizeof(struct generation) % 4096 == 0, "generations are mapped");

@@ -10,8 +10,8 @@ use super::reason::XdpReason;
 use crate::interface::SourceCheck;
 use crate::wire::ethernet::Mac;
 
-/// Keys of the map of devices, by the device's index in the kernel.
-pub(super) type DevmapKeys = BTreeMap<u32, u32>;
+/// Keys of the map of devices, by the device's index in the kernel. 0 is no key.
+pub(super) type DevmapKeys = BTreeMap<u32, u16>;
 
 /// An interface whose packets are forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +49,10 @@ pub enum XdpNextHop {
         source: Mac,
         /// The MAC address of the neighbour.
         destination: Mac,
-        /// The MTU; not 0.
+        /// The MTU for IPv4; not 0.
         mtu: u16,
+        /// The MTU for IPv6; not 0.
+        mtu6: u16,
     },
     /// The flow hash picks one of these next hops; their number is a power of two, and none is a group.
     Group(Vec<NextHop>),
@@ -124,12 +126,12 @@ impl XdpNextHop {
             XdpNextHop::Unresolved { interface } => kept_for(XdpReason::NoNeighbor, *interface),
             XdpNextHop::NoRedirect { interface } => kept_for(XdpReason::NoRedirect, *interface),
             XdpNextHop::Group(members) => group(members, slots),
-            XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu } => {
+            XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu, mtu6 } => {
                 let macs = [destination.0, source.0].concat();
                 let [first, second, third] = [0, 4, 8].map(|at| word(&macs[at..at + 4]));
                 let leads = half_words(0, counted_as(*interface));
-                let place = keys.get(ifindex).copied().unwrap_or(0);
-                [first, second, third, *ifindex, half_words(*mtu, *vlan), leads, place, 0]
+                let device = half_words(keys.get(ifindex).copied().unwrap_or(0), *mtu6);
+                [first, second, third, *ifindex, half_words(*mtu, *vlan), leads, device, 0]
             }
         }
     }

@@ -78,14 +78,15 @@ fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[XdpDevice]) -
     if !device.takes_redirected {
         return Some(XdpNextHop::NoRedirect { interface: number });
     }
+    let [mtu, mtu6] = [Family::Inet, Family::Inet6].map(|family| out.mtu_of(family));
     Some(XdpNextHop::Neighbor {
         interface: number,
         ifindex: device.index,
         vlan: out.vlan.unwrap_or(0),
         source: out.mac,
         destination: mac,
-        // One MTU for both families: longer packets go to the kernel, which knows the MTU of each family.
-        mtu: out.mtu_of(Family::Inet6).try_into().unwrap_or(u16::MAX),
+        mtu: mtu.try_into().unwrap_or(u16::MAX),
+        mtu6: mtu6.try_into().unwrap_or(u16::MAX),
     })
 }
 

@@ -12,12 +12,12 @@ use super::frames::{frame, tagged};
 fn two_interfaces() -> XdpConfig {
     let mut plan = plan(1);
     plan.interfaces.push(XdpInterface { number: 5, vlan: 7, ..plan.interfaces[0] });
-    let XdpNextHop::Neighbor { ifindex, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
+    let XdpNextHop::Neighbor { ifindex, source, destination, mtu, mtu6, .. } = neighbor(NextHop(2)) else {
         panic!("a neighbour")
     };
     plan.next_hops.push((
         NextHop(2),
-        XdpNextHop::Neighbor { interface: 5, ifindex, vlan: 7, source, destination, mtu },
+        XdpNextHop::Neighbor { interface: 5, ifindex, vlan: 7, source, destination, mtu, mtu6 },
     ));
     plan
 }
