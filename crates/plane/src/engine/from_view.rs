@@ -67,7 +67,8 @@ fn next_hop(to: Adjacency, view: &View, devices: &[XdpDevice]) -> XdpNextHop {
                 .unwrap_or(XdpNextHop::Unresolved { interface })
         }
         Adjacency::Glean { interface } => XdpNextHop::Unresolved { interface },
-        Adjacency::Local | Adjacency::Broadcast => XdpNextHop::Pass(XdpReason::Local),
+        Adjacency::Local => XdpNextHop::Pass(XdpReason::Local),
+        Adjacency::Broadcast => XdpNextHop::Pass(XdpReason::Broadcast),
         Adjacency::Unreachable | Adjacency::Prohibit => XdpNextHop::Pass(XdpReason::Discarded),
         Adjacency::Blackhole => XdpNextHop::Blackhole,
     }
