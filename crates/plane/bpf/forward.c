@@ -21,7 +21,8 @@
 #define LINES (1 << 16)
 #define HOPS (1 << 16)
 #define SLOTS (1 << 17)
-#define PORTS (1 << 10)
+#define PORT_BITS 12
+#define PORTS (1 << PORT_BITS)
 #define INTERFACES (1 << 10)
 #define DEVICES (1 << 10)
 
@@ -122,10 +123,11 @@ struct generation {
 	__u16 slots[SLOTS];
 	struct port ports[PORTS];
 	__u64 flow_seed;
+	__u64 port_factor;		/* of the hash by which an interface is found */
 	__u32 leaf_bytes;		/* of dir18: 1 or 2 */
 	__u32 number;			/* 0 or 1; never changes */
 	__u32 last_report;		/* of the process, in TICKS; 0: it makes none */
-	__u32 unused[1019];
+	__u32 unused[1017];
 };
 
 struct generation_map {
@@ -518,12 +520,14 @@ static __always_inline const struct hop *member(const struct generation *now, co
 	return hop_at(now, now->slots[slot & (SLOTS - 1)]);
 }
 
-/* An interface is at its home place or up to three places after it. */
+/* An interface is at its home place or up to three places after it. src/engine/config.rs chooses the factor so. */
 static __always_inline const struct port *find_port(const struct generation *now, __u32 ifindex, __u16 vlan)
 {
+	__u64 home = (((__u64)ifindex << 12 | vlan) * now->port_factor) >> (64 - PORT_BITS);
+
 #pragma unroll
 	for (int i = 0; i < 4; i++) {
-		const struct port *port = &now->ports[(ifindex + vlan * 61 + i) & (PORTS - 1)];
+		const struct port *port = &now->ports[(home + i) & (PORTS - 1)];
 
 		if (port->ifindex == ifindex && port->vlan == vlan)
 			return port;
