@@ -221,6 +221,13 @@ fn the_xdp_program_drops_packets_with_wrong_sources() {
     let (right_source, wrong_source, right) =
         (lab.left.udp("10.0.1.2:0"), lab.left.udp("198.51.100.1:0"), lab.right.udp("10.0.2.2:9"));
     assert!(reaches(&right_source, &right, "10.0.2.2:9"), "{}", program.output());
+    // Only the kernel uses the way back to this source, so the kernel judges.
+    lab.router.ip("link add elsewhere type veth peer name nowhere");
+    ["elsewhere", "nowhere"].iter().for_each(|name| drop(lab.router.ip(&format!("link set {name} up"))));
+    lab.router.ip("route add 203.0.113.0/24 dev elsewhere");
+    lab.left.ip("addr add 203.0.113.1/32 dev lo");
+    let kernels_source = lab.left.udp("203.0.113.1:0");
+    assert!(reaches(&kernels_source, &right, "10.0.2.2:9"), "{}", program.output());
     for _ in 0..20 {
         wrong_source.send_to(b"wrong source", "10.0.2.2:9").unwrap();
     }

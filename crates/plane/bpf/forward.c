@@ -21,7 +21,8 @@
 #define LINES (1 << 16)
 #define HOPS (1 << 16)
 #define SLOTS (1 << 17)
-#define PORTS (1 << 10)
+#define PORT_BITS 12
+#define PORTS (1 << PORT_BITS)
 #define INTERFACES (1 << 10)
 #define DEVICES (1 << 10)
 
@@ -50,6 +51,8 @@ enum reason {
 	BLACKHOLE,		/* dropped */
 	NO_REDIRECT,
 	ROUTER_STALLED,
+	WAY_BACK,
+	BROADCAST,
 };
 
 /* Room for more, because indices are masked. */
@@ -65,12 +68,15 @@ struct hop {
 		};
 	};
 	__u32 ifindex;
-	__u16 mtu;		/* 0 unless this is a neighbour */
+	__u16 mtu;		/* for IPv4; 0 unless this is a neighbour */
 	__u16 vlan;		/* 0: no tag */
 	__u16 reason;		/* where the MTU is 0 */
 	__u16 interface;	/* the number of the egress interface; 0: none */
 	union {
-		__u32 device;		/* its key in `devices`, 0 if it has none */
+		struct {
+			__u16 device;	/* its key in `devices`, 0 if it has none */
+			__u16 mtu6;	/* for IPv6; 0 unless this is a neighbour */
+		};
 		__u32 first_slot;	/* of a group */
 	};
 	__u32 slot_mask;	/* 0: no group */
@@ -117,10 +123,11 @@ struct generation {
 	__u16 slots[SLOTS];
 	struct port ports[PORTS];
 	__u64 flow_seed;
+	__u64 port_factor;		/* of the hash by which an interface is found */
 	__u32 leaf_bytes;		/* of dir18: 1 or 2 */
 	__u32 number;			/* 0 or 1; never changes */
 	__u32 last_report;		/* of the process, in TICKS; 0: it makes none */
-	__u32 unused[1019];
+	__u32 unused[1017];
 };
 
 struct generation_map {
@@ -513,12 +520,14 @@ static __always_inline const struct hop *member(const struct generation *now, co
 	return hop_at(now, now->slots[slot & (SLOTS - 1)]);
 }
 
-/* An interface is at its home place or up to three places after it. */
+/* An interface is at its home place or up to three places after it. src/engine/config.rs chooses the factor so. */
 static __always_inline const struct port *find_port(const struct generation *now, __u32 ifindex, __u16 vlan)
 {
+	__u64 home = (((__u64)ifindex << 12 | vlan) * now->port_factor) >> (64 - PORT_BITS);
+
 #pragma unroll
 	for (int i = 0; i < 4; i++) {
-		const struct port *port = &now->ports[(ifindex + vlan * 61 + i) & (PORTS - 1)];
+		const struct port *port = &now->ports[(home + i) & (PORTS - 1)];
 
 		if (port->ifindex == ifindex && port->vlan == vlan)
 			return port;
@@ -526,53 +535,62 @@ static __always_inline const struct port *find_port(const struct generation *now
 	return 0;
 }
 
-/* Whether this next hop back to the source lets a packet come in by this interface. */
-static __always_inline int hop_passes(const struct hop *hop, const struct port *port)
+/* Why a packet that came in by this interface is not forwarded if this is the next hop back to its source; 0 if it is. The
+ * kernel judges where only it uses the way back. */
+static __always_inline int objection_by(const struct hop *hop, const struct port *port)
 {
-	return port->flags & CHECKS_STRICTLY ? hop->interface == port->number : hop->interface != 0;
+	if (port->flags & CHECKS_STRICTLY ? hop->interface == port->number : hop->interface != 0)
+		return 0;
+	return hop->reason == LOCAL ? WAY_BACK : SOURCE_CHECK;
 }
 
-/* The same for a next hop by its number, which may be a group: one passing member is enough. */
-static __always_inline int next_hop_passes(const struct generation *now, __u32 number, const struct port *port)
+/* The same for a next hop by its number, which may be a group: one member without an objection is enough, and otherwise
+ * one that only the kernel uses. */
+static __always_inline int objection_back(const struct generation *now, __u32 number, const struct port *port)
 {
 	const struct hop *hop = hop_at(now, number);
+	int objection = SOURCE_CHECK;
 
 	if (!hop->slot_mask)
-		return hop_passes(hop, port);
+		return objection_by(hop, port);
 	for (__u32 i = 0; i < MEMBERS && i < hop->members; i++) {
 		__u32 member = now->slots[(hop->first_member + i) & (SLOTS - 1)];
+		int of_member = objection_by(&now->hops[member], port);
 
-		if (hop_passes(&now->hops[member], port))
-			return 1;
+		if (!of_member)
+			return 0;
+		if (of_member == WAY_BACK)
+			objection = WAY_BACK;
 	}
-	return 0;
+	return objection;
 }
 
 /* Source checks need a second lookup. A separate function, so that packets without a check do not pay for it. */
-static __noinline int source_passes(const struct generation *now, const struct port *port, __u32 source)
+static __noinline int source_objection(const struct generation *now, const struct port *port, __u32 source)
 {
 	__u32 number;
 
 	if (!now || !port)
-		return 0;
+		return SOURCE_CHECK;
 	number = port->table ? lookup_inet_vrf(now, port->table, source) : lookup_inet(now, source);
-	return next_hop_passes(now, number, port);
+	return objection_back(now, number, port);
 }
 
-static __noinline int source_passes6(const struct generation *now, const struct port *port, __u64 high, __u64 low)
+static __noinline int source_objection6(const struct generation *now, const struct port *port, __u64 high, __u64 low)
 {
 	__u32 number;
 
 	if (!now || !port)
-		return 0;
+		return SOURCE_CHECK;
 	number = port->table ? lookup_inet6_vrf(now, port->table, high, low) : lookup_inet6(now, high, low);
-	return next_hop_passes(now, number, port);
+	return objection_back(now, number, port);
 }
 
-/* The source check does not apply to packets for this host, which checks them itself. */
+/* The source check does not apply to packets for this host or for all stations of a network, which the kernel checks. */
 static __always_inline int is_checked(const struct port *port, const struct hop *hop)
 {
-	return port->flags & (CHECKS_LOOSELY | CHECKS_STRICTLY) && (hop->mtu || hop->reason != LOCAL);
+	return port->flags & (CHECKS_LOOSELY | CHECKS_STRICTLY) &&
+	       (hop->mtu || (hop->reason != LOCAL && hop->reason != BROADCAST));
 }
 
 /* Why a packet that exceeds the MTU of a next hop is not forwarded. A next hop without configuration is all zeroes. */
@@ -697,6 +715,7 @@ static __always_inline const struct hop *forward_inet(struct xdp_md *frame, cons
 	struct iphdr *ip = packet;
 	__u32 source, destination, total, number;
 	const struct hop *hop;
+	int objection = 0;
 
 	if ((void *)(ip + 1) > end)
 		return not_forwarded_for(state, TOO_SHORT);
@@ -714,8 +733,10 @@ static __always_inline const struct hop *forward_inet(struct xdp_md *frame, cons
 	hop = hop_at(now, number);
 	if (hop->slot_mask)
 		hop = member(now, hop, hash_inet(now, ip, end));
-	if (is_checked(port, hop) && !source_passes(now, port, source))
-		return not_forwarded_for(state, SOURCE_CHECK);
+	if (is_checked(port, hop))
+		objection = source_objection(now, port, source);
+	if (objection)
+		return not_forwarded_for(state, objection);
 	if (total > hop->mtu)
 		return not_forwarded_for(state, mtu_reason(hop));
 	if (ip->ttl <= 1)
@@ -743,6 +764,7 @@ static __always_inline const struct hop *forward_inet6(struct xdp_md *frame, con
 	const __be64 *words;
 	__u64 high, low;
 	__u32 total, number;
+	int objection = 0;
 
 	if ((void *)(ip + 1) > end)
 		return not_forwarded_for(state, TOO_SHORT);
@@ -759,10 +781,11 @@ static __always_inline const struct hop *forward_inet6(struct xdp_md *frame, con
 	hop = hop_at(now, number);
 	if (hop->slot_mask)
 		hop = member(now, hop, hash_inet6(now, ip, end));
-	if (is_checked(port, hop) &&
-	    !source_passes6(now, port, bpf_be64_to_cpu(words[1]), bpf_be64_to_cpu(words[2])))
-		return not_forwarded_for(state, SOURCE_CHECK);
-	if (total > hop->mtu)
+	if (is_checked(port, hop))
+		objection = source_objection6(now, port, bpf_be64_to_cpu(words[1]), bpf_be64_to_cpu(words[2]));
+	if (objection)
+		return not_forwarded_for(state, objection);
+	if (total > hop->mtu6)
 		return not_forwarded_for(state, mtu_reason(hop));
 	if (ip->hop_limit <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
@@ -927,7 +950,8 @@ int forward_bound(struct xdp_md *frame)
 	return forward_or_pass(frame, tag);
 }
 
-_Static_assert((REASONS & (REASONS - 1)) == 0 && ROUTER_STALLED <= REASONS, "reasons are masked");
+_Static_assert((REASONS & (REASONS - 1)) == 0 && BROADCAST <= REASONS, "reasons are masked");
+_Static_assert(DEVICES <= 1 << 16, "a next hop has 16 bits for the key of its device");
 _Static_assert(sizeof(struct branch) == 64 && sizeof(struct leaf) == 64, "lines are cache lines");
 _Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16, "as src/engine/layout.rs writes them");
 _Static_assert(sizeof(struct generation) % 4096 == 0, "generations are mapped");

@@ -196,6 +196,7 @@ fn plan(ingress: u32, egress: u32) -> XdpConfig {
             source: EGRESS,
             destination,
             mtu: MTU,
+            mtu6: MTU,
         };
         (hop, way)
     });

@@ -1,17 +1,18 @@
 //! The configuration of the program besides the tables: interfaces, next hops, groups.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use fullview_table::NextHop;
 
 use super::error::EngineError;
-use super::layout::{COUNTED, HOP, HOPS, PORT, PORTS, SLOTS, VRFS};
+use super::layout::{COUNTED, HOP, HOPS, PORT, PORT_BITS, PORTS, SLOTS, VRFS};
 use super::reason::XdpReason;
 use crate::interface::SourceCheck;
 use crate::wire::ethernet::Mac;
 
-/// Keys of the map of devices, by the device's index in the kernel.
-pub(super) type DevmapKeys = BTreeMap<u32, u32>;
+/// Keys of the map of devices, by the device's index in the kernel. 0 is no key.
+pub(super) type DevmapKeys = BTreeMap<u32, u16>;
 
 /// An interface whose packets are forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +50,10 @@ pub enum XdpNextHop {
         source: Mac,
         /// The MAC address of the neighbour.
         destination: Mac,
-        /// The MTU; not 0.
+        /// The MTU for IPv4; not 0.
         mtu: u16,
+        /// The MTU for IPv6; not 0.
+        mtu6: u16,
     },
     /// The flow hash picks one of these next hops; their number is a power of two, and none is a group.
     Group(Vec<NextHop>),
@@ -86,8 +89,8 @@ pub struct XdpConfig {
 pub(super) struct CompiledConfig {
     pub hops: Vec<u32>,
     pub slots: Vec<u32>,
-    pub ports: Vec<u32>,
-    pub flow_seed: [u32; 2],
+    pub ports: PortTable,
+    pub flow_seed: u64,
 }
 
 impl CompiledConfig {
@@ -105,8 +108,8 @@ impl CompiledConfig {
         }
         fits("slots of groups and their members", slots.len(), SLOTS)?;
         compiled.slots = pairs(&slots);
-        compiled.ports = ports(&config.interfaces)?;
-        compiled.flow_seed = halves(config.flow_seed);
+        compiled.ports = PortTable::new(&config.interfaces)?;
+        compiled.flow_seed = config.flow_seed;
         Ok(compiled)
     }
 
@@ -124,12 +127,12 @@ impl XdpNextHop {
             XdpNextHop::Unresolved { interface } => kept_for(XdpReason::NoNeighbor, *interface),
             XdpNextHop::NoRedirect { interface } => kept_for(XdpReason::NoRedirect, *interface),
             XdpNextHop::Group(members) => group(members, slots),
-            XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu } => {
+            XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu, mtu6 } => {
                 let macs = [destination.0, source.0].concat();
                 let [first, second, third] = [0, 4, 8].map(|at| word(&macs[at..at + 4]));
                 let leads = half_words(0, counted_as(*interface));
-                let place = keys.get(ifindex).copied().unwrap_or(0);
-                [first, second, third, *ifindex, half_words(*mtu, *vlan), leads, place, 0]
+                let device = half_words(keys.get(ifindex).copied().unwrap_or(0), *mtu6);
+                [first, second, third, *ifindex, half_words(*mtu, *vlan), leads, device, 0]
             }
         }
     }
@@ -182,20 +185,51 @@ fn fits(what: &'static str, needed: usize, limit: usize) -> Result<(), EngineErr
     if needed > limit { Err(EngineError::TooLarge { what, needed, limit }) } else { Ok(()) }
 }
 
-/// The hash table of interfaces: each at its home place or up to three places after it.
-fn ports(ingress: &[XdpInterface]) -> Result<Vec<u32>, EngineError> {
-    let mut ports = vec![0; PORTS * PORT];
-    for interface in ingress {
-        fits("interfaces", usize::from(interface.number) + 1, COUNTED - 1)?;
-        fits("tables of VRFs", interface.table.into(), VRFS)?;
-        let home = interface.ifindex as usize + usize::from(interface.vlan) * 61;
-        let places = (home..home + 4).map(|place| place % PORTS * PORT);
-        let free = places.into_iter().find(|place| ports[*place] == 0);
-        let place =
-            free.ok_or(EngineError::Interfaces { ifindex: interface.ifindex, vlan: interface.vlan })?;
-        ports[place..place + PORT].copy_from_slice(&port(interface));
+/// The hash table of interfaces.
+#[derive(Default)]
+pub(super) struct PortTable {
+    pub words: Vec<u32>,
+    /// The factor of the hash by which the program finds home places.
+    pub factor: u64,
+}
+
+/// The first factor to try, as in multiplicative hashing after Knuth; the others are its powers.
+const FIRST_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Far more than are necessary: a quarter of the places is in use at most, because no more interfaces can be counted.
+const FACTORS: usize = 64;
+
+impl PortTable {
+    /// Tries factors until every interface has a place.
+    fn new(interfaces: &[XdpInterface]) -> Result<PortTable, EngineError> {
+        for interface in interfaces {
+            fits("interfaces", usize::from(interface.number) + 1, COUNTED - 1)?;
+            fits("tables of VRFs", interface.table.into(), VRFS)?;
+        }
+        let powers = iter::successors(Some(FIRST_FACTOR), |factor| Some(factor.wrapping_mul(FIRST_FACTOR)));
+        let mut others = powers.take(FACTORS).skip(1);
+        PortTable::with_factor(interfaces, FIRST_FACTOR).or_else(|refused| {
+            others.find_map(|factor| PortTable::with_factor(interfaces, factor).ok()).ok_or(refused)
+        })
     }
-    Ok(ports)
+
+    /// Each interface at its home place or up to three places after it.
+    fn with_factor(interfaces: &[XdpInterface], factor: u64) -> Result<PortTable, EngineError> {
+        let mut words = vec![0; PORTS * PORT];
+        for interface in interfaces {
+            let XdpInterface { ifindex, vlan, .. } = *interface;
+            let mut places = places(factor, ifindex, vlan);
+            let free = places.find(|place| words[*place] == 0);
+            let place = free.ok_or(EngineError::Interfaces { ifindex, vlan })?;
+            words[place..place + PORT].copy_from_slice(&port(interface));
+        }
+        Ok(PortTable { words, factor })
+    }
+}
+
+/// The words at which the program looks for an interface.
+fn places(factor: u64, ifindex: u32, vlan: u16) -> impl Iterator<Item = usize> {
+    let home = (u64::from(ifindex) << 12 | u64::from(vlan)).wrapping_mul(factor) >> (u64::BITS - PORT_BITS);
+    (home as usize..home as usize + 4).map(|place| place % PORTS * PORT)
 }
 
 /// `struct port`.
@@ -213,7 +247,7 @@ fn port(interface: &XdpInterface) -> [u32; PORT] {
 }
 
 /// Packs half words in memory order, two per word.
-pub(super) fn pairs(halves: &[u16]) -> Vec<u32> {
+fn pairs(halves: &[u16]) -> Vec<u32> {
     halves.chunks(2).map(|pair| half_words(pair[0], pair.get(1).copied().unwrap_or(0))).collect()
 }
 
@@ -222,7 +256,7 @@ fn half_words(first: u16, second: u16) -> u32 {
     u32::from_ne_bytes([a, b, c, d])
 }
 
-fn halves(word: u64) -> [u32; 2] {
+pub(super) fn halves(word: u64) -> [u32; 2] {
     let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
     [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]
 }
@@ -247,20 +281,42 @@ mod tests {
         source_check: SourceCheck::Off,
     };
 
+    /// Checks that as many interfaces as can be counted have places where the program looks for them.
+    fn all_have_places(device_and_vlan: impl Fn(u16) -> (u32, u16)) {
+        let interface = |number| {
+            let (ifindex, vlan) = device_and_vlan(number);
+            XdpInterface { number, ifindex, vlan, ..PORT_1 }
+        };
+        let all: Vec<_> = (0..COUNTED as u16 - 1).map(interface).collect();
+        let PortTable { words, factor } = PortTable::new(&all).unwrap();
+        for interface in all {
+            let mut places = places(factor, interface.ifindex, interface.vlan);
+            assert!(places.any(|place| words[place..place + PORT] == port(&interface)), "{interface:?}");
+        }
+    }
+
     #[test]
-    fn interfaces_with_the_same_home_place_use_the_next_places() {
-        let same_place = |n: u32| XdpInterface { ifindex: 1 + n * PORTS as u32, ..PORT_1 };
-        let four: Vec<_> = (0..4).map(same_place).collect();
-        let words = ports(&four).unwrap();
-        let found: Vec<_> = (1..5).map(|place| words[place * PORT]).collect();
-        assert_eq!(found, [1, 1025, 2049, 3073]);
-        let five: Vec<_> = (0..5).map(same_place).collect();
-        assert!(ports(&five).unwrap_err().to_string().contains("4097"));
+    fn all_interfaces_have_places_whatever_their_indices_and_vlans() {
+        for devices in [1, 2, 3, 8, 100, 1_000] {
+            all_have_places(|number| (2 + u32::from(number % devices), number / devices));
+            all_have_places(|number| (2 + 61 * u32::from(number % devices), 4_094 - number / devices));
+        }
+        for shift in 0..22 {
+            all_have_places(|number| (1 + (u32::from(number) << shift), 0));
+            all_have_places(|number| (1 + (u32::from(number) << shift), number));
+        }
+    }
+
+    #[test]
+    fn an_interface_that_is_named_too_often_is_refused() {
+        assert!(PortTable::new(&[PORT_1; 4]).is_ok());
+        let refused = PortTable::new(&[PORT_1; 5]).err().map(|error| error.to_string());
+        assert!(refused.is_some_and(|error| error.contains("interface 1, VLAN 0")));
     }
 
     #[test]
     fn numbers_beyond_the_limits_are_refused() {
-        let refused = |ingress| ports(&[ingress]).unwrap_err().to_string();
+        let refused = |ingress| PortTable::new(&[ingress]).err().unwrap().to_string();
         assert!(refused(XdpInterface { number: COUNTED as u16 - 1, ..PORT_1 }).contains("1023 interfaces"));
         assert!(refused(XdpInterface { table: 256, ..PORT_1 }).contains("255 tables of VRFs"));
         let next_hops = vec![(NextHop(1), XdpNextHop::Unresolved { interface: u16::MAX })];

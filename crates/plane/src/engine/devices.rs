@@ -28,8 +28,9 @@ impl Devices {
         let devices: BTreeSet<u32> =
             config.next_hops.iter().filter_map(|(_, next_hop)| next_hop.device()).collect();
         for ifindex in devices {
-            let next = self.keys.len() as u32 + 1;
-            if !self.keys.contains_key(&ifindex) && self.map.set(next, ifindex, None, 0).is_ok() {
+            // The map has fewer entries than this type has numbers.
+            let next = self.keys.len() as u16 + 1;
+            if !self.keys.contains_key(&ifindex) && self.map.set(next.into(), ifindex, None, 0).is_ok() {
                 self.keys.insert(ifindex, next);
             }
         }

@@ -67,7 +67,8 @@ fn next_hop(to: Adjacency, view: &View, devices: &[XdpDevice]) -> XdpNextHop {
                 .unwrap_or(XdpNextHop::Unresolved { interface })
         }
         Adjacency::Glean { interface } => XdpNextHop::Unresolved { interface },
-        Adjacency::Local | Adjacency::Broadcast => XdpNextHop::Pass(XdpReason::Local),
+        Adjacency::Local => XdpNextHop::Pass(XdpReason::Local),
+        Adjacency::Broadcast => XdpNextHop::Pass(XdpReason::Broadcast),
         Adjacency::Unreachable | Adjacency::Prohibit => XdpNextHop::Pass(XdpReason::Discarded),
         Adjacency::Blackhole => XdpNextHop::Blackhole,
     }
@@ -78,14 +79,15 @@ fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[XdpDevice]) -
     if !device.takes_redirected {
         return Some(XdpNextHop::NoRedirect { interface: number });
     }
+    let [mtu, mtu6] = [Family::Inet, Family::Inet6].map(|family| out.mtu_of(family));
     Some(XdpNextHop::Neighbor {
         interface: number,
         ifindex: device.index,
         vlan: out.vlan.unwrap_or(0),
         source: out.mac,
         destination: mac,
-        // One MTU for both families: longer packets go to the kernel, which knows the MTU of each family.
-        mtu: out.mtu_of(Family::Inet6).try_into().unwrap_or(u16::MAX),
+        mtu: mtu.try_into().unwrap_or(u16::MAX),
+        mtu6: mtu6.try_into().unwrap_or(u16::MAX),
     })
 }
 

@@ -28,12 +28,12 @@ use aya::maps::MapData;
 use fullview_table::fib::image::BLOCK;
 
 use super::block_ranges::allocate;
-use super::config::CompiledConfig;
+use super::config::{CompiledConfig, halves};
 use super::error::EngineError;
 use super::layout::{
     BTREE6_BRANCHES, BTREE6_LEAVES, BTREE6_ROOTS, BYTES, DIR18_INDEX, DIR18_LEAF_BYTES, DIR18_LEAVES,
-    FLOW_SEED, GROUP_SLOTS, INTERFACES, LAST_REPORT, NEXT_HOPS, NUMBER, VRF, VRF_INDEX, VRF_PLACES,
-    VRF_ROOTS, WordRange,
+    FLOW_SEED, GROUP_SLOTS, INTERFACES, LAST_REPORT, NEXT_HOPS, NUMBER, PORT_FACTOR, VRF, VRF_INDEX,
+    VRF_PLACES, VRF_ROOTS, WordRange,
 };
 use super::section_copy::{SectionCopy, store};
 use super::table_images::TableImages;
@@ -167,8 +167,9 @@ impl Generation {
         };
         self.hops = write(NEXT_HOPS, &config.hops, self.hops);
         self.slots = write(GROUP_SLOTS, &config.slots, self.slots);
-        write(INTERFACES, &config.ports, 0);
-        write(FLOW_SEED, &config.flow_seed, 0);
+        write(INTERFACES, &config.ports.words, 0);
+        write(PORT_FACTOR, &halves(config.ports.factor), 0);
+        write(FLOW_SEED, &halves(config.flow_seed), 0);
     }
 }
 

@@ -19,8 +19,10 @@ pub(super) const HOPS: usize = 1 << 16;
 pub(super) const HOP: usize = 8;
 /// Slots of all groups together.
 pub(super) const SLOTS: usize = 1 << 17;
-/// Places in the hash table of interfaces.
-pub(super) const PORTS: usize = 1 << 10;
+/// Bits of a place in the hash table of interfaces.
+pub(super) const PORT_BITS: u32 = 12;
+/// Places in the hash table of interfaces: four times those with counters.
+pub(super) const PORTS: usize = 1 << PORT_BITS;
 /// Words of an interface.
 pub(super) const PORT: usize = 4;
 /// Interfaces with counters; the first entry counts frames without an interface.
@@ -29,7 +31,7 @@ pub(super) const COUNTED: usize = 1 << 10;
 pub(super) const REASONS: usize = 32;
 /// VRFs that an interface can name.
 pub(super) const VRFS: usize = 255;
-/// Words after all others, of which five are used at most.
+/// Words after all others, of which seven are used at most.
 const REST: usize = 1 << 10;
 
 /// One array of a generation.
@@ -62,7 +64,8 @@ pub(super) const NEXT_HOPS: WordRange = WordRange::after(BTREE6_LEAVES, HOPS * H
 pub(super) const GROUP_SLOTS: WordRange = WordRange::after(NEXT_HOPS, SLOTS / 2);
 pub(super) const INTERFACES: WordRange = WordRange::after(GROUP_SLOTS, PORTS * PORT);
 pub(super) const FLOW_SEED: WordRange = WordRange::after(INTERFACES, 2);
-pub(super) const DIR18_LEAF_BYTES: WordRange = WordRange::after(FLOW_SEED, 1);
+pub(super) const PORT_FACTOR: WordRange = WordRange::after(FLOW_SEED, 2);
+pub(super) const DIR18_LEAF_BYTES: WordRange = WordRange::after(PORT_FACTOR, 1);
 pub(super) const NUMBER: WordRange = WordRange::after(DIR18_LEAF_BYTES, 1);
 pub(super) const LAST_REPORT: WordRange = WordRange::after(NUMBER, 1);
 

@@ -45,11 +45,15 @@ pub enum XdpReason {
     NoRedirect,
     /// The process that keeps the tables up to date has not reported for a second: it is stopped or hangs.
     RouterStalled,
+    /// Its source is to be checked, and only the kernel uses the way back to it.
+    WayBack,
+    /// The destination is the address of all stations of a network.
+    Broadcast,
 }
 
 impl XdpReason {
     /// All reasons in the order of their counters.
-    pub const ALL: [XdpReason; 19] = [
+    pub const ALL: [XdpReason; 21] = [
         XdpReason::TooShort,
         XdpReason::NoInterface,
         XdpReason::OtherStation,
@@ -69,6 +73,8 @@ impl XdpReason {
         XdpReason::Blackhole,
         XdpReason::NoRedirect,
         XdpReason::RouterStalled,
+        XdpReason::WayBack,
+        XdpReason::Broadcast,
     ];
 
     /// Whether the program drops packets for this reason.
@@ -98,6 +104,8 @@ impl XdpReason {
             XdpReason::Blackhole => "blackhole",
             XdpReason::NoRedirect => "no_redirect",
             XdpReason::RouterStalled => "router_stalled",
+            XdpReason::WayBack => "way_back",
+            XdpReason::Broadcast => "broadcast",
         }
     }
 }

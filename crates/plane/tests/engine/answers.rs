@@ -140,11 +140,13 @@ fn tags_are_removed_and_inserted() {
     let mut plan = plan(2);
     let tagged_port = fullview_plane::engine::XdpInterface { vlan: 7, ..plan.interfaces[0] };
     plan.interfaces.push(tagged_port);
-    let XdpNextHop::Neighbor { interface, ifindex, source, destination, mtu, .. } = neighbor(NextHop(2))
+    let XdpNextHop::Neighbor { interface, ifindex, source, destination, mtu, mtu6, .. } =
+        neighbor(NextHop(2))
     else {
         panic!("a neighbour")
     };
-    plan.next_hops[1].1 = XdpNextHop::Neighbor { interface, ifindex, vlan: 300, source, destination, mtu };
+    plan.next_hops[1].1 =
+        XdpNextHop::Neighbor { interface, ifindex, vlan: 300, source, destination, mtu, mtu6 };
     let (mut inet, mut inet6) = all_to(NextHop(1));
     inet.announce("198.18.0.0/16".parse().unwrap(), NextHop(2));
     inet6.announce("2001:2::/48".parse().unwrap(), NextHop(2));
@@ -171,12 +173,15 @@ fn frames_are_sent_to_a_device_that_the_map_does_not_have() {
         return;
     }
     let mut plan = plan(1);
-    let XdpNextHop::Neighbor { interface, vlan, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
+    let XdpNextHop::Neighbor { interface, vlan, source, destination, mtu, mtu6, .. } = neighbor(NextHop(2))
+    else {
         panic!("a neighbour")
     };
     let ifindex = i32::MAX as u32;
-    plan.next_hops
-        .push((NextHop(2), XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu }));
+    plan.next_hops.push((
+        NextHop(2),
+        XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu, mtu6 },
+    ));
     let mut rib = Rib::default();
     rib.announce("198.18.0.0/16".parse().unwrap(), NextHop(1));
     rib.announce("198.19.0.0/16".parse().unwrap(), NextHop(2));

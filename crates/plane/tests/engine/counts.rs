@@ -1,23 +1,23 @@
 //! Counters of the program, by interface.
 
 use fullview_plane::counters::Traffic;
-use fullview_plane::engine::{XdpConfig, XdpInterface, XdpNextHop, XdpReason};
+use fullview_plane::engine::{Engine, XdpConfig, XdpInterface, XdpNextHop, XdpReason};
 use fullview_table::{NextHop, Prefix, Rib};
 use fullview_testnet::may_load_programs;
 
-use super::dut::{count, engine, neighbor, plan, run, tables};
+use super::dut::{Became, DEVICE, count, engine, neighbor, plan, run, tables};
 use super::frames::{frame, tagged};
 
 /// Interface 0 is untagged and 5 is VLAN 7; next hop 1 leaves by interface 0, next hop 2 by interface 5.
 fn two_interfaces() -> XdpConfig {
     let mut plan = plan(1);
     plan.interfaces.push(XdpInterface { number: 5, vlan: 7, ..plan.interfaces[0] });
-    let XdpNextHop::Neighbor { ifindex, source, destination, mtu, .. } = neighbor(NextHop(2)) else {
+    let XdpNextHop::Neighbor { ifindex, source, destination, mtu, mtu6, .. } = neighbor(NextHop(2)) else {
         panic!("a neighbour")
     };
     plan.next_hops.push((
         NextHop(2),
-        XdpNextHop::Neighbor { interface: 5, ifindex, vlan: 7, source, destination, mtu },
+        XdpNextHop::Neighbor { interface: 5, ifindex, vlan: 7, source, destination, mtu, mtu6 },
     ));
     plan
 }
@@ -70,4 +70,30 @@ fn counters_continue_after_a_change_of_the_configuration() {
     let counters = count(&engine);
     assert_eq!(counters.interfaces[5].received, traffic(1, 64));
     assert_eq!(counters.interfaces[0].sent, traffic(2, 120));
+}
+
+/// The most interfaces that have counters, on two devices with the same VLANs. Test runs come in by the first device.
+#[test]
+fn packets_of_as_many_interfaces_as_can_be_counted_are_forwarded() {
+    if !may_load_programs() {
+        return;
+    }
+    let mut plan = plan(1);
+    let interface = |number: u16| XdpInterface {
+        number,
+        vlan: number / 2,
+        ifindex: DEVICE + u32::from(number % 2),
+        ..plan.interfaces[0]
+    };
+    plan.interfaces = (0..Engine::MOST_INTERFACES).map(interface).collect();
+    let mut rib = Rib::default();
+    rib.announce(Prefix::default_route(), NextHop(1));
+    let mut engine = engine(&plan, tables(&rib, &Rib::default()));
+    let (plain, program) = (frame(0xc000_0201u32, 0xc612_0001), engine.program().unwrap());
+    for interface in plan.interfaces.iter().filter(|interface| interface.ifindex == DEVICE) {
+        assert!(matches!(run(program, &tagged(&plain, interface.vlan)), Became::Forwarded(_)));
+    }
+    let received = count(&engine).interfaces.into_iter().map(|interface| interface.received.packets);
+    let wanted = plan.interfaces.iter().map(|interface| u64::from(interface.ifindex == DEVICE));
+    assert!(received.eq(wanted));
 }

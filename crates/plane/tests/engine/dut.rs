@@ -49,7 +49,15 @@ pub fn station(hop: NextHop) -> [u8; 6] {
 
 pub fn neighbor(hop: NextHop) -> XdpNextHop {
     let (source, destination) = (Mac(OWN), Mac(station(hop)));
-    XdpNextHop::Neighbor { interface: 0, ifindex: DEVICE, vlan: 0, source, destination, mtu: 1500 }
+    XdpNextHop::Neighbor {
+        interface: 0,
+        ifindex: DEVICE,
+        vlan: 0,
+        source,
+        destination,
+        mtu: 1500,
+        mtu6: 1500,
+    }
 }
 
 /// Forwards untagged frames of both families to neighbours at the first next hops.

@@ -1,14 +1,17 @@
 //! The program passes every packet that it does not forward to the kernel unchanged, and counts it by reason.
 
-use fullview_plane::engine::{Engine, EngineError, XdpNextHop, XdpReason};
+use fullview_plane::adjacency::{Adjacencies, Adjacency};
+use fullview_plane::engine::{Engine, EngineError, XdpConfig, XdpDevice, XdpNextHop, XdpReason};
+use fullview_plane::interface::Interface;
+use fullview_plane::view::{TableReaders, View, ViewParts};
+use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::wire::ipv4::Ipv4Packet;
 use fullview_table::fib::registry;
 use fullview_table::{NextHop, Prefix, Rib};
 use fullview_testnet::may_load_programs;
 
-use super::dut::{Became, count, engine, neighbor, plan, run, since, tables};
-use super::frames::{frame, tagged};
-use fullview_plane::view::TableReaders;
+use super::dut::{Became, DEVICE, count, engine, neighbor, plan, run, since, station, tables};
+use super::frames::{OWN, frame, tagged};
 
 fn inet() -> Vec<u8> {
     frame(0xc000_0201u32, 0xc612_0001)
@@ -88,7 +91,7 @@ fn exceptional_engine() -> Engine {
     else {
         panic!("a neighbour")
     };
-    let narrow = XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu: 27 };
+    let narrow = XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu: 27, mtu6: 1500 };
     plan.next_hops.push((NextHop(2), XdpNextHop::Pass(XdpReason::Local)));
     plan.next_hops.push((NextHop(3), XdpNextHop::Pass(XdpReason::NoNeighbor)));
     plan.next_hops.push((NextHop(4), XdpNextHop::Pass(XdpReason::Discarded)));
@@ -140,6 +143,37 @@ fn exceptions_are_passed_unchanged_and_counted() {
         let before = count(&engine).forwarded();
         assert!(matches!(run(engine.program().unwrap(), &sent), Became::Forwarded(_)));
         assert_eq!(count(&engine).forwarded(), before + 1);
+    }
+}
+
+/// The frame with a packet of this length.
+fn of_length(mut frame: Vec<u8>, length: u16) -> Vec<u8> {
+    frame.resize(14 + usize::from(length), 0);
+    let is_inet = frame[12..14] == [0x08, 0x00];
+    let (at, in_header) = if is_inet { (16, length) } else { (18, length - 40) };
+    with(frame, at, &in_header.to_be_bytes())
+}
+
+#[test]
+fn each_family_has_an_mtu_of_its_own() {
+    if !may_load_programs() {
+        return;
+    }
+    let interface = Interface { mtu6: Some(1280), ..Interface::new(0, Mac(OWN)) };
+    let mut adjacencies = Adjacencies::new();
+    adjacencies.set(NextHop(1), Adjacency::Neighbor { interface: 0, mac: Mac(station(NextHop(1))) });
+    let (mut rib, mut rib6) = (Rib::<u32>::default(), Rib::<u128>::default());
+    rib.announce(Prefix::default_route(), NextHop(1));
+    rib6.announce(Prefix::default_route(), NextHop(1));
+    let tables = tables(&rib, &rib6);
+    let view = View::new(ViewParts::new(vec![interface], adjacencies, tables.clone())).unwrap();
+    let mut engine = engine(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), tables);
+    for (frame, mtu) in [(inet(), 1500), (inet6(), 1280)] {
+        let fits = run(engine.program().unwrap(), &of_length(frame.clone(), mtu));
+        assert!(matches!(fits, Became::Forwarded(_)), "{mtu}");
+        let (before, too_long) = (count(&engine), of_length(frame, mtu + 1));
+        assert_eq!(run(engine.program().unwrap(), &too_long), Became::Passed(too_long));
+        assert_eq!(since(&before, &count(&engine)), [(XdpReason::TooBig, 1)]);
     }
 }
 

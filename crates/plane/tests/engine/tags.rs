@@ -29,10 +29,11 @@ fn of_vlan_7() -> XdpConfig {
     let [ingress, egress] = ["in", "out"].map(|name| Link::named(name).unwrap().index());
     let mut plan = plan(0);
     plan.interfaces[0] = XdpInterface { ifindex: ingress, vlan: 7, ..plan.interfaces[0] };
-    let XdpNextHop::Neighbor { interface, vlan, source, destination, mtu, .. } = neighbor(NextHop(1)) else {
+    let XdpNextHop::Neighbor { interface, vlan, source, destination, mtu, mtu6, .. } = neighbor(NextHop(1))
+    else {
         panic!("a neighbour")
     };
-    let next_hop = XdpNextHop::Neighbor { interface, ifindex: egress, vlan, source, destination, mtu };
+    let next_hop = XdpNextHop::Neighbor { interface, ifindex: egress, vlan, source, destination, mtu, mtu6 };
     plan.next_hops.push((NextHop(1), next_hop));
     plan
 }
