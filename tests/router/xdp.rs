@@ -212,6 +212,11 @@ fn the_xdp_program_drops_packets_with_wrong_sources() {
         lab.router.sysctl(&format!("ipv4/conf/{name}/rp_filter"), "0");
     }
     lab.left.ip("addr add 198.51.100.1/32 dev lo");
+    // Only the kernel uses the way back to this source, so it judges.
+    lab.router.ip("link add elsewhere type veth peer name nowhere");
+    ["elsewhere", "nowhere"].iter().for_each(|name| drop(lab.router.ip(&format!("link set {name} up"))));
+    lab.router.ip("route add 203.0.113.0/24 dev elsewhere");
+    lab.left.ip("addr add 203.0.113.1/32 dev lo");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("router.toml");
     std::fs::write(&file, CHECKED).unwrap();
@@ -221,11 +226,6 @@ fn the_xdp_program_drops_packets_with_wrong_sources() {
     let (right_source, wrong_source, right) =
         (lab.left.udp("10.0.1.2:0"), lab.left.udp("198.51.100.1:0"), lab.right.udp("10.0.2.2:9"));
     assert!(reaches(&right_source, &right, "10.0.2.2:9"), "{}", program.output());
-    // Only the kernel uses the way back to this source, so the kernel judges.
-    lab.router.ip("link add elsewhere type veth peer name nowhere");
-    ["elsewhere", "nowhere"].iter().for_each(|name| drop(lab.router.ip(&format!("link set {name} up"))));
-    lab.router.ip("route add 203.0.113.0/24 dev elsewhere");
-    lab.left.ip("addr add 203.0.113.1/32 dev lo");
     let kernels_source = lab.left.udp("203.0.113.1:0");
     assert!(reaches(&kernels_source, &right, "10.0.2.2:9"), "{}", program.output());
     for _ in 0..20 {
@@ -235,7 +235,7 @@ fn the_xdp_program_drops_packets_with_wrong_sources() {
     assert!(reaches(&right_source, &right, "10.0.2.2:9"), "{}", program.output());
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("20 source_check"), "{said}");
+    assert!(said.contains("\n20 source_check") && said.contains(" way_back"), "{said}");
 }
 
 /// The number of packets with this outcome in the program.
