@@ -1,0 +1,195 @@
+//! Many real campaigns on this machine: how often the lab claims a difference where there is none, how precise it is, and
+//! how often it finds a router that is slower by a known share.
+//!
+//!     cargo run --release -p fullview-bench --example campaigns -- --campaigns 200 > campaigns.csv
+//!
+//! A campaign is the main job, shortened: the forwarding loop in memory with `dpdk_lpm4`, once as the baseline, once more
+//! under another name (a difference would be a false alarm), and once slowed down: after each of its slices the thread
+//! spends a share of the slice's time without forwarding, which counts as its time. The hidden copy of the baseline runs as
+//! in every campaign. `--example neighbour` beside it disturbs the machine.
+
+// An example fails by panicking.
+#![allow(clippy::unwrap_used)]
+
+use std::hint::spin_loop;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use fullview_bench::settings::Settings;
+use fullview_bench::subject::RouterBench;
+use fullview_lab::progress::{PanelStart, Progress};
+use fullview_lab::{
+    Archive, Arm, Bench, Experiment, Findings, Opening, Panel, PanelError, PanelRecord, PanelWork, Slice,
+    SliceLimits, SubjectError, Verified, report,
+};
+use serde_json::Value;
+
+#[derive(Parser)]
+#[command(about = "How often real campaigns are wrong, and what they find")]
+struct Args {
+    #[arg(long, default_value_t = 200)]
+    campaigns: u64,
+    /// Blocks of each campaign
+    #[arg(long, default_value_t = 10)]
+    blocks: u32,
+    /// Seconds that each router is measured in a block
+    #[arg(long, default_value_t = 0.1)]
+    seconds: f64,
+    /// By how much the slowed router is slower, in percent
+    #[arg(long, default_value_t = 2.0)]
+    slower: f64,
+}
+
+fn main() {
+    let args = Args::parse();
+    let mut out = io::stdout().lock();
+    writeln!(out, "campaign,seconds,untrusted,copy_half_width,same,slowed,slowed_estimate").unwrap();
+    for seed in 1..=args.campaigns {
+        writeln!(out, "{seed},{}", campaign(&args, seed)).unwrap();
+        out.flush().unwrap();
+    }
+}
+
+/// Measures one campaign; returns its line. Widths and estimates are parts of one.
+fn campaign(args: &Args, seed: u64) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let started = Instant::now();
+    let report = measured(args, seed, folder.path());
+    let seconds = started.elapsed().as_secs_f64();
+    let copy = &report["copies"][0]["effect"];
+    let half_width = (copy["high"].as_f64().unwrap() - copy["low"].as_f64().unwrap()) / 2.0;
+    let of = |name: &str| report["comparisons"].as_array().unwrap().iter().find(|one| one["variant"] == name);
+    let verdict = |name| of(name).unwrap()["verdict"].as_str().unwrap_or("not judged").to_owned();
+    let estimate = of("slowed").unwrap()["whole"]["estimate"].as_f64().unwrap();
+    let untrusted = !report["untrusted"].is_null();
+    format!(
+        "{seconds:.1},{untrusted},{half_width:.5},{},{},{estimate:.5}",
+        verdict("same"),
+        verdict("slowed")
+    )
+}
+
+fn measured(args: &Args, seed: u64, folder: &Path) -> Value {
+    let experiment: Experiment<Settings> = Experiment::parse("campaigns", &question(args, seed)).unwrap();
+    let mut archive = Archive::open(folder, &experiment, Opening::New).unwrap();
+    let router = RouterBench::new(&experiment).unwrap();
+    let mut bench = SlowedBench { router, share: args.slower / 100.0 };
+    fullview_lab::run(&experiment, &mut archive, &mut bench, &mut Silence, &AtomicBool::new(false)).unwrap();
+    serde_json::to_value(report(folder).unwrap().json()).unwrap()
+}
+
+fn question(args: &Args, seed: u64) -> String {
+    let Args { blocks, seconds, .. } = args;
+    let mut text = format!(
+        "title = \"Campaigns\"\nruns = {blocks}\nseed = {seed}\nfamilies = [\"inet\"]\n\
+         window = {{ warmup_s = 0.02, measure_s = {seconds}, slice_ms = 1.0 }}\n\
+         [subject]\nkind = \"forward\"\nload.shape = \"one-core\"\n\
+         table = {{ source = \"synthetic\", inet = 50000, inet6 = 10 }}\n\
+         traffic = {{ model = \"netbenches\", flows = 5000 }}\n"
+    );
+    for (name, modules) in [("baseline", "[]"), ("same", "[\"dpdk_lpm4\"]"), ("slowed", SLOWED)] {
+        text += &format!(
+            "[[variants]]\nname = {name:?}\nlabel = {name:?}\n\
+             set.router = {{ algorithm = \"dpdk_lpm4\", modules = {modules} }}\n"
+        );
+    }
+    text + "[analysis]\nbaseline = \"baseline\"\nmargin = 0.005\nmetric = \"packets forwarded\"\n"
+}
+
+/// The list of modules by which the slowed router is known. An algorithm that is named does not depend on it.
+const SLOWED: &str = "[\"dpdk_lpm4\", \"radix\"]";
+
+fn is_slowed(settings: &Settings) -> bool {
+    settings.router.modules.as_ref().is_some_and(|modules| modules.len() == 2)
+}
+
+/// The program's bench, with a router that is slowed down.
+struct SlowedBench {
+    router: RouterBench,
+    share: f64,
+}
+
+impl Bench<Settings> for SlowedBench {
+    fn panel(
+        &mut self,
+        members: &[Settings],
+        family: &str,
+        seed: u64,
+        work: PanelWork<'_>,
+    ) -> Result<(), PanelError> {
+        let SlowedBench { router, share } = self;
+        let slowed: Vec<bool> = members.iter().map(is_slowed).collect();
+        router.panel(members, family, seed, &mut |panel| {
+            work(&mut SlowedPanel { panel, slowed: &slowed, share: *share })
+        })
+    }
+
+    fn conditions(&mut self) -> Vec<String> {
+        self.router.conditions()
+    }
+}
+
+struct SlowedPanel<'p> {
+    panel: &'p mut dyn Panel,
+    /// Whether each member is slowed down.
+    slowed: &'p [bool],
+    share: f64,
+}
+
+impl Panel for SlowedPanel<'_> {
+    fn controls(&self) -> usize {
+        self.panel.controls()
+    }
+
+    fn control_of(&self, member: usize) -> usize {
+        self.panel.control_of(member)
+    }
+
+    fn subtracts(&self) -> bool {
+        self.panel.subtracts()
+    }
+
+    fn slice_limits(&self) -> SliceLimits {
+        self.panel.slice_limits()
+    }
+
+    fn verify(&mut self, member: usize) -> Result<Verified, SubjectError> {
+        self.panel.verify(member)
+    }
+
+    fn slice(&mut self, arm: Arm, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
+        let slice = self.panel.slice(arm, lead_in, length)?;
+        let is_slowed = matches!(arm, Arm::Member(member) if self.slowed[member]);
+        let idle = if is_slowed { spent(slice.time.mul_f64(self.share)) } else { Duration::ZERO };
+        Ok(Slice { time: slice.time + idle, ..slice })
+    }
+
+    fn findings(&mut self, member: usize) -> Findings {
+        self.panel.findings(member)
+    }
+
+    fn bed_findings(&mut self) -> Findings {
+        self.panel.bed_findings()
+    }
+}
+
+/// Waits for that time; returns the time that it took.
+fn spent(time: Duration) -> Duration {
+    let started = Instant::now();
+    while started.elapsed() < time {
+        spin_loop();
+    }
+    started.elapsed()
+}
+
+struct Silence;
+
+impl Progress for Silence {
+    fn started(&mut self, _panels: usize, _estimated: Duration) {}
+    fn panel_started(&mut self, _panel: &PanelStart<'_>) {}
+    fn panel_advanced(&mut self, _share: f64) {}
+    fn panel_finished(&mut self, _record: &PanelRecord, _remaining: Duration) {}
+}
