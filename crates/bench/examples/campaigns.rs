@@ -53,23 +53,28 @@ fn main() {
     }
 }
 
-/// Measures one campaign; returns its line. Widths and estimates are parts of one.
+/// Measures one campaign; returns its line. Widths and estimates are parts of one, NaN where nothing was judged.
 fn campaign(args: &Args, seed: u64) -> String {
     let folder = tempfile::tempdir().unwrap();
     let started = Instant::now();
     let report = measured(args, seed, folder.path());
     let seconds = started.elapsed().as_secs_f64();
     let copy = &report["copies"][0]["effect"];
-    let half_width = (copy["high"].as_f64().unwrap() - copy["low"].as_f64().unwrap()) / 2.0;
+    let half_width = (number(&copy["high"]) - number(&copy["low"])) / 2.0;
     let of = |name: &str| report["comparisons"].as_array().unwrap().iter().find(|one| one["variant"] == name);
-    let verdict = |name| of(name).unwrap()["verdict"].as_str().unwrap_or("not judged").to_owned();
-    let estimate = of("slowed").unwrap()["whole"]["estimate"].as_f64().unwrap();
+    let verdict = |name| of(name).and_then(|one| one["verdict"].as_str()).unwrap_or("not judged").to_owned();
+    let estimate = of("slowed").map_or(f64::NAN, |one| number(&one["whole"]["estimate"]));
     let untrusted = !report["untrusted"].is_null();
     format!(
         "{seconds:.1},{untrusted},{half_width:.5},{},{},{estimate:.5}",
         verdict("same"),
         verdict("slowed")
     )
+}
+
+/// A number of the report; NaN where too few blocks were valid for one.
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
 }
 
 fn measured(args: &Args, seed: u64, folder: &Path) -> Value {
