@@ -83,7 +83,7 @@ fn measured(args: &Args, seed: u64, folder: &Path) -> Value {
     let router = RouterBench::new(&experiment).unwrap();
     let mut bench = SlowedBench { router, share: args.slower / 100.0 };
     fullview_lab::run(&experiment, &mut archive, &mut bench, &mut Silence, &AtomicBool::new(false)).unwrap();
-    serde_json::to_value(report(folder).unwrap().json()).unwrap()
+    serde_json::from_str(report(folder).unwrap().json()).unwrap()
 }
 
 fn question(args: &Args, seed: u64) -> String {
