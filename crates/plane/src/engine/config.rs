@@ -89,7 +89,7 @@ pub struct XdpConfig {
 pub(super) struct CompiledConfig {
     pub hops: Vec<u32>,
     pub slots: Vec<u32>,
-    pub ports: PortTable,
+    pub ports: IngressTable,
     pub flow_seed: u64,
 }
 
@@ -108,7 +108,7 @@ impl CompiledConfig {
         }
         fits("slots of groups and their members", slots.len(), SLOTS)?;
         compiled.slots = pairs(&slots);
-        compiled.ports = PortTable::new(&config.interfaces)?;
+        compiled.ports = IngressTable::new(&config.interfaces)?;
         compiled.flow_seed = config.flow_seed;
         Ok(compiled)
     }
@@ -187,7 +187,7 @@ fn fits(what: &'static str, needed: usize, limit: usize) -> Result<(), EngineErr
 
 /// The hash table of interfaces.
 #[derive(Default)]
-pub(super) struct PortTable {
+pub(super) struct IngressTable {
     pub words: Vec<u32>,
     /// The factor of the hash by which the program finds home places.
     pub factor: u64,
@@ -198,22 +198,22 @@ const FIRST_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Far more than are necessary: a quarter of the places is in use at most, because no more interfaces can be counted.
 const FACTORS: usize = 64;
 
-impl PortTable {
+impl IngressTable {
     /// Tries factors until every interface has a place.
-    fn new(interfaces: &[XdpInterface]) -> Result<PortTable, EngineError> {
+    fn new(interfaces: &[XdpInterface]) -> Result<IngressTable, EngineError> {
         for interface in interfaces {
             fits("interfaces", usize::from(interface.number) + 1, COUNTED - 1)?;
             fits("tables of VRFs", interface.table.into(), VRFS)?;
         }
         let powers = iter::successors(Some(FIRST_FACTOR), |factor| Some(factor.wrapping_mul(FIRST_FACTOR)));
         let mut others = powers.take(FACTORS).skip(1);
-        PortTable::with_factor(interfaces, FIRST_FACTOR).or_else(|refused| {
-            others.find_map(|factor| PortTable::with_factor(interfaces, factor).ok()).ok_or(refused)
+        IngressTable::with_factor(interfaces, FIRST_FACTOR).or_else(|refused| {
+            others.find_map(|factor| IngressTable::with_factor(interfaces, factor).ok()).ok_or(refused)
         })
     }
 
     /// Each interface at its home place or up to three places after it.
-    fn with_factor(interfaces: &[XdpInterface], factor: u64) -> Result<PortTable, EngineError> {
+    fn with_factor(interfaces: &[XdpInterface], factor: u64) -> Result<IngressTable, EngineError> {
         let mut words = vec![0; PORTS * PORT];
         for interface in interfaces {
             let XdpInterface { ifindex, vlan, .. } = *interface;
@@ -222,7 +222,7 @@ impl PortTable {
             let place = free.ok_or(EngineError::Interfaces { ifindex, vlan })?;
             words[place..place + PORT].copy_from_slice(&port(interface));
         }
-        Ok(PortTable { words, factor })
+        Ok(IngressTable { words, factor })
     }
 }
 
@@ -288,7 +288,7 @@ mod tests {
             XdpInterface { number, ifindex, vlan, ..PORT_1 }
         };
         let all: Vec<_> = (0..COUNTED as u16 - 1).map(interface).collect();
-        let PortTable { words, factor } = PortTable::new(&all).unwrap();
+        let IngressTable { words, factor } = IngressTable::new(&all).unwrap();
         for interface in all {
             let mut places = places(factor, interface.ifindex, interface.vlan);
             assert!(places.any(|place| words[place..place + PORT] == port(&interface)), "{interface:?}");
@@ -309,14 +309,14 @@ mod tests {
 
     #[test]
     fn an_interface_that_is_named_too_often_is_refused() {
-        assert!(PortTable::new(&[PORT_1; 4]).is_ok());
-        let refused = PortTable::new(&[PORT_1; 5]).err().map(|error| error.to_string());
+        assert!(IngressTable::new(&[PORT_1; 4]).is_ok());
+        let refused = IngressTable::new(&[PORT_1; 5]).err().map(|error| error.to_string());
         assert!(refused.is_some_and(|error| error.contains("interface 1, VLAN 0")));
     }
 
     #[test]
     fn numbers_beyond_the_limits_are_refused() {
-        let refused = |ingress| PortTable::new(&[ingress]).err().unwrap().to_string();
+        let refused = |ingress| IngressTable::new(&[ingress]).err().unwrap().to_string();
         assert!(refused(XdpInterface { number: COUNTED as u16 - 1, ..PORT_1 }).contains("1023 interfaces"));
         assert!(refused(XdpInterface { table: 256, ..PORT_1 }).contains("255 tables of VRFs"));
         let next_hops = vec![(NextHop(1), XdpNextHop::Unresolved { interface: u16::MAX })];
