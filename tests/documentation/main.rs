@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests stand outside `#[test]` functions
 
+mod campaigns;
 mod keys;
 mod links;
 mod measurements;

@@ -2,7 +2,7 @@
 //! that it rejects; the first worker transmits the host stack's frames. Neither side waits for the other: what does not
 //! fit into a queue is dropped and counted.
 //!
-//! A worker has a queue for each [`PacketClass`], so that a flood of packets that cannot be forwarded does not keep ARP
+//! A worker has a queue for each class of packets, so that a flood of packets that cannot be forwarded does not keep ARP
 //! and neighbour discovery, without which nothing is forwarded, from the host stack.
 
 use std::sync::Arc;
