@@ -868,7 +868,7 @@ static __always_inline int send(const struct hop *hop)
 	return bpf_redirect(hop->ifindex, 0);
 }
 
-/* The time in units of some 1.05 ms, as src/engine/watchdog.rs counts it. */
+/* The time in units of some 1.05 ms, as src/report_time.rs counts it. */
 #define TICKS(nanoseconds) ((__u32)((nanoseconds) >> 20))
 /* A second. */
 #define LONGEST_SILENCE 954

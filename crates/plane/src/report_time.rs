@@ -24,8 +24,8 @@ impl ReportTime {
         self.0.as_nanos() as u64
     }
 
-    /// The time as a word of an engine's generation; 0 would mean that there are no reports. The word overflows after 52 days, and the
-    /// program uses differences.
+    /// The time as a word of an engine's generation; 0 would mean that there are no reports. The word overflows after 52
+    /// days, and the program uses differences.
     pub(crate) fn ticks(self) -> u32 {
         ((self.0.as_nanos() >> 20) as u32).max(1)
     }
