@@ -42,7 +42,7 @@ impl TakenOver {
     pub fn bypassed_by_rules(&self) -> io::Result<Bypassed> {
         let mut found = nftables::chains(&self.interfaces)?;
         found.extend(["ip", "ip6"].into_iter().flat_map(legacy_tables));
-        found.extend(xfrm::policies()?);
+        found.extend(xfrm::policies()?.map(str::to_owned));
         if self.leaves_unqueued {
             found.extend(traffic_control::shapers(&self.interfaces)?);
         }

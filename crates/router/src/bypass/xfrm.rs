@@ -12,12 +12,11 @@ const REQUEST: usize = 64;
 /// Where struct xfrm_userpolicy_info has the direction: behind a selector, two sets of limits, a priority and a number.
 const DIRECTION: usize = 56 + 64 + 32 + 4 + 4;
 
-/// A sentence with the number of policies that forwarded packets meet as they come in again or leave.
-pub fn policies() -> io::Result<Option<String>> {
+/// Text for the operator, if there are policies that forwarded packets meet.
+pub fn policies() -> io::Result<Option<&'static str>> {
     let bodies = dump(NETLINK_XFRM, XFRM_MSG_GETPOLICY, &[0; REQUEST])?;
-    let number = bodies.iter().filter(|body| concerns(body)).count();
-    Ok((number > 0)
-        .then(|| format!("IPsec: {number} policies of `ip xfrm policy` in the direction fwd or out")))
+    let concerns = bodies.iter().any(|body| concerns(body));
+    Ok(concerns.then_some("IPsec, policies in the direction fwd or out (`ip xfrm policy`)"))
 }
 
 fn concerns(body: &[u8]) -> bool {
