@@ -1,0 +1,1 @@
+//! The rule language of FreeBSD's ipfw(8).
