@@ -79,16 +79,15 @@ fn folder(name: &str) -> Option<PathBuf> {
 #[test]
 fn accepted_sets_print_what_pfctl_prints() {
     let Some(folder) = folder("pfctl") else { return };
-    let accepted = sets(&folder, "ok");
+    let accepted = sets(&folder, "ok").into_iter().filter(|set| refused_word(set).is_none());
     let mut wrong = Vec::new();
-    for set in accepted.iter().filter(|set| refused_word(set).is_none()) {
+    for set in accepted {
         let expected = fs::read_to_string(folder.join(format!("{set}.ok"))).unwrap();
         let printed = parse(&folder, &format!("{set}.in")).unwrap_or_else(|error| error.to_string());
         if printed != expected {
             wrong.push(format!("{set}\n{printed}instead of\n{expected}"));
         }
     }
-    println!("{} of {} accepted sets print alike", accepted.len() - wrong.len() - 3, accepted.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

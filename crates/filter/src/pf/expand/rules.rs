@@ -9,9 +9,10 @@ use crate::pf::expand::{binat, check, labels, states};
 use crate::pf::family::Family;
 use crate::pf::host::HostFacts;
 use crate::pf::names::protocols::{ICMP, ICMPV6};
+use crate::pf::parse::block::{PORT, PORT6};
 use crate::pf::policy::Policy;
 use crate::pf::pool::PfPool;
-use crate::pf::rule::{AnchorCall, InterfaceTest, PfAction, PfRule, TranslationKind};
+use crate::pf::rule::{AnchorCall, BlockReply, InterfaceTest, PfAction, PfRule, TranslationKind};
 use crate::pf::syntax::{ActionSyntax, AnchorSyntax, RuleSyntax};
 
 /// The rules that one rule stands for. `number` is that of the first.
@@ -101,7 +102,7 @@ impl<'a> Expansion<'a> {
         let state = states::keeping(self.syntax, &self.action, policy)?;
         let mut rule = PfRule {
             position: self.syntax.position.clone(),
-            action: self.action.clone(),
+            action: of_family(self.action.clone(), family),
             direction: self.syntax.direction,
             log: self.syntax.log,
             quick: self.syntax.quick,
@@ -196,6 +197,19 @@ fn fitted(address: PfAddress, family: Option<Family>) -> PfAddress {
             PfAddress::Dynamic(InterfaceAddresses { interface, modifiers, length })
         }
         address => address,
+    }
+}
+
+/// Without the ICMP code of the other family, which is never sent.
+fn of_family(action: PfAction, family: Option<Family>) -> PfAction {
+    match (action, family) {
+        (PfAction::Block(BlockReply::Icmp { code, .. }), Some(Family::Inet)) => {
+            PfAction::Block(BlockReply::Icmp { code, code6: PORT6 })
+        }
+        (PfAction::Block(BlockReply::Icmp { code6, .. }), Some(Family::Inet6)) => {
+            PfAction::Block(BlockReply::Icmp { code: PORT, code6 })
+        }
+        (action, _) => action,
     }
 }
 

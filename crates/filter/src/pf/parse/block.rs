@@ -12,8 +12,8 @@ pub const UNREACHABLE: u8 = 3;
 pub const UNREACHABLE6: u8 = 1;
 
 /// Codes of these types: no process listens on the port.
-const PORT: u8 = 3;
-const PORT6: u8 = 4;
+pub const PORT: u8 = 3;
+pub const PORT6: u8 = 4;
 
 pub fn reply(tokens: &mut Tokens) -> PfResult<Option<BlockReply>> {
     let reply = match tokens.word() {

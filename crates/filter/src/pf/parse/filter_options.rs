@@ -10,7 +10,7 @@ use crate::pf::parse::numbers::{any_base, number, number32, owner_test, positive
 use crate::pf::parse::pool::pool;
 use crate::pf::parse::tokens::Tokens;
 use crate::pf::parse::{scrub, state};
-use crate::pf::rule::{FlagTest, IcmpTest, PacketRate, Probability, RuleOptions, TagTest};
+use crate::pf::rule::{FlagTest, IcmpTest, InterfaceTest, PacketRate, Probability, RuleOptions, TagTest};
 use crate::pf::syntax::{OptionsSyntax, StateSyntax};
 use crate::pf::token::TokenKind;
 
@@ -147,8 +147,7 @@ fn limits(tokens: &mut Tokens, options: &mut RuleOptions) -> PfResult<bool> {
     } else if tokens.is_word("received-on") || (tokens.is_sign('!') && tokens.second_is("received-on")) {
         let not = tokens.eat_sign('!');
         tokens.expect_word("received-on")?;
-        options.received_on =
-            Some(interface(tokens)?).map(|test| crate::pf::rule::InterfaceTest { not, ..test });
+        options.received_on = Some(InterfaceTest { not, ..interface(tokens)? });
     } else {
         return Ok(false);
     }
@@ -240,7 +239,8 @@ fn keeping(tokens: &mut Tokens, options: &mut OptionsSyntax) -> PfResult<bool> {
         return Ok(true);
     }
     let keep = tokens.is_word("keep");
-    if !keep && !(tokens.is_word("no") && tokens.second_is("state")) {
+    let no = tokens.is_word("no") && tokens.second_is("state");
+    if !keep && !no {
         return Ok(false);
     }
     once(tokens, &options.state, "'keep state' or 'no state'")?;
