@@ -1,5 +1,7 @@
 //! FreeBSD's own tests of pfctl: what each rule set prints, and which ones are refused.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests stand outside `#[test]` functions
+
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! What is printed reads as the same rules: parse(print(rules)) == rules, for random rules.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests stand outside `#[test]` functions
+
 use std::io;
 
 use fullview_filter::pf::config::{PfConfig, PfSetting};

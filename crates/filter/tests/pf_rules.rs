@@ -1,5 +1,7 @@
 //! What rules mean, by what they print as; and what is refused, with the place.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests stand outside `#[test]` functions
+
 use std::collections::HashMap;
 use std::io;
 
