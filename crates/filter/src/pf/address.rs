@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::pf::family::Family;
+use crate::address::Family;
 
 /// What a rule compares an address with.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -51,19 +51,19 @@ pub struct TableDefinition {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableSource {
-    File { path: String, entries: Vec<TableEntry> },
-    List(Vec<TableEntry>),
+    File { path: String, entries: Vec<PfTableEntry> },
+    List(Vec<PfTableEntry>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TableEntry {
+pub struct PfTableEntry {
     /// The prefix is not in the table, though a shorter one is.
     pub not: bool,
     pub prefix: IpNet,
 }
 
 impl TableDefinition {
-    pub fn entries(&self) -> impl Iterator<Item = &TableEntry> {
+    pub fn entries(&self) -> impl Iterator<Item = &PfTableEntry> {
         self.sources.iter().flat_map(|source| match source {
             TableSource::File { entries, .. } | TableSource::List(entries) => entries,
         })

@@ -2,13 +2,13 @@
 
 use crate::pf::error::{PfError, PfResult, Position};
 use crate::pf::rule::BlockReply;
-use crate::pf::state_options::{StateBinding, StateOptions};
+use crate::pf::state_options::{PfStateOptions, StateBinding};
 
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub block: BlockReply,
     pub binding: StateBinding,
-    pub state_defaults: Option<StateOptions>,
+    pub state_defaults: Option<PfStateOptions>,
     pub require_order: bool,
     pub stage: Stage,
 }

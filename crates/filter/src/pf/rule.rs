@@ -1,8 +1,9 @@
 //! A rule after its lists are expanded and its defaults are filled in: what pfctl prints and the kernel gets.
 
+use crate::address::Family;
+use crate::packet::Direction;
 use crate::pf::address::{OwnerTest, PfPeer};
 use crate::pf::error::Position;
-use crate::pf::family::{Direction, Family};
 use crate::pf::pool::PfPool;
 use crate::pf::state_options::StateKeeping;
 

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 pub enum StateKeeping {
     /// `no state`, and every rule that does not pass.
     None,
-    Keep(Box<StateOptions>),
+    Keep(Box<PfStateOptions>),
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StateOptions {
+pub struct PfStateOptions {
     /// The most states of the rule.
     pub max: Option<u32>,
     pub no_sync: bool,

@@ -1,19 +1,20 @@
 //! Rules as they are written, with their lists.
 
+use crate::address::Family;
+use crate::packet::Direction;
 use crate::pf::address::{InterfaceAddresses, OwnerTest, PortTest};
 use crate::pf::config::PfOption;
 use crate::pf::error::Position;
-use crate::pf::family::{Direction, Family};
 use crate::pf::pool::{MapE, PoolChoice};
 use crate::pf::rule::{BlockReply, FlagTest, IcmpTest, InterfaceTest, PfLog, RuleOptions, TranslationKind};
-use crate::pf::state_options::StateOptions;
+use crate::pf::state_options::PfStateOptions;
 
 #[derive(Debug, Clone)]
 pub enum Statement {
     Include { position: Position, path: String },
     Macro { name: String, value: String },
     Options { position: Position, options: Vec<PfOption> },
-    StateDefaults(StateOptions),
+    StateDefaults(PfStateOptions),
     Table(TableSyntax),
     Rule(Box<RuleSyntax>),
     Antispoof(AntispoofSyntax),
@@ -142,7 +143,7 @@ pub struct OptionsSyntax {
 #[derive(Debug, Clone)]
 pub enum StateSyntax {
     No,
-    Keep(StateOptions),
+    Keep(PfStateOptions),
 }
 
 #[derive(Debug, Clone)]

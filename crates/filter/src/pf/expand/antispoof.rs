@@ -1,7 +1,7 @@
 //! `antispoof`: addresses of an interface come from this interface only.
 
+use crate::packet::Direction;
 use crate::pf::address::{InterfaceAddresses, InterfaceModifiers, InterfacePart};
-use crate::pf::family::Direction;
 use crate::pf::host::HostFacts;
 use crate::pf::parse::rules::everything;
 use crate::pf::rule::{BlockReply, InterfaceTest};

@@ -1,10 +1,10 @@
 //! `binat` and `binat-to`: one address for another, in both directions.
 
+use crate::packet::Direction;
 use crate::pf::address::{PfAddress, PfHost, PfPeer};
 use crate::pf::error::{PfError, PfResult};
 use crate::pf::expand::pools::Pool;
 use crate::pf::expand::resolve::ResolvedHost;
-use crate::pf::family::Direction;
 use crate::pf::pool::{PfPool, PoolPorts};
 use crate::pf::rule::{PfAction, PfRule, TranslationKind};
 use crate::pf::syntax::{ActionSyntax, RuleSyntax};

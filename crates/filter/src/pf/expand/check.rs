@@ -1,9 +1,9 @@
 //! Contradictions in a rule.
 
+use crate::address::Family;
+use crate::packet::protocol::{ICMP, ICMP6, TCP, UDP};
 use crate::pf::address::{NumberTest, PfPeer};
 use crate::pf::error::{PfError, PfResult};
-use crate::pf::family::Family;
-use crate::pf::names::protocols::{ICMP, ICMPV6, TCP, UDP};
 use crate::pf::pool::PoolPorts;
 use crate::pf::rule::{BlockReply, FlagTest, PfAction, PfRule, TranslationKind};
 use crate::pf::syntax::RuleSyntax;
@@ -55,7 +55,7 @@ fn icmp(rule: &PfRule) -> Option<Problem> {
         (Some(ICMP), Some(Family::Inet6)) => {
             Some(("proto icmp doesn't match address family inet6", "write 'proto icmp6'"))
         }
-        (Some(ICMPV6), Some(Family::Inet)) => {
+        (Some(ICMP6), Some(Family::Inet)) => {
             Some(("proto icmp6 doesn't match address family inet", "write 'proto icmp'"))
         }
         (_, None) if rule.icmp.is_some() => {

@@ -1,9 +1,9 @@
 //! All combinations of the members of a rule's lists, in pfctl's order: the last list changes fastest.
 
+use crate::address::Family;
 use crate::pf::address::{OwnerTest, PortTest};
 use crate::pf::error::{PfError, PfResult};
 use crate::pf::expand::resolve::ResolvedHost;
-use crate::pf::family::Family;
 use crate::pf::rule::{IcmpTest, InterfaceTest};
 use crate::pf::syntax::RuleSyntax;
 

@@ -1,9 +1,9 @@
 //! The addresses of a translation, for the family of its rule.
 
+use crate::address::Family;
 use crate::pf::address::{NumberTest, PfAddress, PortTest};
 use crate::pf::error::{PfError, PfResult};
 use crate::pf::expand::resolve::{ResolvedHost, hosts};
-use crate::pf::family::Family;
 use crate::pf::host::HostFacts;
 use crate::pf::pool::{NAT_PORTS, PfPool, PoolChoice, PoolPorts};
 use crate::pf::rule::TranslationKind;

@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 
+use crate::address::Family;
 use crate::pf::address::{InterfaceModifiers, InterfacePart, PfAddress, family_of};
 use crate::pf::error::{PfError, PfResult, Position};
-use crate::pf::family::Family;
 use crate::pf::host::{HostAddress, HostFacts, HostInterface};
 use crate::pf::parse::addresses::split_modifiers;
 use crate::pf::syntax::{HostKind, HostSyntax};

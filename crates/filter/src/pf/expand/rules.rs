@@ -1,14 +1,14 @@
 //! Rules without lists from a rule with lists.
 
+use crate::address::Family;
+use crate::packet::protocol::{ICMP, ICMP6};
 use crate::pf::address::{InterfaceAddresses, PfAddress, PfHost, PfPeer, PortTest};
 use crate::pf::error::{PfError, PfResult};
 use crate::pf::expand::combine::{Combination, combinations};
 use crate::pf::expand::pools::Pool;
 use crate::pf::expand::resolve::{ResolvedHost, hosts};
 use crate::pf::expand::{binat, check, labels, states};
-use crate::pf::family::Family;
 use crate::pf::host::HostFacts;
-use crate::pf::names::protocols::{ICMP, ICMPV6};
 use crate::pf::parse::block::{PORT, PORT6};
 use crate::pf::policy::Policy;
 use crate::pf::pool::PfPool;
@@ -150,7 +150,7 @@ impl<'a> Expansion<'a> {
 
     fn icmp(&self, one: &Combination) -> PfResult<Option<crate::pf::rule::IcmpTest>> {
         let Some((family, test)) = one.icmp else { return Ok(None) };
-        let protocol = if *family == Family::Inet { ICMP } else { ICMPV6 };
+        let protocol = if *family == Family::Inet { ICMP } else { ICMP6 };
         if one.protocol == Some(protocol) {
             return Ok(Some(*test));
         }

@@ -3,7 +3,7 @@
 use crate::pf::error::{PfError, PfResult, Position};
 use crate::pf::policy::Policy;
 use crate::pf::rule::{FlagTest, PfAction};
-use crate::pf::state_options::{SourceTrack, StateBinding, StateKeeping, StateOptions, StateTimeout};
+use crate::pf::state_options::{PfStateOptions, SourceTrack, StateBinding, StateKeeping, StateTimeout};
 use crate::pf::syntax::{RuleSyntax, StateSyntax};
 
 /// What a rule keeps: a rule that passes keeps state unless it says otherwise.
@@ -27,7 +27,7 @@ pub fn keeping(rule: &RuleSyntax, action: &PfAction, policy: &Policy) -> PfResul
     complete(kept, policy, &rule.position).map(|options| StateKeeping::Keep(Box::new(options)))
 }
 
-fn complete(mut options: StateOptions, policy: &Policy, position: &Position) -> PfResult<StateOptions> {
+fn complete(mut options: PfStateOptions, policy: &Policy, position: &Position) -> PfResult<PfStateOptions> {
     check(&options, position)?;
     options.binding =
         Some(options.binding.unwrap_or(policy.binding)).filter(|one| *one == StateBinding::Interface);
@@ -38,7 +38,7 @@ fn complete(mut options: StateOptions, policy: &Policy, position: &Position) -> 
 }
 
 /// A limit of states shortens timeouts from 60 % of it on.
-fn adaptive(options: &mut StateOptions) {
+fn adaptive(options: &mut PfStateOptions) {
     let ends = [StateTimeout::AdaptiveStart, StateTimeout::AdaptiveEnd];
     let set = ends.iter().any(|end| options.timeouts.contains_key(end));
     if let (Some(max), false) = (options.max, set) {
@@ -47,7 +47,7 @@ fn adaptive(options: &mut StateOptions) {
     }
 }
 
-fn track_sources(options: &mut StateOptions) {
+fn track_sources(options: &mut PfStateOptions) {
     let by_rule = options.max_src_conn.is_some()
         || options.max_src_conn_rate.is_some()
         || options.max_src_nodes.is_some();
@@ -61,7 +61,7 @@ fn track_sources(options: &mut StateOptions) {
     *timeout = remembered.max(*timeout);
 }
 
-fn check(options: &StateOptions, position: &Position) -> PfResult<()> {
+fn check(options: &PfStateOptions, position: &Position) -> PfResult<()> {
     let global = options.source_track == Some(SourceTrack::Global);
     let by_rule = [
         ("max-src-nodes", options.max_src_nodes.is_some()),
@@ -81,7 +81,7 @@ fn check(options: &StateOptions, position: &Position) -> PfResult<()> {
 
 /// The TCP flags that a rule asks for: those of the first packet if it keeps state.
 pub fn flags(rule: &RuleSyntax, protocol: Option<u8>, state: &StateKeeping) -> FlagTest {
-    if protocol.is_some_and(|protocol| protocol != crate::pf::names::protocols::TCP) {
+    if protocol.is_some_and(|protocol| protocol != crate::packet::protocol::TCP) {
         return FlagTest::ANY;
     }
     let first = *state != StateKeeping::None && !rule.options.common.fragment;

@@ -1,6 +1,6 @@
 //! The addresses of tables.
 
-use crate::pf::config::{TableDefinition, TableEntry, TableSource};
+use crate::pf::config::{PfTableEntry, TableDefinition, TableSource};
 use crate::pf::error::{PfError, PfErrorKind, PfResult, Position};
 use crate::pf::expand::resolve::prefixes;
 use crate::pf::files::RulesetFiles;
@@ -40,11 +40,11 @@ fn read(source: &TableSourceSyntax, files: &dyn RulesetFiles, facts: &HostFacts)
     }
 }
 
-fn listed(host: &HostSyntax, facts: &HostFacts) -> PfResult<Vec<TableEntry>> {
+fn listed(host: &HostSyntax, facts: &HostFacts) -> PfResult<Vec<PfTableEntry>> {
     let no_entry = match &host.kind {
         HostKind::Name { text, length } => {
             let prefixes = prefixes(text, *length, &host.position, facts)?;
-            return Ok(prefixes.into_iter().map(|prefix| TableEntry { not: host.not, prefix }).collect());
+            return Ok(prefixes.into_iter().map(|prefix| PfTableEntry { not: host.not, prefix }).collect());
         }
         HostKind::Range { .. } => "address ranges are",
         HostKind::Dynamic(_) => "dynamic addresses are",
@@ -63,7 +63,7 @@ fn file(
     named_at: &Position,
     files: &dyn RulesetFiles,
     facts: &HostFacts,
-) -> PfResult<Vec<TableEntry>> {
+) -> PfResult<Vec<PfTableEntry>> {
     let unreadable = |error: std::io::Error| {
         let kind = PfErrorKind::Unreadable { file: path.to_owned(), reason: error.to_string() };
         PfError { position: named_at.clone(), kind }
@@ -80,7 +80,7 @@ fn file(
     Ok(entries)
 }
 
-fn file_line(line: &str, start: &Position, facts: &HostFacts) -> PfResult<Vec<TableEntry>> {
+fn file_line(line: &str, start: &Position, facts: &HostFacts) -> PfResult<Vec<PfTableEntry>> {
     let content = line.split(['#', ';']).next().unwrap_or_default();
     let mut entries = Vec::new();
     let mut not = false;
@@ -90,7 +90,8 @@ fn file_line(line: &str, start: &Position, facts: &HostFacts) -> PfResult<Vec<Ta
         not |= address.len() < word.len();
         if !address.is_empty() {
             let at = Position { column, ..start.clone() };
-            entries.extend(entry(address, &at, facts)?.into_iter().map(|prefix| TableEntry { not, prefix }));
+            entries
+                .extend(entry(address, &at, facts)?.into_iter().map(|prefix| PfTableEntry { not, prefix }));
             not = false;
         }
     }

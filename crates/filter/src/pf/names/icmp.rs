@@ -1,6 +1,6 @@
 //! Types and codes of ICMP and ICMPv6 messages by pf's names.
 
-use crate::pf::family::Family;
+use crate::address::Family;
 
 const TYPES: &[(&str, u8)] = &[
     ("echoreq", 8),

@@ -1,9 +1,6 @@
 //! IP protocols by the names that FreeBSD's protocols(5) gives them.
 
-pub const TCP: u8 = 6;
-pub const UDP: u8 = 17;
-pub const ICMP: u8 = 1;
-pub const ICMPV6: u8 = 58;
+use crate::packet::protocol::{ICMP, ICMP6, SCTP, TCP, UDP, UDP_LITE};
 
 /// The first name of a number is the one that is printed.
 const PROTOCOLS: &[(&str, u8)] = &[
@@ -34,8 +31,8 @@ const PROTOCOLS: &[(&str, u8)] = &[
     ("esp", 50),
     ("ah", 51),
     ("skip", 57),
-    ("ipv6-icmp", ICMPV6),
-    ("icmp6", ICMPV6),
+    ("ipv6-icmp", ICMP6),
+    ("icmp6", ICMP6),
     ("ipv6-nonxt", 59),
     ("ipv6-opts", 60),
     ("vmtp", 81),
@@ -53,9 +50,9 @@ const PROTOCOLS: &[(&str, u8)] = &[
     ("pgm", 113),
     ("l2tp", 115),
     ("isis", 124),
-    ("sctp", 132),
+    ("sctp", SCTP),
     ("fc", 133),
-    ("udplite", 136),
+    ("udplite", UDP_LITE),
     ("mpls-in-ip", 137),
     ("hip", 139),
     ("shim6", 140),

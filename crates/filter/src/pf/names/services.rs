@@ -1,6 +1,6 @@
 //! Ports by the names of FreeBSD's services(5), as far as rule sets commonly use them.
 
-use crate::pf::names::protocols::TCP;
+use crate::packet::protocol::TCP;
 
 /// A name, its port, and whether it is known for TCP and for UDP.
 type Service = (&'static str, u16, bool, bool);

@@ -1,7 +1,7 @@
 //! What `block` answers.
 
+use crate::address::Family;
 use crate::pf::error::PfResult;
-use crate::pf::family::Family;
 use crate::pf::names::icmp;
 use crate::pf::parse::numbers::number;
 use crate::pf::parse::tokens::Tokens;

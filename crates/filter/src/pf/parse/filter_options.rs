@@ -1,7 +1,7 @@
 //! What may follow the addresses of a filter rule, in any order.
 
+use crate::address::Family;
 use crate::pf::error::{PfError, PfResult};
-use crate::pf::family::Family;
 use crate::pf::names::icmp;
 use crate::pf::parse::addresses::without_quotes;
 use crate::pf::parse::block;

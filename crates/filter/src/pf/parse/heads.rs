@@ -1,7 +1,8 @@
 //! What rules of all kinds have in front of their addresses.
 
+use crate::address::Family;
+use crate::packet::Direction;
 use crate::pf::error::{PfError, PfResult};
-use crate::pf::family::{Direction, Family};
 use crate::pf::parse::tokens::Tokens;
 use crate::pf::rule::{InterfaceTest, PfLog};
 

@@ -5,12 +5,12 @@ use crate::pf::parse::addresses::table_name;
 use crate::pf::parse::numbers::{number32, positive};
 use crate::pf::parse::tokens::Tokens;
 use crate::pf::state_options::{
-    ConnectionRate, Flush, Overload, SourceTrack, StateBinding, StateOptions, StateTimeout,
+    ConnectionRate, Flush, Overload, PfStateOptions, SourceTrack, StateBinding, StateTimeout,
 };
 
 /// What may follow `keep state`: options in parentheses.
-pub fn in_parentheses(tokens: &mut Tokens) -> PfResult<StateOptions> {
-    let mut options = StateOptions::default();
+pub fn in_parentheses(tokens: &mut Tokens) -> PfResult<PfStateOptions> {
+    let mut options = PfStateOptions::default();
     if tokens.eat_sign('(') {
         while !tokens.eat_sign(')') {
             option(tokens, &mut options)?;
@@ -21,8 +21,8 @@ pub fn in_parentheses(tokens: &mut Tokens) -> PfResult<StateOptions> {
 }
 
 /// The options after `set state-defaults`.
-pub fn defaults(tokens: &mut Tokens) -> PfResult<StateOptions> {
-    let mut options = StateOptions::default();
+pub fn defaults(tokens: &mut Tokens) -> PfResult<PfStateOptions> {
+    let mut options = PfStateOptions::default();
     while !tokens.at_end() {
         option(tokens, &mut options)?;
         tokens.eat_sign(',');
@@ -30,7 +30,7 @@ pub fn defaults(tokens: &mut Tokens) -> PfResult<StateOptions> {
     Ok(options)
 }
 
-fn option(tokens: &mut Tokens, options: &mut StateOptions) -> PfResult<()> {
+fn option(tokens: &mut Tokens, options: &mut PfStateOptions) -> PfResult<()> {
     let position = tokens.position();
     let word = tokens.word().ok_or_else(|| tokens.unexpected("a state option"))?.to_owned();
     tokens.advance();
@@ -55,7 +55,7 @@ fn raise(place: &mut bool) -> bool {
 }
 
 /// Options without a value.
-fn flag(word: &str, options: &mut StateOptions) -> bool {
+fn flag(word: &str, options: &mut PfStateOptions) -> bool {
     match word {
         "no-sync" => raise(&mut options.no_sync),
         "sloppy" => raise(&mut options.sloppy),
@@ -70,7 +70,7 @@ fn flag(word: &str, options: &mut StateOptions) -> bool {
 fn number_option(
     tokens: &mut Tokens,
     word: &str,
-    options: &mut StateOptions,
+    options: &mut PfStateOptions,
     at: &Position,
 ) -> PfResult<bool> {
     Ok(match word {
@@ -111,7 +111,7 @@ fn source_track(tokens: &mut Tokens) -> SourceTrack {
     SourceTrack::Global
 }
 
-fn timeout(tokens: &mut Tokens, name: &str, options: &mut StateOptions, at: &Position) -> PfResult<bool> {
+fn timeout(tokens: &mut Tokens, name: &str, options: &mut PfStateOptions, at: &Position) -> PfResult<bool> {
     let known = StateTimeout::named(name).filter(|timeout| timeout.is_of_states());
     let unknown = || {
         PfError::syntax(at, format!("'{name}'"), "a state option or the name of a timeout, such as tcp.first")

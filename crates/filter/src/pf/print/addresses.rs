@@ -8,7 +8,7 @@ use crate::pf::address::{
     InterfaceAddresses, InterfaceModifiers, InterfacePart, NumberTest, OwnerTest, PfAddress, PfHost, PfPeer,
     PortTest,
 };
-use crate::pf::config::TableEntry;
+use crate::pf::config::PfTableEntry;
 use crate::pf::names::services;
 
 /// A prefix, without its length if it holds one address.
@@ -58,7 +58,7 @@ impl Display for PfHost {
     }
 }
 
-impl Display for TableEntry {
+impl Display for PfTableEntry {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         out.write_str(if self.not { "!" } else { "" })?;
         prefix(out, &self.prefix)

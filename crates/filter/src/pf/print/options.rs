@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result, Write};
 
-use crate::pf::family::Family;
+use crate::address::Family;
 use crate::pf::names::icmp;
 use crate::pf::rule::{
     FlagTest, IcmpTest, InterfaceTest, PfAction, PfRule, Probability, RuleOptions, ScrubOptions,
@@ -37,7 +37,7 @@ fn flags(out: &mut impl Write, rule: &PfRule) -> Result {
     if rule.flags != FlagTest::ANY {
         return write!(out, " flags {}/{}", letters(rule.flags.set), letters(rule.flags.of));
     }
-    let tcp = rule.protocol.is_none_or(|protocol| protocol == crate::pf::names::protocols::TCP);
+    let tcp = rule.protocol.is_none_or(|protocol| protocol == crate::packet::protocol::TCP);
     let kept = rule.action == PfAction::Pass && rule.state != StateKeeping::None;
     out.write_str(if tcp && kept && !rule.options.fragment { " flags any" } else { "" })
 }

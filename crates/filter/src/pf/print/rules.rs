@@ -2,7 +2,8 @@
 
 use std::fmt::{Display, Formatter, Result, Write};
 
-use crate::pf::family::{Direction, Family};
+use crate::address::Family;
+use crate::packet::Direction;
 use crate::pf::names::{icmp, protocols};
 use crate::pf::parse::block::{UNREACHABLE, UNREACHABLE6};
 use crate::pf::print::addresses::{from_to, owner};

@@ -2,10 +2,10 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use crate::pf::state_options::{Flush, Overload, SourceTrack, StateBinding, StateOptions};
+use crate::pf::state_options::{Flush, Overload, PfStateOptions, SourceTrack, StateBinding};
 
 /// The options in parentheses, or nothing.
-impl Display for StateOptions {
+impl Display for PfStateOptions {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         let mut parts = limits(self);
         parts.extend(bindings(self).into_iter().map(str::to_owned));
@@ -14,7 +14,7 @@ impl Display for StateOptions {
     }
 }
 
-fn limits(options: &StateOptions) -> Vec<String> {
+fn limits(options: &PfStateOptions) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(options.max.map(|max| format!("max {max}")));
     parts.extend(options.no_sync.then(|| "no-sync".to_owned()));
@@ -29,7 +29,7 @@ fn limits(options: &StateOptions) -> Vec<String> {
     parts
 }
 
-fn bindings(options: &StateOptions) -> Vec<&'static str> {
+fn bindings(options: &PfStateOptions) -> Vec<&'static str> {
     let flags = [
         ("if-bound", options.binding == Some(StateBinding::Interface)),
         ("allow-related", options.allow_related),
