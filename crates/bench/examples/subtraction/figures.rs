@@ -136,7 +136,7 @@ impl Figures {
         self.beds.iter().all(|bed| {
             let found = ["pass", "forward"].map(|router| DELAYS.map(|ns| self.found(bed, router, true, ns)));
             let moved = self.moved(bed);
-            !found.as_flattened().iter().chain([&moved]).any(|found| found.exceeds(bed))
+            !found.as_flattened().iter().chain([&moved]).any(|found| found.exceeds())
         })
     }
 }
@@ -164,7 +164,7 @@ impl Found {
         Some([effect.low, effect.high].map(|end| end * self.alone()))
     }
 
-    fn exceeds(&self, bed: &str) -> bool {
+    fn exceeds(&self) -> bool {
         let stated = stated(self.alone());
         self.interval().is_some_and(|[low, high]| low > stated || high < -stated)
     }
