@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use anyhow::Context;
+use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::pf::host::{HostAddress, HostFacts, HostInterface};
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::InterfaceFlags;
@@ -16,6 +17,17 @@ pub fn read() -> anyhow::Result<HostFacts> {
         interface(&mut facts, &entry).addresses.extend(address);
     }
     Ok(facts)
+}
+
+/// The same interfaces for rules that are only checked: the numbers are those of the list.
+pub fn numbered(facts: &HostFacts) -> Interfaces {
+    let filter_interface = |(number, interface): (u16, &HostInterface)| FilterInterface {
+        name: interface.name.clone(),
+        number,
+        groups: interface.groups.clone(),
+        addresses: interface.addresses.iter().map(|one| (one.address.into(), one.length)).collect(),
+    };
+    Interfaces((0..).zip(&facts.interfaces).map(filter_interface).collect())
 }
 
 fn interface<'a>(facts: &'a mut HostFacts, entry: &InterfaceAddress) -> &'a mut HostInterface {

@@ -29,6 +29,14 @@ fn interfaces_of_this_host_stand_for_their_addresses() {
 }
 
 #[test]
+fn rules_that_the_router_cannot_enforce_are_printed_and_refused() {
+    let (_dir, path) = file("pf.conf", b"pass out user 5\n");
+    let ran = run(&["filter", "check", "-v", &path]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, "pass out all user = 5 flags S/SA keep state\n"));
+    assert!(ran.err.contains(":1:1:") && ran.err.contains("'user' is not supported"), "{}", ran.err);
+}
+
+#[test]
 fn errors_name_the_place_and_how_to_fix_them() {
     let lines: &[(&[u8], &[&str])] = &[
         (

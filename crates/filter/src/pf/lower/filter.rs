@@ -35,9 +35,8 @@ impl<'a, 'n> Filter<'a, 'n> {
         let (rules, loaded) = (Vec::new(), config.loaded.as_slice());
         let mut filter =
             Filter { rules, timeouts, names, loaded, path: Vec::new(), allows_options, number: 0 };
-        if !allows_options {
-            filter.rules.push(block_options(Vec::new(), true, 0));
-        }
+        // Packets that no rule matches pass, but not with options.
+        filter.rules.push(block_options(Vec::new(), !allows_options, 0));
         filter.all(&config.rules.filter, &[])?;
         Ok(filter)
     }
