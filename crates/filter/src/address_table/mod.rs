@@ -92,14 +92,16 @@ mod tests {
     use proptest::prelude::*;
 
     fn entry() -> impl Strategy<Value = TableEntry> {
-        let inet = (0_u32..1 << 12, 20_u8..=32).prop_map(|(bits, length)| (Address::inet(bits << 8), length));
+        let inet = (0_u32..1 << 12, 0_u32..3, 0_u8..=32)
+            .prop_map(|(bits, place, length)| (Address::inet(bits << (place * 10)), length));
         let inet6 = (0_u128..1 << 12, 0_u8..=128).prop_map(|(bits, length)| (Address(bits << 100), length));
         (prop_oneof![inet, inet6], any::<bool>(), any::<u32>())
             .prop_map(|((address, length), negated, value)| TableEntry { address, length, negated, value })
     }
 
     fn address() -> impl Strategy<Value = Address> {
-        let near = (0_u32..1 << 12, 0_u32..4).prop_map(|(bits, low)| Address::inet(bits << 8 | low));
+        let near = (0_u32..1 << 12, 0_u32..3, 0_u32..4)
+            .prop_map(|(bits, place, low)| Address::inet(bits << (place * 10) | low));
         prop_oneof![
             near,
             (0_u128..1 << 12).prop_map(|bits| Address(bits << 100)),

@@ -27,7 +27,9 @@ macro_rules! range_key {
             }
 
             fn of_slot(base: Self, shift: u32, slot: usize) -> Self {
-                base.saturating_add((slot as $type).checked_shl(shift).unwrap_or(<$type>::MAX))
+                base.saturating_add(
+                    (slot as $type).saturating_mul((1 as $type).checked_shl(shift).unwrap_or(<$type>::MAX)),
+                )
             }
         }
     };

@@ -50,6 +50,21 @@ pub struct SourceLimits {
     pub overload: Option<TableId>,
 }
 
+impl SourceLimits {
+    /// No limit yet, for the flows of one rule that are equal under a mask.
+    pub const fn by(mask: FlowMask) -> Self {
+        SourceLimits {
+            mask,
+            per_rule: true,
+            max_nodes: None,
+            max_states: None,
+            max_connections: None,
+            rate: None,
+            overload: None,
+        }
+    }
+}
+
 /// Which parts of a flow distinguish the sources of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowMask {

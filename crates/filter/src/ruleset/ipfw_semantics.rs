@@ -2,9 +2,10 @@
 
 use super::create::{StateRequest, create};
 use super::evaluation::{Evaluation, Followed};
-use crate::rule::{CompiledRule, FlowName, RuleAction};
+use super::translate;
+use crate::rule::{CompiledRule, FlowName, RuleAction, StateOptions, Translation};
 use crate::state::{FlowKey, PassBinding};
-use crate::verdict::{DecidedBy, Decision, DropReason, Verdict};
+use crate::verdict::{DecidedBy, Decision, DropReason, Rewrite, Verdict};
 
 /// What a rule leads to.
 enum Step {
@@ -41,6 +42,9 @@ fn step(evaluation: &mut Evaluation<'_>, index: usize, lookups: &mut Lookups) ->
     if let RuleAction::CheckState(flow) = rule.action {
         return check_state(evaluation, flow, lookups).unwrap_or(Step::To(index + 1));
     }
+    if let (RuleAction::Translate(to), Some(options)) = (&rule.action, &rule.state) {
+        return translate(evaluation, to, options, index).map_or(Step::To(index + 1), Step::Decided);
+    }
     evaluation.count(index as u32);
     match keep_state(evaluation, rule, index as u32, lookups) {
         Ok(by) => act(evaluation, rule, index, by),
@@ -64,6 +68,54 @@ fn act(evaluation: &mut Evaluation<'_>, rule: &CompiledRule, index: usize, by: D
             Step::Decided(Decision { verdict, rule: Some(index as u32), by })
         }
     }
+}
+
+/// Translates the packet by its state, or makes one if the packet goes the right way. A translated packet passes: the
+/// search ends (`net.inet.ip.fw.one_pass`).
+fn translate(
+    evaluation: &mut Evaluation<'_>,
+    to: &Translation,
+    options: &StateOptions,
+    index: usize,
+) -> Option<Decision> {
+    let decided = |verdict, by| Some(Decision { verdict, rule: Some(index as u32), by });
+    for (followed, quoted) in
+        [(evaluation.follow_state(options.flow), false), (evaluation.follow_quoted(options.flow), true)]
+    {
+        if let Followed::Valid(hit) = followed {
+            evaluation.count(index as u32);
+            return decided(evaluation.pass_by_state(hit, quoted), DecidedBy::State);
+        }
+    }
+    if to.side != translate::side_of(evaluation.packet.pass.direction) {
+        return None;
+    }
+    evaluation.count(index as u32);
+    match new_translation(evaluation, to, options, index as u32) {
+        Ok(rewrite) => decided(Verdict::Translate(rewrite), DecidedBy::NewState),
+        Err(reason) => decided(Verdict::Drop(reason), DecidedBy::Rule),
+    }
+}
+
+fn new_translation(
+    evaluation: &mut Evaluation<'_>,
+    to: &Translation,
+    options: &StateOptions,
+    rule: u32,
+) -> Result<Rewrite, DropReason> {
+    let original = *evaluation.packet;
+    let rewrite = translate::choose(evaluation, to)?.rewrite;
+    evaluation.restore(&original);
+    let request = StateRequest {
+        options,
+        rule,
+        binding: original.pass.direction.into(),
+        key: FlowKey::of(&original),
+        translation: Some(rewrite),
+        mark: options.flow.0,
+    };
+    create(evaluation, &request)?;
+    Ok(rewrite)
 }
 
 /// Looks for the packet's state. If it has one, the packet meets the action of the rule that made it.

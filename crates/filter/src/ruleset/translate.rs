@@ -21,10 +21,7 @@ const TRIES: u32 = 64;
 /// Translates the packet by the first rule that matches, if one does.
 pub(super) fn by_rules(evaluation: &mut Evaluation<'_>) -> Result<Option<Chosen>, DropReason> {
     let (set, around) = (evaluation.set, evaluation.surroundings());
-    let wanted = match evaluation.packet.pass.direction {
-        Direction::In => Side::Destination,
-        Direction::Out => Side::Source,
-    };
+    let wanted = side_of(evaluation.packet.pass.direction);
     let mut from = 0;
     while let Some(index) = set.translations.next_match(from, evaluation.packet, around) {
         let rule = &set.translations()[index];
@@ -43,8 +40,16 @@ pub(super) fn by_rules(evaluation: &mut Evaluation<'_>) -> Result<Option<Chosen>
     Ok(None)
 }
 
+/// Which end of a new flow is translated in a pass.
+pub(super) fn side_of(direction: Direction) -> Side {
+    match direction {
+        Direction::In => Side::Destination,
+        Direction::Out => Side::Source,
+    }
+}
+
 /// Chooses an address and a free port, and gives both to the packet, so that filter rules see them.
-fn choose(evaluation: &mut Evaluation<'_>, to: &Translation) -> Result<Chosen, DropReason> {
+pub(super) fn choose(evaluation: &mut Evaluation<'_>, to: &Translation) -> Result<Chosen, DropReason> {
     let original = *evaluation.packet;
     for _ in 0..TRIES {
         let random = evaluation.worker.random();
