@@ -70,7 +70,12 @@ pub fn prefixes(
     Ok(named(text, length, position, facts)?.into_iter().map(|literal| literal.prefix.trunc()).collect())
 }
 
-fn named(text: &str, length: Option<u8>, position: &Position, facts: &HostFacts) -> PfResult<Vec<FoundAddress>> {
+fn named(
+    text: &str,
+    length: Option<u8>,
+    position: &Position,
+    facts: &HostFacts,
+) -> PfResult<Vec<FoundAddress>> {
     let (address, scope) =
         text.split_once('%').map_or((text, None), |(address, scope)| (address, Some(scope)));
     if let Some(address) = literal(address, length) {

@@ -3,7 +3,7 @@
 use crate::pf::config::{LoadedAnchor, PfConfig};
 use crate::pf::error::{PfError, PfResult};
 use crate::pf::lower::conditions::clauses;
-use crate::pf::lower::names::Names;
+use crate::pf::lower::names::PfNames;
 use crate::pf::lower::states::state;
 use crate::pf::lower::support;
 use crate::pf::parse::block::{PORT, PORT6};
@@ -15,7 +15,7 @@ use crate::state::Timeouts;
 pub struct Filter<'a, 'n> {
     pub rules: Vec<CompiledRule>,
     pub timeouts: Vec<Timeouts>,
-    names: &'n mut Names<'a>,
+    names: &'n mut PfNames<'a>,
     loaded: &'a [LoadedAnchor],
     /// The anchors that the rules at hand are in.
     path: Vec<&'a str>,
@@ -27,7 +27,7 @@ pub struct Filter<'a, 'n> {
 impl<'a, 'n> Filter<'a, 'n> {
     pub fn lower(
         config: &'a PfConfig,
-        names: &'n mut Names<'a>,
+        names: &'n mut PfNames<'a>,
         timeouts: Vec<Timeouts>,
     ) -> PfResult<Filter<'a, 'n>> {
         let loaded = config.loaded.iter().map(|anchor| &anchor.config.rules.filter);
