@@ -118,7 +118,7 @@ impl PfReader<'_> {
         if !is_anywhere(&option) {
             self.policy.enter(Stage::Options, position)?;
         }
-        self.config.settings.push(PfSetting::Option(option));
+        self.config.settings.push(PfSetting::Option { position: position.clone(), option });
         Ok(())
     }
 

@@ -47,7 +47,7 @@ pub fn lower(config: &PfConfig, interfaces: &Interfaces) -> PfResult<LoweredPf> 
 
 fn skip(config: &PfConfig, interfaces: &Interfaces) -> crate::rule::InterfaceSet {
     let skipped = config.settings.iter().flat_map(|setting| match setting {
-        PfSetting::Option(PfOption::Skip(names)) => names.as_slice(),
+        PfSetting::Option { option: PfOption::Skip(names), .. } => names.as_slice(),
         _ => &[],
     });
     skipped.flat_map(|name| interfaces.matching(name)).map(|interface| interface.number).collect()
