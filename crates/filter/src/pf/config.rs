@@ -27,6 +27,7 @@ pub struct PfRules {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedAnchor {
+    pub position: Position,
     pub name: String,
     pub config: PfConfig,
 }

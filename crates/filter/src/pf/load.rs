@@ -136,7 +136,7 @@ impl PfReader<'_> {
 
     fn load_anchor(&mut self, name: String, path: &str, position: &Position) -> PfResult<()> {
         let config = read_file(path, position, self.files, self.facts, self.depth)?;
-        self.config.loaded.push(LoadedAnchor { name, config });
+        self.config.loaded.push(LoadedAnchor { position: position.clone(), name, config });
         Ok(())
     }
 }

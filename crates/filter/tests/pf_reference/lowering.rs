@@ -118,3 +118,13 @@ fn what_cannot_be_enforced_is_refused() {
         assert!(error.starts_with("rules:"), "{rules}: {error}");
     }
 }
+
+#[test]
+fn files_of_anchors_have_no_other_rules_than_filter_rules() {
+    let main = "load anchor \"a\" from \"a\"";
+    for file in ["nat on em0 inet from any to any -> 192.0.2.7", "scrub in", "load anchor \"b\" from \"b\""] {
+        let files = [("rules", main), ("a", file), ("b", "pass")];
+        let error = lower(&read(&files), &interfaces()).unwrap_err().to_string();
+        assert!(error.starts_with("rules:1:13: 'load anchor' is not supported"), "{error}");
+    }
+}

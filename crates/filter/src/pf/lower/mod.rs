@@ -33,6 +33,7 @@ pub struct LoweredPf {
 /// Lowers a rule set for a machine with these interfaces.
 pub fn lower(config: &PfConfig, interfaces: &Interfaces) -> PfResult<LoweredPf> {
     support::options(config)?;
+    support::loaded(&config.loaded)?;
     let mut names = PfNames::new(config, interfaces);
     let mut parts = RuleSetParts::new(Language::Pf);
     let limits = timeouts::limits(config);

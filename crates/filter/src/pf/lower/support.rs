@@ -1,6 +1,6 @@
 //! What can be read but not enforced.
 
-use crate::pf::config::{PfConfig, PfOption, PfSetting, Syncookies};
+use crate::pf::config::{LoadedAnchor, PfConfig, PfOption, PfRules, PfSetting, Syncookies};
 use crate::pf::error::{PfError, PfResult};
 use crate::pf::rule::{BlockReply, PfAction, PfRule, ScrubOptions};
 use crate::pf::state_options::{Flush, PfStateOptions, StateTimeout};
@@ -26,6 +26,23 @@ pub fn options(config: &PfConfig) -> PfResult<()> {
     }
     match config.rules.scrub.iter().find(|rule| rule.action == PfAction::Scrub) {
         Some(rule) => Err(PfError::refused(&rule.position, "scrub", REWRITES)),
+        None => Ok(()),
+    }
+}
+
+/// Files of anchors: they may have filter rules and tables.
+pub fn loaded(anchors: &[LoadedAnchor]) -> PfResult<()> {
+    let more = |anchor: &&LoadedAnchor| {
+        let PfRules { scrub, nat, rdr, binat, filter: _ } = &anchor.config.rules;
+        let nested = !anchor.config.loaded.is_empty();
+        nested || [scrub, nat, rdr, binat].iter().any(|rules| !rules.is_empty())
+    };
+    match anchors.iter().find(more) {
+        Some(anchor) => {
+            let instead =
+                "a file of an anchor has tables and filter rules: write other rules into the main file";
+            Err(PfError::refused(&anchor.position, "load anchor", instead))
+        }
         None => Ok(()),
     }
 }
