@@ -69,13 +69,15 @@ fn forwards_vlan_7(attach: fn(&mut Engine, u32)) -> bool {
 }
 
 #[test]
-fn a_bound_program_reads_the_tags_that_the_driver_strips() {
+fn a_bound_program_and_one_at_tcx_read_the_tags_that_the_driver_strips() {
     if !(may_load_programs() && may_run(&["ip", "ethtool"])) {
         return;
     }
     in_namespace(|| {
         bridge();
         assert!(forwards_vlan_7(|engine, device| engine.attach_reading_tags(device).unwrap()));
+        // At tcx the tags are beside the frames.
+        assert!(forwards_vlan_7(|engine, device| engine.attach_at_tcx(device).unwrap()));
         // To another program, the same frames look untagged.
         assert!(!forwards_vlan_7(|engine, device| engine.attach(device, XdpMode::Driver).unwrap()));
     });

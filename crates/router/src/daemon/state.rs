@@ -6,6 +6,7 @@ use fullview_table::Address;
 use fullview_table::fib::framework::FamilyTables;
 
 use super::counts::{CountSnapshot, NamedCounts, PathCounts};
+use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
 use super::host_driver::HostDriver;
 use crate::follow::Statistics;
@@ -39,6 +40,11 @@ impl RouterState<'_> {
     /// What each worker has counted, or each processor on which a program in the kernel runs.
     pub fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {
         self.counts.snapshots()
+    }
+
+    /// What forwards the packets that come in by a port.
+    pub fn engine(&self, port: u16) -> EngineInUse {
+        self.counts.engine(port)
     }
 
     /// What a program in the kernel has counted. Empty if workers forward.
