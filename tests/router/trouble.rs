@@ -193,7 +193,8 @@ fn interfaces_that_appear_and_disappear_quickly_do_not_end_the_router() {
     if !may_run(&PROGRAMS) || (cfg!(feature = "bpf") && !may_run(&["ethtool"])) {
         return;
     }
-    let engines: &[&str] = if cfg!(feature = "bpf") { &["user", "xdp", "xdp-generic"] } else { &["user"] };
+    let engines: &[&str] =
+        if cfg!(feature = "bpf") { &["threads", "tc", "xdp", "xdp-generic"] } else { &["threads"] };
     for engine in engines {
         let lab = Lab::new();
         #[cfg(feature = "bpf")]
