@@ -5,14 +5,12 @@
 
 use std::error::Error;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use aya::programs::links::FdLink;
 use aya::programs::xdp::{XdpLink, XdpMode};
 use aya::programs::{ProgramError, SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader};
-
-use crate::port::sys::bpf_call;
 
 /// A compiled file of `bpf/`.
 #[derive(Clone, Copy, Debug)]
@@ -252,14 +250,6 @@ pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<Progra
     let link: XdpLink = program.take_link(id).map_err(refused)?;
     // Without a BPF link the program would stay attached after the end of the process.
     Ok(ProgramAttachment::Aya(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
-}
-
-/// Attaches `program` at the end of the programs at tcx ingress of an interface, by its index: aya takes names only.
-pub fn attach_at_tcx(program: &SchedClassifier, interface: u32) -> Result<ProgramAttachment, BpfError> {
-    let refused = |error| BpfError::AttachAtTcx { interface, error };
-    let not_loaded = |error| refused(io::Error::other(error));
-    let program = program.fd().map_err(not_loaded)?;
-    bpf_call::attach_at_tcx(program.as_fd(), interface).map(ProgramAttachment::Link).map_err(refused)
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod layout;
 mod reason;
 mod section_copy;
 mod table_images;
+mod tcx;
 
 pub use crate::report_time::ReportTime;
 pub use config::{XdpConfig, XdpInterface, XdpNextHop};
@@ -240,7 +241,7 @@ impl Engine {
         Ok(match (mode, &self.bound) {
             (AttachMode::Plain(mode), _) => bpf::attach(self.loaded.xdp(PROGRAM)?, ifindex, mode)?,
             (AttachMode::ReadsTags, Some(bound)) => bound.attach(ifindex)?,
-            (AttachMode::Tcx, _) => bpf::attach_at_tcx(self.skb_program()?, ifindex)?,
+            (AttachMode::Tcx, _) => tcx::attach(self.skb_program()?, ifindex)?,
             (AttachMode::ReadsTags, None) => return Err(EngineError::CannotReadTags { ifindex }),
         })
     }

@@ -1,14 +1,8 @@
 //! Which engine forwards the packets of a router, and why.
 
 use super::error::DaemonError;
+use super::program_choice::{self, ProgramChoice};
 use crate::options::{EngineName, PortName, RouterOptions};
-
-#[cfg(all(feature = "bpf", target_os = "linux"))]
-use super::with_programs as programs;
-#[cfg(not(all(feature = "bpf", target_os = "linux")))]
-use super::without_programs as programs;
-
-pub use programs::ProgramChoice;
 
 /// What forwards.
 pub enum ChosenEngine {
@@ -75,5 +69,5 @@ impl EngineChoice {
 /// Why `auto` chooses threads, if it does.
 fn reason_for_threads(options: &RouterOptions) -> Option<String> {
     let only = options.threads_only.map(|key| format!("`{key}` is a setting of threads"));
-    only.or_else(programs::refusal)
+    only.or_else(program_choice::refusal)
 }

@@ -30,15 +30,16 @@ mod neighbor_refresh;
 mod neighbor_resolution;
 mod plan_events;
 mod ports;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod program_choice;
+#[cfg(not(all(feature = "bpf", target_os = "linux")))]
+#[path = "no_program_choice.rs"]
+mod program_choice;
 mod query_queue;
 mod standalone;
 mod state;
 mod wakeup;
 mod watch_hub;
-#[cfg(all(feature = "bpf", target_os = "linux"))]
-mod with_programs;
-#[cfg(not(all(feature = "bpf", target_os = "linux")))]
-mod without_programs;
 mod worker_path;
 mod worker_thread;
 mod workers;
@@ -57,7 +58,7 @@ use crate::events::{EventKind, RecentEvents};
 use crate::options::RouterOptions;
 use control_plane::ControlPlane;
 pub use counts::{CountSnapshot, NamedCounts, total};
-use engine_choice::{ChosenEngine, ProgramChoice};
+use engine_choice::ChosenEngine;
 pub use engine_choice::{EngineChoice, EngineInUse};
 pub use error::DaemonError;
 pub use event_log::is_rebuild;
@@ -65,6 +66,7 @@ pub use interface_lock::{InterfaceLocks, lock};
 use kernel_source::KernelSource;
 use main_loop::Daemon;
 pub use main_loop::{RouterCounts, RunRouter};
+use program_choice::ProgramChoice;
 pub use query_queue::{QueryHandle, QueryQueue, open as open_query_queue};
 pub use state::RouterState;
 pub use watch_hub::{WatchHub, WatchSession};
