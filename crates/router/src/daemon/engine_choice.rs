@@ -30,9 +30,16 @@ pub struct EngineInUse {
     pub why: String,
 }
 
+const THREADS: &str = "threads";
+
 impl EngineInUse {
     pub fn threads(why: &str) -> EngineInUse {
-        EngineInUse { name: "threads", why: why.to_owned() }
+        EngineInUse { name: THREADS, why: why.to_owned() }
+    }
+
+    /// Whether workers see the packets.
+    pub fn is_threads(&self) -> bool {
+        self.name == THREADS
     }
 }
 
