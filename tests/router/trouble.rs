@@ -335,7 +335,7 @@ fn the_kernel_forwards_while_workers_are_stopped() {
         return;
     }
     let lab = Lab::new();
-    let program = lab.forward(&[]);
+    let program = lab.forward(&["--engine", "threads"]);
     lab.left.command("ping -c 1 -W 60 10.0.2.2");
     program.signal("STOP");
     let reaches = || lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success();

@@ -36,7 +36,6 @@ pub fn run(config: &RouterConfig, file: Option<PathBuf>) -> Result<RouterCounts,
     log::set_level(config.router.log_level);
     let options = config::router_options(config)?;
     let choice = EngineChoice::of(&options)?;
-    log::line(&choice.line);
     daemon::check_host(&options, &choice)?;
     let _locks = daemon::lock(&options.interfaces)?;
     let reloadable = file.map(|path| (path, config.clone()));
@@ -44,6 +43,7 @@ pub fn run(config: &RouterConfig, file: Option<PathBuf>) -> Result<RouterCounts,
     let prepared = PreparedOperations::open(&config::operations_options(config), reloadable)?;
     privileges::confine(config.confine.user.as_deref(), config.confine.seccomp)?;
     log::start().map_err(LaunchError::Log)?;
+    log::line(&choice.line);
     let stop = stop_on_signal().map_err(LaunchError::Signals)?;
     let shared = Arc::new(Shared { hub: Arc::default(), events: Arc::default() });
     let (queue, queries) = daemon::open_query_queue().map_err(LaunchError::Queries)?;

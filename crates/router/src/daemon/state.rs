@@ -64,7 +64,14 @@ impl RouterState<'_> {
     }
 
     /// Applies other options. Workers forward by them from their next burst on.
-    pub fn reconfigure(&mut self, live: LiveOptions) {
+    ///
+    /// # Errors
+    /// An algorithm is named, and the engine in use has its own; nothing was changed.
+    pub fn reconfigure(&mut self, live: LiveOptions) -> Result<(), EngineInUse> {
+        let engine = self.engine(0);
+        if live.algorithm.is_some() && !engine.is_threads() {
+            return Err(engine);
+        }
         self.mirror.set_policies(live.policies);
         if let (Some(host), Some(plan)) = (&mut self.host, &live.plan) {
             host.adopt(self.now, self.mirror, plan);
@@ -80,6 +87,7 @@ impl RouterState<'_> {
         }
         // With its next commit, before any other work, the router's thread pins the tables to the new algorithm.
         *self.algorithm = live.algorithm;
+        Ok(())
     }
 }
 

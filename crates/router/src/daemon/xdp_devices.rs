@@ -43,6 +43,9 @@ impl DeviceState {
     /// What is left to the kernel, and the command that changes that.
     pub fn describe(&self, name: &str) -> String {
         let does = match self {
+            DeviceState { device: XdpDevice { index: 0, .. }, .. } => {
+                return format!("interface {name} is not there; it will be used when it is");
+            }
             DeviceState { choice: HookChoice { hook: Hook::Tcx, reason }, .. } => {
                 format!("the program forwards at tc what comes in by it: {reason}")
             }
@@ -140,8 +143,7 @@ impl DeviceReader {
     pub fn changes(&mut self) -> Vec<String> {
         let described = std::mem::replace(&mut self.described, self.states.clone());
         let states = self.names.iter().zip(&self.states).enumerate();
-        let changed = states
-            .filter(|(port, (_, state))| state.device.index != 0 && described.get(*port) != Some(state));
+        let changed = states.filter(|(port, (_, state))| described.get(*port) != Some(state));
         changed.map(|(_, (name, state))| state.describe(name)).collect()
     }
 
