@@ -3,6 +3,17 @@
 //! `pf` and `ipfw` read their own languages into their own rules; both become one compiled rule set, which decides
 //! about packets together with a table of states. This crate does no I/O except reading the files of a rule set, reads
 //! no clock, spawns no thread, and knows nothing of routes or ports.
+//!
+//! From bottom to top: [`address`], [`packet`] (what a filter sees), [`rule`] (the compiled form), [`address_table`],
+//! [`state`] (the table that one worker owns), [`ruleset`] (which decides), and the languages.
 
+pub mod address;
+pub mod address_table;
+pub mod interfaces;
 pub mod ipfw;
+pub mod packet;
 pub mod pf;
+pub mod rule;
+pub mod ruleset;
+pub mod state;
+pub mod verdict;

@@ -1,1 +1,28 @@
 //! The rule language of FreeBSD's ipfw(8).
+//!
+//! A script is read into a [`Ruleset`](IpfwConfig): rules by number, tables, NAT instances and sets, as the commands in it
+//! change them. It prints as `ipfw list` does, and is lowered into the compiled form once the interfaces are known.
+
+mod addresses;
+mod ast;
+mod body;
+mod codes;
+mod commands;
+mod config;
+mod error;
+mod lower;
+mod lower_nat;
+mod lower_options;
+mod nat;
+mod options;
+mod print;
+mod rule;
+mod script;
+mod words;
+
+pub use ast::{
+    IpfwAction, IpfwAddress, IpfwBody, IpfwInterface, IpfwKeep, IpfwOption, IpfwPorts, IpfwProtocol,
+    IpfwReject, IpfwRule, IpfwTerm,
+};
+pub use config::{IpfwConfig, IpfwTable, NatInstance, NatRedirect};
+pub use error::IpfwError;

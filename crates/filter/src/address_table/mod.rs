@@ -1,0 +1,140 @@
+//! Tables of addresses, with a value or a negation for each prefix.
+
+mod flatten;
+mod range_map;
+
+use crate::address::{Address, Family};
+use flatten::flatten;
+use range_map::RangeMap;
+
+/// A prefix of a table, with what ipfw or pf say about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableEntry {
+    pub address: Address,
+    /// The length, counted in the prefix's own family.
+    pub length: u8,
+    /// The addresses of this prefix do not belong to the table (pf).
+    pub negated: bool,
+    /// The value of the entry (ipfw).
+    pub value: u32,
+}
+
+impl TableEntry {
+    /// An entry with value zero.
+    pub const fn new(address: Address, length: u8) -> Self {
+        TableEntry { address, length, negated: false, value: 0 }
+    }
+
+    /// The first and the last address.
+    pub fn ends(&self) -> (Address, Address) {
+        let bits = match self.address.family() {
+            Family::Inet => u32::from(self.length.min(32)) + u32::from(Address::MAPPED_BITS),
+            Family::Inet6 => u32::from(self.length.min(128)),
+        };
+        let host = u128::MAX.checked_shr(bits).unwrap_or(0);
+        (Address(self.address.0 & !host), Address(self.address.0 | host))
+    }
+}
+
+/// A table that does not change: the control plane makes another one and replaces it. The longest prefix that contains an
+/// address decides.
+#[derive(Clone, Debug)]
+pub struct AddressTable {
+    entries: Vec<TableEntry>,
+    inet: RangeMap<u32>,
+    inet6: RangeMap<u128>,
+}
+
+/// What the range maps give for addresses outside of the table. The other values are one more than an index of an entry.
+const OUTSIDE: u32 = 0;
+
+impl AddressTable {
+    /// A table of these entries. Of two with the same prefix the later one counts.
+    pub fn new(entries: impl IntoIterator<Item = TableEntry>) -> Self {
+        let entries: Vec<_> = entries.into_iter().collect();
+        let ranges = |family: Family| {
+            let numbered = entries.iter().zip(1..).filter(move |(entry, _)| entry.address.family() == family);
+            numbered.map(|(entry, number)| (entry.ends(), number))
+        };
+        let inet =
+            ranges(Family::Inet).map(|((first, last), number)| (first.0 as u32, last.0 as u32, number));
+        let inet = RangeMap::new(flatten(inet, OUTSIDE));
+        let inet6 = ranges(Family::Inet6).map(|((first, last), number)| (first.0, last.0, number));
+        let inet6 = RangeMap::new(flatten(inet6, OUTSIDE));
+        AddressTable { entries, inet, inet6 }
+    }
+
+    /// The entries as they were given.
+    pub fn entries(&self) -> &[TableEntry] {
+        &self.entries
+    }
+
+    /// The entry with the longest prefix that contains the address.
+    #[inline]
+    pub fn lookup(&self, address: Address) -> Option<&TableEntry> {
+        let number = match address.family() {
+            Family::Inet => self.inet.get(address.0 as u32),
+            Family::Inet6 => self.inet6.get(address.0),
+        };
+        self.entries.get((number as usize).wrapping_sub(1))
+    }
+
+    /// Whether the table contains the address.
+    #[inline]
+    pub fn contains(&self, address: Address) -> bool {
+        self.lookup(address).is_some_and(|entry| !entry.negated)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn entry() -> impl Strategy<Value = TableEntry> {
+        let inet = (0_u32..1 << 12, 0_u32..3, 0_u8..=32)
+            .prop_map(|(bits, place, length)| (Address::inet(bits << (place * 10)), length));
+        let inet6 = (0_u128..1 << 12, 0_u8..=128).prop_map(|(bits, length)| (Address(bits << 100), length));
+        (prop_oneof![inet, inet6], any::<bool>(), any::<u32>())
+            .prop_map(|((address, length), negated, value)| TableEntry { address, length, negated, value })
+    }
+
+    fn address() -> impl Strategy<Value = Address> {
+        let near = (0_u32..1 << 12, 0_u32..3, 0_u32..4)
+            .prop_map(|(bits, place, low)| Address::inet(bits << (place * 10) | low));
+        prop_oneof![
+            near,
+            (0_u128..1 << 12).prop_map(|bits| Address(bits << 100)),
+            any::<u128>().prop_map(Address)
+        ]
+    }
+
+    fn slowly(entries: &[TableEntry], address: Address) -> Option<&TableEntry> {
+        let containing = entries.iter().filter(|entry| {
+            let (first, last) = entry.ends();
+            entry.address.family() == address.family() && first <= address && address <= last
+        });
+        containing.max_by_key(|entry| entry.length)
+    }
+
+    proptest! {
+        #[test]
+        fn the_longest_prefix_decides(
+            entries in prop::collection::vec(entry(), 0..60),
+            addresses in prop::collection::vec(address(), 1..60),
+        ) {
+            let table = AddressTable::new(entries.iter().copied());
+            for address in addresses {
+                prop_assert_eq!(table.lookup(address), slowly(&entries, address), "{}", address);
+            }
+        }
+    }
+
+    #[test]
+    fn the_default_prefixes_are_of_one_family() {
+        let table = AddressTable::new([TableEntry::new(Address::inet(0), 0)]);
+        assert!(table.contains(Address::inet(u32::MAX)));
+        assert!(!table.contains(Address(1)));
+        assert!(!AddressTable::new([TableEntry::new(Address(0), 0)]).contains(Address::inet(1)));
+    }
+}

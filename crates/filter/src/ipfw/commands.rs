@@ -1,0 +1,215 @@
+//! The commands of a script, and what they change.
+
+use super::addresses::{prefix, table_value};
+use super::ast::IpfwRule;
+use super::config::{IpfwConfig, IpfwTable};
+use super::error::IpfwError;
+use super::nat;
+use super::rule::{DEFAULT_RULE, rule};
+use super::script;
+use super::words::{Parsed, Words};
+
+/// The set of the default rule, which nothing changes.
+const DEFAULT_SET: u8 = 31;
+/// The distance between the numbers of rules that were added without one.
+const STEP: u16 = 100;
+
+impl IpfwConfig {
+    /// Reads a script. `file` stands in errors.
+    pub fn load(file: &str, text: &str) -> Result<Self, IpfwError> {
+        let mut config = IpfwConfig::default();
+        for command in script::commands(file, text)? {
+            config.command(&mut Words::new(file, &command))?;
+        }
+        Ok(config)
+    }
+
+    fn command(&mut self, words: &mut Words<'_>) -> Parsed<()> {
+        match words.need("a command")? {
+            "add" => {
+                self.add(rule(words)?);
+                Ok(())
+            }
+            "flush" => {
+                self.rules.retain(|rule| rule.set == DEFAULT_SET);
+                done(words)
+            }
+            "zero" | "resetlog" => Ok(()),
+            "delete" => self.delete(words),
+            "set" => self.set(words),
+            "table" => self.table(words),
+            "nat" => self.nat(words),
+            other => Err(words.error(format!(
+                "`{other}` is not supported in a script; add, delete, flush, set, table, nat and zero are"
+            ))),
+        }
+    }
+
+    /// Adds a rule behind those with its number or a smaller one.
+    fn add(&mut self, mut rule: IpfwRule) {
+        if rule.number == 0 {
+            let last = self.rules.last().map_or(0, |rule| rule.number);
+            rule.number = last.saturating_add(STEP).min(DEFAULT_RULE - 1);
+        }
+        let place = self.rules.partition_point(|other| other.number <= rule.number);
+        self.rules.insert(place, rule);
+    }
+
+    fn delete(&mut self, words: &mut Words<'_>) -> Parsed<()> {
+        if words.take("set") {
+            let set = words.number("a set", 31)? as u8;
+            self.rules.retain(|rule| rule.set != set);
+            return done(words);
+        }
+        while !words.is_done() {
+            let number = words.number("a rule's number", u32::from(DEFAULT_RULE))? as u16;
+            let count = self.rules.len();
+            self.rules.retain(|rule| rule.number != number);
+            if self.rules.len() == count {
+                return Err(words.error(format!("there is no rule {number} to delete")));
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, words: &mut Words<'_>) -> Parsed<()> {
+        match words.need("disable, enable, swap or move")? {
+            "swap" => {
+                let (one, other) = (set_number(words)?, set_number(words)?);
+                self.renumber_sets(|set| {
+                    if set == one {
+                        other
+                    } else if set == other {
+                        one
+                    } else {
+                        set
+                    }
+                });
+                done(words)
+            }
+            "move" => self.move_set(words),
+            first @ ("disable" | "enable") => self.switch_sets(first == "disable", words),
+            other => {
+                Err(words.error(format!("`{other}` is not supported; disable, enable, swap and move are")))
+            }
+        }
+    }
+
+    fn switch_sets(&mut self, mut disable: bool, words: &mut Words<'_>) -> Parsed<()> {
+        while !words.is_done() {
+            match words.peek() {
+                Some("disable") => disable = true,
+                Some("enable") => disable = false,
+                _ => {
+                    let bit = 1 << set_number(words)?;
+                    self.disabled_sets =
+                        if disable { self.disabled_sets | bit } else { self.disabled_sets & !bit };
+                    continue;
+                }
+            }
+            words.next();
+        }
+        Ok(())
+    }
+
+    fn move_set(&mut self, words: &mut Words<'_>) -> Parsed<()> {
+        if words.take("rule") {
+            let number = words.number("a rule's number", u32::from(DEFAULT_RULE))? as u16;
+            words.expect("to")?;
+            let to = set_number(words)?;
+            self.rules.iter_mut().filter(|rule| rule.number == number).for_each(|rule| rule.set = to);
+        } else {
+            let from = set_number(words)?;
+            words.expect("to")?;
+            let to = set_number(words)?;
+            self.renumber_sets(|set| if set == from { to } else { set });
+        }
+        done(words)
+    }
+
+    fn renumber_sets(&mut self, new: impl Fn(u8) -> u8) {
+        self.rules.iter_mut().for_each(|rule| rule.set = new(rule.set));
+    }
+
+    fn nat(&mut self, words: &mut Words<'_>) -> Parsed<()> {
+        // Above are the marks of other states.
+        let number = words.number("the number of a nat instance", 32766)? as u16;
+        words.expect("config")?;
+        let instance = nat::instance(words)?;
+        self.nats.insert(number, instance);
+        Ok(())
+    }
+
+    fn table(&mut self, words: &mut Words<'_>) -> Parsed<()> {
+        let name = words.need("the name of a table")?;
+        match words.need("create, add, delete, flush or destroy")? {
+            "create" => self.create_table(name, words),
+            "destroy" => {
+                self.tables.remove(name);
+                done(words)
+            }
+            "flush" => {
+                self.tables.entry(name.to_owned()).or_default().entries.clear();
+                done(words)
+            }
+            "add" => add_entries(self.tables.entry(name.to_owned()).or_default(), words),
+            "delete" => delete_entries(self.tables.entry(name.to_owned()).or_default(), words),
+            other => Err(words
+                .error(format!("`{other}` is not supported; create, add, delete, flush and destroy are"))),
+        }
+    }
+
+    fn create_table(&mut self, name: &str, words: &mut Words<'_>) -> Parsed<()> {
+        while let Some(word) = words.next() {
+            let value = words.need("a value")?;
+            let known = matches!((word, value), ("type", "addr") | ("valtype", "legacy" | "skipto" | "ipv4"));
+            if !known && !matches!(word, "algo" | "limit") {
+                return Err(words
+                    .error(format!("`{word} {value}` is not supported; tables hold addresses (type addr)")));
+            }
+        }
+        self.tables.entry(name.to_owned()).or_default();
+        Ok(())
+    }
+}
+
+fn set_number(words: &mut Words<'_>) -> Parsed<u8> {
+    // Set 31 holds the default rule, and cannot be switched off or moved.
+    words.number("a set", u32::from(DEFAULT_SET) - 1).map(|set| set as u8)
+}
+
+fn done(words: &Words<'_>) -> Parsed<()> {
+    if words.is_done() { Ok(()) } else { Err(words.error_here("the command must end here; remove the rest")) }
+}
+
+fn add_entries(table: &mut IpfwTable, words: &mut Words<'_>) -> Parsed<()> {
+    while !words.is_done() {
+        let key = entry(words)?;
+        let value = words.peek().and_then(table_value);
+        // A value looks like an address: it is one only if it follows a key.
+        let is_value = value.is_some() && words.peek().is_some_and(|word| !word.contains(['/', ':']));
+        let value = if is_value { words.next().and(value) } else { None };
+        table.entries.insert(key, value.unwrap_or(0));
+    }
+    Ok(())
+}
+
+fn delete_entries(table: &mut IpfwTable, words: &mut Words<'_>) -> Parsed<()> {
+    while !words.is_done() {
+        let key = entry(words)?;
+        if table.entries.remove(&key).is_none() {
+            return Err(words.error("the table has no such entry"));
+        }
+    }
+    Ok(())
+}
+
+/// A prefix, with the bits behind its length cleared.
+fn entry(words: &mut Words<'_>) -> Parsed<(std::net::IpAddr, u8)> {
+    let word = words.need("a prefix")?;
+    let read = prefix(word, 32).or_else(|| prefix(word, 128));
+    let (address, length) = read
+        .ok_or_else(|| words.error(format!("`{word}` is no prefix; write 192.0.2.0/24 or 2001:db8::/32")))?;
+    let entry = crate::address_table::TableEntry::new(address.into(), length);
+    Ok((entry.ends().0.into(), length))
+}

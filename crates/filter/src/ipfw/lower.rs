@@ -1,0 +1,208 @@
+//! From rules as written to compiled ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ast::{IpfwAction, IpfwKeep, IpfwReject, IpfwRule};
+use super::config::{IpfwConfig, IpfwTable};
+use super::lower_nat;
+use super::lower_options::{Names, addresses, block, destination_ports, option, protocol, source_ports};
+use crate::address_table::{AddressTable, TableEntry};
+use crate::interfaces::Interfaces;
+use crate::rule::{
+    Clause, CompiledRule, FlowMask, FlowName, RejectWith, RuleAction, Side, SourceLimits, StateOptions,
+    TableId, Test, Tracking,
+};
+use crate::ruleset::{Language, RuleSetParts};
+
+/// The states of a nat instance have this mark plus its number, above the names of flows.
+const NAT_MARK: u16 = 0x8000;
+
+impl IpfwConfig {
+    /// The compiled rules, with the interfaces as they are now. A rule that names an interface or an instance of nat
+    /// that does not exist yet matches nothing, as in FreeBSD.
+    pub fn lower(&self, interfaces: &Interfaces) -> RuleSetParts {
+        let mut parts = RuleSetParts::new(Language::Ipfw);
+        let names = Names { interfaces, tables: self.table_ids() };
+        let host = |inet6: bool| {
+            let own =
+                interfaces.addresses().map(std::net::IpAddr::from).filter(|own| own.is_ipv6() || !inet6);
+            AddressTable::new(own.map(|own| TableEntry::new(own.into(), 128)))
+        };
+        parts.tables = vec![Arc::new(host(false)), Arc::new(host(true))];
+        parts.tables.extend(self.tables.values().map(|entries| Arc::new(table(entries))));
+        // Tables that only rules name are empty.
+        parts.tables.resize_with(2 + names.tables.len(), || Arc::new(AddressTable::new([])));
+        let lowering = Lowering { config: self, names, flows: self.flow_names() };
+        parts.rules = lowering.rules();
+        parts
+    }
+
+    /// The numbers of the tables: first those that exist, then those that only rules name.
+    fn table_ids(&self) -> BTreeMap<&str, TableId> {
+        let own = self.tables.keys().map(String::as_str);
+        let mut named: Vec<_> = own.collect();
+        for name in self.rules.iter().flat_map(IpfwRule::tables) {
+            if !named.contains(&name) {
+                named.push(name);
+            }
+        }
+        named.into_iter().zip((2..).map(TableId)).collect()
+    }
+
+    /// A number for each name of a flow. It follows from the name, so that states keep theirs across a reload, unless two
+    /// names collide.
+    fn flow_names(&self) -> BTreeMap<&str, FlowName> {
+        let names: BTreeSet<&str> = self.rules.iter().filter_map(IpfwRule::flow).collect();
+        let (mut taken, mut numbers) = (BTreeSet::from([0]), BTreeMap::new());
+        for name in names {
+            let mut number = if name == "default" { 0 } else { short_hash(name) };
+            while name != "default" && !taken.insert(number) {
+                number = number % (NAT_MARK - 1) + 1;
+            }
+            numbers.insert(name, FlowName(number));
+        }
+        numbers
+    }
+}
+
+/// A number from 1 to 32767.
+fn short_hash(name: &str) -> u16 {
+    let hash =
+        name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (hash % u32::from(NAT_MARK - 1)) as u16 + 1
+}
+
+fn table(table: &IpfwTable) -> AddressTable {
+    AddressTable::new(table.entries.iter().map(|((address, length), value)| TableEntry {
+        value: *value,
+        ..TableEntry::new((*address).into(), *length)
+    }))
+}
+
+struct Lowering<'a> {
+    config: &'a IpfwConfig,
+    names: Names<'a>,
+    flows: BTreeMap<&'a str, FlowName>,
+}
+
+impl Lowering<'_> {
+    /// The compiled rules of the enabled sets. Jumps are resolved when the places of all rules are known.
+    fn rules(&self) -> Vec<CompiledRule> {
+        let mut compiled = Vec::new();
+        let mut starts = Vec::new();
+        let enabled = |rule: &&IpfwRule| self.config.disabled_sets >> rule.set & 1 == 0;
+        for rule in self.config.rules.iter().filter(enabled) {
+            starts.push((rule.number, compiled.len() as u32));
+            self.rule(rule, &mut compiled);
+        }
+        let end = compiled.len() as u32;
+        for (after, rule) in (1..).zip(&mut compiled) {
+            if let RuleAction::SkipTo(target) = &mut rule.action {
+                let next = starts.partition_point(|(number, _)| u32::from(*number) < *target);
+                // A jump back skips nothing (ipfw(8): "skip all subsequent rules numbered less than number").
+                *target = starts.get(next).map_or(end, |(_, index)| *index).max(after);
+            }
+        }
+        compiled
+    }
+
+    /// A rule that keeps states looks for one first, whether or not it matches (ipfw(8), STATEFUL FIREWALL).
+    fn rule(&self, rule: &IpfwRule, compiled: &mut Vec<CompiledRule>) {
+        let state = rule.keep.as_ref().map(|keep| self.state(keep));
+        let base = CompiledRule {
+            clauses: self.clauses(rule),
+            tag: rule.tag.unwrap_or(0),
+            number: rule.number.into(),
+            text: rule.to_string(),
+            state,
+            ..CompiledRule::new(RuleAction::Count)
+        };
+        if let (Some(IpfwKeep::KeepState(_) | IpfwKeep::Limit { .. }), Some(state)) =
+            (&rule.keep, &base.state)
+        {
+            let probe = CompiledRule::new(RuleAction::CheckState(state.flow));
+            compiled.push(CompiledRule { number: base.number, text: base.text.clone(), ..probe });
+        }
+        match &rule.action {
+            IpfwAction::Nat(number) => compiled.extend(self.nat(*number, &base)),
+            action => compiled.push(CompiledRule { action: self.action(action), ..base }),
+        }
+    }
+
+    fn nat(&self, number: u16, base: &CompiledRule) -> Vec<CompiledRule> {
+        let instance = self.config.nats.get(&number);
+        let actions = instance.and_then(|nat| lower_nat::actions(nat, self.names.interfaces));
+        let flow = FlowName(NAT_MARK + number.min(NAT_MARK - 2));
+        let state = Some(StateOptions { flow, tracking: Tracking::Sloppy, ..StateOptions::default() });
+        let one = |(clauses, action): (Vec<Clause>, RuleAction)| CompiledRule {
+            clauses: [base.clauses.clone(), clauses].concat(),
+            state: matches!(action, RuleAction::Translate(_)).then(|| state.clone()).flatten(),
+            action,
+            ..base.clone()
+        };
+        actions.into_iter().flatten().map(one).collect()
+    }
+
+    fn clauses(&self, rule: &IpfwRule) -> Vec<Clause> {
+        let (body, names) = (&rule.body, &self.names);
+        let mut clauses = block(&body.protocols, protocol);
+        clauses.extend(block(&body.source, |list| addresses(list, Side::Source, names)));
+        clauses.extend(block(&body.source_ports, source_ports));
+        clauses.extend(block(&body.destination, |list| addresses(list, Side::Destination, names)));
+        clauses.extend(block(&body.destination_ports, destination_ports));
+        clauses.extend(body.options.iter().flat_map(|terms| block(terms, |term| option(term, names))));
+        let share = rule.probability.map(|share| (share * 4_294_967_295.0) as u32);
+        clauses.extend(
+            share.filter(|share| *share < u32::MAX).map(|share| Clause::of(Test::Probability(share))),
+        );
+        clauses
+    }
+
+    fn action(&self, action: &IpfwAction) -> RuleAction {
+        match action {
+            IpfwAction::Allow | IpfwAction::Nat(_) => RuleAction::Pass,
+            IpfwAction::Deny => RuleAction::Block,
+            IpfwAction::Count => RuleAction::Count,
+            IpfwAction::Reject(reject) => RuleAction::Reject(reject_with(*reject)),
+            IpfwAction::SkipTo(target) => RuleAction::SkipTo((*target).into()),
+            IpfwAction::CheckState(flow) if flow == "any" => RuleAction::CheckState(FlowName::ANY),
+            IpfwAction::CheckState(flow) => RuleAction::CheckState(self.flow(flow)),
+        }
+    }
+
+    fn flow(&self, name: &str) -> FlowName {
+        self.flows.get(name).copied().unwrap_or_default()
+    }
+
+    /// ipfw follows only the flags of TCP.
+    fn state(&self, keep: &IpfwKeep) -> StateOptions {
+        let tracking = Tracking::Sloppy;
+        match keep {
+            IpfwKeep::KeepState(flow) | IpfwKeep::RecordState(flow) => {
+                StateOptions { flow: self.flow(flow), tracking, ..StateOptions::default() }
+            }
+            IpfwKeep::Limit { source, source_port, destination, destination_port, most, flow } => {
+                let (source_port, destination_port) = (*source_port, *destination_port);
+                let mask =
+                    FlowMask { source: *source, destination: *destination, source_port, destination_port };
+                let limits = SourceLimits { max_states: Some(*most), ..SourceLimits::by(mask) };
+                StateOptions {
+                    flow: self.flow(flow),
+                    tracking,
+                    source: Some(limits),
+                    ..StateOptions::default()
+                }
+            }
+        }
+    }
+}
+
+fn reject_with(reject: IpfwReject) -> RejectWith {
+    let none = RejectWith::default();
+    match reject {
+        IpfwReject::Reset | IpfwReject::Reset6 => RejectWith { reset: true, ..none },
+        IpfwReject::Unreach(code, mtu) => RejectWith { icmp: Some(code), mtu: mtu.unwrap_or(0), ..none },
+        IpfwReject::Unreach6(code) => RejectWith { icmp6: Some(code), ..none },
+    }
+}

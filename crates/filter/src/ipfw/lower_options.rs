@@ -1,0 +1,198 @@
+//! From the terms of a rule to clauses of tests.
+
+use std::collections::BTreeMap;
+
+use super::ast::{IpfwAddress, IpfwInterface, IpfwOption, IpfwPorts, IpfwProtocol, IpfwTerm};
+use crate::address::{Address, Family};
+use crate::interfaces::Interfaces;
+use crate::packet::Direction;
+use crate::packet::protocol::tcp::{ACK, RST, SYN};
+use crate::rule::{AddressMatch, ByteSet, Clause, FragmentTest, Literal, PortRange, Side, TableId, Test};
+
+/// The addresses of this host, and those of IPv6 among them.
+pub(super) const ME: TableId = TableId(0);
+pub(super) const ME6: TableId = TableId(1);
+
+/// What names in rules stand for.
+pub(super) struct Names<'a> {
+    pub interfaces: &'a Interfaces,
+    pub tables: BTreeMap<&'a str, TableId>,
+}
+
+/// Tests of which any must pass, or all.
+pub(super) enum Group {
+    Any(Vec<Test>),
+    All(Vec<Test>),
+}
+
+/// The clauses that hold if any of the terms does.
+pub(super) fn any_of(terms: Vec<(bool, Group)>) -> Vec<Clause> {
+    let mut clauses = vec![Clause::default()];
+    for (negated, group) in terms {
+        let (literals, all) = match (group, negated) {
+            (Group::Any(tests), false) | (Group::All(tests), true) => (literals(tests, negated), false),
+            (Group::All(tests), false) | (Group::Any(tests), true) => (literals(tests, negated), true),
+        };
+        clauses = if all { with_each(&clauses, &literals) } else { with_all(clauses, &literals) };
+    }
+    clauses
+}
+
+fn literals(tests: Vec<Test>, negated: bool) -> Vec<Literal> {
+    tests.into_iter().map(|test| Literal { negated, test }).collect()
+}
+
+/// Any of the literals suffices: each clause gets all.
+fn with_all(mut clauses: Vec<Clause>, literals: &[Literal]) -> Vec<Clause> {
+    clauses.iter_mut().for_each(|clause| clause.0.extend_from_slice(literals));
+    clauses
+}
+
+/// All literals are needed: a clause for each clause with each of them.
+fn with_each(clauses: &[Clause], literals: &[Literal]) -> Vec<Clause> {
+    let with =
+        |clause: &Clause, literal: &Literal| Clause([&clause.0[..], std::slice::from_ref(literal)].concat());
+    clauses.iter().flat_map(|clause| literals.iter().map(move |literal| with(clause, literal))).collect()
+}
+
+/// The clauses of one or-block.
+pub(super) fn block<T>(terms: &[IpfwTerm<T>], lower: impl Fn(&T) -> Group) -> Vec<Clause> {
+    if terms.is_empty() {
+        return Vec::new();
+    }
+    any_of(terms.iter().map(|term| (term.negated, lower(&term.value))).collect())
+}
+
+pub(super) fn protocol(protocol: &IpfwProtocol) -> Group {
+    match protocol {
+        IpfwProtocol::Any => Group::All(Vec::new()),
+        IpfwProtocol::Ip4 => Group::Any(vec![Test::Family(Family::Inet)]),
+        IpfwProtocol::Ip6 => Group::Any(vec![Test::Family(Family::Inet6)]),
+        IpfwProtocol::Number(number) => Group::Any(vec![Test::Protocol([*number].into_iter().collect())]),
+    }
+}
+
+pub(super) fn addresses(list: &[IpfwAddress], side: Side, names: &Names<'_>) -> Group {
+    if list.contains(&IpfwAddress::Any) {
+        return Group::All(Vec::new());
+    }
+    let test = |matched| match side {
+        Side::Source => Test::Source(matched),
+        Side::Destination => Test::Destination(matched),
+    };
+    Group::Any(list.iter().flat_map(|item| address(item, names)).map(test).collect())
+}
+
+fn address(item: &IpfwAddress, names: &Names<'_>) -> Vec<AddressMatch> {
+    match item {
+        // The caller has looked for it.
+        IpfwAddress::Any => Vec::new(),
+        IpfwAddress::Me => vec![AddressMatch::Table(ME)],
+        IpfwAddress::Me6 => vec![AddressMatch::Table(ME6)],
+        IpfwAddress::Inet(address, mask) => vec![masked(address.to_bits(), mask.to_bits())],
+        IpfwAddress::InetSet(network, _, bytes) => {
+            let end = |byte: u8| Address::inet(network.to_bits() | u32::from(byte));
+            bytes.iter().map(|(first, last)| AddressMatch::Range(end(*first), end(*last))).collect()
+        }
+        IpfwAddress::Inet6(address, length) => vec![AddressMatch::prefix((*address).into(), *length)],
+        IpfwAddress::Table(name, value) => {
+            let of = |id: &TableId| match value {
+                None => AddressMatch::Table(*id),
+                Some(value) => AddressMatch::TableValue(*id, *value),
+            };
+            names.tables.get(name.as_str()).map(of).into_iter().collect()
+        }
+    }
+}
+
+fn masked(address: u32, mask: u32) -> AddressMatch {
+    let length = mask.leading_ones();
+    if length + mask.trailing_zeros() >= 32 {
+        return AddressMatch::prefix(Address::inet(address), length as u8);
+    }
+    AddressMatch::Mask(Address::inet(address), Address(u128::MAX << 32 | u128::from(mask)))
+}
+
+pub(super) fn source_ports(ports: &IpfwPorts) -> Group {
+    Group::Any(port_ranges(ports).map(Test::SourcePort).collect())
+}
+
+pub(super) fn destination_ports(ports: &IpfwPorts) -> Group {
+    Group::Any(port_ranges(ports).map(Test::DestinationPort).collect())
+}
+
+fn port_ranges(ports: &IpfwPorts) -> impl Iterator<Item = PortRange> {
+    ports.iter().map(|(first, last)| PortRange { first: *first, last: *last })
+}
+
+pub(super) fn option(option: &IpfwOption, names: &Names<'_>) -> Group {
+    let one = |test| Group::Any(vec![test]);
+    match option {
+        IpfwOption::In => one(Test::Direction(Direction::In)),
+        IpfwOption::Out => one(Test::Direction(Direction::Out)),
+        IpfwOption::Via(interface) => of_interface(interface, None, names),
+        IpfwOption::Recv(interface) => one(Test::ReceivedOn(numbers(interface, names))),
+        IpfwOption::Xmit(interface) => of_interface(interface, Some(Direction::Out), names),
+        IpfwOption::Frag => one(Test::Fragment(FragmentTest::Later)),
+        IpfwOption::Protocol(number) => protocol(number),
+        IpfwOption::SourceIp(list) => addresses(list, Side::Source, names),
+        IpfwOption::DestinationIp(list) => addresses(list, Side::Destination, names),
+        IpfwOption::SourcePort(ports) => source_ports(ports),
+        IpfwOption::DestinationPort(ports) => destination_ports(ports),
+        IpfwOption::Tagged(tag) => one(Test::Tagged(*tag)),
+        other => header_option(other),
+    }
+}
+
+fn header_option(option: &IpfwOption) -> Group {
+    let one = |test| Group::Any(vec![test]);
+    let inet = |test| Group::All(vec![Test::Family(Family::Inet), test]);
+    let types = |types: &[u8]| Test::IcmpType(types.iter().copied().collect::<ByteSet>());
+    match option {
+        IpfwOption::Setup => one(Test::TcpFlags { set: SYN, mask: SYN | ACK }),
+        IpfwOption::Established => one(Test::TcpAnyFlag(RST | ACK)),
+        IpfwOption::TcpFlags(set, clear) => one(Test::TcpFlags { set: *set, mask: set | clear }),
+        IpfwOption::TcpSeq(seq) => one(Test::TcpSeq(*seq)),
+        IpfwOption::TcpAck(ack) => one(Test::TcpAck(*ack)),
+        IpfwOption::TcpWin(windows) => {
+            Group::Any(windows.iter().map(|(first, last)| Test::TcpWindow(*first, *last)).collect())
+        }
+        IpfwOption::IcmpTypes(list) => inet(types(list)),
+        IpfwOption::Icmp6Types(list) => Group::All(vec![Test::Family(Family::Inet6), types(list)]),
+        IpfwOption::IpTos(set, clear) => inet(Test::Tos { value: *set, mask: set | clear }),
+        IpfwOption::IpPrecedence(precedence) => inet(Test::Tos { value: precedence << 5, mask: 0xe0 }),
+        IpfwOption::Dscp(points) => {
+            Group::Any(points.iter().map(|point| Test::Tos { value: point << 2, mask: 0xfc }).collect())
+        }
+        IpfwOption::IpTtl(ttls) => Group::Any(ttls.iter().filter_map(ttl).collect()),
+        IpfwOption::IpLen(lengths) => {
+            Group::Any(lengths.iter().map(|(first, last)| Test::Length(*first, *last)).collect())
+        }
+        IpfwOption::IpVersion(4) => one(Test::Family(Family::Inet)),
+        IpfwOption::IpVersion(6) => one(Test::Family(Family::Inet6)),
+        _ => Group::Any(Vec::new()),
+    }
+}
+
+fn ttl((first, last): &(u16, u16)) -> Option<Test> {
+    let first = u8::try_from(*first).ok()?;
+    Some(Test::Ttl(first, u8::try_from(*last).unwrap_or(u8::MAX)))
+}
+
+/// The interface of the pass, perhaps only in one direction.
+fn of_interface(interface: &IpfwInterface, direction: Option<Direction>, names: &Names<'_>) -> Group {
+    let set = (*interface != IpfwInterface::Any).then(|| Test::Interface(numbers(interface, names)));
+    Group::All(set.into_iter().chain(direction.map(Test::Direction)).collect())
+}
+
+fn numbers(interface: &IpfwInterface, names: &Names<'_>) -> crate::rule::InterfaceSet {
+    let matching = names.interfaces.0.iter().filter(|known| match interface {
+        IpfwInterface::Any => true,
+        IpfwInterface::Name(name) => match name.strip_suffix('*') {
+            Some(start) => known.name.starts_with(start),
+            None => known.name == *name,
+        },
+        IpfwInterface::Address(address) => known.addresses.iter().any(|(own, _)| *own == (*address).into()),
+    });
+    matching.map(|known| known.number).collect()
+}

@@ -1,0 +1,38 @@
+//! Messages of ICMP (RFC 792, 950) and ICMPv6 (RFC 4443).
+
+use super::bytes::array;
+use super::error::PacketError;
+use super::key::{IcmpMessage, Packet, Transport};
+use super::quoted;
+use crate::address::Family;
+
+/// Reads the message at `at`.
+#[inline(always)]
+pub(super) fn read(packet: &mut Packet, whole: &[u8], at: usize) -> Result<(), PacketError> {
+    let [kind, code, _, _, high, low, _, _] = array(whole, at)?;
+    let is_query = is_query(packet.family, kind);
+    let id = if is_query { u16::from_be_bytes([high, low]) } else { 0 };
+    packet.transport = Transport::Icmp(IcmpMessage { kind, code, id, is_query });
+    if is_error(packet.family, kind) {
+        packet.quoted = whole.get(at + 8..).and_then(|quote| quoted::read(quote, packet.family));
+    }
+    Ok(())
+}
+
+/// Requests and answers with an identifier: echo, timestamp, information, address mask.
+#[inline(always)]
+const fn is_query(family: Family, kind: u8) -> bool {
+    match family {
+        Family::Inet => matches!(kind, 0 | 8 | 13..=18),
+        Family::Inet6 => matches!(kind, 128 | 129),
+    }
+}
+
+/// Messages that quote the packet that they are about.
+#[inline(always)]
+const fn is_error(family: Family, kind: u8) -> bool {
+    match family {
+        Family::Inet => matches!(kind, 3 | 4 | 5 | 11 | 12),
+        Family::Inet6 => matches!(kind, 1..=4),
+    }
+}

@@ -1,0 +1,16 @@
+//! What a filter sees of a packet.
+
+mod bytes;
+mod error;
+mod icmp;
+mod inet;
+mod inet6;
+mod key;
+mod network;
+mod parse;
+pub mod protocol;
+mod quoted;
+mod transport;
+
+pub use error::PacketError;
+pub use key::{Direction, Fragment, IcmpMessage, NO_INTERFACE, Packet, Pass, Quoted, TcpSegment, Transport};

@@ -1,0 +1,46 @@
+//! From bytes to what a filter sees.
+
+use super::error::PacketError;
+use super::key::{Fragment, Packet, Pass, Transport};
+use super::network::NetworkHeader;
+use super::{inet, inet6, transport};
+
+impl Packet {
+    /// Reads a packet that starts with its IP header. Bytes after the length that the header states are ignored.
+    #[inline]
+    pub fn parse(bytes: &[u8], pass: Pass) -> Result<Packet, PacketError> {
+        let header = match bytes.first().ok_or(PacketError::TooShort)? >> 4 {
+            4 => inet::header(bytes)?,
+            6 => inet6::header(bytes)?,
+            _ => return Err(PacketError::Version),
+        };
+        let whole = bytes.get(..usize::from(header.length)).ok_or(PacketError::Length)?;
+        let mut packet = bare(&header, pass);
+        if !matches!(header.fragment, Fragment::Later { .. }) {
+            transport::read(&mut packet, whole, header.payload)?;
+        }
+        Ok(packet)
+    }
+}
+
+/// The packet without what follows from its transport header.
+#[inline(always)]
+fn bare(header: &NetworkHeader, pass: Pass) -> Packet {
+    Packet {
+        pass,
+        family: header.family,
+        protocol: header.protocol,
+        source: header.source,
+        destination: header.destination,
+        source_port: 0,
+        destination_port: 0,
+        length: header.length,
+        tos: header.tos,
+        ttl: header.ttl,
+        has_options: header.has_options,
+        fragment: header.fragment,
+        transport: Transport::Other,
+        quoted: None,
+        tag: 0,
+    }
+}

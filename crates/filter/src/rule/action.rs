@@ -1,0 +1,72 @@
+use super::state_options::{FlowName, StateOptions};
+use super::test::Clause;
+use super::translation::Translation;
+
+/// A rule in its compiled form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompiledRule {
+    pub clauses: Vec<Clause>,
+    pub action: RuleAction,
+    /// Ends the evaluation when it matches (pf). ipfw ignores it.
+    pub quick: bool,
+    /// The tag that matching packets get; zero leaves the tag.
+    pub tag: u16,
+    /// Matching packets create a state, if the rule decides.
+    pub state: Option<StateOptions>,
+    /// What identifies the rule in counters, answers and across reloads: ipfw's number, or pf's position.
+    pub number: u32,
+    /// The rule in its language. Equal text and number stand for the same rule after a reload.
+    pub text: String,
+}
+
+impl CompiledRule {
+    /// A rule for all packets.
+    pub fn new(action: RuleAction) -> Self {
+        CompiledRule {
+            clauses: Vec::new(),
+            action,
+            quick: false,
+            tag: 0,
+            state: None,
+            number: 0,
+            text: String::new(),
+        }
+    }
+}
+
+/// What a rule does with a packet that it matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleAction {
+    Pass,
+    /// Drops without an answer.
+    Block,
+    /// Drops and answers.
+    Reject(RejectWith),
+    /// Counts, and sets the tag, without deciding (pf's `match`, ipfw's `count`).
+    Count,
+    /// Goes on at the rule with this index in the list, which is a later one (ipfw).
+    SkipTo(u32),
+    /// Looks for the packet's state here (ipfw).
+    CheckState(FlowName),
+    /// Ends the evaluation if this rule or a later one has already matched (pf's `anchor … quick`).
+    StopIfDecided {
+        since: u32,
+    },
+    /// Translates: pf's rules of translation, ipfw's `nat`.
+    Translate(Box<Translation>),
+    /// Translates nothing (pf's `no nat`).
+    NoTranslate,
+}
+
+/// How a rejected packet is answered. A kind that is absent is not answered; ICMP is never answered unless it is a query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RejectWith {
+    /// TCP is answered with a reset.
+    pub reset: bool,
+    /// The code of the ICMP message Destination Unreachable for other packets.
+    pub icmp: Option<u8>,
+    /// The code of the ICMPv6 message Destination Unreachable for other packets.
+    pub icmp6: Option<u8>,
+    /// The MTU that the ICMP message states, with the code Fragmentation Needed.
+    pub mtu: u16,
+}

@@ -1,0 +1,53 @@
+use super::ranges::PortRange;
+use crate::address::Address;
+
+/// Which end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    Source,
+    Destination,
+}
+
+/// How one end of a flow gets another address and port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Translation {
+    pub side: Side,
+    pub pool: AddressPool,
+    pub ports: PortChoice,
+    /// Translated packets pass without a look at the filter rules (pf's `rdr pass`).
+    pub pass: bool,
+}
+
+/// The addresses to choose from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddressPool {
+    /// Ranges, both ends included. Those of the packet's family count.
+    pub ranges: Vec<(Address, Address)>,
+    pub order: PoolOrder,
+    /// A source keeps its address while it has states.
+    pub sticky: bool,
+}
+
+/// Which address of a pool a new flow gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolOrder {
+    RoundRobin,
+    Random,
+    /// By a hash of the source address with this key.
+    SourceHash(u64),
+    /// The address of the first range with the host part of the original one.
+    Bitmask,
+}
+
+/// Which port a new flow gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortChoice {
+    /// The original one.
+    Keep,
+    /// A free one of these.
+    Free(PortRange),
+    /// `to` for `from`, the port after `to` for the one after `from`, and so on.
+    Shift { from: u16, to: u16 },
+    /// This one.
+    Fixed(u16),
+}

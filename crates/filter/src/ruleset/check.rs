@@ -1,0 +1,117 @@
+use super::evaluation::Evaluation;
+use super::parts::{Language, RuleSet};
+use super::{ipfw_semantics, pf_semantics};
+use crate::packet::Packet;
+use crate::state::{FilterWorker, FlowKey};
+use crate::verdict::{DecidedBy, Decision, Verdict};
+
+/// How many states a call of [`RuleSet::sweep`] looks at, and how many of them it removes, at most.
+const SWEPT: u32 = 1024;
+const REMOVED: u32 = 128;
+/// The sweep visits every state once in so many milliseconds (pf's `timeout interval`).
+const INTERVAL: u32 = 10_000;
+
+impl RuleSet {
+    /// Decides about a packet in one pass, and makes or follows its state. The rules may give the packet a tag, which the
+    /// caller carries to its next pass.
+    #[inline]
+    pub fn check(&self, worker: &mut FilterWorker, now: u64, packet: &mut Packet) -> Decision {
+        let hash = worker.states.hash(&FlowKey::of(packet));
+        self.check_hashed(worker, now as u32, packet, hash)
+    }
+
+    /// As [`Self::check`] for several packets in order. The memory that they need is requested for all before the first is
+    /// decided about. `decisions` is as long as `packets`.
+    pub fn check_burst(
+        &self,
+        worker: &mut FilterWorker,
+        now: u64,
+        packets: &mut [Packet],
+        decisions: &mut [Decision],
+    ) {
+        const STEP: usize = 32;
+        for (packets, decisions) in packets.chunks_mut(STEP).zip(decisions.chunks_mut(STEP)) {
+            let mut hashes = [0; STEP];
+            for (hash, packet) in hashes.iter_mut().zip(&*packets) {
+                *hash = worker.states.hash(&FlowKey::of(packet));
+            }
+            let hashes = &hashes[..packets.len()];
+            std::hint::black_box(worker.states.touch_index(hashes));
+            std::hint::black_box(worker.states.touch_states(hashes));
+            for ((packet, decision), hash) in packets.iter_mut().zip(decisions).zip(hashes) {
+                *decision = self.check_hashed(worker, now as u32, packet, *hash);
+            }
+        }
+    }
+
+    #[inline]
+    fn check_hashed(&self, worker: &mut FilterWorker, now: u32, packet: &mut Packet, hash: u64) -> Decision {
+        if self.skip.contains(packet.pass.interface) {
+            return Decision { verdict: Verdict::Pass, rule: None, by: DecidedBy::Skipped };
+        }
+        let evaluation = Evaluation { set: self, worker, now, packet, hash };
+        match self.language {
+            Language::Pf => pf_semantics::decide(evaluation),
+            Language::Ipfw => ipfw_semantics::decide(evaluation),
+        }
+    }
+
+    /// Forgets states that have expired: a bounded piece of the table, so that the whole is visited every ten seconds. The
+    /// worker calls it once a burst.
+    pub fn sweep(&self, worker: &mut FilterWorker, now: u64) {
+        let now = now as u32;
+        self.adapt(worker);
+        let entries = worker.states.capacity() as u64;
+        let due = entries * u64::from(now.wrapping_sub(worker.swept)) / u64::from(INTERVAL);
+        if due == 0 {
+            return;
+        }
+        // What one call leaves is not caught up: a burst never pays for a pause.
+        worker.swept = now;
+        let mut removed = 0;
+        for _ in 0..due.min(u64::from(SWEPT)).min(entries) {
+            let id = worker.cursor;
+            removed += u32::from(self.visit(worker, id, now));
+            if removed > REMOVED {
+                return;
+            }
+            worker.cursor = if u64::from(id) + 1 == entries { 0 } else { id + 1 };
+        }
+    }
+
+    /// Removes a state that has expired.
+    fn visit(&self, worker: &mut FilterWorker, id: u32, now: u32) -> bool {
+        let expired = worker.states.get(id).0.is_used() && self.has_expired(worker, id, now);
+        if expired {
+            worker.forget(id);
+        }
+        expired
+    }
+
+    /// Whether a state's last packet is too long ago.
+    #[inline(always)]
+    pub(super) fn has_expired(&self, worker: &FilterWorker, id: u32, now: u32) -> bool {
+        let (hot, cold) = worker.states.get(id);
+        // A clock that went back makes no age.
+        let age = now.wrapping_sub(hot.last) as i32;
+        let scaled = |timeout: u32| (u64::from(timeout) * u64::from(worker.timeout_scale)) >> 16;
+        if age <= 0 || (age as u64) < scaled(self.shortest) {
+            return false;
+        }
+        let timeouts = self.timeouts.get(usize::from(cold.timeouts)).unwrap_or(&self.timeouts[0]);
+        age as u64 >= scaled(timeouts.of(hot.protocol, hot.phases()))
+    }
+
+    /// Shortens timeouts as the table fills (pf.conf(5), `adaptive.start` and `adaptive.end`).
+    fn adapt(&self, worker: &mut FilterWorker) {
+        const WHOLE: u64 = 1 << 16;
+        let (start, end) = (u64::from(self.adaptive.0), u64::from(self.adaptive.1));
+        let states = worker.states.len() as u64;
+        let scale = if end <= start || states <= start {
+            WHOLE
+        } else {
+            end.saturating_sub(states) * WHOLE / (end - start)
+        };
+        worker.timeout_scale = scale as u32;
+    }
+}

@@ -1,0 +1,68 @@
+//! How a rule makes a state.
+
+use super::evaluation::Evaluation;
+use crate::packet::protocol::tcp::SYN;
+use crate::rule::{Side, StateOptions, Tracking};
+use crate::state::{ColdState, FlowKey, NewState, PassBinding, StateFlags};
+use crate::verdict::{DropReason, Rewrite};
+
+/// What a new state is made from, besides the packet.
+pub(super) struct StateRequest<'a> {
+    pub options: &'a StateOptions,
+    /// The rule that makes it.
+    pub rule: u32,
+    pub binding: PassBinding,
+    /// The flow as its packets come in, before a translation.
+    pub key: FlowKey,
+    pub translation: Option<Rewrite>,
+    /// ipfw: the name of the flow. pf: the packet's tag.
+    pub mark: u16,
+}
+
+/// Makes a state and counts it.
+pub(super) fn create(evaluation: &mut Evaluation<'_>, request: &StateRequest<'_>) -> Result<(), DropReason> {
+    let count = evaluation.worker.rule_states.get(request.rule as usize).copied().unwrap_or(0);
+    if request.options.max_states.is_some_and(|most| count >= most) {
+        return Err(DropReason::RuleLimit);
+    }
+    let new =
+        NewState { key: request.key, flags: flags(evaluation, request), cold: cold(evaluation, request) };
+    let hash = evaluation.hash;
+    let states = &mut evaluation.worker.states;
+    let id = states.insert(new, hash, evaluation.now).map_err(|_| DropReason::TableFull)?;
+    states.start(id, evaluation.packet);
+    if let Some(count) = evaluation.worker.rule_states.get_mut(request.rule as usize) {
+        *count += 1;
+    }
+    Ok(())
+}
+
+fn flags(evaluation: &Evaluation<'_>, request: &StateRequest<'_>) -> StateFlags {
+    StateFlags {
+        binding: request.binding,
+        translation: request.translation.map(|rewrite| rewrite.side).into(),
+        if_bound: request.options.if_bound,
+        sloppy: request.options.tracking == Tracking::Sloppy,
+        midstream: evaluation.packet.tcp().is_some_and(|segment| segment.flags & SYN == 0),
+    }
+}
+
+fn cold(evaluation: &Evaluation<'_>, request: &StateRequest<'_>) -> ColdState {
+    let (key, packet) = (&request.key, &*evaluation.packet);
+    let untranslated = Rewrite { side: Side::Source, address: key.source, port: 0, quoted: false };
+    let to = request.translation.unwrap_or(untranslated);
+    ColdState {
+        translated: to.address,
+        bytes: u64::from(packet.length),
+        packets: 1,
+        created: evaluation.now,
+        rule: request.rule,
+        source: 0,
+        translated_port: to.port,
+        interface: packet.pass.interface,
+        mark: request.mark,
+        // A rule set has at most 256 of them.
+        timeouts: request.options.timeouts as u8,
+        generation: 0,
+    }
+}

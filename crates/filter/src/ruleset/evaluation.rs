@@ -1,0 +1,101 @@
+use super::matching::Surroundings;
+use super::parts::RuleSet;
+use crate::packet::Packet;
+use crate::rule::{CompiledRule, FlowName, RuleAction};
+use crate::state::{FilterWorker, FlowKey, Hit, NO_RULE, Tracked};
+use crate::verdict::{DropReason, Rewrite, Verdict};
+
+/// One packet in one pass, and all that decides about it.
+pub(super) struct Evaluation<'a> {
+    pub set: &'a RuleSet,
+    pub worker: &'a mut FilterWorker,
+    pub now: u32,
+    pub packet: &'a mut Packet,
+    /// The hash of the packet's flow.
+    pub hash: u64,
+}
+
+/// What a state says about a packet.
+pub(super) enum Followed {
+    /// The packet belongs to it.
+    Valid(Hit),
+    /// The packet contradicts it.
+    Invalid(Hit),
+    /// No state, or one that is over.
+    None,
+}
+
+impl<'a> Evaluation<'a> {
+    /// What rules are tested with.
+    pub fn surroundings(&mut self) -> Surroundings<'a> {
+        Surroundings { tables: &self.set.tables, draw: self.worker.random() }
+    }
+
+    /// Finds the packet's state and follows it.
+    #[inline]
+    pub fn follow_state(&mut self, flow: FlowName) -> Followed {
+        let Some(hit) = self.worker.states.find(self.packet, self.hash, flow) else { return Followed::None };
+        if self.set.has_expired(self.worker, hit.id, self.now) {
+            self.worker.forget(hit.id);
+            return Followed::None;
+        }
+        match self.worker.states.track(hit, self.packet, self.now) {
+            Tracked::Valid => Followed::Valid(hit),
+            Tracked::Invalid => Followed::Invalid(hit),
+            Tracked::Reopens => {
+                self.worker.forget(hit.id);
+                Followed::None
+            }
+        }
+    }
+
+    /// Finds the state of the packet that an ICMP error quotes. The error goes the way of the answers to that packet.
+    #[inline]
+    pub fn follow_quoted(&mut self, flow: FlowName) -> Followed {
+        let Some(quoted) = self.packet.quoted else { return Followed::None };
+        let states = &self.worker.states;
+        let key = FlowKey::quoted(&quoted).reversed();
+        let direction = self.packet.pass.direction;
+        let Some(hit) = states.find_key(&key, states.hash(&key), self.packet, direction, flow) else {
+            return Followed::None;
+        };
+        if states.sent_quoted(hit, quoted.seq) { Followed::Valid(hit) } else { Followed::Invalid(hit) }
+    }
+
+    /// The verdict for a packet of a state: whether it needs another address.
+    #[inline]
+    pub fn pass_by_state(&self, hit: Hit, quoted: bool) -> Verdict {
+        match self.worker.states.rewrite(hit) {
+            None => Verdict::Pass,
+            Some(rewrite) => Verdict::Translate(Rewrite { quoted, ..rewrite }),
+        }
+    }
+
+    /// The verdict of a rule that decides, apart from states.
+    pub fn verdict(&self, rule: Option<&CompiledRule>) -> Verdict {
+        match rule.map(|rule| &rule.action) {
+            None if self.set.pass_by_default => Verdict::Pass,
+            None | Some(RuleAction::Block) => Verdict::Drop(DropReason::Rule),
+            Some(RuleAction::Reject(with)) => super::reject::answer(with, self.packet),
+            Some(_) => Verdict::Pass,
+        }
+    }
+
+    /// Counts the packet for a rule.
+    #[inline]
+    pub fn count(&self, rule: u32) {
+        self.worker.counters.add(rule, self.packet.length);
+    }
+
+    /// The rule of a state, unless it is gone.
+    #[inline]
+    pub fn known(&self, rule: u32) -> Option<u32> {
+        (rule != NO_RULE).then_some(rule)
+    }
+
+    /// Undoes what a translation did to the packet, for which the caller writes the verdict into the packet's bytes. The
+    /// tag stays.
+    pub fn restore(&mut self, original: &Packet) {
+        *self.packet = Packet { tag: self.packet.tag, ..*original };
+    }
+}

@@ -1,0 +1,160 @@
+//! ipfw: the first rule that matches wins, except that some rules only count, jump, or look for a state (ipfw(8)).
+
+use super::create::{StateRequest, create};
+use super::evaluation::{Evaluation, Followed};
+use super::translate;
+use crate::rule::{CompiledRule, FlowName, RuleAction, StateOptions, Translation};
+use crate::state::{FlowKey, PassBinding};
+use crate::verdict::{DecidedBy, Decision, DropReason, Rewrite, Verdict};
+
+/// What a rule leads to.
+enum Step {
+    /// The evaluation goes on at this rule.
+    To(usize),
+    Decided(Decision),
+}
+
+/// What is known about the packet's state.
+#[derive(Default)]
+struct Lookups {
+    /// A state was found and its rule's action taken: no state is looked for again.
+    found: bool,
+    /// No state has this name.
+    missed: Option<FlowName>,
+}
+
+/// Decides about the packet. Each rule that is reached lies behind the one before, except once by way of a state.
+pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
+    let (set, around) = (evaluation.set, evaluation.surroundings());
+    let (mut from, mut lookups) = (0, Lookups::default());
+    while let Some(index) = set.filter.next_match(from, evaluation.packet, around) {
+        match step(&mut evaluation, index, &mut lookups) {
+            Step::To(next) => from = next,
+            Step::Decided(decision) => return decision,
+        }
+    }
+    Decision { verdict: evaluation.verdict(None), rule: None, by: DecidedBy::Rule }
+}
+
+fn step(evaluation: &mut Evaluation<'_>, index: usize, lookups: &mut Lookups) -> Step {
+    let set = evaluation.set;
+    let rule = &set.rules()[index];
+    if let RuleAction::CheckState(flow) = rule.action {
+        return check_state(evaluation, flow, lookups).unwrap_or(Step::To(index + 1));
+    }
+    if let (RuleAction::Translate(to), Some(options)) = (&rule.action, &rule.state) {
+        return translate(evaluation, to, options, index).map_or(Step::To(index + 1), Step::Decided);
+    }
+    evaluation.count(index as u32);
+    match keep_state(evaluation, rule, index as u32, lookups) {
+        Ok(by) => act(evaluation, rule, index, by),
+        Err(reason) => {
+            let verdict = Verdict::Drop(reason);
+            Step::Decided(Decision { verdict, rule: Some(index as u32), by: DecidedBy::Rule })
+        }
+    }
+}
+
+/// Does what the rule says.
+fn act(evaluation: &mut Evaluation<'_>, rule: &CompiledRule, index: usize, by: DecidedBy) -> Step {
+    if rule.tag != 0 {
+        evaluation.packet.tag = rule.tag;
+    }
+    match rule.action {
+        RuleAction::Count | RuleAction::CheckState(_) => Step::To(index + 1),
+        RuleAction::SkipTo(target) => Step::To(target as usize),
+        _ => {
+            let verdict = evaluation.verdict(Some(rule));
+            Step::Decided(Decision { verdict, rule: Some(index as u32), by })
+        }
+    }
+}
+
+/// Translates the packet by its state, or makes one if the packet goes the right way. A translated packet passes: the
+/// search ends (`net.inet.ip.fw.one_pass`).
+fn translate(
+    evaluation: &mut Evaluation<'_>,
+    to: &Translation,
+    options: &StateOptions,
+    index: usize,
+) -> Option<Decision> {
+    let decided = |verdict, by| Some(Decision { verdict, rule: Some(index as u32), by });
+    for (followed, quoted) in
+        [(evaluation.follow_state(options.flow), false), (evaluation.follow_quoted(options.flow), true)]
+    {
+        if let Followed::Valid(hit) = followed {
+            evaluation.count(index as u32);
+            return decided(evaluation.pass_by_state(hit, quoted), DecidedBy::State);
+        }
+    }
+    if to.side != translate::side_of(evaluation.packet.pass.direction) {
+        return None;
+    }
+    evaluation.count(index as u32);
+    match new_translation(evaluation, to, options, index as u32) {
+        Ok(rewrite) => decided(Verdict::Translate(rewrite), DecidedBy::NewState),
+        Err(reason) => decided(Verdict::Drop(reason), DecidedBy::Rule),
+    }
+}
+
+fn new_translation(
+    evaluation: &mut Evaluation<'_>,
+    to: &Translation,
+    options: &StateOptions,
+    rule: u32,
+) -> Result<Rewrite, DropReason> {
+    let original = *evaluation.packet;
+    let rewrite = translate::choose(evaluation, to)?.rewrite;
+    evaluation.restore(&original);
+    let request = StateRequest {
+        options,
+        rule,
+        binding: original.pass.direction.into(),
+        key: FlowKey::of(&original),
+        translation: Some(rewrite),
+        mark: options.flow.0,
+    };
+    create(evaluation, &request)?;
+    Ok(rewrite)
+}
+
+/// Looks for the packet's state. If it has one, the packet meets the action of the rule that made it.
+fn check_state(evaluation: &mut Evaluation<'_>, flow: FlowName, lookups: &mut Lookups) -> Option<Step> {
+    if lookups.found || lookups.missed == Some(flow) {
+        return None;
+    }
+    let Followed::Valid(hit) = evaluation.follow_state(flow) else {
+        lookups.missed = Some(flow);
+        return None;
+    };
+    lookups.found = true;
+    let index = evaluation.worker.states.get(hit.id).1.rule;
+    let set = evaluation.set;
+    let rule = set.rules().get(index as usize)?;
+    evaluation.count(index);
+    Some(act(evaluation, rule, index as usize, DecidedBy::State))
+}
+
+/// Makes the state that the rule asks for, if the flow has none.
+fn keep_state(
+    evaluation: &mut Evaluation<'_>,
+    rule: &CompiledRule,
+    index: u32,
+    lookups: &Lookups,
+) -> Result<DecidedBy, DropReason> {
+    let Some(options) = &rule.state else { return Ok(DecidedBy::Rule) };
+    let missed = lookups.missed == Some(options.flow);
+    if !missed && let Followed::Valid(_) = evaluation.follow_state(options.flow) {
+        return Ok(DecidedBy::State);
+    }
+    let request = StateRequest {
+        options,
+        rule: index,
+        binding: PassBinding::Both,
+        key: FlowKey::of(evaluation.packet),
+        translation: None,
+        mark: options.flow.0,
+    };
+    create(evaluation, &request)?;
+    Ok(DecidedBy::NewState)
+}

@@ -1,0 +1,17 @@
+//! A rule set in its compiled form, which decides about packets together with what a worker remembers.
+//!
+//! A rule set does not change: workers share it, and a reload replaces it. Counters and states belong to the workers.
+
+mod check;
+mod create;
+mod evaluation;
+mod ipfw_semantics;
+mod list;
+mod matching;
+mod parts;
+mod pf_semantics;
+mod reject;
+mod translate;
+
+pub use list::RuleList;
+pub use parts::{CompileError, Language, RuleSet, RuleSetParts};

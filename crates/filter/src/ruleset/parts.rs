@@ -1,0 +1,193 @@
+use std::sync::Arc;
+
+use super::list::RuleList;
+use crate::address_table::AddressTable;
+use crate::rule::{
+    AddressMatch, Clause, CompiledRule, InterfaceSet, RuleAction, SourceLimits, StateOptions, TableId, Test,
+};
+use crate::state::{MAX_TIMEOUT, Timeouts};
+
+/// Whose semantics a rule set has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// States before rules; the last rule that matches wins, unless one is quick.
+    Pf,
+    /// The first rule that matches wins; states where a rule looks for them.
+    Ipfw,
+}
+
+/// What a rule set is made of.
+#[derive(Clone, Debug)]
+pub struct RuleSetParts {
+    pub language: Language,
+    pub rules: Vec<CompiledRule>,
+    /// pf's rules of translation, of which the first that matches wins. A packet on its way in is tried against those that
+    /// translate its destination, on its way out its source.
+    pub translations: Vec<CompiledRule>,
+    pub tables: Vec<Arc<AddressTable>>,
+    /// The first are the default.
+    pub timeouts: Vec<Timeouts>,
+    /// What happens to packets that no rule decides about.
+    pub pass_by_default: bool,
+    /// Interfaces that are not filtered.
+    pub skip: InterfaceSet,
+    /// From so many states on timeouts shrink; at the second number they are zero (pf's `adaptive`). Zeros switch it off.
+    pub adaptive: (u32, u32),
+}
+
+impl RuleSetParts {
+    /// A set without rules.
+    pub fn new(language: Language) -> Self {
+        let timeouts = match language {
+            Language::Pf => Timeouts::default(),
+            Language::Ipfw => Timeouts::ipfw(),
+        };
+        RuleSetParts {
+            language,
+            rules: Vec::new(),
+            translations: Vec::new(),
+            tables: Vec::new(),
+            timeouts: vec![timeouts],
+            pass_by_default: language == Language::Pf,
+            skip: InterfaceSet::default(),
+            adaptive: (0, 0),
+        }
+    }
+}
+
+/// Why parts make no rule set. Rules are counted from zero, translations after the filter rules.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    #[error("rule {rule}: no table has the number {table}; define it before the rule")]
+    UnknownTable { rule: usize, table: u16 },
+    #[error("rule {rule}: no timeouts have the number {timeouts}; add them to the rule set")]
+    UnknownTimeouts { rule: usize, timeouts: u16 },
+    #[error("rule {rule}: it skips to rule {target}, which is not a later one")]
+    SkipsBack { rule: usize, target: u32 },
+    #[error("rule {rule}: a pool without addresses; name at least one")]
+    EmptyPool { rule: usize },
+    #[error("the rule set has no timeouts; the first of them are the default")]
+    NoTimeouts,
+    #[error("{0} kinds of timeouts, at most 256 are possible; use fewer different ones")]
+    TooManyTimeouts(usize),
+    #[error("a timeout of {0} ms; at most {MAX_TIMEOUT} are possible")]
+    TimeoutTooLong(u32),
+}
+
+/// A compiled rule set.
+#[derive(Clone, Debug)]
+pub struct RuleSet {
+    pub(super) language: Language,
+    pub(super) filter: RuleList,
+    pub(super) translations: RuleList,
+    pub(super) tables: Vec<Arc<AddressTable>>,
+    pub(super) timeouts: Vec<Timeouts>,
+    pub(super) pass_by_default: bool,
+    pub(super) skip: InterfaceSet,
+    pub(super) adaptive: (u32, u32),
+    /// No state expires before so many milliseconds after its last packet.
+    pub(super) shortest: u32,
+}
+
+impl RuleSet {
+    /// Compiles a rule set.
+    pub fn new(parts: RuleSetParts) -> Result<Self, CompileError> {
+        check_timeouts(&parts)?;
+        for (rule, compiled) in parts.rules.iter().chain(&parts.translations).enumerate() {
+            check_rule(&parts, rule, compiled)?;
+        }
+        Ok(RuleSet {
+            shortest: parts.timeouts.iter().map(Timeouts::shortest).min().unwrap_or(0),
+            language: parts.language,
+            filter: RuleList::new(parts.rules),
+            translations: RuleList::new(parts.translations),
+            tables: parts.tables,
+            timeouts: parts.timeouts,
+            pass_by_default: parts.pass_by_default,
+            skip: parts.skip,
+            adaptive: parts.adaptive,
+        })
+    }
+
+    /// The filter rules.
+    pub fn rules(&self) -> &[CompiledRule] {
+        self.filter.rules()
+    }
+
+    /// The rules of translation.
+    pub fn translations(&self) -> &[CompiledRule] {
+        self.translations.rules()
+    }
+
+    /// Whose semantics it has.
+    pub fn language(&self) -> Language {
+        self.language
+    }
+
+    /// The tables, in the order of their numbers.
+    pub fn tables(&self) -> &[Arc<AddressTable>] {
+        &self.tables
+    }
+
+    /// The same rules with another table in place of one. All else is shared or copied, so this takes as long as copying
+    /// the rules.
+    pub fn with_table(&self, id: TableId, table: Arc<AddressTable>) -> Self {
+        let mut changed = self.clone();
+        if let Some(place) = changed.tables.get_mut(usize::from(id.0)) {
+            *place = table;
+        }
+        changed
+    }
+
+    /// How many rules have counters: the filter rules, then those of translation.
+    pub fn counted_rules(&self) -> usize {
+        self.filter.rules().len() + self.translations.rules().len()
+    }
+}
+
+fn check_timeouts(parts: &RuleSetParts) -> Result<(), CompileError> {
+    if parts.timeouts.is_empty() {
+        return Err(CompileError::NoTimeouts);
+    }
+    if parts.timeouts.len() > 256 {
+        return Err(CompileError::TooManyTimeouts(parts.timeouts.len()));
+    }
+    let longest = parts.timeouts.iter().map(Timeouts::longest).max().unwrap_or(0);
+    if longest > MAX_TIMEOUT { Err(CompileError::TimeoutTooLong(longest)) } else { Ok(()) }
+}
+
+fn check_rule(parts: &RuleSetParts, rule: usize, compiled: &CompiledRule) -> Result<(), CompileError> {
+    let unknown = |id: TableId| usize::from(id.0) >= parts.tables.len();
+    if let Some(table) = tables_of(compiled).find(|id| unknown(*id)) {
+        return Err(CompileError::UnknownTable { rule, table: table.0 });
+    }
+    let timeouts = compiled.state.as_ref().map_or(0, |state| state.timeouts);
+    if usize::from(timeouts) >= parts.timeouts.len() {
+        return Err(CompileError::UnknownTimeouts { rule, timeouts });
+    }
+    match &compiled.action {
+        RuleAction::SkipTo(target) if *target as usize <= rule => {
+            Err(CompileError::SkipsBack { rule, target: *target })
+        }
+        RuleAction::Translate(to) if to.pool.ranges.is_empty() => Err(CompileError::EmptyPool { rule }),
+        _ => Ok(()),
+    }
+}
+
+fn tables_of(rule: &CompiledRule) -> impl Iterator<Item = TableId> {
+    let overload = rule.state.as_ref().and_then(overload);
+    let tests = rule.clauses.iter().flat_map(|clause: &Clause| &clause.0).map(|literal| &literal.test);
+    tests.filter_map(table_of).chain(overload)
+}
+
+fn overload(state: &StateOptions) -> Option<TableId> {
+    state.source.as_ref().and_then(|limits: &SourceLimits| limits.overload)
+}
+
+fn table_of(test: &Test) -> Option<TableId> {
+    let (Test::Source(addresses) | Test::Destination(addresses)) = test else { return None };
+    match addresses {
+        AddressMatch::Table(id) | AddressMatch::TableValue(id, _) => Some(*id),
+        _ => None,
+    }
+}

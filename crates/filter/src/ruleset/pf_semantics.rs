@@ -1,0 +1,125 @@
+//! pf: states come before rules; then translations, of which the first that matches wins; then filter rules, of which the
+//! last that matches wins, unless one is quick (pf.conf(5)).
+
+use super::create::{StateRequest, create};
+use super::evaluation::{Evaluation, Followed};
+use super::translate;
+use crate::packet::Packet;
+use crate::rule::{CompiledRule, FlowName, RuleAction, StateOptions};
+use crate::state::FlowKey;
+use crate::verdict::{DecidedBy, Decision, DropReason, Rewrite, Verdict};
+
+/// Decides about the packet.
+#[inline]
+pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
+    match evaluation.follow_state(FlowName::ANY) {
+        Followed::Valid(hit) => {
+            by_state(&mut evaluation, hit.id, |evaluation| evaluation.pass_by_state(hit, false))
+        }
+        Followed::Invalid(hit) => by_state(&mut evaluation, hit.id, |_| Verdict::Drop(DropReason::State)),
+        Followed::None => by_quoted(evaluation),
+    }
+}
+
+#[inline]
+fn by_state(
+    evaluation: &mut Evaluation<'_>,
+    id: u32,
+    verdict: impl FnOnce(&Evaluation<'_>) -> Verdict,
+) -> Decision {
+    let (_, cold) = evaluation.worker.states.get(id);
+    let (rule, mark) = (cold.rule, cold.mark);
+    if mark != 0 {
+        evaluation.packet.tag = mark;
+    }
+    evaluation.count(rule);
+    Decision { verdict: verdict(evaluation), rule: evaluation.known(rule), by: DecidedBy::State }
+}
+
+#[cold]
+fn by_quoted(mut evaluation: Evaluation<'_>) -> Decision {
+    let (hit, verdict) = match evaluation.follow_quoted(FlowName::ANY) {
+        Followed::Valid(hit) => (hit, evaluation.pass_by_state(hit, true)),
+        Followed::Invalid(hit) => (hit, Verdict::Drop(DropReason::State)),
+        Followed::None => return by_rules(evaluation),
+    };
+    Decision { by: DecidedBy::QuotedState, ..by_state(&mut evaluation, hit.id, |_| verdict) }
+}
+
+fn by_rules(mut evaluation: Evaluation<'_>) -> Decision {
+    let original = *evaluation.packet;
+    let translation = match translate::by_rules(&mut evaluation) {
+        Ok(translation) => translation,
+        Err(reason) => return Decision { verdict: Verdict::Drop(reason), rule: None, by: DecidedBy::Rule },
+    };
+    let passes = translation.as_ref().is_some_and(|found| found.passes);
+    let rule = if passes { None } else { last_match(&mut evaluation) };
+    let rewrite = translation.map(|found| found.rewrite);
+    let decision = by_rule(&mut evaluation, rule, &original, rewrite, passes);
+    evaluation.restore(&original);
+    decision
+}
+
+fn by_rule(
+    evaluation: &mut Evaluation<'_>,
+    rule: Option<usize>,
+    original: &Packet,
+    rewrite: Option<Rewrite>,
+    passes: bool,
+) -> Decision {
+    let set = evaluation.set;
+    let compiled = rule.and_then(|index| set.rules().get(index));
+    let index = rule.map(|index| index as u32);
+    let verdict = if passes { Verdict::Pass } else { evaluation.verdict(compiled) };
+    index.into_iter().for_each(|index| evaluation.count(index));
+    if verdict != Verdict::Pass {
+        return Decision { verdict, rule: index, by: DecidedBy::Rule };
+    }
+    let Some(options) = options(compiled, rewrite.is_some()) else {
+        return Decision { verdict, rule: index, by: DecidedBy::Rule };
+    };
+    let request = StateRequest {
+        options: &options,
+        rule: index.unwrap_or(u32::MAX),
+        binding: original.pass.direction.into(),
+        key: FlowKey::of(original),
+        translation: rewrite,
+        mark: evaluation.packet.tag,
+    };
+    match create(evaluation, &request) {
+        Ok(()) => {
+            let verdict = rewrite.map_or(Verdict::Pass, Verdict::Translate);
+            Decision { verdict, rule: index, by: DecidedBy::NewState }
+        }
+        Err(reason) => Decision { verdict: Verdict::Drop(reason), rule: index, by: DecidedBy::Rule },
+    }
+}
+
+/// How the state is kept. A translation needs a state, whatever the rule says.
+fn options(rule: Option<&CompiledRule>, translated: bool) -> Option<StateOptions> {
+    let own = rule.and_then(|rule| rule.state.clone());
+    own.or_else(|| translated.then(StateOptions::default))
+}
+
+/// The rule that decides.
+fn last_match(evaluation: &mut Evaluation<'_>) -> Option<usize> {
+    let (set, around) = (evaluation.set, evaluation.surroundings());
+    let (mut winner, mut from) = (None, 0);
+    while let Some(index) = set.filter.next_match(from, evaluation.packet, around) {
+        let rule = &set.rules()[index];
+        if rule.tag != 0 {
+            evaluation.packet.tag = rule.tag;
+        }
+        match rule.action {
+            RuleAction::Count => evaluation.count(index as u32),
+            RuleAction::StopIfDecided { since } if winner >= Some(since as usize) => break,
+            RuleAction::StopIfDecided { .. } => {}
+            _ => winner = Some(index),
+        }
+        if rule.quick {
+            break;
+        }
+        from = index + 1;
+    }
+    winner
+}

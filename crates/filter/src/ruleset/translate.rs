@@ -1,0 +1,167 @@
+//! New addresses and ports for new flows.
+
+use super::evaluation::Evaluation;
+use crate::address::Address;
+use crate::packet::protocol::has_ports;
+use crate::packet::{Direction, Packet, Transport};
+use crate::rule::{AddressPool, PoolOrder, PortChoice, RuleAction, Side, Translation};
+use crate::state::FlowKey;
+use crate::verdict::{DropReason, Rewrite};
+
+/// A translation that a rule has chosen.
+pub(super) struct Chosen {
+    pub rewrite: Rewrite,
+    /// The packet passes without filter rules.
+    pub passes: bool,
+}
+
+/// How many ports are tried. If nine in ten are taken, all tries fail once in 800 flows.
+const TRIES: u32 = 64;
+
+/// Translates the packet by the first rule that matches, if one does.
+pub(super) fn by_rules(evaluation: &mut Evaluation<'_>) -> Result<Option<Chosen>, DropReason> {
+    let (set, around) = (evaluation.set, evaluation.surroundings());
+    let wanted = side_of(evaluation.packet.pass.direction);
+    let mut from = 0;
+    while let Some(index) = set.translations.next_match(from, evaluation.packet, around) {
+        let rule = &set.translations()[index];
+        match &rule.action {
+            RuleAction::Translate(to) if to.side == wanted => {
+                evaluation.count((set.rules().len() + index) as u32);
+                if rule.tag != 0 {
+                    evaluation.packet.tag = rule.tag;
+                }
+                return choose(evaluation, to).map(Some);
+            }
+            RuleAction::NoTranslate => return Ok(None),
+            _ => from = index + 1,
+        }
+    }
+    Ok(None)
+}
+
+/// Which end of a new flow is translated in a pass.
+pub(super) fn side_of(direction: Direction) -> Side {
+    match direction {
+        Direction::In => Side::Destination,
+        Direction::Out => Side::Source,
+    }
+}
+
+/// Chooses an address and a free port, and gives both to the packet, so that filter rules see them.
+pub(super) fn choose(evaluation: &mut Evaluation<'_>, to: &Translation) -> Result<Chosen, DropReason> {
+    let original = *evaluation.packet;
+    for _ in 0..TRIES {
+        let random = evaluation.worker.random();
+        let address = address(&to.pool, &original, to.side, random).ok_or(DropReason::NoPort)?;
+        let port = port(to.ports, &original, to.side, random >> 32);
+        apply(evaluation.packet, to.side, address, port);
+        let answers = FlowKey::of(evaluation.packet).reversed();
+        if !evaluation.worker.states.is_taken(&answers) {
+            let rewrite = Rewrite { side: to.side, address, port, quoted: false };
+            return Ok(Chosen { rewrite, passes: to.pass });
+        }
+        if !has_choice(to) {
+            break;
+        }
+    }
+    *evaluation.packet = original;
+    Err(DropReason::NoPort)
+}
+
+fn has_choice(to: &Translation) -> bool {
+    matches!(to.ports, PortChoice::Free(_))
+        || matches!(to.pool.order, PoolOrder::RoundRobin | PoolOrder::Random)
+}
+
+/// The port and address of an end.
+fn end(packet: &Packet, side: Side) -> (Address, u16) {
+    let (source, destination) = packet.flow_ports();
+    match side {
+        Side::Source => (packet.source, source),
+        Side::Destination => (packet.destination, destination),
+    }
+}
+
+fn port(choice: PortChoice, packet: &Packet, side: Side, random: u64) -> u16 {
+    let (_, original) = end(packet, side);
+    if !has_ports(packet.protocol) && !matches!(packet.transport, Transport::Icmp(_)) {
+        return 0;
+    }
+    match choice {
+        PortChoice::Keep => original,
+        PortChoice::Free(range) => {
+            let count = u64::from(range.last.saturating_sub(range.first)) + 1;
+            range.first + (random % count) as u16
+        }
+        PortChoice::Shift { .. } | PortChoice::Fixed(_) if !has_ports(packet.protocol) => original,
+        PortChoice::Shift { from, to } => to.wrapping_add(original.wrapping_sub(from)),
+        PortChoice::Fixed(port) => port,
+    }
+}
+
+fn address(pool: &AddressPool, packet: &Packet, side: Side, random: u64) -> Option<Address> {
+    let of_family = |range: &&(Address, Address)| range.0.family() == packet.family;
+    let count = pool.ranges.iter().filter(of_family).map(size).fold(0, u128::saturating_add);
+    if count == 0 {
+        return None;
+    }
+    let (original, _) = end(packet, side);
+    let chosen = match pool.order {
+        PoolOrder::RoundRobin | PoolOrder::Random => u128::from(random) % count,
+        PoolOrder::SourceHash(key) => keyed(packet.source, key) % count,
+        PoolOrder::Bitmask => original.0 % count,
+    };
+    let mut left = chosen;
+    for range in pool.ranges.iter().filter(of_family) {
+        if left < size(range) {
+            return Some(Address(range.0.0 + left));
+        }
+        left -= size(range);
+    }
+    None
+}
+
+fn size(range: &(Address, Address)) -> u128 {
+    range.1.0.saturating_sub(range.0.0).saturating_add(1)
+}
+
+fn keyed(source: Address, key: u64) -> u128 {
+    let folded = source.0 as u64 ^ (source.0 >> 64) as u64 ^ key;
+    u128::from(folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32)
+}
+
+fn apply(packet: &mut Packet, side: Side, address: Address, port: u16) {
+    match side {
+        Side::Source => packet.source = address,
+        Side::Destination => packet.destination = address,
+    }
+    match (&mut packet.transport, side) {
+        (Transport::Icmp(message), _) if message.is_query => message.id = port,
+        (Transport::Icmp(_), _) => {}
+        (_, Side::Source) => packet.source_port = port,
+        (_, Side::Destination) => packet.destination_port = port,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Family;
+
+    #[test]
+    fn an_address_of_the_packets_family_is_chosen() {
+        let pass = crate::packet::Pass { direction: Direction::Out, interface: 1, received_on: 2 };
+        let ends = (Address::inet(1), 1000);
+        let packet = Packet::udp(pass, ends, (Address::inet(9), 53));
+        let pool = AddressPool {
+            ranges: vec![(Address(5), Address(6)), (Address::inet(7), Address::inet(8))],
+            order: PoolOrder::Random,
+            sticky: false,
+        };
+        for random in 0..10 {
+            let chosen = address(&pool, &packet, Side::Source, random).unwrap();
+            assert_eq!(chosen.family(), Family::Inet);
+        }
+    }
+}

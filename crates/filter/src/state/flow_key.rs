@@ -1,0 +1,50 @@
+use crate::address::Address;
+use crate::packet::{Packet, Quoted};
+
+/// What identifies a flow, as one of its packets shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowKey {
+    pub source: Address,
+    pub destination: Address,
+    pub source_port: u16,
+    pub destination_port: u16,
+    pub protocol: u8,
+}
+
+impl FlowKey {
+    /// The key of a packet.
+    #[inline]
+    pub fn of(packet: &Packet) -> Self {
+        let (source_port, destination_port) = packet.flow_ports();
+        FlowKey {
+            source: packet.source,
+            destination: packet.destination,
+            source_port,
+            destination_port,
+            protocol: packet.protocol,
+        }
+    }
+
+    /// The key of the packet that an ICMP error quotes.
+    pub fn quoted(quoted: &Quoted) -> Self {
+        FlowKey {
+            source: quoted.source,
+            destination: quoted.destination,
+            source_port: quoted.source_port,
+            destination_port: quoted.destination_port,
+            protocol: quoted.protocol,
+        }
+    }
+
+    /// The key of packets that go the other way.
+    #[inline]
+    pub const fn reversed(self) -> Self {
+        FlowKey {
+            source: self.destination,
+            destination: self.source,
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+            protocol: self.protocol,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//!
+//! All of it belongs to one worker, is bounded, and is allocated when the worker starts. A state has two parts: the 64
+//! bytes that a lookup reads, and 48 bytes that a new or translated packet needs. With two index slots of 8 bytes at
+//! most (a translated flow is found by two keys) a state takes 128 bytes.
+//!
+//! Times are milliseconds of the caller's clock. States keep the lower 32 bits, so no timeout may exceed 24 days.
+
+mod counters;
+mod entry;
+mod flow_key;
+mod hash;
+mod index;
+mod phase;
+mod table;
+mod tcp;
+mod timeouts;
+mod worker;
+
+pub use counters::RuleCounters;
+pub use entry::{ColdState, HotState, PassBinding, StateTranslation};
+pub use flow_key::FlowKey;
+pub use hash::FlowHasher;
+pub use phase::Phase;
+pub use table::{Hit, StateTable, TableFull};
+pub use tcp::Tracked;
+pub use timeouts::{MAX_TIMEOUT, Timeouts};
+pub use worker::{FilterWorker, WorkerLimits};
+
+pub(crate) use entry::StateFlags;
+pub(crate) use table::NewState;
+pub(crate) use worker::NO_RULE;

@@ -1,0 +1,306 @@
+//! The states of one worker, found by either direction of their flows.
+
+use super::entry::{ColdState, HotState, StateFlags, StateTranslation};
+use super::flow_key::FlowKey;
+use super::hash::FlowHasher;
+use super::index::FlowIndex;
+use super::phase::Phase;
+use super::tcp::{self, Tracked};
+use crate::packet::protocol::TCP;
+use crate::packet::{Direction, Packet};
+use crate::rule::{FlowName, Side};
+use crate::verdict::Rewrite;
+
+/// A state that a packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    pub id: u32,
+    /// Whether the packet goes the way of the first one.
+    pub forward: bool,
+}
+
+/// No entry is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableFull;
+
+/// What a new state starts with.
+pub(crate) struct NewState {
+    pub key: FlowKey,
+    pub flags: StateFlags,
+    pub cold: ColdState,
+}
+
+/// A bounded table of states.
+#[derive(Debug)]
+pub struct StateTable {
+    hot: Box<[HotState]>,
+    cold: Box<[ColdState]>,
+    index: FlowIndex,
+    hasher: FlowHasher,
+    /// Entries that were never used start here.
+    fresh: u32,
+    /// The first of a list of entries that are free again, linked by [`ColdState::rule`].
+    freed: u32,
+    len: usize,
+}
+
+/// The end of the list of free entries.
+const NONE: u32 = u32::MAX;
+
+impl StateTable {
+    /// An empty table for so many states, with a secret seed for its hash.
+    pub fn new(capacity: u32, seed: u64) -> Self {
+        let entries = capacity as usize;
+        StateTable {
+            hot: vec![HotState::FREE; entries].into(),
+            cold: vec![ColdState::FREE; entries].into(),
+            index: FlowIndex::new(2 * entries),
+            hasher: FlowHasher::new(seed),
+            fresh: 0,
+            freed: NONE,
+            len: 0,
+        }
+    }
+
+    /// How many states there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many states fit.
+    pub fn capacity(&self) -> usize {
+        self.hot.len()
+    }
+
+    /// The bytes of all its parts.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.hot) + size_of_val(&*self.cold) + self.index.bytes()
+    }
+
+    /// The hash of a flow.
+    #[inline(always)]
+    pub fn hash(&self, key: &FlowKey) -> u64 {
+        self.hasher.hash(key)
+    }
+
+    /// Reads the index at each hash, so that the processor fetches all lines at once. First step of a burst.
+    #[inline]
+    pub fn touch_index(&self, hashes: &[u64]) -> u32 {
+        hashes.iter().fold(0, |all, hash| all ^ self.index.touch(*hash))
+    }
+
+    /// Reads the entries that the hashes most likely lead to. Second step of a burst.
+    #[inline]
+    pub fn touch_states(&self, hashes: &[u64]) -> u32 {
+        hashes.iter().fold(0, |all, hash| all ^ self.index.candidate(*hash).map_or(0, |id| self.touch(id)))
+    }
+
+    #[inline(always)]
+    fn touch(&self, id: u32) -> u32 {
+        self.hot[id as usize].last ^ self.cold[id as usize].rule
+    }
+
+    /// The state of a packet in its pass.
+    #[inline]
+    pub(crate) fn find(&self, packet: &Packet, hash: u64, flow: FlowName) -> Option<Hit> {
+        self.find_key(&FlowKey::of(packet), hash, packet, packet.pass.direction, flow)
+    }
+
+    /// The state of a flow. `direction` is that in which the flow's packet passes, which differs from the direction of
+    /// `packet` if that only quotes it.
+    #[inline]
+    pub(crate) fn find_key(
+        &self,
+        key: &FlowKey,
+        hash: u64,
+        packet: &Packet,
+        direction: Direction,
+        flow: FlowName,
+    ) -> Option<Hit> {
+        let mut forward = false;
+        let id = self.index.find(hash, |id| {
+            let (hot, cold) = (&self.hot[id as usize], &self.cold[id as usize]);
+            let Some(way) = self.way(hot, cold, key) else { return false };
+            forward = way;
+            hot.includes(packet, direction, way, cold) && (flow == FlowName::ANY || flow.0 == cold.mark)
+        })?;
+        Some(Hit { id, forward })
+    }
+
+    /// Whether any state, whatever its pass, is found by this key.
+    pub(crate) fn is_taken(&self, key: &FlowKey) -> bool {
+        let way = |id: u32| self.way(&self.hot[id as usize], &self.cold[id as usize], key);
+        self.index.find(self.hash(key), |id| way(id).is_some()).is_some()
+    }
+
+    /// Whether a key is that of the state's first packet (`Some(true)`) or that of its answers (`Some(false)`).
+    #[inline(always)]
+    fn way(&self, hot: &HotState, cold: &ColdState, key: &FlowKey) -> Option<bool> {
+        let own = hot.key();
+        if own == *key {
+            return Some(true);
+        }
+        (answer(own, hot.translation(), cold) == *key).then_some(false)
+    }
+
+    /// Adds a state. The caller has made sure that no state is found by its keys.
+    #[inline]
+    pub(crate) fn insert(&mut self, new: NewState, hash: u64, now: u32) -> Result<u32, TableFull> {
+        let id = self.take_free()?;
+        self.hot[id as usize] = HotState::new(new.key, new.flags, now);
+        self.cold[id as usize] = new.cold;
+        if self.index.insert(hash, id).is_err() {
+            self.give_back(id);
+            return Err(TableFull);
+        }
+        if let Some(answers) = self.separate_answers(id)
+            && self.index.insert(answers, id).is_err()
+        {
+            self.index.remove(hash, id);
+            self.give_back(id);
+            return Err(TableFull);
+        }
+        self.len += 1;
+        Ok(id)
+    }
+
+    /// Removes a state, and returns what it was.
+    pub(crate) fn remove(&mut self, id: u32) -> (HotState, ColdState) {
+        let (hot, cold) = (self.hot[id as usize], self.cold[id as usize]);
+        self.index.remove(self.hash(&hot.key()), id);
+        if let Some(answers) = self.separate_answers(id) {
+            self.index.remove(answers, id);
+        }
+        self.give_back(id);
+        self.len -= 1;
+        (hot, cold)
+    }
+
+    /// The hash by which answers find a state, if it is another one than that of its first packet.
+    fn separate_answers(&self, id: u32) -> Option<u64> {
+        let (hot, cold) = (&self.hot[id as usize], &self.cold[id as usize]);
+        hot.translation().side()?;
+        Some(self.hash(&answer(hot.key(), hot.translation(), cold)))
+    }
+
+    fn take_free(&mut self) -> Result<u32, TableFull> {
+        if self.freed != NONE {
+            let id = self.freed;
+            self.freed = self.cold[id as usize].rule;
+            return Ok(id);
+        }
+        if self.fresh as usize == self.hot.len() {
+            return Err(TableFull);
+        }
+        self.fresh += 1;
+        Ok(self.fresh - 1)
+    }
+
+    fn give_back(&mut self, id: u32) {
+        self.hot[id as usize] = HotState::FREE;
+        self.cold[id as usize].rule = self.freed;
+        self.freed = id;
+    }
+
+    /// The two parts of an entry.
+    #[inline(always)]
+    pub(crate) fn get(&self, id: u32) -> (&HotState, &ColdState) {
+        (&self.hot[id as usize], &self.cold[id as usize])
+    }
+
+    /// Follows the first packet of a new state.
+    pub(crate) fn start(&mut self, id: u32, packet: &Packet) {
+        let hot = &mut self.hot[id as usize];
+        match packet.tcp() {
+            Some(segment) => {
+                let peers = tcp::open(segment);
+                hot.set_peer(0, peers[0]);
+                hot.set_peer(1, peers[1]);
+            }
+            None => hot.set_phase(0, Phase::Opened),
+        }
+    }
+
+    /// Follows a further packet of a state. An invalid one changes nothing.
+    #[inline]
+    pub(crate) fn track(&mut self, hit: Hit, packet: &Packet, now: u32) -> Tracked {
+        let (hot, from) = (&mut self.hot[hit.id as usize], usize::from(!hit.forward));
+        let tracked = match packet.tcp() {
+            Some(segment) => tcp::track(hot, from, segment),
+            None => answer_phase(hot, from),
+        };
+        if tracked == Tracked::Valid {
+            hot.last = now;
+            let cold = &mut self.cold[hit.id as usize];
+            cold.packets = cold.packets.saturating_add(1);
+            cold.bytes = cold.bytes.wrapping_add(u64::from(packet.length));
+        }
+        tracked
+    }
+
+    /// Whether the state can have sent the segment that an ICMP error quotes, which goes the way opposite to `hit`.
+    pub(crate) fn sent_quoted(&self, hit: Hit, seq: u32) -> bool {
+        let hot = &self.hot[hit.id as usize];
+        hot.protocol != TCP || tcp::was_sent(hot, usize::from(hit.forward), seq)
+    }
+
+    /// What a packet of this state must become, if the state translates.
+    #[inline]
+    pub(crate) fn rewrite(&self, hit: Hit) -> Option<Rewrite> {
+        let (hot, cold) = self.get(hit.id);
+        let side = hot.translation().side()?;
+        if hit.forward {
+            return Some(Rewrite {
+                side,
+                address: cold.translated,
+                port: cold.translated_port,
+                quoted: false,
+            });
+        }
+        Some(match side {
+            Side::Source => {
+                Rewrite { side: Side::Destination, address: hot.source, port: hot.source_port, quoted: false }
+            }
+            Side::Destination => Rewrite {
+                side: Side::Source,
+                address: hot.destination,
+                port: hot.destination_port,
+                quoted: false,
+            },
+        })
+    }
+}
+
+/// Follows a packet of a protocol without connections.
+#[inline(always)]
+fn answer_phase(hot: &mut HotState, from: usize) -> Tracked {
+    let phases = hot.phases();
+    if phases[from] == Phase::Silent {
+        hot.set_phase(from, Phase::Opened);
+    }
+    if phases[from ^ 1] == Phase::Opened {
+        hot.set_phase(from ^ 1, Phase::Established);
+    }
+    Tracked::Valid
+}
+
+/// The key of the packets that answer the first one.
+#[inline(always)]
+fn answer(own: FlowKey, translation: StateTranslation, cold: &ColdState) -> FlowKey {
+    let mut key = own.reversed();
+    match translation {
+        StateTranslation::No => {}
+        StateTranslation::Source => {
+            (key.destination, key.destination_port) = (cold.translated, cold.translated_port);
+        }
+        StateTranslation::Destination => {
+            (key.source, key.source_port) = (cold.translated, cold.translated_port);
+        }
+    }
+    key
+}

@@ -1,0 +1,211 @@
+//! Tracks the sequence numbers and windows of TCP connections, after van Rooij, "Real stateful TCP packet filtering in IP
+//! Filter" (2001): each end may send up to the end of the window that the other one has opened, may repeat at most one
+//! window, and may acknowledge only what was sent.
+
+use super::entry::{HotState, NO_SCALE, Peer};
+use super::phase::Phase;
+use crate::packet::TcpSegment;
+use crate::packet::protocol::tcp::{ACK, FIN, RST, SYN};
+
+/// What a segment means for its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracked {
+    /// It belongs to the connection.
+    Valid,
+    /// It contradicts the connection.
+    Invalid,
+    /// It opens a new connection between ends whose last one is over (RFC 9293, section 3.6.1).
+    Reopens,
+}
+
+/// How far an acknowledgement may lie from what was seen: a window without scaling and a packet.
+const ACK_SLACK: u32 = 0xffff + 1500;
+/// The shift assumed when a connection was not seen from its start, the largest that RFC 7323 allows.
+const UNKNOWN_SCALE: u8 = 14;
+
+/// The ends of a connection after its first segment.
+pub(super) fn open(segment: &TcpSegment) -> [Peer; 2] {
+    let scale = segment.scale.unwrap_or(NO_SCALE);
+    let sender = Peer {
+        sent: segment.seq,
+        limit: end(segment).wrapping_add(1),
+        window: unscaled(segment.window.max(1), scale),
+        scale,
+        phase: Phase::Opened,
+    };
+    [sender, Peer { sent: 0, limit: 1, window: 1, scale: NO_SCALE, phase: Phase::Silent }]
+}
+
+/// Judges a segment that goes the way of the first one (`from` is 0) or the other way (1), and follows it if it is valid.
+#[inline]
+pub(super) fn track(state: &mut HotState, from: usize, segment: &TcpSegment) -> Tracked {
+    let (mut source, mut target) = (state.peer(from), state.peer(from ^ 1));
+    let over = source.phase >= Phase::Finished && target.phase >= Phase::Finished;
+    if over && segment.flags & (SYN | ACK) == SYN {
+        return Tracked::Reopens;
+    }
+    let sloppy = state.is_sloppy();
+    if !sloppy && !follow_windows(&mut source, &mut target, segment, state.is_midstream()) {
+        return Tracked::Invalid;
+    }
+    advance(&mut source, &mut target, segment, sloppy);
+    state.set_peer(from, source);
+    state.set_peer(from ^ 1, target);
+    Tracked::Valid
+}
+
+/// The segment's place among sequence numbers, corrected for those that carry none.
+struct Span {
+    first: u32,
+    end: u32,
+    ack: u32,
+}
+
+fn follow_windows(source: &mut Peer, target: &mut Peer, segment: &TcpSegment, midstream: bool) -> bool {
+    if source.phase == Phase::Silent {
+        greet(source, target, segment, midstream);
+    }
+    let shifts = shifts(source, target, segment, midstream);
+    let span = span(source, target, segment);
+    if !fits(source, target, segment, &span, shifts) && !fits_loosely(source, target, &span) {
+        return false;
+    }
+    let is_syn = segment.flags & SYN != 0;
+    let window = if is_syn { unscaled(segment.window, source.scale) } else { segment.window };
+    source.window = source.window.max(window);
+    if after(span.end, source.sent) {
+        source.sent = span.end;
+    }
+    let opened = u32::from(segment.window) << shifts.0;
+    if !after(target.limit, span.ack.wrapping_add(opened)) {
+        target.limit = span.ack.wrapping_add(opened.max(1));
+    }
+    true
+}
+
+/// Takes the first segment of the answering end: its sequence numbers start here, and both ends now know whether windows
+/// are scaled.
+fn greet(source: &mut Peer, target: &mut Peer, segment: &TcpSegment, midstream: bool) {
+    if segment.flags & SYN != 0 && target.scale != NO_SCALE {
+        match segment.scale {
+            Some(scale) => source.scale = scale,
+            None => forget_scale(target),
+        }
+    }
+    let (_, shift) = shifts(source, target, &TcpSegment { flags: 0, ..*segment }, midstream);
+    source.sent = segment.seq;
+    source.phase = Phase::Opened;
+    let limit = end(segment).wrapping_add((u32::from(target.window) << shift).max(1));
+    if source.limit == 1 || !after(source.limit, limit) {
+        source.limit = limit;
+    }
+}
+
+fn forget_scale(peer: &mut Peer) {
+    let window = u32::from(peer.window) << peer.scale;
+    peer.window = window.min(u32::from(u16::MAX)) as u16;
+    peer.scale = NO_SCALE;
+}
+
+/// The shifts of the source's and the target's windows. The window of a SYN is never scaled.
+#[inline(always)]
+fn shifts(source: &Peer, target: &Peer, segment: &TcpSegment, midstream: bool) -> (u8, u8) {
+    if midstream {
+        return (UNKNOWN_SCALE, UNKNOWN_SCALE);
+    }
+    let scaled = source.scale != NO_SCALE && target.scale != NO_SCALE && segment.flags & SYN == 0;
+    if scaled { (source.scale, target.scale) } else { (0, 0) }
+}
+
+#[inline(always)]
+fn span(source: &Peer, target: &Peer, segment: &TcpSegment) -> Span {
+    let has_ack = segment.flags & ACK != 0;
+    // Some systems reset with an acknowledgement of zero.
+    let resets_zero = segment.flags & RST != 0 && segment.ack == 0;
+    let ack = if has_ack && !resets_zero { segment.ack } else { target.sent };
+    let end = end(segment);
+    // A segment without data may lie anywhere, as keepalives and resets do; other tests decide.
+    if segment.seq == end {
+        return Span { first: source.sent, end: source.sent, ack };
+    }
+    Span { first: segment.seq, end, ack }
+}
+
+#[inline(always)]
+fn fits(source: &Peer, target: &Peer, segment: &TcpSegment, span: &Span, shifts: (u8, u8)) -> bool {
+    let repeatable = u32::from(target.window) << shifts.1;
+    let ahead = span.ack.wrapping_sub(target.sent) as i32;
+    let exact = segment.seq.wrapping_sub(source.sent).wrapping_add(1) <= 2;
+    !after(span.end, source.limit)
+        && !after(source.sent.wrapping_sub(repeatable), span.first)
+        && ahead <= ACK_SLACK as i32
+        && -i64::from(ahead) <= i64::from(ACK_SLACK) << shifts.0
+        && (segment.flags & RST == 0 || exact)
+}
+
+/// Before the other end has answered and after the connection is over, less is known.
+#[inline(always)]
+fn fits_loosely(source: &Peer, target: &Peer, span: &Span) -> bool {
+    let unsure =
+        target.phase < Phase::Opened || target.phase >= Phase::Finished || source.phase >= Phase::Finished;
+    unsure
+        && !after(span.end, source.limit.wrapping_add(ACK_SLACK))
+        && !after(source.sent.wrapping_sub(ACK_SLACK), span.first)
+}
+
+/// Follows the flags.
+#[inline(always)]
+fn advance(source: &mut Peer, target: &mut Peer, segment: &TcpSegment, sloppy: bool) {
+    source.phase = source.phase.max(Phase::Opened);
+    if segment.flags & FIN != 0 {
+        source.phase = source.phase.max(Phase::Closing);
+    }
+    if segment.flags & ACK != 0 {
+        acknowledge(source, target, sloppy || !after(target.sent, segment.ack), sloppy);
+    }
+    if segment.flags & RST != 0 {
+        (source.phase, target.phase) = (Phase::Reset, Phase::Reset);
+    }
+}
+
+/// If only one direction comes by here, its acknowledgements show that the other end has answered.
+#[inline(always)]
+fn acknowledge(source: &mut Peer, target: &mut Peer, all: bool, sloppy: bool) {
+    match target.phase {
+        Phase::Silent if sloppy => {
+            source.phase = source.phase.max(Phase::Established);
+            target.phase = Phase::Established;
+        }
+        Phase::Opened if all => target.phase = Phase::Established,
+        Phase::Closing if all => target.phase = Phase::Finished,
+        _ => {}
+    }
+}
+
+/// The sequence number after the segment. SYN and FIN take one each.
+#[inline(always)]
+fn end(segment: &TcpSegment) -> u32 {
+    let control = u32::from(segment.flags & SYN != 0) + u32::from(segment.flags & FIN != 0);
+    segment.seq.wrapping_add(u32::from(segment.payload)).wrapping_add(control)
+}
+
+/// Whether sequence number `a` lies after `b` (RFC 9293, section 3.4).
+#[inline(always)]
+fn after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+/// A window as its sender will state it in later segments: rounded up to steps of its scale.
+fn unscaled(window: u16, scale: u8) -> u16 {
+    let shift = if scale == NO_SCALE { 0 } else { scale };
+    ((u32::from(window) + (1 << shift) - 1) >> shift) as u16
+}
+
+/// Whether a segment that an ICMP error quotes can be one that the source has sent.
+pub(super) fn was_sent(state: &HotState, from: usize, seq: u32) -> bool {
+    let (source, target) = (state.peer(from), state.peer(from ^ 1));
+    let none = TcpSegment::default();
+    let (_, shift) = shifts(&source, &target, &none, state.is_midstream());
+    let repeatable = u32::from(target.window) << shift;
+    state.is_sloppy() || !after(seq, source.limit) && !after(source.sent.wrapping_sub(repeatable), seq)
+}

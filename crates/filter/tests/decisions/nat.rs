@@ -1,0 +1,59 @@
+use fullview_filter::address::Address;
+use fullview_filter::packet::{Direction, Packet};
+use fullview_filter::rule::{
+    AddressPool, CompiledRule, PoolOrder, PortChoice, PortRange, RuleAction, Side, Translation,
+};
+use fullview_filter::ruleset::{Language, RuleSetParts};
+use fullview_filter::verdict::{DropReason, Rewrite, Verdict};
+
+use crate::common::{Bench, CLIENT, SERVER, pass};
+
+const OUTSIDE: Address = Address::inet(0xcb00_7101);
+
+fn translating(side: Side, address: Address, ports: PortChoice) -> Bench {
+    let mut parts = RuleSetParts::new(Language::Pf);
+    let pool = AddressPool { ranges: vec![(address, address)], order: PoolOrder::RoundRobin, sticky: false };
+    let to = Translation { side, pool, ports, pass: false };
+    parts.translations = vec![CompiledRule::new(RuleAction::Translate(Box::new(to)))];
+    Bench::new(parts)
+}
+
+fn rewrite(verdict: Verdict) -> Rewrite {
+    match verdict {
+        Verdict::Translate(rewrite) => rewrite,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_translated_source_gets_its_answers_back() {
+    let range = PortRange { first: 50_000, last: 50_003 };
+    let mut bench = translating(Side::Source, OUTSIDE, PortChoice::Free(range));
+    let mut ports = Vec::new();
+    for port in 1..=4 {
+        let out = Packet::udp(pass(Direction::Out), (CLIENT.0, port), SERVER);
+        let first = rewrite(bench.check(&out).verdict);
+        assert_eq!((first.side, first.address), (Side::Source, OUTSIDE));
+        assert_eq!(rewrite(bench.check(&out).verdict), first, "the flow keeps its port");
+        let answer = Packet::udp(pass(Direction::In), SERVER, (OUTSIDE, first.port));
+        let back = rewrite(bench.check(&answer).verdict);
+        assert_eq!((back.side, back.address, back.port), (Side::Destination, CLIENT.0, port));
+        ports.push(first.port);
+    }
+    ports.sort_unstable();
+    assert_eq!(ports, [50_000, 50_001, 50_002, 50_003]);
+    let fifth = Packet::udp(pass(Direction::Out), (CLIENT.0, 5), SERVER);
+    assert_eq!(bench.check(&fifth).verdict, Verdict::Drop(DropReason::NoPort));
+}
+
+#[test]
+fn a_redirected_destination_answers_from_the_original_one() {
+    let inside = Address::inet(0x0a00_0009);
+    let mut bench = translating(Side::Destination, inside, PortChoice::Fixed(8080));
+    let request = Packet::udp(pass(Direction::In), CLIENT, SERVER);
+    let first = rewrite(bench.check(&request).verdict);
+    assert_eq!((first.side, first.address, first.port), (Side::Destination, inside, 8080));
+    let answer = Packet::udp(pass(Direction::Out), (inside, 8080), CLIENT);
+    let back = rewrite(bench.check(&answer).verdict);
+    assert_eq!((back.side, back.address, back.port), (Side::Source, SERVER.0, SERVER.1));
+}

@@ -1,0 +1,135 @@
+use fullview_filter::address::Address;
+use fullview_filter::interfaces::{FilterInterface, Interfaces};
+use fullview_filter::ipfw::IpfwConfig;
+use fullview_filter::packet::{Direction, Packet, Pass};
+use fullview_filter::rule::Side;
+use fullview_filter::ruleset::RuleSet;
+use fullview_filter::state::{FilterWorker, WorkerLimits};
+use fullview_filter::verdict::{DecidedBy, Decision, DropReason, Verdict};
+
+const ROUTER: Address = Address::inet(0xcb00_7101);
+const INSIDE: Address = Address::inet(0x0a00_0001);
+const OUTSIDE: Address = Address::inet(0xc633_6402);
+
+pub fn interfaces() -> Interfaces {
+    let named = |name: &str, number, address| FilterInterface {
+        name: name.to_owned(),
+        number,
+        groups: Vec::new(),
+        addresses: vec![(address, 24)],
+    };
+    Interfaces(vec![named("lan0", 0, Address::inet(0x0a00_00fe)), named("wan0", 1, ROUTER)])
+}
+
+struct Firewall {
+    set: RuleSet,
+    worker: FilterWorker,
+    now: u64,
+}
+
+impl Firewall {
+    fn new(script: &str) -> Self {
+        let config = IpfwConfig::load("f", script).unwrap();
+        let set = RuleSet::new(config.lower(&interfaces())).unwrap();
+        let worker = FilterWorker::new(WorkerLimits::default(), set.counted_rules(), 1);
+        Firewall { set, worker, now: 0 }
+    }
+
+    fn check(&mut self, packet: Packet) -> Decision {
+        self.set.check(&mut self.worker, self.now, &mut packet.clone())
+    }
+}
+
+fn packet(
+    direction: Direction,
+    interface: u16,
+    source: (Address, u16),
+    destination: (Address, u16),
+) -> Packet {
+    Packet::udp(Pass { direction, interface, received_on: 0 }, source, destination)
+}
+
+#[test]
+fn a_kept_state_serves_both_passes_and_both_directions() {
+    let mut firewall = Firewall::new("add 3000 allow ip from any to any in recv lan0 keep-state");
+    let request = packet(Direction::In, 0, (INSIDE, 1), (OUTSIDE, 53));
+    assert_eq!(firewall.check(request).by, DecidedBy::NewState);
+    let forwarded = packet(Direction::Out, 1, (INSIDE, 1), (OUTSIDE, 53));
+    assert_eq!(firewall.check(forwarded).by, DecidedBy::State);
+    let mut answer = packet(Direction::In, 1, (OUTSIDE, 53), (INSIDE, 1));
+    answer.pass.received_on = 1;
+    assert_eq!(firewall.check(answer).verdict, Verdict::Pass);
+    assert_eq!(firewall.worker.states().len(), 1);
+    firewall.now = 10_001;
+    assert_eq!(
+        firewall.check(answer).verdict,
+        Verdict::Drop(DropReason::Rule),
+        "a UDP state lives ten seconds"
+    );
+}
+
+#[test]
+fn names_of_flows_keep_states_apart() {
+    let script = "add 10 check-state :A\nadd 20 allow ip from 10.0.0.1 to any out keep-state :B\n";
+    let mut firewall = Firewall::new(script);
+    assert_eq!(firewall.check(packet(Direction::Out, 1, (INSIDE, 1), (OUTSIDE, 53))).verdict, Verdict::Pass);
+    let answer = firewall.check(packet(Direction::In, 1, (OUTSIDE, 53), (INSIDE, 1)));
+    assert_eq!(answer.by, DecidedBy::State, "rule 20 looks for its own flow");
+    let mut other = Firewall::new(&script.replace("keep-state :B", "record-state :B"));
+    assert_eq!(other.check(packet(Direction::Out, 1, (INSIDE, 1), (OUTSIDE, 53))).verdict, Verdict::Pass);
+    let answer = other.check(packet(Direction::In, 1, (OUTSIDE, 53), (INSIDE, 1)));
+    assert_eq!(answer.verdict, Verdict::Drop(DropReason::Rule), "nothing looks for flow B");
+}
+
+#[test]
+fn jumps_skip_rules_also_by_way_of_a_state() {
+    let script = "add 10 skipto 1000 udp from any to any keep-state\nadd 20 deny ip from any to any\n\
+                  add 1000 allow ip from any to any\n";
+    let mut firewall = Firewall::new(script);
+    let first = firewall.check(packet(Direction::In, 0, (INSIDE, 1), (OUTSIDE, 53)));
+    let second = firewall.check(packet(Direction::In, 0, (INSIDE, 1), (OUTSIDE, 53)));
+    for decision in [first, second] {
+        assert_eq!(decision.verdict, Verdict::Pass);
+        assert_eq!(firewall.set.rules()[decision.rule.unwrap() as usize].number, 1000);
+    }
+}
+
+#[test]
+fn disabled_sets_tables_and_me_are_applied() {
+    let script = "table bad add 198.51.100.0/24 7\nadd 5 set 9 allow ip from any to any\nset disable 9\n\
+                  add 10 deny ip from table(bad,7) to me\nadd 20 allow ip from any to any\n";
+    let mut firewall = Firewall::new(script);
+    let drop = Verdict::Drop(DropReason::Rule);
+    assert_eq!(firewall.check(packet(Direction::In, 1, (OUTSIDE, 1), (ROUTER, 2))).verdict, drop);
+    assert_eq!(firewall.check(packet(Direction::In, 1, (OUTSIDE, 1), (INSIDE, 2))).verdict, Verdict::Pass);
+    assert_eq!(firewall.check(packet(Direction::In, 1, (INSIDE, 1), (ROUTER, 2))).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_negated_list_excludes_all_of_it() {
+    let mut firewall = Firewall::new("add allow udp from not 10.0.0.1,10.0.0.2 to { any or me } not 53,54");
+    for (source, port, passes) in [(1, 55, false), (2, 55, false), (3, 55, true), (3, 54, false)] {
+        let packet = packet(Direction::In, 0, (Address::inet(0x0a00_0000 | source), 9), (OUTSIDE, port));
+        assert_eq!(firewall.check(packet).verdict == Verdict::Pass, passes, "{source} {port}");
+    }
+}
+
+#[test]
+fn nat_translates_out_and_back() {
+    let script = "nat 1 config if wan0 redirect_port udp 10.0.0.1:5000 7000\nadd nat 1 ip from any to any via wan0\n\
+                  add allow ip from any to any\n";
+    let mut firewall = Firewall::new(script);
+    let out = firewall.check(packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 53)));
+    let Verdict::Translate(out) = out.verdict else { panic!("{out:?}") };
+    assert_eq!((out.side, out.address), (Side::Source, ROUTER));
+    let back = firewall.check(packet(Direction::In, 1, (OUTSIDE, 53), (ROUTER, out.port)));
+    let Verdict::Translate(back) = back.verdict else { panic!("{back:?}") };
+    assert_eq!((back.side, back.address, back.port), (Side::Destination, INSIDE, 9));
+    let redirected = firewall.check(packet(Direction::In, 1, (OUTSIDE, 53), (ROUTER, 7000)));
+    let Verdict::Translate(redirected) = redirected.verdict else { panic!("{redirected:?}") };
+    assert_eq!((redirected.address, redirected.port), (INSIDE, 5000));
+    let answer = firewall.check(packet(Direction::Out, 1, (INSIDE, 5000), (OUTSIDE, 53)));
+    let Verdict::Translate(answer) = answer.verdict else { panic!("{answer:?}") };
+    assert_eq!((answer.side, answer.address, answer.port), (Side::Source, ROUTER, 7000));
+    assert_eq!(firewall.check(packet(Direction::In, 0, (INSIDE, 9), (OUTSIDE, 53))).verdict, Verdict::Pass);
+}

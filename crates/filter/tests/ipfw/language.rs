@@ -1,0 +1,109 @@
+use fullview_filter::ipfw::IpfwConfig;
+
+/// The only rule of a script of one line, printed.
+pub fn printed(command: &str) -> String {
+    let config = IpfwConfig::load("rules", command).unwrap_or_else(|error| panic!("{command}: {error}"));
+    assert_eq!(config.rules.len(), 1, "{command}");
+    config.rules[0].to_string()
+}
+
+#[test]
+fn a_shell_script_with_a_variable_for_the_program_loads() {
+    let script = "#!/bin/sh\nfwcmd=\"/sbin/ipfw\"\n# Flush out the list before we begin.\n${fwcmd} -f flush\n\
+                  ${fwcmd} add 3000 allow ip from any to any keep-state\n";
+    let config = IpfwConfig::load("ipfw.rules", script).unwrap();
+    let list = "03000 allow ip from any to any keep-state :default\n65535 deny ip from any to any\n";
+    assert_eq!(config.to_string(), list);
+}
+
+#[test]
+fn rules_print_as_ipfw_lists_them() {
+    for (command, expected) in [
+        (
+            "ipfw -q add allow tcp from any to me 22,80-90 setup keep-state :IN",
+            "00100 allow tcp from any to me dst-port 22,80-90 setup keep-state :IN",
+        ),
+        (
+            "add 5 deny ip from 192.0.2.7/24 to not table(bad)",
+            "00005 deny ip from 192.0.2.0/24 to not table(bad)",
+        ),
+        (
+            "add pass udp from { 1.2.3.4 or not 10.0.0.0/8 } 53 to any",
+            "00100 allow udp from { 1.2.3.4 or not 10.0.0.0/8 } 53 to any",
+        ),
+        (
+            "add 7 set 3 prob 0.5 count log logamount 10 icmp from any to any icmptypes 8,0 in via em0",
+            "00007 prob 0.500000 count log icmp from any to any icmptypes 8,0 in via em0",
+        ),
+        (
+            "add reject { tcp or udp } from any to 1.2.3.0/24{1,5-9}",
+            "00100 reject { tcp or udp } from any to 1.2.3.0/24{1,5-9}",
+        ),
+        (
+            "add allow tcp from any to any limit src-addr 4 :X // note",
+            "00100 allow tcp from any to any limit src-addr 4 :X // note",
+        ),
+        (
+            "add allow ip6 from 2001:db8::1/32 to me6 out xmit tun*",
+            "00100 allow ip6 from 2001:db8::/32 to me6 out xmit tun*",
+        ),
+        (
+            "add allow tcp from any to any tcpflags syn,!ack iptos lowdelay dscp ef,10",
+            "00100 allow tcp from any to any tcpflags syn,!ack iptos lowdelay dscp 46,10",
+        ),
+        (
+            "add deny ip from 1.2.3.4:255.0.255.0 to table(t,1.2.3.4)",
+            "00100 deny ip from 1.0.3.0:255.0.255.0 to table(t,16909060)",
+        ),
+        (
+            "add allow tcp from any to any { dst-port 80 or src-port 80 } established",
+            "00100 allow tcp from any to any { dst-port 80 or src-port 80 } established",
+        ),
+    ] {
+        assert_eq!(printed(command), expected, "{command}");
+        assert_eq!(printed(&format!("add {expected}")), expected, "what is printed is read again");
+    }
+}
+
+#[test]
+fn errors_name_file_line_and_column_and_what_is_supported() {
+    for (script, expected) in [
+        (
+            "add 100 pipe 1 ip from any to any",
+            "f:1:9: `pipe` is not supported (shaping (dummynet)); allow, deny,",
+        ),
+        (
+            "add allow ip from any to any\nadd allow tcp from any",
+            "f:2:23: the end of the command stands where `to` must",
+        ),
+        ("add allow xyz from any to any", "f:1:11: `xyz` is not supported; options are in, out,"),
+        ("add allow ip from any to any uid root", "f:1:30: `uid` is not supported; options are"),
+        ("add allow ip from host.example to any", "f:1:19: `host.example` is no address"),
+        (
+            "add 70000 allow ip from any to any",
+            "f:1:5: `70000` is not a rule's number; write a number from 0 to 65534",
+        ),
+        ("$fwcmd add allow ip from any to any", "f:1:1: no variable `fwcmd`"),
+        ("echo hello", "f:1:1: `echo` is not supported in a script"),
+        ("pipe 1 config bw 1Mbit/s", "f:1:1: `pipe` is not supported in a script"),
+        ("add allow icmp from any to any 80", "f:1:32: this protocol has no ports"),
+        ("table 1 create type iface", "f:1:21: `type iface` is not supported"),
+    ] {
+        let error = IpfwConfig::load("f", script).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{script}\n  {error}\n  {expected}");
+    }
+}
+
+#[test]
+fn commands_change_rules_sets_and_tables() {
+    let script = "add 10 set 1 allow ip from any to any\nadd 20 set 2 deny ip from any to any\nadd count ip from any to any\n\
+                  set disable 1\nset swap 1 2\nset move rule 120 to 5\ndelete 10\n\
+                  table block create type addr\ntable block add 192.0.2.1/24 5 198.51.100.1\ntable block delete 198.51.100.1\n";
+    let config = IpfwConfig::load("f", script).unwrap();
+    let rules: Vec<_> = config.rules.iter().map(|rule| (rule.number, rule.set)).collect();
+    assert_eq!(rules, [(20, 1), (120, 5)]);
+    assert_eq!(config.to_string(), "00120 count ip from any to any\n65535 deny ip from any to any\n");
+    let entries: Vec<_> =
+        config.tables["block"].entries.iter().map(|((a, l), v)| format!("{a}/{l} {v}")).collect();
+    assert_eq!(entries, ["192.0.2.0/24 5"]);
+}
