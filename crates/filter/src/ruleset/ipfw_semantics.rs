@@ -130,7 +130,11 @@ fn check_state(evaluation: &mut Evaluation<'_>, flow: FlowName, lookups: &mut Lo
     lookups.found = true;
     let index = evaluation.worker.states.get(hit.id).1.rule;
     let set = evaluation.set;
-    let rule = set.rules().get(index as usize)?;
+    let Some(rule) = set.rules().get(index as usize) else {
+        // The rule is gone, and its states with it.
+        evaluation.worker.forget(hit.id);
+        return None;
+    };
     evaluation.count(index);
     Some(act(evaluation, rule, index as usize, DecidedBy::State))
 }

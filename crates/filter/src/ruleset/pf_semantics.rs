@@ -9,6 +9,10 @@ use crate::rule::{CompiledRule, FlowName, RuleAction, StateOptions};
 use crate::state::FlowKey;
 use crate::verdict::{DecidedBy, Decision, DropReason, Rewrite, Verdict};
 
+/// A connection too many of its source.
+const REFUSED: Decision =
+    Decision { verdict: Verdict::Drop(DropReason::SourceLimit), rule: None, by: DecidedBy::State };
+
 /// Decides about the packet.
 #[inline]
 pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
@@ -17,6 +21,7 @@ pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
             by_state(&mut evaluation, hit.id, |evaluation| evaluation.pass_by_state(hit, false))
         }
         Followed::Invalid(hit) => by_state(&mut evaluation, hit.id, |_| Verdict::Drop(DropReason::State)),
+        Followed::Refused => REFUSED,
         Followed::None => by_quoted(evaluation),
     }
 }
@@ -41,7 +46,7 @@ fn by_quoted(mut evaluation: Evaluation<'_>) -> Decision {
     let (hit, verdict) = match evaluation.follow_quoted(FlowName::ANY) {
         Followed::Valid(hit) => (hit, evaluation.pass_by_state(hit, true)),
         Followed::Invalid(hit) => (hit, Verdict::Drop(DropReason::State)),
-        Followed::None => return by_rules(evaluation),
+        Followed::Refused | Followed::None => return by_rules(evaluation),
     };
     Decision { by: DecidedBy::QuotedState, ..by_state(&mut evaluation, hit.id, |_| verdict) }
 }

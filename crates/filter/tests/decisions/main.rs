@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests
 
 mod common;
+mod limits;
 mod nat;
 mod pf_states;
 mod tcp;
