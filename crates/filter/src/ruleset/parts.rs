@@ -115,6 +115,11 @@ impl RuleSet {
         self.filter.rules()
     }
 
+    /// The bytes by which packets are classified.
+    pub fn classifier_bytes(&self) -> usize {
+        self.filter.classifier_bytes() + self.translations.classifier_bytes()
+    }
+
     /// The rules of translation.
     pub fn translations(&self) -> &[CompiledRule] {
         self.translations.rules()

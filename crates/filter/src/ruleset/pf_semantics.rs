@@ -109,8 +109,14 @@ fn options(rule: Option<&CompiledRule>, translated: bool) -> Option<StateOptions
 /// The rule that decides.
 fn last_match(evaluation: &mut Evaluation<'_>) -> Option<usize> {
     let (set, around) = (evaluation.set, evaluation.surroundings());
+    let search = set.filter.search(evaluation.packet, around);
+    if set.filter.decides_only() {
+        let quick =
+            if set.filter.has_quick() { search.next(0, evaluation.packet, |rule| rule.quick) } else { None };
+        return quick.or_else(|| search.last(evaluation.packet));
+    }
     let (mut winner, mut from) = (None, 0);
-    while let Some(index) = set.filter.next_match(from, evaluation.packet, around) {
+    while let Some(index) = search.next(from, evaluation.packet, |_| true) {
         let rule = &set.rules()[index];
         if rule.tag != 0 {
             evaluation.packet.tag = rule.tag;
