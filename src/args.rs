@@ -55,6 +55,9 @@ pub enum Command {
     /// Load, convert, check or generate routing tables
     #[command(subcommand)]
     Table(TableCommand),
+    /// Check rule sets of packet filters
+    #[command(subcommand)]
+    Filter(FilterCommand),
     /// Forward packets between interfaces of this host, or from a capture file into another
     Forward(Box<ForwardArgs>),
     /// Show the state of a running router
@@ -491,6 +494,34 @@ pub struct ForwardArgs {
     pub json: bool,
     #[command(flatten)]
     pub operations: OperationsArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum FilterCommand {
+    /// Check a rule set in the language of FreeBSD's pf.conf
+    Check(FilterCheckArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Names of interfaces stand for the addresses that they have on this host. docs/reference/filter.md says which part \
+of pf.conf is supported.
+
+Exit codes:
+  0    the rule set is correct
+  2    it is not: the message names the file, the line and the column, and says how to fix it
+
+Examples:
+  fullview filter check /etc/pf.conf
+  fullview filter check -v rules.conf"
+)]
+pub struct FilterCheckArgs {
+    /// Print the rules after expansion, as `pfctl -nv` does
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// The rule set
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -34,6 +34,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Plan(args) => command::plan::run(&args),
         Command::ServeSlices => command::serve::run(),
         Command::Table(args) => command::table::run(&args),
+        Command::Filter(args) => command::filter::run(&args),
         Command::Forward(args) => command::forward::run(&args),
         Command::Show(args) => command::show::run(&args),
         Command::Trace(args) => command::trace::run(&args),

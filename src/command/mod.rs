@@ -18,8 +18,10 @@ pub mod calibrate;
 mod campaign;
 pub mod capture_drops;
 pub mod compare;
+pub mod filter;
 pub mod forward;
 pub mod generate;
+mod host_facts;
 mod noise_table;
 mod other_build;
 pub mod plan;
@@ -70,6 +72,7 @@ pub fn exit_of(error: &anyhow::Error) -> Exit {
             || cause.is::<fullview_lab::UnknownCounter>()
             || cause.is::<fullview_lab::compare::CompareError>()
             || cause.is::<fullview_table::feed::FeedError>()
+            || cause.is::<fullview_filter::pf::error::PfError>()
             || is_bad_capture(cause)
             || is_bad_archive(cause)
     });

@@ -4,6 +4,7 @@
 
 mod builds;
 mod campaigns;
+mod filters;
 mod folders;
 mod support;
 

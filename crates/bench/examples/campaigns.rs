@@ -32,6 +32,9 @@ use serde_json::Value;
 struct Args {
     #[arg(long, default_value_t = 200)]
     campaigns: u64,
+    /// The seed of the first campaign: what comes after the last one of another run continues it
+    #[arg(long, default_value_t = 1)]
+    first: u64,
     /// Blocks of each campaign
     #[arg(long, default_value_t = 10)]
     blocks: u32,
@@ -47,7 +50,7 @@ fn main() {
     let args = Args::parse();
     let mut out = io::stdout().lock();
     writeln!(out, "campaign,seconds,untrusted,copy_half_width,same,slowed,slowed_estimate").unwrap();
-    for seed in 1..=args.campaigns {
+    for seed in (args.first..).take(args.campaigns as usize) {
         writeln!(out, "{seed},{}", campaign(&args, seed)).unwrap();
         out.flush().unwrap();
     }

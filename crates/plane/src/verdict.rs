@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display};
 
+use fullview_filter::verdict::DropReason;
+
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
@@ -111,6 +113,36 @@ counters! {
         NeedsFragments = "needs_fragments",
         /// The egress port had no room for it.
         EgressFull = "egress_full",
+        /// A rule of the filter, or its default.
+        FilterRule = "filter_rule",
+        /// It contradicts the state of the filter that it belongs to, for example by a sequence number outside the window.
+        FilterState = "filter_state",
+        /// The filter's table of states is full.
+        FilterTableFull = "filter_table_full",
+        /// The rule of the filter has as many states as it may have.
+        FilterRuleLimit = "filter_rule_limit",
+        /// Its source has as many states as the filter lets it have.
+        FilterSourceLimit = "filter_source_limit",
+        /// The filter found no free port for a translation.
+        FilterNoPort = "filter_no_port",
+        /// A fragment whose first one the filter did not see or did not pass.
+        FilterFragment = "filter_fragment",
+        /// The filter cannot read its headers.
+        FilterUnreadable = "filter_unreadable",
+    }
+}
+
+impl From<DropReason> for Reason {
+    fn from(reason: DropReason) -> Reason {
+        match reason {
+            DropReason::Rule => Reason::FilterRule,
+            DropReason::State => Reason::FilterState,
+            DropReason::TableFull => Reason::FilterTableFull,
+            DropReason::RuleLimit => Reason::FilterRuleLimit,
+            DropReason::SourceLimit => Reason::FilterSourceLimit,
+            DropReason::NoPort => Reason::FilterNoPort,
+            DropReason::Fragment => Reason::FilterFragment,
+        }
     }
 }
 
@@ -174,6 +206,9 @@ mod tests {
         }
         let names: HashSet<_> = Reason::ALL.iter().map(|reason| reason.name()).collect();
         assert_eq!(names.len(), Reason::COUNT);
+        for reason in DropReason::ALL {
+            assert_eq!(Reason::from(reason).name(), reason.name());
+        }
         assert_eq!(Verdict::Drop(Reason::NoRoute).to_string(), "drop: no_route");
         assert_eq!(Verdict::Punt(Punt::Arp).to_string(), "punt: arp");
     }

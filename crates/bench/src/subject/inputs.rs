@@ -19,8 +19,6 @@ const DRAWS_KEPT: usize = 4;
 
 /// Tables, flows and keys, each loaded or drawn once.
 pub struct Inputs {
-    /// The experiment's seed.
-    pub seed: u64,
     tables: Vec<(TableSettings, Arc<Table>)>,
     inet: FamilyInputs<u32>,
     inet6: FamilyInputs<u128>,
@@ -80,9 +78,9 @@ impl<A> FamilyInputs<A> {
 }
 
 impl Inputs {
-    /// Nothing loaded yet; `seed` is the experiment's.
-    pub fn new(seed: u64) -> Inputs {
-        Inputs { seed, tables: Vec::new(), inet: FamilyInputs::new(), inet6: FamilyInputs::new() }
+    /// Nothing loaded yet.
+    pub fn new() -> Inputs {
+        Inputs { tables: Vec::new(), inet: FamilyInputs::new(), inet6: FamilyInputs::new() }
     }
 
     /// The table of these settings.
@@ -113,10 +111,13 @@ impl Inputs {
         Ok(flows)
     }
 
-    /// Keys to look up. The experiment's seed draws them, so that they stay the same for a whole campaign and a peer can
-    /// verify them once.
-    pub fn keys<A: InputFamily>(&mut self, settings: &Settings) -> Result<Arc<Keys<A>>, BenchError> {
-        let (draw, seed) = (Draw::of(settings, self.seed), self.seed);
+    /// Keys to look up, drawn anew for each panel from its seed.
+    pub fn keys<A: InputFamily>(
+        &mut self,
+        settings: &Settings,
+        seed: u64,
+    ) -> Result<Arc<Keys<A>>, BenchError> {
+        let draw = Draw::of(settings, seed);
         let count = settings.lookup.keys.unwrap_or(KEYS);
         let known = A::kept(self).keys.iter().find(|(known, length, _)| *known == draw && *length == count);
         if let Some((.., keys)) = known {

@@ -63,7 +63,7 @@ impl RouterBench {
         let cores = Cores::observe()?;
         let mut bench = RouterBench {
             factories: PanelFactories {
-                inputs: Inputs::new(experiment.seed),
+                inputs: Inputs::new(),
                 forward: ForwardFactory::new(cores),
                 lookup: LookupFactory::new(cores),
                 updates: UpdateFactory::new(cores),
@@ -100,9 +100,7 @@ impl RouterBench {
                     self.factories.draw_changes(&stream, planned.seed)?;
                     continue;
                 }
-                let looks_up = stream.settings.kind() == Kind::Lookup;
-                let seed = if looks_up { self.factories.inputs.seed } else { planned.seed };
-                let draw = Draw::of(&stream.settings, seed);
+                let draw = Draw::of(&stream.settings, planned.seed);
                 match stream.family {
                     Family::Inet => drop(self.factories.inputs.flows::<u32>(&draw)?),
                     Family::Inet6 => drop(self.factories.inputs.flows::<u128>(&draw)?),

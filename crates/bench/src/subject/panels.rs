@@ -52,7 +52,7 @@ pub fn panel<A: BenchFamily>(
 ) -> Result<(), PanelError> {
     match streams[0].settings.kind() {
         Kind::Forward => forward_panel::<A>(bench, streams, seed, work),
-        Kind::Lookup => lookup_panel::<A>(bench, streams, work),
+        Kind::Lookup => lookup_panel::<A>(bench, streams, seed, work),
         Kind::Updates => updates_panel::<A>(bench, streams, seed, work),
         Kind::Kernel => bench.kernel.panel::<A>(&mut bench.inputs, streams, seed, work),
     }
@@ -83,10 +83,11 @@ fn forward_panel<A: BenchFamily>(
 fn lookup_panel<A: BenchFamily>(
     bench: &mut PanelFactories,
     streams: &[FamilyStream],
+    seed: u64,
     work: PanelWork<'_>,
 ) -> Result<(), PanelError> {
     let PanelFactories { inputs, lookup, peers, .. } = bench;
-    let running = peers.lookups::<A>(inputs, streams).map_err(bed)?;
+    let running = peers.lookups::<A>(inputs, streams, seed).map_err(bed)?;
     let mut controls: Vec<(Settings, Box<dyn PanelArm>)> = Vec::new();
     let mut members: Vec<Box<dyn PanelMember>> = Vec::new();
     for (member, stream) in streams.iter().enumerate() {
@@ -95,11 +96,11 @@ fn lookup_panel<A: BenchFamily>(
         let known = controls.iter().position(|(known, _)| *known == keys);
         let control = known.unwrap_or(controls.len());
         if known.is_none() {
-            let empty = lookup.control::<A>(inputs, &stream.settings).map_err(failed)?;
+            let empty = lookup.control::<A>(inputs, &stream.settings, seed).map_err(failed)?;
             controls.push((keys, Box::new(empty)));
         }
         members.push(match &stream.settings.lookup.peer {
-            None => Box::new(lookup.make::<A>(inputs, &stream.settings, control).map_err(failed)?),
+            None => Box::new(lookup.make::<A>(inputs, &stream.settings, seed, control).map_err(failed)?),
             Some(peer) => Box::new(running.lookup::<A>(stream, peer, control).map_err(failed)?),
         });
     }

@@ -373,7 +373,7 @@ mod tests {
     }
 
     fn changing<A: BenchFamily>(algorithm: &str, batch: usize) -> ChangingTable<A> {
-        let (settings, mut inputs) = (settings(algorithm, batch), Inputs::new(1));
+        let (settings, mut inputs) = (settings(algorithm, batch), Inputs::new());
         let factory = UpdateFactory::new(Cores::observe().unwrap());
         let stream = factory.stream::<A>(&mut inputs, &settings, 5).unwrap();
         factory.make(&mut inputs, &settings, &stream, 0).unwrap()
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn the_control_makes_the_same_changes() {
-        let (settings, mut inputs) = (settings("radix", 4), Inputs::new(1));
+        let (settings, mut inputs) = (settings("radix", 4), Inputs::new());
         let factory = UpdateFactory::new(Cores::observe().unwrap());
         let stream = factory.stream::<u32>(&mut inputs, &settings, 5).unwrap();
         let mut control = factory.control(&mut inputs, &settings, &stream).unwrap();

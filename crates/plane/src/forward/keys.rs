@@ -168,6 +168,12 @@ impl<A: Address> LookupBatch<A> {
         }
     }
 
+    /// The position of each packet in the burst.
+    #[inline(always)]
+    pub fn positions(&self) -> impl Iterator<Item = usize> {
+        self.positions.iter()
+    }
+
     /// The position of each packet in the burst, and its next hop.
     #[inline(always)]
     pub fn found(&self) -> impl Iterator<Item = (usize, NextHop)> {

@@ -11,6 +11,7 @@
 //! | file | stage |
 //! | --- | --- |
 //! | `parse.rs` | picks one of the parsers: `fast_parse.rs`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
+//! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
 //! | `lookup.rs` | next hops of the destinations, and `source_check.rs` |
 //! | `redirect.rs` | copies of packets that deserve an ICMP redirect |
 //! | `rewrite.rs` | hop count, checksum, Ethernet header |
@@ -27,6 +28,7 @@ use stage_state::StageState;
 pub use crate::egress::Egress;
 
 mod fast_parse;
+mod filter;
 mod flow;
 mod keys;
 mod lookup;
@@ -41,6 +43,7 @@ mod stage_state;
 mod transmit;
 mod vlan;
 
+pub use filter::{PacketFilter, UnsupportedFilter};
 pub use flow::flow_hash_of;
 pub use redirect::RedirectCandidate;
 
@@ -62,6 +65,7 @@ pub struct Forwarder {
     view: Arc<View>,
     state: StageState,
     tracer: Option<Box<Tracer>>,
+    filter: Option<Box<PacketFilter>>,
 }
 
 impl Forwarder {
@@ -69,12 +73,22 @@ impl Forwarder {
     pub fn new(mut views: ViewReader) -> Forwarder {
         let view = Arc::clone(views.view());
         let state = StageState::new(&view);
-        Forwarder { views, view, state, tracer: None }
+        Forwarder { views, view, state, tracer: None, filter: None }
     }
 
     /// Lets trace requests copy packets from now on.
     pub fn set_tracer(&mut self, tracer: Tracer) {
         self.tracer = Some(Box::new(tracer));
+    }
+
+    /// Filters packets from now on.
+    pub fn set_filter(&mut self, filter: PacketFilter) {
+        self.filter = Some(Box::new(filter));
+    }
+
+    /// The filter, if there is one.
+    pub fn filter(&self) -> Option<&PacketFilter> {
+        self.filter.as_deref()
     }
 
     /// Forwards the packets of `burst`. Forwarded packets are rewritten and given to `egress` in their order; the others
@@ -127,7 +141,7 @@ impl Forwarder {
             self.view = Arc::clone(view);
             self.state.follow(&self.view);
         }
-        run_stages(&mut self.state, &self.view, last, packets);
+        run_stages(&mut self.state, self.filter.as_deref_mut(), &self.view, last, packets);
     }
 
     /// The view of the last burst.
@@ -158,11 +172,20 @@ impl Forwarder {
 }
 
 #[inline]
-fn run_stages(state: &mut StageState, view: &View, last: Stage, packets: &mut [Packet<'_>]) {
+fn run_stages(
+    state: &mut StageState,
+    filter: Option<&mut PacketFilter>,
+    view: &View,
+    last: Stage,
+    packets: &mut [Packet<'_>],
+) {
     state.clear();
     parse::parse(state, view, packets);
     if last >= Stage::Lookup {
-        lookup::look_up(state, view, packets);
+        match filter {
+            Some(filter) => filter.around_lookup(state, view, packets),
+            None => lookup::look_up(state, view, packets),
+        }
     }
     if last >= Stage::Rewrite {
         if view.has_redirects() {

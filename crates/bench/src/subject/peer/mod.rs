@@ -88,6 +88,7 @@ impl Peers {
         &self,
         inputs: &mut Inputs,
         streams: &[FamilyStream],
+        seed: u64,
     ) -> Result<PeerLookups, BenchError> {
         let mut programs: Vec<(&Path, Vec<String>)> = Vec::new();
         for peer in streams.iter().filter_map(|stream| stream.settings.lookup.peer.as_ref()) {
@@ -102,7 +103,7 @@ impl Peers {
         let Some(first) = streams.first().filter(|_| !programs.is_empty()) else {
             return Ok(PeerLookups { running });
         };
-        let keys = inputs.keys::<A>(&first.settings)?;
+        let keys = inputs.keys::<A>(&first.settings, seed)?;
         let files = Rc::new(files(inputs, first, &*keys)?);
         let place = PeerPlace { core: self.cores.pin_one()?, ..PeerPlace::default() };
         for (program, names) in programs {

@@ -1,0 +1,108 @@
+//! The addresses of tables.
+
+use crate::pf::config::{PfTableEntry, TableDefinition, TableSource};
+use crate::pf::error::{PfError, PfErrorKind, PfResult, Position};
+use crate::pf::expand::resolve::prefixes;
+use crate::pf::files::RulesetFiles;
+use crate::pf::host::HostFacts;
+use crate::pf::syntax::{HostKind, HostSyntax, TableSourceSyntax, TableSyntax};
+
+pub fn table(syntax: TableSyntax, files: &dyn RulesetFiles, facts: &HostFacts) -> PfResult<TableDefinition> {
+    let mut sources = Vec::new();
+    for source in &syntax.sources {
+        add(&mut sources, read(source, files, facts)?);
+    }
+    if sources.len() > 1 {
+        sources.retain(|source| *source != TableSource::List(Vec::new()));
+    }
+    let TableSyntax { position, name, constant, persist, counters, .. } = syntax;
+    Ok(TableDefinition { position, name, constant, persist, counters, sources })
+}
+
+/// Neighbouring lists become one.
+fn add(sources: &mut Vec<TableSource>, source: TableSource) {
+    match (sources.last_mut(), source) {
+        (Some(TableSource::List(before)), TableSource::List(entries)) => before.extend(entries),
+        (_, source) => sources.push(source),
+    }
+}
+
+fn read(source: &TableSourceSyntax, files: &dyn RulesetFiles, facts: &HostFacts) -> PfResult<TableSource> {
+    match source {
+        TableSourceSyntax::File { position, path } => {
+            let entries = file(path, position, files, facts)?;
+            Ok(TableSource::File { path: path.clone(), entries })
+        }
+        TableSourceSyntax::List(hosts) => {
+            let entries: PfResult<Vec<_>> = hosts.iter().map(|host| listed(host, facts)).collect();
+            Ok(TableSource::List(entries?.concat()))
+        }
+    }
+}
+
+fn listed(host: &HostSyntax, facts: &HostFacts) -> PfResult<Vec<PfTableEntry>> {
+    let no_entry = match &host.kind {
+        HostKind::Name { text, length } => {
+            let prefixes = prefixes(text, *length, &host.position, facts)?;
+            return Ok(prefixes.into_iter().map(|prefix| PfTableEntry { not: host.not, prefix }).collect());
+        }
+        HostKind::Range { .. } => "address ranges are",
+        HostKind::Dynamic(_) => "dynamic addresses are",
+        HostKind::Table(_) => "tables are",
+        HostKind::Any => "\"any\" is",
+        HostKind::NoRoute => "\"no-route\" is",
+        HostKind::UrpfFailed => "\"urpf-failed\" is",
+    };
+    let problem = format!("{no_entry} not permitted inside tables");
+    Err(PfError::invalid(&host.position, problem, "write addresses and prefixes"))
+}
+
+/// The entries of a file: addresses, prefixes and interfaces between blanks, with comments after `#` or `;`.
+fn file(
+    path: &str,
+    named_at: &Position,
+    files: &dyn RulesetFiles,
+    facts: &HostFacts,
+) -> PfResult<Vec<PfTableEntry>> {
+    let unreadable = |error: std::io::Error| {
+        let kind = PfErrorKind::Unreadable { file: path.to_owned(), reason: error.to_string() };
+        PfError { position: named_at.clone(), kind }
+    };
+    let text = files.read(path).map_err(unreadable)?;
+    let mut entries = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        entries.extend(file_line(
+            line,
+            &Position { file: path.into(), line: index as u32 + 1, column: 1 },
+            facts,
+        )?);
+    }
+    Ok(entries)
+}
+
+fn file_line(line: &str, start: &Position, facts: &HostFacts) -> PfResult<Vec<PfTableEntry>> {
+    let content = line.split(['#', ';']).next().unwrap_or_default();
+    let mut entries = Vec::new();
+    let mut not = false;
+    for word in content.split_whitespace() {
+        let column = line.find(word).unwrap_or_default() as u32 + 1;
+        let address = word.trim_start_matches('!');
+        not |= address.len() < word.len();
+        if !address.is_empty() {
+            let at = Position { column, ..start.clone() };
+            entries
+                .extend(entry(address, &at, facts)?.into_iter().map(|prefix| PfTableEntry { not, prefix }));
+            not = false;
+        }
+    }
+    Ok(entries)
+}
+
+fn entry(text: &str, position: &Position, facts: &HostFacts) -> PfResult<Vec<ipnet::IpNet>> {
+    let Some((address, length)) = text.split_once('/') else {
+        return prefixes(text, None, position, facts);
+    };
+    let no_length =
+        || PfError::invalid(position, format!("'{length}' is no length of a prefix"), "write /0 to /128");
+    prefixes(address, Some(length.parse().map_err(|_| no_length())?), position, facts)
+}

@@ -1,0 +1,80 @@
+//! Numbers for the names of tables, tags and interfaces.
+
+use crate::address::Address;
+use crate::interfaces::{FilterInterface, Interfaces};
+use crate::pf::config::{PfConfig, PfSetting, TableDefinition};
+use crate::rule::{InterfaceSet, TableId};
+
+pub struct Names<'a> {
+    pub interfaces: &'a Interfaces,
+    definitions: Vec<&'a TableDefinition>,
+    tables: Vec<String>,
+    tags: Vec<String>,
+}
+
+impl<'a> Names<'a> {
+    pub fn new(config: &'a PfConfig, interfaces: &'a Interfaces) -> Names<'a> {
+        let mut names = Names { interfaces, definitions: Vec::new(), tables: Vec::new(), tags: Vec::new() };
+        names.define(config);
+        names
+    }
+
+    /// Tables of files that `load anchor` names have their names in common with the other tables.
+    fn define(&mut self, config: &'a PfConfig) {
+        for setting in &config.settings {
+            if let PfSetting::Table(table) = setting {
+                self.table(&table.name);
+                self.definitions.push(table);
+            }
+        }
+        config.loaded.iter().for_each(|anchor| self.define(&anchor.config));
+    }
+
+    pub fn table(&mut self, name: &str) -> TableId {
+        TableId(index(&mut self.tables, name))
+    }
+
+    /// Tags count from 1: zero is no tag.
+    pub fn tag(&mut self, name: &str) -> u16 {
+        index(&mut self.tags, name) + 1
+    }
+
+    /// What defines each table; of several definitions the last one counts.
+    pub fn tables(&self) -> impl Iterator<Item = Option<&'a TableDefinition>> {
+        let defines =
+            |name: &String| self.definitions.iter().rev().find(|table| table.name == *name).copied();
+        self.tables.iter().map(defines)
+    }
+
+    pub fn table_names(&self) -> Vec<String> {
+        self.tables.clone()
+    }
+
+    pub fn tag_names(&self) -> Vec<String> {
+        self.tags.clone()
+    }
+
+    /// The interface or group with a name, or with `any` all but loopback interfaces.
+    pub fn interface_set(&self, name: &str) -> InterfaceSet {
+        if name == "any" {
+            let others = self.interfaces.0.iter().filter(|interface| !is_loopback(interface));
+            return others.map(|interface| interface.number).collect();
+        }
+        self.interfaces.matching(name).map(|interface| interface.number).collect()
+    }
+}
+
+/// The index of a name, which is added if it is new. Rule sets have far fewer than 65,536 names.
+fn index(names: &mut Vec<String>, name: &str) -> u16 {
+    let known = names.iter().position(|known| known == name);
+    let index = known.unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    });
+    index as u16
+}
+
+fn is_loopback(interface: &FilterInterface) -> bool {
+    let loopback = |address: Address| std::net::IpAddr::from(address).is_loopback();
+    interface.addresses.iter().any(|(address, _)| loopback(*address))
+}

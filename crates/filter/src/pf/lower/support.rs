@@ -1,0 +1,89 @@
+//! What can be read but not enforced.
+
+use crate::pf::config::{PfConfig, PfOption, PfSetting, Syncookies};
+use crate::pf::error::{PfError, PfResult, Position};
+use crate::pf::rule::{BlockReply, PfAction, PfRule, ScrubOptions};
+use crate::pf::state_options::{Flush, PfStateOptions, StateTimeout};
+
+const SOCKETS: &str = "forwarded packets belong to no socket of this host: match addresses and ports";
+const ROUTES: &str =
+    "the filter does not know routes: name the addresses, or use the router's own source check";
+const REWRITES: &str = "the filter changes addresses and ports only: leave it out";
+const FINGERPRINTS: &str = "the filter has no fingerprints: match addresses and ports";
+const RATES: &str = "limit connections with max-src-conn-rate";
+const IN_RULE: &str = "write a rule of translation: nat on, rdr on or binat on";
+
+/// Options of the whole rule set.
+pub fn options(config: &PfConfig) -> PfResult<()> {
+    let nowhere = || Position { file: "set".into(), line: 0, column: 0 };
+    for setting in &config.settings {
+        let word = match setting {
+            PfSetting::Option(PfOption::Reassemble { on: true, .. }) => "set reassemble yes",
+            PfSetting::Option(PfOption::Syncookies(Syncookies::Always | Syncookies::Adaptive { .. })) => {
+                "set syncookies"
+            }
+            _ => continue,
+        };
+        let place = config.rules.filter.first().map_or_else(nowhere, |rule| rule.position.clone());
+        return Err(PfError::refused(&place, word, "packets pass one by one, unchanged: leave it out"));
+    }
+    match config.rules.scrub.iter().find(|rule| rule.action == PfAction::Scrub) {
+        Some(rule) => Err(PfError::refused(&rule.position, "scrub", REWRITES)),
+        None => Ok(()),
+    }
+}
+
+/// A filter rule or a rule of translation.
+pub fn rule(rule: &PfRule) -> PfResult<()> {
+    let options = &rule.options;
+    let rewrites = options.scrub != ScrubOptions::default();
+    let in_rule =
+        !matches!(rule.action, PfAction::Translate { .. }) && (rule.nat.is_some() || rule.rdr.is_some());
+    let found = [
+        (rule.os.is_some(), "os", FINGERPRINTS),
+        (rule.user.is_some(), "user", SOCKETS),
+        (rule.group.is_some(), "group", SOCKETS),
+        (options.max_packet_rate.is_some(), "max-pkt-rate", RATES),
+        (options.prio.is_some(), "prio", "the filter sees no VLAN priority: match tos"),
+        (options.set_prio.is_some(), "set prio", REWRITES),
+        (options.set_tos.is_some(), "set tos", REWRITES),
+        (rewrites, "scrub", REWRITES),
+        (options.rtable.is_some(), "rtable", ROUTES),
+        (options.once, "once", "a rule stays until the rule set changes: leave it out"),
+        (in_rule, "nat-to, rdr-to or binat-to", IN_RULE),
+        (
+            matches!(rule.action, PfAction::Block(BlockReply::Rst { ttl: 1.. })),
+            "ttl",
+            "write return-rst alone",
+        ),
+    ];
+    refuse(rule, &found)
+}
+
+/// How a rule keeps states.
+pub fn states(rule: &PfRule, options: &PfStateOptions) -> PfResult<()> {
+    let flush = options.overload.as_ref().is_some_and(|overload| overload.flush != Flush::None);
+    let adaptive = [(StateTimeout::AdaptiveStart, 6), (StateTimeout::AdaptiveEnd, 12)];
+    let usual = |factor: u32| options.max.map(|max| (max / 10).saturating_mul(factor));
+    let own = |(timeout, factor): &(StateTimeout, u32)| {
+        options.timeouts.get(timeout).is_some_and(|states| Some(*states) != usual(*factor))
+    };
+    let found = [
+        (flush, "flush", "states of the source end by their timeouts: leave it out"),
+        (options.allow_related, "allow-related", "each connection needs a rule of its own"),
+        (adaptive.iter().any(own), "adaptive.start and adaptive.end", "write 'set timeout', for all rules"),
+    ];
+    refuse(rule, &found)
+}
+
+fn refuse(rule: &PfRule, found: &[(bool, &str, &'static str)]) -> PfResult<()> {
+    match found.iter().find(|(present, _, _)| *present) {
+        Some((_, word, instead)) => Err(PfError::refused(&rule.position, word, instead)),
+        None => Ok(()),
+    }
+}
+
+/// The rule needs routes to decide.
+pub fn needs_routes(rule: &PfRule, word: &str) -> PfError {
+    PfError::refused(&rule.position, word, ROUTES)
+}

@@ -1,0 +1,120 @@
+//! What rule sets become beyond the verdicts of filter rules: states, translations, options and refusals.
+
+use fullview_filter::packet::{Direction, Packet, Pass};
+use fullview_filter::pf::lower::lower;
+use fullview_filter::rule::Side;
+use fullview_filter::verdict::{Rewrite, Verdict};
+
+use crate::{address, decide, interfaces, lowered, read};
+
+fn packet(direction: Direction, source: (&str, u16), destination: (&str, u16)) -> Packet {
+    let pass = Pass { direction, interface: 1, received_on: 1 };
+    Packet::udp(pass, (address(source.0), source.1), (address(destination.0), destination.1))
+}
+
+fn rewritten(rules: &str, packet: &Packet) -> Option<Rewrite> {
+    match decide(&lowered(rules).unwrap(), packet).0.verdict {
+        Verdict::Translate(rewrite) => Some(rewrite),
+        _ => None,
+    }
+}
+
+#[test]
+fn sources_are_translated_on_the_way_out() {
+    let rules = "no nat on em0 from 10.0.0.9 to any\nnat on em0 inet from 10.0.0.0/8 to any -> (em0:0) port 2000:2009";
+    let out = |source| packet(Direction::Out, (source, 5000), ("198.51.100.1", 53));
+    let rewrite = rewritten(rules, &out("10.0.0.2")).unwrap();
+    assert_eq!((rewrite.side, rewrite.address), (Side::Source, address("192.0.2.1")));
+    assert!((2000..=2009).contains(&rewrite.port), "{rewrite:?}");
+    assert_eq!(rewritten(rules, &out("10.0.0.9")), None);
+    assert_eq!(rewritten(rules, &packet(Direction::In, ("10.0.0.2", 5000), ("198.51.100.1", 53))), None);
+    let kept =
+        rewritten("nat on em0 inet from any to any -> 192.0.2.7 static-port", &out("10.0.0.2")).unwrap();
+    assert_eq!(kept.port, 5000);
+}
+
+#[test]
+fn destinations_are_translated_on_the_way_in() {
+    let arriving = |port| packet(Direction::In, ("198.51.100.1", 5000), ("192.0.2.1", port));
+    let rules = "rdr on em0 inet proto udp from any to (em0) port 80:89 -> 10.0.0.2 port 8000:*\npass";
+    let rewrite = rewritten(rules, &arriving(83)).unwrap();
+    assert_eq!((rewrite.side, rewrite.address, rewrite.port), (Side::Destination, address("10.0.0.2"), 8003));
+    assert_eq!(rewritten(rules, &arriving(90)), None);
+    let fixed = "rdr pass on em0 inet proto udp from any to any port 80:89 -> 10.0.0.2 port 8080\nblock";
+    assert_eq!(rewritten(fixed, &arriving(85)).unwrap().port, 8080);
+    let blocked = "rdr on em0 inet proto udp from any to any port 80:89 -> 10.0.0.2 port 8080\nblock";
+    assert_eq!(rewritten(blocked, &arriving(85)), None);
+}
+
+#[test]
+fn one_address_stands_for_another_in_both_directions() {
+    let rules = "binat on em0 inet from 10.0.0.2 to any -> 192.0.2.7";
+    let out = rewritten(rules, &packet(Direction::Out, ("10.0.0.2", 5000), ("198.51.100.1", 53))).unwrap();
+    assert_eq!((out.side, out.address, out.port), (Side::Source, address("192.0.2.7"), 5000));
+    let back = rewritten(rules, &packet(Direction::In, ("198.51.100.1", 53), ("192.0.2.7", 5000))).unwrap();
+    assert_eq!((back.side, back.address, back.port), (Side::Destination, address("10.0.0.2"), 5000));
+}
+
+#[test]
+fn options_become_timeouts_limits_and_interfaces() {
+    let rules = "set skip on { lo0, em }\nset limit states 1000\nset optimization aggressive\nset timeout { udp.first 7, adaptive.end 900 }
+        pass keep state (max-src-nodes 5, max-src-conn-rate 3/10, overload <bad>, tcp.first 9, if-bound)";
+    let lowered = lowered(rules).unwrap();
+    let parts = &lowered.parts;
+    assert!([0, 1, 2].iter().all(|number| parts.skip.contains(*number)));
+    assert_eq!((lowered.limits.states, parts.adaptive), (1000, (600, 900)));
+    assert_eq!((parts.timeouts[0].tcp_first, parts.timeouts[0].udp_first), (30_000, 7_000));
+    assert_eq!((parts.timeouts[1].tcp_first, parts.timeouts[1].udp_first), (9_000, 7_000));
+    let state = parts.rules.last().unwrap().state.clone().unwrap();
+    let source = state.source.unwrap();
+    assert!(state.if_bound && source.per_rule);
+    assert_eq!((source.max_nodes, source.rate), (Some(5), Some((3, 10))));
+    assert_eq!(lowered.tables[usize::from(source.overload.unwrap().0)], "bad");
+}
+
+#[test]
+fn anchors_find_the_rules_that_are_loaded_for_them() {
+    let main = "block\nanchor \"web/*\" in\nanchor \"mail\"\nload anchor \"web/one\" from \"one\"\nload anchor mail from \"mail\"";
+    let files = [
+        ("rules", main),
+        ("one", "pass proto udp to port 80"),
+        ("mail", "anchor \"in\"\npass proto udp to port 25"),
+    ];
+    let lowered = lower(&read(&files), &interfaces()).unwrap();
+    let verdict = |direction, port| {
+        decide(&lowered, &packet(direction, ("10.0.0.2", 5000), ("198.51.100.1", port))).0.verdict
+            == Verdict::Pass
+    };
+    assert!(verdict(Direction::In, 80) && verdict(Direction::Out, 25));
+    assert!(!verdict(Direction::Out, 80) && !verdict(Direction::In, 53));
+}
+
+#[test]
+fn what_cannot_be_enforced_is_refused() {
+    for (rules, word) in [
+        ("pass proto tcp from any os \"OpenBSD\"", "os"),
+        ("block from no-route to any", "no-route"),
+        ("block from ! urpf-failed to any", "urpf-failed"),
+        ("block out user 5", "user"),
+        ("pass max-pkt-rate 5/1", "max-pkt-rate"),
+        ("pass rtable 1", "rtable"),
+        ("pass once", "once"),
+        ("match scrub (no-df)", "scrub"),
+        ("scrub in", "scrub"),
+        ("pass out inet nat-to 192.0.2.7", "nat-to"),
+        ("pass keep state (max-src-conn 5, overload <bad> flush)", "flush"),
+        ("pass keep state (adaptive.start 5, adaptive.end 10)", "adaptive"),
+        ("anchor \"a\" tagged A {\nmatch tag B\n}", "tagged"),
+        ("anchor \"a\" probability 50% {\npass\n}", "probability"),
+        ("nat-anchor \"a\"", "nat-anchor"),
+        ("no binat on em0 inet from 10.0.0.2 to any", "no binat"),
+        ("nat on em0 inet from any to any -> <pool>", "<pool>"),
+        ("nat on em0 inet from any to any -> 192.0.2.7 map-e-portset 6/8/5", "map-e-portset"),
+        ("set reassemble yes\npass", "reassemble"),
+        ("set syncookies always\npass", "syncookies"),
+    ] {
+        let error = lowered(rules).unwrap_err().to_string();
+        assert!(error.contains(word) && error.contains("is not supported"), "{rules}: {error}");
+        assert!(error.starts_with("rules:"), "{rules}: {error}");
+    }
+}
