@@ -165,9 +165,10 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_search_finds_what_trying_all_rules_finds(
-            rules in prop::collection::vec(rule(), 9..200),
+            rules in prop::collection::vec(rule(), 9..140),
             packets in prop::collection::vec(packet(), 1..20),
         ) {
             let list = RuleList::new(rules);
