@@ -27,7 +27,9 @@ fn machine() -> HostFacts {
     };
     let addresses = vec![address("192.0.2.1", 24), address("fe80::1", 64), address("2001:db8::1", 64)];
     let groups = vec!["egress".to_owned()];
-    HostFacts { interfaces: vec![HostInterface { name: "em0".to_owned(), groups, loopback: false, addresses }] }
+    HostFacts {
+        interfaces: vec![HostInterface { name: "em0".to_owned(), groups, loopback: false, addresses }],
+    }
 }
 
 fn read(text: &str) -> Result<PfConfig, PfError> {
@@ -48,11 +50,15 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
 
 /// What pfctl's form of printing leaves out or cannot quote changes what the printed rules mean.
 fn prints_all(text: &str) -> bool {
-    let lost = ["state-defaults", "state-policy", "floating", "load", "require-order", "include", "'", "%", "\\"];
+    let lost =
+        ["state-defaults", "state-policy", "floating", "load", "require-order", "include", "'", "%", "\\"];
     !lost.iter().any(|word| text.contains(word))
 }
 
 /// The value of a macro is printed in quotes, whatever it contains.
 fn can_be_quoted(config: &PfConfig) -> bool {
-    !config.settings.iter().any(|setting| matches!(setting, PfSetting::Macro { value, .. } if value.contains('"')))
+    !config
+        .settings
+        .iter()
+        .any(|setting| matches!(setting, PfSetting::Macro { value, .. } if value.contains('"')))
 }
