@@ -62,7 +62,7 @@ target=${CARGO_TARGET_DIR:-target}
 # The tools in it come first, so that their versions are the ones below.
 PATH=$target/tools/bin:$PATH
 
-PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iputils-ping nftables dpdk-dev clang llvm libbpf-dev gcc libc6-dev)
+PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iperf3 curl iputils-ping nftables dpdk-dev clang llvm libbpf-dev gcc libc6-dev)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make xz-utils)
 # A fixed version, because another one may write the committed files differently.
 TOOLS=(cargo-deny@0.20.2 cargo-public-api@0.52.0 cbindgen@0.29.4 cargo-fuzz@0.13.2)
@@ -79,6 +79,7 @@ LOOM_TESTS=(--test loom_publish)
 # Two other jobs cover these: peers_check runs their programs, and measuring takes what `peers` installs.
 EXPERIMENTS_OF_PEERS='peers*'
 EXPERIMENTS_IN_KERNEL='xdp*'
+EXPERIMENTS_OF_CLIENTS='veth*'
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -342,6 +343,7 @@ smoke() {
         # shellcheck disable=SC2254
         case ${experiment##*/} in
         $EXPERIMENTS_OF_PEERS) echo "not run here: $experiment; peers_check tests its programs, ./ci.sh peers runs it" ;;
+        $EXPERIMENTS_OF_CLIENTS) echo "not run here: $experiment; tests/veth.rs runs a short version, since iperf3 needs seconds" ;;
         $EXPERIMENTS_IN_KERNEL) smoke_in_kernel "$experiment" ;;
         *) smoke_one "$target/release/fullview" "$experiment" ;;
         esac

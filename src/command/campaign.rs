@@ -12,7 +12,7 @@ use super::Exit;
 use crate::args::{BenchArgs, ExperimentArgs, LengthArgs};
 use fullview_bench::progress::CampaignBar;
 use fullview_bench::settings::{Kind, Settings, Shape};
-use fullview_bench::subject::{RouterBench, measures};
+use fullview_bench::subject::{RouterBench, measures, name_metrics};
 use fullview_bench::workload::every;
 use fullview_router::error::BadInput;
 use fullview_router::log;
@@ -92,6 +92,7 @@ pub fn default_folder(experiment: &Path, suffix: &str) -> PathBuf {
 /// that is resumed: it keeps the shape that it began with.
 pub fn bench(experiment: &mut Experiment<Settings>, begun: Option<&Path>) -> anyhow::Result<RouterBench> {
     let mut bench = RouterBench::new(experiment)?;
+    name_metrics(experiment)?;
     settle_shape(experiment, &mut bench, begun)?;
     bench.describe(experiment)?;
     Ok(bench)

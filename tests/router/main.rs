@@ -17,6 +17,8 @@ mod lab;
 mod many_tables;
 mod operations;
 mod ospf;
+#[cfg(feature = "bpf")]
+mod outage;
 mod resync;
 mod silent;
 mod soak;
@@ -27,6 +29,8 @@ mod standalone;
 mod takeover;
 mod traffic;
 mod trouble;
+#[cfg(feature = "bpf")]
+mod twin;
 mod watch;
 #[cfg(feature = "bpf")]
 mod xdp;

@@ -17,6 +17,8 @@ use crate::placement::PlacementError;
 #[cfg(feature = "bpf")]
 use crate::testbed::TestbedError;
 use crate::traffic::load::LoadError;
+#[cfg(feature = "bpf")]
+use crate::veth::VethError;
 
 /// Why a subject cannot be made, verified or measured. Where another error is the cause, it is the source too, so that
 /// the program finds it among the causes.
@@ -53,6 +55,9 @@ pub enum BenchError {
     #[cfg(feature = "bpf")]
     #[error("{0}")]
     Testbed(#[from] TestbedError),
+    #[cfg(feature = "bpf")]
+    #[error("{0}")]
+    Veth(#[from] VethError),
     #[error("{0}")]
     Peer(#[from] PeerError),
     /// The text says what came out wrong.

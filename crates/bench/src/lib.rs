@@ -11,4 +11,6 @@ pub mod subject;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod testbed;
 pub mod traffic;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod veth;
 pub mod workload;

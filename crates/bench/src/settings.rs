@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// What is measured: a whole forwarding path, lookups alone, changes of routes, or a forwarding path inside the
-    /// kernel.
+    /// What is measured: a whole forwarding path, lookups alone, changes of routes, a forwarding path inside the
+    /// kernel, or real clients over a router.
     pub kind: Option<Kind>,
     #[serde(default)]
     pub table: TableSettings,
@@ -27,11 +27,18 @@ pub struct Settings {
     #[serde(default)]
     pub router: RouterSettings,
     #[serde(default)]
+    pub filter: FilterSettings,
+    /// Destinations that each worker's route cache has room for, for each table and family; none without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_cache: Option<usize>,
+    #[serde(default)]
     pub lookup: LookupSettings,
     #[serde(default)]
     pub updates: UpdateSettings,
     #[serde(default)]
     pub kernel: KernelSettings,
+    #[serde(default)]
+    pub veth: VethSettings,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +48,7 @@ pub enum Kind {
     Lookup,
     Updates,
     Kernel,
+    Veth,
 }
 
 impl fmt::Display for Kind {
@@ -50,6 +58,7 @@ impl fmt::Display for Kind {
             Kind::Lookup => "lookup",
             Kind::Updates => "updates",
             Kind::Kernel => "kernel",
+            Kind::Veth => "veth",
         })
     }
 }
@@ -77,6 +86,25 @@ impl TableSettings {
     pub const NAMED: [&str; 2] = ["synthetic", "two-routes"];
 }
 
+/// `[subject.filter]`: the rules that packets pass.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FilterSettings {
+    /// The language of the rules; without one nothing is filtered.
+    pub language: Option<FilterLanguage>,
+    /// The text of the rules. Interfaces are `port0`, where packets come in, and `port1` and so on, where they leave.
+    pub rules: Option<String>,
+    /// Room for states, instead of what the rules say (`set limit states`) or 100,000.
+    pub states: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilterLanguage {
+    Pf,
+    Ipfw,
+}
+
 /// `[subject.traffic]`: which packets, to where.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -95,6 +123,44 @@ pub struct TrafficSettings {
     /// The same for IPv6.
     pub source6: Option<String>,
     pub destination6: Option<String>,
+    /// What real clients send.
+    #[serde(default)]
+    pub client: ClientSettings,
+}
+
+/// `[subject.traffic.client]`: what real clients send.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ClientSettings {
+    pub load: Option<ClientName>,
+    /// Connections at a time.
+    pub connections: Option<u16>,
+    /// Bytes of a UDP payload, or of the answer to an HTTP request.
+    pub bytes: Option<u16>,
+    /// What the interfaces of hosts and router leave to each other.
+    pub offloads: Option<Offloads>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientName {
+    /// iperf3 by TCP, from left to right.
+    Tcp,
+    /// iperf3 by TCP, from right to left.
+    TcpBack,
+    /// iperf3 by UDP, as fast as it sends.
+    Udp,
+    /// curl, which makes one request after the other on each connection.
+    Http,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Offloads {
+    /// As the kernel makes veth devices: checksums and segments are left unfinished.
+    Default,
+    /// As from a wire: senders finish both, receivers merge segments (GRO).
+    Wire,
 }
 
 /// `[subject.streams.NAME]`: traffic by name, laid over `[subject.traffic]`. A family of the experiment called
@@ -322,6 +388,21 @@ pub enum KernelForwarder {
     Engine,
 }
 
+/// `[subject.veth]`: a router between real clients.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct VethSettings {
+    /// [`VethSettings::KERNEL`], or a word of `fullview forward --engine`.
+    pub engine: Option<String>,
+    /// Further arguments of `fullview forward`.
+    pub options: Option<Vec<String>>,
+}
+
+impl VethSettings {
+    /// The kernel alone.
+    pub const KERNEL: &str = "kernel";
+}
+
 macro_rules! lay_over {
     ($type:ty { $($field:ident),* } { $($nested:ident),* }) => {
         impl $type {
@@ -369,11 +450,16 @@ fn absolute(path: &Path) -> io::Result<String> {
     std::path::absolute(path)?.into_os_string().into_string().map_err(not_utf8)
 }
 
-lay_over!(Settings { kind } { table, traffic, streams, load, router, lookup, updates, kernel });
+lay_over!(Settings { kind, route_cache } {
+    table, traffic, streams, load, router, filter, lookup, updates, kernel, veth
+});
+lay_over!(FilterSettings { language, rules, states } {});
 lay_over!(TableSettings { source, inet, inet6, next_hops, seed, static_routes } {});
 lay_over!(TrafficSettings {
     model, flows, size, exponent, source, destination, source6, destination6
-} {});
+} { client });
+lay_over!(ClientSettings { load, connections, bytes, offloads } {});
+lay_over!(VethSettings { engine, options } {});
 lay_over!(LoadSettings { pps, shape, burst, packets, check_one_in, through, prefetch, ports, peer } {});
 lay_over!(LookupSettings { arm, batch, keys, peer } {});
 lay_over!(UpdateSettings { source, changes, batch } {});

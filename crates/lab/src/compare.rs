@@ -179,9 +179,11 @@ impl Pair<'_> {
     /// Why the campaigns cannot be compared; empty if they can.
     fn reasons(&self) -> Vec<String> {
         let [before, after] = [self.before.experiment(), self.after.experiment()];
-        let [counted, counted_now] = [&before.analysis.metric, &after.analysis.metric];
-        let metric = (counted != counted_now)
-            .then(|| format!("they count different things, \"{counted}\" and \"{counted_now}\""));
+        let metric = self.positions().iter().find_map(|(was, is)| {
+            let [counted, counted_now] = [before.metric(was.family), after.metric(is.family)];
+            (counted != counted_now)
+                .then(|| format!("they count different things, \"{counted}\" and \"{counted_now}\""))
+        });
         let kinds = [self.before, self.after].map(|side| side.campaign.provenance.build.debug);
         let build = (kinds[0] != kinds[1])
             .then(|| "one was measured by a debug build and the other by a release build".to_owned());
@@ -225,7 +227,7 @@ impl Pair<'_> {
         FolderComparison {
             before: self.before.summary(),
             after: self.after.summary(),
-            metric: self.after.experiment().analysis.metric.clone(),
+            metric: self.metric(),
             margin: self.margin(),
             alpha: self.alpha(),
             cells: self.cells(),
@@ -233,6 +235,13 @@ impl Pair<'_> {
             weaker: self.weaker(),
             untrusted: self.untrusted(),
         }
+    }
+
+    fn metric(&self) -> String {
+        let after = self.after.experiment();
+        let each =
+            || (0..after.families.len()).map(|family| after.metric(family)).collect::<Vec<_>>().join(", ");
+        after.only_metric().map_or_else(each, str::to_owned)
     }
 
     fn cells(&self) -> Vec<ComparedCell> {

@@ -563,3 +563,24 @@ fn an_incomplete_line_has_a_warning() {
     fs::write(&path, &whole[..whole.len() - 9]).unwrap();
     assert!(report(folder.path()).unwrap().readme().contains("line 8 of the journal is incomplete"));
 }
+
+#[test]
+fn families_that_count_different_things_are_named_with_their_units() {
+    let families = "families = [{ name = \"inet\", title = \"IPv4\", metric = \"requests-per-second carried\" }, \"inet6\"]";
+    let one = "families = [{ name = \"inet\", title = \"IPv4\" }, \"inet6\"]";
+    assert!(EXPERIMENT.contains(one));
+    let made = report_of(&EXPERIMENT.replace(one, families));
+    assert!(
+        made.readme()
+            .contains("Rates are requests-per-second carried in IPv4, packets-per-second forwarded in inet6")
+    );
+    assert!(
+        made.verdict_lines().iter().any(|line| line.contains("carries") && line.contains("IPv4 requests"))
+    );
+    assert!(
+        made.verdict_lines().iter().any(|line| line.contains("forwards") && line.contains("inet6 packets"))
+    );
+    let json = json_of(&made);
+    assert!(json["metric"].is_null());
+    assert_eq!(json["cells"][0]["metric"], "requests-per-second carried");
+}

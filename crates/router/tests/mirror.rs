@@ -391,6 +391,25 @@ fn ipv6_next_hops_are_added_and_removed_one_by_one() {
     assert_eq!(script.to("2001:db8::1"), "no route");
 }
 
+/// The kernel takes turns among them when neighbours do not answer, and does not report which one has its turn.
+#[test]
+fn ipv6_routes_of_one_metric_are_left_to_the_kernel() {
+    let mut script = Script::new();
+    let with = |metric, hops: &[RouteHop]| RouteEntry { metric, ..route("2001:db8::/32", hops) };
+    let refused = RouteEntry { action: RouteAction::Blackhole, ..with(1024, &[]) };
+    script.apply([neighbor(1, "fe80::1", 1, REACHABLE), add(with(1024, &[by(1, "fe80::1")]))]);
+    assert_eq!(script.to("2001:db8::1"), "0:1");
+    script.apply([add(refused.clone())]);
+    assert_eq!(script.to("2001:db8::1"), "local", "the kernel gets the packets");
+    script.apply([ControlEvent::Route(with(512, &[by(1, "fe80::1")]), Placement::First)]);
+    assert_eq!(script.to("2001:db8::1"), "0:1", "the lower metric decides alone");
+    script.apply([
+        ControlEvent::RouteRemoved(with(512, &[by(1, "fe80::1")])),
+        ControlEvent::RouteRemoved(refused),
+    ]);
+    assert_eq!(script.to("2001:db8::1"), "0:1");
+}
+
 #[test]
 fn an_ipv4_route_may_have_an_ipv6_gateway() {
     let mut script = Script::new();

@@ -1,6 +1,6 @@
 //! Hosts and routers of a test: each is a network namespace that a thread holds.
 
-use std::io::{ErrorKind, PipeWriter};
+use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::{Output, Stdio};
@@ -115,7 +115,7 @@ impl Node {
     }
 
     /// As [`Node::start`], with this standard error, which is not part of the program's output.
-    pub fn start_with_stderr(&self, program: &str, arguments: &[&str], stderr: PipeWriter) -> Program {
+    pub fn start_with_stderr(&self, program: &str, arguments: &[&str], stderr: impl Into<Stdio>) -> Program {
         self.start_with(program, arguments, stderr.into())
     }
 

@@ -8,18 +8,29 @@ use crate::error::BenchError;
 use crate::settings::{Kind, Settings};
 
 /// Settings of some kinds only, by their path below `[subject]` or `set`.
-const OF_SOME_KINDS: [(&[&str], &[Kind]); 7] = [
+const OF_SOME_KINDS: [(&[&str], &[Kind]); 10] = [
+    (&["table"], WITH_ROUTES),
+    (&["router"], WITH_ROUTES),
     (&["load"], &[Kind::Forward]),
     (&["traffic", "size"], &[Kind::Forward]),
-    (&["traffic"], WITH_PACKETS),
-    (&["streams"], WITH_PACKETS),
+    (&["traffic", "client"], &[Kind::Veth]),
+    (&["streams"], WITH_STREAMS),
     (&["lookup"], &[Kind::Lookup]),
     (&["updates"], &[Kind::Updates]),
     (&["kernel"], &[Kind::Kernel]),
+    (&["veth"], &[Kind::Veth]),
 ];
+
+/// The keys of `[subject.traffic]` that packets or lookup keys are drawn by.
+const DRAWN_BY: [&str; 7] =
+    ["model", "flows", "exponent", "source", "destination", "source6", "destination6"];
 
 /// Kinds whose packets or keys are drawn from the traffic.
 const WITH_PACKETS: &[Kind] = &[Kind::Forward, Kind::Lookup, Kind::Kernel];
+/// Kinds with several streams.
+const WITH_STREAMS: &[Kind] = &[Kind::Forward, Kind::Lookup, Kind::Kernel, Kind::Veth];
+/// Kinds that look up in a table of the experiment.
+const WITH_ROUTES: &[Kind] = &[Kind::Forward, Kind::Lookup, Kind::Updates, Kind::Kernel];
 
 /// Whether any variant is of this kind.
 pub fn measures(experiment: &Experiment<Settings>, kind: Kind) -> bool {
@@ -74,7 +85,7 @@ fn refuse_foreign(
     kind: &Kind,
 ) -> Result<(), BenchError> {
     let written = serde_json::to_value(settings).map_err(BenchError::Settings)?;
-    for (group, owners) in OF_SOME_KINDS.iter().filter(|(_, owners)| !owners.contains(kind)) {
+    for (group, owners) in groups(settings).iter().filter(|(_, owners)| !owners.contains(kind)) {
         let Some(keys) = first_set(&written, group) else { continue };
         let path: Vec<PathStep<'_>> =
             place.iter().copied().chain(keys.iter().map(|key| PathStep::Key(key))).collect();
@@ -87,6 +98,19 @@ fn refuse_foreign(
         return Err(experiment.refuse(&path, message).into());
     }
     Ok(())
+}
+
+/// The groups of settings that belong to some kinds only, those of each stream among them.
+fn groups(settings: &Settings) -> Vec<(Vec<&str>, &'static [Kind])> {
+    let drawn_by = DRAWN_BY.iter().map(|key| (vec!["traffic", *key], WITH_PACKETS));
+    let plain = OF_SOME_KINDS.iter().map(|(group, owners)| (group.to_vec(), *owners)).chain(drawn_by);
+    let mut groups: Vec<_> = plain.collect();
+    let of_traffic: Vec<_> = groups.iter().filter(|(group, _)| group[0] == "traffic").cloned().collect();
+    for name in settings.streams.0.keys() {
+        let of_stream = of_traffic.iter().map(|(group, owners)| (vec!["streams", name, group[1]], *owners));
+        groups.extend(of_stream);
+    }
+    groups
 }
 
 /// The path of a value that is set, at `group` or below it.

@@ -23,6 +23,7 @@ use lookup::LookupFactory;
 use panels::{PanelFactories, bed};
 use peer::Peers;
 use updates::UpdateFactory;
+use veth::VethFactory;
 
 pub mod arms;
 pub mod core_share;
@@ -43,6 +44,11 @@ mod panels;
 mod peer;
 mod shape;
 mod updates;
+#[cfg(feature = "bpf")]
+mod veth;
+#[cfg(not(feature = "bpf"))]
+#[path = "veth_absent.rs"]
+mod veth;
 
 pub use kinds::measures;
 
@@ -68,6 +74,7 @@ impl RouterBench {
                 lookup: LookupFactory::new(cores),
                 updates: UpdateFactory::new(cores),
                 kernel: KernelFactory::new(cores),
+                veth: VethFactory::default(),
                 peers: Peers::new(cores),
                 forwards_by_peers: variants.iter().any(|settings| settings.load.peer.is_some()),
             },
@@ -77,6 +84,10 @@ impl RouterBench {
         };
         for settings in &variants {
             experiment.families.iter().try_for_each(|family| bench.check(settings, &family.name))?;
+        }
+        if measures(experiment, Kind::Veth) {
+            veth::check_window(experiment)?;
+            return Ok(bench);
         }
         for settings in &variants {
             bench.factories.inputs.table(&settings.table)?;
@@ -112,6 +123,9 @@ impl RouterBench {
 
     fn check(&mut self, settings: &Settings, family: &str) -> Result<(), BenchError> {
         let stream = FamilyStream::of(settings, family)?;
+        if settings.kind() == Kind::Veth {
+            return veth::check(&stream);
+        }
         forward::check_load(&settings.load)?;
         match stream.family {
             Family::Inet => self.check_family::<u32>(&stream),
@@ -124,6 +138,7 @@ impl RouterBench {
         packets::check::<A>(&settings.traffic)?;
         lookup::check_settings(&settings.lookup)?;
         changes::check(&settings.updates)?;
+        forward::check_filter(settings)?;
         if let Some(peer) = &settings.lookup.peer {
             return self.factories.peers.check::<A>(stream, peer);
         }
@@ -141,6 +156,10 @@ impl RouterBench {
     /// Writes the report's lines about what all variants share. They name the shape, so that has to be settled before;
     /// the lab itself reports in what a variant differs.
     pub fn describe(&mut self, experiment: &Experiment<Settings>) -> Result<(), BenchError> {
+        if measures(experiment, Kind::Veth) {
+            self.conditions = veth::describe()?;
+            return Ok(());
+        }
         let settings = &experiment.subject;
         let preferences = self.preferences.iter().cloned();
         self.conditions = self
@@ -171,6 +190,18 @@ impl RouterBench {
         let cores = self.cores;
         shape::quieter(self, cores, experiment)
     }
+}
+
+/// Names what the rates of each family count, where the subject says it: with real clients it differs from stream to stream.
+pub fn name_metrics(experiment: &mut Experiment<Settings>) -> Result<(), BenchError> {
+    if !measures(experiment, Kind::Veth) {
+        return Ok(());
+    }
+    for at in 0..experiment.families.len() {
+        let stream = FamilyStream::of(&experiment.subject, &experiment.families[at].name)?;
+        experiment.families[at].metric = Some(veth::metric(&stream)?);
+    }
+    Ok(())
 }
 
 impl Bench<Settings> for RouterBench {

@@ -12,6 +12,7 @@ use super::kernel::KernelFactory;
 use super::lookup::{self, LookupFactory};
 use super::peer::{PEER_LIMITS, Peers};
 use super::updates::{self, UpdateFactory};
+use super::veth::VethFactory;
 use crate::error::BenchError;
 use crate::settings::{Kind, Settings, Shape};
 
@@ -22,6 +23,7 @@ pub struct PanelFactories {
     pub lookup: LookupFactory,
     pub updates: UpdateFactory,
     pub kernel: KernelFactory,
+    pub veth: VethFactory,
     pub peers: Peers,
     /// Whether the variants are routers in processes of their own.
     pub forwards_by_peers: bool,
@@ -55,6 +57,7 @@ pub fn panel<A: BenchFamily>(
         Kind::Lookup => lookup_panel::<A>(bench, streams, seed, work),
         Kind::Updates => updates_panel::<A>(bench, streams, seed, work),
         Kind::Kernel => bench.kernel.panel::<A>(&mut bench.inputs, streams, seed, work),
+        Kind::Veth => bench.veth.panel(streams, work),
     }
 }
 

@@ -25,4 +25,5 @@ pub use bed::Testbed;
 pub use error::TestbedError;
 pub use forwarders::{Forwarder, Forwarders, Turn};
 pub use frames::{STATIONS, TestbedHeaders, station_of};
+pub use namespace::{Namespace, run};
 pub use programs::{Counted, MOST_PACKETS, TestbedPath};

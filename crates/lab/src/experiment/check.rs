@@ -120,6 +120,9 @@ fn families(families: &[Family]) -> Checked {
         "no families: name at least one, for example families = [\"inet\"]",
     )?;
     for (index, family) in families.iter().enumerate() {
+        if let Some(metric) = &family.metric {
+            label(metric, &[list, PathStep::Item(index), PathStep::Key("metric")])?;
+        }
         usable_name(&family.name, &[list, PathStep::Item(index)])?;
         label(&family.title, &[list, PathStep::Item(index)])?;
     }

@@ -81,6 +81,17 @@ impl<S> Experiment<S> {
         self.analysis.baseline.as_deref().and_then(|name| self.variant_index(name)).unwrap_or(0)
     }
 
+    /// What a rate of this family counts.
+    pub fn metric(&self, family: usize) -> &str {
+        self.families[family].metric.as_deref().unwrap_or(&self.analysis.metric)
+    }
+
+    /// What the rates of all families count, if it is the same.
+    pub fn only_metric(&self) -> Option<&str> {
+        let metrics = || (0..self.families.len()).map(|family| self.metric(family));
+        metrics().next().filter(|first| metrics().all(|metric| metric == *first))
+    }
+
     /// This experiment with subjects of another type. What refers to variants by name has to be set anew; published figures
     /// are those of the variants before.
     pub fn with_settings<T>(&self, subject: T, variants: Vec<Variant<T>>) -> Experiment<T> {

@@ -13,6 +13,9 @@ pub struct Family {
     pub name: String,
     /// The title of the ministat block and the entry in the legend.
     pub title: String,
+    /// What a rate of this family counts, if it is not [`super::Analysis::metric`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -20,6 +23,7 @@ pub struct Family {
 struct TitledFamily {
     name: String,
     title: String,
+    metric: Option<String>,
 }
 
 // Not derived: an untagged enum would report every error at the start of the list instead of at its place.
@@ -39,11 +43,12 @@ impl<'de> Visitor<'de> for FamilyVisitor {
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Family, E> {
-        Ok(Family { name: name.into(), title: name.into() })
+        Ok(Family { name: name.into(), title: name.into(), metric: None })
     }
 
     fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Family, M::Error> {
-        let TitledFamily { name, title } = TitledFamily::deserialize(MapAccessDeserializer::new(table))?;
-        Ok(Family { name, title })
+        let TitledFamily { name, title, metric } =
+            TitledFamily::deserialize(MapAccessDeserializer::new(table))?;
+        Ok(Family { name, title, metric })
     }
 }

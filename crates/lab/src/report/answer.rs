@@ -52,7 +52,7 @@ fn losses(results: &Results, family: usize) -> Option<String> {
     let said: Vec<String> = lost.iter().map(|(loss, name)| format!("{name} loses {}", part(*loss))).collect();
     let any = lost.last().is_some_and(|(most, _)| *most > 0.0);
     let title = results.family(family);
-    let phrase = results.phrase();
+    let phrase = results.phrase(family);
     any.then(|| format!("{}of the {} offered, {}", phrase.prefix(title), phrase.noun(title), said.join(", ")))
 }
 
@@ -69,7 +69,8 @@ struct Sentence<'a> {
 
 impl<'a> Sentence<'a> {
     fn of(results: &'a Results, compared: &'a ComparisonResult) -> Self {
-        let (phrase, family): (Phrase<'a>, &str) = (results.phrase(), results.family(compared.family));
+        let (phrase, family): (Phrase<'a>, &str) =
+            (results.phrase(compared.family), results.family(compared.family));
         Self {
             results,
             compared,

@@ -12,7 +12,7 @@ pub(super) fn chart(results: &Results) -> Chart {
     let conditions: Vec<String> = results.conditions().into_iter().chain(results.changed_names()).collect();
     Chart {
         title: results.title().into(),
-        y_label: axis_label(&experiment.analysis.metric),
+        y_label: y_label(results),
         y_detail: detail(results),
         notes: note.chain([without_links(&conditions.join(", "))]).collect::<Vec<_>>().join(" — "),
         families: experiment.families.iter().map(|family| family.title.clone()).collect(),
@@ -46,10 +46,28 @@ fn runs_per_bar(results: &Results) -> String {
 
 fn group(results: &Results, variant: usize, label: &str) -> Group {
     let bar = |cell: &CellRuns| {
-        let extension = cell.share();
-        cell.description().map(|runs| Bar { min: runs.min, median: runs.median, max: runs.max, extension })
+        let (runs, unit) = (cell.description()?, unit(results, cell.cell.family)?);
+        let [min, median, max] = [runs.min, runs.median, runs.max].map(|rate| rate / unit);
+        Some(Bar { min, median, max, extension: cell.share().map(|share| share / unit) })
     };
     Group { label: label.into(), bars: results.judged.cells.of_variant(variant).map(bar).collect() }
+}
+
+fn y_label(results: &Results) -> String {
+    let experiment = &results.campaign.experiment;
+    let multiple = || format!("Multiple of {}", experiment.variants[experiment.baseline()].label);
+    experiment.only_metric().map_or_else(multiple, axis_label)
+}
+
+/// What a bar of 1 stands for: one per second, or the baseline's rate if families count different things.
+fn unit(results: &Results, family: usize) -> Option<f64> {
+    let experiment = &results.campaign.experiment;
+    if experiment.only_metric().is_some() {
+        return Some(1.0);
+    }
+    let baseline = results.judged.cells.of_variant(experiment.baseline());
+    let of_family = baseline.into_iter().find(|cell| cell.cell.family == family)?;
+    of_family.description().map(|runs| runs.median)
 }
 
 /// Makes a heading of the metric: "packets-per-second forwarded" becomes "Packets per second forwarded".

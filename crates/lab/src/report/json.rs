@@ -30,7 +30,8 @@ struct Document<'a> {
     untrusted: Option<String>,
     answer: Vec<String>,
     title: &'a str,
-    metric: &'a str,
+    /// What all rates count; null where families count different things.
+    metric: Option<&'a str>,
     seed: u64,
     runs: Runs,
     first_look: u32,
@@ -50,6 +51,8 @@ struct Document<'a> {
 struct CellEntry<'a> {
     variant: &'a str,
     family: &'a str,
+    /// What its rates count.
+    metric: &'a str,
     made: usize,
     repeated: usize,
     invalid: &'a BTreeMap<Validity, usize>,
@@ -146,7 +149,7 @@ fn document(results: &Results) -> Document<'_> {
         untrusted: answer::untrusted(results),
         answer: answer::sentences(results),
         title: &experiment.title,
-        metric: &experiment.analysis.metric,
+        metric: experiment.only_metric(),
         seed: experiment.seed,
         runs: experiment.runs,
         first_look: experiment.first_look(),
@@ -169,6 +172,7 @@ fn cell_entry<'a>(results: &'a Results, runs: &'a CellRuns) -> CellEntry<'a> {
     CellEntry {
         variant: &results.campaign.experiment.variants[runs.cell.variant].name,
         family: family(results, runs.cell.family),
+        metric: results.campaign.experiment.metric(runs.cell.family),
         made: runs.made,
         repeated: runs.repeated,
         invalid: &runs.invalid,

@@ -77,12 +77,17 @@ impl Overview {
 }
 
 fn heading(results: &Results) -> String {
-    let metric = &results.campaign.experiment.analysis.metric;
+    let metric = match results.campaign.experiment.only_metric() {
+        Some(metric) => format!("million {metric}"),
+        None => results.metrics(),
+    };
     match results.has_panels() {
-        true => format!(
-            "million {metric}, whole loop, median (minimum–maximum) of the blocks at the median machine speed"
-        ),
-        false => format!("million {metric}, median (minimum–maximum) of the valid runs"),
+        true => {
+            format!(
+                "{metric}, whole loop, median (minimum–maximum) of the blocks at the median machine speed"
+            )
+        }
+        false => format!("{metric}, median (minimum–maximum) of the valid runs"),
     }
 }
 
@@ -116,7 +121,10 @@ fn row(results: &Results, variant: usize, label: &str, notes: &mut Vec<String>) 
 /// Returns the figures of a cell, or why there are none, with the number of a note if the subject logged the reason.
 fn cell_text(results: &Results, cell: &CellRuns, notes: &mut Vec<String>) -> String {
     if let Some(runs) = cell.description() {
-        return format!("{} ({}–{})", millions(runs.median), millions(runs.min), millions(runs.max));
+        // Rates that count different things have no scale in common.
+        let one_scale = results.campaign.experiment.only_metric().is_some();
+        let figure = if one_scale { millions } else { grouped };
+        return format!("{} ({}–{})", figure(runs.median), figure(runs.min), figure(runs.max));
     }
     let reasons: Vec<&str> = cell.invalid.keys().map(|reason| reason.name()).collect();
     if reasons.is_empty() {

@@ -13,6 +13,7 @@ impl<'a> Phrase<'a> {
         let first = metric.split('-').next().unwrap_or_default();
         let (verb, noun) = match first {
             _ if metric.ends_with("forwarded") => ("forwards", "packets"),
+            unit if metric.ends_with("carried") => ("carries", unit),
             "lookups" => ("looks up", "keys"),
             "updates" | "changes" => ("applies", "changes"),
             _ => ("reaches", metric),
@@ -50,6 +51,7 @@ mod tests {
             format!("{} {}", phrase.verb(), phrase.noun("IPv4"))
         };
         assert_eq!(said("packets-per-second forwarded"), "forwards IPv4 packets");
+        assert_eq!(said("requests-per-second carried"), "carries IPv4 requests");
         assert_eq!(said("lookups-per-second"), "looks up IPv4 keys");
         assert_eq!(said("updates-per-second"), "applies IPv4 changes");
         assert_eq!(said("cells-per-second painted"), "reaches IPv4 cells-per-second painted");

@@ -58,9 +58,21 @@ impl Results {
         &self.campaign.experiment.families[family].title
     }
 
-    /// How the metric is said in a sentence.
-    pub(super) fn phrase(&self) -> Phrase<'_> {
-        Phrase::of(&self.campaign.experiment.analysis.metric)
+    /// How the metric of a family is said in a sentence.
+    pub(super) fn phrase(&self, family: usize) -> Phrase<'_> {
+        Phrase::of(self.campaign.experiment.metric(family))
+    }
+
+    /// What rates count: one metric, or that of each family.
+    pub(super) fn metrics(&self) -> String {
+        let experiment = &self.campaign.experiment;
+        let each =
+            || (0..experiment.families.len()).map(|at| self.metric_of(at)).collect::<Vec<_>>().join(", ");
+        experiment.only_metric().map_or_else(each, str::to_owned)
+    }
+
+    fn metric_of(&self, family: usize) -> String {
+        format!("{} in {}", self.campaign.experiment.metric(family), self.family(family))
     }
 
     pub(super) fn margin(&self) -> f64 {

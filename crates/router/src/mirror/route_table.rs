@@ -158,13 +158,17 @@ impl<A: Address> RouteTable<A> {
     }
 
     /// The index that packets to exactly this prefix get; `None` if no route to it can be used. Where the kernel looks
-    /// at more than the destination, the packets are left to it.
+    /// at more than the destination, the packets are left to it. So are those of IPv6 prefixes with several routes of one
+    /// metric that are no hops of one route: the kernel moves on from one to the next when a neighbour does not answer.
     pub fn best(&self, prefix: Prefix<A>, sets: &HopSets) -> Option<NextHop> {
         let routes = self.at(prefix);
         if routes.iter().any(|route| route.selective.is_some()) {
             return Some(KERNEL);
         }
-        routes.iter().find_map(|route| route.next_hop(sets))
+        let mut usable = routes.iter().filter_map(|route| Some((route.metric, route.next_hop(sets)?)));
+        let (metric, first) = usable.next()?;
+        let is_contested = A::BITS == 128 && usable.next().is_some_and(|(other, _)| other == metric);
+        Some(if is_contested { KERNEL } else { first })
     }
 
     /// The prefixes with a route by any of these sets.

@@ -20,7 +20,7 @@ pub fn limits(config: &PfConfig) -> WorkerLimits {
 
 fn options(config: &PfConfig) -> impl Iterator<Item = &PfOption> {
     config.settings.iter().filter_map(|setting| match setting {
-        PfSetting::Option(option) => Some(option),
+        PfSetting::Option { option, .. } => Some(option),
         _ => None,
     })
 }

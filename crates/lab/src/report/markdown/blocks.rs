@@ -64,8 +64,8 @@ fn ministat_set(results: &Results, cell: &CellRuns, scale: Scale) -> Set {
         Scale::MedianSpeed => &cell.values,
         Scale::Raw => &cell.raw,
     };
-    let family = &results.campaign.experiment.families[cell.cell.family].name;
-    let metric = &results.campaign.experiment.analysis.metric;
+    let experiment = &results.campaign.experiment;
+    let (family, metric) = (&experiment.families[cell.cell.family].name, experiment.metric(cell.cell.family));
     Set { label: format!("{}: {family} {metric}", results.label(cell)), values: values.clone() }
 }
 

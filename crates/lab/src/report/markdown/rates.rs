@@ -23,7 +23,7 @@ pub(super) fn rates(results: &Results) -> String {
          includes all that the bed does for the subject; it is shown at the median speed that the machine had during \
          the campaign, as a control shows it: a block's rate times the block's factor. {}{share}",
         table(&heading[..columns], &rows),
-        escaped(&results.campaign.experiment.analysis.metric),
+        escaped(&results.metrics()),
         speeds(results),
     )
 }

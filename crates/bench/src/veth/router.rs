@@ -1,0 +1,92 @@
+//! A router of this program between the hosts.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fullview_router::control::client::Client;
+use fullview_router::control::request::Request;
+use fullview_router::control::status::CountersStatus;
+
+use super::error::VethError;
+use crate::testbed::Namespace;
+
+/// A router has loaded its programs and read the kernel's state within a small part of this time.
+const START: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(20);
+
+/// What is started.
+pub struct RouterProgram<'s> {
+    pub program: &'s Path,
+    /// The word of `--engine`.
+    pub engine: &'s str,
+    /// Further arguments of `fullview forward`.
+    pub options: &'s [String],
+}
+
+/// A router that runs. It ends when this value is dropped.
+pub struct RouterProcess {
+    child: Child,
+    folder: tempfile::TempDir,
+    arguments: String,
+}
+
+impl RouterProcess {
+    /// Starts a router between `eth1` and `eth2` of a namespace, and waits until it answers.
+    pub fn start(router: &Namespace, program: &RouterProgram<'_>) -> Result<RouterProcess, VethError> {
+        let folder = tempfile::tempdir().map_err(VethError::Folder)?;
+        let said = File::create(folder.path().join("log")).map_err(VethError::Folder)?;
+        let control = control(folder.path());
+        let mut arguments = vec!["--interfaces".to_owned(), "eth1,eth2".into(), "--engine".into()];
+        arguments.push(program.engine.into());
+        arguments.extend_from_slice(program.options);
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", router.name()]).arg(program.program).arg("forward").args(&arguments);
+        command.arg("--control").arg(control).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+        let child = command.spawn().map_err(|error| VethError::Start { program: "ip".into(), error })?;
+        let mut started = RouterProcess { child, folder, arguments: arguments.join(" ") };
+        started.wait()?;
+        Ok(started)
+    }
+
+    fn wait(&mut self) -> Result<(), VethError> {
+        let began = Instant::now();
+        while self.counters().is_err() {
+            let ended = self.child.try_wait().map_err(VethError::Folder)?.is_some();
+            if ended || began.elapsed() > START {
+                return Err(VethError::Router { arguments: self.arguments.clone(), said: self.said() });
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    fn said(&self) -> String {
+        let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+        let last: Vec<&str> = log.lines().rev().take(3).collect();
+        last.into_iter().rev().collect::<Vec<_>>().join("; ")
+    }
+
+    /// The packets that the router has sent, by its own count.
+    pub fn forwarded(&self) -> Result<u64, VethError> {
+        Ok(self.counters()?.sent.packets)
+    }
+
+    fn counters(&self) -> Result<CountersStatus, VethError> {
+        Ok(Client::connect(&control(self.folder.path()))?.ask(&Request::Counters)?)
+    }
+}
+
+fn control(folder: &Path) -> PathBuf {
+    folder.join("control.sock")
+}
+
+impl Drop for RouterProcess {
+    fn drop(&mut self) {
+        // The kernel removes its programs and sockets with it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

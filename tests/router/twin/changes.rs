@@ -1,0 +1,238 @@
+//! Random changes of a router, which is given to `ip` in both places alike.
+
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::place::{SIDES, STATIONS, host_mac, text};
+
+/// One change.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Arguments of `ip` on the router.
+    Router(String),
+    /// The host at the other end of a cable goes, or comes.
+    Carrier { side: usize, is_there: bool },
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Change::Router(line) => write!(f, "ip {line}"),
+            Change::Carrier { side, is_there } => write!(f, "host {}: carrier {is_there}", side + 1),
+        }
+    }
+}
+
+const PREFIXES: [&str; 12] = [
+    "172.16.0.0/24",
+    "172.16.1.0/24",
+    "172.16.2.0/24",
+    "172.16.2.128/25",
+    "172.16.3.0/24",
+    "172.16.3.7/32",
+    "172.16.0.0/20",
+    "172.16.4.0/22",
+    "10.0.2.64/26",
+    "10.0.2.3/32",
+    "10.9.2.0/24",
+    "0.0.0.0/0",
+];
+const PREFIXES6: [&str; 9] = [
+    "2001:db8:a::/48",
+    "2001:db8:a:1::/64",
+    "2001:db8:a:2::/64",
+    "2001:db8:a:2::7/128",
+    "2001:db8:b::/48",
+    "2001:db8:c::/48",
+    "2001:db8:2::3/128",
+    "2001:db8:2:0:8000::/65",
+    "::/0",
+];
+/// The numbers of next-hop objects of IPv4 and IPv6, and of groups.
+const HOPS: [u32; 4] = [1, 2, 3, 4];
+const HOPS6: [u32; 3] = [21, 22, 23];
+const GROUPS: [u32; 3] = [11, 12, 13];
+const GROUPS6: [u32; 2] = [31, 32];
+
+pub struct Changes(pub ChaCha8Rng);
+
+impl Changes {
+    pub fn burst(&mut self) -> Vec<Change> {
+        let count = *[1, 1, 2, 3, 5, 8, 13, 30].choose(&mut self.0).unwrap();
+        (0..count).map(|_| self.change()).collect()
+    }
+
+    fn change(&mut self) -> Change {
+        let line = match self.0.random_range(0..100) {
+            0..50 => self.route(),
+            50..64 => self.next_hop(),
+            64..74 => self.neighbor(),
+            74..84 => self.address(),
+            84..89 => self.rule(),
+            89..97 => self.link(),
+            _ => return Change::Carrier { side: self.side(), is_there: self.0.random_range(0..3) > 0 },
+        };
+        Change::Router(line)
+    }
+
+    fn is_inet6(&mut self) -> bool {
+        self.0.random_range(0..5) < 2
+    }
+
+    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        *of.choose(&mut self.0).unwrap()
+    }
+
+    fn side(&mut self) -> usize {
+        self.0.random_range(0..SIDES)
+    }
+
+    fn route(&mut self) -> String {
+        let inet6 = self.is_inet6();
+        let prefix = if inet6 { self.one(&PREFIXES6) } else { self.one(&PREFIXES) };
+        let verb =
+            self.one(&["add", "add", "replace", "replace", "append", "prepend", "change", "del", "del"]);
+        let metric = self.one(&["", "", "", " metric 5", " metric 50"]);
+        let table = self.one(&["", "", "", "", " table 100"]);
+        if verb == "del" {
+            return format!("route del {prefix}{metric}{table}");
+        }
+        match self.0.random_range(0..12) {
+            0 => {
+                let kind = self.one(&["blackhole", "unreachable", "prohibit", "throw"]);
+                format!("route {verb} {kind} {prefix}{metric}{table}")
+            }
+            1..3 => format!("route {verb} {prefix} nhid {}{metric}{table}", self.hop_or_group(inet6)),
+            3..6 => format!("route {verb} {prefix}{metric}{table} {}", self.hops(inet6)),
+            6 => format!("route {verb} {prefix} dev eth{}{metric}{table}", self.side() + 1),
+            _ => format!("route {verb} {prefix} {}{metric}{table}", self.way(inet6)),
+        }
+    }
+
+    fn hop_or_group(&mut self, inet6: bool) -> u32 {
+        match (inet6, self.0.random()) {
+            (false, false) => self.one(&HOPS),
+            (false, true) => self.one(&GROUPS),
+            (true, false) => self.one(&HOPS6),
+            (true, true) => self.one(&GROUPS6),
+        }
+    }
+
+    /// A gateway; one in some is a station that does not exist.
+    fn gateway(&mut self, inet6: bool) -> (usize, String) {
+        let (side, dead) = (self.side() + 1, self.0.random_range(0..12) == 0);
+        let station = if dead { 77 } else { self.one(&STATIONS) };
+        let address =
+            if inet6 { format!("2001:db8:{side}::{station}") } else { format!("10.0.{side}.{station}") };
+        (side, address)
+    }
+
+    fn way(&mut self, inet6: bool) -> String {
+        let (side, gateway) = self.gateway(inet6);
+        match self.0.random_range(0..8) {
+            0 if !inet6 => {
+                let (_, gateway6) = self.gateway(true);
+                let side = gateway6.split(':').nth(2).unwrap_or("1");
+                format!("via inet6 {gateway6} dev eth{side}")
+            }
+            1..4 => format!("via {gateway}"),
+            4 => format!("via {gateway} dev eth{side} onlink"),
+            _ => format!("via {gateway} dev eth{side}"),
+        }
+    }
+
+    fn hops(&mut self, inet6: bool) -> String {
+        let count = self.0.random_range(2..4);
+        let hop = |_| {
+            let (side, gateway) = self.gateway(inet6);
+            format!("nexthop via {gateway} dev eth{side} weight {}", self.0.random_range(1..3))
+        };
+        (0..count).map(hop).collect::<Vec<_>>().join(" ")
+    }
+
+    fn next_hop(&mut self) -> String {
+        let inet6 = self.is_inet6();
+        let (hops, groups) = if inet6 { (&HOPS6[..], &GROUPS6[..]) } else { (&HOPS[..], &GROUPS[..]) };
+        let verb = self.one(&["add", "replace", "replace", "del"]);
+        let is_group = self.0.random_range(0..5) < 2;
+        let id = if is_group { self.one(groups) } else { self.one(hops) };
+        match (verb, is_group) {
+            ("del", _) => format!("nexthop del id {id}"),
+            (_, true) => {
+                let count = self.0.random_range(1..=hops.len());
+                let chosen: Vec<u32> = hops.sample(&mut self.0, count).copied().collect();
+                let members = chosen.iter().map(|hop| format!("{hop},{}", self.0.random_range(1..3)));
+                format!("nexthop {verb} id {id} group {}", members.collect::<Vec<_>>().join("/"))
+            }
+            _ if self.0.random_range(0..10) == 0 => {
+                let family = if inet6 { "-6" } else { "-4" };
+                format!("{family} nexthop {verb} id {id} blackhole").replacen(&format!("{family} "), "", 1)
+            }
+            _ => {
+                let (side, gateway) = self.gateway(inet6);
+                format!("nexthop {verb} id {id} via {gateway} dev eth{side}")
+            }
+        }
+    }
+
+    fn neighbor(&mut self) -> String {
+        let inet6 = self.is_inet6();
+        let (side, address) = self.gateway(inet6);
+        let mac = match self.0.random_range(0..4) {
+            0 => format!("02:00:00:00:99:{:02x}", self.0.random_range(0..4)),
+            _ => text(host_mac(side - 1)),
+        };
+        match self.0.random_range(0..4) {
+            0 => format!("neigh del {address} dev eth{side}"),
+            _ => format!("neigh replace {address} lladdr {mac} dev eth{side} nud permanent"),
+        }
+    }
+
+    fn address(&mut self) -> String {
+        let (side, verb) = (self.side() + 1, self.one(&["add", "add", "add", "del"]));
+        if self.is_inet6() {
+            let address = self.one(&["1/64", "11/64", "9:1/112"]);
+            return format!(
+                "addr {verb} 2001:db8:{side}::{address} dev eth{side}{}",
+                if verb == "add" { " nodad" } else { "" }
+            );
+        }
+        let address = match self.one(&[0, 1, 2, 3]) {
+            0 => format!("10.0.{side}.11/24"),
+            1 => format!("10.9.{side}.1/24"),
+            2 => format!("10.0.{side}.65/26"),
+            _ => format!("10.0.{side}.1/24"),
+        };
+        format!("addr {verb} {address} dev eth{side}")
+    }
+
+    fn rule(&mut self) -> String {
+        // While a rule stands, the kernel gets many packets, so that there is seldom one.
+        if self.0.random_range(0..5) > 0 {
+            return "rule del pref 100".into();
+        }
+        let side = self.side() + 1;
+        let selector = self.one(&["iif", "from", "to", "all"]);
+        let selector = match selector {
+            "iif" => format!("iif eth{side}"),
+            "from" => format!("from 10.0.{side}.0/24"),
+            "to" => "to 172.16.1.0/24".into(),
+            _ => "fwmark 7".into(),
+        };
+        format!("rule add {selector} lookup 100 pref 100")
+    }
+
+    fn link(&mut self) -> String {
+        let side = self.side() + 1;
+        match self.0.random_range(0..10) {
+            0..2 => format!("link set dev eth{side} down"),
+            2 => format!("link set dev eth{side} mtu {}", self.one(&[1400, 1500])),
+            3 => format!(
+                "link set dev eth{side} address 02:00:00:00:1{}:{side:02x}",
+                self.0.random_range(0..2)
+            ),
+            _ => format!("link set dev eth{side} up"),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Random changes by `ip`, given to a router with our program and to a kernel that forwards alone. After each burst, our
+//! program has to have what its kernel lists, and probe packets have to have the same fate in both places.
+//!
+//! `FULLVIEW_TWIN_SECONDS` says how long a test runs (60), `FULLVIEW_TWIN_SEED` which changes it makes. A failure prints the
+//! seed and all changes.
+
+mod changes;
+mod place;
+mod probes;
+mod state;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fullview_testnet::may_run;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::control::Control;
+use crate::lab::forward;
+use changes::{Change, Changes};
+use place::{Place, SIDES};
+
+/// Flows to each destination, and where the routers differ, in the comparison that follows.
+const FLOWS: u16 = 3;
+const MANY_FLOWS: u16 = 64;
+
+fn variable(name: &str, default: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text}")))
+}
+
+/// Everything follows a change within a small part of this time, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// Checks the condition until it holds. Returns whether it held in the end.
+fn settles(mut condition: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while !condition() {
+        if began.elapsed() > PATIENCE {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// The two places, and what was done in them.
+struct Twins {
+    ours: Place,
+    twin: Place,
+    /// Whether the router has a carrier on each side.
+    carriers: [bool; SIDES],
+    control: Arc<Control>,
+    done: Vec<Vec<Change>>,
+    round: u32,
+}
+
+impl Twins {
+    fn new(control: Arc<Control>) -> Twins {
+        let (ours, twin) = (Place::new(), Place::new());
+        Twins { ours, twin, carriers: [true; SIDES], control, done: Vec::new(), round: 0 }
+    }
+
+    fn apply(&mut self, burst: &[Change]) {
+        for place in [&self.ours, &self.twin] {
+            let mut lines = Vec::new();
+            for change in burst {
+                match change {
+                    Change::Router(line) => lines.push(line.clone()),
+                    Change::Carrier { side, is_there } => {
+                        place.batch(&std::mem::take(&mut lines));
+                        place.set_carrier(*side, *is_there);
+                    }
+                }
+            }
+            place.batch(&lines);
+        }
+        for change in burst {
+            if let Change::Carrier { side, is_there } = change {
+                self.carriers[*side] = *is_there;
+            }
+        }
+        self.done.push(burst.to_vec());
+    }
+
+    /// Makes sure that both kernels made the same of the changes.
+    fn compare_kernels(&self) -> Result<(), String> {
+        let mut lists = [BTreeSet::new(), BTreeSet::new()];
+        let same = settles(|| {
+            lists = [&self.ours, &self.twin].map(|place| state::listing(&place.router));
+            lists[0] == lists[1]
+        });
+        if same { Ok(()) } else { Err(differences("the kernels", ["with our program", "alone"], &lists)) }
+    }
+
+    fn compare_state(&self) -> Result<(), String> {
+        let mut facts = [BTreeSet::new(), BTreeSet::new()];
+        let same = settles(|| {
+            facts =
+                [state::of_program(&self.control, &self.ours.router), state::of_kernel(&self.ours.router)];
+            facts[0] == facts[1]
+        });
+        if same { Ok(()) } else { Err(differences("the state", ["our program", "its kernel"], &facts)) }
+    }
+
+    fn compare_fates(&mut self) -> Result<(), String> {
+        let mut only = BTreeSet::new();
+        let mut said = String::new();
+        let same = settles(|| {
+            self.round += 1;
+            let flows = if only.is_empty() { FLOWS } else { MANY_FLOWS };
+            let ours = probes::send(&self.ours, self.carriers, flows, &only, self.round);
+            let twins = probes::send(&self.twin, self.carriers, flows, &only, self.round);
+            only = probes::different(&ours, &twins).into_iter().collect();
+            let one = |key: &(usize, std::net::IpAddr)| {
+                let [ours, twins] = [&ours, &twins].map(|fates| probes::shown(fates, key));
+                format!(
+                    "from host {} to {}:\n  our program:\n{ours}\n  the kernel alone:\n{twins}",
+                    key.0 + 1,
+                    key.1
+                )
+            };
+            said = only.iter().map(one).collect::<Vec<_>>().join("\n");
+            only.is_empty()
+        });
+        if same { Ok(()) } else { Err(format!("the fates of packets differ\n{said}")) }
+    }
+
+    fn compare(&mut self) -> Result<(), String> {
+        self.compare_kernels()?;
+        self.compare_state()?;
+        self.compare_fates()?;
+        // Probes make neighbours known.
+        self.compare_state()
+    }
+
+    fn history(&self) -> String {
+        let bursts = self.done.iter().enumerate().map(|(number, burst)| {
+            let lines: Vec<String> = burst.iter().map(|change| format!("  {change}")).collect();
+            format!("burst {number}:\n{}", lines.join("\n"))
+        });
+        bursts.collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn differences(of: &str, names: [&str; 2], sets: &[BTreeSet<String>; 2]) -> String {
+    let only = |one: usize| {
+        let lines = sets[one].difference(&sets[1 - one]).map(|line| format!("  only {}: {line}", names[one]));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    format!("{of} differ\n{}\n{}", only(0), only(1))
+}
+
+fn agrees(options: &[&str]) {
+    if !may_run(&["ip", "ethtool", "setpriv"]) {
+        return;
+    }
+    let seconds = Duration::from_secs(variable("FULLVIEW_TWIN_SECONDS", 60));
+    let seed = variable("FULLVIEW_TWIN_SEED", 1);
+    let control = Arc::new(Control::new());
+    let mut twins = Twins::new(Arc::clone(&control));
+    let options = [options, &control.options()[..]].concat();
+    let names = (1..=SIDES).map(|side| format!("eth{side}")).collect::<Vec<_>>().join(",");
+    let program = forward(&twins.ours.router, &names, &options);
+    let mut changes = Changes(ChaCha8Rng::seed_from_u64(seed));
+    let began = Instant::now();
+    twins.compare().unwrap_or_else(|why| panic!("before any change: {why}\n{}", program.output()));
+    while began.elapsed() < seconds {
+        let burst = changes.burst();
+        twins.apply(&burst);
+        if let Err(why) = twins.compare() {
+            let (history, output) = (twins.history(), program.output());
+            panic!("seed {seed}, options {options:?}, all changes:\n{history}\n{output}\n{why}");
+        }
+    }
+    println!("{} bursts in {:?}", twins.done.len(), began.elapsed());
+}
+
+#[test]
+fn threads_agree_with_a_kernel_alone() {
+    agrees(&["--engine", "user"]);
+}
+
+#[test]
+fn the_xdp_program_agrees_with_a_kernel_alone() {
+    agrees(&["--engine", "xdp"]);
+}
