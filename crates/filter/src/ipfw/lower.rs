@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::ast::{IpfwAction, IpfwKeep, IpfwReject, IpfwRule};
 use super::config::{IpfwConfig, IpfwTable};
 use super::lower_nat;
-use super::lower_options::{Names, addresses, block, destination_ports, option, protocol, source_ports};
+use super::lower_options::{RuleNames, addresses, block, destination_ports, option, protocol, source_ports};
 use crate::address_table::{AddressTable, TableEntry};
 use crate::interfaces::Interfaces;
 use crate::rule::{
@@ -23,7 +23,7 @@ impl IpfwConfig {
     /// that does not exist yet matches nothing, as in FreeBSD.
     pub fn lower(&self, interfaces: &Interfaces) -> RuleSetParts {
         let mut parts = RuleSetParts::new(Language::Ipfw);
-        let names = Names { interfaces, tables: self.table_ids() };
+        let names = RuleNames { interfaces, tables: self.table_ids() };
         let host = |inet6: bool| {
             let own =
                 interfaces.addresses().map(std::net::IpAddr::from).filter(|own| own.is_ipv6() || !inet6);
@@ -82,7 +82,7 @@ fn table(table: &IpfwTable) -> AddressTable {
 
 struct Lowering<'a> {
     config: &'a IpfwConfig,
-    names: Names<'a>,
+    names: RuleNames<'a>,
     flows: BTreeMap<&'a str, FlowName>,
 }
 

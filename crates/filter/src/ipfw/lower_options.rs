@@ -14,7 +14,7 @@ pub(super) const ME: TableId = TableId(0);
 pub(super) const ME6: TableId = TableId(1);
 
 /// What names in rules stand for.
-pub(super) struct Names<'a> {
+pub(super) struct RuleNames<'a> {
     pub interfaces: &'a Interfaces,
     pub tables: BTreeMap<&'a str, TableId>,
 }
@@ -72,7 +72,7 @@ pub(super) fn protocol(protocol: &IpfwProtocol) -> Group {
     }
 }
 
-pub(super) fn addresses(list: &[IpfwAddress], side: Side, names: &Names<'_>) -> Group {
+pub(super) fn addresses(list: &[IpfwAddress], side: Side, names: &RuleNames<'_>) -> Group {
     if list.contains(&IpfwAddress::Any) {
         return Group::All(Vec::new());
     }
@@ -83,7 +83,7 @@ pub(super) fn addresses(list: &[IpfwAddress], side: Side, names: &Names<'_>) -> 
     Group::Any(list.iter().flat_map(|item| address(item, names)).map(test).collect())
 }
 
-fn address(item: &IpfwAddress, names: &Names<'_>) -> Vec<AddressMatch> {
+fn address(item: &IpfwAddress, names: &RuleNames<'_>) -> Vec<AddressMatch> {
     match item {
         // The caller has looked for it.
         IpfwAddress::Any => Vec::new(),
@@ -125,7 +125,7 @@ fn port_ranges(ports: &IpfwPorts) -> impl Iterator<Item = PortRange> {
     ports.iter().map(|(first, last)| PortRange { first: *first, last: *last })
 }
 
-pub(super) fn option(option: &IpfwOption, names: &Names<'_>) -> Group {
+pub(super) fn option(option: &IpfwOption, names: &RuleNames<'_>) -> Group {
     let one = |test| Group::Any(vec![test]);
     match option {
         IpfwOption::In => one(Test::Direction(Direction::In)),
@@ -180,12 +180,12 @@ fn ttl((first, last): &(u16, u16)) -> Option<Test> {
 }
 
 /// The interface of the pass, perhaps only in one direction.
-fn of_interface(interface: &IpfwInterface, direction: Option<Direction>, names: &Names<'_>) -> Group {
+fn of_interface(interface: &IpfwInterface, direction: Option<Direction>, names: &RuleNames<'_>) -> Group {
     let set = (*interface != IpfwInterface::Any).then(|| Test::Interface(numbers(interface, names)));
     Group::All(set.into_iter().chain(direction.map(Test::Direction)).collect())
 }
 
-fn numbers(interface: &IpfwInterface, names: &Names<'_>) -> crate::rule::InterfaceSet {
+fn numbers(interface: &IpfwInterface, names: &RuleNames<'_>) -> crate::rule::InterfaceSet {
     let matching = names.interfaces.0.iter().filter(|known| match interface {
         IpfwInterface::Any => true,
         IpfwInterface::Name(name) => match name.strip_suffix('*') {

@@ -9,7 +9,7 @@ use super::words::Word;
 
 /// The commands of a script, without the name of the program and its options.
 pub(super) fn commands(file: &str, text: &str) -> Result<Vec<Vec<Word>>, IpfwError> {
-    let mut reader = Reader { file, variables: BTreeMap::new(), words: Vec::new() };
+    let mut reader = ScriptReader { file, variables: BTreeMap::new(), words: Vec::new() };
     let mut commands = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let continues = line.ends_with('\\');
@@ -22,13 +22,13 @@ pub(super) fn commands(file: &str, text: &str) -> Result<Vec<Vec<Word>>, IpfwErr
     Ok(commands)
 }
 
-struct Reader<'a> {
+struct ScriptReader<'a> {
     file: &'a str,
     variables: BTreeMap<String, String>,
     words: Vec<Word>,
 }
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Adds the words of a line. A comment of the shell ends it.
     fn line(&mut self, number: usize, line: &str) -> Result<(), IpfwError> {
         let mut rest = line;

@@ -33,5 +33,6 @@ pub use timeouts::{MAX_TIMEOUT, Timeouts};
 pub use worker::{FilterWorker, WorkerLimits};
 
 pub(crate) use entry::StateFlags;
+pub(crate) use reload::NO_RULE;
 pub(crate) use table::NewState;
-pub(crate) use worker::{CONNECTED, NO_RULE};
+pub(crate) use worker::CONNECTED;

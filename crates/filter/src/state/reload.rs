@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::counters::RuleCounters;
-use super::worker::NO_RULE;
+
+/// The rule of a state whose rule is gone.
+pub(crate) const NO_RULE: u32 = u32::MAX;
 
 /// For each rule of one rule set, what it is in the next one.
 #[derive(Clone, Debug, Default)]

@@ -39,9 +39,6 @@ fn decrement(counts: &mut [u32], rule: u32) {
     }
 }
 
-/// The rule of a state whose rule is gone.
-pub(crate) const NO_RULE: u32 = u32::MAX;
-
 /// What one worker remembers.
 #[derive(Debug)]
 pub struct FilterWorker {
