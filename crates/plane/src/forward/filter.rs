@@ -30,7 +30,9 @@ pub struct PacketFilter {
 
 /// The loop does not change addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the forwarding loop does not translate addresses: remove the rules of translation (nat, rdr, binat)")]
+#[error(
+    "the forwarding loop does not translate addresses: remove the rules of translation (nat, rdr, binat)"
+)]
 pub struct UnsupportedFilter;
 
 const PASSED: Decision = Decision { verdict: FilterVerdict::Pass, rule: None, by: DecidedBy::Rule };
@@ -68,12 +70,7 @@ impl PacketFilter {
     }
 
     /// Looks up the packets that the rules let in, and rejects those that they do not let in or out.
-    pub(super) fn around_lookup(
-        &mut self,
-        state: &mut StageState,
-        view: &View,
-        packets: &mut [Packet<'_>],
-    ) {
+    pub(super) fn around_lookup(&mut self, state: &mut StageState, view: &View, packets: &mut [Packet<'_>]) {
         let now = milliseconds();
         self.read(state, packets);
         self.judge(now, packets);
@@ -115,9 +112,10 @@ impl PacketFilter {
 
     /// Keeps the packets that will leave, and says by which interface.
     fn turn_around(&mut self, state: &StageState, view: &View, packets: &[Packet<'_>]) {
-        let found = state.tables.iter().flat_map(|table| {
-            table.inet.destinations.found().chain(table.inet6.destinations.found())
-        });
+        let found = state
+            .tables
+            .iter()
+            .flat_map(|table| table.inet.destinations.found().chain(table.inet6.destinations.found()));
         let (mut next, mut kept) = (0, 0);
         for (position, hop) in found {
             if self.positions.get(next).map(|at| usize::from(*at)) != Some(position) {

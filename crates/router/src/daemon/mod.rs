@@ -26,6 +26,7 @@ mod neighbor_resolution;
 mod plan_events;
 mod ports;
 mod query_queue;
+mod retry;
 mod standalone;
 mod state;
 mod wakeup;
