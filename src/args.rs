@@ -433,14 +433,14 @@ pub struct ForwardArgs {
     /// Forward as this file configures; SIGHUP and `fullview reload` make the router read it again
     #[arg(long, value_name = "FILE", conflicts_with_all = BESIDE_A_FILE, conflicts_with_all = OF_A_RUNNING_ROUTER)]
     pub config: Option<PathBuf>,
-    /// What forwards: threads of this program, or an XDP program in the kernel that looks up in this program's tables;
-    /// `xdp-generic` for interfaces whose driver has no XDP of its own
-    #[arg(long, value_name = "ENGINE", default_value = "user")]
+    /// What forwards: a program in the kernel that looks up in this program's tables, or threads of this program. The first
+    /// line of the log says what `auto` chose, and why
+    #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: EngineName,
     /// How threads of this program receive and send frames: packet sockets, AF_XDP sockets (one worker for each receive queue;
-    /// needs the feature bpf), or AF_XDP where it works
-    #[arg(long, value_name = "PORT", default_value = "packet")]
-    pub port: PortName,
+    /// needs the feature bpf), or AF_XDP where it works. Threads forward if this is given [default: packet]
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<PortName>,
     /// AF_XDP: make the driver poll the rings all the time instead of waiting to be woken
     #[arg(long)]
     pub no_need_wakeup: bool,

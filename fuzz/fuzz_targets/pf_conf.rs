@@ -3,7 +3,7 @@
 
 use std::io;
 
-use fullview_filter::pf::config::PfConfig;
+use fullview_filter::pf::config::{PfConfig, PfSetting};
 use fullview_filter::pf::error::PfError;
 use fullview_filter::pf::files::RulesetFiles;
 use fullview_filter::pf::host::{HostAddress, HostFacts, HostInterface};
@@ -36,7 +36,7 @@ fn read(text: &str) -> Result<PfConfig, PfError> {
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     match read(text) {
-        Ok(config) if prints_all(text) => {
+        Ok(config) if prints_all(text) && can_be_quoted(&config) => {
             let printed = config.to_string();
             let again = read(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
             assert_eq!(again.to_string(), printed);
@@ -50,4 +50,9 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
 fn prints_all(text: &str) -> bool {
     let lost = ["state-defaults", "state-policy", "floating", "load", "require-order", "include", "'", "%", "\\"];
     !lost.iter().any(|word| text.contains(word))
+}
+
+/// The value of a macro is printed in quotes, whatever it contains.
+fn can_be_quoted(config: &PfConfig) -> bool {
+    !config.settings.iter().any(|setting| matches!(setting, PfSetting::Macro { value, .. } if value.contains('"')))
 }

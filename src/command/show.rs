@@ -84,6 +84,7 @@ fn interfaces(interfaces: &Vec<InterfaceStatus>, out: &mut dyn Write) -> io::Res
     let headings = [
         "interface",
         "state",
+        "engine",
         "MAC",
         "MTU",
         "table",
@@ -93,13 +94,14 @@ fn interfaces(interfaces: &Vec<InterfaceStatus>, out: &mut dyn Write) -> io::Res
         "tx bytes",
         "addresses",
     ];
-    let mut lines = table(headings, &[3, 4, 5, 6, 7, 8]);
+    let mut lines = table(headings, &[4, 5, 6, 7, 8, 9]);
     for interface in interfaces {
         let TrafficCount { packets, bytes } = interface.received;
         let sent = interface.sent;
         lines.add_row([
             interface.name.clone(),
             if interface.up { "up" } else { "down" }.into(),
+            interface.engine.name.clone(),
             interface.mac.clone(),
             mtu(interface),
             interface.table.to_string(),
@@ -111,6 +113,10 @@ fn interfaces(interfaces: &Vec<InterfaceStatus>, out: &mut dyn Write) -> io::Res
         ]);
     }
     print(&lines, out)?;
+    for InterfaceStatus { name, engine, .. } in interfaces.iter().filter(|interface| interface.vlan.is_none())
+    {
+        writeln!(out, "{name}: engine {}: {}", engine.name, engine.why)?;
+    }
     for InterfaceStatus { name, overruns, .. } in interfaces.iter().filter(|interface| interface.overruns > 0)
     {
         writeln!(out, "{name} had no room for {overruns} frames")?;

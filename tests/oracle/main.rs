@@ -16,6 +16,8 @@ use dut::{Dut, Output};
 use fullview_testnet::{has, may_run};
 use kernel::Kernel;
 use ours::Ours;
+#[cfg(feature = "bpf")]
+use program::Offloads;
 
 mod catalogue;
 mod differences;
@@ -132,11 +134,11 @@ fn on_taps(catalogue: Catalogue) {
 
 /// Compares our program with these arguments, in front of a kernel.
 #[cfg(feature = "bpf")]
-fn beside_a_kernel(device: &str, arguments: &[&str]) {
+fn beside_a_kernel(device: &str, offloads: Offloads, arguments: &[&str]) {
     if !may_run(&["ip", "ethtool", "setpriv"]) {
         return;
     }
-    let mut router = program::KernelRouter::new(arguments);
+    let mut router = program::KernelRouter::new(offloads, arguments);
     compare(device, Catalogue::General, &mut router);
     let forwarded = router.end();
     assert!(
@@ -148,25 +150,31 @@ fn beside_a_kernel(device: &str, arguments: &[&str]) {
 #[test]
 #[cfg(feature = "bpf")]
 fn our_workers_do_what_the_kernel_does() {
-    beside_a_kernel("workers", &[]);
+    beside_a_kernel("workers", Offloads::Default, &["--engine", "threads"]);
 }
 
 #[test]
 #[cfg(feature = "bpf")]
 fn our_workers_on_af_xdp_do_what_the_kernel_does() {
-    beside_a_kernel("af-xdp", &["--port", "xdp"]);
+    beside_a_kernel("af-xdp", Offloads::AsXdpNeeds, &["--port", "xdp"]);
 }
 
 #[test]
 #[cfg(feature = "bpf")]
 fn our_xdp_program_does_what_the_kernel_does() {
-    beside_a_kernel("xdp", &["--engine", "xdp"]);
+    beside_a_kernel("xdp", Offloads::AsXdpNeeds, &["--engine", "xdp"]);
+}
+
+#[test]
+#[cfg(feature = "bpf")]
+fn our_program_at_tc_does_what_the_kernel_does() {
+    beside_a_kernel("tc", Offloads::Default, &[]);
 }
 
 #[test]
 #[cfg(feature = "bpf")]
 fn our_generic_xdp_program_does_what_the_kernel_does() {
-    beside_a_kernel("xdp-generic", &["--engine", "xdp-generic"]);
+    beside_a_kernel("xdp-generic", Offloads::AsXdpNeeds, &["--engine", "xdp-generic"]);
 }
 
 #[test]

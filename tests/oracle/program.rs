@@ -27,6 +27,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The control socket's name in the folder of a program.
 const SOCKET: &str = "control.sock";
 
+/// What the router's cables leave to hardware.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Offloads {
+    /// Whatever veth devices do when they are made.
+    Default,
+    /// What XDP programs and AF_XDP sockets can work with.
+    AsXdpNeeds,
+}
+
 /// The [`Kernel`] with our program in front of it.
 pub struct KernelRouter {
     kernel: Kernel,
@@ -39,11 +48,13 @@ pub struct KernelRouter {
 
 impl KernelRouter {
     /// Starts the program with these arguments, and waits until it forwards.
-    pub fn new(arguments: &[&str]) -> KernelRouter {
+    pub fn new(offloads: Offloads, arguments: &[&str]) -> KernelRouter {
         let mut kernel = Kernel::new(Catalogue::General);
         kernel.testbed().send_markers_by(&PATHS);
-        kernel.testbed().accept_redirected_frames();
-        kernel.testbed().keep_tags();
+        if offloads == Offloads::AsXdpNeeds {
+            kernel.testbed().accept_redirected_frames();
+            kernel.testbed().keep_tags();
+        }
         let folder = tempfile::tempdir().expect("a folder");
         let names = SIDES.map(|side| side.name).join(",");
         let socket = folder.path().join(SOCKET);

@@ -31,7 +31,7 @@ fn neighbours_in_use_are_verified_and_others_are_not() {
         // The kernel removes no neighbour during the test.
         lab.router.sysctl(&format!("ipv4/neigh/{interface}/gc_stale_time"), "3600");
     }
-    let program = forward(&lab.router, "eth1,eth2,eth3", &[]);
+    let program = forward(&lab.router, "eth1,eth2,eth3", &["--engine", "threads"]);
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
     assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
     lab.router.command("ping -c 1 -W 60 10.0.3.2");

@@ -15,6 +15,15 @@ fn packets_flow_while_the_program_starts_and_ends() {
     if !may_run(&["ip", "setpriv"]) {
         return;
     }
+    flow_on(&Lab::new(), &["--json", "--engine", "threads"]);
+}
+
+#[test]
+#[cfg(feature = "bpf")]
+fn packets_flow_while_the_program_in_the_kernel_is_attached_and_removed() {
+    if !may_run(&["ip", "setpriv"]) {
+        return;
+    }
     flow_on(&Lab::new(), &["--json"]);
 }
 
@@ -31,7 +40,7 @@ pub fn flow_on(lab: &Lab, options: &[&str]) {
         let first = receiver.received() as u32;
         let (_, said) = program.end(signal);
         in_hand = first..sender.sent();
-        forwarded += said.matches("\"received\"").count();
+        forwarded += said.matches("\"forwarded\"").count();
         receiver.wait_for(SOME);
     }
     let sent = sender.end();

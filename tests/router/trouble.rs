@@ -193,7 +193,8 @@ fn interfaces_that_appear_and_disappear_quickly_do_not_end_the_router() {
     if !may_run(&PROGRAMS) || (cfg!(feature = "bpf") && !may_run(&["ethtool"])) {
         return;
     }
-    let engines: &[&str] = if cfg!(feature = "bpf") { &["user", "xdp", "xdp-generic"] } else { &["user"] };
+    let engines: &[&str] =
+        if cfg!(feature = "bpf") { &["threads", "tc", "xdp", "xdp-generic"] } else { &["threads"] };
     for engine in engines {
         let lab = Lab::new();
         #[cfg(feature = "bpf")]
@@ -334,7 +335,7 @@ fn the_kernel_forwards_while_workers_are_stopped() {
         return;
     }
     let lab = Lab::new();
-    let program = lab.forward(&[]);
+    let program = lab.forward(&["--engine", "threads"]);
     lab.left.command("ping -c 1 -W 60 10.0.2.2");
     program.signal("STOP");
     let reaches = || lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success();

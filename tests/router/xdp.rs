@@ -1,4 +1,7 @@
-//! The router with the XDP engine, which forwards packets in the kernel.
+//! The router with a program in the kernel that forwards packets, at each place where it may run.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 
 use fullview_testnet::{Program, eventually, may_run};
 use serde_json::{Value, json};
@@ -6,8 +9,36 @@ use serde_json::{Value, json};
 use crate::control::Control;
 use crate::lab::{Lab, reaches};
 
-/// Makes the hosts' interfaces finish checksums and accept frames that an XDP program redirects.
-fn prepare(lab: &Lab) {
+/// Makes tests of these functions, one for each engine that they hold for.
+macro_rules! with_each_engine {
+    ($($test:ident),* $(,)?) => {
+        mod at_xdp {
+            $(#[test] fn $test() { super::$test("xdp"); })*
+        }
+        mod at_tc {
+            $(#[test] fn $test() { super::$test("tc"); })*
+        }
+    };
+}
+
+with_each_engine!(
+    the_program_forwards_packets_of_both_families,
+    the_program_follows_the_kernels_routes_and_is_removed_when_the_process_is_killed,
+    the_program_follows_groups_whose_next_hops_are_known,
+    a_neighbour_with_another_mac_address_is_detected,
+    the_program_leaves_to_the_kernel_what_policy_rules_may_concern,
+    the_program_drops_packets_with_wrong_sources,
+    frames_of_unconfigured_vlans_are_not_forwarded_although_the_driver_strips_their_tags,
+    the_kernel_forwards_while_the_process_is_stopped,
+    packets_of_a_blackhole_end_in_the_program,
+);
+
+/// Makes the hosts' interfaces finish checksums and accept frames that an XDP program redirects. At tc, the program works
+/// with the offloads that interfaces have when they are made.
+fn prepare(lab: &Lab, engine: &str) {
+    if engine == "tc" {
+        return;
+    }
     for host in [&lab.left, &lab.right] {
         host.send_finished_frames("eth0");
         host.accept_redirected_frames("eth0");
@@ -23,13 +54,15 @@ fn forwarded(program: Program) -> u64 {
     said.lines().find_map(count).unwrap_or_else(|| panic!("{said}"))
 }
 
-fn forwards(engine: &str) {
+fn the_program_forwards_packets_of_both_families(engine: &str) {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
     let lab = Lab::new();
-    prepare(&lab);
-    lab.keep_tags();
+    prepare(&lab, engine);
+    if engine == "xdp-generic" {
+        lab.keep_tags();
+    }
     let control = Control::new();
     let program = lab.forward(&[&["--engine", engine][..], &control.options()].concat());
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
@@ -56,25 +89,19 @@ fn forwards(engine: &str) {
 }
 
 #[test]
-fn the_driver_forwards_packets_of_both_families() {
-    forwards("xdp");
-}
-
-#[test]
 fn the_kernel_forwards_packets_of_both_families_behind_any_driver() {
-    forwards("xdp-generic");
+    the_program_forwards_packets_of_both_families("xdp-generic");
 }
 
 /// Routes are added and removed while the program runs; after it is killed, the kernel forwards by them.
-#[test]
-fn the_xdp_program_follows_the_kernels_routes_and_is_removed_when_the_process_is_killed() {
+fn the_program_follows_the_kernels_routes_and_is_removed_when_the_process_is_killed(engine: &str) {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
     let lab = Lab::new();
-    prepare(&lab);
+    prepare(&lab, engine);
     lab.right.ip("addr add 192.0.2.1/32 dev lo");
-    let program = lab.forward(&["--engine", "xdp"]);
+    let program = lab.forward(&["--engine", engine]);
     lab.router.ip("route add 192.0.2.0/24 via 10.0.2.2");
     lab.left.command("ping -c 10 -i 0.05 -W 60 192.0.2.1");
     lab.router.ip("route replace blackhole 192.0.2.0/24");
@@ -82,20 +109,22 @@ fn the_xdp_program_follows_the_kernels_routes_and_is_removed_when_the_process_is
     assert!(eventually(is_silent));
     lab.router.ip("route replace 192.0.2.0/24 via 10.0.2.2");
     lab.left.command("ping -c 10 -i 0.05 -W 60 192.0.2.1");
-    assert!(lab.router.ip("link show eth1").contains("prog/xdp"));
+    assert_eq!(lab.router.ip("link show eth1").contains("prog/xdp"), engine == "xdp");
     let _ = program.end("KILL");
     assert!(!lab.router.ip("link show eth1").contains("prog/xdp"));
+    lab.router.ip("route replace blackhole 192.0.2.0/24");
+    assert!(is_silent());
+    lab.router.ip("route replace 192.0.2.0/24 via 10.0.2.2");
     lab.left.command("ping -c 3 -i 0.05 -W 60 192.0.2.1");
 }
 
 /// The number of a group is used again for another group, while links, neighbours and next hops stay as they are.
-#[test]
-fn the_program_follows_groups_whose_next_hops_are_known() {
+fn the_program_follows_groups_whose_next_hops_are_known(engine: &str) {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
     let lab = Lab::new();
-    prepare(&lab);
+    prepare(&lab, engine);
     lab.right.ip("addr add 192.0.2.1/32 dev lo");
     let right = &lab.right.mac("eth0");
     // Two stations that do not exist, and two more addresses of the right host.
@@ -106,7 +135,7 @@ fn the_program_follows_groups_whose_next_hops_are_known() {
     }
     lab.left.command("ping -c 3 -i 0.05 -W 60 10.0.2.2");
     let control = Control::new();
-    let _program = lab.forward(&[&["--engine", "xdp"][..], &control.options()].concat());
+    let _program = lab.forward(&[&["--engine", engine][..], &control.options()].concat());
     let ways = r#"{"path":{"address":"192.0.2.1","table":254}}"#;
     let leads = |path: &Value, to: &str| {
         path["ways"].as_array().unwrap().iter().any(|way| way["leads"].as_str().unwrap().contains(to))
@@ -124,16 +153,15 @@ fn the_program_follows_groups_whose_next_hops_are_known() {
 }
 
 /// The kernel does not see the packets to a neighbour, so it would never verify the neighbour by itself.
-#[test]
-fn a_neighbour_with_another_mac_address_is_detected() {
+fn a_neighbour_with_another_mac_address_is_detected(engine: &str) {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
     let lab = Lab::new();
-    prepare(&lab);
+    prepare(&lab, engine);
     lab.router.sysctl("ipv4/neigh/eth2/base_reachable_time_ms", "2400");
     lab.router.sysctl("ipv4/neigh/eth2/delay_first_probe_time", "1");
-    let _program = lab.forward(&["--engine", "xdp"]);
+    let _program = lab.forward(&["--engine", engine]);
     lab.left.command("ping -c 3 -i 0.05 -W 60 10.0.2.2");
     // Without ARP, the host does not announce its new address.
     lab.right.ip("link set eth0 arp off");
@@ -146,12 +174,12 @@ fn a_neighbour_with_another_mac_address_is_detected() {
 
 /// The kernel applies rules of policy routing: the router leaves the packets that a rule may concern to the kernel, and
 /// forwards them again when the rule is removed.
-fn leaves_rules_to_the_kernel(options: &[&str]) {
+fn the_program_leaves_to_the_kernel_what_policy_rules_may_concern(engine: &str) {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
     let lab = Lab::new();
-    prepare(&lab);
+    prepare(&lab, engine);
     lab.right.ip("addr add 192.0.2.1/32 dev lo");
     lab.router.ip("route add 192.0.2.0/24 via 10.0.2.2");
     lab.router.ip("route add prohibit 192.0.2.0/24 table 100");
@@ -159,7 +187,7 @@ fn leaves_rules_to_the_kernel(options: &[&str]) {
     // table.
     lab.router.ip("rule add iif lo lookup 100 priority 50");
     lab.router.ip("rule add lookup 100 priority 32767");
-    let program = lab.forward(options);
+    let program = lab.forward(&["--engine", engine]);
     let reaches = || lab.left.try_command("ping -c 1 -W 1 192.0.2.1").status.success();
     assert!(eventually(reaches), "{}", program.output());
     assert!(!program.output().contains("ip rule"), "{}", program.output());
@@ -184,30 +212,24 @@ fn leaves_rules_to_the_kernel(options: &[&str]) {
 }
 
 #[test]
-fn the_program_leaves_to_the_kernel_what_policy_rules_may_concern() {
-    leaves_rules_to_the_kernel(&["--engine", "xdp"]);
-}
-
-#[test]
 fn workers_leave_to_the_kernel_what_policy_rules_may_concern() {
-    leaves_rules_to_the_kernel(&[]);
+    the_program_leaves_to_the_kernel_what_policy_rules_may_concern("threads");
 }
 
 const CHECKED: &str = r#"[router]
 interfaces = ["eth1", "eth2"]
-engine = "xdp"
+engine = "ENGINE"
 [interface.eth1]
 source-check = "strict"
 "#;
 
 /// The kernel would forward these packets, because its own check is off.
-#[test]
-fn the_xdp_program_drops_packets_with_wrong_sources() {
+fn the_program_drops_packets_with_wrong_sources(engine: &str) {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
     let lab = Lab::new();
-    prepare(&lab);
+    prepare(&lab, engine);
     for name in ["all", "eth1"] {
         lab.router.sysctl(&format!("ipv4/conf/{name}/rp_filter"), "0");
     }
@@ -219,7 +241,7 @@ fn the_xdp_program_drops_packets_with_wrong_sources() {
     lab.left.ip("addr add 203.0.113.1/32 dev lo");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("router.toml");
-    std::fs::write(&file, CHECKED).unwrap();
+    std::fs::write(&file, CHECKED.replace("ENGINE", engine)).unwrap();
     let mut program =
         lab.router.start(env!("CARGO_BIN_EXE_fullview"), &["forward", "--config", file.to_str().unwrap()]);
     program.wait_for("forwarding");
@@ -291,16 +313,15 @@ fn tagged_frame(to: &str, vlan: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 /// VRF, source check and isolation of VLANs depend on the tag, which the driver has removed from the frame.
-#[test]
-fn frames_of_unconfigured_vlans_are_not_forwarded_although_the_driver_strips_their_tags() {
+fn frames_of_unconfigured_vlans_are_not_forwarded_although_the_driver_strips_their_tags(engine: &str) {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
     let lab = Lab::new();
-    prepare(&lab);
+    prepare(&lab, engine);
     send_tags_beside_frames(&lab);
     let control = Control::new();
-    let _program = lab.forward(&[&["--engine", "xdp"][..], &control.options()].concat());
+    let _program = lab.forward(&[&["--engine", engine][..], &control.options()].concat());
     wait_until_forwarded(&lab, &control, "10.0.2.2");
     let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
     let before = counted(&control, "no_interface");
@@ -358,17 +379,16 @@ fn packets_to_a_driver_that_takes_no_redirected_frames_go_through_the_kernel() {
 }
 
 /// A stopped process cannot follow the kernel, so its program must not forward by what it knew.
-#[test]
-fn the_kernel_forwards_while_the_process_is_stopped() {
+fn the_kernel_forwards_while_the_process_is_stopped(engine: &str) {
     if !may_run(&["ip", "ping", "ethtool", "setpriv", "kill"]) {
         return;
     }
     let lab = Lab::new();
-    prepare(&lab);
+    prepare(&lab, engine);
     lab.right.ip("addr add 192.0.2.1/32 dev lo");
     lab.router.ip("route add 192.0.2.0/24 via 10.0.2.2");
     let control = Control::new();
-    let program = lab.forward(&[&["--engine", "xdp"][..], &control.options()].concat());
+    let program = lab.forward(&[&["--engine", engine][..], &control.options()].concat());
     // Nothing is there, and the program loses the packets.
     lab.router.ip("neigh replace 10.0.2.50 lladdr 02:00:00:00:00:50 dev eth2 nud permanent");
     lab.router.ip("route replace 192.0.2.0/24 via 10.0.2.50");
@@ -385,21 +405,113 @@ fn the_kernel_forwards_while_the_process_is_stopped() {
 }
 
 /// The kernel would drop them too, after more work.
-#[test]
-fn packets_of_a_blackhole_end_in_the_program() {
+fn packets_of_a_blackhole_end_in_the_program(engine: &str) {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
     let lab = Lab::new();
-    prepare(&lab);
+    prepare(&lab, engine);
     lab.router.ip("route add blackhole 198.51.100.0/24");
     lab.router.ip("route add unreachable 203.0.113.0/24");
     let control = Control::new();
-    let _program = lab.forward(&[&["--engine", "xdp"][..], &control.options()].concat());
+    let _program = lab.forward(&[&["--engine", engine][..], &control.options()].concat());
     wait_until_forwarded(&lab, &control, "10.0.2.2");
     lab.left.try_command("ping -c 5 -i 0.05 -W 1 198.51.100.1");
     assert_eq!((counted(&control, "blackhole"), counted(&control, "discarded")), (5, 0));
     let answer = lab.left.try_command("ping -c 1 -W 60 203.0.113.1");
     assert!(String::from_utf8_lossy(&answer.stdout).contains("Host Unreachable"), "{answer:?}");
     assert_eq!(counted(&control, "discarded"), 1);
+}
+
+/// Sends this many bytes over one TCP connection from the left host to the right one.
+fn transfer(lab: &Lab, len: usize) {
+    let listener = lab.right.run(|| TcpListener::bind("10.0.2.2:80").unwrap());
+    let receiver = std::thread::spawn(move || {
+        let mut received = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut received).unwrap();
+        received.len()
+    });
+    lab.left.run(move || TcpStream::connect("10.0.2.2:80").unwrap().write_all(&vec![7; len]).unwrap());
+    assert_eq!(receiver.join().unwrap(), len);
+}
+
+/// What an interface received, as packets and bytes.
+fn received(control: &Control, name: &str) -> (u64, u64) {
+    let interfaces = control.ask("\"interfaces\"");
+    let all = interfaces.as_array().unwrap();
+    let received = &all.iter().find(|interface| interface["name"] == name).unwrap()["received"];
+    (received["packets"].as_u64().unwrap(), received["bytes"].as_u64().unwrap())
+}
+
+/// The sender leaves checksums and the splitting of its large frames to hardware that veth devices do not have.
+#[test]
+fn large_frames_are_forwarded_whole_or_left_to_the_kernel_if_their_segments_are_too_long() {
+    if !may_run(&["ip", "ping", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let control = Control::new();
+    let _program = lab.forward(&control.options());
+    wait_until_forwarded(&lab, &control, "10.0.2.2");
+    let (packets, bytes) = received(&control, "eth1");
+    transfer(&lab, 8 << 20);
+    let (more_packets, more_bytes) = received(&control, "eth1");
+    assert!(more_bytes - bytes >= 8 << 20, "{}", control.ask("\"counters\""));
+    assert!((more_bytes - bytes) / (more_packets - packets) > 3000, "{}", control.ask("\"counters\""));
+    assert_eq!(counted(&control, "too_big"), 0);
+    // The kernel tells the sender the MTU of the next link.
+    lab.router.ip("link set eth2 mtu 1400");
+    control.wait_until("\"interfaces\"", |known| known.to_string().contains("1400"));
+    transfer(&lab, 8 << 20);
+    assert!(counted(&control, "too_big") > 0, "{}", control.ask("\"counters\""));
+}
+
+/// What leaves by another interface than XDP's passes the queueing discipline of that interface.
+#[test]
+fn packets_from_tc_meet_the_discipline_that_shapes_their_egress_interface() {
+    if !may_run(&["ip", "tc", "ping", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.router.command("tc qdisc add dev eth2 root tbf rate 200mbit burst 100k latency 50ms");
+    let control = Control::new();
+    let program = lab.forward(&control.options());
+    assert!(
+        program.output().starts_with("engine tc for eth1, eth2: what leaves is shaped"),
+        "{}",
+        program.output()
+    );
+    wait_until_forwarded(&lab, &control, "10.0.2.2");
+    let before = counted(&control, "forwarded");
+    transfer(&lab, 4 << 20);
+    assert!(counted(&control, "forwarded") > before);
+    let statistics = lab.router.command("tc -s qdisc show dev eth2");
+    let sent = statistics.split_once("Sent ").and_then(|(_, rest)| rest.split(' ').next()).unwrap();
+    assert!(sent.parse::<u64>().unwrap() >= 4 << 20, "{statistics}");
+}
+
+/// What was chosen is the first line, and `show interfaces` repeats it.
+#[test]
+fn the_chosen_engine_is_named_with_the_reason() {
+    if !may_run(&["ip", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let choices: [(&[&str], &str, &str); 4] = [
+        (&[], "tc", "driver veth passes TCP segments in one large frame"),
+        (&["--engine", "tc"], "tc", "as configured"),
+        (&["--port", "packet"], "threads", "`port` is a setting of threads"),
+        (&["--engine", "threads"], "threads", "as configured"),
+    ];
+    for (options, name, why) in choices {
+        let control = Control::new();
+        let program = lab.forward(&[options, &control.options()].concat());
+        let output = program.output();
+        let first = output.lines().next().unwrap();
+        assert!(first.starts_with(&format!("engine {name}")) && first.contains(why), "{output}");
+        let interfaces = control.ask("\"interfaces\"");
+        let engine = &interfaces[0]["engine"];
+        assert_eq!(engine["name"], name);
+        assert!(engine["why"].as_str().unwrap().contains(why), "{engine}");
+    }
 }

@@ -27,6 +27,11 @@ pub struct Settings {
     #[serde(default)]
     pub router: RouterSettings,
     #[serde(default)]
+    pub filter: FilterSettings,
+    /// Destinations that each worker's route cache has room for, for each table and family; none without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_cache: Option<usize>,
+    #[serde(default)]
     pub lookup: LookupSettings,
     #[serde(default)]
     pub updates: UpdateSettings,
@@ -79,6 +84,25 @@ pub struct TableSettings {
 impl TableSettings {
     /// Sources that are no files.
     pub const NAMED: [&str; 2] = ["synthetic", "two-routes"];
+}
+
+/// `[subject.filter]`: the rules that packets pass.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FilterSettings {
+    /// The language of the rules; without one nothing is filtered.
+    pub language: Option<FilterLanguage>,
+    /// The text of the rules. Interfaces are `port0`, where packets come in, and `port1` and so on, where they leave.
+    pub rules: Option<String>,
+    /// Room for states, instead of what the rules say (`set limit states`) or 100,000.
+    pub states: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilterLanguage {
+    Pf,
+    Ipfw,
 }
 
 /// `[subject.traffic]`: which packets, to where.
@@ -426,7 +450,10 @@ fn absolute(path: &Path) -> io::Result<String> {
     std::path::absolute(path)?.into_os_string().into_string().map_err(not_utf8)
 }
 
-lay_over!(Settings { kind } { table, traffic, streams, load, router, lookup, updates, kernel, veth });
+lay_over!(Settings { kind, route_cache } {
+    table, traffic, streams, load, router, filter, lookup, updates, kernel, veth
+});
+lay_over!(FilterSettings { language, rules, states } {});
 lay_over!(TableSettings { source, inet, inet6, next_hops, seed, static_routes } {});
 lay_over!(TrafficSettings {
     model, flows, size, exponent, source, destination, source6, destination6

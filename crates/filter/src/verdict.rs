@@ -30,20 +30,17 @@ pub enum DropReason {
     SourceLimit,
     /// No port is free for a translation.
     NoPort,
-    /// Later fragments whose first one was not seen or not passed.
-    Fragment,
 }
 
 impl DropReason {
     /// All reasons, in the order of their counters.
-    pub const ALL: [DropReason; 7] = [
+    pub const ALL: [DropReason; 6] = [
         DropReason::Rule,
         DropReason::State,
         DropReason::TableFull,
         DropReason::RuleLimit,
         DropReason::SourceLimit,
         DropReason::NoPort,
-        DropReason::Fragment,
     ];
 
     /// The name that telemetry uses.
@@ -55,7 +52,6 @@ impl DropReason {
             DropReason::RuleLimit => "filter_rule_limit",
             DropReason::SourceLimit => "filter_source_limit",
             DropReason::NoPort => "filter_no_port",
-            DropReason::Fragment => "filter_fragment",
         }
     }
 }

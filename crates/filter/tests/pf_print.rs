@@ -35,8 +35,10 @@ fn without_places(mut config: PfConfig) -> PfConfig {
         list.iter_mut().for_each(|rule| move_rule(rule, &nowhere));
     }
     for setting in &mut config.settings {
-        if let PfSetting::Table(table) = setting {
-            table.position = nowhere.clone();
+        match setting {
+            PfSetting::Table(table) => table.position = nowhere.clone(),
+            PfSetting::Option { position, .. } => *position = nowhere.clone(),
+            PfSetting::Macro { .. } => {}
         }
     }
     config

@@ -1,6 +1,9 @@
 /*
- * The forwarding path of the XDP engine: parse, lookup, rewrite, redirect. A packet that is not plain, or that has no known
+ * The forwarding path in the kernel: parse, lookup, rewrite, redirect. A packet that is not plain, or that has no known
  * neighbour, is passed unchanged to the kernel, which answers, delivers or drops it as if this program did not exist.
+ *
+ * The path runs in a driver or behind it (XDP), or at tcx, where the kernel has made an skb of the frame. frame.h has what
+ * differs.
  *
  * The tables and the configuration are one value of a map, a "generation". There are two: the program uses one of them
  * while the other one is written. `current` holds the one to use; src/engine/generation.rs has the rules.
@@ -12,6 +15,8 @@
 #include <linux/ipv6.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+
+#include "frame.h"
 
 /* Sizes and order as in src/engine/layout.rs. All are powers of two, so that indices from tables are masked and not
  * compared: the verifier knows their bounds, and no branch is necessary. */
@@ -70,7 +75,7 @@ struct hop {
 	__u32 ifindex;
 	__u16 mtu;		/* for IPv4; 0 unless this is a neighbour */
 	__u16 vlan;		/* 0: no tag */
-	__u16 reason;		/* where the MTU is 0 */
+	__u16 reason;		/* where the MTU is 0; NO_REDIRECT: only skbs are sent to this neighbour */
 	__u16 interface;	/* the number of the egress interface; 0: none */
 	union {
 		struct {
@@ -614,21 +619,21 @@ static __always_inline void set_macs(void *frame, const struct hop *hop)
 }
 
 /* Gives the frame the tag of the next link, or none. Returns the new begin of the packet. */
-static __always_inline void *retag(struct xdp_md *frame, const struct hop *hop, int was_tagged, __be16 type, __u32 size)
+static __always_inline void *retag(struct frame frame, const struct hop *hop, int was_tagged, __be16 type, __u32 size)
 {
+	int tag_in_frame = hop->vlan && !frame.is_skb;
 	struct tagged *head;
 	void *packet;
 
-	if (was_tagged && !hop->vlan && bpf_xdp_adjust_head(frame, 4))
+	if (frame.is_skb ? replace_tag(as_skb(frame), was_tagged, hop->vlan) :
+			   resize_for_tag(as_xdp(frame), was_tagged, hop->vlan))
 		return 0;
-	if (!was_tagged && hop->vlan && bpf_xdp_adjust_head(frame, -4))
-		return 0;
-	head = (void *)(long)frame->data;
-	packet = (void *)head + (hop->vlan ? sizeof(*head) : sizeof(head->ethernet));
+	head = begin_of(frame);
+	packet = (void *)head + (tag_in_frame ? sizeof(*head) : sizeof(head->ethernet));
 	/* This was true before, but the verifier does not remember it. */
-	if (packet + size > (void *)(long)frame->data_end)
+	if (packet + size > end_of(frame))
 		return 0;
-	if (hop->vlan) {
+	if (tag_in_frame) {
 		head->ethernet.h_proto = bpf_htons(ETH_P_8021Q);
 		head->tci = bpf_htons(hop->vlan);
 		head->type = type;
@@ -685,17 +690,11 @@ static __always_inline void decrement_ttl(struct iphdr *ip)
 	ip->ttl--;
 }
 
-/* A tag that the driver or the card has removed from the frame. */
-struct stripped_tag {
-	__be16 protocol;	/* 0: none was removed */
-	__u16 control;
-};
-
 /* What is known about a packet so far. */
 struct packet_state {
 	const struct port *port;	/* the ingress interface, if there is one */
 	struct stripped_tag stripped;
-	int tagged;			/* the frame has a tag */
+	int tagged;			/* the frame has a tag in it */
 	enum reason reason;		/* why it is not forwarded, if it is not */
 	__u64 bytes;			/* length of the frame when it leaves */
 };
@@ -706,12 +705,23 @@ static __always_inline const struct hop *not_forwarded_for(struct packet_state *
 	return 0;
 }
 
-static __always_inline const struct hop *forward_inet(struct xdp_md *frame, const struct generation *now,
+static __always_inline __u32 link_header(const struct packet_state *state)
+{
+	return state->tagged ? sizeof(struct tagged) : sizeof(struct ethhdr);
+}
+
+/* Whether the tag has to be removed before the frame leaves. XDP programs send frames without the tags beside them. */
+static __always_inline int has_tag(struct frame frame, const struct packet_state *state)
+{
+	return state->tagged || (frame.is_skb && state->stripped.protocol);
+}
+
+static __always_inline const struct hop *forward_inet(struct frame frame, const struct generation *now,
 						      void *packet, struct packet_state *state)
 {
 	const struct port *port = state->port;
-	int tagged = state->tagged;
-	void *end = (void *)(long)frame->data_end;
+	int tagged = has_tag(frame, state);
+	void *end = end_of(frame);
 	struct iphdr *ip = packet;
 	__u32 source, destination, total, number;
 	const struct hop *hop;
@@ -724,7 +734,7 @@ static __always_inline const struct hop *forward_inet(struct xdp_md *frame, cons
 	number = port->table ? lookup_inet_vrf(now, port->table, destination) : lookup_inet(now, destination);
 	source = bpf_ntohl(ip->saddr);
 	total = bpf_ntohs(ip->tot_len);
-	if (*(__u8 *)ip != 0x45 || total < sizeof(*ip) || total > (__u64)(end - packet))
+	if (*(__u8 *)ip != 0x45 || total < sizeof(*ip) || total > length_from(frame, packet, link_header(state)))
 		return not_forwarded_for(state, HEADER);
 	if (!header_verifies(ip))
 		return not_forwarded_for(state, CHECKSUM);
@@ -737,28 +747,31 @@ static __always_inline const struct hop *forward_inet(struct xdp_md *frame, cons
 		objection = source_objection(now, port, source);
 	if (objection)
 		return not_forwarded_for(state, objection);
-	if (total > hop->mtu)
+	if (total > hop->mtu && !segments_fit(frame, hop->ifindex, hop->mtu))
 		return not_forwarded_for(state, mtu_reason(hop));
 	if (ip->ttl <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
+	if (hop->reason && !frame.is_skb)
+		return not_forwarded_for(state, hop->reason);
 	if (tagged || hop->vlan) {
 		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IP), sizeof(*ip));
 		if (!ip)
 			return not_forwarded_for(state, NO_HEADROOM);
-		state->bytes = frame->data_end - frame->data;
+		state->bytes = length_of(frame);
 	} else {
 		set_macs(packet - sizeof(struct ethhdr), hop);
 	}
 	decrement_ttl(ip);
+	prioritize(frame, ip->tos);
 	return hop;
 }
 
-static __always_inline const struct hop *forward_inet6(struct xdp_md *frame, const struct generation *now,
+static __always_inline const struct hop *forward_inet6(struct frame frame, const struct generation *now,
 						       void *packet, struct packet_state *state)
 {
 	const struct port *port = state->port;
-	int tagged = state->tagged;
-	void *end = (void *)(long)frame->data_end;
+	int tagged = has_tag(frame, state);
+	void *end = end_of(frame);
 	struct ipv6hdr *ip = packet;
 	const struct hop *hop;
 	const __be64 *words;
@@ -773,7 +786,7 @@ static __always_inline const struct hop *forward_inet6(struct xdp_md *frame, con
 	low = bpf_be64_to_cpu(words[4]);
 	total = sizeof(*ip) + bpf_ntohs(ip->payload_len);
 	/* Every router on the path reads a hop-by-hop header: the kernel does it. */
-	if (*(__u8 *)ip >> 4 != 6 || ip->nexthdr == IPPROTO_HOPOPTS || total > (__u64)(end - packet))
+	if (*(__u8 *)ip >> 4 != 6 || ip->nexthdr == IPPROTO_HOPOPTS || total > length_from(frame, packet, link_header(state)))
 		return not_forwarded_for(state, HEADER);
 	if (is_special_inet6(high) || is_special_inet6(bpf_be64_to_cpu(words[1])))
 		return not_forwarded_for(state, SPECIAL_ADDRESS);
@@ -785,19 +798,22 @@ static __always_inline const struct hop *forward_inet6(struct xdp_md *frame, con
 		objection = source_objection6(now, port, bpf_be64_to_cpu(words[1]), bpf_be64_to_cpu(words[2]));
 	if (objection)
 		return not_forwarded_for(state, objection);
-	if (total > hop->mtu6)
+	if (total > hop->mtu6 && !segments_fit(frame, hop->ifindex, hop->mtu6))
 		return not_forwarded_for(state, mtu_reason(hop));
 	if (ip->hop_limit <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
+	if (hop->reason && !frame.is_skb)
+		return not_forwarded_for(state, hop->reason);
 	if (tagged || hop->vlan) {
 		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IPV6), sizeof(*ip));
 		if (!ip)
 			return not_forwarded_for(state, NO_HEADROOM);
-		state->bytes = frame->data_end - frame->data;
+		state->bytes = length_of(frame);
 	} else {
 		set_macs(packet - sizeof(struct ethhdr), hop);
 	}
 	ip->hop_limit--;
+	subtract_hop_from_sum(frame);
 	return hop;
 }
 
@@ -809,17 +825,17 @@ static __always_inline int is_one_vlan(const struct packet_state *state)
 }
 
 /* Rewrites the frame and returns its next hop; returns none for an unchanged frame that is not forwarded. */
-static __always_inline const struct hop *forward_frame(struct xdp_md *frame, const struct generation *now,
+static __always_inline const struct hop *forward_frame(struct frame frame, const struct generation *now,
 						       struct packet_state *state)
 {
-	void *end = (void *)(long)frame->data_end;
-	struct tagged *head = (void *)(long)frame->data;
+	void *end = end_of(frame);
+	struct tagged *head = begin_of(frame);
 	void *packet = (void *)head + sizeof(head->ethernet);
 	const struct port *port;
 	__u16 vlan = state->stripped.control & 0xfff;
 	__be16 type;
 
-	state->bytes = end - (void *)head;
+	state->bytes = length_of(frame);
 	if (packet > end)
 		return not_forwarded_for(state, TOO_SHORT);
 	type = head->ethernet.h_proto;
@@ -831,7 +847,7 @@ static __always_inline const struct hop *forward_frame(struct xdp_md *frame, con
 		type = head->type;
 		vlan = bpf_ntohs(head->tci) & 0xfff;
 	}
-	port = find_port(now, frame->ingress_ifindex, vlan);
+	port = find_port(now, ingress_device(frame), vlan);
 	if (!port || !is_one_vlan(state))
 		return not_forwarded_for(state, NO_INTERFACE);
 	state->port = port;
@@ -850,20 +866,20 @@ static __always_inline void count(struct traffic *traffic, __u64 bytes)
 	traffic->bytes += bytes;
 }
 
-/* Counts a frame that is not forwarded, and returns its XDP action. */
-static __always_inline int do_not_forward(__u32 interface, enum reason reason)
+/* Counts a frame that is not forwarded, and returns the action of the program. */
+static __always_inline int do_not_forward(struct frame frame, __u32 interface, enum reason reason)
 {
 	struct reasons *counts = bpf_map_lookup_elem(&not_forwarded, &interface);
 
 	if (counts)
 		counts->by_reason[(reason - 1) & (REASONS - 1)]++;
-	return reason == SOURCE_CHECK || reason == BLACKHOLE ? XDP_DROP : XDP_PASS;
+	return reason == SOURCE_CHECK || reason == BLACKHOLE ? drop(frame) : pass(frame);
 }
 
-/* The kernel finds a device faster by its key in the map than by its index. A removed device is not in the map. */
-static __always_inline int send(const struct hop *hop)
+/* XDP finds a device faster by its key in the map than by its index. A removed device is not in the map. */
+static __always_inline int send(struct frame frame, const struct hop *hop)
 {
-	if (hop->device && bpf_redirect_map(&devices, hop->device, XDP_ABORTED) == XDP_REDIRECT)
+	if (!frame.is_skb && hop->device && bpf_redirect_map(&devices, hop->device, XDP_ABORTED) == XDP_REDIRECT)
 		return XDP_REDIRECT;
 	return bpf_redirect(hop->ifindex, 0);
 }
@@ -883,7 +899,7 @@ static __always_inline int is_stalled(const struct generation *now)
 	return last && TICKS(bpf_ktime_get_coarse_ns()) - last + BEHIND > LONGEST_SILENCE + BEHIND;
 }
 
-static __always_inline int forward_or_pass(struct xdp_md *frame, struct stripped_tag stripped)
+static __always_inline int forward_or_pass(struct frame frame, struct stripped_tag stripped)
 {
 	struct generation *now;
 	struct all_counters *all;
@@ -896,26 +912,27 @@ static __always_inline int forward_or_pass(struct xdp_md *frame, struct stripped
 	map = bpf_map_lookup_elem(&current, &zero);
 	all = bpf_map_lookup_elem(&counted, &zero);
 	if (!map || !all)
-		return XDP_PASS;
+		return pass(frame);
 	now = bpf_map_lookup_elem(map, &zero);
 	if (!now)
-		return XDP_PASS;
+		return pass(frame);
 	if (is_stalled(now))
-		return do_not_forward(0, ROUTER_STALLED);
-	bytes = frame->data_end - frame->data;
+		return do_not_forward(frame, 0, ROUTER_STALLED);
+	bytes = length_of(frame);
 	hop = forward_frame(frame, now, &state);
 	interface = state.port ? state.port->number & (INTERFACES - 1) : 0;
 	count(&all->by_interface[interface].received, bytes);
 	if (!hop)
-		return do_not_forward(interface, state.reason);
+		return do_not_forward(frame, interface, state.reason);
 	count(&all->by_interface[hop->interface & (INTERFACES - 1)].sent, state.bytes);
-	return send(hop);
+	return send(frame, hop);
 }
 
 /* For interfaces whose driver leaves tags in the frames. */
 SEC("xdp")
-int forward(struct xdp_md *frame)
+int forward(struct xdp_md *xdp)
 {
+	struct frame frame = { .context = xdp };
 	struct stripped_tag none = {};
 
 	return forward_or_pass(frame, none);
@@ -942,12 +959,23 @@ static __always_inline void read_stripped_tag(struct xdp_md *frame, struct strip
 
 /* For interfaces whose driver may strip tags and can tell them. Such a program is bound to one interface. */
 SEC("xdp")
-int forward_bound(struct xdp_md *frame)
+int forward_bound(struct xdp_md *xdp)
 {
+	struct frame frame = { .context = xdp };
 	struct stripped_tag tag = {};
 
-	read_stripped_tag(frame, &tag);
+	read_stripped_tag(xdp, &tag);
 	return forward_or_pass(frame, tag);
+}
+
+/* At tcx, for any interface. */
+SEC("classifier")
+int forward_skb(struct __sk_buff *skb)
+{
+	struct frame frame = { .context = skb, .is_skb = 1 };
+
+	pull_headers(skb);
+	return forward_or_pass(frame, tag_beside(skb));
 }
 
 _Static_assert((REASONS & (REASONS - 1)) == 0 && BROADCAST <= REASONS, "reasons are masked");

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use aya::programs::links::FdLink;
 use aya::programs::xdp::{XdpLink, XdpMode};
-use aya::programs::{ProgramError, Xdp};
+use aya::programs::{ProgramError, SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader};
 
 /// A compiled file of `bpf/`.
@@ -104,6 +104,14 @@ pub enum BpfError {
         /// The cause.
         error: Box<ProgramError>,
     },
+    /// An interface refused the program at tcx.
+    #[error("interface {interface} takes no program at tcx: {error}; Linux 6.6 or newer is needed")]
+    AttachAtTcx {
+        /// Its index.
+        interface: u32,
+        /// The cause.
+        error: io::Error,
+    },
     /// The kernel has no BPF links, which would detach the program with this process.
     #[error("interface {interface}: this kernel has no BPF links for XDP; Linux 5.9 or newer is needed")]
     NoLink {
@@ -151,6 +159,16 @@ impl LoadedObject {
             retry_after_signals(|| xdp.load()).map_err(refused)?;
         }
         Ok(xdp)
+    }
+
+    /// As [`Self::xdp`], a program for tcx.
+    pub fn classifier(&mut self, name: &'static str) -> Result<&mut SchedClassifier, BpfError> {
+        self.program(
+            name,
+            |program: &mut SchedClassifier| {
+                if program.fd().is_ok() { Ok(()) } else { program.load() }
+            },
+        )
     }
 
     /// A program that [`Self::xdp`] was called for before.
@@ -216,22 +234,22 @@ fn is_interrupted(error: &ProgramError) -> bool {
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// An XDP program on an interface, attached until this value is dropped or the process ends.
+/// A program on an interface, attached until this value is dropped or the process ends.
 #[derive(Debug)]
-pub enum XdpAttachment {
-    /// Of a program that any interface may have.
-    Free(FdLink),
-    /// Of a program that is bound to its interface.
-    Bound(OwnedFd),
+pub enum ProgramAttachment {
+    /// A link that aya made.
+    Aya(FdLink),
+    /// A link that aya cannot make.
+    Link(OwnedFd),
 }
 
 /// Attaches `program` to an interface by its index.
-pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<XdpAttachment, BpfError> {
+pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<ProgramAttachment, BpfError> {
     let refused = |error| BpfError::Attach { interface, error: Box::new(error) };
     let id = program.attach_to_if_index(interface, mode).map_err(refused)?;
     let link: XdpLink = program.take_link(id).map_err(refused)?;
     // Without a BPF link the program would stay attached after the end of the process.
-    Ok(XdpAttachment::Free(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
+    Ok(ProgramAttachment::Aya(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
 }
 
 #[cfg(test)]

@@ -125,8 +125,6 @@ counters! {
         FilterSourceLimit = "filter_source_limit",
         /// The filter found no free port for a translation.
         FilterNoPort = "filter_no_port",
-        /// A fragment whose first one the filter did not see or did not pass.
-        FilterFragment = "filter_fragment",
         /// The filter cannot read its headers.
         FilterUnreadable = "filter_unreadable",
     }
@@ -141,7 +139,6 @@ impl From<DropReason> for Reason {
             DropReason::RuleLimit => Reason::FilterRuleLimit,
             DropReason::SourceLimit => Reason::FilterSourceLimit,
             DropReason::NoPort => Reason::FilterNoPort,
-            DropReason::Fragment => Reason::FilterFragment,
         }
     }
 }

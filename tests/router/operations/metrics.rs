@@ -16,7 +16,7 @@ fn metrics_count_what_was_forwarded_and_dropped() {
     }
     let folder = tempfile::tempdir().unwrap();
     let metrics = folder.path().join("metrics.sock");
-    let operated = Operated::start(&["--metrics", metrics.to_str().unwrap()]);
+    let operated = Operated::start(&["--engine", "threads", "--metrics", metrics.to_str().unwrap()]);
     operated.forwards_itself();
     operated.lab.router.ip("route add blackhole 10.8.0.0/16");
     let answer = || converse(&metrics, b"GET /metrics HTTP/1.1\r\nHost: router\r\n\r\n", true);

@@ -12,7 +12,7 @@ fn a_packet_is_traced_stage_by_stage() {
     if !may_operate() {
         return;
     }
-    let operated = Operated::start(&[]);
+    let operated = Operated::start(&["--engine", "threads"]);
     operated.forwards();
     // Before the traces start: a trace explains a packet by the tables at the time of the explanation.
     operated.lab.router.ip("route add prohibit 10.7.0.0/16");
@@ -136,7 +136,7 @@ fn frames_that_the_ring_had_no_room_for_are_reported() {
     if !may_operate() {
         return;
     }
-    let mut operated = Operated::start(&[]);
+    let mut operated = Operated::start(&["--engine", "threads"]);
     operated.forwards_itself();
     operated.router.signal("STOP");
     // More than the ring of the port holds.

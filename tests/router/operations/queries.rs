@@ -38,7 +38,7 @@ fn a_router_shows_what_it_has() {
     shown("neighbors", &["10.0.2.2", "eth2"]);
     shown("fib", &["inet", "254", "synced", "[fib_algo]"]);
     shown("events", &["link     eth1 is up", "router"]);
-    shown("counters", &["forwarded", "worker 0"]);
+    shown("counters", &["received", "forwarded"]);
     let limited = operated.ask("show routes --limit 2");
     assert_eq!(limited.lines().count(), 2, "{limited}");
     assert!(!operated.try_ask("show routes 10.9.0.1/16").0, "bits beyond the length");

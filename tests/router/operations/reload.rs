@@ -6,6 +6,7 @@ use super::{Operated, may_operate};
 
 const CONFIG: &str = r#"[router]
 interfaces = ["eth1", "eth2"]
+engine = "threads"
 [control]
 socket = "FOLDER/control.sock"
 "#;
@@ -31,7 +32,7 @@ fn a_configuration_is_reloaded_or_refused_as_a_whole() {
     assert!(!success && said.contains("metrics cannot change while the router runs"), "{said}");
     write("[interfaces]\n");
     let (success, said) = operated.try_ask("reload");
-    assert!(!success && said.contains("line 5") && said.contains("interfaces"), "{said}");
+    assert!(!success && said.contains("line 6") && said.contains("interfaces"), "{said}");
     assert_eq!(
         operated.json("interfaces")[0]["source-check"],
         "strict",
@@ -63,6 +64,22 @@ fn sighup_without_a_configuration_file_is_refused() {
     operated.router.wait_for("reload refused: the router was started without --config");
     operated.forwards();
     assert_eq!(operated.router.end("TERM").0, Some(0));
+}
+
+#[test]
+#[cfg(feature = "bpf")]
+fn an_algorithm_is_refused_where_the_engine_has_its_own() {
+    if !may_operate() {
+        return;
+    }
+    let operated = Operated::configured(&CONFIG.replace("threads", "auto"));
+    operated.forwards();
+    let text = CONFIG.replace("FOLDER", operated.folder.path().to_str().unwrap());
+    let named = text.replace("\"threads\"", "\"auto\"\nalgorithm = \"dxr\"");
+    std::fs::write(operated.path("router.toml"), named).unwrap();
+    let (success, said) = operated.try_ask("reload");
+    assert!(!success && said.contains("engine tc has algorithms of its own"), "{said}");
+    operated.forwards();
 }
 
 #[test]

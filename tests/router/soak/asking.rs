@@ -63,6 +63,7 @@ impl<'p> Operator<'p> {
     /// Sends every kind of query on one connection.
     pub fn ask(&mut self) {
         let mut stream = connect(&self.socket());
+        let traces = self.has_workers();
         for request in [
             "\"interfaces\"",
             "\"fib\"",
@@ -77,7 +78,10 @@ impl<'p> Operator<'p> {
             "\"noted\"",
             r#"{"watch":{"count":20,"drops-only":true}}"#,
             "\"noted\"",
-        ] {
+        ]
+        .into_iter()
+        .filter(|request| traces || !["watch", "noted"].iter().any(|word| request.contains(word)))
+        {
             self.exchange(&mut stream, request);
         }
     }
@@ -89,6 +93,11 @@ impl<'p> Operator<'p> {
             Value::String(text) if text.contains("busy") => self.busy += 1,
             error => panic!("{request}: {error}"),
         }
+    }
+
+    /// Only workers trace packets.
+    fn has_workers(&self) -> bool {
+        !self.router.contains("engine")
     }
 
     /// Scrapes the metrics, whose form has to be right, and connects as clients that break the rules.
@@ -111,7 +120,10 @@ impl<'p> Operator<'p> {
             &["show", "counters"][..],
             &["trace", "--count", "5"],
             &["capture-drops", "--count", "5", "--write", asked.to_str().unwrap()],
-        ] {
+        ]
+        .into_iter()
+        .filter(|arguments| self.has_workers() || arguments[0] == "show")
+        {
             let mut command = assert_cmd::Command::new(FULLVIEW);
             command.args(arguments).arg("--control").arg(&control);
             if arguments[0] != "show" {

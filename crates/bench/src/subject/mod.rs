@@ -138,6 +138,7 @@ impl RouterBench {
         packets::check::<A>(&settings.traffic)?;
         lookup::check_settings(&settings.lookup)?;
         changes::check(&settings.updates)?;
+        forward::check_filter(settings)?;
         if let Some(peer) = &settings.lookup.peer {
             return self.factories.peers.check::<A>(stream, peer);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aya::programs::xdp::XdpMode;
 use fullview_table::NextHop;
 
-use fullview_plane::bpf::XdpAttachment;
+use fullview_plane::bpf::ProgramAttachment;
 use fullview_plane::engine::{Engine, XdpConfig, XdpInterface, XdpNextHop};
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::view::TableReaders;
@@ -34,7 +34,7 @@ pub enum Forwarder {
 /// What is attached to the router's end of a link.
 enum Attached {
     Nothing,
-    Program(#[expect(dead_code, reason = "held, because dropping it detaches")] XdpAttachment),
+    Program(#[expect(dead_code, reason = "held, because dropping it detaches")] ProgramAttachment),
     Engine(Box<Engine>),
 }
 
@@ -48,8 +48,8 @@ struct ReadyForwarder {
 pub struct Forwarders<'t> {
     ready: Vec<ReadyForwarder>,
     programs: TestbedPrograms,
-    _receiving: [XdpAttachment; 2],
-    _generator: XdpAttachment,
+    _receiving: [ProgramAttachment; 2],
+    _generator: ProgramAttachment,
     devices: SharedDevices,
     wait: CoreWait,
     testbed: &'t mut Testbed,

@@ -11,7 +11,7 @@ use aya::programs::{TestRunAttrs, TestRunOptions};
 
 use super::error::TestbedError;
 use super::frames::{EGRESS, TestbedHeaders, station_mac};
-use fullview_plane::bpf::{self, BpfObject, LoadedObject, XdpAttachment};
+use fullview_plane::bpf::{self, BpfObject, LoadedObject, ProgramAttachment};
 use fullview_plane::port::SharedWords;
 
 /// `bpf/testbed.c`: generator and receiver, and forwarders to compare with.
@@ -126,19 +126,19 @@ impl TestbedPrograms {
     }
 
     /// Attaches the receiver to a device.
-    pub fn receive(&mut self, device: u32) -> Result<XdpAttachment, TestbedError> {
+    pub fn receive(&mut self, device: u32) -> Result<ProgramAttachment, TestbedError> {
         Ok(bpf::attach(self.loaded.xdp("receive")?, device, XdpMode::Driver)?)
     }
 
     /// Attaches the generator to a device that receives nothing. The kernel calls attached programs through one piece of
     /// code, which it rewrites whenever a program joins or leaves; a test run of a program that is attached nowhere joins
     /// and leaves, and waits twice until no processor runs the old code.
-    pub fn hold_generator(&mut self, device: u32) -> Result<XdpAttachment, TestbedError> {
+    pub fn hold_generator(&mut self, device: u32) -> Result<ProgramAttachment, TestbedError> {
         Ok(bpf::attach(self.loaded.xdp("generate")?, device, XdpMode::Skb)?)
     }
 
     /// Attaches one of the forwarders of `bpf/testbed.c` to a device.
-    pub fn forward(&mut self, program: &'static str, device: u32) -> Result<XdpAttachment, TestbedError> {
+    pub fn forward(&mut self, program: &'static str, device: u32) -> Result<ProgramAttachment, TestbedError> {
         Ok(bpf::attach(self.loaded.xdp(program)?, device, XdpMode::Driver)?)
     }
 

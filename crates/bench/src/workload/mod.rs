@@ -3,6 +3,7 @@
 pub mod answering;
 pub mod changes;
 pub mod every;
+pub mod filter;
 pub mod packets;
 pub mod router;
 pub mod table;

@@ -5,7 +5,7 @@ mod range_map;
 
 use crate::address::{Address, Family};
 use flatten::flatten;
-use range_map::RangeMap;
+pub(crate) use range_map::RangeMap;
 
 /// A prefix of a table, with what ipfw or pf say about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,7 +35,7 @@ pub struct LoadedAnchor {
 pub enum PfSetting {
     Macro { name: String, value: String },
     Table(TableDefinition),
-    Option(PfOption),
+    Option { position: Position, option: PfOption },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,7 +28,7 @@ fn read_file(
     facts: &HostFacts,
     depth: usize,
 ) -> PfResult<PfConfig> {
-    let mut reader = Reader {
+    let mut reader = PfReader {
         files,
         facts,
         macros: Macros::new(),
@@ -40,7 +40,7 @@ fn read_file(
     Ok(reader.config)
 }
 
-struct Reader<'a> {
+struct PfReader<'a> {
     files: &'a dyn RulesetFiles,
     facts: &'a HostFacts,
     macros: Macros,
@@ -49,7 +49,7 @@ struct Reader<'a> {
     depth: usize,
 }
 
-impl Reader<'_> {
+impl PfReader<'_> {
     fn file(&mut self, path: &str, named_at: &Position) -> PfResult<()> {
         if self.depth == DEEPEST {
             let problem = format!("'{path}' is included more than {DEEPEST} files deep");
@@ -118,7 +118,7 @@ impl Reader<'_> {
         if !is_anywhere(&option) {
             self.policy.enter(Stage::Options, position)?;
         }
-        self.config.settings.push(PfSetting::Option(option));
+        self.config.settings.push(PfSetting::Option { position: position.clone(), option });
         Ok(())
     }
 

@@ -84,6 +84,11 @@ impl InterfaceSet {
     pub fn contains(&self, interface: u16) -> bool {
         self.0.contains(&interface)
     }
+
+    /// The numbers in ascending order.
+    pub fn numbers(&self) -> &[u16] {
+        &self.0
+    }
 }
 
 impl FromIterator<u16> for InterfaceSet {

@@ -16,7 +16,7 @@ impl RuleSet {
     /// caller carries to its next pass.
     #[inline]
     pub fn check(&self, worker: &mut FilterWorker, now: u64, packet: &mut Packet) -> Decision {
-        let hash = worker.states.hash(&FlowKey::of(packet));
+        let hash = hash(worker, packet, now);
         self.check_hashed(worker, now as u32, packet, hash)
     }
 
@@ -32,8 +32,8 @@ impl RuleSet {
         const STEP: usize = 32;
         for (packets, decisions) in packets.chunks_mut(STEP).zip(decisions.chunks_mut(STEP)) {
             let mut hashes = [0; STEP];
-            for (hash, packet) in hashes.iter_mut().zip(&*packets) {
-                *hash = worker.states.hash(&FlowKey::of(packet));
+            for (place, packet) in hashes.iter_mut().zip(&mut *packets) {
+                *place = hash(worker, packet, now);
             }
             let hashes = &hashes[..packets.len()];
             std::hint::black_box(worker.states.touch_index(hashes));
@@ -69,19 +69,24 @@ impl RuleSet {
         // What one call leaves is not caught up: a burst never pays for a pause.
         worker.swept = now;
         let mut removed = 0;
-        for _ in 0..due.min(u64::from(SWEPT)).min(entries) {
+        for visited in 0..due.min(u64::from(SWEPT)).min(entries) {
             let id = worker.cursor;
             removed += u32::from(self.visit(worker, id, now));
             if removed > REMOVED {
-                return;
+                return worker.visited(visited as usize);
             }
             worker.cursor = if u64::from(id) + 1 == entries { 0 } else { id + 1 };
         }
+        worker.visited(due.min(u64::from(SWEPT)) as usize);
     }
 
     /// Removes a state that has expired.
     fn visit(&self, worker: &mut FilterWorker, id: u32, now: u32) -> bool {
-        let expired = worker.states.get(id).0.is_used() && self.has_expired(worker, id, now);
+        if !worker.states.get(id).0.is_used() {
+            return false;
+        }
+        worker.settle(id);
+        let expired = self.has_expired(worker, id, now);
         if expired {
             worker.forget(id);
         }
@@ -114,4 +119,13 @@ impl RuleSet {
         };
         worker.timeout_scale = scale as u32;
     }
+}
+
+/// The hash of the packet's flow, also of a fragment.
+#[inline(always)]
+fn hash(worker: &mut FilterWorker, packet: &mut Packet, now: u64) -> u64 {
+    if packet.is_fragment() {
+        worker.fragments.complete(packet, now as u32);
+    }
+    worker.states.hash(&FlowKey::of(packet))
 }

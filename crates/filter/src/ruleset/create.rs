@@ -2,8 +2,8 @@
 
 use super::evaluation::Evaluation;
 use crate::packet::protocol::tcp::SYN;
-use crate::rule::{Side, StateOptions, Tracking};
-use crate::state::{ColdState, FlowKey, NewState, PassBinding, StateFlags};
+use crate::rule::{Side, SourceLimits, StateOptions, Tracking};
+use crate::state::{ColdState, FlowKey, NO_RULE, NewState, PassBinding, SourceKey, StateFlags};
 use crate::verdict::{DropReason, Rewrite};
 
 /// What a new state is made from, besides the packet.
@@ -27,14 +27,41 @@ pub(super) fn create(evaluation: &mut Evaluation<'_>, request: &StateRequest<'_>
     }
     let new =
         NewState { key: request.key, flags: flags(evaluation, request), cold: cold(evaluation, request) };
+    let source = match &request.options.source {
+        None => 0,
+        Some(limits) => count_source(evaluation, request, limits)? + 1,
+    };
     let hash = evaluation.hash;
     let states = &mut evaluation.worker.states;
-    let id = states.insert(new, hash, evaluation.now).map_err(|_| DropReason::TableFull)?;
+    let Ok(id) = states.insert(new, hash, evaluation.now) else {
+        source.checked_sub(1).into_iter().for_each(|number| evaluation.worker.release_source(number));
+        return Err(DropReason::TableFull);
+    };
     states.start(id, evaluation.packet);
+    states.set_source(id, source);
     if let Some(count) = evaluation.worker.rule_states.get_mut(request.rule as usize) {
         *count += 1;
     }
     Ok(())
+}
+
+/// Counts the state for its source, and returns the number of the source.
+fn count_source(
+    evaluation: &mut Evaluation<'_>,
+    request: &StateRequest<'_>,
+    limits: &SourceLimits,
+) -> Result<u32, DropReason> {
+    let worker = &mut *evaluation.worker;
+    let rule = if limits.per_rule { request.rule } else { NO_RULE };
+    let sources = worker.rule_sources.get(request.rule as usize).copied().unwrap_or(0);
+    let may_grow = limits.max_nodes.is_none_or(|most| sources < most);
+    let key = SourceKey::new(request.key, limits.mask, rule);
+    let (number, is_new) =
+        worker.sources.add(key, limits, may_grow, evaluation.now).ok_or(DropReason::SourceLimit)?;
+    if is_new && let Some(count) = worker.rule_sources.get_mut(rule as usize) {
+        *count += 1;
+    }
+    Ok(number)
 }
 
 fn flags(evaluation: &Evaluation<'_>, request: &StateRequest<'_>) -> StateFlags {
@@ -63,6 +90,6 @@ fn cold(evaluation: &Evaluation<'_>, request: &StateRequest<'_>) -> ColdState {
         mark: request.mark,
         // A rule set has at most 256 of them.
         timeouts: request.options.timeouts as u8,
-        generation: 0,
+        generation: evaluation.worker.generation(),
     }
 }

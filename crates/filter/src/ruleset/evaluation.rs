@@ -1,8 +1,9 @@
 use super::matching::Surroundings;
 use super::parts::RuleSet;
 use crate::packet::Packet;
+use crate::packet::protocol::TCP;
 use crate::rule::{CompiledRule, FlowName, RuleAction};
-use crate::state::{FilterWorker, FlowKey, Hit, NO_RULE, Tracked};
+use crate::state::{CONNECTED, FilterWorker, FlowKey, Hit, NO_RULE, Phase, Tracked};
 use crate::verdict::{DropReason, Rewrite, Verdict};
 
 /// One packet in one pass, and all that decides about it.
@@ -21,6 +22,8 @@ pub(super) enum Followed {
     Valid(Hit),
     /// The packet contradicts it.
     Invalid(Hit),
+    /// It would be one connection too many of its source. The state is gone.
+    Refused,
     /// No state, or one that is over.
     None,
 }
@@ -35,11 +38,16 @@ impl<'a> Evaluation<'a> {
     #[inline]
     pub fn follow_state(&mut self, flow: FlowName) -> Followed {
         let Some(hit) = self.worker.states.find(self.packet, self.hash, flow) else { return Followed::None };
+        self.worker.settle(hit.id);
         if self.set.has_expired(self.worker, hit.id, self.now) {
             self.worker.forget(hit.id);
             return Followed::None;
         }
         match self.worker.states.track(hit, self.packet, self.now) {
+            Tracked::Valid if self.connects_too_often(hit) => {
+                self.worker.forget(hit.id);
+                Followed::Refused
+            }
             Tracked::Valid => Followed::Valid(hit),
             Tracked::Invalid => Followed::Invalid(hit),
             Tracked::Reopens => {
@@ -47,6 +55,30 @@ impl<'a> Evaluation<'a> {
                 Followed::None
             }
         }
+    }
+
+    /// Counts a connection for its source when the handshake is complete, and says whether it is one too many.
+    #[inline]
+    fn connects_too_often(&mut self, hit: Hit) -> bool {
+        let (hot, cold) = self.worker.states.get(hit.id);
+        let established = hot.protocol == TCP && hot.phases() == [Phase::Established; 2];
+        let is_new = cold.source != 0 && cold.source & CONNECTED == 0;
+        established && is_new && self.connect(hit.id)
+    }
+
+    #[cold]
+    fn connect(&mut self, id: u32) -> bool {
+        let cold = *self.worker.states.get(id).1;
+        self.worker.states.set_source(id, cold.source | CONNECTED);
+        let rule = self.set.rules().get(cold.rule as usize);
+        let options = rule.and_then(|rule| rule.state.as_ref());
+        let Some(limits) = options.and_then(|options| options.source.as_ref()) else { return false };
+        if self.worker.sources.connect(cold.source - 1, limits, self.now) {
+            return false;
+        }
+        let source = self.worker.states.get(id).0.key().source;
+        limits.overload.into_iter().for_each(|table| self.worker.report_overload(table, source));
+        true
     }
 
     /// Finds the state of the packet that an ICMP error quotes. The error goes the way of the answers to that packet.
@@ -59,7 +91,9 @@ impl<'a> Evaluation<'a> {
         let Some(hit) = states.find_key(&key, states.hash(&key), self.packet, direction, flow) else {
             return Followed::None;
         };
-        if states.sent_quoted(hit, quoted.seq) { Followed::Valid(hit) } else { Followed::Invalid(hit) }
+        let was_sent = states.sent_quoted(hit, quoted.seq);
+        self.worker.settle(hit.id);
+        if was_sent { Followed::Valid(hit) } else { Followed::Invalid(hit) }
     }
 
     /// The verdict for a packet of a state: whether it needs another address.

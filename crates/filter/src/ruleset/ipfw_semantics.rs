@@ -27,7 +27,16 @@ struct Lookups {
 pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
     let (set, around) = (evaluation.set, evaluation.surroundings());
     let (mut from, mut lookups) = (0, Lookups::default());
-    while let Some(index) = set.filter.next_match(from, evaluation.packet, around) {
+    // Often the first rule looks for the state, and nothing else has to be found out about the packet.
+    if let Some(RuleAction::CheckState(flow)) = set.rules().first().map(|rule| &rule.action) {
+        match check_state(&mut evaluation, *flow, &mut lookups) {
+            Some(Step::Decided(decision)) => return decision,
+            Some(Step::To(next)) => from = next,
+            None => from = 1,
+        }
+    }
+    let search = set.filter.search(evaluation.packet, around);
+    while let Some(index) = search.next(from, evaluation.packet, |_| true) {
         match step(&mut evaluation, index, &mut lookups) {
             Step::To(next) => from = next,
             Step::Decided(decision) => return decision,
@@ -130,7 +139,11 @@ fn check_state(evaluation: &mut Evaluation<'_>, flow: FlowName, lookups: &mut Lo
     lookups.found = true;
     let index = evaluation.worker.states.get(hit.id).1.rule;
     let set = evaluation.set;
-    let rule = set.rules().get(index as usize)?;
+    let Some(rule) = set.rules().get(index as usize) else {
+        // The rule is gone, and its states with it.
+        evaluation.worker.forget(hit.id);
+        return None;
+    };
     evaluation.count(index);
     Some(act(evaluation, rule, index as usize, DecidedBy::State))
 }

@@ -1,3 +1,4 @@
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::list::RuleList;
@@ -5,7 +6,7 @@ use crate::address_table::AddressTable;
 use crate::rule::{
     AddressMatch, Clause, CompiledRule, InterfaceSet, RuleAction, SourceLimits, StateOptions, TableId, Test,
 };
-use crate::state::{MAX_TIMEOUT, Timeouts};
+use crate::state::{Adoption, MAX_TIMEOUT, NO_RULE, RuleCounters, RuleMap, Timeouts};
 
 /// Whose semantics a rule set has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +115,11 @@ impl RuleSet {
         self.filter.rules()
     }
 
+    /// The bytes by which packets are classified.
+    pub fn classifier_bytes(&self) -> usize {
+        self.filter.classifier_bytes() + self.translations.classifier_bytes()
+    }
+
     /// The rules of translation.
     pub fn translations(&self) -> &[CompiledRule] {
         self.translations.rules()
@@ -137,6 +143,27 @@ impl RuleSet {
             *place = table;
         }
         changed
+    }
+
+    /// What a worker needs to go on with this rule set after `old`. Rules of equal text are the same rule.
+    pub fn adoption(&self, old: &RuleSet) -> Adoption {
+        let mut places = HashMap::<&str, VecDeque<(u32, u8)>>::new();
+        for (place, rule) in self.counted().enumerate() {
+            let timeouts = rule.state.as_ref().map_or(0, |state| state.timeouts as u8);
+            places.entry(&rule.text).or_default().push_back((place as u32, timeouts));
+        }
+        let place = |rule: &CompiledRule| places.get_mut(rule.text.as_str()).and_then(VecDeque::pop_front);
+        let rules = old.counted().map(place).map(|place| place.unwrap_or((NO_RULE, 0))).collect();
+        Adoption {
+            map: Arc::new(RuleMap { rules }),
+            counters: Arc::new(RuleCounters::new(self.counted_rules())),
+            rule_states: vec![0; self.counted_rules()],
+            rule_sources: vec![0; self.counted_rules()],
+        }
+    }
+
+    fn counted(&self) -> impl Iterator<Item = &CompiledRule> {
+        self.filter.rules().iter().chain(self.translations.rules())
     }
 
     /// How many rules have counters: the filter rules, then those of translation.

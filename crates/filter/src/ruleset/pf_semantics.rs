@@ -9,6 +9,10 @@ use crate::rule::{CompiledRule, FlowName, RuleAction, StateOptions};
 use crate::state::FlowKey;
 use crate::verdict::{DecidedBy, Decision, DropReason, Rewrite, Verdict};
 
+/// A connection too many of its source.
+const REFUSED: Decision =
+    Decision { verdict: Verdict::Drop(DropReason::SourceLimit), rule: None, by: DecidedBy::State };
+
 /// Decides about the packet.
 #[inline]
 pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
@@ -17,6 +21,7 @@ pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
             by_state(&mut evaluation, hit.id, |evaluation| evaluation.pass_by_state(hit, false))
         }
         Followed::Invalid(hit) => by_state(&mut evaluation, hit.id, |_| Verdict::Drop(DropReason::State)),
+        Followed::Refused => REFUSED,
         Followed::None => by_quoted(evaluation),
     }
 }
@@ -41,7 +46,7 @@ fn by_quoted(mut evaluation: Evaluation<'_>) -> Decision {
     let (hit, verdict) = match evaluation.follow_quoted(FlowName::ANY) {
         Followed::Valid(hit) => (hit, evaluation.pass_by_state(hit, true)),
         Followed::Invalid(hit) => (hit, Verdict::Drop(DropReason::State)),
-        Followed::None => return by_rules(evaluation),
+        Followed::Refused | Followed::None => return by_rules(evaluation),
     };
     Decision { by: DecidedBy::QuotedState, ..by_state(&mut evaluation, hit.id, |_| verdict) }
 }
@@ -104,8 +109,14 @@ fn options(rule: Option<&CompiledRule>, translated: bool) -> Option<StateOptions
 /// The rule that decides.
 fn last_match(evaluation: &mut Evaluation<'_>) -> Option<usize> {
     let (set, around) = (evaluation.set, evaluation.surroundings());
+    let search = set.filter.search(evaluation.packet, around);
+    if set.filter.decides_only() {
+        let quick =
+            if set.filter.has_quick() { search.next(0, evaluation.packet, |rule| rule.quick) } else { None };
+        return quick.or_else(|| search.last(evaluation.packet));
+    }
     let (mut winner, mut from) = (None, 0);
-    while let Some(index) = set.filter.next_match(from, evaluation.packet, around) {
+    while let Some(index) = search.next(from, evaluation.packet, |_| true) {
         let rule = &set.rules()[index];
         if rule.tag != 0 {
             evaluation.packet.tag = rule.tag;

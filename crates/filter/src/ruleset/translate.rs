@@ -22,8 +22,12 @@ const TRIES: u32 = 64;
 pub(super) fn by_rules(evaluation: &mut Evaluation<'_>) -> Result<Option<Chosen>, DropReason> {
     let (set, around) = (evaluation.set, evaluation.surroundings());
     let wanted = side_of(evaluation.packet.pass.direction);
+    if set.translations().is_empty() {
+        return Ok(None);
+    }
+    let search = set.translations.search(evaluation.packet, around);
     let mut from = 0;
-    while let Some(index) = set.translations.next_match(from, evaluation.packet, around) {
+    while let Some(index) = search.next(from, evaluation.packet, |_| true) {
         let rule = &set.translations()[index];
         match &rule.action {
             RuleAction::Translate(to) if to.side == wanted => {

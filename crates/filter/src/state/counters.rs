@@ -23,6 +23,14 @@ impl RuleCounters {
         }
     }
 
+    /// Continues a rule's counts of another rule set.
+    pub(super) fn carry(&self, rule: usize, (before, bytes): (u64, u64)) {
+        if let Some([packets, total]) = self.rules.get(rule) {
+            packets.store(before, Relaxed);
+            total.store(bytes, Relaxed);
+        }
+    }
+
     /// The packets and bytes of a rule.
     pub fn get(&self, rule: usize) -> (u64, u64) {
         let of = |counters: &[AtomicU64; 2]| (counters[0].load(Relaxed), counters[1].load(Relaxed));

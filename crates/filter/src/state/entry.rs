@@ -118,7 +118,8 @@ pub struct ColdState {
     pub created: u32,
     /// The index of the rule that made it, in the rule set of `generation`.
     pub rule: u32,
-    /// The number of the source node that it counts for, plus one; zero without.
+    /// The number of the source that it counts for, plus one; zero without. The highest bit is set if it counts as a
+    /// connection there.
     pub source: u32,
     pub translated_port: u16,
     pub interface: u16,

@@ -36,6 +36,11 @@ impl FlowKey {
         }
     }
 
+    /// The key without addresses and ports.
+    pub(super) const fn nothing(self) -> Self {
+        FlowKey { source: Address(0), destination: Address(0), source_port: 0, destination_port: 0, ..self }
+    }
+
     /// The key of packets that go the other way.
     #[inline]
     pub const fn reversed(self) -> Self {

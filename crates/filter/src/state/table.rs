@@ -232,6 +232,8 @@ impl StateTable {
         let (hot, from) = (&mut self.hot[hit.id as usize], usize::from(!hit.forward));
         let tracked = match packet.tcp() {
             Some(segment) => tcp::track(hot, from, segment),
+            // A later fragment of a segment shows nothing of it.
+            None if hot.protocol == TCP => Tracked::Valid,
             None => answer_phase(hot, from),
         };
         if tracked == Tracked::Valid {
@@ -241,6 +243,17 @@ impl StateTable {
             cold.bytes = cold.bytes.wrapping_add(u64::from(packet.length));
         }
         tracked
+    }
+
+    /// Gives a state the numbers of its rule and timeouts in another rule set.
+    pub(crate) fn set_rule(&mut self, id: u32, rule: u32, timeouts: u8, generation: u8) {
+        let cold = &mut self.cold[id as usize];
+        (cold.rule, cold.timeouts, cold.generation) = (rule, timeouts, generation);
+    }
+
+    /// Marks that a state counts for a source.
+    pub(crate) fn set_source(&mut self, id: u32, source: u32) {
+        self.cold[id as usize].source = source;
     }
 
     /// Whether the state can have sent the segment that an ICMP error quotes, which goes the way opposite to `hit`.

@@ -3,19 +3,39 @@
 use std::sync::Arc;
 
 use super::counters::RuleCounters;
+use super::fragments::FragmentCache;
 use super::hash::split_mix;
+use super::reload::{Adoption, RuleMaps};
+use super::sources::SourceTable;
 use super::table::StateTable;
+use crate::address::Address;
+use crate::rule::TableId;
 
 /// How much a worker remembers at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerLimits {
     pub states: u32,
+    pub sources: u32,
+    /// Fragmented packets whose later fragments may still come.
+    pub fragments: u32,
 }
 
 impl Default for WorkerLimits {
     /// pf's limits.
     fn default() -> Self {
-        WorkerLimits { states: 100_000 }
+        WorkerLimits { states: 100_000, sources: 10_000, fragments: 5000 }
+    }
+}
+
+/// How many reports of sources wait at most.
+const MOST_OVERLOADS: usize = 64;
+
+/// In [`ColdState::source`](super::ColdState): the state counts as a connection.
+pub(crate) const CONNECTED: u32 = 1 << 31;
+
+fn decrement(counts: &mut [u32], rule: u32) {
+    if let Some(count) = counts.get_mut(rule as usize) {
+        *count = count.saturating_sub(1);
     }
 }
 
@@ -27,8 +47,14 @@ pub(crate) const NO_RULE: u32 = u32::MAX;
 pub struct FilterWorker {
     pub(crate) states: StateTable,
     pub(crate) counters: Arc<RuleCounters>,
-    /// How many states each rule has.
+    pub(crate) sources: SourceTable,
+    pub(crate) fragments: FragmentCache,
+    /// How many states and how many sources each rule has.
     pub(crate) rule_states: Vec<u32>,
+    pub(crate) rule_sources: Vec<u32>,
+    /// Sources that went beyond a limit, with the tables that they belong into.
+    overloads: Vec<(TableId, Address)>,
+    maps: RuleMaps,
     /// Where the sweep goes on.
     pub(crate) cursor: u32,
     /// When the sweep last ran.
@@ -45,12 +71,54 @@ impl FilterWorker {
         FilterWorker {
             states: StateTable::new(limits.states, split_mix(&mut random)),
             counters: Arc::new(RuleCounters::new(rules)),
+            sources: SourceTable::new(limits.sources, split_mix(&mut random)),
+            fragments: FragmentCache::new(limits.fragments, split_mix(&mut random)),
             rule_states: vec![0; rules],
+            rule_sources: vec![0; rules],
+            overloads: Vec::with_capacity(MOST_OVERLOADS),
+            maps: RuleMaps::new(),
             cursor: 0,
             swept: 0,
             timeout_scale: 1 << 16,
             random,
         }
+    }
+
+    /// Goes on with another rule set. Returns what it no longer needs, to be freed outside of the data path.
+    pub fn adopt(&mut self, mut adoption: Adoption) -> Adoption {
+        adoption.carry(&self.counters, &self.rule_states, &self.rule_sources);
+        let map = adoption.map.clone();
+        self.sources.renumber(|rule| map.rule(rule));
+        self.maps.push(map, self.states.capacity());
+        std::mem::swap(&mut self.counters, &mut adoption.counters);
+        std::mem::swap(&mut self.rule_states, &mut adoption.rule_states);
+        std::mem::swap(&mut self.rule_sources, &mut adoption.rule_sources);
+        adoption
+    }
+
+    /// The number of the current rule set, which new states carry.
+    pub(crate) fn generation(&self) -> u8 {
+        self.maps.generation
+    }
+
+    /// Gives a state that was made under an older rule set the numbers of the current one.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, id: u32) {
+        if self.states.get(id).1.generation != self.maps.generation {
+            self.settle_old(id);
+        }
+    }
+
+    #[cold]
+    fn settle_old(&mut self, id: u32) {
+        let cold = *self.states.get(id).1;
+        let (rule, timeouts) = self.maps.settle(cold.generation, cold.rule, cold.timeouts);
+        self.states.set_rule(id, rule, timeouts, self.maps.generation);
+    }
+
+    /// Notes that the sweep has visited so many entries.
+    pub(crate) fn visited(&mut self, entries: usize) {
+        self.maps.visited(entries);
     }
 
     /// The table of states.
@@ -71,9 +139,35 @@ impl FilterWorker {
 
     /// Removes a state, and stops counting it.
     pub(crate) fn forget(&mut self, id: u32) {
+        self.settle(id);
         let (_, cold) = self.states.remove(id);
-        if let Some(count) = self.rule_states.get_mut(cold.rule as usize) {
-            *count = count.saturating_sub(1);
+        decrement(&mut self.rule_states, cold.rule);
+        if let Some(number) = (cold.source & !CONNECTED).checked_sub(1) {
+            self.release(number, cold.source & CONNECTED != 0);
         }
+    }
+
+    /// Stops counting a state that was not made after all.
+    pub(crate) fn release_source(&mut self, number: u32) {
+        self.release(number, false);
+    }
+
+    fn release(&mut self, number: u32, was_connected: bool) {
+        if let Some(rule) = self.sources.release(number, was_connected) {
+            decrement(&mut self.rule_sources, rule);
+        }
+    }
+
+    /// Reports a source that went beyond a limit. If the control plane does not come for the reports, further ones are
+    /// lost; the source is reported again with its next connection.
+    pub(crate) fn report_overload(&mut self, table: TableId, source: Address) {
+        if self.overloads.len() < MOST_OVERLOADS {
+            self.overloads.push((table, source));
+        }
+    }
+
+    /// The sources that went beyond a limit since the last call, and the tables that they belong into.
+    pub fn take_overloads(&mut self) -> impl Iterator<Item = (TableId, Address)> {
+        self.overloads.drain(..)
     }
 }

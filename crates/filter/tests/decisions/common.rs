@@ -22,7 +22,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(parts: RuleSetParts) -> Self {
-        Bench::with_limits(parts, WorkerLimits { states: 100 })
+        Bench::with_limits(parts, WorkerLimits { states: 100, ..WorkerLimits::default() })
     }
 
     pub fn with_limits(parts: RuleSetParts, limits: WorkerLimits) -> Self {

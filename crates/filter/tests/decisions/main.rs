@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests
 
 mod common;
+mod last_match;
+mod limits;
 mod nat;
+mod oracle;
 mod pf_states;
 mod tcp;

@@ -67,7 +67,7 @@ fn a_state_expires_and_the_sweep_removes_it() {
 
 #[test]
 fn a_full_table_and_a_full_rule_refuse_new_states() {
-    let limits = WorkerLimits { states: 2 };
+    let limits = WorkerLimits { states: 2, ..WorkerLimits::default() };
     let mut bench = Bench::with_limits(block_but(vec![], Some(StateOptions::default())), limits);
     let from = |port| Packet::udp(pass(Direction::In), (CLIENT.0, port), SERVER);
     assert!(bench.passes(&from(1)) && bench.passes(&from(2)) && bench.passes(&from(1)));

@@ -63,7 +63,8 @@ pub fn address(text: &str) -> fullview_filter::address::Address {
 /// What the compiled form decides about a packet that belongs to no state, and the packet with its tag.
 pub fn decide(lowered: &LoweredPf, packet: &Packet) -> (Decision, Packet) {
     let set = RuleSet::new(lowered.parts.clone()).unwrap();
-    let mut worker = FilterWorker::new(WorkerLimits { states: 16 }, set.counted_rules(), 7);
+    let mut worker =
+        FilterWorker::new(WorkerLimits { states: 16, ..WorkerLimits::default() }, set.counted_rules(), 7);
     let mut packet = *packet;
     let decision = set.check(&mut worker, 1000, &mut packet);
     (decision, packet)

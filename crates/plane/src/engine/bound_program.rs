@@ -15,8 +15,8 @@ use aya_obj::Object;
 use aya_obj::btf::BtfKind;
 use aya_obj::generated::{BPF_CALL, BPF_JMP, BPF_PSEUDO_KFUNC_CALL, bpf_insn};
 
-use crate::bpf::{BpfError, BpfObject, XdpAttachment, retry_after_signals};
-use crate::port::sys::bound_xdp;
+use crate::bpf::{BpfError, BpfObject, ProgramAttachment, retry_after_signals};
+use crate::port::sys::bpf_call;
 
 const PROGRAM: &str = "forward_bound";
 const READ_TAG: &str = "bpf_xdp_metadata_rx_vlan_tag";
@@ -45,11 +45,11 @@ impl BoundProgram {
     }
 
     /// Loads a copy for an interface, and attaches it in the driver.
-    pub fn attach(&self, interface: u32) -> Result<XdpAttachment, BpfError> {
+    pub fn attach(&self, interface: u32) -> Result<ProgramAttachment, BpfError> {
         let call = |call, io_error| SyscallError { call, io_error }.into();
         let mut program = None;
         let load = || {
-            let loaded = bound_xdp::load(&self.code.instructions, &self.code.license, interface);
+            let loaded = bpf_call::load_bound_xdp(&self.code.instructions, &self.code.license, interface);
             program = Some(loaded.map_err(|error| call("BPF_PROG_LOAD", error))?);
             Ok(())
         };
@@ -60,8 +60,8 @@ impl BoundProgram {
         };
         retry_after_signals(load).map_err(refused)?;
         let missing = BpfError::Missing { object: self.object.name(), kind: "XDP program", name: PROGRAM };
-        let link = bound_xdp::attach(program.ok_or(missing)?.as_fd(), interface);
-        link.map(XdpAttachment::Bound)
+        let link = bpf_call::attach_bound_xdp(program.ok_or(missing)?.as_fd(), interface);
+        link.map(ProgramAttachment::Link)
             .map_err(|error| BpfError::Attach { interface, error: Box::new(call("BPF_LINK_CREATE", error)) })
     }
 }

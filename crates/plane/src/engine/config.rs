@@ -62,16 +62,16 @@ pub enum XdpNextHop {
         /// The number of the egress interface.
         interface: u16,
     },
-    /// The driver of the egress interface takes no frames from XDP programs; packets are passed to the kernel.
-    NoRedirect {
-        /// The number of the egress interface.
-        interface: u16,
-    },
+    /// A neighbour at an interface whose driver takes no frames from XDP programs: the program sends from tcx only.
+    NoRedirect(Box<XdpNextHop>),
     /// Packets are passed to the kernel.
     Pass(XdpReason),
     /// Packets are dropped.
     Blackhole,
 }
+
+/// The word of `struct hop` with the reason and the interface.
+const REASON_WORD: usize = 5;
 
 /// The configuration of the program besides the tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,7 +125,12 @@ impl XdpNextHop {
             XdpNextHop::Pass(reason) => no_neighbor(*reason),
             XdpNextHop::Blackhole => no_neighbor(XdpReason::Blackhole),
             XdpNextHop::Unresolved { interface } => kept_for(XdpReason::NoNeighbor, *interface),
-            XdpNextHop::NoRedirect { interface } => kept_for(XdpReason::NoRedirect, *interface),
+            XdpNextHop::NoRedirect(neighbor) => {
+                let mut words = neighbor.words(slots, keys);
+                let [_, interface] = halves_of(words[REASON_WORD]);
+                words[REASON_WORD] = half_words(XdpReason::NoRedirect as u16, interface);
+                words
+            }
             XdpNextHop::Group(members) => group(members, slots),
             XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu, mtu6 } => {
                 let macs = [destination.0, source.0].concat();
@@ -143,9 +148,8 @@ impl XdpNextHop {
             XdpNextHop::Group(members) if members.len() < 2 || !members.len().is_power_of_two() => {
                 Err(EngineError::Group { hop: hop.0, slots: members.len() })
             }
-            XdpNextHop::Neighbor { interface, .. }
-            | XdpNextHop::Unresolved { interface }
-            | XdpNextHop::NoRedirect { interface } => {
+            XdpNextHop::NoRedirect(neighbor) => neighbor.check(hop),
+            XdpNextHop::Neighbor { interface, .. } | XdpNextHop::Unresolved { interface } => {
                 fits("interfaces", usize::from(*interface) + 1, COUNTED - 1)
             }
             _ => Ok(()),
@@ -249,6 +253,11 @@ fn port(interface: &XdpInterface) -> [u32; PORT] {
 /// Packs half words in memory order, two per word.
 fn pairs(halves: &[u16]) -> Vec<u32> {
     halves.chunks(2).map(|pair| half_words(pair[0], pair.get(1).copied().unwrap_or(0))).collect()
+}
+
+fn halves_of(word: u32) -> [u16; 2] {
+    let [a, b, c, d] = word.to_ne_bytes();
+    [u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d])]
 }
 
 fn half_words(first: u16, second: u16) -> u32 {

@@ -44,7 +44,7 @@ impl XdpNextHop {
             XdpNextHop::Neighbor { ifindex, .. } => Some(*ifindex),
             XdpNextHop::Group(_)
             | XdpNextHop::Unresolved { .. }
-            | XdpNextHop::NoRedirect { .. }
+            | XdpNextHop::NoRedirect(_)
             | XdpNextHop::Pass(_)
             | XdpNextHop::Blackhole => None,
         }

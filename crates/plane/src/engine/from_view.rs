@@ -16,7 +16,7 @@ pub struct XdpDevice {
     pub index: u32,
     /// Whether a program on it can send received frames to other devices (`XDP_REDIRECT`).
     pub sends_redirected: bool,
-    /// Whether it takes the frames that programs send to it (`ndo_xdp_xmit`); others are lost in it.
+    /// Whether it takes the frames that XDP programs send to it (`ndo_xdp_xmit`); others are lost in it.
     pub takes_redirected: bool,
 }
 
@@ -76,11 +76,8 @@ fn next_hop(to: Adjacency, view: &View, devices: &[XdpDevice]) -> XdpNextHop {
 
 fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[XdpDevice]) -> Option<XdpNextHop> {
     let device = device(out, devices)?;
-    if !device.takes_redirected {
-        return Some(XdpNextHop::NoRedirect { interface: number });
-    }
     let [mtu, mtu6] = [Family::Inet, Family::Inet6].map(|family| out.mtu_of(family));
-    Some(XdpNextHop::Neighbor {
+    let neighbor = XdpNextHop::Neighbor {
         interface: number,
         ifindex: device.index,
         vlan: out.vlan.unwrap_or(0),
@@ -88,7 +85,9 @@ fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[XdpDevice]) -
         destination: mac,
         mtu: mtu.try_into().unwrap_or(u16::MAX),
         mtu6: mtu6.try_into().unwrap_or(u16::MAX),
-    })
+    };
+    let takes = device.takes_redirected;
+    Some(if takes { neighbor } else { XdpNextHop::NoRedirect(Box::new(neighbor)) })
 }
 
 fn device(interface: &Interface, devices: &[XdpDevice]) -> Option<XdpDevice> {

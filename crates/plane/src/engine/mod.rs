@@ -1,5 +1,4 @@
-//! The XDP engine: forwarding in the kernel by an XDP program (`bpf/forward.c`), which looks up in copies of the compiled
-//! tables.
+//! The engine in the kernel: a BPF program (`bpf/forward.c`), at XDP or at tcx, forwards by copies of the compiled tables.
 //!
 //! The tables stay in this process, where the framework applies every change. [`Engine::sync`] copies the changed blocks to
 //! the idle one of two generations in BPF maps and switches the program to it; `generation.rs` explains why no packet sees
@@ -10,10 +9,10 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use aya::maps::{ArrayOfMaps, Map, MapData};
-use aya::programs::Xdp;
 use aya::programs::xdp::XdpMode;
+use aya::programs::{SchedClassifier, Xdp};
 
-use crate::bpf::{self, LoadedObject, XdpAttachment};
+use crate::bpf::{self, LoadedObject, ProgramAttachment};
 use crate::port::sys::SharedWords;
 use crate::view::TableReaders;
 
@@ -29,6 +28,7 @@ mod layout;
 mod reason;
 mod section_copy;
 mod table_images;
+mod tcx;
 
 pub use crate::report_time::ReportTime;
 pub use config::{XdpConfig, XdpInterface, XdpNextHop};
@@ -47,6 +47,7 @@ use layout::{COUNTED, VRF, VRFS};
 use table_images::EmptyTables;
 
 const PROGRAM: &str = "forward";
+const SKB_PROGRAM: &str = "forward_skb";
 
 /// How the program is attached to an interface.
 #[derive(Clone, Copy, Debug)]
@@ -55,11 +56,15 @@ enum AttachMode {
     Plain(XdpMode),
     /// To a driver that tells the tags that it strips.
     ReadsTags,
+    /// At tcx, to any interface.
+    Tcx,
 }
 
-/// The XDP program and the tables that it looks up in.
+/// The programs and the tables that they look up in.
 pub struct Engine {
     loaded: LoadedObject,
+    /// A program that is loaded later refers to this map by its descriptor, as to the others.
+    _vrfs: MapData,
     current: ArrayOfMaps<MapData>,
     /// The idle generation, and the one that the program uses.
     generations: [Generation; 2],
@@ -77,7 +82,7 @@ pub struct Engine {
     bound: Option<BoundProgram>,
     /// The interfaces that the program has to be attached to; the first ones are.
     wanted: Vec<(u32, AttachMode)>,
-    attached: Vec<XdpAttachment>,
+    attached: Vec<ProgramAttachment>,
 }
 
 impl Engine {
@@ -87,7 +92,8 @@ impl Engine {
     /// The highest number of interfaces.
     pub const MOST_INTERFACES: u16 = COUNTED as u16 - 1;
 
-    /// Loads the program without attaching it. It passes every packet until the first [`Self::sync`].
+    /// Makes the maps. The programs are loaded when they are to be attached; they pass every packet until the first
+    /// [`Self::sync`].
     pub fn load() -> Result<Engine, EngineError> {
         Engine::with_room(0)
     }
@@ -106,16 +112,16 @@ impl Engine {
         let current = take(&mut loaded, "current")?.try_into()?;
         let counters = CounterMaps::new(take(&mut loaded, "counted")?, take(&mut loaded, "not_forwarded")?)?;
         let devices = Devices::new(take(&mut loaded, "devices")?)?;
-        let memory = array(&mut loaded, "vrfs")?;
+        let vrf_map = array(&mut loaded, "vrfs")?;
         let memory =
-            SharedWords::new(memory.fd().as_fd(), 4 * entries * VRF).map_err(EngineError::Mapping)?;
+            SharedWords::new(vrf_map.fd().as_fd(), 4 * entries * VRF).map_err(EngineError::Mapping)?;
         let memory = Arc::new(memory);
         let mut generation =
             |number, name| Generation::new(array(&mut loaded, name)?, number, vrfs, Arc::clone(&memory));
         let generations = [generation(0, "generation_0")?, generation(1, "generation_1")?];
-        loaded.xdp(PROGRAM)?;
         Ok(Engine {
             loaded,
+            _vrfs: vrf_map,
             current,
             generations,
             counters,
@@ -197,12 +203,23 @@ impl Engine {
         self.want(ifindex, AttachMode::ReadsTags)
     }
 
+    /// Attaches the program to an interface at tcx, after other programs there: Linux 6.6 and newer. Any interface will do.
+    pub fn attach_at_tcx(&mut self, ifindex: u32) -> Result<(), EngineError> {
+        self.want(ifindex, AttachMode::Tcx)
+    }
+
     /// Whether this kernel lets programs read the VLAN tags that drivers strip: Linux 6.8 and newer.
     pub fn reads_stripped_tags(&self) -> bool {
         self.bound.is_some()
     }
 
     fn want(&mut self, ifindex: u32, mode: AttachMode) -> Result<(), EngineError> {
+        match mode {
+            AttachMode::Plain(_) => _ = self.program()?,
+            AttachMode::Tcx => _ = self.skb_program()?,
+            // Each interface has its own copy.
+            AttachMode::ReadsTags => {}
+        }
         if self.serves {
             let attached = self.attach_now(ifindex, mode)?;
             self.attached.push(attached);
@@ -220,10 +237,11 @@ impl Engine {
         Ok(())
     }
 
-    fn attach_now(&mut self, ifindex: u32, mode: AttachMode) -> Result<XdpAttachment, EngineError> {
+    fn attach_now(&mut self, ifindex: u32, mode: AttachMode) -> Result<ProgramAttachment, EngineError> {
         Ok(match (mode, &self.bound) {
             (AttachMode::Plain(mode), _) => bpf::attach(self.loaded.xdp(PROGRAM)?, ifindex, mode)?,
             (AttachMode::ReadsTags, Some(bound)) => bound.attach(ifindex)?,
+            (AttachMode::Tcx, _) => tcx::attach(self.skb_program()?, ifindex)?,
             (AttachMode::ReadsTags, None) => return Err(EngineError::CannotReadTags { ifindex }),
         })
     }
@@ -239,9 +257,14 @@ impl Engine {
         self.counters.read()
     }
 
-    /// The program, for test runs on single packets.
+    /// The XDP program, for test runs on single packets.
     pub fn program(&mut self) -> Result<&mut Xdp, EngineError> {
         Ok(self.loaded.xdp(PROGRAM)?)
+    }
+
+    /// The program for tcx, for test runs too.
+    pub fn skb_program(&mut self) -> Result<&mut SchedClassifier, EngineError> {
+        Ok(self.loaded.classifier(SKB_PROGRAM)?)
     }
 }
 

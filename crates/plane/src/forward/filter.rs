@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use fullview_filter::packet::{Direction, NO_INTERFACE, Packet as FilterPacket, Pass};
+use fullview_filter::rule::{CompiledRule, RuleAction};
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{FilterWorker, WorkerLimits};
 use fullview_filter::verdict::{DecidedBy, Decision, Verdict as FilterVerdict};
@@ -47,7 +48,8 @@ impl PacketFilter {
         limits: WorkerLimits,
         seed: u64,
     ) -> Result<PacketFilter, UnsupportedFilter> {
-        if !rules.translations().is_empty() {
+        let translates = |rule: &CompiledRule| matches!(rule.action, RuleAction::Translate(_));
+        if rules.translations().iter().chain(rules.rules()).any(translates) {
             return Err(UnsupportedFilter);
         }
         Ok(PacketFilter {

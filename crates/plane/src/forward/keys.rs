@@ -5,6 +5,7 @@ use fullview_table::fib::framework::{Reader, SharedReader};
 use fullview_table::group::GroupView;
 use fullview_table::{Address, NextHop};
 
+use super::route_cache::{RouteCache, RouteCacheCounters};
 use crate::burst::BURST;
 use crate::view::TableReaders;
 
@@ -48,6 +49,7 @@ pub(super) struct FamilyKeys<A: Address> {
     pub sources: Box<LookupBatch<A>>,
     /// Destinations whose table memory has been prefetched.
     prefetched: usize,
+    cache: Option<RouteCache<A>>,
 }
 
 /// Positions of packets in a burst.
@@ -101,7 +103,7 @@ pub(super) struct LookupBatch<A> {
 impl<A: Address> FamilyKeys<A> {
     fn new(reader: &SharedReader<A>) -> FamilyKeys<A> {
         let (destinations, sources) = (LookupBatch::boxed(), LookupBatch::boxed());
-        FamilyKeys { reader: reader.reader(), destinations, sources, prefetched: 0 }
+        FamilyKeys { reader: reader.reader(), destinations, sources, prefetched: 0, cache: None }
     }
 
     /// Adds the destination of the packet at `position`.
@@ -141,7 +143,22 @@ impl<A: Address> FamilyKeys<A> {
 
     /// Looks up all destinations.
     pub fn lookup(&mut self) {
-        self.destinations.lookup(self.reader.fib());
+        match &mut self.cache {
+            None => self.destinations.lookup(self.reader.fib()),
+            Some(cache) => {
+                let batch = &mut *self.destinations;
+                let len = batch.positions.len;
+                cache.lookup(&mut self.reader, &batch.addrs[..len], &mut batch.next_hops[..len]);
+            }
+        }
+    }
+
+    pub fn set_cache(&mut self, entries: usize) {
+        self.cache = Some(RouteCache::new(entries));
+    }
+
+    pub fn cache_counters(&self) -> RouteCacheCounters {
+        self.cache.as_ref().map_or(RouteCacheCounters::default(), RouteCache::counters)
     }
 }
 

@@ -36,6 +36,7 @@ pub mod martian;
 mod parse;
 mod redirect;
 mod rewrite;
+mod route_cache;
 mod short_burst;
 mod slow_parse;
 mod source_check;
@@ -46,6 +47,7 @@ mod vlan;
 pub use filter::{PacketFilter, UnsupportedFilter};
 pub use flow::flow_hash_of;
 pub use redirect::RedirectCandidate;
+pub use route_cache::RouteCacheCounters;
 
 /// The stages of the loop before packets are sent, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +86,16 @@ impl Forwarder {
     /// Filters packets from now on.
     pub fn set_filter(&mut self, filter: PacketFilter) {
         self.filter = Some(Box::new(filter));
+    }
+
+    /// Keeps the next hops of so many destinations for each table and family until the FIB changes.
+    pub fn set_route_cache(&mut self, entries: usize) {
+        self.state.set_route_cache(entries);
+    }
+
+    /// How often the route caches had the answer, all tables together.
+    pub fn route_cache_counters(&self) -> RouteCacheCounters {
+        self.state.route_cache_counters()
     }
 
     /// The filter, if there is one.

@@ -4,6 +4,7 @@ use fullview_table::group::GroupReader;
 
 use super::keys::{BurstPositions, TableKeys};
 use super::redirect::{MAX_CANDIDATES, RedirectCandidate};
+use super::route_cache::RouteCacheCounters;
 use super::vlan::RemovedTags;
 use crate::counters::Counters;
 use crate::view::View;
@@ -17,6 +18,9 @@ pub(super) struct StageState {
     pub tags: RemovedTags,
     pub redirects: Vec<RedirectCandidate>,
     pub counters: Counters,
+    /// Destinations that each route cache has room for, 0 without caches, and what caches of older views counted.
+    cache_entries: usize,
+    older_caches: RouteCacheCounters,
 }
 
 impl StageState {
@@ -29,7 +33,28 @@ impl StageState {
             tags: RemovedTags::default(),
             redirects: Vec::with_capacity(MAX_CANDIDATES),
             counters: Counters::new(parts.interfaces.len()),
+            cache_entries: 0,
+            older_caches: RouteCacheCounters::default(),
         }
+    }
+
+    pub fn set_route_cache(&mut self, entries: usize) {
+        self.cache_entries = entries;
+        if entries > 0 {
+            self.tables.iter_mut().for_each(|table| {
+                table.inet.set_cache(entries);
+                table.inet6.set_cache(entries);
+            });
+        }
+    }
+
+    pub fn route_cache_counters(&self) -> RouteCacheCounters {
+        let mut sum = self.older_caches;
+        for table in &self.tables {
+            sum += table.inet.cache_counters();
+            sum += table.inet6.cache_counters();
+        }
+        sum
     }
 
     /// Replaces the readers by those of another view and keeps the counts. The loop allocates only here.
@@ -37,7 +62,9 @@ impl StageState {
     pub fn follow(&mut self, view: &View) {
         let mut counters = Counters::new(view.parts().interfaces.len());
         counters.add(&self.counters);
-        *self = StageState { counters, ..StageState::new(view) };
+        let (entries, older_caches) = (self.cache_entries, self.route_cache_counters());
+        *self = StageState { counters, older_caches, ..StageState::new(view) };
+        self.set_route_cache(entries);
     }
 
     /// Forgets the burst before.

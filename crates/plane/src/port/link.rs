@@ -3,7 +3,7 @@
 use std::io;
 
 use super::PortError;
-use super::sys::{interface_index, receive_queues, strips_tags, tun};
+use super::sys::{driver, interface_index, merges_frames, receive_queues, strips_tags, tun};
 use crate::wire::ethernet::Mac;
 
 /// An interface of the system.
@@ -51,6 +51,16 @@ impl Link {
     /// Whether the card strips VLAN tags from received frames.
     pub fn strips_tags(&self) -> Result<bool, PortError> {
         strips_tags(&self.name).map_err(self.cannot("be asked for its offloads"))
+    }
+
+    /// Whether the card merges received frames into longer ones (LRO).
+    pub fn merges_frames(&self) -> Result<bool, PortError> {
+        merges_frames(&self.name).map_err(self.cannot("be asked for its offloads"))
+    }
+
+    /// The name of its driver; empty if the driver does not report it.
+    pub fn driver(&self) -> Result<String, PortError> {
+        driver(&self.name).map_err(self.cannot("be asked for its driver"))
     }
 
     /// The number of receive queues; 1 if the driver does not report it.

@@ -8,9 +8,8 @@ use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::registry::Registered;
 use fullview_table::group::{Groups, Member, flow_hash};
 use fullview_table::{Address, NextHop, NextHops, Prefix, Rib, Target, probe};
-use fullview_testnet::may_load_programs;
 
-use super::dut::{Became, DEVICE, engine, neighbor, plan, run, station, tables};
+use super::dut::{Became, DEVICE, Program, at_each_hook, engine, neighbor, plan, run, station, tables};
 use super::frames::{OWN, forwarded, frame, tagged};
 
 /// Nested and adjacent prefixes of all lengths.
@@ -35,7 +34,7 @@ fn is_plain<A: Address>(addr: A) -> bool {
     }
 }
 
-fn answers<A: Registered>(rib: &Rib<A>, source: A, program: &aya::programs::Xdp) {
+fn answers<A: Registered>(rib: &Rib<A>, source: A, program: &Program<'_>) {
     let random = probe::uniform::<A>(1).take(2_000).chain(probe::in_prefix(rib, 2).take(4_000));
     let mut answered = 0;
     for addr in probe::edges(rib).chain(random).filter(|addr| is_plain(*addr)) {
@@ -52,17 +51,16 @@ fn answers<A: Registered>(rib: &Rib<A>, source: A, program: &aya::programs::Xdp)
 
 #[test]
 fn next_hops_equal_the_ribs_at_every_edge_and_at_random() {
-    if !may_load_programs() {
-        return;
-    }
-    // With few next hops dir18's leaves are one byte wide, with many two.
-    for hops in [40, 1_000] {
-        let (inet, inet6) = (table::<u32>(3_000, hops), table::<u128>(3_000, hops));
-        let mut engine = engine(&plan(hops), tables(&inet, &inet6));
-        let program = engine.program().unwrap();
-        answers(&inet, 0xc612_0001, program);
-        answers(&inet6, 0x2001_0002 << 96, program);
-    }
+    at_each_hook(|hook| {
+        // With few next hops dir18's leaves are one byte wide, with many two.
+        for hops in [40, 1_000] {
+            let (inet, inet6) = (table::<u32>(3_000, hops), table::<u128>(3_000, hops));
+            let mut engine = engine(&plan(hops), tables(&inet, &inet6));
+            let program = &hook.program(&mut engine);
+            answers(&inet, 0xc612_0001, program);
+            answers(&inet6, 0x2001_0002 << 96, program);
+        }
+    });
 }
 
 /// A default route for both families.
@@ -82,113 +80,112 @@ fn with_ports(mut frame: Vec<u8>, source: u16) -> Vec<u8> {
 
 #[test]
 fn groups_pick_the_member_that_the_loop_in_user_space_picks() {
-    if !may_load_programs() {
-        return;
-    }
-    let (mut next_hops, mut groups) = (NextHops::default(), Groups::default());
-    for number in 0..5 {
-        next_hops.intern(Target::Number(number)).unwrap();
-    }
-    let members: Vec<_> = [1, 2, 5].map(|hop| Member { next_hop: NextHop(hop), weight: hop }).into();
-    let group = groups.acquire(&mut next_hops, &members).unwrap();
-    groups.publish();
-    let mut adjacencies = Adjacencies::new();
-    for hop in [1, 2, 5].map(NextHop) {
-        adjacencies.set(hop, Adjacency::Neighbor { interface: 0, mac: Mac(station(hop)) });
-    }
-    let (inet, inet6) = all_to(group);
-    let parts = ViewParts {
-        interfaces: vec![Interface::new(0, Mac(OWN))],
-        adjacencies,
-        tables: vec![tables(&inet, &inet6)],
-        groups: groups.shared_reader(),
-        policy: Policy { flow_seed: 99, ..Policy::default() },
-    };
-    let view = View::new(parts).unwrap();
-    let mut engine = engine(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), tables(&inet, &inet6));
-    let program = engine.program().unwrap();
-    let mut reader = groups.reader();
-    let view = reader.groups();
-    let check = |sent: Vec<u8>, hash: u32| {
-        let wanted = forwarded(&sent, station(view.select(group, hash)), OWN);
-        assert_eq!(run(program, &sent), Became::Forwarded(wanted));
-    };
-    for n in 0..200u16 {
-        let (source, destination) = (0xc612_0000 + u32::from(n % 7), 0xc613_0000 + u32::from(n % 3));
-        let sent = with_ports(frame(source, destination), n);
-        check(sent.clone(), flow_hash(99, source.into(), destination.into(), 17, (n, 53)));
-        let mut fragment = sent;
-        fragment[20] = 0x20;
-        let mut ip = fullview_plane::wire::ipv4::Ipv4Packet::new_unchecked(&mut fragment[14..]);
-        ip.set_checksum(0);
-        ip.fill_checksum();
-        check(fragment, flow_hash(99, source.into(), destination.into(), 0, (0, 0)));
-        let (source, destination) = (0x2001_0002 << 96 | u128::from(n % 7), 0x2001_0003 << 96);
-        let sent = with_ports(frame(source, destination), n);
-        check(sent.clone(), flow_hash(99, source, destination, 17, (n, 53)));
-        let mut labelled = sent;
-        labelled[15..18].copy_from_slice(&[3, 1, n as u8]);
-        check(labelled, flow_hash(99, source, destination, 0, (3, 0x100 | n & 0xff)));
-    }
+    at_each_hook(|hook| {
+        let (mut next_hops, mut groups) = (NextHops::default(), Groups::default());
+        for number in 0..5 {
+            next_hops.intern(Target::Number(number)).unwrap();
+        }
+        let members: Vec<_> = [1, 2, 5].map(|hop| Member { next_hop: NextHop(hop), weight: hop }).into();
+        let group = groups.acquire(&mut next_hops, &members).unwrap();
+        groups.publish();
+        let mut adjacencies = Adjacencies::new();
+        for hop in [1, 2, 5].map(NextHop) {
+            adjacencies.set(hop, Adjacency::Neighbor { interface: 0, mac: Mac(station(hop)) });
+        }
+        let (inet, inet6) = all_to(group);
+        let parts = ViewParts {
+            interfaces: vec![Interface::new(0, Mac(OWN))],
+            adjacencies,
+            tables: vec![tables(&inet, &inet6)],
+            groups: groups.shared_reader(),
+            policy: Policy { flow_seed: 99, ..Policy::default() },
+        };
+        let view = View::new(parts).unwrap();
+        let mut engine =
+            engine(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), tables(&inet, &inet6));
+        let program = &hook.program(&mut engine);
+        let mut reader = groups.reader();
+        let view = reader.groups();
+        let check = |sent: Vec<u8>, hash: u32| {
+            let wanted = forwarded(&sent, station(view.select(group, hash)), OWN);
+            assert_eq!(run(program, &sent), Became::Forwarded(wanted));
+        };
+        for n in 0..200u16 {
+            let (source, destination) = (0xc612_0000 + u32::from(n % 7), 0xc613_0000 + u32::from(n % 3));
+            let sent = with_ports(frame(source, destination), n);
+            check(sent.clone(), flow_hash(99, source.into(), destination.into(), 17, (n, 53)));
+            let mut fragment = sent;
+            fragment[20] = 0x20;
+            let mut ip = fullview_plane::wire::ipv4::Ipv4Packet::new_unchecked(&mut fragment[14..]);
+            ip.set_checksum(0);
+            ip.fill_checksum();
+            check(fragment, flow_hash(99, source.into(), destination.into(), 0, (0, 0)));
+            let (source, destination) = (0x2001_0002 << 96 | u128::from(n % 7), 0x2001_0003 << 96);
+            let sent = with_ports(frame(source, destination), n);
+            check(sent.clone(), flow_hash(99, source, destination, 17, (n, 53)));
+            let mut labelled = sent;
+            labelled[15..18].copy_from_slice(&[3, 1, n as u8]);
+            check(labelled, flow_hash(99, source, destination, 0, (3, 0x100 | n & 0xff)));
+        }
+    });
 }
 
 #[test]
 fn tags_are_removed_and_inserted() {
-    if !may_load_programs() {
-        return;
-    }
-    let mut plan = plan(2);
-    let tagged_port = fullview_plane::engine::XdpInterface { vlan: 7, ..plan.interfaces[0] };
-    plan.interfaces.push(tagged_port);
-    let XdpNextHop::Neighbor { interface, ifindex, source, destination, mtu, mtu6, .. } =
-        neighbor(NextHop(2))
-    else {
-        panic!("a neighbour")
-    };
-    plan.next_hops[1].1 =
-        XdpNextHop::Neighbor { interface, ifindex, vlan: 300, source, destination, mtu, mtu6 };
-    let (mut inet, mut inet6) = all_to(NextHop(1));
-    inet.announce("198.18.0.0/16".parse().unwrap(), NextHop(2));
-    inet6.announce("2001:2::/48".parse().unwrap(), NextHop(2));
-    let mut engine = engine(&plan, tables(&inet, &inet6));
-    let program = engine.program().unwrap();
-    let plain = [frame(0xc000_0201u32, 0xc613_0001), frame(1u128 << 125, 3 << 124)];
-    let to_vlan = [frame(0xc000_0201u32, 0xc612_0001), frame(1u128 << 125, 0x2001_0002 << 96)];
-    for (sent, hop) in plain.iter().map(|sent| (sent, 1)).chain(to_vlan.iter().map(|sent| (sent, 2))) {
-        let mut wanted = forwarded(sent, station(NextHop(hop)), OWN);
-        if hop == 2 {
-            wanted = [&wanted[..12], &[0x81, 0, 1, 44], &wanted[12..]].concat(); // VLAN 300, priority 0
+    at_each_hook(|hook| {
+        let mut plan = plan(2);
+        let tagged_port = fullview_plane::engine::XdpInterface { vlan: 7, ..plan.interfaces[0] };
+        plan.interfaces.push(tagged_port);
+        let XdpNextHop::Neighbor { interface, ifindex, source, destination, mtu, mtu6, .. } =
+            neighbor(NextHop(2))
+        else {
+            panic!("a neighbour")
+        };
+        plan.next_hops[1].1 =
+            XdpNextHop::Neighbor { interface, ifindex, vlan: 300, source, destination, mtu, mtu6 };
+        let (mut inet, mut inet6) = all_to(NextHop(1));
+        inet.announce("198.18.0.0/16".parse().unwrap(), NextHop(2));
+        inet6.announce("2001:2::/48".parse().unwrap(), NextHop(2));
+        let mut engine = engine(&plan, tables(&inet, &inet6));
+        let program = &hook.program(&mut engine);
+        let plain = [frame(0xc000_0201u32, 0xc613_0001), frame(1u128 << 125, 3 << 124)];
+        let to_vlan = [frame(0xc000_0201u32, 0xc612_0001), frame(1u128 << 125, 0x2001_0002 << 96)];
+        for (sent, hop) in plain.iter().map(|sent| (sent, 1)).chain(to_vlan.iter().map(|sent| (sent, 2))) {
+            let mut wanted = forwarded(sent, station(NextHop(hop)), OWN);
+            if hop == 2 {
+                wanted = hook.shows(&wanted, [0x81, 0, 1, 44]); // VLAN 300, priority 0
+            }
+            for sent in [sent.clone(), tagged(sent, 7)] {
+                assert_eq!(run(program, &sent), Became::Forwarded(wanted.clone()));
+            }
+            let stray = tagged(sent, 8);
+            assert_eq!(run(program, &stray), Became::Passed(stray));
         }
-        for sent in [sent.clone(), tagged(sent, 7)] {
-            assert_eq!(run(program, &sent), Became::Forwarded(wanted.clone()));
-        }
-        let stray = tagged(sent, 8);
-        assert_eq!(run(program, &stray), Became::Passed(stray));
-    }
+    });
 }
 
 #[test]
 fn frames_are_sent_to_a_device_that_the_map_does_not_have() {
-    if !may_load_programs() {
-        return;
-    }
-    let mut plan = plan(1);
-    let XdpNextHop::Neighbor { interface, vlan, source, destination, mtu, mtu6, .. } = neighbor(NextHop(2))
-    else {
-        panic!("a neighbour")
-    };
-    let ifindex = i32::MAX as u32;
-    plan.next_hops.push((
-        NextHop(2),
-        XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu, mtu6 },
-    ));
-    let mut rib = Rib::default();
-    rib.announce("198.18.0.0/16".parse().unwrap(), NextHop(1));
-    rib.announce("198.19.0.0/16".parse().unwrap(), NextHop(2));
-    let mut engine = engine(&plan, tables(&rib, &Rib::default()));
-    for (to, hop) in [(0xc612_0001, NextHop(1)), (0xc613_0001, NextHop(2))] {
-        let sent = frame(0xc000_0201_u32, to);
-        let wanted = Became::Forwarded(forwarded(&sent, station(hop), OWN));
-        assert_eq!(run(engine.program().unwrap(), &sent), wanted);
-    }
+    at_each_hook(|hook| {
+        let mut plan = plan(1);
+        let XdpNextHop::Neighbor { interface, vlan, source, destination, mtu, mtu6, .. } =
+            neighbor(NextHop(2))
+        else {
+            panic!("a neighbour")
+        };
+        let ifindex = i32::MAX as u32;
+        plan.next_hops.push((
+            NextHop(2),
+            XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu, mtu6 },
+        ));
+        let mut rib = Rib::default();
+        rib.announce("198.18.0.0/16".parse().unwrap(), NextHop(1));
+        rib.announce("198.19.0.0/16".parse().unwrap(), NextHop(2));
+        let mut engine = engine(&plan, tables(&rib, &Rib::default()));
+        for (to, hop) in [(0xc612_0001, NextHop(1)), (0xc613_0001, NextHop(2))] {
+            let sent = frame(0xc000_0201_u32, to);
+            let wanted = Became::Forwarded(forwarded(&sent, station(hop), OWN));
+            assert_eq!(run(&hook.program(&mut engine), &sent), wanted);
+        }
+    });
 }

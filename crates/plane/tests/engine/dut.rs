@@ -1,19 +1,16 @@
 //! The device under test: the engine and its configuration.
 
 use aya::TestRun;
-use aya::programs::{TestRunOptions, Xdp};
+use aya::programs::{SchedClassifier, TestRunOptions, Xdp};
 use fullview_plane::engine::{Engine, XdpConfig, XdpCounters, XdpInterface, XdpNextHop, XdpReason};
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::view::TableReaders;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::registry::{self, Registered};
 use fullview_table::{NextHop, Rib};
+use fullview_testnet::may_load_programs;
 
 use super::frames::OWN;
-
-const XDP_DROP: u32 = 1;
-const XDP_PASS: u32 = 2;
-const XDP_REDIRECT: u32 = 4;
 
 /// The ingress device of a test run: loopback.
 pub const DEVICE: u32 = 1;
@@ -26,17 +23,66 @@ pub enum Became {
     Forwarded(Vec<u8>),
 }
 
+/// Where the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    Xdp,
+    Tcx,
+}
+
+/// Runs a test at each hook, if this machine can.
+pub fn at_each_hook(test: impl Fn(Hook)) {
+    if may_load_programs() {
+        [Hook::Xdp, Hook::Tcx].into_iter().for_each(test);
+    }
+}
+
+/// The program of an engine for a hook.
+pub enum Program<'e> {
+    Xdp(&'e Xdp),
+    Tcx(&'e SchedClassifier),
+}
+
+impl Hook {
+    pub fn program(self, engine: &mut Engine) -> Program<'_> {
+        match self {
+            Hook::Xdp => Program::Xdp(engine.program().unwrap()),
+            Hook::Tcx => Program::Tcx(engine.skb_program().unwrap()),
+        }
+    }
+
+    /// The actions of the hook: to drop, to pass, to redirect.
+    fn actions(self) -> [i32; 3] {
+        match self {
+            Hook::Xdp => [1, 2, 4],
+            Hook::Tcx => [2, -1, 7],
+        }
+    }
+
+    /// What a test run shows of a frame that leaves with this tag: at tcx, tags are beside the frames.
+    pub fn shows(self, untagged: &[u8], tag: [u8; 4]) -> Vec<u8> {
+        match self {
+            Hook::Xdp => [&untagged[..12], &tag, &untagged[12..]].concat(),
+            Hook::Tcx => untagged.to_vec(),
+        }
+    }
+}
+
 /// Runs a program on one frame.
-pub fn run(program: &Xdp, frame: &[u8]) -> Became {
+pub fn run(program: &Program<'_>, frame: &[u8]) -> Became {
     let mut out = [0; 2048];
     let options =
         TestRunOptions { data_in: Some(frame), data_out: Some(&mut out), ..TestRunOptions::default() };
-    let result = program.test_run(options).unwrap();
+    let (hook, result) = match program {
+        Program::Xdp(program) => (Hook::Xdp, program.test_run(options).unwrap()),
+        Program::Tcx(program) => (Hook::Tcx, program.test_run(options).unwrap()),
+    };
     let out = out[..result.data_size_out as usize].to_vec();
-    match result.return_value {
-        XDP_DROP => Became::Dropped,
-        XDP_PASS => Became::Passed(out),
-        XDP_REDIRECT => Became::Forwarded(out),
+    let [drop, pass, redirect] = hook.actions();
+    match result.return_value as i32 {
+        action if action == drop => Became::Dropped,
+        action if action == pass => Became::Passed(out),
+        action if action == redirect => Became::Forwarded(out),
         other => panic!("the program returns {other}"),
     }
 }

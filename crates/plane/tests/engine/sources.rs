@@ -8,9 +8,8 @@ use fullview_plane::view::{View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::group::{Groups, Member};
 use fullview_table::{Address, NextHop, NextHops, Rib, Target};
-use fullview_testnet::may_load_programs;
 
-use super::dut::{Became, DEVICE, count, engine, run, since, station, tables};
+use super::dut::{Became, DEVICE, Hook, at_each_hook, count, engine, run, since, station, tables};
 use super::frames::{OWN, frame};
 
 /// Next hop 1 leaves by interface 0, 2 by interface 1, whose link is down, 3 has no neighbour yet on interface 0, 4 is
@@ -45,6 +44,7 @@ fn view(check: SourceCheck) -> (View, [NextHop; 2]) {
 /// Why packets from the network of each next hop and from an unknown network are not forwarded to a neighbour on interface
 /// 0.
 fn objections<A: Address>(
+    hook: Hook,
     check: SourceCheck,
     sources: [A; 9],
     to: A,
@@ -59,7 +59,7 @@ fn objections<A: Address>(
         engine(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), tables(&ribs.0, &ribs.1));
     sources.map(|source| {
         let (before, sent) = (count(&engine), frame(source, to));
-        let became = run(engine.program().unwrap(), &sent);
+        let became = run(&hook.program(&mut engine), &sent);
         let reasons = since(&before, &count(&engine));
         match became {
             Became::Forwarded(_) => assert_eq!(reasons, []),
@@ -75,15 +75,15 @@ fn objections<A: Address>(
 #[derive(Default)]
 struct Ribs(Rib<u32>, Rib<u128>);
 
-fn both(check: SourceCheck) -> [[Option<XdpReason>; 9]; 2] {
+fn both(hook: Hook, check: SourceCheck) -> [[Option<XdpReason>; 9]; 2] {
     use fullview_table::Prefix;
     let inet = [1u32, 2, 3, 4, 5, 6, 7, 8, 9].map(|net| 0x0a00_0001 | net << 8);
     let inet6 = [1u128, 2, 3, 4, 5, 6, 7, 8, 9].map(|net| 0x2001_0db8 << 96 | net << 64 | 1);
     [
-        objections(check, inet, 0xc612_0001, |ribs, at, hop| {
+        objections(hook, check, inet, 0xc612_0001, |ribs, at, hop| {
             ribs.0.announce(Prefix::containing(at, 24), hop);
         }),
-        objections(check, inet6, 0x2001_0002 << 96, |ribs, at, hop| {
+        objections(hook, check, inet6, 0x2001_0002 << 96, |ribs, at, hop| {
             ribs.1.announce(Prefix::containing(at, 64), hop);
         }),
     ]
@@ -91,36 +91,34 @@ fn both(check: SourceCheck) -> [[Option<XdpReason>; 9]; 2] {
 
 #[test]
 fn sources_are_checked_as_the_loop_in_user_space_checks_them() {
-    if !may_load_programs() {
-        return;
-    }
-    let (drop, kernel) = (Some(XdpReason::SourceCheck), Some(XdpReason::WayBack));
-    for family in both(SourceCheck::Off) {
-        assert_eq!(family, [None; 9]);
-    }
-    for family in both(SourceCheck::Loose) {
-        assert_eq!(family, [None, None, None, kernel, drop, drop, None, None, drop]);
-    }
-    for family in both(SourceCheck::Strict) {
-        assert_eq!(family, [None, drop, None, kernel, drop, drop, None, kernel, drop]);
-    }
+    at_each_hook(|hook| {
+        let (drop, kernel) = (Some(XdpReason::SourceCheck), Some(XdpReason::WayBack));
+        for family in both(hook, SourceCheck::Off) {
+            assert_eq!(family, [None; 9]);
+        }
+        for family in both(hook, SourceCheck::Loose) {
+            assert_eq!(family, [None, None, None, kernel, drop, drop, None, None, drop]);
+        }
+        for family in both(hook, SourceCheck::Strict) {
+            assert_eq!(family, [None, drop, None, kernel, drop, drop, None, kernel, drop]);
+        }
+    });
 }
 
 /// The kernel checks packets for this host itself. It also judges packets to all stations of a network.
 #[test]
 fn packets_for_this_host_are_passed_whatever_their_source() {
-    if !may_load_programs() {
-        return;
-    }
-    let (view, _) = view(SourceCheck::Strict);
-    let mut rib = Rib::default();
-    rib.announce("10.0.4.0/24".parse().unwrap(), NextHop(4));
-    rib.announce("10.0.4.255/32".parse().unwrap(), NextHop(6));
-    let mut engine =
-        engine(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), tables(&rib, &Rib::default()));
-    for (to, reason) in [(0x0a00_0401, XdpReason::Local), (0x0a00_04ff, XdpReason::Broadcast)] {
-        let (before, sent) = (count(&engine), frame(0x0b00_0001u32, to));
-        assert_eq!(run(engine.program().unwrap(), &sent), Became::Passed(sent.clone()));
-        assert_eq!(since(&before, &count(&engine)), [(reason, 1)]);
-    }
+    at_each_hook(|hook| {
+        let (view, _) = view(SourceCheck::Strict);
+        let mut rib = Rib::default();
+        rib.announce("10.0.4.0/24".parse().unwrap(), NextHop(4));
+        rib.announce("10.0.4.255/32".parse().unwrap(), NextHop(6));
+        let mut engine =
+            engine(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), tables(&rib, &Rib::default()));
+        for (to, reason) in [(0x0a00_0401, XdpReason::Local), (0x0a00_04ff, XdpReason::Broadcast)] {
+            let (before, sent) = (count(&engine), frame(0x0b00_0001u32, to));
+            assert_eq!(run(&hook.program(&mut engine), &sent), Became::Passed(sent.clone()));
+            assert_eq!(since(&before, &count(&engine)), [(reason, 1)]);
+        }
+    });
 }

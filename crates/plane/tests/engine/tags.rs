@@ -38,6 +38,51 @@ fn of_vlan_7() -> XdpConfig {
     plan
 }
 
+/// Forwards what comes in by `in` to a neighbour in VLAN 300 at `out`; and what `sink` receives in that VLAN is counted.
+fn to_vlan_300() -> [XdpConfig; 2] {
+    let mut sending = of_vlan_7();
+    sending.interfaces[0].vlan = 0;
+    if let (_, XdpNextHop::Neighbor { vlan, .. }) = &mut sending.next_hops[0] {
+        *vlan = 300;
+    }
+    let mut receiving = plan(0);
+    let ifindex = Link::named("sink").unwrap().index();
+    receiving.interfaces[0] = XdpInterface { ifindex, vlan: 300, ..receiving.interfaces[0] };
+    [sending, receiving]
+}
+
+#[test]
+fn a_program_at_tcx_sends_frames_with_the_tag_of_the_next_link() {
+    if !(may_load_programs() && may_run(&["ip"])) {
+        return;
+    }
+    in_namespace(|| {
+        for (one, other) in [("source", "in"), ("out", "sink")] {
+            cable(one, other, 1514);
+        }
+        let (mut inet, mut inet6) = (Rib::default(), Rib::default());
+        inet.announce(Prefix::default_route(), NextHop(1));
+        inet6.announce(Prefix::default_route(), NextHop(1));
+        let at = |place: &str, config: &XdpConfig| {
+            let mut engine = Engine::load().unwrap();
+            engine.attach_at_tcx(Link::named(place).unwrap().index()).unwrap();
+            engine.publish(config, vec![tables(&inet, &inet6)]).unwrap();
+            engine
+        };
+        let [sending, receiving] = to_vlan_300();
+        let (_sender, receiver) = (at("in", &sending), at("sink", &receiving));
+        let mut source = PacketSocket::open("source");
+        let arrived = || count(&receiver).interfaces[0].received.packets;
+        for sent in [frame(0xc000_0201u32, 0xc612_0001), frame(1u128 << 125, 3 << 124)] {
+            let before = arrived();
+            assert!(eventually(|| {
+                source.send(&sent).unwrap();
+                arrived() > before
+            }));
+        }
+    });
+}
+
 /// Whether the program, attached by this function, forwards tagged frames of VLAN 7.
 fn forwards_vlan_7(attach: fn(&mut Engine, u32)) -> bool {
     let mut rib = Rib::default();
@@ -69,13 +114,15 @@ fn forwards_vlan_7(attach: fn(&mut Engine, u32)) -> bool {
 }
 
 #[test]
-fn a_bound_program_reads_the_tags_that_the_driver_strips() {
+fn a_bound_program_and_one_at_tcx_read_the_tags_that_the_driver_strips() {
     if !(may_load_programs() && may_run(&["ip", "ethtool"])) {
         return;
     }
     in_namespace(|| {
         bridge();
         assert!(forwards_vlan_7(|engine, device| engine.attach_reading_tags(device).unwrap()));
+        // At tcx the tags are beside the frames.
+        assert!(forwards_vlan_7(|engine, device| engine.attach_at_tcx(device).unwrap()));
         // To another program, the same frames look untagged.
         assert!(!forwards_vlan_7(|engine, device| engine.attach(device, XdpMode::Driver).unwrap()));
     });

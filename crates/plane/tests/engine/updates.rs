@@ -14,7 +14,7 @@ use fullview_table::fib::registry::{self, Registered};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
 use fullview_testnet::may_load_programs;
 
-use super::dut::{Became, engine, plan, run, station};
+use super::dut::{Became, Program, engine, plan, run, station};
 use super::frames::frame;
 
 /// A table with the framework of a router, which applies the changes of the RIB.
@@ -49,7 +49,7 @@ fn handle(engine: &mut Engine) -> Xdp {
 
 /// The next hop a packet was sent to.
 fn answer(program: &Xdp, sent: &[u8]) -> Option<u16> {
-    match run(program, sent) {
+    match run(&Program::Xdp(program), sent) {
         Became::Forwarded(out) => Some(u16::from_be_bytes([out[4], out[5]])),
         Became::Passed(out) => {
             assert_eq!(out, sent);

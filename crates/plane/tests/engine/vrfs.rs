@@ -7,9 +7,8 @@ use fullview_plane::view::{TableReaders, View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::registry::Registered;
 use fullview_table::{NextHop, Prefix, Rib, probe};
-use fullview_testnet::may_load_programs;
 
-use super::dut::{Became, DEVICE, plan, run, station, tables};
+use super::dut::{Became, DEVICE, Program, at_each_hook, plan, run, station, tables};
 use super::frames::{OWN, forwarded, frame, tagged};
 
 const HOPS: u16 = 300;
@@ -47,8 +46,7 @@ fn readers(ribs: &[Ribs]) -> Vec<TableReaders> {
     ribs.iter().map(|Ribs(inet, inet6)| tables(inet, inet6)).collect()
 }
 
-fn check<A: Registered>(engine: &mut Engine, table: u16, rib: &Rib<A>, others: &[&Rib<A>], source: A) {
-    let program = engine.program().unwrap();
+fn check<A: Registered>(program: &Program<'_>, table: u16, rib: &Rib<A>, others: &[&Rib<A>], source: A) {
     let own = probe::in_prefix(rib, 3).take(if rib.is_empty() { 0 } else { 150 });
     let others = others.iter().filter(|rib| !rib.is_empty());
     for addr in own.chain(others.flat_map(|rib| probe::in_prefix(rib, 4).take(30))) {
@@ -64,110 +62,105 @@ fn check<A: Registered>(engine: &mut Engine, table: u16, rib: &Rib<A>, others: &
     }
 }
 
-fn check_all(engine: &mut Engine, ribs: &[Ribs]) {
+fn check_all(program: &Program<'_>, ribs: &[Ribs]) {
     let inet: Vec<_> = ribs.iter().map(|ribs| &ribs.0).collect();
     let inet6: Vec<_> = ribs.iter().map(|ribs| &ribs.1).collect();
     for (table, Ribs(own, own6)) in (0..).zip(ribs) {
-        check(engine, table, own, &inet, 0xc612_0001);
-        check(engine, table, own6, &inet6, 0x2001_0002 << 96);
+        check(program, table, own, &inet, 0xc612_0001);
+        check(program, table, own6, &inet6, 0x2001_0002 << 96);
     }
 }
 
 #[test]
 fn each_vrf_uses_its_own_table() {
-    if !may_load_programs() {
-        return;
-    }
-    let ribs = ribs(&[2_000, 1_500, 1_500, 0, 1]);
-    let mut engine = Engine::with_room(4).unwrap();
-    engine.publish(&vlans(4), readers(&ribs)).unwrap();
-    check_all(&mut engine, &ribs);
+    at_each_hook(|hook| {
+        let ribs = ribs(&[2_000, 1_500, 1_500, 0, 1]);
+        let mut engine = Engine::with_room(4).unwrap();
+        engine.publish(&vlans(4), readers(&ribs)).unwrap();
+        check_all(&hook.program(&mut engine), &ribs);
+    });
 }
 
 /// The ranges of tables in shared arrays move, whichever generation is written.
 #[test]
 fn vrfs_are_added_grow_and_are_removed() {
-    if !may_load_programs() {
-        return;
-    }
-    let mut engine = Engine::with_room(3).unwrap();
-    let states: [&[usize]; 8] = [
-        &[100],
-        &[100, 3_000],
-        &[6_000, 10, 2_000],
-        &[6_000, 4_000, 2_000, 50],
-        &[10, 0, 2_500, 3_000],
-        &[8_000],
-        &[50, 9_000, 1],
-        &[50, 0, 0],
-    ];
-    for routes in states {
-        let ribs = ribs(routes);
-        engine.publish(&vlans(routes.len() as u16 - 1), readers(&ribs)).unwrap();
-        check_all(&mut engine, &ribs);
-    }
+    at_each_hook(|hook| {
+        let mut engine = Engine::with_room(3).unwrap();
+        let states: [&[usize]; 8] = [
+            &[100],
+            &[100, 3_000],
+            &[6_000, 10, 2_000],
+            &[6_000, 4_000, 2_000, 50],
+            &[10, 0, 2_500, 3_000],
+            &[8_000],
+            &[50, 9_000, 1],
+            &[50, 0, 0],
+        ];
+        for routes in states {
+            let ribs = ribs(routes);
+            engine.publish(&vlans(routes.len() as u16 - 1), readers(&ribs)).unwrap();
+            check_all(&hook.program(&mut engine), &ribs);
+        }
+    });
 }
 
 #[test]
 fn sources_are_looked_up_in_the_vrfs_table() {
-    if !may_load_programs() {
-        return;
-    }
-    let mut plan = vlans(1);
-    plan.interfaces[1].source_check = SourceCheck::Loose;
-    let (source, to) = (0x0a00_0001u32, 0xc612_0001);
-    let with = |routes: &[u32]| {
-        let mut rib = Rib::default();
-        routes.iter().for_each(|addr| _ = rib.announce(Prefix::containing(*addr, 24), NextHop(1)));
-        rib
-    };
-    let became = |main: &[u32], vrf: &[u32]| {
-        let mut engine = Engine::with_room(1).unwrap();
-        let empty = Rib::default();
-        engine.publish(&plan, vec![tables(&with(main), &empty), tables(&with(vrf), &empty)]).unwrap();
-        run(engine.program().unwrap(), &tagged(&frame(source, to), 1))
-    };
-    assert!(matches!(became(&[], &[source, to]), Became::Forwarded(_)));
-    assert_eq!(became(&[source, to], &[to]), Became::Dropped);
+    at_each_hook(|hook| {
+        let mut plan = vlans(1);
+        plan.interfaces[1].source_check = SourceCheck::Loose;
+        let (source, to) = (0x0a00_0001u32, 0xc612_0001);
+        let with = |routes: &[u32]| {
+            let mut rib = Rib::default();
+            routes.iter().for_each(|addr| _ = rib.announce(Prefix::containing(*addr, 24), NextHop(1)));
+            rib
+        };
+        let became = |main: &[u32], vrf: &[u32]| {
+            let mut engine = Engine::with_room(1).unwrap();
+            let empty = Rib::default();
+            engine.publish(&plan, vec![tables(&with(main), &empty), tables(&with(vrf), &empty)]).unwrap();
+            run(&hook.program(&mut engine), &tagged(&frame(source, to), 1))
+        };
+        assert!(matches!(became(&[], &[source, to]), Became::Forwarded(_)));
+        assert_eq!(became(&[source, to], &[to]), Became::Dropped);
+    });
 }
 
 #[test]
 fn a_views_vrf_is_looked_up_in_its_own_table() {
-    if !may_load_programs() {
-        return;
-    }
-    let empty = Rib::<u128>::default();
-    let all_to = |hop| {
-        let mut rib = Rib::default();
-        rib.announce(Prefix::default_route(), NextHop(hop));
-        tables(&rib, &empty)
-    };
-    let mut adjacencies = Adjacencies::new();
-    for hop in [1, 2].map(NextHop) {
-        adjacencies.set(hop, Adjacency::Neighbor { interface: 0, mac: Mac(station(hop)) });
-    }
-    let main = Interface::new(0, Mac(OWN));
-    let vrf = Interface { vlan: Some(3), table: 1, ..main.clone() };
-    let parts = ViewParts::new(vec![main, vrf], adjacencies, all_to(1));
-    let view = View::new(ViewParts { tables: vec![all_to(1), all_to(2)], ..parts }).unwrap();
-    let mut engine = Engine::with_room(1).unwrap();
-    engine
-        .publish(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), view.parts().tables.clone())
-        .unwrap();
-    let plain = frame(0xc000_0201u32, 0xc612_0001);
-    for (sent, hop) in [(plain.clone(), 1), (tagged(&plain, 3), 2)] {
-        let wanted = forwarded(&plain, station(NextHop(hop)), OWN);
-        assert_eq!(run(engine.program().unwrap(), &sent), Became::Forwarded(wanted));
-    }
+    at_each_hook(|hook| {
+        let empty = Rib::<u128>::default();
+        let all_to = |hop| {
+            let mut rib = Rib::default();
+            rib.announce(Prefix::default_route(), NextHop(hop));
+            tables(&rib, &empty)
+        };
+        let mut adjacencies = Adjacencies::new();
+        for hop in [1, 2].map(NextHop) {
+            adjacencies.set(hop, Adjacency::Neighbor { interface: 0, mac: Mac(station(hop)) });
+        }
+        let main = Interface::new(0, Mac(OWN));
+        let vrf = Interface { vlan: Some(3), table: 1, ..main.clone() };
+        let parts = ViewParts::new(vec![main, vrf], adjacencies, all_to(1));
+        let view = View::new(ViewParts { tables: vec![all_to(1), all_to(2)], ..parts }).unwrap();
+        let mut engine = Engine::with_room(1).unwrap();
+        engine
+            .publish(&XdpConfig::from_view(&view, &[XdpDevice::able(DEVICE)]), view.parts().tables.clone())
+            .unwrap();
+        let plain = frame(0xc000_0201u32, 0xc612_0001);
+        for (sent, hop) in [(plain.clone(), 1), (tagged(&plain, 3), 2)] {
+            let wanted = forwarded(&plain, station(NextHop(hop)), OWN);
+            assert_eq!(run(&hook.program(&mut engine), &sent), Became::Forwarded(wanted));
+        }
+    });
 }
 
 #[test]
 fn more_tables_than_there_is_room_for_are_refused() {
-    if !may_load_programs() {
-        return;
-    }
-    let mut engine = Engine::with_room(1).unwrap();
-    let refused = engine.publish(&vlans(2), readers(&ribs(&[1, 1, 1]))).unwrap_err();
-    assert!(matches!(refused, EngineError::TooLarge { needed: 2, limit: 1, .. }), "{refused}");
-    assert!(Engine::with_room(256).err().unwrap().to_string().contains("255 tables of VRFs"));
+    at_each_hook(|_| {
+        let mut engine = Engine::with_room(1).unwrap();
+        let refused = engine.publish(&vlans(2), readers(&ribs(&[1, 1, 1]))).unwrap_err();
+        assert!(matches!(refused, EngineError::TooLarge { needed: 2, limit: 1, .. }), "{refused}");
+        assert!(Engine::with_room(256).err().unwrap().to_string().contains("255 tables of VRFs"));
+    });
 }

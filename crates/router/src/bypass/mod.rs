@@ -62,6 +62,15 @@ impl TakenOver {
     }
 }
 
+/// The disciplines that shape what leaves by these interfaces, as text for the operator.
+///
+/// # Errors
+///
+/// The kernel does not list them.
+pub fn shapers(interfaces: &[String]) -> io::Result<Bypassed> {
+    traffic_control::shapers(interfaces)
+}
+
 fn refused(found: &[String]) -> BadInput {
     BadInput(format!(
         "packets that this router forwards would not meet these rules of the kernel:\n  {}\nDelete them, or, if forwarded \

@@ -65,7 +65,7 @@ fn check_with_kernel(config: &RouterConfig) -> Result<(), ConfigError> {
         return Err(ConfigError::Value(text));
     }
     let RouterSection { engine, algorithm, .. } = &config.router;
-    let by_program = *engine != EngineName::User;
+    let by_program = !matches!(engine, EngineName::Threads | EngineName::Auto);
     let chooses = !by_program || algorithm == algorithm::AUTO;
     ensure!(chooses, "router.algorithm: the program in the kernel has its own algorithms only; leave it out");
     let kinds = port_options(config).kinds;
@@ -77,8 +77,8 @@ fn check_with_kernel(config: &RouterConfig) -> Result<(), ConfigError> {
 }
 
 fn check_standalone(config: &RouterConfig) -> Result<(), ConfigError> {
-    let has_user_engine = config.router.engine == EngineName::User;
-    ensure!(has_user_engine, "router.engine: without a kernel there is only `user`");
+    let by_threads = matches!(config.router.engine, EngineName::Threads | EngineName::Auto);
+    ensure!(by_threads, "router.engine: without a kernel there is only `threads`");
     let kinds = port_options(config).kinds;
     let are_hidden = kinds.iter().all(|kind| matches!(kind, PortName::Tap | PortName::Xdp));
     ensure!(

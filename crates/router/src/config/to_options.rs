@@ -44,7 +44,7 @@ fn capture_options(section: &CaptureSection) -> CaptureOptions {
 pub fn port_options(config: &RouterConfig) -> PortOptions {
     let RouterSection { interfaces, port, cores, .. } = &config.router;
     let own = |name| config.interface.get(name).and_then(|interface| interface.port);
-    let kinds = interfaces.iter().map(|name| own(name).unwrap_or(*port)).collect();
+    let kinds = interfaces.iter().map(|name| own(name).or(*port).unwrap_or_default()).collect();
     let XdpSection { need_wakeup, busy_poll_us, busy_poll_budget: budget } = config.xdp;
     let busy_poll = busy_poll_us.map(|micros| BusyPoll { micros, budget });
     let xdp = XdpOptions { need_wakeup, busy_poll, ..XdpOptions::default() };
@@ -61,6 +61,19 @@ pub fn live_options(config: &RouterConfig) -> Result<LiveOptions, ConfigError> {
     Ok(LiveOptions { algorithm, framework, policies: policies.collect(), plan })
 }
 
+/// A setting that only threads have: the operator who makes it wants them to forward.
+fn threads_only(config: &RouterConfig) -> Option<&'static str> {
+    let RouterSection { port, workers, cores, algorithm, .. } = &config.router;
+    let settings = [
+        ("port", port.is_some() || config.interface.values().any(|interface| interface.port.is_some())),
+        ("workers", *workers > 1),
+        ("cores", !cores.is_empty()),
+        ("algorithm", algorithm != algorithm::AUTO),
+        ("capture", config.capture.is_some()),
+    ];
+    settings.into_iter().find_map(|(name, is_made)| is_made.then_some(name))
+}
+
 /// Reads the files that the configuration names.
 pub fn router_options(config: &RouterConfig) -> Result<RouterOptions, ConfigError> {
     let LiveOptions { algorithm, framework, policies, plan } = live_options(config)?;
@@ -69,6 +82,7 @@ pub fn router_options(config: &RouterConfig) -> Result<RouterOptions, ConfigErro
     Ok(RouterOptions {
         interfaces: config.router.interfaces.clone(),
         engine: config.router.engine,
+        threads_only: threads_only(config),
         algorithm,
         framework,
         netlink_buffer: config.router.netlink_buffer,

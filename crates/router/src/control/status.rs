@@ -36,10 +36,21 @@ pub struct InterfaceStatus {
     /// reasons that occurred.
     #[serde(default)]
     pub drops: BTreeMap<String, u64>,
+    /// What forwards the packets that come in by the interface.
+    #[serde(default)]
+    pub engine: EngineStatus,
     /// Frames that came in by the interface and that the program in the kernel did not forward, by reason. Empty if
     /// workers forward.
     #[serde(default)]
     pub program: BTreeMap<String, u64>,
+}
+
+/// An engine, and the reason for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineStatus {
+    /// As in `--engine`: tc, xdp, xdp-generic or threads.
+    pub name: String,
+    pub why: String,
 }
 
 /// A count of packets, and of the bytes of their frames without the FCS.

@@ -49,7 +49,8 @@ impl ControlPlane {
         self.mirror.commit(self.now());
         let (now, configured) = (self.now(), self.algorithm.as_deref());
         let tables = self.mirror.tables_mut();
-        for name in self.path_algorithms.iter().copied().chain(configured) {
+        let of_path = self.path_algorithms;
+        for name in of_path.iter().copied().chain(configured.filter(|_| of_path.is_empty())) {
             pin(now, &mut tables.inet, name);
             pin(now, &mut tables.inet6, name);
         }

@@ -7,12 +7,18 @@ use std::time::{Duration, Instant};
 use fullview_plane::counters::Counters;
 use fullview_plane::worker::PublishedCounters;
 
+use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
 
 /// The counters of a data path.
 pub trait PathCounts {
     /// What each worker has counted, or each processor on which a program in the kernel runs.
     fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError>;
+
+    /// What forwards the packets that come in by a port.
+    fn engine(&self, _port: u16) -> EngineInUse {
+        EngineInUse::threads("there is no kernel behind this router")
+    }
 
     /// What a program in the kernel has counted. Empty if workers forward.
     fn program(&self) -> Result<NamedCounts, DaemonError> {

@@ -27,7 +27,7 @@ pub enum DaemonError {
     #[error("{doing}")]
     System { doing: &'static str, source: io::Error },
     #[cfg(feature = "bpf")]
-    #[error("--engine xdp")]
+    #[error("the program in the kernel")]
     Engine(#[source] EngineError),
     #[cfg(feature = "bpf")]
     #[error("reading what the program in the kernel counted")]

@@ -3,18 +3,23 @@
 //!
 //! | control source | data path | engine |
 //! | --- | --- | --- |
-//! | `kernel_source` | `worker_path` | `user` |
-//! | `kernel_source` | `xdp` | `xdp`, `xdp-generic` |
-//! | `standalone` | `standalone` | `user`, with `kernel = false` |
+//! | `kernel_source` | `worker_path` | `threads` |
+//! | `kernel_source` | `xdp` | `tc`, `xdp`, `xdp-generic` |
+//! | `standalone` | `standalone` | `threads`, with `kernel = false` |
+//!
+//! `engine_choice` says which of them `auto` is.
 //!
 //! Other threads ask the loop through `query_queue`, and watch packets through `watch_hub`.
 
 mod bypass_watch;
 mod control_plane;
 mod counts;
+mod engine_choice;
 mod error;
 mod event_log;
 mod followed_ports;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod hook;
 mod host_driver;
 mod interface_lock;
 mod kernel_source;
@@ -25,6 +30,11 @@ mod neighbor_refresh;
 mod neighbor_resolution;
 mod plan_events;
 mod ports;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod program_choice;
+#[cfg(not(all(feature = "bpf", target_os = "linux")))]
+#[path = "no_program_choice.rs"]
+mod program_choice;
 mod query_queue;
 mod retry;
 mod standalone;
@@ -45,18 +55,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::bypass::TakenOver;
-#[cfg(not(all(feature = "bpf", target_os = "linux")))]
-use crate::error::BadInput;
-use crate::events::RecentEvents;
-use crate::options::{EngineName, PortName, RouterOptions};
+use crate::events::{EventKind, RecentEvents};
+use crate::options::RouterOptions;
 use control_plane::ControlPlane;
 pub use counts::{CountSnapshot, NamedCounts, total};
+use engine_choice::ChosenEngine;
+pub use engine_choice::{EngineChoice, EngineInUse};
 pub use error::DaemonError;
 pub use event_log::is_rebuild;
 pub use interface_lock::{InterfaceLocks, lock};
 use kernel_source::KernelSource;
 use main_loop::Daemon;
 pub use main_loop::{RouterCounts, RunRouter};
+use program_choice::ProgramChoice;
 pub use query_queue::{QueryHandle, QueryQueue, open as open_query_queue};
 pub use state::RouterState;
 pub use watch_hub::{WatchHub, WatchSession};
@@ -70,29 +81,28 @@ pub struct Shared {
 }
 
 /// Checks the settings of the host that forwarding needs.
-pub fn check_host(options: &RouterOptions) -> Result<(), DaemonError> {
+pub fn check_host(options: &RouterOptions, choice: &EngineChoice) -> Result<(), DaemonError> {
     if options.standalone.is_some() {
         return Ok(());
     }
     let check = |name| ports::check(name, options.wait).and_then(|()| kernel_split::check(name));
     options.interfaces.iter().try_for_each(|name| check(name))?;
     if !options.bypass_filters {
-        taken_over(options).check()?;
+        taken_over(options, choice).check()?;
     }
     Ok(())
 }
 
 /// What a router with these options takes from the kernel.
-fn taken_over(options: &RouterOptions) -> TakenOver {
-    let by_packets = options.ports.kinds.iter().all(|kind| *kind == PortName::Packet);
-    let leaves_unqueued = options.engine != EngineName::User || !by_packets;
-    TakenOver { interfaces: options.interfaces.clone(), leaves_unqueued }
+fn taken_over(options: &RouterOptions, choice: &EngineChoice) -> TakenOver {
+    TakenOver { interfaces: options.interfaces.clone(), leaves_unqueued: choice.leaves_unqueued }
 }
 
 /// Learns what to forward, and starts to forward. [`RunRouter::run`] goes on from there. If `stop` is set meanwhile, the
 /// kernel is not read to its end.
 pub fn start(
     options: &RouterOptions,
+    choice: &EngineChoice,
     queries: QueryQueue,
     shared: &Shared,
     stop: &AtomicBool,
@@ -100,15 +110,18 @@ pub fn start(
     if let Some(config) = &options.standalone {
         return Ok(Box::new(standalone::start(options, config, queries, &shared.hub, &shared.events)?));
     }
-    match options.engine {
-        EngineName::User => by_workers(options, queries, shared, stop),
-        EngineName::Xdp => in_kernel(options, queries, shared, false, stop),
-        EngineName::XdpGeneric => in_kernel(options, queries, shared, true, stop),
+    shared.events.record(EventKind::Router, &choice.line);
+    match &choice.engine {
+        ChosenEngine::Threads => by_workers(options, choice, queries, shared, stop),
+        ChosenEngine::Program(program) => {
+            in_kernel(options, program, taken_over(options, choice), queries, shared, stop)
+        }
     }
 }
 
 fn by_workers(
     options: &RouterOptions,
+    choice: &EngineChoice,
     queries: QueryQueue,
     Shared { hub, events }: &Shared,
     stop: &AtomicBool,
@@ -117,45 +130,42 @@ fn by_workers(
     if kernel_split::KERNEL_FORWARDS {
         plane.mirror.follow_kernel_forwarding();
     }
-    let mut source = KernelSource::new(options.netlink_buffer, taken_over(options))?;
+    let mut source = KernelSource::new(options.netlink_buffer, taken_over(options, choice))?;
     source.fill(&mut plane, &queries, stop)?;
     let (count, ports) = (options.workers, options.ports.clone());
     let workers = KernelWorkers::new(count, ports, source.refresh.used(), Arc::clone(hub))?;
-    let path = WorkerPath::start(&options.interfaces, workers, &plane)?;
+    let path = WorkerPath::start(&options.interfaces, workers, &choice.why, &plane)?;
     Ok(Box::new(Daemon { plane, source, path, queries }))
 }
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 fn in_kernel(
     options: &RouterOptions,
+    program: &ProgramChoice,
+    taken_over: TakenOver,
     queries: QueryQueue,
     Shared { events, .. }: &Shared,
-    is_generic: bool,
     stop: &AtomicBool,
 ) -> Result<Box<dyn RunRouter>, DaemonError> {
-    use aya::programs::xdp::XdpMode;
     use fullview_plane::engine::Engine;
 
     let mut plane = ControlPlane::new(options, &xdp::ALGORITHMS, events);
     plane.mirror.follow_kernel_forwarding();
     plane.mirror.limit(Engine::MOST_VRFS + 1, Engine::MOST_INTERFACES);
-    let mut source = KernelSource::new(options.netlink_buffer, taken_over(options))?;
+    let mut source = KernelSource::new(options.netlink_buffer, taken_over)?;
     source.fill(&mut plane, &queries, stop)?;
-    let mode = if is_generic { XdpMode::Skb } else { XdpMode::Driver };
-    let path = xdp::XdpPath::start(&options.interfaces, mode, Arc::clone(events), &plane.mirror)?;
+    let path = xdp::XdpPath::start(&options.interfaces, program.rule, Arc::clone(events), &plane.mirror)?;
     Ok(Box::new(Daemon { plane, source, path, queries }))
 }
 
 #[cfg(not(all(feature = "bpf", target_os = "linux")))]
 fn in_kernel(
     _options: &RouterOptions,
+    program: &ProgramChoice,
+    _taken_over: TakenOver,
     _queries: QueryQueue,
     _shared: &Shared,
-    _is_generic: bool,
     _stop: &AtomicBool,
 ) -> Result<Box<dyn RunRouter>, DaemonError> {
-    Err(BadInput(
-        "--engine xdp loads a program into the kernel: build with --features bpf (needs clang)".into(),
-    )
-    .into())
+    match program.0 {}
 }

@@ -6,6 +6,7 @@ use fullview_table::Address;
 use fullview_table::fib::framework::FamilyTables;
 
 use super::counts::{CountSnapshot, NamedCounts, PathCounts};
+use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
 use super::host_driver::HostDriver;
 use crate::follow::Statistics;
@@ -41,6 +42,11 @@ impl RouterState<'_> {
         self.counts.snapshots()
     }
 
+    /// What forwards the packets that come in by a port.
+    pub fn engine(&self, port: u16) -> EngineInUse {
+        self.counts.engine(port)
+    }
+
     /// What a program in the kernel has counted. Empty if workers forward.
     pub fn program_counts(&self) -> Result<NamedCounts, DaemonError> {
         self.counts.program()
@@ -58,7 +64,14 @@ impl RouterState<'_> {
     }
 
     /// Applies other options. Workers forward by them from their next burst on.
-    pub fn reconfigure(&mut self, live: LiveOptions) {
+    ///
+    /// # Errors
+    /// An algorithm is named, and the engine in use has its own; nothing was changed.
+    pub fn reconfigure(&mut self, live: LiveOptions) -> Result<(), EngineInUse> {
+        let engine = self.engine(0);
+        if live.algorithm.is_some() && !engine.is_threads() {
+            return Err(engine);
+        }
         self.mirror.set_policies(live.policies);
         if let (Some(host), Some(plan)) = (&mut self.host, &live.plan) {
             host.adopt(self.now, self.mirror, plan);
@@ -74,6 +87,7 @@ impl RouterState<'_> {
         }
         // With its next commit, before any other work, the router's thread pins the tables to the new algorithm.
         *self.algorithm = live.algorithm;
+        Ok(())
     }
 }
 

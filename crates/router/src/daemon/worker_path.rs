@@ -2,6 +2,7 @@
 
 use super::control_plane::ControlPlane;
 use super::counts::{CountSnapshot, PathCounts};
+use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
 use super::followed_ports::FollowedPorts;
 use super::kernel_source::KernelSource;
@@ -13,6 +14,8 @@ pub struct WorkerPath {
     interfaces: Vec<String>,
     workers: KernelWorkers,
     ports: FollowedPorts,
+    /// Why threads forward.
+    why: String,
 }
 
 impl WorkerPath {
@@ -20,10 +23,11 @@ impl WorkerPath {
     pub fn start(
         interfaces: &[String],
         workers: KernelWorkers,
+        why: &str,
         plane: &ControlPlane,
     ) -> Result<WorkerPath, DaemonError> {
-        let mut path =
-            WorkerPath { interfaces: interfaces.to_vec(), workers, ports: FollowedPorts::default() };
+        let (interfaces, ports, why) = (interfaces.to_vec(), FollowedPorts::default(), why.to_owned());
+        let mut path = WorkerPath { interfaces, workers, ports, why };
         path.follow_ports(plane)?;
         Ok(path)
     }
@@ -50,5 +54,9 @@ impl DataPath<KernelSource> for WorkerPath {
 impl PathCounts for WorkerPath {
     fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {
         self.workers.snapshots()
+    }
+
+    fn engine(&self, _port: u16) -> EngineInUse {
+        EngineInUse::threads(&self.why)
     }
 }

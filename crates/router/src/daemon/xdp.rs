@@ -1,5 +1,5 @@
-//! The data path of the XDP engine: a program in the kernel forwards, and this process keeps the program's tables up to
-//! date.
+//! The data path of the engines `tc`, `xdp` and `xdp-generic`: a program in the kernel forwards, and this process keeps the
+//! program's tables up to date.
 
 use std::sync::Arc;
 
@@ -14,7 +14,9 @@ use fullview_table::group::GroupView;
 
 use super::control_plane::ControlPlane;
 use super::counts::{CountSnapshot, NamedCounts, PathCounts};
+use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
+use super::hook::{Hook, HookChoice, HookRule};
 use super::kernel_source::KernelSource;
 use super::link_presence::is_gone;
 use super::main_loop::{DataPath, RouterCounts};
@@ -29,7 +31,6 @@ pub const ALGORITHMS: [&str; 2] = [INET_ALGORITHM, INET6_ALGORITHM];
 /// The program in the kernel, and what is known of it.
 pub struct XdpPath {
     interfaces: Vec<String>,
-    mode: XdpMode,
     devices: DeviceReader,
     events: Arc<RecentEvents>,
     running: Option<RunningEngine>,
@@ -59,15 +60,14 @@ impl XdpPath {
     /// Loads the program, and attaches it to the interfaces that exist.
     pub fn start(
         interfaces: &[String],
-        mode: XdpMode,
+        rule: HookRule,
         events: Arc<RecentEvents>,
         mirror: &Mirror,
     ) -> Result<XdpPath, DaemonError> {
-        let mut devices = DeviceReader::new(interfaces, mode);
+        let mut devices = DeviceReader::new(interfaces, rule);
         devices.check(mirror)?;
         let mut path = XdpPath {
             interfaces: interfaces.to_vec(),
-            mode,
             devices,
             events,
             running: None,
@@ -89,7 +89,7 @@ impl XdpPath {
         let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
         if self.running.as_ref().is_none_or(|running| !running.is_for(&devices) || running.room < vrfs) {
             self.end()?;
-            let running = RunningEngine::new(devices.clone(), vrfs, self.mode, mirror);
+            let running = RunningEngine::new(devices.clone(), vrfs, mirror);
             self.running = Some(running.map_err(DaemonError::Engine)?);
         }
         let Some(running) = &mut self.running else { return Ok(()) };
@@ -183,6 +183,13 @@ impl PathCounts for XdpPath {
         Ok(std::iter::once(earlier).chain(now).collect())
     }
 
+    fn engine(&self, port: u16) -> EngineInUse {
+        let choice = self.devices.choice(port);
+        let in_use =
+            |choice: HookChoice| EngineInUse { name: choice.hook.name(), why: choice.reason.to_string() };
+        choice.map_or(EngineInUse { name: "none", why: "there is no such interface".into() }, in_use)
+    }
+
     fn program(&self) -> Result<NamedCounts, DaemonError> {
         Ok(named(&self.counted()?))
     }
@@ -199,21 +206,13 @@ impl PathCounts for XdpPath {
 
 impl RunningEngine {
     /// Loads a program with room for that many VRFs, and for some more that may be added.
-    fn new(
-        devices: Vec<DeviceState>,
-        vrfs: usize,
-        mode: XdpMode,
-        mirror: &Mirror,
-    ) -> Result<RunningEngine, EngineError> {
+    fn new(devices: Vec<DeviceState>, vrfs: usize, mirror: &Mirror) -> Result<RunningEngine, EngineError> {
         let room = if vrfs > 0 { vrfs.next_power_of_two().min(Engine::MOST_VRFS) } else { 0 };
         let mut engine = Engine::with_room(room)?;
-        for DeviceState { device, tags } in devices.iter().filter(|state| state.device.index != 0) {
-            match tags {
-                TagPlace::Frame => engine.attach(device.index, mode)?,
-                TagPlace::Driver => engine.attach_reading_tags(device.index)?,
-                TagPlace::Nowhere => {}
-            }
-        }
+        devices
+            .iter()
+            .filter(|state| state.device.index != 0)
+            .try_for_each(|state| attach(&mut engine, state))?;
         // The generations are empty, so the first `follow` publishes.
         let view = mirror.views().current();
         let groups = view.parts().groups.current();
@@ -222,7 +221,7 @@ impl RunningEngine {
 
     /// Whether the program is attached as these interfaces need it.
     fn is_for(&self, devices: &[DeviceState]) -> bool {
-        let attached = |state: &DeviceState| (state.device.index, state.tags);
+        let attached = |state: &DeviceState| (state.device.index, state.tags, state.choice.hook);
         self.devices.iter().map(attached).eq(devices.iter().map(attached))
     }
 
@@ -247,6 +246,17 @@ impl RunningEngine {
         (self.view, self.groups, self.generations) = (Arc::clone(&view), groups, generations);
         self.devices = devices;
         Ok(())
+    }
+}
+
+fn attach(engine: &mut Engine, state: &DeviceState) -> Result<(), EngineError> {
+    let index = state.device.index;
+    match (state.choice.hook, state.tags) {
+        (Hook::Tcx, _) => engine.attach_at_tcx(index),
+        (_, TagPlace::Driver) => engine.attach_reading_tags(index),
+        (_, TagPlace::Nowhere) => Ok(()),
+        (Hook::Driver, TagPlace::Frame) => engine.attach(index, XdpMode::Driver),
+        (Hook::Generic, TagPlace::Frame) => engine.attach(index, XdpMode::Skb),
     }
 }
 

@@ -1,15 +1,16 @@
-//! The interfaces of a router whose packets an XDP program forwards: what their drivers can do for it, and what is left to
-//! the kernel because of what they cannot.
+//! The interfaces of a router whose packets a program in the kernel forwards: where the program runs, what their drivers can
+//! do for XDP, and what is left to the kernel because of what they cannot.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use aya::programs::xdp::XdpMode;
 use fullview_plane::engine::XdpDevice;
 use fullview_plane::port::link::Link;
 
 use super::error::DaemonError;
-use super::xdp_features::FeatureReader;
+use super::hook::{Hook, HookChoice, HookReason, HookRule};
+use super::xdp_features::{FeatureReader, XdpFeatures};
 use crate::error::BadInput;
 use crate::mirror::Mirror;
 
@@ -22,7 +23,7 @@ const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// Where the program finds the VLAN tags of received frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TagPlace {
-    /// In the frame.
+    /// In the frame, or beside an skb.
     Frame,
     /// The driver tells them if it strips them.
     Driver,
@@ -35,12 +36,19 @@ pub enum TagPlace {
 pub struct DeviceState {
     pub device: XdpDevice,
     pub tags: TagPlace,
+    pub choice: HookChoice,
 }
 
 impl DeviceState {
     /// What is left to the kernel, and the command that changes that.
     pub fn describe(&self, name: &str) -> String {
         let does = match self {
+            DeviceState { device: XdpDevice { index: 0, .. }, .. } => {
+                return format!("interface {name} is not there; it will be used when it is");
+            }
+            DeviceState { choice: HookChoice { hook: Hook::Tcx, reason }, .. } => {
+                format!("the program forwards at tc what comes in by it: {reason}")
+            }
             DeviceState { tags: TagPlace::Nowhere, .. } => return strips_tags(name),
             DeviceState { device: XdpDevice { sends_redirected: false, .. }, .. } => {
                 "its driver cannot redirect frames, so the kernel forwards what comes in by it".to_owned()
@@ -55,6 +63,29 @@ impl DeviceState {
     }
 }
 
+/// Of an interface that does not exist.
+const ABSENT: HookChoice = HookChoice { hook: Hook::Tcx, reason: HookReason::Configured };
+
+/// Behind the driver, the kernel itself sends what programs redirect.
+fn device(index: u32, hook: Hook, features: XdpFeatures) -> XdpDevice {
+    XdpDevice {
+        index,
+        sends_redirected: hook != Hook::Driver || features.sends_redirected,
+        takes_redirected: hook == Hook::Generic || features.takes_redirected,
+    }
+}
+
+fn tags(name: &str, hook: Hook, features: XdpFeatures) -> TagPlace {
+    let strips = || Link::named(name).and_then(|link| link.strips_tags()).unwrap_or(false);
+    match hook {
+        Hook::Tcx => TagPlace::Frame,
+        // Only a program in the driver can ask for tags.
+        Hook::Driver if features.tells_tags && Path::new(KERNEL_TYPES).exists() => TagPlace::Driver,
+        Hook::Driver | Hook::Generic if strips() => TagPlace::Nowhere,
+        Hook::Driver | Hook::Generic => TagPlace::Frame,
+    }
+}
+
 fn strips_tags(name: &str) -> String {
     format!(
         "interface {name}: it strips VLAN tags before an XDP program sees the frames, so that frames of all VLANs look \
@@ -66,7 +97,9 @@ fn strips_tags(name: &str) -> String {
 /// The states of all interfaces, by port number.
 pub struct DeviceReader {
     names: Vec<String>,
-    mode: XdpMode,
+    rule: HookRule,
+    /// By index: the choice for an interface is made once.
+    chosen: BTreeMap<u32, HookChoice>,
     features: FeatureReader,
     states: Vec<DeviceState>,
     /// The states that the log has.
@@ -75,9 +108,22 @@ pub struct DeviceReader {
 }
 
 impl DeviceReader {
-    pub fn new(names: &[String], mode: XdpMode) -> DeviceReader {
-        let (names, features) = (names.to_vec(), FeatureReader::open());
-        DeviceReader { names, mode, features, states: Vec::new(), described: Vec::new(), read_at: None }
+    pub fn new(names: &[String], rule: HookRule) -> DeviceReader {
+        DeviceReader {
+            names: names.to_vec(),
+            rule,
+            chosen: BTreeMap::new(),
+            features: FeatureReader::open(),
+            states: Vec::new(),
+            described: Vec::new(),
+            read_at: None,
+        }
+    }
+
+    /// Where the program of a port runs, if the port's interface exists.
+    pub fn choice(&self, port: u16) -> Option<HookChoice> {
+        let state = self.states.get(usize::from(port)).filter(|state| state.device.index != 0);
+        state.map(|state| state.choice)
     }
 
     /// The present states.
@@ -87,7 +133,7 @@ impl DeviceReader {
         let known = self.states.iter().map(|state| state.device.index);
         let is_due = self.read_at.is_none_or(|read| read.elapsed() >= OFFLOAD_CHECK);
         if is_due || !known.eq(devices.iter().copied()) || self.features.have_changed() {
-            let states = self.names.iter().zip(devices).map(|(name, device)| self.state(name, device));
+            let states = (0..).zip(devices).map(|(port, device)| self.state(port, device));
             (self.states, self.read_at) = (states.collect(), Some(Instant::now()));
         }
         self.states.clone()
@@ -97,32 +143,22 @@ impl DeviceReader {
     pub fn changes(&mut self) -> Vec<String> {
         let described = std::mem::replace(&mut self.described, self.states.clone());
         let states = self.names.iter().zip(&self.states).enumerate();
-        let changed = states
-            .filter(|(port, (_, state))| state.device.index != 0 && described.get(*port) != Some(state));
+        let changed = states.filter(|(port, (_, state))| described.get(*port) != Some(state));
         changed.map(|(_, (name, state))| state.describe(name)).collect()
     }
 
-    fn state(&self, name: &str, index: u32) -> DeviceState {
-        let able = XdpDevice::able(index);
+    fn state(&mut self, port: usize, index: u32) -> DeviceState {
+        let (name, features) = (self.names[port].as_str(), self.features.known(index));
         if index == 0 {
-            return DeviceState { device: able, tags: TagPlace::Frame };
+            return DeviceState { device: XdpDevice::able(0), tags: TagPlace::Frame, choice: ABSENT };
         }
-        // Behind the driver, the kernel itself sends what programs redirect, and no program can ask for tags.
-        let in_driver = (self.mode == XdpMode::Driver).then(|| self.features.of(index));
-        let device = in_driver.map_or(able, |features| XdpDevice {
-            index,
-            sends_redirected: features.sends_redirected,
-            takes_redirected: features.takes_redirected,
-        });
-        let tells_tags = in_driver.is_some_and(|features| features.tells_tags);
-        let tags = if tells_tags && Path::new(KERNEL_TYPES).exists() {
-            TagPlace::Driver
-        } else if Link::named(name).and_then(|link| link.strips_tags()).unwrap_or(false) {
-            TagPlace::Nowhere
-        } else {
-            TagPlace::Frame
-        };
-        DeviceState { device, tags }
+        let choice = *self.chosen.entry(index).or_insert_with(|| self.rule.choose(name, features));
+        let features = features.unwrap_or(XdpFeatures::UNKNOWN);
+        DeviceState {
+            device: device(index, choice.hook, features),
+            tags: tags(name, choice.hook, features),
+            choice,
+        }
     }
 
     /// Refuses interfaces whose frames the program would take for untagged ones.

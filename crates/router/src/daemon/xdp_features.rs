@@ -49,7 +49,7 @@ pub struct XdpFeatures {
 
 impl XdpFeatures {
     /// What is assumed where the kernel does not know.
-    const UNKNOWN: XdpFeatures =
+    pub const UNKNOWN: XdpFeatures =
         XdpFeatures { sends_redirected: true, takes_redirected: true, tells_tags: false };
 }
 
@@ -68,10 +68,9 @@ impl FeatureReader {
         FeatureReader(NetdevFamily::open().ok().flatten())
     }
 
-    /// The present features of a device.
-    pub fn of(&self, device: LinkIndex) -> XdpFeatures {
-        let features = self.0.as_ref().and_then(|family| family.features(device).ok().flatten());
-        features.unwrap_or(XdpFeatures::UNKNOWN)
+    /// The present features of a device; `None` if the kernel does not know.
+    pub fn known(&self, device: LinkIndex) -> Option<XdpFeatures> {
+        self.0.as_ref().and_then(|family| family.features(device).ok().flatten())
     }
 
     /// Whether features may have changed since the last call.

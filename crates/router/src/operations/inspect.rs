@@ -15,7 +15,7 @@ use fullview_table::{Address, Family, NextHop, Prefix, Rib, Route};
 
 use crate::control::request;
 use crate::control::status;
-use crate::daemon::{CountSnapshot, DaemonError, NamedCounts, RouterState, is_rebuild, total};
+use crate::daemon::{CountSnapshot, DaemonError, EngineInUse, NamedCounts, RouterState, is_rebuild, total};
 use crate::error::message;
 
 pub fn interfaces(state: &RouterState<'_>) -> Result<Vec<status::InterfaceStatus>, String> {
@@ -24,10 +24,15 @@ pub fn interfaces(state: &RouterState<'_>) -> Result<Vec<status::InterfaceStatus
     let mut program = state.program_counts_by_interface().map_err(describe_error)?.into_iter();
     let interfaces = (0..).zip(&view.parts().interfaces);
     let described = interfaces.map(|(number, interface)| status::InterfaceStatus {
+        engine: engine(state.engine(interface.port)),
         program: by_name(program.next().unwrap_or_default()),
         ..describe_interface(number, interface, &counters, state.mirror())
     });
     Ok(described.collect())
+}
+
+fn engine(EngineInUse { name, why }: EngineInUse) -> status::EngineStatus {
+    status::EngineStatus { name: name.to_owned(), why }
 }
 
 fn describe_error(error: DaemonError) -> String {
@@ -69,6 +74,7 @@ fn describe_interface(
         sent: traffic(sent),
         overruns,
         drops: counters.interface_drops.get(usize::from(number)).map(reasons).unwrap_or_default(),
+        engine: status::EngineStatus::default(),
         program: BTreeMap::new(),
     }
 }

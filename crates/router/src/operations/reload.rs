@@ -9,7 +9,7 @@ use nix::sys::signalfd::SignalFd;
 
 use super::error::OperationsError;
 use crate::config::{self, RouterConfig, frozen_differences, live_options};
-use crate::daemon::QueryHandle;
+use crate::daemon::{EngineInUse, QueryHandle};
 use crate::error::message;
 use crate::events::{EventKind, RecentEvents};
 use crate::log;
@@ -55,10 +55,19 @@ impl Reloader {
             log::line("reload: the file has not changed");
         }
         let live = live_options(&new).map_err(|error| message(&error))?;
-        queries.ask(move |state| state.reconfigure(live)).map_err(|error| error.to_string())?;
+        let applied = queries.ask(move |state| state.reconfigure(live)).map_err(|error| error.to_string())?;
+        applied
+            .map_err(|engine| format!("{}: router.algorithm: {}", self.path.display(), has_own(&engine)))?;
         *current = new;
         Ok(format!("{} is in force", self.path.display()))
     }
+}
+
+fn has_own(engine: &EngineInUse) -> String {
+    let name = engine.name;
+    format!(
+        "engine {name} has algorithms of its own; nothing was changed, leave it out or restart the router with threads"
+    )
 }
 
 /// Blocks SIGHUP for this thread and those that it starts later, and returns a descriptor to read the signals from. It must

@@ -83,11 +83,24 @@ impl ClientResponder {
                 self.queries.ask(move |state| place(state, &name)).map_err(|error| error.to_string())??,
             );
         }
+        self.check_traces()?;
         let watch = Arc::new(TraceRequest::new(matching, watch.drops_only, watch.count));
         // The client's earlier watch ends first: otherwise, while all places are taken, it could not begin another one.
         (self.session, self.noted) = (None, Undelivered::default());
         self.session = Some(self.hub.watch(watch).ok_or("too many watch packets already; try again")?);
         value(&())
+    }
+
+    /// Only workers trace packets: without them, a client would wait for ever.
+    fn check_traces(&self) -> Result<(), String> {
+        let engine = self.queries.ask(|state| state.engine(0)).map_err(|error| error.to_string())?;
+        if engine.is_threads() {
+            return Ok(());
+        }
+        let name = engine.name;
+        Err(format!(
+            "engine {name} forwards in the kernel, where no packet can be traced; `--engine threads` traces them"
+        ))
     }
 
     fn reload(&self) -> Result<serde_json::Value, String> {

@@ -8,13 +8,19 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EngineName {
-    /// Threads of this program
+    /// A program in the kernel, for each interface where it is fastest; threads where the kernel takes no such program
     #[default]
-    User,
-    /// An XDP program, in the driver
+    Auto,
+    /// A program in the kernel, at tc: any driver
+    Tc,
+    /// A program in the kernel, in the driver (XDP)
     Xdp,
-    /// An XDP program, behind the driver
+    /// A program in the kernel, behind the driver (XDP)
     XdpGeneric,
+    /// Threads of this program
+    #[value(alias = "user")]
+    #[serde(alias = "user")]
+    Threads,
 }
 
 /// How frames reach the workers. The comments of the variants are help text of `--port`.

@@ -22,6 +22,8 @@ pub struct RouterOptions {
     /// The interfaces to forward between. An interface's place in this list is the number of its port.
     pub interfaces: Vec<String>,
     pub engine: EngineName,
+    /// A configured setting that only threads have, if there is one.
+    pub threads_only: Option<&'static str>,
     /// The lookup algorithm of every table whose family has it. `None` leaves the choice to the framework.
     pub algorithm: Option<String>,
     pub framework: framework::Settings,

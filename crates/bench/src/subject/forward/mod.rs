@@ -7,13 +7,16 @@ use crate::error::{BenchError, require};
 use crate::traffic::frame::FrameSize;
 use crate::traffic::load::LoadConfig;
 use fullview_plane::burst::BURST;
+use fullview_plane::interface::Interface;
+use fullview_plane::wire::ethernet::Mac;
 use fullview_table::Table;
 
 use super::arms::ArmPanel;
 use super::cores::Cores;
 use super::family::BenchFamily;
 use super::inputs::{Draw, Inputs};
-use crate::settings::{LoadSettings, Settings, Shape};
+use crate::settings::{Kind, LoadSettings, Settings, Shape};
+use crate::workload::filter::filter;
 use crate::workload::packets;
 use crate::workload::router::router;
 use fullview_router::algorithm;
@@ -62,6 +65,20 @@ pub fn check_peer(settings: &Settings) -> Result<(), BenchError> {
 /// The number of ports that packets leave by.
 fn egress_ports(settings: &LoadSettings) -> u16 {
     settings.ports.unwrap_or(1)
+}
+
+/// Refuses rules that are wrong before anything is loaded, and a filter or a cache where nothing forwards.
+pub fn check_filter(settings: &Settings) -> Result<(), BenchError> {
+    let unused = settings.filter.language.is_some() || settings.route_cache.is_some();
+    let ours = settings.kind() == Kind::Forward && settings.load.peer.is_none();
+    require(ours || !unused, || {
+        "subject.filter and subject.route-cache belong to the kind \"forward\" without a peer".into()
+    })?;
+    let fits = settings.route_cache.is_none_or(|entries| (1..=1 << 24).contains(&entries));
+    require(fits, || "route-cache: give 1 to 16,777,216 destinations".into())?;
+    let ports = 0..=egress_ports(&settings.load);
+    let interfaces: Vec<Interface> = ports.map(|port| Interface::new(port, Mac([2; 6]))).collect();
+    Ok(filter(&settings.filter, &interfaces, 0).map(drop)?)
 }
 
 /// How the report names the load and where it runs.
@@ -117,7 +134,11 @@ impl ForwardFactory {
         let fib = if ask_ahead { compiled.fib } else { Arc::new(WithoutPrefetch(compiled.fib)) };
         let (inet, inet6) = A::fibs(fib)?;
         let ends = (packets::MACS.destination, egress_ports(&settings.load));
-        let router = router(inet, inet6, &table.next_hops, ends)?;
+        let mut router = router(inet, inet6, &table.next_hops, ends)?;
+        if let Some(filter) = filter(&settings.filter, &router.view().parts().interfaces, seed)? {
+            router.set_filter(filter);
+        }
+        router.set_route_cache(settings.route_cache.unwrap_or(0));
         let mut config = config(settings, &table);
         config.placement = Some(self.cores.of(settings.load.shape.unwrap_or(Shape::OneCore))?);
         Ok(ForwardPath { config, flows, router, through: settings.load.through, events: compiled.log })

@@ -23,7 +23,7 @@ pub struct ResolvedHost {
 }
 
 /// An address with the interface it belongs to, if it is link-local.
-struct Literal {
+struct FoundAddress {
     prefix: IpNet,
     scope: Option<String>,
 }
@@ -55,7 +55,7 @@ fn one(host: &HostSyntax, facts: &HostFacts) -> PfResult<Vec<ResolvedHost>> {
     })
 }
 
-fn prefixed(not: bool, literal: Literal) -> ResolvedHost {
+fn prefixed(not: bool, literal: FoundAddress) -> ResolvedHost {
     let family = Some(family_of(literal.prefix.addr()));
     ResolvedHost { not, address: PfAddress::prefix(literal.prefix), family, scope: literal.scope }
 }
@@ -70,12 +70,17 @@ pub fn prefixes(
     Ok(named(text, length, position, facts)?.into_iter().map(|literal| literal.prefix.trunc()).collect())
 }
 
-fn named(text: &str, length: Option<u8>, position: &Position, facts: &HostFacts) -> PfResult<Vec<Literal>> {
+fn named(
+    text: &str,
+    length: Option<u8>,
+    position: &Position,
+    facts: &HostFacts,
+) -> PfResult<Vec<FoundAddress>> {
     let (address, scope) =
         text.split_once('%').map_or((text, None), |(address, scope)| (address, Some(scope)));
     if let Some(address) = literal(address, length) {
         let prefix = with_length(address, length, position)?;
-        return Ok(vec![Literal { prefix, scope: scope.map(str::to_owned) }]);
+        return Ok(vec![FoundAddress { prefix, scope: scope.map(str::to_owned) }]);
     }
     let found = of_interfaces(text, length, position, facts)?;
     if !found.is_empty() {
@@ -128,7 +133,7 @@ fn of_interfaces(
     length: Option<u8>,
     position: &Position,
     facts: &HostFacts,
-) -> PfResult<Vec<Literal>> {
+) -> PfResult<Vec<FoundAddress>> {
     let (name, modifiers) = split_modifiers(text);
     let mut found = Vec::new();
     for interface in facts.named(name) {
@@ -136,7 +141,7 @@ fn of_interfaces(
             let Some(plain) = part(address, modifiers.part) else { continue };
             let length = length.or_else(|| network_length(address, modifiers.part));
             let scope = Some(interface.name.clone()).filter(|_| address.is_link_local());
-            found.push(Literal { prefix: with_length(plain, length, position)?, scope });
+            found.push(FoundAddress { prefix: with_length(plain, length, position)?, scope });
         }
     }
     Ok(found)

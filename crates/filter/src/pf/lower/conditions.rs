@@ -2,13 +2,13 @@
 
 use crate::packet::protocol::TCP;
 use crate::pf::error::PfResult;
-use crate::pf::lower::names::Names;
+use crate::pf::lower::names::PfNames;
 use crate::pf::lower::peers::peer;
 use crate::pf::rule::{FlagTest, InterfaceTest, PfRule};
 use crate::rule::{ByteSet, Clause, FragmentTest, InterfaceSet, Literal, Side, Test};
 
 /// The conditions of a rule of any kind.
-pub fn clauses(rule: &PfRule, names: &mut Names) -> PfResult<Vec<Clause>> {
+pub fn clauses(rule: &PfRule, names: &mut PfNames) -> PfResult<Vec<Clause>> {
     let mut clauses = head(rule, names);
     clauses.extend(peer(rule, &rule.from, Side::Source, names)?);
     clauses.extend(peer(rule, &rule.to, Side::Destination, names)?);
@@ -17,7 +17,7 @@ pub fn clauses(rule: &PfRule, names: &mut Names) -> PfResult<Vec<Clause>> {
     Ok(clauses)
 }
 
-fn head(rule: &PfRule, names: &Names) -> Vec<Clause> {
+fn head(rule: &PfRule, names: &PfNames) -> Vec<Clause> {
     let mut clauses = Vec::new();
     clauses.extend(rule.direction.map(|direction| Clause::of(Test::Direction(direction))));
     clauses.extend(rule.interface.as_ref().map(|test| on(test, names, Test::Interface)));
@@ -27,7 +27,7 @@ fn head(rule: &PfRule, names: &Names) -> Vec<Clause> {
     clauses
 }
 
-fn on(test: &InterfaceTest, names: &Names, of: fn(InterfaceSet) -> Test) -> Clause {
+fn on(test: &InterfaceTest, names: &PfNames, of: fn(InterfaceSet) -> Test) -> Clause {
     let set = of(names.interface_set(&test.name));
     if test.not { Clause::not(set) } else { Clause::of(set) }
 }
@@ -56,7 +56,7 @@ fn flags(test: FlagTest, protocol: Option<u8>) -> Clause {
     clause
 }
 
-fn marks(rule: &PfRule, names: &mut Names) -> Vec<Clause> {
+fn marks(rule: &PfRule, names: &mut PfNames) -> Vec<Clause> {
     let mut clauses = Vec::new();
     if let Some(tagged) = &rule.options.tagged {
         let test = Test::Tagged(names.tag(&tagged.name));

@@ -3,7 +3,7 @@
 use crate::pf::config::{LoadedAnchor, PfConfig};
 use crate::pf::error::{PfError, PfResult};
 use crate::pf::lower::conditions::clauses;
-use crate::pf::lower::names::Names;
+use crate::pf::lower::names::PfNames;
 use crate::pf::lower::states::state;
 use crate::pf::lower::support;
 use crate::pf::parse::block::{PORT, PORT6};
@@ -15,7 +15,7 @@ use crate::state::Timeouts;
 pub struct Filter<'a, 'n> {
     pub rules: Vec<CompiledRule>,
     pub timeouts: Vec<Timeouts>,
-    names: &'n mut Names<'a>,
+    names: &'n mut PfNames<'a>,
     loaded: &'a [LoadedAnchor],
     /// The anchors that the rules at hand are in.
     path: Vec<&'a str>,
@@ -27,7 +27,7 @@ pub struct Filter<'a, 'n> {
 impl<'a, 'n> Filter<'a, 'n> {
     pub fn lower(
         config: &'a PfConfig,
-        names: &'n mut Names<'a>,
+        names: &'n mut PfNames<'a>,
         timeouts: Vec<Timeouts>,
     ) -> PfResult<Filter<'a, 'n>> {
         let loaded = config.loaded.iter().map(|anchor| &anchor.config.rules.filter);
@@ -35,8 +35,7 @@ impl<'a, 'n> Filter<'a, 'n> {
         let (rules, loaded) = (Vec::new(), config.loaded.as_slice());
         let mut filter =
             Filter { rules, timeouts, names, loaded, path: Vec::new(), allows_options, number: 0 };
-        // Packets that no rule matches pass, but not with options.
-        filter.rules.push(block_options(Vec::new(), !allows_options, 0));
+        filter.rules.push(block_options(!allows_options));
         filter.all(&config.rules.filter, &[])?;
         Ok(filter)
     }
@@ -70,18 +69,22 @@ impl<'a, 'n> Filter<'a, 'n> {
         })
     }
 
-    /// A rule that passes passes no packets with IP options, unless it says so.
+    /// A rule that passes blocks packets with IP options, unless it allows them.
     fn push(&mut self, rule: CompiledRule, allow_options: bool) {
-        let blocks = self.allows_options && !allow_options && rule.action == RuleAction::Pass;
-        let block = blocks.then(|| block_options(rule.clauses.clone(), rule.quick, rule.number));
-        let quick = rule.quick;
-        let rules = [Some(rule), block].into_iter().flatten();
-        // A quick rule ends the evaluation, so the rule that it excludes comes first.
-        let mut rules: Vec<_> = rules.collect();
-        if quick {
-            rules.reverse();
+        if !self.allows_options || allow_options || rule.action != RuleAction::Pass {
+            self.rules.push(rule);
+            return;
         }
-        self.rules.extend(rules);
+        let with = |clause: Clause| [rule.clauses.as_slice(), &[clause]].concat();
+        let without_options = with(Clause::not(Test::Options));
+        let block = CompiledRule {
+            clauses: with(Clause::of(Test::Options)),
+            state: None,
+            action: RuleAction::Block,
+            ..rule.clone()
+        };
+        self.rules.push(CompiledRule { clauses: without_options, ..rule });
+        self.rules.push(block);
     }
 
     fn anchor(&mut self, rule: &'a PfRule, call: &'a AnchorCall, clauses: Vec<Clause>) -> PfResult<()> {
@@ -152,10 +155,11 @@ fn allows_options(rule: &PfRule) -> bool {
     }
 }
 
-fn block_options(mut clauses: Vec<Clause>, quick: bool, number: u32) -> CompiledRule {
-    clauses.push(Clause::of(Test::Options));
-    let text = "packets with IP options, which no rule allows by allow-opts".to_owned();
-    CompiledRule { clauses, quick, number, text, ..CompiledRule::new(RuleAction::Block) }
+/// What stands first: packets that no rule matches pass, but not with options. If no rule allows them, the rest is not tried.
+fn block_options(quick: bool) -> CompiledRule {
+    let text = "packets with IP options, unless a rule allows them by allow-opts".to_owned();
+    let clauses = vec![Clause::of(Test::Options)];
+    CompiledRule { clauses, quick, text, ..CompiledRule::new(RuleAction::Block) }
 }
 
 fn action(action: &PfAction) -> RuleAction {

@@ -17,7 +17,7 @@ use crate::pf::config::{PfConfig, PfOption, PfSetting, TableDefinition};
 use crate::pf::error::PfResult;
 use crate::ruleset::{Language, RuleSetParts};
 use crate::state::WorkerLimits;
-use names::Names;
+use names::PfNames;
 
 /// A rule set as workers need it.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub struct LoweredPf {
 /// Lowers a rule set for a machine with these interfaces.
 pub fn lower(config: &PfConfig, interfaces: &Interfaces) -> PfResult<LoweredPf> {
     support::options(config)?;
-    let mut names = Names::new(config, interfaces);
+    let mut names = PfNames::new(config, interfaces);
     let mut parts = RuleSetParts::new(Language::Pf);
     let limits = timeouts::limits(config);
     timeouts::set(config, &limits, &mut parts);
@@ -47,7 +47,7 @@ pub fn lower(config: &PfConfig, interfaces: &Interfaces) -> PfResult<LoweredPf> 
 
 fn skip(config: &PfConfig, interfaces: &Interfaces) -> crate::rule::InterfaceSet {
     let skipped = config.settings.iter().flat_map(|setting| match setting {
-        PfSetting::Option(PfOption::Skip(names)) => names.as_slice(),
+        PfSetting::Option { option: PfOption::Skip(names), .. } => names.as_slice(),
         _ => &[],
     });
     skipped.flat_map(|name| interfaces.matching(name)).map(|interface| interface.number).collect()

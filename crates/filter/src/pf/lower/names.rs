@@ -5,16 +5,16 @@ use crate::interfaces::{FilterInterface, Interfaces};
 use crate::pf::config::{PfConfig, PfSetting, TableDefinition};
 use crate::rule::{InterfaceSet, TableId};
 
-pub struct Names<'a> {
+pub struct PfNames<'a> {
     pub interfaces: &'a Interfaces,
     definitions: Vec<&'a TableDefinition>,
     tables: Vec<String>,
     tags: Vec<String>,
 }
 
-impl<'a> Names<'a> {
-    pub fn new(config: &'a PfConfig, interfaces: &'a Interfaces) -> Names<'a> {
-        let mut names = Names { interfaces, definitions: Vec::new(), tables: Vec::new(), tags: Vec::new() };
+impl<'a> PfNames<'a> {
+    pub fn new(config: &'a PfConfig, interfaces: &'a Interfaces) -> PfNames<'a> {
+        let mut names = PfNames { interfaces, definitions: Vec::new(), tables: Vec::new(), tags: Vec::new() };
         names.define(config);
         names
     }

@@ -10,19 +10,19 @@ use crate::pf::address::{
     InterfaceAddresses, InterfacePart, NumberTest, PfAddress, PfHost, PfPeer, PortTest,
 };
 use crate::pf::error::{PfError, PfResult};
-use crate::pf::lower::names::Names;
+use crate::pf::lower::names::PfNames;
 use crate::pf::lower::support::needs_routes;
 use crate::pf::rule::PfRule;
 use crate::rule::{AddressMatch, Clause, Literal, PortRange, Side, Test};
 
 /// The clauses for one end of a packet.
-pub fn peer(rule: &PfRule, peer: &PfPeer, side: Side, names: &mut Names) -> PfResult<Vec<Clause>> {
+pub fn peer(rule: &PfRule, peer: &PfPeer, side: Side, names: &mut PfNames) -> PfResult<Vec<Clause>> {
     let mut clauses = host(rule, &peer.host, side, names)?;
     clauses.extend(peer.port.map(|test| ports(test, side)));
     Ok(clauses)
 }
 
-pub fn host(rule: &PfRule, host: &PfHost, side: Side, names: &mut Names) -> PfResult<Vec<Clause>> {
+pub fn host(rule: &PfRule, host: &PfHost, side: Side, names: &mut PfNames) -> PfResult<Vec<Clause>> {
     let Some(matches) = addresses(rule, &host.address, names)? else {
         return Ok(if host.not { vec![Clause::default()] } else { Vec::new() });
     };
@@ -35,7 +35,7 @@ pub fn host(rule: &PfRule, host: &PfHost, side: Side, names: &mut Names) -> PfRe
 }
 
 /// The addresses that match; `None`: all.
-fn addresses(rule: &PfRule, address: &PfAddress, names: &mut Names) -> PfResult<Option<Vec<AddressMatch>>> {
+fn addresses(rule: &PfRule, address: &PfAddress, names: &mut PfNames) -> PfResult<Option<Vec<AddressMatch>>> {
     Ok(Some(match address {
         PfAddress::Any => return Ok(None),
         PfAddress::NoRoute => return Err(needs_routes(rule, "no-route")),
@@ -52,7 +52,7 @@ fn prefix_match(prefix: &IpNet) -> AddressMatch {
 }
 
 /// The addresses that an interface or the members of a group have now.
-pub fn of_interface(rule: &PfRule, dynamic: &InterfaceAddresses, names: &Names) -> PfResult<Vec<IpNet>> {
+pub fn of_interface(rule: &PfRule, dynamic: &InterfaceAddresses, names: &PfNames) -> PfResult<Vec<IpNet>> {
     let part = dynamic.modifiers.part;
     if let Some(InterfacePart::Broadcast | InterfacePart::Peer) = part {
         let instead = "name the address, or the interface without parentheses";

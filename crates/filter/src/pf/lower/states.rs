@@ -1,7 +1,7 @@
 //! How rules keep states.
 
 use crate::pf::error::PfResult;
-use crate::pf::lower::names::Names;
+use crate::pf::lower::names::PfNames;
 use crate::pf::lower::support;
 use crate::pf::lower::timeouts::with;
 use crate::pf::rule::PfRule;
@@ -12,7 +12,7 @@ use crate::state::Timeouts;
 /// The state that a rule makes. Its timeouts are found among those of other rules, or added to them.
 pub fn state(
     rule: &PfRule,
-    names: &mut Names,
+    names: &mut PfNames,
     timeouts: &mut Vec<Timeouts>,
 ) -> PfResult<Option<StateOptions>> {
     let StateKeeping::Keep(options) = &rule.state else { return Ok(None) };
@@ -37,7 +37,7 @@ fn timeouts_of(options: &PfStateOptions, timeouts: &mut Vec<Timeouts>) -> u16 {
     index as u16
 }
 
-fn source(options: &PfStateOptions, track: SourceTrack, names: &mut Names) -> SourceLimits {
+fn source(options: &PfStateOptions, track: SourceTrack, names: &mut PfNames) -> SourceLimits {
     SourceLimits {
         mask: FlowMask::SOURCE,
         per_rule: track == SourceTrack::Rule,

@@ -1,7 +1,7 @@
 //! What can be read but not enforced.
 
 use crate::pf::config::{PfConfig, PfOption, PfSetting, Syncookies};
-use crate::pf::error::{PfError, PfResult, Position};
+use crate::pf::error::{PfError, PfResult};
 use crate::pf::rule::{BlockReply, PfAction, PfRule, ScrubOptions};
 use crate::pf::state_options::{Flush, PfStateOptions, StateTimeout};
 
@@ -15,17 +15,14 @@ const IN_RULE: &str = "write a rule of translation: nat on, rdr on or binat on";
 
 /// Options of the whole rule set.
 pub fn options(config: &PfConfig) -> PfResult<()> {
-    let nowhere = || Position { file: "set".into(), line: 0, column: 0 };
     for setting in &config.settings {
-        let word = match setting {
-            PfSetting::Option(PfOption::Reassemble { on: true, .. }) => "set reassemble yes",
-            PfSetting::Option(PfOption::Syncookies(Syncookies::Always | Syncookies::Adaptive { .. })) => {
-                "set syncookies"
-            }
+        let PfSetting::Option { position, option } = setting else { continue };
+        let word = match option {
+            PfOption::Reassemble { on: true, .. } => "set reassemble yes",
+            PfOption::Syncookies(Syncookies::Always | Syncookies::Adaptive { .. }) => "set syncookies",
             _ => continue,
         };
-        let place = config.rules.filter.first().map_or_else(nowhere, |rule| rule.position.clone());
-        return Err(PfError::refused(&place, word, "packets pass one by one, unchanged: leave it out"));
+        return Err(PfError::refused(position, word, "packets pass one by one, unchanged: leave it out"));
     }
     match config.rules.scrub.iter().find(|rule| rule.action == PfAction::Scrub) {
         Some(rule) => Err(PfError::refused(&rule.position, "scrub", REWRITES)),

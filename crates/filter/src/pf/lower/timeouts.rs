@@ -8,8 +8,11 @@ use crate::state::{Timeouts, WorkerLimits};
 pub fn limits(config: &PfConfig) -> WorkerLimits {
     let mut limits = WorkerLimits::default();
     for option in options(config) {
-        if let PfOption::Limit(PfLimit::States, states) = option {
-            limits.states = *states;
+        match option {
+            PfOption::Limit(PfLimit::States, most) => limits.states = *most,
+            PfOption::Limit(PfLimit::SourceNodes, most) => limits.sources = *most,
+            PfOption::Limit(PfLimit::Fragments, most) => limits.fragments = *most,
+            _ => {}
         }
     }
     limits
@@ -17,7 +20,7 @@ pub fn limits(config: &PfConfig) -> WorkerLimits {
 
 fn options(config: &PfConfig) -> impl Iterator<Item = &PfOption> {
     config.settings.iter().filter_map(|setting| match setting {
-        PfSetting::Option(option) => Some(option),
+        PfSetting::Option { option, .. } => Some(option),
         _ => None,
     })
 }

@@ -8,7 +8,7 @@ use crate::pf::address::{NumberTest, PfAddress, PfHost, PfPeer, PortTest};
 use crate::pf::config::PfRules;
 use crate::pf::error::{PfError, PfResult};
 use crate::pf::lower::conditions::clauses;
-use crate::pf::lower::names::Names;
+use crate::pf::lower::names::PfNames;
 use crate::pf::lower::peers::of_interface;
 use crate::pf::lower::support;
 use crate::pf::pool::{NAT_PORTS, PfPool, PoolChoice, PoolPorts};
@@ -18,7 +18,7 @@ use crate::rule::{
     Test, Translation,
 };
 
-pub fn translations(rules: &PfRules, names: &mut Names) -> PfResult<Vec<CompiledRule>> {
+pub fn translations(rules: &PfRules, names: &mut PfNames) -> PfResult<Vec<CompiledRule>> {
     let mut compiled = Vec::new();
     for rule in rules.rdr.iter().chain(&rules.binat).chain(&rules.nat) {
         support::rule(rule)?;
@@ -28,7 +28,7 @@ pub fn translations(rules: &PfRules, names: &mut Names) -> PfResult<Vec<Compiled
     Ok(compiled)
 }
 
-fn one(rule: &PfRule, number: u32, names: &mut Names) -> PfResult<Vec<CompiledRule>> {
+fn one(rule: &PfRule, number: u32, names: &mut PfNames) -> PfResult<Vec<CompiledRule>> {
     let (kind, pass) = match &rule.action {
         PfAction::NoTranslate(TranslationKind::Binat) => {
             return Err(PfError::refused(
@@ -72,7 +72,7 @@ fn compiled(
     side: Side,
     action: RuleAction,
     number: u32,
-    names: &mut Names,
+    names: &mut PfNames,
 ) -> PfResult<CompiledRule> {
     let direction = if side == Side::Destination { Direction::In } else { Direction::Out };
     let mut conditions = vec![Clause::of(Test::Direction(direction))];
@@ -88,7 +88,7 @@ fn binat(
     pool: &PfPool,
     pass: bool,
     number: u32,
-    names: &mut Names,
+    names: &mut PfNames,
 ) -> PfResult<Vec<CompiledRule>> {
     let address = |address: &PfAddress| vec![address.clone()];
     let inside = PfPool { addresses: address(&rule.from.host.address), ..pool.clone() };
@@ -111,7 +111,7 @@ fn bitmask(pool: AddressPool) -> AddressPool {
     AddressPool { order: PoolOrder::Bitmask, ..pool }
 }
 
-fn addresses(rule: &PfRule, pool: &PfPool, names: &Names) -> PfResult<AddressPool> {
+fn addresses(rule: &PfRule, pool: &PfPool, names: &PfNames) -> PfResult<AddressPool> {
     let mut ranges = Vec::new();
     for address in &pool.addresses {
         ranges.extend(range(rule, address, names)?);
@@ -134,7 +134,7 @@ fn support_map_e(rule: &PfRule, pool: &PfPool) -> PfResult<()> {
     }
 }
 
-fn range(rule: &PfRule, address: &PfAddress, names: &Names) -> PfResult<Vec<(Address, Address)>> {
+fn range(rule: &PfRule, address: &PfAddress, names: &PfNames) -> PfResult<Vec<(Address, Address)>> {
     match address {
         PfAddress::Prefix(prefix) => Ok(ends(prefix).into_iter().collect()),
         PfAddress::Range(first, last) => Ok(vec![((*first).into(), (*last).into())]),

@@ -26,7 +26,7 @@ impl Display for PfSetting {
         match self {
             PfSetting::Macro { name, value } => writeln!(out, "{name} = \"{value}\""),
             PfSetting::Table(table) => table.fmt(out),
-            PfSetting::Option(option) => option.fmt(out),
+            PfSetting::Option { option, .. } => option.fmt(out),
         }
     }
 }

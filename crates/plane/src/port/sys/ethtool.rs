@@ -14,6 +14,12 @@ const GET_FLAGS: u32 = 0x25;
 /// `ETH_FLAG_RXVLAN`: the card strips tags from received frames.
 const STRIPS_TAGS: u32 = 1 << 8;
 
+/// `ETH_FLAG_LRO`: the card merges received frames.
+const MERGES_FRAMES: u32 = 1 << 15;
+
+/// `ETHTOOL_GDRVINFO`: reads the name of the driver.
+const GET_DRIVER: u32 = 3;
+
 /// `ETHTOOL_GCHANNELS`: reads the numbers of queues.
 const GET_CHANNELS: u32 = 0x3c;
 
@@ -28,6 +34,18 @@ unsafe trait EthtoolCommand {}
 unsafe impl EthtoolCommand for Flags {}
 // SAFETY: this is `struct ethtool_channels`, which `ETHTOOL_GCHANNELS` takes: nine words.
 unsafe impl EthtoolCommand for Channels {}
+
+// SAFETY: this is `struct ethtool_drvinfo`, which `ETHTOOL_GDRVINFO` takes: a word, 172 bytes of text and five words.
+unsafe impl EthtoolCommand for Driver {}
+
+/// `struct ethtool_drvinfo`.
+#[repr(C)]
+struct Driver {
+    command: u32,
+    name: [u8; 32],
+    versions_and_bus: [u8; 140],
+    counts: [u32; 5],
+}
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -51,8 +69,25 @@ struct Channels {
 
 /// Whether the interface strips VLAN tags from received frames.
 pub fn strips_tags(interface: &str) -> io::Result<bool> {
+    has_flag(interface, STRIPS_TAGS)
+}
+
+/// Whether the card merges received frames (LRO).
+pub fn merges_frames(interface: &str) -> io::Result<bool> {
+    has_flag(interface, MERGES_FRAMES)
+}
+
+fn has_flag(interface: &str, flag: u32) -> io::Result<bool> {
     let flags = run(interface, Flags { command: GET_FLAGS, answer: 0 })?;
-    Ok(flags.is_some_and(|flags| flags.answer & STRIPS_TAGS != 0))
+    Ok(flags.is_some_and(|flags| flags.answer & flag != 0))
+}
+
+/// The name of the driver; empty if the driver does not report it.
+pub fn driver(interface: &str) -> io::Result<String> {
+    let nothing = Driver { command: GET_DRIVER, name: [0; 32], versions_and_bus: [0; 140], counts: [0; 5] };
+    let name = run(interface, nothing)?.map_or([0; 32], |driver| driver.name);
+    let len = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    Ok(String::from_utf8_lossy(&name[..len]).into_owned())
 }
 
 /// The number of receive queues.

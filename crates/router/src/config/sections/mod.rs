@@ -55,8 +55,7 @@ pub struct RouterSection {
     #[serde(default)]
     pub engine: EngineName,
     /// The kind of the ports of interfaces that name none.
-    #[serde(default)]
-    pub port: PortName,
+    pub port: Option<PortName>,
     #[serde(default = "one")]
     pub workers: usize,
     /// The core of each worker; empty if workers may run on any core.

@@ -155,7 +155,7 @@ fn impossible_interfaces_are_refused() {
         ("198.51.100.1/31", "198.51.100.0/24", "address of the network or its broadcast"),
         ("198.51.100.1/31", "192.0.2.1/24", "another interface has 192.0.2.1 already"),
         ("port = \"tap\"", "port = \"packet\"", "`tap` ports"),
-        ("port = \"tap\"", "port = \"tap\"\nengine = \"xdp\"", "only `user`"),
+        ("port = \"tap\"", "port = \"tap\"\nengine = \"xdp\"", "only `threads`"),
         ("port = \"tap\"", "port = \"auto\"", "`tap` ports"),
         ("mtu = 2000", "port = \"xdp\"\nmac = \"02:00:00:00:00:01\"", "the card has one"),
         ("kernel = false", "", "only a router with `kernel = false`"),

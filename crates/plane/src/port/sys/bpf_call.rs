@@ -1,4 +1,5 @@
-//! XDP programs that are bound to an interface, and may call functions of its driver. aya cannot load them.
+//! What aya cannot do: load XDP programs that are bound to an interface, and may call functions of its driver; attach a
+//! program at tcx to an interface by its index.
 
 use std::ffi::CStr;
 use std::io;
@@ -16,7 +17,7 @@ const BOUND: u32 = 1 << 6;
 const DRIVER_MODE: u32 = 1 << 2;
 
 /// Has the kernel verify and compile an XDP program for this interface alone.
-pub fn load(instructions: &[bpf_insn], license: &CStr, interface: u32) -> io::Result<OwnedFd> {
+pub fn load_bound_xdp(instructions: &[bpf_insn], license: &CStr, interface: u32) -> io::Result<OwnedFd> {
     let mut attributes = no_attributes();
     // SAFETY: all bytes of the union were zeroed, which is a valid value of each of its fields.
     let program = unsafe { &mut attributes.__bindgen_anon_3 };
@@ -31,12 +32,21 @@ pub fn load(instructions: &[bpf_insn], license: &CStr, interface: u32) -> io::Re
 }
 
 /// Attaches a program to its interface, in the driver, until the returned link is closed.
-pub fn attach(program: BorrowedFd<'_>, interface: u32) -> io::Result<OwnedFd> {
+pub fn attach_bound_xdp(program: BorrowedFd<'_>, interface: u32) -> io::Result<OwnedFd> {
+    link(program, interface, bpf_attach_type::BPF_XDP, DRIVER_MODE)
+}
+
+/// Attaches a program to an interface at tcx ingress, after all programs there, until the returned link is closed.
+pub fn attach_at_tcx(program: BorrowedFd<'_>, interface: u32) -> io::Result<OwnedFd> {
+    link(program, interface, bpf_attach_type::BPF_TCX_INGRESS, 0)
+}
+
+fn link(program: BorrowedFd<'_>, interface: u32, place: bpf_attach_type, flags: u32) -> io::Result<OwnedFd> {
     let mut attributes = no_attributes();
     attributes.link_create.__bindgen_anon_1.prog_fd = program.as_raw_fd() as u32;
     attributes.link_create.__bindgen_anon_2.target_ifindex = interface;
-    attributes.link_create.attach_type = bpf_attach_type::BPF_XDP as u32;
-    attributes.link_create.flags = DRIVER_MODE;
+    attributes.link_create.attach_type = place as u32;
+    attributes.link_create.flags = flags;
     run(bpf_cmd::BPF_LINK_CREATE, &mut attributes)
 }
 

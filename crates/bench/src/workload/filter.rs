@@ -1,0 +1,105 @@
+//! The filter of a router under test.
+
+use std::io;
+
+use fullview_filter::interfaces::{FilterInterface, Interfaces};
+use fullview_filter::ipfw::IpfwConfig;
+use fullview_filter::pf::files::RulesetFiles;
+use fullview_filter::pf::host::{HostFacts, HostInterface};
+use fullview_filter::pf::{load, lower};
+use fullview_filter::ruleset::{RuleSet, RuleSetParts};
+use fullview_filter::state::WorkerLimits;
+use fullview_plane::forward::PacketFilter;
+use fullview_plane::interface::Interface;
+use fullview_router::error::BadInput;
+
+use crate::settings::{FilterLanguage, FilterSettings};
+
+/// What errors call the rules of an experiment.
+const NAME: &str = "filter.rules";
+
+/// Compiles the rules for a router with these interfaces, if there are any.
+///
+/// # Errors
+/// Fails for rules that are wrong, or that the forwarding loop cannot enforce.
+pub fn filter(
+    settings: &FilterSettings,
+    interfaces: &[Interface],
+    seed: u64,
+) -> Result<Option<PacketFilter>, BadInput> {
+    let (language, rules) = match (settings.language, &settings.rules) {
+        (None, None) => return Ok(None),
+        (Some(language), Some(rules)) => (language, rules),
+        _ => return Err(BadInput("a filter needs both filter.language and filter.rules".into())),
+    };
+    let (parts, mut limits) = match language {
+        FilterLanguage::Pf => pf(rules, interfaces)?,
+        FilterLanguage::Ipfw => (ipfw(rules, interfaces)?, WorkerLimits::default()),
+    };
+    limits.states = settings.states.unwrap_or(limits.states);
+    let rules = RuleSet::new(parts).map_err(bad)?;
+    PacketFilter::new(rules.into(), limits, seed).map(Some).map_err(bad)
+}
+
+fn pf(rules: &str, interfaces: &[Interface]) -> Result<(RuleSetParts, WorkerLimits), BadInput> {
+    let named =
+        |interface: &Interface| HostInterface { name: interface.name.clone(), ..HostInterface::default() };
+    let facts = HostFacts { interfaces: interfaces.iter().map(named).collect() };
+    let config = load::load(NAME, &Text(rules), &facts).map_err(bad)?;
+    let lowered = lower::lower(&config, &numbered(interfaces)).map_err(bad)?;
+    Ok((lowered.parts, lowered.limits))
+}
+
+fn ipfw(rules: &str, interfaces: &[Interface]) -> Result<RuleSetParts, BadInput> {
+    Ok(IpfwConfig::load(NAME, rules).map_err(bad)?.lower(&numbered(interfaces)))
+}
+
+fn numbered(interfaces: &[Interface]) -> Interfaces {
+    let named = |(number, interface): (u16, &Interface)| FilterInterface {
+        name: interface.name.clone(),
+        number,
+        ..FilterInterface::default()
+    };
+    Interfaces((0..).zip(interfaces).map(named).collect())
+}
+
+/// Rules that stand in the experiment; they can include no file.
+struct Text<'r>(&'r str);
+
+impl RulesetFiles for Text<'_> {
+    fn read(&self, path: &str) -> io::Result<String> {
+        match path {
+            NAME => Ok(self.0.to_owned()),
+            _ => Err(io::Error::other("the rules of an experiment include no files: write them into it")),
+        }
+    }
+}
+
+fn bad(error: impl std::fmt::Display) -> BadInput {
+    BadInput(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fullview_plane::wire::ethernet::Mac;
+
+    fn made(language: FilterLanguage, rules: &str) -> Result<Option<PacketFilter>, BadInput> {
+        let interfaces = [0, 1].map(|port| Interface::new(port, Mac([2; 6])));
+        let settings = FilterSettings { language: Some(language), rules: Some(rules.into()), states: None };
+        filter(&settings, &interfaces, 1)
+    }
+
+    #[test]
+    fn both_languages_compile_and_wrong_rules_are_refused() {
+        assert!(made(FilterLanguage::Pf, "pass all keep state").unwrap().is_some());
+        let ipfw = "add 3000 allow ip from any to any keep-state";
+        assert!(made(FilterLanguage::Ipfw, ipfw).unwrap().is_some());
+        assert!(filter(&FilterSettings::default(), &[], 1).unwrap().is_none());
+        let refused = |language, rules: &str| made(language, rules).err().unwrap().to_string();
+        assert!(refused(FilterLanguage::Pf, "pass everything").contains("filter.rules:1"));
+        assert!(refused(FilterLanguage::Ipfw, "add allow ip from nowhere").contains("filter.rules:1"));
+        let nat = "nat on port1 from any to any -> 192.0.2.1";
+        assert!(refused(FilterLanguage::Pf, nat).contains("does not translate"));
+    }
+}

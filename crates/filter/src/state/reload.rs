@@ -1,0 +1,93 @@
+//! What a worker needs to go on with another rule set: states and counters keep their rules.
+
+use std::sync::Arc;
+
+use super::counters::RuleCounters;
+use super::worker::NO_RULE;
+
+/// For each rule of one rule set, what it is in the next one.
+#[derive(Clone, Debug, Default)]
+pub struct RuleMap {
+    /// The index of the rule and that of its timeouts; [`NO_RULE`] if it is gone.
+    pub(crate) rules: Box<[(u32, u8)]>,
+}
+
+impl RuleMap {
+    /// The new index of a rule.
+    pub(crate) fn rule(&self, old: u32) -> u32 {
+        self.of(old).0
+    }
+
+    pub(super) fn of(&self, old: u32) -> (u32, u8) {
+        self.rules.get(old as usize).copied().unwrap_or((NO_RULE, 0))
+    }
+}
+
+/// How many reloads are remembered while the sweep has not yet visited all states. The rules of states that miss more are
+/// forgotten.
+const MOST_MAPS: usize = 8;
+
+/// The maps between the rule set of the oldest state and the current one.
+#[derive(Debug, Default)]
+pub(super) struct RuleMaps {
+    maps: Vec<Arc<RuleMap>>,
+    /// The number of the current rule set.
+    pub generation: u8,
+    /// How many entries the sweep must still visit before no state needs the maps.
+    unvisited: usize,
+}
+
+impl RuleMaps {
+    pub fn new() -> Self {
+        RuleMaps { maps: Vec::with_capacity(MOST_MAPS), ..RuleMaps::default() }
+    }
+
+    pub fn push(&mut self, map: Arc<RuleMap>, entries: usize) {
+        if self.maps.len() == MOST_MAPS {
+            self.maps.remove(0);
+        }
+        self.maps.push(map);
+        self.generation = self.generation.wrapping_add(1);
+        self.unvisited = entries;
+    }
+
+    /// The rule and the timeouts of a state of an older rule set.
+    pub fn settle(&self, generation: u8, rule: u32, timeouts: u8) -> (u32, u8) {
+        let missed = usize::from(self.generation.wrapping_sub(generation));
+        let Some(first) = self.maps.len().checked_sub(missed) else { return (NO_RULE, 0) };
+        self.maps[first..].iter().fold((rule, timeouts), |(rule, _), map| map.of(rule))
+    }
+
+    /// Notes that the sweep has visited so many entries.
+    pub fn visited(&mut self, entries: usize) {
+        self.unvisited = self.unvisited.saturating_sub(entries);
+        if self.unvisited == 0 {
+            self.maps.clear();
+        }
+    }
+}
+
+/// What the control plane prepares for each worker, and what the worker returns in exchange.
+#[derive(Debug)]
+pub struct Adoption {
+    pub(crate) map: Arc<RuleMap>,
+    pub(crate) counters: Arc<RuleCounters>,
+    pub(crate) rule_states: Vec<u32>,
+    pub(crate) rule_sources: Vec<u32>,
+}
+
+impl Adoption {
+    /// Takes over the counts of rules that are still there.
+    pub(super) fn carry(&mut self, counters: &RuleCounters, states: &[u32], sources: &[u32]) {
+        for old in 0..self.map.rules.len() {
+            let new = self.map.rule(old as u32) as usize;
+            self.counters.carry(new, counters.get(old));
+            let pairs = [(&mut self.rule_states, states), (&mut self.rule_sources, sources)];
+            for (counts, before) in pairs {
+                if let (Some(count), Some(before)) = (counts.get_mut(new), before.get(old)) {
+                    *count = *before;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+use fullview_filter::address::Address;
+use fullview_filter::packet::protocol::tcp::{ACK, SYN};
+use fullview_filter::packet::{Direction, Fragment, Packet, TcpSegment};
+use fullview_filter::rule::{Clause, FlowMask, PortRange, SourceLimits, StateOptions, TableId, Test};
+use fullview_filter::ruleset::{RuleSet, RuleSetParts};
+use fullview_filter::verdict::{DecidedBy, DropReason, Verdict};
+
+use crate::common::{Bench, CLIENT, SERVER, block_but, pass, segment};
+
+fn limited(limits: SourceLimits) -> RuleSetParts {
+    let mut parts = block_but(vec![], Some(StateOptions { source: Some(limits), ..StateOptions::default() }));
+    parts.tables.push(std::sync::Arc::new(fullview_filter::address_table::AddressTable::new([])));
+    parts
+}
+
+fn from(host: u32, port: u16) -> Packet {
+    Packet::udp(pass(Direction::In), (Address::inet(0x0a00_0000 | host), port), SERVER)
+}
+
+#[test]
+fn a_source_has_only_so_many_states() {
+    let limits =
+        SourceLimits { max_states: Some(2), max_nodes: Some(2), ..SourceLimits::by(FlowMask::SOURCE) };
+    let mut bench = Bench::new(limited(limits));
+    assert!(bench.passes(&from(1, 1)) && bench.passes(&from(1, 2)));
+    assert_eq!(bench.check(&from(1, 3)).verdict, Verdict::Drop(DropReason::SourceLimit));
+    assert!(bench.passes(&from(2, 1)));
+    assert_eq!(bench.check(&from(3, 1)).verdict, Verdict::Drop(DropReason::SourceLimit), "a third source");
+    bench.now += 60_001;
+    bench.set.sweep(&mut bench.worker, bench.now);
+    assert!(bench.passes(&from(3, 1)) && bench.passes(&from(1, 3)));
+}
+
+#[test]
+fn a_source_has_only_so_many_connections_and_is_reported_beyond() {
+    let limits = SourceLimits {
+        max_connections: Some(1),
+        overload: Some(TableId(0)),
+        ..SourceLimits::by(FlowMask::SOURCE)
+    };
+    let mut bench = Bench::new(limited(limits));
+    let connect = |bench: &mut Bench, port| {
+        let open = |from_client, flags, seq, ack| {
+            let mut packet =
+                segment(from_client, TcpSegment { seq, ack, flags, window: 1000, ..TcpSegment::default() });
+            if from_client {
+                packet.source_port = port
+            } else {
+                packet.destination_port = port
+            }
+            packet
+        };
+        assert!(bench.passes(&open(true, SYN, 100, 0)));
+        assert!(bench.passes(&open(false, SYN | ACK, 500, 101)));
+        bench.check(&open(true, ACK, 101, 501)).verdict
+    };
+    assert_eq!(connect(&mut bench, 1), Verdict::Pass);
+    assert_eq!(connect(&mut bench, 2), Verdict::Drop(DropReason::SourceLimit));
+    assert_eq!(bench.worker.take_overloads().collect::<Vec<_>>(), [(TableId(0), CLIENT.0)]);
+    assert_eq!(bench.states(), 1);
+}
+
+#[test]
+fn later_fragments_belong_to_the_state_of_the_first() {
+    let mut bench = Bench::new(block_but(
+        vec![Clause::of(Test::DestinationPort(PortRange::single(80)))],
+        Some(StateOptions::default()),
+    ));
+    let later =
+        |id| Packet { fragment: Fragment::Later { id }, source_port: 0, destination_port: 0, ..from(1, 0) };
+    assert!(!bench.passes(&later(7)));
+    assert!(bench.passes(&Packet { fragment: Fragment::First { id: 7 }, ..from(1, 9) }));
+    assert_eq!(bench.check(&later(7)).by, DecidedBy::State);
+    assert!(!bench.passes(&later(8)));
+}
+
+#[test]
+fn states_and_counters_keep_their_rules_across_reloads() {
+    let rule = |set: &mut RuleSetParts, port, text: &str| {
+        let mut rule = block_but(
+            vec![Clause::of(Test::DestinationPort(PortRange::single(port)))],
+            Some(StateOptions::default()),
+        )
+        .rules
+        .remove(1);
+        rule.text = text.to_owned();
+        set.rules.push(rule);
+    };
+    let empty = || block_but(vec![], None);
+    let (mut first, mut second) = (empty(), empty());
+    first.rules.truncate(1);
+    second.rules.truncate(1);
+    rule(&mut first, 80, "web");
+    rule(&mut second, 25, "mail");
+    rule(&mut second, 80, "web");
+    let mut third = second.clone();
+    third.rules.truncate(2);
+    let mut bench = Bench::new(first);
+    assert_eq!(bench.check(&from(1, 1)).rule, Some(1));
+    for (parts, expected) in [(second, Some(2)), (third, None)] {
+        let next = RuleSet::new(parts).unwrap();
+        let adoption = next.adoption(&bench.set);
+        bench.worker.adopt(adoption);
+        bench.set = next;
+        let decision = bench.check(&from(1, 1));
+        assert_eq!(
+            (decision.verdict, decision.rule, decision.by),
+            (Verdict::Pass, expected, DecidedBy::State)
+        );
+    }
+    assert_eq!(bench.states(), 1);
+    bench.now += 60_001;
+    bench.set.sweep(&mut bench.worker, bench.now);
+    assert_eq!(bench.states(), 0);
+}
+
+#[test]
+fn timeouts_shrink_as_the_table_fills() {
+    let mut parts = block_but(vec![], Some(StateOptions::default()));
+    parts.adaptive = (10, 20);
+    let mut bench = Bench::new(parts);
+    for port in 1..=15 {
+        assert!(bench.passes(&from(1, port)));
+    }
+    bench.now += 29_999;
+    bench.set.sweep(&mut bench.worker, bench.now);
+    assert_eq!(bench.states(), 15);
+    bench.now += 2;
+    while bench.states() > 10 {
+        let before = bench.states();
+        bench.now += 10_000;
+        bench.set.sweep(&mut bench.worker, bench.now);
+        assert!(bench.states() < before, "half way between start and end timeouts are half as long");
+    }
+}

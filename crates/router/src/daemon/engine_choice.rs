@@ -1,0 +1,80 @@
+//! Which engine forwards the packets of a router, and why.
+
+use super::error::DaemonError;
+use super::program_choice::{self, ProgramChoice};
+use crate::options::{EngineName, PortName, RouterOptions};
+
+/// What forwards.
+pub enum ChosenEngine {
+    /// Threads of this process.
+    Threads,
+    /// A program in the kernel.
+    Program(ProgramChoice),
+}
+
+/// The engine of a router.
+pub struct EngineChoice {
+    pub engine: ChosenEngine,
+    /// The line of the log that names the engine and the reason for it.
+    pub line: String,
+    /// The reason for threads.
+    pub why: String,
+    /// Whether packets leave without the queueing discipline of their interface.
+    pub leaves_unqueued: bool,
+}
+
+/// The engine of an interface, and the reason for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineInUse {
+    pub name: &'static str,
+    pub why: String,
+}
+
+const THREADS: &str = "threads";
+
+impl EngineInUse {
+    pub fn threads(why: &str) -> EngineInUse {
+        EngineInUse { name: THREADS, why: why.to_owned() }
+    }
+
+    /// Whether workers see the packets.
+    pub fn is_threads(&self) -> bool {
+        self.name == THREADS
+    }
+}
+
+impl EngineChoice {
+    /// The operator's choice, or the best one.
+    ///
+    /// # Errors
+    /// The operator chose a program, and this build has none.
+    pub fn of(options: &RouterOptions) -> Result<EngineChoice, DaemonError> {
+        let reason = match options.engine {
+            _ if options.standalone.is_some() => Some("there is no kernel behind this router".to_owned()),
+            EngineName::Threads => Some("as configured".to_owned()),
+            EngineName::Auto => reason_for_threads(options),
+            EngineName::Tc | EngineName::Xdp | EngineName::XdpGeneric => None,
+        };
+        match reason {
+            Some(why) => Ok(EngineChoice::threads(options, why)),
+            None => Ok(EngineChoice::program(ProgramChoice::of(options)?)),
+        }
+    }
+
+    fn threads(options: &RouterOptions, why: String) -> EngineChoice {
+        let by_packets = options.ports.kinds.iter().all(|kind| *kind == PortName::Packet);
+        let line = format!("engine threads: {why}");
+        EngineChoice { engine: ChosenEngine::Threads, line, why, leaves_unqueued: !by_packets }
+    }
+
+    fn program(choice: ProgramChoice) -> EngineChoice {
+        let (line, leaves_unqueued) = (choice.describe(), choice.leaves_unqueued());
+        EngineChoice { engine: ChosenEngine::Program(choice), line, why: String::new(), leaves_unqueued }
+    }
+}
+
+/// Why `auto` chooses threads, if it does.
+fn reason_for_threads(options: &RouterOptions) -> Option<String> {
+    let only = options.threads_only.map(|key| format!("`{key}` is a setting of threads"));
+    only.or_else(program_choice::refusal)
+}

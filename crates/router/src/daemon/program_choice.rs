@@ -1,0 +1,84 @@
+//! The choice of hooks for the program in the kernel.
+
+use aya::util::KernelVersion;
+use fullview_plane::engine::{Engine, EngineError};
+use fullview_plane::port::link::Link;
+
+use super::error::DaemonError;
+use super::hook::{Hook, HookChoice, HookReason, HookRule};
+use super::xdp_features::FeatureReader;
+use crate::bypass;
+use crate::options::{EngineName, RouterOptions};
+
+/// The hooks of a router's interfaces.
+pub struct ProgramChoice {
+    pub rule: HookRule,
+    /// Those of the interfaces that exist.
+    hooks: Vec<(String, HookChoice)>,
+}
+
+/// Why no program can forward: this kernel does not take it, or not from this process.
+pub fn refusal() -> Option<String> {
+    if KernelVersion::current().is_ok_and(|version| version < KernelVersion::new(6, 6, 0)) {
+        return Some("programs at tcx need Linux 6.6 or newer".into());
+    }
+    let load = || -> Result<(), EngineError> { Engine::load()?.skb_program().map(|_| ()) };
+    load().err().map(|error| format!("the kernel refuses the program ({})", first_line(&error)))
+}
+
+/// The text after it is the log of the kernel's verifier.
+fn first_line(error: &EngineError) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+impl ProgramChoice {
+    pub fn of(options: &RouterOptions) -> Result<ProgramChoice, DaemonError> {
+        let (rule, features) = (rule(options), FeatureReader::open());
+        let existing = options.interfaces.iter().filter_map(|name| Link::named(name).ok());
+        let choose = |link: Link| {
+            let choice = rule.choose(link.name(), features.known(link.index()));
+            (link.name().to_owned(), choice)
+        };
+        Ok(ProgramChoice { rule, hooks: existing.map(choose).collect() })
+    }
+
+    /// The hooks, each with its interfaces and the reason.
+    pub fn describe(&self) -> String {
+        let mut choices: Vec<HookChoice> = Vec::new();
+        for (_, choice) in &self.hooks {
+            if !choices.contains(choice) {
+                choices.push(*choice);
+            }
+        }
+        if choices.is_empty() {
+            return "engine: it is chosen for each interface when there is one".into();
+        }
+        let described = choices.iter().map(|choice| self.describe_choice(choice));
+        described.collect::<Vec<_>>().join("; ")
+    }
+
+    fn describe_choice(&self, choice: &HookChoice) -> String {
+        let same = self.hooks.iter().filter(|(_, other)| other == choice).map(|(name, _)| name.as_str());
+        let names = same.collect::<Vec<_>>().join(", ");
+        format!("engine {} for {names}: {}", choice.hook.name(), choice.reason)
+    }
+
+    /// Frames that XDP redirects do not meet queueing disciplines.
+    pub fn leaves_unqueued(&self) -> bool {
+        self.hooks.iter().any(|(_, choice)| choice.hook != Hook::Tcx)
+    }
+}
+
+fn rule(options: &RouterOptions) -> HookRule {
+    let configured = |hook| HookRule::Always(HookChoice { hook, reason: HookReason::Configured });
+    match options.engine {
+        EngineName::Tc => configured(Hook::Tcx),
+        EngineName::Xdp => configured(Hook::Driver),
+        EngineName::XdpGeneric => configured(Hook::Generic),
+        // A list that the kernel does not give is no reason: the check of what is bypassed reports it.
+        _ if bypass::shapers(&options.interfaces).is_ok_and(|shapers| !shapers.is_empty()) => {
+            HookRule::Always(HookChoice { hook: Hook::Tcx, reason: HookReason::Shaped })
+        }
+        _ => HookRule::Best,
+    }
+}
