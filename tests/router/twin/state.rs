@@ -136,11 +136,11 @@ fn prefix(text: &str, inet6: bool) -> String {
 
 /// The links that have a carrier.
 fn carriers(node: &Node) -> BTreeSet<String> {
-    let all = list(node, "link show");
+    let links = list(node, "link show");
     let has = |link: &&Value| {
         link["flags"].as_array().is_some_and(|flags| flags.iter().any(|flag| flag == "LOWER_UP"))
     };
-    all.iter().filter(has).map(|link| word(link, "ifname").to_owned()).collect()
+    links.iter().filter(has).map(|link| word(link, "ifname").to_owned()).collect()
 }
 
 /// The kernel does not mark an IPv4 hop by an IPv6 gateway that was added while its link had no carrier.
@@ -166,7 +166,8 @@ fn leads_to(route: &Value, carriers: &BTreeSet<String>) -> String {
         other => return other.into(),
     }
     let alive = alive(route, carriers);
-    match (route["nexthops"].is_array(), alive.as_slice()) {
+    // An object is a group also when it has one hop.
+    match (route["nhid"].is_u64() || route["nexthops"].is_array(), alive.as_slice()) {
         (false, []) => "this host".into(),
         // The kernel gets what several hops without a carrier would get.
         (true, []) => "group of 1".into(),

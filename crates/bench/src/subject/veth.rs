@@ -96,11 +96,11 @@ impl VethFactory {
     pub fn panel(&mut self, streams: &[FamilyStream], work: PanelWork<'_>) -> Result<(), PanelError> {
         let bed = |error: BenchError| PanelError::Bed(error.into());
         let program = std::env::current_exe().map_err(|error| bed(no_program(error)))?;
-        let direct = Bed::direct(&streams[0]).map_err(bed)?;
+        let direct = ClientBed::direct(&streams[0]).map_err(bed)?;
         let mut beds = Vec::new();
         for (member, stream) in streams.iter().enumerate() {
             let failed = |error: BenchError| PanelError::Member { member, source: error.into() };
-            beds.push(Bed::routed(member, stream, &program).map_err(failed)?);
+            beds.push(ClientBed::routed(member, stream, &program).map_err(failed)?);
         }
         let control = VethArm::new(&direct).map_err(|error| bed(error.into()))?;
         let mut members: Vec<Box<dyn PanelMember + '_>> = Vec::new();
@@ -120,7 +120,7 @@ fn no_program(error: std::io::Error) -> BenchError {
 }
 
 /// A bed with what runs on its router.
-struct Bed {
+struct ClientBed {
     bed: VethBed,
     load: ClientLoad,
     router: Option<RouterProcess>,
@@ -128,16 +128,16 @@ struct Bed {
     refused: Option<String>,
 }
 
-impl Bed {
-    fn direct(stream: &FamilyStream) -> Result<Bed, BenchError> {
+impl ClientBed {
+    fn direct(stream: &FamilyStream) -> Result<ClientBed, BenchError> {
         let load = load(stream)?;
-        Ok(Bed { bed: VethBed::direct(0, load.offloads)?, load, router: None, refused: None })
+        Ok(ClientBed { bed: VethBed::direct(0, load.offloads)?, load, router: None, refused: None })
     }
 
-    fn routed(member: usize, stream: &FamilyStream, program: &Path) -> Result<Bed, BenchError> {
+    fn routed(member: usize, stream: &FamilyStream, program: &Path) -> Result<ClientBed, BenchError> {
         let (load, engine) = (load(stream)?, engine(&stream.settings)?);
         let mut made =
-            Bed { bed: VethBed::routed(member + 1, load.offloads)?, load, router: None, refused: None };
+            ClientBed { bed: VethBed::routed(member + 1, load.offloads)?, load, router: None, refused: None };
         let namespace = made.bed.router.as_ref().filter(|_| engine != VethSettings::KERNEL);
         let Some(namespace) = namespace else { return Ok(made) };
         let options = stream.settings.veth.options.as_deref().unwrap_or_default();
@@ -161,7 +161,7 @@ struct VethArm<'b> {
 }
 
 impl<'b> VethArm<'b> {
-    fn new(bed: &'b Bed) -> Result<VethArm<'b>, VethError> {
+    fn new(bed: &'b ClientBed) -> Result<VethArm<'b>, VethError> {
         let total = ClientTurn { counted: 0, offered: 0, time: Duration::ZERO };
         Ok(VethArm { clients: Clients::start(&bed.bed, bed.load)?, total })
     }
@@ -187,7 +187,7 @@ impl PanelArm for VethArm<'_> {
 /// A bed with a router.
 struct VethMember<'b> {
     arm: VethArm<'b>,
-    bed: &'b Bed,
+    bed: &'b ClientBed,
     /// Why it takes no turns.
     refused: Option<String>,
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::bed::{RIGHT, VethBed};
 use super::error::VethError;
 use super::iperf::{Report, SETTLE};
-use super::load::ClientLoad;
+use super::load::{ClientLoad, ClientTurn};
 use super::server::HttpServer;
 use crate::settings::ClientName;
 use crate::testbed::Namespace;
@@ -19,14 +19,6 @@ const POLL: Duration = Duration::from_millis(10);
 const REQUESTS: &str = "[1-100000000]";
 /// In this time the first request is answered, also if neighbours are resolved before.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
-
-/// What a turn counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClientTurn {
-    pub counted: u64,
-    pub offered: u64,
-    pub time: Duration,
-}
 
 /// The clients of one bed. Their servers run until this value is dropped.
 pub struct Clients<'b> {

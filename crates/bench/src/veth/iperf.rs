@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::clients::ClientTurn;
 use super::error::VethError;
+use super::load::ClientTurn;
 use crate::settings::ClientName;
 
 /// What iperf3 does in the first part of a turn does not count: connections open, and TCP finds its rate.

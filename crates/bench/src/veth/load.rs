@@ -1,9 +1,19 @@
 //! What clients send, and what is counted of it.
 
+use std::time::Duration;
+
 use crate::settings::{ClientName, ClientSettings, Offloads};
 
 /// Bytes of a UDP payload, and of the answer to an HTTP request, unless the experiment says otherwise.
 const BYTES: u16 = 64;
+
+/// What a turn counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientTurn {
+    pub counted: u64,
+    pub offered: u64,
+    pub time: Duration,
+}
 
 /// The load of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ mod router;
 mod server;
 
 pub use bed::VethBed;
-pub use clients::{ClientTurn, Clients};
+pub use clients::Clients;
 pub use error::VethError;
-pub use load::{ClientLoad, programs_of};
+pub use load::{ClientLoad, ClientTurn, programs_of};
 pub use router::{RouterProcess, RouterProgram};

@@ -1,10 +1,16 @@
 //! Follows the interfaces of the router: when one appears, goes or changes its number, the workers are restarted with
 //! other ports.
 
+use std::time::Duration;
+
 use fullview_plane::wire::ethernet::Mac;
 
 use super::error::DaemonError;
+use super::event_log::EventLog;
+use super::retry::Retry;
 use super::workers::{self, KernelWorkers, PortLink};
+use crate::error::message;
+use crate::events::EventKind;
 use crate::log;
 use crate::mirror::Mirror;
 use crate::netlink::event;
@@ -13,6 +19,8 @@ use crate::netlink::event;
 #[derive(Default)]
 pub struct FollowedPorts {
     links: Vec<Option<PortLink>>,
+    /// Attempts to start workers on them that failed.
+    retry: Retry,
 }
 
 impl FollowedPorts {
@@ -23,6 +31,7 @@ impl FollowedPorts {
         mirror: &Mirror,
         names: &[String],
         workers: &mut KernelWorkers,
+        (now, log): (Duration, &EventLog),
     ) -> Result<(), DaemonError> {
         let link = |port| {
             let link = mirror.port_link(port)?;
@@ -39,10 +48,28 @@ impl FollowedPorts {
         }
         if links != self.links {
             log_missing(names, &links);
+            self.retry.reset();
+        } else if self.retry.waits(now) {
+            return Ok(());
         }
-        workers.restart(mirror, &links)?;
+        match workers.restart(mirror, &links)? {
+            None => self.retry.reset(),
+            Some(why) => self.record_failure(&why, now, log),
+        }
         self.links = links;
         Ok(())
+    }
+
+    /// A driver may answer for ever that its interface is going.
+    fn record_failure(&mut self, why: &DaemonError, now: Duration, log: &EventLog) {
+        if self.retry.fail(now) {
+            let why = message(why);
+            log.line(
+                now,
+                EventKind::Warning,
+                &format!("no worker runs, the kernel forwards: {why}; trying again"),
+            );
+        }
     }
 }
 

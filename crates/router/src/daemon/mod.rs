@@ -36,6 +36,7 @@ mod program_choice;
 #[path = "no_program_choice.rs"]
 mod program_choice;
 mod query_queue;
+mod retry;
 mod standalone;
 mod state;
 mod wakeup;

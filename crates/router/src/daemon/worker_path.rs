@@ -33,7 +33,8 @@ impl WorkerPath {
     }
 
     fn follow_ports(&mut self, plane: &ControlPlane) -> Result<(), DaemonError> {
-        self.ports.follow(&plane.mirror, &self.interfaces, &mut self.workers)
+        let log = (plane.now(), &plane.log);
+        self.ports.follow(&plane.mirror, &self.interfaces, &mut self.workers, log)
     }
 }
 

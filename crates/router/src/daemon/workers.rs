@@ -96,14 +96,23 @@ impl KernelWorkers {
         self.split.follow(mirror)
     }
 
-    /// Ends the workers, and starts others on these links, by port.
-    pub fn restart(&mut self, mirror: &Mirror, links: &[Option<PortLink>]) -> Result<(), DaemonError> {
+    /// Ends the workers, and starts others on these links, by port. Returns why none runs now, if an interface cannot be
+    /// opened because it is going, or seems to be: then the kernel forwards.
+    pub fn restart(
+        &mut self,
+        mirror: &Mirror,
+        links: &[Option<PortLink>],
+    ) -> Result<Option<DaemonError>, DaemonError> {
         self.end()?;
         self.used.clear_loss();
         let present: Vec<LinkIndex> = links.iter().flatten().map(|(link, _)| *link).collect();
         self.split.release_others(&present);
         let opened = self.open(links);
-        let Some(ports) = unless_gone(opened, links)? else { return Ok(()) };
+        let ports = match opened {
+            Ok(ports) => ports,
+            Err(error) if is_of_missing(&error, links) => return Ok(Some(error)),
+            Err(error) => return Err(error),
+        };
         let numbers: Vec<LinkIndex> =
             links.iter().map(|link| link.as_ref().map_or(0, |(link, _)| *link)).collect();
         let mut cores = self.options.cores.clone().into_iter();
@@ -111,7 +120,8 @@ impl KernelWorkers {
             ports.into_iter().map(|ports| self.start(ports, mirror, &numbers, cores.next())).collect();
         // The classifier takes frames from the kernel from here on, and not before: no frame is forwarded twice, and none is
         // lost between the two.
-        self.split.follow(mirror)
+        self.split.follow(mirror)?;
+        Ok(None)
     }
 
     fn start(
@@ -221,16 +231,10 @@ pub fn is_any_gone(links: &[Option<PortLink>]) -> bool {
     links.iter().flatten().any(|(index, name)| is_gone(name, *index))
 }
 
-/// Turns a failure into `None` if an interface went while ports were opened: netlink will report that, and the ports are
-/// opened again then. Not every error names that cause, so the interfaces are looked for as well.
-fn unless_gone<T>(
-    result: Result<T, DaemonError>,
-    links: &[Option<PortLink>],
-) -> Result<Option<T>, DaemonError> {
-    match result {
-        Err(error) if names_missing_device(&error) || is_any_gone(links) => Ok(None),
-        other => other.map(Some),
-    }
+/// Whether ports cannot be opened because an interface went meanwhile: netlink will report that, and they are opened again
+/// then. Not every error names that cause, so the interfaces are looked for as well.
+fn is_of_missing(error: &DaemonError, links: &[Option<PortLink>]) -> bool {
+    names_missing_device(error) || is_any_gone(links)
 }
 
 /// Whether a cause of the error is the system's error for an interface that does not exist or is down.
