@@ -9,7 +9,7 @@ use fullview_filter::pf::host::{HostFacts, HostInterface};
 use fullview_filter::pf::{load, lower};
 use fullview_filter::ruleset::{RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
-use fullview_plane::forward::PacketFilter;
+use fullview_plane::forward::BurstFilter;
 use fullview_plane::interface::Interface;
 use fullview_router::error::BadInput;
 
@@ -26,7 +26,7 @@ pub fn filter(
     settings: &FilterSettings,
     interfaces: &[Interface],
     seed: u64,
-) -> Result<Option<PacketFilter>, BadInput> {
+) -> Result<Option<BurstFilter>, BadInput> {
     let (language, rules) = match (settings.language, &settings.rules) {
         (None, None) => return Ok(None),
         (Some(language), Some(rules)) => (language, rules),
@@ -38,7 +38,7 @@ pub fn filter(
     };
     limits.states = settings.states.unwrap_or(limits.states);
     let rules = RuleSet::new(parts).map_err(bad)?;
-    PacketFilter::new(rules.into(), limits, seed).map(Some).map_err(bad)
+    BurstFilter::new(rules.into(), limits, seed).map(Some).map_err(bad)
 }
 
 fn pf(rules: &str, interfaces: &[Interface]) -> Result<(RuleSetParts, WorkerLimits), BadInput> {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use fullview_plane::wire::ethernet::Mac;
 
-    fn made(language: FilterLanguage, rules: &str) -> Result<Option<PacketFilter>, BadInput> {
+    fn made(language: FilterLanguage, rules: &str) -> Result<Option<BurstFilter>, BadInput> {
         let interfaces = [0, 1].map(|port| Interface::new(port, Mac([2; 6])));
         let settings = FilterSettings { language: Some(language), rules: Some(rules.into()), states: None };
         filter(&settings, &interfaces, 1)

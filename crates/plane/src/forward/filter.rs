@@ -20,7 +20,7 @@ use crate::view::View;
 use crate::wire::ethernet::HEADER as ETHERNET;
 
 /// What a worker filters with: the rules, which workers share, and its own states.
-pub struct PacketFilter {
+pub struct BurstFilter {
     rules: Arc<RuleSet>,
     worker: FilterWorker,
     /// The packets of the burst that passed so far, in the order of the lists of destinations.
@@ -38,7 +38,7 @@ pub struct UnsupportedFilter;
 
 const PASSED: Decision = Decision { verdict: FilterVerdict::Pass, rule: None, by: DecidedBy::Rule };
 
-impl PacketFilter {
+impl BurstFilter {
     /// A filter without states. The seed is secret: the places of states follow from it.
     ///
     /// # Errors
@@ -47,12 +47,12 @@ impl PacketFilter {
         rules: Arc<RuleSet>,
         limits: WorkerLimits,
         seed: u64,
-    ) -> Result<PacketFilter, UnsupportedFilter> {
+    ) -> Result<BurstFilter, UnsupportedFilter> {
         let translates = |rule: &CompiledRule| matches!(rule.action, RuleAction::Translate(_));
         if rules.translations().iter().chain(rules.rules()).any(translates) {
             return Err(UnsupportedFilter);
         }
-        Ok(PacketFilter {
+        Ok(BurstFilter {
             worker: FilterWorker::new(limits, rules.counted_rules(), seed),
             rules,
             packets: Vec::with_capacity(BURST),

@@ -44,7 +44,7 @@ mod stage_state;
 mod transmit;
 mod vlan;
 
-pub use filter::{PacketFilter, UnsupportedFilter};
+pub use filter::{BurstFilter, UnsupportedFilter};
 pub use flow::flow_hash_of;
 pub use redirect::RedirectCandidate;
 pub use route_cache::RouteCacheCounters;
@@ -67,7 +67,7 @@ pub struct Forwarder {
     view: Arc<View>,
     state: StageState,
     tracer: Option<Box<Tracer>>,
-    filter: Option<Box<PacketFilter>>,
+    filter: Option<Box<BurstFilter>>,
 }
 
 impl Forwarder {
@@ -84,7 +84,7 @@ impl Forwarder {
     }
 
     /// Filters packets from now on.
-    pub fn set_filter(&mut self, filter: PacketFilter) {
+    pub fn set_filter(&mut self, filter: BurstFilter) {
         self.filter = Some(Box::new(filter));
     }
 
@@ -99,7 +99,7 @@ impl Forwarder {
     }
 
     /// The filter, if there is one.
-    pub fn filter(&self) -> Option<&PacketFilter> {
+    pub fn filter(&self) -> Option<&BurstFilter> {
         self.filter.as_deref()
     }
 
@@ -186,7 +186,7 @@ impl Forwarder {
 #[inline]
 fn run_stages(
     state: &mut StageState,
-    filter: Option<&mut PacketFilter>,
+    filter: Option<&mut BurstFilter>,
     view: &View,
     last: Stage,
     packets: &mut [Packet<'_>],
