@@ -3,6 +3,7 @@
 // Helpers of a test panic on failure, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
+mod filter;
 mod frames;
 mod order;
 mod plain;

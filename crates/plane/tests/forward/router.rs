@@ -21,6 +21,9 @@ use crate::frames::*;
 const VLAN_10: u16 = 3;
 const VLAN_20: u16 = 4;
 
+/// An address of the router itself.
+pub const TO_HOST: &str = "198.18.100.1";
+
 /// Next hops 1 to 5 are neighbours on interfaces 0 to 4; these are the others.
 const LOCAL: u16 = 10;
 const BROADCAST: u16 = 11;
@@ -66,7 +69,7 @@ fn tables(routes: &[(&str, u16)], routes6: &[(&str, u16)]) -> TableReaders {
     TableReaders::fixed(Linear.compile(&inet).unwrap().fib(), Linear.compile(&inet6).unwrap().fib())
 }
 
-fn parts() -> ViewParts {
+pub fn parts() -> ViewParts {
     let on = |port, vlan| Interface { vlan, ..Interface::new(port, OURS) };
     let mut interfaces = vec![on(0, None), on(1, None), on(2, None), on(0, Some(10)), on(0, Some(20))];
     interfaces[usize::from(VLAN_20)].table = 1;

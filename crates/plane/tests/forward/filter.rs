@@ -1,0 +1,124 @@
+//! The loop with a filter: every packet is judged as it comes in and as it leaves.
+
+use std::sync::Arc;
+
+use fullview_filter::interfaces::{FilterInterface, Interfaces};
+use fullview_filter::ipfw::IpfwConfig;
+use fullview_filter::pf::files::RulesetFiles;
+use fullview_filter::pf::host::{HostFacts, HostInterface};
+use fullview_filter::pf::{load, lower};
+use fullview_filter::ruleset::{RuleSet, RuleSetParts};
+use fullview_filter::state::WorkerLimits;
+use fullview_plane::forward::{BurstFilter, Forwarder, UnsupportedFilter};
+use fullview_plane::verdict::{Punt, Reason};
+use fullview_plane::view::{View, ViewReader};
+
+use crate::frames::*;
+use crate::router::{TO_HOST, parts};
+
+struct Text(&'static str);
+
+impl RulesetFiles for Text {
+    fn read(&self, _: &str) -> std::io::Result<String> {
+        Ok(self.0.into())
+    }
+}
+
+fn names() -> impl Iterator<Item = (u16, String)> {
+    (0..3).map(|number| (number, format!("port{number}")))
+}
+
+fn interfaces() -> Interfaces {
+    let named = |(number, name)| FilterInterface { name, number, ..FilterInterface::default() };
+    Interfaces(names().map(named).collect())
+}
+
+fn pf(rules: &'static str) -> RuleSetParts {
+    let named = |(_, name)| HostInterface { name, ..HostInterface::default() };
+    let facts = HostFacts { interfaces: names().map(named).collect() };
+    lower::lower(&load::load("pf.conf", &Text(rules), &facts).unwrap(), &interfaces()).unwrap().parts
+}
+
+fn ipfw(rules: &str) -> RuleSetParts {
+    IpfwConfig::load("rules", rules).unwrap().lower(&interfaces())
+}
+
+fn filter(rules: RuleSetParts) -> Result<BurstFilter, UnsupportedFilter> {
+    BurstFilter::new(Arc::new(RuleSet::new(rules).unwrap()), WorkerLimits::default(), 1)
+}
+
+fn filtered(rules: RuleSetParts) -> Forwarder {
+    let mut forwarder = Forwarder::new(ViewReader::fixed(View::new(parts()).unwrap()));
+    forwarder.set_filter(filter(rules).unwrap());
+    forwarder
+}
+
+fn answer() -> Vec<u8> {
+    inet(DST, SRC, 64)
+}
+
+fn answer6() -> Vec<u8> {
+    inet6(DST6, SRC6, 64)
+}
+
+#[test]
+fn a_packet_passes_if_the_rules_let_it_in_and_out() {
+    for (rules, expected) in [
+        ("pass all no state", sent(1, forwarded(good(), 1))),
+        ("block all", dropped(Reason::FilterRule)),
+        ("pass all no state\nblock in on port0", dropped(Reason::FilterRule)),
+        ("pass all no state\nblock out on port1", dropped(Reason::FilterRule)),
+        ("pass all no state\nblock out on port0\nblock in on port1", sent(1, forwarded(good(), 1))),
+        ("pass all no state\nblock in inet proto tcp", sent(1, forwarded(good(), 1))),
+        ("pass all no state\nblock in inet6", sent(1, forwarded(good(), 1))),
+    ] {
+        assert_eq!(run(&mut filtered(pf(rules)), &[(0, good())]), [expected], "{rules}");
+    }
+}
+
+#[test]
+fn answers_pass_by_the_states_of_both_languages() {
+    let pf_rules = "block all\npass in on port0 keep state\npass out on port1 keep state";
+    let ipfw_rules = "add check-state\nadd allow ip from any to any in recv port0 keep-state\nadd deny ip from any to any";
+    for rules in [pf(pf_rules), ipfw(ipfw_rules)] {
+        let mut forwarder = filtered(rules);
+        let blocked = [dropped(Reason::FilterRule), dropped(Reason::FilterRule)];
+        assert_eq!(run(&mut forwarder, &[(1, answer()), (1, answer6())]), blocked);
+        let passed = [sent(1, forwarded(good(), 1)), sent(1, forwarded(good6(), 1))];
+        assert_eq!(run(&mut forwarder, &[(0, good()), (0, good6())]), passed);
+        let passed = [sent(0, forwarded(answer(), 0)), sent(0, forwarded(answer6(), 0))];
+        assert_eq!(run(&mut forwarder, &[(1, answer()), (1, answer6())]), passed);
+    }
+}
+
+#[test]
+fn packets_of_one_burst_have_fates_of_their_own() {
+    let mut forwarder = filtered(pf("pass all no state\nblock in from 198.18.0.2\nblock out inet6"));
+    let frames = [
+        (0, good()),
+        (0, inet("198.18.0.2", DST, 64)),
+        (0, good6()),
+        (0, inet(SRC, TO_HOST, 64)),
+        (0, inet(SRC, DST, 1)),
+        (1, answer()),
+    ];
+    let expected = [
+        sent(1, forwarded(good(), 1)),
+        dropped(Reason::FilterRule),
+        dropped(Reason::FilterRule),
+        punted(Punt::Local),
+        dropped(Reason::TtlExpired),
+        sent(0, forwarded(answer(), 0)),
+    ];
+    assert_eq!(run(&mut forwarder, &frames), expected);
+    assert_eq!(forwarder.counters().drops[Reason::FilterRule.index()], 2);
+}
+
+#[test]
+fn what_the_filter_cannot_read_is_dropped_and_translations_are_refused() {
+    let mapped = inet6("::ffff:198.18.0.1", DST6, 64);
+    let fate = run(&mut filtered(pf("pass all")), &[(0, mapped)]).remove(0);
+    assert!(matches!(fate, Fate::Rejected(_)), "{fate:?}");
+    let translating = pf("nat on port1 from any to any -> 192.0.2.1");
+    assert_eq!(filter(translating).err(), Some(UnsupportedFilter));
+}
