@@ -79,7 +79,8 @@ fn a_packet_passes_if_the_rules_let_it_in_and_out() {
 #[test]
 fn answers_pass_by_the_states_of_both_languages() {
     let pf_rules = "block all\npass in on port0 keep state\npass out on port1 keep state";
-    let ipfw_rules = "add check-state\nadd allow ip from any to any in recv port0 keep-state\nadd deny ip from any to any";
+    let ipfw_rules =
+        "add check-state\nadd allow ip from any to any in recv port0 keep-state\nadd deny ip from any to any";
     for rules in [pf(pf_rules), ipfw(ipfw_rules)] {
         let mut forwarder = filtered(rules);
         let blocked = [dropped(Reason::FilterRule), dropped(Reason::FilterRule)];
