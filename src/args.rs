@@ -498,14 +498,22 @@ pub struct ForwardArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum FilterCommand {
-    /// Check a rule set in the language of FreeBSD's pf.conf
+    /// Check a rule set in the language of FreeBSD's pf.conf or ipfw
     Check(FilterCheckArgs),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RulesLanguage {
+    /// That of pf.conf
+    Pf,
+    /// That of ipfw scripts
+    Ipfw,
 }
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Names of interfaces stand for the addresses that they have on this host. docs/reference/filter.md says which part \
-of pf.conf is supported.
+of pf.conf and ipfw is supported.
 
 Exit codes:
   0    the rule set is correct
@@ -513,12 +521,16 @@ Exit codes:
 
 Examples:
   fullview filter check /etc/pf.conf
-  fullview filter check -v rules.conf"
+  fullview filter check -v rules.conf
+  fullview filter check --language ipfw /etc/ipfw.rules"
 )]
 pub struct FilterCheckArgs {
-    /// Print the rules after expansion, as `pfctl -nv` does
+    /// Print the rules after expansion, as `pfctl -nv` or `ipfw list` does
     #[arg(long, short)]
     pub verbose: bool,
+    /// The language of the rule set
+    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = RulesLanguage::Pf)]
+    pub language: RulesLanguage,
     /// The rule set
     #[arg(value_name = "FILE")]
     pub file: PathBuf,

@@ -1,14 +1,19 @@
 //! `fullview filter`: rule sets of packet filters.
 
+use std::fs;
 use std::io::{self, Write};
 
+use anyhow::Context;
+use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::pf::config::PfConfig;
 use fullview_filter::pf::files::FileSystem;
+use fullview_filter::pf::host::HostFacts;
 use fullview_filter::pf::load::load;
 use fullview_filter::pf::lower::lower;
+use fullview_filter::ruleset::RuleSet;
 
 use super::{Exit, host_facts};
-use crate::args::{FilterCheckArgs, FilterCommand};
+use crate::args::{FilterCheckArgs, FilterCommand, RulesLanguage};
 
 pub fn run(command: &FilterCommand) -> anyhow::Result<Exit> {
     match command {
@@ -16,20 +21,41 @@ pub fn run(command: &FilterCommand) -> anyhow::Result<Exit> {
     }
 }
 
-/// Prints the rules also if the router cannot enforce them all, which the error then says.
 fn check(args: &FilterCheckArgs) -> anyhow::Result<Exit> {
-    let file = args.file.to_string_lossy();
     let facts = host_facts::read()?;
-    let config = load(&file, &FileSystem::default(), &facts)?;
+    match args.language {
+        RulesLanguage::Pf => check_pf(args, &facts)?,
+        RulesLanguage::Ipfw => check_ipfw(args, &facts)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<()> {
+    let file = args.file.to_string_lossy();
+    let text = fs::read_to_string(&args.file).with_context(|| format!("{file}: cannot read the rules"))?;
+    let config = IpfwConfig::load(&file, &text)?;
+    RuleSet::new(config.lower(&host_facts::numbered(facts)))?;
+    let mut out = io::stdout().lock();
+    match args.verbose {
+        true => write!(out, "{config}")?,
+        false => writeln!(out, "{file}: correct; {} rules", config.rules.len())?,
+    }
+    Ok(())
+}
+
+/// Prints the rules also if the router cannot enforce them all, which the error then says.
+fn check_pf(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<()> {
+    let file = args.file.to_string_lossy();
+    let config = load(&file, &FileSystem::default(), facts)?;
     let mut out = io::stdout().lock();
     if args.verbose {
         write!(out, "{config}")?;
     }
-    lower(&config, &host_facts::numbered(&facts))?;
+    lower(&config, &host_facts::numbered(facts))?;
     if !args.verbose {
         writeln!(out, "{file}: correct; {} rules", count(&config))?;
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 fn count(config: &PfConfig) -> usize {

@@ -73,6 +73,8 @@ pub fn exit_of(error: &anyhow::Error) -> Exit {
             || cause.is::<fullview_lab::compare::CompareError>()
             || cause.is::<fullview_table::feed::FeedError>()
             || cause.is::<fullview_filter::pf::error::PfError>()
+            || cause.is::<fullview_filter::ipfw::IpfwError>()
+            || cause.is::<fullview_router::filter::FilterError>()
             || is_bad_capture(cause)
             || is_bad_archive(cause)
     });

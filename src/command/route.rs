@@ -57,6 +57,7 @@ fn from_flags(args: &ForwardArgs) -> RouterConfig {
         route: Vec::new(),
         neighbor: Vec::new(),
         feed: None,
+        filter: None,
         icmp: Default::default(),
         neighbors: Default::default(),
         control: ControlSection { name, socket: control },

@@ -56,3 +56,15 @@ fn errors_name_the_place_and_how_to_fix_them() {
         words.for_each(|word| assert!(ran.err.contains(word), "{word:?} is missing in: {}", ran.err));
     }
 }
+
+#[test]
+fn scripts_of_ipfw_are_printed_as_ipfw_lists_them() {
+    let script = b"#!/bin/sh\nfwcmd=\"/sbin/ipfw\"\n${fwcmd} -f flush\n${fwcmd} add 3000 allow ip from any to any keep-state\n";
+    let (_dir, path) = file("ipfw.rules", script);
+    let ran = run(&["filter", "check", "-v", "--language", "ipfw", &path]);
+    let printed = "03000 allow ip from any to any keep-state :default\n65535 deny ip from any to any\n";
+    assert_eq!((ran.code, ran.out.as_str()), (0, printed), "{}", ran.err);
+    let (_dir, path) = file("ipfw.rules", b"ipfw add 10 pipe 1 ip from any to any\n");
+    let ran = run(&["filter", "check", "--language", "ipfw", &path]);
+    assert!(ran.code == 2 && ran.err.contains(&format!("{path}:1:")), "{} {}", ran.code, ran.err);
+}

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::{fmt, io};
 
 use fullview_router::algorithm::RouterSettings;
+use fullview_router::filter::FilterLanguage;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -96,13 +97,6 @@ pub struct FilterSettings {
     pub rules: Option<String>,
     /// Room for states, instead of what the rules say (`set limit states`) or 100,000.
     pub states: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FilterLanguage {
-    Pf,
-    Ipfw,
 }
 
 /// `[subject.traffic]`: which packets, to where.

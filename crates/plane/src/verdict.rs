@@ -125,7 +125,7 @@ counters! {
         FilterSourceLimit = "filter_source_limit",
         /// The filter found no free port for a translation.
         FilterNoPort = "filter_no_port",
-        /// The filter cannot read its headers.
+        /// The filter cannot read its headers, or it has options that every router reads.
         FilterUnreadable = "filter_unreadable",
     }
 }

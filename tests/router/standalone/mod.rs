@@ -2,6 +2,7 @@
 //! hosts, which cannot tell it from another router.
 
 mod delivery;
+mod filter;
 mod links;
 mod operation;
 mod routes;

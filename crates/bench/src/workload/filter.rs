@@ -2,18 +2,13 @@
 
 use std::io;
 
-use fullview_filter::interfaces::{FilterInterface, Interfaces};
-use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::pf::files::RulesetFiles;
-use fullview_filter::pf::host::{HostFacts, HostInterface};
-use fullview_filter::pf::{load, lower};
-use fullview_filter::ruleset::{RuleSet, RuleSetParts};
-use fullview_filter::state::WorkerLimits;
 use fullview_plane::forward::BurstFilter;
 use fullview_plane::interface::Interface;
 use fullview_router::error::BadInput;
+use fullview_router::filter::compile;
 
-use crate::settings::{FilterLanguage, FilterSettings};
+use crate::settings::FilterSettings;
 
 /// What errors call the rules of an experiment.
 const NAME: &str = "filter.rules";
@@ -32,35 +27,8 @@ pub fn filter(
         (Some(language), Some(rules)) => (language, rules),
         _ => return Err(BadInput("a filter needs both filter.language and filter.rules".into())),
     };
-    let (parts, mut limits) = match language {
-        FilterLanguage::Pf => pf(rules, interfaces)?,
-        FilterLanguage::Ipfw => (ipfw(rules, interfaces)?, WorkerLimits::default()),
-    };
-    limits.states = settings.states.unwrap_or(limits.states);
-    let rules = RuleSet::new(parts).map_err(bad)?;
-    BurstFilter::new(rules.into(), limits, seed).map(Some).map_err(bad)
-}
-
-fn pf(rules: &str, interfaces: &[Interface]) -> Result<(RuleSetParts, WorkerLimits), BadInput> {
-    let named =
-        |interface: &Interface| HostInterface { name: interface.name.clone(), ..HostInterface::default() };
-    let facts = HostFacts { interfaces: interfaces.iter().map(named).collect() };
-    let config = load::load(NAME, &Text(rules), &facts).map_err(bad)?;
-    let lowered = lower::lower(&config, &numbered(interfaces)).map_err(bad)?;
-    Ok((lowered.parts, lowered.limits))
-}
-
-fn ipfw(rules: &str, interfaces: &[Interface]) -> Result<RuleSetParts, BadInput> {
-    Ok(IpfwConfig::load(NAME, rules).map_err(bad)?.lower(&numbered(interfaces)))
-}
-
-fn numbered(interfaces: &[Interface]) -> Interfaces {
-    let named = |(number, interface): (u16, &Interface)| FilterInterface {
-        name: interface.name.clone(),
-        number,
-        ..FilterInterface::default()
-    };
-    Interfaces((0..).zip(interfaces).map(named).collect())
+    let compiled = compile((language, NAME), &Text(rules), interfaces, settings.states, seed);
+    compiled.map(Some).map_err(|error| BadInput(error.to_string()))
 }
 
 /// Rules that stand in the experiment; they can include no file.
@@ -75,14 +43,11 @@ impl RulesetFiles for Text<'_> {
     }
 }
 
-fn bad(error: impl std::fmt::Display) -> BadInput {
-    BadInput(error.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use fullview_plane::wire::ethernet::Mac;
+    use fullview_router::filter::FilterLanguage;
 
     fn made(language: FilterLanguage, rules: &str) -> Result<Option<BurstFilter>, BadInput> {
         let interfaces = [0, 1].map(|port| Interface::new(port, Mac([2; 6])));

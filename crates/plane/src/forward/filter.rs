@@ -15,7 +15,7 @@ use super::source_check::REJECTED;
 use super::stage_state::StageState;
 use crate::adjacency::AdjacencyKind;
 use crate::burst::{BURST, Packet, Slot};
-use crate::verdict::{Reason, Verdict};
+use crate::verdict::{Punt, Reason, Verdict};
 use crate::view::View;
 use crate::wire::ethernet::HEADER as ETHERNET;
 
@@ -75,6 +75,7 @@ impl BurstFilter {
     pub(super) fn around_lookup(&mut self, state: &mut StageState, view: &View, packets: &mut [Packet<'_>]) {
         let now = milliseconds();
         self.read(state, packets);
+        drop_unread(state, packets);
         self.judge(now, packets);
         lookup::look_up(state, view, packets);
         self.turn_around(state, view, packets);
@@ -135,6 +136,16 @@ impl BurstFilter {
         }
         self.packets.truncate(kept);
         self.positions.truncate(kept);
+    }
+}
+
+/// Packets with options that every router reads have no destination here, and the slow path would forward them.
+fn drop_unread(state: &StageState, packets: &mut [Packet<'_>]) {
+    for position in state.exceptions.iter() {
+        let verdict = &mut packets[position].verdict;
+        if *verdict == Verdict::Punt(Punt::Options) {
+            *verdict = Verdict::Drop(Reason::FilterUnreadable);
+        }
     }
 }
 

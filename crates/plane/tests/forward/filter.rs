@@ -117,6 +117,9 @@ fn packets_of_one_burst_have_fates_of_their_own() {
 
 #[test]
 fn what_the_filter_cannot_read_is_dropped_and_translations_are_refused() {
+    let router_alert = inet_with(SRC, DST, 64, &[0x94, 4, 0, 0]);
+    let fate = run(&mut filtered(pf("pass all allow-opts")), &[(0, router_alert)]).remove(0);
+    assert_eq!(fate, dropped(Reason::FilterUnreadable));
     let mapped = inet6("::ffff:198.18.0.1", DST6, 64);
     let fate = run(&mut filtered(pf("pass all")), &[(0, mapped)]).remove(0);
     assert!(matches!(fate, Fate::Rejected(_)), "{fate:?}");

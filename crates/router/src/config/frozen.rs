@@ -22,6 +22,7 @@ pub fn frozen_differences(old: &RouterConfig, new: &RouterConfig) -> Vec<String>
         ("router.log-level", old_router.log_level != new_router.log_level),
         ("icmp", old.icmp != new.icmp),
         ("neighbors", old.neighbors != new.neighbors),
+        ("filter", old.filter != new.filter),
         ("control", old.control != new.control),
         ("metrics", old.metrics != new.metrics),
         ("capture", old.capture != new.capture),

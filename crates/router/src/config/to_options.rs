@@ -1,5 +1,6 @@
 //! Turns the sections of a configuration into options.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use fullview_plane::interface::SourceCheck;
@@ -16,7 +17,8 @@ use crate::algorithm::{self, Names, RouterSettings};
 use crate::control;
 use crate::mirror::InterfacePolicy;
 use crate::options::{
-    CaptureOptions, LiveOptions, OperationsOptions, PortOptions, RouterOptions, StandaloneConfig,
+    CaptureOptions, FilterOptions, LiveOptions, OperationsOptions, PortOptions, RouterOptions,
+    StandaloneConfig,
 };
 
 pub fn lookup(router: &RouterSection) -> RouterSettings {
@@ -78,7 +80,12 @@ fn threads_only(config: &RouterConfig) -> Option<&'static str> {
 pub fn router_options(config: &RouterConfig) -> Result<RouterOptions, ConfigError> {
     let LiveOptions { algorithm, framework, policies, plan } = live_options(config)?;
     let host = host_settings(config.icmp, config.neighbors);
-    let standalone = plan.map(|plan| StandaloneConfig { plan, macs: standalone::macs(config), host });
+    let filter = config.filter.as_ref().map(|section| FilterOptions {
+        language: section.language,
+        file: section.file.clone(),
+        states: section.states.map(NonZeroU32::get),
+    });
+    let standalone = plan.map(|plan| StandaloneConfig { plan, macs: standalone::macs(config), host, filter });
     Ok(RouterOptions {
         interfaces: config.router.interfaces.clone(),
         engine: config.router.engine,

@@ -10,6 +10,7 @@ use fullview_plane::{
 };
 
 use crate::error::BadInput;
+use crate::filter::FilterError;
 use crate::netlink::socket::SocketError;
 
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,8 @@ pub enum DaemonError {
     /// The host or the options do not allow what was asked for.
     #[error("{0}")]
     BadInput(#[from] BadInput),
+    #[error("{0}")]
+    Filter(#[from] FilterError),
     #[error("{0}")]
     Port(#[from] PortError),
     /// A port failed to open, and another kind of port would work.

@@ -12,7 +12,9 @@ use crate::algorithm;
 use crate::log::LogLevel;
 use crate::options::{EngineName, MetricsAddress, PortName};
 pub use host::{IcmpSection, NeighborLimitsSection, host_settings};
-pub use standalone::{AddressText, FeedSection, MacText, NeighborSection, WrittenHop, WrittenRoute};
+pub use standalone::{
+    AddressText, FeedSection, FilterSection, MacText, NeighborSection, WrittenHop, WrittenRoute,
+};
 
 /// The whole file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -31,6 +33,7 @@ pub struct RouterConfig {
     #[serde(default)]
     pub neighbor: Vec<NeighborSection>,
     pub feed: Option<FeedSection>,
+    pub filter: Option<FilterSection>,
     #[serde(default)]
     pub icmp: IcmpSection,
     #[serde(default)]

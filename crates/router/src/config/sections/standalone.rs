@@ -1,8 +1,10 @@
 //! The sections that only a router without a kernel has.
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use crate::filter::FilterLanguage;
 use crate::route::{AnyPrefix, MAIN_TABLE, RouteAction};
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
@@ -55,6 +57,17 @@ pub struct NeighborSection {
     pub address: Spanned<IpAddr>,
     pub dev: String,
     pub mac: MacText,
+}
+
+/// `[filter]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FilterSection {
+    pub language: FilterLanguage,
+    /// The rules.
+    pub file: PathBuf,
+    /// Room for states.
+    pub states: Option<NonZeroU32>,
 }
 
 /// `[feed]`.

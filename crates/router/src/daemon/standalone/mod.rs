@@ -7,7 +7,11 @@ mod ports;
 mod source;
 mod workers;
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
+
+use fullview_filter::pf::files::FileSystem;
+use fullview_plane::forward::BurstFilter;
 
 use super::control_plane::ControlPlane;
 use super::error::{DaemonError, system};
@@ -17,8 +21,10 @@ use super::query_queue::QueryQueue;
 use super::wakeup::Wakeup;
 use super::watch_hub::WatchHub;
 use crate::events::RecentEvents;
+use crate::filter::{self, FilterError};
 use crate::host::channel::Wake;
-use crate::options::{RouterOptions, StandaloneConfig};
+use crate::mirror::Mirror;
+use crate::options::{FilterOptions, RouterOptions, StandaloneConfig};
 use carrier::CarrierMonitor;
 use ports::OpenPorts;
 use source::StandaloneSource;
@@ -47,6 +53,16 @@ pub fn start(
     let lines = options.interfaces.iter().zip(of_first).zip(source.host.ports());
     let carriers = CarrierMonitor::of(lines.map(|((name, port), state)| (name, port, state.up)))?;
     source.monitor(carriers);
-    let path = StandaloneWorkers::start(opened, ends, &options.ports, &plane.mirror, worker, hub);
+    let filter = config.filter.as_ref().map(|options| burst_filter(options, &plane.mirror)).transpose()?;
+    let path = StandaloneWorkers::start(opened, ends, &options.ports, &plane.mirror, filter, worker, hub);
     Ok(Daemon { plane, source, path, queries })
+}
+
+/// The filter for the interfaces as they are at the start.
+fn burst_filter(options: &FilterOptions, mirror: &Mirror) -> Result<BurstFilter, FilterError> {
+    let path = options.file.to_string_lossy();
+    let view = mirror.views().current();
+    let seed = RandomState::new().build_hasher().finish();
+    let rules = (options.language, &*path);
+    filter::compile(rules, &FileSystem::default(), &view.parts().interfaces, options.states, seed)
 }

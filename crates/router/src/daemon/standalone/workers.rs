@@ -1,7 +1,7 @@
 //! The data path of a router without a kernel: workers, each on a queue of every port.
 
 use fullview_plane::counters::Counters;
-use fullview_plane::forward::Forwarder;
+use fullview_plane::forward::{BurstFilter, Forwarder};
 
 use super::ports::{OpenPorts, Redirect};
 use super::source::StandaloneSource;
@@ -24,12 +24,14 @@ pub struct StandaloneWorkers {
 }
 
 impl StandaloneWorkers {
-    /// Starts a worker on each set of ports. `wakeup` wakes the first, which sends for the host.
+    /// Starts a worker on each set of ports. `wakeup` wakes the first, which sends for the host; a filter is that of the only
+    /// worker.
     pub fn start(
         opened: OpenPorts,
         ends: Vec<WorkerEndpoint>,
         options: &PortOptions,
         mirror: &Mirror,
+        mut filter: Option<BurstFilter>,
         wakeup: Wakeup,
         hub: &WatchHub,
     ) -> StandaloneWorkers {
@@ -39,6 +41,7 @@ impl StandaloneWorkers {
             let packets = memory.take(ports.len(), options);
             let mut forwarder = Forwarder::new(mirror.views().reader());
             forwarder.set_tracer(hub.connect());
+            filter.take().into_iter().for_each(|filter| forwarder.set_filter(filter));
             let (core, wakeup) = (cores.next(), first.take());
             WorkerThread::start(WorkerParts { forwarder, ports, packets, slow, core, wakeup })
         };

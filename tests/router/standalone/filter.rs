@@ -1,0 +1,91 @@
+//! A router without a kernel that filters what it forwards.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use fullview_testnet::eventually;
+
+use super::*;
+
+/// The left host may send to port 4000, and gets the answers; nothing else passes.
+const PF: &str = "block all
+pass in on left inet proto udp to port 4000 keep state
+pass out on right inet proto udp to port 4000 keep state
+";
+
+const IPFW: &str = "add check-state
+add allow udp from any to any 4000 in recv left keep-state
+add deny ip from any to any
+";
+
+fn section(language: &str) -> String {
+    format!("[filter]\nlanguage = \"{language}\"\nfile = \"FOLDER/rules\"\n")
+}
+
+/// Starts a router whose rules have to be there before it starts.
+fn filtered(language: &str, rules: &str) -> Standalone {
+    let rules_folder = tempfile::tempdir().unwrap();
+    let file = rules_folder.path().join("rules");
+    std::fs::write(&file, rules).unwrap();
+    Standalone::start(&section(language).replace("FOLDER/rules", file.to_str().unwrap()))
+}
+
+fn socket(host: &Node, address: &str) -> UdpSocket {
+    let socket = host.udp(address);
+    socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    socket
+}
+
+/// Whether something that the socket receives in time came from there.
+fn hears(socket: &UdpSocket, from: SocketAddr) -> bool {
+    let mut room = [0; 64];
+    std::iter::from_fn(|| socket.recv_from(&mut room).ok()).any(|(_, sender)| sender == from)
+}
+
+fn only_allowed_flows_pass(language: &str, rules: &str) {
+    let lab = filtered(language, rules);
+    let left = socket(&lab.left, "10.0.1.2:5000");
+    let [allowed, other] = ["10.0.2.2:4000", "10.0.2.2:4001"].map(|address| socket(&lab.right, address));
+    let to = |receiver: &UdpSocket, sender: &UdpSocket| {
+        let _ = sender.send_to(b"question", receiver.local_addr().unwrap());
+        hears(receiver, sender.local_addr().unwrap())
+    };
+    assert!(!to(&left, &allowed), "{language}: nothing passes before the first question");
+    assert!(eventually(|| to(&allowed, &left)), "{language}: {}", lab.show("counters"));
+    assert!(to(&left, &allowed), "{language}: the answer passes by the state: {}", lab.show("counters"));
+    for (receiver, sender) in [(&other, &left), (&left, &other)] {
+        assert!(!to(receiver, sender), "{language}: {}", lab.show("counters"));
+    }
+    assert!(lab.show("counters").contains("filter_rule"), "{}", lab.show("counters"));
+    lab.end();
+}
+
+#[test]
+fn only_flows_that_the_rules_allow_pass() {
+    if may_run_standalone() {
+        only_allowed_flows_pass("pf", PF);
+        only_allowed_flows_pass("ipfw", IPFW);
+    }
+}
+
+#[test]
+fn wrong_rules_keep_the_router_from_starting() {
+    if !may_run_standalone() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules");
+    let nat = "nat on right inet from any to any -> 10.0.2.9\n";
+    let path = rules.to_str().unwrap();
+    for (text, of_router, expected) in [
+        ("pass everything\n", "", format!("{path}:1:6")),
+        (nat, "", "does not translate addresses".to_owned()),
+        ("pass\n", "workers = 2", "set router.workers = 1".to_owned()),
+    ] {
+        std::fs::write(&rules, text).unwrap();
+        let file = write(&folder, of_router, &section("pf"));
+        let output = Node::new().try_command(&format!("{FULLVIEW} forward --config {}", file.display()));
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(&expected), "{text}: {error}");
+    }
+}
