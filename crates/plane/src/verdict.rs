@@ -144,6 +144,20 @@ impl From<DropReason> for Reason {
 }
 
 impl Reason {
+    /// Whether a filter dropped it, of which routes and interfaces know nothing.
+    pub const fn is_of_filter(self) -> bool {
+        matches!(
+            self,
+            Reason::FilterRule
+                | Reason::FilterState
+                | Reason::FilterTableFull
+                | Reason::FilterRuleLimit
+                | Reason::FilterSourceLimit
+                | Reason::FilterNoPort
+                | Reason::FilterUnreadable
+        )
+    }
+
     /// Whether the slow path has something to do for the packet: an ICMP error to its sender (RFC 1812, section 4.3; RFC
     /// 4443, section 3), or fragments.
     pub const fn is_answered(self) -> bool {
@@ -205,6 +219,7 @@ mod tests {
         assert_eq!(names.len(), Reason::COUNT);
         for reason in DropReason::ALL {
             assert_eq!(Reason::from(reason).name(), reason.name());
+            assert!(Reason::from(reason).is_of_filter());
         }
         assert_eq!(Verdict::Drop(Reason::NoRoute).to_string(), "drop: no_route");
         assert_eq!(Verdict::Punt(Punt::Arp).to_string(), "punt: arp");

@@ -200,12 +200,19 @@ fn packet(mirror: &Mirror, note: &TracedPacket) -> status::NotedPacket {
     if was_resolved {
         steps.push("this is the path now; when the packet came in its neighbour was not known, and the kernel was asked for it".into());
     }
+    let was_filtered = matches!(note.verdict, Verdict::Drop(reason) if reason.is_of_filter());
+    if was_filtered {
+        steps.push(format!(
+            "these steps are those without the filter, which dropped the packet: {}",
+            note.verdict
+        ));
+    }
     status::NotedPacket {
         at: micros(note.at),
         interface: interface_name(&view, note),
         frame: note.before.frame().iter().map(|byte| format!("{byte:02x}")).collect(),
         verdict: note.verdict.to_string(),
-        disagreement: disagreement(&explanation, note).filter(|_| !was_resolved),
+        disagreement: disagreement(&explanation, note).filter(|_| !was_resolved && !was_filtered),
         steps,
     }
 }
