@@ -1,6 +1,6 @@
 //! The rule language of pf.conf(5) as FreeBSD has it.
 //!
-//! [`load::load`] reads a file: the lexer splits it into statements ([`syntax`]), whose lists are expanded into single
+//! [`load::load`] reads a file: the lexer splits it into statements (`syntax`), whose lists are expanded into single
 //! rules ([`rule`]). [`config::PfConfig`] prints as `pfctl -nv` prints the same file.
 
 pub mod address;
