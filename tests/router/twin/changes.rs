@@ -157,7 +157,6 @@ impl Changes {
         (0..count).map(hop).collect::<Vec<_>>().join(" ")
     }
 
-    /// No object is a blackhole: routes by one that becomes it are not followed when it is removed.
     fn next_hop(&mut self) -> String {
         let inet6 = self.is_inet6();
         let (hops, groups) = if inet6 { (&HOPS6[..], &GROUPS6[..]) } else { (&HOPS[..], &GROUPS[..]) };
@@ -172,6 +171,7 @@ impl Changes {
                 let members = chosen.iter().map(|hop| format!("{hop},{}", self.0.random_range(1..3)));
                 format!("nexthop {verb} id {id} group {}", members.collect::<Vec<_>>().join("/"))
             }
+            _ if !inet6 && self.0.random_range(0..6) == 0 => format!("nexthop {verb} id {id} blackhole"),
             _ => {
                 let (side, gateway) = self.gateway(inet6);
                 format!("nexthop {verb} id {id} via {gateway} dev eth{side}")

@@ -163,6 +163,7 @@ fn leads_to(route: &Value, carriers: &BTreeSet<String>) -> String {
         "" | "unicast" => {}
         "local" | "anycast" | "multicast" => return "this host".into(),
         "throw" => return "no route".into(),
+        "blackhole" if route["nhid"].is_u64() => return "group of 1".into(),
         other => return other.into(),
     }
     let alive = alive(route, carriers);

@@ -103,6 +103,8 @@ fn of_family<A: Address>(destination: Option<&[u8]>, len: u8) -> Option<Prefix<A
 fn action(header: &RouteHeader, found: RouteAttributes<'_>) -> RouteAction<HopSet> {
     match header.kind {
         RouteType::Unicast => RouteAction::Forward(hop_set(header, found)),
+        // The object is one now; the route follows it when it changes, and goes with it.
+        RouteType::BlackHole if found.object.is_some() => RouteAction::Forward(hop_set(header, found)),
         RouteType::Broadcast => RouteAction::Broadcast,
         RouteType::BlackHole => RouteAction::Blackhole,
         RouteType::Unreachable => RouteAction::Unreachable,
@@ -152,6 +154,7 @@ mod tests {
     use super::*;
 
     const RTN_UNICAST: u8 = 1;
+    const RTN_BLACKHOLE: u8 = 6;
 
     fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
         let len = 4 + value.len() as u16;
@@ -160,7 +163,11 @@ mod tests {
 
     /// A default route of the table `main`, of values that need no padding.
     fn action_of(family: u8, flags: u32, attributes: &[Vec<u8>]) -> RouteAction<HopSet> {
-        let header = [&[family, 0, 0, 0, 254, 186, 0, RTN_UNICAST], &flags.to_ne_bytes()[..]].concat();
+        action_of_kind(RTN_UNICAST, family, flags, attributes)
+    }
+
+    fn action_of_kind(kind: u8, family: u8, flags: u32, attributes: &[Vec<u8>]) -> RouteAction<HopSet> {
+        let header = [&[family, 0, 0, 0, 254, 186, 0, kind], &flags.to_ne_bytes()[..]].concat();
         let body = [header, attributes.concat()].concat();
         route(&body).flatten().map(|route| route.action).unwrap()
     }
@@ -177,6 +184,15 @@ mod tests {
             action_of(uapi::AF_INET, 0, &[object, mtu]),
             RouteAction::Forward(HopSet::ObjectWithMtu(7))
         );
+    }
+
+    /// The kernel reports the object as it is at the moment, and nothing when the route goes with it.
+    #[test]
+    fn a_route_by_an_object_that_is_a_blackhole_is_by_the_object() {
+        let object = attribute(uapi::RTA_NH_ID, &7u32.to_ne_bytes());
+        let blackhole = |attributes: &[Vec<u8>]| action_of_kind(RTN_BLACKHOLE, uapi::AF_INET, 0, attributes);
+        assert_eq!(blackhole(&[object]), RouteAction::Forward(HopSet::Object(7)));
+        assert_eq!(blackhole(&[]), RouteAction::Blackhole);
     }
 
     #[test]
