@@ -37,7 +37,7 @@
 #   peers_check 60   that the Rust, Go and C programs measured beside ours build and answer a small table correctly, the C
 #                    programs under sanitizers
 #   smoke       200  a calibration and every experiment once, short; fails when a packet was misrouted or a sample is missing
-#   fuzz        350  every fuzz target for FUZZ_SECONDS (default 20), as many at once as there are processors
+#   fuzz        260  every fuzz target for FUZZ_SECONDS (default 10), as many at once as there are processors
 #
 #   peers            measures every algorithm beside DPDK and other libraries, and our forwarding beside DPDK's l3fwd, which
 #                    it builds from Debian's source package; on the table in TABLE, else on a synthetic one (15 minutes;
@@ -55,7 +55,7 @@ CI=${CI:-false}
 FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
 # Every target starts from the valid inputs in fuzz/corpus, so it reaches the parsers' inner branches at once, and a short
 # search is enough for each run of CI; set more seconds after a change to a parser.
-FUZZ_SECONDS=${FUZZ_SECONDS:-20}
+FUZZ_SECONDS=${FUZZ_SECONDS:-10}
 
 target=${CARGO_TARGET_DIR:-target}
 [ "${target#/}" != "$target" ] || target=$PWD/$target
