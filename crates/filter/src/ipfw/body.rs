@@ -36,7 +36,9 @@ pub(super) fn body(words: &mut Words<'_>) -> Parsed<BodyParts> {
 
 /// The text after `//`, which need not be followed by a blank.
 fn comment(words: &mut Words<'_>) -> String {
-    words.rest().trim_start_matches("//").trim_start().to_owned()
+    let rest = words.rest();
+    let words: Vec<_> = rest.trim_start_matches("//").split_whitespace().collect();
+    words.join(" ")
 }
 
 fn starts_with_protocol(words: &Words<'_>) -> bool {

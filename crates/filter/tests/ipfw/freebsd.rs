@@ -70,6 +70,7 @@ fn accepted_rules_mean_what_freebsd_compiles() {
             "00100 allow ip from any to 1.2.3.4 // test comment",
         ),
         ("add // test comment", "00100 count // test comment"),
+        ("add deny ip from any to any // a  'b  c' ''", "00100 deny ip from any to any // a b c"),
         ("add check-state :OUT // test comment", "00100 check-state :OUT // test comment"),
         ("add allow tcp from any to any keep-state :OUT", "00100 allow tcp from any to any keep-state :OUT"),
         (
