@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{self, Write};
 
-use anyhow::Context;
 use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::pf::config::PfConfig;
 use fullview_filter::pf::files::FileSystem;
@@ -11,6 +10,7 @@ use fullview_filter::pf::host::HostFacts;
 use fullview_filter::pf::load::load;
 use fullview_filter::pf::lower::lower;
 use fullview_filter::ruleset::RuleSet;
+use fullview_router::error::BadInput;
 
 use super::{Exit, host_facts};
 use crate::args::{FilterCheckArgs, FilterCommand, RulesLanguage};
@@ -32,7 +32,8 @@ fn check(args: &FilterCheckArgs) -> anyhow::Result<Exit> {
 
 fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<()> {
     let file = args.file.to_string_lossy();
-    let text = fs::read_to_string(&args.file).with_context(|| format!("{file}: cannot read the rules"))?;
+    let unreadable = |error| BadInput(format!("{file}: cannot read the rules: {error}; give a text file"));
+    let text = fs::read_to_string(&args.file).map_err(unreadable)?;
     let config = IpfwConfig::load(&file, &text)?;
     RuleSet::new(config.lower(&host_facts::numbered(facts)))?;
     let mut out = io::stdout().lock();

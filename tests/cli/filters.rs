@@ -64,6 +64,7 @@ fn scripts_of_ipfw_are_printed_as_ipfw_lists_them() {
     let ran = run(&["filter", "check", "-v", "--language", "ipfw", &path]);
     let printed = "03000 allow ip from any to any keep-state :default\n65535 deny ip from any to any\n";
     assert_eq!((ran.code, ran.out.as_str()), (0, printed), "{}", ran.err);
+    assert_eq!(run(&["filter", "check", "--language", "ipfw", "absent.rules"]).code, 2);
     let (_dir, path) = file("ipfw.rules", b"ipfw add 10 pipe 1 ip from any to any\n");
     let ran = run(&["filter", "check", "--language", "ipfw", &path]);
     assert!(ran.code == 2 && ran.err.contains(&format!("{path}:1:")), "{} {}", ran.code, ran.err);

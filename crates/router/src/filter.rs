@@ -22,6 +22,9 @@ pub enum FilterLanguage {
     Ipfw,
 }
 
+/// States that a filter has room for at most: 2 GiB.
+pub const MOST_STATES: u32 = 1 << 24;
+
 /// Why rules cannot be enforced. The messages of the languages name the file, the line and the column.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
@@ -31,6 +34,8 @@ pub enum FilterError {
     Ipfw(#[from] IpfwError),
     #[error("{path}: cannot read the rules of the filter: {source}")]
     Read { path: String, source: std::io::Error },
+    #[error("{states} states take {} GiB; {MOST_STATES} are possible", u64::from(*states) >> 23)]
+    TooManyStates { states: u32 },
     #[error("{0}")]
     Compile(#[from] CompileError),
     #[error("{0}")]
@@ -56,6 +61,9 @@ pub fn compile(
         }
     };
     limits.states = states.unwrap_or(limits.states);
+    if limits.states > MOST_STATES {
+        return Err(FilterError::TooManyStates { states: limits.states });
+    }
     Ok(BurstFilter::new(RuleSet::new(parts)?.into(), limits, seed)?)
 }
 

@@ -87,6 +87,24 @@ fn a_trace_says_that_the_filter_dropped_a_packet() {
     assert!(!traced.contains("BUT THE ROUTER DID OTHERWISE"), "{traced}");
 }
 
+/// Rules would not match it.
+#[test]
+fn no_interface_comes_while_packets_are_filtered() {
+    if !may_run_standalone() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules");
+    std::fs::write(&rules, "pass no state\nblock in quick on left.300\n").unwrap();
+    let section = section("pf").replace("FOLDER/rules", rules.to_str().unwrap());
+    let lab = Standalone::start(&section);
+    let vlan = "[interface.\"left.300\"]\naddress = [\"10.0.9.1/24\"]\n";
+    let (success, output) = lab.reload(&format!("{section}{vlan}"));
+    assert!(!success && output.contains("interface (with a filter)"), "{output}");
+    let (success, output) = lab.reload(&section);
+    assert!(success, "{output}");
+}
+
 #[test]
 fn wrong_rules_keep_the_router_from_starting() {
     if !may_run_standalone() {
@@ -99,6 +117,7 @@ fn wrong_rules_keep_the_router_from_starting() {
     for (text, of_router, expected) in [
         ("pass everything\n", "", format!("{path}:1:6")),
         (nat, "", "does not translate addresses".to_owned()),
+        ("set limit states 4294967295\npass\n", "", "16777216 are possible".to_owned()),
         ("pass\n", "workers = 2", "set router.workers = 1".to_owned()),
     ] {
         std::fs::write(&rules, text).unwrap();

@@ -68,6 +68,11 @@ fn check_with_kernel(config: &RouterConfig) -> Result<(), ConfigError> {
     let by_program = !matches!(engine, EngineName::Threads | EngineName::Auto);
     let chooses = !by_program || algorithm == algorithm::AUTO;
     ensure!(chooses, "router.algorithm: the program in the kernel has its own algorithms only; leave it out");
+    let captures = by_program && config.capture.is_some();
+    ensure!(
+        !captures,
+        "capture: the program in the kernel hands no dropped packets over; leave it out, or set router.engine = \"threads\""
+    );
     let kinds = port_options(config).kinds;
     let no_ports = kinds.iter().all(|kind| *kind == PortName::Packet);
     ensure!(!by_program || no_ports, "router.port: the program in the kernel uses none; leave it out");

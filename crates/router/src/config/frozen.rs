@@ -23,6 +23,8 @@ pub fn frozen_differences(old: &RouterConfig, new: &RouterConfig) -> Vec<String>
         ("icmp", old.icmp != new.icmp),
         ("neighbors", old.neighbors != new.neighbors),
         ("filter", old.filter != new.filter),
+        // The rules know the interfaces of the start: those of another would not match it.
+        ("interface (with a filter)", new.filter.is_some() && !old.interface.keys().eq(new.interface.keys())),
         ("control", old.control != new.control),
         ("metrics", old.metrics != new.metrics),
         ("capture", old.capture != new.capture),
