@@ -15,11 +15,20 @@ use crate::operations::{FULLVIEW, converse};
 /// Returns the configuration, with the parts that may change while the router runs.
 fn configuration(place: &Place, router: &str, live: &str) -> String {
     let folder = place.folder.path().display();
+    let capture = if has_workers(router) {
+        format!("[capture]\ndrops = \"{folder}/drops.pcapng\"\npackets-per-second = 200\n")
+    } else {
+        String::new()
+    };
     format!(
         "[router]\ninterfaces = [\"eth1\", \"eth2\", \"eth3\"]\n{router}{live}\n\
-         [control]\nsocket = \"{folder}/control.sock\"\n[metrics]\nlisten = \"{folder}/metrics.sock\"\n\
-         [capture]\ndrops = \"{folder}/drops.pcapng\"\npackets-per-second = 200\n"
+         [control]\nsocket = \"{folder}/control.sock\"\n[metrics]\nlisten = \"{folder}/metrics.sock\"\n{capture}"
     )
+}
+
+/// Only workers choose an algorithm, trace packets and capture those that they drop.
+fn has_workers(router: &str) -> bool {
+    !router.contains("engine")
 }
 
 /// Variants of the changeable parts.
@@ -30,7 +39,6 @@ const LIVE: [&str; 4] = [
     "algorithm = \"poptrie\"\n[interface.eth3]\nredirects = true\n",
 ];
 
-/// The XDP engine supports other algorithms.
 fn without_algorithm(live: &str) -> &str {
     live.split_once('\n').map_or("", |(_, rest)| rest)
 }
@@ -63,7 +71,7 @@ impl<'p> Operator<'p> {
     /// Sends every kind of query on one connection.
     pub fn ask(&mut self) {
         let mut stream = connect(&self.socket());
-        let traces = self.has_workers();
+        let traces = has_workers(self.router);
         for request in [
             "\"interfaces\"",
             "\"fib\"",
@@ -95,11 +103,6 @@ impl<'p> Operator<'p> {
         }
     }
 
-    /// Only workers trace packets.
-    fn has_workers(&self) -> bool {
-        !self.router.contains("engine")
-    }
-
     /// Scrapes the metrics, whose form has to be right, and connects as clients that break the rules.
     pub fn scrape(&mut self) {
         let answer = converse(&self.place.path("metrics.sock"), b"GET /metrics HTTP/1.1\r\n\r\n", true);
@@ -122,7 +125,7 @@ impl<'p> Operator<'p> {
             &["capture-drops", "--count", "5", "--write", asked.to_str().unwrap()],
         ]
         .into_iter()
-        .filter(|arguments| self.has_workers() || arguments[0] == "show")
+        .filter(|arguments| has_workers(self.router) || arguments[0] == "show")
         {
             let mut command = assert_cmd::Command::new(FULLVIEW);
             command.args(arguments).arg("--control").arg(&control);
@@ -143,7 +146,7 @@ impl<'p> Operator<'p> {
     pub fn reload(&mut self, program: &Program) {
         self.reloads += 1;
         let live = LIVE[self.reloads % LIVE.len()];
-        self.write(if self.router.contains("engine") { without_algorithm(live) } else { live });
+        self.write(if has_workers(self.router) { live } else { without_algorithm(live) });
         if self.reloads.is_multiple_of(2) {
             return program.signal("HUP");
         }
