@@ -481,7 +481,8 @@ run() {
     echo "-- $job: ok, $((SECONDS - started)) s"
 }
 
-# run_at_once JOB...: for jobs of which at most one computes and the others wait for packets. Each prints at its end.
+# run_at_once JOB...: for jobs that leave a core idle: they wait for packets or the network, measure on one core, or end in
+# the compilation of one large crate. They write to different folders of builds. Each prints at its end.
 run_at_once() {
     local each folder ended=0 number=0 pids=()
     folder=$(mktemp -d)
@@ -500,8 +501,8 @@ run_at_once() {
 
 # Jobs joined by + run at once.
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt imports types functions clippy doc budget test tools+plain soak churn isa loom
-    deny api capi peers_check smoke fuzz)
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt imports types functions clippy doc budget test tools+plain soak churn
+    deny+isa+loom api+capi peers_check smoke+fuzz)
 took=()
 for entry in "${jobs[@]}"; do
     started=$SECONDS
