@@ -63,7 +63,7 @@ target=${CARGO_TARGET_DIR:-target}
 # The tools in it come first, so that their versions are the ones below.
 PATH=$target/tools/bin:$PATH
 
-PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iperf3 curl iputils-ping nftables dpdk-dev clang llvm libbpf-dev gcc libc6-dev python3-venv)
+PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iperf3 curl iputils-ping nftables dpdk-dev clang llvm libbpf-dev gcc libc6-dev linux-perf python3-venv)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make xz-utils)
 # A fixed version, because another one may write the committed files differently.
 TOOLS=(cargo-deny@0.20.2 cargo-public-api@0.52.0 cbindgen@0.29.4 cargo-fuzz@0.13.2)
@@ -498,7 +498,8 @@ run() {
     echo "-- $job: ok, $((SECONDS - started)) s"
 }
 
-# run_at_once JOB...: for jobs of which at most one computes and the others wait for packets. Each prints at its end.
+# run_at_once JOB...: for jobs that leave a core idle: they wait for packets or the network, measure on one core, or end in
+# the compilation of one large crate. They write to different folders of builds. Each prints at its end.
 run_at_once() {
     local each folder ended=0 number=0 pids=()
     folder=$(mktemp -d)
@@ -517,8 +518,8 @@ run_at_once() {
 
 # Jobs joined by + run at once.
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt imports types functions clippy doc budget test tools+plain soak churn isa loom
-    deny api capi peers_check smoke fuzz)
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt imports types functions clippy doc budget test tools+plain soak churn
+    deny+isa+loom api+capi peers_check smoke+fuzz)
 took=()
 for entry in "${jobs[@]}"; do
     started=$SECONDS

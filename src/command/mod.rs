@@ -25,6 +25,7 @@ mod host_facts;
 mod noise_table;
 mod other_build;
 pub mod plan;
+pub mod profile;
 pub mod reload;
 pub mod report;
 pub mod route;
