@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 pub mod operations;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod rates;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::interface::InterfaceAddress;
@@ -51,6 +53,9 @@ pub enum Command {
     Plan(PlanArgs),
     /// Show where the time of each variant goes: flame graphs, and a table of stages
     Profile(ProfileArgs),
+    /// Find the highest loads that the kernel and each engine carry between network namespaces
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    Rates(rates::RatesArgs),
     /// Take turns in panels of another process, by docs/reference/serve-slices.md
     #[command(hide = true)]
     ServeSlices,

@@ -33,6 +33,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Aa(args) => command::aa::run(&args),
         Command::Plan(args) => command::plan::run(&args),
         Command::Profile(args) => command::profile::run(&args),
+        #[cfg(all(feature = "bpf", target_os = "linux"))]
+        Command::Rates(args) => command::rates::run(&args),
         Command::ServeSlices => command::serve::run(),
         Command::Table(args) => command::table::run(&args),
         Command::Filter(args) => command::filter::run(&args),

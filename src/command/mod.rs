@@ -26,6 +26,8 @@ mod noise_table;
 mod other_build;
 pub mod plan;
 pub mod profile;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod rates;
 pub mod reload;
 pub mod report;
 pub mod route;

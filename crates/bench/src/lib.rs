@@ -5,6 +5,8 @@ pub mod error;
 pub mod placement;
 pub mod probe;
 pub mod progress;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod rates;
 pub mod served;
 pub mod settings;
 pub mod subject;

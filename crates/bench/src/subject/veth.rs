@@ -141,7 +141,10 @@ impl ClientBed {
         let namespace = made.bed.router.as_ref().filter(|_| engine != VethSettings::KERNEL);
         let Some(namespace) = namespace else { return Ok(made) };
         let options = stream.settings.veth.options.as_deref().unwrap_or_default();
-        match RouterProcess::start(namespace, &RouterProgram { program, engine, options }) {
+        match RouterProcess::start(
+            namespace,
+            &RouterProgram { program, interfaces: "eth1,eth2", engine, options },
+        ) {
             Ok(router) => made.router = Some(router),
             Err(refused @ VethError::Router { .. }) => made.refused = Some(refused.to_string()),
             Err(other) => return Err(other.into()),

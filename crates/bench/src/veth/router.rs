@@ -20,7 +20,8 @@ const POLL: Duration = Duration::from_millis(20);
 /// What is started.
 pub struct RouterProgram<'s> {
     pub program: &'s Path,
-    /// The word of `--engine`.
+    /// The words of `--interfaces` and `--engine`.
+    pub interfaces: &'s str,
     pub engine: &'s str,
     /// Further arguments of `fullview forward`.
     pub options: &'s [String],
@@ -34,12 +35,12 @@ pub struct RouterProcess {
 }
 
 impl RouterProcess {
-    /// Starts a router between `eth1` and `eth2` of a namespace, and waits until it answers.
+    /// Starts a router in a namespace, and waits until it answers.
     pub fn start(router: &Namespace, program: &RouterProgram<'_>) -> Result<RouterProcess, VethError> {
         let folder = tempfile::tempdir().map_err(VethError::Folder)?;
         let said = File::create(folder.path().join("log")).map_err(VethError::Folder)?;
         let control = control(folder.path());
-        let mut arguments = vec!["--interfaces".to_owned(), "eth1,eth2".into(), "--engine".into()];
+        let mut arguments = vec!["--interfaces".to_owned(), program.interfaces.into(), "--engine".into()];
         arguments.push(program.engine.into());
         arguments.extend_from_slice(program.options);
         let mut command = Command::new("ip");

@@ -1,0 +1,52 @@
+//! Every trial, one line of JSON each.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use fullview_lab::search::TrialRequest;
+use serde::{Deserialize, Serialize};
+
+use super::device::DeviceName;
+use super::error::RatesError;
+
+/// One trial.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ArchivedTrial {
+    pub device: DeviceName,
+    /// From 1.
+    pub repetition: u32,
+    #[serde(flatten)]
+    pub request: TrialRequest,
+    /// From 1; a trial that does not count is made again.
+    pub attempt: u32,
+    pub planned: u64,
+    pub sent: u64,
+    pub received: u64,
+    /// Whether the generator kept its schedule.
+    pub counts: bool,
+}
+
+/// The file of all trials.
+pub struct TrialArchive {
+    path: PathBuf,
+    file: File,
+}
+
+impl TrialArchive {
+    /// Makes `trials.jsonl` in a folder, which is made too.
+    pub fn create(folder: &Path) -> Result<TrialArchive, RatesError> {
+        let path = folder.join("trials.jsonl");
+        let made = fs::create_dir_all(folder).and_then(|()| File::create(&path));
+        let file = made.map_err(|error| RatesError::Archive { path: path.clone(), error })?;
+        Ok(TrialArchive { path, file })
+    }
+
+    /// Appends a trial.
+    pub fn add(&mut self, trial: &ArchivedTrial) -> Result<(), RatesError> {
+        let written = serde_json::to_string(trial)
+            .map_err(Into::into)
+            .and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
+        written.map_err(|error| RatesError::Archive { path: self.path.clone(), error })
+    }
+}

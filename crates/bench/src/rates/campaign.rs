@@ -1,0 +1,129 @@
+//! Searches every device, in a random order.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fullview_lab::search::{SearchConfig, SearchGoal, receive_rate, search};
+use indicatif::ProgressBar;
+
+use super::archive::TrialArchive;
+use super::cores::BedCores;
+use super::device::{Device, DeviceName};
+use super::error::RatesError;
+use super::largest::largest_load;
+use super::measurer::BedMeasurer;
+use super::order::orders;
+use super::result::{DeviceRates, DeviceSearch, FailedSearch, RatesReport};
+
+/// Packets per second: the smallest load of a search.
+const SMALLEST: f64 = 1000.0;
+/// Trials of the maximum receive rate.
+const RECEIVE_TRIALS: u32 = 5;
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub struct RatesCampaign {
+    pub devices: Vec<DeviceName>,
+    pub repetitions: u32,
+    pub seed: u64,
+    pub trial_seconds: f64,
+    /// The most seconds of trials in one search.
+    pub most_seconds: f64,
+    /// Loads above it are not offered.
+    pub most_load: Option<f64>,
+    /// This program.
+    pub program: PathBuf,
+}
+
+impl RatesCampaign {
+    /// The number of searches.
+    pub fn searches(&self) -> usize {
+        orders(&self.devices, self.repetitions, self.seed).len()
+    }
+
+    /// Measures. A flag that is set ends it after the trial that runs; the report then has what was finished.
+    pub fn run(
+        &self,
+        archive: &mut TrialArchive,
+        stop: &AtomicBool,
+        bar: &ProgressBar,
+    ) -> Result<RatesReport, RatesError> {
+        let cores = BedCores::choose()?;
+        bar.set_message("the generator alone");
+        let most = self.most_load.unwrap_or(f64::INFINITY);
+        let largest = largest_load(cores, [SMALLEST, most], self.trial_seconds, stop)?;
+        let mut report = self.empty(largest);
+        for (repetition, device) in orders(&self.devices, self.repetitions, self.seed) {
+            bar.set_message(device.word());
+            let turn = Turn { campaign: self, cores, largest, repetition, device };
+            let searched = turn.search(archive, stop);
+            if stop.load(Ordering::Relaxed) {
+                report.interrupted = true;
+                break;
+            }
+            add(&mut report, device, repetition, searched);
+            bar.inc(1);
+        }
+        Ok(report)
+    }
+
+    fn empty(&self, largest_load: f64) -> RatesReport {
+        let mut devices = self.devices.clone();
+        devices.sort_unstable();
+        devices.dedup();
+        let none = |device| DeviceRates { device, searches: Vec::new(), failed: Vec::new() };
+        RatesReport {
+            seed: self.seed,
+            repetitions: self.repetitions,
+            trial_seconds: self.trial_seconds,
+            smallest_load: SMALLEST,
+            largest_load,
+            debug_build: cfg!(debug_assertions),
+            interrupted: false,
+            devices: devices.into_iter().map(none).collect(),
+        }
+    }
+
+    fn config(&self, max_load: f64) -> SearchConfig {
+        let goals = [SearchGoal::ndr(), SearchGoal::pdr()].map(|goal| goal.scaled(self.trial_seconds));
+        SearchConfig {
+            goals: goals.into(),
+            min_load: SMALLEST,
+            max_load,
+            warmup_duration: self.trial_seconds,
+        }
+    }
+}
+
+/// One search of one device.
+struct Turn<'c> {
+    campaign: &'c RatesCampaign,
+    cores: BedCores,
+    largest: f64,
+    repetition: u32,
+    device: DeviceName,
+}
+
+impl Turn<'_> {
+    fn search(&self, archive: &mut TrialArchive, stop: &AtomicBool) -> Result<DeviceSearch, RatesError> {
+        let Turn { campaign, largest, repetition, device: name, .. } = *self;
+        let device = Device::start(name, self.cores, &campaign.program)?;
+        let mut measurer = BedMeasurer { bed: &device.bed, device: name, repetition, archive, stop };
+        let results = search(campaign.config(largest), &mut measurer, campaign.most_seconds)?;
+        let receive = receive_rate(&mut measurer, largest, campaign.trial_seconds, RECEIVE_TRIALS)?;
+        Ok(DeviceSearch::new(repetition, results, receive))
+    }
+}
+
+fn add(
+    report: &mut RatesReport,
+    device: DeviceName,
+    repetition: u32,
+    searched: Result<DeviceSearch, RatesError>,
+) {
+    let Some(rates) = report.devices.iter_mut().find(|rates| rates.device == device) else { return };
+    match searched {
+        Ok(search) => rates.searches.push(search),
+        Err(error) => rates.failed.push(FailedSearch { repetition, reason: error.to_string() }),
+    }
+}

@@ -1,0 +1,52 @@
+//! Why loads cannot be offered or counted.
+
+use std::io;
+use std::path::PathBuf;
+
+use fullview_lab::search::SearchError;
+use fullview_plane::port::PortError;
+
+use crate::testbed::TestbedError;
+use crate::veth::VethError;
+
+/// Why loads cannot be offered or counted.
+#[derive(Debug, thiserror::Error)]
+pub enum RatesError {
+    #[error("{0}")]
+    Testbed(#[from] TestbedError),
+    #[error("{0}")]
+    Veth(#[from] VethError),
+    #[error("{0}")]
+    Search(#[from] SearchError),
+    #[error("the generator's interface: {0}")]
+    Port(#[from] PortError),
+    #[error("the generator and the device need a core each, and this process may use {0}")]
+    Cores(usize),
+    #[error("the generator's core: {0}")]
+    Pin(#[source] io::Error),
+    #[error("no thread napi/{0}-… receives for the device; this needs Linux 5.12 or newer")]
+    NoReceivingThread(String),
+    #[error("/proc/net/dev has no counters of {0}")]
+    NoCounters(&'static str),
+    /// Something else sends in the namespaces.
+    #[error("{received} packets came out of {sent}: something else sends in the test bed")]
+    Foreign { sent: u64, received: u64 },
+    /// The generator, not the device, limits the rate.
+    #[error(
+        "the generator fell behind its schedule by {percent:.1} % at {load:.0} packets/s, {attempts} times in a row: \
+         other work takes its core; wait until the machine is quiet"
+    )]
+    Behind { load: f64, percent: f64, attempts: u32 },
+    /// Not even the link carries a load.
+    #[error(
+        "the generator holds no load of at least {smallest:.0} packets/s over a link without a device: other work takes \
+         its core; wait until the machine is quiet"
+    )]
+    NoLoad { smallest: f64 },
+    #[error("the program forwards nothing here: the kernel carries all packets")]
+    ForwardsNothing,
+    #[error("{}: {error}", path.display())]
+    Archive { path: PathBuf, error: io::Error },
+    #[error("interrupted")]
+    Stopped,
+}

@@ -1,0 +1,96 @@
+//! The answer as a table, and the page of a folder.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use fullview_lab::stats::median;
+
+use super::result::{DeviceRates, DeviceSearch, RateRange, RatesReport};
+
+/// The medians of all devices with their ranges, as a table of Markdown.
+pub fn table(report: &RatesReport) -> String {
+    let mut text = format!("| {:15} | {:>24} | {:>24} | {:>24} |\n", "device", "NDR", "PDR 0.5 %", "MRR");
+    text.push_str("| --- | ---: | ---: | ---: |\n");
+    for device in &report.devices {
+        let rates: [fn(&DeviceSearch) -> Option<f64>; 3] =
+            [|search| search.ndr, |search| search.pdr, |search| Some(search.mrr)];
+        let [ndr, pdr, mrr] = rates.map(|rate| cell(device.range(rate)));
+        let _ = writeln!(text, "| {:15} | {ndr:>24} | {pdr:>24} | {mrr:>24} |", device.device.word());
+    }
+    text
+}
+
+fn cell(range: Option<RateRange>) -> String {
+    let Some(RateRange { median, lowest, highest }) = range else { return "–".into() };
+    let [median, lowest, highest] = [median, lowest, highest].map(|rate| rate / 1000.0);
+    format!("{median:.1} ({lowest:.1}–{highest:.1})")
+}
+
+/// The page: the table, what may be compared, and the loss at each load.
+pub fn page(report: &RatesReport) -> String {
+    let mut text = format!("# The highest loads\n\n{}", conditions(report));
+    let _ = writeln!(text, "\n{}", table(report));
+    for note in notes(report) {
+        let _ = writeln!(text, "- {note}");
+    }
+    text.push_str("\n## Loss at each load\n");
+    report.devices.iter().for_each(|device| text.push_str(&losses(device)));
+    text
+}
+
+fn conditions(report: &RatesReport) -> String {
+    let RatesReport { repetitions, trial_seconds, seed, .. } = report;
+    let [smallest, largest] = [report.smallest_load, report.largest_load].map(|load| load / 1000.0);
+    format!(
+        "Thousands of smallest UDP packets a second in 4096 flows, median and range of {repetitions} searches with trials of \
+         {trial_seconds} s, devices in a random order (seed {seed}). Comparable are the rows of this table: all devices were \
+         measured in the same test bed, on one core beside a core with the generator, and hosts and device share what the \
+         machine has. Figures of other machines, of cards or of other tables are not comparable. Loads from {smallest:.1} to \
+         {largest:.1} were searched. The upper one is what the generator itself holds: a rate near it says only that the \
+         device carries as much or more.\n"
+    )
+}
+
+/// What a reader has to know about the figures.
+pub fn notes(report: &RatesReport) -> Vec<String> {
+    let mut notes = Vec::new();
+    if report.debug_build {
+        notes.push(
+            "A debug build: rates of this program's threads, and of the generator, mean nothing.".into(),
+        );
+    }
+    if report.interrupted {
+        notes.push("Interrupted: searches are missing.".into());
+    }
+    for device in &report.devices {
+        let word = device.device.word();
+        let failed = device.failed.iter();
+        notes.extend(
+            failed.map(|failed| format!("{word}, repetition {}: {}", failed.repetition, failed.reason)),
+        );
+        let unknown = device.searches.iter().filter(|search| search.ndr.is_none() || search.pdr.is_none());
+        notes.extend(unknown.map(|search| {
+            format!(
+                "{word}, repetition {}: the search took all its time before it found a rate",
+                search.repetition
+            )
+        }));
+    }
+    notes
+}
+
+/// The trials of all searches of a device, by load.
+fn losses(device: &DeviceRates) -> String {
+    let mut loads: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for trial in device.searches.iter().flat_map(|search| &search.trials) {
+        loads.entry(trial.request.load.round() as u64).or_default().push(trial.result.loss_ratio * 100.0);
+    }
+    let mut text = format!("\n### {}\n\n", device.device.word());
+    text.push_str("| packets/s | trials | median loss % | highest loss % |\n| ---: | ---: | ---: | ---: |\n");
+    for (load, losses) in loads {
+        let highest = losses.iter().copied().fold(0.0, f64::max);
+        let middle = median(&losses).unwrap_or_default();
+        let _ = writeln!(text, "| {load} | {} | {middle:.4} | {highest:.4} |", losses.len());
+    }
+    text
+}

@@ -1,0 +1,120 @@
+//! What was found for each device.
+
+use fullview_lab::search::{GoalResult, ReceiveRate, SearchEnd, SearchResults, Trial};
+use fullview_lab::stats::median;
+use serde::{Deserialize, Serialize};
+
+use super::device::DeviceName;
+
+/// One repetition of a device, in packets per second.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DeviceSearch {
+    /// From 1.
+    pub repetition: u32,
+    pub end: SearchEnd,
+    /// The no drop rate: 0 if even the smallest load loses packets, nothing if the search ended before it was found.
+    pub ndr: Option<f64>,
+    /// The same for the partial drop rate.
+    pub pdr: Option<f64>,
+    /// The maximum receive rate.
+    pub mrr: f64,
+    /// The bounds of NDR and PDR.
+    pub goals: Vec<GoalResult>,
+    #[serde(skip)]
+    pub trials: Vec<Trial>,
+}
+
+/// A repetition without a result.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FailedSearch {
+    pub repetition: u32,
+    pub reason: String,
+}
+
+/// All repetitions of a device.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DeviceRates {
+    pub device: DeviceName,
+    pub searches: Vec<DeviceSearch>,
+    pub failed: Vec<FailedSearch>,
+}
+
+/// What a campaign found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RatesReport {
+    pub seed: u64,
+    pub repetitions: u32,
+    pub trial_seconds: f64,
+    /// The loads that were searched, in packets per second.
+    pub smallest_load: f64,
+    pub largest_load: f64,
+    pub debug_build: bool,
+    pub interrupted: bool,
+    pub devices: Vec<DeviceRates>,
+}
+
+/// The median of some rates with their range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateRange {
+    pub median: f64,
+    pub lowest: f64,
+    pub highest: f64,
+}
+
+impl DeviceSearch {
+    pub fn new(repetition: u32, results: SearchResults, receive: ReceiveRate) -> DeviceSearch {
+        let SearchResults { end, goals, mut trials } = results;
+        let rate = |goal: usize| goals.get(goal).and_then(|goal| rate(goal, end));
+        let (ndr, pdr) = (rate(0), rate(1));
+        trials.extend(receive.trials);
+        DeviceSearch { repetition, end, ndr, pdr, mrr: receive.mean, goals, trials }
+    }
+}
+
+/// The lower bound; 0 where a search that came to its end found none.
+fn rate(goal: &GoalResult, end: SearchEnd) -> Option<f64> {
+    let none = (end == SearchEnd::Complete).then_some(0.0);
+    goal.relevant_lower_bound.or(none)
+}
+
+impl DeviceRates {
+    /// One kind of rate over the repetitions that have it.
+    pub fn range(&self, rate: impl Fn(&DeviceSearch) -> Option<f64>) -> Option<RateRange> {
+        let rates: Vec<f64> = self.searches.iter().filter_map(rate).collect();
+        let (lowest, highest) =
+            (rates.iter().copied().reduce(f64::min)?, rates.iter().copied().reduce(f64::max)?);
+        Some(RateRange { median: median(&rates)?, lowest, highest })
+    }
+}
+
+impl RatesReport {
+    /// Whether every search of every device came to its end.
+    pub fn is_complete(&self) -> bool {
+        let ended = |device: &DeviceRates| {
+            let all = device.searches.len() == self.repetitions as usize;
+            all && device.searches.iter().all(|search| search.end == SearchEnd::Complete)
+        };
+        !self.interrupted && self.devices.iter().all(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fullview_lab::search::SearchGoal;
+
+    use super::*;
+
+    #[test]
+    fn a_missing_lower_bound_is_0_only_at_the_end_of_a_search() {
+        let mut goal = GoalResult {
+            goal: SearchGoal::ndr(),
+            relevant_lower_bound: None,
+            relevant_upper_bound: Some(1000.0),
+            conditional_throughput: None,
+        };
+        assert_eq!(rate(&goal, SearchEnd::Complete), Some(0.0));
+        assert_eq!(rate(&goal, SearchEnd::Stopped), None);
+        goal.relevant_lower_bound = Some(5.0);
+        assert_eq!(rate(&goal, SearchEnd::Stopped), Some(5.0));
+    }
+}

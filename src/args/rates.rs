@@ -1,0 +1,59 @@
+//! The command line of `fullview rates`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fullview_bench::rates::DeviceName;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each device forwards smallest UDP packets between two network namespaces. A search (MLRsearch) finds the highest load
+without loss (NDR), that with a loss of 0.5 % (PDR), and what comes out of the largest load (MRR). Needs root, iproute2,
+ethtool, chrt, and nft for kernel-stateful. What is comparable: docs/reference/rates.md.
+
+Exit codes:
+  0    measured
+  1    it could not be done: the message says why
+  2    wrong arguments or bad input
+  3    measured, but some search has no result: README.md in the folder says why
+  130  interrupted; README.md has what was finished
+
+Examples:
+  fullview rates
+  fullview rates --devices kernel,xdp --repetitions 5 --out results/xdp-rates
+  fullview rates --devices link,off --trial-seconds 0.1 --json"
+)]
+pub struct RatesArgs {
+    /// What is measured [default: all but off]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub devices: Vec<DeviceName>,
+    /// Searches for each device
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repetitions: u32,
+    /// Seconds of a trial; a load is decided by 21 of them
+    #[arg(long, value_name = "S", default_value_t = 0.2, value_parser = seconds)]
+    pub trial_seconds: f64,
+    /// The most seconds of trials in one search
+    #[arg(long, value_name = "S", default_value_t = 120.0, value_parser = seconds)]
+    pub most_seconds: f64,
+    /// Offer no more packets a second than this [default: as many as the generator holds]
+    #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u32).range(2000..))]
+    pub most_load: Option<u32>,
+    /// Seed of the order of the devices
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Folder for the page, the data and all trials
+    #[arg(long, value_name = "FOLDER", default_value = "results/rates")]
+    pub out: PathBuf,
+    /// Replace what the folder holds
+    #[arg(long)]
+    pub force: bool,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let fits = |seconds: &f64| (0.01..=3600.0).contains(seconds);
+    text.parse().ok().filter(fits).ok_or_else(|| "give seconds from 0.01 to 3600".to_owned())
+}

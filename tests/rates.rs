@@ -1,0 +1,106 @@
+//! `fullview rates` from end to end.
+#![cfg(all(feature = "bpf", target_os = "linux"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use fullview_testnet::{eventually, may_run};
+use serde_json::Value;
+
+const SHORT: [&str; 8] =
+    ["--repetitions", "1", "--trial-seconds", "0.02", "--most-seconds", "1.5", "--most-load", "5000"];
+
+fn rates(folder: &Path, devices: &str) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
+    command.args(["rates", "--json", "--out", "out", "--devices", devices]).args(SHORT);
+    command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn namespaces_of(process: u32) -> usize {
+    let all = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    all.filter(|name| name.file_name().to_string_lossy().starts_with(&format!("fv{process}r"))).count()
+}
+
+fn device<'r>(report: &'r Value, name: &str) -> &'r Value {
+    let devices = report["devices"].as_array().unwrap();
+    devices.iter().find(|device| device["device"] == name).unwrap()
+}
+
+/// A device that was measured; `None` if other work took the generator's core, which the program reports.
+fn searched<'r>(report: &'r Value, name: &str) -> Option<&'r Value> {
+    let device = device(report, name);
+    let search = device["searches"].get(0);
+    if search.is_none() {
+        let reason = device["failed"][0]["reason"].as_str().unwrap();
+        assert!(reason.contains("fell behind"), "{reason}");
+        eprintln!("skipped {name}: {reason}");
+    }
+    search
+}
+
+#[test]
+fn the_kernel_and_an_engine_carry_loads_and_a_kernel_that_does_not_forward_carries_none() {
+    if !may_run(&["ip", "ethtool", "chrt", "nft"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let child = rates(folder.path(), "kernel,kernel-stateful,xdp,off");
+    let process = child.id();
+    let done = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(namespaces_of(process), 0, "namespaces are left behind");
+    if said.contains("holds no load") {
+        eprintln!("skipped: {said}");
+        return;
+    }
+    assert!(matches!(done.status.code(), Some(0 | 3)), "{said}");
+    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let largest = report["largest_load"].as_f64().unwrap();
+    for name in ["kernel", "kernel-stateful", "xdp"] {
+        let Some(search) = searched(&report, name) else { continue };
+        for rate in ["pdr", "mrr"].map(|rate| &search[rate]) {
+            let rate = rate.as_f64().unwrap();
+            assert!(rate > 0.0 && rate <= largest, "{name}: {search}\n{said}");
+        }
+    }
+    if let Some(off) = searched(&report, "off") {
+        assert_eq!((off["ndr"].as_f64(), off["mrr"].as_f64()), (Some(0.0), Some(0.0)), "{off}");
+    }
+    let trials = std::fs::read_to_string(folder.path().join("out/trials.jsonl")).unwrap();
+    let received = |name: &str| -> u64 {
+        let trials = trials.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        trials.filter(|trial| trial["device"] == name).map(|trial| trial["received"].as_u64().unwrap()).sum()
+    };
+    assert!(received("kernel") > 0 && received("xdp") > 0, "{trials}");
+    assert_eq!(received("off"), 0);
+    let page = std::fs::read_to_string(folder.path().join("out/README.md")).unwrap();
+    assert!(page.contains("Comparable are") && page.contains("### xdp"), "{page}");
+}
+
+#[test]
+fn a_signal_ends_it_and_leaves_no_namespace() {
+    if !may_run(&["ip", "ethtool", "chrt"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let child = rates(folder.path(), "link,kernel,xdp");
+    let process = child.id();
+    assert!(eventually(|| namespaces_of(process) > 0), "no namespace is made");
+    let id = rustix::process::Pid::from_raw(process.cast_signed()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let done = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.code() == Some(130) || said.contains("holds no load"), "{:?} {said}", done.status);
+    assert_eq!(namespaces_of(process), 0, "namespaces are left behind");
+}
+
+#[test]
+fn results_are_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("out")).unwrap();
+    std::fs::write(folder.path().join("out/trials.jsonl"), "").unwrap();
+    let done = rates(folder.path(), "link").wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("--force"));
+}
