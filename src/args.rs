@@ -43,6 +43,10 @@ pub enum Command {
     Bench(BenchArgs),
     /// Rebuild the report of a results folder from its raw data
     Report(ReportArgs),
+    /// Read a netbenches result directory, check what it publishes, and write its report
+    Import(ImportArgs),
+    /// Write a campaign's rates as .pps files and gnuplot data
+    Export(ExportArgs),
     /// Compare two results folders as far as that is honest
     Compare(CompareArgs),
     /// Measure how precise this machine is for an experiment: copies of its baseline against each other
@@ -270,6 +274,44 @@ pub struct ReportArgs {
     /// Print one table of all medians and write nothing; counters named here, separated by commas, are its last columns
     #[arg(long, value_name = "COUNTERS", num_args = 0..=1, default_missing_value = "", conflicts_with = "json")]
     pub overview: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Files that are empty, cut off or of another format are named and skipped.
+
+Exit codes:
+  0    imported
+  2    no series of runs can be read, or the report cannot be written: the message says why
+
+Example:
+  fullview import netbenches/Xeon/fullview/results/fbsd13 --out results/fbsd13")]
+pub struct ImportArgs {
+    /// The directory with README.md, .pps files and RAW
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Folder for report.md, report.json and the graph [default: results/ and the directory's name]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Replace the report in the folder
+    #[arg(long)]
+    pub force: bool,
+    /// Print the figures as JSON and write nothing
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  fullview export results/full-view --to full-view-pps")]
+pub struct ExportArgs {
+    /// The results folder
+    pub folder: PathBuf,
+    /// Folder for VARIANT.FAMILY.pps, gnuplot.data and gnuplot.plt
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// The rates as they were measured, not at the median machine speed
+    #[arg(long)]
+    pub raw: bool,
 }
 
 #[derive(Debug, Subcommand)]
