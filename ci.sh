@@ -12,7 +12,8 @@
 #
 #   job         s    what it does
 #   packages    60   installs the Debian packages that the jobs need (without root: names those that are missing)
-#   tools       280  builds the cargo tools, each in a fixed version: cargo-deny, cargo-public-api, cbindgen, cargo-fuzz
+#   tools       280  builds the cargo tools, each in a fixed version: cargo-deny, cargo-public-api, cbindgen, cargo-fuzz;
+#                    and the Python package MLRsearch
 #   fmt         2    formatting
 #   imports     40   no circle of imports between modules, no dependency upwards between crates (crates/housekeeping)
 #   types       1    each type name means one thing in its crate; the `impl` blocks of a type stand in at most three files
@@ -62,10 +63,12 @@ target=${CARGO_TARGET_DIR:-target}
 # The tools in it come first, so that their versions are the ones below.
 PATH=$target/tools/bin:$PATH
 
-PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iperf3 curl iputils-ping nftables dpdk-dev clang llvm libbpf-dev gcc libc6-dev)
+PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iperf3 curl iputils-ping nftables dpdk-dev clang llvm libbpf-dev gcc libc6-dev linux-perf python3-venv)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make xz-utils)
 # A fixed version, because another one may write the committed files differently.
 TOOLS=(cargo-deny@0.20.2 cargo-public-api@0.52.0 cbindgen@0.29.4 cargo-fuzz@0.13.2)
+# The version of the published MLRsearch, which a test of the lab compares with.
+MLRSEARCH=1.2.1
 
 # The names in the tree that jobs depend on. All builds of tests choose the whole workspace: with other packages Cargo may
 # choose other features of the dependencies, and compile everything a second time.
@@ -141,6 +144,19 @@ tools() {
     for entry in "${TOOLS[@]}"; do
         tool "${entry%@*}"
     done
+    mlrsearch
+}
+
+# A Python package in an environment of its own.
+mlrsearch() {
+    local said folder=$target/tools/mlrsearch-$MLRSEARCH
+    [ ! -e "$folder/done" ] || return 0
+    rm -rf "$folder"
+    if said=$(python3 -m venv "$folder" && "$folder/bin/pip" install --quiet --no-deps "MLRsearch==$MLRSEARCH" 2>&1); then
+        touch "$folder/done"
+    else
+        skip "MLRsearch $MLRSEARCH for Python was not installed: $said"
+    fi
 }
 
 # Compares what was made with what is committed; a difference that is meant is accepted with ACCEPT=1.
@@ -218,6 +234,7 @@ tested() { # cargo arguments...
 }
 
 test() {
+    mlrsearch
     tested
     [ "$(id -u)" = 0 ] || skip "the tests in network namespaces: run as root"
     has_clang || no_clang "tests"
@@ -481,7 +498,8 @@ run() {
     echo "-- $job: ok, $((SECONDS - started)) s"
 }
 
-# run_at_once JOB...: for jobs of which at most one computes and the others wait for packets. Each prints at its end.
+# run_at_once JOB...: for jobs that leave a core idle: they wait for packets or the network, measure on one core, or end in
+# the compilation of one large crate. They write to different folders of builds. Each prints at its end.
 run_at_once() {
     local each folder ended=0 number=0 pids=()
     folder=$(mktemp -d)
@@ -500,8 +518,8 @@ run_at_once() {
 
 # Jobs joined by + run at once.
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt imports types functions clippy doc budget test tools+plain soak churn isa loom
-    deny api capi peers_check smoke fuzz)
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt imports types functions clippy doc budget test tools+plain soak churn
+    deny+isa+loom api+capi peers_check smoke+fuzz)
 took=()
 for entry in "${jobs[@]}"; do
     started=$SECONDS

@@ -53,6 +53,8 @@ pub enum Command {
     Aa(AaArgs),
     /// Say what an experiment takes and what it will see
     Plan(PlanArgs),
+    /// Show where the time of each variant goes: flame graphs, and a table of stages
+    Profile(ProfileArgs),
     /// Take turns in panels of another process, by docs/reference/serve-slices.md
     #[command(hide = true)]
     ServeSlices,
@@ -230,6 +232,39 @@ pub struct PlanArgs {
     #[arg(long)]
     pub no_pilot: bool,
     /// Print the plan as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each variant is made ready and verified alone, and sampled by perf (Debian: linux-perf) while it works for the
+seconds of the experiment's window. Rates are measured by `fullview bench`, never here.
+
+Exit codes:
+  0    profiled
+  1    perf failed: the message has what it said
+  2    wrong arguments or bad input
+  3    profiled, but some profile is not valid: README.md in the folder says why
+  130  interrupted
+
+Examples:
+  fullview profile experiments/full-view.toml --seconds 3
+  fullview profile experiments/full-view.toml --table view.txt.gz --families inet --out profile"
+)]
+pub struct ProfileArgs {
+    #[command(flatten)]
+    pub experiment: ExperimentArgs,
+    /// Only these families
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub families: Vec<String>,
+    /// Folder for the pictures [default: results/, the file's name and -profile]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Replace the profile that the folder holds
+    #[arg(long)]
+    pub force: bool,
+    /// Print the tables as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -34,6 +34,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compare(args) => command::compare::run(&args),
         Command::Aa(args) => command::aa::run(&args),
         Command::Plan(args) => command::plan::run(&args),
+        Command::Profile(args) => command::profile::run(&args),
         Command::ServeSlices => command::serve::run(),
         Command::Table(args) => command::table::run(&args),
         Command::Filter(args) => command::filter::run(&args),

@@ -27,6 +27,7 @@ pub mod import;
 mod noise_table;
 mod other_build;
 pub mod plan;
+pub mod profile;
 pub mod reload;
 pub mod report;
 pub mod route;

@@ -7,6 +7,7 @@ mod campaigns;
 mod filters;
 mod folders;
 mod imports;
+mod profiles;
 mod support;
 
 use std::fs;

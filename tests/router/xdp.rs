@@ -500,7 +500,7 @@ fn the_chosen_engine_is_named_with_the_reason() {
     let choices: [(&[&str], &str, &str); 4] = [
         (&[], "tc", "driver veth passes TCP segments in one large frame"),
         (&["--engine", "tc"], "tc", "as configured"),
-        (&["--port", "packet"], "threads", "`port` is a setting of threads"),
+        (&["--port", "packet"], "threads", "`router.port` is a setting of threads"),
         (&["--engine", "threads"], "threads", "as configured"),
     ];
     for (options, name, why) in choices {

@@ -7,7 +7,8 @@
 //!
 //! Read the modules in this order: `experiment`, `plan`, `panel`, `turns`, `calibration`, `panel_run`, `run`, `record`,
 //! `archive`, `observations`, `stats`, `decision`, `report`. Beside the report, `compare` judges two archives, `beds` finds
-//! beds that differ, `noise` finds out how precise a machine is, and `forecast` what a campaign will see there.
+//! beds that differ, `noise` finds out how precise a machine is, and `forecast` what a campaign will see there. `search`
+//! finds the highest loads that a device carries.
 
 pub mod archive;
 pub mod beds;
@@ -32,6 +33,7 @@ pub mod report;
 pub mod run;
 mod run_record;
 mod schedule;
+pub mod search;
 mod settings;
 mod shuffled;
 pub mod slices;

@@ -91,9 +91,8 @@ impl Changes {
     fn route(&mut self) -> String {
         let inet6 = self.is_inet6();
         let prefix = if inet6 { self.one(&PREFIXES6) } else { self.one(&PREFIXES) };
-        // IPv4 prefixes get one route of each metric: the mirror's order of several can be wrong after some sequences.
         let verbs = ["add", "add", "replace", "replace", "change", "del", "del", "append", "prepend"];
-        let verb = self.one(&verbs[..if inet6 { 9 } else { 7 }]);
+        let verb = self.one(&verbs);
         let metric = self.one(&["", "", "", " metric 5", " metric 50"]);
         let table = self.one(&["", "", "", "", " table 100"]);
         if verb == "del" {
@@ -104,12 +103,7 @@ impl Changes {
                 let kind = self.one(&["blackhole", "unreachable", "prohibit", "throw"]);
                 format!("route {verb} {kind} {prefix}{metric}{table}")
             }
-            // A metric of their own keeps these routes apart from others: the order among several of one metric is not
-            // followed when an object of one of them changes.
-            1..3 => {
-                let verb = self.one(&["add", "replace", "change"]);
-                format!("route {verb} {prefix} nhid {} metric 7{table}", self.hop_or_group(inet6))
-            }
+            1..3 => format!("route {verb} {prefix} nhid {}{metric}{table}", self.hop_or_group(inet6)),
             3..6 => format!("route {verb} {prefix}{metric}{table} {}", self.hops(inet6)),
             6 => format!("route {verb} {prefix} dev eth{}{metric}{table}", self.side() + 1),
             _ => format!("route {verb} {prefix} {}{metric}{table}", self.way(inet6)),

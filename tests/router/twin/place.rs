@@ -73,8 +73,13 @@ impl Place {
         }
     }
 
-    /// Gives these commands to the router's `ip`. Those that the kernel refuses change nothing.
+    /// Gives these commands to the router's `ip`. Those that the kernel refuses change nothing. `ip` ends when it cannot
+    /// change a neighbour, also with `-force`, so that such a command is the last of its batch.
     pub fn batch(&self, lines: &[String]) {
+        lines.split_inclusive(|line| line.starts_with("neigh")).for_each(|lines| self.batch_once(lines));
+    }
+
+    fn batch_once(&self, lines: &[String]) {
         let lines = lines.join("\n") + "\n";
         self.router.run(move || {
             let mut ip = Command::new("ip");

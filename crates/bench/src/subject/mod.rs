@@ -43,6 +43,7 @@ mod lookup;
 mod panels;
 mod peer;
 mod shape;
+mod stages;
 mod updates;
 #[cfg(feature = "bpf")]
 mod veth;
@@ -51,6 +52,7 @@ mod veth;
 mod veth;
 
 pub use kinds::measures;
+pub use stages::{is_in_this_process, stages};
 
 /// Makes subjects ready.
 pub struct RouterBench {

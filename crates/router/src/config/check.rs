@@ -3,8 +3,8 @@
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::error::{ConfigError, ensure};
-use super::sections::{RouterConfig, RouterSection};
-use super::to_options::{lookup, port_options};
+use super::sections::{RouterConfig, RouterSection, XdpSection};
+use super::to_options::{lookup, port_options, threads_only};
 use super::{names, standalone};
 use crate::algorithm;
 use crate::options::{EngineName, PortName};
@@ -20,6 +20,7 @@ pub fn check(config: &RouterConfig) -> Result<(), ConfigError> {
     names::check(interfaces)?;
     check_interfaces(config)?;
     check_cores(&config.router)?;
+    check_xdp(config)?;
     if *kernel {
         check_with_kernel(config)?
     } else {
@@ -58,24 +59,30 @@ fn check_cores(RouterSection { cores, workers, .. }: &RouterSection) -> Result<(
     Ok(())
 }
 
+fn check_xdp(config: &RouterConfig) -> Result<(), ConfigError> {
+    let has_sockets = port_options(config).kinds.iter().any(|kind| kind.may_be_xdp());
+    let fits = has_sockets || config.xdp == XdpSection::default();
+    ensure!(
+        fits,
+        "xdp: these are options of AF_XDP ports, and there are none; set router.port to \"xdp\" or \"auto\""
+    );
+    Ok(())
+}
+
 fn check_with_kernel(config: &RouterConfig) -> Result<(), ConfigError> {
     if let Some(key) = standalone::first_standalone_key(config) {
         let text =
             format!("{key}: the kernel has that; only a router with `kernel = false` is configured with it");
         return Err(ConfigError::Value(text));
     }
-    let RouterSection { engine, algorithm, .. } = &config.router;
-    let by_program = !matches!(engine, EngineName::Threads | EngineName::Auto);
-    let chooses = !by_program || algorithm == algorithm::AUTO;
-    ensure!(chooses, "router.algorithm: the program in the kernel has its own algorithms only; leave it out");
-    let captures = by_program && config.capture.is_some();
-    ensure!(
-        !captures,
-        "capture: the program in the kernel hands no dropped packets over; leave it out, or set router.engine = \"threads\""
-    );
+    let by_program = !matches!(config.router.engine, EngineName::Threads | EngineName::Auto);
+    if let Some(key) = threads_only(config).filter(|_| by_program) {
+        let text = format!(
+            "{key}: only threads have that, not the program in the kernel; leave it out, or set router.engine = \"threads\""
+        );
+        return Err(ConfigError::Value(text));
+    }
     let kinds = port_options(config).kinds;
-    let no_ports = kinds.iter().all(|kind| *kind == PortName::Packet);
-    ensure!(!by_program || no_ports, "router.port: the program in the kernel uses none; leave it out");
     let has_tap = kinds.contains(&PortName::Tap);
     ensure!(!has_tap, "router.port: a tap is a port of a router with `kernel = false`");
     Ok(())

@@ -26,7 +26,24 @@ fn a_wrong_value_is_refused_with_its_place() {
     assert!(refused(&format!("{SMALL}workers = 257\n")).contains("1 to 256"));
     assert!(refused(&format!("{SMALL}[control]\nname = \"../edge\"\n")).contains("without /"));
     assert!(refused(&format!("{SMALL}[interface.\"eth1.7\"]\nport = \"xdp\"\n")).contains("a VLAN has"));
-    assert!(refused(&format!("{SMALL}engine = \"xdp\"\nport = \"auto\"\n")).contains("uses none"));
+    assert!(refused(&format!("{SMALL}[xdp]\nneed-wakeup = false\n")).contains("there are none"));
+}
+
+#[test]
+fn what_only_threads_have_is_refused_with_a_program() {
+    for engine in ["tc", "xdp", "xdp-generic"] {
+        for (settings, key) in [
+            ("port = \"auto\"\n", "router.port"),
+            ("[interface.eth1]\nport = \"packet\"\n", "router.port"),
+            ("workers = 2\n", "router.workers"),
+            ("cores = [0]\n", "router.cores"),
+            ("algorithm = \"dxr\"\n", "router.algorithm"),
+            ("[capture]\ndrops = \"drops.pcapng\"\n", "capture"),
+        ] {
+            let said = refused(&format!("{SMALL}engine = \"{engine}\"\n{settings}"));
+            assert!(said.contains(&format!("{key}: only threads have that")), "{said}");
+        }
+    }
 }
 
 #[test]

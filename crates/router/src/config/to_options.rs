@@ -63,14 +63,17 @@ pub fn live_options(config: &RouterConfig) -> Result<LiveOptions, ConfigError> {
     Ok(LiveOptions { algorithm, framework, policies: policies.collect(), plan })
 }
 
-/// A setting that only threads have: the operator who makes it wants them to forward.
-fn threads_only(config: &RouterConfig) -> Option<&'static str> {
+/// The key of a setting that only threads have: the operator who makes it wants them to forward.
+pub fn threads_only(config: &RouterConfig) -> Option<&'static str> {
     let RouterSection { port, workers, cores, algorithm, .. } = &config.router;
     let settings = [
-        ("port", port.is_some() || config.interface.values().any(|interface| interface.port.is_some())),
-        ("workers", *workers > 1),
-        ("cores", !cores.is_empty()),
-        ("algorithm", algorithm != algorithm::AUTO),
+        (
+            "router.port",
+            port.is_some() || config.interface.values().any(|interface| interface.port.is_some()),
+        ),
+        ("router.workers", *workers > 1),
+        ("router.cores", !cores.is_empty()),
+        ("router.algorithm", algorithm != algorithm::AUTO),
         ("capture", config.capture.is_some()),
     ];
     settings.into_iter().find_map(|(name, is_made)| is_made.then_some(name))

@@ -1,0 +1,104 @@
+//! A perf that is attached to this process and counts or samples only between two commands.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::control::Control;
+use crate::error::ProfileError;
+use crate::window::in_window;
+
+pub struct Attached {
+    /// perf's command, as `record`.
+    name: &'static str,
+    perf: Child,
+    control: Control,
+    folder: TempDir,
+}
+
+impl Attached {
+    /// Starts perf, which sees the threads that exist now and those that they start.
+    pub fn start(name: &'static str, options: &[&str]) -> Result<Attached, ProfileError> {
+        let folder = tempfile::tempdir().map_err(ProfileError::file("a temporary folder"))?;
+        let (control, option) = Control::new(folder.path())?;
+        let said = folder.path().join("said");
+        let messages = File::create(&said).map_err(ProfileError::file(&said))?;
+        let perf = Command::new("perf")
+            .args([name, "--delay=-1", &option])
+            .args(options)
+            .args(["-p", &std::process::id().to_string(), "-o"])
+            .arg(folder.path().join("data"))
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(messages)
+            .spawn()
+            .map_err(ProfileError::NoPerf)?;
+        Ok(Attached { name, perf, control, folder })
+    }
+
+    /// Does the work on this thread while perf is switched on. Returns what the work returned, and the time that it took.
+    pub fn during<T>(&mut self, work: impl FnOnce() -> T) -> Result<(T, Duration), ProfileError> {
+        self.command("enable")?;
+        let began = Instant::now();
+        let done = in_window(work);
+        let took = began.elapsed();
+        self.command("disable")?;
+        Ok((done, took))
+    }
+
+    fn command(&mut self, command: &'static str) -> Result<(), ProfileError> {
+        self.control.command(&mut self.perf, command).map_err(|error| match self.messages() {
+            said if said.is_empty() => error,
+            said => ProfileError::Perf { command: self.name, said },
+        })
+    }
+
+    /// What perf printed, in one line.
+    fn messages(&self) -> String {
+        let said = std::fs::read_to_string(self.folder.path().join("said")).unwrap_or_default();
+        said.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Lets perf write what it has, and gives `read` the file.
+    pub fn end<T>(mut self, read: impl FnOnce(&Path) -> Result<T, ProfileError>) -> Result<T, ProfileError> {
+        interrupt(&self.perf);
+        let ended = self.perf.wait().map_err(ProfileError::file("perf"))?;
+        let data: PathBuf = self.folder.path().join("data");
+        if !was_interrupted(ended) || !data.exists() {
+            return Err(ProfileError::Perf { command: self.name, said: self.messages() });
+        }
+        read(&data)
+    }
+}
+
+/// perf ends by the signal that it was asked to end by, or successfully.
+fn was_interrupted(ended: ExitStatus) -> bool {
+    ended.code().is_none_or(|code| code == 0 || code == 128 + Signal::INT.as_raw())
+}
+
+fn interrupt(perf: &Child) {
+    if let Some(id) = Pid::from_raw(perf.id().cast_signed()) {
+        // It has ended already if this fails.
+        let _ = kill_process(id, Signal::INT);
+    }
+}
+
+/// After a failure perf would otherwise record for ever.
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let began = Instant::now();
+        while matches!(self.perf.try_wait(), Ok(None)) {
+            interrupt(&self.perf);
+            sleep(Duration::from_millis(5));
+            if began.elapsed() > Duration::from_secs(5) {
+                let _ = self.perf.kill();
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Events that a piece of work caused, counted by perf-stat(1).
+
+use std::fs;
+
+use serde::Serialize;
+
+use crate::attached::Attached;
+use crate::error::ProfileError;
+
+/// Those that need the processor's counters, and those that every kernel counts.
+const EVENTS: [&str; 7] = [
+    "cycles",
+    "instructions",
+    "cache-misses",
+    "branch-misses",
+    "page-faults",
+    "context-switches",
+    "cpu-migrations",
+];
+
+/// How often an event occurred.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EventCount {
+    /// perf's name of the event.
+    pub event: String,
+    /// `None` if this machine does not count it.
+    pub count: Option<u64>,
+}
+
+/// Counts while `work` runs. The second value is what `work` returned.
+pub fn count<T>(work: impl FnOnce() -> T) -> Result<(Vec<EventCount>, T), ProfileError> {
+    let mut perf = Attached::start("stat", &["-x,", "-e", &EVENTS.join(",")])?;
+    let (done, _) = perf.during(work)?;
+    let counts = perf.end(|data| {
+        let text = fs::read_to_string(data).map_err(ProfileError::file(data))?;
+        Ok(parse(&text))
+    })?;
+    Ok((counts, done))
+}
+
+/// Lines `COUNT,UNIT,EVENT,…`; the count is a word in `<…>` where there is none.
+fn parse(text: &str) -> Vec<EventCount> {
+    let counts = text.lines().filter_map(|line| {
+        let mut fields = line.split(',');
+        let (count, event) = (fields.next()?, fields.nth(1)?);
+        let event = event.split(':').next()?.to_owned();
+        EVENTS.contains(&event.as_str()).then(|| EventCount { event, count: count.parse().ok() })
+    });
+    counts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_counted_is_none() {
+        let text =
+            "# started on Mon\n\n<not supported>,,cycles:u,0,100.00,,\n12,,page-faults,5000,100.00,,\n";
+        let count = |event: &str, count| EventCount { event: event.into(), count };
+        assert_eq!(parse(text), [count("cycles", None), count("page-faults", Some(12))]);
+    }
+}

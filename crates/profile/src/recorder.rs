@@ -1,0 +1,52 @@
+//! The stacks of a piece of work, sampled by perf-record(1).
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::attached::Attached;
+use crate::error::ProfileError;
+use crate::event::{Event, FREQUENCY};
+use crate::quality::Quality;
+use crate::script::samples;
+use crate::stacks::Stacks;
+use crate::symbols::Symbols;
+
+/// Bytes of the stack that come with a sample, from which callers are found. The stacks of the work are not deep.
+const STACK: u32 = 8192;
+
+/// Stacks of the work, and what speaks for and against them.
+pub struct Profile {
+    /// The stacks.
+    pub stacks: Stacks,
+    /// Whether they can be trusted.
+    pub quality: Quality,
+}
+
+/// Samples while `work` runs on this thread, and makes the profile. The second value is what `work` returned.
+pub fn record<T>(event: Event, work: impl FnOnce() -> T) -> Result<(Profile, T), ProfileError> {
+    let (frequency, graph) = (FREQUENCY.to_string(), format!("--call-graph=dwarf,{STACK}"));
+    let mut perf = Attached::start("record", &["-e", &event.name(), "-F", &frequency, &graph])?;
+    let (done, took) = perf.during(work)?;
+    let samples = perf.end(|data| samples(&script(data)?))?;
+    let stacks = Stacks::of(&samples, &Symbols::of_this_program()?);
+    if samples.is_empty() {
+        return Err(ProfileError::NoSamples(10.0 / f64::from(FREQUENCY)));
+    }
+    let quality = Quality::of(&samples, &stacks, took);
+    Ok((Profile { stacks, quality }, done))
+}
+
+/// perf's text of the samples. Inlined functions are found here, by a library that keeps the symbols in memory.
+fn script(data: &Path) -> Result<String, ProfileError> {
+    let output = Command::new("perf")
+        .args(["script", "--no-inline", "--no-demangle", "-F", "tid,ip,sym,dso", "-i"])
+        .arg(data)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(ProfileError::NoPerf)?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(ProfileError::Perf { command: "script", said });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

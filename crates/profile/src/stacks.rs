@@ -1,0 +1,68 @@
+//! Equal stacks, counted.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use crate::script::Sample;
+use crate::symbols::{Function, Symbols};
+use crate::window::MARK;
+
+/// How often each stack was seen, with its functions from the outermost, the caller of the work, to the innermost.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stacks(BTreeMap<Vec<Function>, u64>);
+
+impl Stacks {
+    /// The stacks of the work itself. What other threads did, and stacks that lead nowhere, are left out;
+    /// [`crate::Quality`] counts them.
+    pub(crate) fn of(samples: &[Sample], symbols: &Symbols) -> Stacks {
+        let mut known = Known::new();
+        let mut stacks = BTreeMap::new();
+        for sample in samples {
+            let functions = functions(sample, symbols, &mut known);
+            if let Some(at) = functions.iter().position(|function| function.name.contains(MARK)) {
+                *stacks.entry(functions[at + 1..].to_vec()).or_default() += 1;
+            }
+        }
+        Stacks(stacks)
+    }
+
+    /// The number of samples.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// Every stack with its number of samples.
+    pub fn iter(&self) -> impl Iterator<Item = (&[Function], u64)> {
+        self.0.iter().map(|(functions, count)| (&functions[..], *count))
+    }
+}
+
+impl FromIterator<(Vec<Function>, u64)> for Stacks {
+    fn from_iter<I: IntoIterator<Item = (Vec<Function>, u64)>>(stacks: I) -> Stacks {
+        Stacks(stacks.into_iter().collect())
+    }
+}
+
+/// One line for each stack, in the form that flame graphs are drawn from: functions with `;` between them, and the count.
+impl fmt::Display for Stacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.iter().try_for_each(|(functions, count)| {
+            let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
+            writeln!(f, "{} {count}", names.join(";"))
+        })
+    }
+}
+
+/// Functions by the address of a frame, and whether it is the innermost.
+type Known = HashMap<(u64, bool), Vec<Function>>;
+
+fn functions(sample: &Sample, symbols: &Symbols, known: &mut Known) -> Vec<Function> {
+    let mut all = Vec::new();
+    for (depth, frame) in sample.frames.iter().enumerate().rev() {
+        let is_leaf = depth == 0;
+        let functions =
+            known.entry((frame.address, is_leaf)).or_insert_with(|| symbols.functions(frame, is_leaf));
+        all.extend_from_slice(functions);
+    }
+    all
+}
