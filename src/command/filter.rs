@@ -1,11 +1,10 @@
 //! `fullview filter`: rule sets of packet filters.
 
-use std::fs;
 use std::io::{self, Write};
 
 use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::pf::config::PfConfig;
-use fullview_filter::pf::files::FileSystem;
+use fullview_filter::pf::files::{FileSystem, RulesetFiles};
 use fullview_filter::pf::host::HostFacts;
 use fullview_filter::pf::load::load;
 use fullview_filter::pf::lower::lower;
@@ -33,7 +32,7 @@ fn check(args: &FilterCheckArgs) -> anyhow::Result<Exit> {
 fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<()> {
     let file = args.file.to_string_lossy();
     let unreadable = |error| BadInput(format!("{file}: cannot read the rules: {error}; give a text file"));
-    let text = fs::read_to_string(&args.file).map_err(unreadable)?;
+    let text = FileSystem::default().read(&file).map_err(unreadable)?;
     let config = IpfwConfig::load(&file, &text)?;
     RuleSet::new(config.lower(&host_facts::numbered(facts)))?;
     let mut out = io::stdout().lock();

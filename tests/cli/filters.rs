@@ -69,3 +69,12 @@ fn scripts_of_ipfw_are_printed_as_ipfw_lists_them() {
     let ran = run(&["filter", "check", "--language", "ipfw", &path]);
     assert!(ran.code == 2 && ran.err.contains(&format!("{path}:1:")), "{} {}", ran.code, ran.err);
 }
+
+#[test]
+fn what_is_no_text_of_bounded_length_is_refused() {
+    for language in ["pf", "ipfw"] {
+        let ran = run(&["filter", "check", "--language", language, "/dev/zero"]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("/dev/zero") && ran.err.contains("longer than 64 MiB"), "{}", ran.err);
+    }
+}
