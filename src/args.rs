@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+mod filter;
 pub mod operations;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod rates;
@@ -12,6 +13,7 @@ use fullview_plane::wire::ethernet::Mac;
 use fullview_router::log::LogLevel;
 use fullview_router::options::{EngineName, PortName, interface_address};
 
+pub use filter::{ExplainedProtocol, FilterCheckArgs, FilterCommand, FilterExplainArgs, RulesLanguage};
 use fullview_bench::settings::{ModelName, Size};
 use fullview_lab::Runs;
 use operations::{CaptureDropsArgs, CheckConfigArgs, OperationsArgs, ReloadArgs, ShowRouterArgs, TraceArgs};
@@ -45,6 +47,10 @@ pub enum Command {
     Bench(BenchArgs),
     /// Rebuild the report of a results folder from its raw data
     Report(ReportArgs),
+    /// Read a netbenches result directory, check what it publishes, and write its report
+    Import(ImportArgs),
+    /// Write a campaign's rates as .pps files and gnuplot data
+    Export(ExportArgs),
     /// Compare two results folders as far as that is honest
     Compare(CompareArgs),
     /// Measure how precise this machine is for an experiment: copies of its baseline against each other
@@ -312,6 +318,44 @@ pub struct ReportArgs {
     pub overview: Option<String>,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "Files that are empty, cut off or of another format are named and skipped.
+
+Exit codes:
+  0    imported
+  2    no series of runs can be read, or the report cannot be written: the message says why
+
+Example:
+  fullview import netbenches/Xeon/fullview/results/fbsd13 --out results/fbsd13")]
+pub struct ImportArgs {
+    /// The directory with README.md, .pps files and RAW
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Folder for report.md, report.json and the graph [default: results/ and the directory's name]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Replace the report in the folder
+    #[arg(long)]
+    pub force: bool,
+    /// Print the figures as JSON and write nothing
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  fullview export results/full-view --to full-view-pps")]
+pub struct ExportArgs {
+    /// The results folder
+    pub folder: PathBuf,
+    /// Folder for VARIANT.FAMILY.pps, gnuplot.data and gnuplot.plt
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// The rates as they were measured, not at the median machine speed
+    #[arg(long)]
+    pub raw: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum TableCommand {
     /// Print what a table holds
@@ -534,46 +578,6 @@ pub struct ForwardArgs {
     pub json: bool,
     #[command(flatten)]
     pub operations: OperationsArgs,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum FilterCommand {
-    /// Check a rule set in the language of FreeBSD's pf.conf or ipfw
-    Check(FilterCheckArgs),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RulesLanguage {
-    /// That of pf.conf
-    Pf,
-    /// That of ipfw scripts
-    Ipfw,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Names of interfaces stand for the addresses that they have on this host. docs/reference/filter.md says which part \
-of pf.conf and ipfw is supported.
-
-Exit codes:
-  0    the rule set is correct
-  2    it is not: the message names the file, the line and the column, and says how to fix it
-
-Examples:
-  fullview filter check /etc/pf.conf
-  fullview filter check -v rules.conf
-  fullview filter check --language ipfw /etc/ipfw.rules"
-)]
-pub struct FilterCheckArgs {
-    /// Print the rules after expansion, as `pfctl -nv` or `ipfw list` does
-    #[arg(long, short)]
-    pub verbose: bool,
-    /// The language of the rule set
-    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = RulesLanguage::Pf)]
-    pub language: RulesLanguage,
-    /// The rule set
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -29,6 +29,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Bench(args) => command::bench::run(&args),
         Command::Report(args) => command::report::run(&args),
+        Command::Import(args) => command::import::run(&args),
+        Command::Export(args) => command::export::run(&args),
         Command::Compare(args) => command::compare::run(&args),
         Command::Aa(args) => command::aa::run(&args),
         Command::Plan(args) => command::plan::run(&args),

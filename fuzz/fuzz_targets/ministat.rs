@@ -15,6 +15,7 @@ fn style(options: u8, width: u8) -> Style {
         plot: flag(2),
         compare: flag(3),
         headers: width & 1 == 0,
+        exact_reference: width & 2 == 0,
     }
 }
 

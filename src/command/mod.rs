@@ -18,10 +18,12 @@ pub mod calibrate;
 mod campaign;
 pub mod capture_drops;
 pub mod compare;
+pub mod export;
 pub mod filter;
 pub mod forward;
 pub mod generate;
 mod host_facts;
+pub mod import;
 mod noise_table;
 mod other_build;
 pub mod plan;
@@ -78,6 +80,7 @@ pub fn exit_of(error: &anyhow::Error) -> Exit {
             || cause.is::<fullview_filter::pf::error::PfError>()
             || cause.is::<fullview_filter::ipfw::IpfwError>()
             || cause.is::<fullview_router::filter::FilterError>()
+            || cause.is::<fullview_netbenches::ImportError>()
             || is_bad_capture(cause)
             || is_bad_archive(cause)
     });

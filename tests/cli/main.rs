@@ -6,6 +6,7 @@ mod builds;
 mod campaigns;
 mod filters;
 mod folders;
+mod imports;
 mod profiles;
 mod support;
 

@@ -1,11 +1,12 @@
 //! The comparison of a set with the first one: ministat's t test with pooled variances.
 
-use super::confidence::Confidence;
 use super::number::general;
+use super::style::Style;
 use crate::stats::Description;
 
 /// The lines under a set's row of the table.
-pub(super) fn lines(set: &Description, reference: &Description, confidence: Confidence) -> String {
+pub(super) fn lines(set: &Description, reference: &Description, style: &Style) -> String {
+    let confidence = style.confidence;
     let (n, m) = (set.n as f64, reference.n as f64);
     let t = confidence.critical(set.n + reference.n - 2);
     let pooled = (squares(set) + squares(reference)).sqrt() / (n + m - 2.0).sqrt();
@@ -21,7 +22,10 @@ pub(super) fn lines(set: &Description, reference: &Description, confidence: Conf
         general(difference, 6),
         general(error, 6),
         general(difference * 100.0 / reference.mean, 6),
-        general(t * ratio_deviation(set, reference) * percents, 6),
+        general(
+            if style.exact_reference { error } else { t * ratio_deviation(set, reference) } * percents,
+            6
+        ),
         general(pooled, 6),
     )
 }

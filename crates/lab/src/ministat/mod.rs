@@ -22,6 +22,7 @@ mod terminal;
 pub use command::{main, run};
 pub use confidence::Confidence;
 pub use error::MinistatError;
+pub use number::general;
 pub use output::render;
 pub use parse::{ParseError, parse};
 pub use set::{FEWEST_VALUES, MOST_SETS, Set};

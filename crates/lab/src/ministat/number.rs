@@ -2,7 +2,7 @@
 
 /// Formats `value` with `significant` digits (at least one) and without trailing zeros. The notation is fixed if the
 /// decimal exponent is from −4 to `significant` − 1, otherwise scientific with at least two digits of exponent.
-pub(super) fn general(value: f64, significant: usize) -> String {
+pub fn general(value: f64, significant: usize) -> String {
     if value.is_nan() {
         return "nan".to_owned();
     }

@@ -36,7 +36,7 @@ fn table(described: &[Description], style: &Style) -> String {
     for (index, set) in described.iter().enumerate() {
         text.push_str(&row(SYMBOLS[index + 1], set));
         if style.compare && index > 0 {
-            text.push_str(&comparison::lines(set, &described[0], style.confidence));
+            text.push_str(&comparison::lines(set, &described[0], style));
         }
     }
     text

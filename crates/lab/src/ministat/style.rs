@@ -17,6 +17,8 @@ pub struct Style {
     pub compare: bool,
     /// `-q` sets this to `false`: neither the labels of the sets nor the header of the table.
     pub headers: bool,
+    /// The error of the relative difference as before 2020, when ministat took the mean of the reference as exact.
+    pub exact_reference: bool,
 }
 
 impl Default for Style {
@@ -28,6 +30,7 @@ impl Default for Style {
             plot: true,
             compare: true,
             headers: true,
+            exact_reference: false,
         }
     }
 }

@@ -29,8 +29,9 @@ use std::path::Path;
 use crate::archive::write_file;
 use crate::error::LabError;
 use crate::stats::Verdict;
-use chart::Chart;
+pub use chart::{Bar, Chart, Group};
 use markdown::Scale;
+pub use markdown::{escaped, fenced, table};
 use overview::Overview;
 pub use overview::UnknownCounter;
 use results::Results;
@@ -48,6 +49,7 @@ pub struct Report {
     warnings: Vec<String>,
     status: ReportStatus,
     chart: Chart,
+    series: Vec<ReportSeries>,
     overview: Overview,
 }
 
@@ -63,12 +65,42 @@ pub fn report(folder: &Path) -> Result<Report, LabError> {
         verdicts: results.verdicts().collect(),
         status: ReportStatus::of(&results),
         chart: graph::chart(&results),
+        series: series(&results),
         overview: Overview::of(&results),
         warnings: results.warnings,
     })
 }
 
+/// The rates of one variant in one family, in the order of the blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportSeries {
+    /// Name of the variant.
+    pub variant: String,
+    /// Name of the family.
+    pub family: String,
+    /// At the median machine speed, as the report has them.
+    pub values: Vec<f64>,
+    /// As they were measured.
+    pub raw: Vec<f64>,
+}
+
+fn series(results: &Results) -> Vec<ReportSeries> {
+    let experiment = &results.campaign.experiment;
+    let of_cell = |cell: &cells::CellRuns| ReportSeries {
+        variant: experiment.variants[cell.cell.variant].name.clone(),
+        family: experiment.families[cell.cell.family].name.clone(),
+        values: cell.values.clone(),
+        raw: cell.raw.clone(),
+    };
+    results.judged.cells.all().iter().map(of_cell).collect()
+}
+
 impl Report {
+    /// The rates of every variant in every family.
+    pub fn series(&self) -> &[ReportSeries] {
+        &self.series
+    }
+
     /// Writes the files of the report to a results folder and replaces those of an earlier report.
     pub fn write(&self, folder: &Path) -> Result<(), LabError> {
         let svg = self.chart.svg().map_err(LabError::Chart)?;

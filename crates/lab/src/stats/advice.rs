@@ -1,8 +1,9 @@
 //! How many blocks it takes: for an experiment that is planned, and for one that has not decided yet.
 
+use super::contrast::Contrast;
 use super::description::Description;
 use super::difference::Effect;
-use super::judge::{Judgement, Observed, Rules};
+use super::judge::{Judgement, Observed, Rules, possible};
 use super::looks::Look;
 use super::student::{chi_square_quantile, quantile};
 
@@ -131,6 +132,21 @@ fn degrees(look: Look) -> f64 {
 fn detected(critical: f64, degrees: f64, power: f64) -> f64 {
     let spread = (1.0 + critical * critical / (2.0 * degrees)).sqrt();
     critical * (1.0 - 0.25 / degrees) + quantile(power, f64::INFINITY) * spread
+}
+
+/// Returns how many runs of each of two unmatched sets it takes until the interval of one of `comparisons` reaches no farther
+/// than the margin, at one look. As in [`advise`], the upper confidence limit stands for the spread. `None` if no campaign
+/// has as many, or if the runs have no spread.
+pub fn runs_needed(contrast: &Contrast<'_>, margin: f64, alpha: f64, comparisons: usize) -> Option<u32> {
+    let difference = contrast.difference().filter(|_| possible(margin, alpha) && margin > 0.0)?;
+    let runs = contrast.runs() as f64;
+    let spread = spread_at_most(difference.standard_error * runs.sqrt(), difference.degrees_of_freedom);
+    let level = alpha / comparisons.max(1) as f64;
+    let reach = |runs: u32| {
+        let degrees = f64::from(2 * runs - 2);
+        quantile(1.0 - level / 2.0, degrees) * spread / f64::from(runs).sqrt()
+    };
+    (2..=MOST_BLOCKS).find(|runs| reach(*runs) <= margin.ln_1p())
 }
 
 /// The upper confidence limit of the standard deviation of these ratios.

@@ -38,7 +38,7 @@ impl Rules {
     }
 }
 
-fn possible(margin: f64, alpha: f64) -> bool {
+pub(super) fn possible(margin: f64, alpha: f64) -> bool {
     alpha > 0.0 && alpha < 1.0 && margin >= 0.0 && margin.is_finite()
 }
 

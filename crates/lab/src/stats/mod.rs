@@ -63,7 +63,7 @@ mod trimmed;
 mod verdict;
 mod warning;
 
-pub use advice::{Advice, advise, interval_reach, smallest_difference, spread_at_most};
+pub use advice::{Advice, advise, interval_reach, runs_needed, smallest_difference, spread_at_most};
 pub use contrast::{Contrast, Design};
 pub use control::{ControlWarning, control_warnings};
 pub use copy::{COPY_ALPHA, CopyJudgement, judge_copy};

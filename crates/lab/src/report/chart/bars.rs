@@ -1,40 +1,40 @@
 //! The content of a graph: groups of bars with their texts.
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Chart {
-    pub(crate) title: String,
+pub struct Chart {
+    pub title: String,
     /// What the left axis counts.
-    pub(crate) y_label: String,
+    pub y_label: String,
     /// A second line of the label of the left axis: which statistics the bars show.
-    pub(crate) y_detail: String,
+    pub y_detail: String,
     /// The text under the graph: the conditions.
-    pub(crate) notes: String,
+    pub notes: String,
     /// The names of the bars of each group, in order. Several of them have a legend.
-    pub(crate) families: Vec<String>,
+    pub families: Vec<String>,
     /// What the pale extensions of the bars are; for the legend.
-    pub(crate) extension: Option<String>,
+    pub extension: Option<String>,
     /// One group for each variant.
-    pub(crate) groups: Vec<Group>,
+    pub groups: Vec<Group>,
     /// Whether the right axis shows the rate as Ethernet throughput with simple IMIX.
-    pub(crate) imix_axis: bool,
+    pub imix_axis: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Group {
+pub struct Group {
     /// The text under the bars.
-    pub(crate) label: String,
+    pub label: String,
     /// One entry for each family; `None` if the cell has no valid run.
-    pub(crate) bars: Vec<Option<Bar>>,
+    pub bars: Vec<Option<Bar>>,
 }
 
 /// A bar to the median with a whisker from the minimum to the maximum.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Bar {
-    pub(crate) min: f64,
-    pub(crate) median: f64,
-    pub(crate) max: f64,
+pub struct Bar {
+    pub min: f64,
+    pub median: f64,
+    pub max: f64,
     /// The end of a pale extension of the bar; infinite if it is unknown.
-    pub(crate) extension: Option<f64>,
+    pub extension: Option<f64>,
 }
 
 /// An extension reaches at most this many times as high as the highest bar, so that the bars stay readable.

@@ -13,7 +13,7 @@ mod plot;
 mod scene;
 mod text;
 
-pub(crate) use bars::{Bar, Chart, Group};
+pub use bars::{Bar, Chart, Group};
 use scene::Scene;
 
 impl Chart {
@@ -22,12 +22,12 @@ impl Chart {
     }
 
     /// Draws the graph as an SVG document.
-    pub(crate) fn svg(&self) -> Result<String, String> {
+    pub fn svg(&self) -> Result<String, String> {
         self.scene()?.svg()
     }
 
     /// Draws the graph as a PNG file.
-    pub(crate) fn png(&self) -> Result<Vec<u8>, String> {
+    pub fn png(&self) -> Result<Vec<u8>, String> {
         self.scene()?.png()
     }
 }

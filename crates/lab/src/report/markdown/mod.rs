@@ -17,7 +17,7 @@ mod verdicts;
 
 use super::results::Results;
 use crate::error::LabError;
-use syntax::escaped;
+pub use syntax::{escaped, fenced, table};
 
 pub(super) use blocks::Scale;
 

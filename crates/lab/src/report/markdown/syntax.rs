@@ -1,14 +1,14 @@
 //! The elements of Markdown that the report uses.
 
 /// Puts verbatim text between fences that are longer than any run of backticks in it.
-pub(super) fn fenced(text: &str) -> String {
+pub fn fenced(text: &str) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));
     format!("{fence}\n{}\n{fence}\n", text.trim_end_matches('\n'))
 }
 
 /// Escapes plain text so that Markdown does not read it as markup.
-pub(super) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         if "\\`*_[]<>|#&".contains(letter) {
@@ -20,7 +20,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// Returns a table whose columns are padded, so that the source is as readable as the page.
-pub(super) fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
+pub fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
     let heading: Vec<String> = heading.iter().map(|name| (*name).to_owned()).collect();
     let width = |column: usize| {
         let cells = rows.iter().chain([&heading]).filter_map(|row| row.get(column));

@@ -1,0 +1,44 @@
+//! The answer in plain sentences.
+
+use fullview_lab::stats::Verdict;
+
+use crate::import::{Import, SeriesComparison};
+use crate::reproduction::Reproduced;
+
+/// The last lines of the terminal, and the first of the report.
+pub fn sentences(import: &Import) -> Vec<String> {
+    let mut lines: Vec<String> = import.comparisons.iter().map(compared).collect();
+    let exact = |outcome: &Reproduced| matches!(outcome, Reproduced::Exact | Reproduced::TabsAsBlanks);
+    let same = import.blocks.iter().filter(|block| exact(&block.outcome)).count();
+    lines.push(format!("{same} of {} published ministat blocks come out byte for byte", import.blocks.len()));
+    let differing: usize = import.series.iter().map(|series| series.differing.len()).sum();
+    let all: usize =
+        import.series.iter().filter(|series| series.column.is_some()).map(|series| series.values.len()).sum();
+    lines.push(format!("{differing} of {all} published medians differ from those of the raw logs"));
+    let contradicted =
+        import.claims.iter().filter_map(|claim| claim.contradiction.as_ref().map(|why| (claim, why)));
+    lines.extend(
+        contradicted
+            .map(|(claim, why)| format!("README.md, line {}, \"{}\": {why}", claim.line, claim.prose)),
+    );
+    if !import.skipped.is_empty() {
+        lines.push(format!("files that were skipped: {}; the report names them", import.skipped.len()));
+    }
+    lines
+}
+
+fn compared(compared: &SeriesComparison) -> String {
+    let SeriesComparison { family, variant, against, difference, verdict, runs_needed } = compared;
+    let (Some(effect), Some(verdict)) = (difference, verdict) else {
+        return format!("{family}: {variant} against {against} is not judged: too few runs");
+    };
+    let [estimate, low, high] = [effect.estimate, effect.low, effect.high].map(|part| 100.0 * part);
+    let more = match (verdict, runs_needed) {
+        (Verdict::Undecided, Some(runs)) => format!("; {runs} runs of each would tell 1 % apart"),
+        (Verdict::Undecided, None) => "; no number of runs tells 1 % apart in this noise".into(),
+        _ => String::new(),
+    };
+    format!(
+        "{family}: {variant} is {verdict} against {against}, {estimate:+.2} % ({low:+.2} … {high:+.2} %){more}"
+    )
+}

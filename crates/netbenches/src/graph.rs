@@ -1,0 +1,44 @@
+//! The graph: a bar for each series, as in the lab's own reports.
+
+use fullview_lab::report::{Bar, Chart, Group};
+use fullview_lab::stats::Description;
+
+use crate::import::Import;
+use crate::series::Series;
+
+pub(crate) fn chart(import: &Import) -> Chart {
+    let families: Vec<&str> = import.families().into_iter().collect();
+    let mut variants: Vec<&str> = Vec::new();
+    for series in &import.series {
+        if !variants.contains(&series.variant.as_str()) {
+            variants.push(&series.variant);
+        }
+    }
+    let bar = |variant: &str, family: &str| {
+        let of = |series: &&Series| series.variant == variant && series.family == family;
+        let described = Description::of(&import.series.iter().find(of)?.values)?;
+        Some(Bar { min: described.min, median: described.median, max: described.max, extension: None })
+    };
+    let group = |variant: &&str| Group {
+        label: if variant.is_empty() { "all".into() } else { (*variant).into() },
+        bars: families.iter().map(|family| bar(variant, family)).collect(),
+    };
+    let pps = import.series.iter().all(|series| series.unit == "pps");
+    let runs: Vec<usize> = import.series.iter().map(|series| series.values.len()).collect();
+    let (fewest, most) = (runs.iter().min().copied().unwrap_or(0), runs.iter().max().copied().unwrap_or(0));
+    let count = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    Chart {
+        title: import.title.clone(),
+        y_label: if pps {
+            "Packets per second forwarded".into()
+        } else {
+            "Rate in the unit of the series".into()
+        },
+        y_detail: format!("minimum, median, maximum of {count} runs"),
+        notes: import.conditions.join(", "),
+        families: families.iter().map(|family| (*family).to_owned()).collect(),
+        extension: None,
+        groups: variants.iter().map(group).collect(),
+        imix_axis: pps,
+    }
+}

@@ -1,0 +1,138 @@
+//! All that is known of a result directory.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use fullview_lab::stats::{Contrast, Effect, Verdict, judge_runs, runs_needed, warnings_of_runs};
+use serde::Serialize;
+
+use crate::block::blocks;
+use crate::callgraph::CallGraph;
+use crate::claim::{Claim, claims};
+use crate::error::ImportError;
+use crate::folder::Folder;
+use crate::reproduction::{Reproduction, reproduce};
+use crate::series::{Series, series};
+
+/// The margin and the error rate of the lab.
+pub const MARGIN: f64 = 0.01;
+pub const ALPHA: f64 = 0.05;
+
+#[derive(Debug, Serialize)]
+pub struct Import {
+    pub folder: PathBuf,
+    pub title: String,
+    pub conditions: Vec<String>,
+    pub series: Vec<Series>,
+    pub comparisons: Vec<SeriesComparison>,
+    pub blocks: Vec<Reproduction>,
+    pub claims: Vec<Claim>,
+    pub graphs: Vec<(String, CallGraph)>,
+    pub times: Vec<String>,
+    pub warnings: Vec<String>,
+    pub skipped: Vec<String>,
+}
+
+/// A series against the first one of its family.
+#[derive(Debug, Serialize)]
+pub struct SeriesComparison {
+    pub family: String,
+    pub variant: String,
+    pub against: String,
+    pub difference: Option<Effect>,
+    pub verdict: Option<Verdict>,
+    /// Runs of each series until the interval reaches no farther than the margin.
+    pub runs_needed: Option<u32>,
+}
+
+impl Import {
+    pub fn read(path: &Path) -> Result<Import, ImportError> {
+        let folder = Folder::read(path)?;
+        let series = series(&folder);
+        if series.is_empty() {
+            let skipped = folder.skipped.iter().map(|line| format!("\n  {line}")).collect();
+            return Err(ImportError::NoSeries { path: path.into(), skipped });
+        }
+        let (published, beside) = (blocks(&folder.readme), Folder::columns_beside(path));
+        let (title, conditions) = opening(&folder.readme, path);
+        let times = folder
+            .infos
+            .iter()
+            .flat_map(|info| info.times.iter().map(|time| format!("{}: {time}", info.series())));
+        Ok(Import {
+            folder: path.into(),
+            title,
+            conditions,
+            comparisons: comparisons(&series),
+            blocks: published.iter().map(|block| reproduce(block, &folder.columns, &beside)).collect(),
+            claims: published.iter().flat_map(claims).collect(),
+            times: times.collect(),
+            warnings: series.iter().flat_map(warnings).collect(),
+            series,
+            graphs: folder.graphs,
+            skipped: folder.skipped,
+        })
+    }
+
+    /// The families in the order of their names.
+    pub fn families(&self) -> BTreeSet<&str> {
+        self.series.iter().map(|series| series.family.as_str()).collect()
+    }
+}
+
+/// The first line of a README, and the list under it.
+fn opening(readme: &str, path: &Path) -> (String, Vec<String>) {
+    let name = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let title = readme.lines().next().map_or_else(name, |line| line.trim_matches(['#', ':', ' ']).into());
+    let list = readme.lines().skip(1).take_while(|line| !line.trim().is_empty());
+    (title, list.filter_map(|line| line.trim().strip_prefix("- ")).map(str::to_owned).collect())
+}
+
+fn comparisons(series: &[Series]) -> Vec<SeriesComparison> {
+    let first =
+        |of: &Series| series.iter().find(|other| (&other.family, &other.unit) == (&of.family, &of.unit));
+    let pairs = series.iter().filter_map(|variant| Some((first(variant)?, variant)));
+    let pairs: Vec<(&Series, &Series)> = pairs.filter(|(base, variant)| base.name != variant.name).collect();
+    let contrasts: Vec<Contrast<'_>> =
+        pairs.iter().map(|(base, variant)| Contrast::independent(&base.values, &variant.values)).collect();
+    let judged = judge_runs(&contrasts, MARGIN, ALPHA);
+    let result =
+        |(((base, variant), contrast), judged): ((&(&Series, &Series), &Contrast<'_>), Option<_>)| {
+            let judged: Option<fullview_lab::stats::Judgement> = judged;
+            SeriesComparison {
+                family: variant.family.clone(),
+                variant: variant.variant.clone(),
+                against: base.variant.clone(),
+                difference: judged.map(|judged| judged.whole),
+                verdict: judged.map(|judged| judged.verdict),
+                runs_needed: runs_needed(contrast, MARGIN, ALPHA, pairs.len()),
+            }
+        };
+    pairs.iter().zip(&contrasts).zip(judged).map(result).collect()
+}
+
+/// What is remarkable about the runs of one series.
+fn warnings(series: &Series) -> Vec<String> {
+    let name = &series.name;
+    let runs = warnings_of_runs(&series.values).into_iter().map(|warning| format!("{name}: {warning}"));
+    let drift = series.trend.filter(|p| *p < ALPHA).map(|p| {
+        format!("{name}: the runs rise or fall in their order (Kendall's test, p = {p:.4}): compare only what took turns")
+    });
+    let within = series.drifts.iter().filter(|drift| drift.abs() > MARGIN).count();
+    let within = (within > 0).then(|| {
+        format!(
+            "{name}: {within} of {} runs drift by more than 1 % from their first to their last quarter",
+            series.drifts.len()
+        )
+    });
+    let order = series.column_by_name.then(|| {
+        format!(
+            "{name}: the lines of its column are in the order of the names 1, 10, 2, … and not of the runs"
+        )
+    });
+    let renamed =
+        series.column.as_ref().filter(|column| *column != name).map(|column| {
+            format!("{name}: its medians are published as {column}: the same runs have two names")
+        });
+    runs.chain(drift).chain(within).chain(order).chain(renamed).collect()
+}

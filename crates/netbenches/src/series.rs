@@ -1,0 +1,136 @@
+//! Series of runs: from the raw logs, and from the published columns of medians.
+
+use fullview_lab::ministat::general;
+use serde::Serialize;
+
+use crate::folder::{Column, Folder, RawRun};
+use crate::info::Info;
+use crate::trend::trend;
+
+/// The runs of one variant under one traffic.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    pub name: String,
+    pub variant: String,
+    pub family: String,
+    pub unit: String,
+    /// Values in the order of the runs' numbers; of a column alone, in the order of its lines.
+    pub values: Vec<f64>,
+    /// The published column, by name, and what differs in it.
+    pub column: Option<String>,
+    pub differing: Vec<DifferingMedian>,
+    /// Whether the lines of the column are in the order of the names 1, 10, 2, … and not of the runs.
+    pub column_by_name: bool,
+    pub clocks: Vec<f64>,
+    /// Probability of this order without a trend over the runs.
+    pub trend: Option<f64>,
+    /// By how much the last quarter of each run differs from its first.
+    pub drifts: Vec<f64>,
+}
+
+/// A published median that is not the one of the raw log.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DifferingMedian {
+    pub run: u32,
+    pub published: f64,
+    pub raw: f64,
+}
+
+/// The digits that ministat prints, and so the published medians have.
+fn printed(value: f64) -> String {
+    general(value, 8)
+}
+
+/// All series of a directory, in the order of their names.
+pub fn series(folder: &Folder) -> Vec<Series> {
+    let mut free: Vec<&Column> = folder.columns.iter().collect();
+    let mut found: Vec<Series> = folder
+        .runs
+        .chunk_by(|one, other| one.name.series == other.name.series)
+        .map(|runs| of_runs(runs, &folder.infos, &mut free))
+        .collect();
+    found.extend(free.into_iter().map(of_column));
+    found
+}
+
+fn of_runs(runs: &[RawRun], infos: &[Info], free: &mut Vec<&Column>) -> Series {
+    let name = &runs[0].name.series;
+    let info = infos.iter().find(|info| info.series() == *name);
+    let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
+    let at = free.iter().position(|column| column.name == *name);
+    let at = at.or_else(|| free.iter().position(|column| same(&column.values, &by_name(runs))));
+    let column = at.map(|at| free.remove(at));
+    let parts = info.map_or_else(|| split(name), |info| parts(info, column));
+    let mut sorted = column.map(|column| column.values.clone()).unwrap_or_default();
+    let by_name_only = !same(&sorted, &values) && same(&sorted, &by_name(runs));
+    if by_name_only {
+        sorted = values.clone();
+    }
+    Series {
+        name: name.clone(),
+        variant: parts.0,
+        family: parts.1,
+        unit: runs[0].unit.clone(),
+        trend: trend(&values),
+        column: column.map(|column| column.name.clone()),
+        differing: differing(runs, &sorted),
+        column_by_name: by_name_only,
+        clocks: runs.iter().filter_map(|run| run.clock).collect(),
+        drifts: runs.iter().map(|run| run.drift).collect(),
+        values,
+    }
+}
+
+/// The values in the order in which a shell lists the files: 1, 10, 2, …
+fn by_name(runs: &[RawRun]) -> Vec<f64> {
+    let mut runs: Vec<&RawRun> = runs.iter().collect();
+    runs.sort_by_key(|run| run.name.run.to_string());
+    runs.into_iter().map(|run| run.value).collect()
+}
+
+fn same(one: &[f64], other: &[f64]) -> bool {
+    one.iter().map(|value| printed(*value)).eq(other.iter().map(|value| printed(*value)))
+}
+
+fn differing(runs: &[RawRun], published: &[f64]) -> Vec<DifferingMedian> {
+    let pairs =
+        runs.iter().zip(published).filter(|(run, published)| printed(run.value) != printed(**published));
+    pairs
+        .map(|(run, published)| DifferingMedian { run: run.name.run, published: *published, raw: run.value })
+        .collect()
+}
+
+fn of_column(column: &Column) -> Series {
+    let (variant, family) = split(&column.name);
+    Series {
+        name: column.name.clone(),
+        variant,
+        family,
+        unit: "pps".into(),
+        values: column.values.clone(),
+        column: Some(column.name.clone()),
+        differing: Vec::new(),
+        column_by_name: false,
+        clocks: Vec::new(),
+        // The order of the runs is known only of fewer than ten, where that of names is the same.
+        trend: (column.values.len() < 10).then(|| trend(&column.values)).flatten(),
+        drifts: Vec::new(),
+    }
+}
+
+/// Variant and family by the `.info` file; a folder of one image without a name takes it from its column.
+fn parts(info: &Info, column: Option<&Column>) -> (String, String) {
+    let family: Vec<&str> =
+        [&*info.config, &*info.traffic].into_iter().filter(|part| !part.is_empty()).collect();
+    match (info.image.is_empty(), column) {
+        (true, _) if !info.config.is_empty() => (info.config.clone(), info.traffic.clone()),
+        (true, Some(column)) => split(&column.name),
+        _ => (info.image.clone(), family.join(".")),
+    }
+}
+
+/// Without an `.info` file, the last part of a name is the family.
+fn split(name: &str) -> (String, String) {
+    name.rsplit_once('.')
+        .map_or((String::new(), name.into()), |(variant, family)| (variant.into(), family.into()))
+}

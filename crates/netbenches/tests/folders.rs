@@ -1,0 +1,159 @@
+//! Result directories: those of the shared data, and damaged ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs;
+
+use fullview_netbenches::{Import, Reproduced, blocks, claims, parse, write};
+use fullview_testnet::shared;
+use proptest::prelude::*;
+
+const FOLDERS: [&str; 6] = [
+    "000-xeon16-t580-two-static-routes",
+    "001-xeon8-t540-two-static-routes",
+    "002-xeon16-t580-200-flows",
+    "003-xeon16-t580-full-view-D27401",
+    "003-xeon16-t580-full-view-D27401-D27412",
+    "004-xeon8-t540-D4306",
+];
+
+fn import(name: &str) -> Option<Import> {
+    Some(Import::read(&shared::data(&format!("netbenches/{name}"))?).unwrap())
+}
+
+#[test]
+fn every_shared_folder_is_imported_with_its_blocks_byte_for_byte() {
+    for (name, series, blocks) in
+        FOLDERS.into_iter().zip([10, 10, 4, 4, 2, 6]).zip([2, 2, 2, 2, 2, 3]).map(|((a, b), c)| (a, b, c))
+    {
+        let Some(import) = import(name) else { return };
+        assert_eq!((import.series.len(), import.blocks.len()), (series, blocks), "{name}");
+        let exact = import.blocks.iter().filter(|block| block.outcome == Reproduced::Exact).count();
+        let expected = if name.starts_with("004") { 0 } else { blocks };
+        assert_eq!(
+            exact,
+            expected,
+            "{name}: {:?}",
+            import.blocks.iter().map(|b| &b.outcome).collect::<Vec<_>>()
+        );
+    }
+}
+
+/// Its tabs became blanks, and its first block was published without ministat's last line.
+#[test]
+fn the_blocks_of_an_older_ministat_come_out_too() {
+    let Some(import) = import(FOLDERS[5]) else { return };
+    let outcomes: Vec<&Reproduced> = import.blocks.iter().map(|block| &block.outcome).collect();
+    let without = Reproduced::WithoutLines("No difference proven at 95.0% confidence".into());
+    assert_eq!(outcomes, [&without, &Reproduced::TabsAsBlanks, &Reproduced::TabsAsBlanks]);
+    let renamed = import.series.iter().find(|series| series.name == "296935D4304.fastforwarding").unwrap();
+    assert_eq!(renamed.column.as_deref(), Some("296935D4306.forwarding"));
+    assert!(renamed.column_by_name && renamed.values.len() == 10, "{renamed:?}");
+    assert_eq!(import.times.len(), 12);
+}
+
+#[test]
+fn the_prose_is_compared_with_its_blocks() {
+    let (Some(equal), Some(signs)) = (import(FOLDERS[2]), import(FOLDERS[5])) else { return };
+    let contradicted: Vec<bool> = equal.claims.iter().map(|claim| claim.contradiction.is_some()).collect();
+    assert_eq!(contradicted, [true, false], "{:?}", equal.claims);
+    assert_eq!(signs.claims.len(), 3);
+    assert!(signs.claims.iter().all(|claim| claim.contradiction.is_none()), "{:?}", signs.claims);
+}
+
+#[test]
+fn call_graphs_that_are_cut_off_are_named() {
+    let Some(import) = import(FOLDERS[1]) else { return };
+    let cut = import
+        .skipped
+        .iter()
+        .filter(|line| line.contains(".graph: line ") && line.contains("cut off"))
+        .count();
+    assert_eq!((cut, import.graphs.len()), (10, 0), "{:?}", import.skipped);
+}
+
+const BLOCK: &str = "About -1 % slower:\n```\nx a\n+ b\n+--------+\n|x +|\n+--------+\n    N           Min           Max        Median           Avg        Stddev\nx   3 98 102 100 100 2\n+   3 99.6 103.6 101.6 101.6 2\nNo difference proven at 95.0% confidence\n```\n";
+
+#[test]
+fn a_sign_that_contradicts_its_block_is_found() {
+    let found = |text: &str| claims(&blocks(text)[0]).first().map(|claim| claim.contradiction.is_some());
+    assert_eq!(found(BLOCK), Some(true));
+    assert_eq!(found(&BLOCK.replace("-1 %", "+1.6%")), Some(false));
+    assert_eq!(found(&BLOCK.replace("-1 %", "1 %")), None, "without a sign nothing is claimed");
+    assert_eq!(found(&BLOCK.replace("-1 %", "-1 % to -2 %")), None);
+}
+
+fn log(rates: &[u32], old: bool) -> String {
+    let rest =
+        if old { "pkts in 1000000 usec)" } else { "pkts 9 bps in 1000000 usec) 2.4 avg_batch 9 min_space" };
+    let head = "999.000001 main [1] interface is ix0\n".repeat(15);
+    let lines: String =
+        rates.iter().map(|rate| format!("000.5 main_thread [9] {rate} pps ({rate} {rest}\n")).collect();
+    head + &lines + &"Terminated\n".repeat(10)
+}
+
+#[test]
+fn damaged_files_are_named_and_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = folder.path().join("RAW");
+    fs::create_dir(&raw).unwrap();
+    let put = |name: &str, text: &str| fs::write(raw.join(name), text).unwrap();
+    put("bench.off.inet4.1.receiver", &log(&[10, 30, 0, 20], true));
+    put("bench.off.inet4.2.receiver", &log(&[11, 31, 21], false));
+    put("bench.off.inet4.3.receiver", log(&[1; 9], true).trim_end());
+    put("bench.off.inet4.4.receiver", "");
+    put("bench.off.inet4.5.receiver", "<html></html>\n");
+    put("bench.off.inet4.6.receiver", "001.5 main [1] interface is ix0\n");
+    put("bench.off.inet4.info", "IMAGE=\"\"\nCFG=\"off\"\nPKTGEN=\"inet4\"\n");
+    put(
+        "bench.vpn.1.sender",
+        "  - Offering load = 63 Mb/s\nEstimated Equilibrium Ethernet throughput= 60 Mb/s (maximum value seen: 61 Mb/s)\n",
+    );
+    put("bench.vpn.2.sender", "  - Offering load = 63 Mb/s\n");
+    fs::write(raw.join("bench.off.inet4.7.receiver"), [0xff, 0xfe]).unwrap();
+    let import = Import::read(folder.path()).unwrap();
+    let series: Vec<_> =
+        import.series.iter().map(|s| (&*s.variant, &*s.family, &*s.unit, s.values.clone())).collect();
+    assert_eq!(series, [("off", "inet4", "pps", vec![20.0, 21.0]), ("", "vpn", "Mb/s", vec![60.0])]);
+    let named = |file: &str, words: &str| {
+        let line = import.skipped.iter().find(|line| line.contains(file)).unwrap_or_else(|| panic!("{file}"));
+        assert!(line.contains(words), "{line}");
+    };
+    named("inet4.3.receiver", "line 34: the file is cut off");
+    named("inet4.4.receiver", "empty");
+    named("inet4.5.receiver", "not a log of pkt-gen");
+    named("inet4.6.receiver", "no rate remains");
+    named("inet4.7.receiver", "not text");
+    named("vpn.2.sender", "cut off");
+    assert_eq!(import.skipped.len(), 6);
+    let out = folder.path().join("out");
+    write(&import, &out, false).unwrap();
+    assert!(fs::read_to_string(out.join("report.md")).unwrap().contains("## Skipped files"));
+    assert!(write(&import, &out, false).is_err() && write(&import, &out, true).is_ok());
+}
+
+#[test]
+fn a_folder_without_series_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.pps"), "").unwrap();
+    let error = Import::read(folder.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("no series of runs") && error.contains("a.pps: line 1: the file is empty"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_call_graph_has_its_hottest_functions() {
+    let text = "@ cycles [30 samples]\n\n40.00%  [12]     lookup @ /boot/kernel/kernel\n 100.0%  [12]      input\n\n60.00%  [18]     idle @ /boot/kernel/kernel\n";
+    let graph = parse::call_graph(text).unwrap();
+    assert_eq!((graph.samples, &graph.hottest[..]), (30, &[("idle".into(), 18), ("lookup".into(), 12)][..]));
+    assert!(parse::call_graph(text.trim_end()).unwrap_err().to_string().contains("line 6"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_parser_panic(text in "([\\x20-\\x7e]|main_thread \\[1\\] |[0-9]+ pps |\n|```\nx a\n|Stddev\n|-[0-9]% ?|@ e \\[3 samples\\]\n|Estimated Equilibrium Ethernet throughput=|=> ){0,60}") {
+        let _ = (parse::pktgen(&text), parse::info(&text), parse::equilibrium(&text), parse::call_graph(&text));
+        blocks(&text).iter().for_each(|block| drop((claims(block), block.labels(), block.width())));
+    }
+}

@@ -1,0 +1,21 @@
+//! `fullview export`: a campaign's rates as columns that ministat and gnuplot read.
+
+use std::io::{self, Write};
+
+use fullview_netbenches::{ExportSeries, export};
+
+use super::Exit;
+use crate::args::ExportArgs;
+
+pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
+    let report = fullview_lab::report(&args.folder)?;
+    let series = report.series().iter().map(|series| ExportSeries {
+        variant: series.variant.clone(),
+        family: series.family.clone(),
+        values: if args.raw { series.raw.clone() } else { series.values.clone() },
+    });
+    let series: Vec<ExportSeries> = series.collect();
+    export(&series, &args.to)?;
+    writeln!(io::stdout(), "{} series in {}", series.len(), args.to.display())?;
+    Ok(Exit::Done)
+}
