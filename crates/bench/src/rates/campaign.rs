@@ -55,7 +55,7 @@ impl RatesCampaign {
         let mut report = self.empty(largest);
         for (repetition, device) in orders(&self.devices, self.repetitions, self.seed) {
             bar.set_message(device.word());
-            let turn = Turn { campaign: self, cores, largest, repetition, device };
+            let turn = DeviceTurn { campaign: self, cores, largest, repetition, device };
             let searched = turn.search(archive, stop);
             if stop.load(Ordering::Relaxed) {
                 report.interrupted = true;
@@ -96,7 +96,7 @@ impl RatesCampaign {
 }
 
 /// One search of one device.
-struct Turn<'c> {
+struct DeviceTurn<'c> {
     campaign: &'c RatesCampaign,
     cores: BedCores,
     largest: f64,
@@ -104,9 +104,9 @@ struct Turn<'c> {
     device: DeviceName,
 }
 
-impl Turn<'_> {
+impl DeviceTurn<'_> {
     fn search(&self, archive: &mut TrialArchive, stop: &AtomicBool) -> Result<DeviceSearch, RatesError> {
-        let Turn { campaign, largest, repetition, device: name, .. } = *self;
+        let DeviceTurn { campaign, largest, repetition, device: name, .. } = *self;
         let device = Device::start(name, self.cores, &campaign.program)?;
         let mut measurer = BedMeasurer { bed: &device.bed, device: name, repetition, archive, stop };
         let results = search(campaign.config(largest), &mut measurer, campaign.most_seconds)?;

@@ -10,7 +10,7 @@ use super::bed::{HOST, RateBed};
 use super::cores::keep_real_time;
 use super::error::RatesError;
 use super::frame::{frame, set_flow};
-use super::schedule::Schedule;
+use super::schedule::SendSchedule;
 
 /// Nothing is received by the generator's socket.
 const RING_FRAMES: usize = 64;
@@ -48,7 +48,7 @@ fn send(load: f64, duration: Duration) -> Result<Offered, RatesError> {
     }
     let options = PacketOptions { ring_frames: RING_FRAMES, bypass_queueing: true, filter: None };
     let mut port = PacketPort::open(0, HOST, options)?;
-    let (mut schedule, began) = (Schedule::new(load), Instant::now());
+    let (mut schedule, began) = (SendSchedule::new(load), Instant::now());
     loop {
         let now = began.elapsed().min(duration);
         let due = schedule.due(now.as_secs_f64()) as usize;

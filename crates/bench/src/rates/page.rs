@@ -14,16 +14,18 @@ pub fn table(report: &RatesReport) -> String {
     for device in &report.devices {
         let rates: [fn(&DeviceSearch) -> Option<f64>; 3] =
             [|search| search.ndr, |search| search.pdr, |search| Some(search.mrr)];
-        let [ndr, pdr, mrr] = rates.map(|rate| cell(device.range(rate)));
+        let [ndr, pdr, mrr] = rates.map(|rate| cell(device.range(rate), report.largest_load));
         let _ = writeln!(text, "| {:15} | {ndr:>24} | {pdr:>24} | {mrr:>24} |", device.device.word());
     }
     text
 }
 
-fn cell(range: Option<RateRange>) -> String {
+/// A rate that is the generator's limit is a lower bound of the device's.
+fn cell(range: Option<RateRange>, largest: f64) -> String {
     let Some(RateRange { median, lowest, highest }) = range else { return "–".into() };
+    let limit = if median >= largest { "≥ " } else { "" };
     let [median, lowest, highest] = [median, lowest, highest].map(|rate| rate / 1000.0);
-    format!("{median:.1} ({lowest:.1}–{highest:.1})")
+    format!("{limit}{median:.1} ({lowest:.1}–{highest:.1})")
 }
 
 /// The page: the table, what may be compared, and the loss at each load.
@@ -46,8 +48,8 @@ fn conditions(report: &RatesReport) -> String {
          {trial_seconds} s, devices in a random order (seed {seed}). Comparable are the rows of this table: all devices were \
          measured in the same test bed, on one core beside a core with the generator, and hosts and device share what the \
          machine has. Figures of other machines, of cards or of other tables are not comparable. Loads from {smallest:.1} to \
-         {largest:.1} were searched. The upper one is what the generator itself holds: a rate near it says only that the \
-         device carries as much or more.\n"
+         {largest:.1} were searched. The upper one is what the generator itself holds: a device with that rate carries as \
+         much or more (≥).\n"
     )
 }
 
@@ -93,4 +95,17 @@ fn losses(device: &DeviceRates) -> String {
         let _ = writeln!(text, "| {load} | {} | {middle:.4} | {highest:.4} |", losses.len());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generators_limit_is_marked() {
+        let range = |median| Some(RateRange { median, lowest: 900.0, highest: 2000.0 });
+        assert_eq!(cell(range(1500.0), 2000.0), "1.5 (0.9–2.0)");
+        assert_eq!(cell(range(2000.0), 2000.0), "≥ 2.0 (0.9–2.0)");
+        assert_eq!(cell(None, 2000.0), "–");
+    }
 }

@@ -6,16 +6,16 @@ pub const LONGEST_BURST: u64 = 128;
 
 /// The schedule of one trial.
 #[derive(Debug)]
-pub struct Schedule {
+pub struct SendSchedule {
     load: f64,
     sent: u64,
     skipped: u64,
 }
 
-impl Schedule {
+impl SendSchedule {
     /// So many packets a second.
-    pub fn new(load: f64) -> Schedule {
-        Schedule { load, sent: 0, skipped: 0 }
+    pub fn new(load: f64) -> SendSchedule {
+        SendSchedule { load, sent: 0, skipped: 0 }
     }
 
     /// The packets that are due so many seconds after the start.
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_late_generator_skips_what_would_be_a_long_burst() {
-        let mut schedule = Schedule::new(1e6);
+        let mut schedule = SendSchedule::new(1e6);
         assert_eq!(schedule.due(5e-6), 5);
         schedule.sent(5);
         assert_eq!(schedule.due(5e-6), 0);
