@@ -175,6 +175,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             self.handle_rejected(false);
             self.send()?;
         }
+        self.forwarder.serve_filter();
         self.rounds_since_overruns += 1;
         if self.rounds_since_overruns == OVERRUN_ROUNDS {
             self.count_overruns();

@@ -21,8 +21,8 @@ use crate::wire::ethernet::HEADER as ETHERNET;
 
 /// What a worker filters with: the rules, which workers share, and its own states.
 pub struct BurstFilter {
-    rules: Arc<RuleSet>,
-    worker: FilterWorker,
+    pub(super) rules: Arc<RuleSet>,
+    pub(super) worker: FilterWorker,
     /// The packets of the burst that passed so far, in the order of the lists of destinations.
     packets: Vec<FilterPacket>,
     positions: Vec<u8>,
@@ -36,6 +36,18 @@ pub struct BurstFilter {
 )]
 pub struct UnsupportedFilter;
 
+impl UnsupportedFilter {
+    /// Checks that the loop can enforce a rule set.
+    ///
+    /// # Errors
+    /// Fails for rules that translate addresses.
+    pub fn check(rules: &RuleSet) -> Result<(), UnsupportedFilter> {
+        let translates = |rule: &CompiledRule| matches!(rule.action, RuleAction::Translate(_));
+        let any = rules.translations().iter().chain(rules.rules()).any(translates);
+        if any { Err(UnsupportedFilter) } else { Ok(()) }
+    }
+}
+
 const PASSED: Decision = Decision { verdict: FilterVerdict::Pass, rule: None, by: DecidedBy::Rule };
 
 impl BurstFilter {
@@ -48,10 +60,7 @@ impl BurstFilter {
         limits: WorkerLimits,
         seed: u64,
     ) -> Result<BurstFilter, UnsupportedFilter> {
-        let translates = |rule: &CompiledRule| matches!(rule.action, RuleAction::Translate(_));
-        if rules.translations().iter().chain(rules.rules()).any(translates) {
-            return Err(UnsupportedFilter);
-        }
+        UnsupportedFilter::check(&rules)?;
         Ok(BurstFilter {
             worker: FilterWorker::new(limits, rules.counted_rules(), seed),
             rules,
@@ -180,7 +189,7 @@ fn objection(verdict: FilterVerdict) -> Option<Reason> {
 }
 
 /// The coarse clock: reading it costs a few nanoseconds a burst, and timeouts are whole seconds.
-fn milliseconds() -> u64 {
+pub(super) fn milliseconds() -> u64 {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
 }
