@@ -12,6 +12,7 @@ pub mod address_table;
 mod classify;
 pub mod interfaces;
 pub mod ipfw;
+mod name_number;
 pub mod packet;
 pub mod pf;
 pub mod rule;

@@ -80,11 +80,6 @@ pub struct Adoption {
 }
 
 impl Adoption {
-    /// The counters that the worker goes on with, to be read by other threads.
-    pub fn counters(&self) -> &Arc<RuleCounters> {
-        &self.counters
-    }
-
     /// Takes over the counts of rules that are still there.
     pub(super) fn carry(&mut self, counters: &RuleCounters, states: &[u32], sources: &[u32]) {
         for old in 0..self.map.rules.len() {

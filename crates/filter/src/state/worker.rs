@@ -116,10 +116,16 @@ impl FilterWorker {
         self.states.set_rule(id, rule, timeouts, self.maps.generation);
     }
 
+    /// Gives all states the numbers of the current rule set, so that no older map is needed.
     #[cold]
     fn settle_all(&mut self) {
         let entries = self.states.capacity();
-        (0..entries as u32).for_each(|id| self.settle(id));
+        for id in 0..entries as u32 {
+            // Free entries are linked by the field for the rule.
+            if self.states.get(id).0.is_used() {
+                self.settle(id);
+            }
+        }
         self.maps.visited(entries);
     }
 
