@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fullview_filter::packet::{Direction, NO_INTERFACE, Packet as FilterPacket, Pass};
 use fullview_filter::rule::{CompiledRule, RuleAction};
 use fullview_filter::ruleset::RuleSet;
-use fullview_filter::state::{FilterWorker, WorkerLimits};
+use fullview_filter::state::{Adoption, FilterWorker, WorkerLimits};
 use fullview_filter::verdict::{DecidedBy, Decision, Verdict as FilterVerdict};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -21,8 +21,8 @@ use crate::wire::ethernet::HEADER as ETHERNET;
 
 /// What a worker filters with: the rules, which workers share, and its own states.
 pub struct BurstFilter {
-    pub(super) rules: Arc<RuleSet>,
-    pub(super) worker: FilterWorker,
+    rules: Arc<RuleSet>,
+    worker: FilterWorker,
     /// The packets of the burst that passed so far, in the order of the lists of destinations.
     packets: Vec<FilterPacket>,
     positions: Vec<u8>,
@@ -36,15 +36,24 @@ pub struct BurstFilter {
 )]
 pub struct UnsupportedFilter;
 
-impl UnsupportedFilter {
-    /// Checks that the loop can enforce a rule set.
+/// Rules that the loop can enforce.
+#[derive(Clone)]
+pub struct EnforceableRules(Arc<RuleSet>);
+
+impl EnforceableRules {
+    /// Checks a rule set.
     ///
     /// # Errors
     /// Fails for rules that translate addresses.
-    pub fn check(rules: &RuleSet) -> Result<(), UnsupportedFilter> {
+    pub fn new(rules: RuleSet) -> Result<EnforceableRules, UnsupportedFilter> {
         let translates = |rule: &CompiledRule| matches!(rule.action, RuleAction::Translate(_));
         let any = rules.translations().iter().chain(rules.rules()).any(translates);
-        if any { Err(UnsupportedFilter) } else { Ok(()) }
+        if any { Err(UnsupportedFilter) } else { Ok(EnforceableRules(rules.into())) }
+    }
+
+    /// The rule set.
+    pub fn rules(&self) -> &Arc<RuleSet> {
+        &self.0
     }
 }
 
@@ -52,22 +61,15 @@ const PASSED: Decision = Decision { verdict: FilterVerdict::Pass, rule: None, by
 
 impl BurstFilter {
     /// A filter without states. The seed is secret: the places of states follow from it.
-    ///
-    /// # Errors
-    /// Fails for rules that translate addresses.
-    pub fn new(
-        rules: Arc<RuleSet>,
-        limits: WorkerLimits,
-        seed: u64,
-    ) -> Result<BurstFilter, UnsupportedFilter> {
-        UnsupportedFilter::check(&rules)?;
-        Ok(BurstFilter {
+    pub fn new(rules: &EnforceableRules, limits: WorkerLimits, seed: u64) -> BurstFilter {
+        let rules = Arc::clone(rules.rules());
+        BurstFilter {
             worker: FilterWorker::new(limits, rules.counted_rules(), seed),
             rules,
             packets: Vec::with_capacity(BURST),
             positions: Vec::with_capacity(BURST),
             decisions: vec![PASSED; BURST],
-        })
+        }
     }
 
     /// The rules.
@@ -78,6 +80,11 @@ impl BurstFilter {
     /// The states, and the counters of the rules.
     pub fn worker(&self) -> &FilterWorker {
         &self.worker
+    }
+
+    /// Goes on with other rules. Returns what it no longer needs, to be freed outside of the data path.
+    pub(super) fn adopt(&mut self, rules: Arc<RuleSet>, adoption: Adoption) -> (Arc<RuleSet>, Adoption) {
+        (std::mem::replace(&mut self.rules, rules), self.worker.adopt(adoption))
     }
 
     /// Looks up the packets that the rules let in, and rejects those that they do not let in or out.
@@ -189,7 +196,7 @@ fn objection(verdict: FilterVerdict) -> Option<Reason> {
 }
 
 /// The coarse clock: reading it costs a few nanoseconds a burst, and timeouts are whole seconds.
-pub(super) fn milliseconds() -> u64 {
+fn milliseconds() -> u64 {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
 }

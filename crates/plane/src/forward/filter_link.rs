@@ -1,108 +1,79 @@
-//! Changes and questions to a filter while packets flow. Another thread hands a request to the worker, which serves it
-//! between bursts and hands it back, so that the worker neither allocates nor frees memory.
+//! Other rules for a filter while packets flow. Another thread hands them to the worker, which takes them between bursts and
+//! hands back what it no longer needs, so that the worker neither allocates nor frees memory.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::Adoption;
-use rtrb::{Consumer, Producer, RingBuffer};
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
-use super::filter::{BurstFilter, milliseconds};
+use super::filter::{BurstFilter, EnforceableRules};
 
-/// Requests that wait for the worker at most.
+/// Changes that wait for the worker at most.
 const RING: usize = 16;
 
-/// What the worker is asked for. It comes back with what the worker no longer needs, or with the answer.
-pub enum FilterRequest {
-    Rules(RuleChange),
-}
-
-/// Other rules, and after the change those that were in force before.
+/// Other rules, and how states and counters go on with them.
 pub struct RuleChange {
-    pub rules: Arc<RuleSet>,
-    /// How states and counters go on; `None` if the rules are the same ones with other tables.
-    pub adoption: Option<Adoption>,
+    rules: Arc<RuleSet>,
+    adoption: Adoption,
 }
 
-/// How full the table of states is. The worker stores, any thread loads.
-#[derive(Debug, Default)]
-pub struct FilterGauges {
-    states: AtomicU64,
-}
-
-impl FilterGauges {
-    /// The states at the worker's last round.
-    pub fn states(&self) -> u64 {
-        self.states.load(Ordering::Relaxed)
+impl RuleChange {
+    /// A change from the rules that are in force, or will be after the changes sent before.
+    pub fn new(old: &EnforceableRules, new: &EnforceableRules) -> RuleChange {
+        RuleChange { adoption: new.rules().adoption(old.rules()), rules: Arc::clone(new.rules()) }
     }
 }
 
-/// The end of the thread that asks.
+/// The worker has not yet taken the changes that were sent before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{RING} changes of the rules wait for the worker, which does not take them: try again later")]
+pub struct FilterBusy;
+
+/// The end of the thread that changes rules.
 pub struct FilterClient {
-    requests: Producer<FilterRequest>,
-    answers: Consumer<FilterRequest>,
-    gauges: Arc<FilterGauges>,
+    changes: Producer<RuleChange>,
+    taken: Consumer<RuleChange>,
 }
 
 /// The worker's end.
 pub struct FilterServer {
-    requests: Consumer<FilterRequest>,
-    answers: Producer<FilterRequest>,
-    gauges: Arc<FilterGauges>,
+    changes: Consumer<RuleChange>,
+    /// The former rules of each change.
+    taken: Producer<RuleChange>,
 }
 
 /// Both ends of the connection with the filter of one worker.
 pub fn filter_link() -> (FilterClient, FilterServer) {
-    let (to_worker, requests) = RingBuffer::new(RING);
-    let (answers, from_worker) = RingBuffer::new(RING);
-    let gauges = Arc::<FilterGauges>::default();
-    let client = FilterClient { requests: to_worker, answers: from_worker, gauges: Arc::clone(&gauges) };
-    (client, FilterServer { requests, answers, gauges })
+    let (to_worker, changes) = RingBuffer::new(RING);
+    let (taken, from_worker) = RingBuffer::new(RING);
+    (FilterClient { changes: to_worker, taken: from_worker }, FilterServer { changes, taken })
 }
 
 impl FilterClient {
-    /// Hands a request over. It comes back at once if too many wait.
+    /// Hands a change to the worker.
     ///
     /// # Errors
-    /// The request, if there is no room.
-    pub fn send(&mut self, request: FilterRequest) -> Result<(), FilterRequest> {
-        self.requests.push(request).map_err(|rtrb::PushError::Full(request)| request)
+    /// Fails if too many wait; then nothing changes.
+    pub fn send(&mut self, change: RuleChange) -> Result<(), FilterBusy> {
+        self.changes.push(change).map_err(|PushError::Full(_)| FilterBusy)
     }
 
-    /// The next request that the worker has served.
-    pub fn receive(&mut self) -> Option<FilterRequest> {
-        self.answers.pop().ok()
-    }
-
-    /// How full the table of states is.
-    pub fn gauges(&self) -> &Arc<FilterGauges> {
-        &self.gauges
+    /// Frees the former rules of the changes that the worker has taken. Returns how many there were.
+    pub fn free_former(&mut self) -> usize {
+        std::iter::from_fn(|| self.taken.pop().ok()).count()
     }
 }
 
 impl FilterServer {
-    /// Serves the requests that wait, as far as there is room for the answers.
+    /// Applies the changes that wait, as far as there is room to hand the former rules back.
     pub(super) fn serve(&mut self, filter: &mut BurstFilter) {
-        while !self.answers.is_full()
-            && let Ok(mut request) = self.requests.pop()
+        while !self.taken.is_full()
+            && let Ok(RuleChange { rules, adoption }) = self.changes.pop()
         {
-            answer(filter, &mut request);
+            let (rules, adoption) = filter.adopt(rules, adoption);
             // There is room: only this thread fills the ring.
-            let _ = self.answers.push(request);
+            let _ = self.taken.push(RuleChange { rules, adoption });
         }
-        filter.rules.sweep(&mut filter.worker, milliseconds());
-        self.gauges.states.store(filter.worker.states().len() as u64, Ordering::Relaxed);
     }
-}
-
-fn answer(filter: &mut BurstFilter, request: &mut FilterRequest) {
-    match request {
-        FilterRequest::Rules(change) => change_rules(filter, change),
-    }
-}
-
-fn change_rules(filter: &mut BurstFilter, change: &mut RuleChange) {
-    std::mem::swap(&mut filter.rules, &mut change.rules);
-    change.adoption = change.adoption.take().map(|adoption| filter.worker.adopt(adoption));
 }

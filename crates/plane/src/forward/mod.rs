@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | `parse.rs` | picks one of the parsers: `fast_parse.rs`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
 //! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
-//! | `filter_link.rs` | not a stage: other rules and questions to the filter, between bursts |
+//! | `filter_link.rs` | not a stage: other rules for the filter, between bursts |
 //! | `lookup.rs` | next hops of the destinations, and `source_check.rs` |
 //! | `redirect.rs` | copies of packets that deserve an ICMP redirect |
 //! | `rewrite.rs` | hop count, checksum, Ethernet header |
@@ -46,8 +46,8 @@ mod stage_state;
 mod transmit;
 mod vlan;
 
-pub use filter::{BurstFilter, UnsupportedFilter};
-pub use filter_link::{FilterClient, FilterGauges, FilterRequest, FilterServer, RuleChange, filter_link};
+pub use filter::{BurstFilter, EnforceableRules, UnsupportedFilter};
+pub use filter_link::{FilterBusy, FilterClient, FilterServer, RuleChange, filter_link};
 pub use flow::flow_hash_of;
 pub use redirect::RedirectCandidate;
 pub use route_cache::RouteCacheCounters;
@@ -92,13 +92,13 @@ impl Forwarder {
         self.filter = Some(Box::new(filter));
     }
 
-    /// Serves requests to the filter from now on, in [`Self::serve_filter`].
+    /// Takes other rules for the filter from now on, in [`Self::change_rules`].
     pub fn set_filter_server(&mut self, server: FilterServer) {
         self.filter_server = Some(server);
     }
 
-    /// Serves the requests that wait for the filter. The worker calls it once a round, between bursts.
-    pub fn serve_filter(&mut self) {
+    /// Applies the changes of the filter's rules that wait. The worker calls it once a round, between bursts.
+    pub fn change_rules(&mut self) {
         if let (Some(filter), Some(server)) = (&mut self.filter, &mut self.filter_server) {
             server.serve(filter);
         }
