@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+mod filter;
 pub mod operations;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -10,6 +11,7 @@ use fullview_plane::wire::ethernet::Mac;
 use fullview_router::log::LogLevel;
 use fullview_router::options::{EngineName, PortName, interface_address};
 
+pub use filter::{ExplainedProtocol, FilterCheckArgs, FilterCommand, FilterExplainArgs, RulesLanguage};
 use fullview_bench::settings::{ModelName, Size};
 use fullview_lab::Runs;
 use operations::{CaptureDropsArgs, CheckConfigArgs, OperationsArgs, ReloadArgs, ShowRouterArgs, TraceArgs};
@@ -571,46 +573,6 @@ pub struct ForwardArgs {
     pub json: bool,
     #[command(flatten)]
     pub operations: OperationsArgs,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum FilterCommand {
-    /// Check a rule set in the language of FreeBSD's pf.conf or ipfw
-    Check(FilterCheckArgs),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RulesLanguage {
-    /// That of pf.conf
-    Pf,
-    /// That of ipfw scripts
-    Ipfw,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Names of interfaces stand for the addresses that they have on this host. docs/reference/filter.md says which part \
-of pf.conf and ipfw is supported.
-
-Exit codes:
-  0    the rule set is correct
-  2    it is not: the message names the file, the line and the column, and says how to fix it
-
-Examples:
-  fullview filter check /etc/pf.conf
-  fullview filter check -v rules.conf
-  fullview filter check --language ipfw /etc/ipfw.rules"
-)]
-pub struct FilterCheckArgs {
-    /// Print the rules after expansion, as `pfctl -nv` or `ipfw list` does
-    #[arg(long, short)]
-    pub verbose: bool,
-    /// The language of the rule set
-    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = RulesLanguage::Pf)]
-    pub language: RulesLanguage,
-    /// The rule set
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
 }
 
 #[derive(Debug, Args)]

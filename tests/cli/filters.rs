@@ -69,3 +69,54 @@ fn scripts_of_ipfw_are_printed_as_ipfw_lists_them() {
     let ran = run(&["filter", "check", "--language", "ipfw", &path]);
     assert!(ran.code == 2 && ran.err.contains(&format!("{path}:1:")), "{} {}", ran.code, ran.err);
 }
+
+#[test]
+fn what_is_no_text_of_bounded_length_is_refused() {
+    for language in ["pf", "ipfw"] {
+        let ran = run(&["filter", "check", "--language", language, "/dev/zero"]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("/dev/zero") && ran.err.contains("longer than 64 MiB"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_packet_is_explained_rule_by_rule() {
+    let rules = b"block\npass in on eth8 proto tcp to port 22\npass in on eth8 inet proto udp from 192.0.2.0/24 to any port 53\n\
+                  pass out on eth9\n";
+    let (_dir, path) = file("pf.conf", rules);
+    let ask =
+        |more: &[&str]| run(&[&["filter", "explain", &path, "--in", "eth8", "--out", "eth9"], more].concat());
+    let ran = ask(&["udp", "192.0.2.1:1000", "198.51.100.7:53"]);
+    for line in [
+        "in on eth8: the packet passes by rule 2, which makes a state\n",
+        "port = domain keep state: matches, and decides\n",
+        "out on eth9: the packet passes by rule 3, which makes a state\n",
+    ] {
+        assert!(ran.code == 0 && ran.out.contains(line), "{line:?} is missing in: {}{}", ran.out, ran.err);
+    }
+    let ran = ask(&["-v", "udp", "192.0.2.1:1000", "198.51.100.7:54"]);
+    assert!(ran.out.contains("in on eth8: the packet is dropped (filter_rule) by rule 0"), "{}", ran.out);
+    assert!(ran.out.contains("keep state: does not match the destination port\n"), "{}", ran.out);
+    assert!(!ran.out.contains("out on eth9: "), "{}", ran.out);
+    let ran = ask(&["udp", "192.0.2.1", "198.51.100.7:54"]);
+    assert!(ran.code == 2 && ran.err.contains("need ports"), "{}", ran.err);
+    let ran = ask(&["icmp", "192.0.2.1", "2001:db8::1"]);
+    assert!(ran.code == 2 && ran.err.contains("one address family"), "{}", ran.err);
+}
+
+#[test]
+fn states_of_ipfw_are_explained_too() {
+    let script = b"ipfw add 10 count ip from any to any\nipfw add 20 deny tcp from any to any 22\n\
+                   ipfw add 30 allow ip from any to any keep-state\n";
+    let (_dir, path) = file("ipfw.rules", script);
+    let explain =
+        ["filter", "explain", "--language", "ipfw", "--json", &path, "--in", "eth8", "--out", "eth9", "tcp"];
+    let ran = run(&[&explain[..], &["192.0.2.1:1000", "198.51.100.7:23"]].concat());
+    let passes: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(passes[0]["answer"], "passes by rule 30, which makes a state", "{passes}");
+    let rules: Vec<&serde_json::Value> =
+        passes[0]["rules"].as_array().unwrap().iter().map(|rule| &rule["number"]).collect();
+    assert_eq!(rules, [10, 20, 30]);
+    assert_eq!(passes[0]["rules"][1]["mismatch"], "the destination port");
+    assert_eq!(passes[1]["answer"], "passes by its state, which rule 30 made", "{passes}");
+}

@@ -9,6 +9,7 @@
 
 pub mod address;
 pub mod address_table;
+mod brief;
 mod classify;
 pub mod interfaces;
 pub mod ipfw;

@@ -249,3 +249,27 @@ fn a_tag_keeps_its_number_when_others_come_before_it() {
     let alone = number("pass in tag GUEST\n");
     assert_eq!(number("pass in tag STAFF\npass in tag GUEST\n"), alone);
 }
+
+#[test]
+fn macros_cannot_fill_the_memory() {
+    let doubled = format!("a = \"{}\"\n{}", "10.0.0.1 ".repeat(8), "a = $a $a\n".repeat(60));
+    refuses(doubled.leak(), &["the macros up to here stand for more than", "write shorter ones"]);
+}
+
+#[test]
+fn files_that_include_each_other_many_times_are_refused() {
+    let names: Vec<&'static str> = (0..14).map(|level| &*format!("level{level}").leak()).collect();
+    let includes = |name: &str| &*format!("include \"{name}\"\n").repeat(100).leak();
+    let mut files: Vec<(&str, &str)> = names.windows(2).map(|pair| (pair[0], includes(pair[1]))).collect();
+    files.push((names[13], "pass\n"));
+    let error = read("include \"level0\"", &files);
+    assert!(error.contains("longer than 64 MiB"), "{error}");
+}
+
+#[test]
+fn messages_quote_long_words_in_part_and_control_characters_by_name() {
+    let long = read(format!("blok{}", "k".repeat(7_000)).leak(), &[]);
+    assert!(long.len() < 300 && long.contains("blokkkk") && long.contains('…'), "{long}");
+    let control = read("pass \u{1b}[2J", &[]);
+    assert!(!control.contains('\u{1b}') && control.contains("\\u{1b}"), "{control:?}");
+}

@@ -195,7 +195,8 @@ impl Lowering<'_> {
 fn reject_with(reject: IpfwReject) -> RejectWith {
     let none = RejectWith::default();
     match reject {
-        IpfwReject::Reset | IpfwReject::Reset6 => RejectWith { reset: true, ..none },
+        IpfwReject::Reset => RejectWith { reset: true, ..none },
+        IpfwReject::Reset6 => RejectWith { reset6: true, ..none },
         IpfwReject::Unreach(code, mtu) => RejectWith { icmp: Some(code), mtu: mtu.unwrap_or(0), ..none },
         IpfwReject::Unreach6(code) => RejectWith { icmp6: Some(code), ..none },
     }

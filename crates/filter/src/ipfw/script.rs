@@ -7,9 +7,13 @@ use std::collections::BTreeMap;
 use super::error::IpfwError;
 use super::words::Word;
 
+/// A variable may hold a variable twice, and so on.
+const LONGEST_WORD: usize = 1 << 16;
+const MOST_EXPANDED: usize = 1 << 26;
+
 /// The commands of a script, without the name of the program and its options.
 pub(super) fn commands(file: &str, text: &str) -> Result<Vec<Vec<Word>>, IpfwError> {
-    let mut reader = ScriptReader { file, variables: BTreeMap::new(), words: Vec::new() };
+    let mut reader = ScriptReader { file, variables: BTreeMap::new(), words: Vec::new(), length: 0 };
     let mut commands = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let continues = line.ends_with('\\');
@@ -26,6 +30,8 @@ struct ScriptReader<'a> {
     file: &'a str,
     variables: BTreeMap<String, String>,
     words: Vec<Word>,
+    /// Characters of all words so far.
+    length: usize,
 }
 
 impl ScriptReader<'_> {
@@ -39,6 +45,13 @@ impl ScriptReader<'_> {
             }
             let column = line.len() - rest.len() + 1;
             let (word, quoted, after) = self.word(rest, number, column)?;
+            self.length += word.len();
+            if self.length > MOST_EXPANDED {
+                let message = format!(
+                    "with its variables the script is longer than {MOST_EXPANDED} characters; shorten it"
+                );
+                return Err(self.error(number, column, message));
+            }
             let assigned = self.words.is_empty().then(|| assignment(&word)).flatten();
             if let Some((name, value)) = assigned {
                 self.variables.insert(name.to_owned(), value.to_owned());
@@ -75,6 +88,9 @@ impl ScriptReader<'_> {
                 ('$', None | Some('"')) => {
                     let (value, after) = self.variable(rest, line, column + text.len() - rest.len())?;
                     word.push_str(value);
+                    if word.len() > LONGEST_WORD {
+                        return Err(self.too_long(line, column));
+                    }
                     rest = after;
                     continue;
                 }
@@ -134,8 +150,15 @@ impl ScriptReader<'_> {
         Ok((!command.is_empty()).then_some(command))
     }
 
+    fn too_long(&self, line: usize, column: usize) -> IpfwError {
+        let message = format!(
+            "with its variables this word is longer than {LONGEST_WORD} characters; write a shorter one"
+        );
+        self.error(line, column, message)
+    }
+
     fn error(&self, line: usize, column: usize, message: String) -> IpfwError {
-        IpfwError { file: self.file.to_owned(), line, column, message }
+        IpfwError::new(self.file, line, column, &message)
     }
 }
 

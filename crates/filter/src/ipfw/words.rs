@@ -86,7 +86,7 @@ impl<'a> Words<'a> {
             (None, Some(last)) => (last.line, last.column + last.text.len()),
             (None, None) => (1, 1),
         };
-        IpfwError { file: self.file.to_owned(), line, column, message }
+        IpfwError::new(self.file, line, column, &message)
     }
 
     /// The next word as a number up to `most`.

@@ -1,7 +1,10 @@
 //! What is wrong with a rule set, where, and how to fix it.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
+
+use crate::brief::brief;
 
 /// A place in a file of a rule set. Lines and columns start at 1.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -49,16 +52,25 @@ pub type PfResult<T> = Result<T, PfError>;
 
 impl PfError {
     pub fn invalid(position: &Position, problem: impl Into<String>, fix: impl Into<String>) -> PfError {
-        let kind = PfErrorKind::Invalid { problem: problem.into(), fix: fix.into() };
+        let kind = PfErrorKind::Invalid { problem: brief(&problem.into()), fix: brief(&fix.into()) };
         PfError { position: position.clone(), kind }
     }
 
     pub fn refused(position: &Position, word: &str, instead: &'static str) -> PfError {
-        PfError { position: position.clone(), kind: PfErrorKind::Refused { word: word.to_owned(), instead } }
+        PfError { position: position.clone(), kind: PfErrorKind::Refused { word: brief(word), instead } }
     }
 
     pub fn syntax(position: &Position, found: impl Into<String>, expected: impl Into<String>) -> PfError {
-        let kind = PfErrorKind::Syntax { found: found.into(), expected: expected.into() };
+        let kind = PfErrorKind::Syntax { found: brief(&found.into()), expected: brief(&expected.into()) };
+        PfError { position: position.clone(), kind }
+    }
+
+    pub fn undefined_macro(position: &Position, name: &str) -> PfError {
+        PfError { position: position.clone(), kind: PfErrorKind::UndefinedMacro { name: brief(name) } }
+    }
+
+    pub fn unreadable(position: &Position, file: &str, error: &io::Error) -> PfError {
+        let kind = PfErrorKind::Unreadable { file: brief(file), reason: error.to_string() };
         PfError { position: position.clone(), kind }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::pf::characters::Characters;
-use crate::pf::error::{PfError, PfErrorKind, PfResult, Position};
+use crate::pf::error::{PfError, PfResult, Position};
 use crate::pf::token::{Token, TokenKind};
 
 pub type Macros = HashMap<String, String>;
@@ -11,13 +11,18 @@ pub type Macros = HashMap<String, String>;
 /// Longer words are no names, numbers or addresses.
 const LONGEST_WORD: usize = 8_000;
 
+/// A macro may hold a macro twice, and so on.
+const MOST_EXPANDED: usize = 1 << 24;
+
 pub struct Lexer {
     characters: Characters,
+    /// Characters of macros so far.
+    expanded: usize,
 }
 
 impl Lexer {
     pub fn new(file: &str, text: &str) -> Lexer {
-        Lexer { characters: Characters::new(file, text) }
+        Lexer { characters: Characters::new(file, text), expanded: 0 }
     }
 
     /// The tokens up to the end of a line that is not inside braces, and that end. Macros are those defined so far.
@@ -66,9 +71,15 @@ impl Lexer {
         self.characters.next();
         let name =
             self.take_while(position, |character| character.is_ascii_alphanumeric() || character == '_')?;
-        let undefined = || PfErrorKind::UndefinedMacro { name: name.clone() };
-        let text =
-            macros.get(&name).ok_or_else(|| PfError { position: position.clone(), kind: undefined() })?;
+        let text = macros.get(&name).ok_or_else(|| PfError::undefined_macro(position, &name))?;
+        self.expanded += text.len();
+        if self.expanded > MOST_EXPANDED {
+            return Err(PfError::invalid(
+                position,
+                format!("the macros up to here stand for more than {MOST_EXPANDED} characters"),
+                "write shorter ones, or a table",
+            ));
+        }
         self.characters.insert(text);
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! Reads a rule set and the files that it names.
 
 use crate::pf::config::{LoadedAnchor, PfConfig, PfOption, PfRules, PfSetting};
-use crate::pf::error::{PfError, PfErrorKind, PfResult, Position};
+use crate::pf::error::{PfError, PfResult, Position};
 use crate::pf::expand::{antispoof, rules, tables};
-use crate::pf::files::RulesetFiles;
+use crate::pf::files::{BoundedFiles, RulesetFiles};
 use crate::pf::host::HostFacts;
 use crate::pf::lexer::{Lexer, Macros};
 use crate::pf::parse::statement::statement;
@@ -18,7 +18,7 @@ const DEEPEST: usize = 16;
 /// Reads the rule set in a file.
 pub fn load(path: &str, files: &dyn RulesetFiles, facts: &HostFacts) -> PfResult<PfConfig> {
     let start = Position { file: path.into(), line: 1, column: 1 };
-    read_file(path, &start, files, facts, 0)
+    read_file(path, &start, &BoundedFiles::new(files), facts, 0)
 }
 
 fn read_file(
@@ -59,11 +59,7 @@ impl PfReader<'_> {
                 "do not let files include each other in a circle",
             ));
         }
-        let unreadable = |error: std::io::Error| {
-            let kind = PfErrorKind::Unreadable { file: path.to_owned(), reason: error.to_string() };
-            PfError { position: named_at.clone(), kind }
-        };
-        let text = self.files.read(path).map_err(unreadable)?;
+        let text = self.files.read(path).map_err(|error| PfError::unreadable(named_at, path, &error))?;
         self.depth += 1;
         self.text(path, &text)?;
         self.depth -= 1;

@@ -61,8 +61,10 @@ pub enum RuleAction {
 /// How a rejected packet is answered. A kind that is absent is not answered; ICMP is never answered unless it is a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RejectWith {
-    /// TCP is answered with a reset.
+    /// TCP over IPv4 is answered with a reset.
     pub reset: bool,
+    /// TCP over IPv6 is.
+    pub reset6: bool,
     /// The code of the ICMP message Destination Unreachable for other packets.
     pub icmp: Option<u8>,
     /// The code of the ICMPv6 message Destination Unreachable for other packets.

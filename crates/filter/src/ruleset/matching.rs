@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::address::Address;
 use crate::address_table::AddressTable;
 use crate::packet::{Fragment, Packet};
-use crate::rule::{AddressMatch, CompiledRule, FragmentTest, PortRange, TableId, Test};
+use crate::rule::{AddressMatch, Clause, CompiledRule, FragmentTest, PortRange, TableId, Test};
 
 /// What tests depend on besides the packet.
 #[derive(Clone, Copy)]
@@ -17,8 +17,22 @@ pub(super) struct Surroundings<'a> {
 
 /// Whether each clause of the rule with this index matches.
 pub(super) fn matches(rule: &CompiledRule, index: usize, packet: &Packet, around: Surroundings<'_>) -> bool {
-    let passes = |test| passes(test, index, packet, around);
-    rule.clauses.iter().all(|clause| clause.0.iter().any(|literal| passes(&literal.test) != literal.negated))
+    rule.clauses.iter().all(|clause| holds(clause, index, packet, around))
+}
+
+/// The first clause that does not match.
+pub(super) fn mismatch<'r>(
+    rule: &'r CompiledRule,
+    index: usize,
+    packet: &Packet,
+    around: Surroundings<'_>,
+) -> Option<&'r Clause> {
+    rule.clauses.iter().find(|clause| !holds(clause, index, packet, around))
+}
+
+#[inline]
+fn holds(clause: &Clause, index: usize, packet: &Packet, around: Surroundings<'_>) -> bool {
+    clause.0.iter().any(|literal| passes(&literal.test, index, packet, around) != literal.negated)
 }
 
 fn passes(test: &Test, index: usize, packet: &Packet, around: Surroundings<'_>) -> bool {

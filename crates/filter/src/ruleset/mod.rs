@@ -5,6 +5,7 @@
 mod check;
 mod create;
 mod evaluation;
+mod explain;
 mod ipfw_semantics;
 mod list;
 mod matching;

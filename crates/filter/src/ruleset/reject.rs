@@ -17,10 +17,14 @@ fn answer_of(with: &RejectWith, packet: &Packet) -> Option<Reject> {
     if matches!(packet.fragment, Fragment::Later { .. }) {
         return None;
     }
+    let resets = match packet.family {
+        Family::Inet => with.reset,
+        Family::Inet6 => with.reset6,
+    };
     match &packet.transport {
-        Transport::Tcp(segment) if with.reset => (segment.flags & RST == 0).then_some(Reject::TcpReset),
+        Transport::Tcp(segment) if resets => (segment.flags & RST == 0).then_some(Reject::TcpReset),
         Transport::Icmp(message) if !message.is_query => None,
-        _ if with.reset && packet.protocol == TCP => None,
+        _ if resets && packet.protocol == TCP => None,
         _ => match packet.family {
             Family::Inet => with.icmp.map(|code| Reject::Icmp { code, mtu: with.mtu }),
             Family::Inet6 => with.icmp6.map(|code| Reject::Icmp6 { code }),

@@ -109,7 +109,7 @@ fn the_last_rule_that_matches_wins_unless_one_is_quick() {
     let mut parts = RuleSetParts::new(Language::Pf);
     let port = |port| vec![Clause::of(Test::DestinationPort(PortRange::single(port)))];
     let quick = CompiledRule { clauses: port(80), quick: true, ..CompiledRule::new(RuleAction::Pass) };
-    let reject = RejectWith { reset: true, icmp: Some(3), icmp6: Some(4), mtu: 0 };
+    let reject = RejectWith { reset: true, reset6: true, icmp: Some(3), icmp6: Some(4), mtu: 0 };
     parts.rules =
         vec![quick, CompiledRule::new(RuleAction::Pass), CompiledRule::new(RuleAction::Reject(reject))];
     let mut bench = Bench::new(parts);

@@ -1,11 +1,12 @@
 use fullview_filter::address::Address;
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::ipfw::IpfwConfig;
-use fullview_filter::packet::{Direction, Packet, Pass};
+use fullview_filter::packet::protocol::{TCP, tcp::SYN};
+use fullview_filter::packet::{Direction, Packet, Pass, TcpSegment, Transport};
 use fullview_filter::rule::Side;
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{FilterWorker, WorkerLimits};
-use fullview_filter::verdict::{DecidedBy, Decision, DropReason, Verdict};
+use fullview_filter::verdict::{DecidedBy, Decision, DropReason, Reject, Verdict};
 
 const ROUTER: Address = Address::inet(0xcb00_7101);
 const INSIDE: Address = Address::inet(0x0a00_0001);
@@ -112,6 +113,22 @@ fn a_negated_list_excludes_all_of_it() {
         let packet = packet(Direction::In, 0, (Address::inet(0x0a00_0000 | source), 9), (OUTSIDE, port));
         assert_eq!(firewall.check(packet).verdict == Verdict::Pass, passes, "{source} {port}");
     }
+}
+
+#[test]
+fn each_family_has_a_reset_of_its_own() {
+    let tcp = |from, to| Packet {
+        protocol: TCP,
+        transport: Transport::Tcp(TcpSegment { flags: SYN, ..TcpSegment::default() }),
+        ..packet(Direction::In, 0, (from, 1000), (to, 80))
+    };
+    let (inet, inet6) = (tcp(INSIDE, OUTSIDE), tcp(Address(1 << 125 | 1), Address(1 << 125 | 2)));
+    let reset = Verdict::Reject(Reject::TcpReset);
+    let dropped = Verdict::Drop(DropReason::Rule);
+    let mut firewall = Firewall::new("add reset tcp from any to any");
+    assert_eq!([inet, inet6].map(|packet| firewall.check(packet).verdict), [reset, dropped]);
+    let mut firewall = Firewall::new("add reset6 tcp from any to any");
+    assert_eq!([inet, inet6].map(|packet| firewall.check(packet).verdict), [dropped, reset]);
 }
 
 #[test]

@@ -107,3 +107,13 @@ fn commands_change_rules_sets_and_tables() {
         config.tables["block"].entries.iter().map(|((a, l), v)| format!("{a}/{l} {v}")).collect();
     assert_eq!(entries, ["192.0.2.0/24 5"]);
 }
+
+#[test]
+fn variables_cannot_fill_the_memory() {
+    let doubled = format!("a={}\n{}", "x".repeat(16), "a=$a$a\n".repeat(60));
+    let error = IpfwConfig::load("f", &doubled).unwrap_err().to_string();
+    assert!(error.starts_with("f:13:") && error.contains("longer than 65536 characters"), "{error}");
+    let long = format!("a={}\n{}", "x".repeat(60_000), "add deny ip from $a to any\n".repeat(2_000));
+    let error = IpfwConfig::load("f", &long).unwrap_err().to_string();
+    assert!(error.len() < 300, "{error}");
+}

@@ -1,7 +1,7 @@
 //! The addresses of tables.
 
 use crate::pf::config::{PfTableEntry, TableDefinition, TableSource};
-use crate::pf::error::{PfError, PfErrorKind, PfResult, Position};
+use crate::pf::error::{PfError, PfResult, Position};
 use crate::pf::expand::resolve::prefixes;
 use crate::pf::files::RulesetFiles;
 use crate::pf::host::HostFacts;
@@ -64,11 +64,7 @@ fn file(
     files: &dyn RulesetFiles,
     facts: &HostFacts,
 ) -> PfResult<Vec<PfTableEntry>> {
-    let unreadable = |error: std::io::Error| {
-        let kind = PfErrorKind::Unreadable { file: path.to_owned(), reason: error.to_string() };
-        PfError { position: named_at.clone(), kind }
-    };
-    let text = files.read(path).map_err(unreadable)?;
+    let text = files.read(path).map_err(|error| PfError::unreadable(named_at, path, &error))?;
     let mut entries = Vec::new();
     for (index, line) in text.lines().enumerate() {
         entries.extend(file_line(

@@ -163,7 +163,8 @@ fn block_options(quick: bool) -> CompiledRule {
 }
 
 fn action(action: &PfAction) -> RuleAction {
-    let reject = |reset, icmp, icmp6| RuleAction::Reject(RejectWith { reset, icmp, icmp6, mtu: 0 });
+    let reject =
+        |reset, icmp, icmp6| RuleAction::Reject(RejectWith { reset, reset6: reset, icmp, icmp6, mtu: 0 });
     match action {
         PfAction::Block(BlockReply::Drop) => RuleAction::Block,
         PfAction::Block(BlockReply::Return) => reject(true, Some(PORT), Some(PORT6)),

@@ -1,6 +1,5 @@
-//! `fullview filter`: rule sets of packet filters.
+//! `fullview filter check`: what is wrong with a rule set.
 
-use std::fs;
 use std::io::{self, Write};
 
 use fullview_filter::ipfw::IpfwConfig;
@@ -10,18 +9,12 @@ use fullview_filter::pf::host::HostFacts;
 use fullview_filter::pf::load::load;
 use fullview_filter::pf::lower::lower;
 use fullview_filter::ruleset::RuleSet;
-use fullview_router::error::BadInput;
 
-use super::{Exit, host_facts};
-use crate::args::{FilterCheckArgs, FilterCommand, RulesLanguage};
+use super::read::text;
+use crate::args::{FilterCheckArgs, RulesLanguage};
+use crate::command::{Exit, host_facts};
 
-pub fn run(command: &FilterCommand) -> anyhow::Result<Exit> {
-    match command {
-        FilterCommand::Check(args) => check(args),
-    }
-}
-
-fn check(args: &FilterCheckArgs) -> anyhow::Result<Exit> {
+pub fn run(args: &FilterCheckArgs) -> anyhow::Result<Exit> {
     let facts = host_facts::read()?;
     match args.language {
         RulesLanguage::Pf => check_pf(args, &facts)?,
@@ -32,9 +25,7 @@ fn check(args: &FilterCheckArgs) -> anyhow::Result<Exit> {
 
 fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<()> {
     let file = args.file.to_string_lossy();
-    let unreadable = |error| BadInput(format!("{file}: cannot read the rules: {error}; give a text file"));
-    let text = fs::read_to_string(&args.file).map_err(unreadable)?;
-    let config = IpfwConfig::load(&file, &text)?;
+    let config = IpfwConfig::load(&file, &text(&file)?)?;
     RuleSet::new(config.lower(&host_facts::numbered(facts)))?;
     let mut out = io::stdout().lock();
     match args.verbose {

@@ -1,0 +1,32 @@
+//! Rule sets in files.
+
+use fullview_filter::interfaces::Interfaces;
+use fullview_filter::ipfw::IpfwConfig;
+use fullview_filter::pf::files::{FileSystem, RulesetFiles};
+use fullview_filter::pf::host::HostFacts;
+use fullview_filter::pf::load::load;
+use fullview_filter::pf::lower::lower;
+use fullview_filter::ruleset::RuleSet;
+use fullview_router::error::BadInput;
+
+use crate::args::RulesLanguage;
+
+/// The text of a script.
+pub fn text(file: &str) -> Result<String, BadInput> {
+    let unreadable = |error| BadInput(format!("{file}: cannot read the rules: {error}; give a text file"));
+    FileSystem::default().read(file).map_err(unreadable)
+}
+
+/// The rules of a file in their compiled form.
+pub fn compiled(
+    file: &str,
+    language: RulesLanguage,
+    facts: &HostFacts,
+    interfaces: &Interfaces,
+) -> anyhow::Result<RuleSet> {
+    let parts = match language {
+        RulesLanguage::Pf => lower(&load(file, &FileSystem::default(), facts)?, interfaces)?.parts,
+        RulesLanguage::Ipfw => IpfwConfig::load(file, &text(file)?)?.lower(interfaces),
+    };
+    Ok(RuleSet::new(parts)?)
+}
