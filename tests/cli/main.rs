@@ -386,6 +386,28 @@ fn errors_of_a_standalone_configuration_name_their_place() {
 }
 
 #[test]
+fn check_config_reads_the_rules_of_the_filter() {
+    let (dir, rules) = file("rules", b"block all\npass in on t0 to (t0)\n");
+    let config = dir.path().join("router.toml");
+    let text = format!(
+        "[router]\nkernel = false\nport = \"tap\"\ninterfaces = [\"t0\"]\n[interface.t0]\n\
+         address = [\"192.0.2.1/24\"]\n[filter]\nlanguage = \"pf\"\nfile = \"{rules}\"\n"
+    );
+    fs::write(&config, text).unwrap();
+    let check = || run(&["check-config", config.to_str().unwrap()]);
+    assert_eq!((check().code, check().err.as_str()), (0, ""));
+    for (text, words) in [
+        ("block all\npass everything\n", format!("{rules}:2:6")),
+        ("nat on t0 inet from any to any -> 192.0.2.9\n", "does not translate addresses".to_owned()),
+    ] {
+        fs::write(&rules, text).unwrap();
+        assert!(check().code == 2 && check().err.contains(&words), "{text}: {}", check().err);
+    }
+    fs::remove_file(&rules).unwrap();
+    assert!(check().code == 2 && check().err.contains(&rules), "{}", check().err);
+}
+
+#[test]
 fn commands_that_ask_a_router_fail_without_one() {
     for command in [&["show", "fib"][..], &["trace"], &["reload"], &["capture-drops", "--write", "/dev/null"]]
     {

@@ -13,6 +13,7 @@ mod brief;
 mod classify;
 pub mod interfaces;
 pub mod ipfw;
+mod name_number;
 pub mod packet;
 pub mod pf;
 pub mod rule;

@@ -5,9 +5,11 @@
 use std::collections::HashMap;
 use std::io;
 
+use fullview_filter::interfaces::Interfaces;
 use fullview_filter::pf::files::RulesetFiles;
 use fullview_filter::pf::host::{HostAddress, HostFacts, HostInterface};
 use fullview_filter::pf::load::load;
+use fullview_filter::pf::lower::lower;
 
 /// Files by name; the rule set is `rules`.
 struct Files(HashMap<&'static str, &'static str>);
@@ -235,6 +237,17 @@ fn lists_cannot_fill_the_memory() {
     let text = format!("pass proto tcp from port {{ {ports} }} to port {{ {ports} }}");
     refuses(Box::leak(text.into_boxed_str()), &["rules:1:1:", "more than 100000 rules", "table"]);
     refuses(Box::leak(format!("pass from {}", "{".repeat(5_000)).into_boxed_str()), &["nested too deep"]);
+}
+
+#[test]
+fn a_tag_keeps_its_number_when_others_come_before_it() {
+    let number = |rules: &'static str| {
+        let config = load("rules", &Files(HashMap::from([("rules", rules)])), &machine()).unwrap();
+        let tags = lower(&config, &Interfaces::default()).unwrap().tags;
+        tags.iter().find_map(|(number, name)| (name == "GUEST").then_some(*number)).unwrap()
+    };
+    let alone = number("pass in tag GUEST\n");
+    assert_eq!(number("pass in tag STAFF\npass in tag GUEST\n"), alone);
 }
 
 #[test]

@@ -167,6 +167,8 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     /// # Errors
     /// As [`Self::run`].
     pub fn round(&mut self) -> Result<usize, PortError> {
+        // First of all: packets that come after a change are judged by the new rules.
+        self.forwarder.change_rules();
         let mut received = 0;
         for number in 0..self.ports.len() {
             received += self.serve(number)?;

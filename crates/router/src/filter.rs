@@ -1,5 +1,7 @@
 //! Rule sets of packet filters, compiled for the interfaces of a router.
 
+use std::path::PathBuf;
+
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::ipfw::{IpfwConfig, IpfwError};
 use fullview_filter::pf::error::PfError;
@@ -8,7 +10,7 @@ use fullview_filter::pf::host::{HostAddress, HostFacts, HostInterface};
 use fullview_filter::pf::{load, lower};
 use fullview_filter::ruleset::{CompileError, RuleSet};
 use fullview_filter::state::WorkerLimits;
-use fullview_plane::forward::{BurstFilter, UnsupportedFilter};
+use fullview_plane::forward::{EnforceableRules, FilterBusy, UnsupportedFilter};
 use fullview_plane::interface::Interface;
 use serde::{Deserialize, Serialize};
 
@@ -40,31 +42,56 @@ pub enum FilterError {
     Compile(#[from] CompileError),
     #[error("{0}")]
     Unsupported(#[from] UnsupportedFilter),
+    #[error(
+        "{path}: the limits of states, sources and fragments (set limit) cannot change while the router runs; restart it or \
+         undo that"
+    )]
+    OtherLimits { path: String },
+    #[error("{0}")]
+    Busy(#[from] FilterBusy),
 }
 
-/// A rule set for a router whose interfaces have these numbers, with room for so many states or as many as the rules say.
+/// A rule set that a router may enforce.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterOptions {
+    pub language: FilterLanguage,
+    pub file: PathBuf,
+    /// Room for states, instead of what the rules say.
+    pub states: Option<u32>,
+}
+
+/// Rules for a router's worker, and how much it remembers.
+pub struct CompiledFilter {
+    pub rules: EnforceableRules,
+    pub limits: WorkerLimits,
+    /// The file of the rules.
+    pub path: String,
+}
+
+/// Compiles the rules of a router whose interfaces have these numbers.
 pub fn compile(
-    (language, path): (FilterLanguage, &str),
+    options: &FilterOptions,
     files: &dyn RulesetFiles,
     interfaces: &[Interface],
-    states: Option<u32>,
-    seed: u64,
-) -> Result<BurstFilter, FilterError> {
-    let (parts, mut limits) = match language {
+) -> Result<CompiledFilter, FilterError> {
+    let path = options.file.to_string_lossy().into_owned();
+    let (parts, mut limits) = match options.language {
         FilterLanguage::Pf => {
-            let lowered = lower::lower(&load::load(path, files, &facts(interfaces))?, &numbered(interfaces))?;
+            let lowered =
+                lower::lower(&load::load(&path, files, &facts(interfaces))?, &numbered(interfaces))?;
             (lowered.parts, lowered.limits)
         }
         FilterLanguage::Ipfw => {
-            let text = files.read(path).map_err(|source| FilterError::Read { path: path.into(), source })?;
-            (IpfwConfig::load(path, &text)?.lower(&numbered(interfaces)), WorkerLimits::default())
+            let unreadable = |source| FilterError::Read { path: path.clone(), source };
+            let text = files.read(&path).map_err(unreadable)?;
+            (IpfwConfig::load(&path, &text)?.lower(&numbered(interfaces)), WorkerLimits::default())
         }
     };
-    limits.states = states.unwrap_or(limits.states);
+    limits.states = options.states.unwrap_or(limits.states);
     if limits.states > MOST_STATES {
         return Err(FilterError::TooManyStates { states: limits.states });
     }
-    Ok(BurstFilter::new(RuleSet::new(parts)?.into(), limits, seed)?)
+    Ok(CompiledFilter { rules: EnforceableRules::new(RuleSet::new(parts)?)?, limits, path })
 }
 
 fn facts(interfaces: &[Interface]) -> HostFacts {

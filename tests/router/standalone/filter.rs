@@ -1,6 +1,7 @@
 //! A router without a kernel that filters what it forwards.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fullview_testnet::eventually;
@@ -126,4 +127,161 @@ fn wrong_rules_keep_the_router_from_starting() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && error.contains(&expected), "{text}: {error}");
     }
+}
+
+/// A router with rules in a file of its own, which tests write again.
+struct Reloadable {
+    lab: Standalone,
+    rules: PathBuf,
+    section: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Reloadable {
+    fn start(rules: &str) -> Reloadable {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rules");
+        std::fs::write(&file, rules).unwrap();
+        let section = section("pf").replace("FOLDER/rules", file.to_str().unwrap());
+        Reloadable { lab: Standalone::start(&section), rules: file, section, _folder: folder }
+    }
+
+    fn reload(&self, rules: &str) -> (bool, String) {
+        std::fs::write(&self.rules, rules).unwrap();
+        self.lab.reload(&self.section)
+    }
+}
+
+/// Port 4000 of the right host is open or closed for new flows; a rule of another port moves all rules by one each time.
+fn round(number: u32, open: bool) -> String {
+    let moved = format!("pass in on third proto udp to port {}\n", 5000 + number).repeat(number as usize % 3);
+    format!("block all\n{moved}{}", if open { PF.trim_start_matches("block all\n") } else { "" })
+}
+
+#[test]
+fn rules_are_reloaded_while_a_flow_passes_without_loss() {
+    if !may_run_standalone() {
+        return;
+    }
+    const RELOADS: u32 = 40;
+    let router = Reloadable::start(PF);
+    let lab = &router.lab;
+    let receiver = socket(&lab.right, "10.0.2.2:4000");
+    let from = |port: u16| socket(&lab.left, &format!("10.0.1.2:{port}"));
+    let passes = |sender: &UdpSocket| {
+        let _ = sender.send_to(b"question", receiver.local_addr().unwrap());
+        hears(&receiver, sender.local_addr().unwrap())
+    };
+    let flow = from(5000);
+    assert!(eventually(|| passes(&flow)), "{}", lab.show("counters"));
+    let [reloaded, ended] = [AtomicBool::new(false), AtomicBool::new(false)];
+    let (sent, received) = std::thread::scope(|scope| {
+        let sending = scope.spawn(|| send_until(&reloaded, &flow, &receiver));
+        let receiving = scope.spawn(|| receive_until(&ended, &receiver));
+        let mut reloads = (0..RELOADS).map(|number| router.reload(&round(number, number % 2 == 1)));
+        let refused = reloads.find(|(done, _)| !done);
+        reloaded.store(true, Ordering::Relaxed);
+        let sent = sending.join().unwrap();
+        ended.store(true, Ordering::Relaxed);
+        assert_eq!(refused, None);
+        (sent, receiving.join().unwrap())
+    });
+    assert!(sent > RELOADS, "{sent} packets");
+    assert_eq!(received, sent, "{}", lab.show("counters"));
+    for (number, open) in [(0, false), (1, true), (2, false)] {
+        let (success, output) = router.reload(&round(number, open));
+        assert!(success, "{output}");
+        assert_eq!(eventually_passes(&from(6000 + number as u16), &passes, open), open, "round {number}");
+        assert!(passes(&flow), "the first flow has its states");
+    }
+    router.lab.end();
+}
+
+/// Sends packets of a flow; returns how many.
+fn send_until(end: &AtomicBool, flow: &UdpSocket, to: &UdpSocket) -> u32 {
+    let mut sent = 0;
+    while !end.load(Ordering::Relaxed) {
+        sent += u32::from(flow.send_to(b"more", to.local_addr().unwrap()).is_ok());
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    sent
+}
+
+/// Counts packets until no more come after the end.
+fn receive_until(end: &AtomicBool, socket: &UdpSocket) -> u32 {
+    let mut received = 0;
+    loop {
+        let ended = end.load(Ordering::Relaxed);
+        match socket.recv_from(&mut [0; 64]) {
+            Ok(_) => received += 1,
+            Err(_) if ended => return received,
+            Err(_) => {}
+        }
+    }
+}
+
+/// Whether a flow passes. One that should is tried again, as hosts may not yet know each other.
+fn eventually_passes(sender: &UdpSocket, passes: &impl Fn(&UdpSocket) -> bool, expected: bool) -> bool {
+    if expected { eventually(|| passes(sender)) } else { passes(sender) }
+}
+
+#[test]
+fn wrong_rules_change_nothing_and_are_reported() {
+    if !may_run_standalone() {
+        return;
+    }
+    let router = Reloadable::start(PF);
+    let lab = &router.lab;
+    let receiver = socket(&lab.right, "10.0.2.2:4000");
+    let passes = |port: u16| {
+        let sender = socket(&lab.left, &format!("10.0.1.2:{port}"));
+        eventually(|| {
+            let _ = sender.send_to(b"question", receiver.local_addr().unwrap());
+            hears(&receiver, sender.local_addr().unwrap())
+        })
+    };
+    let path = router.rules.to_str().unwrap().to_owned();
+    let nat = "nat on right inet from any to any -> 10.0.2.9\n";
+    let wrong = [
+        ("block all\npass everything\n", format!("{path}:2:6")),
+        (nat, "does not translate addresses".to_owned()),
+        ("set limit states 5\nblock all\n", format!("{path}: the limits of states")),
+    ];
+    for (number, (rules, expected)) in (0..).zip(wrong) {
+        let (success, output) = router.reload(rules);
+        assert!(!success && output.contains(&expected), "{rules}: {output}");
+        let events = lab.show("events");
+        assert!(events.contains("refused: ") && events.contains(&expected), "{rules}: {events}");
+        assert!(passes(6000 + number), "{rules}: {}", lab.show("counters"));
+    }
+    let other = router.section.replace("\"pf\"", "\"ipfw\"") + "states = 7\n";
+    for (section, expected) in [(other.as_str(), "filter.language, filter.states"), ("", "filter")] {
+        let (success, output) = lab.reload(section);
+        assert!(!success && output.contains(&format!("{expected} cannot change")), "{output}");
+    }
+    assert!(router.reload("block all\n").0);
+    let sender = socket(&lab.left, "10.0.1.2:7000");
+    sender.send_to(b"question", receiver.local_addr().unwrap()).unwrap();
+    assert!(!hears(&receiver, sender.local_addr().unwrap()));
+    router.lab.end();
+}
+
+/// Rules that name an interface's addresses follow them.
+#[test]
+fn rules_get_the_addresses_of_the_same_reload() {
+    if !may_run_standalone() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rules");
+    std::fs::write(&file, "block all\npass in on left inet proto icmp to self\n").unwrap();
+    let section = section("pf").replace("FOLDER/rules", file.to_str().unwrap());
+    let with = |address| format!("{section}[interface.fourth]\naddress = [\"{address}/24\"]\n");
+    let lab = Standalone::start(&with("10.0.4.1"));
+    let answers = |to: &str| lab.ping(&format!("-c 1 -W 1 {to}")).contains(" 1 received");
+    assert!(eventually(|| answers("10.0.4.1")), "{}", lab.show("counters"));
+    let (success, output) = lab.reload(&with("10.0.5.1"));
+    assert!(success, "{output}");
+    assert!(eventually(|| answers("10.0.5.1")), "{}", lab.show("counters"));
+    assert!(!answers("10.0.4.1"));
 }

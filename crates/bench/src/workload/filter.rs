@@ -6,7 +6,7 @@ use fullview_filter::pf::files::RulesetFiles;
 use fullview_plane::forward::BurstFilter;
 use fullview_plane::interface::Interface;
 use fullview_router::error::BadInput;
-use fullview_router::filter::compile;
+use fullview_router::filter::{FilterOptions, compile};
 
 use crate::settings::FilterSettings;
 
@@ -27,8 +27,10 @@ pub fn filter(
         (Some(language), Some(rules)) => (language, rules),
         _ => return Err(BadInput("a filter needs both filter.language and filter.rules".into())),
     };
-    let compiled = compile((language, NAME), &Text(rules), interfaces, settings.states, seed);
-    compiled.map(Some).map_err(|error| BadInput(error.to_string()))
+    let options = FilterOptions { language, file: NAME.into(), states: settings.states };
+    let compiled =
+        compile(&options, &Text(rules), interfaces).map_err(|error| BadInput(error.to_string()))?;
+    Ok(Some(BurstFilter::new(&compiled.rules, compiled.limits, seed)))
 }
 
 /// Rules that stand in the experiment; they can include no file.

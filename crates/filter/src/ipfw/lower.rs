@@ -9,6 +9,7 @@ use super::lower_nat;
 use super::lower_options::{RuleNames, addresses, block, destination_ports, option, protocol, source_ports};
 use crate::address_table::{AddressTable, TableEntry};
 use crate::interfaces::Interfaces;
+use crate::name_number::name_number;
 use crate::rule::{
     Clause, CompiledRule, FlowMask, FlowName, RejectWith, RuleAction, Side, SourceLimits, StateOptions,
     TableId, Test, Tracking,
@@ -56,7 +57,7 @@ impl IpfwConfig {
         let names: BTreeSet<&str> = self.rules.iter().filter_map(IpfwRule::flow).collect();
         let (mut taken, mut numbers) = (BTreeSet::from([0]), BTreeMap::new());
         for name in names {
-            let mut number = if name == "default" { 0 } else { short_hash(name) };
+            let mut number = if name == "default" { 0 } else { name_number(name, NAT_MARK - 1) };
             while name != "default" && !taken.insert(number) {
                 number = number % (NAT_MARK - 1) + 1;
             }
@@ -64,13 +65,6 @@ impl IpfwConfig {
         }
         numbers
     }
-}
-
-/// A number from 1 to 32767.
-fn short_hash(name: &str) -> u16 {
-    let hash =
-        name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    (hash % u32::from(NAT_MARK - 1)) as u16 + 1
 }
 
 fn table(table: &IpfwTable) -> AddressTable {

@@ -25,9 +25,8 @@ impl RuleMap {
     }
 }
 
-/// How many reloads are remembered while the sweep has not yet visited all states. The rules of states that miss more are
-/// forgotten.
-const MOST_MAPS: usize = 8;
+/// How many reloads are remembered while the sweep has not yet visited all states. The next one visits them all at once.
+const MOST_MAPS: usize = 64;
 
 /// The maps between the rule set of the oldest state and the current one.
 #[derive(Debug, Default)]
@@ -45,9 +44,6 @@ impl RuleMaps {
     }
 
     pub fn push(&mut self, map: Arc<RuleMap>, entries: usize) {
-        if self.maps.len() == MOST_MAPS {
-            self.maps.remove(0);
-        }
         self.maps.push(map);
         self.generation = self.generation.wrapping_add(1);
         self.unvisited = entries;
@@ -58,6 +54,11 @@ impl RuleMaps {
         let missed = usize::from(self.generation.wrapping_sub(generation));
         let Some(first) = self.maps.len().checked_sub(missed) else { return (NO_RULE, 0) };
         self.maps[first..].iter().fold((rule, timeouts), |(rule, _), map| map.of(rule))
+    }
+
+    /// Whether states must get the numbers of the current rule set before another map fits.
+    pub fn is_full(&self) -> bool {
+        self.maps.len() == MOST_MAPS
     }
 
     /// Notes that the sweep has visited so many entries.

@@ -84,6 +84,9 @@ impl FilterWorker {
     /// Goes on with another rule set. Returns what it no longer needs, to be freed outside of the data path.
     pub fn adopt(&mut self, mut adoption: Adoption) -> Adoption {
         adoption.carry(&self.counters, &self.rule_states, &self.rule_sources);
+        if self.maps.is_full() {
+            self.settle_all();
+        }
         let map = adoption.map.clone();
         self.sources.renumber(|rule| map.rule(rule));
         self.maps.push(map, self.states.capacity());
@@ -111,6 +114,19 @@ impl FilterWorker {
         let cold = *self.states.get(id).1;
         let (rule, timeouts) = self.maps.settle(cold.generation, cold.rule, cold.timeouts);
         self.states.set_rule(id, rule, timeouts, self.maps.generation);
+    }
+
+    /// Gives all states the numbers of the current rule set, so that no older map is needed.
+    #[cold]
+    fn settle_all(&mut self) {
+        let entries = self.states.capacity();
+        for id in 0..entries as u32 {
+            // Free entries are linked by the field for the rule.
+            if self.states.get(id).0.is_used() {
+                self.settle(id);
+            }
+        }
+        self.maps.visited(entries);
     }
 
     /// Notes that the sweep has visited so many entries.

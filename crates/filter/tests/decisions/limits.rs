@@ -3,6 +3,7 @@ use fullview_filter::packet::protocol::tcp::{ACK, SYN};
 use fullview_filter::packet::{Direction, Fragment, Packet, TcpSegment};
 use fullview_filter::rule::{Clause, FlowMask, PortRange, SourceLimits, StateOptions, TableId, Test};
 use fullview_filter::ruleset::{RuleSet, RuleSetParts};
+use fullview_filter::state::WorkerLimits;
 use fullview_filter::verdict::{DecidedBy, DropReason, Verdict};
 
 use crate::common::{Bench, CLIENT, SERVER, block_but, pass, segment};
@@ -112,6 +113,27 @@ fn states_and_counters_keep_their_rules_across_reloads() {
     bench.now += 60_001;
     bench.set.sweep(&mut bench.worker, bench.now);
     assert_eq!(bench.states(), 0);
+}
+
+#[test]
+fn states_keep_their_rule_over_more_reloads_than_the_sweep_follows() {
+    let options = || StateOptions { max_states: Some(5), ..StateOptions::default() };
+    let parts = || block_but(vec![], Some(options()));
+    let mut bench = Bench::with_limits(parts(), WorkerLimits { states: 6, ..WorkerLimits::default() });
+    assert!((1..=5).all(|port| bench.passes(&from(1, port))));
+    bench.now += 60_001;
+    bench.set.sweep(&mut bench.worker, bench.now);
+    assert_eq!(bench.states(), 0, "their entries are free again");
+    assert!(bench.passes(&from(1, 9)));
+    for _ in 0..300 {
+        let adoption = RuleSet::new(parts()).unwrap().adoption(&bench.set);
+        bench.worker.adopt(adoption);
+    }
+    let decision = bench.check(&from(1, 9));
+    assert_eq!((decision.rule, decision.by), (Some(1), DecidedBy::State));
+    assert!((1..=4).all(|port| bench.passes(&from(1, port))), "no free entry is lost");
+    assert!(!bench.passes(&from(1, 5)), "the first state still counts for the rule");
+    assert_eq!(bench.states(), 5);
 }
 
 #[test]

@@ -101,7 +101,7 @@ proptest! {
                 continue;
             }
             prop_assert_eq!(got, expected.answer, "{}", context);
-            let tag = (after.tag > 0).then(|| lowered.tags[usize::from(after.tag) - 1].clone());
+            let tag = lowered.tags.get(&after.tag).cloned();
             prop_assert_eq!(tag, expected.tag, "{}", context);
             if got == Answer::Pass {
                 prop_assert_eq!(decision.by == DecidedBy::NewState, expected.keeps_state, "{}", context);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fullview_filter::packet::{Direction, NO_INTERFACE, Packet as FilterPacket, Pass};
 use fullview_filter::rule::{CompiledRule, RuleAction};
 use fullview_filter::ruleset::RuleSet;
-use fullview_filter::state::{FilterWorker, WorkerLimits};
+use fullview_filter::state::{Adoption, FilterWorker, WorkerLimits};
 use fullview_filter::verdict::{DecidedBy, Decision, Verdict as FilterVerdict};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -36,29 +36,40 @@ pub struct BurstFilter {
 )]
 pub struct UnsupportedFilter;
 
+/// Rules that the loop can enforce.
+#[derive(Clone)]
+pub struct EnforceableRules(Arc<RuleSet>);
+
+impl EnforceableRules {
+    /// Checks a rule set.
+    ///
+    /// # Errors
+    /// Fails for rules that translate addresses.
+    pub fn new(rules: RuleSet) -> Result<EnforceableRules, UnsupportedFilter> {
+        let translates = |rule: &CompiledRule| matches!(rule.action, RuleAction::Translate(_));
+        let any = rules.translations().iter().chain(rules.rules()).any(translates);
+        if any { Err(UnsupportedFilter) } else { Ok(EnforceableRules(rules.into())) }
+    }
+
+    /// The rule set.
+    pub fn rules(&self) -> &Arc<RuleSet> {
+        &self.0
+    }
+}
+
 const PASSED: Decision = Decision { verdict: FilterVerdict::Pass, rule: None, by: DecidedBy::Rule };
 
 impl BurstFilter {
     /// A filter without states. The seed is secret: the places of states follow from it.
-    ///
-    /// # Errors
-    /// Fails for rules that translate addresses.
-    pub fn new(
-        rules: Arc<RuleSet>,
-        limits: WorkerLimits,
-        seed: u64,
-    ) -> Result<BurstFilter, UnsupportedFilter> {
-        let translates = |rule: &CompiledRule| matches!(rule.action, RuleAction::Translate(_));
-        if rules.translations().iter().chain(rules.rules()).any(translates) {
-            return Err(UnsupportedFilter);
-        }
-        Ok(BurstFilter {
+    pub fn new(rules: &EnforceableRules, limits: WorkerLimits, seed: u64) -> BurstFilter {
+        let rules = Arc::clone(rules.rules());
+        BurstFilter {
             worker: FilterWorker::new(limits, rules.counted_rules(), seed),
             rules,
             packets: Vec::with_capacity(BURST),
             positions: Vec::with_capacity(BURST),
             decisions: vec![PASSED; BURST],
-        })
+        }
     }
 
     /// The rules.
@@ -69,6 +80,11 @@ impl BurstFilter {
     /// The states, and the counters of the rules.
     pub fn worker(&self) -> &FilterWorker {
         &self.worker
+    }
+
+    /// Goes on with other rules. Returns what it no longer needs, to be freed outside of the data path.
+    pub(super) fn adopt(&mut self, rules: Arc<RuleSet>, adoption: Adoption) -> (Arc<RuleSet>, Adoption) {
+        (std::mem::replace(&mut self.rules, rules), self.worker.adopt(adoption))
     }
 
     /// Looks up the packets that the rules let in, and rejects those that they do not let in or out.

@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `parse.rs` | picks one of the parsers: `fast_parse.rs`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
 //! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
+//! | `filter_link.rs` | not a stage: other rules for the filter, between bursts |
 //! | `lookup.rs` | next hops of the destinations, and `source_check.rs` |
 //! | `redirect.rs` | copies of packets that deserve an ICMP redirect |
 //! | `rewrite.rs` | hop count, checksum, Ethernet header |
@@ -29,6 +30,7 @@ pub use crate::egress::Egress;
 
 mod fast_parse;
 mod filter;
+mod filter_link;
 mod flow;
 mod keys;
 mod lookup;
@@ -44,7 +46,8 @@ mod stage_state;
 mod transmit;
 mod vlan;
 
-pub use filter::{BurstFilter, UnsupportedFilter};
+pub use filter::{BurstFilter, EnforceableRules, UnsupportedFilter};
+pub use filter_link::{FilterBusy, FilterClient, FilterServer, RuleChange, filter_link};
 pub use flow::flow_hash_of;
 pub use redirect::RedirectCandidate;
 pub use route_cache::RouteCacheCounters;
@@ -68,6 +71,7 @@ pub struct Forwarder {
     state: StageState,
     tracer: Option<Box<Tracer>>,
     filter: Option<Box<BurstFilter>>,
+    filter_server: Option<FilterServer>,
 }
 
 impl Forwarder {
@@ -75,7 +79,7 @@ impl Forwarder {
     pub fn new(mut views: ViewReader) -> Forwarder {
         let view = Arc::clone(views.view());
         let state = StageState::new(&view);
-        Forwarder { views, view, state, tracer: None, filter: None }
+        Forwarder { views, view, state, tracer: None, filter: None, filter_server: None }
     }
 
     /// Lets trace requests copy packets from now on.
@@ -86,6 +90,18 @@ impl Forwarder {
     /// Filters packets from now on.
     pub fn set_filter(&mut self, filter: BurstFilter) {
         self.filter = Some(Box::new(filter));
+    }
+
+    /// Takes other rules for the filter from now on, in [`Self::change_rules`].
+    pub fn set_filter_server(&mut self, server: FilterServer) {
+        self.filter_server = Some(server);
+    }
+
+    /// Applies the changes of the filter's rules that wait. The worker calls it once a round, between bursts.
+    pub fn change_rules(&mut self) {
+        if let (Some(filter), Some(server)) = (&mut self.filter, &mut self.filter_server) {
+            server.serve(filter);
+        }
     }
 
     /// Keeps the next hops of so many destinations for each table and family until the FIB changes.

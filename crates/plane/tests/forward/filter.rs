@@ -1,7 +1,5 @@
 //! The loop with a filter: every packet is judged as it comes in and as it leaves.
 
-use std::sync::Arc;
-
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::pf::files::RulesetFiles;
@@ -9,7 +7,9 @@ use fullview_filter::pf::host::{HostFacts, HostInterface};
 use fullview_filter::pf::{load, lower};
 use fullview_filter::ruleset::{RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
-use fullview_plane::forward::{BurstFilter, Forwarder, UnsupportedFilter};
+use fullview_plane::forward::{
+    BurstFilter, EnforceableRules, FilterBusy, Forwarder, RuleChange, UnsupportedFilter, filter_link,
+};
 use fullview_plane::verdict::{Punt, Reason};
 use fullview_plane::view::{View, ViewReader};
 
@@ -43,14 +43,18 @@ fn ipfw(rules: &str) -> RuleSetParts {
     IpfwConfig::load("rules", rules).unwrap().lower(&interfaces())
 }
 
-fn filter(rules: RuleSetParts) -> Result<BurstFilter, UnsupportedFilter> {
-    BurstFilter::new(Arc::new(RuleSet::new(rules).unwrap()), WorkerLimits::default(), 1)
+fn enforceable(rules: RuleSetParts) -> Result<EnforceableRules, UnsupportedFilter> {
+    EnforceableRules::new(RuleSet::new(rules).unwrap())
+}
+
+fn filtered_by(rules: &EnforceableRules) -> Forwarder {
+    let mut forwarder = Forwarder::new(ViewReader::fixed(View::new(parts()).unwrap()));
+    forwarder.set_filter(BurstFilter::new(rules, WorkerLimits::default(), 1));
+    forwarder
 }
 
 fn filtered(rules: RuleSetParts) -> Forwarder {
-    let mut forwarder = Forwarder::new(ViewReader::fixed(View::new(parts()).unwrap()));
-    forwarder.set_filter(filter(rules).unwrap());
-    forwarder
+    filtered_by(&enforceable(rules).unwrap())
 }
 
 fn answer() -> Vec<u8> {
@@ -124,5 +128,40 @@ fn what_the_filter_cannot_read_is_dropped_and_translations_are_refused() {
     let fate = run(&mut filtered(pf("pass all")), &[(0, mapped)]).remove(0);
     assert!(matches!(fate, Fate::Rejected(_)), "{fate:?}");
     let translating = pf("nat on port1 from any to any -> 192.0.2.1");
-    assert_eq!(filter(translating).err(), Some(UnsupportedFilter));
+    assert_eq!(enforceable(translating).err(), Some(UnsupportedFilter));
+}
+
+#[test]
+fn other_rules_are_adopted_between_bursts_and_states_stay() {
+    let [open, closed] = ["pass all", "block all"].map(|rules| enforceable(pf(rules)).unwrap());
+    let mut forwarder = filtered_by(&open);
+    let (mut client, server) = filter_link();
+    forwarder.set_filter_server(server);
+    let fate = |forwarder: &mut Forwarder, frame| run(forwarder, &[(0, frame)]).remove(0);
+    let new_flow = || inet("198.18.0.77", DST, 64);
+    assert_eq!(fate(&mut forwarder, good()), sent(1, forwarded(good(), 1)));
+    assert_eq!(client.send(RuleChange::new(&open, &closed)), Ok(()));
+    assert_eq!(client.free_former(), 0);
+    forwarder.change_rules();
+    assert_eq!(client.free_former(), 1);
+    assert_eq!(fate(&mut forwarder, good()), sent(1, forwarded(good(), 1)), "its state is kept");
+    assert_eq!(fate(&mut forwarder, new_flow()), dropped(Reason::FilterRule));
+    assert_eq!(client.send(RuleChange::new(&closed, &open)), Ok(()));
+    forwarder.change_rules();
+    assert_eq!(fate(&mut forwarder, new_flow()), sent(1, forwarded(new_flow(), 1)));
+}
+
+#[test]
+fn changes_that_the_worker_does_not_take_are_refused_at_last() {
+    let rules = enforceable(pf("pass all")).unwrap();
+    let mut forwarder = filtered_by(&rules);
+    let (mut client, server) = filter_link();
+    forwarder.set_filter_server(server);
+    let mut send = || client.send(RuleChange::new(&rules, &rules));
+    let sent = (0..1000).take_while(|_| send().is_ok()).count();
+    assert!((1..1000).contains(&sent));
+    assert_eq!(send(), Err(FilterBusy));
+    forwarder.change_rules();
+    assert_eq!(send(), Ok(()));
+    assert_eq!(client.free_former(), sent);
 }

@@ -9,6 +9,7 @@ use crate::options::PortName;
 /// The keys and sections that differ between two configurations and cannot change while the router runs.
 pub fn frozen_differences(old: &RouterConfig, new: &RouterConfig) -> Vec<String> {
     let (old_router, new_router) = (&old.router, &new.router);
+    let filters = old.filter.as_ref().zip(new.filter.as_ref());
     let differs = [
         ("router.kernel", old_router.kernel != new_router.kernel),
         ("router.interfaces", old_router.interfaces != new_router.interfaces),
@@ -22,8 +23,10 @@ pub fn frozen_differences(old: &RouterConfig, new: &RouterConfig) -> Vec<String>
         ("router.log-level", old_router.log_level != new_router.log_level),
         ("icmp", old.icmp != new.icmp),
         ("neighbors", old.neighbors != new.neighbors),
-        ("filter", old.filter != new.filter),
-        // The rules know the interfaces of the start: those of another would not match it.
+        ("filter", old.filter.is_some() != new.filter.is_some()),
+        ("filter.language", filters.is_some_and(|(old, new)| old.language != new.language)),
+        ("filter.states", filters.is_some_and(|(old, new)| old.states != new.states)),
+        // Rules know interfaces by numbers, and the rules in force know those of the start.
         ("interface (with a filter)", new.filter.is_some() && !old.interface.keys().eq(new.interface.keys())),
         ("control", old.control != new.control),
         ("metrics", old.metrics != new.metrics),

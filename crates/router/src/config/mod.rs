@@ -22,7 +22,7 @@ pub use check::check;
 pub use error::{ConfigError, PlanError};
 pub use frozen::frozen_differences;
 pub use sections::RouterConfig;
-pub use to_options::{live_options, operations_options, router_options};
+pub use to_options::{filter_options, live_options, operations_options, router_options};
 
 /// Reads and checks a file.
 pub fn load(path: &Path) -> Result<RouterConfig, ConfigError> {

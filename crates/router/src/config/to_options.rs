@@ -9,16 +9,16 @@ use fullview_table::fib::framework;
 
 use super::error::ConfigError;
 use super::sections::{
-    CaptureSection, FrameworkSection, InterfaceSection, RouterConfig, RouterSection, SourceCheckName,
-    XdpSection, host_settings,
+    CaptureSection, FilterSection, FrameworkSection, InterfaceSection, RouterConfig, RouterSection,
+    SourceCheckName, XdpSection, host_settings,
 };
 use super::standalone;
 use crate::algorithm::{self, Names, RouterSettings};
 use crate::control;
+use crate::filter::FilterOptions;
 use crate::mirror::InterfacePolicy;
 use crate::options::{
-    CaptureOptions, FilterOptions, LiveOptions, OperationsOptions, PortOptions, RouterOptions,
-    StandaloneConfig,
+    CaptureOptions, LiveOptions, OperationsOptions, PortOptions, RouterOptions, StandaloneConfig,
 };
 
 pub fn lookup(router: &RouterSection) -> RouterSettings {
@@ -53,7 +53,7 @@ pub fn port_options(config: &RouterConfig) -> PortOptions {
     PortOptions { kinds, xdp, cores: cores.clone() }
 }
 
-/// Reads the files that the configuration names.
+/// Reads the files that the configuration names, except the rules of the filter.
 pub fn live_options(config: &RouterConfig) -> Result<LiveOptions, ConfigError> {
     let preferences = algorithm::preferences(&lookup(&config.router))?;
     let framework = framework::Settings { preferences, ..framework_settings(&config.framework) };
@@ -79,16 +79,18 @@ pub fn threads_only(config: &RouterConfig) -> Option<&'static str> {
     settings.into_iter().find_map(|(name, is_made)| is_made.then_some(name))
 }
 
-/// Reads the files that the configuration names.
+/// The rules that packets must pass, if there are any. Their file is not read.
+pub fn filter_options(config: &RouterConfig) -> Option<FilterOptions> {
+    let FilterSection { language, file, states } = config.filter.as_ref()?;
+    Some(FilterOptions { language: *language, file: file.clone(), states: states.map(NonZeroU32::get) })
+}
+
+/// Reads the files that the configuration names, except the rules of the filter.
 pub fn router_options(config: &RouterConfig) -> Result<RouterOptions, ConfigError> {
     let LiveOptions { algorithm, framework, policies, plan } = live_options(config)?;
     let host = host_settings(config.icmp, config.neighbors);
-    let filter = config.filter.as_ref().map(|section| FilterOptions {
-        language: section.language,
-        file: section.file.clone(),
-        states: section.states.map(NonZeroU32::get),
-    });
-    let standalone = plan.map(|plan| StandaloneConfig { plan, macs: standalone::macs(config), host, filter });
+    let (macs, filter) = (standalone::macs(config), filter_options(config));
+    let standalone = plan.map(|plan| StandaloneConfig { plan, macs, host, filter });
     Ok(RouterOptions {
         interfaces: config.router.interfaces.clone(),
         engine: config.router.engine,

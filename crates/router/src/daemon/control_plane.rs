@@ -10,6 +10,7 @@ use fullview_table::fib::framework::FamilyTables;
 use fullview_table::fib::registry::{self, Registered};
 
 use super::event_log::EventLog;
+use super::running_filter::RunningFilter;
 use crate::events::RecentEvents;
 use crate::mirror::Mirror;
 use crate::options::RouterOptions;
@@ -22,6 +23,8 @@ pub struct ControlPlane {
     path_algorithms: &'static [&'static str],
     /// The configured algorithm. `None` leaves the choice to the framework, or to the data path.
     pub algorithm: Option<String>,
+    /// The filter of a router without a kernel, if it has one.
+    pub filter: Option<RunningFilter>,
     pub log: EventLog,
 }
 
@@ -36,7 +39,7 @@ impl ControlPlane {
         mirror.set_policies(options.policies.clone());
         mirror.set_flow_seed(flow_seed());
         let (algorithm, log) = (options.algorithm.clone(), EventLog::new(Arc::clone(events)));
-        ControlPlane { began, mirror, path_algorithms, algorithm, log }
+        ControlPlane { began, mirror, path_algorithms, algorithm, filter: None, log }
     }
 
     /// The time since the router began.

@@ -101,10 +101,10 @@ impl<S: ControlSource, P: DataPath<S>> Daemon<S, P> {
     fn serve(&mut self) {
         let Daemon { plane, source, path, queries } = self;
         let now = plane.now();
-        let ControlPlane { mirror, algorithm, .. } = plane;
+        let ControlPlane { mirror, algorithm, filter, .. } = plane;
         let statistics = source.statistics();
         let host = source.host();
-        queries.serve(&mut RouterState { now, mirror, algorithm, counts: path, statistics, host });
+        queries.serve(&mut RouterState { now, mirror, algorithm, filter, counts: path, statistics, host });
     }
 }
 

@@ -9,7 +9,7 @@ use crate::netlink::event::{
     ControlEvent, DumpPart, Link, LinkKind, PROTOCOL_KERNEL, PROTOCOL_STATIC, Placement, RouteEntry,
 };
 use crate::route::{AnyPrefix, HopSet, LinkIndex, MAIN_TABLE, RouteAction, RouteHop};
-use fullview_plane::interface::InterfaceAddress;
+use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::{Address, NextHop, Prefix, Rib};
 
@@ -110,6 +110,19 @@ fn addresses(interface: &PlannedInterface, ports: &[PortState]) -> impl Iterator
     let has_one = interface.addresses.iter().any(is_link_local);
     let own = InterfaceAddress { ip: link_local(state(interface, ports).mac).into(), len: 64 };
     interface.addresses.iter().copied().chain((!has_one).then_some(own))
+}
+
+/// The router's interfaces with the addresses that a plan gives them.
+pub fn with_planned_addresses(
+    mut interfaces: Vec<Interface>,
+    planned: &[PlannedInterface],
+    ports: &[PortState],
+) -> Vec<Interface> {
+    for interface in &mut interfaces {
+        let of_plan = planned.iter().find(|planned| planned.name == interface.name);
+        interface.addresses = of_plan.into_iter().flat_map(|planned| addresses(planned, ports)).collect();
+    }
+    interfaces
 }
 
 /// The link-local address that follows from a MAC (RFC 4291, appendix A).

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fullview_plane::interface::Interface;
 use fullview_table::Address;
 use fullview_table::fib::framework::FamilyTables;
 
@@ -9,16 +10,33 @@ use super::counts::{CountSnapshot, NamedCounts, PathCounts};
 use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
 use super::host_driver::HostDriver;
+use super::plan_events::with_planned_addresses;
+use super::running_filter::RunningFilter;
+use crate::filter::{CompiledFilter, FilterError};
 use crate::follow::Statistics;
 use crate::host::HostCounters;
 use crate::mirror::Mirror;
 use crate::options::LiveOptions;
+use crate::options::plan::PlannedInterface;
+
+/// Why other options cannot be applied while the router runs.
+#[derive(Debug, thiserror::Error)]
+pub enum ReconfigureError {
+    #[error(
+        "router.algorithm: engine {} has algorithms of its own; nothing was changed, leave it out or restart the router with \
+         threads", .0.name
+    )]
+    OwnAlgorithms(EngineInUse),
+    #[error("filter: {0}; nothing was changed")]
+    Filter(#[from] FilterError),
+}
 
 /// The state that a query may read and change, borrowed from the router's thread.
 pub struct RouterState<'a> {
     pub(super) now: Duration,
     pub(super) mirror: &'a mut Mirror,
     pub(super) algorithm: &'a mut Option<String>,
+    pub(super) filter: &'a mut Option<RunningFilter>,
     pub(super) counts: &'a dyn PathCounts,
     /// `None` in a router without a kernel.
     pub(super) statistics: Option<Statistics>,
@@ -63,14 +81,29 @@ impl RouterState<'_> {
         self.host.as_ref().map(|host| (host.counters(), host.lost()))
     }
 
-    /// Applies other options. Workers forward by them from their next burst on.
+    /// The interfaces of a router without a kernel, with the addresses that a plan gives them.
+    pub fn planned_interfaces(&self, plan: &[PlannedInterface]) -> Vec<Interface> {
+        let view = self.mirror.views().current();
+        let ports = self.host.as_ref().map_or(&[][..], |host| host.ports());
+        with_planned_addresses(view.parts().interfaces.clone(), plan, ports)
+    }
+
+    /// Applies other options, and other rules of the filter if there are any. Workers forward by them from their next burst
+    /// on.
     ///
     /// # Errors
-    /// An algorithm is named, and the engine in use has its own; nothing was changed.
-    pub fn reconfigure(&mut self, live: LiveOptions) -> Result<(), EngineInUse> {
+    /// The router cannot apply them as it runs; nothing was changed.
+    pub fn reconfigure(
+        &mut self,
+        live: LiveOptions,
+        rules: Option<CompiledFilter>,
+    ) -> Result<(), ReconfigureError> {
         let engine = self.engine(0);
         if live.algorithm.is_some() && !engine.is_threads() {
-            return Err(engine);
+            return Err(ReconfigureError::OwnAlgorithms(engine));
+        }
+        if let Some((filter, rules)) = self.filter.as_mut().zip(rules) {
+            filter.change(rules)?;
         }
         self.mirror.set_policies(live.policies);
         if let (Some(host), Some(plan)) = (&mut self.host, &live.plan) {

@@ -4,15 +4,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 
+use fullview_filter::pf::files::FileSystem;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
 
 use super::error::OperationsError;
 use crate::config::{self, RouterConfig, frozen_differences, live_options};
-use crate::daemon::{EngineInUse, QueryHandle};
+use crate::daemon::QueryHandle;
 use crate::error::message;
 use crate::events::{EventKind, RecentEvents};
+use crate::filter::{self, CompiledFilter};
 use crate::log;
+use crate::options::LiveOptions;
 
 /// Refuses a reload of a router that has no configuration file.
 pub const NO_FILE: &str = "the router was started without --config: there is nothing to read again";
@@ -51,23 +54,33 @@ impl Reloader {
             ));
         }
         if new == *current {
-            // A file of preferences may have changed all the same.
+            // A file that it names may have changed all the same.
             log::line("reload: the file has not changed");
         }
         let live = live_options(&new).map_err(|error| message(&error))?;
-        let applied = queries.ask(move |state| state.reconfigure(live)).map_err(|error| error.to_string())?;
-        applied
-            .map_err(|engine| format!("{}: router.algorithm: {}", self.path.display(), has_own(&engine)))?;
+        let rules = compile_filter(&new, &live, queries)?;
+        let applied = queries.ask(move |state| state.reconfigure(live, rules));
+        let applied = applied.map_err(|error| error.to_string())?;
+        applied.map_err(|error| format!("{}: {error}", self.path.display()))?;
         *current = new;
         Ok(format!("{} is in force", self.path.display()))
     }
 }
 
-fn has_own(engine: &EngineInUse) -> String {
-    let name = engine.name;
-    format!(
-        "engine {name} has algorithms of its own; nothing was changed, leave it out or restart the router with threads"
-    )
+/// Reads the rules of the filter, if there is one. They are compiled here, not in the router's thread, which has neighbours
+/// to answer.
+fn compile_filter(
+    config: &RouterConfig,
+    live: &LiveOptions,
+    queries: &QueryHandle,
+) -> Result<Option<CompiledFilter>, String> {
+    let (Some(options), Some(plan)) = (config::filter_options(config), &live.plan) else { return Ok(None) };
+    let planned = plan.interfaces.clone();
+    let interfaces = queries.ask(move |state| state.planned_interfaces(&planned));
+    let interfaces = interfaces.map_err(|error| error.to_string())?;
+    filter::compile(&options, &FileSystem::default(), &interfaces)
+        .map(Some)
+        .map_err(|error| error.to_string())
 }
 
 /// Blocks SIGHUP for this thread and those that it starts later, and returns a descriptor to read the signals from. It must

@@ -6,13 +6,12 @@ mod operations;
 pub mod plan;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use fullview_plane::port::xdp::XdpOptions;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::framework;
 
-use crate::filter::FilterLanguage;
+use crate::filter::FilterOptions;
 use crate::host::config::HostSettings;
 use crate::mirror::InterfacePolicy;
 pub use choice::{EngineName, PortName, interface_address};
@@ -70,14 +69,6 @@ pub struct StandaloneConfig {
     pub host: HostSettings,
     /// What packets pass, if they are filtered.
     pub filter: Option<FilterOptions>,
-}
-
-/// A rule set.
-pub struct FilterOptions {
-    pub language: FilterLanguage,
-    pub file: PathBuf,
-    /// Room for states, instead of what the rules say.
-    pub states: Option<u32>,
 }
 
 /// The options that a reload may change while the router runs.

@@ -9,6 +9,7 @@ mod support;
 mod timeouts;
 mod translations;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::address_table::{AddressTable, TableEntry};
@@ -26,8 +27,8 @@ pub struct LoweredPf {
     pub limits: WorkerLimits,
     /// The names of the tables, by their numbers.
     pub tables: Vec<String>,
-    /// The names of the tags, the first of which is number 1.
-    pub tags: Vec<String>,
+    /// The names of the tags, by their numbers.
+    pub tags: BTreeMap<u16, String>,
 }
 
 /// Lowers a rule set for a machine with these interfaces.

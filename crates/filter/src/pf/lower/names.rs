@@ -1,7 +1,10 @@
 //! Numbers for the names of tables, tags and interfaces.
 
+use std::collections::BTreeMap;
+
 use crate::address::Address;
 use crate::interfaces::{FilterInterface, Interfaces};
+use crate::name_number::name_number;
 use crate::pf::config::{PfConfig, PfSetting, TableDefinition};
 use crate::rule::{InterfaceSet, TableId};
 
@@ -9,12 +12,13 @@ pub struct PfNames<'a> {
     pub interfaces: &'a Interfaces,
     definitions: Vec<&'a TableDefinition>,
     tables: Vec<String>,
-    tags: Vec<String>,
+    tags: BTreeMap<u16, String>,
 }
 
 impl<'a> PfNames<'a> {
     pub fn new(config: &'a PfConfig, interfaces: &'a Interfaces) -> PfNames<'a> {
-        let mut names = PfNames { interfaces, definitions: Vec::new(), tables: Vec::new(), tags: Vec::new() };
+        let mut names =
+            PfNames { interfaces, definitions: Vec::new(), tables: Vec::new(), tags: BTreeMap::new() };
         names.define(config);
         names
     }
@@ -34,9 +38,15 @@ impl<'a> PfNames<'a> {
         TableId(index(&mut self.tables, name))
     }
 
-    /// Tags count from 1: zero is no tag.
+    /// A number for a tag; zero is no tag. It follows from the name, so that states keep theirs across a reload, unless two
+    /// names collide.
     pub fn tag(&mut self, name: &str) -> u16 {
-        index(&mut self.tags, name) + 1
+        let mut number = name_number(name, u16::MAX);
+        while self.tags.get(&number).is_some_and(|taken| taken != name) {
+            number = number % u16::MAX + 1;
+        }
+        self.tags.entry(number).or_insert_with(|| name.to_owned());
+        number
     }
 
     /// What defines each table; of several definitions the last one counts.
@@ -50,7 +60,7 @@ impl<'a> PfNames<'a> {
         self.tables.clone()
     }
 
-    pub fn tag_names(&self) -> Vec<String> {
+    pub fn tag_names(&self) -> BTreeMap<u16, String> {
         self.tags.clone()
     }
 

@@ -7,24 +7,23 @@ mod ports;
 mod source;
 mod workers;
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use fullview_filter::pf::files::FileSystem;
-use fullview_plane::forward::BurstFilter;
 
 use super::control_plane::ControlPlane;
 use super::error::{DaemonError, system};
 use super::host_driver::HostDriver;
 use super::main_loop::Daemon;
+use super::plan_events::{PortState, with_planned_addresses};
 use super::query_queue::QueryQueue;
+use super::running_filter::{RunningFilter, WorkerFilter};
 use super::wakeup::Wakeup;
 use super::watch_hub::WatchHub;
 use crate::events::RecentEvents;
 use crate::filter::{self, FilterError};
 use crate::host::channel::Wake;
-use crate::mirror::Mirror;
-use crate::options::{FilterOptions, RouterOptions, StandaloneConfig};
+use crate::options::{RouterOptions, StandaloneConfig};
 use carrier::CarrierMonitor;
 use ports::OpenPorts;
 use source::StandaloneSource;
@@ -53,16 +52,22 @@ pub fn start(
     let lines = options.interfaces.iter().zip(of_first).zip(source.host.ports());
     let carriers = CarrierMonitor::of(lines.map(|((name, port), state)| (name, port, state.up)))?;
     source.monitor(carriers);
-    let filter = config.filter.as_ref().map(|options| burst_filter(options, &plane.mirror)).transpose()?;
+    let filter = start_filter(config, &mut plane, source.host.ports())?;
     let path = StandaloneWorkers::start(opened, ends, &options.ports, &plane.mirror, filter, worker, hub);
     Ok(Daemon { plane, source, path, queries })
 }
 
-/// The filter for the interfaces as they are at the start.
-fn burst_filter(options: &FilterOptions, mirror: &Mirror) -> Result<BurstFilter, FilterError> {
-    let path = options.file.to_string_lossy();
-    let view = mirror.views().current();
-    let seed = RandomState::new().build_hasher().finish();
-    let rules = (options.language, &*path);
-    filter::compile(rules, &FileSystem::default(), &view.parts().interfaces, options.states, seed)
+/// Makes the filter, if there is one, for the interfaces as they are at the start. Returns the worker's half.
+fn start_filter(
+    config: &StandaloneConfig,
+    plane: &mut ControlPlane,
+    ports: &[PortState],
+) -> Result<Option<WorkerFilter>, FilterError> {
+    let Some(options) = &config.filter else { return Ok(None) };
+    let interfaces = plane.mirror.views().current().parts().interfaces.clone();
+    let interfaces = with_planned_addresses(interfaces, &config.plan.interfaces, ports);
+    let compiled = filter::compile(options, &FileSystem::default(), &interfaces)?;
+    let (running, worker) = RunningFilter::start(compiled);
+    plane.filter = Some(running);
+    Ok(Some(worker))
 }

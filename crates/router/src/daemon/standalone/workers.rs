@@ -1,7 +1,7 @@
 //! The data path of a router without a kernel: workers, each on a queue of every port.
 
 use fullview_plane::counters::Counters;
-use fullview_plane::forward::{BurstFilter, Forwarder};
+use fullview_plane::forward::Forwarder;
 
 use super::ports::{OpenPorts, Redirect};
 use super::source::StandaloneSource;
@@ -10,6 +10,7 @@ use crate::daemon::counts::{CountSnapshot, PathCounts};
 use crate::daemon::error::DaemonError;
 use crate::daemon::main_loop::{DataPath, RouterCounts};
 use crate::daemon::ports::AnyPort;
+use crate::daemon::running_filter::{RunningFilter, WorkerFilter};
 use crate::daemon::wakeup::Wakeup;
 use crate::daemon::watch_hub::WatchHub;
 use crate::daemon::worker_thread::{WorkerParts, WorkerThread};
@@ -31,7 +32,7 @@ impl StandaloneWorkers {
         ends: Vec<WorkerEndpoint>,
         options: &PortOptions,
         mirror: &Mirror,
-        mut filter: Option<BurstFilter>,
+        mut filter: Option<WorkerFilter>,
         wakeup: Wakeup,
         hub: &WatchHub,
     ) -> StandaloneWorkers {
@@ -41,7 +42,10 @@ impl StandaloneWorkers {
             let packets = memory.take(ports.len(), options);
             let mut forwarder = Forwarder::new(mirror.views().reader());
             forwarder.set_tracer(hub.connect());
-            filter.take().into_iter().for_each(|filter| forwarder.set_filter(filter));
+            if let Some(WorkerFilter { filter, server }) = filter.take() {
+                forwarder.set_filter(filter);
+                forwarder.set_filter_server(server);
+            }
             let (core, wakeup) = (cores.next(), first.take());
             WorkerThread::start(WorkerParts { forwarder, ports, packets, slow, core, wakeup })
         };
@@ -68,6 +72,7 @@ impl DataPath<StandaloneSource> for StandaloneWorkers {
         _source: &mut StandaloneSource,
     ) -> Result<(), DaemonError> {
         let now = plane.now();
+        plane.filter.iter_mut().for_each(RunningFilter::free_former);
         plane.log.record_overruns(now, &plane.mirror, self)?;
         if self.threads.iter().all(|thread| !thread.is_finished()) {
             return Ok(());
