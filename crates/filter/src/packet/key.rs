@@ -91,19 +91,23 @@ pub struct Quoted {
     pub seq: u32,
 }
 
-/// What a filter sees of a packet in one pass.
+/// What a filter sees of a packet in one pass. What most packets need comes first, within 80 bytes, so that a burst of them
+/// takes little of the nearest cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Packet {
-    pub pass: Pass,
-    pub family: Family,
-    pub protocol: u8,
     pub source: Address,
     pub destination: Address,
     /// Zero without ports.
     pub source_port: u16,
     pub destination_port: u16,
+    pub pass: Pass,
+    pub family: Family,
+    pub protocol: u8,
     /// The length that the IP header states, with the header.
     pub length: u16,
+    /// The tag that an earlier rule set, or zero. The caller carries it from the pass in to the pass out.
+    pub tag: u16,
     pub tos: u8,
     pub ttl: u8,
     /// IPv4 options, or IPv6 extension headers other than a fragment header.
@@ -111,11 +115,30 @@ pub struct Packet {
     pub fragment: Fragment,
     pub transport: Transport,
     pub quoted: Option<Quoted>,
-    /// The tag that an earlier rule set, or zero. The caller carries it from the pass in to the pass out.
-    pub tag: u16,
 }
 
+const _: () = assert!(std::mem::offset_of!(Packet, quoted) <= 80);
+
 impl Packet {
+    /// What packets are read into.
+    pub const NOTHING: Packet = Packet {
+        source: Address(0),
+        destination: Address(0),
+        source_port: 0,
+        destination_port: 0,
+        pass: Pass { direction: Direction::In, interface: NO_INTERFACE, received_on: NO_INTERFACE },
+        family: Family::Inet,
+        protocol: 0,
+        length: 0,
+        tag: 0,
+        tos: 0,
+        ttl: 0,
+        has_options: false,
+        fragment: Fragment::Whole,
+        transport: Transport::Other,
+        quoted: None,
+    };
+
     /// What distinguishes flows between two addresses: the ports, or the identifier of an ICMP query at both ends.
     #[inline]
     pub fn flow_ports(&self) -> (u16, u16) {

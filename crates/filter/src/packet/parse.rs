@@ -9,17 +9,24 @@ impl Packet {
     /// Reads a packet that starts with its IP header. Bytes after the length that the header states are ignored.
     #[inline]
     pub fn parse(bytes: &[u8], pass: Pass) -> Result<Packet, PacketError> {
+        let mut packet = Packet::NOTHING;
+        packet.read(bytes, pass).map(|()| packet)
+    }
+
+    /// As [`Self::parse`], in place of another packet, which saves a copy. Of a packet that it refuses nothing stays.
+    #[inline]
+    pub fn read(&mut self, bytes: &[u8], pass: Pass) -> Result<(), PacketError> {
         let header = match bytes.first().ok_or(PacketError::TooShort)? >> 4 {
             4 => inet::header(bytes)?,
             6 => inet6::header(bytes)?,
             _ => return Err(PacketError::Version),
         };
         let whole = bytes.get(..usize::from(header.length)).ok_or(PacketError::Length)?;
-        let mut packet = bare(&header, pass);
+        *self = bare(&header, pass);
         if !matches!(header.fragment, Fragment::Later { .. }) {
-            transport::read(&mut packet, whole, header.payload)?;
+            transport::read(self, whole, header.payload)?;
         }
-        Ok(packet)
+        Ok(())
     }
 }
 

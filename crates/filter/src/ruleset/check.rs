@@ -10,6 +10,8 @@ const SWEPT: u32 = 1024;
 const REMOVED: u32 = 128;
 /// The sweep visits every state once in so many milliseconds (pf's `timeout interval`).
 const INTERVAL: u32 = 10_000;
+/// For so many packets at once the memory of their states is requested.
+const STEP: usize = 32;
 
 impl RuleSet {
     /// Decides about a packet in one pass, and makes or follows its state. The rules may give the packet a tag, which the
@@ -29,22 +31,49 @@ impl RuleSet {
         packets: &mut [Packet],
         decisions: &mut [Decision],
     ) {
-        const STEP: usize = 32;
         for (packets, decisions) in packets.chunks_mut(STEP).zip(decisions.chunks_mut(STEP)) {
             let mut hashes = [0; STEP];
-            for (place, packet) in hashes.iter_mut().zip(&mut *packets) {
-                *place = hash(worker, packet, now);
-            }
-            let hashes = &hashes[..packets.len()];
+            let hashes = &mut hashes[..packets.len()];
+            self.hash_burst(worker, packets, hashes);
+            self.check_hashed_burst(worker, now, packets, hashes, |place, decision| {
+                decisions[place] = *decision;
+            });
+        }
+    }
+
+    /// The hash of each packet's flow, for [`Self::check_hashed_burst`]. Both passes of a packet have the same one, as long
+    /// as its addresses and ports stay as they are.
+    #[inline]
+    pub fn hash_burst(&self, worker: &FilterWorker, packets: &[Packet], hashes: &mut [u64]) {
+        for (place, packet) in hashes.iter_mut().zip(packets) {
+            *place = worker.states.hash(&FlowKey::of(packet));
+        }
+    }
+
+    /// As [`Self::check_burst`] for packets whose flows are hashed. `decided` gets the place and the decision of each.
+    #[inline]
+    pub fn check_hashed_burst(
+        &self,
+        worker: &mut FilterWorker,
+        now: u64,
+        packets: &mut [Packet],
+        hashes: &[u64],
+        mut decided: impl FnMut(usize, &Decision),
+    ) {
+        let mut place = 0;
+        for (packets, hashes) in packets.chunks_mut(STEP).zip(hashes.chunks(STEP)) {
             std::hint::black_box(worker.states.touch_index(hashes));
             std::hint::black_box(worker.states.touch_states(hashes));
-            for ((packet, decision), hash) in packets.iter_mut().zip(decisions).zip(hashes) {
-                *decision = self.check_hashed(worker, now as u32, packet, *hash);
+            for (packet, known) in packets.iter_mut().zip(hashes) {
+                // A later fragment has the ports of the first one, which may have come since.
+                let hash = if packet.is_fragment() { hash(worker, packet, now) } else { *known };
+                decided(place, &self.check_hashed(worker, now as u32, packet, hash));
+                place += 1;
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn check_hashed(&self, worker: &mut FilterWorker, now: u32, packet: &mut Packet, hash: u64) -> Decision {
         if self.skip.contains(packet.pass.interface) {
             return Decision { verdict: Verdict::Pass, rule: None, by: DecidedBy::Skipped };

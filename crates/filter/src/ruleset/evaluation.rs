@@ -35,7 +35,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Finds the packet's state and follows it.
-    #[inline]
+    #[inline(always)]
     pub fn follow_state(&mut self, flow: FlowName) -> Followed {
         let Some(hit) = self.worker.states.find(self.packet, self.hash, flow) else { return Followed::None };
         self.worker.settle(hit.id);
@@ -58,12 +58,14 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Counts a connection for its source when the handshake is complete, and says whether it is one too many.
-    #[inline]
+    #[inline(always)]
     fn connects_too_often(&mut self, hit: Hit) -> bool {
         let (hot, cold) = self.worker.states.get(hit.id);
+        if cold.source == 0 || cold.source & CONNECTED != 0 {
+            return false;
+        }
         let established = hot.protocol == TCP && hot.phases() == [Phase::Established; 2];
-        let is_new = cold.source != 0 && cold.source & CONNECTED == 0;
-        established && is_new && self.connect(hit.id)
+        established && self.connect(hit.id)
     }
 
     #[cold]
@@ -97,7 +99,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The verdict for a packet of a state: whether it needs another address.
-    #[inline]
+    #[inline(always)]
     pub fn pass_by_state(&self, hit: Hit, quoted: bool) -> Verdict {
         match self.worker.states.rewrite(hit) {
             None => Verdict::Pass,
@@ -116,7 +118,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Counts the packet for a rule.
-    #[inline]
+    #[inline(always)]
     pub fn count(&self, rule: u32) {
         self.worker.counters.add(rule, self.packet.length);
     }

@@ -25,7 +25,7 @@ struct Lookups {
 
 /// Decides about the packet. Each rule that is reached lies behind the one before, except once by way of a state.
 pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
-    let (set, around) = (evaluation.set, evaluation.surroundings());
+    let set = evaluation.set;
     let (mut from, mut lookups) = (0, Lookups::default());
     // Often the first rule looks for the state, and nothing else has to be found out about the packet.
     if let Some(RuleAction::CheckState(flow)) = set.rules().first().map(|rule| &rule.action) {
@@ -35,6 +35,7 @@ pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
             None => from = 1,
         }
     }
+    let around = evaluation.surroundings();
     let search = set.filter.search(evaluation.packet, around);
     while let Some(index) = search.next(from, evaluation.packet, |_| true) {
         match step(&mut evaluation, index, &mut lookups) {

@@ -14,7 +14,7 @@ const REFUSED: Decision =
     Decision { verdict: Verdict::Drop(DropReason::SourceLimit), rule: None, by: DecidedBy::State };
 
 /// Decides about the packet.
-#[inline]
+#[inline(always)]
 pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
     match evaluation.follow_state(FlowName::ANY) {
         Followed::Valid(hit) => {
@@ -26,7 +26,7 @@ pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn by_state(
     evaluation: &mut Evaluation<'_>,
     id: u32,

@@ -86,12 +86,16 @@ impl FlowIndex {
         self.buckets[self.first(hash)].moved_away
     }
 
-    /// The first number below `hash`'s tag in its first bucket, which is most often the one that a lookup finds.
+    /// The first two numbers below `hash`'s tag in its first bucket, of which a lookup most often finds one: a flow that
+    /// is forwarded has a state for each of its passes. Of one number it gives that number twice.
     #[inline(always)]
-    pub fn candidate(&self, hash: u64) -> Option<u32> {
+    pub fn candidates(&self, hash: u64) -> impl Iterator<Item = u32> {
         let bucket = &self.buckets[self.first(hash)];
-        let matching = bucket.matching(tag(hash));
-        (matching != 0).then(|| bucket.numbers[matching.trailing_zeros() as usize])
+        let first = bucket.matching(tag(hash));
+        let last = first & first.wrapping_sub(1);
+        let second = if last == 0 { first } else { last };
+        let number = |matching: u32| bucket.numbers.get(matching.trailing_zeros() as usize).copied();
+        number(first).into_iter().chain(number(second))
     }
 
     /// The first number with this hash that `is_it` confirms.

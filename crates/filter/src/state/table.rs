@@ -1,5 +1,7 @@
 //! The states of one worker, found by either direction of their flows.
 
+use std::ops::BitXor;
+
 use super::entry::{ColdState, HotState, StateFlags, StateTranslation};
 use super::flow_key::FlowKey;
 use super::hash::FlowHasher;
@@ -97,7 +99,8 @@ impl StateTable {
     /// Reads the entries that the hashes most likely lead to. Second step of a burst.
     #[inline]
     pub fn touch_states(&self, hashes: &[u64]) -> u32 {
-        hashes.iter().fold(0, |all, hash| all ^ self.index.candidate(*hash).map_or(0, |id| self.touch(id)))
+        let touch = |hash: &u64| self.index.candidates(*hash).map(|id| self.touch(id)).fold(0, u32::bitxor);
+        hashes.iter().map(touch).fold(0, u32::bitxor)
     }
 
     #[inline(always)]
@@ -145,7 +148,11 @@ impl StateTable {
         if own == *key {
             return Some(true);
         }
-        (answer(own, hot.translation(), cold) == *key).then_some(false)
+        let answers = match hot.translation() {
+            StateTranslation::No => own.reversed(),
+            translation => answer(own, translation, cold),
+        };
+        (answers == *key).then_some(false)
     }
 
     /// Adds a state. The caller has made sure that no state is found by its keys.
@@ -263,19 +270,19 @@ impl StateTable {
     }
 
     /// What a packet of this state must become, if the state translates.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rewrite(&self, hit: Hit) -> Option<Rewrite> {
+        let side = self.hot[hit.id as usize].translation().side()?;
+        Some(self.rewrite_of(hit, side))
+    }
+
+    #[inline(never)]
+    fn rewrite_of(&self, hit: Hit, side: Side) -> Rewrite {
         let (hot, cold) = self.get(hit.id);
-        let side = hot.translation().side()?;
         if hit.forward {
-            return Some(Rewrite {
-                side,
-                address: cold.translated,
-                port: cold.translated_port,
-                quoted: false,
-            });
+            return Rewrite { side, address: cold.translated, port: cold.translated_port, quoted: false };
         }
-        Some(match side {
+        match side {
             Side::Source => {
                 Rewrite { side: Side::Destination, address: hot.source, port: hot.source_port, quoted: false }
             }
@@ -285,7 +292,7 @@ impl StateTable {
                 port: hot.destination_port,
                 quoted: false,
             },
-        })
+        }
     }
 }
 

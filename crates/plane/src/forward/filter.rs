@@ -7,7 +7,7 @@ use fullview_filter::packet::{Direction, NO_INTERFACE, Packet as FilterPacket, P
 use fullview_filter::rule::{CompiledRule, RuleAction};
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{Adoption, FilterWorker, WorkerLimits};
-use fullview_filter::verdict::{DecidedBy, Decision, Verdict as FilterVerdict};
+use fullview_filter::verdict::Verdict as FilterVerdict;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::lookup;
@@ -26,7 +26,12 @@ pub struct BurstFilter {
     /// The packets of the burst that passed so far, in the order of the lists of destinations.
     packets: Vec<FilterPacket>,
     positions: Vec<u8>,
-    decisions: Vec<Decision>,
+    /// The hash of each packet's flow, which is the same in both passes.
+    hashes: Vec<u64>,
+    /// How many packets that is.
+    len: usize,
+    /// Whether any packet of the burst was dropped.
+    has_dropped: bool,
 }
 
 /// The loop does not change addresses.
@@ -57,8 +62,6 @@ impl EnforceableRules {
     }
 }
 
-const PASSED: Decision = Decision { verdict: FilterVerdict::Pass, rule: None, by: DecidedBy::Rule };
-
 impl BurstFilter {
     /// A filter without states. The seed is secret: the places of states follow from it.
     pub fn new(rules: &EnforceableRules, limits: WorkerLimits, seed: u64) -> BurstFilter {
@@ -66,9 +69,11 @@ impl BurstFilter {
         BurstFilter {
             worker: FilterWorker::new(limits, rules.counted_rules(), seed),
             rules,
-            packets: Vec::with_capacity(BURST),
-            positions: Vec::with_capacity(BURST),
-            decisions: vec![PASSED; BURST],
+            packets: vec![FilterPacket::NOTHING; BURST],
+            positions: vec![0; BURST],
+            hashes: vec![0; BURST],
+            len: 0,
+            has_dropped: false,
         }
     }
 
@@ -92,41 +97,45 @@ impl BurstFilter {
         let now = milliseconds();
         self.read(state, packets);
         drop_unread(state, packets);
+        self.rules.hash_burst(&self.worker, &self.packets[..self.len], &mut self.hashes);
         self.judge(now, packets);
         lookup::look_up(state, view, packets);
         self.turn_around(state, view, packets);
         self.judge(now, packets);
-        mark_rejected(state, packets);
+        if self.has_dropped {
+            mark_rejected(state, packets);
+        }
         self.rules.sweep(&mut self.worker, now);
     }
 
     /// Reads all packets that have a destination to look up.
     fn read(&mut self, state: &StageState, packets: &mut [Packet<'_>]) {
-        self.packets.clear();
-        self.positions.clear();
+        (self.len, self.has_dropped) = (0, false);
         for table in &state.tables {
             let inet = table.inet.destinations.positions();
             for position in inet.chain(table.inet6.destinations.positions()) {
                 let slot = &mut *packets[position];
-                let read = FilterPacket::parse(&slot.frame()[ETHERNET..], incoming(slot));
-                slot.verdict = read.map_or(Verdict::Drop(Reason::FilterUnreadable), |_| Verdict::Forward);
-                if let Ok(packet) = read {
-                    self.packets.push(packet);
-                    self.positions.push(position as u8);
-                }
+                let place = &mut self.packets[self.len];
+                let is_read = place.read(&slot.frame()[ETHERNET..], incoming(slot)).is_ok();
+                slot.verdict =
+                    if is_read { Verdict::Forward } else { Verdict::Drop(Reason::FilterUnreadable) };
+                self.positions[self.len] = position as u8;
+                self.len += usize::from(is_read);
+                self.has_dropped |= !is_read;
             }
         }
     }
 
     /// Asks the rules about the packets of the list. The verdicts of those that pass stay as they are.
     fn judge(&mut self, now: u64, packets: &mut [Packet<'_>]) {
-        let decisions = &mut self.decisions[..self.packets.len()];
-        self.rules.check_burst(&mut self.worker, now, &mut self.packets, decisions);
-        for (position, decision) in self.positions.iter().zip(&*decisions) {
-            if let Some(reason) = objection(decision.verdict) {
-                packets[usize::from(*position)].verdict = Verdict::Drop(reason);
+        let (list, hashes) = (&mut self.packets[..self.len], &self.hashes[..self.len]);
+        let (positions, has_dropped) = (&self.positions[..self.len], &mut self.has_dropped);
+        self.rules.check_hashed_burst(&mut self.worker, now, list, hashes, |place, decision| {
+            if let Some(reason) = objection(&decision.verdict) {
+                packets[usize::from(positions[place])].verdict = Verdict::Drop(reason);
+                *has_dropped = true;
             }
-        }
+        });
     }
 
     /// Keeps the packets that will leave, and says by which interface.
@@ -137,21 +146,29 @@ impl BurstFilter {
             .flat_map(|table| table.inet.destinations.found().chain(table.inet6.destinations.found()));
         let (mut next, mut kept) = (0, 0);
         for (position, hop) in found {
-            if self.positions.get(next).map(|at| usize::from(*at)) != Some(position) {
+            if next == self.len || usize::from(self.positions[next]) != position {
                 continue;
             }
-            let mut packet = self.packets[next];
-            next += 1;
+            let packet = &mut self.packets[next];
             let entry = view.adjacencies().get(hop);
             let leaves = matches!(entry.kind, AdjacencyKind::Neighbor | AdjacencyKind::Glean);
             if packets[position].verdict == Verdict::Forward && leaves && packet.ttl > 1 {
                 packet.pass = outgoing(packet.pass, entry.interface);
-                (self.packets[kept], self.positions[kept]) = (packet, position as u8);
+                self.keep(next, kept);
                 kept += 1;
             }
+            next += 1;
         }
-        self.packets.truncate(kept);
-        self.positions.truncate(kept);
+        self.len = kept;
+    }
+
+    /// Moves a packet to its place among those that stay.
+    #[inline(always)]
+    fn keep(&mut self, from: usize, to: usize) {
+        if from != to {
+            self.packets[to] = self.packets[from];
+            (self.positions[to], self.hashes[to]) = (self.positions[from], self.hashes[from]);
+        }
     }
 }
 
@@ -187,10 +204,11 @@ fn outgoing(pass: Pass, interface: u16) -> Pass {
 }
 
 /// Why a packet does not pass. The loop does not answer rejected packets.
-fn objection(verdict: FilterVerdict) -> Option<Reason> {
+#[inline(always)]
+fn objection(verdict: &FilterVerdict) -> Option<Reason> {
     match verdict {
         FilterVerdict::Pass | FilterVerdict::Translate(_) => None,
-        FilterVerdict::Drop(reason) => Some(reason.into()),
+        FilterVerdict::Drop(reason) => Some((*reason).into()),
         FilterVerdict::Reject(_) => Some(Reason::FilterRule),
     }
 }
