@@ -34,12 +34,16 @@ pub struct BurstFilter {
     has_dropped: bool,
 }
 
-/// The loop does not change addresses.
+/// What the loop cannot do for a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the forwarding loop does not translate addresses: remove the rules of translation (nat, rdr, binat)"
-)]
-pub struct UnsupportedFilter;
+pub enum UnsupportedFilter {
+    #[error(
+        "the forwarding loop does not translate addresses: remove the rules of translation (nat, rdr, binat)"
+    )]
+    Translation,
+    #[error("the router does not add sources to tables: remove `overload` from the rules")]
+    Overload,
+}
 
 /// Rules that the loop can enforce.
 #[derive(Clone)]
@@ -49,16 +53,24 @@ impl EnforceableRules {
     /// Checks a rule set.
     ///
     /// # Errors
-    /// Fails for rules that translate addresses.
+    /// Fails for rules that translate addresses, or that add the sources of packets to a table.
     pub fn new(rules: RuleSet) -> Result<EnforceableRules, UnsupportedFilter> {
-        let translates = |rule: &CompiledRule| matches!(rule.action, RuleAction::Translate(_));
-        let any = rules.translations().iter().chain(rules.rules()).any(translates);
-        if any { Err(UnsupportedFilter) } else { Ok(EnforceableRules(rules.into())) }
+        let unsupported = rules.translations().iter().chain(rules.rules()).find_map(unsupported);
+        unsupported.map_or_else(|| Ok(EnforceableRules(rules.into())), Err)
     }
 
     /// The rule set.
     pub fn rules(&self) -> &Arc<RuleSet> {
         &self.0
+    }
+}
+
+fn unsupported(rule: &CompiledRule) -> Option<UnsupportedFilter> {
+    let limits = rule.state.as_ref().and_then(|state| state.source.as_ref());
+    match &rule.action {
+        RuleAction::Translate(_) => Some(UnsupportedFilter::Translation),
+        _ if limits.is_some_and(|limits| limits.overload.is_some()) => Some(UnsupportedFilter::Overload),
+        _ => None,
     }
 }
 

@@ -120,15 +120,22 @@ fn packets_of_one_burst_have_fates_of_their_own() {
 }
 
 #[test]
-fn what_the_filter_cannot_read_is_dropped_and_translations_are_refused() {
+fn what_the_filter_cannot_read_is_dropped() {
     let router_alert = inet_with(SRC, DST, 64, &[0x94, 4, 0, 0]);
     let fate = run(&mut filtered(pf("pass all allow-opts")), &[(0, router_alert)]).remove(0);
     assert_eq!(fate, dropped(Reason::FilterUnreadable));
     let mapped = inet6("::ffff:198.18.0.1", DST6, 64);
     let fate = run(&mut filtered(pf("pass all")), &[(0, mapped)]).remove(0);
     assert!(matches!(fate, Fate::Rejected(_)), "{fate:?}");
+}
+
+#[test]
+fn rules_that_the_loop_cannot_enforce_are_refused() {
     let translating = pf("nat on port1 from any to any -> 192.0.2.1");
-    assert_eq!(enforceable(translating).err(), Some(UnsupportedFilter));
+    assert_eq!(enforceable(translating).err(), Some(UnsupportedFilter::Translation));
+    let overloading = "table <bad>\npass in proto tcp keep state (max-src-conn 5, overload <bad>)";
+    assert_eq!(enforceable(pf(overloading)).err(), Some(UnsupportedFilter::Overload));
+    assert!(enforceable(pf("pass in proto tcp keep state (max-src-conn 5)")).is_ok());
 }
 
 #[test]
