@@ -518,8 +518,8 @@ run_at_once() {
 
 # Jobs joined by + run at once.
 jobs=("$@")
-[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt imports types functions clippy doc budget test tools+plain soak churn
-    deny+isa+loom api+capi peers_check smoke+fuzz)
+[ ${#jobs[@]} -gt 0 ] || jobs=(packages fmt imports types functions clippy doc budget test tools+plain soak
+    churn+deny+isa+loom api+capi peers_check smoke+fuzz)
 took=()
 for entry in "${jobs[@]}"; do
     started=$SECONDS
