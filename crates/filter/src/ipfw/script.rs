@@ -56,20 +56,26 @@ impl ScriptReader<'_> {
             if let Some((name, value)) = assigned {
                 self.variables.insert(name.to_owned(), value.to_owned());
             } else {
-                self.add(&word, quoted, number, column);
+                self.add(&word, quoted, number, column)?;
             }
             rest = after;
         }
     }
 
     /// Adds what a word became: a variable without quotes may hold several words.
-    fn add(&mut self, text: &str, quoted: bool, line: usize, column: usize) {
+    fn add(&mut self, text: &str, quoted: bool, line: usize, column: usize) -> Result<(), IpfwError> {
         let one = |text: &str| Word { text: text.to_owned(), line, column };
+        let in_comment = self.words.iter().any(|word| word.text == "//");
+        if quoted && !in_comment && (text.is_empty() || text.contains(char::is_whitespace)) {
+            let message = "no name, number or address is empty or has blanks; write it without them";
+            return Err(self.error(line, column, message.to_owned()));
+        }
         if quoted {
             self.words.push(one(text));
         } else {
             self.words.extend(text.split_whitespace().map(one));
         }
+        Ok(())
     }
 
     /// The word that the text starts with, whether it was quoted, and the text after it.
