@@ -17,6 +17,8 @@ pub struct CompiledRule {
     pub number: u32,
     /// The rule in its language. Equal text and number stand for the same rule after a reload.
     pub text: String,
+    /// The names that pf's `label` gives it.
+    pub labels: Vec<String>,
 }
 
 impl CompiledRule {
@@ -30,6 +32,7 @@ impl CompiledRule {
             state: None,
             number: 0,
             text: String::new(),
+            labels: Vec::new(),
         }
     }
 }

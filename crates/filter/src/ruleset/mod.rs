@@ -11,8 +11,10 @@ mod list;
 mod matching;
 mod parts;
 mod pf_semantics;
+mod records;
 mod reject;
 mod translate;
 
 pub use list::RuleList;
 pub use parts::{CompileError, Language, RuleSet, RuleSetParts};
+pub use records::{StateRecord, records};

@@ -194,7 +194,7 @@ impl HotState {
     }
 
     #[inline(always)]
-    pub(super) fn binding(&self) -> PassBinding {
+    pub(crate) fn binding(&self) -> PassBinding {
         match self.flags & 3 {
             0 => PassBinding::In,
             1 => PassBinding::Out,
@@ -203,7 +203,7 @@ impl HotState {
     }
 
     #[inline(always)]
-    pub(super) fn translation(&self) -> StateTranslation {
+    pub(crate) fn translation(&self) -> StateTranslation {
         match self.flags >> 2 & 3 {
             0 => StateTranslation::No,
             1 => StateTranslation::Source,
@@ -212,7 +212,7 @@ impl HotState {
     }
 
     #[inline(always)]
-    pub(super) fn is_if_bound(&self) -> bool {
+    pub(crate) fn is_if_bound(&self) -> bool {
         self.flags & IF_BOUND != 0
     }
 

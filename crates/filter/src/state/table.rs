@@ -79,6 +79,11 @@ impl StateTable {
         self.hot.len()
     }
 
+    /// How many entries were ever used: those behind them are free.
+    pub fn used_entries(&self) -> u32 {
+        self.fresh
+    }
+
     /// The bytes of all its parts.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.hot) + size_of_val(&*self.cold) + self.index.bytes()

@@ -139,6 +139,16 @@ impl FilterWorker {
         &self.states
     }
 
+    /// How many states each rule has.
+    pub fn rule_states(&self) -> &[u32] {
+        &self.rule_states
+    }
+
+    /// The sources that rules limit.
+    pub fn sources(&self) -> &SourceTable {
+        &self.sources
+    }
+
     /// The counters of rules, to be read by other threads.
     pub fn counters(&self) -> &Arc<RuleCounters> {
         &self.counters

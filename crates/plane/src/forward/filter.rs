@@ -101,7 +101,17 @@ impl BurstFilter {
 
     /// Goes on with other rules. Returns what it no longer needs, to be freed outside of the data path.
     pub(super) fn adopt(&mut self, rules: Arc<RuleSet>, adoption: Adoption) -> (Arc<RuleSet>, Adoption) {
-        (std::mem::replace(&mut self.rules, rules), self.worker.adopt(adoption))
+        (self.replace_rules(rules), self.worker.adopt(adoption))
+    }
+
+    /// Goes on with rules that differ only in their tables. Returns the former ones.
+    pub(super) fn replace_rules(&mut self, rules: Arc<RuleSet>) -> Arc<RuleSet> {
+        std::mem::replace(&mut self.rules, rules)
+    }
+
+    /// The rules, and what the worker remembers.
+    pub(super) fn parts(&mut self) -> (&Arc<RuleSet>, &mut FilterWorker) {
+        (&self.rules, &mut self.worker)
     }
 
     /// Looks up the packets that the rules let in, and rejects those that they do not let in or out.
@@ -226,7 +236,7 @@ fn objection(verdict: &FilterVerdict) -> Option<Reason> {
 }
 
 /// The coarse clock: reading it costs a few nanoseconds a burst, and timeouts are whole seconds.
-fn milliseconds() -> u64 {
+pub(super) fn milliseconds() -> u64 {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
 }

@@ -1,5 +1,6 @@
-//! Other rules for a filter while packets flow. Another thread hands them to the worker, which takes them between bursts and
-//! hands back what it no longer needs, so that the worker neither allocates nor frees memory.
+//! What other threads want of a filter while packets flow: other rules, and pieces of what it remembers. They hand it to the
+//! worker, which takes it between bursts and hands back what it no longer needs, so that the worker neither allocates nor
+//! frees memory.
 
 use std::sync::Arc;
 
@@ -7,21 +8,28 @@ use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::Adoption;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
-use super::filter::{BurstFilter, EnforceableRules};
+use super::filter::{self, BurstFilter, EnforceableRules};
+use super::filter_piece::FilterPiece;
 
-/// Changes that wait for the worker at most.
+/// Changes, and pieces, that wait for the worker at most.
 const RING: usize = 16;
 
 /// Other rules, and how states and counters go on with them.
 pub struct RuleChange {
     rules: Arc<RuleSet>,
-    adoption: Adoption,
+    /// `None` if the rules are the same ones, with other tables.
+    adoption: Option<Adoption>,
 }
 
 impl RuleChange {
     /// A change from the rules that are in force, or will be after the changes sent before.
     pub fn new(old: &EnforceableRules, new: &EnforceableRules) -> RuleChange {
-        RuleChange { adoption: new.rules().adoption(old.rules()), rules: Arc::clone(new.rules()) }
+        RuleChange { adoption: Some(new.rules().adoption(old.rules())), rules: Arc::clone(new.rules()) }
+    }
+
+    /// A change to the same rules with other tables, for which the worker has next to nothing to do.
+    pub fn of_tables(new: &EnforceableRules) -> RuleChange {
+        RuleChange { adoption: None, rules: Arc::clone(new.rules()) }
     }
 }
 
@@ -29,6 +37,12 @@ impl RuleChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{RING} changes of the rules wait for the worker, which does not take them: try again later")]
 pub struct FilterBusy;
+
+/// The end of the threads that ask what the filter remembers.
+pub struct FilterInspector {
+    pieces: Producer<Box<FilterPiece>>,
+    filled: Consumer<Box<FilterPiece>>,
+}
 
 /// The end of the thread that changes rules.
 pub struct FilterClient {
@@ -41,13 +55,34 @@ pub struct FilterServer {
     changes: Consumer<RuleChange>,
     /// The former rules of each change.
     taken: Producer<RuleChange>,
+    pieces: Consumer<Box<FilterPiece>>,
+    filled: Producer<Box<FilterPiece>>,
 }
 
-/// Both ends of the connection with the filter of one worker.
-pub fn filter_link() -> (FilterClient, FilterServer) {
+/// All ends of the connection with the filter of one worker.
+pub fn filter_link() -> (FilterClient, FilterInspector, FilterServer) {
     let (to_worker, changes) = RingBuffer::new(RING);
     let (taken, from_worker) = RingBuffer::new(RING);
-    (FilterClient { changes: to_worker, taken: from_worker }, FilterServer { changes, taken })
+    let (to_fill, pieces) = RingBuffer::new(RING);
+    let (filled, from_filling) = RingBuffer::new(RING);
+    let client = FilterClient { changes: to_worker, taken: from_worker };
+    let inspector = FilterInspector { pieces: to_fill, filled: from_filling };
+    (client, inspector, FilterServer { changes, taken, pieces, filled })
+}
+
+impl FilterInspector {
+    /// Hands a piece to the worker, to be filled.
+    ///
+    /// # Errors
+    /// Fails if too many wait.
+    pub fn send(&mut self, piece: Box<FilterPiece>) -> Result<(), FilterBusy> {
+        self.pieces.push(piece).map_err(|PushError::Full(_)| FilterBusy)
+    }
+
+    /// The next piece that the worker has filled.
+    pub fn receive(&mut self) -> Option<Box<FilterPiece>> {
+        self.filled.pop().ok()
+    }
 }
 
 impl FilterClient {
@@ -66,14 +101,28 @@ impl FilterClient {
 }
 
 impl FilterServer {
-    /// Applies the changes that wait, as far as there is room to hand the former rules back.
+    /// Applies the changes that wait, as far as there is room to hand the former rules back, and fills one piece.
     pub(super) fn serve(&mut self, filter: &mut BurstFilter) {
         while !self.taken.is_full()
-            && let Ok(RuleChange { rules, adoption }) = self.changes.pop()
+            && let Ok(change) = self.changes.pop()
         {
-            let (rules, adoption) = filter.adopt(rules, adoption);
             // There is room: only this thread fills the ring.
-            let _ = self.taken.push(RuleChange { rules, adoption });
+            let _ = self.taken.push(adopt(filter, change));
+        }
+        if !self.filled.is_full()
+            && let Ok(mut piece) = self.pieces.pop()
+        {
+            piece.fill(filter, filter::milliseconds());
+            let _ = self.filled.push(piece);
         }
     }
+}
+
+/// Goes on with other rules; returns what is no longer needed.
+fn adopt(filter: &mut BurstFilter, RuleChange { rules, adoption }: RuleChange) -> RuleChange {
+    let Some(adoption) = adoption else {
+        return RuleChange { rules: filter.replace_rules(rules), adoption: None };
+    };
+    let (rules, adoption) = filter.adopt(rules, adoption);
+    RuleChange { rules, adoption: Some(adoption) }
 }

@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | `parse.rs` | picks one of the parsers: `fast_parse.rs`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
 //! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
-//! | `filter_link.rs` | not a stage: other rules for the filter, between bursts |
+//! | `filter_link.rs` | not a stage: other rules for the filter, and `filter_piece.rs`, between bursts |
 //! | `lookup.rs` | next hops of the destinations, and `source_check.rs` |
 //! | `redirect.rs` | copies of packets that deserve an ICMP redirect |
 //! | `rewrite.rs` | hop count, checksum, Ethernet header |
@@ -31,6 +31,7 @@ pub use crate::egress::Egress;
 mod fast_parse;
 mod filter;
 mod filter_link;
+mod filter_piece;
 mod flow;
 mod keys;
 mod lookup;
@@ -47,7 +48,8 @@ mod transmit;
 mod vlan;
 
 pub use filter::{BurstFilter, EnforceableRules, UnsupportedFilter};
-pub use filter_link::{FilterBusy, FilterClient, FilterServer, RuleChange, filter_link};
+pub use filter_link::{FilterBusy, FilterClient, FilterInspector, FilterServer, RuleChange, filter_link};
+pub use filter_piece::{FilterPiece, PIECE, PieceOf};
 pub use flow::flow_hash_of;
 pub use redirect::RedirectCandidate;
 pub use route_cache::RouteCacheCounters;
@@ -97,7 +99,8 @@ impl Forwarder {
         self.filter_server = Some(server);
     }
 
-    /// Applies the changes of the filter's rules that wait. The worker calls it once a round, between bursts.
+    /// Applies the changes of the filter's rules that wait, and answers a question about what the filter remembers. The worker
+    /// calls it once a round, between bursts.
     pub fn change_rules(&mut self) {
         if let (Some(filter), Some(server)) = (&mut self.filter, &mut self.filter_server) {
             server.serve(filter);

@@ -142,7 +142,7 @@ fn rules_that_the_loop_cannot_enforce_are_refused() {
 fn other_rules_are_adopted_between_bursts_and_states_stay() {
     let [open, closed] = ["pass all", "block all"].map(|rules| enforceable(pf(rules)).unwrap());
     let mut forwarder = filtered_by(&open);
-    let (mut client, server) = filter_link();
+    let (mut client, _inspector, server) = filter_link();
     forwarder.set_filter_server(server);
     let fate = |forwarder: &mut Forwarder, frame| run(forwarder, &[(0, frame)]).remove(0);
     let new_flow = || inet("198.18.0.77", DST, 64);
@@ -162,7 +162,7 @@ fn other_rules_are_adopted_between_bursts_and_states_stay() {
 fn changes_that_the_worker_does_not_take_are_refused_at_last() {
     let rules = enforceable(pf("pass all")).unwrap();
     let mut forwarder = filtered_by(&rules);
-    let (mut client, server) = filter_link();
+    let (mut client, _inspector, server) = filter_link();
     forwarder.set_filter_server(server);
     let mut send = || client.send(RuleChange::new(&rules, &rules));
     let sent = (0..1000).take_while(|_| send().is_ok()).count();

@@ -66,6 +66,7 @@ impl<'a, 'n> Filter<'a, 'n> {
             state: state(rule, self.names, &mut self.timeouts)?,
             number: self.number,
             text: rule.to_string(),
+            labels: rule.options.labels.clone(),
         })
     }
 

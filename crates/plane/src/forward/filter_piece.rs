@@ -1,0 +1,71 @@
+//! Pieces of what a filter remembers. Another thread hands an empty piece to the worker, which fills it between bursts and
+//! hands it back: the worker neither allocates nor frees memory, and a piece takes little of its time.
+
+use std::sync::Arc;
+
+use fullview_filter::ruleset::{RuleSet, StateRecord, records};
+use fullview_filter::state::RuleCounters;
+
+use super::filter::BurstFilter;
+
+/// So many entries of the table of states, or so many rules, are in a piece at most.
+pub const PIECE: u32 = 1024;
+
+/// What a piece is to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceOf {
+    /// The states among the entries of the table from this number on.
+    States(u32),
+    /// How many states each rule has, from the rule with this index on.
+    Rules(u32),
+}
+
+/// A piece of what a filter remembers.
+pub struct FilterPiece {
+    what: PieceOf,
+    pub states: Vec<StateRecord>,
+    pub rule_states: Vec<u32>,
+    /// Where the next piece begins. `None` if this was the last one.
+    pub next: Option<u32>,
+    /// How many states and how many sources there are.
+    pub totals: (u32, u32),
+    /// The rules in force and their counters, to which the piece belongs. Absent until the worker has filled it.
+    pub rules: Option<(Arc<RuleSet>, Arc<RuleCounters>)>,
+}
+
+impl FilterPiece {
+    /// A piece for the worker to fill.
+    pub fn of(what: PieceOf) -> FilterPiece {
+        let (states, rules) = match what {
+            PieceOf::States(_) => (PIECE as usize, 0),
+            PieceOf::Rules(_) => (0, PIECE as usize),
+        };
+        FilterPiece {
+            what,
+            states: Vec::with_capacity(states),
+            rule_states: Vec::with_capacity(rules),
+            next: None,
+            totals: (0, 0),
+            rules: None,
+        }
+    }
+
+    /// Fills the piece. Its lists are empty and have room.
+    pub(super) fn fill(&mut self, filter: &mut BurstFilter, now: u64) {
+        let (rules, worker) = filter.parts();
+        self.totals = (worker.states().len() as u32, worker.sources().len() as u32);
+        self.rules = Some((Arc::clone(rules), Arc::clone(worker.counters())));
+        match self.what {
+            PieceOf::States(from) => {
+                let entries = from..from.saturating_add(PIECE);
+                self.next = records(rules, worker, now, entries, &mut self.states);
+            }
+            PieceOf::Rules(from) => {
+                let all = worker.rule_states();
+                let (from, end) = (all.len().min(from as usize), all.len().min((from + PIECE) as usize));
+                self.rule_states.extend_from_slice(&all[from..end]);
+                self.next = (end < all.len()).then_some(end as u32);
+            }
+        }
+    }
+}
