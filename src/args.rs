@@ -256,7 +256,7 @@ Exit codes:
   130  interrupted
 
 Examples:
-  fullview profile experiments/full-view.toml --seconds 3
+  fullview profile experiments/full-view.toml
   fullview profile experiments/full-view.toml --table view.txt.gz --families inet --out profile"
 )]
 pub struct ProfileArgs {
