@@ -15,6 +15,7 @@ mod records;
 mod reject;
 mod translate;
 
+pub use explain::TriedRule;
 pub use list::RuleList;
 pub use parts::{CompileError, Language, RuleSet, RuleSetParts};
 pub use records::{StateRecord, records};
