@@ -66,7 +66,8 @@ pub struct ReloadArgs {
   fullview show routes 192.0.2.1
   fullview show routes 2001:db8::/32 --limit 20
   fullview show fib --json
-  fullview show events --name edge")]
+  fullview show events --name edge
+  fullview show filter")]
 pub struct ShowRouterArgs {
     #[command(subcommand)]
     pub what: ShowWhat,
@@ -100,6 +101,8 @@ pub enum ShowWhat {
     Neighbors,
     /// Packets by what happened to them, and how busy the workers are
     Counters,
+    /// Rules of the filter, each with its packets, bytes and states
+    Filter,
     /// Recent events
     Events {
         /// How many of the last events

@@ -24,6 +24,7 @@ pub mod forward;
 pub mod generate;
 mod host_facts;
 pub mod import;
+mod listing;
 mod noise_table;
 mod other_build;
 pub mod plan;
@@ -35,6 +36,7 @@ pub mod report;
 pub mod route;
 pub mod serve;
 pub mod show;
+mod show_filter;
 pub mod table;
 pub mod trace;
 

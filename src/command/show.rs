@@ -5,12 +5,12 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use super::listing::{print, table};
+use super::show_filter::filter;
 use super::{BadInput, Exit};
 use crate::args::operations::{RouterArgs, ShowRouterArgs, ShowWhat};
 use fullview_router::control;
@@ -32,6 +32,7 @@ pub fn run(args: &ShowRouterArgs) -> anyhow::Result<Exit> {
             let request = Request::Events(request::EventsQuery { last: *last });
             show(&mut client, args, &request, |found: &Vec<EventStatus>, out| events(found, out))?;
         }
+        ShowWhat::Filter => filter(&mut client, args.json)?,
         ShowWhat::Routes { what, table, limit } => {
             routes(&mut client, args, what.as_deref(), *table, limit.unwrap_or(usize::MAX))?;
         }
@@ -62,22 +63,6 @@ fn show<T: DeserializeOwned + Serialize>(
         print_text(&answer, &mut out)?;
     }
     Ok(())
-}
-
-/// A table with these headings. The columns named in `numbers` are aligned right.
-fn table<const N: usize>(headings: [&str; N], numbers: &[usize]) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(headings);
-    for column in numbers {
-        if let Some(column) = table.column_mut(*column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
-fn print(table: &Table, out: &mut dyn Write) -> io::Result<()> {
-    table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
 }
 
 fn interfaces(interfaces: &Vec<InterfaceStatus>, out: &mut dyn Write) -> io::Result<()> {

@@ -68,14 +68,16 @@ pub struct CompiledFilter {
     pub path: String,
 }
 
-/// Compiles the rules of a router whose interfaces have these numbers.
+/// Compiles the rules of a router whose interfaces have these numbers. Tables that the rules leave open have the addresses that
+/// they have in the rules in force.
 pub fn compile(
     options: &FilterOptions,
     files: &dyn RulesetFiles,
     interfaces: &[Interface],
+    in_force: Option<&EnforceableRules>,
 ) -> Result<CompiledFilter, FilterError> {
     let path = options.file.to_string_lossy().into_owned();
-    let (parts, mut limits) = match options.language {
+    let (mut parts, mut limits) = match options.language {
         FilterLanguage::Pf => {
             let lowered =
                 lower::lower(&load::load(&path, files, &facts(interfaces))?, &numbered(interfaces))?;
@@ -91,6 +93,7 @@ pub fn compile(
     if limits.states > MOST_STATES {
         return Err(FilterError::TooManyStates { states: limits.states });
     }
+    in_force.into_iter().for_each(|before| parts.keep_tables(before.rules()));
     Ok(CompiledFilter { rules: EnforceableRules::new(RuleSet::new(parts)?)?, limits, path })
 }
 

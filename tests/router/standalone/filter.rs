@@ -9,7 +9,7 @@ use fullview_testnet::eventually;
 use super::*;
 
 /// The left host may send to port 4000, and gets the answers; nothing else passes.
-const PF: &str = "block all
+pub const PF: &str = "block all
 pass in on left inet proto udp to port 4000 keep state
 pass out on right inet proto udp to port 4000 keep state
 ";
@@ -19,26 +19,26 @@ add allow udp from any to any 4000 in recv left keep-state
 add deny ip from any to any
 ";
 
-fn section(language: &str) -> String {
+pub fn section(language: &str) -> String {
     format!("[filter]\nlanguage = \"{language}\"\nfile = \"FOLDER/rules\"\n")
 }
 
 /// Starts a router whose rules have to be there before it starts.
-fn filtered(language: &str, rules: &str) -> Standalone {
+pub fn filtered(language: &str, rules: &str) -> Standalone {
     let rules_folder = tempfile::tempdir().unwrap();
     let file = rules_folder.path().join("rules");
     std::fs::write(&file, rules).unwrap();
     Standalone::start(&section(language).replace("FOLDER/rules", file.to_str().unwrap()))
 }
 
-fn socket(host: &Node, address: &str) -> UdpSocket {
+pub fn socket(host: &Node, address: &str) -> UdpSocket {
     let socket = host.udp(address);
     socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     socket
 }
 
 /// Whether something that the socket receives in time came from there.
-fn hears(socket: &UdpSocket, from: SocketAddr) -> bool {
+pub fn hears(socket: &UdpSocket, from: SocketAddr) -> bool {
     let mut room = [0; 64];
     std::iter::from_fn(|| socket.recv_from(&mut room).ok()).any(|(_, sender)| sender == from)
 }
@@ -130,15 +130,15 @@ fn wrong_rules_keep_the_router_from_starting() {
 }
 
 /// A router with rules in a file of its own, which tests write again.
-struct Reloadable {
-    lab: Standalone,
-    rules: PathBuf,
-    section: String,
+pub struct Reloadable {
+    pub lab: Standalone,
+    pub rules: PathBuf,
+    pub section: String,
     _folder: tempfile::TempDir,
 }
 
 impl Reloadable {
-    fn start(rules: &str) -> Reloadable {
+    pub fn start(rules: &str) -> Reloadable {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("rules");
         std::fs::write(&file, rules).unwrap();
@@ -146,7 +146,7 @@ impl Reloadable {
         Reloadable { lab: Standalone::start(&section), rules: file, section, _folder: folder }
     }
 
-    fn reload(&self, rules: &str) -> (bool, String) {
+    pub fn reload(&self, rules: &str) -> (bool, String) {
         std::fs::write(&self.rules, rules).unwrap();
         self.lab.reload(&self.section)
     }

@@ -3,6 +3,7 @@
 
 mod delivery;
 mod filter;
+mod filter_operation;
 mod links;
 mod operation;
 mod routes;

@@ -29,7 +29,7 @@ pub fn filter(
     };
     let options = FilterOptions { language, file: NAME.into(), states: settings.states };
     let compiled =
-        compile(&options, &Text(rules), interfaces).map_err(|error| BadInput(error.to_string()))?;
+        compile(&options, &Text(rules), interfaces, None).map_err(|error| BadInput(error.to_string()))?;
     Ok(Some(BurstFilter::new(&compiled.rules, compiled.limits, seed)))
 }
 

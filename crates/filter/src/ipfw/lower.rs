@@ -11,8 +11,8 @@ use crate::address_table::{AddressTable, TableEntry};
 use crate::interfaces::Interfaces;
 use crate::name_number::name_number;
 use crate::rule::{
-    Clause, CompiledRule, FlowMask, FlowName, RejectWith, RuleAction, Side, SourceLimits, StateOptions,
-    TableId, Test, Tracking,
+    Clause, CompiledRule, FlowMask, FlowName, NamedTable, RejectWith, RuleAction, Side, SourceLimits,
+    StateOptions, TableId, Test, Tracking,
 };
 use crate::ruleset::{Language, RuleSetParts};
 
@@ -34,6 +34,13 @@ impl IpfwConfig {
         parts.tables.extend(self.tables.values().map(|entries| Arc::new(table(entries))));
         // Tables that only rules name are empty.
         parts.tables.resize_with(2 + names.tables.len(), || Arc::new(AddressTable::new([])));
+        let named = |(name, id): (&&str, &TableId)| NamedTable {
+            name: (*name).to_owned(),
+            id: *id,
+            is_constant: false,
+            is_given: self.tables.contains_key(*name),
+        };
+        parts.named_tables = names.tables.iter().map(named).collect();
         let lowering = Lowering { config: self, names, flows: self.flow_names() };
         parts.rules = lowering.rules();
         parts

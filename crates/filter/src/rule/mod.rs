@@ -6,11 +6,13 @@
 mod action;
 mod ranges;
 mod state_options;
+mod table;
 mod test;
 mod translation;
 
 pub use action::{CompiledRule, RejectWith, RuleAction};
 pub use ranges::{AddressMatch, ByteSet, InterfaceSet, PortRange, TableId};
 pub use state_options::{FlowMask, FlowName, SourceLimits, StateOptions, Tracking};
+pub use table::NamedTable;
 pub use test::{Clause, FragmentTest, Literal, Test};
 pub use translation::{AddressPool, PoolOrder, PortChoice, Side, Translation};

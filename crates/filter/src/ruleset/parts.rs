@@ -4,7 +4,8 @@ use std::sync::Arc;
 use super::list::RuleList;
 use crate::address_table::AddressTable;
 use crate::rule::{
-    AddressMatch, Clause, CompiledRule, InterfaceSet, RuleAction, SourceLimits, StateOptions, TableId, Test,
+    AddressMatch, Clause, CompiledRule, InterfaceSet, NamedTable, RuleAction, SourceLimits, StateOptions,
+    TableId, Test,
 };
 use crate::state::{Adoption, MAX_TIMEOUT, NO_RULE, RuleCounters, RuleMap, Timeouts};
 
@@ -26,6 +27,8 @@ pub struct RuleSetParts {
     /// translate its destination, on its way out its source.
     pub translations: Vec<CompiledRule>,
     pub tables: Vec<Arc<AddressTable>>,
+    /// Those of the tables that have names.
+    pub named_tables: Vec<NamedTable>,
     /// The first are the default.
     pub timeouts: Vec<Timeouts>,
     /// What happens to packets that no rule decides about.
@@ -48,10 +51,21 @@ impl RuleSetParts {
             rules: Vec::new(),
             translations: Vec::new(),
             tables: Vec::new(),
+            named_tables: Vec::new(),
             timeouts: vec![timeouts],
             pass_by_default: language == Language::Pf,
             skip: InterfaceSet::default(),
             adaptive: (0, 0),
+        }
+    }
+
+    /// Takes over the addresses of tables that the text of the rules leaves open, from the rules that were in force before.
+    pub fn keep_tables(&mut self, before: &RuleSet) {
+        for table in self.named_tables.iter().filter(|table| !table.is_given) {
+            let kept = before.table(&table.name).and_then(|kept| before.tables.get(usize::from(kept.id.0)));
+            if let (Some(kept), Some(place)) = (kept, self.tables.get_mut(usize::from(table.id.0))) {
+                *place = Arc::clone(kept);
+            }
         }
     }
 }
@@ -82,6 +96,7 @@ pub struct RuleSet {
     pub(super) filter: RuleList,
     pub(super) translations: RuleList,
     pub(super) tables: Vec<Arc<AddressTable>>,
+    named_tables: Vec<NamedTable>,
     pub(super) timeouts: Vec<Timeouts>,
     pub(super) pass_by_default: bool,
     pub(super) skip: InterfaceSet,
@@ -103,6 +118,7 @@ impl RuleSet {
             filter: RuleList::new(parts.rules),
             translations: RuleList::new(parts.translations),
             tables: parts.tables,
+            named_tables: parts.named_tables,
             timeouts: parts.timeouts,
             pass_by_default: parts.pass_by_default,
             skip: parts.skip,
@@ -133,6 +149,16 @@ impl RuleSet {
     /// The tables, in the order of their numbers.
     pub fn tables(&self) -> &[Arc<AddressTable>] {
         &self.tables
+    }
+
+    /// The tables that have names.
+    pub fn named_tables(&self) -> &[NamedTable] {
+        &self.named_tables
+    }
+
+    /// The table with this name.
+    pub fn table(&self, name: &str) -> Option<&NamedTable> {
+        self.named_tables.iter().find(|table| table.name == name)
     }
 
     /// The same rules with another table in place of one. All else is shared or copied, so this takes as long as copying

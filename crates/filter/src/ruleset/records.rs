@@ -7,6 +7,8 @@ use crate::verdict::Rewrite;
 /// A state at one moment. Times are in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateRecord {
+    /// The number of its entry in the worker's table.
+    pub entry: u32,
     /// The first packet, before translation.
     pub flow: FlowKey,
     pub binding: PassBinding,
@@ -59,6 +61,7 @@ fn record(set: &RuleSet, worker: &FilterWorker, now: u32, id: u32) -> StateRecor
     // A clock that went back makes no age.
     let since = |then: u32| (now.wrapping_sub(then) as i32).max(0) as u32;
     StateRecord {
+        entry: id,
         flow: hot.key(),
         binding: hot.binding(),
         interface: cold.interface,

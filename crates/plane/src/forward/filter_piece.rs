@@ -50,6 +50,11 @@ impl FilterPiece {
         }
     }
 
+    /// What it holds.
+    pub fn what(&self) -> PieceOf {
+        self.what
+    }
+
     /// Fills the piece. Its lists are empty and have room.
     pub(super) fn fill(&mut self, filter: &mut BurstFilter, now: u64) {
         let (rules, worker) = filter.parts();

@@ -8,7 +8,8 @@ use fullview_filter::pf::{load, lower};
 use fullview_filter::ruleset::{RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::forward::{
-    BurstFilter, EnforceableRules, FilterBusy, Forwarder, RuleChange, UnsupportedFilter, filter_link,
+    BurstFilter, EnforceableRules, FilterBusy, FilterPiece, Forwarder, PieceOf, RuleChange,
+    UnsupportedFilter, filter_link,
 };
 use fullview_plane::verdict::{Punt, Reason};
 use fullview_plane::view::{View, ViewReader};
@@ -171,4 +172,34 @@ fn changes_that_the_worker_does_not_take_are_refused_at_last() {
     forwarder.change_rules();
     assert_eq!(send(), Ok(()));
     assert_eq!(client.free_former(), sent);
+}
+
+#[test]
+fn what_the_filter_remembers_is_handed_over_in_pieces() {
+    let rules = enforceable(pf("pass in\npass out on port1")).unwrap();
+    let mut forwarder = filtered_by(&rules);
+    let (_client, mut inspector, server) = filter_link();
+    forwarder.set_filter_server(server);
+    let flows = (0..200).map(|last| (0, inet(&format!("198.18.0.{last}"), DST, 64)));
+    flows.for_each(|packet| drop(run(&mut forwarder, &[packet])));
+    let mut ask = |forwarder: &mut Forwarder, what| {
+        inspector.send(Box::new(FilterPiece::of(what))).unwrap();
+        forwarder.change_rules();
+        inspector.receive().unwrap()
+    };
+    let piece = ask(&mut forwarder, PieceOf::States(0));
+    assert_eq!((piece.totals, piece.states.len(), piece.next), ((400, 0), 400, None));
+    let (set, counters) = piece.rules.unwrap();
+    assert!(
+        piece.states.iter().all(|state| state.rule.is_some() && state.packets == 1 && state.expires_in > 0)
+    );
+    assert_eq!(
+        (counters.get(1).0, set.rules()[1].text.as_str()),
+        (200, rules.rules().rules()[1].text.as_str())
+    );
+    let rest = ask(&mut forwarder, PieceOf::States(390));
+    assert_eq!((rest.states.len(), rest.next), (10, None));
+    assert_eq!(rest.states[0].entry, 390);
+    let states = ask(&mut forwarder, PieceOf::Rules(1));
+    assert_eq!((states.rule_states.as_slice(), states.next), (&[200, 200][..], None));
 }

@@ -6,9 +6,11 @@
 //! "nonsense"                              {"error":"..."}
 //! ```
 //!
-//! [`server`] answers through a `Responder`, [`client`] asks. [`request`] and [`status`] have what passes between them.
+//! [`server`] answers through a `Responder`, [`client`] asks. [`request`], [`status`] and [`filter`] have what passes
+//! between them.
 
 pub mod client;
+pub mod filter;
 pub mod request;
 pub mod server;
 pub mod status;

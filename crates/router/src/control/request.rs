@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::filter::FilterQuery;
+
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -20,6 +22,8 @@ pub enum Request {
     Neighbors,
     /// All counters: [`super::status::CountersStatus`].
     Counters,
+    /// The filter with a page of its rules: [`super::filter::FilterStatus`].
+    Filter(FilterQuery),
     /// The last events: a list of [`super::status::EventStatus`].
     Events(EventsQuery),
     /// Begins to note packets, until the connection ends or another watch takes this one's place.

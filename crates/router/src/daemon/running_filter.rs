@@ -1,6 +1,7 @@
 //! The filter of a running router: the rules in force, and how its worker gets others.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 
 use fullview_filter::pf::files::FileSystem;
 use fullview_filter::state::WorkerLimits;
@@ -10,7 +11,9 @@ use fullview_plane::forward::{
 use fullview_plane::interface::Interface;
 use fullview_plane::wire::ethernet::Mac;
 
+use super::filter_handle::FilterHandle;
 use super::plan_events::with_planned_addresses;
+use super::wakeup::Wakeup;
 use crate::filter::{self, CompiledFilter, FilterError, FilterOptions};
 use crate::options::plan::{Plan, PlannedInterface};
 
@@ -18,7 +21,19 @@ use crate::options::plan::{Plan, PlannedInterface};
 pub struct RunningFilter {
     rules: EnforceableRules,
     limits: WorkerLimits,
+    path: String,
     client: FilterClient,
+    wakeup: Wakeup,
+    handle: Arc<FilterHandle>,
+}
+
+/// A running filter, as queries find it.
+pub struct FilterInForce {
+    pub rules: EnforceableRules,
+    pub limits: WorkerLimits,
+    /// The file of the rules.
+    pub path: String,
+    pub handle: Arc<FilterHandle>,
 }
 
 /// The worker's half of the filter.
@@ -28,13 +43,25 @@ pub struct WorkerFilter {
 }
 
 impl RunningFilter {
-    /// Both halves of a filter without states.
-    pub fn start(compiled: CompiledFilter) -> (RunningFilter, WorkerFilter) {
-        let CompiledFilter { rules, limits, .. } = compiled;
+    /// Both halves of a filter without states, for the worker that `wakeup` wakes.
+    pub fn start(compiled: CompiledFilter, wakeup: Wakeup) -> (RunningFilter, WorkerFilter) {
+        let CompiledFilter { rules, limits, path } = compiled;
         let seed = RandomState::new().build_hasher().finish();
         let filter = BurstFilter::new(&rules, limits, seed);
-        let (client, server) = filter_link();
-        (RunningFilter { rules, limits, client }, WorkerFilter { filter, server })
+        let (client, inspector, server) = filter_link();
+        let handle = Arc::new(FilterHandle::new(inspector, wakeup.clone()));
+        let running = RunningFilter { rules, limits, path, client, wakeup, handle };
+        (running, WorkerFilter { filter, server })
+    }
+
+    /// The filter for threads that ask.
+    pub fn in_force(&self) -> FilterInForce {
+        FilterInForce {
+            rules: self.rules.clone(),
+            limits: self.limits,
+            path: self.path.clone(),
+            handle: Arc::clone(&self.handle),
+        }
     }
 
     /// Hands other rules to the worker. States and counters keep their rules.
@@ -47,6 +74,18 @@ impl RunningFilter {
             return Err(FilterError::OtherLimits { path });
         }
         self.client.send(RuleChange::new(&self.rules, &rules))?;
+        self.wakeup.notify();
+        (self.rules, self.path) = (rules, path);
+        Ok(())
+    }
+
+    /// Hands the same rules with other tables to the worker.
+    ///
+    /// # Errors
+    /// The worker does not take them; the tables in force stay.
+    pub fn change_tables(&mut self, rules: EnforceableRules) -> Result<(), FilterError> {
+        self.client.send(RuleChange::of_tables(&rules))?;
+        self.wakeup.notify();
         self.rules = rules;
         Ok(())
     }
@@ -65,6 +104,6 @@ pub fn check_filter(options: &FilterOptions, plan: &Plan) -> Result<(), FilterEr
     };
     let interfaces = plan.interfaces.iter().map(named).collect();
     let interfaces = with_planned_addresses(interfaces, &plan.interfaces, &[]);
-    filter::compile(options, &FileSystem::default(), &interfaces)?;
+    filter::compile(options, &FileSystem::default(), &interfaces, None)?;
     Ok(())
 }

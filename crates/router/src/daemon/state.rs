@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fullview_plane::forward::EnforceableRules;
 use fullview_plane::interface::Interface;
 use fullview_table::Address;
 use fullview_table::fib::framework::FamilyTables;
@@ -11,7 +12,7 @@ use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
 use super::host_driver::HostDriver;
 use super::plan_events::with_planned_addresses;
-use super::running_filter::RunningFilter;
+use super::running_filter::{FilterInForce, RunningFilter};
 use crate::filter::{CompiledFilter, FilterError};
 use crate::follow::Statistics;
 use crate::host::HostCounters;
@@ -79,6 +80,19 @@ impl RouterState<'_> {
     /// kernel is the host.
     pub fn host(&self) -> Option<(HostCounters, u64)> {
         self.host.as_ref().map(|host| (host.counters(), host.lost()))
+    }
+
+    /// The filter, if there is one.
+    pub fn filter(&self) -> Option<FilterInForce> {
+        self.filter.as_ref().map(RunningFilter::in_force)
+    }
+
+    /// Changes the tables of the filter to those of these rules, which are otherwise those in force.
+    ///
+    /// # Errors
+    /// The worker does not take them; the tables in force stay.
+    pub fn change_tables(&mut self, rules: EnforceableRules) -> Result<(), FilterError> {
+        self.filter.as_mut().map_or(Ok(()), |filter| filter.change_tables(rules))
     }
 
     /// The interfaces of a router without a kernel, with the addresses that a plan gives them.

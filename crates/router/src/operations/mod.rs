@@ -5,6 +5,7 @@
 
 mod capture;
 mod error;
+mod filter;
 mod inspect;
 mod reload;
 mod respond;

@@ -58,6 +58,8 @@ impl Reloader {
             log::line("reload: the file has not changed");
         }
         let live = live_options(&new).map_err(|error| message(&error))?;
+        let filter = queries.ask(|state| state.filter()).map_err(|error| error.to_string())?;
+        let _changing = filter.as_ref().map(|filter| filter.handle.lock_changes());
         let rules = compile_filter(&new, &live, queries)?;
         let applied = queries.ask(move |state| state.reconfigure(live, rules));
         let applied = applied.map_err(|error| error.to_string())?;
@@ -67,7 +69,7 @@ impl Reloader {
     }
 }
 
-/// Reads the rules of the filter, if there is one. They are compiled here, not in the router's thread, which has neighbours
+/// Reads the rules of the filter, if there is one. The caller has locked changes of the filter. They are compiled here, not in the router's thread, which has neighbours
 /// to answer.
 fn compile_filter(
     config: &RouterConfig,
@@ -76,9 +78,10 @@ fn compile_filter(
 ) -> Result<Option<CompiledFilter>, String> {
     let (Some(options), Some(plan)) = (config::filter_options(config), &live.plan) else { return Ok(None) };
     let planned = plan.interfaces.clone();
-    let interfaces = queries.ask(move |state| state.planned_interfaces(&planned));
-    let interfaces = interfaces.map_err(|error| error.to_string())?;
-    filter::compile(&options, &FileSystem::default(), &interfaces)
+    let facts = queries.ask(move |state| (state.planned_interfaces(&planned), state.filter()));
+    let (interfaces, filter) = facts.map_err(|error| error.to_string())?;
+    let in_force = filter.as_ref().map(|filter| &filter.rules);
+    filter::compile(&options, &FileSystem::default(), &interfaces, in_force)
         .map(Some)
         .map_err(|error| error.to_string())
 }

@@ -11,9 +11,10 @@ use fullview_table::{Address, NextHop};
 use serde::Serialize;
 use std::net::IpAddr;
 
-use super::inspect;
 use super::reload::{NO_FILE, Reloader};
 use super::undelivered::Undelivered;
+use super::{filter, inspect};
+use crate::control::filter::FilterQuery;
 use crate::control::request::{self, Request};
 use crate::control::server::Responder;
 use crate::control::{Answer, status};
@@ -66,6 +67,7 @@ impl ClientResponder {
             Request::Fib => self.ask(|state| Ok(inspect::fibs(state))),
             Request::Neighbors => self.ask(|state| Ok(inspect::neighbors(state))),
             Request::Counters => self.ask(|state| inspect::counters(state)),
+            Request::Filter(query) => value(&filter::status(&self.queries, &query)?),
             Request::Events(query) => {
                 value(&self.events.last(query.last).into_iter().map(event).collect::<Vec<_>>())
             }
@@ -239,14 +241,18 @@ fn interface_name(view: &View, note: &TracedPacket) -> String {
 /// The text of one scrape of the metrics.
 pub fn metrics(queries: &QueryHandle, events: &RecentEvents) -> Result<String, String> {
     let scrape = |state: &mut RouterState<'_>| {
-        Ok::<_, String>(Scrape {
+        let filter = state.filter().map(|filter| Ok::<_, String>((filter, filter::drops(state)?)));
+        let scrape = Scrape {
             interfaces: inspect::interfaces(state)?,
             counters: inspect::counters(state)?,
             fibs: inspect::fibs(state),
             neighbors: inspect::neighbors(state),
-            events: 0,
-        })
+            ..Scrape::default()
+        };
+        Ok::<_, String>((scrape, filter.transpose()?))
     };
-    let scrape = queries.ask(scrape).map_err(|error| error.to_string())??;
-    Ok(metrics::encode(Scrape { events: events.count(), ..scrape }))
+    let (scrape, filter) = queries.ask(scrape).map_err(|error| error.to_string())??;
+    let first_page = FilterQuery { from: 0, limit: filter::MOST_METRICS };
+    let filter = filter.map(|(filter, drops)| filter::page(&filter, drops, &first_page)).transpose()?;
+    Ok(metrics::encode(Scrape { events: events.count(), filter, ..scrape }))
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::encoding::text::encode as encode_text;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use super::filter_metrics::filter_metrics;
+use super::page::{Labels, Page, Sample};
+use crate::control::filter::FilterStatus;
 use crate::control::status;
 
 /// The state that one scrape shows.
@@ -19,6 +20,8 @@ pub struct Scrape {
     pub counters: status::CountersStatus,
     pub fibs: Vec<status::FibStatus>,
     pub neighbors: Vec<status::NeighborStatus>,
+    /// The filter, if there is one, with the rules that have metrics of their own.
+    pub filter: Option<FilterStatus>,
     /// How many events there have been since the router started.
     pub events: u64,
 }
@@ -33,51 +36,16 @@ pub fn encode(scrape: Scrape) -> String {
     text
 }
 
-type Labels = Vec<(&'static str, String)>;
-
-/// A value with the labels that identify it in its family.
-type Sample<T> = (Labels, T);
-
-struct Page<'a>(DescriptorEncoder<'a>);
-
-impl Page<'_> {
-    /// Writes a family of counters.
-    fn counters(&mut self, name: &str, help: &str, samples: Vec<Sample<f64>>) -> fmt::Result {
-        let kind = ConstCounter::new(0.0).metric_type();
-        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
-        samples
-            .iter()
-            .try_for_each(|(labels, value)| ConstCounter::new(*value).encode(family.encode_family(labels)?))
-    }
-
-    /// Writes a family of counters in whole numbers.
-    fn counts(&mut self, name: &str, help: &str, samples: Vec<Sample<u64>>) -> fmt::Result {
-        let kind = ConstCounter::new(0u64).metric_type();
-        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
-        samples
-            .iter()
-            .try_for_each(|(labels, value)| ConstCounter::new(*value).encode(family.encode_family(labels)?))
-    }
-
-    /// Writes a family of gauges.
-    fn gauges(&mut self, name: &str, help: &str, samples: Vec<Sample<u64>>) -> fmt::Result {
-        let kind = ConstGauge::new(0u64).metric_type();
-        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
-        samples
-            .iter()
-            .try_for_each(|(labels, value)| ConstGauge::new(*value).encode(family.encode_family(labels)?))
-    }
-}
-
 impl Collector for Scrape {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut page = Page(encoder);
+        let mut page = Page::new(encoder);
         let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
         page.gauges("build_info", "The version that runs; always 1", vec![(version, 1)])?;
         self.interfaces(&mut page)?;
         self.reasons(&mut page)?;
         self.workers(&mut page)?;
         self.fibs(&mut page)?;
+        self.filter.iter().try_for_each(|filter| filter_metrics(filter, &mut page))?;
         self.others(&mut page)
     }
 }

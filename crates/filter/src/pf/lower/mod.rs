@@ -44,6 +44,7 @@ pub fn lower(config: &PfConfig, interfaces: &Interfaces) -> PfResult<LoweredPf> 
     let filter = filter::Filter::lower(config, &mut names, parts.timeouts)?;
     (parts.rules, parts.timeouts) = (filter.rules, filter.timeouts);
     parts.tables = names.tables().map(|definition| Arc::new(table(definition))).collect();
+    parts.named_tables = names.named_tables();
     Ok(LoweredPf { parts, limits, tables: names.table_names(), tags: names.tag_names() })
 }
 

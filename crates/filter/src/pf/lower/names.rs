@@ -6,7 +6,7 @@ use crate::address::Address;
 use crate::interfaces::{FilterInterface, Interfaces};
 use crate::name_number::name_number;
 use crate::pf::config::{PfConfig, PfSetting, TableDefinition};
-use crate::rule::{InterfaceSet, TableId};
+use crate::rule::{InterfaceSet, NamedTable, TableId};
 
 pub struct PfNames<'a> {
     pub interfaces: &'a Interfaces,
@@ -54,6 +54,17 @@ impl<'a> PfNames<'a> {
         let defines =
             |name: &String| self.definitions.iter().rev().find(|table| table.name == *name).copied();
         self.tables.iter().map(defines)
+    }
+
+    /// The tables as the rules that use them know them.
+    pub fn named_tables(&self) -> Vec<NamedTable> {
+        let named = |((number, name), definition): ((u16, &String), Option<&TableDefinition>)| NamedTable {
+            name: name.clone(),
+            id: TableId(number),
+            is_constant: definition.is_some_and(|table| table.constant),
+            is_given: definition.is_some_and(|table| !table.sources.is_empty()),
+        };
+        (0..).zip(&self.tables).zip(self.tables()).map(named).collect()
     }
 
     pub fn table_names(&self) -> Vec<String> {

@@ -52,7 +52,7 @@ pub fn start(
     let lines = options.interfaces.iter().zip(of_first).zip(source.host.ports());
     let carriers = CarrierMonitor::of(lines.map(|((name, port), state)| (name, port, state.up)))?;
     source.monitor(carriers);
-    let filter = start_filter(config, &mut plane, source.host.ports())?;
+    let filter = start_filter(config, &mut plane, source.host.ports(), worker.clone())?;
     let path = StandaloneWorkers::start(opened, ends, &options.ports, &plane.mirror, filter, worker, hub);
     Ok(Daemon { plane, source, path, queries })
 }
@@ -62,12 +62,13 @@ fn start_filter(
     config: &StandaloneConfig,
     plane: &mut ControlPlane,
     ports: &[PortState],
+    wakeup: Wakeup,
 ) -> Result<Option<WorkerFilter>, FilterError> {
     let Some(options) = &config.filter else { return Ok(None) };
     let interfaces = plane.mirror.views().current().parts().interfaces.clone();
     let interfaces = with_planned_addresses(interfaces, &config.plan.interfaces, ports);
-    let compiled = filter::compile(options, &FileSystem::default(), &interfaces)?;
-    let (running, worker) = RunningFilter::start(compiled);
+    let compiled = filter::compile(options, &FileSystem::default(), &interfaces, None)?;
+    let (running, worker) = RunningFilter::start(compiled, wakeup);
     plane.filter = Some(running);
     Ok(Some(worker))
 }

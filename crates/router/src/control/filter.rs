@@ -1,0 +1,83 @@
+//! Requests about the filter of a router without a kernel, and their answers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The most rules, states or addresses of a page.
+pub const MAX_LIMIT: usize = 1000;
+
+fn page() -> usize {
+    MAX_LIMIT
+}
+
+/// The rules to list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FilterQuery {
+    /// The index of the first rule of the page.
+    #[serde(default)]
+    pub from: u32,
+    /// The most rules of the page.
+    #[serde(default = "page")]
+    pub limit: usize,
+}
+
+/// The filter, and a page of its rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FilterStatus {
+    /// pf or ipfw.
+    pub language: String,
+    pub file: String,
+    pub states: UsedRoom,
+    pub sources: UsedRoom,
+    /// Packets that the filter dropped, by reason. Only reasons that occurred.
+    pub drops: BTreeMap<String, u64>,
+    /// Of all rules, not of the page.
+    pub totals: RuleTotals,
+    pub tables: Vec<TableSummary>,
+    pub rules: Vec<RuleStatus>,
+    /// The index of the first rule of the next page. `None` on the last page.
+    pub next: Option<u32>,
+}
+
+/// How many of something there are, and how many there may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsedRoom {
+    pub used: u32,
+    pub most: u32,
+}
+
+/// What all rules counted together: a packet counts for a rule in each of its passes, in and out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleTotals {
+    pub rules: usize,
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+/// A rule, and what it did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RuleStatus {
+    /// Its place among all rules, which distinguishes rules of equal number.
+    pub index: u32,
+    pub number: u32,
+    pub packets: u64,
+    pub bytes: u64,
+    /// The states that it made and that are there now.
+    pub states: u32,
+    pub labels: Vec<String>,
+    pub text: String,
+}
+
+/// A table of addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableSummary {
+    pub name: String,
+    /// How many addresses and prefixes it has.
+    pub addresses: usize,
+    /// Only a reload of the rules may change it.
+    pub constant: bool,
+}

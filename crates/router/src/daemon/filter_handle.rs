@@ -1,0 +1,54 @@
+//! What threads of clients use of a running filter. They ask its worker directly, so that the router's thread never waits.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fullview_plane::forward::{FilterInspector, FilterPiece, PieceOf};
+
+use super::wakeup::Wakeup;
+
+/// How long the worker may take to fill a piece.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause between two looks for a filled piece.
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// The worker of the filter has not answered in time, or too many clients wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the worker of the filter does not answer; ask again")]
+pub struct FilterUnanswered;
+
+/// A running filter, for threads that ask about it or change it.
+pub struct FilterHandle {
+    inspector: Mutex<FilterInspector>,
+    wakeup: Wakeup,
+    changing: Mutex<()>,
+}
+
+impl FilterHandle {
+    pub fn new(inspector: FilterInspector, wakeup: Wakeup) -> FilterHandle {
+        FilterHandle { inspector: Mutex::new(inspector), wakeup, changing: Mutex::new(()) }
+    }
+
+    /// Lets one thread change rules or tables: what another one has read meanwhile would no longer be in force.
+    pub fn lock_changes(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the worker for a piece of what it remembers.
+    pub fn piece(&self, what: PieceOf) -> Result<Box<FilterPiece>, FilterUnanswered> {
+        // A panic with the lock leaves both rings whole.
+        let mut inspector = self.inspector.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = Instant::now();
+        inspector.send(Box::new(FilterPiece::of(what))).map_err(|_| FilterUnanswered)?;
+        self.wakeup.notify();
+        while asked.elapsed() < TIMEOUT {
+            match inspector.receive() {
+                // Another one is the late answer to a thread that waits no longer.
+                Some(piece) if piece.what() == what => return Ok(piece),
+                Some(_) => {}
+                None => std::thread::sleep(PAUSE),
+            }
+        }
+        Err(FilterUnanswered)
+    }
+}
