@@ -15,7 +15,10 @@ use fullview_plane::wire::ethernet::Mac;
 use fullview_router::log::LogLevel;
 use fullview_router::options::{EngineName, PortName, interface_address};
 
-pub use filter::{ExplainedProtocol, FilterCheckArgs, FilterCommand, FilterExplainArgs, RulesLanguage};
+pub use filter::{
+    ExplainedProtocol, FilterCheckArgs, FilterCommand, FilterExplainArgs, FilterTableArgs,
+    FilterTableCommand, RulesLanguage, TableEntries,
+};
 use fullview_bench::settings::{ModelName, Size};
 pub use lab::{
     AaArgs, BenchArgs, CompareArgs, ExperimentArgs, ExportArgs, ImportArgs, LengthArgs, PlanArgs,

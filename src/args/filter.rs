@@ -4,6 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use fullview_filter::address_table::TableEntry;
+
+use super::operations::RouterArgs;
 
 #[derive(Debug, Subcommand)]
 pub enum FilterCommand {
@@ -11,6 +14,8 @@ pub enum FilterCommand {
     Check(FilterCheckArgs),
     /// Say what a rule set does with a packet, and why
     Explain(FilterExplainArgs),
+    /// Show, test or change a table of addresses of a running router
+    Table(FilterTableArgs),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -108,4 +113,65 @@ pub struct FilterExplainArgs {
     /// Destination address, with a port for tcp and udp
     #[arg(value_name = "DESTINATION", value_parser = packet_end)]
     pub destination: PacketEnd,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A change counts for flows that have no state yet. It lasts until the router ends, or until a reload
+of rules that say which addresses the table has (docs/reference/filter.md). Entries are addresses
+and prefixes; with pf `!` in front of one excepts it, with ipfw `=N` behind one is its value. All
+entries of a command are applied at once, or none.
+
+Exit codes:
+  0    done; of `test`: the table contains the address
+  1    it could not be done; of `test`: the table does not contain the address
+  2    wrong arguments, or a file with a wrong entry: the message names the line; of `test`: there is
+       no answer
+
+Examples:
+  fullview filter table bad show
+  fullview filter table bad test 192.0.2.1
+  fullview filter table bad add 192.0.2.1 198.51.100.0/24
+  fullview filter table bad delete 192.0.2.1
+  fullview filter table bad replace --file bad.txt"
+)]
+pub struct FilterTableArgs {
+    /// The table's name
+    #[arg(value_name = "NAME")]
+    pub table: String,
+    #[command(subcommand)]
+    pub what: FilterTableCommand,
+    #[command(flatten)]
+    pub router: RouterArgs,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum FilterTableCommand {
+    /// List the entries
+    Show,
+    /// Say whether the table contains an address
+    Test {
+        #[arg(value_name = "ADDRESS")]
+        address: IpAddr,
+    },
+    /// Add entries
+    Add(TableEntries),
+    /// Delete entries
+    Delete(TableEntries),
+    /// Give the table these entries and no others
+    Replace(TableEntries),
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct TableEntries {
+    /// Addresses and prefixes
+    #[arg(value_name = "ADDRESS")]
+    pub entries: Vec<TableEntry>,
+    /// Also those in this file, between blanks; `#` and `;` begin comments
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
 }

@@ -1,8 +1,10 @@
 //! `fullview filter`: rule sets of packet filters.
 
 mod check;
+mod entries;
 mod explain;
 mod read;
+mod table;
 
 use super::Exit;
 use crate::args::FilterCommand;
@@ -11,5 +13,6 @@ pub fn run(command: &FilterCommand) -> anyhow::Result<Exit> {
     match command {
         FilterCommand::Check(args) => check::run(args),
         FilterCommand::Explain(args) => explain::run(args),
+        FilterCommand::Table(args) => table::run(args),
     }
 }

@@ -1,40 +1,15 @@
 //! Tables of addresses, with a value or a negation for each prefix.
 
+mod entry;
 mod flatten;
 mod range_map;
+mod text;
 
 use crate::address::{Address, Family};
+pub use entry::TableEntry;
 use flatten::flatten;
 pub(crate) use range_map::RangeMap;
-
-/// A prefix of a table, with what ipfw or pf say about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableEntry {
-    pub address: Address,
-    /// The length, counted in the prefix's own family.
-    pub length: u8,
-    /// The addresses of this prefix do not belong to the table (pf).
-    pub negated: bool,
-    /// The value of the entry (ipfw).
-    pub value: u32,
-}
-
-impl TableEntry {
-    /// An entry with value zero.
-    pub const fn new(address: Address, length: u8) -> Self {
-        TableEntry { address, length, negated: false, value: 0 }
-    }
-
-    /// The first and the last address.
-    pub fn ends(&self) -> (Address, Address) {
-        let bits = match self.address.family() {
-            Family::Inet => u32::from(self.length.min(32)) + u32::from(Address::MAPPED_BITS),
-            Family::Inet6 => u32::from(self.length.min(128)),
-        };
-        let host = u128::MAX.checked_shr(bits).unwrap_or(0);
-        (Address(self.address.0 & !host), Address(self.address.0 | host))
-    }
-}
+pub use text::TableEntryError;
 
 /// A table that does not change: the control plane makes another one and replaces it. The longest prefix that contains an
 /// address decides.

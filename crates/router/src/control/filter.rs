@@ -1,6 +1,7 @@
 //! Requests about the filter of a router without a kernel, and their answers.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -80,4 +81,81 @@ pub struct TableSummary {
     pub addresses: usize,
     /// Only a reload of the rules may change it.
     pub constant: bool,
+}
+
+/// The addresses to list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TableQuery {
+    pub name: String,
+    /// The place of the first address of the page.
+    #[serde(default)]
+    pub from: usize,
+    /// The most addresses of the page.
+    #[serde(default = "page")]
+    pub limit: usize,
+}
+
+/// A page of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TablePage {
+    pub table: TableSummary,
+    pub entries: Vec<String>,
+    /// The place of the first address of the next page. `None` on the last page.
+    pub next: Option<usize>,
+}
+
+/// The address to look up in a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TableTest {
+    pub name: String,
+    pub address: IpAddr,
+}
+
+/// Whether a table contains an address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TableAnswer {
+    pub address: IpAddr,
+    pub contained: bool,
+    /// The entry with the longest prefix that has the address, which decides.
+    pub entry: Option<String>,
+}
+
+/// How a table changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TableAction {
+    Add,
+    Delete,
+    /// The table gets these entries and no others.
+    Replace,
+}
+
+/// A change of a table. It may come in several parts, each in a request of its own: all at once are applied with the last
+/// one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TableChange {
+    pub name: String,
+    pub action: TableAction,
+    /// At most 1,000.
+    pub entries: Vec<String>,
+    /// Another part follows.
+    #[serde(default)]
+    pub more: bool,
+}
+
+/// What a change of a table did. Before the last part all are zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TableChanged {
+    /// How many entries the change named.
+    pub named: usize,
+    pub added: usize,
+    pub deleted: usize,
+    /// How many the table has now.
+    pub addresses: usize,
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::filter::FilterQuery;
+use super::filter::{FilterQuery, TableChange, TableQuery, TableTest};
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +24,12 @@ pub enum Request {
     Counters,
     /// The filter with a page of its rules: [`super::filter::FilterStatus`].
     Filter(FilterQuery),
+    /// A page of a table of the filter: [`super::filter::TablePage`].
+    FilterTable(TableQuery),
+    /// Whether a table of the filter contains an address: [`super::filter::TableAnswer`].
+    FilterTableTest(TableTest),
+    /// Changes a table of the filter: [`super::filter::TableChanged`].
+    FilterTableChange(TableChange),
     /// The last events: a list of [`super::status::EventStatus`].
     Events(EventsQuery),
     /// Begins to note packets, until the connection ends or another watch takes this one's place.

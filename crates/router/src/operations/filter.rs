@@ -63,7 +63,8 @@ fn language(language: Language) -> &'static str {
     }
 }
 
-fn summary(rules: &RuleSet, table: &NamedTable) -> TableSummary {
+/// A table, without its addresses.
+pub fn summary(rules: &RuleSet, table: &NamedTable) -> TableSummary {
     let entries = rules.tables().get(usize::from(table.id.0)).map_or(0, |table| table.entries().len());
     TableSummary { name: table.name.clone(), addresses: entries, constant: table.is_constant }
 }

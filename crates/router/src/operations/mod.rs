@@ -9,6 +9,8 @@ mod filter;
 mod inspect;
 mod reload;
 mod respond;
+mod table_edit;
+mod tables;
 mod undelivered;
 
 use std::path::PathBuf;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::net::IpAddr;
 
 use super::reload::{NO_FILE, Reloader};
+use super::tables::{self, CollectedChange};
 use super::undelivered::Undelivered;
 use super::{filter, inspect};
 use crate::control::filter::FilterQuery;
@@ -29,6 +30,7 @@ pub struct ClientResponder {
     events: Arc<RecentEvents>,
     reloader: Option<Arc<Reloader>>,
     session: Option<WatchSession>,
+    table_change: CollectedChange,
     noted: Undelivered<FetchedNotes>,
 }
 
@@ -48,6 +50,7 @@ impl ClientResponder {
             events: Arc::clone(&shared.events),
             reloader: reloader.cloned(),
             session: None,
+            table_change: CollectedChange::default(),
             noted: Undelivered::default(),
         }
     }
@@ -68,6 +71,9 @@ impl ClientResponder {
             Request::Neighbors => self.ask(|state| Ok(inspect::neighbors(state))),
             Request::Counters => self.ask(|state| inspect::counters(state)),
             Request::Filter(query) => value(&filter::status(&self.queries, &query)?),
+            Request::FilterTable(query) => value(&tables::page(&self.queries, &query)?),
+            Request::FilterTableTest(query) => value(&tables::test(&self.queries, &query)?),
+            Request::FilterTableChange(part) => value(&self.table_change.take(&self.queries, part)?),
             Request::Events(query) => {
                 value(&self.events.last(query.last).into_iter().map(event).collect::<Vec<_>>())
             }

@@ -1,0 +1,82 @@
+//! Entries of tables as operators write them: `192.0.2.0/24`, `!192.0.2.7` (pf), `192.0.2.0/24=5` (ipfw, with a value).
+
+use std::fmt::{self, Display};
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use super::entry::TableEntry;
+use crate::address::{Address, Family};
+
+/// Text that is no entry of a table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{word}' is no entry of a table: write an address or a prefix, as in 192.0.2.1, 192.0.2.0/24 or 2001:db8::/32"
+)]
+pub struct TableEntryError {
+    word: String,
+}
+
+impl FromStr for TableEntry {
+    type Err = TableEntryError;
+
+    /// Bits behind the length become zero, as in pf and ipfw.
+    fn from_str(text: &str) -> Result<TableEntry, TableEntryError> {
+        let refused = || TableEntryError { word: crate::brief::brief(text) };
+        let (rest, negated) = text.strip_prefix('!').map_or((text, false), |rest| (rest, true));
+        let (prefix, value) =
+            rest.split_once('=').map_or((rest, None), |(prefix, value)| (prefix, Some(value)));
+        let (address, length) =
+            prefix.split_once('/').map_or((prefix, None), |(address, length)| (address, Some(length)));
+        let address: IpAddr = address.parse().map_err(|_| refused())?;
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        let length = length.map_or(Some(longest), number).filter(|length| *length <= longest);
+        let (length, value) =
+            (length.ok_or_else(refused)?, value.map_or(Some(0), number).ok_or_else(refused)?);
+        Ok(TableEntry { negated, value, ..TableEntry::new(address.into(), length) }.masked())
+    }
+}
+
+/// A number without a sign.
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+impl Display for TableEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let longest = match self.address.family() {
+            Family::Inet => 32,
+            Family::Inet6 => 128,
+        };
+        f.write_str(if self.negated { "!" } else { "" })?;
+        Address::fmt(&self.address, f)?;
+        if self.length < longest {
+            write!(f, "/{}", self.length)?;
+        }
+        if self.value > 0 { write!(f, "={}", self.value) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_read_and_written() {
+        for (text, written) in [
+            ("192.0.2.1", "192.0.2.1"),
+            ("!192.0.2.7/28", "!192.0.2.0/28"),
+            ("2001:db8::1/32", "2001:db8::/32"),
+            ("0.0.0.0/0", "0.0.0.0/0"),
+            ("192.0.2.0/24=5", "192.0.2.0/24=5"),
+            ("::/0", "::/0"),
+        ] {
+            assert_eq!(text.parse::<TableEntry>().unwrap().to_string(), written);
+        }
+        for text in
+            ["", "!", "192.0.2", "192.0.2.1/33", "::/129", "192.0.2.1/", "192.0.2.1=", "host", "192.0.2.1/+8"]
+        {
+            let error = text.parse::<TableEntry>().unwrap_err().to_string();
+            assert!(error.contains(&format!("'{text}'")) && error.contains("write an address"), "{error}");
+        }
+    }
+}
