@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use fullview_filter::address_table::TableEntry;
+use fullview_filter::pf::names::protocols;
 use fullview_plane::wire::ethernet::Mac;
 
 use fullview_router::options::MetricsAddress;
@@ -67,7 +69,8 @@ pub struct ReloadArgs {
   fullview show routes 2001:db8::/32 --limit 20
   fullview show fib --json
   fullview show events --name edge
-  fullview show filter")]
+  fullview show filter
+  fullview show states 192.0.2.0/24 --protocol tcp --limit 20")]
 pub struct ShowRouterArgs {
     #[command(subcommand)]
     pub what: ShowWhat,
@@ -103,12 +106,32 @@ pub enum ShowWhat {
     Counters,
     /// Rules of the filter, each with its packets, bytes and states
     Filter,
+    /// States of the filter
+    States {
+        /// Only states of flows that this address, or one of this prefix, sends or receives
+        #[arg(value_name = "ADDRESS|PREFIX")]
+        host: Option<TableEntry>,
+        /// Only states of this protocol: a name or a number
+        #[arg(long, value_name = "PROTOCOL", value_parser = protocol)]
+        protocol: Option<u8>,
+        /// Only states that the rule of this number has made
+        #[arg(long, value_name = "N")]
+        rule: Option<u32>,
+        /// List at most this many
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+    },
     /// Recent events
     Events {
         /// How many of the last events
         #[arg(long, value_name = "N", default_value_t = 50)]
         last: usize,
     },
+}
+
+fn protocol(text: &str) -> Result<u8, String> {
+    let number = protocols::number(text).or_else(|| text.parse().ok());
+    number.ok_or_else(|| "give a name, as tcp, udp, icmp or icmp6, or a number up to 255".to_owned())
 }
 
 #[derive(Debug, Args)]

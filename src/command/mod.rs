@@ -37,6 +37,7 @@ pub mod route;
 pub mod serve;
 pub mod show;
 mod show_filter;
+mod show_states;
 pub mod table;
 pub mod trace;
 

@@ -11,10 +11,12 @@ use serde_json::json;
 
 use super::listing::{print, table};
 use super::show_filter::filter;
+use super::show_states::states;
 use super::{BadInput, Exit};
 use crate::args::operations::{RouterArgs, ShowRouterArgs, ShowWhat};
 use fullview_router::control;
 use fullview_router::control::client::Client;
+use fullview_router::control::filter::StatesQuery;
 use fullview_router::control::request::{self, Request};
 use fullview_router::control::status::{
     CountersStatus, EventStatus, FibStatus, InterfaceStatus, NeighborStatus, PathStatus, RouteStatus,
@@ -33,6 +35,11 @@ pub fn run(args: &ShowRouterArgs) -> anyhow::Result<Exit> {
             show(&mut client, args, &request, |found: &Vec<EventStatus>, out| events(found, out))?;
         }
         ShowWhat::Filter => filter(&mut client, args.json)?,
+        ShowWhat::States { host, protocol, rule, limit } => {
+            let host = host.map(|host| host.to_string());
+            let query = StatesQuery { host, protocol: *protocol, rule: *rule, ..StatesQuery::default() };
+            states(&mut client, &query, limit.unwrap_or(usize::MAX), args.json)?;
+        }
         ShowWhat::Routes { what, table, limit } => {
             routes(&mut client, args, what.as_deref(), *table, limit.unwrap_or(usize::MAX))?;
         }

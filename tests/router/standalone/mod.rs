@@ -4,6 +4,8 @@
 mod delivery;
 mod filter;
 mod filter_operation;
+mod filter_states;
+mod filter_tables;
 mod links;
 mod operation;
 mod routes;

@@ -159,3 +159,79 @@ pub struct TableChanged {
     /// How many the table has now.
     pub addresses: usize,
 }
+
+/// The states to list. Each condition that is absent holds for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct StatesQuery {
+    /// The number of the entry from which on the page begins.
+    #[serde(default)]
+    pub from: u32,
+    /// The most states of the page.
+    #[serde(default = "page")]
+    pub limit: usize,
+    /// An address or prefix that has an end of the flow, before or after translation.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// The number of the protocol.
+    #[serde(default)]
+    pub protocol: Option<u8>,
+    /// The number of the rule that made the state.
+    #[serde(default)]
+    pub rule: Option<u32>,
+}
+
+/// A page of states. It may be empty, although others follow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StatesPage {
+    pub states: Vec<StateStatus>,
+    /// Where the next page begins. `None` on the last page.
+    pub next: Option<u32>,
+}
+
+/// A state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StateStatus {
+    /// The name of the protocol, or its number if it has none.
+    pub protocol: String,
+    /// The ends of the flow's first packet, before translation.
+    pub source: FlowEnd,
+    pub destination: FlowEnd,
+    /// What the source or the destination became.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translated_source: Option<FlowEnd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translated_destination: Option<FlowEnd>,
+    /// In which direction the first packet passes: in, out, or both.
+    pub direction: String,
+    /// The interface that the first packet passed.
+    pub interface: String,
+    /// Packets by other interfaces do not belong to the state.
+    pub bound: bool,
+    /// How far the source and the destination have come, in pf's words.
+    pub phases: [String; 2],
+    pub age_seconds: f64,
+    /// How long it lives without another packet.
+    pub expires_seconds: f64,
+    /// Packets and bytes of both directions.
+    pub packets: u32,
+    pub bytes: u64,
+    /// The rule that made it; `None` if it is gone.
+    pub rule: Option<RuleReference>,
+}
+
+/// An end of a flow. The port is the identifier of an ICMP query, and zero if the protocol has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowEnd {
+    pub address: IpAddr,
+    pub port: u16,
+}
+
+/// A rule that is named elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleReference {
+    pub number: u32,
+    pub text: String,
+}

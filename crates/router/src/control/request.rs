@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::filter::{FilterQuery, TableChange, TableQuery, TableTest};
+use super::filter::{FilterQuery, StatesQuery, TableChange, TableQuery, TableTest};
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +24,8 @@ pub enum Request {
     Counters,
     /// The filter with a page of its rules: [`super::filter::FilterStatus`].
     Filter(FilterQuery),
+    /// A page of the filter's states: [`super::filter::StatesPage`].
+    States(StatesQuery),
     /// A page of a table of the filter: [`super::filter::TablePage`].
     FilterTable(TableQuery),
     /// Whether a table of the filter contains an address: [`super::filter::TableAnswer`].

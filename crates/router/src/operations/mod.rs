@@ -9,6 +9,7 @@ mod filter;
 mod inspect;
 mod reload;
 mod respond;
+mod states;
 mod table_edit;
 mod tables;
 mod undelivered;

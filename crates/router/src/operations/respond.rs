@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use super::reload::{NO_FILE, Reloader};
 use super::tables::{self, CollectedChange};
 use super::undelivered::Undelivered;
-use super::{filter, inspect};
+use super::{filter, inspect, states};
 use crate::control::filter::FilterQuery;
 use crate::control::request::{self, Request};
 use crate::control::server::Responder;
@@ -71,6 +71,7 @@ impl ClientResponder {
             Request::Neighbors => self.ask(|state| Ok(inspect::neighbors(state))),
             Request::Counters => self.ask(|state| inspect::counters(state)),
             Request::Filter(query) => value(&filter::status(&self.queries, &query)?),
+            Request::States(query) => value(&states::page(&self.queries, &query)?),
             Request::FilterTable(query) => value(&tables::page(&self.queries, &query)?),
             Request::FilterTableTest(query) => value(&tables::test(&self.queries, &query)?),
             Request::FilterTableChange(part) => value(&self.table_change.take(&self.queries, part)?),
