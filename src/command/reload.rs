@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::Exit;
+use super::filter::warning::warn;
 use super::show::connect;
 use crate::args::operations::{CheckConfigArgs, ReloadArgs};
 use fullview_router::config;
@@ -21,7 +22,7 @@ pub fn check(args: &CheckConfigArgs) -> anyhow::Result<Exit> {
     // This reads and checks the files that the configuration names.
     let live = config::live_options(&config).map_err(|error| config::in_file(&args.file, error))?;
     if let (Some(rules), Some(plan)) = (config::filter_options(&config), &live.plan) {
-        check_filter(&rules, plan)?;
+        check_filter(&rules, plan)?.iter().for_each(warn);
     }
     let interfaces = config.router.interfaces.join(", ");
     writeln!(io::stdout(), "{}: correct; forwards between {interfaces}", args.file.display())?;

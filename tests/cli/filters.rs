@@ -163,3 +163,50 @@ fn chance_decides_in_explanations_as_for_the_packet() {
         }
     }
 }
+
+#[test]
+fn names_of_interfaces_that_this_host_lacks_are_a_warning() {
+    let rules = b"set skip on lo0\npass in on nowhere7\npass out on { lo nowhere7 } to (nowhere8)\n\
+                  anchor \"a\" on nowhere9 {\n pass in received-on nowhere10\n}\n";
+    let (_dir, path) = file("pf.conf", rules);
+    let ran = run(&["filter", "check", &path]);
+    assert_eq!((ran.code, ran.out), (0, format!("{path}: correct; 4 rules\n")), "{}", ran.err);
+    let expected = [(2, "nowhere7"), (3, "nowhere8"), (4, "nowhere9"), (5, "nowhere10")];
+    assert_eq!(ran.err.lines().count(), expected.len(), "{}", ran.err);
+    for (line, (number, name)) in ran.err.lines().zip(expected) {
+        let place = format!("fullview: warning: {path}:{number}:");
+        assert!(
+            line.starts_with(&place) && line.contains(&format!("no interface is named {name}; there are")),
+            "{line}"
+        );
+        assert!(line.contains(" lo"), "{line}");
+    }
+    let (_dir, path) = file(
+        "ipfw.rules",
+        b"add 10 allow ip from any to any via nowhere*\nadd allow ip from any to any via lo*\n",
+    );
+    let ran = run(&["filter", "check", "--language", "ipfw", &path]);
+    let warned = format!("fullview: warning: {path}: rule 10: no interface is named nowhere*; there are");
+    assert!(ran.code == 0 && ran.err.starts_with(&warned) && ran.err.lines().count() == 1, "{}", ran.err);
+}
+
+#[test]
+fn questions_about_tables_need_arguments_that_make_sense() {
+    let (_dir, file) = file("addresses", b"192.0.2.1\n192.0.2.0/24 # a network\n192.0.2.0/40\n");
+    for (line, words) in [
+        ("bad add", "required arguments were not provided"),
+        ("bad add 192.0.2.256", "'192.0.2.256' is no entry of a table: write an address or a prefix"),
+        ("bad test 192.0.2.0/24", "invalid value '192.0.2.0/24' for '<ADDRESS>'"),
+        ("bad remove 192.0.2.1", "unexpected argument 'remove'"),
+        ("bad replace --file absent.txt", "absent.txt: cannot read"),
+        (&format!("bad replace --file {file}"), &format!("{file}:3: '192.0.2.0/40' is no entry of a table")),
+        ("bad test 192.0.2.1 --control absent.sock", "absent.sock: no router answers here"),
+    ] {
+        let ran = run(&[&["filter", "table"][..], &line.split(' ').collect::<Vec<_>>()].concat());
+        assert!(ran.code == 2 && ran.err.contains(words), "{line}: {}: {}", ran.code, ran.err);
+    }
+    let ran = run(&["filter", "table", "bad", "show", "--control", "absent.sock"]);
+    assert!(ran.code == 1 && ran.err.contains("no router answers here"), "{}: {}", ran.code, ran.err);
+    let ran = run(&["show", "states", "--protocol", "everything", "--control", "absent.sock"]);
+    assert!(ran.code == 2 && ran.err.contains("give a name, as tcp, udp"), "{}: {}", ran.code, ran.err);
+}

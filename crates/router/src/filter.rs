@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use fullview_filter::interfaces::{FilterInterface, Interfaces};
+use fullview_filter::interfaces::{FilterInterface, Interfaces, UnknownInterface};
 use fullview_filter::ipfw::{IpfwConfig, IpfwError};
 use fullview_filter::pf::error::PfError;
 use fullview_filter::pf::files::RulesetFiles;
 use fullview_filter::pf::host::{HostAddress, HostFacts, HostInterface};
+use fullview_filter::pf::named_interfaces::named_interfaces;
 use fullview_filter::pf::{load, lower};
 use fullview_filter::ruleset::{CompileError, RuleSet};
 use fullview_filter::state::WorkerLimits;
@@ -66,6 +67,8 @@ pub struct CompiledFilter {
     pub limits: WorkerLimits,
     /// The file of the rules.
     pub path: String,
+    /// Names in the rules that stand for no interface.
+    pub unknown: Vec<UnknownInterface>,
 }
 
 /// Compiles the rules of a router whose interfaces have these numbers. Tables that the rules leave open have the addresses that
@@ -77,16 +80,20 @@ pub fn compile(
     in_force: Option<&EnforceableRules>,
 ) -> Result<CompiledFilter, FilterError> {
     let path = options.file.to_string_lossy().into_owned();
-    let (mut parts, mut limits) = match options.language {
+    let numbered = numbered(interfaces);
+    let (mut parts, mut limits, unknown) = match options.language {
         FilterLanguage::Pf => {
-            let lowered =
-                lower::lower(&load::load(&path, files, &facts(interfaces))?, &numbered(interfaces))?;
-            (lowered.parts, lowered.limits)
+            let config = load::load(&path, files, &facts(interfaces))?;
+            let lowered = lower::lower(&config, &numbered)?;
+            (lowered.parts, lowered.limits, numbered.unknown(named_interfaces(&config)))
         }
         FilterLanguage::Ipfw => {
             let unreadable = |source| FilterError::Read { path: path.clone(), source };
             let text = files.read(&path).map_err(unreadable)?;
-            (IpfwConfig::load(&path, &text)?.lower(&numbered(interfaces)), WorkerLimits::default())
+            let config = IpfwConfig::load(&path, &text)?;
+            let at = |(number, name)| (format!("{path}: rule {number}"), name);
+            let unknown = numbered.unknown(config.named_interfaces().map(at));
+            (config.lower(&numbered), WorkerLimits::default(), unknown)
         }
     };
     limits.states = options.states.unwrap_or(limits.states);
@@ -94,7 +101,7 @@ pub fn compile(
         return Err(FilterError::TooManyStates { states: limits.states });
     }
     in_force.into_iter().for_each(|before| parts.keep_tables(before.rules()));
-    Ok(CompiledFilter { rules: EnforceableRules::new(RuleSet::new(parts)?)?, limits, path })
+    Ok(CompiledFilter { rules: EnforceableRules::new(RuleSet::new(parts)?)?, limits, path, unknown })
 }
 
 fn facts(interfaces: &[Interface]) -> HostFacts {

@@ -8,9 +8,11 @@ use fullview_filter::pf::files::FileSystem;
 use fullview_filter::pf::host::HostFacts;
 use fullview_filter::pf::load::load;
 use fullview_filter::pf::lower::lower;
+use fullview_filter::pf::named_interfaces::named_interfaces;
 use fullview_filter::ruleset::RuleSet;
 
 use super::read::text;
+use super::warning::warn;
 use crate::args::{FilterCheckArgs, RulesLanguage};
 use crate::command::{Exit, host_facts};
 
@@ -26,7 +28,10 @@ pub fn run(args: &FilterCheckArgs) -> anyhow::Result<Exit> {
 fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<()> {
     let file = args.file.to_string_lossy();
     let config = IpfwConfig::load(&file, &text(&file)?)?;
-    RuleSet::new(config.lower(&host_facts::numbered(facts)))?;
+    let interfaces = host_facts::numbered(facts);
+    RuleSet::new(config.lower(&interfaces))?;
+    let at = |(number, name)| (format!("{file}: rule {number}"), name);
+    interfaces.unknown(config.named_interfaces().map(at)).iter().for_each(warn);
     let mut out = io::stdout().lock();
     match args.verbose {
         true => write!(out, "{config}")?,
@@ -43,7 +48,9 @@ fn check_pf(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<()> {
     if args.verbose {
         write!(out, "{config}")?;
     }
-    lower(&config, &host_facts::numbered(facts))?;
+    let interfaces = host_facts::numbered(facts);
+    lower(&config, &interfaces)?;
+    interfaces.unknown(named_interfaces(&config)).iter().for_each(warn);
     if !args.verbose {
         writeln!(out, "{file}: correct; {} rules", count(&config))?;
     }

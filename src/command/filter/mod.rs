@@ -5,6 +5,7 @@ mod entries;
 mod explain;
 mod read;
 mod table;
+pub mod warning;
 
 use super::Exit;
 use crate::args::FilterCommand;

@@ -3,7 +3,7 @@
 use fullview_testnet::eventually;
 use serde_json::{Value, json};
 
-use super::filter::{PF, filtered, hears, section, socket};
+use super::filter::{PF, Reloadable, filtered, hears, section, socket};
 use super::*;
 use crate::exposition;
 use crate::operations::converse;
@@ -109,4 +109,26 @@ fn a_router_without_a_filter_says_so() {
     let lab = Standalone::start("");
     let (success, output) = lab.ask("show filter");
     assert!(!success && output.contains("section [filter]"), "{output}");
+}
+
+#[test]
+fn names_of_interfaces_that_the_router_lacks_are_a_warning() {
+    if !may_run_standalone() {
+        return;
+    }
+    let router = Reloadable::start("pass\npass in on lefft\nset skip on lo0\n");
+    let path = router.rules.to_str().unwrap().to_owned();
+    let warned = |line: u32, name: &str| {
+        let text = format!(
+            "filter: {path}:{line}:1: no interface is named {name}; there are left, right, third, fourth"
+        );
+        let events = router.lab.show("events");
+        assert!(events.lines().any(|line| line.contains("warning") && line.ends_with(&text)), "{events}");
+    };
+    warned(2, "lefft");
+    let (success, output) = router.reload("pass\npass\npass out on tird\n");
+    assert!(success, "{output}");
+    warned(3, "tird");
+    assert!(!router.lab.show("events").contains("named lo0"));
+    router.lab.end();
 }

@@ -153,6 +153,16 @@ impl IpfwRule {
         }
     }
 
+    /// The interfaces that it names; a name that ends in `*` stands for all that begin so.
+    pub(super) fn interfaces(&self) -> impl Iterator<Item = &str> {
+        self.body.options.iter().flatten().filter_map(|term| match &term.value {
+            IpfwOption::Via(IpfwInterface::Name(name))
+            | IpfwOption::Recv(IpfwInterface::Name(name))
+            | IpfwOption::Xmit(IpfwInterface::Name(name)) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
     /// The names of its tables.
     pub(super) fn tables(&self) -> impl Iterator<Item = &str> {
         let ends = self.body.source.iter().chain(&self.body.destination).flat_map(|term| &term.value);

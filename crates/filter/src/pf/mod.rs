@@ -13,6 +13,7 @@ pub mod host;
 mod lexer;
 pub mod load;
 pub mod lower;
+pub mod named_interfaces;
 pub mod names;
 mod parse;
 mod policy;

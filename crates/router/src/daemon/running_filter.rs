@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
+use fullview_filter::interfaces::UnknownInterface;
 use fullview_filter::pf::files::FileSystem;
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::forward::{
@@ -45,7 +46,7 @@ pub struct WorkerFilter {
 impl RunningFilter {
     /// Both halves of a filter without states, for the worker that `wakeup` wakes.
     pub fn start(compiled: CompiledFilter, wakeup: Wakeup) -> (RunningFilter, WorkerFilter) {
-        let CompiledFilter { rules, limits, path } = compiled;
+        let CompiledFilter { rules, limits, path, .. } = compiled;
         let seed = RandomState::new().build_hasher().finish();
         let filter = BurstFilter::new(&rules, limits, seed);
         let (client, inspector, server) = filter_link();
@@ -69,7 +70,7 @@ impl RunningFilter {
     /// # Errors
     /// The rules have other limits, or the worker does not take them; the rules in force stay.
     pub fn change(&mut self, compiled: CompiledFilter) -> Result<(), FilterError> {
-        let CompiledFilter { rules, limits, path } = compiled;
+        let CompiledFilter { rules, limits, path, .. } = compiled;
         if limits != self.limits {
             return Err(FilterError::OtherLimits { path });
         }
@@ -96,14 +97,14 @@ impl RunningFilter {
     }
 }
 
-/// Reads and checks the rules that a router with this plan would enforce.
-pub fn check_filter(options: &FilterOptions, plan: &Plan) -> Result<(), FilterError> {
+/// Reads and checks the rules that a router with this plan would enforce. Returns the names in them that stand for no
+/// interface.
+pub fn check_filter(options: &FilterOptions, plan: &Plan) -> Result<Vec<UnknownInterface>, FilterError> {
     let named = |planned: &PlannedInterface| Interface {
         name: planned.name.clone(),
         ..Interface::new(planned.port, Mac::default())
     };
     let interfaces = plan.interfaces.iter().map(named).collect();
     let interfaces = with_planned_addresses(interfaces, &plan.interfaces, &[]);
-    filter::compile(options, &FileSystem::default(), &interfaces, None)?;
-    Ok(())
+    Ok(filter::compile(options, &FileSystem::default(), &interfaces, None)?.unknown)
 }

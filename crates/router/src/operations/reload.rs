@@ -33,7 +33,7 @@ impl Reloader {
 
     /// Applies the file as it is now, all of it or nothing. The text of the result says which.
     pub fn reload(&self, queries: &QueryHandle, events: &RecentEvents) -> Result<String, String> {
-        let result = self.try_reload(queries);
+        let result = self.try_reload(queries, events);
         match &result {
             Ok(text) => events.record(EventKind::Reload, text.as_str()),
             Err(text) => events.record(EventKind::Reload, format!("refused: {text}")),
@@ -41,7 +41,7 @@ impl Reloader {
         result
     }
 
-    fn try_reload(&self, queries: &QueryHandle) -> Result<String, String> {
+    fn try_reload(&self, queries: &QueryHandle, events: &RecentEvents) -> Result<String, String> {
         // The lock has one reload run after the other. A panic in one leaves the configuration that is in force.
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let new = config::load(&self.path).map_err(|error| message(&error))?;
@@ -61,10 +61,15 @@ impl Reloader {
         let filter = queries.ask(|state| state.filter()).map_err(|error| error.to_string())?;
         let _changing = filter.as_ref().map(|filter| filter.handle.lock_changes());
         let rules = compile_filter(&new, &live, queries)?;
+        let unknown = rules.as_ref().map(|rules| rules.unknown.clone()).unwrap_or_default();
         let applied = queries.ask(move |state| state.reconfigure(live, rules));
         let applied = applied.map_err(|error| error.to_string())?;
         applied.map_err(|error| format!("{}: {error}", self.path.display()))?;
         *current = new;
+        for text in unknown.iter().map(|unknown| format!("filter: {unknown}")) {
+            log::warning(&text);
+            events.record(EventKind::Warning, text);
+        }
         Ok(format!("{} is in force", self.path.display()))
     }
 }

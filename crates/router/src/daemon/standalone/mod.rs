@@ -20,7 +20,7 @@ use super::query_queue::QueryQueue;
 use super::running_filter::{RunningFilter, WorkerFilter};
 use super::wakeup::Wakeup;
 use super::watch_hub::WatchHub;
-use crate::events::RecentEvents;
+use crate::events::{EventKind, RecentEvents};
 use crate::filter::{self, FilterError};
 use crate::host::channel::Wake;
 use crate::options::{RouterOptions, StandaloneConfig};
@@ -68,6 +68,9 @@ fn start_filter(
     let interfaces = plane.mirror.views().current().parts().interfaces.clone();
     let interfaces = with_planned_addresses(interfaces, &config.plan.interfaces, ports);
     let compiled = filter::compile(options, &FileSystem::default(), &interfaces, None)?;
+    for unknown in &compiled.unknown {
+        plane.log.line(plane.now(), EventKind::Warning, &format!("filter: {unknown}"));
+    }
     let (running, worker) = RunningFilter::start(compiled, wakeup);
     plane.filter = Some(running);
     Ok(Some(worker))
