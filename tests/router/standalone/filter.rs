@@ -69,25 +69,6 @@ fn only_flows_that_the_rules_allow_pass() {
     }
 }
 
-#[test]
-fn a_trace_says_that_the_filter_dropped_a_packet() {
-    if !may_run_standalone() {
-        return;
-    }
-    let lab = filtered("pf", "block all\n");
-    let left = socket(&lab.left, "10.0.1.2:5000");
-    let (success, traced) = std::thread::scope(|scope| {
-        let trace = scope.spawn(|| lab.ask("trace --interface left --match dst+10.0.2.2 --count 1"));
-        assert!(eventually(|| {
-            let _ = left.send_to(b"question", "10.0.2.2:4000");
-            trace.is_finished()
-        }));
-        trace.join().unwrap()
-    });
-    assert!(success && traced.contains("filter, which dropped the packet: drop: filter_rule"), "{traced}");
-    assert!(!traced.contains("BUT THE ROUTER DID OTHERWISE"), "{traced}");
-}
-
 /// Rules would not match it.
 #[test]
 fn no_interface_comes_while_packets_are_filtered() {

@@ -6,6 +6,7 @@ mod filter;
 mod filter_operation;
 mod filter_states;
 mod filter_tables;
+mod filter_trace;
 mod links;
 mod operation;
 mod routes;

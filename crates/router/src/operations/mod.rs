@@ -6,6 +6,7 @@
 mod capture;
 mod error;
 mod filter;
+mod filter_trace;
 mod inspect;
 mod reload;
 mod respond;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::mirror::Mirror;
+use fullview_filter::ruleset::RuleSet;
 use fullview_plane::explain::{Explanation, LoopOutcome, RouteNames, explain};
 use fullview_plane::trace::{PacketFilter, TraceRequest, TracedPacket};
 use fullview_plane::verdict::{Punt, Verdict};
@@ -14,7 +15,7 @@ use std::net::IpAddr;
 use super::reload::{NO_FILE, Reloader};
 use super::tables::{self, CollectedChange};
 use super::undelivered::Undelivered;
-use super::{filter, inspect, states};
+use super::{filter, filter_trace, inspect, states};
 use crate::control::filter::FilterQuery;
 use crate::control::request::{self, Request};
 use crate::control::server::Responder;
@@ -141,7 +142,9 @@ fn ask<T: Serialize + Send + 'static>(
 
 fn noted(state: &RouterState<'_>, fetched: &FetchedNotes) -> status::NotedPackets {
     let FetchedNotes { notes, missed, finished } = fetched;
-    let packets = notes.iter().map(|note| packet(state.mirror(), note)).collect();
+    let filter = state.filter();
+    let rules = filter.as_ref().map(|filter| &**filter.rules.rules());
+    let packets = notes.iter().map(|note| packet(state.mirror(), rules, note)).collect();
     status::NotedPackets { packets, missed: *missed, finished: *finished }
 }
 
@@ -201,16 +204,16 @@ impl RouteNames for KernelNames<'_> {
 }
 
 /// Explains a packet by the router's present state, which may have changed since the packet came in.
-fn packet(mirror: &Mirror, note: &TracedPacket) -> status::NotedPacket {
+fn packet(mirror: &Mirror, rules: Option<&RuleSet>, note: &TracedPacket) -> status::NotedPacket {
     let view = mirror.views().current();
     let explanation = explain(&view, &KernelNames(mirror), note.port, note.before.frame());
-    let mut steps: Vec<String> = explanation.steps.iter().map(ToString::to_string).collect();
+    let mut steps = filter_trace::steps(rules, &view, note, &explanation);
     let was_resolved = was_resolved(&explanation, note);
     if was_resolved {
         steps.push("this is the path now; when the packet came in its neighbour was not known, and the kernel was asked for it".into());
     }
     let was_filtered = matches!(note.verdict, Verdict::Drop(reason) if reason.is_of_filter());
-    if was_filtered {
+    if was_filtered && !filter_trace::ends_with_drop(&steps) {
         steps.push(format!(
             "these steps are those without the filter, which dropped the packet: {}",
             note.verdict
