@@ -71,13 +71,21 @@ pub struct CompiledFilter {
     pub unknown: Vec<UnknownInterface>,
 }
 
-/// Compiles the rules of a router whose interfaces have these numbers. Tables that the rules leave open have the addresses that
-/// they have in the rules in force.
+/// Compiles the rules of a router whose interfaces have these numbers.
 pub fn compile(
     options: &FilterOptions,
     files: &dyn RulesetFiles,
     interfaces: &[Interface],
+) -> Result<CompiledFilter, FilterError> {
+    compile_after(None, options, files, interfaces)
+}
+
+/// Compiles rules that replace those in force: tables that they leave open keep their addresses.
+pub fn compile_after(
     in_force: Option<&EnforceableRules>,
+    options: &FilterOptions,
+    files: &dyn RulesetFiles,
+    interfaces: &[Interface],
 ) -> Result<CompiledFilter, FilterError> {
     let path = options.file.to_string_lossy().into_owned();
     let numbered = numbered(interfaces);

@@ -106,5 +106,5 @@ pub fn check_filter(options: &FilterOptions, plan: &Plan) -> Result<Vec<UnknownI
     };
     let interfaces = plan.interfaces.iter().map(named).collect();
     let interfaces = with_planned_addresses(interfaces, &plan.interfaces, &[]);
-    Ok(filter::compile(options, &FileSystem::default(), &interfaces, None)?.unknown)
+    Ok(filter::compile(options, &FileSystem::default(), &interfaces)?.unknown)
 }

@@ -86,7 +86,7 @@ fn compile_filter(
     let facts = queries.ask(move |state| (state.planned_interfaces(&planned), state.filter()));
     let (interfaces, filter) = facts.map_err(|error| error.to_string())?;
     let in_force = filter.as_ref().map(|filter| &filter.rules);
-    filter::compile(&options, &FileSystem::default(), &interfaces, in_force)
+    filter::compile_after(in_force, &options, &FileSystem::default(), &interfaces)
         .map(Some)
         .map_err(|error| error.to_string())
 }

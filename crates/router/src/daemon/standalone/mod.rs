@@ -67,7 +67,7 @@ fn start_filter(
     let Some(options) = &config.filter else { return Ok(None) };
     let interfaces = plane.mirror.views().current().parts().interfaces.clone();
     let interfaces = with_planned_addresses(interfaces, &config.plan.interfaces, ports);
-    let compiled = filter::compile(options, &FileSystem::default(), &interfaces, None)?;
+    let compiled = filter::compile(options, &FileSystem::default(), &interfaces)?;
     for unknown in &compiled.unknown {
         plane.log.line(plane.now(), EventKind::Warning, &format!("filter: {unknown}"));
     }
