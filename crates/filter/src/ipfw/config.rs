@@ -14,14 +14,6 @@ pub struct IpfwConfig {
     pub disabled_sets: u32,
 }
 
-impl IpfwConfig {
-    /// The interfaces that rules name, each with the number of the rule. A name that ends in `*` stands for all that begin
-    /// so.
-    pub fn named_interfaces(&self) -> impl Iterator<Item = (u16, &str)> {
-        self.rules.iter().flat_map(|rule| rule.interfaces().map(|name| (rule.number, name)))
-    }
-}
-
 /// A table: prefixes, with the lengths counted in their own families, and their values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IpfwTable {

@@ -46,6 +46,12 @@ impl IpfwConfig {
         parts
     }
 
+    /// The interfaces that rules name, each with the number of the rule. A name that ends in `*` stands for all that begin
+    /// so.
+    pub fn named_interfaces(&self) -> impl Iterator<Item = (u16, &str)> {
+        self.rules.iter().flat_map(|rule| rule.interfaces().map(|name| (rule.number, name)))
+    }
+
     /// The numbers of the tables: first those that exist, then those that only rules name.
     fn table_ids(&self) -> BTreeMap<&str, TableId> {
         let own = self.tables.keys().map(String::as_str);
