@@ -16,7 +16,7 @@ use fullview_router::log::LogLevel;
 use fullview_router::options::{EngineName, PortName, interface_address};
 
 pub use filter::{
-    ExplainedProtocol, FilterCheckArgs, FilterCommand, FilterExplainArgs, FilterTableArgs,
+    ExplainedProtocol, FilterCheckArgs, FilterCommand, FilterExplainArgs, FilterKillArgs, FilterTableArgs,
     FilterTableCommand, RulesLanguage, TableEntries,
 };
 use fullview_bench::settings::{ModelName, Size};
@@ -79,7 +79,7 @@ pub enum Command {
     /// Load, convert, check or generate routing tables
     #[command(subcommand)]
     Table(TableCommand),
-    /// Check rule sets of packet filters
+    /// Check rule sets of packet filters; tables and states of a running router's filter
     #[command(subcommand)]
     Filter(FilterCommand),
     /// Forward packets between interfaces of this host, or from a capture file into another

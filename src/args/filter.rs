@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use fullview_filter::address_table::TableEntry;
 
-use super::operations::RouterArgs;
+use super::operations::{RouterArgs, StateChoice};
 
 #[derive(Debug, Subcommand)]
 pub enum FilterCommand {
@@ -16,6 +16,31 @@ pub enum FilterCommand {
     Explain(FilterExplainArgs),
     /// Show, test or change a table of addresses of a running router
     Table(FilterTableArgs),
+    /// Remove states of a running router: their flows have to pass the rules again
+    Kill(FilterKillArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The states are those that `fullview show states` lists with the same conditions. A TCP connection whose
+states are gone passes only if the rules let segments in the middle of a connection in.
+
+Examples:
+  fullview filter kill 192.0.2.9
+  fullview filter kill 198.51.100.0/24 --protocol tcp
+  fullview filter kill --rule 3"
+)]
+pub struct FilterKillArgs {
+    #[command(flatten)]
+    pub choice: StateChoice,
+    /// All states
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub router: RouterArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

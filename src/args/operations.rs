@@ -7,6 +7,7 @@ use fullview_filter::address_table::TableEntry;
 use fullview_filter::pf::names::protocols;
 use fullview_plane::wire::ethernet::Mac;
 
+use fullview_router::control::filter::StatesQuery;
 use fullview_router::options::MetricsAddress;
 
 /// Which router a command asks.
@@ -24,7 +25,7 @@ pub struct RouterArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Operation")]
 pub struct OperationsArgs {
-    /// Answer `fullview show`, `trace`, `capture-drops` and `reload` on the socket /run/fullview/NAME.sock
+    /// Answer `fullview show`, `trace`, `filter table`, `capture-drops` and `reload` on the socket /run/fullview/NAME.sock
     #[arg(long, value_name = "NAME", conflicts_with = "control")]
     pub name: Option<String>,
     /// Answer them on this socket instead
@@ -108,15 +109,8 @@ pub enum ShowWhat {
     Filter,
     /// States of the filter
     States {
-        /// Only states of flows that this address, or one of this prefix, sends or receives
-        #[arg(value_name = "ADDRESS|PREFIX")]
-        host: Option<TableEntry>,
-        /// Only states of this protocol: a name or a number
-        #[arg(long, value_name = "PROTOCOL", value_parser = protocol)]
-        protocol: Option<u8>,
-        /// Only states that the rule of this number has made
-        #[arg(long, value_name = "N")]
-        rule: Option<u32>,
+        #[command(flatten)]
+        choice: StateChoice,
         /// List at most this many
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
@@ -127,6 +121,33 @@ pub enum ShowWhat {
         #[arg(long, value_name = "N", default_value_t = 50)]
         last: usize,
     },
+}
+
+/// Which states of a filter are meant: those that fulfil all conditions.
+#[derive(Debug, Args)]
+pub struct StateChoice {
+    /// States of flows that this address, or one of this prefix, sends or receives
+    #[arg(value_name = "ADDRESS|PREFIX")]
+    pub host: Option<TableEntry>,
+    /// States of this protocol: a name or a number
+    #[arg(long, value_name = "PROTOCOL", value_parser = protocol)]
+    pub protocol: Option<u8>,
+    /// States that the rule of this number has made
+    #[arg(long, value_name = "N")]
+    pub rule: Option<u32>,
+}
+
+impl StateChoice {
+    /// As the router is asked, from the first state on.
+    pub fn query(&self) -> StatesQuery {
+        let host = self.host.map(|host| host.to_string());
+        StatesQuery { host, protocol: self.protocol, rule: self.rule, ..StatesQuery::default() }
+    }
+
+    /// Whether all states are meant.
+    pub fn is_all(&self) -> bool {
+        self.host.is_none() && self.protocol.is_none() && self.rule.is_none()
+    }
 }
 
 fn protocol(text: &str) -> Result<u8, String> {

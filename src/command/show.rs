@@ -16,7 +16,6 @@ use super::{BadInput, Exit};
 use crate::args::operations::{RouterArgs, ShowRouterArgs, ShowWhat};
 use fullview_router::control;
 use fullview_router::control::client::Client;
-use fullview_router::control::filter::StatesQuery;
 use fullview_router::control::request::{self, Request};
 use fullview_router::control::status::{
     CountersStatus, EventStatus, FibStatus, InterfaceStatus, NeighborStatus, PathStatus, RouteStatus,
@@ -35,10 +34,8 @@ pub fn run(args: &ShowRouterArgs) -> anyhow::Result<Exit> {
             show(&mut client, args, &request, |found: &Vec<EventStatus>, out| events(found, out))?;
         }
         ShowWhat::Filter => filter(&mut client, args.json)?,
-        ShowWhat::States { host, protocol, rule, limit } => {
-            let host = host.map(|host| host.to_string());
-            let query = StatesQuery { host, protocol: *protocol, rule: *rule, ..StatesQuery::default() };
-            states(&mut client, &query, limit.unwrap_or(usize::MAX), args.json)?;
+        ShowWhat::States { choice, limit } => {
+            states(&mut client, &choice.query(), limit.unwrap_or(usize::MAX), args.json)?;
         }
         ShowWhat::Routes { what, table, limit } => {
             routes(&mut client, args, what.as_deref(), *table, limit.unwrap_or(usize::MAX))?;

@@ -3,6 +3,7 @@
 mod check;
 mod entries;
 mod explain;
+mod kill;
 mod read;
 mod table;
 pub mod warning;
@@ -15,5 +16,6 @@ pub fn run(command: &FilterCommand) -> anyhow::Result<Exit> {
         FilterCommand::Check(args) => check::run(args),
         FilterCommand::Explain(args) => explain::run(args),
         FilterCommand::Table(args) => table::run(args),
+        FilterCommand::Kill(args) => kill::run(args),
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use fullview_testnet::eventually;
 use serde_json::{Value, json};
 
-use super::filter::filtered;
+use super::filter::{Reloadable, filtered, hears, socket};
 use super::*;
 use crate::traffic::{Receiver, Sender, lost};
 
@@ -51,6 +52,30 @@ fn states_are_listed_and_chosen() {
     lab.end();
 }
 
+#[test]
+fn flows_whose_states_are_removed_meet_the_rules_again() {
+    if !may_run_standalone() {
+        return;
+    }
+    let router = Reloadable::start("pass\n");
+    let lab = &router.lab;
+    let right = socket(&lab.right, "10.0.2.2:4000");
+    let [flow, other] = [5000, 5001].map(|port| socket(&lab.left, &format!("10.0.1.2:{port}")));
+    let passes = |flow: &UdpSocket| {
+        flow.send_to(b"question", "10.0.2.2:4000").unwrap();
+        hears(&right, flow.local_addr().unwrap())
+    };
+    assert!(eventually(|| passes(&flow)) && passes(&other));
+    assert!(router.reload("block all\n").0);
+    assert!(passes(&flow) && passes(&other), "states stay");
+    let (success, output) = lab.ask("filter kill 10.0.1.0/24 --protocol 17");
+    assert_eq!((success, output.as_str()), (true, "4 states removed\n"));
+    assert!(!passes(&flow) && !passes(&other));
+    let (success, output) = lab.ask("filter kill");
+    assert!(!success && output.contains("name the states by an address"), "{output}");
+    router.lab.end();
+}
+
 /// More states than a page and a piece have, with one flow that goes on all the time.
 #[test]
 fn many_states_are_listed_while_packets_flow_without_loss() {
@@ -85,6 +110,9 @@ fn many_states_are_listed_while_packets_flow_without_loss() {
         listed.dedup();
         assert_eq!(listed.len(), 2 * usize::from(FLOWS), "no state is listed twice");
     }
+    let kill = |line: &str| lab.ask(&format!("filter kill {line}"));
+    assert_eq!(kill("10.0.2.2 --protocol udp"), (true, format!("{} states removed\n", 2 * FLOWS)));
+    assert_eq!(kill("10.0.2.2 --protocol udp --json"), (true, "{\n  \"removed\": 0\n}\n".to_owned()));
     let sent = sender.end();
     let arrived = Receiver::end_with(sent, vec![receiver]).concat();
     assert!(sent > 20 && lost(sent, &arrived).is_empty(), "{sent} sent, lost {:?}", lost(sent, &arrived));

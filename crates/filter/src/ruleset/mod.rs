@@ -18,4 +18,4 @@ mod translate;
 pub use explain::TriedRule;
 pub use list::RuleList;
 pub use parts::{CompileError, Language, RuleSet, RuleSetParts};
-pub use records::{StateRecord, records};
+pub use records::{StateRecord, records, remove};

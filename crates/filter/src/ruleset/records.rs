@@ -54,6 +54,22 @@ pub fn records(
     (entries.end < used).then_some(entries.end)
 }
 
+/// Removes a state, unless another one has its entry by now. Says whether it did.
+pub fn remove(worker: &mut FilterWorker, state: &StateRecord) -> bool {
+    if state.entry >= worker.states.used_entries() {
+        return false;
+    }
+    let (hot, cold) = worker.states.get(state.entry);
+    let is_it = hot.is_used()
+        && hot.key() == state.flow
+        && hot.binding() == state.binding
+        && cold.interface == state.interface;
+    if is_it {
+        worker.forget(state.entry);
+    }
+    is_it
+}
+
 fn record(set: &RuleSet, worker: &FilterWorker, now: u32, id: u32) -> StateRecord {
     let (hot, cold) = worker.states.get(id);
     let translated =

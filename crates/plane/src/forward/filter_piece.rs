@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use fullview_filter::ruleset::{RuleSet, StateRecord, records};
+use fullview_filter::ruleset::{RuleSet, StateRecord, records, remove};
 use fullview_filter::state::RuleCounters;
 
 use super::filter::BurstFilter;
 
 /// So many entries of the table of states, or so many rules, are in a piece at most.
-pub const PIECE: u32 = 1024;
+const PIECE: u32 = 1024;
+/// A piece removes so many states at most: that takes longer than to copy them.
+pub const MOST_REMOVED: usize = 128;
 
 /// What a piece is to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +20,17 @@ pub enum PieceOf {
     States(u32),
     /// How many states each rule has, from the rule with this index on.
     Rules(u32),
+    /// States to remove, the first of which has this number.
+    Removal(u32),
 }
 
 /// A piece of what a filter remembers.
 pub struct FilterPiece {
     what: PieceOf,
+    /// The states of the piece, or those to remove.
     pub states: Vec<StateRecord>,
+    /// How many states were removed.
+    pub removed: u32,
     pub rule_states: Vec<u32>,
     /// Where the next piece begins. `None` if this was the last one.
     pub next: Option<u32>,
@@ -39,15 +46,23 @@ impl FilterPiece {
         let (states, rules) = match what {
             PieceOf::States(_) => (PIECE as usize, 0),
             PieceOf::Rules(_) => (0, PIECE as usize),
+            PieceOf::Removal(_) => (0, 0),
         };
         FilterPiece {
             what,
             states: Vec::with_capacity(states),
             rule_states: Vec::with_capacity(rules),
+            removed: 0,
             next: None,
             totals: (0, 0),
             rules: None,
         }
+    }
+
+    /// A piece that removes states; of more than [`MOST_REMOVED`] those behind stay.
+    pub fn removal(states: Vec<StateRecord>) -> FilterPiece {
+        let first = states.first().map_or(0, |state| state.entry);
+        FilterPiece { states, ..FilterPiece::of(PieceOf::Removal(first)) }
     }
 
     /// What it holds.
@@ -55,7 +70,7 @@ impl FilterPiece {
         self.what
     }
 
-    /// Fills the piece. Its lists are empty and have room.
+    /// Fills the piece, whose lists are empty and have room, or removes its states.
     pub(super) fn fill(&mut self, filter: &mut BurstFilter, now: u64) {
         let (rules, worker) = filter.parts();
         self.totals = (worker.states().len() as u32, worker.sources().len() as u32);
@@ -70,6 +85,10 @@ impl FilterPiece {
                 let (from, end) = (all.len().min(from as usize), all.len().min((from + PIECE) as usize));
                 self.rule_states.extend_from_slice(&all[from..end]);
                 self.next = (end < all.len()).then_some(end as u32);
+            }
+            PieceOf::Removal(_) => {
+                let states = self.states.iter().take(MOST_REMOVED);
+                self.removed = states.filter(|state| remove(worker, state)).count() as u32;
             }
         }
     }

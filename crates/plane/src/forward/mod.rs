@@ -49,7 +49,7 @@ mod vlan;
 
 pub use filter::{BurstFilter, EnforceableRules, UnsupportedFilter};
 pub use filter_link::{FilterBusy, FilterClient, FilterInspector, FilterServer, RuleChange, filter_link};
-pub use filter_piece::{FilterPiece, PIECE, PieceOf};
+pub use filter_piece::{FilterPiece, MOST_REMOVED, PieceOf};
 pub use flow::flow_hash_of;
 pub use redirect::RedirectCandidate;
 pub use route_cache::RouteCacheCounters;

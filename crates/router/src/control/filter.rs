@@ -190,6 +190,15 @@ pub struct StatesPage {
     pub next: Option<u32>,
 }
 
+/// What a part of a removal of states did. Parts have no limit of states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StatesRemoved {
+    pub removed: u32,
+    /// Where the next part begins. `None` if this was the last one.
+    pub next: Option<u32>,
+}
+
 /// A state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

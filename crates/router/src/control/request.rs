@@ -26,6 +26,8 @@ pub enum Request {
     Filter(FilterQuery),
     /// A page of the filter's states: [`super::filter::StatesPage`].
     States(StatesQuery),
+    /// Removes the states that the query chooses: [`super::filter::StatesRemoved`].
+    RemoveStates(StatesQuery),
     /// A page of a table of the filter: [`super::filter::TablePage`].
     FilterTable(TableQuery),
     /// Whether a table of the filter contains an address: [`super::filter::TableAnswer`].

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use fullview_filter::ruleset::StateRecord;
 use fullview_plane::forward::{FilterInspector, FilterPiece, PieceOf};
 
 use super::wakeup::Wakeup;
@@ -36,10 +37,20 @@ impl FilterHandle {
 
     /// Asks the worker for a piece of what it remembers.
     pub fn piece(&self, what: PieceOf) -> Result<Box<FilterPiece>, FilterUnanswered> {
+        self.exchange(FilterPiece::of(what))
+    }
+
+    /// Has the worker remove these states; returns how many of them there still were.
+    pub fn remove(&self, states: Vec<StateRecord>) -> Result<u32, FilterUnanswered> {
+        self.exchange(FilterPiece::removal(states)).map(|piece| piece.removed)
+    }
+
+    fn exchange(&self, piece: FilterPiece) -> Result<Box<FilterPiece>, FilterUnanswered> {
+        let what = piece.what();
         // A panic with the lock leaves both rings whole.
         let mut inspector = self.inspector.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = Instant::now();
-        inspector.send(Box::new(FilterPiece::of(what))).map_err(|_| FilterUnanswered)?;
+        inspector.send(Box::new(piece)).map_err(|_| FilterUnanswered)?;
         self.wakeup.notify();
         while asked.elapsed() < TIMEOUT {
             match inspector.receive() {

@@ -19,6 +19,9 @@ pub const MOST_METRICS: usize = MAX_LIMIT;
 /// Refuses questions about the filter of a router that has none.
 const NO_FILTER: &str = "this router has no filter: a router without a kernel has one if its configuration has a section [filter]";
 
+/// Refuses an answer without rules, which a worker does not give.
+pub const UNFILLED: &str = "the worker of the filter has left a question open; ask again";
+
 /// The filter of the router.
 pub fn in_force(queries: &QueryHandle) -> Result<FilterInForce, String> {
     let filter = queries.ask(|state| state.filter()).map_err(|error| error.to_string())?;
@@ -40,7 +43,7 @@ pub fn page(
 ) -> Result<FilterStatus, String> {
     let piece = filter.handle.piece(PieceOf::Rules(query.from)).map_err(|error| error.to_string())?;
     let (states, sources) = piece.totals;
-    let (rules, counters) = piece.rules.ok_or("the worker of the filter has left a question open")?;
+    let (rules, counters) = piece.rules.ok_or(UNFILLED)?;
     let counted = RuleCounts { rules: &rules, counters: &counters, states: &piece.rule_states };
     let (listed, next) = counted.page(query.from, query.limit.clamp(1, MAX_LIMIT));
     Ok(FilterStatus {

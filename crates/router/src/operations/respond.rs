@@ -73,6 +73,7 @@ impl ClientResponder {
             Request::Counters => self.ask(|state| inspect::counters(state)),
             Request::Filter(query) => value(&filter::status(&self.queries, &query)?),
             Request::States(query) => value(&states::page(&self.queries, &query)?),
+            Request::RemoveStates(query) => value(&states::remove(&self.queries, &query)?),
             Request::FilterTable(query) => value(&tables::page(&self.queries, &query)?),
             Request::FilterTableTest(query) => value(&tables::test(&self.queries, &query)?),
             Request::FilterTableChange(part) => value(&self.table_change.take(&self.queries, part)?),

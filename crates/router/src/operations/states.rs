@@ -7,10 +7,12 @@ use fullview_filter::pf::names::protocols;
 use fullview_filter::rule::Side;
 use fullview_filter::ruleset::{RuleSet, StateRecord};
 use fullview_filter::state::{PassBinding, Phase};
-use fullview_plane::forward::{FilterPiece, PieceOf};
+use fullview_plane::forward::{FilterPiece, MOST_REMOVED, PieceOf};
 
-use super::filter::{in_force, rule};
-use crate::control::filter::{FlowEnd, MAX_LIMIT, RuleReference, StateStatus, StatesPage, StatesQuery};
+use super::filter::{UNFILLED, in_force, rule};
+use crate::control::filter::{
+    FlowEnd, MAX_LIMIT, RuleReference, StateStatus, StatesPage, StatesQuery, StatesRemoved,
+};
 use crate::daemon::{QueryHandle, RouterState};
 
 /// A page looks at so many pieces of the worker's table at most, so that its client does not wait for long.
@@ -32,6 +34,25 @@ pub fn page(queries: &QueryHandle, query: &StatesQuery) -> Result<StatesPage, St
         }
     }
     Ok(page)
+}
+
+/// Removes the wanted states among as many entries as a page looks at.
+pub fn remove(queries: &QueryHandle, query: &StatesQuery) -> Result<StatesRemoved, String> {
+    let handle = in_force(queries)?.handle;
+    let wanted = WantedStates::of(query)?;
+    let mut done = StatesRemoved { removed: 0, next: Some(query.from) };
+    for _ in 0..MOST_PIECES {
+        let Some(from) = done.next else { break };
+        let piece = handle.piece(PieceOf::States(from)).map_err(|error| error.to_string())?;
+        let (rules, _) = piece.rules.as_ref().ok_or(UNFILLED)?;
+        let chosen: Vec<_> = piece.states.iter().filter(|state| wanted.includes(rules, state)).collect();
+        for states in chosen.chunks(MOST_REMOVED) {
+            let states = states.iter().map(|state| **state).collect();
+            done.removed += handle.remove(states).map_err(|error| error.to_string())?;
+        }
+        done.next = piece.next;
+    }
+    Ok(done)
 }
 
 fn interface_names(state: &RouterState<'_>) -> Vec<String> {
@@ -62,7 +83,7 @@ impl WantedStates {
         limit: usize,
         page: &mut StatesPage,
     ) -> Result<(), String> {
-        let (rules, _) = piece.rules.as_ref().ok_or("the worker of the filter has left a question open")?;
+        let (rules, _) = piece.rules.as_ref().ok_or(UNFILLED)?;
         page.next = piece.next;
         for state in piece.states.iter().filter(|state| self.includes(rules, state)) {
             if page.states.len() == limit {
