@@ -8,7 +8,7 @@ use fullview_filter::pf::{load, lower};
 use fullview_filter::ruleset::{RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::forward::{
-    BurstFilter, EnforceableRules, FilterBusy, FilterPiece, Forwarder, PieceOf, RuleChange,
+    BurstFilter, EnforceableRules, FilterBusy, FilterPiece, Forwarder, MOST_REMOVED, PieceOf, RuleChange,
     UnsupportedFilter, filter_link,
 };
 use fullview_plane::verdict::{Punt, Reason};
@@ -182,12 +182,12 @@ fn what_the_filter_remembers_is_handed_over_in_pieces() {
     forwarder.set_filter_server(server);
     let flows = (0..200).map(|last| (0, inet(&format!("198.18.0.{last}"), DST, 64)));
     flows.for_each(|packet| drop(run(&mut forwarder, &[packet])));
-    let mut ask = |forwarder: &mut Forwarder, what| {
-        inspector.send(Box::new(FilterPiece::of(what))).unwrap();
+    let mut hand = |forwarder: &mut Forwarder, piece| {
+        inspector.send(Box::new(piece)).unwrap();
         forwarder.change_rules();
         inspector.receive().unwrap()
     };
-    let piece = ask(&mut forwarder, PieceOf::States(0));
+    let piece = hand(&mut forwarder, FilterPiece::of(PieceOf::States(0)));
     assert_eq!((piece.totals, piece.states.len(), piece.next), ((400, 0), 400, None));
     let (set, counters) = piece.rules.unwrap();
     assert!(
@@ -197,9 +197,15 @@ fn what_the_filter_remembers_is_handed_over_in_pieces() {
         (counters.get(1).0, set.rules()[1].text.as_str()),
         (200, rules.rules().rules()[1].text.as_str())
     );
-    let rest = ask(&mut forwarder, PieceOf::States(390));
+    let rest = hand(&mut forwarder, FilterPiece::of(PieceOf::States(390)));
     assert_eq!((rest.states.len(), rest.next), (10, None));
     assert_eq!(rest.states[0].entry, 390);
-    let states = ask(&mut forwarder, PieceOf::Rules(1));
+    let states = hand(&mut forwarder, FilterPiece::of(PieceOf::Rules(1)));
     assert_eq!((states.rule_states.as_slice(), states.next), (&[200, 200][..], None));
+    // One state is no longer that of its entry, and 128 are removed at most.
+    let mut chosen = piece.states;
+    chosen[0].flow.source_port ^= 1;
+    let removal = hand(&mut forwarder, FilterPiece::removal(chosen));
+    assert_eq!((removal.removed, MOST_REMOVED), (127, 128));
+    assert_eq!(hand(&mut forwarder, FilterPiece::of(PieceOf::Rules(0))).totals, (273, 0));
 }
