@@ -14,3 +14,5 @@ mod transport;
 
 pub use error::PacketError;
 pub use key::{Direction, Fragment, IcmpMessage, NO_INTERFACE, Packet, Pass, Quoted, TcpSegment, Transport};
+pub use network::NetworkHeader;
+pub use parse::network_header;

@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `parse.rs` | picks one of the parsers: `fast_parse.rs`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
 //! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
+//! | `translations.rs` | other addresses and ports, where the filter asks for them; `translate.rs` writes them |
 //! | `filter_link.rs` | not a stage: other rules for the filter, between bursts |
 //! | `lookup.rs` | next hops of the destinations, and `source_check.rs` |
 //! | `redirect.rs` | copies of packets that deserve an ICMP redirect |
@@ -39,10 +40,13 @@ mod parse;
 mod redirect;
 mod rewrite;
 mod route_cache;
+mod sctp;
 mod short_burst;
 mod slow_parse;
 mod source_check;
 mod stage_state;
+mod translate;
+mod translations;
 mod transmit;
 mod vlan;
 
@@ -202,7 +206,7 @@ impl Forwarder {
 #[inline]
 fn run_stages(
     state: &mut StageState,
-    filter: Option<&mut BurstFilter>,
+    mut filter: Option<&mut BurstFilter>,
     view: &View,
     last: Stage,
     packets: &mut [Packet<'_>],
@@ -210,15 +214,19 @@ fn run_stages(
     state.clear();
     parse::parse(state, view, packets);
     if last >= Stage::Lookup {
-        match filter {
+        match &mut filter {
             Some(filter) => filter.around_lookup(state, view, packets),
             None => lookup::look_up(state, view, packets),
         }
     }
     if last >= Stage::Rewrite {
         if view.has_redirects() {
-            redirect::record(&mut state.redirects, &state.tables, view, packets);
+            let is_translated = |position| filter.as_ref().is_some_and(|filter| filter.has_translated(position));
+            redirect::record(&mut state.redirects, &state.tables, view, packets, &is_translated);
         }
         rewrite::rewrite(state, view, packets);
+        if let Some(filter) = filter {
+            filter.restore_rejected(packets);
+        }
     }
 }

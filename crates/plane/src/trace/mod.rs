@@ -222,7 +222,7 @@ impl TraceRecorder {
 
     /// Copies a dropped packet for the requests that ask for drops only.
     fn record_drop(&mut self, requests: &ActiveRequests, packet: &Slot) {
-        let Verdict::Drop(_) = packet.verdict else { return };
+        let (Verdict::Drop(_) | Verdict::Reject(_)) = packet.verdict else { return };
         for (number, request) in requests.iter().filter(|(_, request)| request.drops_only) {
             if request.filter.matches(packet.port, packet.frame()) {
                 if request.take() {

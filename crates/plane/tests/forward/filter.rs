@@ -131,8 +131,6 @@ fn what_the_filter_cannot_read_is_dropped() {
 
 #[test]
 fn rules_that_the_loop_cannot_enforce_are_refused() {
-    let translating = pf("nat on port1 from any to any -> 192.0.2.1");
-    assert_eq!(enforceable(translating).err(), Some(UnsupportedFilter::Translation));
     let overloading = "table <bad>\npass in proto tcp keep state (max-src-conn 5, overload <bad>)";
     assert_eq!(enforceable(pf(overloading)).err(), Some(UnsupportedFilter::Overload));
     assert!(enforceable(pf("pass in proto tcp keep state (max-src-conn 5)")).is_ok());
