@@ -4,6 +4,7 @@
 mod delivery;
 mod filter;
 mod links;
+mod nat;
 mod operation;
 mod routes;
 

@@ -149,7 +149,10 @@ impl Forwarder {
         let before = rejected.len();
         tracer.begin(burst);
         self.forward(burst, &mut tracer.egress(egress), rejected);
-        tracer.finish(&rejected[before..]);
+        let filter = self.filter.as_deref();
+        tracer.finish(&rejected[before..], |position| {
+            filter.is_some_and(|filter| filter.has_translated(position))
+        });
         self.tracer = Some(tracer);
     }
 
