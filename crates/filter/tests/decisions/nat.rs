@@ -1,5 +1,6 @@
 use fullview_filter::address::Address;
-use fullview_filter::packet::{Direction, Packet};
+use fullview_filter::packet::protocol::ICMP;
+use fullview_filter::packet::{Direction, IcmpMessage, Packet, Transport};
 use fullview_filter::rule::{
     AddressPool, CompiledRule, PoolOrder, PortChoice, PortRange, RuleAction, Side, Translation,
 };
@@ -56,4 +57,21 @@ fn a_redirected_destination_answers_from_the_original_one() {
     let answer = Packet::udp(pass(Direction::Out), (inside, 8080), CLIENT);
     let back = rewrite(bench.check(&answer).verdict);
     assert_eq!((back.side, back.address, back.port), (Side::Source, SERVER.0, SERVER.1));
+}
+
+/// An echo request or reply with this identifier.
+fn echo(direction: Direction, ends: (Address, Address), kind: u8, id: u16) -> Packet {
+    let message = IcmpMessage { kind, code: 0, id, is_query: true };
+    let packet = Packet::udp(pass(direction), (ends.0, 0), (ends.1, 0));
+    Packet { protocol: ICMP, transport: Transport::Icmp(message), ..packet }
+}
+
+#[test]
+fn an_echo_with_another_identifier_gets_its_reply_back() {
+    let mut bench = translating(Side::Source, OUTSIDE, PortChoice::Free(PortRange { first: 7, last: 7 }));
+    let request = echo(Direction::Out, (CLIENT.0, SERVER.0), 8, 1000);
+    assert_eq!(rewrite(bench.check(&request).verdict).port, 7);
+    let reply = echo(Direction::In, (SERVER.0, OUTSIDE), 0, 7);
+    let back = rewrite(bench.check(&reply).verdict);
+    assert_eq!((back.side, back.address, back.port), (Side::Destination, CLIENT.0, 1000));
 }

@@ -4,7 +4,7 @@
 
 use fullview_filter::address::{Address, Family};
 use fullview_filter::packet::protocol::{ICMP, ICMP6, SCTP, TCP, UDP, UDP_LITE};
-use fullview_filter::packet::{Fragment, NetworkHeader, network_header};
+use fullview_filter::packet::{Fragment, NetworkHeader, is_icmp_query, network_header};
 use fullview_filter::rule::Side;
 use fullview_filter::verdict::Rewrite;
 
@@ -118,8 +118,9 @@ fn write_address(packet: &mut [u8], header: &NetworkHeader, end: &End) -> (End, 
 
 /// Writes a port or an identifier, if there is one to write and a field for it. Returns the old one.
 fn write_port(packet: &mut [u8], header: &NetworkHeader, end: &End) -> (Option<u16>, Change) {
+    let kind = packet.get(header.payload).copied().unwrap_or_default();
     let offset = match (header.protocol, end.side) {
-        (ICMP | ICMP6, _) => IDENTIFIER,
+        (ICMP | ICMP6, _) if is_icmp_query(header.family, kind) => IDENTIFIER,
         (TCP | UDP | UDP_LITE | SCTP, Side::Source) => 0,
         (TCP | UDP | UDP_LITE | SCTP, Side::Destination) => DESTINATION_PORT,
         _ => return (None, Change::NONE),

@@ -25,7 +25,7 @@ impl RulesetFiles for Text {
 }
 
 fn names() -> impl Iterator<Item = (u16, String)> {
-    (0..3).map(|number| (number, format!("port{number}")))
+    (0..5).map(|number| (number, format!("port{number}")))
 }
 
 fn interfaces() -> Interfaces {
@@ -33,7 +33,7 @@ fn interfaces() -> Interfaces {
     Interfaces(names().map(named).collect())
 }
 
-fn pf(rules: &'static str) -> RuleSetParts {
+pub fn pf(rules: &'static str) -> RuleSetParts {
     let named = |(_, name)| HostInterface { name, ..HostInterface::default() };
     let facts = HostFacts { interfaces: names().map(named).collect() };
     lower::lower(&load::load("pf.conf", &Text(rules), &facts).unwrap(), &interfaces()).unwrap().parts
@@ -53,7 +53,7 @@ fn filtered_by(rules: &EnforceableRules) -> Forwarder {
     forwarder
 }
 
-fn filtered(rules: RuleSetParts) -> Forwarder {
+pub fn filtered(rules: RuleSetParts) -> Forwarder {
     filtered_by(&enforceable(rules).unwrap())
 }
 
