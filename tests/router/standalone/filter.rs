@@ -25,10 +25,15 @@ fn section(language: &str) -> String {
 
 /// Starts a router whose rules have to be there before it starts.
 pub fn filtered(language: &str, rules: &str) -> Standalone {
+    filtered_with(language, rules, "")
+}
+
+/// As [`filtered`], with more configuration.
+pub fn filtered_with(language: &str, rules: &str, more: &str) -> Standalone {
     let rules_folder = tempfile::tempdir().unwrap();
     let file = rules_folder.path().join("rules");
     std::fs::write(&file, rules).unwrap();
-    Standalone::start(&section(language).replace("FOLDER/rules", file.to_str().unwrap()))
+    Standalone::start(&(section(language).replace("FOLDER/rules", file.to_str().unwrap()) + more))
 }
 
 pub fn socket(host: &Node, address: &str) -> UdpSocket {

@@ -6,6 +6,7 @@ mod filter;
 mod links;
 mod nat;
 mod operation;
+mod reject;
 mod routes;
 
 use std::collections::BTreeMap;

@@ -33,6 +33,15 @@ pub(super) fn inet(
     bytes
 }
 
+/// An IPv4 packet that may not be fragmented, and so needs no identification (RFC 6864).
+pub(super) fn whole_inet(addresses: (Ipv4Addr, Ipv4Addr), protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = inet(addresses, protocol, 0, 0, payload);
+    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
+    packet.set_unfragmented(true);
+    packet.fill_checksum();
+    bytes
+}
+
 /// Fills in an ICMPv6 message's checksum, and puts the message into a packet.
 pub(super) fn icmpv6(addresses: (Ipv6Addr, Ipv6Addr), traffic_class: u8, mut message: Vec<u8>) -> Vec<u8> {
     let (source, destination) = (addresses.0.to_bits(), addresses.1.to_bits());

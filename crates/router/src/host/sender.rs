@@ -72,8 +72,8 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
         let protocol = ipv4::protocol::TCP;
         match ends {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
-                let identification = self.ip.next_identification();
-                self.originate(packet::inet((from, to), protocol, 0, identification, segment), neighbor);
+                let packet = packet::whole_inet((from, to), protocol, segment);
+                self.originate(packet, neighbor);
             }
             (IpAddr::V6(from), IpAddr::V6(to)) => {
                 self.deliver(packet::inet6((from, to), protocol, 0, segment), neighbor, neighbor.interface);
