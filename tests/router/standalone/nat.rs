@@ -129,7 +129,8 @@ fn echo_once(listener: &TcpListener) -> String {
 const LONG: usize = 300_000;
 
 fn connect(from: &str, to: SocketAddr) -> String {
-    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
+    let socket =
+        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
     rustix::net::bind(&socket, &from.parse::<SocketAddr>().unwrap()).unwrap();
     rustix::net::connect(&socket, &to).unwrap();
     let mut stream = TcpStream::from(socket);
@@ -151,7 +152,10 @@ fn refused(host: &Node, from: &str, to: &str) -> String {
     let mut error = None;
     eventually(|| {
         let _ = socket.send(b"question");
-        error = socket.recv(&mut [0; 9]).err().filter(|error| error.kind() == std::io::ErrorKind::ConnectionRefused);
+        error = socket
+            .recv(&mut [0; 9])
+            .err()
+            .filter(|error| error.kind() == std::io::ErrorKind::ConnectionRefused);
         error.is_some()
     });
     format!("{:?}", error.map(|error| error.kind()))
@@ -211,7 +215,10 @@ fn packets_are_translated_as_linux_does_it() {
     let expected = expected.observe();
     let of = |name: &str| &expected.iter().find(|(of, _)| *of == name).unwrap().1;
     assert!(of("tcp").contains("server 10.0.2.1:5001 at 10.0.2.2:4000"), "{expected:?}");
-    assert!(of("beyond the right host").contains("From 10.0.2.2 icmp_seq=1 Time to live exceeded"), "{expected:?}");
+    assert!(
+        of("beyond the right host").contains("From 10.0.2.2 icmp_seq=1 Time to live exceeded"),
+        "{expected:?}"
+    );
     let lab = filtered_with("pf", ALL_PF, ROUTES);
     let hosts = Hosts { left: &lab.left, right: &lab.right };
     hosts.prepare();
@@ -263,9 +270,10 @@ fn a_trace_says_what_the_filter_made_of_a_packet() {
     };
     let there = traced("--interface left --match dst+10.0.2.2", &left, "10.0.2.2:4000");
     let back = traced("--interface right --match dst+10.0.2.1", &right, &from.to_string());
-    for (text, ends) in
-        [(there, "it left from 10.0.2.1:5000 to 10.0.2.2:4000"), (back, "it left from 10.0.2.2:4000 to 10.0.1.2:5000")]
-    {
+    for (text, ends) in [
+        (there, "it left from 10.0.2.1:5000 to 10.0.2.2:4000"),
+        (back, "it left from 10.0.2.2:4000 to 10.0.1.2:5000"),
+    ] {
         assert!(text.contains("the filter, which translated the packet") && text.contains(ends), "{text}");
         assert!(!text.contains("BUT THE ROUTER DID OTHERWISE"), "{text}");
     }

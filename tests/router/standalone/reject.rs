@@ -68,7 +68,12 @@ impl Sender {
         assert!(eventually(|| {
             left.try_command("ping -n -c 1 -W 1 10.0.1.1");
             let shown = left.ip("-o neigh show 10.0.1.1 dev eth0");
-            router = shown.split("lladdr ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or("").to_owned();
+            router = shown
+                .split("lladdr ")
+                .nth(1)
+                .and_then(|rest| rest.split(' ').next())
+                .unwrap_or("")
+                .to_owned();
             !router.is_empty()
         }));
         Sender { socket: left.packet_socket("eth0"), router: mac(&router), own: mac(&left.mac("eth0")) }
@@ -91,7 +96,8 @@ impl Sender {
             if frame[6..12] == self.own[..] || frame[..6] != self.own[..] {
                 continue;
             }
-            let Ok(packet) = Packet::parse(Frame::new_unchecked(&frame[..]).payload(), Packet::NOTHING.pass) else {
+            let Ok(packet) = Packet::parse(Frame::new_unchecked(&frame[..]).payload(), Packet::NOTHING.pass)
+            else {
                 continue;
             };
             match packet.quoted {
@@ -104,7 +110,12 @@ impl Sender {
 
 /// Type, code and flags, and all else that both routers have to agree about.
 fn described(packet: &Packet, bytes: &[u8]) -> Option<String> {
-    let ends = format!("{} to {}, TTL {}", IpAddr::from(packet.source), IpAddr::from(packet.destination), packet.ttl);
+    let ends = format!(
+        "{} to {}, TTL {}",
+        IpAddr::from(packet.source),
+        IpAddr::from(packet.destination),
+        packet.ttl
+    );
     match (packet.transport, packet.quoted) {
         (Transport::Tcp(_), _) => {
             let at = network_header(bytes).unwrap().payload;

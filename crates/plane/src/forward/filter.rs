@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fullview_filter::packet::{Direction, NO_INTERFACE, Packet as FilterPacket, Pass};
-use fullview_filter::rule::CompiledRule;
+use fullview_filter::rule::{CompiledRule, RejectWith, RuleAction};
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{Adoption, FilterWorker, WorkerLimits};
 use fullview_filter::verdict::Verdict as FilterVerdict;
@@ -16,7 +16,7 @@ use super::stage_state::StageState;
 use super::translations::Translations;
 use crate::adjacency::AdjacencyKind;
 use crate::burst::{BURST, Packet, Slot};
-use crate::verdict::{Punt, Reason, Verdict};
+use crate::verdict::{Punt, Reason, RejectAnswer, Verdict};
 use crate::view::View;
 use crate::wire::ethernet::HEADER as ETHERNET;
 
@@ -41,6 +41,11 @@ pub struct BurstFilter {
 pub enum UnsupportedFilter {
     #[error("the router does not add sources to tables: remove `overload` from the rules")]
     Overload,
+    #[error(
+        "the router's answers state no MTU, and have codes up to 254: write `unreach needfrag` without an MTU, or \
+         another code"
+    )]
+    Unreachable,
 }
 
 /// Rules that the loop can enforce.
@@ -51,7 +56,7 @@ impl EnforceableRules {
     /// Checks a rule set.
     ///
     /// # Errors
-    /// Fails for rules that add the sources of packets to a table.
+    /// Fails for rules that add the sources of packets to a table, and for answers that a verdict has no room for.
     pub fn new(rules: RuleSet) -> Result<EnforceableRules, UnsupportedFilter> {
         let unsupported = rules.rules().iter().find_map(unsupported);
         unsupported.map_or_else(|| Ok(EnforceableRules(rules.into())), Err)
@@ -61,12 +66,26 @@ impl EnforceableRules {
     pub fn rules(&self) -> &Arc<RuleSet> {
         &self.0
     }
+
+    /// Whether packets may leave with other addresses or ports than they came in with.
+    pub fn translates(&self) -> bool {
+        let mut rules = self.0.translations().iter().chain(self.0.rules());
+        rules.any(|rule| matches!(rule.action, RuleAction::Translate(_)))
+    }
 }
 
 fn unsupported(rule: &CompiledRule) -> Option<UnsupportedFilter> {
     let limits = rule.state.as_ref().and_then(|state| state.source.as_ref());
-    let overloads = limits.is_some_and(|limits| limits.overload.is_some());
-    overloads.then_some(UnsupportedFilter::Overload)
+    match &rule.action {
+        _ if limits.is_some_and(|limits| limits.overload.is_some()) => Some(UnsupportedFilter::Overload),
+        RuleAction::Reject(with) if !has_verdict(with) => Some(UnsupportedFilter::Unreachable),
+        _ => None,
+    }
+}
+
+fn has_verdict(with: &RejectWith) -> bool {
+    let codes = [with.icmp, with.icmp6];
+    with.mtu == 0 && codes.into_iter().flatten().all(|code| RejectAnswer::unreachable(code).code().is_some())
 }
 
 impl BurstFilter {
@@ -157,7 +176,7 @@ impl BurstFilter {
     }
 
     /// Translates packets that come in, before their destinations are looked up. Their second pass sees what they are now.
-    #[cold]
+    #[inline(never)]
     fn translate_incoming(&mut self, state: &mut StageState, packets: &mut [Packet<'_>]) {
         let (list, hashes, has_dropped) = (&mut self.packets, &mut self.hashes, &mut self.has_dropped);
         let (rules, worker) = (&self.rules, &self.worker);
@@ -172,7 +191,7 @@ impl BurstFilter {
     }
 
     /// Translates packets that leave.
-    #[cold]
+    #[inline(never)]
     fn translate_outgoing(&mut self, packets: &mut [Packet<'_>]) {
         let has_dropped = &mut self.has_dropped;
         self.translations.write(packets, |_, slot| *has_dropped |= slot.is_none());

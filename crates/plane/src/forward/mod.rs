@@ -224,7 +224,8 @@ fn run_stages(
     }
     if last >= Stage::Rewrite {
         if view.has_redirects() {
-            let is_translated = |position| filter.as_ref().is_some_and(|filter| filter.has_translated(position));
+            let is_translated =
+                |position| filter.as_ref().is_some_and(|filter| filter.has_translated(position));
             redirect::record(&mut state.redirects, &state.tables, view, packets, &is_translated);
         }
         rewrite::rewrite(state, view, packets);

@@ -13,7 +13,7 @@ use crate::wire::checksum::Change;
 
 /// One end of a packet: an address, and the port or the identifier of an ICMP query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct End {
+pub(super) struct PacketEnd {
     pub side: Side,
     pub address: Address,
     /// `None` leaves the port as it is.
@@ -22,30 +22,30 @@ pub(super) struct End {
 
 /// What is written into a packet, or what was there before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ends {
-    pub outer: End,
+pub(super) struct PacketEnds {
+    pub outer: PacketEnd,
     /// That of the packet that an ICMP error quotes.
-    pub quoted: Option<End>,
+    pub quoted: Option<PacketEnd>,
 }
 
-impl From<&Rewrite> for Ends {
-    fn from(rewrite: &Rewrite) -> Ends {
+impl From<&Rewrite> for PacketEnds {
+    fn from(rewrite: &Rewrite) -> PacketEnds {
         let Rewrite { side, address, port, quoted } = *rewrite;
         let opposite = match side {
             Side::Source => Side::Destination,
             Side::Destination => Side::Source,
         };
-        let end = |side, port| End { side, address, port };
+        let end = |side, port| PacketEnd { side, address, port };
         match quoted {
-            true => Ends { outer: end(side, None), quoted: Some(end(opposite, Some(port))) },
-            false => Ends { outer: end(side, Some(port)), quoted: None },
+            true => PacketEnds { outer: end(side, None), quoted: Some(end(opposite, Some(port))) },
+            false => PacketEnds { outer: end(side, Some(port)), quoted: None },
         }
     }
 }
 
 /// Writes ends into a packet that starts with its IP header, and returns what was there. `None`: the packet is no longer what
 /// the filter has read, and nothing is written.
-pub(super) fn translate(packet: &mut [u8], ends: &Ends) -> Option<Ends> {
+pub(super) fn translate(packet: &mut [u8], ends: &PacketEnds) -> Option<PacketEnds> {
     let header = network_header(packet).ok()?;
     let packet = packet.get_mut(..usize::from(header.length))?;
     let Some(quoted) = &ends.quoted else {
@@ -53,14 +53,14 @@ pub(super) fn translate(packet: &mut [u8], ends: &Ends) -> Option<Ends> {
         if header.protocol == SCTP && header.fragment == Fragment::Whole && outer.port != ends.outer.port {
             sctp::fill_checksum(packet.get_mut(header.payload..)?);
         }
-        return Some(Ends { outer, quoted: None });
+        return Some(PacketEnds { outer, quoted: None });
     };
     let quote = packet.get_mut(header.payload + QUOTE..)?;
     let (quoted, inside) = write_end(quote, &network_header(quote).ok()?, quoted);
     let (outer, address) = write_address(packet, &header, &ends.outer);
     let pseudo = if header.protocol == ICMP6 { address } else { Change::NONE };
     update(packet, header.payload + ICMP_CHECKSUM, inside.and(pseudo));
-    Some(Ends { outer, quoted: Some(quoted) })
+    Some(PacketEnds { outer, quoted: Some(quoted) })
 }
 
 /// Offsets in the headers of transport protocols.
@@ -73,7 +73,7 @@ const TCP_CHECKSUM: usize = 16;
 
 /// Writes an end into a packet, of which less than the transport header may be there. Returns what was there, and what
 /// changed in the packet with all its checksums.
-fn write_end(packet: &mut [u8], header: &NetworkHeader, end: &End) -> (End, Change) {
+fn write_end(packet: &mut [u8], header: &NetworkHeader, end: &PacketEnd) -> (PacketEnd, Change) {
     let (old, address) = write_address(packet, header, end);
     let network = network_change(header, address);
     if matches!(header.fragment, Fragment::Later { .. }) {
@@ -85,7 +85,7 @@ fn write_end(packet: &mut [u8], header: &NetworkHeader, end: &End) -> (End, Chan
         _ => of_port.and(address),
     };
     let checksum = write_checksum(packet, header, summed);
-    (End { port: before, ..old }, network.and(of_port).and(checksum))
+    (PacketEnd { port: before, ..old }, network.and(of_port).and(checksum))
 }
 
 /// What changed in the network header. The change of IPv4's checksum makes up for that of the address.
@@ -98,12 +98,12 @@ fn network_change(header: &NetworkHeader, address: Change) -> Change {
 
 /// Writes an address, and with it the checksum of an IPv4 header. Returns the old end without its port, and the change of the
 /// address alone.
-fn write_address(packet: &mut [u8], header: &NetworkHeader, end: &End) -> (End, Change) {
+fn write_address(packet: &mut [u8], header: &NetworkHeader, end: &PacketEnd) -> (PacketEnd, Change) {
     let address = match end.side {
         Side::Source => header.source,
         Side::Destination => header.destination,
     };
-    let old = End { side: end.side, address, port: None };
+    let old = PacketEnd { side: end.side, address, port: None };
     let change = match (header.family, end.side) {
         (Family::Inet, Side::Source) => write(packet, 12, &(end.address.0 as u32).to_be_bytes()),
         (Family::Inet, Side::Destination) => write(packet, 16, &(end.address.0 as u32).to_be_bytes()),
@@ -117,7 +117,7 @@ fn write_address(packet: &mut [u8], header: &NetworkHeader, end: &End) -> (End, 
 }
 
 /// Writes a port or an identifier, if there is one to write and a field for it. Returns the old one.
-fn write_port(packet: &mut [u8], header: &NetworkHeader, end: &End) -> (Option<u16>, Change) {
+fn write_port(packet: &mut [u8], header: &NetworkHeader, end: &PacketEnd) -> (Option<u16>, Change) {
     let kind = packet.get(header.payload).copied().unwrap_or_default();
     let offset = match (header.protocol, end.side) {
         (ICMP | ICMP6, _) if is_icmp_query(header.family, kind) => IDENTIFIER,

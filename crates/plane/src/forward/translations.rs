@@ -5,7 +5,7 @@ use fullview_filter::rule::Side;
 use fullview_filter::verdict::Rewrite;
 
 use super::keys::TableKeys;
-use super::translate::{Ends, translate};
+use super::translate::{PacketEnds, translate};
 use crate::burst::{BURST, Packet, Slot};
 use crate::verdict::{Punt, Reason, Verdict};
 use crate::wire::ethernet::{Frame, HEADER as ETHERNET, TAG};
@@ -18,7 +18,7 @@ struct Translated {
     position: u8,
     rewrite: Rewrite,
     /// What was there before; `None` until it is written, and if it cannot be.
-    before: Option<Ends>,
+    before: Option<PacketEnds>,
 }
 
 /// The translations of one burst: at most one for each packet in each pass.
@@ -57,7 +57,7 @@ impl Translations {
     pub fn write(&mut self, packets: &mut [Packet<'_>], mut written: impl FnMut(usize, Option<&Slot>)) {
         for entry in &mut self.entries[self.written..] {
             let packet = &mut *packets[usize::from(entry.position)];
-            entry.before = translate(&mut packet.frame_mut()[ETHERNET..], &Ends::from(&entry.rewrite));
+            entry.before = translate(&mut packet.frame_mut()[ETHERNET..], &PacketEnds::from(&entry.rewrite));
             if entry.before.is_none() {
                 packet.verdict = Verdict::Drop(Reason::FilterUnreadable);
             }
@@ -69,7 +69,8 @@ impl Translations {
     /// Looks up the new destinations instead of the old ones. The list of the filter has the order of the tables.
     #[inline(never)]
     pub fn replace_keys(&self, tables: &mut [TableKeys]) {
-        let mut entries = self.entries.iter().filter(|entry| entry.rewrite.side == Side::Destination).peekable();
+        let mut entries =
+            self.entries.iter().filter(|entry| entry.rewrite.side == Side::Destination).peekable();
         let mut next_of = |position: usize| {
             let entry = entries.next_if(|entry| usize::from(entry.position) == position);
             entry.map(|entry| entry.rewrite.address.0)

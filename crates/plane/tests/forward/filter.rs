@@ -134,6 +134,12 @@ fn rules_that_the_loop_cannot_enforce_are_refused() {
     let overloading = "table <bad>\npass in proto tcp keep state (max-src-conn 5, overload <bad>)";
     assert_eq!(enforceable(pf(overloading)).err(), Some(UnsupportedFilter::Overload));
     assert!(enforceable(pf("pass in proto tcp keep state (max-src-conn 5)")).is_ok());
+    for (rule, is_refused) in [("needfrag", false), ("needfrag 1300", true), ("254", false), ("255", true)] {
+        let result = enforceable(ipfw(&format!("add unreach {rule} ip from any to any")));
+        assert_eq!(result.err(), is_refused.then_some(UnsupportedFilter::Unreachable), "{rule}");
+    }
+    assert!(enforceable(pf("nat on port1 inet from any to any -> 192.0.2.1")).unwrap().translates());
+    assert!(!enforceable(pf("pass all")).unwrap().translates());
 }
 
 #[test]

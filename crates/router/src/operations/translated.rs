@@ -13,8 +13,10 @@ pub fn describe(note: &TracedPacket) -> String {
     match note.departure.as_ref().and_then(|(_, copied)| read(copied.frame())) {
         None => format!("{STEPS}: {}", note.verdict),
         Some(left) => {
-            let (source, destination) =
-                (end(&left, left.source, left.source_port), end(&left, left.destination, left.destination_port));
+            let (source, destination) = (
+                end(&left, left.source, left.source_port),
+                end(&left, left.destination, left.destination_port),
+            );
             format!("{STEPS}: it left from {source} to {destination}")
         }
     }
