@@ -100,6 +100,19 @@ impl Hosts<'_> {
             ("both ways, in", self.tcp("10.0.2.2:5007", "10.0.2.7:81", right, left, "10.0.1.7:81")),
             ("both ways, ping", self.ping(right, "10.0.2.7")),
             ("the router itself", self.ping(right, "10.0.2.1")),
+            ("a port without a flow", refused(right, "10.0.2.2:5008", "10.0.2.1:5999")),
+            ("ping of IPv6", self.ping(left, "2001:db8:2::2")),
+            ("long ping of IPv6, in fragments", self.ping(left, "-s 3001 2001:db8:2::2")),
+            ("ping of IPv6 beyond the right host", self.ping(left, "-t 2 2001:db8:9::9")),
+            (
+                "udp over IPv6",
+                self.udp(
+                    (left, "[2001:db8:1::2]:5000"),
+                    "[2001:db8:2::2]:4000",
+                    (right, "[2001:db8:2::2]:4000"),
+                ),
+            ),
+            ("a closed port over IPv6", refused(left, "[2001:db8:1::2]:5001", "[2001:db8:2::2]:4999")),
         ]
     }
 
@@ -108,10 +121,12 @@ impl Hosts<'_> {
         self.left.ip("addr add 10.0.1.7/24 dev eth0");
         self.right.ip("route add 10.0.2.7/32 via 10.0.2.1");
         self.right.sysctl("ipv4/conf/all/forwarding", "1");
+        self.right.sysctl("ipv6/conf/all/forwarding", "1");
         self.right.sysctl("ipv4/conf/all/send_redirects", "0");
         self.right.sysctl("ipv4/conf/eth0/send_redirects", "0");
         for host in [self.left, self.right] {
             host.sysctl("ipv4/icmp_ratelimit", "0");
+            host.sysctl("ipv6/icmp/ratelimit", "0");
         }
     }
 }
@@ -163,6 +178,7 @@ fn refused(host: &Node, from: &str, to: &str) -> String {
 
 const ALL_PF: &str = "binat on right inet from 10.0.1.7 to any -> 10.0.2.7
 nat on right inet from 10.0.1.2 to any -> (right) static-port
+nat on right inet6 from 2001:db8:1::/64 to any -> 2001:db8:2::1 static-port
 rdr on right inet proto { tcp, udp } from any to (right) port 8080 -> 10.0.1.2 port 80
 rdr on right inet proto udp from any to (right) port 8081 -> 10.0.1.2 port 79
 pass all
@@ -182,6 +198,12 @@ const ALL_NFT: &str = "table ip own {
         oifname eth2 ip saddr 10.0.1.2 snat to 10.0.2.1
     }
 }
+table ip6 own6 {
+    chain post {
+        type nat hook postrouting priority 100;
+        oifname eth2 ip6 saddr 2001:db8:1::/64 snat to 2001:db8:2::1
+    }
+}
 ";
 
 /// A Linux router with the rules of a file for nft; `None` if this machine has no such rules.
@@ -195,6 +217,7 @@ pub fn linux(rules: &str) -> Option<Lab> {
     lab.router.sysctl("ipv4/icmp_ratelimit", "0");
     lab.router.sysctl("ipv6/icmp/ratelimit", "0");
     lab.router.ip("route add default via 10.0.2.2");
+    lab.router.ip("-6 route add default via 2001:db8:2::2");
     lab.router.ip("link set eth2 mtu 1400");
     lab.right.ip("link set eth0 mtu 1400");
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -124,7 +124,8 @@ impl Forwarder {
     }
 
     /// Forwards the packets of `burst`. Forwarded packets are rewritten and given to `egress` in their order; the others
-    /// go to `rejected` unchanged, with the verdict in the slot. No packet is lost: the forwarder takes as many from the
+    /// go to `rejected` with the verdict in the slot, unchanged unless the filter translated a packet that the slow path
+    /// forwards or looks up again. No packet is lost: the forwarder takes as many from the
     /// front of `burst` as `rejected` has room for, which is all of them if `rejected` is empty, and leaves the rest.
     pub fn process<'a>(
         &mut self,
