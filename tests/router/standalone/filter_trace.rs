@@ -44,15 +44,12 @@ fn a_trace_names_the_rules_that_decide() {
             3999,
             &[
                 "IPv4 header ok",
-                "\n  filter, in on left: dropped by rule 0: block drop all\n  dropped: filter_rule\n",
+                "\n  filter, in on left: dropped by rule 0: block drop all\n  drop: filter_rule\n",
             ][..],
         ),
         (
             4000,
-            &[
-                incoming,
-                "\n  filter, out on right: dropped by rule 0: block drop all\n  dropped: filter_rule\n",
-            ],
+            &[incoming, "\n  filter, out on right: dropped by rule 0: block drop all\n  drop: filter_rule\n"],
         ),
         (
             4001,

@@ -8,7 +8,9 @@ mod filter_states;
 mod filter_tables;
 mod filter_trace;
 mod links;
+mod nat;
 mod operation;
+mod reject;
 mod routes;
 
 use std::collections::BTreeMap;

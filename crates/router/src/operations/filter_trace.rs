@@ -18,48 +18,58 @@ use super::filter::rule;
 const LIMITS: WorkerLimits = WorkerLimits { states: 16, sources: 16, fragments: 1 };
 
 /// The steps of an explanation, with those of the filter between them.
-pub fn steps(
-    rules: Option<&RuleSet>,
-    view: &View,
-    note: &TracedPacket,
-    explanation: &Explanation,
-) -> Vec<String> {
-    let passes = rules.and_then(|rules| FilterPasses::of(rules, view, note, explanation));
-    let Some(passes) = passes else { return explanation.steps.iter().map(ToString::to_string).collect() };
-    let mut steps = Vec::new();
-    for step in &explanation.steps {
-        steps.push(step.to_string());
-        let pass = match step {
-            Step::Headers(_) => passes.incoming.as_ref(),
-            Step::NextHop { .. } => passes.outgoing.as_ref(),
-            _ => None,
-        };
-        steps.extend(pass.map(|pass| pass.text.clone()));
-        if pass.is_some_and(|pass| pass.drops) {
-            steps.push(format!("dropped: {}", Reason::FilterRule.name()));
-            break;
-        }
-    }
-    steps
+pub struct TracedSteps {
+    pub steps: Vec<String>,
+    /// The last step is that a rule dropped the packet.
+    pub names_drop: bool,
 }
 
-/// Whether the steps name the rule that dropped the packet.
-pub fn ends_with_drop(steps: &[String]) -> bool {
-    steps.last().is_some_and(|last| last.ends_with(Reason::FilterRule.name()))
+impl TracedSteps {
+    pub fn of(
+        rules: Option<&RuleSet>,
+        view: &View,
+        note: &TracedPacket,
+        explanation: &Explanation,
+    ) -> TracedSteps {
+        let passes = rules.and_then(|rules| FilterPasses::of(rules, view, note, explanation));
+        let mut traced = TracedSteps { steps: Vec::new(), names_drop: false };
+        for step in &explanation.steps {
+            traced.steps.push(step.to_string());
+            let pass = passes.as_ref().and_then(|passes| passes.after(step));
+            traced.steps.extend(pass.map(|pass| pass.text.clone()));
+            if pass.is_some_and(|pass| pass.drops) {
+                traced.steps.push(note.verdict.to_string());
+                traced.names_drop = true;
+                break;
+            }
+        }
+        traced
+    }
 }
 
 /// What the rules say about a packet on its way in and on its way out.
 struct FilterPasses {
-    incoming: Option<TracedPass>,
+    incoming: TracedPass,
+    /// Absent if the packet was dropped before, or translated: then it leaves another way than the explanation says.
     outgoing: Option<TracedPass>,
 }
 
 struct TracedPass {
     text: String,
     drops: bool,
+    translates: bool,
 }
 
 impl FilterPasses {
+    /// The pass that follows a step.
+    fn after(&self, step: &Step) -> Option<&TracedPass> {
+        match step {
+            Step::Headers(_) => Some(&self.incoming),
+            Step::NextHop { .. } => self.outgoing.as_ref(),
+            _ => None,
+        }
+    }
+
     /// `None` if the filter did not judge the packet, or not by its rules.
     fn of(
         rules: &RuleSet,
@@ -68,7 +78,8 @@ impl FilterPasses {
         explanation: &Explanation,
     ) -> Option<FilterPasses> {
         let dropped = match note.verdict {
-            Verdict::Drop(Reason::FilterRule) => true,
+            Verdict::Drop(Reason::FilterRule) | Verdict::Reject(_) => true,
+            _ if note.is_translated => return None,
             Verdict::Forward | Verdict::Punt(Punt::Glean) => false,
             _ => return None,
         };
@@ -80,12 +91,12 @@ impl FilterPasses {
         let mut judge =
             Judge { rules, view, worker: FilterWorker::new(LIMITS, rules.counted_rules(), 1), dropped };
         let incoming = judge.pass(&mut packet);
-        let left = egress(view, explanation).filter(|_| !incoming.drops);
+        let left = egress(view, explanation).filter(|_| !incoming.drops && !incoming.translates);
         let outgoing = left.map(|interface| {
             packet.pass = Pass { direction: Direction::Out, interface, ..pass };
             judge.pass(&mut packet)
         });
-        Some(FilterPasses { incoming: Some(incoming), outgoing })
+        Some(FilterPasses { incoming, outgoing })
     }
 }
 
@@ -125,6 +136,7 @@ impl Judge<'_> {
         TracedPass {
             text: format!("filter, {direction} on {interface}: {says}"),
             drops: objects && self.dropped,
+            translates: matches!(decision.verdict, FilterVerdict::Translate(_)),
         }
     }
 

@@ -13,6 +13,7 @@ mod respond;
 mod states;
 mod table_edit;
 mod tables;
+mod translated;
 mod undelivered;
 
 use std::path::PathBuf;

@@ -12,10 +12,11 @@ use fullview_table::{Address, NextHop};
 use serde::Serialize;
 use std::net::IpAddr;
 
+use super::filter_trace::TracedSteps;
 use super::reload::{NO_FILE, Reloader};
 use super::tables::{self, CollectedChange};
 use super::undelivered::Undelivered;
-use super::{filter, filter_trace, inspect, states};
+use super::{filter, inspect, states, translated};
 use crate::control::filter::FilterQuery;
 use crate::control::request::{self, Request};
 use crate::control::server::Responder;
@@ -208,24 +209,31 @@ impl RouteNames for KernelNames<'_> {
 fn packet(mirror: &Mirror, rules: Option<&RuleSet>, note: &TracedPacket) -> status::NotedPacket {
     let view = mirror.views().current();
     let explanation = explain(&view, &KernelNames(mirror), note.port, note.before.frame());
-    let mut steps = filter_trace::steps(rules, &view, note, &explanation);
+    let TracedSteps { mut steps, names_drop } = TracedSteps::of(rules, &view, note, &explanation);
     let was_resolved = was_resolved(&explanation, note);
     if was_resolved {
         steps.push("this is the path now; when the packet came in its neighbour was not known, and the kernel was asked for it".into());
     }
-    let was_filtered = matches!(note.verdict, Verdict::Drop(reason) if reason.is_of_filter());
-    if was_filtered && !filter_trace::ends_with_drop(&steps) {
+    let was_filtered = match note.verdict {
+        Verdict::Drop(reason) => reason.is_of_filter(),
+        Verdict::Reject(_) => true,
+        Verdict::Forward | Verdict::Punt(_) => false,
+    };
+    if was_filtered && !names_drop {
         steps.push(format!(
             "these steps are those without the filter, which dropped the packet: {}",
             note.verdict
         ));
+    } else if note.is_translated {
+        steps.push(translated::describe(note));
     }
     status::NotedPacket {
         at: micros(note.at),
         interface: interface_name(&view, note),
         frame: note.before.frame().iter().map(|byte| format!("{byte:02x}")).collect(),
         verdict: note.verdict.to_string(),
-        disagreement: disagreement(&explanation, note).filter(|_| !was_resolved && !was_filtered),
+        disagreement: disagreement(&explanation, note)
+            .filter(|_| !was_resolved && !was_filtered && !note.is_translated),
         steps,
     }
 }
