@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use fullview_router::control::request::Request;
 use fullview_router::control::status::CountersStatus;
 
 use super::error::VethError;
-use crate::testbed::Namespace;
+use crate::testbed::{Namespace, OwnerFolder, start_tied, tied};
 
 /// A router has loaded its programs and read the kernel's state within a small part of this time.
 const START: Duration = Duration::from_secs(30);
@@ -37,16 +37,16 @@ pub struct RouterProcess {
 impl RouterProcess {
     /// Starts a router in a namespace, and waits until it answers.
     pub fn start(router: &Namespace, program: &RouterProgram<'_>) -> Result<RouterProcess, VethError> {
-        let folder = tempfile::tempdir().map_err(VethError::Folder)?;
+        let folder = OwnerFolder::current()?.folder("router-")?;
         let said = File::create(folder.path().join("log")).map_err(VethError::Folder)?;
         let control = control(folder.path());
         let mut arguments = vec!["--interfaces".to_owned(), program.interfaces.into(), "--engine".into()];
         arguments.push(program.engine.into());
         arguments.extend_from_slice(program.options);
-        let mut command = Command::new("ip");
+        let mut command = tied("ip");
         command.args(["netns", "exec", router.name()]).arg(program.program).arg("forward").args(&arguments);
         command.arg("--control").arg(control).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-        let child = command.spawn().map_err(|error| VethError::Start { program: "ip".into(), error })?;
+        let child = start_tied(command).map_err(|error| VethError::Start { program: "ip".into(), error })?;
         let mut started = RouterProcess { child, folder, arguments: arguments.join(" ") };
         started.wait()?;
         Ok(started)
