@@ -64,8 +64,7 @@ impl RatesCampaign {
     }
 
     fn empty(&self, largest_load: f64, lab: &dyn RateLab) -> RatesReport {
-        let none =
-            |device: &String| DeviceRates { device: device.clone(), searches: vec![], failed: vec![] };
+        let none = |device: &String| DeviceRates { device: device.clone(), searches: vec![], failed: vec![] };
         let lab = lab.describe();
         RatesReport {
             seed: self.seed,
@@ -116,12 +115,7 @@ impl DeviceTurn<'_> {
     }
 }
 
-fn add(
-    report: &mut RatesReport,
-    device: &str,
-    repetition: u32,
-    searched: Result<DeviceSearch, RatesError>,
-) {
+fn add(report: &mut RatesReport, device: &str, repetition: u32, searched: Result<DeviceSearch, RatesError>) {
     let Some(rates) = report.devices.iter_mut().find(|rates| rates.device == device) else { return };
     match searched {
         Ok(search) => rates.searches.push(search),

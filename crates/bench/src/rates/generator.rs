@@ -1,5 +1,6 @@
 //! Sends packets at a load, by a packet socket.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fullview_plane::burst::{Arena, BURST, Burst};
@@ -22,16 +23,26 @@ const LONGEST_SEND: Duration = Duration::from_millis(10);
 /// Offers a load from the left host of a bed.
 pub fn offer(bed: &RateBed, load: f64, duration: Duration) -> Result<Offered, RatesError> {
     let core = bed.cores.generator;
-    let sending = || keep_real_time(core).and_then(|()| send(HOST, &TrafficAddresses::BED, load, duration));
+    let never = AtomicBool::new(false);
+    let load = OfferedLoad { load, duration, stop: &never };
+    let sending = || keep_real_time(core).and_then(|()| send(HOST, &TrafficAddresses::BED, load));
     bed.left.within(|| Ok(sending()))?
 }
 
-/// Sends packets at a load from an interface, in the calling thread.
+/// A load for some time, or until a flag is set.
+#[derive(Clone, Copy, Debug)]
+pub struct OfferedLoad<'s> {
+    /// Packets per second.
+    pub load: f64,
+    pub duration: Duration,
+    pub stop: &'s AtomicBool,
+}
+
+/// Sends packets from an interface, in the calling thread.
 pub fn send(
     interface: &str,
     addresses: &TrafficAddresses,
-    load: f64,
-    duration: Duration,
+    OfferedLoad { load, duration, stop }: OfferedLoad<'_>,
 ) -> Result<Offered, RatesError> {
     let (mut arena, frame) = (Arena::new(BURST), frame(addresses));
     let (mut idle, mut burst) = (Burst::new(), Burst::new());
@@ -53,7 +64,7 @@ pub fn send(
             schedule.sent(port.transmit(&mut burst)? as u64);
             port.reclaim(&mut idle);
         }
-        if now == duration {
+        if now == duration || stop.load(Ordering::Relaxed) {
             break;
         }
         std::hint::spin_loop();

@@ -10,12 +10,7 @@ use super::trial::RateTrial;
 /// Hosts with a place for one device at a time.
 pub trait RateLab {
     /// The largest load between these two that the generator offers on schedule, in packets per second.
-    fn largest_load(
-        &mut self,
-        limits: [f64; 2],
-        seconds: f64,
-        stop: &AtomicBool,
-    ) -> Result<f64, RatesError>;
+    fn largest_load(&mut self, limits: [f64; 2], seconds: f64, stop: &AtomicBool) -> Result<f64, RatesError>;
 
     /// Starts the device of this name, and waits until it forwards. It ends when the value is dropped.
     fn start(&mut self, device: &str) -> Result<Box<dyn RateDevice + '_>, RatesError>;

@@ -33,12 +33,7 @@ impl NamespaceLab {
 }
 
 impl RateLab for NamespaceLab {
-    fn largest_load(
-        &mut self,
-        limits: [f64; 2],
-        seconds: f64,
-        stop: &AtomicBool,
-    ) -> Result<f64, RatesError> {
+    fn largest_load(&mut self, limits: [f64; 2], seconds: f64, stop: &AtomicBool) -> Result<f64, RatesError> {
         largest_load(self.cores, limits, seconds, stop)
     }
 

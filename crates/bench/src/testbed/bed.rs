@@ -6,9 +6,9 @@ use std::net::IpAddr;
 
 use fullview_table::{Address, Rib};
 
+use super::command::run;
 use super::error::TestbedError;
 use super::frames::{EGRESS, GENERATOR, INGRESS, STATIONS, TestbedHeaders, station_mac, station_of};
-use super::command::run;
 use super::namespace::Namespace;
 
 /// Settings of the router's kernel.
@@ -111,11 +111,9 @@ impl Testbed {
             let _ = writeln!(lines, "route replace {} via {station} dev {TO_RECEIVER}", route.prefix);
         }
         // A table may hold prefixes that the kernel refuses, such as multicast; no packet is sent there.
-        run("ip", &["-n", self.router.name(), "-force", "-batch", "-"], &lines).or_else(|error| {
-            match error {
-                TestbedError::Command { .. } => Ok(()),
-                other => Err(other),
-            }
+        run("ip", &["-n", self.router.name(), "-force", "-batch", "-"], &lines).or_else(|error| match error {
+            TestbedError::Command { .. } => Ok(()),
+            other => Err(other),
         })
     }
 }

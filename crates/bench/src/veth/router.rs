@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -37,16 +37,27 @@ pub struct RouterProcess {
 impl RouterProcess {
     /// Starts a router in a namespace, and waits until it answers.
     pub fn start(router: &Namespace, program: &RouterProgram<'_>) -> Result<RouterProcess, VethError> {
+        let mut command = tied("ip");
+        command.args(["netns", "exec", router.name()]).arg(program.program);
+        RouterProcess::start_by(command, program)
+    }
+
+    /// Starts a router in this namespace, and waits until it answers.
+    pub fn start_here(program: &RouterProgram<'_>) -> Result<RouterProcess, VethError> {
+        RouterProcess::start_by(tied(program.program), program)
+    }
+
+    fn start_by(mut command: Command, program: &RouterProgram<'_>) -> Result<RouterProcess, VethError> {
         let folder = OwnerFolder::current()?.folder("router-")?;
         let said = File::create(folder.path().join("log")).map_err(VethError::Folder)?;
         let control = control(folder.path());
         let mut arguments = vec!["--interfaces".to_owned(), program.interfaces.into(), "--engine".into()];
         arguments.push(program.engine.into());
         arguments.extend_from_slice(program.options);
-        let mut command = tied("ip");
-        command.args(["netns", "exec", router.name()]).arg(program.program).arg("forward").args(&arguments);
+        command.arg("forward").args(&arguments);
         command.arg("--control").arg(control).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-        let child = start_tied(command).map_err(|error| VethError::Start { program: "ip".into(), error })?;
+        let name = program.program.display().to_string();
+        let child = start_tied(command).map_err(|error| VethError::Start { program: name, error })?;
         let mut started = RouterProcess { child, folder, arguments: arguments.join(" ") };
         started.wait()?;
         Ok(started)

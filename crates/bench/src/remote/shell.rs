@@ -1,0 +1,110 @@
+//! Lines for the shell of a host, with the lines that undo them.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::error::RemoteError;
+use super::session::Session;
+use super::ssh::SshHost;
+
+/// The first line that the shell prints of its own.
+const READY: &str = "fullview: ready";
+const FAILED: &str = "fullview: failed";
+/// Starting a device may load a kernel module or wait for a daemon.
+const START: Duration = Duration::from_secs(120);
+
+/// Lines that were run, and lines that run when this value is dropped, or when the connection is lost.
+pub struct RemoteLines {
+    _session: Session,
+}
+
+impl RemoteLines {
+    /// Runs the first lines in the shell of the host, and waits until they have ended. If one of them fails, the last lines
+    /// run at once.
+    pub fn start(host: &SshHost, first: &[String], last: &[String]) -> Result<RemoteLines, RemoteError> {
+        let session = Session::start(&host.node, host.session("exec sh"))?;
+        session.send(&script(first, last))?;
+        let failed =
+            |said| RemoteError::Shell { node: host.node.clone(), what: "its start lines failed", said };
+        match session.line(START)?.as_str() {
+            READY => Ok(RemoteLines { _session: session }),
+            _ => Err(failed(session.said())),
+        }
+    }
+}
+
+/// One compound command, which a shell reads as a whole before it runs any of it: then its input is only the lifeline.
+fn script(first: &[String], last: &[String]) -> String {
+    let mut text = String::from("{ trap '' HUP INT PIPE\nif (set -e\n");
+    let lines = |text: &mut String, lines: &[String]| {
+        lines.iter().for_each(|line| _ = writeln!(text, "{line}"));
+    };
+    lines(&mut text, first);
+    let _ =
+        write!(text, ":\n) </dev/null >&2; then echo '{READY}'; cat >/dev/null; else echo '{FAILED}'; fi\n(");
+    lines(&mut text, last);
+    text.push_str(":\n) </dev/null >&2\nexit; }\n");
+    text
+}
+
+/// A folder on a host that is removed with everything in it when this value is dropped, or when the connection is lost.
+pub struct RemoteFolder {
+    pub path: String,
+    _session: Session,
+}
+
+const FOLDER: &str = "{ trap '' HUP INT PIPE; umask 077; d=$(mktemp -d /tmp/fullview.XXXXXXXXXX) || exit 1
+echo \"$d\"; cat >/dev/null; rm -rf \"$d\"; exit; }
+";
+
+impl RemoteFolder {
+    pub fn make(host: &SshHost) -> Result<RemoteFolder, RemoteError> {
+        let session = Session::start(&host.node, host.session("exec sh"))?;
+        session.send(FOLDER)?;
+        let path = session.line(START)?;
+        let fits = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+        if !path.starts_with("/tmp/fullview.") || !path.chars().all(fits) {
+            let (node, said) = (host.node.clone(), format!("{path:?} {}", session.said()));
+            return Err(RemoteError::Shell { node, what: "mktemp made no folder", said });
+        }
+        Ok(RemoteFolder { path, _session: session })
+    }
+}
+
+/// Runs one line in the shell of a host, and returns what it prints.
+pub fn output(host: &SshHost, line: &str) -> Result<String, RemoteError> {
+    let session = Session::start(&host.node, host.session("exec sh"))?;
+    session.send(&format!("{{ {line}\n}} </dev/null; echo; echo '{READY}'; exit\n"))?;
+    let mut text = String::new();
+    loop {
+        match session.line(START)?.as_str() {
+            READY => return Ok(text.trim().to_owned()),
+            line => _ = writeln!(text, "{line}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// What a shell prints and logs that gets a script and then the end of its input.
+    fn run(first: &str, last: &str) -> [String; 2] {
+        let mut shell = Command::new("sh");
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        let text = script(&[first.to_owned()], &[last.to_owned()]);
+        shell.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let done = shell.wait_with_output().unwrap();
+        [done.stdout, done.stderr].map(|bytes| String::from_utf8(bytes).unwrap().trim().to_owned())
+    }
+
+    #[test]
+    fn the_last_lines_run_at_the_end_of_the_input_and_after_a_failure() {
+        assert_eq!(run("echo 'one'", "echo two"), [READY, "one\ntwo"].map(str::to_owned));
+        assert_eq!(run("false", "echo two"), [FAILED, "two"].map(str::to_owned));
+    }
+}
