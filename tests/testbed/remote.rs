@@ -92,13 +92,12 @@ stop = [
 ]
 "#;
 
-/// Sender, device under test and receiver, on wires that carry nothing else.
+/// Sender, device under test and receiver. Their kernels send frames of their own, which must not count.
 fn three() -> SshHosts {
     let hosts = SshHosts::start(&["sender", "dut", "receiver"]);
     let [sender, dut, receiver] = ["sender", "dut", "receiver"].map(|name| &hosts.host(name).node);
     cable((sender, "eth1"), (dut, "in"));
     cable((dut, "out"), (receiver, "eth1"));
-    quiet(&hosts);
     write(&hosts, THREE);
     hosts
 }
@@ -109,14 +108,8 @@ fn two() -> SshHosts {
     let [lab, dut] = ["lab", "dut"].map(|name| &hosts.host(name).node);
     cable((lab, "eth1"), (dut, "in"));
     cable((dut, "out"), (lab, "eth2"));
-    quiet(&hosts);
     write(&hosts, &TWO.replace("$MAC", &lab.mac("eth2")));
     hosts
-}
-
-/// With IPv6, every interface that comes up sends frames of its own.
-fn quiet(hosts: &SshHosts) {
-    hosts.hosts.iter().for_each(|host| host.node.sysctl("ipv6/conf/all/disable_ipv6", "1"));
 }
 
 fn write(hosts: &SshHosts, inventory: &str) {
@@ -179,7 +172,7 @@ fn three_hosts_measure_the_kernel_and_leave_everything_as_it_was() {
     let hosts = three();
     let dut = hosts.host("dut");
     let settings = || ["in", "out"].map(|interface| dut.setting(interface, "forwarding"));
-    let before = (settings(), dut.node.ip("address show"), dut.node.ip("neighbor show nud permanent"));
+    let before = (settings(), dut.node.ip("-o -4 address show"), dut.node.ip("neighbor show nud permanent"));
     let report = measure(&hosts);
     assert!(mrr(&report, "kernel") > 0.0, "{report}");
     assert_eq!(mrr(&report, "closed"), 0.0, "{report}");
@@ -190,7 +183,7 @@ fn three_hosts_measure_the_kernel_and_leave_everything_as_it_was() {
     assert!(page.contains("## The test bed") && page.contains("### closed") && page.contains('▶'), "{page}");
     let trials = fs::read_to_string(hosts.path("out/trials.jsonl")).unwrap();
     assert!(trials.contains("\"device\":\"kernel\""), "{trials}");
-    let after = (settings(), dut.node.ip("address show"), dut.node.ip("neighbor show nud permanent"));
+    let after = (settings(), dut.node.ip("-o -4 address show"), dut.node.ip("neighbor show nud permanent"));
     assert_eq!(before, after);
     assert!(!hosts.path("started").exists(), "the stop lines did not run");
     assert_eq!(commands_in(&hosts.control), [""; 0], "connections are left");
@@ -231,6 +224,27 @@ fn a_killed_measurement_leaves_nothing_running_on_the_hosts() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+#[test]
+fn hosts_put_everything_back_when_the_connection_is_lost() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let hosts = three();
+    let dut = hosts.host("dut");
+    let mut command = command(&["rates", "--testbed", "lab.toml", "--trial-seconds", "1"], &hosts);
+    let child = hosts.control.run(move || command.spawn().unwrap());
+    assert!(eventually(|| dut.setting("in", "forwarding") == "1" && hosts.path("started").exists()));
+    hosts.control.ip("link set m2 down");
+    assert!(eventually(|| dut.work().is_empty()), "{:?}", dut.work());
+    assert_eq!(dut.setting("in", "forwarding"), "0");
+    assert!(!hosts.path("started").exists(), "the stop lines did not run");
+    let done = child.wait_with_output().unwrap();
+    let message = said(&done);
+    assert!(matches!(done.status.code(), Some(1 | 3)), "{message}");
+    assert!(message.contains("dut: the connection was lost"), "{message}");
+    hosts.assert_idle();
+}
+
 /// The temporary folder of an agent.
 fn folder_of(command: &str) -> Option<String> {
     let program = command.split(' ').next()?;
@@ -263,7 +277,7 @@ fn a_check_finds_the_wires_and_a_missing_interface() {
     let done = fullview(&hosts, &["testbed", "check", "lab.toml", "--json"]);
     let report: Value = serde_json::from_slice(&done.stdout).unwrap();
     let problem = report["nodes"][0]["problems"][0].as_str().unwrap();
-    assert!(problem.contains("no interface eth9; it has eth1"), "{report}");
+    assert!(problem.contains("no interface eth9; it has mgmt, eth1"), "{report}");
     let done = fullview(&hosts, &[&["rates", "--testbed", "lab.toml"], &SHORT[..]].concat());
     assert_eq!(done.status.code(), Some(1));
     assert!(said(&done).contains("has no interface eth9"), "{}", said(&done));

@@ -24,14 +24,14 @@ const LONGEST_SEND: Duration = Duration::from_millis(10);
 pub fn offer(bed: &RateBed, load: f64, duration: Duration) -> Result<Offered, RatesError> {
     let core = bed.cores.generator;
     let never = AtomicBool::new(false);
-    let load = OfferedLoad { load, duration, stop: &never };
+    let load = TimedLoad { load, duration, stop: &never };
     let sending = || keep_real_time(core).and_then(|()| send(HOST, &TrafficAddresses::BED, load));
     bed.left.within(|| Ok(sending()))?
 }
 
 /// A load for some time, or until a flag is set.
 #[derive(Clone, Copy, Debug)]
-pub struct OfferedLoad<'s> {
+pub struct TimedLoad<'s> {
     /// Packets per second.
     pub load: f64,
     pub duration: Duration,
@@ -42,7 +42,7 @@ pub struct OfferedLoad<'s> {
 pub fn send(
     interface: &str,
     addresses: &TrafficAddresses,
-    OfferedLoad { load, duration, stop }: OfferedLoad<'_>,
+    TimedLoad { load, duration, stop }: TimedLoad<'_>,
 ) -> Result<Offered, RatesError> {
     let (mut arena, frame) = (Arena::new(BURST), frame(addresses));
     let (mut idle, mut burst) = (Burst::new(), Burst::new());

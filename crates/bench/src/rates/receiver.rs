@@ -36,8 +36,8 @@ pub fn settled(bed: &RateBed) -> Result<u64, RatesError> {
     Ok(before)
 }
 
-/// The packets that an interface has received, by the text of `/proc/net/dev`.
-pub fn packets(text: &str, interface: &str) -> Option<u64> {
+/// The second figure of an interface.
+fn packets(text: &str, interface: &str) -> Option<u64> {
     let figures = |line: &'_ str| {
         let (name, figures) = line.split_once(':')?;
         (name.trim() == interface).then(|| figures.split_ascii_whitespace().nth(1)?.parse().ok())?

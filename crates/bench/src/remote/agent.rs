@@ -8,12 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use super::agent_device::AgentDevice;
-use super::machine::{facts, received};
+use super::counter::PacketCounter;
+use super::machine::facts;
 use super::marks::exchange;
 use super::protocol::{AgentReply, AgentRequest, OfferRequest};
 use super::requests::RequestLines;
 use super::undo::Changes;
-use crate::rates::{Offered, OfferedLoad, TrafficAddresses, keep_real_time, send};
+use crate::rates::{Offered, TimedLoad, TrafficAddresses, keep_real_time, send};
 
 /// A device that sends without end is not waited for.
 const CHECKS: usize = 100;
@@ -24,6 +25,7 @@ type AgentError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Default)]
 struct Agent {
     device: Option<AgentDevice>,
+    counter: Option<PacketCounter>,
     host: Changes,
 }
 
@@ -31,9 +33,10 @@ struct Agent {
 pub fn serve_agent() -> io::Result<()> {
     let (requests, mut agent) = (RequestLines::read(), Agent::default());
     for line in &requests.lines {
-        let answered = serde_json::from_str(&line)
-            .map_err(AgentError::from)
-            .and_then(|request| agent.answer(request, &requests.lost));
+        let answered = match serde_json::from_str(&line) {
+            Ok(request) => agent.answer(request, &requests.lost),
+            Err(error) => Err(error.into()),
+        };
         let reply = answered.unwrap_or_else(|error| AgentReply::Error(error.to_string()));
         let mut text = serde_json::to_vec(&reply)?;
         text.push(b'\n');
@@ -62,8 +65,12 @@ impl Agent {
                 AgentReply::Done
             }
             AgentRequest::Offer(requests) => offer(&requests, lost)?,
-            AgentRequest::Count(interface) => AgentReply::Count(received(&interface)?),
-            AgentRequest::Settled { interface, settle_ms } => settled(&interface, settle_ms)?,
+            AgentRequest::CountAt { interface, destination } => {
+                self.counter = Some(PacketCounter::start(&interface, destination)?);
+                AgentReply::Done
+            }
+            AgentRequest::Count => AgentReply::Count(self.count()?),
+            AgentRequest::Settled { settle_ms } => AgentReply::Count(self.settled(settle_ms)?),
         })
     }
 
@@ -74,6 +81,23 @@ impl Agent {
             self.host.interface(interface, "forwarding", "0")?;
         }
         Ok(AgentReply::Done)
+    }
+
+    fn count(&mut self) -> Result<u64, AgentError> {
+        Ok(self.counter.as_mut().ok_or("no counter runs")?.packets()?)
+    }
+
+    fn settled(&mut self, settle_ms: u64) -> Result<u64, AgentError> {
+        let mut before = self.count()?;
+        for _ in 0..CHECKS {
+            thread::sleep(Duration::from_millis(settle_ms));
+            let now = self.count()?;
+            if now == before {
+                break;
+            }
+            before = now;
+        }
+        Ok(before)
     }
 }
 
@@ -97,17 +121,5 @@ fn offer_one(request: &OfferRequest, lost: &AtomicBool) -> Result<Offered, Agent
     let addresses = TrafficAddresses { from: from.parse()?, to: to.parse()?, source, destination };
     let duration = Duration::from_nanos(request.nanoseconds);
     keep_real_time(request.core)?;
-    Ok(send(&request.interface, &addresses, OfferedLoad { load: request.load, duration, stop: lost })?)
-}
-
-fn settled(interface: &str, settle_ms: u64) -> Result<AgentReply, AgentError> {
-    let mut before = None;
-    for _ in 0..CHECKS {
-        thread::sleep(Duration::from_millis(settle_ms));
-        let now = received(interface)?;
-        if before.replace(now) == Some(now) {
-            break;
-        }
-    }
-    Ok(AgentReply::Count(before.unwrap_or_default()))
+    Ok(send(&request.interface, &addresses, TimedLoad { load: request.load, duration, stop: lost })?)
 }

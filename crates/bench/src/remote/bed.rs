@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::connection::AgentConnection;
 use super::error::RemoteError;
-use super::inventory::NodeSettings;
+use super::inventory::{InterfaceSettings, NodeSettings};
 use super::protocol::{AgentRequest, InterfaceFacts, NodeFacts};
 use super::shell::{RemoteLines, output};
 use super::ssh::SshHost;
@@ -76,7 +76,15 @@ impl RemoteBed {
                 node.lines = Some(RemoteLines::start(&node.host, &settings.start, &settings.stop)?);
             }
         }
-        Ok(())
+        self.count()
+    }
+
+    /// The receiver counts the packets of the measurement.
+    fn count(&self) -> Result<(), RemoteError> {
+        let InterfaceSettings { name, address, .. } = self.wiring.interface(self.wiring.receiving);
+        let request = AgentRequest::CountAt { interface: name.clone(), destination: address.address };
+        let agent = self.nodes[self.wiring.receiving.node].agent.as_ref();
+        agent.map_or(Ok(()), |agent| agent.ask(&request).map(drop))
     }
 
     /// The Ethernet address of a port, which is the one that the inventory says if it says one.

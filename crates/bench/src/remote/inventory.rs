@@ -58,7 +58,7 @@ pub struct NodeSettings {
     /// The generator's core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<usize>,
-    /// How long counters of this receiver may lag behind, in milliseconds.
+    /// A trial has ended when nothing more has arrived at this receiver for so many milliseconds.
     #[serde(default = "usual_settle")]
     pub settle_ms: u64,
     pub interfaces: Vec<InterfaceSettings>,

@@ -31,7 +31,7 @@ pub struct RemoteLab {
 /// A device that runs on the device under test.
 struct RemoteDevice<'l> {
     bed: &'l RemoteBed,
-    _lines: Option<RemoteLines>,
+    lines: Option<RemoteLines>,
     has_agent: bool,
 }
 
@@ -83,6 +83,9 @@ impl RateLab for RemoteLab {
             self.bed.wiring.inventory.devices.iter().map(|device| device.name.clone()).collect();
         let mut load = most;
         for name in &names {
+            if stop.load(Ordering::Relaxed) {
+                return Err(RatesError::Stopped);
+            }
             load = load.min(ROOM * self.limit(name, seconds)?);
         }
         while load >= 2.0 * smallest {
@@ -114,12 +117,13 @@ impl RateLab for RemoteLab {
 impl<'l> RemoteDevice<'l> {
     fn start(bed: &'l RemoteBed, settings: &DeviceSettings) -> Result<RemoteDevice<'l>, RemoteError> {
         let dut = &bed.nodes[bed.wiring.dut];
-        let mut device = RemoteDevice { bed, _lines: None, has_agent: dut.agent.is_some() };
+        let mut device = RemoteDevice { bed, lines: None, has_agent: false };
         if let Some(agent) = dut.agent.as_ref().filter(|_| settings.kind != DeviceKind::Command) {
             agent.ask(&AgentRequest::Device(request(bed, settings)?))?;
+            device.has_agent = true;
         }
         if !(settings.start.is_empty() && settings.stop.is_empty()) {
-            device._lines = Some(RemoteLines::start(&dut.host, &settings.start, &settings.stop)?);
+            device.lines = Some(RemoteLines::start(&dut.host, &settings.start, &settings.stop)?);
         }
         Ok(device)
     }
@@ -198,26 +202,25 @@ impl<'l> RemoteDevice<'l> {
         })
     }
 
-    fn count(&self, request: impl Fn(String) -> AgentRequest) -> Result<u64, RatesError> {
-        let (bed, port) = (self.bed, self.bed.wiring.receiving);
-        let interface = bed.wiring.interface(port).name.clone();
-        let agent = bed.nodes[port.node].agent.as_ref();
-        agent.map_or(Ok(0), |agent| agent.count(&request(interface))).map_err(hosts)
+    fn count(&self, request: &AgentRequest) -> Result<u64, RatesError> {
+        let agent = self.bed.nodes[self.bed.wiring.receiving.node].agent.as_ref();
+        agent.map_or(Ok(0), |agent| agent.count(request)).map_err(hosts)
     }
 }
 
 impl RateDevice for RemoteDevice<'_> {
     fn trial(&mut self, load: f64, seconds: f64) -> Result<RateTrial, RatesError> {
         let settle_ms = self.bed.wiring.node(self.bed.wiring.receiving).settle_ms;
-        let before = self.count(AgentRequest::Count)?;
+        let before = self.count(&AgentRequest::Count)?;
         let offered = self.offer(load, seconds)?;
-        let after = self.count(|interface| AgentRequest::Settled { interface, settle_ms })?;
+        let after = self.count(&AgentRequest::Settled { settle_ms })?;
         RateTrial::new(offered, after.saturating_sub(before))
     }
 }
 
 impl Drop for RemoteDevice<'_> {
     fn drop(&mut self) {
+        self.lines = None;
         if let Some(agent) = self.bed.nodes[self.bed.wiring.dut].agent.as_ref().filter(|_| self.has_agent) {
             // An agent that is lost has ended, and its device with it.
             let _ = agent.ask(&AgentRequest::StopDevice);

@@ -48,7 +48,7 @@ pub struct WiringLayout {
 }
 
 /// A wire whose ends are in their order from left to right.
-struct Row {
+struct WireRow {
     ends: [PortPlace; 2],
     row: usize,
 }
@@ -74,7 +74,7 @@ impl WiringLayout {
         layout
     }
 
-    fn add_wire(&mut self, wiring: &Wiring, row: &Row, edges: &[[usize; 2]]) {
+    fn add_wire(&mut self, wiring: &Wiring, row: &WireRow, edges: &[[usize; 2]]) {
         let [one, other] = row.ends;
         let (left, right) = (edges[one.node][1], edges[other.node][0]);
         let [near, far] = [one, other].map(|port| port_text(wiring, port));
@@ -99,15 +99,15 @@ fn columns(wiring: &Wiring) -> Vec<Vec<usize>> {
 }
 
 /// The wires between two columns, in rows that begin at the top for each pair.
-fn rows(wiring: &Wiring, columns: &[Vec<usize>]) -> Vec<Row> {
+fn rows(wiring: &Wiring, columns: &[Vec<usize>]) -> Vec<WireRow> {
     let column = |port: PortPlace| columns.iter().position(|nodes| nodes.contains(&port.node));
     let mut wires: Vec<[PortPlace; 2]> = wiring.wires.clone();
     wires.iter_mut().for_each(|ends| ends.sort_by_key(|port| column(*port)));
     wires.sort_by_key(|[one, other]| (column(*one), one.node, one.interface, other.interface));
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<WireRow> = Vec::new();
     for ends in wires {
         let before = rows.iter().filter(|row| column(row.ends[0]) == column(ends[0])).count();
-        rows.push(Row { ends, row: TITLE_ROWS + PITCH * before });
+        rows.push(WireRow { ends, row: TITLE_ROWS + PITCH * before });
     }
     rows
 }
@@ -122,7 +122,7 @@ fn titles(node: &NodeSettings) -> [String; 2] {
 }
 
 /// Wide enough for its titles, and for the ports of both sides in one row.
-fn node_width(wiring: &Wiring, rows: &[Row], node: usize) -> usize {
+fn node_width(wiring: &Wiring, rows: &[WireRow], node: usize) -> usize {
     let side = |side: usize| {
         let ports = rows.iter().map(|row| row.ends[side]).filter(|port| port.node == node);
         ports.map(|port| port_text(wiring, port).chars().count() + 2).max().unwrap_or(0)
@@ -131,7 +131,7 @@ fn node_width(wiring: &Wiring, rows: &[Row], node: usize) -> usize {
     (side(0) + side(1) + 2).max(title.unwrap_or(0) + 4)
 }
 
-fn drawn_node(wiring: &Wiring, rows: &[Row], node: usize, [left, width]: [usize; 2]) -> DrawnNode {
+fn drawn_node(wiring: &Wiring, rows: &[WireRow], node: usize, [left, width]: [usize; 2]) -> DrawnNode {
     let own = rows.iter().filter(|row| row.ends.iter().any(|port| port.node == node)).map(|row| row.row);
     let (first, last) = own.fold((usize::MAX, 0), |(first, last), row| (first.min(row), last.max(row)));
     let first = first.min(last.max(TITLE_ROWS));

@@ -8,7 +8,6 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::protocol::{InterfaceFacts, NodeFacts};
-use crate::rates::packets;
 use crate::served::Hello;
 
 /// Why a machine cannot be set up.
@@ -80,12 +79,4 @@ fn processor(text: &str) -> Option<String> {
 
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
-}
-
-/// Packets that an interface has received.
-pub fn received(interface: &str) -> Result<u64, MachineError> {
-    let path = PathBuf::from("/proc/thread-self/net/dev");
-    let text = fs::read_to_string(&path).map_err(|error| MachineError::File { path: path.clone(), error })?;
-    let missing = || io::Error::other(format!("it has no interface {interface}"));
-    packets(&text, interface).ok_or_else(|| MachineError::File { path, error: missing() })
 }

@@ -5,13 +5,14 @@
 //! its input ends, and puts back what it changed: so does a host whose connection is lost.
 //!
 //! Read the modules in this order: `inventory`, `wiring`, `file`; on the hosts `protocol`, `requests`, `machine`, `undo`,
-//! `agent_device`, `marks`, `agent`; here `ssh`, `session`, `shell`, `connection`, `bed`, `check`, `lab`; `layout`, `drawing`.
+//! `agent_device`, `counter`, `marks`, `agent`; here `ssh`, `session`, `shell`, `connection`, `bed`, `check`, `lab`; `layout`, `drawing`.
 
 mod agent;
 mod agent_device;
 mod bed;
 mod check;
 mod connection;
+mod counter;
 mod drawing;
 mod error;
 mod file;

@@ -1,5 +1,5 @@
-//! Lines between the program that measures and its copies on the nodes: one of JSON for each request and each answer. An
-//! empty line only says that the connection is alive.
+//! Lines between the program that measures and its copies on the nodes: one of JSON for each request and each answer.
+//! A line [`ALIVE`] has no answer: it only says that the connection is.
 
 use std::net::Ipv4Addr;
 
@@ -11,6 +11,8 @@ use crate::served::ServedBuild;
 
 /// The word of the command line that starts an agent.
 pub const COMMAND: &str = "testbed-agent";
+/// What a side says that has nothing to ask.
+pub const ALIVE: &str = "alive";
 
 /// What an agent is asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -29,11 +31,15 @@ pub enum AgentRequest {
     StopDevice,
     /// Offers these loads at once, each from a core of its own.
     Offer(Vec<OfferRequest>),
-    /// Packets received by an interface.
-    Count(String),
-    /// The same, when no more come.
-    Settled {
+    /// Counts packets to this address at an interface, until the agent ends.
+    CountAt {
         interface: String,
+        destination: Ipv4Addr,
+    },
+    /// Packets counted so far.
+    Count,
+    /// The same, when no more come for so long.
+    Settled {
         settle_ms: u64,
     },
 }

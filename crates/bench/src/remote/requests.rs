@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// A connection that says nothing for so long is lost; the other side sends an empty line every two seconds.
+use super::protocol::ALIVE;
+
+/// A connection that says nothing for so long is lost; the other side sends a line every few seconds.
 pub const LONGEST_SILENCE: Duration = Duration::from_secs(20);
 
 /// Lines of standard input.
@@ -46,7 +48,7 @@ fn forward_lines(sender: &Sender<String>) -> io::Result<()> {
         while let Some(end) = kept.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = kept.drain(..=end).collect();
             let text = String::from_utf8_lossy(&line).trim().to_owned();
-            if !text.is_empty() && sender.send(text).is_err() {
+            if text != ALIVE && sender.send(text).is_err() {
                 return Ok(());
             }
         }

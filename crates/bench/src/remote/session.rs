@@ -8,13 +8,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::error::RemoteError;
+use super::protocol::ALIVE;
 use super::ssh::start;
 
 /// How long a session may take to end by itself when its input has ended.
 const END: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);
 /// How often the other side learns that the connection is alive.
-const ALIVE: Duration = Duration::from_secs(2);
+const EVERY: Duration = Duration::from_secs(5);
 
 /// A running session. Dropping it ends its input, and waits until the host has cleaned up.
 pub struct Session {
@@ -42,16 +43,16 @@ impl Session {
         Ok(Session { node: node.into(), child, input, lines, log })
     }
 
-    /// Sends an empty line every two seconds, while the session runs.
+    /// Sends a line every few seconds, while the session runs.
     pub fn keep_alive(&self) {
         let input = Arc::downgrade(&self.input);
         thread::spawn(move || {
             while let Some(input) = input.upgrade() {
-                if write(&input, "\n").is_err() {
+                if write(&input, &format!("{ALIVE}\n")).is_err() {
                     break;
                 }
                 drop(input);
-                thread::sleep(ALIVE);
+                thread::sleep(EVERY);
             }
         });
     }

@@ -24,6 +24,7 @@ impl RemoteLines {
     pub fn start(host: &SshHost, first: &[String], last: &[String]) -> Result<RemoteLines, RemoteError> {
         let session = Session::start(&host.node, host.session("exec sh"))?;
         session.send(&script(first, last))?;
+        session.keep_alive();
         let failed =
             |said| RemoteError::Shell { node: host.node.clone(), what: "its start lines failed", said };
         match session.line(START)?.as_str() {
@@ -33,18 +34,20 @@ impl RemoteLines {
     }
 }
 
-/// One compound command, which a shell reads as a whole before it runs any of it: then its input is only the lifeline.
+/// Waits until the input has ended, or has said nothing for long, which only a lost connection does.
+const LIFELINE: &str = "lifeline() {
+if command -v timeout; then while [ -n \"$(timeout 30 head -n 1)\" ]; do :; done; else cat; fi >/dev/null
+}";
+
+/// One compound command, which a shell reads as a whole before it runs any of it: then its input is only the lifeline. A
+/// failure ends a subshell only outside of conditions.
 fn script(first: &[String], last: &[String]) -> String {
-    let mut text = String::from("{ trap '' HUP INT PIPE\nif (set -e\n");
-    let lines = |text: &mut String, lines: &[String]| {
-        lines.iter().for_each(|line| _ = writeln!(text, "{line}"));
-    };
-    lines(&mut text, first);
-    let _ =
-        write!(text, ":\n) </dev/null >&2; then echo '{READY}'; cat >/dev/null; else echo '{FAILED}'; fi\n(");
-    lines(&mut text, last);
-    text.push_str(":\n) </dev/null >&2\nexit; }\n");
-    text
+    let [first, last] = [first, last].map(|lines| lines.join("\n"));
+    format!(
+        "{{ trap '' HUP INT PIPE\n{LIFELINE}\n(\nset -e\n{first}\n) </dev/null >&2\n\
+         if [ $? -eq 0 ]; then echo '{READY}'; lifeline; else echo '{FAILED}'; fi\n\
+         (\n:\n{last}\n) </dev/null >&2\nexit; }}\n"
+    )
 }
 
 /// A folder on a host that is removed with everything in it when this value is dropped, or when the connection is lost.
@@ -53,14 +56,15 @@ pub struct RemoteFolder {
     _session: Session,
 }
 
-const FOLDER: &str = "{ trap '' HUP INT PIPE; umask 077; d=$(mktemp -d /tmp/fullview.XXXXXXXXXX) || exit 1
-echo \"$d\"; cat >/dev/null; rm -rf \"$d\"; exit; }
+const FOLDER: &str = "umask 077; d=$(mktemp -d /tmp/fullview.XXXXXXXXXX) || exit 1
+echo \"$d\"; lifeline; rm -rf \"$d\"; exit; }
 ";
 
 impl RemoteFolder {
     pub fn make(host: &SshHost) -> Result<RemoteFolder, RemoteError> {
         let session = Session::start(&host.node, host.session("exec sh"))?;
-        session.send(FOLDER)?;
+        session.send(&format!("{{ trap '' HUP INT PIPE\n{LIFELINE}\n{FOLDER}"))?;
+        session.keep_alive();
         let path = session.line(START)?;
         let fits = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
         if !path.starts_with("/tmp/fullview.") || !path.chars().all(fits) {
@@ -105,6 +109,7 @@ mod tests {
     #[test]
     fn the_last_lines_run_at_the_end_of_the_input_and_after_a_failure() {
         assert_eq!(run("echo 'one'", "echo two"), [READY, "one\ntwo"].map(str::to_owned));
-        assert_eq!(run("false", "echo two"), [FAILED, "two"].map(str::to_owned));
+        assert_eq!(run("false\necho never", "echo two"), [FAILED, "two"].map(str::to_owned));
+        assert_eq!(run("", "false\necho two"), [READY, "two"].map(str::to_owned));
     }
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,8 @@ pub struct RouterProcess {
     child: Child,
     folder: tempfile::TempDir,
     arguments: String,
+    /// Its folder is the parent of `folder`.
+    _owner: Arc<OwnerFolder>,
 }
 
 impl RouterProcess {
@@ -48,7 +51,8 @@ impl RouterProcess {
     }
 
     fn start_by(mut command: Command, program: &RouterProgram<'_>) -> Result<RouterProcess, VethError> {
-        let folder = OwnerFolder::current()?.folder("router-")?;
+        let owner = OwnerFolder::current()?;
+        let folder = owner.folder("router-")?;
         let said = File::create(folder.path().join("log")).map_err(VethError::Folder)?;
         let control = control(folder.path());
         let mut arguments = vec!["--interfaces".to_owned(), program.interfaces.into(), "--engine".into()];
@@ -58,7 +62,7 @@ impl RouterProcess {
         command.arg("--control").arg(control).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         let name = program.program.display().to_string();
         let child = start_tied(command).map_err(|error| VethError::Start { program: name, error })?;
-        let mut started = RouterProcess { child, folder, arguments: arguments.join(" ") };
+        let mut started = RouterProcess { child, folder, arguments: arguments.join(" "), _owner: owner };
         started.wait()?;
         Ok(started)
     }
