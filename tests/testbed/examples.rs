@@ -49,7 +49,7 @@ fn message(from: &str, to: &str) -> String {
     let text = fs::read_to_string(folder().join("three-nodes.toml")).unwrap();
     assert!(text.contains(from), "{from}");
     fs::write(&path, text.replacen(from, to, 1)).unwrap();
-    read_inventory(&path).err().expect("a wrong inventory").to_string()
+    read_inventory(&path).expect_err("a wrong inventory").to_string()
 }
 
 #[test]

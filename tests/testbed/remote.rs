@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Output, Stdio};
 
 use fullview_testnet::{cable, eventually, may_run};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::hosts::{SshHosts, commands_in};
@@ -61,6 +62,7 @@ wires = [["lab:eth1", "dut:in"], ["dut:out", "lab:eth2"]]
 [[nodes]]
 name = "lab"
 host = "lab"
+program = "$PROGRAM"
 role = "sender-receiver"
 interfaces = [
     { name = "eth1", address = "198.18.0.2/24", sends = true },
@@ -92,6 +94,74 @@ stop = [
 ]
 "#;
 
+const TUNNEL: &str = r#"
+title = "Two senders and a tunnel"
+ssh.config = "ssh_config"
+wires = [
+    ["attacker:eth1", "dut:eth1"],
+    ["client:eth1", "dut:eth2"],
+    ["dut:eth3", "endpoint:eth1"],
+    ["endpoint:eth2", "receiver:eth1"],
+]
+[[nodes]]
+name = "attacker"
+host = "attacker"
+program = "$PROGRAM"
+role = "sender"
+interfaces = [{ name = "eth1", address = "198.18.0.2/24" }]
+[[nodes]]
+name = "client"
+host = "client"
+program = "$PROGRAM"
+role = "sender"
+interfaces = [{ name = "eth1", address = "198.18.1.2/24" }]
+[[nodes]]
+name = "dut"
+host = "dut"
+program = "$PROGRAM"
+role = "dut"
+interfaces = [
+    { name = "eth1", address = "198.18.0.1/24" },
+    { name = "eth2", address = "198.18.1.1/24" },
+    { name = "eth3", address = "192.0.2.1/24" },
+]
+[[nodes]]
+name = "endpoint"
+host = "endpoint"
+agent = false
+role = "endpoint"
+interfaces = [
+    { name = "eth1", address = "192.0.2.2/24", mac = "02:00:00:00:00:01" },
+    { name = "eth2", address = "198.19.0.1/24", mac = "02:00:00:00:00:02" },
+]
+start = [
+    "ip address add 192.0.2.2/24 dev eth1",
+    "ip address add 198.19.0.1/24 dev eth2",
+    "ip link add lab type vxlan id 5 local 192.0.2.2 remote 192.0.2.1 dstport 4789",
+    "ip address add 192.0.2.129/30 dev lab",
+    "ip link set lab up",
+    "sysctl -q -w net.ipv4.conf.lab.forwarding=1 net.ipv4.conf.lab.rp_filter=0",
+    "ip neighbor replace 198.19.0.2 lladdr $MAC dev eth2 nud permanent",
+]
+stop = ["ip link del lab"]
+[[nodes]]
+name = "receiver"
+host = "receiver"
+program = "$PROGRAM"
+role = "receiver"
+interfaces = [{ name = "eth1", address = "198.19.0.2/24" }]
+[[devices]]
+name = "vxlan"
+kind = "kernel"
+start = [
+    "ip link add lab type vxlan id 5 local 192.0.2.1 remote 192.0.2.2 dstport 4789",
+    "ip address add 192.0.2.130/30 dev lab",
+    "ip link set lab up",
+    "ip route add 198.19.0.0/24 via 192.0.2.129",
+]
+stop = ["ip link del lab"]
+"#;
+
 /// Sender, device under test and receiver. Their kernels send frames of their own, which must not count.
 fn three() -> SshHosts {
     let hosts = SshHosts::start(&["sender", "dut", "receiver"]);
@@ -114,7 +184,8 @@ fn two() -> SshHosts {
 
 fn write(hosts: &SshHosts, inventory: &str) {
     let folder = hosts.folder.path().display().to_string();
-    fs::write(hosts.path("lab.toml"), inventory.replace("$FOLDER", &folder)).unwrap();
+    let text = inventory.replace("$FOLDER", &folder).replace("$PROGRAM", env!("CARGO_BIN_EXE_fullview"));
+    fs::write(hosts.path("lab.toml"), text).unwrap();
 }
 
 /// Starts the program in the namespace from which the hosts are reached.
@@ -222,6 +293,44 @@ fn a_killed_measurement_leaves_nothing_running_on_the_hosts() {
     assert!(!hosts.path("started").exists(), "the stop lines did not run");
     let left: Vec<_> = folders.iter().filter(|folder| fs::exists(folder).unwrap()).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_signal_ends_a_measurement_and_what_runs_on_the_hosts() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let hosts = two();
+    let mut command =
+        command(&["rates", "--testbed", "lab.toml", "--devices", "lines", "--trial-seconds", "0.1"], &hosts);
+    let mut child = hosts.control.run(move || command.spawn().unwrap());
+    let dut = hosts.host("dut");
+    let began = eventually(|| dut.setting("in", "forwarding") == "1" || child.try_wait().unwrap().is_some());
+    let id = Pid::from_raw(child.id().cast_signed()).unwrap();
+    assert!(began && child.try_wait().unwrap().is_none(), "{}", said(&child.wait_with_output().unwrap()));
+    kill_process(id, Signal::TERM).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(130), "{}", said(&done));
+    assert_eq!(dut.setting("in", "forwarding"), "0");
+    hosts.assert_idle();
+}
+
+#[test]
+fn two_senders_share_the_load_of_a_tunnel() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let hosts = SshHosts::start(&["attacker", "client", "dut", "endpoint", "receiver"]);
+    let node = |name| &hosts.host(name).node;
+    cable((node("attacker"), "eth1"), (node("dut"), "eth1"));
+    cable((node("client"), "eth1"), (node("dut"), "eth2"));
+    cable((node("dut"), "eth3"), (node("endpoint"), "eth1"));
+    cable((node("endpoint"), "eth2"), (node("receiver"), "eth1"));
+    write(&hosts, &TUNNEL.replace("$MAC", &node("receiver").mac("eth1")));
+    let report = measure(&hosts);
+    assert!(mrr(&report, "vxlan") > 0.0, "{report}");
+    let tunnels = ["dut", "endpoint"].map(|name| node(name).ip("-o link show").contains("lab:"));
+    assert_eq!(tunnels, [false, false], "the stop lines did not run");
 }
 
 #[test]

@@ -77,9 +77,9 @@ impl Wiring {
     }
 
     fn check_ways(&self) -> Result<(), String> {
-        for port in self.sending.iter().copied().filter(|port| self.role_behind(*port) != Some(NodeRole::Dut))
-        {
-            return Err(format!("{} sends, so its wire has to lead to the dut", self.label(port)));
+        let is_elsewhere = |port: &&PortPlace| self.role_behind(**port) != Some(NodeRole::Dut);
+        if let Some(port) = self.sending.iter().find(is_elsewhere) {
+            return Err(format!("{} sends, so its wire has to lead to the dut", self.label(*port)));
         }
         let endpoint = self.inventory.nodes.iter().any(|node| node.role == NodeRole::Endpoint);
         let (last, word) = if endpoint { (NodeRole::Endpoint, "endpoint") } else { (NodeRole::Dut, "dut") };

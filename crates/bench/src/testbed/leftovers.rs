@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::command::run;
 use super::error::TestbedError;
+use super::marker::is_marked;
 use super::records::{RecordedNamespace, Records};
 
 /// What is left behind, and whether it can be removed.
@@ -58,13 +59,10 @@ fn remove_namespace(
     found: &mut Vec<Leftover>,
 ) -> Result<(), TestbedError> {
     let name = namespace.name.clone();
-    match namespace.is_there() {
-        None => return Ok(()),
-        Some(false) => {
-            found.push(Leftover { kind: LeftoverKind::NotOurs, name });
-            return Ok(());
-        }
-        Some(true) => {}
+    let Some(is_same) = namespace.is_there() else { return Ok(()) };
+    if !(is_same && is_marked(&name)) {
+        found.push(Leftover { kind: LeftoverKind::NotOurs, name });
+        return Ok(());
     }
     for process in processes(&name) {
         let id = process.as_raw_nonzero();

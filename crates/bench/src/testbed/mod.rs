@@ -20,6 +20,7 @@ mod error;
 mod forwarders;
 mod frames;
 mod leftovers;
+mod marker;
 mod namespace;
 mod owner;
 mod programs;

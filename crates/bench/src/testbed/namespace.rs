@@ -11,6 +11,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, gettid, move_into_link_nam
 
 use super::command::run;
 use super::error::TestbedError;
+use super::marker::mark;
 use super::owner::OwnerFolder;
 use super::records::RecordedNamespace;
 
@@ -84,6 +85,7 @@ impl Drop for Namespace {
 fn make(name: &str, owner: &OwnerFolder) -> Result<(), TestbedError> {
     let entered = enter_new().and_then(|()| Ok(fs::metadata("/proc/thread-self/ns/net")?.ino()));
     let inode = entered.map_err(|error| TestbedError::Enter { name: name.into(), error })?;
+    mark()?;
     RecordedNamespace::write(owner.path(), name, inode)?;
     run("ip", &["netns", "attach", name, &gettid().to_string()], "")
 }
