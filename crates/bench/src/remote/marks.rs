@@ -87,6 +87,7 @@ mod tests {
         assert!(frame.len() >= SHORTEST && frame[12..14] == ETHERTYPE);
         assert_eq!(read(7, &frame).unwrap(), "dut:eth1");
         assert_eq!(read(8, &frame), None);
-        assert!((0..frame.len()).all(|cut| read(7, &frame[..cut]).is_none() || cut >= 46));
+        let end = 14 + WORD.len() + 8 + 1 + "dut:eth1".len();
+        assert!((0..end).all(|cut| read(7, &frame[..cut]).is_none()) && read(7, &frame[..end]).is_some());
     }
 }
