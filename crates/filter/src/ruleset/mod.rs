@@ -14,5 +14,6 @@ mod pf_semantics;
 mod reject;
 mod translate;
 
+pub use explain::TriedRule;
 pub use list::RuleList;
 pub use parts::{CompileError, Language, RuleSet, RuleSetParts};
