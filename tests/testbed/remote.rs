@@ -248,7 +248,7 @@ fn three_hosts_measure_the_kernel_and_leave_everything_as_it_was() {
     assert!(mrr(&report, "kernel") > 0.0, "{report}");
     assert_eq!(mrr(&report, "closed"), 0.0, "{report}");
     assert_eq!(report["testbed"]["inventory"]["title"], "Three hosts");
-    let kernel = report["testbed"]["nodes"][1]["facts"]["kernel"].as_str().unwrap();
+    let kernel = report["testbed"]["nodes"][1]["facts"]["host"]["kernel"].as_str().unwrap();
     assert!(kernel.starts_with("Linux "), "{kernel}");
     let page = fs::read_to_string(hosts.path("out/README.md")).unwrap();
     assert!(page.contains("## The test bed") && page.contains("### closed") && page.contains('▶'), "{page}");

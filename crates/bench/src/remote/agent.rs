@@ -48,7 +48,7 @@ pub fn serve_agent() -> io::Result<()> {
 impl Agent {
     fn answer(&mut self, request: AgentRequest, lost: &AtomicBool) -> Result<AgentReply, AgentError> {
         Ok(match request {
-            AgentRequest::Facts => AgentReply::Facts(facts()?),
+            AgentRequest::Facts => AgentReply::Facts(Box::new(facts()?)),
             AgentRequest::Exchange(request) => AgentReply::Heard(exchange(&request)?),
             AgentRequest::Host(interfaces) => self.prepare(&interfaces)?,
             AgentRequest::Device(request) => {

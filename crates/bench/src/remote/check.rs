@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::bed::{ConnectedNode, connect_all};
 use super::error::RemoteError;
+use super::page::{processor, threads};
 use super::protocol::{AgentReply, AgentRequest, ExchangeRequest, HeardMark, NodeFacts};
 use super::shell::output;
 use super::wiring::{PortPlace, Wiring};
@@ -108,7 +109,8 @@ impl NodeCheck {
         let _ = writeln!(text, "{name} ({host}): {}", system.as_deref().unwrap_or("not reached"));
         if let Some(facts) = facts {
             let version = installed.as_deref().unwrap_or("no fullview");
-            let _ = writeln!(text, "  {}, {} cores; installed: {version}", facts.cpu, facts.cores);
+            let _ =
+                writeln!(text, "  {}, {} threads; installed: {version}", processor(facts), threads(facts));
             for interface in &facts.interfaces {
                 let driver = interface.driver.as_deref().unwrap_or("no driver");
                 let link = if interface.carrier { "link" } else { "no link" };

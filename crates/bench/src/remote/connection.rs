@@ -75,7 +75,7 @@ impl AgentConnection {
 fn first_facts(node: &str, session: &Session) -> Result<NodeFacts, RemoteError> {
     send(node, session, &AgentRequest::Facts)?;
     match answer(node, session, Duration::ZERO)? {
-        AgentReply::Facts(facts) => Ok(facts),
+        AgentReply::Facts(facts) => Ok(*facts),
         other => Err(unexpected(node, &other)),
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fullview_lab::host::Host;
 use serde_json::Value;
 
 use super::protocol::{InterfaceFacts, NodeFacts};
@@ -41,14 +42,7 @@ pub fn ip_json(line: &str) -> Result<Value, MachineError> {
 pub fn facts() -> Result<NodeFacts, MachineError> {
     let links = ip_json("link show")?;
     let interfaces = links.as_array().into_iter().flatten().filter_map(interface).collect();
-    let processors = read("/proc/cpuinfo");
-    Ok(NodeFacts {
-        build: Hello::of_this_program().build,
-        kernel: format!("Linux {}", read("/proc/sys/kernel/osrelease")),
-        cpu: processor(&processors).unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
-        cores: std::thread::available_parallelism().map_or(1, usize::from),
-        interfaces,
-    })
+    Ok(NodeFacts { build: Hello::of_this_program().build, host: Host::observe(Path::new("/")), interfaces })
 }
 
 /// An Ethernet interface, by what `ip` says of it.
@@ -70,13 +64,4 @@ fn interface(link: &Value) -> Option<InterfaceFacts> {
         driver: driver.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
         speed,
     })
-}
-
-fn processor(text: &str) -> Option<String> {
-    let line = text.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
-}
-
-fn read(path: &str) -> String {
-    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use super::bed::RecordedNode;
+use super::protocol::NodeFacts;
 
 /// A table of Markdown.
 pub fn machines(nodes: &[RecordedNode]) -> String {
     let mut text = String::from(
-        "| node | system | processor | cores | interfaces |\n| --- | --- | --- | ---: | --- |\n",
+        "| node | system | processor | threads | interfaces |\n| --- | --- | --- | ---: | --- |\n",
     );
     for RecordedNode { name, system, facts } in nodes {
         let _ = match facts {
@@ -24,12 +25,22 @@ pub fn machines(nodes: &[RecordedNode]) -> String {
                 writeln!(
                     text,
                     "| {name} | {system} | {} | {} | {} |",
-                    facts.cpu,
-                    facts.cores,
+                    processor(facts),
+                    threads(facts),
                     used.join(", ")
                 )
             }
         };
     }
     text
+}
+
+/// The model, where the machine names it.
+pub fn processor(facts: &NodeFacts) -> &str {
+    facts.host.cpu.as_deref().unwrap_or("unnamed processor")
+}
+
+/// Hardware threads.
+pub fn threads(facts: &NodeFacts) -> usize {
+    facts.host.threads.unwrap_or(1)
 }

@@ -3,6 +3,7 @@
 
 use std::net::Ipv4Addr;
 
+use fullview_lab::host::Host;
 use serde::{Deserialize, Serialize};
 
 use super::inventory::{DeviceKind, InterfaceNet};
@@ -48,7 +49,7 @@ pub enum AgentRequest {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentReply {
-    Facts(NodeFacts),
+    Facts(Box<NodeFacts>),
     Heard(Vec<HeardMark>),
     Offered(Offered),
     Count(u64),
@@ -60,9 +61,7 @@ pub enum AgentReply {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeFacts {
     pub build: ServedBuild,
-    pub kernel: String,
-    pub cpu: String,
-    pub cores: usize,
+    pub host: Host,
     pub interfaces: Vec<InterfaceFacts>,
 }
 
