@@ -22,7 +22,7 @@ const MOST_OTHERS: u32 = 1_000_000;
 /// Compiles the rules for a router with these interfaces, if there are any.
 ///
 /// # Errors
-/// Fails for rules that are wrong, or that the forwarding loop cannot enforce.
+/// Fails for rules that are wrong, that the forwarding loop cannot enforce, or that translate addresses.
 pub fn filter(
     settings: &FilterSettings,
     interfaces: &[Interface],
@@ -40,6 +40,10 @@ pub fn filter(
     }
     let text = Text { rules, language, others, seed };
     let compiled = compile(&options, &text, interfaces).map_err(|error| BadInput(error.to_string()))?;
+    if compiled.rules.translates() {
+        let hint = "remove the rules that translate addresses: packets have to leave with the addresses that they came in with";
+        return Err(BadInput(format!("{NAME}: {hint}")));
+    }
     Ok(Some(BurstFilter::new(&compiled.rules, compiled.limits, seed)))
 }
 
@@ -123,6 +127,6 @@ mod tests {
         assert!(refused(FilterLanguage::Pf, "pass everything").contains("filter.rules:1"));
         assert!(refused(FilterLanguage::Ipfw, "add allow ip from nowhere").contains("filter.rules:1"));
         let nat = "nat on port1 from any to any -> 192.0.2.1";
-        assert!(refused(FilterLanguage::Pf, nat).contains("does not translate"));
+        assert!(refused(FilterLanguage::Pf, nat).contains("remove the rules that translate"));
     }
 }

@@ -5,6 +5,7 @@
 
 mod filter;
 mod frames;
+mod nat;
 mod order;
 mod plain;
 mod router;
