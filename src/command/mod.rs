@@ -39,6 +39,8 @@ pub mod show;
 mod show_filter;
 mod show_states;
 pub mod table;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod testbed;
 pub mod trace;
 
 /// How the program ends. `fullview --help` documents the codes.
