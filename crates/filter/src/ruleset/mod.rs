@@ -6,6 +6,7 @@ mod check;
 mod create;
 mod evaluation;
 mod explain;
+mod flows;
 mod ipfw_semantics;
 mod list;
 mod matching;

@@ -9,6 +9,7 @@ use super::reload::{Adoption, RuleMaps};
 use super::sources::SourceTable;
 use super::table::StateTable;
 use crate::address::Address;
+use crate::flow::{FlowCaches, PassTrace};
 use crate::rule::TableId;
 
 /// How much a worker remembers at most.
@@ -25,6 +26,14 @@ impl Default for WorkerLimits {
     fn default() -> Self {
         WorkerLimits { states: 100_000, sources: 10_000, fragments: 5000 }
     }
+}
+
+/// A state is found by the packets of two flows, and a forwarded flow often has two states. Where there are more flows,
+/// the memory is better used for states.
+const MOST_FLOWS: usize = 1 << 15;
+
+fn flows(states: usize) -> usize {
+    (4 * states).min(MOST_FLOWS)
 }
 
 /// How many reports of sources wait at most.
@@ -51,6 +60,7 @@ pub struct FilterWorker {
     pub(crate) rule_sources: Vec<u32>,
     /// Sources that went beyond a limit, with the tables that they belong into.
     overloads: Vec<(TableId, Address)>,
+    pub(crate) flows: FlowCaches,
     maps: RuleMaps,
     /// Where the sweep goes on.
     pub(crate) cursor: u32,
@@ -73,12 +83,32 @@ impl FilterWorker {
             rule_states: vec![0; rules],
             rule_sources: vec![0; rules],
             overloads: Vec::with_capacity(MOST_OVERLOADS),
+            flows: FlowCaches::new(flows(limits.states as usize), [(); 4].map(|()| split_mix(&mut random))),
             maps: RuleMaps::new(),
             cursor: 0,
             swept: 0,
             timeout_scale: 1 << 16,
             random,
         }
+    }
+
+    /// Keeps so many flows of each family whose packets need no rules, or none.
+    pub fn keep_flows(&mut self, entries: usize) {
+        let keys = [(); 4].map(|()| split_mix(&mut self.random));
+        self.flows.settle_states(&mut self.states);
+        self.flows = FlowCaches::new(entries, keys);
+    }
+
+    /// The trace of the packet at this place in the last call of `check_hashed_burst`.
+    #[inline(always)]
+    pub fn trace_of(&self, place: usize) -> PassTrace {
+        self.flows.trace_of(place)
+    }
+
+    /// The flows whose packets need no rules, and the counters of rules.
+    #[inline(always)]
+    pub fn flows_mut(&mut self) -> (&mut FlowCaches, &RuleCounters) {
+        (&mut self.flows, &self.counters)
     }
 
     /// Goes on with another rule set. Returns what it no longer needs, to be freed outside of the data path.
@@ -88,6 +118,7 @@ impl FilterWorker {
             self.settle_all();
         }
         let map = adoption.map.clone();
+        self.flows.end_all();
         self.sources.renumber(|rule| map.rule(rule));
         self.maps.push(map, self.states.capacity());
         std::mem::swap(&mut self.counters, &mut adoption.counters);
@@ -153,6 +184,8 @@ impl FilterWorker {
     /// Removes a state, and stops counting it.
     pub(crate) fn forget(&mut self, id: u32) {
         self.settle(id);
+        let key = self.states.get(id).0.key();
+        self.flows.change(&key, self.states.hash(&key), &mut self.states);
         let (_, cold) = self.states.remove(id);
         decrement(&mut self.rule_states, cold.rule);
         if let Some(number) = (cold.source & !CONNECTED).checked_sub(1) {

@@ -10,6 +10,7 @@ use fullview_filter::state::{Adoption, FilterWorker, WorkerLimits};
 use fullview_filter::verdict::Verdict as FilterVerdict;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::known_flows::{Candidate, FlowFilter, KnownFlows, show};
 use super::lookup;
 use super::source_check::REJECTED;
 use super::stage_state::StageState;
@@ -32,6 +33,9 @@ pub struct BurstFilter {
     len: usize,
     /// Whether any packet of the burst was dropped.
     has_dropped: bool,
+    known: KnownFlows,
+    /// Whether states were swept since the last call of [`Self::sweep_idle`].
+    has_swept: bool,
 }
 
 /// What the loop cannot do for a rule.
@@ -86,6 +90,8 @@ impl BurstFilter {
             hashes: vec![0; BURST],
             len: 0,
             has_dropped: false,
+            known: KnownFlows::new(),
+            has_swept: false,
         }
     }
 
@@ -107,6 +113,8 @@ impl BurstFilter {
     /// Looks up the packets that the rules let in, and rejects those that they do not let in or out.
     pub(super) fn around_lookup(&mut self, state: &mut StageState, view: &View, packets: &mut [Packet<'_>]) {
         let now = milliseconds();
+        let mut filter = FlowFilter { rules: &self.rules, worker: &mut self.worker, now };
+        self.known.take(&mut filter, &mut state.tables, view, packets);
         self.read(state, packets);
         drop_unread(state, packets);
         self.rules.hash_burst(&self.worker, &self.packets[..self.len], &mut self.hashes);
@@ -117,7 +125,29 @@ impl BurstFilter {
         if self.has_dropped {
             mark_rejected(state, packets);
         }
+        let mut filter = FlowFilter { rules: &self.rules, worker: &mut self.worker, now };
+        let (judged, hashes) = (&self.packets[..self.len], &self.hashes[..self.len]);
+        self.known.learn(&mut filter, &mut state.tables, judged, hashes);
+        show(&mut state.tables);
         self.rules.sweep(&mut self.worker, now);
+        self.has_swept = true;
+    }
+
+    /// Follows another view with so many tables: what is known about flows depends on it.
+    pub(super) fn follow(&mut self, tables: usize) {
+        self.known.follow(tables, &mut self.worker);
+    }
+
+    /// Keeps so many flows of each family whose packets need no rules, or none.
+    pub fn keep_flows(&mut self, entries: usize) {
+        self.worker.keep_flows(entries);
+    }
+
+    /// Forgets states that have expired, if no burst has done so since the last call.
+    pub(super) fn sweep_idle(&mut self) {
+        if !std::mem::take(&mut self.has_swept) {
+            self.rules.sweep(&mut self.worker, milliseconds());
+        }
     }
 
     /// Reads all packets that have a destination to look up.
@@ -152,12 +182,12 @@ impl BurstFilter {
 
     /// Keeps the packets that will leave, and says by which interface.
     fn turn_around(&mut self, state: &StageState, view: &View, packets: &[Packet<'_>]) {
-        let found = state
-            .tables
-            .iter()
-            .flat_map(|table| table.inet.destinations.found().chain(table.inet6.destinations.found()));
+        let found = (0..).zip(&state.tables).flat_map(|(number, table)| {
+            let both = table.inet.destinations.found().chain(table.inet6.destinations.found());
+            both.map(move |(position, hop)| (number, position, hop))
+        });
         let (mut next, mut kept) = (0, 0);
-        for (position, hop) in found {
+        for (table, position, hop) in found {
             if next == self.len || usize::from(self.positions[next]) != position {
                 continue;
             }
@@ -166,6 +196,8 @@ impl BurstFilter {
             let leaves = matches!(entry.kind, AdjacencyKind::Neighbor | AdjacencyKind::Glean);
             if packets[position].verdict == Verdict::Forward && leaves && packet.ttl > 1 {
                 packet.pass = outgoing(packet.pass, entry.interface);
+                let entering = self.worker.trace_of(next);
+                self.known.note(kept, Candidate { entering, next_hop: hop, table });
                 self.keep(next, kept);
                 kept += 1;
             }

@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `parse.rs` | picks one of the parsers: `fast_parse.rs`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
 //! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
+//! | `known_flows.rs` | part of the filter: packets whose flows need neither the rules nor the lookup |
 //! | `filter_link.rs` | not a stage: other rules for the filter, between bursts |
 //! | `lookup.rs` | next hops of the destinations, and `source_check.rs` |
 //! | `redirect.rs` | copies of packets that deserve an ICMP redirect |
@@ -32,7 +33,9 @@ mod fast_parse;
 mod filter;
 mod filter_link;
 mod flow;
+mod flow_set;
 mod keys;
+mod known_flows;
 mod lookup;
 pub mod martian;
 mod parse;
@@ -45,6 +48,7 @@ mod source_check;
 mod stage_state;
 mod transmit;
 mod vlan;
+mod wire_flow;
 
 pub use filter::{BurstFilter, EnforceableRules, UnsupportedFilter};
 pub use filter_link::{FilterBusy, FilterClient, FilterServer, RuleChange, filter_link};
@@ -88,7 +92,8 @@ impl Forwarder {
     }
 
     /// Filters packets from now on.
-    pub fn set_filter(&mut self, filter: BurstFilter) {
+    pub fn set_filter(&mut self, mut filter: BurstFilter) {
+        filter.follow(self.state.tables.len());
         self.filter = Some(Box::new(filter));
     }
 
@@ -97,10 +102,13 @@ impl Forwarder {
         self.filter_server = Some(server);
     }
 
-    /// Applies the changes of the filter's rules that wait. The worker calls it once a round, between bursts.
+    /// Applies the changes of the filter's rules that wait, and forgets expired states if no packets come. The worker calls it once a round, between bursts.
     pub fn change_rules(&mut self) {
         if let (Some(filter), Some(server)) = (&mut self.filter, &mut self.filter_server) {
             server.serve(filter);
+        }
+        if let Some(filter) = &mut self.filter {
+            filter.sweep_idle();
         }
     }
 
@@ -168,6 +176,9 @@ impl Forwarder {
         if !Arc::ptr_eq(view, &self.view) {
             self.view = Arc::clone(view);
             self.state.follow(&self.view);
+            if let Some(filter) = &mut self.filter {
+                filter.follow(self.state.tables.len());
+            }
         }
         run_stages(&mut self.state, self.filter.as_deref_mut(), &self.view, last, packets);
     }

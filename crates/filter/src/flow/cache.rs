@@ -1,0 +1,192 @@
+//! The flows of one family: entries of one cache line, each in one of two places that follow from its hash.
+
+use super::addresses::{FlowAddresses, WireFlow};
+use crate::state::StateTable;
+
+/// The stamp of an entry that is no longer valid, older than all others.
+const NEVER: u64 = 0;
+/// An entry gives way to another flow if its last packet is so many milliseconds old.
+const IDLE: i32 = 500;
+/// So many packets are counted before the states are.
+const MOST_PACKETS: u32 = 1 << 15;
+
+/// What every packet of the flow reads and writes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct CachedFlow<A> {
+    flow: WireFlow<A>,
+    /// What the rules, the view and the routes were when the flow was learned.
+    stamp: u64,
+    /// The time up to which the states are known to live, which is the time of their last packet.
+    last: u32,
+    /// Packets and bytes that the states have not counted yet.
+    packets: u32,
+    bytes: u32,
+    next_hop: u16,
+    /// The number of the list of rules that count.
+    rules: u16,
+}
+
+const _: () = assert!(size_of::<CachedFlow<super::addresses::Inet6Addresses>>() == 64);
+
+/// The states that decide about both passes, none for a pass without a filter.
+pub(super) type FlowStates = [Option<u32>; 2];
+
+/// What is learned about a flow.
+#[derive(Clone, Copy)]
+pub(super) struct LearnedFlow<A> {
+    pub flow: WireFlow<A>,
+    pub states: FlowStates,
+    pub stamp: u64,
+    pub next_hop: u16,
+    pub rules: u16,
+}
+
+/// A bounded cache of flows.
+#[derive(Debug)]
+pub struct FlowCache<A> {
+    entries: Box<[CachedFlow<A>]>,
+    states: Box<[FlowStates]>,
+    keys: [u64; 4],
+    is_empty: bool,
+}
+
+impl<A: FlowAddresses> FlowCache<A> {
+    /// An empty cache for so many flows, with secret keys. It has none or a power of two.
+    pub(super) fn new(entries: usize, keys: [u64; 4]) -> Self {
+        let entries = if entries == 0 { 0 } else { entries.next_power_of_two() };
+        let flow = WireFlow::default();
+        let empty =
+            CachedFlow { flow, stamp: NEVER, last: 0, packets: 0, bytes: 0, next_hop: 0, rules: 0 };
+        FlowCache {
+            entries: vec![empty; entries].into(),
+            states: vec![[None; 2]; entries].into(),
+            keys,
+            is_empty: true,
+        }
+    }
+
+    /// Whether nothing was ever learned.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
+    /// The place of a flow, whether its entry is valid or not.
+    #[inline(always)]
+    pub fn find(&self, flow: &WireFlow<A>) -> Option<usize> {
+        let [first, second] = self.places(flow);
+        if self.entries.get(first)?.flow == *flow {
+            return Some(first);
+        }
+        (self.entries.get(second)?.flow == *flow).then_some(second)
+    }
+
+    /// Whether the entry is valid and its states were alive at this time.
+    #[inline(always)]
+    pub fn is_fresh(&self, place: usize, stamp: u64, now: u32) -> bool {
+        self.entries.get(place).is_some_and(|entry| {
+            (entry.stamp == stamp) & (entry.last == now) & (entry.packets < MOST_PACKETS)
+        })
+    }
+
+    /// Counts a packet of the flow. Returns its next hop, and the list of the rules that count it.
+    #[inline(always)]
+    pub fn count(&mut self, place: usize, length: u16) -> (u16, u16) {
+        let Some(entry) = self.entries.get_mut(place) else { return (0, 0) };
+        entry.packets += 1;
+        entry.bytes = entry.bytes.wrapping_add(u32::from(length));
+        (entry.next_hop, entry.rules)
+    }
+
+    /// Takes a packet back, and returns the list of its rules.
+    pub(super) fn subtract(&mut self, place: usize, length: u16) -> u16 {
+        let entry = &mut self.entries[place];
+        entry.packets = entry.packets.saturating_sub(1);
+        entry.bytes = entry.bytes.wrapping_sub(u32::from(length));
+        entry.rules
+    }
+
+    #[inline(always)]
+    fn places(&self, flow: &WireFlow<A>) -> [usize; 2] {
+        let (hash, mask) = (flow.hash(&self.keys) as usize, self.entries.len().wrapping_sub(1));
+        [hash & mask, hash >> 32 & mask]
+    }
+
+    /// The stamp and the next hop of an entry.
+    pub(crate) fn route(&self, place: usize) -> (u64, u16) {
+        (self.entries[place].stamp, self.entries[place].next_hop)
+    }
+
+    /// The states of an entry.
+    pub(crate) fn states(&self, place: usize) -> impl Iterator<Item = u32> + use<A> {
+        self.states[place].into_iter().flatten()
+    }
+
+    /// Brings the counters of the states up to date, and notes a packet at this time.
+    pub(crate) fn renew(&mut self, place: usize, stamp: u64, now: u32, states: &mut StateTable) {
+        self.settle(place, states);
+        self.states(place).for_each(|id| states.set_last(id, now));
+        (self.entries[place].stamp, self.entries[place].last) = (stamp, now);
+    }
+
+    /// Gives the states what the entry has counted.
+    fn settle(&mut self, place: usize, states: &mut StateTable) {
+        let entry = &mut self.entries[place];
+        let (packets, bytes) = (std::mem::take(&mut entry.packets), std::mem::take(&mut entry.bytes));
+        if packets > 0 {
+            self.states(place).for_each(|id| states.count(id, packets, bytes.into()));
+        }
+    }
+
+    /// As [`Self::settle`] for all entries.
+    pub(super) fn settle_all(&mut self, states: &mut StateTable) {
+        (0..self.entries.len()).for_each(|place| self.settle(place, states));
+    }
+
+    /// Removes a flow, whichever interfaces it comes in by.
+    pub(super) fn remove(&mut self, flow: &WireFlow<A>, states: &mut StateTable) {
+        for place in self.places(flow) {
+            if self.entries[place].flow.is_same_flow(flow) {
+                self.settle(place, states);
+                self.entries[place].stamp = NEVER;
+            }
+        }
+    }
+
+    /// Adds or replaces a flow, unless both its places belong to others that are valid and in use.
+    pub(super) fn learn(&mut self, new: LearnedFlow<A>, floor: u64, now: u32, states: &mut StateTable) {
+        let own = self.find(&new.flow);
+        let Some(place) = own.or_else(|| self.vacate(&new.flow, floor, now, states)) else { return };
+        self.settle(place, states);
+        self.is_empty = false;
+        self.states[place] = new.states;
+        let LearnedFlow { flow, stamp, next_hop, rules, .. } = new;
+        self.entries[place] = CachedFlow { flow, stamp, last: now, packets: 0, bytes: 0, next_hop, rules };
+    }
+
+    /// A place of the flow that is free, or whose flow can move to its own other place.
+    fn vacate(&mut self, flow: &WireFlow<A>, floor: u64, now: u32, states: &mut StateTable) -> Option<usize> {
+        let places = self.places(flow);
+        let free = places.into_iter().find(|place| self.is_free(*place, floor, now));
+        free.or_else(|| places.into_iter().find(|place| self.move_away(*place, floor, now, states)))
+    }
+
+    fn is_free(&self, place: usize, floor: u64, now: u32) -> bool {
+        let entry = &self.entries[place];
+        entry.stamp < floor || now.wrapping_sub(entry.last) as i32 > IDLE
+    }
+
+    /// Moves the flow of a place to its other one, if that is free.
+    fn move_away(&mut self, place: usize, floor: u64, now: u32, states: &mut StateTable) -> bool {
+        let places = self.places(&self.entries[place].flow);
+        let other = places[usize::from(places[0] == place)];
+        if other == place || !self.is_free(other, floor, now) {
+            return false;
+        }
+        self.settle(other, states);
+        (self.entries[other], self.states[other]) = (self.entries[place], self.states[place]);
+        self.entries[place].packets = 0;
+        true
+    }
+}

@@ -1,0 +1,278 @@
+//! Packets of flows that the filter knows: their verdicts and next hops follow from the packets before them, so they take
+//! part in no lookup and in neither pass of the filter.
+//!
+//! Such a packet is counted before other packets of the burst are judged. That makes a difference only if one of these is
+//! of the same flow and comes first; then all packets of the flow are judged in their order.
+
+use fullview_filter::address::Family;
+use fullview_filter::flow::{FlowCaches, FlowRoute, Inet6Addresses, InetAddresses, PassTrace};
+use fullview_filter::packet::Packet as FilterPacket;
+use fullview_filter::ruleset::RuleSet;
+use fullview_filter::state::FilterWorker;
+use fullview_table::NextHop;
+
+use super::flow_set::FlowSet;
+use super::keys::{FamilyKeys, LookupBatch, TableKeys};
+use super::wire_flow::WireFamily;
+use crate::burst::{BURST, Packet};
+use crate::view::View;
+
+/// The place of a packet whose flow is not known.
+const UNKNOWN: u32 = u32::MAX;
+
+/// What the routes of a table and family are now.
+#[derive(Clone, Copy, Default)]
+struct RoutesNow {
+    generation: u64,
+    stamp: u64,
+}
+
+/// A packet that leaves and may be the one that its flow is learned from.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate {
+    pub entering: PassTrace,
+    pub next_hop: NextHop,
+    pub table: u16,
+}
+
+/// The filter, as far as known flows need it.
+pub(super) struct FlowFilter<'f> {
+    pub rules: &'f RuleSet,
+    pub worker: &'f mut FilterWorker,
+    pub now: u64,
+}
+
+/// What the loop keeps about known flows.
+pub(super) struct KnownFlows {
+    /// For each table: IPv4 and IPv6.
+    routes: Vec<[RoutesNow; 2]>,
+    /// The place in the cache of the packet at each position of the burst.
+    places: Box<[u32; BURST]>,
+    /// In the order of the packets that leave.
+    candidates: Box<[Candidate; BURST]>,
+}
+
+impl KnownFlows {
+    pub fn new() -> KnownFlows {
+        let nothing = Candidate { entering: PassTrace::START, next_hop: NextHop::NONE, table: 0 };
+        KnownFlows {
+            routes: Vec::new(),
+            places: Box::new([UNKNOWN; BURST]),
+            candidates: Box::new([nothing; BURST]),
+        }
+    }
+
+    /// Starts again for another view. Allocates, as all that follows a view does.
+    #[cold]
+    pub fn follow(&mut self, tables: usize, worker: &mut FilterWorker) {
+        worker.flows_mut().0.end_all();
+        self.routes = vec![[RoutesNow::default(); 2]; tables];
+    }
+
+    /// Gives the packets of known flows their next hops, and hides them from the stages until [`show`].
+    pub fn take(&mut self, filter: &mut FlowFilter<'_>, tables: &mut [TableKeys], view: &View, packets: &[Packet<'_>]) {
+        filter.worker.flows_mut().0.begin_burst();
+        let (mut known, mut all) = (0, 0);
+        for (table, routes) in tables.iter_mut().zip(&mut self.routes) {
+            let renews = !view.checks_sources();
+            known += routes[0].take::<InetAddresses>(&mut self.places, filter, &mut table.inet, renews, packets);
+            known += routes[1].take::<Inet6Addresses>(&mut self.places, filter, &mut table.inet6, renews, packets);
+            all += table.inet.destinations.len() + table.inet6.destinations.len();
+        }
+        if known == 0 {
+            return;
+        }
+        if known < all {
+            self.put_off(filter.worker.flows_mut().0, tables, packets);
+        }
+        let (flows, counters) = filter.worker.flows_mut();
+        flows.settle_rules(counters);
+        for table in tables {
+            table.inet.destinations.hide(|position| self.places[position] != UNKNOWN);
+            table.inet6.destinations.hide(|position| self.places[position] != UNKNOWN);
+        }
+    }
+
+    /// Leaves packets to the rules whose flows have another packet in the burst that the rules judge.
+    #[cold]
+    fn put_off(&mut self, flows: &mut FlowCaches, tables: &[TableKeys], packets: &[Packet<'_>]) {
+        let mut judged = FlowSet::default();
+        for table in tables {
+            add_judged::<InetAddresses>(&mut judged, &self.places, &table.inet.destinations, packets);
+            add_judged::<Inet6Addresses>(&mut judged, &self.places, &table.inet6.destinations, packets);
+        }
+        for table in tables {
+            take_back::<InetAddresses>(&judged, &mut self.places, flows, &table.inet.destinations, packets);
+            take_back::<Inet6Addresses>(&judged, &mut self.places, flows, &table.inet6.destinations, packets);
+        }
+    }
+
+    /// Notes a packet that leaves, as the next one of the list.
+    #[inline(always)]
+    pub fn note(&mut self, place: usize, candidate: Candidate) {
+        self.candidates[place % BURST] = candidate;
+    }
+
+    /// Learns the flows of the packets that left.
+    pub fn learn(
+        &self,
+        filter: &mut FlowFilter<'_>,
+        tables: &mut [TableKeys],
+        packets: &[FilterPacket],
+        hashes: &[u64],
+    ) {
+        for (place, (packet, hash)) in packets.iter().zip(hashes).enumerate() {
+            let Candidate { entering, next_hop, table } = &self.candidates[place % BURST];
+            let of = usize::from(*table);
+            if !filter.rules.may_learn_flow(filter.worker, packet, place, entering) {
+                continue;
+            }
+            // The member of a group that other packets of the flow take may change: only a route's own next hop is kept.
+            let (routes, found) = match packet.family {
+                Family::Inet => (self.routes[of][0], tables[of].inet.find(packet.destination.0 as u32)),
+                Family::Inet6 => (self.routes[of][1], tables[of].inet6.find(packet.destination.0)),
+            };
+            if found == *next_hop {
+                let route = FlowRoute { next_hop: next_hop.0, stamp: routes.stamp };
+                let (worker, now) = (&mut *filter.worker, filter.now);
+                filter.rules.learn_flow(worker, packet, (place, *hash), entering, (route, now));
+            }
+        }
+    }
+}
+
+/// Shows the packets again that were hidden.
+pub(super) fn show(tables: &mut [TableKeys]) {
+    for table in tables {
+        table.inet.destinations.show();
+        table.inet6.destinations.show();
+    }
+}
+
+impl RoutesNow {
+    /// Gives the packets of known flows their next hops. Returns how many there are.
+    fn take<A: WireFamily>(
+        &mut self,
+        places: &mut [u32; BURST],
+        filter: &mut FlowFilter<'_>,
+        keys: &mut FamilyKeys<A::Key>,
+        renews: bool,
+        packets: &[Packet<'_>],
+    ) -> usize {
+        let len = keys.destinations.len();
+        if len == 0 {
+            return 0;
+        }
+        let (flows, _) = filter.worker.flows_mut();
+        let generation = keys.reader.generation();
+        if !flows.is_current(self.stamp) || self.generation != generation {
+            *self = RoutesNow { generation, stamp: flows.new_stamp() };
+        }
+        if A::cache(flows).is_empty() {
+            (0..len).for_each(|at| places[keys.destinations.position(at)] = UNKNOWN);
+            return 0;
+        }
+        take_known::<A>(places, filter, keys, (self.stamp, renews), packets)
+    }
+}
+
+/// It is a function of its own, so that the compiler knows that its arguments do not overlap.
+#[inline(never)]
+fn take_known<A: WireFamily>(
+    places: &mut [u32; BURST],
+    filter: &mut FlowFilter<'_>,
+    keys: &mut FamilyKeys<A::Key>,
+    (stamp, renews): (u64, bool),
+    packets: &[Packet<'_>],
+) -> usize {
+    let (mut known, mut run, now) = (0, Run::default(), filter.now as u32);
+    for at in 0..keys.destinations.len() {
+        let position = keys.destinations.position(at);
+        let seen = A::read(packets[position]);
+        let flows = A::cache(filter.worker.flows_mut().0);
+        let found = flows.find(&seen.flow).filter(|_| seen.is_plain);
+        let Some(place) = found else {
+            places[position % BURST] = UNKNOWN;
+            continue;
+        };
+        if !flows.is_fresh(place, stamp, now) && !renew::<A>(filter, keys, (place, at), (stamp, renews)) {
+            places[position % BURST] = UNKNOWN;
+            continue;
+        }
+        let (flows, _) = filter.worker.flows_mut();
+        let (next_hop, list) = A::cache(flows).count(place, seen.length);
+        run.count(list, seen.length, flows);
+        keys.destinations.set_next_hop(at, NextHop(next_hop));
+        places[position % BURST] = place as u32;
+        known += 1;
+    }
+    run.settle(filter.worker.flows_mut().0);
+    known
+}
+
+#[cold]
+fn renew<A: WireFamily>(
+    filter: &mut FlowFilter<'_>,
+    keys: &mut FamilyKeys<A::Key>,
+    (place, at): (usize, usize),
+    (stamp, renews): (u64, bool),
+) -> bool {
+    let addr = keys.destinations.addr(at);
+    let next_hop = || renews.then(|| keys.find(addr).0);
+    filter.rules.renew_flow::<A>(filter.worker, place, (stamp, filter.now), next_hop)
+}
+
+/// Consecutive packets that the same rules count.
+#[derive(Default)]
+struct Run {
+    list: u16,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Run {
+    #[inline(always)]
+    fn count(&mut self, list: u16, length: u16, flows: &mut FlowCaches) {
+        if list != self.list {
+            self.settle(flows);
+            self.list = list;
+        }
+        self.packets += 1;
+        self.bytes += u64::from(length);
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, flows: &mut FlowCaches) {
+        if self.packets > 0 {
+            flows.count_rules(self.list, self.packets, self.bytes);
+            (self.packets, self.bytes) = (0, 0);
+        }
+    }
+}
+
+fn add_judged<A: WireFamily>(
+    judged: &mut FlowSet,
+    places: &[u32; BURST],
+    batch: &LookupBatch<A::Key>,
+    packets: &[Packet<'_>],
+) {
+    for position in batch.positions().filter(|position| places[*position] == UNKNOWN) {
+        judged.add::<A>(packets[position]);
+    }
+}
+
+fn take_back<A: WireFamily>(
+    judged: &FlowSet,
+    places: &mut [u32; BURST],
+    flows: &mut FlowCaches,
+    batch: &LookupBatch<A::Key>,
+    packets: &[Packet<'_>],
+) {
+    for position in batch.positions() {
+        let place = places[position];
+        if place != UNKNOWN && judged.contains::<A>(packets[position]) {
+            flows.take_back::<A>(place as usize, A::read(packets[position]).length);
+            places[position] = UNKNOWN;
+        }
+    }
+}
