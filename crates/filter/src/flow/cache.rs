@@ -1,4 +1,6 @@
-//! The flows of one family: entries of one cache line, each in one of two places that follow from its hash.
+//! The flows of one family: entries of one cache line, each in one of two places that follow from its hash. Tags, two bytes
+//! for each place, say which of them it is: they take little of the nearest caches, and the only line of an entry that is
+//! read is most often the right one.
 
 use super::addresses::{FlowAddresses, WireFlow};
 use crate::state::StateTable;
@@ -9,6 +11,9 @@ const NEVER: u64 = 0;
 const IDLE: i32 = 500;
 /// So many packets are counted before the states are.
 const MOST_PACKETS: u32 = 1 << 15;
+
+/// The number that stands for no state.
+const NO_STATE: u32 = u32::MAX;
 
 /// What every packet of the flow reads and writes.
 #[derive(Clone, Copy, Debug)]
@@ -29,14 +34,14 @@ struct CachedFlow<A> {
 
 const _: () = assert!(size_of::<CachedFlow<super::addresses::Inet6Addresses>>() == 64);
 
-/// The states that decide about both passes, none for a pass without a filter.
-pub(super) type FlowStates = [Option<u32>; 2];
+/// The states that decide about both passes; [`NO_STATE`] for a pass without a filter.
+type FlowStates = [u32; 2];
 
 /// What is learned about a flow.
 #[derive(Clone, Copy)]
 pub(super) struct LearnedFlow<A> {
     pub flow: WireFlow<A>,
-    pub states: FlowStates,
+    pub states: [Option<u32>; 2],
     pub stamp: u64,
     pub next_hop: u16,
     pub rules: u16,
@@ -46,6 +51,7 @@ pub(super) struct LearnedFlow<A> {
 #[derive(Debug)]
 pub struct FlowCache<A> {
     entries: Box<[CachedFlow<A>]>,
+    tags: Box<[u16]>,
     states: Box<[FlowStates]>,
     keys: [u64; 4],
     is_empty: bool,
@@ -56,30 +62,46 @@ impl<A: FlowAddresses> FlowCache<A> {
     pub(super) fn new(entries: usize, keys: [u64; 4]) -> Self {
         let entries = if entries == 0 { 0 } else { entries.next_power_of_two() };
         let flow = WireFlow::default();
-        let empty =
-            CachedFlow { flow, stamp: NEVER, last: 0, packets: 0, bytes: 0, next_hop: 0, rules: 0 };
+        let empty = CachedFlow { flow, stamp: NEVER, last: 0, packets: 0, bytes: 0, next_hop: 0, rules: 0 };
         FlowCache {
             entries: vec![empty; entries].into(),
-            states: vec![[None; 2]; entries].into(),
+            tags: vec![0; entries].into(),
+            states: vec![[NO_STATE; 2]; entries].into(),
             keys,
             is_empty: true,
         }
     }
 
-    /// Whether nothing was ever learned.
+    /// Whether it keeps flows at all.
+    pub(super) fn has_room(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    /// Whether nothing was ever learned, as it never is without room.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.is_empty
     }
 
-    /// The place of a flow, whether its entry is valid or not.
+    /// The place that a flow has, if it has one. A flow in its second place whose first one has the same tag by accident
+    /// is not found. The cache has room.
     #[inline(always)]
-    pub fn find(&self, flow: &WireFlow<A>) -> Option<usize> {
-        let [first, second] = self.places(flow);
-        if self.entries.get(first)?.flow == *flow {
-            return Some(first);
-        }
-        (self.entries.get(second)?.flow == *flow).then_some(second)
+    pub fn place(&self, flow: &WireFlow<A>) -> usize {
+        let hash = flow.hash(&self.keys);
+        let [first, second] = self.places(hash);
+        if self.tags[first] == tag(hash) { first } else { second }
+    }
+
+    /// Reads the entry at this place before it is needed. Returns a value that depends on it.
+    #[inline(always)]
+    pub fn touch(&self, place: usize) -> u32 {
+        self.entries.get(place).map_or(0, |entry| entry.last)
+    }
+
+    /// Whether the place has the entry of the flow, valid or not.
+    #[inline(always)]
+    pub fn has(&self, place: usize, flow: &WireFlow<A>) -> bool {
+        self.entries.get(place).is_some_and(|entry| entry.flow == *flow)
     }
 
     /// Whether the entry is valid and its states were alive at this time.
@@ -88,6 +110,10 @@ impl<A: FlowAddresses> FlowCache<A> {
         self.entries.get(place).is_some_and(|entry| {
             (entry.stamp == stamp) & (entry.last == now) & (entry.packets < MOST_PACKETS)
         })
+    }
+
+    fn find(&self, flow: &WireFlow<A>) -> Option<usize> {
+        self.places(flow.hash(&self.keys)).into_iter().find(|place| self.has(*place, flow))
     }
 
     /// Counts a packet of the flow. Returns its next hop, and the list of the rules that count it.
@@ -108,9 +134,9 @@ impl<A: FlowAddresses> FlowCache<A> {
     }
 
     #[inline(always)]
-    fn places(&self, flow: &WireFlow<A>) -> [usize; 2] {
-        let (hash, mask) = (flow.hash(&self.keys) as usize, self.entries.len().wrapping_sub(1));
-        [hash & mask, hash >> 32 & mask]
+    fn places(&self, hash: u64) -> [usize; 2] {
+        let mask = self.entries.len().wrapping_sub(1);
+        [hash as usize & mask, hash as usize >> 24 & mask]
     }
 
     /// The stamp and the next hop of an entry.
@@ -120,12 +146,14 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// The states of an entry.
     pub(crate) fn states(&self, place: usize) -> impl Iterator<Item = u32> + use<A> {
-        self.states[place].into_iter().flatten()
+        self.states[place].into_iter().filter(|id| *id != NO_STATE)
     }
 
-    /// Brings the counters of the states up to date, and notes a packet at this time.
+    /// Notes a packet at this time.
     pub(crate) fn renew(&mut self, place: usize, stamp: u64, now: u32, states: &mut StateTable) {
-        self.settle(place, states);
+        if self.entries[place].packets >= MOST_PACKETS {
+            self.settle(place, states);
+        }
         self.states(place).for_each(|id| states.set_last(id, now));
         (self.entries[place].stamp, self.entries[place].last) = (stamp, now);
     }
@@ -146,7 +174,7 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// Removes a flow, whichever interfaces it comes in by.
     pub(super) fn remove(&mut self, flow: &WireFlow<A>, states: &mut StateTable) {
-        for place in self.places(flow) {
+        for place in self.places(flow.hash(&self.keys)) {
             if self.entries[place].flow.is_same_flow(flow) {
                 self.settle(place, states);
                 self.entries[place].stamp = NEVER;
@@ -160,14 +188,15 @@ impl<A: FlowAddresses> FlowCache<A> {
         let Some(place) = own.or_else(|| self.vacate(&new.flow, floor, now, states)) else { return };
         self.settle(place, states);
         self.is_empty = false;
-        self.states[place] = new.states;
+        self.states[place] = new.states.map(|id| id.unwrap_or(NO_STATE));
+        self.tags[place] = tag(new.flow.hash(&self.keys));
         let LearnedFlow { flow, stamp, next_hop, rules, .. } = new;
         self.entries[place] = CachedFlow { flow, stamp, last: now, packets: 0, bytes: 0, next_hop, rules };
     }
 
     /// A place of the flow that is free, or whose flow can move to its own other place.
     fn vacate(&mut self, flow: &WireFlow<A>, floor: u64, now: u32, states: &mut StateTable) -> Option<usize> {
-        let places = self.places(flow);
+        let places = self.places(flow.hash(&self.keys));
         let free = places.into_iter().find(|place| self.is_free(*place, floor, now));
         free.or_else(|| places.into_iter().find(|place| self.move_away(*place, floor, now, states)))
     }
@@ -179,14 +208,21 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// Moves the flow of a place to its other one, if that is free.
     fn move_away(&mut self, place: usize, floor: u64, now: u32, states: &mut StateTable) -> bool {
-        let places = self.places(&self.entries[place].flow);
+        let hash = self.entries[place].flow.hash(&self.keys);
+        let places = self.places(hash);
         let other = places[usize::from(places[0] == place)];
         if other == place || !self.is_free(other, floor, now) {
             return false;
         }
         self.settle(other, states);
         (self.entries[other], self.states[other]) = (self.entries[place], self.states[place]);
+        self.tags[other] = tag(hash);
         self.entries[place].packets = 0;
         true
     }
+}
+
+#[inline(always)]
+fn tag(hash: u64) -> u16 {
+    (hash >> 48) as u16
 }

@@ -73,6 +73,11 @@ impl FlowCaches {
         }
     }
 
+    /// Whether flows are kept at all.
+    pub(crate) fn has_room(&self) -> bool {
+        self.inet.has_room()
+    }
+
     /// Another number for what the routes of a table and family are now.
     pub fn new_stamp(&mut self) -> u64 {
         self.newest += 1;
@@ -159,7 +164,7 @@ impl FlowCaches {
         states: &mut StateTable,
     ) {
         let (word, bit) = changed_bit(hash);
-        if self.changed[word] & bit != 0 || route.stamp < self.floor {
+        if self.changed[word] & bit != 0 || !self.is_current(route.stamp) {
             return;
         }
         let Some(rules) = self.counted.number(passes[0], passes[1]) else { return };

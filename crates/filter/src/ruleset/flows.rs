@@ -18,7 +18,7 @@ impl RuleSet {
     ) -> bool {
         let repeats = |pass: &PassTrace| pass.repeats() && is_steady(&worker.states, pass);
         let is_plain = packet.protocol == UDP && !packet.has_options && !packet.is_fragment();
-        is_plain && repeats(entering) && repeats(&worker.flows.trace_of(place))
+        is_plain && worker.flows.has_room() && repeats(entering) && repeats(&worker.flows.trace_of(place))
     }
 
     /// Learns how the packets of a flow pass both interfaces, from the packet at `place` in the last call of

@@ -30,7 +30,7 @@ pub use sources::{SourceKey, SourceTable};
 pub use table::{Hit, StateTable, TableFull};
 pub use tcp::Tracked;
 pub use timeouts::{MAX_TIMEOUT, Timeouts};
-pub use worker::{FilterWorker, WorkerLimits};
+pub use worker::{FilterWorker, StateSummary, WorkerLimits};
 
 pub(crate) use entry::StateFlags;
 pub(crate) use reload::NO_RULE;

@@ -1,15 +1,18 @@
 //! Everything that one worker remembers, and the sweep that forgets it.
 
+use std::ops::BitXor;
 use std::sync::Arc;
 
 use super::counters::RuleCounters;
+use super::flow_key::FlowKey;
 use super::fragments::FragmentCache;
 use super::hash::split_mix;
+use super::phase::Phase;
 use super::reload::{Adoption, RuleMaps};
 use super::sources::SourceTable;
 use super::table::StateTable;
 use crate::address::Address;
-use crate::flow::{FlowCaches, PassTrace};
+use crate::flow::{FamilyFlows, FlowCaches, PassTrace};
 use crate::rule::TableId;
 
 /// How much a worker remembers at most.
@@ -46,6 +49,19 @@ fn decrement(counts: &mut [u32], rule: u32) {
     if let Some(count) = counts.get_mut(rule as usize) {
         *count = count.saturating_sub(1);
     }
+}
+
+/// What a state says about its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateSummary {
+    /// The first packet's, before translation.
+    pub key: FlowKey,
+    /// How far both ends have come: first the one that sent the first packet.
+    pub phases: [Phase; 2],
+    /// The lower 32 bits of the time of the last packet.
+    pub last: u32,
+    pub packets: u32,
+    pub bytes: u64,
 }
 
 /// What one worker remembers.
@@ -99,6 +115,14 @@ impl FilterWorker {
         self.flows = FlowCaches::new(entries, keys);
     }
 
+    /// Reads the states of flows, so that the processor fetches all lines at once.
+    #[inline]
+    pub fn touch_states_of<A: FamilyFlows>(&mut self, places: impl Iterator<Item = usize> + Clone) {
+        let (cache, states) = (A::cache(&mut self.flows), &self.states);
+        let ids = places.flat_map(|place| cache.states(place));
+        std::hint::black_box(ids.map(|id| states.get(id).0.last).fold(0, u32::bitxor));
+    }
+
     /// The trace of the packet at this place in the last call of `check_hashed_burst`.
     #[inline(always)]
     pub fn trace_of(&self, place: usize) -> PassTrace {
@@ -121,6 +145,7 @@ impl FilterWorker {
         self.flows.end_all();
         self.sources.renumber(|rule| map.rule(rule));
         self.maps.push(map, self.states.capacity());
+        self.maps.hand_back(&mut adoption.former_maps);
         std::mem::swap(&mut self.counters, &mut adoption.counters);
         std::mem::swap(&mut self.rule_states, &mut adoption.rule_states);
         std::mem::swap(&mut self.rule_sources, &mut adoption.rule_sources);
@@ -163,6 +188,20 @@ impl FilterWorker {
     /// Notes that the sweep has visited so many entries.
     pub(crate) fn visited(&mut self, entries: usize) {
         self.maps.visited(entries);
+    }
+
+    /// All states, with their counters up to date.
+    pub fn state_summaries(&mut self) -> impl Iterator<Item = StateSummary> {
+        self.flows.settle_states(&mut self.states);
+        (0..self.states.capacity() as u32).map(|id| self.states.get(id)).filter_map(|(hot, cold)| {
+            hot.is_used().then(|| StateSummary {
+                key: hot.key(),
+                phases: hot.phases(),
+                last: hot.last,
+                packets: cold.packets,
+                bytes: cold.bytes,
+            })
+        })
     }
 
     /// The table of states.

@@ -6,19 +6,24 @@ use std::sync::Arc;
 use fullview_filter::packet::{Direction, NO_INTERFACE, Packet as FilterPacket, Pass};
 use fullview_filter::rule::{CompiledRule, RuleAction};
 use fullview_filter::ruleset::RuleSet;
-use fullview_filter::state::{Adoption, FilterWorker, WorkerLimits};
+use fullview_filter::state::{Adoption, FilterWorker, StateSummary, WorkerLimits};
 use fullview_filter::verdict::Verdict as FilterVerdict;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::known_flows::{Candidate, FlowFilter, KnownFlows, show};
+use super::known_flows::{Candidate, KnownFlows, show};
 use super::lookup;
 use super::source_check::REJECTED;
 use super::stage_state::StageState;
+use super::take_flows::FlowFilter;
 use crate::adjacency::AdjacencyKind;
 use crate::burst::{BURST, Packet, Slot};
 use crate::verdict::{Punt, Reason, Verdict};
 use crate::view::View;
 use crate::wire::ethernet::HEADER as ETHERNET;
+
+/// The time of packets advances in steps of so many milliseconds. Timeouts are whole seconds, and pf itself counts in
+/// seconds; a flow asks for its states once a step.
+const RESOLUTION: u64 = 128;
 
 /// What a worker filters with: the rules, which workers share, and its own states.
 pub struct BurstFilter {
@@ -36,6 +41,7 @@ pub struct BurstFilter {
     known: KnownFlows,
     /// Whether states were swept since the last call of [`Self::sweep_idle`].
     has_swept: bool,
+    clock: fn() -> u64,
 }
 
 /// What the loop cannot do for a rule.
@@ -92,6 +98,7 @@ impl BurstFilter {
             has_dropped: false,
             known: KnownFlows::new(),
             has_swept: false,
+            clock: milliseconds,
         }
     }
 
@@ -112,7 +119,8 @@ impl BurstFilter {
 
     /// Looks up the packets that the rules let in, and rejects those that they do not let in or out.
     pub(super) fn around_lookup(&mut self, state: &mut StageState, view: &View, packets: &mut [Packet<'_>]) {
-        let now = milliseconds();
+        let time = (self.clock)();
+        let now = time - time % RESOLUTION;
         let mut filter = FlowFilter { rules: &self.rules, worker: &mut self.worker, now };
         self.known.take(&mut filter, &mut state.tables, view, packets);
         self.read(state, packets);
@@ -129,7 +137,7 @@ impl BurstFilter {
         let (judged, hashes) = (&self.packets[..self.len], &self.hashes[..self.len]);
         self.known.learn(&mut filter, &mut state.tables, judged, hashes);
         show(&mut state.tables);
-        self.rules.sweep(&mut self.worker, now);
+        self.rules.sweep(&mut self.worker, time);
         self.has_swept = true;
     }
 
@@ -143,10 +151,25 @@ impl BurstFilter {
         self.worker.keep_flows(entries);
     }
 
+    /// Reads the time, in milliseconds, from another clock.
+    pub fn set_clock(&mut self, clock: fn() -> u64) {
+        self.clock = clock;
+    }
+
+    /// How many packets passed because their flows were known.
+    pub fn known_packets(&self) -> u64 {
+        self.known.packets()
+    }
+
+    /// All states, with their counters up to date.
+    pub fn states(&mut self) -> impl Iterator<Item = StateSummary> {
+        self.worker.state_summaries()
+    }
+
     /// Forgets states that have expired, if no burst has done so since the last call.
     pub(super) fn sweep_idle(&mut self) {
         if !std::mem::take(&mut self.has_swept) {
-            self.rules.sweep(&mut self.worker, milliseconds());
+            self.rules.sweep(&mut self.worker, (self.clock)());
         }
     }
 

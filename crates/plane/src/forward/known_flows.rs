@@ -7,18 +7,15 @@
 use fullview_filter::address::Family;
 use fullview_filter::flow::{FlowCaches, FlowRoute, Inet6Addresses, InetAddresses, PassTrace};
 use fullview_filter::packet::Packet as FilterPacket;
-use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::FilterWorker;
 use fullview_table::NextHop;
 
 use super::flow_set::FlowSet;
 use super::keys::{FamilyKeys, LookupBatch, TableKeys};
+use super::take_flows::{FlowFilter, UNKNOWN, take_known};
 use super::wire_flow::WireFamily;
 use crate::burst::{BURST, Packet};
 use crate::view::View;
-
-/// The place of a packet whose flow is not known.
-const UNKNOWN: u32 = u32::MAX;
 
 /// What the routes of a table and family are now.
 #[derive(Clone, Copy, Default)]
@@ -35,13 +32,6 @@ pub(super) struct Candidate {
     pub table: u16,
 }
 
-/// The filter, as far as known flows need it.
-pub(super) struct FlowFilter<'f> {
-    pub rules: &'f RuleSet,
-    pub worker: &'f mut FilterWorker,
-    pub now: u64,
-}
-
 /// What the loop keeps about known flows.
 pub(super) struct KnownFlows {
     /// For each table: IPv4 and IPv6.
@@ -50,6 +40,7 @@ pub(super) struct KnownFlows {
     places: Box<[u32; BURST]>,
     /// In the order of the packets that leave.
     candidates: Box<[Candidate; BURST]>,
+    packets: u64,
 }
 
 impl KnownFlows {
@@ -59,7 +50,13 @@ impl KnownFlows {
             routes: Vec::new(),
             places: Box::new([UNKNOWN; BURST]),
             candidates: Box::new([nothing; BURST]),
+            packets: 0,
         }
+    }
+
+    /// How many packets were of known flows.
+    pub fn packets(&self) -> u64 {
+        self.packets
     }
 
     /// Starts again for another view. Allocates, as all that follows a view does.
@@ -70,21 +67,30 @@ impl KnownFlows {
     }
 
     /// Gives the packets of known flows their next hops, and hides them from the stages until [`show`].
-    pub fn take(&mut self, filter: &mut FlowFilter<'_>, tables: &mut [TableKeys], view: &View, packets: &[Packet<'_>]) {
+    pub fn take(
+        &mut self,
+        filter: &mut FlowFilter<'_>,
+        tables: &mut [TableKeys],
+        view: &View,
+        packets: &[Packet<'_>],
+    ) {
         filter.worker.flows_mut().0.begin_burst();
         let (mut known, mut all) = (0, 0);
         for (table, routes) in tables.iter_mut().zip(&mut self.routes) {
             let renews = !view.checks_sources();
-            known += routes[0].take::<InetAddresses>(&mut self.places, filter, &mut table.inet, renews, packets);
-            known += routes[1].take::<Inet6Addresses>(&mut self.places, filter, &mut table.inet6, renews, packets);
+            known +=
+                routes[0].take::<InetAddresses>(&mut self.places, filter, &mut table.inet, renews, packets);
+            known +=
+                routes[1].take::<Inet6Addresses>(&mut self.places, filter, &mut table.inet6, renews, packets);
             all += table.inet.destinations.len() + table.inet6.destinations.len();
         }
         if known == 0 {
             return;
         }
         if known < all {
-            self.put_off(filter.worker.flows_mut().0, tables, packets);
+            known -= self.put_off(filter.worker.flows_mut().0, tables, packets);
         }
+        self.packets += known as u64;
         let (flows, counters) = filter.worker.flows_mut();
         flows.settle_rules(counters);
         for table in tables {
@@ -93,18 +99,20 @@ impl KnownFlows {
         }
     }
 
-    /// Leaves packets to the rules whose flows have another packet in the burst that the rules judge.
+    /// Leaves packets to the rules whose flows have another packet in the burst that the rules judge. Returns how many.
     #[cold]
-    fn put_off(&mut self, flows: &mut FlowCaches, tables: &[TableKeys], packets: &[Packet<'_>]) {
+    fn put_off(&mut self, flows: &mut FlowCaches, tables: &[TableKeys], packets: &[Packet<'_>]) -> usize {
         let mut judged = FlowSet::default();
         for table in tables {
             add_judged::<InetAddresses>(&mut judged, &self.places, &table.inet.destinations, packets);
             add_judged::<Inet6Addresses>(&mut judged, &self.places, &table.inet6.destinations, packets);
         }
-        for table in tables {
-            take_back::<InetAddresses>(&judged, &mut self.places, flows, &table.inet.destinations, packets);
-            take_back::<Inet6Addresses>(&judged, &mut self.places, flows, &table.inet6.destinations, packets);
+        let (mut taken, places) = (0, &mut *self.places);
+        for TableKeys { inet, inet6 } in tables {
+            taken += take_back::<InetAddresses>(&judged, places, flows, &inet.destinations, packets);
+            taken += take_back::<Inet6Addresses>(&judged, places, flows, &inet6.destinations, packets);
         }
+        taken
     }
 
     /// Notes a packet that leaves, as the next one of the list.
@@ -176,80 +184,6 @@ impl RoutesNow {
     }
 }
 
-/// It is a function of its own, so that the compiler knows that its arguments do not overlap.
-#[inline(never)]
-fn take_known<A: WireFamily>(
-    places: &mut [u32; BURST],
-    filter: &mut FlowFilter<'_>,
-    keys: &mut FamilyKeys<A::Key>,
-    (stamp, renews): (u64, bool),
-    packets: &[Packet<'_>],
-) -> usize {
-    let (mut known, mut run, now) = (0, Run::default(), filter.now as u32);
-    for at in 0..keys.destinations.len() {
-        let position = keys.destinations.position(at);
-        let seen = A::read(packets[position]);
-        let flows = A::cache(filter.worker.flows_mut().0);
-        let found = flows.find(&seen.flow).filter(|_| seen.is_plain);
-        let Some(place) = found else {
-            places[position % BURST] = UNKNOWN;
-            continue;
-        };
-        if !flows.is_fresh(place, stamp, now) && !renew::<A>(filter, keys, (place, at), (stamp, renews)) {
-            places[position % BURST] = UNKNOWN;
-            continue;
-        }
-        let (flows, _) = filter.worker.flows_mut();
-        let (next_hop, list) = A::cache(flows).count(place, seen.length);
-        run.count(list, seen.length, flows);
-        keys.destinations.set_next_hop(at, NextHop(next_hop));
-        places[position % BURST] = place as u32;
-        known += 1;
-    }
-    run.settle(filter.worker.flows_mut().0);
-    known
-}
-
-#[cold]
-fn renew<A: WireFamily>(
-    filter: &mut FlowFilter<'_>,
-    keys: &mut FamilyKeys<A::Key>,
-    (place, at): (usize, usize),
-    (stamp, renews): (u64, bool),
-) -> bool {
-    let addr = keys.destinations.addr(at);
-    let next_hop = || renews.then(|| keys.find(addr).0);
-    filter.rules.renew_flow::<A>(filter.worker, place, (stamp, filter.now), next_hop)
-}
-
-/// Consecutive packets that the same rules count.
-#[derive(Default)]
-struct Run {
-    list: u16,
-    packets: u64,
-    bytes: u64,
-}
-
-impl Run {
-    #[inline(always)]
-    fn count(&mut self, list: u16, length: u16, flows: &mut FlowCaches) {
-        if list != self.list {
-            self.settle(flows);
-            self.list = list;
-        }
-        self.packets += 1;
-        self.bytes += u64::from(length);
-    }
-
-    #[inline(always)]
-    fn settle(&mut self, flows: &mut FlowCaches) {
-        if self.packets > 0 {
-            flows.count_rules(self.list, self.packets, self.bytes);
-            (self.packets, self.bytes) = (0, 0);
-        }
-    }
-}
-
 fn add_judged<A: WireFamily>(
     judged: &mut FlowSet,
     places: &[u32; BURST],
@@ -267,12 +201,15 @@ fn take_back<A: WireFamily>(
     flows: &mut FlowCaches,
     batch: &LookupBatch<A::Key>,
     packets: &[Packet<'_>],
-) {
+) -> usize {
+    let mut taken = 0;
     for position in batch.positions() {
         let place = places[position];
         if place != UNKNOWN && judged.contains::<A>(packets[position]) {
             flows.take_back::<A>(place as usize, A::read(packets[position]).length);
             places[position] = UNKNOWN;
+            taken += 1;
         }
     }
+    taken
 }

@@ -46,6 +46,7 @@ mod short_burst;
 mod slow_parse;
 mod source_check;
 mod stage_state;
+mod take_flows;
 mod transmit;
 mod vlan;
 mod wire_flow;
@@ -125,6 +126,11 @@ impl Forwarder {
     /// The filter, if there is one.
     pub fn filter(&self) -> Option<&BurstFilter> {
         self.filter.as_deref()
+    }
+
+    /// The filter, if there is one, to bring what it shows up to date.
+    pub fn filter_mut(&mut self) -> Option<&mut BurstFilter> {
+        self.filter.as_deref_mut()
     }
 
     /// Forwards the packets of `burst`. Forwarded packets are rewritten and given to `egress` in their order; the others

@@ -5,10 +5,10 @@ use fullview_filter::packet::protocol::{ICMP6, TCP, UDP};
 use fullview_table::Address;
 
 use crate::burst::Slot;
+use crate::wire::Field;
 use crate::wire::ethernet::HEADER as ETHERNET;
 use crate::wire::ipv4::{self, Ipv4Packet};
 use crate::wire::ipv6::{self, Ipv6Packet};
-use crate::wire::Field;
 
 /// A packet whose headers the parser has checked.
 pub(super) struct FlowPacket<A> {

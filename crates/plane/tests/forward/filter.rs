@@ -33,17 +33,17 @@ fn interfaces() -> Interfaces {
     Interfaces(names().map(named).collect())
 }
 
-fn pf(rules: &'static str) -> RuleSetParts {
+pub fn pf(rules: &'static str) -> RuleSetParts {
     let named = |(_, name)| HostInterface { name, ..HostInterface::default() };
     let facts = HostFacts { interfaces: names().map(named).collect() };
     lower::lower(&load::load("pf.conf", &Text(rules), &facts).unwrap(), &interfaces()).unwrap().parts
 }
 
-fn ipfw(rules: &str) -> RuleSetParts {
+pub fn ipfw(rules: &str) -> RuleSetParts {
     IpfwConfig::load("rules", rules).unwrap().lower(&interfaces())
 }
 
-fn enforceable(rules: RuleSetParts) -> Result<EnforceableRules, UnsupportedFilter> {
+pub fn enforceable(rules: RuleSetParts) -> Result<EnforceableRules, UnsupportedFilter> {
     EnforceableRules::new(RuleSet::new(rules).unwrap())
 }
 

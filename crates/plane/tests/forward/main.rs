@@ -5,6 +5,7 @@
 
 mod filter;
 mod frames;
+mod known_flows;
 mod order;
 mod plain;
 mod router;
