@@ -1,7 +1,7 @@
-//! What the filter costs the loop: `cargo run --release -p fullview-plane --example known_flows [FLOWS]` prints
+//! What the filter costs the loop: `cargo run --release -p fullview-plane --example known_flows [FLOWS [MILLISECONDS]]` prints
 //! nanoseconds a packet for writing the frames of UDP flows and forwarding them in bursts of 64, without a filter and with
-//! one rule that keeps states, with and without known flows. The cases take turns of a
-//! millisecond; the medians count.
+//! one rule that keeps states, with and without known flows. The cases take turns of
+//! one or more milliseconds, and the medians count.
 #![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
@@ -21,13 +21,13 @@ use fullview_table::{NextHop, Rib};
 
 const BURST: usize = 64;
 const SLOTS: usize = 2048;
-const TURN: Duration = Duration::from_millis(1);
 const TURNS: usize = 401;
 
 const OURS: Mac = Mac([2, 0, 0, 0, 0, 2]);
 
 fn main() {
     let flows: u32 = std::env::args().nth(1).map_or(5000, |flows| flows.parse().unwrap());
+    let turn_of = std::env::args().nth(2).map_or(1, |length| length.parse().unwrap());
     for (family, frames) in [("IPv4", frames(flows, inet)), ("IPv6", frames(flows, inet6))] {
         let mut cases = [
             ("plain", forwarder(), Vec::new()),
@@ -40,7 +40,7 @@ fn main() {
         let mut packets: Vec<Packet<'_>> = arena.packets().collect();
         for _ in 0..TURNS {
             for (_, forwarder, times) in &mut cases {
-                times.push(turn(forwarder, &frames, &mut packets));
+                times.push(turn(forwarder, &frames, &mut packets, Duration::from_millis(turn_of)));
             }
         }
         let mut plain = 0.0;
@@ -53,10 +53,15 @@ fn main() {
     }
 }
 
-fn turn<'a>(forwarder: &mut Forwarder, frames: &[Vec<u8>], packets: &mut Vec<Packet<'a>>) -> f64 {
+fn turn<'a>(
+    forwarder: &mut Forwarder,
+    frames: &[Vec<u8>],
+    packets: &mut Vec<Packet<'a>>,
+    length: Duration,
+) -> f64 {
     let (mut burst, mut out, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
     let (mut count, mut next, start) = (0_u64, 0, Instant::now());
-    while start.elapsed() < TURN {
+    while start.elapsed() < length {
         for _ in 0..16 {
             for packet in packets.drain(..BURST) {
                 packet.set_frame(&frames[next]);

@@ -1,6 +1,6 @@
-//! The flows of one family: entries of one cache line, each in one of two places that follow from its hash. Tags, two bytes
-//! for each place, say which of them it is: they take little of the nearest caches, and the only line of an entry that is
-//! read is most often the right one.
+//! The flows of one family. A flow has one of two slots that follow from its hash. A slot is four bytes with a tag, so that
+//! the only entry that is read is most often the right one; entries are one cache line, and lie side by side in the order
+//! in which flows were learned, so that they take few pages.
 
 use super::addresses::{FlowAddresses, WireFlow};
 use crate::state::StateTable;
@@ -51,24 +51,25 @@ pub(super) struct LearnedFlow<A> {
 #[derive(Debug)]
 pub struct FlowCache<A> {
     entries: Box<[CachedFlow<A>]>,
-    tags: Box<[u16]>,
+    slots: Box<[u32]>,
+    /// How many entries were ever used. As many slots are.
+    used: u32,
     states: Box<[FlowStates]>,
     keys: [u64; 4],
-    is_empty: bool,
 }
 
 impl<A: FlowAddresses> FlowCache<A> {
-    /// An empty cache for so many flows, with secret keys. It has none or a power of two.
+    /// An empty cache for so many flows, with secret keys: none, or a power of two up to 32,768.
     pub(super) fn new(entries: usize, keys: [u64; 4]) -> Self {
-        let entries = if entries == 0 { 0 } else { entries.next_power_of_two() };
+        let entries = if entries == 0 { 0 } else { entries.next_power_of_two().min(USED as usize) };
         let flow = WireFlow::default();
         let empty = CachedFlow { flow, stamp: NEVER, last: 0, packets: 0, bytes: 0, next_hop: 0, rules: 0 };
         FlowCache {
             entries: vec![empty; entries].into(),
-            tags: vec![0; entries].into(),
+            slots: vec![0; entries].into(),
+            used: 0,
             states: vec![[NO_STATE; 2]; entries].into(),
             keys,
-            is_empty: true,
         }
     }
 
@@ -80,16 +81,17 @@ impl<A: FlowAddresses> FlowCache<A> {
     /// Whether nothing was ever learned, as it never is without room.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.is_empty
+        self.used == 0
     }
 
-    /// The place that a flow has, if it has one. A flow in its second place whose first one has the same tag by accident
-    /// is not found. The cache has room.
+    /// The place of a flow's entry, if it has one. A flow in its second slot whose first one has the same tag by accident is
+    /// not found. The cache has room.
     #[inline(always)]
     pub fn place(&self, flow: &WireFlow<A>) -> usize {
         let hash = flow.hash(&self.keys);
-        let [first, second] = self.places(hash);
-        if self.tags[first] == tag(hash) { first } else { second }
+        let [first, second] = self.slots_of(hash);
+        let (first, second) = (self.slots[first], self.slots[second]);
+        entry_of(if first & TAG == tag(hash) { first } else { second })
     }
 
     /// Reads the entry at this place before it is needed. Returns a value that depends on it.
@@ -113,7 +115,14 @@ impl<A: FlowAddresses> FlowCache<A> {
     }
 
     fn find(&self, flow: &WireFlow<A>) -> Option<usize> {
-        self.places(flow.hash(&self.keys)).into_iter().find(|place| self.has(*place, flow))
+        let slots = self.slots_of(flow.hash(&self.keys)).into_iter();
+        slots.filter_map(|slot| self.entry_in(slot)).find(|place| self.has(*place, flow))
+    }
+
+    /// The place of the entry that a slot has.
+    fn entry_in(&self, slot: usize) -> Option<usize> {
+        let slot = self.slots[slot];
+        (slot & USED != 0).then(|| entry_of(slot))
     }
 
     /// Counts a packet of the flow. Returns its next hop, and the list of the rules that count it.
@@ -134,8 +143,8 @@ impl<A: FlowAddresses> FlowCache<A> {
     }
 
     #[inline(always)]
-    fn places(&self, hash: u64) -> [usize; 2] {
-        let mask = self.entries.len().wrapping_sub(1);
+    fn slots_of(&self, hash: u64) -> [usize; 2] {
+        let mask = self.slots.len().wrapping_sub(1);
         [hash as usize & mask, hash as usize >> 24 & mask]
     }
 
@@ -174,55 +183,69 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// Removes a flow, whichever interfaces it comes in by.
     pub(super) fn remove(&mut self, flow: &WireFlow<A>, states: &mut StateTable) {
-        for place in self.places(flow.hash(&self.keys)) {
-            if self.entries[place].flow.is_same_flow(flow) {
+        for slot in self.slots_of(flow.hash(&self.keys)) {
+            if let Some(place) = self.entry_in(slot)
+                && self.entries[place].flow.is_same_flow(flow)
+            {
                 self.settle(place, states);
                 self.entries[place].stamp = NEVER;
             }
         }
     }
 
-    /// Adds or replaces a flow, unless both its places belong to others that are valid and in use.
+    /// Adds or replaces a flow, unless both its slots belong to others that are valid and in use.
     pub(super) fn learn(&mut self, new: LearnedFlow<A>, floor: u64, now: u32, states: &mut StateTable) {
         let own = self.find(&new.flow);
-        let Some(place) = own.or_else(|| self.vacate(&new.flow, floor, now, states)) else { return };
+        let Some(place) = own.or_else(|| self.vacate(&new.flow, floor, now)) else { return };
         self.settle(place, states);
-        self.is_empty = false;
         self.states[place] = new.states.map(|id| id.unwrap_or(NO_STATE));
-        self.tags[place] = tag(new.flow.hash(&self.keys));
         let LearnedFlow { flow, stamp, next_hop, rules, .. } = new;
         self.entries[place] = CachedFlow { flow, stamp, last: now, packets: 0, bytes: 0, next_hop, rules };
     }
 
-    /// A place of the flow that is free, or whose flow can move to its own other place.
-    fn vacate(&mut self, flow: &WireFlow<A>, floor: u64, now: u32, states: &mut StateTable) -> Option<usize> {
-        let places = self.places(flow.hash(&self.keys));
-        let free = places.into_iter().find(|place| self.is_free(*place, floor, now));
-        free.or_else(|| places.into_iter().find(|place| self.move_away(*place, floor, now, states)))
+    /// An entry that a slot of the flow leads to and that may be replaced.
+    fn vacate(&mut self, flow: &WireFlow<A>, floor: u64, now: u32) -> Option<usize> {
+        let hash = flow.hash(&self.keys);
+        let mut slots = self.slots_of(hash).into_iter();
+        let free = slots.clone().find(|slot| self.is_free(*slot, floor, now));
+        let slot = free.or_else(|| slots.find(|slot| self.move_away(*slot, floor, now)))?;
+        let place = self.entry_in(slot).unwrap_or(self.used as usize);
+        self.used = self.used.max(place as u32 + 1);
+        self.slots[slot] = tag(hash) | USED | place as u32;
+        Some(place)
     }
 
-    fn is_free(&self, place: usize, floor: u64, now: u32) -> bool {
-        let entry = &self.entries[place];
-        entry.stamp < floor || now.wrapping_sub(entry.last) as i32 > IDLE
+    fn is_free(&self, slot: usize, floor: u64, now: u32) -> bool {
+        self.entry_in(slot).is_none_or(|place| {
+            let entry = &self.entries[place];
+            entry.stamp < floor || now.wrapping_sub(entry.last) as i32 > IDLE
+        })
     }
 
-    /// Moves the flow of a place to its other one, if that is free.
-    fn move_away(&mut self, place: usize, floor: u64, now: u32, states: &mut StateTable) -> bool {
-        let hash = self.entries[place].flow.hash(&self.keys);
-        let places = self.places(hash);
-        let other = places[usize::from(places[0] == place)];
-        if other == place || !self.is_free(other, floor, now) {
-            return false;
+    /// Moves the flow of a slot to its other one, if that is free.
+    fn move_away(&mut self, slot: usize, floor: u64, now: u32) -> bool {
+        let Some(place) = self.entry_in(slot) else { return true };
+        let slots = self.slots_of(self.entries[place].flow.hash(&self.keys));
+        let other = slots[usize::from(slots[0] == slot)];
+        let moves = other != slot && self.is_free(other, floor, now);
+        if moves {
+            self.slots.swap(slot, other);
         }
-        self.settle(other, states);
-        (self.entries[other], self.states[other]) = (self.entries[place], self.states[place]);
-        self.tags[other] = tag(hash);
-        self.entries[place].packets = 0;
-        true
+        moves
     }
 }
 
+/// The part of a slot that two flows seldom have in common.
+const TAG: u32 = 0xffff_0000;
+/// Set in slots that have an entry.
+const USED: u32 = 0x8000;
+
 #[inline(always)]
-fn tag(hash: u64) -> u16 {
-    (hash >> 48) as u16
+fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32 & TAG
+}
+
+#[inline(always)]
+fn entry_of(slot: u32) -> usize {
+    (slot & (USED - 1)) as usize
 }
