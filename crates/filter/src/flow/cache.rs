@@ -1,6 +1,8 @@
-//! The flows of one family. A flow has one of two slots that follow from its hash. A slot is four bytes with a tag, so that
-//! the only entry that is read is most often the right one; entries are one cache line, and lie side by side in the order
+//! The flows of one family. A flow has one of two slots of one cache line, which follow from its hash. A slot is four bytes
+//! with a tag, so that the only entry that is read is most often the right one; entries are one cache line, and lie side by side in the order
 //! in which flows were learned, so that they take few pages.
+
+use std::hint::select_unpredictable;
 
 use super::addresses::{FlowAddresses, WireFlow};
 use crate::state::StateTable;
@@ -47,11 +49,18 @@ pub(super) struct LearnedFlow<A> {
     pub rules: u16,
 }
 
+/// Slots that share a cache line.
+const SLOTS: usize = 16;
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct SlotLine([u32; SLOTS]);
+
 /// A bounded cache of flows.
 #[derive(Debug)]
 pub struct FlowCache<A> {
     entries: Box<[CachedFlow<A>]>,
-    slots: Box<[u32]>,
+    slots: Box<[SlotLine]>,
     /// How many entries were ever used. As many slots are.
     used: u32,
     states: Box<[FlowStates]>,
@@ -59,14 +68,15 @@ pub struct FlowCache<A> {
 }
 
 impl<A: FlowAddresses> FlowCache<A> {
-    /// An empty cache for so many flows, with secret keys: none, or a power of two up to 32,768.
+    /// An empty cache for so many flows, with secret keys: none, or a power of two from
+    /// 16 to 32,768.
     pub(super) fn new(entries: usize, keys: [u64; 4]) -> Self {
-        let entries = if entries == 0 { 0 } else { entries.next_power_of_two().min(USED as usize) };
+        let entries = if entries == 0 { 0 } else { entries.next_power_of_two().clamp(SLOTS, USED as usize) };
         let flow = WireFlow::default();
         let empty = CachedFlow { flow, stamp: NEVER, last: 0, packets: 0, bytes: 0, next_hop: 0, rules: 0 };
         FlowCache {
             entries: vec![empty; entries].into(),
-            slots: vec![0; entries].into(),
+            slots: vec![SlotLine([0; SLOTS]); entries / SLOTS].into(),
             used: 0,
             states: vec![[NO_STATE; 2]; entries].into(),
             keys,
@@ -90,8 +100,9 @@ impl<A: FlowAddresses> FlowCache<A> {
     pub fn place(&self, flow: &WireFlow<A>) -> usize {
         let hash = flow.hash(&self.keys);
         let [first, second] = self.slots_of(hash);
-        let (first, second) = (self.slots[first], self.slots[second]);
-        entry_of(if first & TAG == tag(hash) { first } else { second })
+        let (first, second) = (self.slot(first), self.slot(second));
+        // A branch would often be mispredicted while its memory is on the way.
+        entry_of(select_unpredictable(first & TAG == tag(hash), first, second))
     }
 
     /// Reads the entry at this place before it is needed. Returns a value that depends on it.
@@ -121,7 +132,7 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// The place of the entry that a slot has.
     fn entry_in(&self, slot: usize) -> Option<usize> {
-        let slot = self.slots[slot];
+        let slot = self.slot(slot);
         (slot & USED != 0).then(|| entry_of(slot))
     }
 
@@ -144,8 +155,17 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     #[inline(always)]
     fn slots_of(&self, hash: u64) -> [usize; 2] {
-        let mask = self.slots.len().wrapping_sub(1);
-        [hash as usize & mask, hash as usize >> 24 & mask]
+        let first = hash as usize & self.entries.len().wrapping_sub(1);
+        [first, first ^ (hash as usize >> 24 & (SLOTS - 1))]
+    }
+
+    #[inline(always)]
+    fn slot(&self, slot: usize) -> u32 {
+        self.slots[slot / SLOTS].0[slot % SLOTS]
+    }
+
+    fn set_slot(&mut self, slot: usize, value: u32) {
+        self.slots[slot / SLOTS].0[slot % SLOTS] = value;
     }
 
     /// The stamp and the next hop of an entry.
@@ -211,7 +231,7 @@ impl<A: FlowAddresses> FlowCache<A> {
         let slot = free.or_else(|| slots.find(|slot| self.move_away(*slot, floor, now)))?;
         let place = self.entry_in(slot).unwrap_or(self.used as usize);
         self.used = self.used.max(place as u32 + 1);
-        self.slots[slot] = tag(hash) | USED | place as u32;
+        self.set_slot(slot, tag(hash) | USED | place as u32);
         Some(place)
     }
 
@@ -229,7 +249,9 @@ impl<A: FlowAddresses> FlowCache<A> {
         let other = slots[usize::from(slots[0] == slot)];
         let moves = other != slot && self.is_free(other, floor, now);
         if moves {
-            self.slots.swap(slot, other);
+            let (moved, free) = (self.slot(slot), self.slot(other));
+            self.set_slot(slot, free);
+            self.set_slot(other, moved);
         }
         moves
     }
