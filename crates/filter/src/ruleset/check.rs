@@ -1,8 +1,8 @@
 use super::evaluation::Evaluation;
 use super::parts::{Language, RuleSet};
 use super::{ipfw_semantics, pf_semantics};
-use crate::flow::PassTrace;
 use crate::packet::Packet;
+use crate::state::flow::PassTrace;
 use crate::state::{FilterWorker, FlowKey};
 use crate::verdict::{DecidedBy, Decision, Verdict};
 

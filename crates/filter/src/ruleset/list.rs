@@ -73,12 +73,11 @@ fn distinguishes_packets(rule: &CompiledRule) -> bool {
 
 /// Whether the answer is the same for all packets of a flow that are not fragments. A tag follows from the rules before.
 fn is_of_flow(test: &Test) -> bool {
-    match test {
-        Test::Direction(_) | Test::Interface(_) | Test::ReceivedOn(_) | Test::Family(_) => true,
-        Test::Protocol(_) | Test::Source(_) | Test::Destination(_) => true,
-        Test::SourcePort(_) | Test::DestinationPort(_) | Test::Fragment(_) | Test::Tagged(_) => true,
-        _ => false,
-    }
+    let of_pass = matches!(test, Test::Direction(_) | Test::Interface(_) | Test::ReceivedOn(_));
+    let of_ends =
+        matches!(test, Test::Family(_) | Test::Protocol(_) | Test::Source(_) | Test::Destination(_));
+    let of_ports = matches!(test, Test::SourcePort(_) | Test::DestinationPort(_));
+    of_pass || of_ends || of_ports || matches!(test, Test::Fragment(_) | Test::Tagged(_))
 }
 
 /// Finds the rules that match one packet.

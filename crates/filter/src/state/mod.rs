@@ -7,6 +7,7 @@
 
 mod counters;
 mod entry;
+pub mod flow;
 mod flow_key;
 mod fragments;
 mod hash;

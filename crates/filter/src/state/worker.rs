@@ -4,6 +4,7 @@ use std::ops::BitXor;
 use std::sync::Arc;
 
 use super::counters::RuleCounters;
+use super::flow::{FamilyFlows, FlowCaches, PassTrace};
 use super::flow_key::FlowKey;
 use super::fragments::FragmentCache;
 use super::hash::split_mix;
@@ -12,7 +13,6 @@ use super::reload::{Adoption, RuleMaps};
 use super::sources::SourceTable;
 use super::table::StateTable;
 use crate::address::Address;
-use crate::flow::{FamilyFlows, FlowCaches, PassTrace};
 use crate::rule::TableId;
 
 /// How much a worker remembers at most.
@@ -193,14 +193,13 @@ impl FilterWorker {
     /// All states, with their counters up to date.
     pub fn state_summaries(&mut self) -> impl Iterator<Item = StateSummary> {
         self.flows.settle_states(&mut self.states);
-        (0..self.states.capacity() as u32).map(|id| self.states.get(id)).filter_map(|(hot, cold)| {
-            hot.is_used().then(|| StateSummary {
-                key: hot.key(),
-                phases: hot.phases(),
-                last: hot.last,
-                packets: cold.packets,
-                bytes: cold.bytes,
-            })
+        let entries = (0..self.states.capacity() as u32).map(|id| self.states.get(id));
+        entries.filter(|(hot, _)| hot.is_used()).map(|(hot, cold)| StateSummary {
+            key: hot.key(),
+            phases: hot.phases(),
+            last: hot.last,
+            packets: cold.packets,
+            bytes: cold.bytes,
         })
     }
 

@@ -1,6 +1,6 @@
 //! A set of flows in both directions, which may also hold some that were not added.
 
-use fullview_filter::flow::FlowMarks;
+use fullview_filter::state::flow::FlowMarks;
 
 use super::wire_flow::{Judged, WireFamily};
 use crate::burst::Slot;

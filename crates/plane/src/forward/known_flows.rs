@@ -5,9 +5,10 @@
 //! of the same flow and comes first; then all packets of the flow are judged in their order.
 
 use fullview_filter::address::Family;
-use fullview_filter::flow::{FlowCaches, FlowRoute, Inet6Addresses, InetAddresses, PassTrace};
 use fullview_filter::packet::Packet as FilterPacket;
+use fullview_filter::ruleset::{learn_flow, may_learn_flow};
 use fullview_filter::state::FilterWorker;
+use fullview_filter::state::flow::{FlowCaches, FlowRoute, Inet6Addresses, InetAddresses, PassTrace};
 use fullview_table::NextHop;
 
 use super::flow_set::FlowSet;
@@ -132,7 +133,7 @@ impl KnownFlows {
         for (place, (packet, hash)) in packets.iter().zip(hashes).enumerate() {
             let Candidate { entering, next_hop, table } = &self.candidates[place % BURST];
             let of = usize::from(*table);
-            if !filter.rules.may_learn_flow(filter.worker, packet, place, entering) {
+            if !may_learn_flow(filter.worker, packet, place, entering) {
                 continue;
             }
             // The member of a group that other packets of the flow take may change: only a route's own next hop is kept.
@@ -143,7 +144,7 @@ impl KnownFlows {
             if found == *next_hop {
                 let route = FlowRoute { next_hop: next_hop.0, stamp: routes.stamp };
                 let (worker, now) = (&mut *filter.worker, filter.now);
-                filter.rules.learn_flow(worker, packet, (place, *hash), entering, (route, now));
+                learn_flow(worker, packet, (place, *hash), entering, (route, now));
             }
         }
     }

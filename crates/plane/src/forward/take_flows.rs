@@ -4,9 +4,9 @@
 //! before the first of them is looked at; and packets whose states have to be asked again, which are most of them when the
 //! clock has just moved on, are put off and asked together.
 
-use fullview_filter::flow::FlowCaches;
-use fullview_filter::ruleset::RuleSet;
+use fullview_filter::ruleset::{RuleSet, renew_flow};
 use fullview_filter::state::FilterWorker;
+use fullview_filter::state::flow::FlowCaches;
 use fullview_table::NextHop;
 
 use super::keys::FamilyKeys;
@@ -125,7 +125,7 @@ fn renew<A: WireFamily>(
         let position = keys.destinations.position(at);
         let addr = keys.destinations.addr(at);
         let next_hop = || renews.then(|| keys.find(addr).0);
-        if !filter.rules.renew_flow::<A>(filter.worker, place, (stamp, filter.now), next_hop) {
+        if !renew_flow::<A>(filter.rules, filter.worker, place, (stamp, filter.now), next_hop) {
             places[position] = UNKNOWN;
             continue;
         }

@@ -1,7 +1,7 @@
 //! The flow of a packet, read at constant offsets of its first 64 bytes.
 
-use fullview_filter::flow::{FamilyFlows, Inet6Addresses, InetAddresses, WireFlow};
 use fullview_filter::packet::protocol::{ICMP6, TCP, UDP};
+use fullview_filter::state::flow::{FamilyFlows, Inet6Addresses, InetAddresses, WireFlow};
 use fullview_table::Address;
 
 use crate::burst::Slot;

@@ -7,7 +7,9 @@ use super::trace::PassTrace;
 use crate::address::Family;
 use crate::packet::Packet;
 use crate::packet::protocol::UDP;
-use crate::state::{FlowKey, RuleCounters, StateTable};
+use crate::state::counters::RuleCounters;
+use crate::state::flow_key::FlowKey;
+use crate::state::table::StateTable;
 
 /// Packets that are judged in one call of which traces are kept.
 const MOST_TRACES: usize = 256;

@@ -5,7 +5,7 @@
 use std::hint::select_unpredictable;
 
 use super::addresses::{FlowAddresses, WireFlow};
-use crate::state::StateTable;
+use crate::state::table::StateTable;
 
 /// The stamp of an entry that is no longer valid, older than all others.
 const NEVER: u64 = 0;

@@ -1,7 +1,7 @@
 //! What identifies a flow in the bytes of its packets, in the order of the wire: reading it takes a few loads.
 
 use crate::address::{Address, Family};
-use crate::state::FlowKey;
+use crate::state::flow_key::FlowKey;
 
 /// The addresses of a flow, as they stand in the header.
 pub trait FlowAddresses: Copy + Eq + Default {

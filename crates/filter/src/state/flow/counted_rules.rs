@@ -2,7 +2,7 @@
 //! list, and each list adds to its rules once a burst.
 
 use super::trace::PassTrace;
-use crate::state::RuleCounters;
+use crate::state::counters::RuleCounters;
 
 /// Lists that are remembered at most, a power of two.
 const LISTS: usize = 1024;
