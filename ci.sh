@@ -499,7 +499,8 @@ run() {
 }
 
 # run_at_once JOB...: for jobs that leave a core idle: they wait for packets or the network, measure on one core, or end in
-# the compilation of one large crate. They write to different folders of builds. Each prints at its end.
+# the compilation of one large crate. Where two write to one folder of builds, cargo lets one wait for the other. Each prints
+# at its end.
 run_at_once() {
     local each folder ended=0 number=0 pids=()
     folder=$(mktemp -d)

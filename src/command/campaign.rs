@@ -77,6 +77,11 @@ fn shorten(experiment: &mut Experiment<Settings>) {
     if measures(experiment, Kind::Lookup) {
         experiment.subject.lookup.keys = Some(1 << 16);
     }
+    let variants = experiment.variants.iter_mut().map(|variant| &mut variant.set);
+    for settings in [&mut experiment.subject].into_iter().chain(variants) {
+        let states = &mut settings.filter.states;
+        *states = states.map(|states| states.min(1 << 16));
+    }
     let changes = &mut experiment.subject.updates.changes;
     *changes = changes.map(|changes| changes.min(5_000));
 }

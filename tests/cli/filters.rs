@@ -120,3 +120,46 @@ fn states_of_ipfw_are_explained_too() {
     assert_eq!(passes[0]["rules"][1]["mismatch"], "the destination port");
     assert_eq!(passes[1]["answer"], "passes by its state, which rule 30 made", "{passes}");
 }
+
+#[test]
+fn rules_are_explained_as_far_as_they_are_tried() {
+    let rules = b"match in on eth8 tag A\npass in tagged A\nblock in quick proto tcp to port 22\npass in\n\
+                  pass out tagged A\n";
+    let (_dir, path) = file("pf.conf", rules);
+    let passes = |to: &str| {
+        let ends = ["--json", "--in", "eth8", "--out", "eth9", "tcp", "192.0.2.1:1000", to];
+        let ran = run(&[&["filter", "explain", &path][..], &ends].concat());
+        serde_json::from_str::<serde_json::Value>(&ran.out).unwrap()
+    };
+    let numbers = |pass: &serde_json::Value| {
+        // Before the rules of the file comes the one about packets with options.
+        let rules = pass["rules"].as_array().unwrap().iter().skip(1);
+        rules.map(|rule| (rule["number"].as_u64().unwrap(), rule["mismatch"].is_null())).collect::<Vec<_>>()
+    };
+    let stopped = passes("198.51.100.7:22");
+    assert_eq!(numbers(&stopped[0]), [(0, true), (1, true), (2, true)], "rule 2 is quick: {stopped}");
+    let passed = passes("198.51.100.7:23");
+    assert_eq!(numbers(&passed[0]), [(0, true), (1, true), (2, false), (3, true), (4, false)], "{passed}");
+    assert_eq!(numbers(&passed[1])[4], (4, true), "the tag stays with the packet: {passed}");
+}
+
+#[test]
+fn chance_decides_in_explanations_as_for_the_packet() {
+    for probability in [20, 50, 80] {
+        let rule = format!("pass probability {probability}%\n");
+        let rules = format!("block\n{}", rule.repeat(12));
+        let (_dir, path) = file("pf.conf", rules.as_bytes());
+        let ends = ["--json", "--in", "eth8", "--out", "eth9", "udp", "192.0.2.1:1000", "198.51.100.7:53"];
+        let ran = run(&[&["filter", "explain", &path][..], &ends].concat());
+        let passes: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        for pass in passes.as_array().unwrap() {
+            let matching = pass["rules"].as_array().unwrap().iter().filter(|rule| rule["mismatch"].is_null());
+            let last = matching.last().unwrap();
+            assert_eq!(
+                (&last["decides"], &last["number"]),
+                (&true.into(), &pass["rule"]["number"]),
+                "{pass}"
+            );
+        }
+    }
+}

@@ -398,11 +398,13 @@ fn check_config_reads_the_rules_of_the_filter() {
     assert_eq!((check().code, check().err.as_str()), (0, ""));
     for (text, words) in [
         ("block all\npass everything\n", format!("{rules}:2:6")),
-        ("nat on t0 inet from any to any -> 192.0.2.9\n", "does not translate addresses".to_owned()),
+        ("nat on t0 inet from any to any -> 192.0.2.9 bitmask\npass nothing\n", format!("{rules}:2:6")),
     ] {
         fs::write(&rules, text).unwrap();
         assert!(check().code == 2 && check().err.contains(&words), "{text}: {}", check().err);
     }
+    fs::write(&rules, "nat on t0 inet from any to any -> (t0)\n").unwrap();
+    assert_eq!((check().code, check().err.as_str()), (0, ""));
     fs::remove_file(&rules).unwrap();
     assert!(check().code == 2 && check().err.contains(&rules), "{}", check().err);
 }

@@ -97,6 +97,10 @@ pub struct FilterSettings {
     pub rules: Option<String>,
     /// Room for states, instead of what the rules say (`set limit states`) or 100,000.
     pub states: Option<u32>,
+    /// Rules before these that no packet matches.
+    pub other_rules: Option<u32>,
+    /// Addresses of a table, none of which any packet has.
+    pub table_addresses: Option<u32>,
 }
 
 /// `[subject.traffic]`: which packets, to where.
@@ -447,7 +451,7 @@ fn absolute(path: &Path) -> io::Result<String> {
 lay_over!(Settings { kind, route_cache } {
     table, traffic, streams, load, router, filter, lookup, updates, kernel, veth
 });
-lay_over!(FilterSettings { language, rules, states } {});
+lay_over!(FilterSettings { language, rules, states, other_rules, table_addresses } {});
 lay_over!(TableSettings { source, inet, inet6, next_hops, seed, static_routes } {});
 lay_over!(TrafficSettings {
     model, flows, size, exponent, source, destination, source6, destination6

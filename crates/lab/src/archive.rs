@@ -33,7 +33,8 @@ pub(crate) const SLICES_EXTENSION: &str = "zst";
 pub(crate) const RUNS: &str = "runs.jsonl";
 /// The files that a new campaign removes when it replaces an old one: only files that the lab wrote. The journal is
 /// emptied instead, because the lock is on it.
-const REPLACED: [&str; 7] = [CAMPAIGN, HOST, RUNS, "README.md", "graph.svg", "graph.png", "report.json"];
+const REPLACED: [&str; 9] =
+    [CAMPAIGN, HOST, RUNS, "README.md", "graph.svg", "graph.png", "curves.svg", "curves.png", "report.json"];
 
 /// What to do with a folder that may already contain a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

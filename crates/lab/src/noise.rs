@@ -86,6 +86,8 @@ pub fn copies_of_baseline<S: Settings>(
     let mut same = experiment.clone();
     let baseline = &experiment.variants[experiment.baseline()];
     let copy = |number: usize| Variant {
+        curve: None,
+        at: None,
         name: format!("copy-{number}"),
         label: format!("{}, copy {number}", baseline.label),
         model_of: baseline.model_of.clone(),

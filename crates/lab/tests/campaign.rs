@@ -483,14 +483,16 @@ fn changes_after_reading_are_listed_at_the_top_of_the_archived_experiment() {
     let folder = tempfile::tempdir().unwrap();
     let mut experiment = parse(EXPERIMENT);
     experiment.runs = Runs::Blocks(3);
+    experiment.note = Some("two\nlines".into());
     experiment.variants[1].set = MockSettings { wrong: Some(false), ..MockSettings::default() };
     drop(Archive::open(folder.path(), &experiment, Opening::New).unwrap());
     let text = fs::read_to_string(folder.path().join("campaign.toml")).unwrap();
-    let heading: Vec<&str> = text.lines().take(4).collect();
+    let heading: Vec<&str> = text.lines().take(5).collect();
     assert_eq!(
         heading,
         [
             "# experiment.toml with these changes:",
+            "#   note: nothing → \"two\\nlines\"",
             "#   runs: 4 → 3",
             "#   variants[1].set.rate: 1050000.0 → nothing",
             "#   variants[1].set.wrong: nothing → false",

@@ -197,6 +197,28 @@ fn the_same_folder_gives_the_same_bytes() {
     assert!(fs::read(folder.path().join("graph.png")).unwrap().starts_with(b"\x89PNG\r\n"));
 }
 
+/// Variants are points of a curve for each family, and families are points of a curve for each variant.
+#[test]
+fn an_experiment_with_an_axis_has_a_graph_of_curves() {
+    let of_variants = EXPERIMENT
+        .replace("label = \"r368766\"\n", "label = \"r368766\"\ncurve = \"patched\"\nat = 10\n")
+        .replace("set =", "curve = \"patched\"\nat = 1000\nset =");
+    let of_families = EXPERIMENT.replace("title = \"IPv4\" }", "title = \"IPv4\", at = 64 }");
+    let cases = [
+        (of_variants, ["patched, IPv4", "patched, inet6", "1k"]),
+        (of_families, ["r368766 with the patch", "r368766", "64"]),
+    ];
+    for (text, words) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        measured(&format!("{text}[analysis]\naxis = \"Rules\"\n"), folder.path(), &mut MockBench::default());
+        report(folder.path()).unwrap().write(folder.path()).unwrap();
+        let svg = fs::read_to_string(folder.path().join("curves.svg")).unwrap();
+        words.into_iter().chain(["Rules"]).for_each(|word| assert!(svg.contains(word), "{word}"));
+        assert!(fs::read(folder.path().join("curves.png")).unwrap().starts_with(b"\x89PNG\r\n"));
+        assert!(fs::read_to_string(folder.path().join("README.md")).unwrap().contains("(curves.png)"));
+    }
+}
+
 #[test]
 fn the_answer_is_one_sentence_per_comparison_and_the_report_begins_with_it() {
     let made = report_of(EXPERIMENT);

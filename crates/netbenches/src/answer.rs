@@ -28,7 +28,13 @@ pub fn sentences(import: &Import) -> Vec<String> {
 }
 
 fn compared(compared: &SeriesComparison) -> String {
-    let SeriesComparison { family, variant, against, difference, verdict, runs_needed } = compared;
+    let SeriesComparison { family, variant, against, generator_limited, difference, verdict, runs_needed } =
+        compared;
+    if *generator_limited {
+        return format!(
+            "{family}: {variant} against {against} is not judged: both carried all that the generator sent"
+        );
+    }
     let (Some(effect), Some(verdict)) = (difference, verdict) else {
         return format!("{family}: {variant} against {against} is not judged: too few runs");
     };

@@ -6,8 +6,16 @@ pub struct PublishedBlock {
     /// Line of the README, from 1, at which the block begins.
     pub line: usize,
     pub text: String,
-    pub before: String,
-    pub after: String,
+    /// The nearest lines of prose above and below it.
+    pub before: Prose,
+    pub after: Prose,
+}
+
+/// A line of the README, from 1, and what it says; nothing if there is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prose {
+    pub line: usize,
+    pub text: String,
 }
 
 impl PublishedBlock {
@@ -41,12 +49,13 @@ pub fn blocks(readme: &str) -> Vec<PublishedBlock> {
 
 fn block(lines: &[&str], open: usize, close: usize) -> Option<PublishedBlock> {
     let text: String = lines[open + 1..close].iter().map(|line| format!("{line}\n")).collect();
-    let near = |found: Option<&&str>| found.map_or(String::new(), |line| (*line).trim().into());
+    let prose = |at: Option<usize>| at.map(|at| Prose { line: at + 1, text: lines[at].trim().into() });
+    let is_prose = |at: &usize| !lines[*at].trim().is_empty();
     let ministat = text.starts_with("x ") && text.contains("Stddev");
     ministat.then(|| PublishedBlock {
         line: open + 2,
-        before: near(lines[..open].iter().rev().find(|line| !line.trim().is_empty())),
-        after: near(lines[close + 1..].iter().find(|line| !line.trim().is_empty())),
+        before: prose((0..open).rev().find(is_prose)).unwrap_or_default(),
+        after: prose((close + 1..lines.len()).find(is_prose)).unwrap_or_default(),
         text,
     })
 }

@@ -7,6 +7,7 @@ use crate::block::PublishedBlock;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
+    /// The line of the prose, from 1.
     pub line: usize,
     pub prose: String,
     /// The relative difference of the block's means.
@@ -16,11 +17,11 @@ pub struct Claim {
 
 pub fn claims(block: &PublishedBlock) -> Vec<Claim> {
     let Some(difference) = difference(block) else { return Vec::new() };
-    let after = block.after.strip_prefix("=>").map(str::trim);
-    let prose = [Some(block.before.as_str()), after].into_iter().flatten();
-    let claim = |prose: &str| {
+    let after = block.after.text.strip_prefix("=>").map(|after| (block.after.line, after.trim()));
+    let prose = [Some((block.before.line, block.before.text.as_str())), after].into_iter().flatten();
+    let claim = |(line, prose): (usize, &str)| {
         let contradiction = contradiction(block, prose, difference)?;
-        Some(Claim { line: block.line, prose: prose.into(), difference: difference.mean, contradiction })
+        Some(Claim { line, prose: prose.into(), difference: difference.mean, contradiction })
     };
     prose.filter_map(claim).collect()
 }

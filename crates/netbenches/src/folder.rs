@@ -9,6 +9,7 @@ use crate::callgraph::{self, CallGraph};
 use crate::error::{ImportError, LineError, Problem, whole};
 use crate::info::{self, Info};
 use crate::name::RunName;
+use crate::plotted::{self, PlottedRow};
 use crate::{equilibrium, pktgen};
 
 /// One run of a series.
@@ -34,6 +35,9 @@ pub struct Column {
 pub struct Folder {
     pub readme: String,
     pub runs: Vec<RawRun>,
+    /// What pkt-gen sent in a run, in packets per second.
+    pub offered: Vec<(RunName, f64)>,
+    pub plotted: Vec<PlottedRow>,
     pub columns: Vec<Column>,
     pub infos: Vec<Info>,
     pub graphs: Vec<(String, CallGraph)>,
@@ -73,12 +77,16 @@ impl Folder {
                 let text = text()?;
                 if equilibrium::is_equilibrium(&text) {
                     self.take_run(&name, searched(&text))?;
+                } else {
+                    let sent = pktgen::parse(&text).map_err(said)?.median();
+                    self.offered.push((run_name(&name)?, sent));
                 }
             }
             _ if name.ends_with(".info") => self.infos.push(info::parse(&text()?).map_err(said)?),
             _ if name.ends_with(".graph") => {
                 self.graphs.push((name, callgraph::parse(&text()?).map_err(said)?));
             }
+            _ if name.ends_with(".data") => self.plotted.extend(plotted::rows(&name, &text()?)),
             _ if name.ends_with(".pps") || (!raw && !has_other_use(&name)) => {
                 self.columns.push(column(&name, file, &text()?).map_err(said)?);
             }
@@ -88,8 +96,7 @@ impl Folder {
     }
 
     fn take_run(&mut self, name: &str, run: Result<Measured, LineError>) -> Result<(), String> {
-        let named = RunName::parse(name)
-            .ok_or("its name has no number of a run: name it bench.SERIES.RUN.receiver")?;
+        let named = run_name(name)?;
         let Measured { value, unit, clock, drift } = run.map_err(said)?;
         self.runs.push(RawRun { name: named, value, unit, clock, drift });
         Ok(())
@@ -112,6 +119,11 @@ impl Folder {
             })
             .collect()
     }
+}
+
+fn run_name(name: &str) -> Result<RunName, String> {
+    RunName::parse(name)
+        .ok_or_else(|| "its name has no number of a run: name it bench.SERIES.RUN.receiver".into())
 }
 
 /// What a log says about its run.
@@ -139,14 +151,20 @@ fn column(name: &str, path: &Path, text: &str) -> Result<Column, LineError> {
         problem: Problem::Number { token: error.token },
     };
     let values = ministat::parse(text.as_bytes(), 1, b" \t").map_err(number)?;
-    match values.is_empty() {
-        true => Err(LineError { line: 1, problem: Problem::Empty }),
-        false => Ok(Column { name: name.trim_end_matches(".pps").into(), path: path.into(), values }),
+    match values.len() {
+        0 => Err(LineError { line: 1, problem: Problem::Empty }),
+        1 if !name.ends_with(".pps") => {
+            Err(LineError { line: 1, problem: Problem::Foreign { expected: "a column of medians" } })
+        }
+        _ => Ok(Column { name: name.trim_end_matches(".pps").into(), path: path.into(), values }),
     }
 }
 
-/// Whether a file beside the README is no column of medians. Before 2016 such columns had no ending.
+/// Whether a file beside the README is no column of medians. Before 2016 such columns had names like `296935.forwarding`.
 fn has_other_use(name: &str) -> bool {
+    if !name.contains('.') {
+        return true;
+    }
     let used = [".data", ".plt", ".png", ".svg", ".md", ".max", ".stack", ".json", ".toml", ".jsonl", ".txt"];
     name.starts_with('.') || name.starts_with("bench.") || used.iter().any(|ending| name.ends_with(ending))
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fullview_lab::stats::{Contrast, Effect, Verdict, judge_runs, runs_needed, warnings_of_runs};
+use fullview_lab::stats::{
+    Contrast, Effect, Judgement, Verdict, judge_runs, median, runs_needed, warnings_of_runs,
+};
 use serde::Serialize;
 
 use crate::block::blocks;
@@ -11,6 +13,7 @@ use crate::callgraph::CallGraph;
 use crate::claim::{Claim, claims};
 use crate::error::ImportError;
 use crate::folder::Folder;
+use crate::plot_check::mistake;
 use crate::reproduction::{Reproduction, reproduce};
 use crate::series::{Series, series};
 
@@ -39,6 +42,8 @@ pub struct SeriesComparison {
     pub family: String,
     pub variant: String,
     pub against: String,
+    /// Both carried all that the generator sent: the difference is not one of routers.
+    pub generator_limited: bool,
     pub difference: Option<Effect>,
     pub verdict: Option<Verdict>,
     /// Runs of each series until the interval reaches no farther than the margin.
@@ -67,7 +72,11 @@ impl Import {
             blocks: published.iter().map(|block| reproduce(block, &folder.columns, &beside)).collect(),
             claims: published.iter().flat_map(claims).collect(),
             times: times.collect(),
-            warnings: series.iter().flat_map(warnings).collect(),
+            warnings: series
+                .iter()
+                .flat_map(warnings)
+                .chain(folder.plotted.iter().filter_map(|row| mistake(row, &series)))
+                .collect(),
             series,
             graphs: folder.graphs,
             skipped: folder.skipped,
@@ -98,14 +107,16 @@ fn comparisons(series: &[Series]) -> Vec<SeriesComparison> {
     let judged = judge_runs(&contrasts, MARGIN, ALPHA);
     let result =
         |(((base, variant), contrast), judged): ((&(&Series, &Series), &Contrast<'_>), Option<_>)| {
-            let judged: Option<fullview_lab::stats::Judgement> = judged;
+            let generator_limited = [base, variant].iter().all(|series| series.generator_limited > 0);
+            let judged = judged.filter(|_: &Judgement| !generator_limited);
             SeriesComparison {
                 family: variant.family.clone(),
                 variant: variant.variant.clone(),
                 against: base.variant.clone(),
+                generator_limited,
                 difference: judged.map(|judged| judged.whole),
                 verdict: judged.map(|judged| judged.verdict),
-                runs_needed: runs_needed(contrast, MARGIN, ALPHA, pairs.len()),
+                runs_needed: runs_needed(contrast, MARGIN, ALPHA, pairs.len()).filter(|_| !generator_limited),
             }
         };
     pairs.iter().zip(&contrasts).zip(judged).map(result).collect()
@@ -134,5 +145,17 @@ fn warnings(series: &Series) -> Vec<String> {
         series.column.as_ref().filter(|column| *column != name).map(|column| {
             format!("{name}: its medians are published as {column}: the same runs have two names")
         });
-    runs.chain(drift).chain(within).chain(order).chain(renamed).collect()
+    runs.chain(drift).chain(within).chain(order).chain(renamed).chain(generator_limit(series)).collect()
+}
+
+fn generator_limit(series: &Series) -> Option<String> {
+    let Series { name, generator_limited, offered, .. } = series;
+    let sent = median(offered)? / 1e6;
+    (*generator_limited > 0).then(|| {
+        format!(
+            "{name}: {generator_limited} of {} runs carried all that was sent, {sent:.2} Mpps: the generator or the wire was \
+             the limit, and not the router",
+            series.values.len()
+        )
+    })
 }

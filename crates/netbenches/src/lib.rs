@@ -1,7 +1,8 @@
 //! Result directories of netbenches, the forwarding benchmarks of FreeBSD: file formats → series → checks → report.
 //!
-//! `name`, `info`, `pktgen`, `equilibrium`, `callgraph`, `block` and `claim` read one format each; `folder` applies them and
-//! names what it skips; `series`, `reproduction` and `trend` check; `import` is all of it, and `report` writes it.
+//! `name`, `info`, `pktgen`, `equilibrium`, `callgraph`, `plotted`, `block` and `claim` read one format each; `folder` applies
+//! them and names what it skips; `series`, `reproduction`, `plot_check` and `trend` check; `import` is all of it, and `report`
+//! writes it.
 
 mod answer;
 mod block;
@@ -17,6 +18,8 @@ mod info;
 mod markdown;
 mod name;
 mod pktgen;
+mod plot_check;
+mod plotted;
 mod report;
 mod reproduction;
 mod series;

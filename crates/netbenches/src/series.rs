@@ -5,7 +5,12 @@ use serde::Serialize;
 
 use crate::folder::{Column, Folder, RawRun};
 use crate::info::Info;
+use crate::name::RunName;
 use crate::trend::trend;
+
+/// A receiver that counts this share of what was sent counts all of it: the two clocks, and the seconds that are left out,
+/// differ.
+const ALL: f64 = 0.99;
 
 /// The runs of one variant under one traffic.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,6 +27,10 @@ pub struct Series {
     /// Whether the lines of the column are in the order of the names 1, 10, 2, … and not of the runs.
     pub column_by_name: bool,
     pub clocks: Vec<f64>,
+    /// What was sent in the runs whose generator left a log, in packets per second.
+    pub offered: Vec<f64>,
+    /// How many of these runs carried all of it: the generator or the wire was the limit.
+    pub generator_limited: usize,
     /// Probability of this order without a trend over the runs.
     pub trend: Option<f64>,
     /// By how much the last quarter of each run differs from its first.
@@ -47,15 +56,16 @@ pub fn series(folder: &Folder) -> Vec<Series> {
     let mut found: Vec<Series> = folder
         .runs
         .chunk_by(|one, other| one.name.series == other.name.series)
-        .map(|runs| of_runs(runs, &folder.infos, &mut free))
+        .map(|runs| of_runs(runs, folder, &mut free))
         .collect();
     found.extend(free.into_iter().map(of_column));
     found
 }
 
-fn of_runs(runs: &[RawRun], infos: &[Info], free: &mut Vec<&Column>) -> Series {
+fn of_runs(runs: &[RawRun], folder: &Folder, free: &mut Vec<&Column>) -> Series {
     let name = &runs[0].name.series;
-    let info = infos.iter().find(|info| info.series() == *name);
+    let sent: Vec<(f64, f64)> = runs.iter().filter_map(|run| Some((run.value, sent(run, folder)?))).collect();
+    let info = folder.infos.iter().find(|info| info.series() == *name);
     let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
     let at = free.iter().position(|column| column.name == *name);
     let at = at.or_else(|| free.iter().position(|column| same(&column.values, &by_name(runs))));
@@ -76,9 +86,17 @@ fn of_runs(runs: &[RawRun], infos: &[Info], free: &mut Vec<&Column>) -> Series {
         differing: differing(runs, &sorted),
         column_by_name: by_name_only,
         clocks: runs.iter().filter_map(|run| run.clock).collect(),
+        generator_limited: sent.iter().filter(|(value, offered)| *value >= ALL * offered).count(),
+        offered: sent.into_iter().map(|(_, offered)| offered).collect(),
         drifts: runs.iter().map(|run| run.drift).collect(),
         values,
     }
+}
+
+/// What the generator sent in the run.
+fn sent(run: &RawRun, folder: &Folder) -> Option<f64> {
+    let of_run = |(name, _): &&(RunName, f64)| (&name.series, name.run) == (&run.name.series, run.name.run);
+    folder.offered.iter().find(of_run).map(|(_, sent)| *sent)
 }
 
 /// The values in the order in which a shell lists the files: 1, 10, 2, …
@@ -112,6 +130,8 @@ fn of_column(column: &Column) -> Series {
         differing: Vec::new(),
         column_by_name: false,
         clocks: Vec::new(),
+        offered: Vec::new(),
+        generator_limited: 0,
         // The order of the runs is known only of fewer than ten, where that of names is the same.
         trend: (column.values.len() < 10).then(|| trend(&column.values)).flatten(),
         drifts: Vec::new(),

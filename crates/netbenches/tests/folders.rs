@@ -60,6 +60,41 @@ fn the_prose_is_compared_with_its_blocks() {
     assert!(signs.claims.iter().all(|claim| claim.contradiction.is_none()), "{:?}", signs.claims);
 }
 
+/// Its generator and its wire reached 14.88 Mpps, and so did every router.
+#[test]
+fn a_generator_that_was_the_limit_is_no_comparison_of_routers() {
+    let (Some(limited), Some(free)) = (import(FOLDERS[1]), import(FOLDERS[0])) else { return };
+    assert!(limited.comparisons.iter().all(|one| one.generator_limited && one.verdict.is_none()));
+    assert!(limited.series.iter().all(|series| series.generator_limited == 5), "{:?}", limited.warnings);
+    assert!(free.comparisons.iter().all(|one| !one.generator_limited && one.verdict.is_some()));
+    assert!(free.series.iter().all(|series| series.offered.len() == 5 && series.generator_limited == 0));
+}
+
+/// The data of its two graphs have changed places.
+#[test]
+fn graphs_that_show_another_series_are_found() {
+    let (Some(swapped), Some(right)) = (import(FOLDERS[1]), import(FOLDERS[0])) else { return };
+    let graphs = |import: &Import| import.warnings.iter().filter(|line| line.contains(".data, line")).count();
+    assert_eq!((graphs(&swapped), graphs(&right)), (10, 0), "{:?}", swapped.warnings);
+}
+
+#[test]
+fn columns_without_an_ending_have_a_dotted_name_and_several_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    put("296935.forwarding", "10\n11\n");
+    put("hostname", "10\n11\n");
+    put("version.debian", "12.11\n");
+    put("one.pps", "10\n");
+    put("gnuplot.data", "296935.forwarding 10.5 10 11\none 10 10 10\ntwo 7 7 7\n");
+    let import = Import::read(folder.path()).unwrap();
+    let names: Vec<&str> = import.series.iter().map(|series| &*series.name).collect();
+    assert_eq!(names, ["296935.forwarding", "one"]);
+    assert!(import.skipped[0].contains("version.debian"), "{:?}", import.skipped);
+    let wrong: Vec<&String> = import.warnings.iter().filter(|line| line.contains(".data")).collect();
+    assert_eq!(wrong, ["gnuplot.data, line 3: no series has the figures of \"two\""]);
+}
+
 #[test]
 fn call_graphs_that_are_cut_off_are_named() {
     let Some(import) = import(FOLDERS[1]) else { return };
@@ -77,6 +112,7 @@ const BLOCK: &str = "About -1 % slower:\n```\nx a\n+ b\n+--------+\n|x +|\n+----
 fn a_sign_that_contradicts_its_block_is_found() {
     let found = |text: &str| claims(&blocks(text)[0]).first().map(|claim| claim.contradiction.is_some());
     assert_eq!(found(BLOCK), Some(true));
+    assert_eq!(claims(&blocks(&format!("\n{BLOCK}"))[0])[0].line, 2, "the line of the prose");
     assert_eq!(found(&BLOCK.replace("-1 %", "+1.6%")), Some(false));
     assert_eq!(found(&BLOCK.replace("-1 %", "1 %")), None, "without a sign nothing is claimed");
     assert_eq!(found(&BLOCK.replace("-1 %", "-1 % to -2 %")), None);

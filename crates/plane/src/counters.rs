@@ -95,13 +95,16 @@ impl Counters {
     pub(crate) fn count_rejected(&mut self, interface: u16, verdict: Verdict) {
         match verdict {
             Verdict::Forward => {}
-            Verdict::Drop(reason) => {
-                self.drops[reason.index()] += 1;
-                let there = self.interface_drops.get_mut(usize::from(interface));
-                there.into_iter().for_each(|drops| drops[reason.index()] += 1);
-            }
+            Verdict::Drop(reason) => self.count_dropped(interface, reason),
+            Verdict::Reject(_) => self.count_dropped(interface, Reason::FilterRule),
             Verdict::Punt(punt) => self.punts[punt.index()] += 1,
         }
+    }
+
+    fn count_dropped(&mut self, interface: u16, reason: Reason) {
+        self.drops[reason.index()] += 1;
+        let there = self.interface_drops.get_mut(usize::from(interface));
+        there.into_iter().for_each(|drops| drops[reason.index()] += 1);
     }
 
     /// Adds the counters of another worker.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use fullview_filter::verdict::DropReason;
+use fullview_filter::verdict::{DropReason, Reject};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,6 +13,8 @@ pub enum Verdict {
     Drop(Reason),
     /// The slow path handles it.
     Punt(Punt),
+    /// A rule of the filter discards it, and its sender gets an answer.
+    Reject(RejectAnswer),
 }
 
 // The slot has two bytes for it, which alignment would leave unused.
@@ -24,6 +26,44 @@ impl Display for Verdict {
             Verdict::Forward => f.write_str("forward"),
             Verdict::Drop(reason) => write!(f, "drop: {reason}"),
             Verdict::Punt(punt) => write!(f, "punt: {punt}"),
+            Verdict::Reject(answer) => write!(f, "drop: {}, answered by {answer}", Reason::FilterRule),
+        }
+    }
+}
+
+/// The answer to a packet that the filter rejects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RejectAnswer(u8);
+
+impl RejectAnswer {
+    /// A segment of TCP that ends the connection.
+    pub const RESET: RejectAnswer = RejectAnswer(u8::MAX);
+
+    /// Destination Unreachable of ICMP or ICMPv6, whichever the packet asks for, with this code.
+    pub const fn unreachable(code: u8) -> RejectAnswer {
+        RejectAnswer(code)
+    }
+
+    /// The code of Destination Unreachable; `None` for [`Self::RESET`].
+    pub const fn code(self) -> Option<u8> {
+        if self.0 == Self::RESET.0 { None } else { Some(self.0) }
+    }
+}
+
+impl From<&Reject> for RejectAnswer {
+    fn from(reject: &Reject) -> RejectAnswer {
+        match reject {
+            Reject::TcpReset => RejectAnswer::RESET,
+            Reject::Icmp { code, .. } | Reject::Icmp6 { code } => RejectAnswer::unreachable(*code),
+        }
+    }
+}
+
+impl Display for RejectAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code() {
+            None => f.write_str("a TCP reset"),
+            Some(code) => write!(f, "ICMP unreachable, code {code}"),
         }
     }
 }

@@ -24,7 +24,7 @@ mod published;
 pub struct Rejected<'w, 'a> {
     /// The view that the loop used.
     pub view: &'w View,
-    /// The rejected packets, each as it came in, with its verdict. The worker frees those that are still here afterwards.
+    /// The rejected packets, with their verdicts, each as [`Forwarder::process`] leaves it. The worker frees those that are still here afterwards.
     pub packets: &'w mut Burst<'a>,
     /// Forwarded packets whose senders deserve an ICMP redirect.
     pub redirects: &'w [RedirectCandidate],

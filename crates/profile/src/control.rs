@@ -45,7 +45,7 @@ impl Control {
     }
 }
 
-/// A pipe that is opened for both directions has always somebody at the other end, so that opening it does not wait.
+/// A pipe that is opened for both directions has always the user at the other end, so that opening it does not wait.
 fn pipe(path: &Path) -> Result<File, ProfileError> {
     let made = mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
     made.map_err(|error| ProfileError::File { path: path.into(), source: error.into() })?;

@@ -22,18 +22,42 @@ pub struct Profile {
     pub quality: Quality,
 }
 
-/// Samples while `work` runs on this thread, and makes the profile. The second value is what `work` returned.
-pub fn record<T>(event: Event, work: impl FnOnce() -> T) -> Result<(Profile, T), ProfileError> {
-    let (frequency, graph) = (FREQUENCY.to_string(), format!("--call-graph=dwarf,{STACK}"));
-    let mut perf = Attached::start("record", &["-e", &event.name(), "-F", &frequency, &graph])?;
-    let (done, took) = perf.during(work)?;
-    let samples = perf.end(|data| samples(&script(data)?))?;
-    let stacks = Stacks::of(&samples, &Symbols::of_this_program()?);
-    if samples.is_empty() {
-        return Err(ProfileError::NoSamples(10.0 / f64::from(FREQUENCY)));
+/// Makes profiles of this program.
+pub struct Recorder {
+    event: Event,
+    symbols: Symbols,
+}
+
+impl Recorder {
+    /// Reads the symbols of this program, for all profiles that follow.
+    ///
+    /// # Errors
+    /// Fails if the program's file cannot be read.
+    pub fn new(event: Event) -> Result<Recorder, ProfileError> {
+        Ok(Recorder { event, symbols: Symbols::of_this_program()? })
     }
-    let quality = Quality::of(&samples, &stacks, took);
-    Ok((Profile { stacks, quality }, done))
+
+    /// What is sampled.
+    pub fn event(&self) -> Event {
+        self.event
+    }
+
+    /// Samples while `work` runs on this thread, and makes the profile. The second value is what `work` returned.
+    ///
+    /// # Errors
+    /// Fails if perf does, or took no sample.
+    pub fn record<T>(&self, work: impl FnOnce() -> T) -> Result<(Profile, T), ProfileError> {
+        let (frequency, graph) = (FREQUENCY.to_string(), format!("--call-graph=dwarf,{STACK}"));
+        let mut perf = Attached::start("record", &["-e", &self.event.name(), "-F", &frequency, &graph])?;
+        let (done, took) = perf.during(work)?;
+        let samples = perf.end(|data| samples(&script(data)?))?;
+        let stacks = Stacks::of(&samples, &self.symbols);
+        if samples.is_empty() {
+            return Err(ProfileError::NoSamples(10.0 / f64::from(FREQUENCY)));
+        }
+        let quality = Quality::of(&samples, &stacks, took);
+        Ok((Profile { stacks, quality }, done))
+    }
 }
 
 /// perf's text of the samples. Inlined functions are found here, by a library that keeps the symbols in memory.

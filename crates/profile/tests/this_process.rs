@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use fullview_profile::{Event, Profile, counters, recorder};
+use fullview_profile::{Event, Profile, Recorder, counters};
 
 #[inline(never)]
 fn spin(number: &mut u64) {
@@ -38,7 +38,7 @@ fn has_perf() -> bool {
 }
 
 fn profile(work: impl FnOnce() -> u64) -> Profile {
-    let (profile, number) = recorder::record(Event::best(), work).unwrap();
+    let (profile, number) = Recorder::new(Event::best()).unwrap().record(work).unwrap();
     black_box(number);
     profile
 }

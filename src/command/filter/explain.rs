@@ -8,9 +8,9 @@ use fullview_filter::packet::protocol::{ICMP, ICMP6, TCP, UDP, tcp};
 use fullview_filter::packet::{Direction, IcmpMessage, NO_INTERFACE, Packet, Pass, TcpSegment, Transport};
 use fullview_filter::pf::host::{HostFacts, HostInterface};
 use fullview_filter::rule::Side;
-use fullview_filter::ruleset::{Language, RuleSet};
+use fullview_filter::ruleset::{RuleSet, TriedRule};
 use fullview_filter::state::{FilterWorker, WorkerLimits};
-use fullview_filter::verdict::{DecidedBy, Decision, Verdict};
+use fullview_filter::verdict::{DecidedBy, Decision, Rewrite, Verdict};
 use fullview_router::error::BadInput;
 use serde::Serialize;
 
@@ -23,6 +23,9 @@ const ECHO: u8 = 8;
 const ECHO6: u8 = 128;
 /// The packet is alone: a few states are enough.
 const LIMITS: WorkerLimits = WorkerLimits { states: 64, sources: 64, fragments: 8 };
+
+/// Any: whether a rule with a probability matches follows from it.
+const SEED: u64 = 1;
 
 /// One pass of the packet.
 #[derive(Serialize)]
@@ -59,24 +62,26 @@ pub fn run(args: &FilterExplainArgs) -> anyhow::Result<Exit> {
     let interfaces = host_facts::numbered(&facts);
     let number = |name: &str| interfaces.named(name).map_or(NO_INTERFACE, |interface| interface.number);
     let set = compiled(&args.file.to_string_lossy(), args.language, &facts, &interfaces)?;
-    let mut worker = FilterWorker::new(LIMITS, set.counted_rules(), 1);
     let mut packet = packet(args)?;
+    // Two workers of one seed, so that chance decides alike: one says which rules are tried, the other decides.
+    let [mut trying, mut worker] = [(); 2].map(|()| FilterWorker::new(LIMITS, set.counted_rules(), SEED));
     let mut passes = Vec::new();
     for (name, direction) in names.iter().zip([Direction::In, Direction::Out]) {
         packet.pass = Pass { direction, interface: number(name), received_on: number(&args.into) };
-        let mismatches = set.mismatches(&packet);
+        let before = packet;
         let decision = set.check(&mut worker, 0, &mut packet);
-        passes.push(explained(&set, name, direction, decision, &mismatches));
+        let tried = match decision.by {
+            DecidedBy::Rule | DecidedBy::NewState => set.tried(&mut trying, &before),
+            _ => Vec::new(),
+        };
+        passes.push(explained(&set, name, direction, decision, &tried));
         match decision.verdict {
             Verdict::Pass => {}
-            Verdict::Translate(rewrite) if rewrite.side == Side::Source => {
-                (packet.source, packet.source_port) = (rewrite.address, rewrite.port);
-            }
-            Verdict::Translate(rewrite) => {
-                (packet.destination, packet.destination_port) = (rewrite.address, rewrite.port);
-            }
+            Verdict::Translate(rewrite) => translate(&mut packet, rewrite),
             Verdict::Drop(_) | Verdict::Reject(_) => break,
         }
+        trying = FilterWorker::new(LIMITS, set.counted_rules(), SEED);
+        set.check(&mut trying, 0, &mut before.clone());
     }
     let mut out = io::stdout().lock();
     match args.json {
@@ -84,6 +89,14 @@ pub fn run(args: &FilterExplainArgs) -> anyhow::Result<Exit> {
         false => write!(out, "{}", told(&passes, args.verbose)?)?,
     }
     Ok(Exit::Done)
+}
+
+fn translate(packet: &mut Packet, rewrite: Rewrite) {
+    let end = match rewrite.side {
+        Side::Source => (&mut packet.source, &mut packet.source_port),
+        Side::Destination => (&mut packet.destination, &mut packet.destination_port),
+    };
+    (*end.0, *end.1) = (rewrite.address, rewrite.port);
 }
 
 /// Adds an interface that this host does not have: the rules may be those of another.
@@ -126,24 +139,19 @@ fn explained(
     interface: &str,
     direction: Direction,
     decision: Decision,
-    mismatches: &[Option<&'static str>],
+    tried: &[TriedRule],
 ) -> ExplainedPass {
     let index = decision.rule.map(|index| index as usize);
     let name = |rule: &fullview_filter::rule::CompiledRule| RuleName {
         number: rule.number,
         text: rule.text.clone(),
     };
-    // ipfw tries no rule behind the one that decides, pf tries all; neither tries one for the packet of a state.
-    let tried = match (decision.by, set.language(), index) {
-        (DecidedBy::Rule | DecidedBy::NewState, Language::Ipfw, Some(index)) => index + 1,
-        (DecidedBy::Rule | DecidedBy::NewState, ..) => set.rules().len(),
-        _ => 0,
-    };
     let mut rules: Vec<ExplainedRule> = Vec::new();
-    for (place, (rule, mismatch)) in set.rules().iter().zip(mismatches).take(tried).enumerate() {
+    for TriedRule { index: place, mismatch } in tried {
+        let rule = &set.rules()[*place];
         // A rule that looks for a state first is two in the compiled form.
         rules.pop_if(|last| last.name.number == rule.number && last.name.text == rule.text);
-        rules.push(ExplainedRule { name: name(rule), mismatch: *mismatch, decides: Some(place) == index });
+        rules.push(ExplainedRule { name: name(rule), mismatch: *mismatch, decides: Some(*place) == index });
     }
     let rule = index.and_then(|index| set.rules().iter().chain(set.translations()).nth(index));
     ExplainedPass {

@@ -9,11 +9,10 @@ use fullview_bench::subject::RouterBench;
 use fullview_lab::{
     Arm, Bench, Experiment, Family, Panel, PanelError, Settings as _, SubjectError, Verified,
 };
-use fullview_profile::Event;
 use fullview_profile::counters::{self, EventCount};
-use fullview_profile::recorder::{self, Profile};
+use fullview_profile::{Profile, Recorder};
 
-/// A turn of a profile: long enough that its beginning and end do not show.
+/// A turn of a profile, unless the experiment sets its length: long enough that its beginning and end do not show.
 const TURN: Duration = Duration::from_millis(10);
 /// Caches and branch predictors are warm after this.
 const WARM_UP: Duration = Duration::from_millis(300);
@@ -26,7 +25,7 @@ pub struct Measurement<'m> {
     pub family: &'m Family,
     /// Its place in the experiment.
     pub variant: usize,
-    pub event: Event,
+    pub recorder: &'m Recorder,
     /// Whether the user has asked for the end.
     pub stop: &'m AtomicBool,
 }
@@ -68,7 +67,7 @@ impl Measurement<'_> {
         }
         let time = self.experiment.window.measure();
         self.turns(panel, WARM_UP.min(time))?;
-        let (profile, sampled) = recorder::record(self.event, || self.turns(panel, time))?;
+        let (profile, sampled) = self.recorder.record(|| self.turns(panel, time))?;
         sampled?;
         let (events, counted) = counters::count(|| self.turns(panel, time / COUNTED_PART))?;
         let profile = MeasuredProfile {
@@ -84,7 +83,8 @@ impl Measurement<'_> {
     /// Lets the variant work for a time; returns what it counted.
     fn turns(&self, panel: &mut dyn Panel, time: Duration) -> Result<u64, SubjectError> {
         let limits = panel.slice_limits();
-        let turn = TURN.clamp(limits.shortest, limits.longest);
+        let asked = self.experiment.window.slice().unwrap_or(TURN);
+        let turn = asked.clamp(limits.shortest, limits.longest);
         let (began, mut counted) = (Instant::now(), 0);
         while began.elapsed() < time && !self.stop.load(Ordering::Relaxed) {
             counted += panel.slice(Arm::Member(0), Duration::ZERO, turn)?.counted;

@@ -10,7 +10,7 @@ use anyhow::ensure;
 use fullview_bench::settings::Settings;
 use fullview_bench::subject::{is_in_this_process, stages};
 use fullview_lab::{Experiment, Family};
-use fullview_profile::Event;
+use fullview_profile::{Event, Recorder};
 use fullview_router::error::BadInput;
 use fullview_router::{log, progress};
 
@@ -19,8 +19,14 @@ use crate::args::ProfileArgs;
 use measured::{MeasuredProfile, Measurement};
 use page::ProfileDocument;
 
+/// Seconds that a profile takes at least, unless the user says how many: enough samples for a valid one.
+const SECONDS: f64 = 3.0;
+
 pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
     let mut experiment = campaign::read(&args.experiment)?;
+    if args.experiment.seconds.is_none() && !args.experiment.smoke {
+        experiment.window.measure_s = experiment.window.measure_s.max(SECONDS);
+    }
     let default = || campaign::default_folder(&args.experiment.experiment, "-profile");
     let folder = args.out.clone().unwrap_or_else(default);
     ensure!(
@@ -33,20 +39,25 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
     folder::prepare(&folder, args.force)?;
     let mut bench = campaign::bench(&mut experiment, None)?;
     let stop = campaign::stop_on_signal()?;
-    let event = Event::best();
+    let recorder = Recorder::new(Event::best())?;
     let bar = progress::steps((families.len() * experiment.variants.len()) as u64);
     let mut profiles: Vec<MeasuredProfile> = Vec::new();
     for family in &families {
         for variant in 0..experiment.variants.len() {
             bar.set_message(experiment.variants[variant].label.clone());
-            let measurement = Measurement { experiment: &experiment, family, variant, event, stop: &stop };
-            let Some(profile) = measurement.make(&mut bench)? else { return Ok(Exit::Interrupted) };
+            let measurement =
+                Measurement { experiment: &experiment, family, variant, recorder: &recorder, stop: &stop };
+            let Some(profile) = measurement.make(&mut bench)? else {
+                bar.finish_and_clear();
+                log::line("interrupted: a profile is written only as a whole, so nothing is");
+                return Ok(Exit::Interrupted);
+            };
             profiles.push(profile);
             bar.inc(1);
         }
     }
     bar.finish_and_clear();
-    let document = ProfileDocument::new(&experiment, &families, event, &profiles, stages());
+    let document = ProfileDocument::new(&experiment, &families, recorder.event(), &profiles, stages());
     folder::write(&folder, &experiment, &families, &profiles, &document)?;
     if args.json {
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&document)?)?;

@@ -4,7 +4,9 @@
 mod delivery;
 mod filter;
 mod links;
+mod nat;
 mod operation;
+mod reject;
 mod routes;
 
 use std::collections::BTreeMap;

@@ -70,6 +70,8 @@ pub fn against(experiment: &Experiment<Settings>, before: &str) -> Experiment<Bu
 
 fn both(variant: &Variant<Settings>, before: &str) -> [Variant<BuildSettings>; 2] {
     [(WhichBuild::Before, before), (WhichBuild::After, "this build")].map(|(build, label)| Variant {
+        curve: None,
+        at: None,
         name: name_of(&variant.name, build),
         label: format!("{} ({label})", variant.label),
         model_of: variant.model_of.clone(),

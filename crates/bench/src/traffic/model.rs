@@ -45,6 +45,8 @@ pub enum Model<A> {
         source: EndpointRange<A>,
         /// `-d`.
         destination: EndpointRange<A>,
+        /// Only the first so many.
+        most: usize,
     },
     /// A random address in a prefix drawn uniformly from the table, for each packet of the sequence.
     Prefixes {
@@ -85,7 +87,7 @@ impl<A: Address> Model<A> {
             Model::Netbenches { flows } => netbenches(*flows)?,
             // Several times, so that the generator need not begin again after every packet.
             Model::One => vec![netbenches(1)?[0]; ONE_FLOW_PACKETS],
-            Model::Ranges { source, destination } => ranges(source, destination)?,
+            Model::Ranges { source, destination, most } => ranges(source, destination, *most)?,
             Model::Prefixes { packets } => DestinationDraw::new(rib, seed, admits).prefixes(*packets)?,
             Model::Addresses { packets } => DestinationDraw::new(rib, seed, admits).addresses(*packets)?,
             Model::Zipf { packets, exponent } => {
@@ -132,7 +134,7 @@ fn netbenches<A: Address>(flows: usize) -> Result<Vec<Flow<A>>, FlowError> {
         EndpointRange::new((first, last), (PORT, PORT)).filter(|_| within_test_network(last))
     };
     match (range(source, sources), range(destination, flows / sources)) {
-        (Some(source), Some(destination)) => ranges(&source, &destination),
+        (Some(source), Some(destination)) => ranges(&source, &destination, flows),
         _ => Err(beyond_test_network(flows, A::FAMILY)),
     }
 }
@@ -154,12 +156,13 @@ fn beyond_test_network(flows: usize, family: Family) -> FlowError {
 fn ranges<A: Address>(
     source: &EndpointRange<A>,
     destination: &EndpointRange<A>,
+    most: usize,
 ) -> Result<Vec<Flow<A>>, FlowError> {
-    check_count(source.count().saturating_mul(destination.count()), A::FAMILY)?;
+    check_count(source.count().saturating_mul(destination.count()).min(most as u128), A::FAMILY)?;
     let from_all = |(to, to_port)| {
         source.endpoints().map(move |(from, port)| Flow::unnumbered(from, to, [port, to_port]))
     };
-    Ok(destination.endpoints().flat_map(from_all).collect())
+    Ok(destination.endpoints().flat_map(from_all).take(most).collect())
 }
 
 /// Random destinations from a table; every packet comes from the reports' first source.

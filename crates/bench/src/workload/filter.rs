@@ -6,17 +6,23 @@ use fullview_filter::pf::files::RulesetFiles;
 use fullview_plane::forward::BurstFilter;
 use fullview_plane::interface::Interface;
 use fullview_router::error::BadInput;
-use fullview_router::filter::{FilterOptions, compile};
+use fullview_router::filter::{FilterLanguage, FilterOptions, compile};
 
+use super::other_rules;
 use crate::settings::FilterSettings;
 
 /// What errors call the rules of an experiment.
 const NAME: &str = "filter.rules";
+/// The names under which rules of pf include what is generated.
+const OTHER_RULES: &str = "other-rules";
+const TABLE_ADDRESSES: &str = "table-addresses";
+/// So many take a minute to compile.
+const MOST_OTHERS: u32 = 1_000_000;
 
 /// Compiles the rules for a router with these interfaces, if there are any.
 ///
 /// # Errors
-/// Fails for rules that are wrong, or that the forwarding loop cannot enforce.
+/// Fails for rules that are wrong, that the forwarding loop cannot enforce, or that translate addresses.
 pub fn filter(
     settings: &FilterSettings,
     interfaces: &[Interface],
@@ -28,19 +34,52 @@ pub fn filter(
         _ => return Err(BadInput("a filter needs both filter.language and filter.rules".into())),
     };
     let options = FilterOptions { language, file: NAME.into(), states: settings.states };
-    let compiled =
-        compile(&options, &Text(rules), interfaces).map_err(|error| BadInput(error.to_string()))?;
+    let others = [settings.other_rules, settings.table_addresses].map(Option::unwrap_or_default);
+    if others.into_iter().any(|number| number > MOST_OTHERS) {
+        return Err(BadInput(format!("other-rules, table-addresses: {MOST_OTHERS} are possible")));
+    }
+    let text = Text { rules, language, others, seed };
+    let compiled = compile(&options, &text, interfaces).map_err(|error| BadInput(error.to_string()))?;
+    if compiled.rules.translates() {
+        let hint = "remove the rules that translate addresses: packets have to leave with the addresses that they came in with";
+        return Err(BadInput(format!("{NAME}: {hint}")));
+    }
     Ok(Some(BurstFilter::new(&compiled.rules, compiled.limits, seed)))
 }
 
-/// Rules that stand in the experiment; they can include no file.
-struct Text<'r>(&'r str);
+/// Rules that stand in the experiment. The only other files are those that are generated.
+struct Text<'r> {
+    rules: &'r str,
+    language: FilterLanguage,
+    /// How many other rules, and addresses of a table.
+    others: [u32; 2],
+    seed: u64,
+}
+
+impl Text<'_> {
+    /// An ipfw script includes no files; its rules have numbers, so that their place in the text does not matter.
+    fn script(&self) -> String {
+        let entries = other_rules::addresses(self.others[1], self.seed).into_iter();
+        let entries: String = entries.map(|address| format!("table others add {address}\n")).collect();
+        let others = other_rules::rules(self.language, self.others[0], self.seed);
+        format!("{}\n{others}{entries}", self.rules)
+    }
+}
 
 impl RulesetFiles for Text<'_> {
     fn read(&self, path: &str) -> io::Result<String> {
-        match path {
-            NAME => Ok(self.0.to_owned()),
-            _ => Err(io::Error::other("the rules of an experiment include no files: write them into it")),
+        match (path, self.language) {
+            (NAME, FilterLanguage::Pf) => Ok(self.rules.to_owned()),
+            (NAME, FilterLanguage::Ipfw) => Ok(self.script()),
+            (OTHER_RULES, _) => Ok(other_rules::rules(self.language, self.others[0], self.seed)),
+            (TABLE_ADDRESSES, _) => {
+                let addresses = other_rules::addresses(self.others[1], self.seed).into_iter();
+                Ok(addresses.map(|address| format!("{address}\n")).collect())
+            }
+            _ => Err(io::Error::other(
+                "the rules of an experiment include no files but \"other-rules\" and \"table-addresses\": write them \
+                 into it",
+            )),
         }
     }
 }
@@ -49,12 +88,33 @@ impl RulesetFiles for Text<'_> {
 mod tests {
     use super::*;
     use fullview_plane::wire::ethernet::Mac;
-    use fullview_router::filter::FilterLanguage;
 
     fn made(language: FilterLanguage, rules: &str) -> Result<Option<BurstFilter>, BadInput> {
         let interfaces = [0, 1].map(|port| Interface::new(port, Mac([2; 6])));
-        let settings = FilterSettings { language: Some(language), rules: Some(rules.into()), states: None };
+        let settings = FilterSettings {
+            language: Some(language),
+            rules: Some(rules.into()),
+            other_rules: Some(100),
+            table_addresses: Some(50),
+            ..FilterSettings::default()
+        };
         filter(&settings, &interfaces, 1)
+    }
+
+    #[test]
+    fn other_rules_stand_before_those_of_the_experiment() {
+        let pf =
+            "table <others> file \"table-addresses\"\nblock from <others>\ninclude \"other-rules\"\npass\n";
+        let ipfw = "add 60000 deny ip from table(others) to any\nadd 60001 allow ip from any to any\n";
+        for (language, text) in [(FilterLanguage::Pf, pf), (FilterLanguage::Ipfw, ipfw)] {
+            let made = made(language, text).unwrap().unwrap();
+            let rules: Vec<&str> = made.rules().rules().iter().map(|rule| rule.text.as_str()).collect();
+            let others = rules.iter().filter(|rule| {
+                rule.contains("port") || rule.contains("udp from") || rule.contains("tcp from")
+            });
+            assert_eq!(others.count(), 100, "{rules:?}");
+            assert!(!rules.last().unwrap().contains("198.18."), "{rules:?}");
+        }
     }
 
     #[test]
@@ -67,6 +127,6 @@ mod tests {
         assert!(refused(FilterLanguage::Pf, "pass everything").contains("filter.rules:1"));
         assert!(refused(FilterLanguage::Ipfw, "add allow ip from nowhere").contains("filter.rules:1"));
         let nat = "nat on port1 from any to any -> 192.0.2.1";
-        assert!(refused(FilterLanguage::Pf, nat).contains("does not translate"));
+        assert!(refused(FilterLanguage::Pf, nat).contains("remove the rules that translate"));
     }
 }

@@ -62,7 +62,7 @@ pub fn flows<A: Address>(
         ModelName::Zipf => model::Model::Zipf { packets, exponent: settings.exponent.unwrap_or(1.0) },
         ModelName::Ranges => {
             let (source, destination) = ranges(settings)?;
-            model::Model::Ranges { source, destination }
+            model::Model::Ranges { source, destination, most: settings.flows.unwrap_or(usize::MAX) }
         }
         ModelName::One => model::Model::One,
     };

@@ -49,6 +49,7 @@ fn ranges_go_in_the_order_of_pkt_gen() {
     let model = Model::Ranges {
         source: "10.0.0.1:1-10.0.0.2:2".parse().unwrap(),
         destination: "198.19.0.1:9-198.19.0.2".parse().unwrap(),
+        most: 100,
     };
     let set = model.flows(&inet(), 1).unwrap();
     let order: Vec<_> = set
@@ -60,6 +61,9 @@ fn ranges_go_in_the_order_of_pkt_gen() {
     assert_eq!(order, expected);
     assert!(set.packets().iter().enumerate().all(|(number, flow)| flow.id as usize == number));
     assert_eq!(set.next_hops(), [NextHop(2); 8]);
+    let Model::Ranges { source, destination, .. } = model else { unreachable!() };
+    let first = Model::Ranges { source, destination, most: 3 }.flows(&inet(), 1).unwrap();
+    assert_eq!(first.packets(), &set.packets()[..3]);
 }
 
 #[test]
@@ -67,6 +71,7 @@ fn ranges_too_large_to_keep_are_refused() {
     let model = Model::Ranges {
         source: "[2001:2::1]:0-[2001:2::ffff]:65535".parse().unwrap(),
         destination: "[2001:2:0:8000::1]".parse().unwrap(),
+        most: usize::MAX,
     };
     let error = model.flows(&inet6(), 1).unwrap_err();
     assert!(matches!(error, FlowError::TooMany { asked: 4_294_901_760, limit: 1_048_576, .. }), "{error}");

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::dimension::Dimension;
 use super::intervals::IntervalSet;
-use super::rows::{RowArena, RowBuilder, RowStart, TooLarge};
+use super::rows::{RowArena, RowBuilder, RowNumber, RowStart, TooLarge};
 use crate::address::{Address, Family};
 use crate::address_table::RangeMap;
 use crate::packet::Packet;
@@ -21,8 +21,7 @@ pub(super) struct Index {
     pub dimension: Dimension,
     pub values: Values,
     pub rows: RowArena,
-    /// The rules that do not ask about this dimension, and those that do: the row of a packet without a value.
-    pub indifferent: RowStart,
+    /// The rules that ask about this dimension: the row of a packet without a value.
     pub asking: RowStart,
 }
 
@@ -58,8 +57,9 @@ pub struct Classifier {
 impl Classifier {
     /// Analyses the rules.
     pub fn new(rules: &[CompiledRule]) -> Self {
-        let indexes = Dimension::ALL.into_iter().filter_map(|dimension| index(dimension, rules));
-        Classifier { indexes: indexes.collect(), rules: rules.len() }
+        let indexes = Dimension::MOST_TELLING_FIRST.into_iter();
+        let indexes = indexes.filter_map(|dimension| index(dimension, rules)).collect();
+        Classifier { indexes, rules: rules.len() }
     }
 
     /// The bytes of all rows.
@@ -78,33 +78,29 @@ fn index(dimension: Dimension, rules: &[CompiledRule]) -> Option<Index> {
     let mut rows = RowBuilder::new(rules.len());
     let numbered = || (0..).zip(&accepted);
     let numbers = |asks: bool| numbered().filter(move |(_, set)| set.is_some() == asks).map(|(rule, _)| rule);
-    let indifferent = rows.row(&numbers(false).collect::<Vec<_>>()).ok()?;
-    let asking = rows.row(&numbers(true).collect::<Vec<_>>()).ok()?;
+    let asking = rows.row(&numbers(true).collect::<Vec<_>>()).ok()? as usize;
     let sets: Vec<_> = numbered().filter_map(|(rule, set)| Some((rule, set.as_ref()?))).collect();
-    let values = values(dimension, &sets, &mut rows).ok()?;
-    Some(Index { dimension, values, rows: rows.finish(), indifferent, asking })
+    let ranges = starts(&sets, &mut rows).ok()?;
+    let (rows, begins) = rows.finish(&numbers(false).collect::<Vec<_>>());
+    let ranges = ranges.into_iter().map(|(start, row)| (start, begins[row as usize])).collect();
+    Some(Index { dimension, values: values(dimension, ranges), rows, asking: begins[asking] })
 }
 
-fn values(
-    dimension: Dimension,
-    sets: &[(u32, &IntervalSet)],
-    rows: &mut RowBuilder,
-) -> Result<Values, TooLarge> {
-    let starts = starts(sets, rows)?;
+fn values(dimension: Dimension, starts: Vec<(u128, RowStart)>) -> Values {
     if !dimension.is_address() {
         let small = starts.into_iter().map(|(start, row)| (start as u32, row));
-        return Ok(Values::Small(RangeMap::new(small.collect())));
+        return Values::Small(RangeMap::new(small.collect()));
     }
     // IPv4's part of the addresses, from zero on.
     let (first, last) = (Address::inet(0).0, Address::inet(u32::MAX).0);
     let before = starts.partition_point(|(start, _)| *start <= first) - 1;
     let within = starts[before..].iter().take_while(|(start, _)| *start <= last);
     let inet = within.map(|(start, row)| (start.saturating_sub(first) as u32, *row));
-    Ok(Values::Addresses(RangeMap::new(inet.collect()), RangeMap::new(starts)))
+    Values::Addresses(RangeMap::new(inet.collect()), RangeMap::new(starts))
 }
 
 /// The starts of ranges in which the same rules accept all values, with their rows. The first start is zero.
-fn starts(sets: &[(u32, &IntervalSet)], rows: &mut RowBuilder) -> Result<Vec<(u128, RowStart)>, TooLarge> {
+fn starts(sets: &[(u32, &IntervalSet)], rows: &mut RowBuilder) -> Result<Vec<(u128, RowNumber)>, TooLarge> {
     let mut events = Vec::new();
     for (rule, set) in sets {
         for (first, last) in &set.0 {

@@ -21,13 +21,14 @@ const INET: (u128, u128) = (Address::inet(0).0, Address::inet(u32::MAX).0);
 
 impl Dimension {
     pub const COUNT: usize = 6;
-    pub const ALL: [Dimension; Self::COUNT] = [
-        Dimension::Pass,
-        Dimension::Protocol,
-        Dimension::Source,
-        Dimension::Destination,
-        Dimension::SourcePort,
+    /// First those in which most rules of usual rule sets differ: they leave the fewest candidates to the others.
+    pub const MOST_TELLING_FIRST: [Dimension; Self::COUNT] = [
         Dimension::DestinationPort,
+        Dimension::Destination,
+        Dimension::Source,
+        Dimension::Protocol,
+        Dimension::Pass,
+        Dimension::SourcePort,
     ];
 
     /// The largest value.

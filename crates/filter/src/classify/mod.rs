@@ -2,12 +2,12 @@
 //! (Baboescu and Varghese 2001).
 //!
 //! A packet has six properties, the dimensions. In each, a range map leads from the packet's value to a row, which has a bit
-//! for each rule that asks about this dimension and accepts the value; another row, the same for all values, has the bits
-//! of the rules that do not ask. The rules whose bits are set in all dimensions are candidates, in order; each is then
-//! tested in full, so a dimension may know less than a rule asks (tables, masks, ICMP types), never more.
+//! for each rule that accepts the value or does not ask about this dimension. The rules whose bits are set in all dimensions
+//! are candidates, in order; each is then tested in full, so a dimension may know less than a rule asks (tables, masks, ICMP
+//! types), never more.
 //!
-//! A row stores only its words that are not zero, below one bit for each word. So 10,000 rules cost a lookup three words of
-//! summary for each dimension and then only the words in which all dimensions have bits.
+//! A summary has one bit for each word of a row. So 10,000 rules cost a lookup three words of summary for each dimension and
+//! then only the words in which all dimensions have bits.
 
 mod build;
 mod dimension;

@@ -1,16 +1,24 @@
-//! Rows of bits, of which only the words that are not zero are stored.
+//! Rows of bits, in one of two forms.
+//!
+//! A *full* row has a word for each 64 rules, and the bits of the rules that do not ask about the dimension are in each.
+//! Where that would take too much memory, a *sparse* row has only the words that are not zero, and those rules have a row of
+//! their own. Both begin with a summary, one bit for each word that is not zero.
 
 use std::collections::HashMap;
 
+/// The number of a row in the order of their making.
+pub(super) type RowNumber = u32;
 /// Where a row starts in its arena.
 pub(super) type RowStart = u32;
 
-/// All rows of a dimension. A row is its summary, one bit for each word, and then the words that are not zero.
+/// All rows of a dimension.
 #[derive(Clone, Debug)]
 pub(super) struct RowArena {
     words: Vec<u64>,
     /// How many words a summary has.
     summary: usize,
+    /// In the sparse form: the summary of the rules that do not ask, and then all their words.
+    indifferent: Option<Box<[u64]>>,
 }
 
 /// The rows of a dimension need more memory than they may.
@@ -19,74 +27,171 @@ pub(super) struct TooLarge;
 
 /// Makes an arena; equal rows are stored once.
 pub(super) struct RowBuilder {
-    arena: RowArena,
-    known: HashMap<Vec<u32>, RowStart>,
+    /// The rules of each row.
+    rows: Vec<Vec<u32>>,
+    known: HashMap<Vec<u32>, RowNumber>,
+    /// How many words all rules need.
+    words: usize,
     stored: usize,
 }
 
 /// 64 MiB, for a dimension in which very many ranges overlap.
 const MOST_WORDS: usize = 8 << 20;
+/// 512 KiB: full rows of a dimension stay in the nearer caches.
+const MOST_FULL_WORDS: usize = 64 << 10;
 
 impl RowBuilder {
     /// A builder of rows with a bit for each of so many rules.
     pub fn new(rules: usize) -> Self {
-        let arena = RowArena { words: Vec::new(), summary: rules.div_ceil(64).div_ceil(64) };
-        RowBuilder { arena, known: HashMap::new(), stored: 0 }
+        RowBuilder { rows: Vec::new(), known: HashMap::new(), words: rules.div_ceil(64), stored: 0 }
     }
 
     /// The row with the bits of these rules, which ascend.
-    pub fn row(&mut self, rules: &[u32]) -> Result<RowStart, TooLarge> {
-        if let Some(start) = self.known.get(rules) {
-            return Ok(*start);
+    pub fn row(&mut self, rules: &[u32]) -> Result<RowNumber, TooLarge> {
+        if let Some(number) = self.known.get(rules) {
+            return Ok(*number);
         }
-        let start = self.arena.words.len();
-        self.stored += rules.len() / 2;
-        if start + self.stored + self.arena.summary + rules.len() > MOST_WORDS {
+        self.stored += rules.len() + 2 * self.summary();
+        if self.stored > MOST_WORDS {
             return Err(TooLarge);
         }
-        self.arena.words.resize(start + self.arena.summary, 0);
-        let mut last = None;
-        for rule in rules {
-            let word = (rule / 64) as usize;
-            if last.replace(word) != Some(word) {
-                self.arena.words[start + word / 64] |= 1 << (word % 64);
-                self.arena.words.push(0);
-            }
-            if let Some(bits) = self.arena.words.last_mut() {
-                *bits |= 1 << (rule % 64);
-            }
-        }
-        self.known.insert(rules.to_vec(), start as RowStart);
-        Ok(start as RowStart)
+        let number = self.rows.len() as RowNumber;
+        self.rows.push(rules.to_vec());
+        self.known.insert(rules.to_vec(), number);
+        Ok(number)
     }
 
-    pub fn finish(self) -> RowArena {
-        self.arena
+    /// The arena, and where in it each row starts. `indifferent` are the rules that do not ask about the dimension.
+    pub fn finish(self, indifferent: &[u32]) -> (RowArena, Vec<RowStart>) {
+        let is_full = self.rows.len() * (self.summary() + self.words) <= MOST_FULL_WORDS;
+        self.finish_as(is_full, indifferent)
     }
+
+    fn finish_as(self, is_full: bool, indifferent: &[u32]) -> (RowArena, Vec<RowStart>) {
+        let (summary, words) = (self.summary(), self.words);
+        if is_full {
+            let rows = self.rows.iter().map(|rules| full(rules.iter().chain(indifferent), words, summary));
+            return arena(rows, summary, None);
+        }
+        let others = full(indifferent.iter(), words, summary).into();
+        arena(self.rows.iter().map(|rules| sparse(rules, summary)), summary, Some(others))
+    }
+
+    fn summary(&self) -> usize {
+        self.words.div_ceil(64)
+    }
+}
+
+fn arena(
+    rows: impl Iterator<Item = Vec<u64>>,
+    summary: usize,
+    indifferent: Option<Box<[u64]>>,
+) -> (RowArena, Vec<RowStart>) {
+    let (mut words, mut starts) = (Vec::new(), Vec::new());
+    for row in rows {
+        starts.push(words.len() as RowStart);
+        words.extend(row);
+    }
+    (RowArena { words, summary, indifferent }, starts)
+}
+
+/// Summary and all words.
+fn full<'r>(rules: impl Iterator<Item = &'r u32>, words: usize, summary: usize) -> Vec<u64> {
+    let mut row = vec![0; summary + words];
+    for rule in rules {
+        let word = (rule / 64) as usize;
+        row[word / 64] |= 1 << (word % 64);
+        row[summary + word] |= 1 << (rule % 64);
+    }
+    row
+}
+
+/// For each word of the summary this word and how many words of the row are before its; then the words.
+fn sparse(rules: &[u32], summary: usize) -> Vec<u64> {
+    let (mut row, mut last) = (vec![0_u64; 2 * summary], None);
+    for rule in rules {
+        let word = (rule / 64) as usize;
+        if last.replace(word) != Some(word) {
+            row[2 * (word / 64)] |= 1 << (word % 64);
+            row.push(0);
+        }
+        if let Some(bits) = row.last_mut() {
+            *bits |= 1 << (rule % 64);
+        }
+    }
+    for at in 1..summary {
+        row[2 * at + 1] = row[2 * at - 1] + u64::from(row[2 * at - 2].count_ones());
+    }
+    row
 }
 
 impl RowArena {
     /// A word of a row's summary.
     #[inline(always)]
     pub fn summary(&self, row: RowStart, at: usize) -> u64 {
-        self.words[row as usize + at]
+        match &self.indifferent {
+            None => self.words[row as usize + at],
+            Some(others) => self.words[row as usize + 2 * at] | others[at],
+        }
     }
 
     /// A word of a row.
     #[inline(always)]
     pub fn word(&self, row: RowStart, at: usize) -> u64 {
-        let (own, bit) = (at / 64, at % 64);
-        let start = row as usize;
-        let summary = self.words[start + own];
+        match &self.indifferent {
+            None => self.words[row as usize + self.summary + at],
+            Some(others) => self.sparse_word(row, at) | others[self.summary + at],
+        }
+    }
+
+    #[inline(always)]
+    fn sparse_word(&self, row: RowStart, at: usize) -> u64 {
+        let (own, bit) = (row as usize + 2 * (at / 64), at % 64);
+        let (summary, before) = (self.words[own], self.words[own + 1]);
         if summary >> bit & 1 == 0 {
             return 0;
         }
-        let before: u32 = self.words[start..start + own].iter().map(|word| word.count_ones()).sum();
         let within = (summary & ((1 << bit) - 1)).count_ones();
-        self.words[start + self.summary + (before + within) as usize]
+        self.words[row as usize + 2 * self.summary + before as usize + within as usize]
     }
 
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.words)
+        size_of_val(&*self.words) + self.indifferent.as_ref().map_or(0, |row| size_of_val(&**row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Both forms of one row, with the rules that do not ask.
+    fn forms(rules: usize, row: &[u32], indifferent: &[u32]) -> [(RowArena, RowStart); 2] {
+        [true, false].map(|is_full| {
+            let mut builder = RowBuilder::new(rules);
+            builder.row(&[]).unwrap();
+            let number = builder.row(row).unwrap();
+            let (arena, starts) = builder.finish_as(is_full, indifferent);
+            (arena, starts[number as usize])
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn both_forms_have_the_bits_of_the_rules(
+            row in prop::collection::btree_set(0_u32..9000, 0..60),
+            others in prop::collection::btree_set(0_u32..9000, 0..60),
+        ) {
+            let (of_row, of_others): (Vec<u32>, Vec<u32>) =
+                (row.difference(&others).copied().collect(), others.iter().copied().collect());
+            for (arena, start) in forms(9000, &of_row, &of_others) {
+                for at in 0..9000_usize.div_ceil(64) {
+                    let bit = |rule: &u32| u64::from(*rule as usize / 64 == at) << (rule % 64);
+                    let expected = row.iter().chain(&others).map(bit).fold(0, |all, bit| all | bit);
+                    prop_assert_eq!(arena.word(start, at), expected);
+                    prop_assert_eq!(arena.summary(start, at / 64) >> (at % 64) & 1 == 1, expected != 0);
+                }
+            }
+        }
     }
 }

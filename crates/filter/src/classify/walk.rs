@@ -85,16 +85,24 @@ impl<'a> Walk<'a> {
     /// One bit for each word in which every dimension has some bit.
     #[inline(always)]
     fn summary(&self, at: usize) -> u64 {
-        self.all(|index, row| index.rows.summary(row, at) | index.rows.summary(index.indifferent, at))
+        self.all(|index, row| index.rows.summary(row, at))
     }
 
     #[inline(always)]
     fn word(&self, at: usize) -> u64 {
-        self.all(|index, row| index.rows.word(row, at) | index.rows.word(index.indifferent, at))
+        self.all(|index, row| index.rows.word(row, at))
     }
 
+    /// The bits that all dimensions have. Often the first ones have none in common.
     #[inline(always)]
     fn all(&self, bits: impl Fn(&Index, RowStart) -> u64) -> u64 {
-        self.classifier.indexes.iter().zip(self.rows).fold(!0, |all, (index, row)| all & bits(index, row))
+        let mut all = !0;
+        for (index, row) in self.classifier.indexes.iter().zip(self.rows) {
+            all &= bits(index, row);
+            if all == 0 {
+                break;
+            }
+        }
+        all
     }
 }

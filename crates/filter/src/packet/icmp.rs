@@ -21,7 +21,7 @@ pub(super) fn read(packet: &mut Packet, whole: &[u8], at: usize) -> Result<(), P
 
 /// Requests and answers with an identifier: echo, timestamp, information, address mask.
 #[inline(always)]
-const fn is_query(family: Family, kind: u8) -> bool {
+pub const fn is_query(family: Family, kind: u8) -> bool {
     match family {
         Family::Inet => matches!(kind, 0 | 8 | 13..=18),
         Family::Inet6 => matches!(kind, 128 | 129),

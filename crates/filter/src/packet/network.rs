@@ -2,7 +2,8 @@ use super::key::Fragment;
 use crate::address::{Address, Family};
 
 /// What the header of either family says, and where the transport header starts.
-pub(super) struct NetworkHeader {
+#[derive(Clone, Copy, Debug)]
+pub struct NetworkHeader {
     pub family: Family,
     pub source: Address,
     pub destination: Address,

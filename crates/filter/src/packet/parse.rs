@@ -5,6 +5,16 @@ use super::key::{Fragment, Packet, Pass, Transport};
 use super::network::NetworkHeader;
 use super::{inet, inet6, transport};
 
+/// Reads the network header with its options or extension headers. The bytes may end after it.
+#[inline(always)]
+pub fn network_header(bytes: &[u8]) -> Result<NetworkHeader, PacketError> {
+    match bytes.first().ok_or(PacketError::TooShort)? >> 4 {
+        4 => inet::header(bytes),
+        6 => inet6::header(bytes),
+        _ => Err(PacketError::Version),
+    }
+}
+
 impl Packet {
     /// Reads a packet that starts with its IP header. Bytes after the length that the header states are ignored.
     #[inline]
@@ -16,11 +26,7 @@ impl Packet {
     /// As [`Self::parse`], in place of another packet, which saves a copy. Of a packet that it refuses nothing stays.
     #[inline]
     pub fn read(&mut self, bytes: &[u8], pass: Pass) -> Result<(), PacketError> {
-        let header = match bytes.first().ok_or(PacketError::TooShort)? >> 4 {
-            4 => inet::header(bytes)?,
-            6 => inet6::header(bytes)?,
-            _ => return Err(PacketError::Version),
-        };
+        let header = network_header(bytes)?;
         let whole = bytes.get(..usize::from(header.length)).ok_or(PacketError::Length)?;
         *self = bare(&header, pass);
         if !matches!(header.fragment, Fragment::Later { .. }) {

@@ -1,19 +1,85 @@
-//! Why rules match a packet or do not, for people.
+//! Which rules are tried for a packet, and why they match it or do not, for people.
 
+use super::evaluation::Evaluation;
 use super::matching::{Surroundings, mismatch};
-use super::parts::RuleSet;
+use super::parts::{Language, RuleSet};
+use super::translate::{self, side_of};
 use crate::packet::Packet;
-use crate::rule::{Clause, Test};
+use crate::rule::{Clause, CompiledRule, RuleAction, Test};
+use crate::state::{FilterWorker, FlowKey};
+
+/// A filter rule that was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TriedRule {
+    /// Its index in the rule set.
+    pub index: usize,
+    /// What about the packet it does not match; `None` if it matches.
+    pub mismatch: Option<&'static str>,
+}
 
 impl RuleSet {
-    /// For each filter rule, in order: what about the packet it does not match; `None` if it matches. Which of those that
-    /// match decides is the answer of [`Self::check`].
-    pub fn mismatches(&self, packet: &Packet) -> Vec<Option<&'static str>> {
-        // A rule with a probability is as likely to match as not; this draw makes it match.
-        let around = Surroundings { tables: &self.tables, draw: 0 };
-        let of = |(index, rule)| mismatch(rule, index, packet, around).map(subject);
-        self.rules().iter().enumerate().map(of).collect()
+    /// The filter rules that [`Self::check`] tries for a packet of no state, in order, up to the one that ends the
+    /// evaluation. They see the packet as the rules before them leave it: with another address, or with a tag. `worker` is
+    /// one in the state of that before the check, so that chance decides alike; it is of no use afterwards.
+    pub fn tried(&self, worker: &mut FilterWorker, packet: &Packet) -> Vec<TriedRule> {
+        let mut packet = *packet;
+        let hash = worker.states().hash(&FlowKey::of(&packet));
+        let mut evaluation = Evaluation { set: self, worker, now: 0, packet: &mut packet, hash };
+        if self.language == Language::Pf {
+            match translate::by_rules(&mut evaluation) {
+                Ok(chosen) if chosen.as_ref().is_none_or(|chosen| !chosen.passes) => {}
+                _ => return Vec::new(),
+            }
+        }
+        let around = evaluation.surroundings();
+        match self.language {
+            Language::Pf => tried_by_pf(self.rules(), evaluation.packet, around),
+            Language::Ipfw => tried_by_ipfw(self.rules(), evaluation.packet, around),
+        }
     }
+}
+
+fn tried_by_pf(rules: &[CompiledRule], packet: &mut Packet, around: Surroundings<'_>) -> Vec<TriedRule> {
+    let (mut tried, mut winner) = (Vec::new(), None);
+    for (index, rule) in rules.iter().enumerate() {
+        let mismatch = mismatch(rule, index, packet, around).map(subject);
+        tried.push(TriedRule { index, mismatch });
+        if mismatch.is_some() {
+            continue;
+        }
+        if rule.tag != 0 {
+            packet.tag = rule.tag;
+        }
+        match rule.action {
+            RuleAction::Count => {}
+            RuleAction::StopIfDecided { since } if winner >= Some(since as usize) => break,
+            RuleAction::StopIfDecided { .. } => {}
+            _ => winner = Some(index),
+        }
+        if rule.quick {
+            break;
+        }
+    }
+    tried
+}
+
+fn tried_by_ipfw(rules: &[CompiledRule], packet: &mut Packet, around: Surroundings<'_>) -> Vec<TriedRule> {
+    let (mut tried, mut index) = (Vec::new(), 0);
+    while let Some(rule) = rules.get(index) {
+        let mismatch = mismatch(rule, index, packet, around).map(subject);
+        tried.push(TriedRule { index, mismatch });
+        if mismatch.is_none() && rule.tag != 0 {
+            packet.tag = rule.tag;
+        }
+        index = match &rule.action {
+            _ if mismatch.is_some() => index + 1,
+            RuleAction::SkipTo(target) => *target as usize,
+            RuleAction::Count | RuleAction::CheckState(_) => index + 1,
+            RuleAction::Translate(to) if to.side != side_of(packet.pass.direction) => index + 1,
+            _ => break,
+        };
+    }
+    tried
 }
 
 /// What a clause asks about. All its tests ask about one thing, or about two that one word of a language joins.

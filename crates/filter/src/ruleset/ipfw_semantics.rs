@@ -93,7 +93,7 @@ fn translate(
 ) -> Option<Decision> {
     let decided = |verdict, by| Some(Decision { verdict, rule: Some(index as u32), by });
     for (followed, quoted) in
-        [(evaluation.follow_state(options.flow), false), (evaluation.follow_quoted(options.flow), true)]
+        [(evaluation.follow_quoted(options.flow), true), (evaluation.follow_state(options.flow), false)]
     {
         if let Followed::Valid(hit) = followed {
             evaluation.count(index as u32);

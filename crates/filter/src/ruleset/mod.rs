@@ -15,6 +15,7 @@ mod pf_semantics;
 mod reject;
 mod translate;
 
+pub use explain::TriedRule;
 pub use flows::{learn_flow, may_learn_flow, renew_flow};
 pub use list::RuleList;
 pub use parts::{CompileError, Language, RuleSet, RuleSetParts};

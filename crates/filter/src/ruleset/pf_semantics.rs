@@ -4,7 +4,7 @@
 use super::create::{StateRequest, create};
 use super::evaluation::{Evaluation, Followed};
 use super::translate;
-use crate::packet::Packet;
+use crate::packet::{Packet, Transport};
 use crate::rule::{CompiledRule, FlowName, RuleAction, StateOptions};
 use crate::state::FlowKey;
 use crate::verdict::{DecidedBy, Decision, DropReason, Rewrite, Verdict};
@@ -16,13 +16,19 @@ const REFUSED: Decision =
 /// Decides about the packet.
 #[inline(always)]
 pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
+    // First, as errors between two hosts look like one flow, whatever they are about.
+    if matches!(&evaluation.packet.transport, Transport::Icmp(message) if !message.is_query)
+        && let Some(decision) = by_quoted(&mut evaluation)
+    {
+        return decision;
+    }
     match evaluation.follow_state(FlowName::ANY) {
         Followed::Valid(hit) => {
             by_state(&mut evaluation, hit.id, |evaluation| evaluation.pass_by_state(hit, false))
         }
         Followed::Invalid(hit) => by_state(&mut evaluation, hit.id, |_| Verdict::Drop(DropReason::State)),
         Followed::Refused => REFUSED,
-        Followed::None => by_quoted(evaluation),
+        Followed::None => by_rules(evaluation),
     }
 }
 
@@ -42,13 +48,13 @@ fn by_state(
 }
 
 #[cold]
-fn by_quoted(mut evaluation: Evaluation<'_>) -> Decision {
+fn by_quoted(evaluation: &mut Evaluation<'_>) -> Option<Decision> {
     let (hit, verdict) = match evaluation.follow_quoted(FlowName::ANY) {
         Followed::Valid(hit) => (hit, evaluation.pass_by_state(hit, true)),
         Followed::Invalid(hit) => (hit, Verdict::Drop(DropReason::State)),
-        Followed::Refused | Followed::None => return by_rules(evaluation),
+        Followed::Refused | Followed::None => return None,
     };
-    Decision { by: DecidedBy::QuotedState, ..by_state(&mut evaluation, hit.id, |_| verdict) }
+    Some(Decision { by: DecidedBy::QuotedState, ..by_state(evaluation, hit.id, |_| verdict) })
 }
 
 fn by_rules(mut evaluation: Evaluation<'_>) -> Decision {

@@ -8,7 +8,7 @@ use super::hash::FlowHasher;
 use super::index::FlowIndex;
 use super::phase::Phase;
 use super::tcp::{self, Tracked};
-use crate::packet::protocol::TCP;
+use crate::packet::protocol::{ICMP, ICMP6, TCP};
 use crate::packet::{Direction, Packet};
 use crate::rule::{FlowName, Side};
 use crate::verdict::Rewrite;
@@ -343,6 +343,10 @@ fn answer(own: FlowKey, translation: StateTranslation, cold: &ColdState) -> Flow
         StateTranslation::Destination => {
             (key.source, key.source_port) = (cold.translated, cold.translated_port);
         }
+    }
+    // A query of ICMP has one identifier, which stands for both ports.
+    if matches!(key.protocol, ICMP | ICMP6) && translation != StateTranslation::No {
+        (key.source_port, key.destination_port) = (cold.translated_port, cold.translated_port);
     }
     key
 }

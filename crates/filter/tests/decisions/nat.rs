@@ -1,7 +1,8 @@
 use fullview_filter::address::Address;
-use fullview_filter::packet::{Direction, Packet};
+use fullview_filter::packet::protocol::{ICMP, UDP};
+use fullview_filter::packet::{Direction, IcmpMessage, Packet, Quoted, Transport};
 use fullview_filter::rule::{
-    AddressPool, CompiledRule, PoolOrder, PortChoice, PortRange, RuleAction, Side, Translation,
+    AddressPool, CompiledRule, PoolOrder, PortChoice, PortRange, RuleAction, Side, StateOptions, Translation,
 };
 use fullview_filter::ruleset::{Language, RuleSetParts};
 use fullview_filter::verdict::{DropReason, Rewrite, Verdict};
@@ -11,11 +12,15 @@ use crate::common::{Bench, CLIENT, SERVER, pass};
 const OUTSIDE: Address = Address::inet(0xcb00_7101);
 
 fn translating(side: Side, address: Address, ports: PortChoice) -> Bench {
+    Bench::new(translation(side, address, ports))
+}
+
+fn translation(side: Side, address: Address, ports: PortChoice) -> RuleSetParts {
     let mut parts = RuleSetParts::new(Language::Pf);
     let pool = AddressPool { ranges: vec![(address, address)], order: PoolOrder::RoundRobin, sticky: false };
     let to = Translation { side, pool, ports, pass: false };
     parts.translations = vec![CompiledRule::new(RuleAction::Translate(Box::new(to)))];
-    Bench::new(parts)
+    parts
 }
 
 fn rewrite(verdict: Verdict) -> Rewrite {
@@ -56,4 +61,42 @@ fn a_redirected_destination_answers_from_the_original_one() {
     let answer = Packet::udp(pass(Direction::Out), (inside, 8080), CLIENT);
     let back = rewrite(bench.check(&answer).verdict);
     assert_eq!((back.side, back.address, back.port), (Side::Source, SERVER.0, SERVER.1));
+}
+
+/// An echo request or reply with this identifier.
+fn echo(direction: Direction, ends: (Address, Address), kind: u8, id: u16) -> Packet {
+    let message = IcmpMessage { kind, code: 0, id, is_query: true };
+    let packet = Packet::udp(pass(direction), (ends.0, 0), (ends.1, 0));
+    Packet { protocol: ICMP, transport: Transport::Icmp(message), ..packet }
+}
+
+#[test]
+fn an_echo_with_another_identifier_gets_its_reply_back() {
+    let mut bench = translating(Side::Source, OUTSIDE, PortChoice::Free(PortRange { first: 7, last: 7 }));
+    let request = echo(Direction::Out, (CLIENT.0, SERVER.0), 8, 1000);
+    assert_eq!(rewrite(bench.check(&request).verdict).port, 7);
+    let reply = echo(Direction::In, (SERVER.0, OUTSIDE), 0, 7);
+    let back = rewrite(bench.check(&reply).verdict);
+    assert_eq!((back.side, back.address, back.port), (Side::Destination, CLIENT.0, 1000));
+}
+
+/// Errors between two hosts have one key; the first one, about no flow, makes a state if the rules say so.
+#[test]
+fn an_error_about_a_flow_is_translated_after_one_about_no_flow() {
+    let mut parts = translation(Side::Source, OUTSIDE, PortChoice::Keep);
+    let state = Some(StateOptions::default());
+    parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
+    let mut bench = Bench::new(parts);
+    let error = |source: Address, source_port: u16| {
+        let message = IcmpMessage { kind: 11, code: 0, id: 0, is_query: false };
+        let (destination, destination_port) = SERVER;
+        let quoted = Quoted { source, destination, source_port, destination_port, protocol: UDP, seq: 0 };
+        let packet = Packet::udp(pass(Direction::In), (Address::inet(0x0a09_0909), 0), (OUTSIDE, 0));
+        Packet { protocol: ICMP, transport: Transport::Icmp(message), quoted: Some(quoted), ..packet }
+    };
+    assert_eq!(bench.check(&error(OUTSIDE, 9)).verdict, Verdict::Pass);
+    let out = Packet::udp(pass(Direction::Out), (CLIENT.0, 1000), SERVER);
+    assert_eq!(rewrite(bench.check(&out).verdict).address, OUTSIDE);
+    let back = rewrite(bench.check(&error(OUTSIDE, 1000)).verdict);
+    assert_eq!((back.side, back.address, back.port, back.quoted), (Side::Destination, CLIENT.0, 1000, true));
 }

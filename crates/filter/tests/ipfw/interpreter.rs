@@ -9,6 +9,7 @@ use fullview_filter::ipfw::{
 };
 use fullview_filter::packet::protocol::{TCP, UDP};
 use fullview_filter::packet::{Direction, Packet, Pass, TcpSegment, Transport};
+use fullview_filter::rule::RuleAction;
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{FilterWorker, WorkerLimits};
 use fullview_filter::verdict::Verdict;
@@ -177,6 +178,10 @@ fn packet() -> impl Strategy<Value = Packet> {
     )
 }
 
+fn stops(set: &RuleSet, index: usize) -> bool {
+    !matches!(set.rules()[index].action, RuleAction::Count | RuleAction::SkipTo(_))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
@@ -194,6 +199,10 @@ proptest! {
             let number = decision.rule.map_or(65535, |rule| set.rules()[rule as usize].number as u16);
             let decided = (number, decision.verdict == Verdict::Pass);
             prop_assert_eq!(decided, interpret(&config, &packet), "{:?}\n{}", packet, script);
+            // The first rule that matches and decides is the last one tried.
+            let tried = set.tried(&mut worker, &packet);
+            let last = tried.last().filter(|last| last.mismatch.is_none() && stops(&set, last.index));
+            prop_assert_eq!(last.map(|last| last.index as u32), decision.rule, "{:?}\n{}", packet, script);
         }
         let again = IpfwConfig::load("list", &config.rules.iter().map(|rule| format!("add {rule}\n")).collect::<String>());
         let printed: Vec<_> = again.unwrap().rules.iter().map(ToString::to_string).collect();

@@ -16,7 +16,8 @@ use fullview_filter::pf::files::RulesetFiles;
 use fullview_filter::pf::host::HostFacts;
 use fullview_filter::pf::load::load;
 use fullview_filter::pf::lower::{LoweredPf, lower};
-use fullview_filter::ruleset::RuleSet;
+use fullview_filter::rule::RuleAction;
+use fullview_filter::ruleset::{RuleSet, TriedRule};
 use fullview_filter::state::{FilterWorker, WorkerLimits};
 use fullview_filter::verdict::{DecidedBy, Decision, Verdict};
 use proptest::prelude::*;
@@ -63,11 +64,24 @@ pub fn address(text: &str) -> fullview_filter::address::Address {
 /// What the compiled form decides about a packet that belongs to no state, and the packet with its tag.
 pub fn decide(lowered: &LoweredPf, packet: &Packet) -> (Decision, Packet) {
     let set = RuleSet::new(lowered.parts.clone()).unwrap();
-    let mut worker =
-        FilterWorker::new(WorkerLimits { states: 16, ..WorkerLimits::default() }, set.counted_rules(), 7);
     let mut packet = *packet;
-    let decision = set.check(&mut worker, 1000, &mut packet);
+    let decision = set.check(&mut worker(&set), 1000, &mut packet);
     (decision, packet)
+}
+
+fn worker(set: &RuleSet) -> FilterWorker {
+    FilterWorker::new(WorkerLimits { states: 16, ..WorkerLimits::default() }, set.counted_rules(), 7)
+}
+
+/// The last rule that is said to match, of those that decide.
+fn said_to_decide(lowered: &LoweredPf, packet: &Packet) -> Option<u32> {
+    let set = RuleSet::new(lowered.parts.clone()).unwrap();
+    let decides = |tried: &&TriedRule| {
+        let action = &set.rules()[tried.index].action;
+        tried.mismatch.is_none() && !matches!(action, RuleAction::Count | RuleAction::StopIfDecided { .. })
+    };
+    let tried = set.tried(&mut worker(&set), packet);
+    tried.iter().filter(decides).next_back().map(|tried| tried.index as u32)
 }
 
 fn answer(decision: &Decision) -> Answer {
@@ -94,6 +108,7 @@ proptest! {
             let (decision, after) = decide(&lowered, &packet);
             let expected = interpreter.decide(&packet);
             let got = answer(&decision);
+            prop_assert_eq!(said_to_decide(&lowered, &packet), decision.rule, "{:?}\n{}", packet, config);
             let context = format!("{config}\n{packet:?}\n{decision:?}\n{expected:?}");
             if packet.has_options {
                 // A packet with options is dropped before rules could answer it.

@@ -34,6 +34,9 @@ pub struct Analysis {
     pub metric: String,
     /// Whether the graph has the right axis of the netbenches graphs: the rate as Ethernet throughput with simple IMIX.
     pub imix_axis: bool,
+    /// What the positions `at` of variants or families count, for the axis of a second graph. Without it there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub axis: Option<String>,
 }
 
 impl Default for Analysis {
@@ -50,6 +53,7 @@ impl Default for Analysis {
             max_repeats: None,
             metric: "packets-per-second forwarded".into(),
             imix_axis: false,
+            axis: None,
         }
     }
 }

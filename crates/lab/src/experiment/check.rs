@@ -80,6 +80,7 @@ fn check<S>(experiment: &Experiment<S>) -> Checked {
     families(&experiment.families)?;
     window(&experiment.window)?;
     variants(&experiment.variants)?;
+    axis(experiment)?;
     analysis(experiment)?;
     experiment.published.as_ref().map_or(Ok(()), |published| figures(experiment, published))
 }
@@ -142,6 +143,27 @@ fn variants<S>(variants: &[Variant<S>]) -> Checked {
     let place = |field| move |index| vec![list, PathStep::Item(index), PathStep::Key(field)];
     distinct("variant name", variants.iter().map(|variant| &variant.name), place("name"))?;
     distinct("variant label", variants.iter().map(|variant| &variant.label), place("label"))
+}
+
+/// A second graph has an axis, and positions on it above zero.
+fn axis<S>(experiment: &Experiment<S>) -> Checked {
+    let key = PathStep::Key;
+    let at = |list, index, field| [key(list), PathStep::Item(index), key(field)];
+    let has_axis = experiment.analysis.axis.is_some();
+    let without = "a position needs an axis: say in analysis.axis what it counts, or remove it";
+    for (index, variant) in experiment.variants.iter().enumerate() {
+        let place = at("variants", index, "at");
+        require(variant.at.is_none() || has_axis, &place, without)?;
+        require(variant.at != Some(0), &place, "the axis is logarithmic: a position is at least 1")?;
+        let message = "a point of a curve has both: curve names the curve, at says where on the axis it is";
+        require(variant.curve.is_some() == variant.at.is_some(), &at("variants", index, "curve"), message)?;
+    }
+    for (index, family) in experiment.families.iter().enumerate() {
+        let place = at("families", index, "at");
+        require(family.at.is_none() || has_axis, &place, without)?;
+        require(family.at != Some(0), &place, "the axis is logarithmic: a position is at least 1")?;
+    }
+    Ok(())
 }
 
 fn window(window: &Window) -> Checked {

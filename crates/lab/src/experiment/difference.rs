@@ -52,6 +52,10 @@ pub(crate) fn leaves(table: Table) -> BTreeMap<String, String> {
             Value::Array(items) => {
                 waiting.extend((0..).zip(items).map(|(index, item)| (element(&path, index), item)))
             }
+            // On one line, also a text of several.
+            Value::String(text) if text.contains('\n') => {
+                found.insert(path, format!("{text:?}"));
+            }
             plain => {
                 found.insert(path, plain.to_string());
             }

@@ -16,6 +16,9 @@ pub struct Family {
     /// What a rate of this family counts, if it is not [`super::Analysis::metric`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
+    /// Where the family lies on the axis of the second graph, in which each variant is then a curve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -24,6 +27,7 @@ struct TitledFamily {
     name: String,
     title: String,
     metric: Option<String>,
+    at: Option<u64>,
 }
 
 // Not derived: an untagged enum would report every error at the start of the list instead of at its place.
@@ -43,12 +47,12 @@ impl<'de> Visitor<'de> for FamilyVisitor {
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Family, E> {
-        Ok(Family { name: name.into(), title: name.into(), metric: None })
+        Ok(Family { name: name.into(), title: name.into(), metric: None, at: None })
     }
 
     fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Family, M::Error> {
-        let TitledFamily { name, title, metric } =
+        let TitledFamily { name, title, metric, at } =
             TitledFamily::deserialize(MapAccessDeserializer::new(table))?;
-        Ok(Family { name, title, metric })
+        Ok(Family { name, title, metric, at })
     }
 }

@@ -24,6 +24,11 @@ pub struct Variant<S> {
     /// The system that the variant stands for and that does not run, so that no report claims its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_of: Option<String>,
+    /// The curve of the second graph that the variant is a point of, and where on its axis it lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
     /// The settings that this variant changes.
     #[serde(default)]
     pub set: S,

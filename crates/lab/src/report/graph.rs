@@ -7,20 +7,25 @@ use super::results::Results;
 
 pub(super) fn chart(results: &Results) -> Chart {
     let experiment = &results.campaign.experiment;
-    let note = experiment.note.clone().into_iter();
     let groups = experiment.variants.iter().enumerate();
-    let conditions: Vec<String> = results.conditions().into_iter().chain(results.changed_names()).collect();
     Chart {
         title: results.title().into(),
         y_label: y_label(results),
         y_detail: detail(results),
-        notes: note.chain([without_links(&conditions.join(", "))]).collect::<Vec<_>>().join(" — "),
+        notes: notes(results),
         families: experiment.families.iter().map(|family| family.title.clone()).collect(),
         extension: has_shares(results).then(|| EXTENSION.into()),
         groups: groups.map(|(at, variant)| group(results, at, &variant.label)).collect(),
         // The values of campaigns without panels may be the subject's share, which is no throughput.
         imix_axis: experiment.analysis.imix_axis && results.has_panels(),
     }
+}
+
+/// The text under a graph: the experiment's note and the conditions.
+pub(super) fn notes(results: &Results) -> String {
+    let note = results.campaign.experiment.note.clone().into_iter();
+    let conditions: Vec<String> = results.conditions().into_iter().chain(results.changed_names()).collect();
+    note.chain([without_links(&conditions.join(", "))]).collect::<Vec<_>>().join(" — ")
 }
 
 /// What the pale part of a bar is.
@@ -53,7 +58,7 @@ fn group(results: &Results, variant: usize, label: &str) -> Group {
     Group { label: label.into(), bars: results.judged.cells.of_variant(variant).map(bar).collect() }
 }
 
-fn y_label(results: &Results) -> String {
+pub(super) fn y_label(results: &Results) -> String {
     let experiment = &results.campaign.experiment;
     let multiple = || format!("Multiple of {}", experiment.variants[experiment.baseline()].label);
     experiment.only_metric().map_or_else(multiple, axis_label)

@@ -2,7 +2,7 @@
 //!
 //! `cells` sorts what was measured into cells, `comparisons` compares the cells, `copies` judges the copy of the baseline,
 //! `speed` and `turns` describe the machine and the panels, `warnings` and `panel_warnings` check them, and `results` is
-//! all of them. Each form of the report has a module: `answer`, `markdown`, `json`, `graph`, `overview`.
+//! all of them. Each form of the report has a module: `answer`, `markdown`, `json`, `graph`, `graph_over`, `overview`.
 
 mod answer;
 mod cells;
@@ -10,6 +10,7 @@ mod chart;
 mod comparisons;
 mod copies;
 mod graph;
+mod graph_over;
 mod json;
 mod judged;
 mod machine;
@@ -29,6 +30,7 @@ use std::path::Path;
 use crate::archive::write_file;
 use crate::error::LabError;
 use crate::stats::Verdict;
+use chart::Curves;
 pub use chart::{Bar, Chart, Group};
 use markdown::Scale;
 pub use markdown::{escaped, fenced, table};
@@ -49,6 +51,7 @@ pub struct Report {
     warnings: Vec<String>,
     status: ReportStatus,
     chart: Chart,
+    curves: Option<Curves>,
     series: Vec<ReportSeries>,
     overview: Overview,
 }
@@ -65,6 +68,7 @@ pub fn report(folder: &Path) -> Result<Report, LabError> {
         verdicts: results.verdicts().collect(),
         status: ReportStatus::of(&results),
         chart: graph::chart(&results),
+        curves: graph_over::curves(&results),
         series: series(&results),
         overview: Overview::of(&results),
         warnings: results.warnings,
@@ -111,7 +115,10 @@ impl Report {
             ("graph.png", &png),
             ("report.json", self.json.as_bytes()),
         ];
-        files.into_iter().try_for_each(|(name, bytes)| Ok(write_file(&folder.join(name), bytes)?))
+        files.into_iter().try_for_each(|(name, bytes)| write_file(&folder.join(name), bytes))?;
+        let Some(curves) = &self.curves else { return Ok(()) };
+        write_file(&folder.join("curves.svg"), curves.svg().map_err(LabError::Chart)?.as_bytes())?;
+        Ok(write_file(&folder.join("curves.png"), &curves.png().map_err(LabError::Chart)?)?)
     }
 
     /// Returns the answer for the last lines of the terminal: a sentence for each comparison, the best variant of each

@@ -127,6 +127,7 @@ impl Display for Step {
             Step::Hops { before, after } => write!(f, "hops left {before} -> {after}"),
             Step::Sent { interface, mac, bytes } => write!(f, "sent on {interface} to {mac}, {bytes} bytes"),
             Step::Rejected(Verdict::Drop(reason)) => write!(f, "dropped: {reason}"),
+            Step::Rejected(Verdict::Reject(answer)) => write!(f, "rejected: {answer}"),
             Step::Rejected(Verdict::Punt(punt)) => write!(f, "handed to the host: {punt}"),
             Step::Rejected(Verdict::Forward) => f.write_str("forwarded"),
         }

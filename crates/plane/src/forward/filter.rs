@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fullview_filter::packet::{Direction, NO_INTERFACE, Packet as FilterPacket, Pass};
-use fullview_filter::rule::{CompiledRule, RuleAction};
+use fullview_filter::rule::{CompiledRule, RejectWith, RuleAction};
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{Adoption, FilterWorker, StateSummary, WorkerLimits};
 use fullview_filter::verdict::Verdict as FilterVerdict;
@@ -15,9 +15,10 @@ use super::lookup;
 use super::source_check::REJECTED;
 use super::stage_state::StageState;
 use super::take_flows::FlowFilter;
+use super::translations::Translations;
 use crate::adjacency::AdjacencyKind;
 use crate::burst::{BURST, Packet, Slot};
-use crate::verdict::{Punt, Reason, Verdict};
+use crate::verdict::{Punt, Reason, RejectAnswer, Verdict};
 use crate::view::View;
 use crate::wire::ethernet::HEADER as ETHERNET;
 
@@ -42,17 +43,19 @@ pub struct BurstFilter {
     /// Whether states were swept since the last call of [`Self::sweep_idle`].
     has_swept: bool,
     clock: fn() -> u64,
+    translations: Translations,
 }
 
 /// What the loop cannot do for a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsupportedFilter {
-    #[error(
-        "the forwarding loop does not translate addresses: remove the rules of translation (nat, rdr, binat)"
-    )]
-    Translation,
     #[error("the router does not add sources to tables: remove `overload` from the rules")]
     Overload,
+    #[error(
+        "the router's answers state no MTU, and have codes up to 254: write `unreach needfrag` without an MTU, or \
+         another code"
+    )]
+    Unreachable,
 }
 
 /// Rules that the loop can enforce.
@@ -63,9 +66,9 @@ impl EnforceableRules {
     /// Checks a rule set.
     ///
     /// # Errors
-    /// Fails for rules that translate addresses, or that add the sources of packets to a table.
+    /// Fails for rules that add the sources of packets to a table, and for answers that a verdict has no room for.
     pub fn new(rules: RuleSet) -> Result<EnforceableRules, UnsupportedFilter> {
-        let unsupported = rules.translations().iter().chain(rules.rules()).find_map(unsupported);
+        let unsupported = rules.rules().iter().find_map(unsupported);
         unsupported.map_or_else(|| Ok(EnforceableRules(rules.into())), Err)
     }
 
@@ -73,15 +76,26 @@ impl EnforceableRules {
     pub fn rules(&self) -> &Arc<RuleSet> {
         &self.0
     }
+
+    /// Whether packets may leave with other addresses or ports than they came in with.
+    pub fn translates(&self) -> bool {
+        let mut rules = self.0.translations().iter().chain(self.0.rules());
+        rules.any(|rule| matches!(rule.action, RuleAction::Translate(_)))
+    }
 }
 
 fn unsupported(rule: &CompiledRule) -> Option<UnsupportedFilter> {
     let limits = rule.state.as_ref().and_then(|state| state.source.as_ref());
     match &rule.action {
-        RuleAction::Translate(_) => Some(UnsupportedFilter::Translation),
         _ if limits.is_some_and(|limits| limits.overload.is_some()) => Some(UnsupportedFilter::Overload),
+        RuleAction::Reject(with) if !has_verdict(with) => Some(UnsupportedFilter::Unreachable),
         _ => None,
     }
+}
+
+fn has_verdict(with: &RejectWith) -> bool {
+    let codes = [with.icmp, with.icmp6];
+    with.mtu == 0 && codes.into_iter().flatten().all(|code| RejectAnswer::unreachable(code).code().is_some())
 }
 
 impl BurstFilter {
@@ -99,6 +113,7 @@ impl BurstFilter {
             known: KnownFlows::new(),
             has_swept: false,
             clock: milliseconds,
+            translations: Translations::default(),
         }
     }
 
@@ -127,9 +142,15 @@ impl BurstFilter {
         drop_unread(state, packets);
         self.rules.hash_burst(&self.worker, &self.packets[..self.len], &mut self.hashes);
         self.judge(now, packets);
+        if !self.translations.is_empty() {
+            self.translate_incoming(state, packets);
+        }
         lookup::look_up(state, view, packets);
         self.turn_around(state, view, packets);
         self.judge(now, packets);
+        if !self.translations.is_empty() {
+            self.translate_outgoing(packets);
+        }
         if self.has_dropped {
             mark_rejected(state, packets);
         }
@@ -176,6 +197,7 @@ impl BurstFilter {
     /// Reads all packets that have a destination to look up.
     fn read(&mut self, state: &StageState, packets: &mut [Packet<'_>]) {
         (self.len, self.has_dropped) = (0, false);
+        self.translations.clear();
         for table in &state.tables {
             let inet = table.inet.destinations.positions();
             for position in inet.chain(table.inet6.destinations.positions()) {
@@ -195,12 +217,50 @@ impl BurstFilter {
     fn judge(&mut self, now: u64, packets: &mut [Packet<'_>]) {
         let (list, hashes) = (&mut self.packets[..self.len], &self.hashes[..self.len]);
         let (positions, has_dropped) = (&self.positions[..self.len], &mut self.has_dropped);
+        let translations = &mut self.translations;
         self.rules.check_hashed_burst(&mut self.worker, now, list, hashes, |place, decision| {
-            if let Some(reason) = objection(&decision.verdict) {
-                packets[usize::from(positions[place])].verdict = Verdict::Drop(reason);
+            if let FilterVerdict::Translate(rewrite) = decision.verdict {
+                translations.push(place, positions[place], rewrite);
+            } else if let Some(verdict) = objection(&decision.verdict) {
+                packets[usize::from(positions[place])].verdict = verdict;
                 *has_dropped = true;
             }
         });
+    }
+
+    /// Translates packets that come in, before their destinations are looked up. Their second pass sees what they are now.
+    #[inline(never)]
+    fn translate_incoming(&mut self, state: &mut StageState, packets: &mut [Packet<'_>]) {
+        let (list, hashes, has_dropped) = (&mut self.packets, &mut self.hashes, &mut self.has_dropped);
+        let (rules, worker) = (&self.rules, &self.worker);
+        self.translations.write(packets, |place, slot| {
+            let packet = &mut list[place];
+            let (tag, pass) = (packet.tag, packet.pass);
+            *has_dropped |= slot.is_none_or(|slot| packet.read(&slot.frame()[ETHERNET..], pass).is_err());
+            packet.tag = tag;
+            rules.hash_burst(worker, &list[place..=place], &mut hashes[place..=place]);
+        });
+        self.translations.replace_keys(&mut state.tables);
+    }
+
+    /// Translates packets that leave.
+    #[inline(never)]
+    fn translate_outgoing(&mut self, packets: &mut [Packet<'_>]) {
+        let has_dropped = &mut self.has_dropped;
+        self.translations.write(packets, |_, slot| *has_dropped |= slot.is_none());
+    }
+
+    /// Gives translated packets that are not forwarded their addresses back. The last stage, after the verdicts.
+    #[inline(always)]
+    pub(super) fn restore_rejected(&self, packets: &mut [Packet<'_>]) {
+        if !self.translations.is_empty() {
+            self.translations.restore_rejected(packets);
+        }
+    }
+
+    /// Whether the packet at this position in the burst is translated.
+    pub(super) fn has_translated(&self, position: usize) -> bool {
+        self.translations.contains(position)
     }
 
     /// Keeps the packets that will leave, and says by which interface.
@@ -270,13 +330,13 @@ fn outgoing(pass: Pass, interface: u16) -> Pass {
     Pass { direction: Direction::Out, interface, ..pass }
 }
 
-/// Why a packet does not pass. The loop does not answer rejected packets.
+/// What becomes of a packet that does not pass.
 #[inline(always)]
-fn objection(verdict: &FilterVerdict) -> Option<Reason> {
+fn objection(verdict: &FilterVerdict) -> Option<Verdict> {
     match verdict {
         FilterVerdict::Pass | FilterVerdict::Translate(_) => None,
-        FilterVerdict::Drop(reason) => Some((*reason).into()),
-        FilterVerdict::Reject(_) => Some(Reason::FilterRule),
+        FilterVerdict::Drop(reason) => Some(Verdict::Drop((*reason).into())),
+        FilterVerdict::Reject(with) => Some(Verdict::Reject(with.into())),
     }
 }
 

@@ -262,6 +262,11 @@ impl<A: Address> LookupBatch<A> {
         self.positions.iter().zip(self.next_hops[..self.positions.len].iter().copied())
     }
 
+    /// The position of each packet in the burst, and its address.
+    pub fn keys_mut(&mut self) -> impl Iterator<Item = (usize, &mut A)> {
+        self.positions.iter().zip(&mut self.addrs[..self.positions.len])
+    }
+
     /// As [`Self::found`], with mutable next hops.
     pub fn found_mut(&mut self) -> impl Iterator<Item = (usize, &mut NextHop)> {
         self.positions.iter().zip(&mut self.next_hops[..self.positions.len])

@@ -13,6 +13,7 @@
 //! | `parse.rs` | picks one of the parsers: `fast_parse.rs`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
 //! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
 //! | `known_flows.rs` | part of the filter: packets whose flows need neither the rules nor the lookup |
+//! | `translations.rs` | other addresses and ports, where the filter asks for them; `translate.rs` writes them |
 //! | `filter_link.rs` | not a stage: other rules for the filter, between bursts |
 //! | `lookup.rs` | next hops of the destinations, and `source_check.rs` |
 //! | `redirect.rs` | copies of packets that deserve an ICMP redirect |
@@ -42,11 +43,14 @@ mod parse;
 mod redirect;
 mod rewrite;
 mod route_cache;
+mod sctp;
 mod short_burst;
 mod slow_parse;
 mod source_check;
 mod stage_state;
 mod take_flows;
+mod translate;
+mod translations;
 mod transmit;
 mod vlan;
 mod wire_flow;
@@ -134,7 +138,8 @@ impl Forwarder {
     }
 
     /// Forwards the packets of `burst`. Forwarded packets are rewritten and given to `egress` in their order; the others
-    /// go to `rejected` unchanged, with the verdict in the slot. No packet is lost: the forwarder takes as many from the
+    /// go to `rejected` with the verdict in the slot, unchanged unless the filter translated a packet that the slow path
+    /// forwards or looks up again. No packet is lost: the forwarder takes as many from the
     /// front of `burst` as `rejected` has room for, which is all of them if `rejected` is empty, and leaves the rest.
     pub fn process<'a>(
         &mut self,
@@ -159,7 +164,10 @@ impl Forwarder {
         let before = rejected.len();
         tracer.begin(burst);
         self.forward(burst, &mut tracer.egress(egress), rejected);
-        tracer.finish(&rejected[before..]);
+        let filter = self.filter.as_deref();
+        tracer.finish(&rejected[before..], |position| {
+            filter.is_some_and(|filter| filter.has_translated(position))
+        });
         self.tracer = Some(tracer);
     }
 
@@ -219,7 +227,7 @@ impl Forwarder {
 #[inline]
 fn run_stages(
     state: &mut StageState,
-    filter: Option<&mut BurstFilter>,
+    mut filter: Option<&mut BurstFilter>,
     view: &View,
     last: Stage,
     packets: &mut [Packet<'_>],
@@ -227,15 +235,20 @@ fn run_stages(
     state.clear();
     parse::parse(state, view, packets);
     if last >= Stage::Lookup {
-        match filter {
+        match &mut filter {
             Some(filter) => filter.around_lookup(state, view, packets),
             None => lookup::look_up(state, view, packets),
         }
     }
     if last >= Stage::Rewrite {
         if view.has_redirects() {
-            redirect::record(&mut state.redirects, &state.tables, view, packets);
+            let is_translated =
+                |position| filter.as_ref().is_some_and(|filter| filter.has_translated(position));
+            redirect::record(&mut state.redirects, &state.tables, view, packets, &is_translated);
         }
         rewrite::rewrite(state, view, packets);
+        if let Some(filter) = filter {
+            filter.restore_rejected(packets);
+        }
     }
 }

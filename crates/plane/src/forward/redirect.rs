@@ -28,26 +28,29 @@ pub struct RedirectCandidate {
 /// Candidates of one burst. Each is a copy of its frame, redirects are rate-limited, and later bursts bring more.
 pub(super) const MAX_CANDIDATES: usize = 2;
 
-/// Copies candidates of the burst; has to run before the packets are rewritten.
+/// Copies candidates of the burst; has to run before the packets are rewritten. The sender of a translated packet cannot send it
+/// to the next router itself.
 #[cold]
 pub(super) fn record(
     candidates: &mut Vec<RedirectCandidate>,
     tables: &[TableKeys],
     view: &View,
     packets: &[Packet<'_>],
+    is_translated: &dyn Fn(usize) -> bool,
 ) {
     for table in tables {
         for (position, hop) in table.inet.destinations.found() {
             let (packet, entry) = (&*packets[position], view.adjacencies().get(hop));
             let ip = Ipv4Packet::new_unchecked(&packet.head()[ETHERNET..]);
-            if ip.ttl() > 1 && ip.total_len() <= entry.mtu {
+            if ip.ttl() > 1 && ip.total_len() <= entry.mtu && !is_translated(position) {
                 record_one(candidates, view, packet, hop, IpAddr::V4(ip.source().into()));
             }
         }
         for (position, hop) in table.inet6.destinations.found() {
             let (packet, entry) = (&*packets[position], view.adjacencies().get(hop));
             let ip = Ipv6Packet::new_unchecked(&packet.head()[ETHERNET..]);
-            if ip.hop_limit() > 1 && ip.total_len() <= usize::from(entry.mtu6) {
+            let fits = ip.total_len() <= usize::from(entry.mtu6);
+            if ip.hop_limit() > 1 && fits && !is_translated(position) {
                 record_one(candidates, view, packet, hop, IpAddr::V6(ip.source().into()));
             }
         }

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use arc_swap::ArcSwapOption;
 use arc_swap::cache::Cache;
 
-use crate::burst::{Burst, FrameCopy, Packet, Slot};
+use crate::burst::{BURST, Burst, FrameCopy, Packet, Slot};
 use crate::egress::Egress;
 use crate::verdict::Verdict;
 pub use filter::{PacketFilter, PacketFilterError};
@@ -73,6 +73,8 @@ pub struct TracedPacket {
     pub before: FrameCopy,
     /// What the loop did with it.
     pub verdict: Verdict,
+    /// Whether the filter wrote other addresses or ports into it, at least for the lookup.
+    pub is_translated: bool,
     /// Of a forwarded packet: the port and the frame that left.
     pub departure: Option<(u16, FrameCopy)>,
 }
@@ -80,7 +82,7 @@ pub struct TracedPacket {
 impl TracedPacket {
     fn of(request: u64, packet: &Slot, verdict: Verdict) -> TracedPacket {
         let (at, port, before) = (SystemTime::now(), packet.port, FrameCopy::of(packet));
-        TracedPacket { request, at, port, before, verdict, departure: None }
+        TracedPacket { request, at, port, before, verdict, is_translated: false, departure: None }
     }
 }
 
@@ -103,7 +105,12 @@ impl TraceRequests {
     pub fn connect(&self) -> (Tracer, TraceReceiver) {
         let (ring, packets) = rtrb::RingBuffer::new(RING);
         let lost = Arc::new(AtomicU64::new(0));
-        let recorder = TraceRecorder { ring, lost: Arc::clone(&lost), traced: Vec::with_capacity(RING) };
+        let recorder = TraceRecorder {
+            ring,
+            lost: Arc::clone(&lost),
+            traced: Vec::with_capacity(RING),
+            slots: Vec::with_capacity(BURST),
+        };
         let tracer = Tracer { requests: Cache::new(Arc::clone(&self.current)), of_burst: None, recorder };
         (tracer, TraceReceiver { packets, lost })
     }
@@ -179,10 +186,11 @@ impl Tracer {
         TracingEgress { egress, traced: &mut self.recorder.traced }
     }
 
-    /// Records the verdicts of rejected packets and puts all copies into the ring.
-    pub(crate) fn finish(&mut self, rejected: &[Packet<'_>]) {
+    /// Records the verdicts of rejected packets and puts all copies into the ring. `is_translated` says whether the filter
+    /// translated the packet at a position of the burst.
+    pub(crate) fn finish(&mut self, rejected: &[Packet<'_>], is_translated: impl Fn(usize) -> bool) {
         if let Some(requests) = self.of_burst.take() {
-            self.recorder.finish(&requests, rejected);
+            self.recorder.finish(&requests, rejected, &is_translated);
         }
     }
 }
@@ -193,10 +201,14 @@ struct TraceRecorder {
     lost: Arc<AtomicU64>,
     /// Copies of packets of this burst, by the address of the slot.
     traced: Vec<(usize, TracedPacket)>,
+    /// The addresses of all slots of this burst, in order.
+    slots: Vec<usize>,
 }
 
 impl TraceRecorder {
     fn copy_traced(&mut self, requests: &ActiveRequests, burst: &Burst<'_>) {
+        self.slots.clear();
+        self.slots.extend(burst.iter().map(|packet| address(packet)));
         let is_open = |request: &TraceRequest| !request.drops_only && !request.is_finished();
         for (number, request) in requests.iter().filter(|(_, request)| is_open(request)) {
             for packet in burst.iter().filter(|packet| request.filter.matches(packet.port, packet.frame())) {
@@ -208,25 +220,40 @@ impl TraceRecorder {
         }
     }
 
-    fn finish(&mut self, requests: &ActiveRequests, rejected: &[Packet<'_>]) {
+    fn finish(
+        &mut self,
+        requests: &ActiveRequests,
+        rejected: &[Packet<'_>],
+        is_translated: &dyn Fn(usize) -> bool,
+    ) {
+        let slots = std::mem::take(&mut self.slots);
+        let was_translated = |slot: usize| slots.iter().position(|of| *of == slot).is_some_and(is_translated);
         for packet in rejected {
             with_slot(&mut self.traced, packet, |traced| {
                 (traced.verdict, traced.departure) = (packet.verdict, None)
             });
-            self.record_drop(requests, packet);
+            self.record_drop(requests, packet, &was_translated);
         }
-        while let Some((_, traced)) = self.traced.pop() {
-            self.send(traced);
+        while let Some((slot, traced)) = self.traced.pop() {
+            self.send(TracedPacket { is_translated: was_translated(slot), ..traced });
         }
+        self.slots = slots;
     }
 
     /// Copies a dropped packet for the requests that ask for drops only.
-    fn record_drop(&mut self, requests: &ActiveRequests, packet: &Slot) {
-        let Verdict::Drop(_) = packet.verdict else { return };
+    fn record_drop(
+        &mut self,
+        requests: &ActiveRequests,
+        packet: &Slot,
+        was_translated: &dyn Fn(usize) -> bool,
+    ) {
+        let (Verdict::Drop(_) | Verdict::Reject(_)) = packet.verdict else { return };
         for (number, request) in requests.iter().filter(|(_, request)| request.drops_only) {
             if request.filter.matches(packet.port, packet.frame()) {
                 if request.take() {
-                    self.send(TracedPacket::of(*number, packet, packet.verdict));
+                    let is_translated = was_translated(address(packet));
+                    let traced = TracedPacket::of(*number, packet, packet.verdict);
+                    self.send(TracedPacket { is_translated, ..traced });
                 } else {
                     self.lost.fetch_add(1, Ordering::Relaxed);
                 }

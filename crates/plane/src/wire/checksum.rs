@@ -94,6 +94,34 @@ pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !(((sum >> 16) + (sum & 0xffff)) as u16)
 }
 
+/// What changed in the words under a checksum: the sum of ~m + m' over them (RFC 1624, equation 3). A word that is outside
+/// of one checksum and under another is added to the latter only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change(Sum);
+
+impl Change {
+    /// No change.
+    pub const NONE: Change = Change(Sum::ZERO);
+
+    /// Adds the change of one word.
+    #[inline]
+    pub fn word(self, old: u16, new: u16) -> Change {
+        Change(self.0.word(!old).word(new))
+    }
+
+    /// Adds further changes.
+    #[inline]
+    pub fn and(self, other: Change) -> Change {
+        Change(Sum(self.0.0 + other.0.0))
+    }
+
+    /// The checksum after the changes: see [`update`], which does it for one word.
+    #[inline]
+    pub fn apply(self, checksum: u16) -> u16 {
+        self.0.word(!checksum).checksum()
+    }
+}
+
 /// The pseudo header of UDP, TCP and so on over IPv4 (RFC 768). `length` is that of the upper layer, in bytes.
 pub fn pseudo_ipv4(source: u32, destination: u32, protocol: u8, length: u16) -> Sum {
     let addresses = Sum::ZERO.bytes(&source.to_be_bytes()).bytes(&destination.to_be_bytes());

@@ -25,7 +25,7 @@ impl RulesetFiles for Text {
 }
 
 fn names() -> impl Iterator<Item = (u16, String)> {
-    (0..3).map(|number| (number, format!("port{number}")))
+    (0..5).map(|number| (number, format!("port{number}")))
 }
 
 fn interfaces() -> Interfaces {
@@ -53,7 +53,7 @@ fn filtered_by(rules: &EnforceableRules) -> Forwarder {
     forwarder
 }
 
-fn filtered(rules: RuleSetParts) -> Forwarder {
+pub fn filtered(rules: RuleSetParts) -> Forwarder {
     filtered_by(&enforceable(rules).unwrap())
 }
 
@@ -131,11 +131,15 @@ fn what_the_filter_cannot_read_is_dropped() {
 
 #[test]
 fn rules_that_the_loop_cannot_enforce_are_refused() {
-    let translating = pf("nat on port1 from any to any -> 192.0.2.1");
-    assert_eq!(enforceable(translating).err(), Some(UnsupportedFilter::Translation));
     let overloading = "table <bad>\npass in proto tcp keep state (max-src-conn 5, overload <bad>)";
     assert_eq!(enforceable(pf(overloading)).err(), Some(UnsupportedFilter::Overload));
     assert!(enforceable(pf("pass in proto tcp keep state (max-src-conn 5)")).is_ok());
+    for (rule, is_refused) in [("needfrag", false), ("needfrag 1300", true), ("254", false), ("255", true)] {
+        let result = enforceable(ipfw(&format!("add unreach {rule} ip from any to any")));
+        assert_eq!(result.err(), is_refused.then_some(UnsupportedFilter::Unreachable), "{rule}");
+    }
+    assert!(enforceable(pf("nat on port1 inet from any to any -> 192.0.2.1")).unwrap().translates());
+    assert!(!enforceable(pf("pass all")).unwrap().translates());
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod filter;
 mod frames;
 mod known_flows;
+mod nat;
 mod order;
 mod plain;
 mod router;

@@ -152,6 +152,7 @@ fn is_handled(verdict: Verdict) -> bool {
     match verdict {
         Verdict::Forward => false,
         Verdict::Drop(reason) => reason.is_answered(),
+        Verdict::Reject(_) => true,
         Verdict::Punt(punt) => {
             let is_ignored = matches!(
                 punt,

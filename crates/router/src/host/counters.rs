@@ -7,7 +7,7 @@ pub struct HostCounters {
     pub echoes: u64,
     /// ARP requests and neighbour solicitations answered.
     pub neighbor_answers: u64,
-    /// ICMP errors sent, redirects among them.
+    /// ICMP errors sent, redirects among them, and TCP resets in answer to packets that the filter rejects.
     pub errors: u64,
     /// ICMP errors suppressed by a rate limit.
     pub errors_limited: u64,

@@ -4,6 +4,7 @@ use super::error::IcmpErrors;
 use super::local::LocalDelivery;
 use super::next_hop::NextHopResolver;
 use super::received::RxFrame;
+use super::reject;
 use super::sender::PacketSender;
 use super::transit::{SlowForwarder, TransitOutcome};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
@@ -32,6 +33,9 @@ impl PacketHandlers {
             (EtherType::IPV6, Verdict::Punt(punt)) => self.punted6(sender, frame, punt),
             (EtherType::IPV4, Verdict::Drop(reason)) => self.dropped(sender, frame, reason),
             (EtherType::IPV6, Verdict::Drop(reason)) => self.dropped6(sender, frame, reason),
+            (EtherType::IPV4 | EtherType::IPV6, Verdict::Reject(answer)) => {
+                reject::answer(&mut self.errors, sender, frame, answer);
+            }
             _ => {}
         }
     }

@@ -21,7 +21,7 @@ const LONGEST: usize = 576;
 /// Sends ICMP and ICMPv6 errors within limits that both families share.
 pub(super) struct IcmpErrors {
     limiter: InterfaceLimiter,
-    /// Errors sent, redirects among them.
+    /// Errors sent, redirects and TCP resets among them.
     pub sent: u64,
     /// Errors suppressed by a limit.
     pub limited: u64,
@@ -50,7 +50,7 @@ impl IcmpErrors {
         self.limiter.grow(interfaces);
     }
 
-    /// Whether one more error may be sent about packets of this interface. Counts it as sent or as limited.
+    /// Whether one more error or reset may be sent about packets of this interface. Counts it as sent or as limited.
     pub fn may_send(&mut self, now: Duration, interface: u16) -> bool {
         let may = self.limiter.take(now, interface);
         let counter = if may { &mut self.sent } else { &mut self.limited };

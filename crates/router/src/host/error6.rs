@@ -74,7 +74,8 @@ fn message(quoted: &[u8], problem: Problem<Icmpv6Kind>) -> Vec<u8> {
     bytes
 }
 
-fn is_reportable(packet: &Ipv6Packet<&[u8]>, kind: Icmpv6Kind) -> bool {
+/// Whether an error of this kind may be sent about a packet.
+pub(super) fn is_reportable(packet: &Ipv6Packet<&[u8]>, kind: Icmpv6Kind) -> bool {
     let (source, destination) = (Ipv6Addr::from(packet.source()), Ipv6Addr::from(packet.destination()));
     let is_host = !(source.is_unspecified() || source.is_multicast() || source.is_loopback());
     is_host && (!destination.is_multicast() || answers_multicast(kind)) && !is_error(packet)

@@ -20,7 +20,7 @@
 //! | bytes | `packet`, `options`, `fragment`, `fragment6`, `output`, `limit` |
 //! | state | `conflict`, `reassembly`, `interfaces`, `source`, `neighbor`, `next_hop`, `received`, `ip_layer` |
 //! | sending | `discovery`, `solicitation`, `announcement`, `sender`, `resolution` |
-//! | ICMP errors | `error`, `error6`, `redirect`, `unresolved` |
+//! | ICMP errors | `error`, `error6`, `redirect`, `reject`, `unresolved` |
 //! | protocols | `responder`, `arp`, `ndp`, `advertisers`, `local`, `local6`, `transit`, `transit6` |
 //! | next hops | `config`, `route_tables`, `view_resolver` |
 //! | the stack | `counters`, `dispatch`, `tx_queue`, `packet_class`, `channel`, `stack`, `setup`, `mirrored` |
@@ -56,6 +56,7 @@ mod packet_class;
 mod reassembly;
 mod received;
 mod redirect;
+mod reject;
 mod resolution;
 mod responder;
 mod route_tables;

@@ -33,20 +33,39 @@ pub(super) fn inet(
     bytes
 }
 
+/// An IPv4 packet that may not be fragmented, and so needs no identification (RFC 6864).
+pub(super) fn whole_inet(addresses: (Ipv4Addr, Ipv4Addr), protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = inet(addresses, protocol, 0, 0, payload);
+    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
+    packet.set_unfragmented(true);
+    packet.fill_checksum();
+    bytes
+}
+
 /// Fills in an ICMPv6 message's checksum, and puts the message into a packet.
 pub(super) fn icmpv6(addresses: (Ipv6Addr, Ipv6Addr), traffic_class: u8, mut message: Vec<u8>) -> Vec<u8> {
     let (source, destination) = (addresses.0.to_bits(), addresses.1.to_bits());
     let protocol = ipv4::protocol::ICMPV6;
     let pseudo = pseudo_ipv6(source, destination, protocol, message.len() as u32);
     Icmpv6Message::new_unchecked(&mut message[..]).fill_checksum(pseudo);
-    let mut bytes = [&[0; ipv6::HEADER], &message[..]].concat();
+    inet6(addresses, protocol, traffic_class, &message)
+}
+
+/// An IPv6 packet.
+pub(super) fn inet6(
+    (source, destination): (Ipv6Addr, Ipv6Addr),
+    next_header: u8,
+    traffic_class: u8,
+    payload: &[u8],
+) -> Vec<u8> {
+    let mut bytes = [&[0; ipv6::HEADER], payload].concat();
     let mut packet = Ipv6Packet::new_unchecked(&mut bytes);
     packet.set_class_and_flow(traffic_class, 0);
-    packet.set_payload_len(message.len() as u16);
-    packet.set_next_header(protocol);
+    packet.set_payload_len(payload.len() as u16);
+    packet.set_next_header(next_header);
     packet.set_hop_limit(HOPS);
-    packet.set_source(source);
-    packet.set_destination(destination);
+    packet.set_source(source.to_bits());
+    packet.set_destination(destination.to_bits());
     bytes
 }
 

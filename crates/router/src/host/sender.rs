@@ -67,6 +67,21 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
         parts.into_iter().for_each(|part| self.deliver(part, neighbor, neighbor.interface));
     }
 
+    /// Sends a segment of TCP in the name of the first of two addresses to the second.
+    pub fn originate_segment(&mut self, ends: (IpAddr, IpAddr), segment: &[u8], neighbor: NeighborId) {
+        let protocol = ipv4::protocol::TCP;
+        match ends {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                let packet = packet::whole_inet((from, to), protocol, segment);
+                self.originate(packet, neighbor);
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                self.deliver(packet::inet6((from, to), protocol, 0, segment), neighbor, neighbor.interface);
+            }
+            _ => {}
+        }
+    }
+
     /// Sends a packet that was received on interface `from` to a neighbour, at once or when it is resolved.
     pub fn deliver(&mut self, packet: Vec<u8>, neighbor: NeighborId, from: u16) {
         let IpLayer { interfaces, neighbors, .. } = &mut *self.ip;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fullview_plane::trace::capture::{CaptureError, CommentedCapture};
 use fullview_plane::trace::{PacketFilter, TraceRequest, TracedPacket};
-use fullview_plane::verdict::Verdict;
+use fullview_plane::verdict::{Reason, Verdict};
 
 use super::error::OperationsError;
 use crate::daemon::{WatchHub, WatchSession};
@@ -138,8 +138,12 @@ impl DropWriter {
     fn write(&mut self, note: &TracedPacket) -> Result<(), CaptureError> {
         let unknown = String::from("unknown");
         let port = self.ports.get(usize::from(note.port)).unwrap_or(&unknown);
-        let Verdict::Drop(reason) = note.verdict else { return Ok(()) };
-        self.file.capture.write(port, note.at, note.before.frame(), &format!("dropped: {reason}"))?;
+        let reason = match note.verdict {
+            Verdict::Drop(reason) => format!("dropped: {reason}"),
+            Verdict::Reject(answer) => format!("dropped: {}, answered by {answer}", Reason::FilterRule),
+            Verdict::Forward | Verdict::Punt(_) => return Ok(()),
+        };
+        self.file.capture.write(port, note.at, note.before.frame(), &reason)?;
         self.file.capture.flush().map_err(|error: io::Error| CaptureError::Write(error.to_string()))?;
         self.written += 1;
         Ok(())

@@ -8,6 +8,7 @@ mod error;
 mod inspect;
 mod reload;
 mod respond;
+mod translated;
 mod undelivered;
 
 use std::path::PathBuf;

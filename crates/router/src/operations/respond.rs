@@ -13,6 +13,7 @@ use std::net::IpAddr;
 
 use super::inspect;
 use super::reload::{NO_FILE, Reloader};
+use super::translated;
 use super::undelivered::Undelivered;
 use crate::control::request::{self, Request};
 use crate::control::server::Responder;
@@ -200,19 +201,26 @@ fn packet(mirror: &Mirror, note: &TracedPacket) -> status::NotedPacket {
     if was_resolved {
         steps.push("this is the path now; when the packet came in its neighbour was not known, and the kernel was asked for it".into());
     }
-    let was_filtered = matches!(note.verdict, Verdict::Drop(reason) if reason.is_of_filter());
+    let was_filtered = match note.verdict {
+        Verdict::Drop(reason) => reason.is_of_filter(),
+        Verdict::Reject(_) => true,
+        Verdict::Forward | Verdict::Punt(_) => false,
+    };
     if was_filtered {
         steps.push(format!(
             "these steps are those without the filter, which dropped the packet: {}",
             note.verdict
         ));
+    } else if note.is_translated {
+        steps.push(translated::describe(note));
     }
     status::NotedPacket {
         at: micros(note.at),
         interface: interface_name(&view, note),
         frame: note.before.frame().iter().map(|byte| format!("{byte:02x}")).collect(),
         verdict: note.verdict.to_string(),
-        disagreement: disagreement(&explanation, note).filter(|_| !was_resolved && !was_filtered),
+        disagreement: disagreement(&explanation, note)
+            .filter(|_| !was_resolved && !was_filtered && !note.is_translated),
         steps,
     }
 }

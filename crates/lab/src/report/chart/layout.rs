@@ -4,8 +4,8 @@ use plotters::style::RGBColor;
 
 use super::bars::Chart;
 use super::labels::{Labels, TextBlock};
-use super::page::{EDGE, INK, Page, TICK};
-use super::scene::{HEIGHT, Scene, WIDTH};
+use super::page::{EDGE, Page, TICK};
+use super::scene::{HEIGHT, INK, Scene, WIDTH};
 use super::text::{Breaks, SMALLEST, line_height, register, width, wrap};
 use super::{legend, plot};
 

@@ -3,8 +3,8 @@
 use plotters::style::RGBColor;
 
 use super::bars::Chart;
-use super::page::{FAMILIES, PALE, Page};
-use super::scene::{Align, Shape};
+use super::page::{EDGE, FAMILIES, PALE, Page};
+use super::scene::{Align, Scene, Shape};
 use super::text::{line_height, width};
 
 const SIZE: u32 = 30;
@@ -35,19 +35,24 @@ pub(super) fn widest_entry(chart: &Chart) -> Result<i32, String> {
 /// The names of one row, each with its width and colour.
 type LegendRow<'c> = Vec<(&'c str, i32, RGBColor)>;
 
+/// Adds the legend of a chart; returns its lower edge.
+pub(super) fn add(page: &mut Page<'_>, top: i32) -> Result<i32, String> {
+    add_names(&mut page.scene, &entries(page.chart), top)
+}
+
 /// Adds centred rows of names above the plot, where they overlap nothing; returns their lower edge.
-pub(super) fn add(page: &mut Page<'_>, mut top: i32) -> Result<i32, String> {
-    for row in rows(page.chart, page.whole())? {
-        add_row(page, &row, top);
+pub(super) fn add_names(scene: &mut Scene, names: &[(&str, RGBColor)], mut top: i32) -> Result<i32, String> {
+    for row in rows(names, scene.width - 2 * EDGE)? {
+        add_row(scene, &row, top);
         top += line_height(SIZE);
     }
     Ok(top)
 }
 
 /// Distributes the names over rows that are no wider than `room`, if possible.
-fn rows(chart: &Chart, room: i32) -> Result<Vec<LegendRow<'_>>, String> {
+fn rows<'c>(names: &[(&'c str, RGBColor)], room: i32) -> Result<Vec<LegendRow<'c>>, String> {
     let mut rows: Vec<LegendRow<'_>> = vec![Vec::new()];
-    for (name, colour) in entries(chart) {
+    for (name, colour) in names.iter().copied() {
         let wide = width(name, SIZE)?;
         let last = rows.len() - 1;
         let longer = row_width(&rows[last]) + BETWEEN_NAMES + SWATCH + AFTER_SWATCH + wide;
@@ -60,13 +65,13 @@ fn rows(chart: &Chart, room: i32) -> Result<Vec<LegendRow<'_>>, String> {
     Ok(rows)
 }
 
-fn add_row(page: &mut Page<'_>, row: &[(&str, i32, RGBColor)], top: i32) {
-    let mut x = (page.scene.width - row_width(row)) / 2;
+fn add_row(scene: &mut Scene, row: &[(&str, i32, RGBColor)], top: i32) {
+    let mut x = (scene.width - row_width(row)) / 2;
     for (name, wide, colour) in row {
         let middle = top + line_height(SIZE) / 2;
         let edges = (x, middle - SWATCH / 2, x + SWATCH, middle + SWATCH / 2);
-        page.scene.shapes.push(Shape::Box { edges, colour: *colour });
-        page.text(name, x + SWATCH + AFTER_SWATCH, top, SIZE, Align::Left);
+        scene.shapes.push(Shape::Box { edges, colour: *colour });
+        scene.text(name, (x + SWATCH + AFTER_SWATCH, top), SIZE, Align::Left);
         x += SWATCH + AFTER_SWATCH + wide + BETWEEN_NAMES;
     }
 }

@@ -2,9 +2,12 @@
 //!
 //! [`layout`](layout::layout) turns the figures into a [`Scene`] of rectangles, lines and texts. The scene is drawn as
 //! SVG and as PNG, so that both have the same content and a test can check the box of every text.
+//!
+//! [`Curves`] are a second graph, of points along an axis.
 
 mod axis;
 mod bars;
+mod curves;
 mod labels;
 mod layout;
 mod legend;
@@ -14,6 +17,7 @@ mod scene;
 mod text;
 
 pub use bars::{Bar, Chart, Group};
+pub use curves::{Curve, Curves};
 use scene::Scene;
 
 impl Chart {

@@ -4,18 +4,19 @@ use plotters::style::RGBColor;
 
 use super::bars::Chart;
 use super::labels::TextBlock;
-use super::scene::{Align, Edges, Scene, Shape, Text};
+use super::scene::{Align, Edges, INK, Scene, Shape, Text};
 use super::text::{SMALLEST, line_height, width};
 
-pub(super) const INK: RGBColor = RGBColor(0x33, 0x33, 0x33);
 /// Readers with any colour vision can tell these apart, also in grey.
-pub(super) const FAMILIES: [RGBColor; 6] = [
+pub(super) const FAMILIES: [RGBColor; 8] = [
     RGBColor(0x2f, 0x8f, 0x5b),
     RGBColor(0x4a, 0x6f, 0xc4),
     RGBColor(0xe0, 0x8a, 0x2c),
     RGBColor(0x9a, 0x5f, 0xb0),
     RGBColor(0xc4, 0x4e, 0x52),
     RGBColor(0x8c, 0x8c, 0x8c),
+    RGBColor(0x8a, 0x5a, 0x3c),
+    RGBColor(0x2b, 0xa3, 0xb5),
 ];
 /// The colour of extensions in the legend, where it stands for those of all families.
 pub(super) const PALE: RGBColor = RGBColor(0xd5, 0xd5, 0xd5);
@@ -40,8 +41,7 @@ pub(super) struct Page<'a> {
 
 impl Page<'_> {
     pub(super) fn text(&mut self, text: &str, x: i32, y: i32, size: u32, align: Align) {
-        let text = Text { text: text.into(), x, y, size, colour: INK, align, upright: false };
-        self.scene.texts.push(text);
+        self.scene.text(text, (x, y), size, align);
     }
 
     pub(super) fn line(&mut self, from: (i32, i32), to: (i32, i32), colour: RGBColor, width: i32) {
@@ -83,10 +83,6 @@ impl Page<'_> {
         for (row, line) in (0..).zip(&block.lines) {
             self.upright(line, first + row * line_height(block.size), y, block.size);
         }
-    }
-
-    pub(super) fn whole(&self) -> i32 {
-        self.scene.width - 2 * EDGE
     }
 
     pub(super) fn slot(&self) -> i32 {

@@ -4,8 +4,8 @@ use plotters::style::RGBColor;
 
 use super::axis::{self, Axis, IMIX_BITS};
 use super::bars::{Bar, Chart};
-use super::page::{AXIS_LABEL, EDGE, FAMILIES, INK, Page, TICK, pale};
-use super::scene::{Align, Edges, Shape};
+use super::page::{AXIS_LABEL, EDGE, FAMILIES, Page, TICK, pale};
+use super::scene::{Align, Edges, INK, Shape};
 use super::text::{SMALLEST, line_height, width};
 
 const AXIS: RGBColor = RGBColor(0x80, 0x80, 0x80);

@@ -17,6 +17,9 @@ const BYTES_PER_PIXEL: usize = 3;
 /// which would space them unevenly at the final size.
 const OVERSAMPLING: i32 = 2;
 
+/// The colour of texts.
+pub(super) const INK: RGBColor = RGBColor(0x33, 0x33, 0x33);
+
 /// The alignment of a text to its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Align {
@@ -113,6 +116,11 @@ const SVG: Medium = Medium { scale: 1, ascent: 0.26 };
 const PNG: Medium = Medium { scale: OVERSAMPLING, ascent: 0.37 };
 
 impl Scene {
+    /// Adds a level text.
+    pub(super) fn text(&mut self, text: &str, (x, y): (i32, i32), size: u32, align: Align) {
+        self.texts.push(Text { text: text.into(), x, y, size, colour: INK, align, upright: false });
+    }
+
     /// Draws the picture as an SVG document.
     pub(super) fn svg(&self) -> Result<String, String> {
         let mut svg = String::new();

@@ -30,7 +30,7 @@ pub(super) fn readme(results: &Results) -> Result<String, LabError> {
     let sections = [
         opening::opening(results),
         log::log(results),
-        format!("![{}](graph.png)\n", escaped(results.title())),
+        pictures(results),
         blocks::blocks(results, Scale::MedianSpeed)?,
         rates::rates(results),
         losses::losses(results),
@@ -47,6 +47,14 @@ pub(super) fn readme(results: &Results) -> Result<String, LabError> {
     let present: Vec<&str> =
         sections.iter().map(|text| text.trim_end()).filter(|text| !text.is_empty()).collect();
     Ok(present.join("\n\n") + "\n")
+}
+
+fn pictures(results: &Results) -> String {
+    let graph = format!("![{}](graph.png)\n", escaped(results.title()));
+    match &results.campaign.experiment.analysis.axis {
+        Some(axis) => format!("{graph}\n![By {}](curves.png)\n", escaped(axis)),
+        None => graph,
+    }
 }
 
 fn warnings(results: &Results) -> String {

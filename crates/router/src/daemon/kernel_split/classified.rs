@@ -134,7 +134,8 @@ impl Reinjector {
         let concerns_kernel = match packet.verdict {
             Verdict::Punt(_) => true,
             Verdict::Drop(reason) => reason.is_answered(),
-            Verdict::Forward => false,
+            // A router beside a kernel has no filter.
+            Verdict::Reject(_) | Verdict::Forward => false,
         };
         if let Some(reinjector) = self.0.as_mut().filter(|_| concerns_kernel) {
             reinjector.queue(link, packet.frame());
