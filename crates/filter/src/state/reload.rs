@@ -112,3 +112,22 @@ impl Adoption {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_that_no_state_needs_are_handed_back_and_not_freed() {
+        let (map, mut maps) = (Arc::new(RuleMap::default()), RuleMaps::new());
+        maps.push(Arc::clone(&map), 10);
+        maps.visited(9);
+        let mut back = Adoption::room();
+        maps.hand_back(&mut back);
+        assert!(back.is_empty(), "an entry is not visited yet");
+        maps.visited(1);
+        assert_eq!(Arc::strong_count(&map), 2);
+        maps.hand_back(&mut back);
+        assert_eq!((back.len(), Arc::strong_count(&map)), (1, 2));
+    }
+}

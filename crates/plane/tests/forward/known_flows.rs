@@ -35,6 +35,7 @@ fn rule_sets(language: usize) -> Vec<EnforceableRules> {
             "set state-policy if-bound\npass all\npass in on port0 inet proto udp keep state (max 3)",
             SHORT_TIMEOUTS,
             "pass in no state\npass out keep state\nblock in proto tcp flags S/S",
+            "nat on port1 inet proto udp from 198.18.0.1 to any port 53 -> 192.0.2.1\npass all",
             "block all",
         ]
         .map(pf)
@@ -254,12 +255,10 @@ struct Compared {
 }
 
 impl Compared {
-    fn new(views: &Views, rules: &EnforceableRules, limits: WorkerLimits, flows: Option<usize>) -> Compared {
+    fn new(views: &Views, rules: &EnforceableRules, limits: WorkerLimits, flows: usize) -> Compared {
         let mut filter = BurstFilter::new(rules, limits, 1);
         filter.set_clock(|| NOW.get());
-        if let Some(flows) = flows {
-            filter.keep_flows(flows);
-        }
+        filter.keep_flows(flows);
         let mut forwarder = Forwarder::new(views.reader());
         forwarder.set_filter(filter);
         let (client, server) = filter_link();
@@ -292,12 +291,12 @@ fn judged(compared: &mut Compared, frames: &[(u16, Vec<u8>)]) -> Vec<Fate> {
 }
 
 /// Runs the steps with and without known flows, and compares after each step. Returns how many packets were of known flows.
-fn compare(language: usize, states: u32, flows: Option<usize>, steps: &[Step]) -> u64 {
+fn compare(language: usize, states: u32, flows: usize, steps: &[Step]) -> u64 {
     NOW.set(1_000_000);
     let (mut routed, sets) = (Routed::new(), rule_sets(language));
     let views = Views::new(view(&routed, 0));
     let limits = WorkerLimits { states, ..WorkerLimits::default() };
-    let mut truth = Compared::new(&views, &sets[0], limits, Some(0));
+    let mut truth = Compared::new(&views, &sets[0], limits, 0);
     let mut fast = Compared::new(&views, &sets[0], limits, flows);
     for step in steps {
         match step {
@@ -329,7 +328,7 @@ proptest! {
     fn known_flows_change_no_verdict_no_state_and_no_counter(
         language in 0_usize..2,
         states in prop_oneof![Just(6_u32), Just(12), Just(200)],
-        flows in prop_oneof![Just(Some(16)), Just(None)],
+        flows in prop_oneof![Just(16_usize), Just(1000)],
         steps in prop::collection::vec(step(), 1..60),
     ) {
         compare(language, states, flows, &steps);
@@ -347,17 +346,17 @@ fn packets_are_known_from_the_third_of_a_flow_on() {
     for language in [0, 1] {
         let one_way = vec![burst(false); 10];
         assert_eq!(
-            compare(language, 100, None, &one_way),
+            compare(language, 100, 1000, &one_way),
             16,
             "the first makes the state, the second is learned from"
         );
         assert_eq!(
-            compare(language, 100, None, &[&one_way[..], &[Step::View(0), Step::View(0)]].concat()),
+            compare(language, 100, 1000, &[&one_way[..], &[Step::View(0), Step::View(0)]].concat()),
             16
         );
-        assert_eq!(compare(language, 100, Some(0), &one_way), 0);
+        assert_eq!(compare(language, 100, 0, &one_way), 0);
         let both_ways = [vec![burst(false); 5], vec![burst(true); 5]].concat();
-        assert!(compare(language, 100, None, &both_ways) > 6);
+        assert!(compare(language, 100, 1000, &both_ways) > 6);
     }
 }
 
@@ -369,7 +368,24 @@ fn what_a_flow_depends_on_is_asked_again() {
     {
         for language in [0, 1] {
             let steps = [vec![burst(); 5], vec![change.clone()], vec![burst(); 5]].concat();
-            assert!(compare(language, 100, None, &steps) >= 3, "{change:?}");
+            assert!(compare(language, 100, 1000, &steps) >= 3, "{change:?}");
         }
     }
+}
+
+#[test]
+fn states_expire_in_a_router_without_packets() {
+    NOW.set(1_000_000);
+    let routed = Routed::new();
+    let rules = enforceable(pf(SHORT_TIMEOUTS)).unwrap();
+    let views = Views::new(view(&routed, 0));
+    let mut idle = Compared::new(&views, &rules, WorkerLimits { states: 8, ..WorkerLimits::default() }, 16);
+    judged(&mut idle, &[frame(&udp(false, false))]);
+    let states = |idle: &Compared| idle.forwarder.filter().unwrap().worker().states().len();
+    assert_eq!(states(&idle), 2);
+    NOW.set(NOW.get() + 100_000);
+    // The first round follows a burst, which has swept.
+    idle.forwarder.change_rules();
+    idle.forwarder.change_rules();
+    assert_eq!(states(&idle), 0);
 }
