@@ -60,11 +60,12 @@ impl KnownFlows {
         self.packets
     }
 
-    /// Starts again for another view. Allocates, as all that follows a view does.
+    /// Starts again for another view. Allocates if that has more tables.
     #[cold]
     pub fn follow(&mut self, tables: usize, worker: &mut FilterWorker) {
         worker.flows_mut().0.end_all();
-        self.routes = vec![[RoutesNow::default(); 2]; tables];
+        self.routes.clear();
+        self.routes.resize(tables, [RoutesNow::default(); 2]);
     }
 
     /// Gives the packets of known flows their next hops, and hides them from the stages until [`show`].
