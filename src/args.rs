@@ -8,6 +8,8 @@ pub mod operations;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod rates;
 mod table;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod testbed;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::interface::InterfaceAddress;
@@ -67,9 +69,17 @@ pub enum Command {
     Plan(PlanArgs),
     /// Show where the time of each variant goes: flame graphs, and a table of stages
     Profile(ProfileArgs),
-    /// Find the highest loads that the kernel and each engine carry between network namespaces
+    /// Find the highest loads that the kernel and each engine carry, in network namespaces or between hosts
     #[cfg(all(feature = "bpf", target_os = "linux"))]
     Rates(rates::RatesArgs),
+    /// Draw and check test beds of several hosts, and remove what killed measurements left behind
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    #[command(subcommand)]
+    Testbed(testbed::TestbedCommand),
+    /// Measure for the program at the other end of standard input, by docs/reference/testbed.md
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    #[command(hide = true)]
+    TestbedAgent,
     /// Take turns in panels of another process, by docs/reference/serve-slices.md
     #[command(hide = true)]
     ServeSlices,

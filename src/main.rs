@@ -37,6 +37,10 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Profile(args) => command::profile::run(&args),
         #[cfg(all(feature = "bpf", target_os = "linux"))]
         Command::Rates(args) => command::rates::run(&args),
+        #[cfg(all(feature = "bpf", target_os = "linux"))]
+        Command::Testbed(asked) => command::testbed::run(&asked),
+        #[cfg(all(feature = "bpf", target_os = "linux"))]
+        Command::TestbedAgent => command::testbed::agent(),
         Command::ServeSlices => command::serve::run(),
         Command::Table(args) => command::table::run(&args),
         Command::Filter(args) => command::filter::run(&args),

@@ -8,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 use fullview_testnet::{eventually, may_run};
 use serde_json::Value;
 
+/// Other work may take the generator's core, which the program reports.
+const ATTEMPTS: usize = 3;
+
 const SHORT: [&str; 8] =
     ["--repetitions", "1", "--trial-seconds", "0.02", "--most-seconds", "1.5", "--most-load", "5000"];
 
@@ -27,16 +30,33 @@ fn device<'r>(report: &'r Value, name: &str) -> &'r Value {
     devices.iter().find(|device| device["device"] == name).unwrap()
 }
 
-/// A device that was measured; `None` if other work took the generator's core, which the program reports.
-fn searched<'r>(report: &'r Value, name: &str) -> Option<&'r Value> {
-    let device = device(report, name);
-    let search = device["searches"].get(0);
-    if search.is_none() {
-        let reason = device["failed"][0]["reason"].as_str().unwrap();
-        assert!(reason.contains("fell behind"), "{reason}");
-        eprintln!("skipped {name}: {reason}");
+/// Measures these devices in a folder, again if other work took the generator's core.
+fn measured(folder: &Path, devices: &str) -> Value {
+    for _ in 0..ATTEMPTS {
+        let _ = std::fs::remove_dir_all(folder.join("out"));
+        let child = rates(folder, devices);
+        let process = child.id();
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(namespaces_of(process), 0, "namespaces are left behind");
+        if said.contains("holds no load") {
+            eprintln!("again: {said}");
+            continue;
+        }
+        assert!(matches!(done.status.code(), Some(0 | 3)), "{said}");
+        let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+        if devices.split(',').all(|name| is_measured(&report, name)) {
+            return report;
+        }
     }
-    search
+    panic!("other work took the generator's core {ATTEMPTS} times");
+}
+
+fn is_measured(report: &Value, name: &str) -> bool {
+    let device = device(report, name);
+    let failed = device["failed"].get(0).map(|failed| failed["reason"].as_str().unwrap());
+    failed.inspect(|reason| assert!(reason.contains("fell behind"), "{name}: {reason}"));
+    failed.is_none()
 }
 
 #[test]
@@ -45,28 +65,17 @@ fn the_kernel_and_an_engine_carry_loads_and_a_kernel_that_does_not_forward_carri
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let child = rates(folder.path(), "kernel,kernel-stateful,xdp,off");
-    let process = child.id();
-    let done = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert_eq!(namespaces_of(process), 0, "namespaces are left behind");
-    if said.contains("holds no load") {
-        eprintln!("skipped: {said}");
-        return;
-    }
-    assert!(matches!(done.status.code(), Some(0 | 3)), "{said}");
-    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let report = measured(folder.path(), "kernel,kernel-stateful,xdp,off");
     let largest = report["largest_load"].as_f64().unwrap();
     for name in ["kernel", "kernel-stateful", "xdp"] {
-        let Some(search) = searched(&report, name) else { continue };
+        let search = &device(&report, name)["searches"][0];
         for rate in ["pdr", "mrr"].map(|rate| &search[rate]) {
             let rate = rate.as_f64().unwrap();
-            assert!(rate > 0.0 && rate <= largest, "{name}: {search}\n{said}");
+            assert!(rate > 0.0 && rate <= largest, "{name}: {search}");
         }
     }
-    if let Some(off) = searched(&report, "off") {
-        assert_eq!((off["ndr"].as_f64(), off["mrr"].as_f64()), (Some(0.0), Some(0.0)), "{off}");
-    }
+    let off = &device(&report, "off")["searches"][0];
+    assert_eq!((off["ndr"].as_f64(), off["mrr"].as_f64()), (Some(0.0), Some(0.0)), "{off}");
     let trials = std::fs::read_to_string(folder.path().join("out/trials.jsonl")).unwrap();
     let received = |name: &str| -> u64 {
         let trials = trials.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -83,16 +92,21 @@ fn a_signal_ends_it_and_leaves_no_namespace() {
     if !may_run(&["ip", "ethtool", "chrt"]) {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let child = rates(folder.path(), "link,kernel,xdp");
-    let process = child.id();
-    assert!(eventually(|| namespaces_of(process) > 0), "no namespace is made");
-    let id = rustix::process::Pid::from_raw(process.cast_signed()).unwrap();
-    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-    let done = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.code() == Some(130) || said.contains("holds no load"), "{:?} {said}", done.status);
-    assert_eq!(namespaces_of(process), 0, "namespaces are left behind");
+    let ended = (0..ATTEMPTS).any(|_| {
+        let folder = tempfile::tempdir().unwrap();
+        let child = rates(folder.path(), "link,kernel,xdp");
+        let process = child.id();
+        assert!(eventually(|| namespaces_of(process) > 0), "no namespace is made");
+        let id = rustix::process::Pid::from_raw(process.cast_signed()).unwrap();
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(namespaces_of(process), 0, "namespaces are left behind");
+        let is_busy = said.contains("holds no load");
+        assert!(is_busy || done.status.code() == Some(130), "{:?} {said}", done.status);
+        !is_busy
+    });
+    assert!(ended, "other work took the generator's core {ATTEMPTS} times");
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fullview_bench::rates::DeviceName;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each device forwards smallest UDP packets between two network namespaces. A search (MLRsearch) finds the highest load
+    after_help = "Each device forwards smallest UDP packets between two network namespaces, or with --testbed between hosts
+(docs/reference/testbed.md). A search (MLRsearch) finds the highest load
 without loss (NDR), that with a loss of 0.5 % (PDR), and what comes out of the largest load (MRR). Needs root, iproute2,
 ethtool, chrt, and nft for kernel-stateful. What is comparable: docs/reference/rates.md.
 
@@ -21,12 +21,17 @@ Exit codes:
 Examples:
   fullview rates
   fullview rates --devices kernel,xdp --repetitions 5 --out results/xdp-rates
-  fullview rates --devices link,off --trial-seconds 0.1 --json"
+  fullview rates --devices link,off --trial-seconds 0.1 --json
+  fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab"
 )]
 pub struct RatesArgs {
-    /// What is measured [default: all but off]
+    /// What is measured: link, kernel, kernel-stateful, off, auto, threads, tc, xdp, xdp-generic, or the devices of the
+    /// inventory [default: all but off]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub devices: Vec<DeviceName>,
+    pub devices: Vec<String>,
+    /// Measure between the hosts of this inventory instead, over ssh
+    #[arg(long, value_name = "FILE")]
+    pub testbed: Option<PathBuf>,
     /// Searches for each device
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,

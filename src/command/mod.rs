@@ -36,6 +36,8 @@ pub mod route;
 pub mod serve;
 pub mod show;
 pub mod table;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod testbed;
 pub mod trace;
 
 /// How the program ends. `fullview --help` documents the codes.

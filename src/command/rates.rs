@@ -1,15 +1,19 @@
-//! `fullview rates`: the highest loads that devices carry between network namespaces.
+//! `fullview rates`: the highest loads that devices carry between network namespaces, or between hosts.
 
 use std::fs;
 use std::io::{self, Write};
 
 use anyhow::{Context, ensure};
+use clap::ValueEnum;
 use fullview_bench::rates::{
-    DeviceName, RatesCampaign, RatesError, RatesReport, TrialArchive, notes, page, table,
+    DeviceName, NamespaceLab, RateLab, RatesCampaign, RatesError, RatesReport, TrialArchive, notes, page,
+    table,
 };
+use fullview_bench::remote::{RemoteBed, RemoteLab, Wiring};
 use fullview_router::error::BadInput;
 use fullview_router::{log, progress};
 
+use super::testbed::read;
 use super::{Exit, campaign};
 use crate::args::rates::RatesArgs;
 
@@ -22,11 +26,13 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
             "{folder}: there are results already; --force replaces them, --out chooses another folder"
         ))
     );
-    let wanted = wanted(args)?;
+    let wiring = args.testbed.as_deref().map(read).transpose()?;
+    let wanted = wanted(args, devices(args, wiring.as_ref())?);
     let mut archive = TrialArchive::create(&args.out)?;
     let stop = campaign::stop_on_signal()?;
+    let mut lab = lab(wiring)?;
     let bar = progress::steps(wanted.searches() as u64);
-    let measured = wanted.run(&mut archive, &stop, &bar);
+    let measured = wanted.run(lab.as_mut(), &mut archive, &stop, &bar);
     bar.finish_and_clear();
     match measured {
         Err(RatesError::Stopped) => Ok(Exit::Interrupted),
@@ -39,17 +45,52 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn wanted(args: &RatesArgs) -> anyhow::Result<RatesCampaign> {
-    let devices = if args.devices.is_empty() { DeviceName::USUAL.to_vec() } else { args.devices.clone() };
-    Ok(RatesCampaign {
+fn lab(wiring: Option<Wiring>) -> anyhow::Result<Box<dyn RateLab>> {
+    let program = std::env::current_exe().context("the path of this program")?;
+    Ok(match wiring {
+        Some(wiring) => Box::new(RemoteLab::new(RemoteBed::connect(wiring)?)),
+        None => Box::new(NamespaceLab::new(program)?),
+    })
+}
+
+/// The names on the command line, else all of the test bed, in its order.
+fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<String>> {
+    let (all, usual) = match wiring {
+        Some(wiring) => {
+            let all: Vec<String> = wiring.inventory.devices.iter().map(|one| one.name.clone()).collect();
+            (all.clone(), all)
+        }
+        None => (
+            DeviceName::value_variants().iter().map(word).collect(),
+            DeviceName::USUAL.iter().map(word).collect(),
+        ),
+    };
+    if args.devices.is_empty() {
+        return Ok(usual);
+    }
+    let unknown = args.devices.iter().find(|device| !all.contains(device));
+    if let Some(unknown) = unknown {
+        let known = all.join(", ");
+        return Err(
+            BadInput(format!("--devices: there is no device {unknown:?} here; there are {known}")).into()
+        );
+    }
+    Ok(all.into_iter().filter(|device| args.devices.contains(device)).collect())
+}
+
+fn word(device: &DeviceName) -> String {
+    device.word().to_owned()
+}
+
+fn wanted(args: &RatesArgs, devices: Vec<String>) -> RatesCampaign {
+    RatesCampaign {
         devices,
         repetitions: args.repetitions,
         seed: args.seed,
         trial_seconds: args.trial_seconds,
         most_seconds: args.most_seconds,
         most_load: args.most_load.map(f64::from),
-        program: std::env::current_exe().context("the path of this program")?,
-    })
+    }
 }
 
 fn write(args: &RatesArgs, report: &RatesReport) -> anyhow::Result<()> {

@@ -153,8 +153,8 @@ fn chance_decides_in_explanations_as_for_the_packet() {
         let ran = run(&[&["filter", "explain", &path][..], &ends].concat());
         let passes: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
         for pass in passes.as_array().unwrap() {
-            let matching = pass["rules"].as_array().unwrap().iter().filter(|rule| rule["mismatch"].is_null());
-            let last = matching.last().unwrap();
+            let last =
+                pass["rules"].as_array().unwrap().iter().rfind(|rule| rule["mismatch"].is_null()).unwrap();
             assert_eq!(
                 (&last["decides"], &last["number"]),
                 (&true.into(), &pass["rule"]["number"]),

@@ -7,6 +7,8 @@ pub mod probe;
 pub mod progress;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod rates;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod remote;
 pub mod served;
 pub mod settings;
 pub mod subject;

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use fullview_lab::search::TrialRequest;
 use serde::{Deserialize, Serialize};
 
-use super::device::DeviceName;
 use super::error::RatesError;
 
 /// One trial.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ArchivedTrial {
-    pub device: DeviceName,
+    pub device: String,
     /// From 1.
     pub repetition: u32,
     #[serde(flatten)]

@@ -45,6 +45,12 @@ pub enum RatesError {
     NoLoad { smallest: f64 },
     #[error("the program forwards nothing here: the kernel carries all packets")]
     ForwardsNothing,
+    /// A device that this lab does not have.
+    #[error("there is no device {0:?} here")]
+    NoDevice(String),
+    /// What other hosts report.
+    #[error("{0}")]
+    Hosts(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("{}: {error}", path.display())]
     Archive { path: PathBuf, error: io::Error },
     #[error("interrupted")]

@@ -1,4 +1,4 @@
-//! The largest load of a search: what the generator itself holds.
+//! The largest load of a search in namespaces: what the generator itself holds.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -7,13 +7,14 @@ use super::bed::RateBed;
 use super::cores::BedCores;
 use super::error::RatesError;
 use super::generator::offer;
-use super::measurer::{MOST_BEHIND, RateTrial};
+use super::receiver::{received, settled};
+use super::trial::{MOST_BEHIND, RateTrial};
 
 /// More than any generator sends.
-const ALL: f64 = 1e8;
-const TRIALS: usize = 3;
+pub const ALL: f64 = 1e8;
+pub const TRIALS: usize = 3;
 /// A generator that is always late can neither wait nor make up for anything.
-const ROOM: f64 = 0.8;
+pub const ROOM: f64 = 0.8;
 
 /// Measures the largest load that the generator offers on schedule: over a link, while the other core forwards, and when the
 /// receiver has room for nothing, because the kernel reports every packet without room by a call of its own. No more than
@@ -53,7 +54,9 @@ fn fastest(bed: &RateBed, seconds: f64) -> Result<f64, RatesError> {
 fn holds(bed: &RateBed, load: f64, seconds: f64, most_lost: f64) -> Result<bool, RatesError> {
     let mut held = 0;
     for _ in 0..TRIALS {
-        let trial = RateTrial::make(bed, load, seconds)?;
+        let before = received(bed)?;
+        let offered = offer(bed, load, Duration::from_secs_f64(seconds))?;
+        let trial = RateTrial::new(offered, settled(bed)?.saturating_sub(before))?;
         held += usize::from(trial.counts() && trial.loss_ratio() <= most_lost);
     }
     Ok(2 * held > TRIALS)

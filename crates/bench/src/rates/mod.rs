@@ -5,8 +5,8 @@
 //!   generator, on a core     the device, on another one      the kernel's counter
 //! ```
 //!
-//! Read the modules in this order: `frame`, `schedule`, `bed`, `generator`, `receiver`, `largest`, `device`, `measurer`,
-//! `campaign`.
+//! Read the modules in this order: `frame`, `schedule`, `trial`, `bed`, `generator`, `receiver`, `largest`, `device`,
+//! `lab`, `namespaces`, `measurer`, `campaign`. Devices between other hosts are in `crate::remote`.
 
 mod archive;
 mod bed;
@@ -16,17 +16,27 @@ mod device;
 mod error;
 mod frame;
 mod generator;
+mod lab;
 mod largest;
 mod measurer;
+mod namespaces;
 mod order;
 mod page;
 mod receiver;
 mod result;
 mod schedule;
+mod trial;
 
 pub use archive::TrialArchive;
-pub use campaign::RatesCampaign;
+pub use campaign::{RatesCampaign, SMALLEST};
+pub use cores::keep_real_time;
 pub use device::DeviceName;
 pub use error::RatesError;
+pub use frame::TrafficAddresses;
+pub use generator::{TimedLoad, send};
+pub use lab::{LabDescription, RateDevice, RateLab};
+pub use largest::{ALL, ROOM, TRIALS};
+pub use namespaces::NamespaceLab;
 pub use page::{notes, page, table};
 pub use result::{DeviceRates, DeviceSearch, RatesReport};
+pub use trial::{Offered, RateTrial};

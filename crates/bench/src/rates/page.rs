@@ -15,7 +15,7 @@ pub fn table(report: &RatesReport) -> String {
         let rates: [fn(&DeviceSearch) -> Option<f64>; 3] =
             [|search| search.ndr, |search| search.pdr, |search| Some(search.mrr)];
         let [ndr, pdr, mrr] = rates.map(|rate| cell(device.range(rate), report.largest_load));
-        let _ = writeln!(text, "| {:15} | {ndr:>24} | {pdr:>24} | {mrr:>24} |", device.device.word());
+        let _ = writeln!(text, "| {:15} | {ndr:>24} | {pdr:>24} | {mrr:>24} |", device.device);
     }
     text
 }
@@ -35,6 +35,7 @@ pub fn page(report: &RatesReport) -> String {
     for note in notes(report) {
         let _ = writeln!(text, "- {note}");
     }
+    text.push_str(&report.lab.sections);
     text.push_str("\n## Loss at each load\n");
     report.devices.iter().for_each(|device| text.push_str(&losses(device)));
     text
@@ -45,11 +46,10 @@ fn conditions(report: &RatesReport) -> String {
     let [smallest, largest] = [report.smallest_load, report.largest_load].map(|load| load / 1000.0);
     format!(
         "Thousands of smallest UDP packets a second in 4096 flows, median and range of {repetitions} searches with trials of \
-         {trial_seconds} s, devices in a random order (seed {seed}). Comparable are the rows of this table: all devices were \
-         measured in the same test bed, on one core beside a core with the generator, and hosts and device share what the \
-         machine has. Figures of other machines, of cards or of other tables are not comparable. Loads from {smallest:.1} to \
+         {trial_seconds} s, devices in a random order (seed {seed}). Comparable are the rows of this table. {} Loads from {smallest:.1} to \
          {largest:.1} were searched. The upper one is what the generator itself holds: a device with that rate carries as \
-         much or more (≥).\n"
+         much or more (≥).\n",
+        report.lab.conditions
     )
 }
 
@@ -65,7 +65,7 @@ pub fn notes(report: &RatesReport) -> Vec<String> {
         notes.push("Interrupted: searches are missing.".into());
     }
     for device in &report.devices {
-        let word = device.device.word();
+        let word = &device.device;
         let failed = device.failed.iter();
         notes.extend(
             failed.map(|failed| format!("{word}, repetition {}: {}", failed.repetition, failed.reason)),
@@ -87,7 +87,7 @@ fn losses(device: &DeviceRates) -> String {
     for trial in device.searches.iter().flat_map(|search| &search.trials) {
         loads.entry(trial.request.load.round() as u64).or_default().push(trial.result.loss_ratio * 100.0);
     }
-    let mut text = format!("\n### {}\n\n", device.device.word());
+    let mut text = format!("\n### {}\n\n", device.device);
     text.push_str("| packets/s | trials | median loss % | highest loss % |\n| ---: | ---: | ---: | ---: |\n");
     for (load, losses) in loads {
         let highest = losses.iter().copied().fold(0.0, f64::max);

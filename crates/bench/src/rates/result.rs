@@ -3,8 +3,9 @@
 use fullview_lab::search::{GoalResult, ReceiveRate, SearchEnd, SearchResults, Trial};
 use fullview_lab::stats::median;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::device::DeviceName;
+use super::lab::LabDescription;
 
 /// One repetition of a device, in packets per second.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,7 +35,7 @@ pub struct FailedSearch {
 /// All repetitions of a device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeviceRates {
-    pub device: DeviceName,
+    pub device: String,
     pub searches: Vec<DeviceSearch>,
     pub failed: Vec<FailedSearch>,
 }
@@ -50,7 +51,12 @@ pub struct RatesReport {
     pub largest_load: f64,
     pub debug_build: bool,
     pub interrupted: bool,
+    /// The machines, if they are others than this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub testbed: Option<Value>,
     pub devices: Vec<DeviceRates>,
+    #[serde(skip)]
+    pub lab: LabDescription,
 }
 
 /// The median of some rates with their range.

@@ -17,5 +17,5 @@ pub use bench::ServedBench;
 pub use build_settings::{BuildSettings, WhichBuild, against};
 pub use error::ServedError;
 pub use process::Program;
-pub use protocol::ServedBuild;
+pub use protocol::{Hello, ServedBuild};
 pub use server::serve;

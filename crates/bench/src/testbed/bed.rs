@@ -6,9 +6,10 @@ use std::net::IpAddr;
 
 use fullview_table::{Address, Rib};
 
+use super::command::run;
 use super::error::TestbedError;
 use super::frames::{EGRESS, GENERATOR, INGRESS, STATIONS, TestbedHeaders, station_mac, station_of};
-use super::namespace::{self, Namespace};
+use super::namespace::Namespace;
 
 /// Settings of the router's kernel.
 const SETTINGS: [(&str, &str); 5] = [
@@ -99,7 +100,7 @@ impl Testbed {
         ))?;
         self.router.batch(&format!("link set {theirs} up\n"))?;
         // A veth device takes redirected frames only if its peer polls (NAPI), which GRO switches on.
-        namespace::run("ip", &["netns", "exec", router, "ethtool", "-K", &theirs, "gro", "on"], "")
+        run("ip", &["netns", "exec", router, "ethtool", "-K", &theirs, "gro", "on"], "")
     }
 
     /// Adds these routes to the router's kernel, each via its next hop's station. A large table takes seconds.
@@ -110,11 +111,9 @@ impl Testbed {
             let _ = writeln!(lines, "route replace {} via {station} dev {TO_RECEIVER}", route.prefix);
         }
         // A table may hold prefixes that the kernel refuses, such as multicast; no packet is sent there.
-        namespace::run("ip", &["-n", self.router.name(), "-force", "-batch", "-"], &lines).or_else(|error| {
-            match error {
-                TestbedError::Command { .. } => Ok(()),
-                other => Err(other),
-            }
+        run("ip", &["-n", self.router.name(), "-force", "-batch", "-"], &lines).or_else(|error| match error {
+            TestbedError::Command { .. } => Ok(()),
+            other => Err(other),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Why a test bed cannot be made or run.
 
 use std::io;
+use std::path::PathBuf;
 
 use fullview_plane::bpf::BpfError;
 use fullview_plane::engine::EngineError;
@@ -19,6 +20,9 @@ pub enum TestbedError {
     /// A namespace that cannot be entered.
     #[error("network namespace {name}: {error}")]
     Enter { name: String, error: io::Error },
+    /// The records of what was made.
+    #[error("{}: {error}; it records the namespaces of test beds, for `fullview testbed clean`", path.display())]
+    Record { path: PathBuf, error: io::Error },
     /// A device that is not there.
     #[error("device {name}: {error}")]
     Device { name: String, error: io::Error },

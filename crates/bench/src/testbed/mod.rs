@@ -14,16 +14,26 @@
 //! before the next one, so no queue overflows and the counters show what one processor does for all three.
 
 mod bed;
+mod command;
 mod core_wait;
 mod error;
 mod forwarders;
 mod frames;
+mod leftovers;
+mod marker;
 mod namespace;
+mod owner;
 mod programs;
+mod records;
+mod tied;
 
 pub use bed::Testbed;
+pub use command::run;
 pub use error::TestbedError;
 pub use forwarders::{Forwarder, Forwarders, Turn};
 pub use frames::{STATIONS, TestbedHeaders, station_of};
-pub use namespace::{Namespace, run};
+pub use leftovers::{Leftover, LeftoverKind, remove_leftovers};
+pub use namespace::Namespace;
+pub use owner::OwnerFolder;
 pub use programs::{Counted, MOST_PACKETS, TestbedPath};
+pub use tied::{start_tied, tied};

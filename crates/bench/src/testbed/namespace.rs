@@ -1,26 +1,35 @@
 //! Network namespaces of our own, gone when their value is.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::os::fd::AsFd;
-use std::process::{Command, Stdio};
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 use std::thread;
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, gettid, move_into_link_name_space};
 
+use super::command::run;
 use super::error::TestbedError;
+use super::marker::mark;
+use super::owner::OwnerFolder;
+use super::records::RecordedNamespace;
 
-/// A network namespace with a name that no other process uses.
+/// A network namespace with a name that no other process uses. If this process is killed, the next one that makes a
+/// namespace removes it.
 pub struct Namespace {
     name: String,
+    owner: Arc<OwnerFolder>,
 }
 
 impl Namespace {
     /// Makes a namespace; `role` distinguishes those of one process.
     pub fn new(role: &str) -> Result<Namespace, TestbedError> {
-        let name = format!("fv{}{role}", std::process::id());
-        ip(&["netns", "add", &name], "")?;
-        Ok(Namespace { name })
+        let (name, owner) = (format!("fv{}{role}", std::process::id()), OwnerFolder::current()?);
+        // In a thread, which is in the new namespace until it ends.
+        let made = thread::scope(|scope| scope.spawn(|| make(&name, &owner)).join());
+        made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(Namespace { name, owner })
     }
 
     /// Its name, for `ip -n`.
@@ -30,7 +39,7 @@ impl Namespace {
 
     /// Runs `ip -batch` in it.
     pub fn batch(&self, lines: &str) -> Result<(), TestbedError> {
-        ip(&["-n", &self.name, "-batch", "-"], lines)
+        run("ip", &["-n", &self.name, "-batch", "-"], lines)
     }
 
     /// Does some work in it, in a thread that ends with the work.
@@ -67,32 +76,21 @@ impl Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         // The kernel removes its devices with it. A failure cannot be reported from here.
-        let _ = ip(&["netns", "delete", &self.name], "");
+        let deleted = run("ip", &["netns", "delete", &self.name], "");
+        let _ = deleted.map(|()| RecordedNamespace::remove(self.owner.path(), &self.name));
     }
 }
 
-/// Runs `ip` with something to read.
-fn ip(arguments: &[&str], input: &str) -> Result<(), TestbedError> {
-    run("ip", arguments, input)
+/// Makes a namespace for the calling thread, records it, and then names it: a name without a record would stay for ever.
+fn make(name: &str, owner: &OwnerFolder) -> Result<(), TestbedError> {
+    let entered = enter_new().and_then(|()| Ok(fs::metadata("/proc/thread-self/ns/net")?.ino()));
+    let inode = entered.map_err(|error| TestbedError::Enter { name: name.into(), error })?;
+    mark()?;
+    RecordedNamespace::write(owner.path(), name, inode)?;
+    run("ip", &["netns", "attach", name, &gettid().to_string()], "")
 }
 
-/// Runs a command to its end; what it has to say against it is the error.
-pub fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<(), TestbedError> {
-    let failed = |error: String| TestbedError::Command { program, arguments: arguments.join(" "), error };
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
-    let mut pipe = child.stdin.take();
-    let done = thread::scope(|scope| {
-        // Written beside reading its errors, or both could wait for the other. A command that stops reading reports the reason on standard error.
-        scope.spawn(move || pipe.as_mut().map(|pipe| pipe.write_all(input.as_bytes())));
-        child.wait_with_output()
-    });
-    let done = done.map_err(|error| failed(error.to_string()))?;
-    let message = String::from_utf8_lossy(&done.stderr);
-    if done.status.success() {
-        Ok(())
-    } else {
-        Err(failed(message.lines().take(3).collect::<Vec<_>>().join("; ")))
-    }
+#[allow(deprecated)] // `unshare` is unsafe only where it unshares file descriptors or memory
+fn enter_new() -> io::Result<()> {
+    Ok(rustix::thread::unshare(UnshareFlags::NEWNET)?)
 }

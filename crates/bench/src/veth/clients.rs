@@ -10,7 +10,7 @@ use super::iperf::{Report, SETTLE};
 use super::load::{ClientLoad, ClientTurn};
 use super::server::HttpServer;
 use crate::settings::ClientName;
-use crate::testbed::Namespace;
+use crate::testbed::{Namespace, start_tied, tied};
 
 /// A server listens within a small part of this time.
 const START: Duration = Duration::from_secs(10);
@@ -94,7 +94,8 @@ impl<'b> Clients<'b> {
         if self.load.connections > 1 {
             command.args(["--parallel", "--parallel-max", &parallel]);
         }
-        let child = command.arg(url).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        command.arg(url).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = start_tied(command);
         Ok(Running(child.map_err(|error| VethError::Start { program: "curl".into(), error })?))
     }
 
@@ -122,7 +123,8 @@ fn url(path: &str) -> String {
 /// Starts the server and waits until it listens.
 fn iperf_server(bed: &VethBed) -> Result<Running, VethError> {
     let mut server = command(&bed.right, &["iperf3", "--server", "--json", "--interval", "0.1"]);
-    let child = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    server.stdout(Stdio::null()).stderr(Stdio::null());
+    let child = start_tied(server);
     let running = Running(child.map_err(|error| VethError::Start { program: "iperf3".into(), error })?);
     let began = Instant::now();
     while !listens(&bed.right)? {
@@ -142,7 +144,7 @@ fn listens(host: &Namespace) -> Result<bool, VethError> {
 }
 
 fn command(host: &Namespace, words: &[&str]) -> Command {
-    let mut command = Command::new("ip");
+    let mut command = tied("ip");
     command.args(["netns", "exec", host.name()]).args(words).stdin(Stdio::null());
     command
 }

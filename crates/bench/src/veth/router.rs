@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use fullview_router::control::request::Request;
 use fullview_router::control::status::CountersStatus;
 
 use super::error::VethError;
-use crate::testbed::Namespace;
+use crate::testbed::{Namespace, OwnerFolder, start_tied, tied};
 
 /// A router has loaded its programs and read the kernel's state within a small part of this time.
 const START: Duration = Duration::from_secs(30);
@@ -32,22 +33,36 @@ pub struct RouterProcess {
     child: Child,
     folder: tempfile::TempDir,
     arguments: String,
+    /// Its folder is the parent of `folder`.
+    _owner: Arc<OwnerFolder>,
 }
 
 impl RouterProcess {
     /// Starts a router in a namespace, and waits until it answers.
     pub fn start(router: &Namespace, program: &RouterProgram<'_>) -> Result<RouterProcess, VethError> {
-        let folder = tempfile::tempdir().map_err(VethError::Folder)?;
+        let mut command = tied("ip");
+        command.args(["netns", "exec", router.name()]).arg(program.program);
+        RouterProcess::start_by(command, program)
+    }
+
+    /// Starts a router in this namespace, and waits until it answers.
+    pub fn start_here(program: &RouterProgram<'_>) -> Result<RouterProcess, VethError> {
+        RouterProcess::start_by(tied(program.program), program)
+    }
+
+    fn start_by(mut command: Command, program: &RouterProgram<'_>) -> Result<RouterProcess, VethError> {
+        let owner = OwnerFolder::current()?;
+        let folder = owner.folder("router-")?;
         let said = File::create(folder.path().join("log")).map_err(VethError::Folder)?;
         let control = control(folder.path());
         let mut arguments = vec!["--interfaces".to_owned(), program.interfaces.into(), "--engine".into()];
         arguments.push(program.engine.into());
         arguments.extend_from_slice(program.options);
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", router.name()]).arg(program.program).arg("forward").args(&arguments);
+        command.arg("forward").args(&arguments);
         command.arg("--control").arg(control).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-        let child = command.spawn().map_err(|error| VethError::Start { program: "ip".into(), error })?;
-        let mut started = RouterProcess { child, folder, arguments: arguments.join(" ") };
+        let name = program.program.display().to_string();
+        let child = start_tied(command).map_err(|error| VethError::Start { program: name, error })?;
+        let mut started = RouterProcess { child, folder, arguments: arguments.join(" "), _owner: owner };
         started.wait()?;
         Ok(started)
     }

@@ -81,7 +81,7 @@ fn said_to_decide(lowered: &LoweredPf, packet: &Packet) -> Option<u32> {
         tried.mismatch.is_none() && !matches!(action, RuleAction::Count | RuleAction::StopIfDecided { .. })
     };
     let tried = set.tried(&mut worker(&set), packet);
-    tried.iter().filter(decides).next_back().map(|tried| tried.index as u32)
+    tried.iter().rfind(decides).map(|tried| tried.index as u32)
 }
 
 fn answer(decision: &Decision) -> Answer {

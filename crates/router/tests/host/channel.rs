@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fullview_plane::burst::{Arena, Burst};
 use fullview_plane::interface::{Interface, InterfaceAddress};
-use fullview_plane::verdict::{Punt, Reason, Verdict};
+use fullview_plane::verdict::{Punt, Reason, RejectAnswer, Verdict};
 use fullview_plane::view::{TableReaders, View, ViewParts};
 use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
@@ -124,7 +124,8 @@ fn only_packets_that_the_host_stack_handles_are_sent() {
     ];
     reject(&mut workers[0], &silent.map(|verdict| (request(), verdict)));
     assert!(end.next_event().is_none() && wakeups.load(Ordering::Relaxed) == 0);
-    let handled = [Verdict::Drop(Reason::TtlExpired), Verdict::Punt(Punt::Glean)];
+    let handled =
+        [Verdict::Drop(Reason::TtlExpired), Verdict::Punt(Punt::Glean), Verdict::Reject(RejectAnswer::RESET)];
     reject(&mut workers[0], &handled.map(|verdict| (request(), verdict)));
     let events = std::iter::from_fn(|| end.next_event());
     let verdicts: Vec<_> = events

@@ -1,0 +1,37 @@
+//! Where devices are measured: in namespaces of this machine, or on other hosts.
+
+use std::sync::atomic::AtomicBool;
+
+use serde_json::Value;
+
+use super::error::RatesError;
+use super::trial::RateTrial;
+
+/// Hosts with a place for one device at a time.
+pub trait RateLab {
+    /// The largest load between these two that the generator offers on schedule, in packets per second.
+    fn largest_load(&mut self, limits: [f64; 2], seconds: f64, stop: &AtomicBool) -> Result<f64, RatesError>;
+
+    /// Starts the device of this name, and waits until it forwards. It ends when the value is dropped.
+    fn start(&mut self, device: &str) -> Result<Box<dyn RateDevice + '_>, RatesError>;
+
+    /// What a reader of the figures has to know about it.
+    fn describe(&self) -> LabDescription;
+}
+
+/// A device that runs.
+pub trait RateDevice {
+    /// Offers a load, and counts what comes out until no more comes.
+    fn trial(&mut self, load: f64, seconds: f64) -> Result<RateTrial, RatesError>;
+}
+
+/// Facts about a lab.
+#[derive(Clone, Debug, Default)]
+pub struct LabDescription {
+    /// Sentences about traffic and comparability.
+    pub conditions: String,
+    /// Sections of the page, in Markdown.
+    pub sections: String,
+    /// The same for programs.
+    pub facts: Option<Value>,
+}

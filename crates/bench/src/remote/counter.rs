@@ -1,0 +1,57 @@
+//! Counts the packets of a measurement in the kernel (`bpf/counter.c`).
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use aya::maps::{Array, MapError, PerCpuArray};
+use aya::programs::xdp::XdpMode;
+use fullview_plane::bpf::{self, BpfError, BpfObject, LoadedObject, ProgramAttachment};
+use rustix::net::{AddressFamily, SocketType, netdevice, socket};
+
+const COUNTER: BpfObject =
+    BpfObject::new("counter", aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/counter.o")));
+
+/// Why packets cannot be counted.
+#[derive(Debug, thiserror::Error)]
+pub enum CounterError {
+    #[error("interface {interface}: {error}")]
+    Interface { interface: String, error: io::Error },
+    #[error(transparent)]
+    Bpf(#[from] BpfError),
+    #[error("a BPF map: {0}")]
+    Map(#[from] MapError),
+}
+
+/// A counter at an interface, until it is dropped.
+pub struct PacketCounter {
+    loaded: LoadedObject,
+    _attached: ProgramAttachment,
+}
+
+impl PacketCounter {
+    /// Counts packets to an address, in the driver if it can, else before the kernel's stack.
+    pub fn start(interface: &str, destination: Ipv4Addr) -> Result<PacketCounter, CounterError> {
+        let device = index(interface)
+            .map_err(|error| CounterError::Interface { interface: interface.into(), error })?;
+        let mut loaded = COUNTER.load()?;
+        let address = u32::from_ne_bytes(destination.octets());
+        loaded.map::<Array<_, u32>>("destination")?.set(0, address, 0)?;
+        let program = loaded.xdp("count")?;
+        let attached = match bpf::attach(program, device, XdpMode::Driver) {
+            Err(_) => bpf::attach(program, device, XdpMode::Skb)?,
+            Ok(attached) => attached,
+        };
+        Ok(PacketCounter { loaded, _attached: attached })
+    }
+
+    /// Packets since the start.
+    pub fn packets(&mut self) -> Result<u64, CounterError> {
+        let counted = self.loaded.map::<PerCpuArray<_, u64>>("counted")?;
+        Ok(counted.get(&0, 0)?.iter().sum())
+    }
+}
+
+fn index(interface: &str) -> io::Result<u32> {
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    Ok(netdevice::name_to_index(&socket, interface)?)
+}

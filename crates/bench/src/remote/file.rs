@@ -1,0 +1,18 @@
+//! Reads inventory files.
+
+use std::fs;
+use std::path::Path;
+
+use super::error::RemoteError;
+use super::wiring::Wiring;
+
+/// Reads and checks an inventory. Paths in it are relative to its folder.
+pub fn read_inventory(path: &Path) -> Result<Wiring, RemoteError> {
+    let wrong = |problem: String| RemoteError::Inventory { path: path.into(), problem };
+    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let mut inventory: super::inventory::Inventory =
+        toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    inventory.ssh.config = inventory.ssh.config.map(|config| folder.join(config));
+    Wiring::of(inventory).map_err(wrong)
+}

@@ -1,0 +1,41 @@
+//! Devices between other hosts, which are reached by ssh.
+//!
+//! The program that measures connects to each host of an inventory, copies itself there, and starts the copy as an agent,
+//! which sends, counts, and sets the device under test up. An agent, and every line that was run in a host's shell, ends when
+//! its input ends, and puts back what it changed: so does a host whose connection is lost.
+//!
+//! Read the modules in this order: `inventory`, `wiring`, `file`; on the hosts `protocol`, `requests`, `machine`, `undo`,
+//! `agent_device`, `counter`, `marks`, `agent`; here `ssh`, `session`, `shell`, `connection`, `bed`, `check`, `lab`; `layout`, `drawing`.
+
+mod agent;
+mod agent_device;
+mod bed;
+mod check;
+mod connection;
+mod counter;
+mod drawing;
+mod error;
+mod file;
+mod inventory;
+mod lab;
+mod layout;
+mod machine;
+mod marks;
+mod page;
+mod protocol;
+mod requests;
+mod session;
+mod shell;
+mod ssh;
+mod undo;
+mod wiring;
+
+pub use agent::serve_agent;
+pub use bed::RemoteBed;
+pub use check::{BedCheck, NodeCheck, WireCheck, WireState};
+pub use drawing::{draw_svg, draw_text};
+pub use error::RemoteError;
+pub use file::read_inventory;
+pub use inventory::{DeviceKind, DeviceSettings, Inventory, NodeRole, NodeSettings};
+pub use lab::RemoteLab;
+pub use wiring::Wiring;

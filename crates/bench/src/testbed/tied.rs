@@ -1,0 +1,55 @@
+//! Children that end with this process.
+
+use std::io;
+use std::process::{Child, Command};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use rustix::process::{getpriority_process, setpriority_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// A command to start, and where its result goes.
+type Start = (Command, ThreadPlace, Sender<io::Result<Child>>);
+
+/// Where a thread runs, which its children inherit.
+struct ThreadPlace {
+    cores: CpuSet,
+    priority: i32,
+}
+
+/// A command that the kernel kills when the thread ends that starts it; `start_tied` starts it.
+pub fn tied(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL"]).arg(program);
+    command
+}
+
+/// Starts a command of `tied`. One thread starts them all and lasts as long as this process, because the signal is sent
+/// when the thread ends that started the child. The child has the cores and the priority of the calling thread.
+pub fn start_tied(command: Command) -> io::Result<Child> {
+    static STARTER: OnceLock<Sender<Start>> = OnceLock::new();
+    let ended = |_| io::Error::other("the thread that starts programs has ended");
+    let (result, started) = channel();
+    let place = ThreadPlace { cores: sched_getaffinity(None)?, priority: getpriority_process(None)? };
+    STARTER.get_or_init(starter).send((command, place, result)).map_err(|error| ended(error.to_string()))?;
+    started.recv().map_err(|error| ended(error.to_string()))?
+}
+
+fn starter() -> Sender<Start> {
+    let (sender, queue) = channel::<Start>();
+    thread::spawn(move || {
+        for (mut command, place, result) in queue {
+            let started = place.take().and_then(|()| command.spawn());
+            // The caller waits for it.
+            let _ = result.send(started);
+        }
+    });
+    sender
+}
+
+impl ThreadPlace {
+    fn take(self) -> io::Result<()> {
+        Ok(sched_setaffinity(None, &self.cores).and_then(|()| setpriority_process(None, self.priority))?)
+    }
+}

@@ -1,0 +1,76 @@
+//! `fullview testbed`: inventories of hosts, and what killed measurements left behind.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use fullview_bench::remote::{BedCheck, Wiring, draw_svg, draw_text, read_inventory, serve_agent};
+use fullview_bench::testbed::{Leftover, LeftoverKind, remove_leftovers};
+use fullview_router::error::BadInput;
+
+use super::Exit;
+use crate::args::testbed::{CheckTestbedArgs, CleanTestbedArgs, DrawTestbedArgs, TestbedCommand};
+
+pub fn run(asked: &TestbedCommand) -> anyhow::Result<Exit> {
+    match asked {
+        TestbedCommand::Draw(args) => draw(args),
+        TestbedCommand::Check(args) => check(args),
+        TestbedCommand::Clean(args) => clean(args),
+    }
+}
+
+/// What runs on the nodes.
+pub fn agent() -> anyhow::Result<Exit> {
+    serve_agent()?;
+    Ok(Exit::Done)
+}
+
+/// Reads an inventory.
+pub fn read(path: &Path) -> anyhow::Result<Wiring> {
+    Ok(read_inventory(path).map_err(|error| BadInput(error.to_string()))?)
+}
+
+fn draw(args: &DrawTestbedArgs) -> anyhow::Result<Exit> {
+    let wiring = read(&args.inventory)?;
+    match &args.svg {
+        Some(path) => {
+            fs::write(path, draw_svg(&wiring)).with_context(|| format!("{}: cannot write", path.display()))?
+        }
+        None => write!(io::stdout(), "{}", draw_text(&wiring))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn check(args: &CheckTestbedArgs) -> anyhow::Result<Exit> {
+    let check = BedCheck::of(&read(&args.inventory)?);
+    let text = if args.json { serde_json::to_string_pretty(&check)? + "\n" } else { check.text() };
+    write!(io::stdout(), "{text}")?;
+    Ok(if check.is_right() { Exit::Done } else { Exit::Failed })
+}
+
+fn clean(args: &CleanTestbedArgs) -> anyhow::Result<Exit> {
+    let found = remove_leftovers(args.dry_run)?;
+    if args.json {
+        let shown = serde_json::json!({ "dry_run": args.dry_run, "found": found });
+        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&shown)?)?;
+    } else if found.is_empty() {
+        writeln!(io::stdout(), "nothing is left behind")?;
+    } else {
+        found.iter().try_for_each(|one| writeln!(io::stdout(), "{}", line(one, args.dry_run)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn line(leftover: &Leftover, dry_run: bool) -> String {
+    let done = if dry_run { "would remove" } else { "removed" };
+    let name = &leftover.name;
+    match leftover.kind {
+        LeftoverKind::Namespace => format!("{done} network namespace {name}"),
+        LeftoverKind::Process => format!("{done} process {name}"),
+        LeftoverKind::Folder => format!("{done} folder {name}"),
+        LeftoverKind::NotOurs => {
+            format!("kept network namespace {name}: it is not the one that was recorded under this name")
+        }
+    }
+}

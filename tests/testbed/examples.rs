@@ -1,0 +1,73 @@
+//! The inventories in experiments/testbed, and wrong ones.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fullview_bench::remote::{draw_svg, draw_text, read_inventory};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/testbed")
+}
+
+#[test]
+fn every_example_can_be_read_and_drawn() {
+    let mut count = 0;
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let wiring = read_inventory(&path).unwrap();
+        let (text, svg) = (draw_text(&wiring), draw_svg(&wiring));
+        for node in &wiring.inventory.nodes {
+            assert!(text.contains(&node.name), "{text}");
+            for interface in &node.interfaces {
+                let port = format!("{} {}", interface.name, interface.address);
+                assert!(text.contains(&port) && svg.contains(&port), "{}: {port}\n{text}", path.display());
+            }
+        }
+        assert_eq!(text.matches(['▶', '◀']).count(), wiring.wires.len(), "{text}");
+        assert_eq!(svg.matches("<line ").count(), wiring.wires.len());
+        count += 1;
+    }
+    assert!(count >= 4);
+}
+
+#[test]
+fn two_nodes_are_drawn_with_the_way_there_and_back() {
+    let text = draw_text(&read_inventory(&folder().join("two-nodes.toml")).unwrap());
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains(['▶', '◀'])).collect();
+    assert!(rows[0].contains('▶') && rows[1].contains('◀'), "{text}");
+    let edges = |line: &str| line.chars().count();
+    assert!(
+        text.lines().filter(|line| line.starts_with('│')).all(|line| edges(line) == edges(rows[0])),
+        "{text}"
+    );
+}
+
+/// The message about an inventory with one change.
+fn message(from: &str, to: &str) -> String {
+    let folder_of_test = tempfile::tempdir().unwrap();
+    let path = folder_of_test.path().join("lab.toml");
+    let text = fs::read_to_string(folder().join("three-nodes.toml")).unwrap();
+    assert!(text.contains(from), "{from}");
+    fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    read_inventory(&path).expect_err("a wrong inventory").to_string()
+}
+
+#[test]
+fn a_wrong_inventory_is_refused_with_the_place_and_what_to_change() {
+    let said = message("role = \"dut\"", "role = \"router\"");
+    assert!(
+        said.contains("lab.toml") && said.contains("line ") && said.contains("unknown variant"),
+        "{said}"
+    );
+    let said = message("role = \"dut\"", "role = \"dut\"\ncolour = \"red\"");
+    assert!(said.contains("unknown field `colour`"), "{said}");
+    assert!(message("role = \"receiver\"", "role = \"sender\"").contains("one interface receives"));
+    assert!(message("host = \"lab-sender\"", "host = \"-oProxyCommand=reboot\"").contains("no host of ssh"));
+    let said = message("[\"sender:eth1\", \"dut:eth1\"]", "[\"sender:eth7\", \"dut:eth1\"]");
+    assert!(said.contains("\"sender:eth7\" is no NODE:INTERFACE"), "{said}");
+    let said = message("    [\"sender:eth1\", \"dut:eth1\"],\n", "");
+    assert!(said.contains("no wire leads to sender:eth1"), "{said}");
+    let said = message("198.18.0.2/24", "198.18.0.2");
+    assert!(said.contains("no IPv4 address with a length"), "{said}");
+    assert!(message("engine = \"xdp\"", "").contains("needs one"));
+}

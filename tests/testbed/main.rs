@@ -1,0 +1,8 @@
+//! `fullview testbed`, and `fullview rates` between hosts that are reached by ssh.
+#![cfg(all(feature = "bpf", target_os = "linux"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
+
+mod clean;
+mod examples;
+mod hosts;
+mod remote;
