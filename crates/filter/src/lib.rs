@@ -5,7 +5,8 @@
 //! no clock, spawns no thread, and knows nothing of routes or ports.
 //!
 //! From bottom to top: [`address`], [`packet`] (what a filter sees), [`rule`] (the compiled form), [`address_table`],
-//! [`state`] (the table that one worker owns), [`ruleset`] (which decides), and the languages.
+//! [`state`] (the table that one worker owns, and in [`state::flow`] the flows that need no rule), [`ruleset`] (which
+//! decides), and the languages.
 
 pub mod address;
 pub mod address_table;

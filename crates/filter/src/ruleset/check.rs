@@ -2,6 +2,7 @@ use super::evaluation::Evaluation;
 use super::parts::{Language, RuleSet};
 use super::{ipfw_semantics, pf_semantics};
 use crate::packet::Packet;
+use crate::state::flow::PassTrace;
 use crate::state::{FilterWorker, FlowKey};
 use crate::verdict::{DecidedBy, Decision, Verdict};
 
@@ -67,7 +68,9 @@ impl RuleSet {
             for (packet, known) in packets.iter_mut().zip(hashes) {
                 // A later fragment has the ports of the first one, which may have come since.
                 let hash = if packet.is_fragment() { hash(worker, packet, now) } else { *known };
-                decided(place, &self.check_hashed(worker, now as u32, packet, hash));
+                let decision = self.check_hashed(worker, now as u32, packet, hash);
+                worker.flows.keep_trace(place);
+                decided(place, &decision);
                 place += 1;
             }
         }
@@ -75,14 +78,19 @@ impl RuleSet {
 
     #[inline(always)]
     fn check_hashed(&self, worker: &mut FilterWorker, now: u32, packet: &mut Packet, hash: u64) -> Decision {
+        worker.flows.trace = PassTrace::START;
         if self.skip.contains(packet.pass.interface) {
             return Decision { verdict: Verdict::Pass, rule: None, by: DecidedBy::Skipped };
         }
-        let evaluation = Evaluation { set: self, worker, now, packet, hash };
-        match self.language {
+        let evaluation = Evaluation { set: self, worker: &mut *worker, now, packet, hash };
+        let decision = match self.language {
             Language::Pf => pf_semantics::decide(evaluation),
             Language::Ipfw => ipfw_semantics::decide(evaluation),
+        };
+        if decision.by != DecidedBy::State || decision.verdict != Verdict::Pass {
+            worker.flows.trace.differs();
         }
+        decision
     }
 
     /// Forgets states that have expired: a bounded piece of the table, so that the whole is visited every ten seconds. The

@@ -39,6 +39,7 @@ pub(super) fn create(evaluation: &mut Evaluation<'_>, request: &StateRequest<'_>
     };
     states.start(id, evaluation.packet);
     states.set_source(id, source);
+    evaluation.worker.flows.change(&request.key, hash, states);
     if let Some(count) = evaluation.worker.rule_states.get_mut(request.rule as usize) {
         *count += 1;
     }

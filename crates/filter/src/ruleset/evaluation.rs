@@ -43,7 +43,13 @@ impl<'a> Evaluation<'a> {
             self.worker.forget(hit.id);
             return Followed::None;
         }
-        match self.worker.states.track(hit, self.packet, self.now) {
+        let before = self.worker.states.get(hit.id).0.phases();
+        let tracked = self.worker.states.track(hit, self.packet, self.now);
+        self.worker.flows.trace.follow(hit.id, hit.forward);
+        if self.worker.states.get(hit.id).0.phases() != before {
+            self.change_flow();
+        }
+        match tracked {
             Tracked::Valid if self.connects_too_often(hit) => {
                 self.worker.forget(hit.id);
                 Followed::Refused
@@ -55,6 +61,13 @@ impl<'a> Evaluation<'a> {
                 Followed::None
             }
         }
+    }
+
+    /// Ends what is known about the flow: its next packets need the state.
+    #[cold]
+    fn change_flow(&mut self) {
+        let FilterWorker { flows, states, .. } = &mut *self.worker;
+        flows.change(&FlowKey::of(self.packet), self.hash, states);
     }
 
     /// Counts a connection for its source when the handshake is complete, and says whether it is one too many.
@@ -119,7 +132,8 @@ impl<'a> Evaluation<'a> {
 
     /// Counts the packet for a rule.
     #[inline(always)]
-    pub fn count(&self, rule: u32) {
+    pub fn count(&mut self, rule: u32) {
+        self.worker.flows.trace.count(rule);
         self.worker.counters.add(rule, self.packet.length);
     }
 

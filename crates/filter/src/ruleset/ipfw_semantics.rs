@@ -38,6 +38,9 @@ pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
     let around = evaluation.surroundings();
     let search = set.filter.search(evaluation.packet, around);
     while let Some(index) = search.next(from, evaluation.packet, |_| true) {
+        if !set.filter.is_constant(index) {
+            evaluation.worker.flows.trace.differs();
+        }
         match step(&mut evaluation, index, &mut lookups) {
             Step::To(next) => from = next,
             Step::Decided(decision) => return decision,

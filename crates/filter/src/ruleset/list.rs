@@ -1,7 +1,7 @@
 use super::matching::{Surroundings, matches};
 use crate::classify::{Classifier, Walk};
 use crate::packet::Packet;
-use crate::rule::{CompiledRule, RuleAction};
+use crate::rule::{CompiledRule, RuleAction, Test};
 
 /// So many rules are tried one after the other faster than they are classified.
 const FEW: usize = 8;
@@ -14,6 +14,8 @@ pub struct RuleList {
     /// Whether a rule that matches only decides: then the rules need not be tried from the first to the last.
     decides_only: bool,
     has_quick: bool,
+    /// Before the first rule with this index all packets of a flow match the same rules.
+    constant: usize,
 }
 
 impl RuleList {
@@ -25,7 +27,8 @@ impl RuleList {
         };
         let decides_only = rules.iter().all(decides);
         let has_quick = rules.iter().any(|rule| rule.quick);
-        RuleList { rules, classifier, decides_only, has_quick }
+        let constant = rules.iter().position(distinguishes_packets).unwrap_or(rules.len());
+        RuleList { rules, classifier, decides_only, has_quick, constant }
     }
 
     /// The rules in order.
@@ -43,6 +46,11 @@ impl RuleList {
         self.has_quick
     }
 
+    /// Whether no rule up to this one distinguishes packets of one flow that are not fragments.
+    pub(super) fn is_constant(&self, index: usize) -> bool {
+        index < self.constant
+    }
+
     /// The bytes by which packets are classified.
     pub fn classifier_bytes(&self) -> usize {
         self.classifier.as_ref().map_or(0, Classifier::bytes)
@@ -54,6 +62,22 @@ impl RuleList {
         let walk = self.classifier.as_ref().map(|classifier| Walk::new(classifier, packet));
         RuleSearch { rules: &self.rules, walk, around }
     }
+}
+
+/// Whether two packets of one flow, neither of them a fragment, may fare differently by this rule.
+fn distinguishes_packets(rule: &CompiledRule) -> bool {
+    let mut tests = rule.clauses.iter().flat_map(|clause| &clause.0).map(|literal| &literal.test);
+    let translates = matches!(rule.action, RuleAction::Translate(_) | RuleAction::NoTranslate);
+    translates || !tests.all(is_of_flow)
+}
+
+/// Whether the answer is the same for all packets of a flow that are not fragments. A tag follows from the rules before.
+fn is_of_flow(test: &Test) -> bool {
+    let of_pass = matches!(test, Test::Direction(_) | Test::Interface(_) | Test::ReceivedOn(_));
+    let of_ends =
+        matches!(test, Test::Family(_) | Test::Protocol(_) | Test::Source(_) | Test::Destination(_));
+    let of_ports = matches!(test, Test::SourcePort(_) | Test::DestinationPort(_));
+    of_pass || of_ends || of_ports || matches!(test, Test::Fragment(_) | Test::Tagged(_))
 }
 
 /// Finds the rules that match one packet.

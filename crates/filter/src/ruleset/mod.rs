@@ -6,6 +6,7 @@ mod check;
 mod create;
 mod evaluation;
 mod explain;
+mod flows;
 mod ipfw_semantics;
 mod list;
 mod matching;
@@ -16,6 +17,7 @@ mod reject;
 mod translate;
 
 pub use explain::TriedRule;
+pub use flows::{learn_flow, may_learn_flow, renew_flow};
 pub use list::RuleList;
 pub use parts::{CompileError, Language, RuleSet, RuleSetParts};
 pub use records::{StateRecord, records, remove};

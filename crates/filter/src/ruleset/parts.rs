@@ -185,6 +185,7 @@ impl RuleSet {
             counters: Arc::new(RuleCounters::new(self.counted_rules())),
             rule_states: vec![0; self.counted_rules()],
             rule_sources: vec![0; self.counted_rules()],
+            former_maps: Adoption::room(),
         }
     }
 

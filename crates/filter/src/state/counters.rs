@@ -23,6 +23,15 @@ impl RuleCounters {
         }
     }
 
+    /// Counts several packets, as [`Self::add`].
+    #[inline]
+    pub(crate) fn add_all(&self, rule: u32, packets: u64, bytes: u64) {
+        if let Some([count, total]) = self.rules.get(rule as usize) {
+            count.store(count.load(Relaxed).wrapping_add(packets), Relaxed);
+            total.store(total.load(Relaxed).wrapping_add(bytes), Relaxed);
+        }
+    }
+
     /// Continues a rule's counts of another rule set.
     pub(super) fn carry(&self, rule: usize, (before, bytes): (u64, u64)) {
         if let Some([packets, total]) = self.rules.get(rule) {

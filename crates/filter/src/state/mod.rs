@@ -7,6 +7,7 @@
 
 mod counters;
 mod entry;
+pub mod flow;
 mod flow_key;
 mod fragments;
 mod hash;
@@ -30,7 +31,7 @@ pub use sources::{SourceKey, SourceTable};
 pub use table::{Hit, StateTable, TableFull};
 pub use tcp::Tracked;
 pub use timeouts::{MAX_TIMEOUT, Timeouts};
-pub use worker::{FilterWorker, WorkerLimits};
+pub use worker::{FilterWorker, StateSummary, WorkerLimits};
 
 pub(crate) use entry::StateFlags;
 pub(crate) use reload::NO_RULE;

@@ -32,6 +32,8 @@ const MOST_MAPS: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct RuleMaps {
     maps: Vec<Arc<RuleMap>>,
+    /// Maps that no state needs any more, which the next adoption hands back: the worker frees no memory.
+    retired: Vec<Arc<RuleMap>>,
     /// The number of the current rule set.
     pub generation: u8,
     /// How many entries the sweep must still visit before no state needs the maps.
@@ -40,7 +42,11 @@ pub(super) struct RuleMaps {
 
 impl RuleMaps {
     pub fn new() -> Self {
-        RuleMaps { maps: Vec::with_capacity(MOST_MAPS), ..RuleMaps::default() }
+        RuleMaps {
+            maps: Vec::with_capacity(MOST_MAPS),
+            retired: Vec::with_capacity(MOST_MAPS),
+            ..RuleMaps::default()
+        }
     }
 
     pub fn push(&mut self, map: Arc<RuleMap>, entries: usize) {
@@ -65,8 +71,13 @@ impl RuleMaps {
     pub fn visited(&mut self, entries: usize) {
         self.unvisited = self.unvisited.saturating_sub(entries);
         if self.unvisited == 0 {
-            self.maps.clear();
+            self.retired.append(&mut self.maps);
         }
+    }
+
+    /// Takes the maps that no state needs any more.
+    pub fn hand_back(&mut self, to: &mut Vec<Arc<RuleMap>>) {
+        to.append(&mut self.retired);
     }
 }
 
@@ -77,9 +88,16 @@ pub struct Adoption {
     pub(crate) counters: Arc<RuleCounters>,
     pub(crate) rule_states: Vec<u32>,
     pub(crate) rule_sources: Vec<u32>,
+    /// Has room for all maps that a worker may hand back.
+    pub(crate) former_maps: Vec<Arc<RuleMap>>,
 }
 
 impl Adoption {
+    /// Room for maps that are handed back.
+    pub(crate) fn room() -> Vec<Arc<RuleMap>> {
+        Vec::with_capacity(2 * MOST_MAPS)
+    }
+
     /// Takes over the counts of rules that are still there.
     pub(super) fn carry(&mut self, counters: &RuleCounters, states: &[u32], sources: &[u32]) {
         for old in 0..self.map.rules.len() {
@@ -92,5 +110,24 @@ impl Adoption {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_that_no_state_needs_are_handed_back_and_not_freed() {
+        let (map, mut maps) = (Arc::new(RuleMap::default()), RuleMaps::new());
+        maps.push(Arc::clone(&map), 10);
+        maps.visited(9);
+        let mut back = Adoption::room();
+        maps.hand_back(&mut back);
+        assert!(back.is_empty(), "an entry is not visited yet");
+        maps.visited(1);
+        assert_eq!(Arc::strong_count(&map), 2);
+        maps.hand_back(&mut back);
+        assert_eq!((back.len(), Arc::strong_count(&map)), (1, 2));
     }
 }

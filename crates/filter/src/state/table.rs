@@ -257,6 +257,28 @@ impl StateTable {
         tracked
     }
 
+    /// Notes when the last packet of a state came.
+    pub(crate) fn set_last(&mut self, id: u32, now: u32) {
+        self.hot[id as usize].last = now;
+    }
+
+    /// Counts packets that a state has not followed one by one.
+    pub(crate) fn count(&mut self, id: u32, packets: u32, bytes: u64) {
+        let cold = &mut self.cold[id as usize];
+        cold.packets = cold.packets.saturating_add(packets);
+        cold.bytes = cold.bytes.wrapping_add(bytes);
+    }
+
+    /// Whether a further packet of this direction would change nothing but the state's time and counters.
+    pub(crate) fn is_steady(&self, id: u32, forward: bool) -> bool {
+        let (hot, from) = (&self.hot[id as usize], usize::from(!forward));
+        let phases = hot.phases();
+        hot.is_used()
+            && hot.translation() == StateTranslation::No
+            && phases[from] != Phase::Silent
+            && phases[from ^ 1] != Phase::Opened
+    }
+
     /// Gives a state the numbers of its rule and timeouts in another rule set.
     pub(crate) fn set_rule(&mut self, id: u32, rule: u32, timeouts: u8, generation: u8) {
         let cold = &mut self.cold[id as usize];

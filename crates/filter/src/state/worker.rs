@@ -1,10 +1,14 @@
 //! Everything that one worker remembers, and the sweep that forgets it.
 
+use std::ops::BitXor;
 use std::sync::Arc;
 
 use super::counters::RuleCounters;
+use super::flow::{FamilyFlows, FlowCaches, PassTrace};
+use super::flow_key::FlowKey;
 use super::fragments::FragmentCache;
 use super::hash::split_mix;
+use super::phase::Phase;
 use super::reload::{Adoption, RuleMaps};
 use super::sources::SourceTable;
 use super::table::StateTable;
@@ -27,6 +31,14 @@ impl Default for WorkerLimits {
     }
 }
 
+/// A state is found by the packets of two flows, and a forwarded flow often has two states. Where there are more flows,
+/// the memory is better used for states.
+const MOST_FLOWS: usize = 1 << 15;
+
+fn flows(states: usize) -> usize {
+    (4 * states).min(MOST_FLOWS)
+}
+
 /// How many reports of sources wait at most.
 const MOST_OVERLOADS: usize = 64;
 
@@ -37,6 +49,19 @@ fn decrement(counts: &mut [u32], rule: u32) {
     if let Some(count) = counts.get_mut(rule as usize) {
         *count = count.saturating_sub(1);
     }
+}
+
+/// What a state says about its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateSummary {
+    /// The first packet's, before translation.
+    pub key: FlowKey,
+    /// How far both ends have come: first the one that sent the first packet.
+    pub phases: [Phase; 2],
+    /// The lower 32 bits of the time of the last packet.
+    pub last: u32,
+    pub packets: u32,
+    pub bytes: u64,
 }
 
 /// What one worker remembers.
@@ -51,6 +76,7 @@ pub struct FilterWorker {
     pub(crate) rule_sources: Vec<u32>,
     /// Sources that went beyond a limit, with the tables that they belong into.
     overloads: Vec<(TableId, Address)>,
+    pub(crate) flows: FlowCaches,
     maps: RuleMaps,
     /// Where the sweep goes on.
     pub(crate) cursor: u32,
@@ -73,12 +99,40 @@ impl FilterWorker {
             rule_states: vec![0; rules],
             rule_sources: vec![0; rules],
             overloads: Vec::with_capacity(MOST_OVERLOADS),
+            flows: FlowCaches::new(flows(limits.states as usize), [(); 4].map(|()| split_mix(&mut random))),
             maps: RuleMaps::new(),
             cursor: 0,
             swept: 0,
             timeout_scale: 1 << 16,
             random,
         }
+    }
+
+    /// Keeps so many flows of each family whose packets need no rules, or none.
+    pub fn keep_flows(&mut self, entries: usize) {
+        let keys = [(); 4].map(|()| split_mix(&mut self.random));
+        self.flows.settle_states(&mut self.states);
+        self.flows = FlowCaches::new(entries, keys);
+    }
+
+    /// Reads the states of flows, so that the processor fetches all lines at once.
+    #[inline]
+    pub fn touch_states_of<A: FamilyFlows>(&mut self, places: impl Iterator<Item = usize> + Clone) {
+        let (cache, states) = (A::cache(&mut self.flows), &self.states);
+        let ids = places.flat_map(|place| cache.states(place));
+        std::hint::black_box(ids.map(|id| states.get(id).0.last).fold(0, u32::bitxor));
+    }
+
+    /// The trace of the packet at this place in the last call of `check_hashed_burst`.
+    #[inline(always)]
+    pub fn trace_of(&self, place: usize) -> PassTrace {
+        self.flows.trace_of(place)
+    }
+
+    /// The flows whose packets need no rules, and the counters of rules.
+    #[inline(always)]
+    pub fn flows_mut(&mut self) -> (&mut FlowCaches, &RuleCounters) {
+        (&mut self.flows, &self.counters)
     }
 
     /// Goes on with another rule set. Returns what it no longer needs, to be freed outside of the data path.
@@ -88,8 +142,10 @@ impl FilterWorker {
             self.settle_all();
         }
         let map = adoption.map.clone();
+        self.flows.end_all();
         self.sources.renumber(|rule| map.rule(rule));
         self.maps.push(map, self.states.capacity());
+        self.maps.hand_back(&mut adoption.former_maps);
         std::mem::swap(&mut self.counters, &mut adoption.counters);
         std::mem::swap(&mut self.rule_states, &mut adoption.rule_states);
         std::mem::swap(&mut self.rule_sources, &mut adoption.rule_sources);
@@ -134,6 +190,19 @@ impl FilterWorker {
         self.maps.visited(entries);
     }
 
+    /// All states, with their counters up to date.
+    pub fn state_summaries(&mut self) -> impl Iterator<Item = StateSummary> {
+        self.flows.settle_states(&mut self.states);
+        let entries = (0..self.states.capacity() as u32).map(|id| self.states.get(id));
+        entries.filter(|(hot, _)| hot.is_used()).map(|(hot, cold)| StateSummary {
+            key: hot.key(),
+            phases: hot.phases(),
+            last: hot.last,
+            packets: cold.packets,
+            bytes: cold.bytes,
+        })
+    }
+
     /// The table of states.
     pub fn states(&self) -> &StateTable {
         &self.states
@@ -163,6 +232,8 @@ impl FilterWorker {
     /// Removes a state, and stops counting it.
     pub(crate) fn forget(&mut self, id: u32) {
         self.settle(id);
+        let key = self.states.get(id).0.key();
+        self.flows.change(&key, self.states.hash(&key), &mut self.states);
         let (_, cold) = self.states.remove(id);
         decrement(&mut self.rule_states, cold.rule);
         if let Some(number) = (cold.source & !CONNECTED).checked_sub(1) {

@@ -6,19 +6,25 @@ use std::sync::Arc;
 use fullview_filter::packet::{Direction, NO_INTERFACE, Packet as FilterPacket, Pass};
 use fullview_filter::rule::{CompiledRule, RejectWith, RuleAction};
 use fullview_filter::ruleset::RuleSet;
-use fullview_filter::state::{Adoption, FilterWorker, WorkerLimits};
+use fullview_filter::state::{Adoption, FilterWorker, StateSummary, WorkerLimits};
 use fullview_filter::verdict::Verdict as FilterVerdict;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::known_flows::{Candidate, KnownFlows, show};
 use super::lookup;
 use super::source_check::REJECTED;
 use super::stage_state::StageState;
+use super::take_flows::FlowFilter;
 use super::translations::Translations;
 use crate::adjacency::AdjacencyKind;
 use crate::burst::{BURST, Packet, Slot};
 use crate::verdict::{Punt, Reason, RejectAnswer, Verdict};
 use crate::view::View;
 use crate::wire::ethernet::HEADER as ETHERNET;
+
+/// The time of packets advances in steps of so many milliseconds. Timeouts are whole seconds, and pf itself counts in
+/// seconds; a flow asks for its states once a step.
+const RESOLUTION: u64 = 128;
 
 /// What a worker filters with: the rules, which workers share, and its own states.
 pub struct BurstFilter {
@@ -33,6 +39,10 @@ pub struct BurstFilter {
     len: usize,
     /// Whether any packet of the burst was dropped.
     has_dropped: bool,
+    known: KnownFlows,
+    /// Whether states were swept since the last call of [`Self::sweep_idle`].
+    has_swept: bool,
+    clock: fn() -> u64,
     translations: Translations,
 }
 
@@ -100,6 +110,9 @@ impl BurstFilter {
             hashes: vec![0; BURST],
             len: 0,
             has_dropped: false,
+            known: KnownFlows::new(),
+            has_swept: false,
+            clock: milliseconds,
             translations: Translations::default(),
         }
     }
@@ -131,7 +144,10 @@ impl BurstFilter {
 
     /// Looks up the packets that the rules let in, and rejects those that they do not let in or out.
     pub(super) fn around_lookup(&mut self, state: &mut StageState, view: &View, packets: &mut [Packet<'_>]) {
-        let now = milliseconds();
+        let time = (self.clock)();
+        let now = time - time % RESOLUTION;
+        let mut filter = FlowFilter { rules: &self.rules, worker: &mut self.worker, now };
+        self.known.take(&mut filter, &mut state.tables, view, packets);
         self.read(state, packets);
         drop_unread(state, packets);
         self.rules.hash_burst(&self.worker, &self.packets[..self.len], &mut self.hashes);
@@ -148,7 +164,44 @@ impl BurstFilter {
         if self.has_dropped {
             mark_rejected(state, packets);
         }
-        self.rules.sweep(&mut self.worker, now);
+        let mut filter = FlowFilter { rules: &self.rules, worker: &mut self.worker, now };
+        let (judged, hashes) = (&self.packets[..self.len], &self.hashes[..self.len]);
+        self.known.learn(&mut filter, &mut state.tables, judged, hashes);
+        show(&mut state.tables);
+        self.rules.sweep(&mut self.worker, time);
+        self.has_swept = true;
+    }
+
+    /// Follows another view with so many tables: what is known about flows depends on it.
+    pub(super) fn follow(&mut self, tables: usize) {
+        self.known.follow(tables, &mut self.worker);
+    }
+
+    /// Keeps so many flows of each family whose packets need no rules, or none.
+    pub fn keep_flows(&mut self, entries: usize) {
+        self.worker.keep_flows(entries);
+    }
+
+    /// Reads the time, in milliseconds, from another clock.
+    pub fn set_clock(&mut self, clock: fn() -> u64) {
+        self.clock = clock;
+    }
+
+    /// How many packets passed because their flows were known.
+    pub fn known_packets(&self) -> u64 {
+        self.known.packets()
+    }
+
+    /// All states, with their counters up to date.
+    pub fn states(&mut self) -> impl Iterator<Item = StateSummary> {
+        self.worker.state_summaries()
+    }
+
+    /// Forgets states that have expired, if no burst has done so since the last call.
+    pub(super) fn sweep_idle(&mut self) {
+        if !std::mem::take(&mut self.has_swept) {
+            self.rules.sweep(&mut self.worker, (self.clock)());
+        }
     }
 
     /// Reads all packets that have a destination to look up.
@@ -222,12 +275,12 @@ impl BurstFilter {
 
     /// Keeps the packets that will leave, and says by which interface.
     fn turn_around(&mut self, state: &StageState, view: &View, packets: &[Packet<'_>]) {
-        let found = state
-            .tables
-            .iter()
-            .flat_map(|table| table.inet.destinations.found().chain(table.inet6.destinations.found()));
+        let found = (0..).zip(&state.tables).flat_map(|(number, table)| {
+            let both = table.inet.destinations.found().chain(table.inet6.destinations.found());
+            both.map(move |(position, hop)| (number, position, hop))
+        });
         let (mut next, mut kept) = (0, 0);
-        for (position, hop) in found {
+        for (table, position, hop) in found {
             if next == self.len || usize::from(self.positions[next]) != position {
                 continue;
             }
@@ -236,6 +289,8 @@ impl BurstFilter {
             let leaves = matches!(entry.kind, AdjacencyKind::Neighbor | AdjacencyKind::Glean);
             if packets[position].verdict == Verdict::Forward && leaves && packet.ttl > 1 {
                 packet.pass = outgoing(packet.pass, entry.interface);
+                let entering = self.worker.trace_of(next);
+                self.known.note(kept, Candidate { entering, next_hop: hop, table });
                 self.keep(next, kept);
                 kept += 1;
             }

@@ -98,6 +98,8 @@ pub(super) struct LookupBatch<A> {
     positions: BurstPositions,
     addrs: [A; BURST],
     next_hops: [NextHop; BURST],
+    /// How many packets at the end the stages do not see.
+    hidden: usize,
 }
 
 impl<A: Address> FamilyKeys<A> {
@@ -165,17 +167,80 @@ impl<A: Address> FamilyKeys<A> {
 impl<A: Address> LookupBatch<A> {
     fn boxed() -> Box<LookupBatch<A>> {
         let (addrs, next_hops) = ([A::zero(); BURST], [NextHop::NONE; BURST]);
-        Box::new(LookupBatch { positions: BurstPositions::NONE, addrs, next_hops })
+        Box::new(LookupBatch { positions: BurstPositions::NONE, addrs, next_hops, hidden: 0 })
     }
 
     pub fn clear(&mut self) {
         self.positions.clear();
+        self.hidden = 0;
     }
 
     /// Adds the address of the packet at `position`, at most [`BURST`] in a burst.
     #[inline(always)]
     pub fn push(&mut self, addr: A, position: usize) {
         self.addrs[self.positions.push(position)] = addr;
+    }
+
+    /// How many packets there are.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.positions.len
+    }
+
+    /// The position in the burst of a packet of the batch.
+    #[inline(always)]
+    pub fn position(&self, at: usize) -> usize {
+        self.positions.get(at)
+    }
+
+    /// The address of a packet of the batch.
+    #[inline(always)]
+    pub fn addr(&self, at: usize) -> A {
+        self.addrs[at]
+    }
+
+    /// Sets the next hop of a packet of the batch.
+    #[inline(always)]
+    pub fn set_next_hop(&mut self, at: usize, hop: NextHop) {
+        self.next_hops[at] = hop;
+    }
+
+    /// Hides the packets at these positions, whose next hops are set, until [`Self::show`].
+    #[inline]
+    pub fn hide(&mut self, is_hidden: impl Fn(usize) -> bool) {
+        let len = self.positions.len;
+        let all = self.positions.iter().all(&is_hidden);
+        let seen = if all { 0 } else { self.move_back(is_hidden) };
+        (self.positions.len, self.hidden) = (seen, len - seen);
+    }
+
+    /// Shows the hidden packets again, after the others.
+    #[inline(always)]
+    pub fn show(&mut self) {
+        self.positions.len += self.hidden;
+        self.hidden = 0;
+    }
+
+    /// Moves packets behind the others, which stay in order. Returns how many those are.
+    #[cold]
+    fn move_back(&mut self, moves: impl Fn(usize) -> bool) -> usize {
+        let (mut hidden, mut hops) = (BurstPositions::NONE, [NextHop::NONE; BURST]);
+        let mut seen = 0;
+        for at in 0..self.positions.len {
+            let position = self.positions.get(at);
+            if moves(position) {
+                hops[hidden.push(position)] = self.next_hops[at];
+                continue;
+            }
+            self.positions.positions[seen] = position as u8;
+            self.addrs[seen] = self.addrs[at];
+            seen += 1;
+        }
+        for (at, position) in hidden.iter().enumerate() {
+            self.positions.positions[seen + at] = position as u8;
+            self.next_hops[seen + at] = hops[at];
+        }
+        seen
     }
 
     pub fn lookup(&mut self, fib: &dyn Fib<A>) {

@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `parse.rs` | picks one of the parsers: `fast_parse.rs`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
 //! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
+//! | `known_flows.rs` | part of the filter: packets whose flows need neither the rules nor the lookup |
 //! | `translations.rs` | other addresses and ports, where the filter asks for them; `translate.rs` writes them |
 //! | `filter_link.rs` | not a stage: other rules for the filter, and `filter_piece.rs`, between bursts |
 //! | `lookup.rs` | next hops of the destinations, and `source_check.rs` |
@@ -34,7 +35,9 @@ mod filter;
 mod filter_link;
 mod filter_piece;
 mod flow;
+mod flow_set;
 mod keys;
+mod known_flows;
 mod lookup;
 pub mod martian;
 mod parse;
@@ -46,10 +49,12 @@ mod short_burst;
 mod slow_parse;
 mod source_check;
 mod stage_state;
+mod take_flows;
 mod translate;
 mod translations;
 mod transmit;
 mod vlan;
+mod wire_flow;
 
 pub use filter::{BurstFilter, EnforceableRules, UnsupportedFilter};
 pub use filter_link::{FilterBusy, FilterClient, FilterInspector, FilterServer, RuleChange, filter_link};
@@ -94,7 +99,8 @@ impl Forwarder {
     }
 
     /// Filters packets from now on.
-    pub fn set_filter(&mut self, filter: BurstFilter) {
+    pub fn set_filter(&mut self, mut filter: BurstFilter) {
+        filter.follow(self.state.tables.len());
         self.filter = Some(Box::new(filter));
     }
 
@@ -103,11 +109,14 @@ impl Forwarder {
         self.filter_server = Some(server);
     }
 
-    /// Applies the changes of the filter's rules that wait, and answers a question about what the filter remembers. The worker
-    /// calls it once a round, between bursts.
+    /// Applies the changes of the filter's rules that wait, answers a question about what the filter remembers, and forgets
+    /// expired states if no packets come. The worker calls it once a round, between bursts.
     pub fn change_rules(&mut self) {
         if let (Some(filter), Some(server)) = (&mut self.filter, &mut self.filter_server) {
             server.serve(filter);
+        }
+        if let Some(filter) = &mut self.filter {
+            filter.sweep_idle();
         }
     }
 
@@ -124,6 +133,11 @@ impl Forwarder {
     /// The filter, if there is one.
     pub fn filter(&self) -> Option<&BurstFilter> {
         self.filter.as_deref()
+    }
+
+    /// The filter, if there is one, to bring what it shows up to date.
+    pub fn filter_mut(&mut self) -> Option<&mut BurstFilter> {
+        self.filter.as_deref_mut()
     }
 
     /// Forwards the packets of `burst`. Forwarded packets are rewritten and given to `egress` in their order; the others
@@ -179,6 +193,9 @@ impl Forwarder {
         if !Arc::ptr_eq(view, &self.view) {
             self.view = Arc::clone(view);
             self.state.follow(&self.view);
+            if let Some(filter) = &mut self.filter {
+                filter.follow(self.state.tables.len());
+            }
         }
         run_stages(&mut self.state, self.filter.as_deref_mut(), &self.view, last, packets);
     }

@@ -40,11 +40,11 @@ pub fn pf(rules: &'static str) -> RuleSetParts {
     lower::lower(&load::load("pf.conf", &Text(rules), &facts).unwrap(), &interfaces()).unwrap().parts
 }
 
-fn ipfw(rules: &str) -> RuleSetParts {
+pub fn ipfw(rules: &str) -> RuleSetParts {
     IpfwConfig::load("rules", rules).unwrap().lower(&interfaces())
 }
 
-fn enforceable(rules: RuleSetParts) -> Result<EnforceableRules, UnsupportedFilter> {
+pub fn enforceable(rules: RuleSetParts) -> Result<EnforceableRules, UnsupportedFilter> {
     EnforceableRules::new(RuleSet::new(rules).unwrap())
 }
 

@@ -5,6 +5,7 @@
 
 mod filter;
 mod frames;
+mod known_flows;
 mod nat;
 mod order;
 mod plain;

@@ -1,0 +1,57 @@
+//! Flows whose packets need no rules: when they are learned, and when their states are asked again.
+
+use super::parts::RuleSet;
+use crate::packet::Packet;
+use crate::packet::protocol::UDP;
+use crate::state::flow::{FamilyFlows, FlowRoute, PassTrace};
+use crate::state::{FilterWorker, StateTable};
+
+/// Whether the flow of a packet can be learned: the next packet will pass both interfaces in the same way.
+#[inline]
+pub fn may_learn_flow(worker: &FilterWorker, packet: &Packet, place: usize, entering: &PassTrace) -> bool {
+    let repeats = |pass: &PassTrace| pass.repeats() && is_steady(&worker.states, pass);
+    let is_plain = packet.protocol == UDP && !packet.has_options && !packet.is_fragment();
+    is_plain && worker.flows.has_room() && repeats(entering) && repeats(&worker.flows.trace_of(place))
+}
+
+/// Learns how the packets of a flow pass both interfaces, from the packet at `place` in the last call of
+/// [`RuleSet::check_hashed_burst`], which leaves, and from the trace of its pass in.
+pub fn learn_flow(
+    worker: &mut FilterWorker,
+    packet: &Packet,
+    (place, hash): (usize, u64),
+    entering: &PassTrace,
+    (route, now): (FlowRoute, u64),
+) {
+    let leaving = worker.flows.trace_of(place);
+    let FilterWorker { flows, states, .. } = worker;
+    flows.learn(packet, hash, [entering, &leaving], (route, now as u32), states);
+}
+
+/// Asks the states of a flow that has a packet now. Returns whether all are alive, and the flow is still what was
+/// learned. `next_hop` looks up the route if it may have changed, unless that would not suffice.
+#[cold]
+pub fn renew_flow<A: FamilyFlows>(
+    rules: &RuleSet,
+    worker: &mut FilterWorker,
+    place: usize,
+    (stamp, now): (u64, u64),
+    next_hop: impl FnOnce() -> Option<u16>,
+) -> bool {
+    let (known, hop) = A::cache(&mut worker.flows).route(place);
+    if !worker.flows.is_current(known) || known != stamp && next_hop() != Some(hop) {
+        return false;
+    }
+    let now = now as u32;
+    let ids = A::cache(&mut worker.flows).states(place);
+    if ids.into_iter().any(|id| rules.has_expired(worker, id, now)) {
+        return false;
+    }
+    let FilterWorker { flows, states, .. } = worker;
+    A::cache(flows).renew(place, stamp, now, states);
+    true
+}
+
+fn is_steady(states: &StateTable, pass: &PassTrace) -> bool {
+    pass.state().is_none_or(|id| states.is_steady(id, pass.forward))
+}

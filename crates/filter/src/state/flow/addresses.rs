@@ -1,0 +1,190 @@
+//! What identifies a flow in the bytes of its packets, in the order of the wire: reading it takes a few loads.
+
+use crate::address::{Address, Family};
+use crate::state::flow_key::FlowKey;
+
+/// The addresses of a flow, as they stand in the header.
+pub trait FlowAddresses: Copy + Eq + Default {
+    /// The addresses of a flow, if it is of this family.
+    fn of(key: &FlowKey) -> Option<Self>;
+
+    /// A number that is the same for both directions.
+    fn sum(&self) -> u64;
+
+    /// Mixes them with secret keys.
+    fn fold(&self, keys: &[u64; 4]) -> u64;
+}
+
+/// Source and destination of an IPv4 header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InetAddresses(u64);
+
+impl InetAddresses {
+    /// The addresses from their eight bytes.
+    #[inline(always)]
+    pub const fn from_wire(bytes: [u8; 8]) -> Self {
+        InetAddresses(u64::from_le_bytes(bytes))
+    }
+}
+
+impl FlowAddresses for InetAddresses {
+    fn of(key: &FlowKey) -> Option<Self> {
+        let bits = |address: Address| u64::from((address.0 as u32).swap_bytes());
+        let is_inet = key.source.family() == Family::Inet;
+        is_inet.then(|| InetAddresses(bits(key.source) | bits(key.destination) << 32))
+    }
+
+    fn sum(&self) -> u64 {
+        (self.0 & 0xffff_ffff) + (self.0 >> 32)
+    }
+
+    #[inline(always)]
+    fn fold(&self, keys: &[u64; 4]) -> u64 {
+        self.0 ^ keys[0]
+    }
+}
+
+/// Source and destination of an IPv6 header.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Inet6Addresses([u64; 4]);
+
+impl Inet6Addresses {
+    /// The addresses from their 32 bytes.
+    #[inline(always)]
+    pub fn from_wire(bytes: [u8; 32]) -> Self {
+        let mut words = [0; 4];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        Inet6Addresses(words)
+    }
+}
+
+/// Compares numbers and branches once: a derived comparison calls `memcmp`.
+impl PartialEq for Inet6Addresses {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        let differ = |word: usize| self.0[word] ^ other.0[word];
+        differ(0) | differ(1) | differ(2) | differ(3) == 0
+    }
+}
+
+impl Eq for Inet6Addresses {}
+
+impl FlowAddresses for Inet6Addresses {
+    fn of(key: &FlowKey) -> Option<Self> {
+        let is_inet6 = key.source.family() == Family::Inet6;
+        is_inet6.then(|| {
+            let (source, destination) = (key.source.0.swap_bytes(), key.destination.0.swap_bytes());
+            let halves = |address: u128| [address as u64, (address >> 64) as u64];
+            let ([a, b], [c, d]) = (halves(source), halves(destination));
+            Inet6Addresses([a, b, c, d])
+        })
+    }
+
+    fn sum(&self) -> u64 {
+        let [a, b, c, d] = self.0;
+        a.wrapping_add(c) ^ b.wrapping_add(d).rotate_left(32)
+    }
+
+    #[inline(always)]
+    fn fold(&self, keys: &[u64; 4]) -> u64 {
+        let [a, b, c, d] = self.0;
+        fold(a ^ keys[0], b ^ keys[1]).wrapping_add(fold(c ^ keys[2], d ^ keys[3]))
+    }
+}
+
+/// A flow and the interface that its packets come in by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WireFlow<A> {
+    pub(super) addresses: A,
+    /// Both ports as they stand in the header, the interface, the protocol.
+    pub(super) ends: u64,
+}
+
+/// What both directions of a flow have in common; other flows may have it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowMarks {
+    /// Of the addresses, the ports and the protocol.
+    pub flow: u32,
+    /// Of the addresses alone.
+    pub addresses: u32,
+}
+
+/// Where the interface stands in [`WireFlow::ends`].
+const INTERFACE: u32 = 32;
+/// All of [`WireFlow::ends`] except the interface.
+const FLOW: u64 = !(0xffff << INTERFACE);
+
+impl<A: FlowAddresses> WireFlow<A> {
+    /// A flow by what its packets show.
+    #[inline(always)]
+    pub fn new(addresses: A, ports: [u8; 4], protocol: u8, interface: u16) -> Self {
+        let ends = u64::from(u32::from_le_bytes(ports))
+            | u64::from(interface) << INTERFACE
+            | u64::from(protocol) << (INTERFACE + 16);
+        WireFlow { addresses, ends }
+    }
+
+    /// Marks by which both directions of a flow are recognized.
+    pub fn marks(&self) -> FlowMarks {
+        let mark = |sum: u64| (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32;
+        let (addresses, ports) = (self.addresses.sum(), (self.ends & 0xffff) + (self.ends >> 16 & 0xffff));
+        let protocol = self.ends >> (INTERFACE + 16);
+        FlowMarks {
+            flow: mark(addresses.wrapping_add(ports << 20 | protocol << 40)),
+            addresses: mark(addresses),
+        }
+    }
+
+    /// The flow with this key, if it is of the family.
+    pub(super) fn of(key: &FlowKey, interface: u16) -> Option<Self> {
+        let ([a, b], [c, d]) = (key.source_port.to_be_bytes(), key.destination_port.to_be_bytes());
+        Some(WireFlow::new(A::of(key)?, [a, b, c, d], key.protocol, interface))
+    }
+
+    /// Whether both are one flow, whichever interface it comes in by.
+    #[inline(always)]
+    pub(super) fn is_same_flow(&self, other: &Self) -> bool {
+        self.addresses == other.addresses && (self.ends ^ other.ends) & FLOW == 0
+    }
+
+    /// The hash, which does not depend on the interface.
+    #[inline(always)]
+    pub(super) fn hash(&self, keys: &[u64; 4]) -> u64 {
+        fold(self.addresses.fold(keys), (self.ends & FLOW) ^ keys[1])
+    }
+}
+
+/// A multiplication whose halves are combined, as in the hash of states.
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_gives_the_flow_that_the_wire_shows() {
+        let ports = [0x12, 0x34, 0x56, 0x78];
+        let key = FlowKey {
+            source: Address::inet(0xc000_0201),
+            destination: Address::inet(0xc633_6402),
+            source_port: 0x1234,
+            destination_port: 0x5678,
+            protocol: 17,
+        };
+        let wire = InetAddresses::from_wire([192, 0, 2, 1, 198, 51, 100, 2]);
+        assert_eq!(WireFlow::of(&key, 3), Some(WireFlow::new(wire, ports, 17, 3)));
+        assert_eq!(WireFlow::<Inet6Addresses>::of(&key, 3), None);
+        let bytes: [u8; 32] = std::array::from_fn(|place| place as u8 + 1);
+        let address = |from: usize| Address(u128::from_be_bytes(bytes[from..from + 16].try_into().unwrap()));
+        let key6 = FlowKey { source: address(0), destination: address(16), ..key };
+        let wire = Inet6Addresses::from_wire(bytes);
+        assert_eq!(WireFlow::of(&key6, 3), Some(WireFlow::new(wire, ports, 17, 3)));
+        assert_eq!(WireFlow::<InetAddresses>::of(&key6, 3), None);
+    }
+}

@@ -1,0 +1,273 @@
+//! The flows of one family. A flow has one of two slots of one cache line, which follow from its hash. A slot is four bytes
+//! with a tag, so that the only entry that is read is most often the right one; entries are one cache line, and lie side by side in the order
+//! in which flows were learned, so that they take few pages.
+
+use std::hint::select_unpredictable;
+
+use super::addresses::{FlowAddresses, WireFlow};
+use crate::state::table::StateTable;
+
+/// The stamp of an entry that is no longer valid, older than all others.
+const NEVER: u64 = 0;
+/// An entry gives way to another flow if its last packet is so many milliseconds old.
+const IDLE: i32 = 500;
+/// So many packets are counted before the states are.
+const MOST_PACKETS: u32 = 1 << 15;
+
+/// The number that stands for no state.
+const NO_STATE: u32 = u32::MAX;
+
+/// What every packet of the flow reads and writes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct CachedFlow<A> {
+    flow: WireFlow<A>,
+    /// What the rules, the view and the routes were when the flow was learned.
+    stamp: u64,
+    /// The time up to which the states are known to live, which is the time of their last packet.
+    last: u32,
+    /// Packets and bytes that the states have not counted yet.
+    packets: u32,
+    bytes: u32,
+    next_hop: u16,
+    /// The number of the list of rules that count.
+    rules: u16,
+}
+
+const _: () = assert!(size_of::<CachedFlow<super::addresses::Inet6Addresses>>() == 64);
+
+/// The states that decide about both passes; [`NO_STATE`] for a pass without a filter.
+type FlowStates = [u32; 2];
+
+/// What is learned about a flow.
+#[derive(Clone, Copy)]
+pub(super) struct LearnedFlow<A> {
+    pub flow: WireFlow<A>,
+    pub states: [Option<u32>; 2],
+    pub stamp: u64,
+    pub next_hop: u16,
+    pub rules: u16,
+}
+
+/// Slots that share a cache line.
+const SLOTS: usize = 16;
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct SlotLine([u32; SLOTS]);
+
+/// A bounded cache of flows.
+#[derive(Debug)]
+pub struct FlowCache<A> {
+    entries: Box<[CachedFlow<A>]>,
+    slots: Box<[SlotLine]>,
+    /// How many entries were ever used. As many slots are.
+    used: u32,
+    states: Box<[FlowStates]>,
+    keys: [u64; 4],
+}
+
+impl<A: FlowAddresses> FlowCache<A> {
+    /// An empty cache for so many flows, with secret keys: none, or a power of two from
+    /// 16 to 32,768.
+    pub(super) fn new(entries: usize, keys: [u64; 4]) -> Self {
+        let entries = if entries == 0 { 0 } else { entries.next_power_of_two().clamp(SLOTS, USED as usize) };
+        let flow = WireFlow::default();
+        let empty = CachedFlow { flow, stamp: NEVER, last: 0, packets: 0, bytes: 0, next_hop: 0, rules: 0 };
+        FlowCache {
+            entries: vec![empty; entries].into(),
+            slots: vec![SlotLine([0; SLOTS]); entries / SLOTS].into(),
+            used: 0,
+            states: vec![[NO_STATE; 2]; entries].into(),
+            keys,
+        }
+    }
+
+    /// Whether it keeps flows at all.
+    pub(super) fn has_room(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    /// Whether nothing was ever learned, as it never is without room.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// The place of a flow's entry, if it has one. A flow in its second slot whose first one has the same tag by accident is
+    /// not found. The cache has room.
+    #[inline(always)]
+    pub fn place(&self, flow: &WireFlow<A>) -> usize {
+        let hash = flow.hash(&self.keys);
+        let [first, second] = self.slots_of(hash);
+        let (first, second) = (self.slot(first), self.slot(second));
+        // A branch would often be mispredicted while its memory is on the way.
+        entry_of(select_unpredictable(first & TAG == tag(hash), first, second))
+    }
+
+    /// Reads the entry at this place before it is needed. Returns a value that depends on it.
+    #[inline(always)]
+    pub fn touch(&self, place: usize) -> u32 {
+        self.entries.get(place).map_or(0, |entry| entry.last)
+    }
+
+    /// Whether the place has the entry of the flow, valid or not.
+    #[inline(always)]
+    pub fn has(&self, place: usize, flow: &WireFlow<A>) -> bool {
+        self.entries.get(place).is_some_and(|entry| entry.flow == *flow)
+    }
+
+    /// Whether the entry is valid and its states were alive at this time.
+    #[inline(always)]
+    pub fn is_fresh(&self, place: usize, stamp: u64, now: u32) -> bool {
+        self.entries.get(place).is_some_and(|entry| {
+            (entry.stamp == stamp) & (entry.last == now) & (entry.packets < MOST_PACKETS)
+        })
+    }
+
+    fn find(&self, flow: &WireFlow<A>) -> Option<usize> {
+        let slots = self.slots_of(flow.hash(&self.keys)).into_iter();
+        slots.filter_map(|slot| self.entry_in(slot)).find(|place| self.has(*place, flow))
+    }
+
+    /// The place of the entry that a slot has.
+    fn entry_in(&self, slot: usize) -> Option<usize> {
+        let slot = self.slot(slot);
+        (slot & USED != 0).then(|| entry_of(slot))
+    }
+
+    /// Counts a packet of the flow. Returns its next hop, and the list of the rules that count it.
+    #[inline(always)]
+    pub fn count(&mut self, place: usize, length: u16) -> (u16, u16) {
+        let Some(entry) = self.entries.get_mut(place) else { return (0, 0) };
+        entry.packets += 1;
+        entry.bytes = entry.bytes.wrapping_add(u32::from(length));
+        (entry.next_hop, entry.rules)
+    }
+
+    /// Takes a packet back, and returns the list of its rules.
+    pub(super) fn subtract(&mut self, place: usize, length: u16) -> u16 {
+        let entry = &mut self.entries[place];
+        entry.packets = entry.packets.saturating_sub(1);
+        entry.bytes = entry.bytes.wrapping_sub(u32::from(length));
+        entry.rules
+    }
+
+    #[inline(always)]
+    fn slots_of(&self, hash: u64) -> [usize; 2] {
+        let first = hash as usize & self.entries.len().wrapping_sub(1);
+        [first, first ^ (hash as usize >> 24 & (SLOTS - 1))]
+    }
+
+    #[inline(always)]
+    fn slot(&self, slot: usize) -> u32 {
+        self.slots[slot / SLOTS].0[slot % SLOTS]
+    }
+
+    fn set_slot(&mut self, slot: usize, value: u32) {
+        self.slots[slot / SLOTS].0[slot % SLOTS] = value;
+    }
+
+    /// The stamp and the next hop of an entry.
+    pub(crate) fn route(&self, place: usize) -> (u64, u16) {
+        (self.entries[place].stamp, self.entries[place].next_hop)
+    }
+
+    /// The states of an entry.
+    pub(crate) fn states(&self, place: usize) -> impl Iterator<Item = u32> + use<A> {
+        self.states[place].into_iter().filter(|id| *id != NO_STATE)
+    }
+
+    /// Notes a packet at this time.
+    pub(crate) fn renew(&mut self, place: usize, stamp: u64, now: u32, states: &mut StateTable) {
+        if self.entries[place].packets >= MOST_PACKETS {
+            self.settle(place, states);
+        }
+        self.states(place).for_each(|id| states.set_last(id, now));
+        (self.entries[place].stamp, self.entries[place].last) = (stamp, now);
+    }
+
+    /// Gives the states what the entry has counted.
+    fn settle(&mut self, place: usize, states: &mut StateTable) {
+        let entry = &mut self.entries[place];
+        let (packets, bytes) = (std::mem::take(&mut entry.packets), std::mem::take(&mut entry.bytes));
+        if packets > 0 {
+            self.states(place).for_each(|id| states.count(id, packets, bytes.into()));
+        }
+    }
+
+    /// As [`Self::settle`] for all entries.
+    pub(super) fn settle_all(&mut self, states: &mut StateTable) {
+        (0..self.entries.len()).for_each(|place| self.settle(place, states));
+    }
+
+    /// Removes a flow, whichever interfaces it comes in by.
+    pub(super) fn remove(&mut self, flow: &WireFlow<A>, states: &mut StateTable) {
+        for slot in self.slots_of(flow.hash(&self.keys)) {
+            if let Some(place) = self.entry_in(slot)
+                && self.entries[place].flow.is_same_flow(flow)
+            {
+                self.settle(place, states);
+                self.entries[place].stamp = NEVER;
+            }
+        }
+    }
+
+    /// Adds or replaces a flow, unless both its slots belong to others that are valid and in use.
+    pub(super) fn learn(&mut self, new: LearnedFlow<A>, floor: u64, now: u32, states: &mut StateTable) {
+        let own = self.find(&new.flow);
+        let Some(place) = own.or_else(|| self.vacate(&new.flow, floor, now)) else { return };
+        self.settle(place, states);
+        self.states[place] = new.states.map(|id| id.unwrap_or(NO_STATE));
+        let LearnedFlow { flow, stamp, next_hop, rules, .. } = new;
+        self.entries[place] = CachedFlow { flow, stamp, last: now, packets: 0, bytes: 0, next_hop, rules };
+    }
+
+    /// An entry that a slot of the flow leads to and that may be replaced.
+    fn vacate(&mut self, flow: &WireFlow<A>, floor: u64, now: u32) -> Option<usize> {
+        let hash = flow.hash(&self.keys);
+        let mut slots = self.slots_of(hash).into_iter();
+        let free = slots.clone().find(|slot| self.is_free(*slot, floor, now));
+        let slot = free.or_else(|| slots.find(|slot| self.move_away(*slot, floor, now)))?;
+        let place = self.entry_in(slot).unwrap_or(self.used as usize);
+        self.used = self.used.max(place as u32 + 1);
+        self.set_slot(slot, tag(hash) | USED | place as u32);
+        Some(place)
+    }
+
+    fn is_free(&self, slot: usize, floor: u64, now: u32) -> bool {
+        self.entry_in(slot).is_none_or(|place| {
+            let entry = &self.entries[place];
+            entry.stamp < floor || now.wrapping_sub(entry.last) as i32 > IDLE
+        })
+    }
+
+    /// Moves the flow of a slot to its other one, if that is free.
+    fn move_away(&mut self, slot: usize, floor: u64, now: u32) -> bool {
+        let Some(place) = self.entry_in(slot) else { return true };
+        let slots = self.slots_of(self.entries[place].flow.hash(&self.keys));
+        let other = slots[usize::from(slots[0] == slot)];
+        let moves = other != slot && self.is_free(other, floor, now);
+        if moves {
+            let (moved, free) = (self.slot(slot), self.slot(other));
+            self.set_slot(slot, free);
+            self.set_slot(other, moved);
+        }
+        moves
+    }
+}
+
+/// The part of a slot that two flows seldom have in common.
+const TAG: u32 = 0xffff_0000;
+/// Set in slots that have an entry.
+const USED: u32 = 0x8000;
+
+#[inline(always)]
+fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32 & TAG
+}
+
+#[inline(always)]
+fn entry_of(slot: u32) -> usize {
+    (slot & (USED - 1)) as usize
+}

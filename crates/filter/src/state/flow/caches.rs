@@ -1,0 +1,203 @@
+//! The flows of one worker, of both families, and what their entries have in common.
+
+use super::addresses::{FlowAddresses, Inet6Addresses, InetAddresses, WireFlow};
+use super::cache::{FlowCache, LearnedFlow};
+use super::counted_rules::CountedRules;
+use super::trace::PassTrace;
+use crate::address::Family;
+use crate::packet::Packet;
+use crate::packet::protocol::UDP;
+use crate::state::counters::RuleCounters;
+use crate::state::flow_key::FlowKey;
+use crate::state::table::StateTable;
+
+/// Packets that are judged in one call of which traces are kept.
+const MOST_TRACES: usize = 256;
+/// Words of the set of flows that changed.
+const CHANGED: usize = 16;
+
+/// Where the packets of a flow go, and for how long that is true.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowRoute {
+    pub next_hop: u16,
+    /// The stamp of the table's routes; zero for a packet that needs more than its flow's.
+    pub stamp: u64,
+}
+
+/// The flows of one worker.
+#[derive(Debug)]
+pub struct FlowCaches {
+    pub(super) inet: FlowCache<InetAddresses>,
+    pub(super) inet6: FlowCache<Inet6Addresses>,
+    counted: CountedRules,
+    /// The trace of the packet that is judged now.
+    pub(crate) trace: PassTrace,
+    traces: Box<[PassTrace]>,
+    newest: u64,
+    /// Entries with lower stamps are not valid, whatever the routes are.
+    floor: u64,
+    /// Flows of which states began or ended in this burst, by their hashes.
+    changed: [u64; CHANGED],
+}
+
+/// The family whose cache is meant.
+pub trait FamilyFlows: FlowAddresses {
+    /// The cache of the family.
+    fn cache(caches: &mut FlowCaches) -> &mut FlowCache<Self>;
+}
+
+impl FamilyFlows for InetAddresses {
+    #[inline(always)]
+    fn cache(caches: &mut FlowCaches) -> &mut FlowCache<Self> {
+        &mut caches.inet
+    }
+}
+
+impl FamilyFlows for Inet6Addresses {
+    #[inline(always)]
+    fn cache(caches: &mut FlowCaches) -> &mut FlowCache<Self> {
+        &mut caches.inet6
+    }
+}
+
+impl FlowCaches {
+    /// Room for so many flows of each family, with secret keys.
+    pub fn new(entries: usize, keys: [u64; 4]) -> Self {
+        FlowCaches {
+            inet: FlowCache::new(entries, keys),
+            inet6: FlowCache::new(entries, keys),
+            counted: CountedRules::new(),
+            trace: PassTrace::START,
+            traces: vec![PassTrace::START; MOST_TRACES].into(),
+            newest: 1,
+            floor: 1,
+            changed: [0; CHANGED],
+        }
+    }
+
+    /// Whether flows are kept at all.
+    pub(crate) fn has_room(&self) -> bool {
+        self.inet.has_room()
+    }
+
+    /// Another number for what the routes of a table and family are now.
+    pub fn new_stamp(&mut self) -> u64 {
+        self.newest += 1;
+        self.newest
+    }
+
+    /// Ends all entries: the rules or the view are others.
+    pub fn end_all(&mut self) {
+        self.floor = self.new_stamp();
+        self.counted.clear();
+    }
+
+    /// Whether an entry with this stamp is valid as long as its routes are the same.
+    pub fn is_current(&self, stamp: u64) -> bool {
+        stamp >= self.floor
+    }
+
+    /// Counts packets of a list of rules.
+    #[inline(always)]
+    pub fn count_rules(&mut self, list: u16, packets: u64, bytes: u64) {
+        self.counted.add(list, packets, bytes);
+    }
+
+    /// Takes a packet back that was counted since the last [`Self::settle_rules`].
+    pub fn take_back<A: FamilyFlows>(&mut self, place: usize, length: u16) {
+        let list = A::cache(self).subtract(place, length);
+        self.counted.subtract(list, length.into());
+    }
+
+    /// Adds what was counted in this burst to the rules' counters.
+    #[inline]
+    pub fn settle_rules(&mut self, counters: &RuleCounters) {
+        self.counted.settle(counters);
+    }
+
+    /// Adds what was counted to the states.
+    pub(crate) fn settle_states(&mut self, states: &mut StateTable) {
+        self.inet.settle_all(states);
+        self.inet6.settle_all(states);
+    }
+
+    /// Keeps the trace of the packet at this place.
+    #[inline(always)]
+    pub(crate) fn keep_trace(&mut self, place: usize) {
+        if let Some(kept) = self.traces.get_mut(place) {
+            *kept = self.trace;
+        }
+    }
+
+    /// The trace of the packet at this place in the last call.
+    #[inline(always)]
+    pub fn trace_of(&self, place: usize) -> PassTrace {
+        self.traces[place % MOST_TRACES]
+    }
+
+    /// Forgets which flows changed.
+    #[inline]
+    pub fn begin_burst(&mut self) {
+        self.changed = [0; CHANGED];
+    }
+
+    /// Ends the entries of a flow in both directions, as one of its states began, ended or changed.
+    pub(crate) fn change(&mut self, key: &FlowKey, hash: u64, states: &mut StateTable) {
+        let (word, bit) = changed_bit(hash);
+        self.changed[word] |= bit;
+        if key.protocol != UDP {
+            return;
+        }
+        for key in [*key, key.reversed()] {
+            match key.source.family() {
+                Family::Inet => remove(&mut self.inet, &key, states),
+                Family::Inet6 => remove(&mut self.inet6, &key, states),
+            }
+        }
+    }
+
+    /// Learns how the packets of a flow pass, from one of them after its pass out.
+    pub(crate) fn learn(
+        &mut self,
+        packet: &Packet,
+        hash: u64,
+        passes: [&PassTrace; 2],
+        (route, now): (FlowRoute, u32),
+        states: &mut StateTable,
+    ) {
+        let (word, bit) = changed_bit(hash);
+        if self.changed[word] & bit != 0 || !self.is_current(route.stamp) {
+            return;
+        }
+        let Some(rules) = self.counted.number(passes[0], passes[1]) else { return };
+        let ids = passes.map(PassTrace::state);
+        match packet.family {
+            Family::Inet => add(&mut self.inet, packet, (ids, rules), (route, self.floor, now), states),
+            Family::Inet6 => add(&mut self.inet6, packet, (ids, rules), (route, self.floor, now), states),
+        }
+    }
+}
+
+fn changed_bit(hash: u64) -> (usize, u64) {
+    ((hash >> 8) as usize % CHANGED, 1 << (hash & 63))
+}
+
+fn remove<A: FlowAddresses>(cache: &mut FlowCache<A>, key: &FlowKey, states: &mut StateTable) {
+    if !cache.is_empty()
+        && let Some(flow) = WireFlow::of(key, 0)
+    {
+        cache.remove(&flow, states);
+    }
+}
+
+fn add<A: FlowAddresses>(
+    cache: &mut FlowCache<A>,
+    packet: &Packet,
+    (states_of, rules): ([Option<u32>; 2], u16),
+    (route, floor, now): (FlowRoute, u64, u32),
+    states: &mut StateTable,
+) {
+    let Some(flow) = WireFlow::of(&FlowKey::of(packet), packet.pass.received_on) else { return };
+    let FlowRoute { next_hop, stamp } = route;
+    cache.learn(LearnedFlow { flow, states: states_of, stamp, next_hop, rules }, floor, now, states);
+}

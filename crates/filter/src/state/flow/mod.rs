@@ -1,0 +1,18 @@
+//! Flows whose packets need no rule and no search for a state: both passes of the packets before them were decided by
+//! states, by a route that has not changed. Their packets are only counted.
+//!
+//! The states stay the truth. An entry of the cache says which states decide, by which rules the packet counts, and which
+//! next hop it takes. It is removed as soon as one of its states ends, another state of the flow begins, or an end of the
+//! flow answers for the first time; it is out of date when the rules, the view or the routes change. When the clock has
+//! moved on, the states are asked whether they are still alive, and their times and counters are brought up to date.
+
+mod addresses;
+mod cache;
+mod caches;
+mod counted_rules;
+mod trace;
+
+pub use addresses::{FlowAddresses, FlowMarks, Inet6Addresses, InetAddresses, WireFlow};
+pub use cache::FlowCache;
+pub use caches::{FamilyFlows, FlowCaches, FlowRoute};
+pub use trace::PassTrace;

@@ -1,0 +1,138 @@
+//! What the filter costs the loop: `cargo run --release -p fullview-plane --example known_flows [FLOWS [MILLISECONDS]]` prints
+//! nanoseconds a packet for writing the frames of UDP flows and forwarding them in bursts of 64, without a filter and with
+//! one rule that keeps states, with and without known flows. The cases take turns of
+//! one or more milliseconds, and the medians count.
+#![allow(clippy::unwrap_used)]
+
+use std::time::{Duration, Instant};
+
+use fullview_filter::rule::{CompiledRule, RuleAction, StateOptions};
+use fullview_filter::ruleset::{Language, RuleSet, RuleSetParts};
+use fullview_filter::state::WorkerLimits;
+use fullview_plane::adjacency::{Adjacencies, Adjacency};
+use fullview_plane::burst::{Arena, Burst, Packet};
+use fullview_plane::forward::{BurstFilter, EnforceableRules, Forwarder};
+use fullview_plane::interface::Interface;
+use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
+use fullview_plane::wire::ethernet::Mac;
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_table::fib::{Algorithm, radix::Radix};
+use fullview_table::{NextHop, Rib};
+
+const BURST: usize = 64;
+const SLOTS: usize = 2048;
+const TURNS: usize = 401;
+
+const OURS: Mac = Mac([2, 0, 0, 0, 0, 2]);
+
+fn main() {
+    let flows: u32 = std::env::args().nth(1).map_or(5000, |flows| flows.parse().unwrap());
+    let turn_of = std::env::args().nth(2).map_or(1, |length| length.parse().unwrap());
+    for (family, frames) in [("IPv4", frames(flows, inet)), ("IPv6", frames(flows, inet6))] {
+        let mut cases = [
+            ("plain", forwarder(), Vec::new()),
+            ("pf", filtered(Language::Pf, None), Vec::new()),
+            ("pf, no known flows", filtered(Language::Pf, Some(0)), Vec::new()),
+            ("ipfw", filtered(Language::Ipfw, None), Vec::new()),
+            ("ipfw, no known flows", filtered(Language::Ipfw, Some(0)), Vec::new()),
+        ];
+        let mut arena = Arena::new(SLOTS);
+        let mut packets: Vec<Packet<'_>> = arena.packets().collect();
+        for _ in 0..TURNS {
+            for (_, forwarder, times) in &mut cases {
+                times.push(turn(forwarder, &frames, &mut packets, Duration::from_millis(turn_of)));
+            }
+        }
+        let mut plain = 0.0;
+        for (name, _, times) in &mut cases {
+            times.sort_by(f64::total_cmp);
+            let ns = times[TURNS / 2];
+            plain = if plain == 0.0 { ns } else { plain };
+            println!("{family} {name:>22}: {ns:6.2} ns, {:.3} x", plain / ns);
+        }
+    }
+}
+
+fn turn<'a>(
+    forwarder: &mut Forwarder,
+    frames: &[Vec<u8>],
+    packets: &mut Vec<Packet<'a>>,
+    length: Duration,
+) -> f64 {
+    let (mut burst, mut out, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
+    let (mut count, mut next, start) = (0_u64, 0, Instant::now());
+    while start.elapsed() < length {
+        for _ in 0..16 {
+            for packet in packets.drain(..BURST) {
+                packet.set_frame(&frames[next]);
+                packet.port = 0;
+                next = if next + 1 == frames.len() { 0 } else { next + 1 };
+                let _ = burst.push(packet);
+            }
+            forwarder.process(&mut burst, &mut out, &mut rejected);
+            assert_eq!(out.len(), BURST);
+            packets.extend(out.drain());
+        }
+        count += 16 * BURST as u64;
+    }
+    start.elapsed().as_nanos() as f64 / count as f64
+}
+
+fn forwarder() -> Forwarder {
+    let interfaces = vec![Interface::new(0, OURS), Interface::new(1, OURS)];
+    let mut adjacencies = Adjacencies::new();
+    adjacencies.set(NextHop(1), Adjacency::Neighbor { interface: 1, mac: Mac([2, 0, 0, 0, 0, 9]) });
+    let (mut inet, mut inet6) = (Rib::<u32>::default(), Rib::<u128>::default());
+    inet.announce("198.19.0.0/16".parse().unwrap(), NextHop(1));
+    inet.announce("198.18.0.0/16".parse().unwrap(), NextHop(1));
+    inet6.announce("2001:2:0:8000::/49".parse().unwrap(), NextHop(1));
+    inet6.announce("2001:2::/49".parse().unwrap(), NextHop(1));
+    let fibs = TableReaders::fixed(Radix.compile(&inet).unwrap().fib(), Radix.compile(&inet6).unwrap().fib());
+    Forwarder::new(ViewReader::fixed(View::new(ViewParts::new(interfaces, adjacencies, fibs)).unwrap()))
+}
+
+fn filtered(language: Language, flows: Option<usize>) -> Forwarder {
+    let mut parts = RuleSetParts::new(language);
+    let state = Some(StateOptions::default());
+    parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
+    let rules = EnforceableRules::new(RuleSet::new(parts).unwrap()).unwrap();
+    let mut filter = BurstFilter::new(&rules, WorkerLimits::default(), 7);
+    if let Some(flows) = flows {
+        filter.keep_flows(flows);
+    }
+    let mut forwarder = forwarder();
+    forwarder.set_filter(filter);
+    forwarder
+}
+
+fn frames(flows: u32, packet: fn(u32) -> Vec<u8>) -> Vec<Vec<u8>> {
+    (0..flows).map(|flow| packet(flow.wrapping_mul(0x9e37_79b1))).collect()
+}
+
+fn inet(flow: u32) -> Vec<u8> {
+    let mut frame = ethernet([8, 0], 60);
+    frame[14..24].copy_from_slice(&[0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
+    frame[26..34].copy_from_slice(&[198, 18, (flow >> 8) as u8, flow as u8, 198, 19, (flow >> 24) as u8, 1]);
+    frame[34..42].copy_from_slice(&[0x40, (flow >> 16) as u8, 0, 9, 0, 26, 0, 0]);
+    Ipv4Packet::new_unchecked(&mut frame[14..]).fill_checksum();
+    frame
+}
+
+fn inet6(flow: u32) -> Vec<u8> {
+    let mut frame = ethernet([0x86, 0xdd], 62);
+    frame[14..22].copy_from_slice(&[0x60, 0, 0, 0, 0, 8, 17, 64]);
+    let ends = [(0x00, (flow >> 8) as u8, flow as u8), (0x80, (flow >> 24) as u8, 1)];
+    for (at, (net, high, low)) in [22, 38].into_iter().zip(ends) {
+        frame[at..at + 16].copy_from_slice(&[0x20, 1, 0, 2, 0, 0, net, 0, 0, 0, 0, 0, 0, 0, high, low]);
+    }
+    frame[54..62].copy_from_slice(&[0x40, (flow >> 16) as u8, 0, 9, 0, 8, 0, 0]);
+    frame
+}
+
+fn ethernet(kind: [u8; 2], len: usize) -> Vec<u8> {
+    let mut frame = vec![0; len];
+    frame[..6].copy_from_slice(&OURS.0);
+    frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+    frame[12..14].copy_from_slice(&kind);
+    frame
+}

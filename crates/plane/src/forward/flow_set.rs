@@ -1,0 +1,49 @@
+//! A set of flows in both directions, which may also hold some that were not added.
+
+use fullview_filter::state::flow::FlowMarks;
+
+use super::wire_flow::{Judged, WireFamily};
+use crate::burst::Slot;
+
+/// Bits of each half of the set.
+const BITS: usize = 1024;
+
+/// Flows by their ends, and pairs of addresses for packets that do not show their ends.
+pub(super) struct FlowSet {
+    flows: [u64; BITS / 64],
+    addresses: [u64; BITS / 64],
+}
+
+impl Default for FlowSet {
+    fn default() -> FlowSet {
+        FlowSet { flows: [0; BITS / 64], addresses: [0; BITS / 64] }
+    }
+}
+
+impl FlowSet {
+    /// Adds the flow that a packet may belong to.
+    pub fn add<A: WireFamily>(&mut self, slot: &Slot) {
+        let FlowMarks { flow, addresses } = A::read(slot).flow.marks();
+        match A::judged(slot) {
+            Judged::Flow => set(&mut self.flows, flow),
+            Judged::AnyOfAddresses => set(&mut self.addresses, addresses),
+            Judged::NoKnownFlow => {}
+        }
+    }
+
+    /// Whether the flow of a packet may be in the set.
+    pub fn contains<A: WireFamily>(&self, slot: &Slot) -> bool {
+        let FlowMarks { flow, addresses } = A::read(slot).flow.marks();
+        is_set(&self.flows, flow) || is_set(&self.addresses, addresses)
+    }
+}
+
+fn set(bits: &mut [u64; BITS / 64], mark: u32) {
+    let bit = mark as usize % BITS;
+    bits[bit / 64] |= 1 << (bit % 64);
+}
+
+fn is_set(bits: &[u64; BITS / 64], mark: u32) -> bool {
+    let bit = mark as usize % BITS;
+    bits[bit / 64] >> (bit % 64) & 1 == 1
+}

@@ -1,0 +1,217 @@
+//! Packets of flows that the filter knows: their verdicts and next hops follow from the packets before them, so they take
+//! part in no lookup and in neither pass of the filter.
+//!
+//! Such a packet is counted before other packets of the burst are judged. That makes a difference only if one of these is
+//! of the same flow and comes first; then all packets of the flow are judged in their order.
+
+use fullview_filter::address::Family;
+use fullview_filter::packet::Packet as FilterPacket;
+use fullview_filter::ruleset::{learn_flow, may_learn_flow};
+use fullview_filter::state::FilterWorker;
+use fullview_filter::state::flow::{FlowCaches, FlowRoute, Inet6Addresses, InetAddresses, PassTrace};
+use fullview_table::NextHop;
+
+use super::flow_set::FlowSet;
+use super::keys::{FamilyKeys, LookupBatch, TableKeys};
+use super::take_flows::{FlowFilter, UNKNOWN, take_known};
+use super::wire_flow::WireFamily;
+use crate::burst::{BURST, Packet};
+use crate::view::View;
+
+/// What the routes of a table and family are now.
+#[derive(Clone, Copy, Default)]
+struct RoutesNow {
+    generation: u64,
+    stamp: u64,
+}
+
+/// A packet that leaves and may be the one that its flow is learned from.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate {
+    pub entering: PassTrace,
+    pub next_hop: NextHop,
+    pub table: u16,
+}
+
+/// What the loop keeps about known flows.
+pub(super) struct KnownFlows {
+    /// For each table: IPv4 and IPv6.
+    routes: Vec<[RoutesNow; 2]>,
+    /// The place in the cache of the packet at each position of the burst.
+    places: Box<[u32; BURST]>,
+    /// In the order of the packets that leave.
+    candidates: Box<[Candidate; BURST]>,
+    packets: u64,
+}
+
+impl KnownFlows {
+    pub fn new() -> KnownFlows {
+        let nothing = Candidate { entering: PassTrace::START, next_hop: NextHop::NONE, table: 0 };
+        KnownFlows {
+            routes: Vec::new(),
+            places: Box::new([UNKNOWN; BURST]),
+            candidates: Box::new([nothing; BURST]),
+            packets: 0,
+        }
+    }
+
+    /// How many packets were of known flows.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Starts again for another view. Allocates if that has more tables.
+    #[cold]
+    pub fn follow(&mut self, tables: usize, worker: &mut FilterWorker) {
+        worker.flows_mut().0.end_all();
+        self.routes.clear();
+        self.routes.resize(tables, [RoutesNow::default(); 2]);
+    }
+
+    /// Gives the packets of known flows their next hops, and hides them from the stages until [`show`].
+    pub fn take(
+        &mut self,
+        filter: &mut FlowFilter<'_>,
+        tables: &mut [TableKeys],
+        view: &View,
+        packets: &[Packet<'_>],
+    ) {
+        filter.worker.flows_mut().0.begin_burst();
+        let (mut known, mut all) = (0, 0);
+        for (table, routes) in tables.iter_mut().zip(&mut self.routes) {
+            let renews = !view.checks_sources();
+            known +=
+                routes[0].take::<InetAddresses>(&mut self.places, filter, &mut table.inet, renews, packets);
+            known +=
+                routes[1].take::<Inet6Addresses>(&mut self.places, filter, &mut table.inet6, renews, packets);
+            all += table.inet.destinations.len() + table.inet6.destinations.len();
+        }
+        if known == 0 {
+            return;
+        }
+        if known < all {
+            known -= self.put_off(filter.worker.flows_mut().0, tables, packets);
+        }
+        self.packets += known as u64;
+        let (flows, counters) = filter.worker.flows_mut();
+        flows.settle_rules(counters);
+        for table in tables {
+            table.inet.destinations.hide(|position| self.places[position] != UNKNOWN);
+            table.inet6.destinations.hide(|position| self.places[position] != UNKNOWN);
+        }
+    }
+
+    /// Leaves packets to the rules whose flows have another packet in the burst that the rules judge. Returns how many.
+    #[cold]
+    fn put_off(&mut self, flows: &mut FlowCaches, tables: &[TableKeys], packets: &[Packet<'_>]) -> usize {
+        let mut judged = FlowSet::default();
+        for table in tables {
+            add_judged::<InetAddresses>(&mut judged, &self.places, &table.inet.destinations, packets);
+            add_judged::<Inet6Addresses>(&mut judged, &self.places, &table.inet6.destinations, packets);
+        }
+        let (mut taken, places) = (0, &mut *self.places);
+        for TableKeys { inet, inet6 } in tables {
+            taken += take_back::<InetAddresses>(&judged, places, flows, &inet.destinations, packets);
+            taken += take_back::<Inet6Addresses>(&judged, places, flows, &inet6.destinations, packets);
+        }
+        taken
+    }
+
+    /// Notes a packet that leaves, as the next one of the list.
+    #[inline(always)]
+    pub fn note(&mut self, place: usize, candidate: Candidate) {
+        self.candidates[place % BURST] = candidate;
+    }
+
+    /// Learns the flows of the packets that left.
+    pub fn learn(
+        &self,
+        filter: &mut FlowFilter<'_>,
+        tables: &mut [TableKeys],
+        packets: &[FilterPacket],
+        hashes: &[u64],
+    ) {
+        for (place, (packet, hash)) in packets.iter().zip(hashes).enumerate() {
+            let Candidate { entering, next_hop, table } = &self.candidates[place % BURST];
+            let of = usize::from(*table);
+            if !may_learn_flow(filter.worker, packet, place, entering) {
+                continue;
+            }
+            // The member of a group that other packets of the flow take may change: only a route's own next hop is kept.
+            let (routes, found) = match packet.family {
+                Family::Inet => (self.routes[of][0], tables[of].inet.find(packet.destination.0 as u32)),
+                Family::Inet6 => (self.routes[of][1], tables[of].inet6.find(packet.destination.0)),
+            };
+            if found == *next_hop {
+                let route = FlowRoute { next_hop: next_hop.0, stamp: routes.stamp };
+                let (worker, now) = (&mut *filter.worker, filter.now);
+                learn_flow(worker, packet, (place, *hash), entering, (route, now));
+            }
+        }
+    }
+}
+
+/// Shows the packets again that were hidden.
+pub(super) fn show(tables: &mut [TableKeys]) {
+    for table in tables {
+        table.inet.destinations.show();
+        table.inet6.destinations.show();
+    }
+}
+
+impl RoutesNow {
+    /// Gives the packets of known flows their next hops. Returns how many there are.
+    fn take<A: WireFamily>(
+        &mut self,
+        places: &mut [u32; BURST],
+        filter: &mut FlowFilter<'_>,
+        keys: &mut FamilyKeys<A::Key>,
+        renews: bool,
+        packets: &[Packet<'_>],
+    ) -> usize {
+        let len = keys.destinations.len();
+        if len == 0 {
+            return 0;
+        }
+        let (flows, _) = filter.worker.flows_mut();
+        let generation = keys.reader.generation();
+        if !flows.is_current(self.stamp) || self.generation != generation {
+            *self = RoutesNow { generation, stamp: flows.new_stamp() };
+        }
+        if A::cache(flows).is_empty() {
+            (0..len).for_each(|at| places[keys.destinations.position(at)] = UNKNOWN);
+            return 0;
+        }
+        take_known::<A>(places, filter, keys, (self.stamp, renews), packets)
+    }
+}
+
+fn add_judged<A: WireFamily>(
+    judged: &mut FlowSet,
+    places: &[u32; BURST],
+    batch: &LookupBatch<A::Key>,
+    packets: &[Packet<'_>],
+) {
+    for position in batch.positions().filter(|position| places[*position] == UNKNOWN) {
+        judged.add::<A>(packets[position]);
+    }
+}
+
+fn take_back<A: WireFamily>(
+    judged: &FlowSet,
+    places: &mut [u32; BURST],
+    flows: &mut FlowCaches,
+    batch: &LookupBatch<A::Key>,
+    packets: &[Packet<'_>],
+) -> usize {
+    let mut taken = 0;
+    for position in batch.positions() {
+        let place = places[position];
+        if place != UNKNOWN && judged.contains::<A>(packets[position]) {
+            flows.take_back::<A>(place as usize, A::read(packets[position]).length);
+            places[position] = UNKNOWN;
+            taken += 1;
+        }
+    }
+    taken
+}

@@ -1,0 +1,167 @@
+//! Finds the packets of a burst whose flows are known, counts them, and gives them their next hops.
+//!
+//! Their entries lie anywhere in memory that only the second cache holds. So the memory for several packets is requested
+//! before the first of them is looked at; and packets whose states have to be asked again, which are most of them when the
+//! clock has just moved on, are put off and asked together.
+
+use fullview_filter::ruleset::{RuleSet, renew_flow};
+use fullview_filter::state::FilterWorker;
+use fullview_filter::state::flow::FlowCaches;
+use fullview_table::NextHop;
+
+use super::keys::FamilyKeys;
+use super::wire_flow::WireFamily;
+use crate::burst::{BURST, Packet};
+
+/// The place of a packet whose flow is not known.
+pub(super) const UNKNOWN: u32 = u32::MAX;
+
+/// For so many packets at once the memory of their flows is requested.
+const STEP: usize = 32;
+
+/// The filter, as far as known flows need it.
+pub(super) struct FlowFilter<'f> {
+    pub rules: &'f RuleSet,
+    pub worker: &'f mut FilterWorker,
+    pub now: u64,
+}
+
+/// Packets of a batch and the places of their flows.
+struct PutOff {
+    len: usize,
+    packets: [(u8, u32); STEP],
+}
+
+/// Gives the packets of known flows their next hops, and notes the places of their flows by their positions. Returns how
+/// many there are.
+pub(super) fn take_known<A: WireFamily>(
+    places: &mut [u32; BURST],
+    filter: &mut FlowFilter<'_>,
+    keys: &mut FamilyKeys<A::Key>,
+    (stamp, renews): (u64, bool),
+    packets: &[Packet<'_>],
+) -> usize {
+    let (mut known, mut run, len) = (0, Run::default(), keys.destinations.len());
+    for first in (0..len).step_by(STEP) {
+        let step = (first, len.min(first + STEP));
+        find::<A>(places, filter, keys, step, packets);
+        let mut put_off = PutOff { len: 0, packets: [(0, 0); STEP] };
+        known += count::<A>(places, filter, keys, (step, stamp), packets, (&mut run, &mut put_off));
+        if put_off.len > 0 {
+            let put_off = &put_off.packets[..put_off.len];
+            known += renew::<A>(places, filter, keys, (stamp, renews), packets, (&mut run, put_off));
+        }
+    }
+    run.settle(filter.worker.flows_mut().0);
+    known
+}
+
+/// Finds where the flows are, if they are anywhere.
+#[inline(never)]
+fn find<A: WireFamily>(
+    places: &mut [u32; BURST],
+    filter: &mut FlowFilter<'_>,
+    keys: &FamilyKeys<A::Key>,
+    (first, end): (usize, usize),
+    packets: &[Packet<'_>],
+) {
+    let flows = A::cache(filter.worker.flows_mut().0);
+    let mut touched = 0;
+    for at in first..end {
+        let position = keys.destinations.position(at);
+        let place = flows.place(&A::read(packets[position]).flow);
+        places[position % BURST] = place as u32;
+        touched ^= flows.touch(place);
+    }
+    std::hint::black_box(touched);
+}
+
+/// Counts the packets of known flows, except those whose states have to be asked.
+#[inline(never)]
+fn count<A: WireFamily>(
+    places: &mut [u32; BURST],
+    filter: &mut FlowFilter<'_>,
+    keys: &mut FamilyKeys<A::Key>,
+    ((first, end), stamp): ((usize, usize), u64),
+    packets: &[Packet<'_>],
+    (run, put_off): (&mut Run, &mut PutOff),
+) -> usize {
+    let (mut known, now) = (0, filter.now as u32);
+    let (flows, _) = filter.worker.flows_mut();
+    for at in first..end {
+        let position = keys.destinations.position(at) % BURST;
+        let (seen, place) = (A::read(packets[position]), places[position] as usize);
+        if !(A::cache(flows).has(place, &seen.flow) & seen.is_plain) {
+            places[position] = UNKNOWN;
+            continue;
+        }
+        if !A::cache(flows).is_fresh(place, stamp, now) {
+            put_off.packets[put_off.len % STEP] = (at as u8, place as u32);
+            put_off.len += 1;
+            continue;
+        }
+        let (next_hop, list) = A::cache(flows).count(place, seen.length);
+        run.count(list, seen.length, flows);
+        keys.destinations.set_next_hop(at, NextHop(next_hop));
+        known += 1;
+    }
+    known
+}
+
+/// Counts the packets whose states are alive.
+#[cold]
+fn renew<A: WireFamily>(
+    places: &mut [u32; BURST],
+    filter: &mut FlowFilter<'_>,
+    keys: &mut FamilyKeys<A::Key>,
+    (stamp, renews): (u64, bool),
+    packets: &[Packet<'_>],
+    (run, put_off): (&mut Run, &[(u8, u32)]),
+) -> usize {
+    filter.worker.touch_states_of::<A>(put_off.iter().map(|(_, place)| *place as usize));
+    let mut known = 0;
+    for (at, place) in put_off {
+        let (at, place) = (usize::from(*at), *place as usize);
+        let position = keys.destinations.position(at);
+        let addr = keys.destinations.addr(at);
+        let next_hop = || renews.then(|| keys.find(addr).0);
+        if !renew_flow::<A>(filter.rules, filter.worker, place, (stamp, filter.now), next_hop) {
+            places[position] = UNKNOWN;
+            continue;
+        }
+        let (length, (flows, _)) = (A::read(packets[position]).length, filter.worker.flows_mut());
+        let (next_hop, list) = A::cache(flows).count(place, length);
+        run.count(list, length, flows);
+        keys.destinations.set_next_hop(at, NextHop(next_hop));
+        known += 1;
+    }
+    known
+}
+
+/// Consecutive packets that the same rules count.
+#[derive(Default)]
+struct Run {
+    list: u16,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Run {
+    #[inline(always)]
+    fn count(&mut self, list: u16, length: u16, flows: &mut FlowCaches) {
+        if list != self.list {
+            self.settle(flows);
+            self.list = list;
+        }
+        self.packets += 1;
+        self.bytes += u64::from(length);
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, flows: &mut FlowCaches) {
+        if self.packets > 0 {
+            flows.count_rules(self.list, self.packets, self.bytes);
+            (self.packets, self.bytes) = (0, 0);
+        }
+    }
+}

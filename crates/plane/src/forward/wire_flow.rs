@@ -1,0 +1,105 @@
+//! The flow of a packet, read at constant offsets of its first 64 bytes.
+
+use fullview_filter::packet::protocol::{ICMP6, TCP, UDP};
+use fullview_filter::state::flow::{FamilyFlows, Inet6Addresses, InetAddresses, WireFlow};
+use fullview_table::Address;
+
+use crate::burst::Slot;
+use crate::wire::Field;
+use crate::wire::ethernet::HEADER as ETHERNET;
+use crate::wire::ipv4::{self, Ipv4Packet};
+use crate::wire::ipv6::{self, Ipv6Packet};
+
+/// A packet whose headers the parser has checked.
+pub(super) struct FlowPacket<A> {
+    pub flow: WireFlow<A>,
+    /// The length that the filter counts.
+    pub length: u16,
+    /// Whether it is what all packets of a known flow are: whole, without options, with a hop left.
+    pub is_plain: bool,
+}
+
+/// A family whose packets show their flow.
+pub(super) trait WireFamily: FamilyFlows {
+    /// What is looked up.
+    type Key: Address;
+
+    fn read(slot: &Slot) -> FlowPacket<Self>;
+
+    /// Which flow a packet that the rules judge may belong to.
+    fn judged(slot: &Slot) -> Judged;
+}
+
+/// The known flows to which a packet may belong.
+pub(super) enum Judged {
+    /// The flow of its addresses and ports.
+    Flow,
+    /// It may not show its ports.
+    AnyOfAddresses,
+    /// It is of a protocol of which no flow is known.
+    NoKnownFlow,
+}
+
+const UDP_HEADER: u16 = 8;
+
+impl WireFamily for InetAddresses {
+    type Key = u32;
+
+    #[inline(always)]
+    fn read(slot: &Slot) -> FlowPacket<InetAddresses> {
+        const LENGTH: Field<2> = Field(ETHERNET + 2);
+        /// Fragment, hops, protocol.
+        const MIDDLE: Field<4> = Field(ETHERNET + 6);
+        const ADDRESSES: Field<8> = Field(ETHERNET + 12);
+        const PORTS: Field<4> = Field(ETHERNET + ipv4::HEADER);
+        /// All but the bit that forbids fragments, the one that means nothing, and the hops.
+        const JUDGED: u32 = 0x3fff_00ff;
+        let head = slot.head();
+        let length = u16::from_be_bytes(LENGTH.get(head));
+        let middle = u32::from_be_bytes(MIDDLE.get(head));
+        let is_plain = (head[ETHERNET] == 0x45)
+            & (middle & JUDGED == u32::from(UDP))
+            & (middle >> 8 & 0xff > 1)
+            & (length >= ipv4::HEADER as u16 + UDP_HEADER);
+        let addresses = InetAddresses::from_wire(ADDRESSES.get(head));
+        let flow = WireFlow::new(addresses, PORTS.get(head), middle as u8, slot.interface);
+        FlowPacket { flow, length, is_plain }
+    }
+
+    fn judged(slot: &Slot) -> Judged {
+        let ip = Ipv4Packet::new_unchecked(&slot.head()[ETHERNET..]);
+        let is_whole = ip.fragment_offset() == 0 && !ip.more_fragments();
+        match (is_whole && ip.version_ihl() == 0x45, ip.protocol()) {
+            (true, UDP) => Judged::Flow,
+            (true, _) => Judged::NoKnownFlow,
+            (false, _) => Judged::AnyOfAddresses,
+        }
+    }
+}
+
+impl WireFamily for Inet6Addresses {
+    type Key = u128;
+
+    #[inline(always)]
+    fn read(slot: &Slot) -> FlowPacket<Inet6Addresses> {
+        /// Length of the payload, protocol, hops.
+        const MIDDLE: Field<4> = Field(ETHERNET + 4);
+        const ADDRESSES: Field<32> = Field(ETHERNET + 8);
+        const PORTS: Field<4> = Field(ETHERNET + ipv6::HEADER);
+        let head = slot.head();
+        let [high, low, protocol, hops] = MIDDLE.get(head);
+        let payload = u16::from_be_bytes([high, low]);
+        let is_plain = (protocol == UDP) & (hops > 1) & (payload >= UDP_HEADER);
+        let addresses = Inet6Addresses::from_wire(ADDRESSES.get(head));
+        let flow = WireFlow::new(addresses, PORTS.get(head), protocol, slot.interface);
+        FlowPacket { flow, length: payload.wrapping_add(ipv6::HEADER as u16), is_plain }
+    }
+
+    fn judged(slot: &Slot) -> Judged {
+        match Ipv6Packet::new_unchecked(&slot.head()[ETHERNET..]).next_header() {
+            UDP => Judged::Flow,
+            TCP | ICMP6 => Judged::NoKnownFlow,
+            _ => Judged::AnyOfAddresses,
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Packets of known flows fare as if each of them had been judged: the same frames, states and counters, whatever changes.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use fullview_filter::ruleset::RuleSetParts;
+use fullview_filter::state::{StateSummary, WorkerLimits};
+use fullview_plane::adjacency::Adjacency;
+use fullview_plane::forward::{
+    BurstFilter, EnforceableRules, FilterClient, Forwarder, RuleChange, filter_link,
+};
+use fullview_plane::interface::SourceCheck;
+use fullview_plane::view::{View, ViewParts, Views};
+use fullview_table::fib::framework::{Attachment, Origin, Time};
+use fullview_table::fib::registry::Registered;
+use fullview_table::{Change, NextHop, Rib};
+use proptest::prelude::*;
+
+use crate::filter::{enforceable, ipfw, pf};
+use crate::frames::*;
+use crate::router::parts;
+
+thread_local!(static NOW: Cell<u64> = const { Cell::new(0) });
+
+const SHORT_TIMEOUTS: &str =
+    "set timeout { udp.first 3, udp.single 2, udp.multiple 4, interval 1 }\npass all";
+
+/// Rule sets between which a filter of one language changes.
+fn rule_sets(language: usize) -> Vec<EnforceableRules> {
+    let sets: Vec<RuleSetParts> = match language {
+        0 => [
+            "pass all keep state",
+            "block all\npass in on port0 keep state\npass out on port1 keep state",
+            "set skip on port1\npass in on port0 keep state\npass out on port0 no state",
+            "set state-policy if-bound\npass all\npass in on port0 inet proto udp keep state (max 3)",
+            SHORT_TIMEOUTS,
+            "pass in no state\npass out keep state\nblock in proto tcp flags S/S",
+            "nat on port1 inet proto udp from 198.18.0.1 to any port 53 -> 192.0.2.1\npass all",
+            "block all",
+        ]
+        .map(pf)
+        .into(),
+        _ => [
+            "add 3000 allow ip from any to any keep-state",
+            "add 10 count ip from any to any in\nadd 20 check-state\nadd 30 allow ip from any to any keep-state",
+            "add 10 count udp from any to any iplen 0-50\nadd 20 allow ip from any to any keep-state",
+            "add 10 skipto 30 ip from any to any in\nadd 20 count ip from any to any\nadd 30 check-state :a\nadd 40 allow udp from any to any keep-state :b\nadd 50 allow ip from any to any keep-state :a",
+            "add 10 allow ip from any to any in recv port0 keep-state\nadd 20 check-state\nadd 30 deny ip from any to any",
+            "add 10 deny ip from any to any",
+        ]
+        .map(ipfw)
+        .into(),
+    };
+    sets.into_iter().map(|parts| enforceable(parts).unwrap()).collect()
+}
+
+/// One frame: its flow, its direction, and what kind of packet it is.
+#[derive(Clone, Debug)]
+struct Sent {
+    inet6: bool,
+    hosts: (u8, u8),
+    port: u8,
+    back: bool,
+    vlan: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Udp { len: u8, hops: u8 },
+    Tcp { flags: u8, seq: u8 },
+    Echo,
+    Fragment { first: bool },
+    Options,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Burst(Vec<Sent>),
+    /// Milliseconds.
+    Pause(u64),
+    Idle,
+    Rules(usize),
+    /// A route changes to this next hop, or ends.
+    Route(Option<u16>),
+    View(u8),
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        20 => (0_u8..12, prop_oneof![9 => Just(64_u8), 1 => Just(1)]).prop_map(|(len, hops)| Kind::Udp { len, hops }),
+        2 => (0_u8..32, 0_u8..4).prop_map(|(flags, seq)| Kind::Tcp { flags, seq }),
+        1 => Just(Kind::Echo),
+        1 => any::<bool>().prop_map(|first| Kind::Fragment { first }),
+        1 => Just(Kind::Options),
+    ]
+}
+
+fn packet() -> impl Strategy<Value = Sent> {
+    let ends = (
+        (1_u8..3, 7_u8..9),
+        prop_oneof![3 => 0_u8..2, 1 => 2_u8..12],
+        prop::bool::weighted(0.3),
+        prop::bool::weighted(0.1),
+    );
+    (any::<bool>(), ends, kind()).prop_map(|(inet6, (hosts, port, back, vlan), kind)| Sent {
+        inet6,
+        hosts,
+        port,
+        back,
+        vlan: vlan && !back,
+        kind,
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        20 => prop::collection::vec(packet(), 1..40).prop_map(Step::Burst),
+        4 => prop_oneof![4 => 1_u64..300, 2 => 300_u64..5000, 1 => 5000_u64..100_000].prop_map(Step::Pause),
+        1 => Just(Step::Idle),
+        1 => (0_usize..8).prop_map(Step::Rules),
+        1 => prop_oneof![Just(Some(2)), Just(Some(3)), Just(None)].prop_map(Step::Route),
+        1 => (0_u8..4).prop_map(Step::View),
+    ]
+}
+
+/// The payload after the network header, and its protocol.
+fn payload(sent: &Sent) -> (u8, Vec<u8>) {
+    let (near, far) = ([0x40, sent.port], [0, 53]);
+    let (from, to) = if sent.back { (far, near) } else { (near, far) };
+    let mut bytes = [from, to].concat();
+    match sent.kind {
+        Kind::Tcp { flags, seq } => {
+            bytes.extend([0, 0, 0, seq, 0, 0, 0, seq, 0x50, flags, 1, 0, 0, 0, 0, 0]);
+            (6, bytes)
+        }
+        Kind::Echo if sent.inet6 => (58, vec![128, 0, 0, 0, 0, sent.port, 0, 0]),
+        Kind::Echo => (1, vec![8, 0, 0, 0, 0, sent.port, 0, 0]),
+        Kind::Udp { len, .. } => {
+            bytes.resize(8 + usize::from(len), 7);
+            (17, bytes)
+        }
+        _ => {
+            bytes.resize(16, 7);
+            (17, bytes)
+        }
+    }
+}
+
+fn frame(sent: &Sent) -> (u16, Vec<u8>) {
+    let (near, far) = sent.hosts;
+    let (protocol, payload) = payload(sent);
+    let hops = if let Kind::Udp { hops, .. } = sent.kind { hops } else { 64 };
+    let frame = if sent.inet6 {
+        let ends = (format!("2001:2::{near}"), format!("2001:2:0:1::{far}"));
+        frame6(
+            if sent.back { (&ends.1, &ends.0) } else { (&ends.0, &ends.1) },
+            hops,
+            protocol,
+            sent.kind,
+            &payload,
+        )
+    } else {
+        let ends = (format!("198.18.0.{near}"), format!("198.19.7.{far}"));
+        frame4(
+            if sent.back { (&ends.1, &ends.0) } else { (&ends.0, &ends.1) },
+            hops,
+            protocol,
+            sent.kind,
+            &payload,
+        )
+    };
+    let frame = if sent.vlan { tagged(frame, 10) } else { frame };
+    (u16::from(sent.back), frame)
+}
+
+fn frame4((from, to): (&str, &str), hops: u8, protocol: u8, kind: Kind, payload: &[u8]) -> Vec<u8> {
+    let options: &[u8] = if matches!(kind, Kind::Options) { &[1, 1, 1, 0] } else { &[] };
+    let mut frame = inet_with(from, to, hops, options);
+    let header = 14 + 20 + options.len();
+    frame.truncate(header);
+    frame.extend(payload);
+    let total = ((header - 14 + payload.len()) as u16).to_be_bytes();
+    let fragment = match kind {
+        Kind::Fragment { first: true } => [0x20, 0],
+        Kind::Fragment { first: false } => [0, 2],
+        _ => [0x40, 0],
+    };
+    frame.resize(frame.len().max(60), 0);
+    let frame = with(with(with(frame, 2, &total), 6, &fragment), 9, &[protocol]);
+    with_summed(frame, 0, &[0x45 + (options.len() / 4) as u8])
+}
+
+fn frame6((from, to): (&str, &str), hops: u8, protocol: u8, kind: Kind, payload: &[u8]) -> Vec<u8> {
+    let extension = match kind {
+        Kind::Fragment { first: true } => vec![protocol, 0, 0, 1, 0, 0, 0, 9],
+        Kind::Fragment { first: false } => vec![protocol, 0, 0, 16, 0, 0, 0, 9],
+        Kind::Options => vec![protocol, 0, 1, 4, 0, 0, 0, 0],
+        _ => Vec::new(),
+    };
+    let next = match kind {
+        Kind::Fragment { .. } => 44,
+        Kind::Options => 60,
+        _ => protocol,
+    };
+    let mut frame = inet6(from, to, hops);
+    frame.truncate(54);
+    frame.extend(&extension);
+    frame.extend(payload);
+    let length = ((extension.len() + payload.len()) as u16).to_be_bytes();
+    frame.resize(frame.len().max(60), 0);
+    with(with(frame, 4, &length), 6, &[next])
+}
+
+/// Routes that change while packets flow.
+struct Routed {
+    rib: Arc<Rib<u32>>,
+    attachment: Attachment<u32>,
+}
+
+impl Routed {
+    fn new() -> Routed {
+        let attachment = Attachment::new(Time::ZERO, 0, u32::ALGORITHMS.into(), Arc::default());
+        let mut routed = Routed { rib: Arc::default(), attachment };
+        routed.set("198.18.0.0/24", Some(1));
+        routed.set("198.19.0.0/16", Some(2));
+        routed
+    }
+
+    fn set(&mut self, prefix: &str, next_hop: Option<u16>) {
+        let change = Change { prefix: prefix.parse().unwrap(), next_hop: next_hop.map(NextHop) };
+        Arc::make_mut(&mut self.rib).apply(change);
+        self.attachment.changed(Time::from_secs(1), &self.rib, &[change], Origin::Static);
+    }
+}
+
+/// Views that differ in a neighbour or in the check of sources.
+fn view(routed: &Routed, number: u8) -> View {
+    let mut parts: ViewParts = parts();
+    parts.tables[0].inet = routed.attachment.shared_reader();
+    match number {
+        1 => parts.adjacencies.set(NextHop(2), Adjacency::Glean { interface: 2 }),
+        2 => parts.adjacencies.set(NextHop(2), Adjacency::Neighbor { interface: 2, mac: neighbor(2) }),
+        3 => parts.interfaces[0].source_check = SourceCheck::Strict,
+        _ => {}
+    }
+    View::new(parts).unwrap()
+}
+
+/// One of the filters that are compared.
+struct Compared {
+    forwarder: Forwarder,
+    client: FilterClient,
+    rules: EnforceableRules,
+}
+
+impl Compared {
+    fn new(views: &Views, rules: &EnforceableRules, limits: WorkerLimits, flows: usize) -> Compared {
+        let mut filter = BurstFilter::new(rules, limits, 1);
+        filter.set_clock(|| NOW.get());
+        filter.keep_flows(flows);
+        let mut forwarder = Forwarder::new(views.reader());
+        forwarder.set_filter(filter);
+        let (client, server) = filter_link();
+        forwarder.set_filter_server(server);
+        Compared { forwarder, client, rules: rules.clone() }
+    }
+
+    fn change_rules(&mut self, rules: &EnforceableRules) {
+        self.client.send(RuleChange::new(&self.rules, rules)).unwrap();
+        self.forwarder.change_rules();
+        self.client.free_former();
+        self.rules = rules.clone();
+    }
+
+    /// The states, and the packets and bytes of each rule.
+    fn remembered(&mut self) -> (Vec<StateSummary>, Vec<(u64, u64)>) {
+        let filter = self.forwarder.filter_mut().unwrap();
+        let states = filter.states().collect();
+        let counters = filter.worker().counters();
+        (states, (0..counters.len()).map(|rule| counters.get(rule)).collect())
+    }
+
+    fn known(&self) -> u64 {
+        self.forwarder.filter().unwrap().known_packets()
+    }
+}
+
+fn judged(compared: &mut Compared, frames: &[(u16, Vec<u8>)]) -> Vec<Fate> {
+    run(&mut compared.forwarder, frames)
+}
+
+/// Runs the steps with and without known flows, and compares after each step. Returns how many packets were of known flows.
+fn compare(language: usize, states: u32, flows: usize, steps: &[Step]) -> u64 {
+    NOW.set(1_000_000);
+    let (mut routed, sets) = (Routed::new(), rule_sets(language));
+    let views = Views::new(view(&routed, 0));
+    let limits = WorkerLimits { states, ..WorkerLimits::default() };
+    let mut truth = Compared::new(&views, &sets[0], limits, 0);
+    let mut fast = Compared::new(&views, &sets[0], limits, flows);
+    for step in steps {
+        match step {
+            Step::Burst(packets) => {
+                let frames: Vec<_> = packets.iter().map(frame).collect();
+                assert_eq!(judged(&mut truth, &frames), judged(&mut fast, &frames));
+            }
+            Step::Pause(milliseconds) => NOW.set(NOW.get() + milliseconds),
+            Step::Idle => {
+                truth.forwarder.change_rules();
+                fast.forwarder.change_rules();
+            }
+            Step::Rules(number) => {
+                truth.change_rules(&sets[number % sets.len()]);
+                fast.change_rules(&sets[number % sets.len()]);
+            }
+            Step::Route(next_hop) => routed.set("198.19.0.0/16", *next_hop),
+            Step::View(number) => views.publish(view(&routed, *number)),
+        }
+        assert_eq!(truth.remembered(), fast.remembered());
+    }
+    assert_eq!(truth.known(), 0);
+    fast.known()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn known_flows_change_no_verdict_no_state_and_no_counter(
+        language in 0_usize..2,
+        states in prop_oneof![Just(6_u32), Just(12), Just(200)],
+        flows in prop_oneof![Just(16_usize), Just(1000)],
+        steps in prop::collection::vec(step(), 1..60),
+    ) {
+        compare(language, states, flows, &steps);
+    }
+}
+
+fn udp(back: bool, inet6: bool) -> Sent {
+    let kind = Kind::Udp { len: 8, hops: 64 };
+    Sent { inet6, hosts: (1, 7), port: 1, back, vlan: false, kind }
+}
+
+#[test]
+fn packets_are_known_from_the_third_of_a_flow_on() {
+    let burst = |back| Step::Burst(vec![udp(back, false), udp(back, true)]);
+    for language in [0, 1] {
+        let one_way = vec![burst(false); 10];
+        assert_eq!(
+            compare(language, 100, 1000, &one_way),
+            16,
+            "the first makes the state, the second is learned from"
+        );
+        assert_eq!(
+            compare(language, 100, 1000, &[&one_way[..], &[Step::View(0), Step::View(0)]].concat()),
+            16
+        );
+        assert_eq!(compare(language, 100, 0, &one_way), 0);
+        let both_ways = [vec![burst(false); 5], vec![burst(true); 5]].concat();
+        assert!(compare(language, 100, 1000, &both_ways) > 6);
+    }
+}
+
+#[test]
+fn what_a_flow_depends_on_is_asked_again() {
+    let burst = || Step::Burst(vec![udp(false, false)]);
+    for change in
+        [Step::Route(Some(3)), Step::Route(None), Step::View(1), Step::Rules(1), Step::Pause(100_000)]
+    {
+        for language in [0, 1] {
+            let steps = [vec![burst(); 5], vec![change.clone()], vec![burst(); 5]].concat();
+            assert!(compare(language, 100, 1000, &steps) >= 3, "{change:?}");
+        }
+    }
+}
+
+#[test]
+fn states_expire_in_a_router_without_packets() {
+    NOW.set(1_000_000);
+    let routed = Routed::new();
+    let rules = enforceable(pf(SHORT_TIMEOUTS)).unwrap();
+    let views = Views::new(view(&routed, 0));
+    let mut idle = Compared::new(&views, &rules, WorkerLimits { states: 8, ..WorkerLimits::default() }, 16);
+    judged(&mut idle, &[frame(&udp(false, false))]);
+    let states = |idle: &Compared| idle.forwarder.filter().unwrap().worker().states().len();
+    assert_eq!(states(&idle), 2);
+    NOW.set(NOW.get() + 100_000);
+    // The first round follows a burst, which has swept.
+    idle.forwarder.change_rules();
+    idle.forwarder.change_rules();
+    assert_eq!(states(&idle), 0);
+}
