@@ -46,6 +46,7 @@ pub fn records(
         }
         if worker.states.get(id).0.is_used() {
             worker.settle(id);
+            worker.count_known(id);
             // The sweep removes it soon.
             let is_over = set.has_expired(worker, id, now as u32);
             list.extend((!is_over).then(|| record(set, worker, now as u32, id)));

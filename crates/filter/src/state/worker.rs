@@ -190,6 +190,12 @@ impl FilterWorker {
         self.maps.visited(entries);
     }
 
+    /// Brings the counters of a state up to date: those of known flows are counted apart from it.
+    pub(crate) fn count_known(&mut self, id: u32) {
+        let key = self.states.get(id).0.key();
+        self.flows.settle_flow(&key, &mut self.states);
+    }
+
     /// All states, with their counters up to date.
     pub fn state_summaries(&mut self) -> impl Iterator<Item = StateSummary> {
         self.flows.settle_states(&mut self.states);

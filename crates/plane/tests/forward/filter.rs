@@ -213,3 +213,22 @@ fn what_the_filter_remembers_is_handed_over_in_pieces() {
     assert_eq!((removal.removed, MOST_REMOVED), (127, 128));
     assert_eq!(hand(&mut forwarder, FilterPiece::of(PieceOf::Rules(0))).totals, (273, 0));
 }
+
+/// Packets of known flows are counted apart from their states.
+#[test]
+fn a_piece_has_the_packets_of_known_flows_too() {
+    let mut forwarder = filtered(pf("pass"));
+    let (_client, mut inspector, server) = filter_link();
+    forwarder.set_filter_server(server);
+    let bursts = 40;
+    for packets in [[(0, good()), (1, answer())], [(0, good6()), (1, answer6())]] {
+        (0..bursts)
+            .for_each(|_| packets.iter().for_each(|packet| drop(run(&mut forwarder, &[packet.clone()]))));
+    }
+    assert!(forwarder.filter().unwrap().known_packets() > 0, "some flow is known");
+    inspector.send(Box::new(FilterPiece::of(PieceOf::States(0)))).unwrap();
+    forwarder.change_rules();
+    let piece = inspector.receive().unwrap();
+    let counts: Vec<u32> = piece.states.iter().map(|state| state.packets).collect();
+    assert_eq!(counts, [2 * bursts; 4], "a state for each pass and family");
+}

@@ -261,7 +261,7 @@ impl Compared {
         filter.keep_flows(flows);
         let mut forwarder = Forwarder::new(views.reader());
         forwarder.set_filter(filter);
-        let (client, server) = filter_link();
+        let (client, _inspector, server) = filter_link();
         forwarder.set_filter_server(server);
         Compared { forwarder, client, rules: rules.clone() }
     }

@@ -203,14 +203,20 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// Removes a flow, whichever interfaces it comes in by.
     pub(super) fn remove(&mut self, flow: &WireFlow<A>, states: &mut StateTable) {
-        for slot in self.slots_of(flow.hash(&self.keys)) {
-            if let Some(place) = self.entry_in(slot)
-                && self.entries[place].flow.is_same_flow(flow)
-            {
-                self.settle(place, states);
-                self.entries[place].stamp = NEVER;
-            }
+        for place in self.entries_of(flow).into_iter().flatten() {
+            self.settle(place, states);
+            self.entries[place].stamp = NEVER;
         }
+    }
+
+    /// As [`Self::settle`] for a flow, whichever interfaces it comes in by.
+    pub(super) fn settle_flow(&mut self, flow: &WireFlow<A>, states: &mut StateTable) {
+        self.entries_of(flow).into_iter().flatten().for_each(|place| self.settle(place, states));
+    }
+
+    fn entries_of(&self, flow: &WireFlow<A>) -> [Option<usize>; 2] {
+        let is_same = |place: &usize| self.entries[*place].flow.is_same_flow(flow);
+        self.slots_of(flow.hash(&self.keys)).map(|slot| self.entry_in(slot).filter(is_same))
     }
 
     /// Adds or replaces a flow, unless both its slots belong to others that are valid and in use.

@@ -156,6 +156,16 @@ impl FlowCaches {
         }
     }
 
+    /// Adds what was counted of a flow in both directions to its states.
+    pub(crate) fn settle_flow(&mut self, key: &FlowKey, states: &mut StateTable) {
+        for key in [*key, key.reversed()] {
+            match key.source.family() {
+                Family::Inet => settle(&mut self.inet, &key, states),
+                Family::Inet6 => settle(&mut self.inet6, &key, states),
+            }
+        }
+    }
+
     /// Learns how the packets of a flow pass, from one of them after its pass out.
     pub(crate) fn learn(
         &mut self,
@@ -187,6 +197,14 @@ fn remove<A: FlowAddresses>(cache: &mut FlowCache<A>, key: &FlowKey, states: &mu
         && let Some(flow) = WireFlow::of(key, 0)
     {
         cache.remove(&flow, states);
+    }
+}
+
+fn settle<A: FlowAddresses>(cache: &mut FlowCache<A>, key: &FlowKey, states: &mut StateTable) {
+    if !cache.is_empty()
+        && let Some(flow) = WireFlow::of(key, 0)
+    {
+        cache.settle_flow(&flow, states);
     }
 }
 
