@@ -222,8 +222,9 @@ fn a_piece_has_the_packets_of_known_flows_too() {
     forwarder.set_filter_server(server);
     let bursts = 40;
     for packets in [[(0, good()), (1, answer())], [(0, good6()), (1, answer6())]] {
-        (0..bursts)
-            .for_each(|_| packets.iter().for_each(|packet| drop(run(&mut forwarder, &[packet.clone()]))));
+        (0..bursts).for_each(|_| {
+            packets.iter().for_each(|packet| drop(run(&mut forwarder, std::slice::from_ref(packet))))
+        });
     }
     assert!(forwarder.filter().unwrap().known_packets() > 0, "some flow is known");
     inspector.send(Box::new(FilterPiece::of(PieceOf::States(0)))).unwrap();
