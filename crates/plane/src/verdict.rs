@@ -165,7 +165,7 @@ counters! {
         FilterSourceLimit = "filter_source_limit",
         /// The filter found no free port for a translation.
         FilterNoPort = "filter_no_port",
-        /// The filter cannot read its headers, or it has options that every router reads.
+        /// The filter cannot read its headers, it has options that every router reads, or its next hop is not known yet.
         FilterUnreadable = "filter_unreadable",
     }
 }

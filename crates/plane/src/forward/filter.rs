@@ -274,7 +274,7 @@ impl BurstFilter {
     }
 
     /// Keeps the packets that will leave, and says by which interface.
-    fn turn_around(&mut self, state: &StageState, view: &View, packets: &[Packet<'_>]) {
+    fn turn_around(&mut self, state: &StageState, view: &View, packets: &mut [Packet<'_>]) {
         let found = (0..).zip(&state.tables).flat_map(|(number, table)| {
             let both = table.inet.destinations.found().chain(table.inet6.destinations.found());
             both.map(move |(position, hop)| (number, position, hop))
@@ -287,7 +287,12 @@ impl BurstFilter {
             let packet = &mut self.packets[next];
             let entry = view.adjacencies().get(hop);
             let leaves = matches!(entry.kind, AdjacencyKind::Neighbor | AdjacencyKind::Glean);
-            if packets[position].verdict == Verdict::Forward && leaves && packet.ttl > 1 {
+            let may_leave = packets[position].verdict == Verdict::Forward && packet.ttl > 1;
+            if may_leave && hop.is_some() && entry.kind == AdjacencyKind::Missing {
+                // The slow path may know by which interface it leaves, and would forward it without the rules for that.
+                packets[position].verdict = Verdict::Drop(Reason::FilterUnreadable);
+                self.has_dropped = true;
+            } else if may_leave && leaves {
                 packet.pass = outgoing(packet.pass, entry.interface);
                 let entering = self.worker.trace_of(next);
                 self.known.note(kept, Candidate { entering, next_hop: hop, table });

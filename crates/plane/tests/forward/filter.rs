@@ -214,6 +214,19 @@ fn what_the_filter_remembers_is_handed_over_in_pieces() {
     assert_eq!(hand(&mut forwarder, FilterPiece::of(PieceOf::Rules(0))).totals, (273, 0));
 }
 
+/// For the moment in which the view does not know a next hop yet, nobody can say which rules a packet would meet.
+#[test]
+fn a_packet_does_not_leave_past_the_rules_by_a_next_hop_that_is_not_known() {
+    let mut forwarder = filtered(pf("pass"));
+    assert_eq!(
+        run(&mut forwarder, &[(0, inet(SRC, "198.18.105.1", 64))]),
+        vec![dropped(Reason::FilterUnreadable)]
+    );
+    assert_eq!(run(&mut forwarder, &[(0, inet(SRC, "198.18.105.1", 1))]), vec![dropped(Reason::TtlExpired)]);
+    let nowhere = run(&mut forwarder, &[(0, inet(SRC, "203.0.113.1", 64))]);
+    assert_eq!(nowhere, vec![dropped(Reason::NoRoute)], "there is nothing to wait for");
+}
+
 /// Packets of known flows are counted apart from their states.
 #[test]
 fn a_piece_has_the_packets_of_known_flows_too() {
