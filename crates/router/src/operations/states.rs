@@ -62,7 +62,7 @@ fn interface_names(state: &RouterState<'_>) -> Vec<String> {
 
 /// Which states are listed.
 struct WantedStates {
-    /// The first and the last address.
+    /// The first and the last address, of one family.
     host: Option<(Address, Address)>,
     protocol: Option<u8>,
     rule: Option<u32>,
@@ -99,7 +99,11 @@ impl WantedStates {
         let translated = state.translation.map(|to| to.address);
         let mut ends = [state.flow.source, state.flow.destination].into_iter().chain(translated);
         let number = || state.rule.and_then(|index| rule(rules, index)).map(|rule| rule.number);
-        self.host.is_none_or(|(first, last)| ends.any(|end| (first..=last).contains(&end)))
+        let is_within = |end: Address, (first, last): (Address, Address)| {
+            // IPv4's addresses are among the numbers of IPv6's.
+            end.family() == first.family() && (first..=last).contains(&end)
+        };
+        self.host.is_none_or(|host| ends.any(|end| is_within(end, host)))
             && self.protocol.is_none_or(|protocol| state.flow.protocol == protocol)
             && self.rule.is_none_or(|wanted| number() == Some(wanted))
     }

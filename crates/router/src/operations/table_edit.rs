@@ -99,15 +99,15 @@ mod tests {
         let all = |text: &str, counts| Ok((text.to_owned(), counts));
         assert_eq!(
             change(table, Add, "10.2.3.4 10.0.0.9/8"),
-            all("2001:db8::/32 10.0.0.0/8 !10.1.0.0/16 10.2.3.4", [2, 1, 0, 4])
+            all("10.0.0.0/8 !10.1.0.0/16 10.2.3.4 2001:db8::/32", [2, 1, 0, 4])
         );
         assert_eq!(
             change(table, Delete, "10.0.0.0/8 10.1.0.0/16 10.0.0.0/9"),
-            all("2001:db8::/32 !10.1.0.0/16", [3, 0, 1, 2])
+            all("!10.1.0.0/16 2001:db8::/32", [3, 0, 1, 2])
         );
         assert_eq!(
             change(table, Replace, "10.1.0.0/16 2001:db8::/32"),
-            all("2001:db8::/32 10.1.0.0/16", [2, 1, 2, 2])
+            all("10.1.0.0/16 2001:db8::/32", [2, 1, 2, 2])
         );
         assert_eq!(change(table, Replace, ""), all("", [0, 0, 3, 0]));
         let refused = change(table, Add, "10.3.0.0/16 10.1.0.0/16").unwrap_err().to_string();
