@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::burst::{BURST, Burst, Packet};
-use crate::forward::{Forwarder, RedirectCandidate};
+use crate::forward::{BurstFilter, Forwarder, RedirectCandidate};
 use crate::port::{Port, PortError};
 use crate::view::View;
 use pool::SlotPool;
@@ -26,6 +26,8 @@ pub struct Rejected<'w, 'a> {
     pub view: &'w View,
     /// The rejected packets, with their verdicts, each as [`Forwarder::process`] leaves it. The worker frees those that are still here afterwards.
     pub packets: &'w mut Burst<'a>,
+    /// The filter that judged them, which knows by which interfaces they may leave.
+    pub filter: Option<&'w BurstFilter>,
     /// Forwarded packets whose senders deserve an ICMP redirect.
     pub redirects: &'w [RedirectCandidate],
     /// Packets to send, by port. Slots for answers can be taken from `packets` or from `free`.
@@ -218,7 +220,8 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         let view = self.forwarder.view();
         let redirects = if is_after_burst { self.forwarder.redirect_candidates() } else { &[] };
         let (packets, out) = (&mut self.rejected, &mut *self.egress);
-        self.slow.take(Rejected { view, packets, redirects, out, free });
+        let filter = self.forwarder.filter();
+        self.slow.take(Rejected { view, packets, filter, redirects, out, free });
         self.pool.keep(&mut self.rejected);
     }
 

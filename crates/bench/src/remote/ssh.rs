@@ -88,7 +88,7 @@ impl SshHost {
     pub fn copy(&self, file: &Path, to: &str) -> Result<(), RemoteError> {
         let mut command = base(tied("scp"), &self.socket(), self.config.as_deref());
         command.args(["-o", "ControlMaster=no", "-q", "--"]).arg(file);
-        command.arg(format!("{}:{to}", self.host)).stdin(Stdio::null()).stdout(Stdio::null());
+        command.arg(format!("{}:{to}", for_scp(&self.host))).stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(Stdio::piped());
         let failed = |said| RemoteError::Shell { node: self.node.clone(), what: "scp", said };
         let done = start(command, "scp")?.wait_with_output().map_err(|error| failed(error.to_string()))?;
@@ -121,6 +121,13 @@ impl SshHost {
     }
 }
 
+/// A host as scp names it: an IPv6 address in brackets, because a colon separates it from the path.
+fn for_scp(host: &str) -> String {
+    let (user, address) = host.rsplit_once('@').map_or(("", host), |(user, address)| (user, address));
+    let at = if user.is_empty() { "" } else { "@" };
+    if address.contains(':') { format!("{user}{at}[{address}]") } else { host.to_owned() }
+}
+
 impl Drop for SshHost {
     fn drop(&mut self) {
         let _ = self.master.kill();
@@ -139,4 +146,21 @@ fn base(mut command: Command, socket: &Path, config: Option<&Path>) -> Command {
 pub fn start(mut command: Command, program: &'static str) -> Result<Child, RemoteError> {
     command.process_group(0);
     start_tied(command).map_err(|error| RemoteError::Start { program, error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::for_scp;
+
+    #[test]
+    fn scp_gets_ipv6_addresses_in_brackets() {
+        for (host, name) in [
+            ("lab", "lab"),
+            ("root@192.0.2.1", "root@192.0.2.1"),
+            ("2001:db8::1", "[2001:db8::1]"),
+            ("root@2001:db8::1", "root@[2001:db8::1]"),
+        ] {
+            assert_eq!(for_scp(host), name);
+        }
+    }
 }

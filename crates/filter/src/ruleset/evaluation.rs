@@ -106,8 +106,13 @@ impl<'a> Evaluation<'a> {
         let Some(hit) = states.find_key(&key, states.hash(&key), self.packet, direction, flow) else {
             return Followed::None;
         };
-        let was_sent = states.sent_quoted(hit, quoted.seq);
+        // Or anybody who knows of a flow could send errors about it to others (CVE-2019-5598).
+        let is_for_sender = quoted.source == self.packet.destination;
+        let was_sent = is_for_sender && states.sent_quoted(hit, quoted.seq);
         self.worker.settle(hit.id);
+        if self.set.has_expired(self.worker, hit.id, self.now) {
+            return Followed::None;
+        }
         if was_sent { Followed::Valid(hit) } else { Followed::Invalid(hit) }
     }
 

@@ -129,6 +129,11 @@ impl FilterWorker {
         self.flows.trace_of(place)
     }
 
+    /// Judges the next packet of every flow by the rules: they, or their tables, are others.
+    pub fn end_flows(&mut self) {
+        self.flows.end_all();
+    }
+
     /// The flows whose packets need no rules, and the counters of rules.
     #[inline(always)]
     pub fn flows_mut(&mut self) -> (&mut FlowCaches, &RuleCounters) {

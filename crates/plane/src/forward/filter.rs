@@ -16,6 +16,7 @@ use super::source_check::REJECTED;
 use super::stage_state::StageState;
 use super::take_flows::FlowFilter;
 use super::translations::Translations;
+use super::way_out::{WayOut, WaysOut};
 use crate::adjacency::AdjacencyKind;
 use crate::burst::{BURST, Packet, Slot};
 use crate::verdict::{Punt, Reason, RejectAnswer, Verdict};
@@ -44,6 +45,7 @@ pub struct BurstFilter {
     has_swept: bool,
     clock: fn() -> u64,
     translations: Translations,
+    ways_out: WaysOut,
 }
 
 /// What the loop cannot do for a rule.
@@ -114,6 +116,7 @@ impl BurstFilter {
             has_swept: false,
             clock: milliseconds,
             translations: Translations::default(),
+            ways_out: WaysOut::new(),
         }
     }
 
@@ -134,6 +137,7 @@ impl BurstFilter {
 
     /// Goes on with rules that differ only in their tables. Returns the former ones.
     pub(super) fn replace_rules(&mut self, rules: Arc<RuleSet>) -> Arc<RuleSet> {
+        self.worker.end_flows();
         std::mem::replace(&mut self.rules, rules)
     }
 
@@ -266,6 +270,17 @@ impl BurstFilter {
         if !self.translations.is_empty() {
             self.translations.restore_rejected(packets);
         }
+    }
+
+    /// Notes by which interfaces the packets that are not forwarded would leave. The last stage, after the verdicts.
+    #[inline(always)]
+    pub(super) fn note_ways_out(&mut self, state: &StageState, view: &View, packets: &[Packet<'_>]) {
+        self.ways_out.note(state, view, packets);
+    }
+
+    /// By which interface a slow path may forward a packet of the last burst.
+    pub fn way_out(&self, packet: &Slot) -> WayOut {
+        self.ways_out.of(packet)
     }
 
     /// Whether the packet at this position in the burst is translated.

@@ -14,6 +14,7 @@
 //! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
 //! | `known_flows.rs` | part of the filter: packets whose flows need neither the rules nor the lookup |
 //! | `translations.rs` | other addresses and ports, where the filter asks for them; `translate.rs` writes them |
+//! | `way_out.rs` | by which interfaces the slow path may forward what the filter judged |
 //! | `filter_link.rs` | not a stage: other rules for the filter, and `filter_piece.rs`, between bursts |
 //! | `lookup.rs` | next hops of the destinations, and `source_check.rs` |
 //! | `redirect.rs` | copies of packets that deserve an ICMP redirect |
@@ -22,7 +23,7 @@
 
 use std::sync::Arc;
 
-use crate::burst::{Burst, Packet};
+use crate::burst::{Burst, Packet, Slot};
 use crate::counters::Counters;
 use crate::trace::Tracer;
 use crate::view::{View, ViewReader};
@@ -54,6 +55,7 @@ mod translate;
 mod translations;
 mod transmit;
 mod vlan;
+mod way_out;
 mod wire_flow;
 
 pub use filter::{BurstFilter, EnforceableRules, UnsupportedFilter};
@@ -62,6 +64,7 @@ pub use filter_piece::{FilterPiece, MOST_REMOVED, PieceOf};
 pub use flow::flow_hash_of;
 pub use redirect::RedirectCandidate;
 pub use route_cache::RouteCacheCounters;
+pub use way_out::WayOut;
 
 /// The stages of the loop before packets are sent, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,6 +141,11 @@ impl Forwarder {
     /// The filter, if there is one, to bring what it shows up to date.
     pub fn filter_mut(&mut self) -> Option<&mut BurstFilter> {
         self.filter.as_deref_mut()
+    }
+
+    /// By which interfaces a slow path may forward a packet that the last burst rejected.
+    pub fn way_out(&self, packet: &Slot) -> WayOut {
+        self.filter.as_deref().map_or(WayOut::Any, |filter| filter.way_out(packet))
     }
 
     /// Forwards the packets of `burst`. Forwarded packets are rewritten and given to `egress` in their order; the others
@@ -252,6 +260,7 @@ fn run_stages(
         rewrite::rewrite(state, view, packets);
         if let Some(filter) = filter {
             filter.restore_rejected(packets);
+            filter.note_ways_out(state, view, packets);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Frames, and their fate in the loop.
 
 use fullview_plane::burst::{Arena, Burst};
-use fullview_plane::forward::Forwarder;
+use fullview_plane::forward::{Forwarder, WayOut};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, Mac};
 use fullview_plane::wire::ipv4::{self, Ipv4Packet};
@@ -151,6 +151,8 @@ pub fn punted(punt: Punt) -> Fate {
 pub struct Seen {
     pub port: u16,
     pub interface: u16,
+    /// By which interfaces a slow path may forward it.
+    pub way: WayOut,
     pub frame: Vec<u8>,
 }
 
@@ -180,7 +182,8 @@ pub fn run_all(forwarder: &mut Forwarder, frames: &[(u16, Vec<u8>)]) -> (Vec<Fat
             Verdict::Forward => sent(packet.port, frame.clone()),
             verdict => Fate::Rejected(verdict),
         };
-        fates[place] = Some((fate, Seen { port: packet.port, interface: packet.interface, frame }));
+        let (port, interface, way) = (packet.port, packet.interface, forwarder.way_out(packet));
+        fates[place] = Some((fate, Seen { port, interface, way, frame }));
     }
     fates.into_iter().map(Option::unwrap).unzip()
 }

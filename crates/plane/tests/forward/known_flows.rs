@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use fullview_filter::address_table::AddressTable;
 use fullview_filter::ruleset::RuleSetParts;
 use fullview_filter::state::{StateSummary, WorkerLimits};
 use fullview_plane::adjacency::Adjacency;
@@ -388,4 +389,38 @@ fn states_expire_in_a_router_without_packets() {
     idle.forwarder.change_rules();
     idle.forwarder.change_rules();
     assert_eq!(states(&idle), 0);
+}
+
+fn with_table(rules: &EnforceableRules, entries: &[&str]) -> EnforceableRules {
+    let set = rules.rules();
+    let table = AddressTable::new(entries.iter().map(|entry| entry.parse().unwrap()).collect::<Vec<_>>());
+    EnforceableRules::new(set.with_table(set.named_tables()[0].id, Arc::new(table))).unwrap()
+}
+
+/// Rules before the one that looks for states may ask about tables.
+#[test]
+fn another_table_is_asked_about_known_flows_too() {
+    let rules = [
+        "table bad create type addr\nadd 5 deny ip from table(bad) to any\nadd 10 check-state\nadd 20 allow ip from any to any keep-state",
+        "table bad create type addr\nadd 5 deny ip from table(bad) to any in\nadd 20 allow ip from any to any keep-state",
+    ];
+    for text in rules {
+        NOW.set(1_000_000);
+        let routed = Routed::new();
+        let rules = enforceable(ipfw(text)).unwrap();
+        let views = Views::new(view(&routed, 0));
+        let mut slow = Compared::new(&views, &rules, WorkerLimits::default(), 0);
+        let mut fast = Compared::new(&views, &rules, WorkerLimits::default(), 1000);
+        let frames = [frame(&udp(false, false))];
+        (0..5).for_each(|_| assert_eq!(judged(&mut slow, &frames), judged(&mut fast, &frames)));
+        assert!(fast.known() > 0);
+        for one in [&mut slow, &mut fast] {
+            one.client.send(RuleChange::of_tables(&with_table(&rules, &["198.18.0.1"]))).unwrap();
+            one.forwarder.change_rules();
+        }
+        for round in 0..20 {
+            NOW.set(NOW.get() + 500);
+            assert_eq!(judged(&mut slow, &frames), judged(&mut fast, &frames), "round {round}");
+        }
+    }
 }

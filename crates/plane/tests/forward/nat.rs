@@ -1,11 +1,14 @@
 //! Translated packets, byte by byte: every expected frame is built from its fields, with checksums computed in full.
 
-use fullview_plane::forward::Forwarder;
+use fullview_filter::state::WorkerLimits;
+use fullview_plane::forward::{BurstFilter, Forwarder, WayOut};
 use fullview_plane::verdict::{Punt, Reason};
+use fullview_plane::view::{View, ViewReader};
 use fullview_plane::wire::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
 use fullview_plane::wire::ethernet::{EtherType, HEADER as ETHERNET};
 use fullview_plane::wire::ipv4::{self, Ipv4Packet, protocol};
 use fullview_plane::wire::ipv6::{self, Ipv6Packet};
+use fullview_table::group::Groups;
 use proptest::prelude::*;
 
 use crate::filter::{filtered, pf};
@@ -387,4 +390,46 @@ pass all
 
 fn port_unreachable() -> fullview_plane::verdict::RejectAnswer {
     fullview_plane::verdict::RejectAnswer::unreachable(3)
+}
+
+/// The host would choose another member of a group for the translated packet.
+#[test]
+fn a_translated_packet_that_the_host_forwards_has_the_way_out_that_was_judged() {
+    let mut groups = Groups::default();
+    let mut parts = crate::router::parts();
+    crate::router::with_group(&mut parts, &mut groups);
+    (parts.interfaces[1].mtu, parts.interfaces[2].mtu) = (100, 100);
+    let nat = "nat on port1 inet from 198.18.0.0/24 to any -> 198.18.100.1\nblock all\npass in on port0\npass out on port1\n";
+    let mut forwarder = Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()));
+    let limits = WorkerLimits::default();
+    forwarder.set_filter(BurstFilter::new(&crate::filter::enforceable(pf(nat)).unwrap(), limits, 1));
+    let mut translated = 0;
+    for port in 1000..1100 {
+        let (source, destination) = ((SRC, port), (DST, 8));
+        let sketch =
+            Sketch { is_inet: true, kind: Kind::Udp, source, destination, hops: 9, payload: vec![7; 200] };
+        let (fates, seen) = run_all(&mut forwarder, &[(0, sketch.frame(&sketch.whole()))]);
+        let expected = if fates[0] == dropped(Reason::NeedsFragments) { WayOut::By(1) } else { WayOut::None };
+        translated += u32::from(expected == WayOut::By(1));
+        assert_eq!(seen[0].way, expected, "{fates:?}");
+    }
+    assert!((20..80).contains(&translated), "{translated} of 100 flows go by port 1");
+}
+
+/// Somebody who knows of a flow sends an error about it to its sender, and to others (CVE-2019-5598).
+#[test]
+fn an_error_about_a_flow_passes_to_its_sender_only() {
+    let rules = "block all\npass in on port0 proto udp keep state\npass out on port1 proto udp keep state";
+    let mut forwarder = filtered(pf(rules));
+    let (source, destination) = ((SRC, 1000), (DST, 8));
+    let sketch =
+        Sketch { is_inet: true, kind: Kind::Udp, source, destination, hops: 9, payload: vec![7; 20] };
+    let there = run(&mut forwarder, &[(0, sketch.frame(&sketch.whole()))]);
+    assert!(matches!(there[0], Fate::Sent { port: 1, .. }), "{there:?}");
+    for other in ["198.18.0.77", "198.18.2.9"] {
+        let fate = run(&mut forwarder, &[(1, error(true, "198.19.255.9", other, &sketch.whole()))]);
+        assert_eq!(fate, [dropped(Reason::FilterState)], "{other}");
+    }
+    let fate = run(&mut forwarder, &[(1, error(true, "198.19.255.9", SRC, &sketch.whole()))]);
+    assert!(matches!(fate[0], Fate::Sent { port: 0, .. }), "{fate:?}");
 }

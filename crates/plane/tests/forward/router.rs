@@ -297,7 +297,7 @@ fn sources_are_checked_where_the_interface_asks_for_it() {
 }
 
 /// Two ways out, by ports 1 and 2, for 198.19/16.
-fn with_group(parts: &mut ViewParts, groups: &mut Groups) -> NextHop {
+pub fn with_group(parts: &mut ViewParts, groups: &mut Groups) -> NextHop {
     let mut next_hops = NextHops::default();
     (0..40).for_each(|number| drop(next_hops.intern(Target::Number(number))));
     let members = [2, 3].map(|hop| Member { next_hop: NextHop(hop), weight: 1 });

@@ -14,7 +14,7 @@ use super::output::{OutFrame, Output};
 use super::packet_class::PacketClass;
 use super::tx_queue::TxQueue;
 use fullview_plane::burst::FrameCopy;
-use fullview_plane::forward::RedirectCandidate;
+use fullview_plane::forward::{RedirectCandidate, WayOut};
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::worker::{Rejected, SlowPath};
 
@@ -32,6 +32,8 @@ pub enum HostEvent {
         interface: u16,
         /// Why it was not forwarded.
         verdict: Verdict,
+        /// By which interfaces it may leave.
+        way: WayOut,
         /// The frame as it was received.
         frame: FrameCopy,
     },
@@ -114,11 +116,12 @@ fn next_of(workers: &mut [Consumer<HostEvent>]) -> Option<HostEvent> {
 
 impl SlowPath for WorkerEndpoint {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
-        let Rejected { packets, redirects, out, free, .. } = rejected;
+        let Rejected { packets, filter, redirects, out, free, .. } = rejected;
         let mut has_sent = false;
         for packet in packets.iter().filter(|packet| is_handled(packet.verdict)) {
             let (interface, verdict) = (packet.interface, packet.verdict);
-            let event = || HostEvent::Packet { interface, verdict, frame: FrameCopy::of(packet) };
+            let way = filter.map_or(WayOut::Any, |filter| filter.way_out(packet));
+            let event = || HostEvent::Packet { interface, verdict, way, frame: FrameCopy::of(packet) };
             has_sent |= self.send_event(PacketClass::of(verdict, packet.frame()), event);
         }
         for candidate in redirects {

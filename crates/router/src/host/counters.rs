@@ -13,6 +13,8 @@ pub struct HostCounters {
     pub errors_limited: u64,
     /// Packets forwarded on the slow path: to unresolved neighbours, in fragments, with options.
     pub forwarded: u64,
+    /// Packets that would have left by an interface for which the filter had not judged them.
+    pub unjudged: u64,
     /// Packets dropped because the queues for unresolved neighbours were full, or too many neighbours were unresolved.
     pub queue_full: u64,
     /// Neighbours that stopped answering, or never answered.

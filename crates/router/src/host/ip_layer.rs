@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::interfaces::Interfaces;
 use super::neighbor::{NeighborCache, NeighborId};
 use super::next_hop::{self, HostAction, NextHopResolver, RouteQuery};
+use fullview_plane::forward::WayOut;
 
 pub(super) struct IpLayer<R> {
     pub interfaces: Interfaces,
@@ -22,7 +23,7 @@ impl<R: NextHopResolver> IpLayer<R> {
 
     /// Looks an address up in the table of an interface.
     pub fn lookup(&self, interface: u16, destination: IpAddr) -> Option<HostAction> {
-        self.resolver.lookup(RouteQuery { interface, destination, packet: &[] })
+        self.resolver.lookup(RouteQuery { interface, destination, packet: &[], way: WayOut::Any })
     }
 
     /// The neighbour that packets to an address go to. A link-local address is one of the link given.

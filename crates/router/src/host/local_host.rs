@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::stack::HostStack;
 use super::tx_queue::TxQueue;
+use fullview_plane::forward::WayOut;
 use fullview_plane::worker::{Rejected, SlowPath};
 
 /// A host stack with a clock: a function that returns the time since an arbitrary moment and never goes back.
@@ -37,8 +38,11 @@ impl<C: FnMut() -> Duration> LocalHost<C> {
 impl<C: FnMut() -> Duration> SlowPath for LocalHost<C> {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         let now = (self.clock)();
-        let Rejected { packets, redirects, out, free, .. } = rejected;
-        packets.iter().for_each(|packet| self.host.handle(now, packet, &mut self.tx_queue.output));
+        let Rejected { packets, filter, redirects, out, free, .. } = rejected;
+        for packet in packets.iter() {
+            let way = filter.map_or(WayOut::Any, |filter| filter.way_out(packet));
+            self.host.handle(now, packet, way, &mut self.tx_queue.output);
+        }
         redirects.iter().for_each(|candidate| self.host.redirect(now, candidate, &mut self.tx_queue.output));
         self.host.tick(now, &mut self.tx_queue.output);
         self.tx_queue.send(out, packets);

@@ -9,6 +9,7 @@ use fullview_table::nexthop::TooManyNextHops;
 
 use super::neighbor::NeighborId;
 use crate::route::{NextHopVia, RouteAction};
+use fullview_plane::forward::WayOut;
 use fullview_plane::wire::ethernet::Mac;
 
 /// What the router does with packets, where a next hop is named by the number of its interface.
@@ -38,6 +39,8 @@ pub struct RouteQuery<'a> {
     pub destination: IpAddr,
     /// The IP packet to send, whose flow picks the member of a next-hop group; empty if there is none yet.
     pub packet: &'a [u8],
+    /// By which interfaces it may leave: of a group the member is one that leads there, if there is any.
+    pub way: WayOut,
 }
 
 pub trait NextHopResolver {

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::next_hop::RouteQuery;
+use fullview_plane::forward::WayOut;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::wire::ipv4::Ipv4Packet;
 use fullview_plane::wire::ipv6::Ipv6Packet;
@@ -11,6 +12,8 @@ use fullview_plane::wire::ipv6::Ipv6Packet;
 #[derive(Clone, Copy)]
 pub(super) struct RxFrame<'a> {
     pub interface: u16,
+    /// By which interfaces the packet may leave.
+    pub way: WayOut,
     /// Whether the frame was a broadcast or multicast.
     pub to_group: bool,
     pub source: Mac,
@@ -30,7 +33,7 @@ impl<'a> RxFrame<'a> {
 
     /// Asks where the packet's destination leads.
     pub fn query(&self, destination: IpAddr) -> RouteQuery<'a> {
-        RouteQuery { interface: self.interface, destination, packet: self.payload }
+        RouteQuery { interface: self.interface, destination, packet: self.payload, way: self.way }
     }
 }
 

@@ -41,7 +41,7 @@ impl StandaloneRouter {
         let before = free.len();
         self.forwarder.process(burst, egress, free);
         for packet in &free[before..] {
-            self.host.handle(now, packet, &mut self.tx_queue.output);
+            self.host.handle(now, packet, self.forwarder.way_out(packet), &mut self.tx_queue.output);
         }
         for candidate in self.forwarder.redirect_candidates() {
             self.host.redirect(now, candidate, &mut self.tx_queue.output);
@@ -71,5 +71,58 @@ impl StandaloneRouter {
 
     pub fn host(&self) -> &HostStack {
         &self.host
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::output::Output;
+    use super::*;
+    use fullview_plane::burst::Arena;
+    use fullview_plane::forward::WayOut;
+    use fullview_plane::interface::{Interface, InterfaceAddress};
+    use fullview_plane::verdict::{Punt, Verdict};
+    use fullview_plane::wire::ethernet::{EtherType, HEADER, Mac};
+    use fullview_plane::wire::ipv4;
+    use fullview_plane::wire::ipv4::Ipv4Packet;
+
+    fn interface(number: u16) -> Interface {
+        let own = InterfaceAddress { ip: [10, 0, number as u8, 1].into(), len: 24 };
+        Interface { addresses: vec![own], ..Interface::new(number, Mac([2, 0, 0, 0, 0, 1])) }
+    }
+
+    /// An IPv4 packet from 10.0.0.9 to 10.0.1.9.
+    fn packet() -> Vec<u8> {
+        let mut frame =
+            [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2][..], &EtherType::IPV4.0.to_be_bytes()].concat();
+        frame.extend([0; ipv4::HEADER]);
+        let mut packet = Ipv4Packet::new_unchecked(&mut frame[HEADER..]);
+        packet.set_header_len(ipv4::HEADER);
+        packet.set_total_len(ipv4::HEADER as u16);
+        packet.set_ttl(9);
+        packet.set_source(0x0a00_0009);
+        packet.set_destination(0x0a00_0109);
+        packet.fill_checksum();
+        frame
+    }
+
+    #[test]
+    fn a_packet_leaves_only_by_the_interface_that_the_filter_judged() {
+        let config = HostConfig { interfaces: (0..2).map(interface).collect(), ..HostConfig::default() };
+        for (way, asks) in [(WayOut::Any, 1), (WayOut::By(1), 1), (WayOut::By(0), 0), (WayOut::None, 0)] {
+            let mut router = StandaloneRouter::new(Duration::ZERO, &config).unwrap();
+            let mut arena = Arena::new(1);
+            let slot = arena.packets().next().unwrap();
+            assert!(slot.set_frame(&packet()));
+            (slot.interface, slot.verdict) = (0, Verdict::Punt(Punt::Glean));
+            let mut out = Output::default();
+            router.host.handle(Duration::ZERO, slot, way, &mut out);
+            // The neighbour is asked for its address.
+            assert_eq!(
+                (out.frames.len(), router.host.counters().unjudged),
+                (asks, 1 - asks as u64),
+                "{way:?}"
+            );
+        }
     }
 }

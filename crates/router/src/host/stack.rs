@@ -23,7 +23,7 @@ use super::sender::PacketSender;
 use super::transit::SlowForwarder;
 use super::{redirect, unresolved};
 use fullview_plane::burst::Slot;
-use fullview_plane::forward::RedirectCandidate;
+use fullview_plane::forward::{RedirectCandidate, WayOut};
 use fullview_plane::interface::Interface;
 use fullview_plane::verdict::Verdict;
 use fullview_plane::wire::ethernet::Frame;
@@ -57,6 +57,7 @@ impl<R: NextHopResolver> HostStack<R> {
             errors: errors.sent,
             errors_limited: errors.limited,
             forwarded: forwarder.forwarded,
+            unjudged: forwarder.unjudged,
             queue_full: self.ip.neighbors.packets_dropped(),
             lost_neighbors: self.ip.lost_neighbors,
             conflicts: local.responder.conflicts.count(),
@@ -78,15 +79,15 @@ impl<R: NextHopResolver> HostStack<R> {
 
     /// Handles a packet that a forwarder rejected: answers it, forwards it on the slow path, or drops it, depending on
     /// its verdict.
-    pub fn handle(&mut self, now: Duration, packet: &Slot, out: &mut Output) {
-        self.receive(now, (packet.interface, packet.verdict), packet.frame(), out);
+    pub fn handle(&mut self, now: Duration, packet: &Slot, way: WayOut, out: &mut Output) {
+        self.receive(now, (packet.interface, packet.verdict, way), packet.frame(), out);
     }
 
     /// Handles an event from a worker.
     pub fn handle_event(&mut self, now: Duration, event: &HostEvent, out: &mut Output) {
         match event {
-            HostEvent::Packet { interface, verdict, frame } => {
-                self.receive(now, (*interface, *verdict), frame.frame(), out);
+            HostEvent::Packet { interface, verdict, way, frame } => {
+                self.receive(now, (*interface, *verdict, *way), frame.frame(), out);
             }
             HostEvent::RedirectCandidate(candidate) => self.redirect(now, candidate, out),
         }
@@ -125,7 +126,7 @@ impl<R: NextHopResolver> HostStack<R> {
     fn receive(
         &mut self,
         now: Duration,
-        (interface, verdict): (u16, Verdict),
+        (interface, verdict, way): (u16, Verdict, WayOut),
         frame: &[u8],
         out: &mut Output,
     ) {
@@ -136,7 +137,7 @@ impl<R: NextHopResolver> HostStack<R> {
         }
         let to_group = frame.destination().is_group();
         let (source, payload) = (frame.source(), frame.payload());
-        let received = RxFrame { interface, to_group, source, reassembled: false, payload };
+        let received = RxFrame { interface, way, to_group, source, reassembled: false, payload };
         let sender = &mut PacketSender { now, ip: &mut self.ip, out };
         self.handlers.receive(sender, received, frame.ethertype(), verdict);
     }

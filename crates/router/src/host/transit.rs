@@ -18,6 +18,8 @@ use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 pub(super) struct SlowForwarder {
     /// Packets forwarded.
     pub forwarded: u64,
+    /// Packets that would have left by an interface for which the filter had not judged them.
+    pub unjudged: u64,
 }
 
 /// Whether a packet was for the router, so that the caller has to deliver it locally.
@@ -59,6 +61,13 @@ impl SlowForwarder {
         TransitOutcome::Handled
     }
 
+    /// Whether the filter lets the packet leave to this neighbour. Counts it if not.
+    pub(super) fn may_leave(&mut self, frame: RxFrame<'_>, neighbor: NeighborId) -> bool {
+        let may = frame.way.includes(neighbor.interface);
+        self.unjudged += u64::from(!may);
+        may
+    }
+
     fn forward_to<R: NextHopResolver>(
         &mut self,
         errors: &mut IcmpErrors,
@@ -69,6 +78,9 @@ impl SlowForwarder {
     ) {
         if packet.ttl() <= 1 {
             return errors.report(sender, frame, Icmpv4Kind::TimeExceeded.into());
+        }
+        if !self.may_leave(frame, neighbor) {
+            return;
         }
         let Some(mtu) = sender.ip.interfaces.get(neighbor.interface).map(|interface| interface.mtu) else {
             return;

@@ -71,6 +71,9 @@ impl SlowForwarder {
         if packet.hop_limit() <= 1 {
             return errors.report6(sender, frame, Icmpv6Kind::TimeExceeded.into());
         }
+        if !self.may_leave(frame, neighbor) {
+            return;
+        }
         let source = Ipv6Addr::from(packet.source());
         let candidate =
             redirect::is_redirect_candidate(&sender.ip.interfaces, frame, source.into(), neighbor);

@@ -1,6 +1,7 @@
 //! The resolver of a host stack whose tables a mirror keeps: it looks routes up in the mirror's view, and records what
 //! became of neighbours for the mirror to apply.
 
+use std::iter::once;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,8 @@ use fullview_table::nexthop::TooManyNextHops;
 
 use super::neighbor::NeighborId;
 use super::next_hop::{HostAction, NextHopResolver, RouteQuery};
-use fullview_plane::forward::flow_hash_of;
+use crate::route::{NextHopVia, RouteAction};
+use fullview_plane::forward::{WayOut, flow_hash_of};
 use fullview_plane::view::View;
 use fullview_plane::wire::ethernet::Mac;
 
@@ -56,8 +58,18 @@ impl ViewResolver {
             IpAddr::V6(to) => table.inet6.with(|fib| fib.lookup(to.to_bits())),
         };
         let groups = parts.groups.current();
-        let hash = || flow_hash_of(query.packet, parts.policy.flow_seed).unwrap_or(0);
-        Some(if groups.is_group(index) { groups.select(index, hash()) } else { index })
+        if !groups.is_group(index) {
+            return Some(index);
+        }
+        let chosen = groups.select(index, flow_hash_of(query.packet, parts.policy.flow_seed).unwrap_or(0));
+        // The loop chose before the packet was translated.
+        let others = groups.members(index).iter().copied();
+        Some(once(chosen).chain(others).find(|member| self.leads(*member, query.way)).unwrap_or(chosen))
+    }
+
+    fn leads(&self, member: NextHop, way: WayOut) -> bool {
+        let via = self.action(member);
+        matches!(via, Some(RouteAction::Forward(NextHopVia { link, .. })) if way.includes(link))
     }
 }
 

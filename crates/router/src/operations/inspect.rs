@@ -136,6 +136,7 @@ fn host(state: &RouterState<'_>) -> BTreeMap<String, u64> {
         ("lost-neighbors", counters.lost_neighbors),
         ("conflicts", counters.conflicts),
         ("lost", lost),
+        ("unjudged", counters.unjudged),
     ];
     named.map(|(name, count)| (name.to_owned(), count)).into()
 }

@@ -76,7 +76,7 @@ fn reject(worker: &mut WorkerEndpoint, frames: &[(Vec<u8>, Verdict)]) -> Vec<Vec
         packets.fill([slot].into_iter());
     }
     let (packets, free) = (&mut packets, &mut free);
-    worker.take(Rejected { view: &view, packets, redirects: &[], out: &mut out, free });
+    worker.take(Rejected { view: &view, packets, filter: None, redirects: &[], out: &mut out, free });
     out[0].iter().map(|packet| packet.frame().to_vec()).collect()
 }
 

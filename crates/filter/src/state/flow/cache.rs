@@ -148,8 +148,11 @@ impl<A: FlowAddresses> FlowCache<A> {
     /// Takes a packet back, and returns the list of its rules.
     pub(super) fn subtract(&mut self, place: usize, length: u16) -> u16 {
         let entry = &mut self.entries[place];
-        entry.packets = entry.packets.saturating_sub(1);
-        entry.bytes = entry.bytes.wrapping_sub(u32::from(length));
+        // Nothing is left to take back if the states were given it meanwhile: they count this packet twice.
+        if let Some(packets) = entry.packets.checked_sub(1) {
+            entry.packets = packets;
+            entry.bytes = entry.bytes.wrapping_sub(u32::from(length));
+        }
         entry.rules
     }
 
