@@ -41,7 +41,7 @@ pub enum Reply {
 /// Who serves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The [`PROTOCOL`] of the server.
+    /// The `PROTOCOL` of the server.
     pub protocol: u32,
     #[serde(flatten)]
     pub build: ServedBuild,
