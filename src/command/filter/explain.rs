@@ -11,6 +11,7 @@ use fullview_filter::rule::Side;
 use fullview_filter::ruleset::{RuleSet, TriedRule};
 use fullview_filter::state::{FilterWorker, WorkerLimits};
 use fullview_filter::verdict::{DecidedBy, Decision, Rewrite, Verdict};
+use fullview_plane::verdict::RejectAnswer;
 use fullview_router::error::BadInput;
 use serde::Serialize;
 
@@ -164,16 +165,23 @@ fn explained(
     }
 }
 
+fn side(side: Side) -> &'static str {
+    match side {
+        Side::Source => "source",
+        Side::Destination => "destination",
+    }
+}
+
 /// What becomes of the packet, and by what.
 fn answer(decision: Decision, rule: Option<u32>) -> String {
     let verdict = match decision.verdict {
         Verdict::Pass => "passes".to_owned(),
         Verdict::Drop(reason) => format!("is dropped ({})", reason.name()),
-        Verdict::Reject(with) => format!("is rejected ({with:?})"),
+        Verdict::Reject(with) => format!("is rejected, and answered by {}", RejectAnswer::from(&with)),
         Verdict::Translate(rewrite) => {
             format!(
-                "passes with the {:?} {}:{}",
-                rewrite.side,
+                "passes with the {} {}:{}",
+                side(rewrite.side),
                 std::net::IpAddr::from(rewrite.address),
                 rewrite.port
             )

@@ -28,6 +28,18 @@ pub const fn is_query(family: Family, kind: u8) -> bool {
     }
 }
 
+/// The kind that answers a request, or asks for an answer.
+#[inline]
+pub const fn counterpart(family: Family, kind: u8) -> Option<u8> {
+    Some(match (family, kind) {
+        (Family::Inet, 0) => 8,
+        (Family::Inet, 8) => 0,
+        (Family::Inet, 13 | 15 | 17) | (Family::Inet6, 128) => kind + 1,
+        (Family::Inet, 14 | 16 | 18) | (Family::Inet6, 129) => kind - 1,
+        _ => return None,
+    })
+}
+
 /// Messages that quote the packet that they are about.
 #[inline(always)]
 const fn is_error(family: Family, kind: u8) -> bool {

@@ -13,7 +13,7 @@ mod quoted;
 mod transport;
 
 pub use error::PacketError;
-pub use icmp::is_query as is_icmp_query;
+pub use icmp::{counterpart as icmp_counterpart, is_query as is_icmp_query};
 pub use key::{Direction, Fragment, IcmpMessage, NO_INTERFACE, Packet, Pass, Quoted, TcpSegment, Transport};
 pub use network::NetworkHeader;
 pub use parse::network_header;

@@ -1,7 +1,7 @@
 use super::flow_key::FlowKey;
 use super::phase::Phase;
 use crate::address::Address;
-use crate::packet::{Direction, Packet};
+use crate::packet::{Direction, IcmpMessage, Packet, Transport, icmp_counterpart};
 use crate::rule::Side;
 
 /// Which passes of its packets a state is for.
@@ -281,6 +281,21 @@ impl HotState {
     ) -> bool {
         self.binding().includes(direction, forward)
             && (!self.is_if_bound() || cold.interface == packet.pass.interface)
+            && self.is_of_query(packet, forward)
+    }
+
+    /// Whether an ICMP query is the one that the state began with, or its answer: other kinds, and requests from the other end,
+    /// are flows of their own.
+    #[inline(always)]
+    fn is_of_query(&self, packet: &Packet, forward: bool) -> bool {
+        let Transport::Icmp(IcmpMessage { kind, is_query: true, .. }) = packet.transport else { return true };
+        let first = self.sent[0] as u8;
+        if forward { kind == first } else { Some(kind) == icmp_counterpart(packet.family, first) }
+    }
+
+    /// Notes of what kind the first message of ICMP is, where segments of TCP have a sequence number.
+    pub(super) fn set_query(&mut self, kind: u8) {
+        self.sent[0] = kind.into();
     }
 }
 

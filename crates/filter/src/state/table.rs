@@ -9,7 +9,7 @@ use super::index::FlowIndex;
 use super::phase::Phase;
 use super::tcp::{self, Tracked};
 use crate::packet::protocol::{ICMP, ICMP6, TCP};
-use crate::packet::{Direction, Packet};
+use crate::packet::{Direction, Packet, Transport};
 use crate::rule::{FlowName, Side};
 use crate::verdict::Rewrite;
 
@@ -235,6 +235,9 @@ impl StateTable {
                 hot.set_peer(1, peers[1]);
             }
             None => hot.set_phase(0, Phase::Opened),
+        }
+        if let Transport::Icmp(message) = packet.transport {
+            hot.set_query(message.kind);
         }
     }
 

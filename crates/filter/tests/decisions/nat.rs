@@ -2,7 +2,8 @@ use fullview_filter::address::Address;
 use fullview_filter::packet::protocol::{ICMP, UDP};
 use fullview_filter::packet::{Direction, IcmpMessage, Packet, Quoted, Transport};
 use fullview_filter::rule::{
-    AddressPool, CompiledRule, PoolOrder, PortChoice, PortRange, RuleAction, Side, StateOptions, Translation,
+    AddressMatch, AddressPool, Clause, CompiledRule, PoolOrder, PortChoice, PortRange, RuleAction, Side,
+    StateOptions, Test, Translation,
 };
 use fullview_filter::ruleset::{Language, RuleSetParts};
 use fullview_filter::verdict::{DropReason, Rewrite, Verdict};
@@ -78,6 +79,31 @@ fn an_echo_with_another_identifier_gets_its_reply_back() {
     let reply = echo(Direction::In, (SERVER.0, OUTSIDE), 0, 7);
     let back = rewrite(bench.check(&reply).verdict);
     assert_eq!((back.side, back.address, back.port), (Side::Destination, CLIENT.0, 1000));
+}
+
+/// A state of one query serves its answer: no request from the other end, and no other query with its identifier.
+#[test]
+fn a_query_lets_its_answers_in_and_nothing_else() {
+    let mut parts = RuleSetParts::new(Language::Pf);
+    let kinds = Clause::of(Test::IcmpType([8].into_iter().collect()));
+    let clauses = vec![kinds, Clause::of(Test::Source(AddressMatch::single(CLIENT.0)))];
+    let state = Some(StateOptions::default());
+    parts.rules = vec![
+        CompiledRule::new(RuleAction::Block),
+        CompiledRule { clauses, state, ..CompiledRule::new(RuleAction::Pass) },
+    ];
+    let mut bench = Bench::new(parts);
+    let there = |kind| echo(Direction::In, (CLIENT.0, SERVER.0), kind, 5);
+    let back = |kind| echo(Direction::Out, (SERVER.0, CLIENT.0), kind, 5);
+    assert!(!bench.passes(&back(0)), "nothing was asked");
+    assert!(bench.passes(&there(8)) && bench.passes(&back(0)) && bench.passes(&there(8)));
+    for kind in [8, 13, 14, 15, 17] {
+        assert!(!bench.passes(&back(kind)), "{kind} from the other end");
+    }
+    for kind in [0, 13, 14] {
+        assert!(!bench.passes(&there(kind)), "{kind} from the first end");
+    }
+    assert!(bench.passes(&back(0)));
 }
 
 /// Errors between two hosts have one key; the first one, about no flow, makes a state if the rules say so.

@@ -27,9 +27,9 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
     pub fn originate(&mut self, packet: Vec<u8>, neighbor: NeighborId) {
         let Some(interface) = self.ip.interfaces.get(neighbor.interface) else { return };
         match fragment::split(packet, interface.mtu as usize) {
-            Fragments::Whole(packet) => self.deliver(packet, neighbor, neighbor.interface),
+            Fragments::Whole(packet) => self.deliver_own(packet, neighbor),
             Fragments::Several(parts) => {
-                parts.into_iter().for_each(|part| self.deliver(part, neighbor, neighbor.interface));
+                parts.into_iter().for_each(|part| self.deliver_own(part, neighbor));
             }
             Fragments::Impossible => {}
         }
@@ -60,11 +60,11 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
         let interface = self.ip.interfaces.get(neighbor.interface);
         let mtu = interface.map_or(0, |interface| interface.mtu_of(Family::Inet6) as usize);
         if packet.len() <= mtu {
-            return self.deliver(packet, neighbor, neighbor.interface);
+            return self.deliver_own(packet, neighbor);
         }
         let identification = self.ip.next_identification().into();
         let parts = fragment6::split(&packet, mtu, identification);
-        parts.into_iter().for_each(|part| self.deliver(part, neighbor, neighbor.interface));
+        parts.into_iter().for_each(|part| self.deliver_own(part, neighbor));
     }
 
     /// Sends a segment of TCP in the name of the first of two addresses to the second.
@@ -76,7 +76,7 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
                 self.originate(packet, neighbor);
             }
             (IpAddr::V6(from), IpAddr::V6(to)) => {
-                self.deliver(packet::inet6((from, to), protocol, 0, segment), neighbor, neighbor.interface);
+                self.deliver_own(packet::inet6((from, to), protocol, 0, segment), neighbor);
             }
             _ => {}
         }
@@ -84,13 +84,22 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
 
     /// Sends a packet that was received on interface `from` to a neighbour, at once or when it is resolved.
     pub fn deliver(&mut self, packet: Vec<u8>, neighbor: NeighborId, from: u16) {
+        self.send_or_queue(packet, neighbor, (from, false));
+    }
+
+    /// Sends a packet that the router made.
+    fn deliver_own(&mut self, packet: Vec<u8>, neighbor: NeighborId) {
+        self.send_or_queue(packet, neighbor, (neighbor.interface, true));
+    }
+
+    fn send_or_queue(&mut self, packet: Vec<u8>, neighbor: NeighborId, (interface, is_own): (u16, bool)) {
         let IpLayer { interfaces, neighbors, .. } = &mut *self.ip;
         if let Some(mac) = neighbors.mac(neighbor) {
-            let Some(interface) = interfaces.get(neighbor.interface) else { return };
-            return self.out.send(interface, mac, ethertype(neighbor.ip), &packet);
+            let Some(out) = interfaces.get(neighbor.interface) else { return };
+            return self.out.send(out, mac, ethertype(neighbor.ip), &packet);
         }
         let source = packet::source(&packet);
-        let queued = QueuedPacket { packet, interface: from, source };
+        let queued = QueuedPacket { packet, interface, source, is_own };
         if neighbors.enqueue(self.now, neighbor, queued) == Enqueued::Solicit {
             self.solicit(neighbor, None);
         }

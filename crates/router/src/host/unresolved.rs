@@ -16,7 +16,8 @@ pub(super) fn report<R: NextHopResolver>(
     neighbor: NeighborId,
     packets: VecDeque<QueuedPacket>,
 ) {
-    for QueuedPacket { packet, interface, .. } in packets {
+    // Nobody else waits for what the router sent: a reset in another's name would be reported to that one.
+    for QueuedPacket { packet, interface, .. } in packets.into_iter().filter(|queued| !queued.is_own) {
         match neighbor.ip {
             IpAddr::V4(_) => {
                 errors.report_packet(sender, &packet, interface, Icmpv4Kind::HostUnreachable.into());

@@ -54,8 +54,9 @@ impl Reloader {
             ));
         }
         if new == *current {
-            // A file that it names may have changed all the same.
-            log::line("reload: the file has not changed");
+            log::line(
+                "reload: the file has not changed; what it names, such as the rules of a filter, is read again",
+            );
         }
         let live = live_options(&new).map_err(|error| message(&error))?;
         let filter = queries.ask(|state| state.filter()).map_err(|error| error.to_string())?;

@@ -15,6 +15,8 @@ pub(in crate::host) struct QueuedPacket {
     pub interface: u16,
     /// The packet's source address.
     pub source: IpAddr,
+    /// The router made it, in its own name or in another's.
+    pub is_own: bool,
 }
 
 /// The message from which a link address was learned.

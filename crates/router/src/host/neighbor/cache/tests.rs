@@ -29,7 +29,7 @@ fn packet(number: u8) -> QueuedPacket {
 
 /// A packet that the station with this number sent.
 fn packet_of(station: u32, number: u8) -> QueuedPacket {
-    QueuedPacket { packet: vec![number], interface: 7, source: key(station).ip }
+    QueuedPacket { packet: vec![number], interface: 7, source: key(station).ip, is_own: false }
 }
 
 fn cache(settings: NeighborSettings) -> NeighborCache {
