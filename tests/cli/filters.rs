@@ -195,11 +195,14 @@ fn questions_about_tables_need_arguments_that_make_sense() {
     let (_dir, file) = file("addresses", b"192.0.2.1\n192.0.2.0/24 # a network\n192.0.2.0/40\n");
     for (line, words) in [
         ("bad add", "required arguments were not provided"),
-        ("bad add 192.0.2.256", "'192.0.2.256' is no entry of a table: write an address or a prefix"),
+        ("bad add 192.0.2.256", "'192.0.2.256' is no address and no prefix"),
         ("bad test 192.0.2.0/24", "invalid value '192.0.2.0/24' for '<ADDRESS>'"),
         ("bad remove 192.0.2.1", "unexpected argument 'remove'"),
         ("bad replace --file absent.txt", "absent.txt: cannot read"),
-        (&format!("bad replace --file {file}"), &format!("{file}:3: '192.0.2.0/40' is no entry of a table")),
+        (
+            &format!("bad replace --file {file}"),
+            &format!("{file}:3: '192.0.2.0/40' is no address and no prefix"),
+        ),
         ("bad test 192.0.2.1 --control absent.sock", "absent.sock: no router answers here"),
     ] {
         let ran = run(&[&["filter", "table"][..], &line.split(' ').collect::<Vec<_>>()].concat());

@@ -213,6 +213,7 @@ fn contradictions_are_refused() {
         ("pass proto tcp fragment flags S/SA", "only on IP header fields"),
         ("pass from www.example.org", "could not parse host specification"),
         ("pass from 10.0.0.0/33", "netmask is invalid"),
+        ("table <t> { ::ffff:192.0.2.1 }", "is an IPv4 address as IPv6 maps it"),
         (
             "pass label \"a\" label \"b\" label \"c\" label \"d\" label \"e\" label \"f\"",
             "can only be used 5 times",

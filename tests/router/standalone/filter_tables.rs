@@ -84,7 +84,7 @@ fn tables_refuse_what_they_cannot_take() {
     says(lab, "nowhere show", 1, "there is no table <nowhere>; the rules have <bad>, <fixed>, <given>");
     says(lab, "nowhere test 10.0.0.1", 2, "there is no table <nowhere>");
     says(lab, "bad add 10.0.0.1=7", 1, "tables of pf have no values");
-    says(lab, &format!("bad add --file {file}"), 2, &format!("{file}:2: 'host' is no entry of a table"));
+    says(lab, &format!("bad add --file {file}"), 2, &format!("{file}:2: 'host' is no address and no prefix"));
     says(lab, "bad show --json", 0, "\"entries\": []");
     router.lab.end();
 }

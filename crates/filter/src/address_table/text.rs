@@ -10,7 +10,8 @@ use crate::address::{Address, Family};
 /// Text that is no entry of a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{word}' is no entry of a table: write an address or a prefix, as in 192.0.2.1, 192.0.2.0/24 or 2001:db8::/32"
+    "'{word}' is no address and no prefix: write one as in 192.0.2.1, 192.0.2.0/24 or 2001:db8::/32, an IPv4 address not as \
+     IPv6 maps it"
 )]
 pub struct TableEntryError {
     word: String,
@@ -28,6 +29,9 @@ impl FromStr for TableEntry {
         let (address, length) =
             prefix.split_once('/').map_or((prefix, None), |(address, length)| (address, Some(length)));
         let address: IpAddr = address.parse().map_err(|_| refused())?;
+        if address.to_canonical() != address {
+            return Err(refused());
+        }
         let longest = if address.is_ipv4() { 32 } else { 128 };
         let length = length.map_or(Some(longest), number).filter(|length| *length <= longest);
         let (length, value) =
@@ -72,11 +76,21 @@ mod tests {
         ] {
             assert_eq!(text.parse::<TableEntry>().unwrap().to_string(), written);
         }
-        for text in
-            ["", "!", "192.0.2", "192.0.2.1/33", "::/129", "192.0.2.1/", "192.0.2.1=", "host", "192.0.2.1/+8"]
-        {
+        for text in [
+            "",
+            "!",
+            "192.0.2",
+            "192.0.2.1/33",
+            "::/129",
+            "192.0.2.1/",
+            "192.0.2.1=",
+            "host",
+            "192.0.2.1/+8",
+            "::ffff:1.2.3.4",
+            "!::ffff:0:0/96",
+        ] {
             let error = text.parse::<TableEntry>().unwrap_err().to_string();
-            assert!(error.contains(&format!("'{text}'")) && error.contains("write an address"), "{error}");
+            assert!(error.contains(&format!("'{text}'")) && error.contains("write one as in"), "{error}");
         }
     }
 }

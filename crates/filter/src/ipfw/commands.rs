@@ -208,8 +208,13 @@ fn delete_entries(table: &mut IpfwTable, words: &mut Words<'_>) -> Parsed<()> {
 fn entry(words: &mut Words<'_>) -> Parsed<(std::net::IpAddr, u8)> {
     let word = words.need("a prefix")?;
     let read = prefix(word, 32).or_else(|| prefix(word, 128));
-    let (address, length) = read
-        .ok_or_else(|| words.error(format!("`{word}` is no prefix; write 192.0.2.0/24 or 2001:db8::/32")))?;
+    // A table has IPv4's addresses where IPv6 maps them.
+    let read = read.filter(|(address, _)| address.to_canonical() == *address);
+    let (address, length) = read.ok_or_else(|| {
+        words.error(format!(
+            "`{word}` is no prefix; write 192.0.2.0/24 or 2001:db8::/32, an IPv4 address not as IPv6 maps it"
+        ))
+    })?;
     let entry = crate::address_table::TableEntry::new(address.into(), length);
     Ok((entry.ends().0.into(), length))
 }

@@ -16,6 +16,13 @@ fn a_shell_script_with_a_variable_for_the_program_loads() {
     assert_eq!(config.to_string(), list);
 }
 
+/// A table would have the IPv4 address, and the rule would mean other packets than it says.
+#[test]
+fn an_ipv4_address_as_ipv6_maps_it_is_refused_in_a_table() {
+    let error = IpfwConfig::load("rules", "table bad add ::ffff:192.0.2.1").unwrap_err().to_string();
+    assert!(error.contains("::ffff:192.0.2.1") && error.contains("IPv4 address"), "{error}");
+}
+
 #[test]
 fn rules_print_as_ipfw_lists_them() {
     for (command, expected) in [

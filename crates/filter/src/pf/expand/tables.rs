@@ -1,5 +1,8 @@
 //! The addresses of tables.
 
+use std::net::IpAddr;
+
+use crate::brief::brief;
 use crate::pf::config::{PfTableEntry, TableDefinition, TableSource};
 use crate::pf::error::{PfError, PfResult, Position};
 use crate::pf::expand::resolve::prefixes;
@@ -43,7 +46,7 @@ fn read(source: &TableSourceSyntax, files: &dyn RulesetFiles, facts: &HostFacts)
 fn listed(host: &HostSyntax, facts: &HostFacts) -> PfResult<Vec<PfTableEntry>> {
     let no_entry = match &host.kind {
         HostKind::Name { text, length } => {
-            let prefixes = prefixes(text, *length, &host.position, facts)?;
+            let prefixes = of_table(text, *length, &host.position, facts)?;
             return Ok(prefixes.into_iter().map(|prefix| PfTableEntry { not: host.not, prefix }).collect());
         }
         HostKind::Range { .. } => "address ranges are",
@@ -96,9 +99,26 @@ fn file_line(line: &str, start: &Position, facts: &HostFacts) -> PfResult<Vec<Pf
 
 fn entry(text: &str, position: &Position, facts: &HostFacts) -> PfResult<Vec<ipnet::IpNet>> {
     let Some((address, length)) = text.split_once('/') else {
-        return prefixes(text, None, position, facts);
+        return of_table(text, None, position, facts);
     };
     let no_length =
         || PfError::invalid(position, format!("'{length}' is no length of a prefix"), "write /0 to /128");
-    prefixes(address, Some(length.parse().map_err(|_| no_length())?), position, facts)
+    of_table(address, Some(length.parse().map_err(|_| no_length())?), position, facts)
+}
+
+/// The prefixes that a name or an address stands for. A table has IPv4's addresses where IPv6 maps them (RFC 4291, section
+/// 2.5.5.2), so that it cannot have both.
+fn of_table(
+    text: &str,
+    length: Option<u8>,
+    position: &Position,
+    facts: &HostFacts,
+) -> PfResult<Vec<ipnet::IpNet>> {
+    let found = prefixes(text, length, position, facts)?;
+    let is_mapped = |prefix: &ipnet::IpNet| matches!(prefix.addr(), IpAddr::V6(address) if address.to_ipv4_mapped().is_some());
+    if found.iter().any(is_mapped) {
+        let problem = format!("'{}' is an IPv4 address as IPv6 maps it", brief(text));
+        return Err(PfError::invalid(position, problem, "write the IPv4 address or prefix"));
+    }
+    Ok(found)
 }
