@@ -48,7 +48,7 @@ fn states_are_listed_and_chosen() {
         assert!(shown.contains(words), "{words:?} is missing in {shown}");
     }
     let (success, output) = lab.ask("show states somewhere");
-    assert!(!success && output.contains("'somewhere' is no entry"), "{output}");
+    assert!(!success && output.contains("'somewhere' is no address"), "{output}");
     lab.end();
 }
 
