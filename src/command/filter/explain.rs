@@ -216,7 +216,8 @@ fn told(passes: &[ExplainedPass], all: bool) -> Result<String, std::fmt::Error> 
             }
         }
         if others > 0 {
-            writeln!(text, "  {others} other rules do not match; -v says why")?;
+            let rules = if others == 1 { "rule does" } else { "rules do" };
+            writeln!(text, "  {others} other {rules} not match; -v says why")?;
         }
     }
     Ok(text)
