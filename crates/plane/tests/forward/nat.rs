@@ -38,6 +38,7 @@ enum Kind {
     /// Without a checksum.
     BareUdp,
     Echo,
+    EchoReply,
 }
 
 /// All that a test packet says.
@@ -56,15 +57,15 @@ impl Sketch {
         match (self.kind, self.is_inet) {
             (Kind::Tcp, _) => protocol::TCP,
             (Kind::Udp | Kind::BareUdp, _) => protocol::UDP,
-            (Kind::Echo, true) => protocol::ICMP,
-            (Kind::Echo, false) => protocol::ICMPV6,
+            (Kind::Echo | Kind::EchoReply, true) => protocol::ICMP,
+            (Kind::Echo | Kind::EchoReply, false) => protocol::ICMPV6,
         }
     }
 
     fn pseudo(&self, length: usize) -> Sum {
         let (source, destination) = (self.source.0, self.destination.0);
         match self.is_inet {
-            true if self.kind == Kind::Echo => Sum::ZERO,
+            true if self.protocol() == protocol::ICMP => Sum::ZERO,
             true => pseudo_ipv4(v4(source), v4(destination), self.protocol(), length as u16),
             false => pseudo_ipv6(v6(source), v6(destination), self.protocol(), length as u32),
         }
@@ -80,6 +81,7 @@ impl Sketch {
             }
             Kind::Udp | Kind::BareUdp => ([from, to, length, [0; 2]].concat(), 6),
             Kind::Echo => ([[if self.is_inet { 8 } else { 128 }, 0], [0; 2], from, [0, 1]].concat(), 2),
+            Kind::EchoReply => ([[if self.is_inet { 0 } else { 129 }, 0], [0; 2], from, [0, 1]].concat(), 2),
         };
         let mut bytes = [header, self.payload.clone()].concat();
         let sum = self.pseudo(bytes.len()).bytes(&bytes).checksum();
@@ -148,8 +150,8 @@ impl Sketch {
     /// The answer of the destination.
     fn answer(&self) -> Sketch {
         let (source, destination) = (self.destination, self.source);
-        // An echo reply is another request here; a state follows either.
-        Sketch { source, destination, ..self.clone() }
+        let kind = if self.kind == Kind::Echo { Kind::EchoReply } else { self.kind };
+        Sketch { source, destination, kind, ..self.clone() }
     }
 }
 
