@@ -106,7 +106,7 @@ impl<'a> Evaluation<'a> {
         let Some(hit) = states.find_key(&key, states.hash(&key), self.packet, direction, flow) else {
             return Followed::None;
         };
-        // Or anybody who knows of a flow could send errors about it to others (CVE-2019-5598).
+        // Or any host that knows of a flow could send errors about it to others (CVE-2019-5598).
         let is_for_sender = quoted.source == self.packet.destination;
         let was_sent = is_for_sender && states.sent_quoted(hit, quoted.seq);
         self.worker.settle(hit.id);

@@ -418,7 +418,7 @@ fn a_translated_packet_that_the_host_forwards_has_the_way_out_that_was_judged() 
     assert!((20..80).contains(&translated), "{translated} of 100 flows go by port 1");
 }
 
-/// Somebody who knows of a flow sends an error about it to its sender, and to others (CVE-2019-5598).
+/// A host that knows of a flow sends an error about it to its sender, and to others (CVE-2019-5598).
 #[test]
 fn an_error_about_a_flow_passes_to_its_sender_only() {
     let rules = "block all\npass in on port0 proto udp keep state\npass out on port1 proto udp keep state";

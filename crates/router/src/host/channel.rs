@@ -120,8 +120,9 @@ impl SlowPath for WorkerEndpoint {
         let mut has_sent = false;
         for packet in packets.iter().filter(|packet| is_handled(packet.verdict)) {
             let (interface, verdict) = (packet.interface, packet.verdict);
-            let way = filter.map_or(WayOut::Any, |filter| filter.way_out(packet));
-            let event = || HostEvent::Packet { interface, verdict, way, frame: FrameCopy::of(packet) };
+            // Both are looked for only if the queue has room, which bounds what a flood costs.
+            let way = || filter.map_or(WayOut::Any, |filter| filter.way_out(packet));
+            let event = || HostEvent::Packet { interface, verdict, way: way(), frame: FrameCopy::of(packet) };
             has_sent |= self.send_event(PacketClass::of(verdict, packet.frame()), event);
         }
         for candidate in redirects {
