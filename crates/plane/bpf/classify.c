@@ -65,6 +65,10 @@ struct trailer {
 const volatile struct trailer TRAILER;
 /* The longest forwardable frame, without a tag. */
 const volatile __u32 LONGEST;
+/* Whether fullview filters: then the kernel gets no unicast packet to another host before the rules have judged it, as it may
+ * answer such a packet. fullview drops those that it cannot read, and gives the others to the kernel afterwards. Packets that
+ * are too long for it are dropped here. */
+const volatile __u8 FILTERED;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -162,13 +166,13 @@ static __always_inline enum class inet(const struct iphdr *ip, __u32 room)
 
 	if (ip->version != 4 || ip->ihl < 5 || total < sizeof(*ip) || total > room)
 		return MALFORMED;
-	if (ip->ihl > 5)
+	if (ip->ihl > 5 && !FILTERED)
 		return OPTIONS;
 	if (first >= 224)
 		return GROUP;
 	if (first == 0 || first == 127 || bpf_ntohl(destination) >> 16 == 0xa9fe)
 		return SPECIAL;
-	if (ip->ttl <= 1)
+	if (ip->ttl <= 1 && !FILTERED)
 		return LIFETIME;
 	return bpf_map_lookup_elem(&local, &destination) ? LOCAL : FORWARD;
 }
@@ -195,9 +199,9 @@ static __always_inline enum class inet6(const struct ipv6hdr *ip, __u32 room)
 		return GROUP;
 	if (is_link_local(&ip->saddr) || is_link_local(&destination) || is_low(&destination))
 		return SPECIAL;
-	if (ip->hop_limit <= 1)
+	if (ip->hop_limit <= 1 && !FILTERED)
 		return LIFETIME;
-	if (ip->nexthdr == IPPROTO_HOPOPTS)
+	if (ip->nexthdr == IPPROTO_HOPOPTS && !FILTERED)
 		return OPTIONS;
 	return bpf_map_lookup_elem(&local6, &destination) ? LOCAL : FORWARD;
 }
@@ -253,8 +257,10 @@ static __always_inline enum class skb_inet6(struct __sk_buff *skb)
 static __always_inline enum class skb_class(struct __sk_buff *skb)
 {
 	struct ingress_key key = { .interface = skb->ifindex };
+	enum class class = NOT_IP;
 	struct ingress *settings;
 	struct ethhdr frame;
+	bool too_long;
 
 	if (bpf_skb_load_bytes(skb, 0, &frame, sizeof(frame)))
 		return MALFORMED;
@@ -269,13 +275,20 @@ static __always_inline enum class skb_class(struct __sk_buff *skb)
 		return NOT_OURS;
 	if (is_stalled())
 		return ROUTER_STALLED;
-	if (skb->gso_size || skb->len > LONGEST)
+	too_long = skb->gso_size || skb->len > LONGEST;
+	if (too_long && !FILTERED)
 		return TOO_LONG;
 	if (frame.h_proto == bpf_htons(ETH_P_IP))
-		return settings->forwards_inet ? skb_inet(skb) : NOT_OURS;
-	if (frame.h_proto == bpf_htons(ETH_P_IPV6))
-		return settings->forwards_inet6 ? skb_inet6(skb) : NOT_OURS;
-	return NOT_IP;
+		class = settings->forwards_inet ? skb_inet(skb) : NOT_OURS;
+	else if (frame.h_proto == bpf_htons(ETH_P_IPV6))
+		class = settings->forwards_inet6 ? skb_inet6(skb) : NOT_OURS;
+	return too_long && class == FORWARD ? TOO_LONG : class;
+}
+
+/* A packet that is too long stays with the kernel, unless fullview filters and the packet is to another host. */
+static __always_inline bool is_dropped(__u32 class)
+{
+	return class == FORWARD || (FILTERED && class == TOO_LONG);
 }
 
 static __always_inline __u32 *current_decision(void)
@@ -307,7 +320,7 @@ int not_to_kernel(struct __sk_buff *skb __attribute__((unused)))
 	class = *decision;
 	*decision = NOT_OURS;
 	count(class);
-	return class == FORWARD ? TCX_DROP : TCX_NEXT;
+	return is_dropped(class) ? TCX_DROP : TCX_NEXT;
 }
 
 /* Frames in the driver's buffers, for AF_XDP sockets. */
@@ -349,7 +362,9 @@ static __always_inline enum class xdp_class(struct xdp_md *xdp, __u32 *socket)
 	struct ethhdr *frame = data;
 	struct tag *tag = (void *)(frame + 1);
 	__u32 len = end - data, at = ETH_HLEN;
+	enum class class = NOT_IP;
 	struct ingress *settings;
+	bool too_long;
 	__be16 type;
 
 	if ((void *)tag > end)
@@ -368,13 +383,14 @@ static __always_inline enum class xdp_class(struct xdp_md *xdp, __u32 *socket)
 	if (is_stalled())
 		return ROUTER_STALLED;
 	*socket = settings->sockets + xdp->rx_queue_index;
-	if (len - at > LONGEST - ETH_HLEN)
+	too_long = len - at > LONGEST - ETH_HLEN;
+	if (too_long && !FILTERED)
 		return TOO_LONG;
 	if (type == bpf_htons(ETH_P_IP))
-		return settings->forwards_inet ? xdp_inet(xdp, len, at) : NOT_OURS;
-	if (type == bpf_htons(ETH_P_IPV6))
-		return settings->forwards_inet6 ? xdp_inet6(xdp, len, at) : NOT_OURS;
-	return NOT_IP;
+		class = settings->forwards_inet ? xdp_inet(xdp, len, at) : NOT_OURS;
+	else if (type == bpf_htons(ETH_P_IPV6))
+		class = settings->forwards_inet6 ? xdp_inet6(xdp, len, at) : NOT_OURS;
+	return too_long && class == FORWARD ? TOO_LONG : class;
 }
 
 /* Metadata that a driver writes before a frame would be copied to the memory before the slot. So the metadata is removed, or
@@ -393,7 +409,9 @@ int to_socket(struct xdp_md *xdp)
 	enum class class = xdp_class(xdp, &socket);
 
 	count(class);
-	return class == FORWARD ? redirect(xdp, socket) : XDP_PASS;
+	if (class == FORWARD)
+		return redirect(xdp, socket);
+	return is_dropped(class) ? XDP_DROP : XDP_PASS;
 }
 
 /* Redirects all frames of an interface, for measurements. */

@@ -93,6 +93,18 @@ pub enum BpfError {
         /// The expected name.
         name: &'static str,
     },
+    /// The verifier made a bound program longer than its spare room, so the kernel has moved it (`engine/spare_room.rs`).
+    #[error(
+        "program {program} of bpf/{object}.c has {length} instructions when verified, more than were loaded"
+    )]
+    Moved {
+        /// Its object.
+        object: &'static str,
+        /// Its name.
+        program: &'static str,
+        /// The number of its instructions when verified.
+        length: usize,
+    },
     /// An interface refused the program.
     #[error(
         "interface {interface} takes no XDP program: {}; if it has one already, `ip link show` names it",

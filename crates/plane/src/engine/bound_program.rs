@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::OnceLock;
 
 use aya::maps::{Map, MapData, MapError};
+use aya::programs::ProgramError;
 use aya::sys::SyscallError;
 use aya::{Btf, Ebpf, EbpfError};
 use aya_obj::Object;
@@ -18,10 +19,12 @@ use aya_obj::generated::{BPF_CALL, BPF_JMP, BPF_PSEUDO_KFUNC_CALL, bpf_insn};
 use crate::bpf::{BpfError, BpfObject, ProgramAttachment, retry_after_signals};
 use crate::port::sys::bpf_call;
 
+use super::spare_room::{kernel_copies_programs, with_spare_room};
+
 const PROGRAM: &str = "forward_bound";
 const READ_TAG: &str = "bpf_xdp_metadata_rx_vlan_tag";
 
-/// The instructions of the program, ready to be loaded for an interface.
+/// The instructions of the program behind its spare room, ready to be loaded for an interface.
 pub(super) struct BoundProgram {
     object: BpfObject,
     code: RelocatedCode,
@@ -36,9 +39,11 @@ struct RelocatedCode {
 
 impl BoundProgram {
     /// Relocates the program to the maps of a loaded object. `None` if the kernel cannot tell stripped tags (before Linux
-    /// 6.8, or without type information).
+    /// 6.8, or without type information), or copies programs (`spare_room.rs`).
     pub fn new(object: BpfObject, maps: &Ebpf) -> Result<Option<BoundProgram>, BpfError> {
-        let Some(read_tag) = type_of_read_tag() else { return Ok(None) };
+        let Some(read_tag) = type_of_read_tag().filter(|_| !kernel_copies_programs()) else {
+            return Ok(None);
+        };
         let code = relocated(object, maps, read_tag)
             .map_err(|error| BpfError::Load { object: object.name(), error: Box::new(error) })?;
         Ok(Some(BoundProgram { object, code }))
@@ -46,24 +51,37 @@ impl BoundProgram {
 
     /// Loads a copy for an interface, and attaches it in the driver.
     pub fn attach(&self, interface: u32) -> Result<ProgramAttachment, BpfError> {
-        let call = |call, io_error| SyscallError { call, io_error }.into();
+        let program = self.load(interface)?;
+        let link = bpf_call::attach_bound_xdp(program.as_fd(), interface);
+        link.map(ProgramAttachment::Link).map_err(|error| BpfError::Attach {
+            interface,
+            error: Box::new(failed("BPF_LINK_CREATE", error)),
+        })
+    }
+
+    fn load(&self, interface: u32) -> Result<OwnedFd, BpfError> {
+        let object = self.object.name();
         let mut program = None;
         let load = || {
             let loaded = bpf_call::load_bound_xdp(&self.code.instructions, &self.code.license, interface);
-            program = Some(loaded.map_err(|error| call("BPF_PROG_LOAD", error))?);
+            program = Some(loaded.map_err(|error| failed("BPF_PROG_LOAD", error))?);
             Ok(())
         };
-        let refused = |error| BpfError::Program {
-            object: self.object.name(),
-            program: PROGRAM,
-            error: Box::new(error),
-        };
+        let refused = |error| BpfError::Program { object, program: PROGRAM, error: Box::new(error) };
         retry_after_signals(load).map_err(refused)?;
-        let missing = BpfError::Missing { object: self.object.name(), kind: "XDP program", name: PROGRAM };
-        let link = bpf_call::attach_bound_xdp(program.ok_or(missing)?.as_fd(), interface);
-        link.map(ProgramAttachment::Link)
-            .map_err(|error| BpfError::Attach { interface, error: Box::new(call("BPF_LINK_CREATE", error)) })
+        let missing = BpfError::Missing { object, kind: "XDP program", name: PROGRAM };
+        let program = program.ok_or(missing)?;
+        let length = bpf_call::verified_length(program.as_fd())
+            .map_err(|error| refused(failed("BPF_OBJ_GET_INFO_BY_FD", error)))?;
+        if length > self.code.instructions.len() {
+            return Err(BpfError::Moved { object, program: PROGRAM, length });
+        }
+        Ok(program)
     }
+}
+
+fn failed(call: &'static str, io_error: io::Error) -> ProgramError {
+    SyscallError { call, io_error }.into()
 }
 
 /// The number of the function's type in the running kernel. It takes a while to find among some 100,000 types.
@@ -84,7 +102,8 @@ fn relocated(object: BpfObject, maps: &Ebpf, read_tag: u32) -> Result<RelocatedC
         object.programs.get(PROGRAM).map(|program| (program.function_key(), program.license.clone()));
     let (function, license) = program.unwrap_or_default();
     let function = object.functions.get(&function);
-    let mut instructions = function.map(|function| function.instructions.clone()).unwrap_or_default();
+    let mut instructions =
+        function.map(|function| with_spare_room(&function.instructions)).unwrap_or_default();
     instructions.iter_mut().filter(|call| is_kernel_call(call)).for_each(|call| call.imm = read_tag as i32);
     Ok(RelocatedCode { instructions, license, _maps: maps.into_iter().map(|(_, fd)| fd).collect() })
 }

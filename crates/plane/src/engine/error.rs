@@ -17,7 +17,9 @@ pub enum EngineError {
     #[error(transparent)]
     Compile(#[from] CompileError),
     /// The kernel does not let programs read stripped VLAN tags.
-    #[error("interface {ifindex}: programs can read stripped VLAN tags only in Linux 6.8 or newer")]
+    #[error(
+        "interface {ifindex}: programs can read stripped VLAN tags only in Linux 6.8 or newer, with net.core.bpf_jit_harden below 2"
+    )]
     CannotReadTags {
         /// Its index in the kernel.
         ifindex: u32,

@@ -27,6 +27,7 @@ mod generation;
 mod layout;
 mod reason;
 mod section_copy;
+mod spare_room;
 mod table_images;
 mod tcx;
 

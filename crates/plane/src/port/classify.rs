@@ -128,10 +128,22 @@ enum Attachment {
 impl Classifier {
     /// Loads the classifier. It takes no frames until [`Self::set_ingress`].
     pub fn load() -> Result<Classifier, ClassifyError> {
+        Classifier::load_with(false)
+    }
+
+    /// The same for a router with a filter: the kernel gets no unicast packet to another host before the filter has judged
+    /// it, as the kernel may answer such a packet.
+    pub fn load_for_filter() -> Result<Classifier, ClassifyError> {
+        Classifier::load_with(true)
+    }
+
+    fn load_with(is_filtered: bool) -> Result<Classifier, ClassifyError> {
         let trailer = random()?;
         let longest = (FRAME_CAPACITY - TAG) as u32;
+        let filtered = u8::from(is_filtered);
         let loaded = bpf::CLASSIFY.load_with(|loader| {
             loader.override_global("TRAILER", &trailer, true).override_global("LONGEST", &longest, true);
+            loader.override_global("FILTERED", &filtered, true);
         })?;
         let (ingress, local, queues) = (HashMap::new(), HashSet::new(), HashMap::new());
         Ok(Classifier { loaded, trailer, ingress, local, queues, attached: HashMap::new() })

@@ -6,7 +6,7 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use aya_obj::generated::{bpf_attach_type, bpf_attr, bpf_cmd, bpf_insn, bpf_prog_type};
+use aya_obj::generated::{bpf_attach_type, bpf_attr, bpf_cmd, bpf_insn, bpf_prog_info, bpf_prog_type};
 use libc::c_int;
 
 use super::socket::check;
@@ -41,6 +41,18 @@ pub fn attach_at_tcx(program: BorrowedFd<'_>, interface: u32) -> io::Result<Owne
     link(program, interface, bpf_attach_type::BPF_TCX_INGRESS, 0)
 }
 
+/// The number of a program's instructions after the verifier has replaced some of them.
+pub fn verified_length(program: BorrowedFd<'_>) -> io::Result<usize> {
+    // SAFETY: the structure has only numbers, for which zeros are a valid value.
+    let mut info: bpf_prog_info = unsafe { std::mem::zeroed() };
+    let mut attributes = no_attributes();
+    attributes.info.bpf_fd = program.as_raw_fd() as u32;
+    attributes.info.info_len = size_of::<bpf_prog_info>() as u32;
+    attributes.info.info = (&raw mut info) as u64;
+    call(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD, &mut attributes)?;
+    Ok(info.xlated_prog_len as usize / size_of::<bpf_insn>())
+}
+
 fn link(program: BorrowedFd<'_>, interface: u32, place: bpf_attach_type, flags: u32) -> io::Result<OwnedFd> {
     let mut attributes = no_attributes();
     attributes.link_create.__bindgen_anon_1.prog_fd = program.as_raw_fd() as u32;
@@ -57,12 +69,17 @@ fn no_attributes() -> bpf_attr {
 
 /// Runs a command that returns a descriptor. What the attributes point to has to live until the call ends.
 fn run(command: bpf_cmd, attributes: &mut bpf_attr) -> io::Result<OwnedFd> {
-    // SAFETY: the kernel reads the attributes and what they point to: both functions above borrow the instructions and
-    // the licence until the call has ended.
-    let fd = unsafe {
-        libc::syscall(libc::SYS_bpf, command as c_int, &raw mut *attributes, size_of::<bpf_attr>())
-    };
-    let fd = check(fd as c_int)?;
+    let fd = call(command, attributes)?;
     // SAFETY: the descriptor was just created and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// As [`run`], for any command.
+fn call(command: bpf_cmd, attributes: &mut bpf_attr) -> io::Result<c_int> {
+    // SAFETY: the kernel reads the attributes, and reads or writes what they point to: the functions above own or borrow
+    // the instructions, the licence and the program's facts until the call has ended.
+    let result = unsafe {
+        libc::syscall(libc::SYS_bpf, command as c_int, &raw mut *attributes, size_of::<bpf_attr>())
+    };
+    check(result as c_int)
 }
