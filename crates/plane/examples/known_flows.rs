@@ -1,7 +1,7 @@
 //! What the filter costs the loop: `cargo run --release -p fullview-plane --example known_flows [FLOWS [MILLISECONDS]]` prints
 //! nanoseconds a packet for writing the frames of UDP flows and forwarding them in bursts of 64, without a filter and with
-//! one rule that keeps states, with and without known flows. The cases take turns of
-//! one or more milliseconds, and the medians count.
+//! one rule, which keeps states or not, with and without known flows. The cases take turns of one or more milliseconds, and
+//! the medians count.
 #![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
@@ -31,10 +31,14 @@ fn main() {
     for (family, frames) in [("IPv4", frames(flows, inet)), ("IPv6", frames(flows, inet6))] {
         let mut cases = [
             ("plain", forwarder(), Vec::new()),
-            ("pf", filtered(Language::Pf, None), Vec::new()),
-            ("pf, no known flows", filtered(Language::Pf, Some(0)), Vec::new()),
-            ("ipfw", filtered(Language::Ipfw, None), Vec::new()),
-            ("ipfw, no known flows", filtered(Language::Ipfw, Some(0)), Vec::new()),
+            ("pf", filtered(Language::Pf, keeps(), None), Vec::new()),
+            ("pf, no known flows", filtered(Language::Pf, keeps(), Some(0)), Vec::new()),
+            ("ipfw", filtered(Language::Ipfw, keeps(), None), Vec::new()),
+            ("ipfw, no known flows", filtered(Language::Ipfw, keeps(), Some(0)), Vec::new()),
+            ("pf without states", filtered(Language::Pf, None, None), Vec::new()),
+            ("pf without both", filtered(Language::Pf, None, Some(0)), Vec::new()),
+            ("ipfw without states", filtered(Language::Ipfw, None, None), Vec::new()),
+            ("ipfw without both", filtered(Language::Ipfw, None, Some(0)), Vec::new()),
         ];
         let mut arena = Arena::new(SLOTS);
         let mut packets: Vec<Packet<'_>> = arena.packets().collect();
@@ -91,9 +95,12 @@ fn forwarder() -> Forwarder {
     Forwarder::new(ViewReader::fixed(View::new(ViewParts::new(interfaces, adjacencies, fibs)).unwrap()))
 }
 
-fn filtered(language: Language, flows: Option<usize>) -> Forwarder {
+fn keeps() -> Option<StateOptions> {
+    Some(StateOptions::default())
+}
+
+fn filtered(language: Language, state: Option<StateOptions>, flows: Option<usize>) -> Forwarder {
     let mut parts = RuleSetParts::new(language);
-    let state = Some(StateOptions::default());
     parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
     let rules = EnforceableRules::new(RuleSet::new(parts).unwrap()).unwrap();
     let mut filter = BurstFilter::new(&rules, WorkerLimits::default(), 7);

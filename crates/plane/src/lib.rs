@@ -5,7 +5,7 @@
 //! not forwarded comes back with its [`verdict`].
 //!
 //! Modules import downwards in this order: `wire`, `verdict`, `burst`, `counters`, `interface`, `adjacency`, `egress`;
-//! then [`view`] and [`trace`]; then [`forward`], [`port`] and [`worker`]. [`explain`] and the XDP engine read a view
+//! then [`view`], [`trace`] and [`sample`]; then [`forward`], [`port`] and [`worker`]. [`explain`] and the XDP engine read a view
 //! and use nothing of the loop.
 
 #[cfg(test)]
@@ -24,6 +24,7 @@ pub mod interface;
 pub mod port;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod report_time;
+pub mod sample;
 pub mod trace;
 pub mod verdict;
 pub mod view;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::burst::{BURST, Burst, Packet};
-use crate::forward::{BurstFilter, Forwarder, RedirectCandidate};
+use crate::forward::{BurstFilter, FilterServer, Forwarder, RedirectCandidate};
 use crate::port::{Port, PortError};
 use crate::view::View;
 use pool::SlotPool;
@@ -137,6 +137,11 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     /// The handler of rejected packets.
     pub fn slow(&self) -> &S {
         &self.slow
+    }
+
+    /// Takes the filter with its states, for a worker that goes on in place of this one.
+    pub fn take_filter(&mut self) -> Option<(BurstFilter, FilterServer)> {
+        self.forwarder.take_filter()
     }
 
     /// Takes the worker apart: its ports, which may hold some of its packets, and all other packets.

@@ -6,7 +6,7 @@ use fullview_filter::pf::files::RulesetFiles;
 use fullview_plane::forward::BurstFilter;
 use fullview_plane::interface::Interface;
 use fullview_router::error::BadInput;
-use fullview_router::filter::{FilterLanguage, FilterOptions, compile};
+use fullview_router::filter::{FilterLanguage, FilterOptions, FilterPlace, compile};
 
 use super::other_rules;
 use crate::settings::FilterSettings;
@@ -33,7 +33,8 @@ pub fn filter(
         (Some(language), Some(rules)) => (language, rules),
         _ => return Err(BadInput("a filter needs both filter.language and filter.rules".into())),
     };
-    let options = FilterOptions { language, file: NAME.into(), states: settings.states };
+    let place = FilterPlace::Standalone;
+    let options = FilterOptions { place, language, file: NAME.into(), states: settings.states };
     let others = [settings.other_rules, settings.table_addresses].map(Option::unwrap_or_default);
     if others.into_iter().any(|number| number > MOST_OTHERS) {
         return Err(BadInput(format!("other-rules, table-addresses: {MOST_OTHERS} are possible")));
@@ -44,7 +45,9 @@ pub fn filter(
         let hint = "remove the rules that translate addresses: packets have to leave with the addresses that they came in with";
         return Err(BadInput(format!("{NAME}: {hint}")));
     }
-    Ok(Some(BurstFilter::new(&compiled.rules, compiled.limits, seed)))
+    let mut filter = BurstFilter::new(&compiled.rules, compiled.limits, seed);
+    settings.known_flows.into_iter().for_each(|flows| filter.keep_flows(flows as usize));
+    Ok(Some(filter))
 }
 
 /// Rules that stand in the experiment. The only other files are those that are generated.

@@ -10,6 +10,7 @@ mod codes;
 mod commands;
 mod config;
 mod error;
+pub mod first_rule;
 mod lower;
 mod lower_nat;
 mod lower_options;

@@ -9,6 +9,7 @@ pub mod config;
 pub mod error;
 mod expand;
 pub mod files;
+pub mod first_rule;
 pub mod host;
 mod lexer;
 pub mod load;

@@ -87,10 +87,20 @@ impl RuleSet {
             Language::Pf => pf_semantics::decide(evaluation),
             Language::Ipfw => ipfw_semantics::decide(evaluation),
         };
-        if decision.by != DecidedBy::State || decision.verdict != Verdict::Pass {
+        if decision.verdict != Verdict::Pass || !self.repeats(&decision) {
             worker.flows.trace.differs();
         }
         decision
+    }
+
+    /// Whether the next whole UDP packet of the flow is decided about in the same way while no state of it begins or ends.
+    #[inline(always)]
+    fn repeats(&self, decision: &Decision) -> bool {
+        match decision.by {
+            DecidedBy::State => true,
+            DecidedBy::Rule => self.is_constant,
+            _ => false,
+        }
     }
 
     /// Forgets states that have expired: a bounded piece of the table, so that the whole is visited every ten seconds. The

@@ -1,6 +1,7 @@
 //! How a rule makes a state.
 
 use super::evaluation::Evaluation;
+use crate::packet::Fragment;
 use crate::packet::protocol::tcp::SYN;
 use crate::rule::{Side, SourceLimits, StateOptions, Tracking};
 use crate::state::{ColdState, FlowKey, NO_RULE, NewState, PassBinding, SourceKey, StateFlags};
@@ -17,6 +18,16 @@ pub(super) struct StateRequest<'a> {
     pub translation: Option<Rewrite>,
     /// ipfw: the name of the flow. pf: the packet's tag.
     pub mark: u16,
+}
+
+/// Whether the packet may make a state, by which all packets of its flow pass. A later fragment does not show its flow, and
+/// rules that distinguish fragments may decide otherwise about whole packets.
+pub(super) fn may_create(evaluation: &Evaluation<'_>) -> bool {
+    match evaluation.packet.fragment {
+        Fragment::Whole => true,
+        Fragment::First { .. } => !evaluation.set.tests_fragments,
+        Fragment::Later { .. } => false,
+    }
 }
 
 /// Makes a state and counts it.

@@ -1,6 +1,6 @@
 //! ipfw: the first rule that matches wins, except that some rules only count, jump, or look for a state (ipfw(8)).
 
-use super::create::{StateRequest, create};
+use super::create::{StateRequest, create, may_create};
 use super::evaluation::{Evaluation, Followed};
 use super::translate;
 use crate::rule::{CompiledRule, FlowName, RuleAction, StateOptions, Translation};
@@ -116,6 +116,9 @@ fn new_translation(
     options: &StateOptions,
     rule: u32,
 ) -> Result<Rewrite, DropReason> {
+    if !may_create(evaluation) {
+        return Err(DropReason::State);
+    }
     let original = *evaluation.packet;
     let rewrite = translate::choose(evaluation, to)?.rewrite;
     evaluation.restore(&original);
@@ -163,6 +166,9 @@ fn keep_state(
     let missed = lookups.missed == Some(options.flow);
     if !missed && let Followed::Valid(_) = evaluation.follow_state(options.flow) {
         return Ok(DecidedBy::State);
+    }
+    if !may_create(evaluation) {
+        return Ok(DecidedBy::Rule);
     }
     let request = StateRequest {
         options,

@@ -14,7 +14,7 @@ pub struct RuleList {
     /// Whether a rule that matches only decides: then the rules need not be tried from the first to the last.
     decides_only: bool,
     has_quick: bool,
-    /// Before the first rule with this index all packets of a flow match the same rules.
+    /// Before the first rule with this index all whole UDP packets of a flow match the same rules.
     constant: usize,
 }
 
@@ -46,9 +46,14 @@ impl RuleList {
         self.has_quick
     }
 
-    /// Whether no rule up to this one distinguishes packets of one flow that are not fragments.
+    /// Whether no rule up to this one distinguishes whole UDP packets of one flow.
     pub(super) fn is_constant(&self, index: usize) -> bool {
         index < self.constant
+    }
+
+    /// Whether no rule at all distinguishes whole UDP packets of one flow.
+    pub(super) fn is_all_constant(&self) -> bool {
+        self.constant == self.rules.len()
     }
 
     /// The bytes by which packets are classified.
@@ -64,20 +69,25 @@ impl RuleList {
     }
 }
 
-/// Whether two packets of one flow, neither of them a fragment, may fare differently by this rule.
+/// Whether two whole UDP packets of one flow, both without options, may fare differently by this rule.
 fn distinguishes_packets(rule: &CompiledRule) -> bool {
     let mut tests = rule.clauses.iter().flat_map(|clause| &clause.0).map(|literal| &literal.test);
     let translates = matches!(rule.action, RuleAction::Translate(_) | RuleAction::NoTranslate);
-    translates || !tests.all(is_of_flow)
+    translates || tests.any(is_of_packet)
 }
 
-/// Whether the answer is the same for all packets of a flow that are not fragments. A tag follows from the rules before.
-fn is_of_flow(test: &Test) -> bool {
-    let of_pass = matches!(test, Test::Direction(_) | Test::Interface(_) | Test::ReceivedOn(_));
-    let of_ends =
-        matches!(test, Test::Family(_) | Test::Protocol(_) | Test::Source(_) | Test::Destination(_));
-    let of_ports = matches!(test, Test::SourcePort(_) | Test::DestinationPort(_));
-    of_pass || of_ends || of_ports || matches!(test, Test::Fragment(_) | Test::Tagged(_))
+/// Whether the answer may differ between such packets of a flow. Those about TCP, ICMP, fragments and options are no for each
+/// of them, and a tag follows from the rules before.
+fn is_of_packet(test: &Test) -> bool {
+    match test {
+        Test::Direction(_) | Test::Interface(_) | Test::ReceivedOn(_) => false,
+        Test::Family(_) | Test::Protocol(_) | Test::Source(_) | Test::Destination(_) => false,
+        Test::SourcePort(_) | Test::DestinationPort(_) => false,
+        Test::TcpFlags { .. } | Test::TcpAnyFlag(_) | Test::TcpWindow(..) => false,
+        Test::TcpSeq(_) | Test::TcpAck(_) | Test::IcmpType(_) | Test::IcmpCode(_) => false,
+        Test::Fragment(_) | Test::Options | Test::Tagged(_) => false,
+        Test::Tos { .. } | Test::Ttl(..) | Test::Length(..) | Test::Probability(_) => true,
+    }
 }
 
 /// Finds the rules that match one packet.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use super::list::RuleList;
 use crate::address_table::AddressTable;
 use crate::rule::{
-    AddressMatch, Clause, CompiledRule, InterfaceSet, NamedTable, RuleAction, SourceLimits, StateOptions,
-    TableId, Test,
+    AddressMatch, Clause, CompiledRule, FragmentTest, InterfaceSet, NamedTable, RuleAction, SourceLimits,
+    StateOptions, TableId, Test,
 };
 use crate::state::{Adoption, MAX_TIMEOUT, NO_RULE, RuleCounters, RuleMap, Timeouts};
 
@@ -103,6 +103,10 @@ pub struct RuleSet {
     pub(super) adaptive: (u32, u32),
     /// No state expires before so many milliseconds after its last packet.
     pub(super) shortest: u32,
+    /// Without states, the rules decide in the same way about all whole UDP packets of a flow.
+    pub(super) is_constant: bool,
+    /// Whether rules distinguish first fragments from whole packets.
+    pub(super) tests_fragments: bool,
 }
 
 impl RuleSet {
@@ -112,10 +116,13 @@ impl RuleSet {
         for (rule, compiled) in parts.rules.iter().chain(&parts.translations).enumerate() {
             check_rule(&parts, rule, compiled)?;
         }
+        let tests_fragments = parts.rules.iter().chain(&parts.translations).any(tests_fragments);
+        let filter = RuleList::new(parts.rules);
         Ok(RuleSet {
             shortest: parts.timeouts.iter().map(Timeouts::shortest).min().unwrap_or(0),
             language: parts.language,
-            filter: RuleList::new(parts.rules),
+            is_constant: filter.is_all_constant() && parts.translations.is_empty(),
+            filter,
             translations: RuleList::new(parts.translations),
             tables: parts.tables,
             named_tables: parts.named_tables,
@@ -123,6 +130,7 @@ impl RuleSet {
             pass_by_default: parts.pass_by_default,
             skip: parts.skip,
             adaptive: parts.adaptive,
+            tests_fragments,
         })
     }
 
@@ -244,4 +252,9 @@ fn table_of(test: &Test) -> Option<TableId> {
         AddressMatch::Table(id) | AddressMatch::TableValue(id, _) => Some(*id),
         _ => None,
     }
+}
+
+fn tests_fragments(rule: &CompiledRule) -> bool {
+    let mut literals = rule.clauses.iter().flat_map(|clause| &clause.0);
+    literals.any(|literal| matches!(literal.test, Test::Fragment(FragmentTest::Any)))
 }

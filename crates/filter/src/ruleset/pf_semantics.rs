@@ -1,7 +1,7 @@
 //! pf: states come before rules; then translations, of which the first that matches wins; then filter rules, of which the
 //! last that matches wins, unless one is quick (pf.conf(5)).
 
-use super::create::{StateRequest, create};
+use super::create::{StateRequest, create, may_create};
 use super::evaluation::{Evaluation, Followed};
 use super::translate;
 use crate::packet::{Packet, Transport};
@@ -89,6 +89,9 @@ fn by_rule(
     let Some(options) = options(compiled, rewrite.is_some()) else {
         return Decision { verdict, rule: index, by: DecidedBy::Rule };
     };
+    if !may_create(evaluation) {
+        return Decision { verdict: without_state(rewrite), rule: index, by: DecidedBy::Rule };
+    }
     let request = StateRequest {
         options: &options,
         rule: index.unwrap_or(u32::MAX),
@@ -104,6 +107,11 @@ fn by_rule(
         }
         Err(reason) => Decision { verdict: Verdict::Drop(reason), rule: index, by: DecidedBy::Rule },
     }
+}
+
+/// What becomes of a packet that passes and may not make a state. It cannot be translated without one.
+fn without_state(rewrite: Option<Rewrite>) -> Verdict {
+    rewrite.map_or(Verdict::Pass, |_| Verdict::Drop(DropReason::State))
 }
 
 /// How the state is kept. A translation needs a state, whatever the rule says.

@@ -1,7 +1,9 @@
 use fullview_filter::address::Address;
 use fullview_filter::packet::protocol::tcp::{ACK, SYN};
 use fullview_filter::packet::{Direction, Fragment, Packet, TcpSegment};
-use fullview_filter::rule::{Clause, FlowMask, PortRange, SourceLimits, StateOptions, TableId, Test};
+use fullview_filter::rule::{
+    Clause, FlowMask, FragmentTest, PortRange, SourceLimits, StateOptions, TableId, Test,
+};
 use fullview_filter::ruleset::{RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
 use fullview_filter::verdict::{DecidedBy, DropReason, Verdict};
@@ -73,6 +75,37 @@ fn later_fragments_belong_to_the_state_of_the_first() {
     assert!(bench.passes(&Packet { fragment: Fragment::First { id: 7 }, ..from(1, 9) }));
     assert_eq!(bench.check(&later(7)).by, DecidedBy::State);
     assert!(!bench.passes(&later(8)));
+}
+
+/// A sender of fragments could otherwise open a flow that the rules block.
+#[test]
+fn fragments_make_no_states_by_which_whole_packets_pass() {
+    let fragments = Clause::of(Test::Fragment(FragmentTest::Any));
+    let portless = |packet: Packet| Packet { protocol: 50, source_port: 0, destination_port: 0, ..packet };
+    let mut bench = Bench::new(block_but(vec![fragments], Some(StateOptions::default())));
+    let (whole, first) = (from(1, 9), Packet { fragment: Fragment::First { id: 7 }, ..from(1, 9) });
+    let later =
+        Packet { fragment: Fragment::Later { id: 7 }, source_port: 0, destination_port: 0, ..from(1, 9) };
+    for packet in [first, later, portless(first), portless(later)] {
+        assert!(bench.passes(&packet), "the rule passes fragments");
+    }
+    assert_eq!(bench.states(), 0);
+    for packet in [whole, portless(whole)] {
+        assert!(!bench.passes(&packet));
+        assert!(!bench.passes(&Packet { source_port: 0, destination_port: 0, ..packet }));
+    }
+}
+
+#[test]
+fn a_later_fragment_makes_no_state_and_the_first_one_does() {
+    let mut bench = Bench::new(block_but(vec![], Some(StateOptions::default())));
+    let later =
+        Packet { fragment: Fragment::Later { id: 7 }, source_port: 0, destination_port: 0, ..from(1, 0) };
+    assert!(bench.passes(&later));
+    assert_eq!(bench.states(), 0);
+    assert!(bench.passes(&Packet { fragment: Fragment::First { id: 7 }, ..from(1, 9) }));
+    assert_eq!(bench.check(&later).by, DecidedBy::State);
+    assert_eq!(bench.states(), 1);
 }
 
 #[test]

@@ -2,7 +2,7 @@ use fullview_filter::address::Address;
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::packet::protocol::{TCP, tcp::SYN};
-use fullview_filter::packet::{Direction, Packet, Pass, TcpSegment, Transport};
+use fullview_filter::packet::{Direction, Fragment, Packet, Pass, TcpSegment, Transport};
 use fullview_filter::rule::Side;
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{FilterWorker, WorkerLimits};
@@ -149,4 +149,16 @@ fn nat_translates_out_and_back() {
     let Verdict::Translate(answer) = answer.verdict else { panic!("{answer:?}") };
     assert_eq!((answer.side, answer.address, answer.port), (Side::Source, ROUTER, 7000));
     assert_eq!(firewall.check(packet(Direction::In, 0, (INSIDE, 9), (OUTSIDE, 53))).verdict, Verdict::Pass);
+}
+
+#[test]
+fn fragments_make_no_states_by_which_whole_packets_pass() {
+    let mut firewall = Firewall::new(
+        "add 100 check-state\nadd 3000 allow ip from any to any frag keep-state\nadd 4000 deny ip from any to any",
+    );
+    let whole = Packet { protocol: 50, ..packet(Direction::In, 0, (INSIDE, 0), (OUTSIDE, 0)) };
+    let later = Packet { fragment: Fragment::Later { id: 7 }, ..whole };
+    assert_eq!(firewall.check(later).verdict, Verdict::Pass);
+    assert_eq!(firewall.worker.states().len(), 0);
+    assert_ne!(firewall.check(whole).verdict, Verdict::Pass);
 }

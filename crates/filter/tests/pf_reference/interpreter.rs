@@ -52,7 +52,12 @@ impl<'a> Interpreter<'a> {
             let answer = if packet.has_options { Answer::Drop } else { Answer::Pass };
             return Expected { answer, tag: walk.tag, keeps_state: false };
         };
-        let keeps_state = rule.state != StateKeeping::None;
+        let may_open = match packet.fragment {
+            Fragment::Whole => true,
+            Fragment::First { .. } => !name_fragments(&self.config.rules.filter),
+            Fragment::Later { .. } => false,
+        };
+        let keeps_state = rule.state != StateKeeping::None && may_open;
         Expected { answer: verdict(rule, packet), tag: walk.tag, keeps_state }
     }
 
@@ -159,6 +164,13 @@ impl<'a> Interpreter<'a> {
             .max_by_key(|entry| entry.prefix.prefix_len());
         longest.is_some_and(|entry| !entry.not)
     }
+}
+
+/// Whether any of the rules is about fragments.
+fn name_fragments(rules: &[PfRule]) -> bool {
+    rules.iter().any(|rule| {
+        rule.options.fragment || matches!(&rule.action, PfAction::Anchor(call) if name_fragments(&call.body))
+    })
 }
 
 fn is_later(packet: &Packet) -> bool {

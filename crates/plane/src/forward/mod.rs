@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use crate::burst::{Burst, Packet, Slot};
 use crate::counters::Counters;
+use crate::sample::Sampler;
 use crate::trace::Tracer;
 use crate::view::{View, ViewReader};
 use stage_state::StageState;
@@ -84,6 +85,7 @@ pub struct Forwarder {
     view: Arc<View>,
     state: StageState,
     tracer: Option<Box<Tracer>>,
+    sampler: Option<Box<Sampler>>,
     filter: Option<Box<BurstFilter>>,
     filter_server: Option<FilterServer>,
 }
@@ -93,12 +95,17 @@ impl Forwarder {
     pub fn new(mut views: ViewReader) -> Forwarder {
         let view = Arc::clone(views.view());
         let state = StageState::new(&view);
-        Forwarder { views, view, state, tracer: None, filter: None, filter_server: None }
+        Forwarder { views, view, state, tracer: None, sampler: None, filter: None, filter_server: None }
     }
 
     /// Lets trace requests copy packets from now on.
     pub fn set_tracer(&mut self, tracer: Tracer) {
         self.tracer = Some(Box::new(tracer));
+    }
+
+    /// Samples received packets from now on.
+    pub fn set_sampler(&mut self, sampler: Sampler) {
+        self.sampler = Some(Box::new(sampler));
     }
 
     /// Filters packets from now on.
@@ -110,6 +117,11 @@ impl Forwarder {
     /// Takes other rules for the filter from now on, in [`Self::change_rules`].
     pub fn set_filter_server(&mut self, server: FilterServer) {
         self.filter_server = Some(server);
+    }
+
+    /// Takes the filter with its states, and its end of the connection, for another forwarder.
+    pub fn take_filter(&mut self) -> Option<(BurstFilter, FilterServer)> {
+        Some((*self.filter.take()?, self.filter_server.take()?))
     }
 
     /// Applies the changes of the filter's rules that wait, answers a question about what the filter remembers, and forgets
@@ -190,7 +202,13 @@ impl Forwarder {
         rejected: &mut Burst<'a>,
     ) {
         let taken = burst.len().min(rejected.room());
+        if let Some(sampler) = &mut self.sampler {
+            sampler.begin(&burst[..taken]);
+        }
         self.process_through(Stage::Rewrite, &mut burst[..taken]);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.finish(&burst[..taken]);
+        }
         transmit::transmit(&mut self.state.counters, burst.drain_front(taken), egress, rejected);
     }
 

@@ -1,5 +1,6 @@
 //! Flows whose packets need no rule and no search for a state: both passes of the packets before them were decided by
-//! states, by a route that has not changed. Their packets are only counted.
+//! states, or by rules that ask for nothing in which the packets of a flow differ, by a route that has not changed. Their
+//! packets are only counted.
 //!
 //! The states stay the truth. An entry of the cache says which states decide, by which rules the packet counts, and which
 //! next hop it takes. It is removed as soon as one of its states ends, another state of the flow begins, or an end of the
