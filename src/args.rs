@@ -14,12 +14,13 @@ pub mod testbed;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
+use fullview_router::filter::FilterLanguage;
 use fullview_router::log::LogLevel;
 use fullview_router::options::{EngineName, PortName, interface_address};
 
 pub use filter::{
     ExplainedProtocol, FilterCheckArgs, FilterCommand, FilterExplainArgs, FilterKillArgs, FilterTableArgs,
-    FilterTableCommand, RulesLanguage, TableEntries,
+    FilterTableCommand, TableEntries,
 };
 use fullview_bench::settings::{ModelName, Size};
 pub use lab::{
@@ -119,10 +120,12 @@ pub enum Command {
 }
 
 /// Flags of `forward` that do not apply to a capture, and whose values a configuration file has.
-const OF_A_RUNNING_ROUTER: [&str; 18] = [
+const OF_A_RUNNING_ROUTER: [&str; 20] = [
     "log_level",
     "quiet",
     "bypass_filters",
+    "filter",
+    "filter_language",
     "wait",
     "engine",
     "port",
@@ -188,6 +191,12 @@ pub struct ForwardArgs {
     /// this flag the router does not start where there are any
     #[arg(long)]
     pub bypass_filters: bool,
+    /// Forward only what the rules of this file pass, by threads; the kernel forwards nothing between the interfaces then
+    #[arg(long, value_name = "FILE")]
+    pub filter: Option<PathBuf>,
+    /// The language of the rules
+    #[arg(long, value_name = "LANGUAGE", default_value = "pf", requires = "filter")]
+    pub filter_language: FilterLanguage,
     /// How much to write to standard error
     #[arg(long, value_name = "LEVEL", default_value = "notice")]
     pub log_level: LogLevel,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use fullview_filter::address_table::TableEntry;
+use fullview_router::filter::FilterLanguage;
 
 use super::operations::{RouterArgs, StateChoice};
 
@@ -43,14 +44,6 @@ pub struct FilterKillArgs {
     pub json: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RulesLanguage {
-    /// That of pf.conf
-    Pf,
-    /// That of ipfw scripts
-    Ipfw,
-}
-
 #[derive(Debug, Args)]
 #[command(
     after_help = "Names of interfaces stand for the addresses that they have on this host. docs/reference/filter.md says which part \
@@ -70,8 +63,8 @@ pub struct FilterCheckArgs {
     #[arg(long, short)]
     pub verbose: bool,
     /// The language of the rule set
-    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = RulesLanguage::Pf)]
-    pub language: RulesLanguage,
+    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = FilterLanguage::Pf)]
+    pub language: FilterLanguage,
     /// The rule set
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -113,8 +106,8 @@ Examples:
 )]
 pub struct FilterExplainArgs {
     /// The language of the rule set
-    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = RulesLanguage::Pf)]
-    pub language: RulesLanguage,
+    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = FilterLanguage::Pf)]
+    pub language: FilterLanguage,
     /// The interface that the packet comes in by
     #[arg(long = "in", value_name = "NAME")]
     pub into: String,

@@ -2,13 +2,18 @@
 
 use std::io::{self, Write};
 
-use super::Exit;
 use super::filter::warning::warn;
 use super::show::connect;
+use super::{Exit, host_facts};
 use crate::args::operations::{CheckConfigArgs, ReloadArgs};
+use fullview_filter::interfaces::UnknownInterface;
+use fullview_filter::pf::files::FileSystem;
+use fullview_plane::interface::{Interface, InterfaceAddress};
+use fullview_plane::wire::ethernet::Mac;
 use fullview_router::config;
 use fullview_router::control::request::Request;
 use fullview_router::daemon::check_filter;
+use fullview_router::filter::{self, FilterOptions};
 
 /// Prints the router's answer, which says what is in force.
 pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {
@@ -17,12 +22,33 @@ pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Checks rules for these interfaces of this host.
+fn check_filter_of_kernel(rules: &FilterOptions, names: &[String]) -> anyhow::Result<Vec<UnknownInterface>> {
+    let facts = host_facts::read()?;
+    let addresses = |name: &String| {
+        let interface = facts.interfaces.iter().find(|interface| interface.name == *name);
+        let own = interface.into_iter().flat_map(|interface| &interface.addresses);
+        own.map(|own| InterfaceAddress { ip: own.address, len: own.length }).collect()
+    };
+    let interface = |name: &String| Interface {
+        name: name.clone(),
+        addresses: addresses(name),
+        ..Interface::new(0, Mac::default())
+    };
+    let interfaces: Vec<Interface> = names.iter().map(interface).collect();
+    Ok(filter::compile(rules, &FileSystem::default(), &interfaces)?.unknown)
+}
+
 pub fn check(args: &CheckConfigArgs) -> anyhow::Result<Exit> {
     let config = config::load(&args.file)?;
     // This reads and checks the files that the configuration names.
     let live = config::live_options(&config).map_err(|error| config::in_file(&args.file, error))?;
-    if let (Some(rules), Some(plan)) = (config::filter_options(&config), &live.plan) {
-        check_filter(&rules, plan)?.iter().for_each(warn);
+    if let Some(rules) = config::filter_options(&config) {
+        let unknown = match &live.plan {
+            Some(plan) => check_filter(&rules, plan)?,
+            None => check_filter_of_kernel(&rules, &config.router.interfaces)?,
+        };
+        unknown.iter().for_each(warn);
     }
     let interfaces = config.router.interfaces.join(", ");
     writeln!(io::stdout(), "{}: correct; forwards between {interfaces}", args.file.display())?;

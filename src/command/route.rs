@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use fullview_router::config::sections::{
-    CaptureSection, ConfineSection, ControlSection, FrameworkSection, MetricsSection, RouterSection,
-    XdpSection,
+    CaptureSection, ConfineSection, ControlSection, FilterSection, FrameworkSection, MetricsSection,
+    RouterSection, XdpSection,
 };
 use fullview_router::config::{self, RouterConfig};
 use fullview_router::daemon::RouterCounts;
@@ -31,6 +31,7 @@ fn from_flags(args: &ForwardArgs) -> RouterConfig {
         user,
         no_seccomp,
     } = args.operations.clone();
+    let filter = |file| FilterSection { language: args.filter_language, file, states: None };
     let capture = |drops| CaptureSection { drops, bytes: capture_limit, packets_per_second: capture_rate };
     RouterConfig {
         router: RouterSection {
@@ -57,12 +58,13 @@ fn from_flags(args: &ForwardArgs) -> RouterConfig {
         route: Vec::new(),
         neighbor: Vec::new(),
         feed: None,
-        filter: None,
+        filter: args.filter.clone().map(filter),
         icmp: Default::default(),
         neighbors: Default::default(),
         control: ControlSection { name, socket: control },
         metrics: MetricsSection { listen: metrics },
         capture: capture_drops.map(capture),
+        export: None,
         confine: ConfineSection { user, seccomp: !no_seccomp },
     }
 }

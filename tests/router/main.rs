@@ -6,12 +6,14 @@ mod basics;
 mod bird;
 mod control;
 mod ecmp;
+mod export;
 mod exposition;
 mod filters;
 mod flaps;
 mod fresh;
 mod frr;
 mod full_view;
+mod kernel_filter;
 mod lab;
 #[cfg(feature = "bpf")]
 mod many_tables;

@@ -1,7 +1,11 @@
 //! Rule sets of packet filters, compiled for the interfaces of a router.
 
+mod kernel_limits;
+mod read_files;
+
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use fullview_filter::interfaces::{FilterInterface, Interfaces, UnknownInterface};
 use fullview_filter::ipfw::{IpfwConfig, IpfwError};
 use fullview_filter::pf::error::PfError;
@@ -13,15 +17,18 @@ use fullview_filter::ruleset::{CompileError, RuleSet};
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::forward::{EnforceableRules, FilterBusy, UnsupportedFilter};
 use fullview_plane::interface::Interface;
+pub use kernel_limits::{BesideKernelError, FilterPlace};
+pub use read_files::ReadFiles;
+use read_files::RecordingFiles;
 use serde::{Deserialize, Serialize};
 
-/// The language of a rule set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The language of a rule set. The comments of the variants are help text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FilterLanguage {
-    /// That of FreeBSD's pf.conf(5).
+    /// That of FreeBSD's pf.conf(5)
     Pf,
-    /// That of FreeBSD's ipfw(8).
+    /// That of FreeBSD's ipfw(8)
     Ipfw,
 }
 
@@ -50,15 +57,25 @@ pub enum FilterError {
     OtherLimits { path: String },
     #[error("{0}")]
     Busy(#[from] FilterBusy),
+    #[error(transparent)]
+    BesideKernel(#[from] BesideKernelError),
 }
 
 /// A rule set that a router may enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterOptions {
+    pub place: FilterPlace,
     pub language: FilterLanguage,
     pub file: PathBuf,
     /// Room for states, instead of what the rules say.
     pub states: Option<u32>,
+}
+
+/// What rules were made from, to make them again for other interfaces without a look at files that may have changed.
+#[derive(Debug, Clone)]
+pub struct FilterSources {
+    pub options: FilterOptions,
+    pub files: ReadFiles,
 }
 
 /// Rules for a router's worker, and how much it remembers.
@@ -67,6 +84,8 @@ pub struct CompiledFilter {
     pub limits: WorkerLimits,
     /// The file of the rules.
     pub path: String,
+    /// What the rules were made from.
+    pub sources: FilterSources,
     /// Names in the rules that stand for no interface.
     pub unknown: Vec<UnknownInterface>,
 }
@@ -87,11 +106,13 @@ pub fn compile_after(
     files: &dyn RulesetFiles,
     interfaces: &[Interface],
 ) -> Result<CompiledFilter, FilterError> {
+    let files = &RecordingFiles::new(files);
     let path = options.file.to_string_lossy().into_owned();
     let numbered = numbered(interfaces);
     let (mut parts, mut limits, unknown) = match options.language {
         FilterLanguage::Pf => {
             let config = load::load(&path, files, &facts(interfaces))?;
+            kernel_limits::check_pf(options.place, &config)?;
             let lowered = lower::lower(&config, &numbered)?;
             (lowered.parts, lowered.limits, numbered.unknown(named_interfaces(&config)))
         }
@@ -99,6 +120,7 @@ pub fn compile_after(
             let unreadable = |source| FilterError::Read { path: path.clone(), source };
             let text = files.read(&path).map_err(unreadable)?;
             let config = IpfwConfig::load(&path, &text)?;
+            kernel_limits::check_ipfw(options.place, &path, &config)?;
             let at = |(number, name)| (format!("{path}: rule {number}"), name);
             let unknown = numbered.unknown(config.named_interfaces().map(at));
             (config.lower(&numbered), WorkerLimits::default(), unknown)
@@ -109,7 +131,8 @@ pub fn compile_after(
         return Err(FilterError::TooManyStates { states: limits.states });
     }
     in_force.into_iter().for_each(|before| parts.keep_tables(before.rules()));
-    Ok(CompiledFilter { rules: EnforceableRules::new(RuleSet::new(parts)?)?, limits, path, unknown })
+    let sources = FilterSources { options: options.clone(), files: files.read_files() };
+    Ok(CompiledFilter { rules: EnforceableRules::new(RuleSet::new(parts)?)?, limits, path, sources, unknown })
 }
 
 fn facts(interfaces: &[Interface]) -> HostFacts {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::config::{self, ConfigError, RouterConfig};
-use crate::daemon::{self, DaemonError, EngineChoice, RouterCounts, Shared};
+use crate::daemon::{self, DaemonError, EngineChoice, RouterCounts, Shared, WatchHub};
 use crate::log;
 use crate::operations::{Operations, OperationsError, PreparedOperations};
 use crate::privileges::{self, PrivilegeError};
@@ -40,12 +40,14 @@ pub fn run(config: &RouterConfig, file: Option<PathBuf>) -> Result<RouterCounts,
     let _locks = daemon::lock(&options.interfaces)?;
     let reloadable = file.map(|path| (path, config.clone()));
     // From here to `log::start` no thread may start: the signal mask and the confinement hold for threads started later.
-    let prepared = PreparedOperations::open(&config::operations_options(config), reloadable)?;
+    let operations = config::operations_options(config);
+    let prepared = PreparedOperations::open(&operations, reloadable)?;
     privileges::confine(config.confine.user.as_deref(), config.confine.seccomp)?;
     log::start().map_err(LaunchError::Log)?;
     log::line(&choice.line);
     let stop = stop_on_signal().map_err(LaunchError::Signals)?;
-    let shared = Arc::new(Shared { hub: Arc::default(), events: Arc::default() });
+    let hub = WatchHub::sampling(operations.export.map(|export| export.sample));
+    let shared = Arc::new(Shared { hub: Arc::new(hub), events: Arc::default() });
     let (queue, queries) = daemon::open_query_queue().map_err(LaunchError::Queries)?;
     let router = daemon::start(&options, &choice, queue, &shared, &stop)?;
     let _operations = Operations::start(prepared, &options.interfaces, &queries, &shared)?;

@@ -6,7 +6,8 @@
 //! 1. [`error`], [`log`], [`progress`], [`text_file`], [`events`]: what every module may use.
 //! 2. [`route`] (what a route is), [`netlink`] (the kernel's messages), [`mirror`] (tables, next hops and views that follow from them), [`follow`] (the
 //!    kernel to the mirror), [`host`] (ARP, neighbour discovery and ICMP of a router without a kernel).
-//!    [`bypass`]: rules of the host that forwarded packets would not meet.
+//!    [`fence`] (rules by which the kernel forwards nothing past a filter), [`bypass`]: rules of the host that forwarded packets
+//!    would not meet.
 //! 3. [`feed`], [`preferences`], [`algorithm`], [`filter`]: tables from files, the choice of a lookup algorithm, and rules.
 //! 4. [`options`]: what a router is configured to do, as plain data.
 //! 5. [`service`] (threads, limits and deadlines for clients), [`control`] (the protocol of the control socket),
@@ -24,6 +25,7 @@ pub mod daemon;
 pub mod error;
 pub mod events;
 pub mod feed;
+pub mod fence;
 pub mod filter;
 pub mod follow;
 pub mod host;

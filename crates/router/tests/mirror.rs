@@ -492,6 +492,26 @@ fn numbers_of_removed_vlans_are_given_to_others_when_all_are_taken() {
     assert_eq!(script.mirror.take_warnings(), [""; 0]);
 }
 
+/// Rules may block what comes by an interface that is new, and by one that has another's number now.
+#[test]
+fn an_interface_forwards_only_when_the_filter_has_rules_for_it() {
+    let mut script = Script::new();
+    script.mirror.set_judged_interfaces(vec!["eth1".into(), "eth2".into()]);
+    let vlan = |name| Link { kind: LinkKind::Vlan { id: 7, parent: 2 }, ..link(3, name) };
+    let forwards = |script: &Script, number| {
+        let view = script.view();
+        let interface = view.interface(number).unwrap();
+        [interface.up, interface.forwards_inet, interface.forwards_inet6]
+    };
+    script.apply([ControlEvent::Link(vlan("eth2.7"))]);
+    assert_eq!([0, 1, 2].map(|number| forwards(&script, number)), [[true; 3], [true; 3], [false; 3]]);
+    script.mirror.set_judged_interfaces(["eth1", "eth2", "eth2.7"].map(String::from).to_vec());
+    script.apply([]);
+    assert_eq!(forwards(&script, 2), [true; 3]);
+    script.apply([ControlEvent::Link(vlan("other"))]);
+    assert_eq!(forwards(&script, 2), [false; 3]);
+}
+
 #[test]
 fn vlans_are_interfaces_of_their_own() {
     let mut script = Script::new();

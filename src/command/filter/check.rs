@@ -13,14 +13,15 @@ use fullview_filter::ruleset::RuleSet;
 
 use super::read::text;
 use super::warning::warn;
-use crate::args::{FilterCheckArgs, RulesLanguage};
+use crate::args::FilterCheckArgs;
 use crate::command::{Exit, host_facts};
+use fullview_router::filter::FilterLanguage;
 
 pub fn run(args: &FilterCheckArgs) -> anyhow::Result<Exit> {
     let facts = host_facts::read()?;
     match args.language {
-        RulesLanguage::Pf => check_pf(args, &facts)?,
-        RulesLanguage::Ipfw => check_ipfw(args, &facts)?,
+        FilterLanguage::Pf => check_pf(args, &facts)?,
+        FilterLanguage::Ipfw => check_ipfw(args, &facts)?,
     }
     Ok(Exit::Done)
 }

@@ -9,7 +9,7 @@ use fullview_filter::pf::lower::lower;
 use fullview_filter::ruleset::RuleSet;
 use fullview_router::error::BadInput;
 
-use crate::args::RulesLanguage;
+use fullview_router::filter::FilterLanguage;
 
 /// The text of a script.
 pub fn text(file: &str) -> Result<String, BadInput> {
@@ -20,13 +20,13 @@ pub fn text(file: &str) -> Result<String, BadInput> {
 /// The rules of a file in their compiled form.
 pub fn compiled(
     file: &str,
-    language: RulesLanguage,
+    language: FilterLanguage,
     facts: &HostFacts,
     interfaces: &Interfaces,
 ) -> anyhow::Result<RuleSet> {
     let parts = match language {
-        RulesLanguage::Pf => lower(&load(file, &FileSystem::default(), facts)?, interfaces)?.parts,
-        RulesLanguage::Ipfw => IpfwConfig::load(file, &text(file)?)?.lower(interfaces),
+        FilterLanguage::Pf => lower(&load(file, &FileSystem::default(), facts)?, interfaces)?.parts,
+        FilterLanguage::Ipfw => IpfwConfig::load(file, &text(file)?)?.lower(interfaces),
     };
     Ok(RuleSet::new(parts)?)
 }

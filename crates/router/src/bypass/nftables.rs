@@ -5,6 +5,7 @@ use std::io;
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
 use super::dump::dump;
+use crate::fence;
 use crate::netlink::decode::{attributes, find_value, name, nested};
 
 /// NFNL_SUBSYS_NFTABLES and NFT_MSG_GETCHAIN.
@@ -68,11 +69,13 @@ impl Chain {
         })
     }
 
-    /// Whether it may decide about packets that are forwarded between these interfaces.
+    /// Whether it may decide about packets that are forwarded between these interfaces. The fence stops those that are to be
+    /// forwarded by this router only.
     fn concerns(&self, interfaces: &[String]) -> bool {
         let is_ours =
             self.devices.is_empty() || self.devices.iter().any(|device| interfaces.contains(device));
-        self.hook_name().is_some() && is_ours && (self.drops || self.rules > 0)
+        let is_fence = self.family == NFPROTO_INET && self.table == fence::TABLE;
+        self.hook_name().is_some() && is_ours && !is_fence && (self.drops || self.rules > 0)
     }
 
     /// The name of its hook, if forwarded packets pass it.

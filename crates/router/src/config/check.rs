@@ -21,6 +21,11 @@ pub fn check(config: &RouterConfig) -> Result<(), ConfigError> {
     check_interfaces(config)?;
     check_cores(&config.router)?;
     check_xdp(config)?;
+    let one_worker = config.filter.is_none() || *workers == 1;
+    ensure!(
+        one_worker,
+        "filter: packets of a flow and their answers must meet the same states; set router.workers = 1"
+    );
     if *kernel {
         check_with_kernel(config)?
     } else {
@@ -103,11 +108,6 @@ fn check_standalone(config: &RouterConfig) -> Result<(), ConfigError> {
         let fits = kind == PortName::Tap || !has_mac;
         ensure!(fits, "interface.{name}.mac: the card has one; leave it out");
     }
-    let one_worker = config.filter.is_none() || config.router.workers == 1;
-    ensure!(
-        one_worker,
-        "filter: packets of a flow and their answers must meet the same states; set router.workers = 1"
-    );
     standalone::plan(config)?;
     Ok(())
 }

@@ -27,10 +27,14 @@ pub fn frozen_differences(old: &RouterConfig, new: &RouterConfig) -> Vec<String>
         ("filter.language", filters.is_some_and(|(old, new)| old.language != new.language)),
         ("filter.states", filters.is_some_and(|(old, new)| old.states != new.states)),
         // Rules know interfaces by numbers, and the rules in force know those of the start.
-        ("interface (with a filter)", new.filter.is_some() && !old.interface.keys().eq(new.interface.keys())),
+        (
+            "interface (with a filter)",
+            !new.router.kernel && new.filter.is_some() && !old.interface.keys().eq(new.interface.keys()),
+        ),
         ("control", old.control != new.control),
         ("metrics", old.metrics != new.metrics),
         ("capture", old.capture != new.capture),
+        ("export", old.export != new.export),
         ("confine", old.confine != new.confine),
     ];
     let sections = differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());

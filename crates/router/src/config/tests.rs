@@ -22,6 +22,9 @@ fn a_wrong_value_is_refused_with_its_place() {
     assert!(refused(&format!("{SMALL}[interface.eth1]\nsource-check = \"often\"\n")).contains("line 4"));
     assert!(refused(&format!("{SMALL}algorithm = \"fastest\"\n")).contains("\"fastest\""));
     assert!(refused(&format!("{SMALL}[metrics]\nlisten = \"9100\"\n")).contains("line 4, column 10"));
+    assert!(refused(&format!("{SMALL}[export]\nsflow = \"192.0.2.9\"\n")).contains("line 4, column 9"));
+    let never = format!("{SMALL}[export]\nsflow = \"192.0.2.9:6343\"\nsample = 0\n");
+    assert!(refused(&never).contains("line 5, column 10"));
     assert!(refused("[router]\ninterfaces = [\"eth1\", \"eth1\"]\n").contains("named twice"));
     assert!(refused(&format!("{SMALL}workers = 257\n")).contains("1 to 256"));
     assert!(refused(&format!("{SMALL}[control]\nname = \"../edge\"\n")).contains("without /"));
@@ -39,6 +42,7 @@ fn what_only_threads_have_is_refused_with_a_program() {
             ("cores = [0]\n", "router.cores"),
             ("algorithm = \"dxr\"\n", "router.algorithm"),
             ("[capture]\ndrops = \"drops.pcapng\"\n", "capture"),
+            ("[export]\nsflow = \"192.0.2.9:6343\"\n", "export"),
         ] {
             let said = refused(&format!("{SMALL}engine = \"{engine}\"\n{settings}"));
             assert!(said.contains(&format!("{key}: only threads have that")), "{said}");

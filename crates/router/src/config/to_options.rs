@@ -9,16 +9,17 @@ use fullview_table::fib::framework;
 
 use super::error::ConfigError;
 use super::sections::{
-    CaptureSection, FilterSection, FrameworkSection, InterfaceSection, RouterConfig, RouterSection,
-    SourceCheckName, XdpSection, host_settings,
+    CaptureSection, ExportSection, FilterSection, FrameworkSection, InterfaceSection, RouterConfig,
+    RouterSection, SourceCheckName, XdpSection, host_settings,
 };
 use super::standalone;
 use crate::algorithm::{self, Names, RouterSettings};
 use crate::control;
-use crate::filter::FilterOptions;
+use crate::filter::{FilterOptions, FilterPlace};
 use crate::mirror::InterfacePolicy;
 use crate::options::{
-    CaptureOptions, LiveOptions, OperationsOptions, PortOptions, RouterOptions, StandaloneConfig,
+    CaptureOptions, ExportOptions, LiveOptions, OperationsOptions, PortOptions, RouterOptions,
+    StandaloneConfig,
 };
 
 pub fn lookup(router: &RouterSection) -> RouterSettings {
@@ -32,6 +33,18 @@ pub fn operations_options(config: &RouterConfig) -> OperationsOptions {
         control: config.control.socket.clone().or_else(named),
         metrics: config.metrics.listen.clone(),
         capture_drops: config.capture.as_ref().map(capture_options),
+        export: config.export.as_ref().map(export_options),
+    }
+}
+
+fn export_options(section: &ExportSection) -> ExportOptions {
+    const SAMPLE: u32 = 1000;
+    const COUNTERS_S: u32 = 30;
+    ExportOptions {
+        sflow: section.sflow,
+        agent: section.agent,
+        sample: section.sample.or(NonZeroU32::new(SAMPLE)).unwrap_or(NonZeroU32::MIN),
+        counters: Duration::from_secs(section.counters_s.map_or(COUNTERS_S, NonZeroU32::get).into()),
     }
 }
 
@@ -75,6 +88,8 @@ pub fn threads_only(config: &RouterConfig) -> Option<&'static str> {
         ("router.cores", !cores.is_empty()),
         ("router.algorithm", algorithm != algorithm::AUTO),
         ("capture", config.capture.is_some()),
+        ("filter", config.filter.is_some()),
+        ("export", config.export.is_some()),
     ];
     settings.into_iter().find_map(|(name, is_made)| is_made.then_some(name))
 }
@@ -82,15 +97,21 @@ pub fn threads_only(config: &RouterConfig) -> Option<&'static str> {
 /// The rules that packets must pass, if there are any. Their file is not read.
 pub fn filter_options(config: &RouterConfig) -> Option<FilterOptions> {
     let FilterSection { language, file, states } = config.filter.as_ref()?;
-    Some(FilterOptions { language: *language, file: file.clone(), states: states.map(NonZeroU32::get) })
+    let place = if config.router.kernel { FilterPlace::BesideKernel } else { FilterPlace::Standalone };
+    Some(FilterOptions {
+        place,
+        language: *language,
+        file: file.clone(),
+        states: states.map(NonZeroU32::get),
+    })
 }
 
 /// Reads the files that the configuration names, except the rules of the filter.
 pub fn router_options(config: &RouterConfig) -> Result<RouterOptions, ConfigError> {
     let LiveOptions { algorithm, framework, policies, plan } = live_options(config)?;
     let host = host_settings(config.icmp, config.neighbors);
-    let (macs, filter) = (standalone::macs(config), filter_options(config));
-    let standalone = plan.map(|plan| StandaloneConfig { plan, macs, host, filter });
+    let macs = standalone::macs(config);
+    let standalone = plan.map(|plan| StandaloneConfig { plan, macs, host });
     Ok(RouterOptions {
         interfaces: config.router.interfaces.clone(),
         engine: config.router.engine,
@@ -103,6 +124,7 @@ pub fn router_options(config: &RouterConfig) -> Result<RouterOptions, ConfigErro
         wait: config.router.wait,
         ports: port_options(config),
         policies,
+        filter: filter_options(config),
         standalone,
     })
 }

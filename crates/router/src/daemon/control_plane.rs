@@ -23,7 +23,7 @@ pub struct ControlPlane {
     path_algorithms: &'static [&'static str],
     /// The configured algorithm. `None` leaves the choice to the framework, or to the data path.
     pub algorithm: Option<String>,
-    /// The filter of a router without a kernel, if it has one.
+    /// The filter, if there is one.
     pub filter: Option<RunningFilter>,
     pub log: EventLog,
 }

@@ -10,6 +10,7 @@ use fullview_plane::{
 };
 
 use crate::error::BadInput;
+use crate::fence::FenceError;
 use crate::filter::FilterError;
 use crate::netlink::socket::SocketError;
 
@@ -20,6 +21,8 @@ pub enum DaemonError {
     BadInput(#[from] BadInput),
     #[error("{0}")]
     Filter(#[from] FilterError),
+    #[error("{0}")]
+    Fence(#[from] FenceError),
     #[error("{0}")]
     Port(#[from] PortError),
     /// A port failed to open, and another kind of port would work.

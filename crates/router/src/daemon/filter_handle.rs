@@ -1,6 +1,6 @@
 //! What threads of clients use of a running filter. They ask its worker directly, so that the router's thread never waits.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use fullview_filter::ruleset::StateRecord;
@@ -33,6 +33,15 @@ impl FilterHandle {
     /// Lets one thread change rules or tables: what another one has read meanwhile would no longer be in force.
     pub fn lock_changes(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`Self::lock_changes`], for a thread that must not wait: `None` while another one changes them.
+    pub fn try_lock_changes(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.changing.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Asks the worker for a piece of what it remembers.

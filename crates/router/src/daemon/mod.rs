@@ -18,11 +18,13 @@ mod engine_choice;
 mod error;
 mod event_log;
 mod filter_handle;
+mod filter_start;
 mod followed_ports;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod hook;
 mod host_driver;
 mod interface_lock;
+mod kernel_filter;
 mod kernel_source;
 mod kernel_split;
 mod link_presence;
@@ -67,6 +69,7 @@ pub use error::DaemonError;
 pub use event_log::is_rebuild;
 pub use filter_handle::FilterUnanswered;
 pub use interface_lock::{InterfaceLocks, lock};
+use kernel_filter::KernelFilter;
 use kernel_source::KernelSource;
 use main_loop::Daemon;
 pub use main_loop::{RouterCounts, RunRouter};
@@ -91,6 +94,9 @@ pub fn check_host(options: &RouterOptions, choice: &EngineChoice) -> Result<(), 
     }
     let check = |name| ports::check(name, options.wait).and_then(|()| kernel_split::check(name));
     options.interfaces.iter().try_for_each(|name| check(name))?;
+    if options.filter.is_some() {
+        options.interfaces.iter().try_for_each(|name| kernel_filter::check_interface(name))?;
+    }
     if !options.bypass_filters {
         taken_over(options, choice).check()?;
     }
@@ -137,8 +143,10 @@ fn by_workers(
     let mut source = KernelSource::new(options.netlink_buffer, taken_over(options, choice))?;
     source.fill(&mut plane, &queries, stop)?;
     let (count, ports) = (options.workers, options.ports.clone());
-    let workers = KernelWorkers::new(count, ports, source.refresh.used(), Arc::clone(hub))?;
-    let path = WorkerPath::start(&options.interfaces, workers, &choice.why, &plane)?;
+    let filter = options.filter.as_ref().map(|filter| KernelFilter::start(filter, &mut plane)).transpose()?;
+    let (filter, of_worker) = filter.unzip();
+    let workers = KernelWorkers::new(count, ports, source.refresh.used(), Arc::clone(hub), of_worker)?;
+    let path = WorkerPath::start(&options.interfaces, workers, filter, &choice.why, &plane)?;
     Ok(Box::new(Daemon { plane, source, path, queries }))
 }
 

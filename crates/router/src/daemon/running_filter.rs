@@ -15,7 +15,7 @@ use fullview_plane::wire::ethernet::Mac;
 use super::filter_handle::FilterHandle;
 use super::plan_events::with_planned_addresses;
 use super::wakeup::Wakeup;
-use crate::filter::{self, CompiledFilter, FilterError, FilterOptions};
+use crate::filter::{self, CompiledFilter, FilterError, FilterOptions, FilterSources};
 use crate::options::plan::{Plan, PlannedInterface};
 
 /// The router's half of the filter.
@@ -23,9 +23,12 @@ pub struct RunningFilter {
     rules: EnforceableRules,
     limits: WorkerLimits,
     path: String,
+    sources: FilterSources,
     client: FilterClient,
     wakeup: Wakeup,
     handle: Arc<FilterHandle>,
+    /// Changes that the worker has not taken yet.
+    waiting: usize,
 }
 
 /// A running filter, as queries find it.
@@ -46,12 +49,12 @@ pub struct WorkerFilter {
 impl RunningFilter {
     /// Both halves of a filter without states, for the worker that `wakeup` wakes.
     pub fn start(compiled: CompiledFilter, wakeup: Wakeup) -> (RunningFilter, WorkerFilter) {
-        let CompiledFilter { rules, limits, path, .. } = compiled;
+        let CompiledFilter { rules, limits, path, sources, .. } = compiled;
         let seed = RandomState::new().build_hasher().finish();
         let filter = BurstFilter::new(&rules, limits, seed);
         let (client, inspector, server) = filter_link();
         let handle = Arc::new(FilterHandle::new(inspector, wakeup.clone()));
-        let running = RunningFilter { rules, limits, path, client, wakeup, handle };
+        let running = RunningFilter { rules, limits, path, sources, client, wakeup, handle, waiting: 0 };
         (running, WorkerFilter { filter, server })
     }
 
@@ -70,13 +73,14 @@ impl RunningFilter {
     /// # Errors
     /// The rules have other limits, or the worker does not take them; the rules in force stay.
     pub fn change(&mut self, compiled: CompiledFilter) -> Result<(), FilterError> {
-        let CompiledFilter { rules, limits, path, .. } = compiled;
+        let CompiledFilter { rules, limits, path, sources, .. } = compiled;
         if limits != self.limits {
             return Err(FilterError::OtherLimits { path });
         }
         self.client.send(RuleChange::new(&self.rules, &rules))?;
         self.wakeup.notify();
-        (self.rules, self.path) = (rules, path);
+        self.waiting += 1;
+        (self.rules, self.path, self.sources) = (rules, path, sources);
         Ok(())
     }
 
@@ -87,13 +91,31 @@ impl RunningFilter {
     pub fn change_tables(&mut self, rules: EnforceableRules) -> Result<(), FilterError> {
         self.client.send(RuleChange::of_tables(&rules))?;
         self.wakeup.notify();
+        self.waiting += 1;
         self.rules = rules;
         Ok(())
     }
 
     /// Frees former rules that the worker has handed back.
     pub fn free_former(&mut self) {
-        self.client.free_former();
+        self.waiting -= self.client.free_former();
+    }
+
+    /// Whether the worker has taken all changes.
+    pub fn is_settled(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// Makes the rules in force again for other interfaces, from the same text. `None`: another thread changes them now.
+    ///
+    /// # Errors
+    /// They cannot be enforced with these interfaces, or the worker does not take them; the rules in force stay.
+    pub fn follow_interfaces(&mut self, interfaces: &[Interface]) -> Option<Result<(), FilterError>> {
+        let handle = Arc::clone(&self.handle);
+        let _changing = handle.try_lock_changes()?;
+        let FilterSources { options, files } = &self.sources;
+        let compiled = filter::compile_after(Some(&self.rules), options, files, interfaces);
+        Some(compiled.and_then(|compiled| self.change(compiled)))
     }
 }
 

@@ -95,9 +95,11 @@ impl RouterState<'_> {
         self.filter.as_mut().map_or(Ok(()), |filter| filter.change_tables(rules))
     }
 
-    /// The interfaces of a router without a kernel, with the addresses that a plan gives them.
-    pub fn planned_interfaces(&self, plan: &[PlannedInterface]) -> Vec<Interface> {
+    /// The interfaces that rules of the filter may name: those of the kernel, or without a kernel those of the router with the
+    /// addresses that a plan gives them.
+    pub fn filtered_interfaces(&self, plan: Option<&[PlannedInterface]>) -> Vec<Interface> {
         let view = self.mirror.views().current();
+        let Some(plan) = plan else { return view.parts().interfaces.clone() };
         let ports = self.host.as_ref().map_or(&[][..], |host| host.ports());
         with_planned_addresses(view.parts().interfaces.clone(), plan, ports)
     }

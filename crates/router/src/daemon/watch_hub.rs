@@ -1,9 +1,12 @@
-//! Carries notes about packets from the workers to the clients that watch packets.
+//! Carries notes about packets from the workers to the clients that watch packets, and samples to the flow export.
 
 use std::collections::{HashMap, VecDeque};
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fullview_plane::trace::{TraceReceiver, TraceRequest, TraceRequests, TracedPacket, Tracer};
+use fullview_plane::forward::Forwarder;
+use fullview_plane::sample::{PacketSample, sampler};
+use fullview_plane::trace::{TraceReceiver, TraceRequest, TraceRequests, TracedPacket};
 
 /// Notes kept for a client that does not fetch them.
 const MAX_NOTES: usize = 256;
@@ -19,6 +22,9 @@ struct HubState {
     watchers: TraceRequests,
     collectors: Vec<TraceReceiver>,
     pending: HashMap<u64, PendingNotes>,
+    /// Workers sample one packet in so many, if any.
+    sample: Option<NonZeroU32>,
+    samples: Vec<rtrb::Consumer<PacketSample>>,
 }
 
 /// Notes that a client has not yet fetched.
@@ -36,12 +42,31 @@ pub struct WatchSession {
 }
 
 impl WatchHub {
-    /// Makes the end that a worker writes notes to.
-    pub fn connect(&self) -> Tracer {
+    /// A hub whose workers sample one packet in `sample`.
+    pub fn sampling(sample: Option<NonZeroU32>) -> WatchHub {
+        WatchHub(Mutex::new(HubState { sample, ..HubState::default() }))
+    }
+
+    /// Makes a worker with that many ports write notes and samples.
+    pub fn connect(&self, forwarder: &mut Forwarder, ports: usize) {
         let mut state = self.state();
         let (watched, collector) = state.watchers.connect();
         state.collectors.push(collector);
-        watched
+        forwarder.set_tracer(watched);
+        if let Some(rate) = state.sample {
+            let (sampler, samples) = sampler(rate, ports);
+            state.samples.push(samples);
+            forwarder.set_sampler(sampler);
+        }
+    }
+
+    /// The samples of all workers since the last call.
+    pub fn take_samples(&self) -> Vec<PacketSample> {
+        let mut state = self.state();
+        let rings = state.samples.iter_mut();
+        let taken = rings.flat_map(|ring| std::iter::from_fn(|| ring.pop().ok())).collect();
+        state.samples.retain(|ring| !ring.is_abandoned() || !ring.is_empty());
+        taken
     }
 
     /// Begins to watch. `None` if there are as many watches as there may be.

@@ -5,6 +5,7 @@ use super::counts::{CountSnapshot, PathCounts};
 use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
 use super::followed_ports::FollowedPorts;
+use super::kernel_filter::KernelFilter;
 use super::kernel_source::KernelSource;
 use super::main_loop::{DataPath, RouterCounts};
 use super::workers::KernelWorkers;
@@ -14,6 +15,7 @@ pub struct WorkerPath {
     interfaces: Vec<String>,
     workers: KernelWorkers,
     ports: FollowedPorts,
+    filter: Option<KernelFilter>,
     /// Why threads forward.
     why: String,
 }
@@ -23,11 +25,12 @@ impl WorkerPath {
     pub fn start(
         interfaces: &[String],
         workers: KernelWorkers,
+        filter: Option<KernelFilter>,
         why: &str,
         plane: &ControlPlane,
     ) -> Result<WorkerPath, DaemonError> {
         let (interfaces, ports, why) = (interfaces.to_vec(), FollowedPorts::default(), why.to_owned());
-        let mut path = WorkerPath { interfaces, workers, ports, why };
+        let mut path = WorkerPath { interfaces, workers, ports, filter, why };
         path.follow_ports(plane)?;
         Ok(path)
     }
@@ -43,11 +46,14 @@ impl DataPath<KernelSource> for WorkerPath {
         let now = plane.now();
         plane.log.record_overruns(now, &plane.mirror, &self.workers)?;
         source.resolve(plane, self.workers.unresolved())?;
+        self.filter.as_mut().map_or(Ok(()), |filter| filter.follow(plane))?;
         self.follow_ports(plane)
     }
 
     fn stop(self) -> Result<RouterCounts, DaemonError> {
-        Ok(RouterCounts::Workers(Box::new(self.workers.stop()?)))
+        let counters = self.workers.stop()?;
+        self.filter.map_or(Ok(()), KernelFilter::end)?;
+        Ok(RouterCounts::Workers(Box::new(counters)))
     }
 }
 

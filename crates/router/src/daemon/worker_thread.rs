@@ -17,6 +17,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::counts::{CountSnapshot, WorkerState};
 use super::error::DaemonError;
+use super::running_filter::WorkerFilter;
 use super::wakeup::Wakeup;
 use crate::log;
 
@@ -61,6 +62,8 @@ pub struct WorkerThread<S> {
 pub struct EndedWorker<S> {
     pub slow: S,
     pub packets: Vec<Packet<'static>>,
+    /// The filter, for a worker that goes on in place of this one.
+    pub filter: Option<WorkerFilter>,
     pub result: Result<Counters, PortError>,
 }
 
@@ -120,9 +123,10 @@ fn work<P: WorkerPort, S: SlowPath>(
         }
     }
     let counters = worker.published().counters();
+    let filter = worker.take_filter().map(|(filter, server)| WorkerFilter { filter, server });
     let (ports, mut packets) = worker.into_parts();
     packets.extend(ports.into_iter().flatten().flat_map(P::close));
-    EndedWorker { slow, packets, result: result.map(|()| counters) }
+    EndedWorker { slow, packets, filter, result: result.map(|()| counters) }
 }
 
 /// Binds this thread to a core. The cores were available when the router started. One that was taken away since is no

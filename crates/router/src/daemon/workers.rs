@@ -27,6 +27,8 @@ use super::link_presence::is_gone;
 use super::neighbor_refresh::{TrackingPort, UsedNeighbors};
 use super::neighbor_resolution::UnresolvedDestination;
 use super::ports::{self, PacketMemory};
+use super::running_filter::WorkerFilter;
+use super::wakeup::Wakeup;
 use super::watch_hub::WatchHub;
 use super::worker_thread::{WorkerParts, WorkerThread};
 use crate::error::causes;
@@ -49,6 +51,9 @@ pub struct KernelWorkers {
     options: PortOptions,
     memory: PacketMemory,
     split: KernelSplit,
+    /// The filter of the only worker while it does not run, and what wakes that worker.
+    filter: Option<WorkerFilter>,
+    wakeup: Option<Wakeup>,
     used: Arc<UsedNeighbors>,
     running: Vec<KernelWorker>,
     /// The sum of the counters of workers that have ended.
@@ -66,15 +71,20 @@ struct KernelWorker {
 type WorkerPorts = Vec<Option<TrackingPort>>;
 
 impl KernelWorkers {
-    /// Prepares `count` workers, which [`Self::restart`] starts once their ports are known.
+    /// Prepares `count` workers, which [`Self::restart`] starts once their ports are known. With a filter there is one
+    /// worker.
     pub fn new(
         count: usize,
         options: PortOptions,
         used: Arc<UsedNeighbors>,
         hub: Arc<WatchHub>,
+        filter: Option<(WorkerFilter, Wakeup)>,
     ) -> Result<KernelWorkers, DaemonError> {
-        let (split, memory, counters) = (KernelSplit::new(count)?, PacketMemory::new(), Counters::new(0));
-        Ok(KernelWorkers { count, options, memory, split, used, running: Vec::new(), counters, hub })
+        let split = KernelSplit::new(count, filter.is_some())?;
+        let (memory, counters) = (PacketMemory::new(), Counters::new(0));
+        let (filter, wakeup) = filter.unzip();
+        let running = Vec::new();
+        Ok(KernelWorkers { count, options, memory, split, filter, wakeup, used, running, counters, hub })
     }
 
     pub fn options(&self) -> &PortOptions {
@@ -133,11 +143,16 @@ impl KernelWorkers {
     ) -> KernelWorker {
         let packets = self.memory.take(ports.iter().flatten().count(), &self.options);
         let mut forwarder = Forwarder::new(mirror.views().reader());
-        forwarder.set_tracer(self.hub.connect());
+        self.hub.connect(&mut forwarder, ports.len());
+        if let Some(WorkerFilter { filter, server }) = self.filter.take() {
+            forwarder.set_filter(filter);
+            forwarder.set_filter_server(server);
+        }
         let (sender, unresolved) = sync_channel(MAX_UNRESOLVED);
         let slow =
             ToKernel { reinjector: self.split.reinjector(), links: links.to_vec(), unresolved: sender };
-        let parts = WorkerParts { forwarder, ports, packets, slow, core, wakeup: None };
+        let wakeup = self.wakeup.clone();
+        let parts = WorkerParts { forwarder, ports, packets, slow, core, wakeup };
         KernelWorker { thread: WorkerThread::start(parts), unresolved }
     }
 
@@ -175,6 +190,7 @@ impl KernelWorkers {
             let ended = worker.thread.join()?;
             self.split.take_back(ended.slow.reinjector);
             self.memory.take_back(ended.packets);
+            self.filter = ended.filter;
             self.counters.add(&ended.result?);
         }
         Ok(())

@@ -103,6 +103,13 @@ impl Mirror {
         self.view_changed = true;
     }
 
+    /// From the next [`Self::commit`] on only interfaces forward that have these names, by number: those for which the rules
+    /// of a filter were made.
+    pub fn set_judged_interfaces(&mut self, names: Vec<String>) {
+        self.publisher.judged = Some(names);
+        self.view_changed = true;
+    }
+
     /// The parts that the kernel may have changed silently since the last call, so that they should be dumped.
     pub fn take_suspicions(&mut self) -> Vec<DumpPart> {
         std::mem::take(&mut self.suspected)

@@ -38,6 +38,8 @@ pub(super) struct Publisher {
     warning: Option<String>,
     pub policies: BTreeMap<String, InterfacePolicy>,
     pub flow_seed: u64,
+    /// The names of the interfaces, by number, for which the rules of a filter were made; `None` if there is no filter.
+    pub judged: Option<Vec<String>>,
 }
 
 /// What a view is made from.
@@ -68,6 +70,7 @@ impl Publisher {
             warning: None,
             policies: BTreeMap::new(),
             flow_seed: 0,
+            judged: None,
         }
     }
 
@@ -88,7 +91,10 @@ impl Publisher {
         let tables = &sources.routing.tables;
         let interfaces = sources.interfaces(&self.tables);
         let view = View::new(ViewParts {
-            interfaces: interfaces.map(|interface| self.with_policy(interface)).collect(),
+            interfaces: (0..)
+                .zip(interfaces)
+                .map(|(at, one)| self.closed(at, self.with_policy(one)))
+                .collect(),
             adjacencies: sources.adjacencies(),
             tables: self.tables.numbers().iter().filter_map(|number| readers(tables, *number)).collect(),
             groups: sources.routing.sets.groups.shared_reader(),
@@ -101,6 +107,15 @@ impl Publisher {
     /// What the last view lacks.
     pub fn take_warning(&mut self) -> Option<String> {
         self.warning.take()
+    }
+
+    /// An interface for which the rules of the filter were not made forwards nothing: they may be about it.
+    fn closed(&self, number: usize, interface: Interface) -> Interface {
+        let is_judged = self.judged.as_ref().is_none_or(|names| names.get(number) == Some(&interface.name));
+        match is_judged {
+            true => interface,
+            false => Interface { up: false, forwards_inet: false, forwards_inet6: false, ..interface },
+        }
     }
 
     /// A link that is gone has no policy.

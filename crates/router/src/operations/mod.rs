@@ -1,10 +1,11 @@
-//! The services around a running router: the control socket, metrics, reloads, and captures of dropped packets.
+//! The services around a running router: the control socket, metrics, reloads, captures of dropped packets, and flow export.
 //!
 //! Sockets and files are opened before the first packet ([`PreparedOperations`]), since the process may not be allowed to
 //! open them once it is confined. No worker ever waits for one of these services.
 
 mod capture;
 mod error;
+mod export;
 mod filter;
 mod filter_trace;
 mod inspect;
@@ -25,11 +26,12 @@ use crate::config::RouterConfig;
 use crate::control::server;
 use crate::daemon::{QueryHandle, Shared};
 use crate::log;
-use crate::options::{MetricsAddress, OperationsOptions};
+use crate::options::{ExportOptions, MetricsAddress, OperationsOptions};
 use crate::service::{ListenError, Listener, Service};
 use crate::telemetry::http;
 use capture::{DropCapture, DropFile};
 pub use error::OperationsError;
+use export::FlowExport;
 use reload::Reloader;
 use respond::ClientResponder;
 
@@ -38,6 +40,7 @@ pub struct PreparedOperations {
     control: Option<Listener>,
     metrics: Option<Listener>,
     capture: Option<DropFile>,
+    export: Option<ExportOptions>,
     reloader: Option<Reloader>,
     hangup: SignalFd,
 }
@@ -53,6 +56,7 @@ impl PreparedOperations {
             control: options.control.as_deref().map(Listener::unix).transpose()?,
             metrics: options.metrics.as_ref().map(listen).transpose()?,
             capture: options.capture_drops.as_ref().map(DropFile::create).transpose()?,
+            export: options.export.clone(),
             reloader: reloadable.map(|(path, config)| Reloader::new(path, config)),
             hangup: reload::block_hangup()?,
         })
@@ -70,6 +74,7 @@ fn listen(address: &MetricsAddress) -> Result<Listener, ListenError> {
 pub struct Operations {
     _services: Vec<Service>,
     _capture: Option<DropCapture>,
+    _export: Option<FlowExport>,
 }
 
 impl Operations {
@@ -80,7 +85,7 @@ impl Operations {
         queries: &QueryHandle,
         shared: &Arc<Shared>,
     ) -> Result<Operations, OperationsError> {
-        let PreparedOperations { control, metrics, capture, reloader, hangup } = prepared;
+        let PreparedOperations { control, metrics, capture, export, reloader, hangup } = prepared;
         let reloader = reloader.map(Arc::new);
         reload::on_hangup(hangup, reloader.clone(), queries.clone(), Arc::clone(&shared.events))?;
         let control =
@@ -88,7 +93,10 @@ impl Operations {
         let metrics = metrics.map(|listener| serve_metrics(listener, queries, shared)).transpose()?;
         let capture =
             capture.map(|file| DropCapture::start(file, &shared.hub, ports.to_vec())).transpose()?;
-        Ok(Operations { _services: control.into_iter().chain(metrics).collect(), _capture: capture })
+        let export =
+            export.map(|options| FlowExport::start(options, ports, queries, &shared.hub)).transpose()?;
+        let services = control.into_iter().chain(metrics).collect();
+        Ok(Operations { _services: services, _capture: capture, _export: export })
     }
 }
 

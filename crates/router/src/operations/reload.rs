@@ -82,9 +82,9 @@ fn compile_filter(
     live: &LiveOptions,
     queries: &QueryHandle,
 ) -> Result<Option<CompiledFilter>, String> {
-    let (Some(options), Some(plan)) = (config::filter_options(config), &live.plan) else { return Ok(None) };
-    let planned = plan.interfaces.clone();
-    let facts = queries.ask(move |state| (state.planned_interfaces(&planned), state.filter()));
+    let Some(options) = config::filter_options(config) else { return Ok(None) };
+    let planned = live.plan.as_ref().map(|plan| plan.interfaces.clone());
+    let facts = queries.ask(move |state| (state.filtered_interfaces(planned.as_deref()), state.filter()));
     let (interfaces, filter) = facts.map_err(|error| error.to_string())?;
     let in_force = filter.as_ref().map(|filter| &filter.rules);
     filter::compile_after(in_force, &options, &FileSystem::default(), &interfaces)

@@ -15,7 +15,7 @@ use crate::filter::FilterOptions;
 use crate::host::config::HostSettings;
 use crate::mirror::InterfacePolicy;
 pub use choice::{EngineName, PortName, interface_address};
-pub use operations::{CaptureOptions, MetricsAddress, OperationsOptions};
+pub use operations::{CaptureOptions, ExportOptions, MetricsAddress, OperationsOptions};
 use plan::Plan;
 
 /// Everything that the daemon needs to know before it starts.
@@ -38,6 +38,8 @@ pub struct RouterOptions {
     pub wait: bool,
     /// Policies by the names of interfaces.
     pub policies: BTreeMap<String, InterfacePolicy>,
+    /// What packets pass, if they are filtered.
+    pub filter: Option<FilterOptions>,
     /// The configuration of a router without a kernel; `None` if the router mirrors the kernel.
     pub standalone: Option<StandaloneConfig>,
 }
@@ -67,8 +69,6 @@ pub struct StandaloneConfig {
     pub macs: Vec<Option<Mac>>,
     /// Limits and timers of the router's own host.
     pub host: HostSettings,
-    /// What packets pass, if they are filtered.
-    pub filter: Option<FilterOptions>,
 }
 
 /// The options that a reload may change while the router runs.

@@ -1,8 +1,10 @@
-//! Options of the services around a running router: control socket, metrics, capture of drops.
+//! Options of the services around a running router: control socket, metrics, capture of drops, flow export.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error};
 
@@ -15,6 +17,8 @@ pub struct OperationsOptions {
     pub metrics: Option<MetricsAddress>,
     /// The capture of dropped packets.
     pub capture_drops: Option<CaptureOptions>,
+    /// The export of samples.
+    pub export: Option<ExportOptions>,
 }
 
 /// The address at which metrics are served: `127.0.0.1:9100`, `[::1]:9100`, or the path of a Unix socket.
@@ -56,4 +60,17 @@ pub struct CaptureOptions {
 impl CaptureOptions {
     pub const BYTES: u64 = 64 << 20;
     pub const PACKETS_PER_SECOND: u64 = 1000;
+}
+
+/// What is exported to a collector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// The collector of sFlow.
+    pub sflow: SocketAddr,
+    /// The address that datagrams name as the router's; the socket's own if `None`.
+    pub agent: Option<IpAddr>,
+    /// One received packet in so many is sampled.
+    pub sample: NonZeroU32,
+    /// How often the counters of interfaces are sent.
+    pub counters: Duration,
 }

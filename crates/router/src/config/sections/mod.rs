@@ -4,6 +4,8 @@ mod host;
 mod standalone;
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -43,6 +45,7 @@ pub struct RouterConfig {
     #[serde(default)]
     pub metrics: MetricsSection,
     pub capture: Option<CaptureSection>,
+    pub export: Option<ExportSection>,
     #[serde(default)]
     pub confine: ConfineSection,
 }
@@ -179,6 +182,20 @@ pub struct CaptureSection {
     pub drops: PathBuf,
     pub bytes: Option<u64>,
     pub packets_per_second: Option<u64>,
+}
+
+/// `[export]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ExportSection {
+    /// The collector of sFlow, ADDRESS:PORT.
+    pub sflow: SocketAddr,
+    /// The address that datagrams name as the router's.
+    pub agent: Option<IpAddr>,
+    /// One received packet in so many is sampled.
+    pub sample: Option<NonZeroU32>,
+    /// How often the counters of interfaces are sent.
+    pub counters_s: Option<NonZeroU32>,
 }
 
 /// `[confine]`.

@@ -56,7 +56,6 @@ pub fn first_standalone_key(config: &RouterConfig) -> Option<String> {
         ("feed", config.feed.is_some()),
         ("icmp", config.icmp != Default::default()),
         ("neighbors", config.neighbors != Default::default()),
-        ("filter", config.filter.is_some()),
     ];
     let list = lists.into_iter().find_map(|(key, is_there)| is_there.then(|| key.to_owned()));
     config.interface.iter().find_map(of_interface).or(list)

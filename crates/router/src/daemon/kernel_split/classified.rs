@@ -32,8 +32,10 @@ pub struct KernelSplit {
 }
 
 impl KernelSplit {
-    pub fn new(workers: usize) -> Result<KernelSplit, DaemonError> {
-        let classifier = Classifier::load().map_err(DaemonError::LoadClassifier)?;
+    /// With a filter the router also gets the packets that it only judges, for the kernel to answer.
+    pub fn new(workers: usize, is_filtered: bool) -> Result<KernelSplit, DaemonError> {
+        let load = if is_filtered { Classifier::load_for_filter } else { Classifier::load };
+        let classifier = load().map_err(DaemonError::LoadClassifier)?;
         let (thread, unused) = ReinjectThread::start(classifier.trailer(), workers)?;
         Ok(KernelSplit {
             classifier,
@@ -134,7 +136,7 @@ impl Reinjector {
         let concerns_kernel = match packet.verdict {
             Verdict::Punt(_) => true,
             Verdict::Drop(reason) => reason.is_answered(),
-            // A router beside a kernel has no filter.
+            // A filter beside a kernel has no rules that answer packets.
             Verdict::Reject(_) | Verdict::Forward => false,
         };
         if let Some(reinjector) = self.0.as_mut().filter(|_| concerns_kernel) {

@@ -15,7 +15,7 @@ use crate::route::LinkIndex;
 pub struct KernelSplit;
 
 impl KernelSplit {
-    pub fn new(_workers: usize) -> Result<KernelSplit, DaemonError> {
+    pub fn new(_workers: usize, _is_filtered: bool) -> Result<KernelSplit, DaemonError> {
         Ok(KernelSplit)
     }
 

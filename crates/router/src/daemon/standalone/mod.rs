@@ -9,19 +9,18 @@ mod workers;
 
 use std::sync::Arc;
 
-use fullview_filter::pf::files::FileSystem;
-
 use super::control_plane::ControlPlane;
 use super::error::{DaemonError, system};
+use super::filter_start::start_filter;
 use super::host_driver::HostDriver;
 use super::main_loop::Daemon;
 use super::plan_events::{PortState, with_planned_addresses};
 use super::query_queue::QueryQueue;
-use super::running_filter::{RunningFilter, WorkerFilter};
+use super::running_filter::WorkerFilter;
 use super::wakeup::Wakeup;
 use super::watch_hub::WatchHub;
-use crate::events::{EventKind, RecentEvents};
-use crate::filter::{self, FilterError};
+use crate::events::RecentEvents;
+use crate::filter::FilterError;
 use crate::host::channel::Wake;
 use crate::options::{RouterOptions, StandaloneConfig};
 use carrier::CarrierMonitor;
@@ -52,26 +51,21 @@ pub fn start(
     let lines = options.interfaces.iter().zip(of_first).zip(source.host.ports());
     let carriers = CarrierMonitor::of(lines.map(|((name, port), state)| (name, port, state.up)))?;
     source.monitor(carriers);
-    let filter = start_filter(config, &mut plane, source.host.ports(), worker.clone())?;
+    let filter = start_planned_filter(options, config, &mut plane, source.host.ports(), worker.clone())?;
     let path = StandaloneWorkers::start(opened, ends, &options.ports, &plane.mirror, filter, worker, hub);
     Ok(Daemon { plane, source, path, queries })
 }
 
 /// Makes the filter, if there is one, for the interfaces as they are at the start. Returns the worker's half.
-fn start_filter(
+fn start_planned_filter(
+    options: &RouterOptions,
     config: &StandaloneConfig,
     plane: &mut ControlPlane,
     ports: &[PortState],
     wakeup: Wakeup,
 ) -> Result<Option<WorkerFilter>, FilterError> {
-    let Some(options) = &config.filter else { return Ok(None) };
+    let Some(options) = &options.filter else { return Ok(None) };
     let interfaces = plane.mirror.views().current().parts().interfaces.clone();
     let interfaces = with_planned_addresses(interfaces, &config.plan.interfaces, ports);
-    let compiled = filter::compile(options, &FileSystem::default(), &interfaces)?;
-    for unknown in &compiled.unknown {
-        plane.log.line(plane.now(), EventKind::Warning, &format!("filter: {unknown}"));
-    }
-    let (running, worker) = RunningFilter::start(compiled, wakeup);
-    plane.filter = Some(running);
-    Ok(Some(worker))
+    start_filter(options, &interfaces, plane, wakeup).map(Some)
 }

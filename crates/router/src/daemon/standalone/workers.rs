@@ -41,7 +41,7 @@ impl StandaloneWorkers {
         let start = |(ports, slow): (Vec<Option<AnyPort>>, WorkerEndpoint)| {
             let packets = memory.take(ports.len(), options);
             let mut forwarder = Forwarder::new(mirror.views().reader());
-            forwarder.set_tracer(hub.connect());
+            hub.connect(&mut forwarder, ports.len());
             if let Some(WorkerFilter { filter, server }) = filter.take() {
                 forwarder.set_filter(filter);
                 forwarder.set_filter_server(server);

@@ -1,0 +1,133 @@
+//! The filter of a router beside a kernel: rules that follow the kernel's interfaces, and the fence that keeps the kernel from
+//! forwarding past them.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use fullview_plane::interface::{Interface, InterfaceAddress};
+use fullview_plane::view::View;
+
+use super::control_plane::ControlPlane;
+use super::error::{DaemonError, system};
+use super::filter_start::start_filter;
+use super::running_filter::{RunningFilter, WorkerFilter};
+use super::wakeup::Wakeup;
+use crate::error::BadInput;
+use crate::events::EventKind;
+use crate::fence::{self, Fence};
+use crate::filter::{FilterError, FilterOptions};
+
+/// What rules may refer to, by the number of the interface.
+type NamedAddresses = Vec<(String, Vec<InterfaceAddress>)>;
+
+pub struct KernelFilter {
+    fence: Fence,
+    /// The view that the rules were last compared with.
+    view: Arc<View>,
+    /// The interfaces that the rules in force were made for.
+    facts: NamedAddresses,
+    /// Rules for these interfaces wait for the worker, which forwards by them afterwards.
+    opening: bool,
+}
+
+/// Refuses an interface whose frames the kernel forwards without a look at their IP headers, past the fence.
+pub fn check_interface(interface: &str) -> Result<(), BadInput> {
+    let mpls = fs::read_to_string(format!("/proc/sys/net/mpls/conf/{interface}/input")).unwrap_or_default();
+    if mpls.trim() == "1" {
+        return Err(BadInput(format!(
+            "interface {interface}: the kernel forwards MPLS by it, past the rules of the filter; \
+             `sysctl -w net.mpls.conf.{interface}.input=0` prevents that"
+        )));
+    }
+    if Path::new(&format!("/sys/class/net/{interface}/brport")).exists() {
+        return Err(BadInput(format!(
+            "interface {interface}: it is a port of a bridge, which forwards frames past the rules of the filter; take it out of \
+             the bridge: `ip link set {interface} nomaster`"
+        )));
+    }
+    Ok(())
+}
+
+impl KernelFilter {
+    /// Makes the rules for the interfaces as they are, and then the fence: wrong rules change nothing in the kernel. Returns
+    /// the worker's half too.
+    pub fn start(
+        options: &FilterOptions,
+        plane: &mut ControlPlane,
+    ) -> Result<(KernelFilter, (WorkerFilter, Wakeup)), DaemonError> {
+        let wakeup = Wakeup::new().map_err(system("making an eventfd"))?;
+        let view = plane.mirror.views().current();
+        let interfaces = &view.parts().interfaces;
+        let worker = start_filter(options, interfaces, plane, wakeup.clone())?;
+        let facts = facts(interfaces);
+        let fence = Fence::raise(&names(&facts))?;
+        let text = format!(
+            "the kernel forwards nothing between {} and other interfaces (nftables, table inet {}); packets that pass the rules \
+             are forwarded by this program",
+            names(&facts).join(", "),
+            fence::TABLE
+        );
+        plane.log.line(plane.now(), EventKind::Router, &text);
+        plane.mirror.set_judged_interfaces(names(&facts));
+        plane.commit();
+        let view = plane.mirror.views().current();
+        Ok((KernelFilter { fence, view, facts, opening: false }, (worker, wakeup)))
+    }
+
+    /// Makes fence and rules again if interfaces or their addresses are others. New interfaces forward when the worker has
+    /// taken the rules about them.
+    pub fn follow(&mut self, plane: &mut ControlPlane) -> Result<(), DaemonError> {
+        plane.filter.iter_mut().for_each(RunningFilter::free_former);
+        if self.opening && plane.filter.as_ref().is_some_and(RunningFilter::is_settled) {
+            self.opening = false;
+            plane.mirror.set_judged_interfaces(names(&self.facts));
+            plane.commit();
+        }
+        let view = plane.mirror.views().current();
+        if !Arc::ptr_eq(&view, &self.view) && self.follow_interfaces(&view.parts().interfaces, plane)? {
+            self.view = view;
+        }
+        Ok(())
+    }
+
+    /// `false` if another thread changes the rules just now, or the worker has not taken earlier changes: a later call tries
+    /// again.
+    fn follow_interfaces(
+        &mut self,
+        interfaces: &[Interface],
+        plane: &mut ControlPlane,
+    ) -> Result<bool, DaemonError> {
+        let facts = facts(interfaces);
+        if facts == self.facts {
+            return Ok(true);
+        }
+        self.fence.follow(&names(&facts))?;
+        let Some(filter) = &mut plane.filter else { return Ok(true) };
+        let Some(changed) = filter.follow_interfaces(interfaces) else { return Ok(false) };
+        match changed {
+            Ok(()) => (self.facts, self.opening) = (facts, true),
+            Err(FilterError::Busy(_)) => return Ok(false),
+            Err(error) => {
+                let text = format!(
+                    "filter: the rules do not follow the interfaces, new ones do not forward: {error}"
+                );
+                plane.log.line(plane.now(), EventKind::Warning, &text);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lets the kernel forward again.
+    pub fn end(self) -> Result<(), DaemonError> {
+        Ok(self.fence.remove()?)
+    }
+}
+
+fn facts(interfaces: &[Interface]) -> NamedAddresses {
+    interfaces.iter().map(|interface| (interface.name.clone(), interface.addresses.clone())).collect()
+}
+
+fn names(facts: &NamedAddresses) -> Vec<String> {
+    facts.iter().map(|(name, _)| name.clone()).collect()
+}

@@ -1,0 +1,115 @@
+//! The fence: rules of nftables by which the kernel forwards nothing between filtered interfaces and any other one.
+//!
+//! A filter judges only the packets that workers forward. The kernel would forward the others past the rules: those that
+//! workers leave to it, and all packets while the router starts, hangs, or after it was killed. The fence drops them. Its
+//! table belongs to the socket that made it, so that no other program removes it, and outlives that socket
+//! (`NFT_TABLE_F_PERSIST`), so that the kernel forwards nothing after the router was killed.
+
+mod message;
+
+use std::io;
+
+use netlink_packet_core::NLMSG_ERROR;
+use netlink_sys::protocols::NETLINK_NETFILTER;
+use netlink_sys::{Socket, SocketAddr};
+
+use crate::netlink::decode::Messages;
+pub use message::TABLE;
+use message::{Batch, InterfaceTest};
+
+/// Why there is no fence.
+#[derive(Debug, thiserror::Error)]
+pub enum FenceError {
+    #[error(
+        "another process holds the table inet {TABLE}, by which the kernel forwards nothing past the rules of a filter: end \
+         that router first"
+    )]
+    Held,
+    #[error(
+        "this kernel keeps no table of nftables for a process that ends: a filter beside a kernel needs Linux 6.9 or newer"
+    )]
+    OldKernel,
+    #[error(
+        "the table inet {TABLE}, by which the kernel forwards nothing past the rules of the filter, cannot be changed: {0}"
+    )]
+    Refused(#[from] io::Error),
+}
+
+/// The rules in the kernel. They stay when this value is dropped, unless [`Fence::remove`] removes them.
+pub struct Fence {
+    socket: Socket,
+    names: Vec<String>,
+    sequence: u32,
+}
+
+impl Fence {
+    /// Has the kernel forward nothing that comes in or leaves by these interfaces or their VLANs. A fence that a router
+    /// left behind is replaced, without a moment in between.
+    pub fn raise(names: &[String]) -> Result<Fence, FenceError> {
+        let mut fence = Fence { socket: Socket::new(NETLINK_NETFILTER)?, names: Vec::new(), sequence: 1 };
+        fence.replace(names)?;
+        Ok(fence)
+    }
+
+    /// Replaces the interfaces, if they are others; returns whether they are.
+    pub fn follow(&mut self, names: &[String]) -> Result<bool, FenceError> {
+        let differs = self.names != names;
+        if differs {
+            self.replace(names)?;
+        }
+        Ok(differs)
+    }
+
+    /// Lets the kernel forward again.
+    pub fn remove(mut self) -> Result<(), FenceError> {
+        self.send(|batch| batch.delete_table())
+    }
+
+    fn replace(&mut self, names: &[String]) -> Result<(), FenceError> {
+        self.send(|batch| {
+            // A table that is not there cannot be deleted, so it is made first. All is one transaction.
+            batch.ensure_table();
+            batch.delete_table();
+            batch.add_owned_table();
+            batch.add_forward_chain();
+            for name in names {
+                InterfaceTest::ALL.iter().for_each(|test| batch.add_drop(*test, name));
+            }
+        })?;
+        self.names = names.to_vec();
+        Ok(())
+    }
+
+    fn send(&mut self, fill: impl FnOnce(&mut Batch)) -> Result<(), FenceError> {
+        let mut batch = Batch::begin(self.sequence);
+        fill(&mut batch);
+        let (bytes, last) = batch.end();
+        self.sequence = last + 1;
+        self.socket.send_to(&bytes, &SocketAddr::new(0, 0), 0)?;
+        self.receive_result(last).map_err(of_kernel)
+    }
+
+    /// Waits for the acknowledgement of a message, or for an error about one before it.
+    fn receive_result(&mut self, last: u32) -> io::Result<()> {
+        loop {
+            let (bytes, _) = self.socket.recv_from_full()?;
+            for message in Messages(&bytes).filter(|message| message.message_type() == NLMSG_ERROR) {
+                let code = message.payload().first_chunk().map_or(0, |code| i32::from_ne_bytes(*code));
+                match code {
+                    0 if message.sequence_number() == last => return Ok(()),
+                    0 => {}
+                    _ => return Err(io::Error::from_raw_os_error(code.saturating_neg())),
+                }
+            }
+        }
+    }
+}
+
+/// The kernel refuses changes of tables of others by `EPERM`, and flags that it does not know by `EOPNOTSUPP`.
+fn of_kernel(error: io::Error) -> FenceError {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => FenceError::Held,
+        Some(libc::EOPNOTSUPP | libc::EINVAL) => FenceError::OldKernel,
+        _ => FenceError::Refused(error),
+    }
+}

@@ -1,0 +1,361 @@
+//! A router beside a kernel that filters what it forwards. Whatever happens to the router, the kernel forwards nothing past its
+//! rules.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use fullview_testnet::{ANSWER, Node, Program, eventually, may_run};
+
+use crate::control::{Control, ask_by_program};
+use crate::lab::{Lab, forward};
+
+const PROGRAMS: [&str; 3] = ["ip", "setpriv", "nft"];
+
+/// The left host may send to ports 4000 and 4080 of the right one, and gets the answers; nothing else passes.
+const PF: &str = "block all
+pass in on eth1 inet proto { tcp udp } to port { 4000 4080 } keep state
+pass out on eth2 inet proto { tcp udp } to port { 4000 4080 } keep state
+";
+
+const IPFW: &str = "add check-state
+add allow tcp from any to any 4000,4080 in recv eth1 setup keep-state
+add allow udp from any to any 4000,4080 in recv eth1 keep-state
+add deny ip from any to any
+";
+
+/// Two hosts, the router between them, and a file of rules.
+struct FilterLab {
+    lab: Lab,
+    folder: tempfile::TempDir,
+    control: Control,
+    /// Options of `forward`, besides the rules.
+    options: Vec<String>,
+}
+
+impl FilterLab {
+    fn new(language: &str, rules: &str) -> FilterLab {
+        let (lab, folder) = (Lab::new(), tempfile::tempdir().unwrap());
+        // Packets that senders leave to a card to cut would be too long for the router.
+        [&lab.left, &lab.right].iter().for_each(|host| host.send_finished_frames("eth0"));
+        let options = ["--filter-language", language].map(str::to_owned).to_vec();
+        let lab = FilterLab { lab, folder, control: Control::new(), options };
+        lab.write(rules);
+        lab
+    }
+
+    fn rules(&self) -> PathBuf {
+        self.folder.path().join("rules")
+    }
+
+    fn write(&self, rules: &str) {
+        std::fs::write(self.rules(), rules).unwrap();
+    }
+
+    fn start(&self) -> Program {
+        self.start_between("eth1,eth2")
+    }
+
+    fn start_between(&self, interfaces: &str) -> Program {
+        let rules = self.rules();
+        let more = [&self.control.options()[..], &["--filter", rules.to_str().unwrap()]].concat();
+        let options: Vec<&str> = self.options.iter().map(String::as_str).chain(more).collect();
+        forward(&self.lab.router, interfaces, &options)
+    }
+
+    fn left(&self, port: u16) -> UdpSocket {
+        socket(&self.lab.left, &format!("10.0.1.2:{port}"))
+    }
+
+    fn right(&self, port: u16) -> UdpSocket {
+        socket(&self.lab.right, &format!("10.0.2.2:{port}"))
+    }
+
+    fn show(&self, what: &str) -> String {
+        let socket = self.control.options()[1].to_owned();
+        ask_by_program(socket.as_ref(), &format!("show {what}")).1
+    }
+
+    fn has_fence(&self) -> bool {
+        self.lab.router.command("nft list tables").contains("fullview_fence")
+    }
+}
+
+fn socket(host: &Node, address: &str) -> UdpSocket {
+    let socket = host.udp(address);
+    socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    socket
+}
+
+/// Sends once; returns whether this packet arrives soon. Earlier ones may be late.
+fn passes(from: &UdpSocket, to: &UdpSocket) -> bool {
+    static SENT: AtomicU32 = AtomicU32::new(0);
+    let number = SENT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let _ = from.send_to(&number, to.local_addr().unwrap());
+    let mut room = [0; 64];
+    std::iter::from_fn(|| to.recv(&mut room).ok().map(|len| room[..len].to_vec())).any(|one| one == number)
+}
+
+/// Whether nothing of several packets passes.
+fn is_blocked(from: &UdpSocket, to: &UdpSocket) -> bool {
+    (0..5).all(|_| !passes(from, to))
+}
+
+fn only_allowed_flows_pass(lab: &FilterLab, language: &str) -> String {
+    let program = lab.start();
+    let (left, allowed, other) = (lab.left(5000), lab.right(4000), lab.right(4001));
+    assert!(is_blocked(&allowed, &left), "{language}: nothing passes before the first question");
+    assert!(eventually(|| passes(&left, &allowed)), "{language}: {}", lab.show("counters"));
+    assert!(eventually(|| passes(&allowed, &left)), "{language}: the answer passes by the state");
+    assert!(is_blocked(&left, &other) && is_blocked(&other, &left), "{language}: {}", lab.show("counters"));
+    assert!(lab.show("counters").contains("filter_rule"), "{}", lab.show("counters"));
+    assert!(lab.show("filter").contains(&format!("{language} rules of")), "{}", lab.show("filter"));
+    assert!(lab.show("states").contains("10.0.1.2:5000"), "{}", lab.show("states"));
+    let (code, output) = program.end("TERM");
+    assert_eq!(code, Some(0), "{output}");
+    output
+}
+
+#[test]
+fn only_flows_that_the_rules_allow_pass() {
+    if may_run(&PROGRAMS) {
+        for (language, rules) in [("pf", PF), ("ipfw", IPFW)] {
+            let output = only_allowed_flows_pass(&FilterLab::new(language, rules), language);
+            assert!(output.contains("engine threads: `filter` is a setting of threads"), "{output}");
+        }
+    }
+}
+
+#[test]
+#[cfg(feature = "bpf")]
+fn only_flows_that_the_rules_allow_pass_through_af_xdp() {
+    if may_run(&["ip", "setpriv", "nft", "ethtool"]) {
+        let mut lab = FilterLab::new("pf", PF);
+        lab.lab.keep_tags();
+        lab.options.extend(["--port", "xdp"].map(str::to_owned));
+        let output = only_allowed_flows_pass(&lab, "pf");
+        assert_eq!(output.matches("AF_XDP, copy mode").count(), 2, "{output}");
+    }
+}
+
+/// Workers start again with other ports, and go on with the states.
+#[test]
+fn states_stay_when_an_interface_appears() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let mut lab = FilterLab::new("pf", PF);
+    lab.options.push("--wait".to_owned());
+    let program = lab.start_between("eth1,eth2,eth3");
+    let (left, allowed) = (lab.left(5000), lab.right(4000));
+    assert!(eventually(|| passes(&left, &allowed)), "{}", program.output());
+    lab.lab.router.ip("link add eth3 type veth peer name eth4");
+    ["eth3", "eth4"].iter().for_each(|name| _ = lab.lab.router.ip(&format!("link set {name} up")));
+    let is_up = |line: &str| line.split_whitespace().take(2).eq(["eth3", "up"]);
+    assert!(eventually(|| lab.show("interfaces").lines().any(is_up)), "{}", lab.show("interfaces"));
+    // By this answer the workers have started again.
+    lab.show("interfaces");
+    assert!(eventually(|| passes(&allowed, &left)), "the answer passes by the state: {}", lab.show("states"));
+    let (code, output) = program.end("TERM");
+    assert_eq!(code, Some(0), "{output}");
+}
+
+fn carries_a_connection(language: &str, rules: &str) {
+    const BYTES: usize = 300_000;
+    let lab = FilterLab::new(language, rules);
+    let program = lab.start();
+    let listener = lab.lab.right.run(|| TcpListener::bind("10.0.2.2:4080").unwrap());
+    let server = std::thread::spawn(move || {
+        let mut received = vec![0; BYTES];
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(ANSWER)).unwrap();
+        stream.read_exact(&mut received).unwrap();
+        stream.write_all(&received).unwrap();
+    });
+    let connect = || TcpStream::connect_timeout(&"10.0.2.2:4080".parse().unwrap(), ANSWER);
+    let mut stream = lab.lab.left.run(connect).unwrap();
+    stream.set_read_timeout(Some(ANSWER)).unwrap();
+    let sent: Vec<u8> = (0..BYTES).map(|at| at as u8).collect();
+    stream.write_all(&sent).unwrap();
+    let mut answer = vec![0; BYTES];
+    stream.read_exact(&mut answer).unwrap();
+    assert!(answer == sent, "{language}");
+    server.join().unwrap();
+    assert!(lab.show("states --protocol tcp").contains("10.0.2.2:4080"), "{}", lab.show("states"));
+    program.end("TERM");
+}
+
+#[test]
+fn a_connection_passes_by_its_states() {
+    if may_run(&PROGRAMS) {
+        carries_a_connection("pf", PF);
+        carries_a_connection("ipfw", IPFW);
+    }
+}
+
+#[test]
+fn the_kernel_forwards_nothing_past_the_rules_of_a_router_that_hangs_or_was_killed() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = FilterLab::new("pf", PF);
+    let (left, allowed, other) = (lab.left(5000), lab.right(4000), lab.right(4001));
+    if cfg!(feature = "bpf") {
+        assert!(eventually(|| passes(&left, &other)), "the kernel forwards before the first start");
+    }
+    let program = lab.start();
+    assert!(program.output().contains("table inet fullview_fence"), "{}", program.output());
+    assert!(eventually(|| passes(&left, &allowed)) && is_blocked(&left, &other));
+    program.signal("STOP");
+    // The kernel gets the frames when the router has been silent for a second.
+    (0..3).for_each(|_| assert!(is_blocked(&left, &other), "past a router that hangs"));
+    program.signal("CONT");
+    assert!(eventually(|| passes(&left, &allowed)), "the router goes on");
+    program.end("KILL");
+    assert!(lab.has_fence() && is_blocked(&left, &other) && is_blocked(&left, &allowed));
+    let program = lab.start();
+    assert!(is_blocked(&left, &other), "while a router takes over the fence");
+    assert!(eventually(|| passes(&left, &allowed)), "{}", program.output());
+    let (code, output) = program.end("TERM");
+    assert_eq!(code, Some(0), "{output}");
+    assert!(!lab.has_fence());
+    if cfg!(feature = "bpf") {
+        assert!(eventually(|| passes(&left, &other)), "the kernel forwards again");
+    }
+}
+
+/// A table that another process may delete would protect nothing.
+#[test]
+fn no_other_program_removes_the_fence_of_a_running_router() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = FilterLab::new("pf", PF);
+    let program = lab.start();
+    let nft = |line: &str| lab.lab.router.try_command(&format!("nft {line}")).status.success();
+    assert!(!nft("delete table inet fullview_fence"));
+    nft("flush ruleset");
+    assert!(lab.has_fence());
+    program.end("KILL");
+    assert!(lab.has_fence() && nft("delete table inet fullview_fence") && !lab.has_fence());
+}
+
+#[test]
+fn rules_routes_and_interfaces_change_while_the_router_runs() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let mut lab = FilterLab::new("pf", PF);
+    lab.options.clear();
+    let file = lab.folder.path().join("router.toml");
+    let socket = lab.control.options()[1].to_owned();
+    let text = format!(
+        "[router]\ninterfaces = [\"eth1\", \"eth2\"]\n[filter]\nlanguage = \"pf\"\nfile = \"{}\"\n[control]\nsocket = \"{socket}\"\n",
+        lab.rules().display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let checked = lab.lab.router.try_command(&format!("{FULLVIEW} check-config {}", file.display()));
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    let mut program = lab.lab.router.start(FULLVIEW, &["forward", "--config", file.to_str().unwrap()]);
+    program.wait_for("forwarding");
+    program.wait_for("control: ");
+    let (left, allowed, other) = (lab.left(5000), lab.right(4000), lab.right(4001));
+    assert!(eventually(|| passes(&left, &allowed)) && is_blocked(&left, &other), "{}", program.output());
+    lab.write(&PF.replace("4080", "4001"));
+    let reload = || ask_by_program(socket.as_ref(), "reload");
+    assert!(reload().0);
+    assert!(eventually(|| passes(&left, &other)), "{}", program.output());
+    lab.write("pass everything\n");
+    let (success, said) = reload();
+    assert!(!success && said.contains("rules:1:6"), "{said}");
+    // Routes of the kernel lead allowed packets on.
+    lab.lab.right.ip("addr add 192.0.2.9/32 dev lo");
+    lab.lab.router.ip("route add 192.0.2.9/32 via 10.0.2.2");
+    let far = self::socket(&lab.lab.right, "192.0.2.9:4000");
+    assert!(eventually(|| passes(&left, &far)), "{}", lab.show("counters"));
+    follows_a_new_network(&lab, &reload);
+    let (code, output) = program.end("TERM");
+    assert_eq!(code, Some(0), "{output}");
+}
+
+/// Rules that name the network of an interface apply to the network that it gets later, without a reload.
+fn follows_a_new_network(lab: &FilterLab, reload: &impl Fn() -> (bool, String)) {
+    let rule = "inet proto udp to (eth2:network) port 4002 keep state";
+    lab.write(&format!("{PF}pass in on eth1 {rule}\npass out on eth2 {rule}\n"));
+    assert!(reload().0);
+    lab.lab.right.ip("addr add 10.0.9.2/24 dev eth0");
+    let (left, open) = (lab.left(5001), socket(&lab.lab.right, "10.0.9.2:4002"));
+    let closed = socket(&lab.lab.right, "10.0.9.2:4003");
+    assert!(is_blocked(&left, &open));
+    // What is no longer in the file must not matter: the rules in force are those that were read.
+    lab.write("block all\n");
+    lab.lab.router.ip("addr add 10.0.9.1/24 dev eth2");
+    assert!(eventually(|| passes(&left, &open)), "{} {}", lab.show("counters"), lab.show("filter"));
+    assert!(is_blocked(&left, &closed));
+}
+
+/// The kernel answers in the name of the router, and only about packets that passed the rules.
+#[test]
+#[cfg(feature = "bpf")]
+fn icmp_errors_are_about_packets_that_the_rules_pass() {
+    if !may_run(&["ip", "setpriv", "nft", "ping"]) {
+        return;
+    }
+    let lab = FilterLab::new("pf", "block all\npass in on eth1 inet proto icmp to 10.0.2.2 keep state\n");
+    let program = lab.start();
+    let ping = |to: &str| {
+        let output = lab.lab.left.try_command(&format!("ping -n -c 2 -i 0.2 -W 1 -t 1 {to}"));
+        String::from_utf8_lossy(&output.stdout).contains("Time to live exceeded")
+    };
+    assert!(eventually(|| ping("10.0.2.2")), "{}", lab.show("counters"));
+    assert!(!ping("10.0.2.3"), "{}", lab.show("counters"));
+    program.end("TERM");
+}
+
+const FULLVIEW: &str = env!("CARGO_BIN_EXE_fullview");
+
+#[test]
+fn what_cannot_be_enforced_is_refused() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = FilterLab::new("pf", PF);
+    let rules = lab.rules();
+    let path = rules.to_str().unwrap();
+    let cases = [
+        (
+            "block return all\n",
+            "pf",
+            "",
+            format!("{path}:1:1: beside a kernel blocked packets are not answered"),
+        ),
+        (
+            "nat on eth2 from any -> 10.0.2.1\npass\n",
+            "pf",
+            "",
+            format!("{path}:1:1: beside a kernel no addresses"),
+        ),
+        (
+            "add 10 reset tcp from any to any\n",
+            "ipfw",
+            "",
+            format!("{path}: rule 10: beside a kernel blocked"),
+        ),
+        ("pass everything\n", "pf", "", format!("{path}:1:6")),
+        ("pass\n", "pf", "--workers 2", "set router.workers = 1".to_owned()),
+        ("pass\n", "pf", "--engine xdp", "filter: only threads have that".to_owned()),
+        ("pass\n", "pf", "--engine tc", "filter: only threads have that".to_owned()),
+    ];
+    for (text, language, options, expected) in cases {
+        lab.write(text);
+        let line = format!(
+            "{FULLVIEW} forward --interfaces eth1,eth2 --filter {path} --filter-language {language} {options}"
+        );
+        let output = lab.lab.router.try_command(&line);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(&expected), "{text}: {error}");
+        assert!(!lab.has_fence(), "{text}: rules that are refused close nothing");
+    }
+}
