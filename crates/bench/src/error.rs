@@ -13,6 +13,8 @@ use fullview_table::feed::synthetic::SyntheticError;
 use fullview_table::fib::CompileError;
 use fullview_table::nexthop::TooManyNextHops;
 
+#[cfg(feature = "bpf")]
+use crate::device_bed::DeviceBedError;
 use crate::placement::PlacementError;
 #[cfg(feature = "bpf")]
 use crate::testbed::TestbedError;
@@ -58,6 +60,9 @@ pub enum BenchError {
     #[cfg(feature = "bpf")]
     #[error("{0}")]
     Veth(#[from] VethError),
+    #[cfg(feature = "bpf")]
+    #[error("{0}")]
+    DeviceBed(#[from] DeviceBedError),
     #[error("{0}")]
     Peer(#[from] PeerError),
     /// The text says what came out wrong.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
     /// What is measured: a whole forwarding path, lookups alone, changes of routes, a forwarding path inside the
-    /// kernel, or real clients over a router.
+    /// kernel, real clients over a router, or packets through a device in a test bed.
     pub kind: Option<Kind>,
     #[serde(default)]
     pub table: TableSettings,
@@ -40,6 +40,8 @@ pub struct Settings {
     pub kernel: KernelSettings,
     #[serde(default)]
     pub veth: VethSettings,
+    #[serde(default)]
+    pub testbed: DutSettings,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +52,7 @@ pub enum Kind {
     Updates,
     Kernel,
     Veth,
+    Testbed,
 }
 
 impl fmt::Display for Kind {
@@ -60,6 +63,7 @@ impl fmt::Display for Kind {
             Kind::Updates => "updates",
             Kind::Kernel => "kernel",
             Kind::Veth => "veth",
+            Kind::Testbed => "testbed",
         })
     }
 }
@@ -101,6 +105,8 @@ pub struct FilterSettings {
     pub other_rules: Option<u32>,
     /// Addresses of a table, none of which any packet has.
     pub table_addresses: Option<u32>,
+    /// Room for flows whose packets need no rules, instead of what the room for states leads to.
+    pub known_flows: Option<u32>,
 }
 
 /// `[subject.traffic]`: which packets, to where.
@@ -401,6 +407,25 @@ impl VethSettings {
     pub const KERNEL: &str = "kernel";
 }
 
+/// `[subject.testbed]`: the device between a generator and a receiver.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DutSettings {
+    /// [`DutSettings::KERNEL`], or a word of `fullview forward --engine`.
+    pub device: Option<String>,
+    /// Further arguments of `fullview forward`.
+    pub options: Option<Vec<String>>,
+    /// Lines for the shell, which run in the device's namespace before it forwards.
+    pub start: Option<Vec<String>>,
+    /// Whether the device's kernel sends ICMP redirects (default false).
+    pub redirects: Option<bool>,
+}
+
+impl DutSettings {
+    /// The kernel's own forwarding.
+    pub const KERNEL: &str = "kernel";
+}
+
 macro_rules! lay_over {
     ($type:ty { $($field:ident),* } { $($nested:ident),* }) => {
         impl $type {
@@ -449,15 +474,16 @@ fn absolute(path: &Path) -> io::Result<String> {
 }
 
 lay_over!(Settings { kind, route_cache } {
-    table, traffic, streams, load, router, filter, lookup, updates, kernel, veth
+    table, traffic, streams, load, router, filter, lookup, updates, kernel, veth, testbed
 });
-lay_over!(FilterSettings { language, rules, states, other_rules, table_addresses } {});
+lay_over!(FilterSettings { language, rules, states, other_rules, table_addresses, known_flows } {});
 lay_over!(TableSettings { source, inet, inet6, next_hops, seed, static_routes } {});
 lay_over!(TrafficSettings {
     model, flows, size, exponent, source, destination, source6, destination6
 } { client });
 lay_over!(ClientSettings { load, connections, bytes, offloads } {});
 lay_over!(VethSettings { engine, options } {});
+lay_over!(DutSettings { device, options, start, redirects } {});
 lay_over!(LoadSettings { pps, shape, burst, packets, check_one_in, through, prefetch, ports, peer } {});
 lay_over!(LookupSettings { arm, batch, keys, peer } {});
 lay_over!(UpdateSettings { source, changes, batch } {});

@@ -103,7 +103,7 @@ fn routes(ingress: &str) -> String {
 
 /// Moves the receiving of an interface from the core of the sender to a thread on the device's core. Otherwise the kernel
 /// would forward each packet before the call that sends it returns: the generator would be slow, and nothing lost.
-fn receive_on(namespace: &Namespace, interface: &str, core: usize) -> Result<(), RatesError> {
+pub fn receive_on(namespace: &Namespace, interface: &str, core: usize) -> Result<(), RatesError> {
     let path = format!("/sys/class/net/{interface}/threaded");
     run("ip", &["netns", "exec", namespace.name(), "tee", &path], "1")?;
     keep(Some(receiving_thread(interface)?), core)

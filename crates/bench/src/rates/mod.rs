@@ -28,8 +28,9 @@ mod schedule;
 mod trial;
 
 pub use archive::TrialArchive;
+pub use bed::receive_on;
 pub use campaign::{RatesCampaign, SMALLEST};
-pub use cores::keep_real_time;
+pub use cores::{BedCores, keep, keep_real_time};
 pub use device::DeviceName;
 pub use error::RatesError;
 pub use frame::TrafficAddresses;

@@ -8,9 +8,9 @@ use crate::error::BenchError;
 use crate::settings::{Kind, Settings};
 
 /// Settings of some kinds only, by their path below `[subject]` or `set`.
-const OF_SOME_KINDS: [(&[&str], &[Kind]); 10] = [
+const OF_SOME_KINDS: [(&[&str], &[Kind]); 11] = [
     (&["table"], WITH_ROUTES),
-    (&["router"], WITH_ROUTES),
+    (&["router"], WITH_ALGORITHMS),
     (&["load"], &[Kind::Forward]),
     (&["traffic", "size"], &[Kind::Forward]),
     (&["traffic", "client"], &[Kind::Veth]),
@@ -19,6 +19,7 @@ const OF_SOME_KINDS: [(&[&str], &[Kind]); 10] = [
     (&["updates"], &[Kind::Updates]),
     (&["kernel"], &[Kind::Kernel]),
     (&["veth"], &[Kind::Veth]),
+    (&["testbed"], &[Kind::Testbed]),
 ];
 
 /// The keys of `[subject.traffic]` that packets or lookup keys are drawn by.
@@ -26,11 +27,13 @@ const DRAWN_BY: [&str; 7] =
     ["model", "flows", "exponent", "source", "destination", "source6", "destination6"];
 
 /// Kinds whose packets or keys are drawn from the traffic.
-const WITH_PACKETS: &[Kind] = &[Kind::Forward, Kind::Lookup, Kind::Kernel];
+const WITH_PACKETS: &[Kind] = &[Kind::Forward, Kind::Lookup, Kind::Kernel, Kind::Testbed];
 /// Kinds with several streams.
-const WITH_STREAMS: &[Kind] = &[Kind::Forward, Kind::Lookup, Kind::Kernel, Kind::Veth];
+const WITH_STREAMS: &[Kind] = &[Kind::Forward, Kind::Lookup, Kind::Kernel, Kind::Veth, Kind::Testbed];
 /// Kinds that look up in a table of the experiment.
-const WITH_ROUTES: &[Kind] = &[Kind::Forward, Kind::Lookup, Kind::Updates, Kind::Kernel];
+const WITH_ROUTES: &[Kind] = &[Kind::Forward, Kind::Lookup, Kind::Updates, Kind::Kernel, Kind::Testbed];
+/// Those of them that take the algorithm from the experiment; the others' programs take it as an option.
+const WITH_ALGORITHMS: &[Kind] = &[Kind::Forward, Kind::Lookup, Kind::Updates, Kind::Kernel];
 
 /// Whether any variant is of this kind.
 pub fn measures(experiment: &Experiment<Settings>, kind: Kind) -> bool {
@@ -187,16 +190,19 @@ variants = [
         let updates = updates.replace("set.lookup.arm = \"batch\"", "set.updates.batch = 8");
         assert_eq!(check_text(&updates), Ok(()));
         let error = refusal(&updates.replace("updates.batch = 8", "traffic.flows = 8"));
-        let owners = "kind \"forward\" or \"lookup\" or \"kernel\"";
+        let owners = "kind \"forward\" or \"lookup\" or \"kernel\" or \"testbed\"";
         assert!(error.contains(&format!("traffic.flows belongs to subjects of {owners}")), "{error}");
     }
 
     #[test]
     fn the_experiments_of_the_project_set_nothing_in_vain() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-        let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-        let experiments: Vec<_> = files.filter(|path| path.is_file()).collect();
-        assert!(experiments.len() > 10, "{experiments:?}");
+        let files =
+            |folder: std::path::PathBuf| std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+        let is_report = |path: &std::path::PathBuf| path.display().to_string().contains("testbed/report-");
+        let on_a_test_bed = files(folder.join("testbed")).filter(is_report);
+        let experiments: Vec<_> = files(folder).filter(|path| path.is_file()).chain(on_a_test_bed).collect();
+        assert!(experiments.len() > 14, "{experiments:?}");
         for path in experiments {
             let text = std::fs::read_to_string(&path).unwrap();
             assert_eq!(check_text(&text), Ok(()), "{}", path.display());

@@ -14,6 +14,7 @@ use crate::error::BenchError;
 use crate::settings::{Kind, Settings, Shape};
 use crate::workload::{changes, packets};
 use cores::Cores;
+use devices::DeviceFactory;
 use family::BenchFamily;
 use family_stream::FamilyStream;
 use forward::ForwardFactory;
@@ -28,6 +29,11 @@ use veth::VethFactory;
 pub mod arms;
 pub mod core_share;
 mod cores;
+#[cfg(feature = "bpf")]
+mod devices;
+#[cfg(not(feature = "bpf"))]
+#[path = "devices_absent.rs"]
+mod devices;
 mod family;
 mod family_stream;
 mod forward;
@@ -77,6 +83,7 @@ impl RouterBench {
                 updates: UpdateFactory::new(cores),
                 kernel: KernelFactory::new(cores),
                 veth: VethFactory::default(),
+                devices: DeviceFactory::default(),
                 peers: Peers::new(cores),
                 forwards_by_peers: variants.iter().any(|settings| settings.load.peer.is_some()),
             },
@@ -90,6 +97,9 @@ impl RouterBench {
         if measures(experiment, Kind::Veth) {
             veth::check_window(experiment)?;
             return Ok(bench);
+        }
+        if measures(experiment, Kind::Testbed) {
+            devices::check_window(experiment)?;
         }
         for settings in &variants {
             bench.factories.inputs.table(&settings.table)?;
@@ -127,6 +137,9 @@ impl RouterBench {
         let stream = FamilyStream::of(settings, family)?;
         if settings.kind() == Kind::Veth {
             return veth::check(&stream);
+        }
+        if settings.kind() == Kind::Testbed {
+            devices::check(settings)?;
         }
         forward::check_load(&settings.load)?;
         match stream.family {
@@ -183,6 +196,9 @@ impl RouterBench {
         }
         if measures(experiment, Kind::Kernel) {
             self.conditions.extend(kernel::describe(self.cores)?);
+        }
+        if measures(experiment, Kind::Testbed) {
+            self.conditions.extend(devices::describe()?);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use fullview_lab::{PanelError, PanelWork};
 use fullview_table::Family;
 
 use super::arms::{ArmPanel, PanelArm, PanelMember};
+use super::devices::DeviceFactory;
 use super::family::BenchFamily;
 use super::family_stream::FamilyStream;
 use super::forward::ForwardFactory;
@@ -24,6 +25,7 @@ pub struct PanelFactories {
     pub updates: UpdateFactory,
     pub kernel: KernelFactory,
     pub veth: VethFactory,
+    pub devices: DeviceFactory,
     pub peers: Peers,
     /// Whether the variants are routers in processes of their own.
     pub forwards_by_peers: bool,
@@ -58,6 +60,7 @@ pub fn panel<A: BenchFamily>(
         Kind::Updates => updates_panel::<A>(bench, streams, seed, work),
         Kind::Kernel => bench.kernel.panel::<A>(&mut bench.inputs, streams, seed, work),
         Kind::Veth => bench.veth.panel(streams, work),
+        Kind::Testbed => bench.devices.panel::<A>(&mut bench.inputs, streams, seed, work),
     }
 }
 

@@ -33,7 +33,9 @@ pub fn stages() -> &'static [(&'static str, &'static str)] {
 pub fn is_in_this_process(experiment: &Experiment<Settings>) -> bool {
     let settings =
         experiment.variants.iter().map(|variant| variant.set.clone().laid_over(&experiment.subject));
-    settings
-        .into_iter()
-        .all(|one| one.kind() != Kind::Veth && one.lookup.peer.is_none() && one.load.peer.is_none())
+    settings.into_iter().all(|one| {
+        !matches!(one.kind(), Kind::Veth | Kind::Testbed)
+            && one.lookup.peer.is_none()
+            && one.load.peer.is_none()
+    })
 }

@@ -21,12 +21,12 @@ const SETTINGS: [(&str, &str); 5] = [
 ];
 
 /// The router's device on the link to the receiver.
-const TO_RECEIVER: &str = "out";
+pub const TO_RECEIVER: &str = "out";
 /// The receiver's devices: behind the router, and on the link without a router.
-const BEHIND_ROUTER: &str = "r0";
-const BESIDE_ROUTER: &str = "r1";
+pub const BEHIND_ROUTER: &str = "r0";
+pub const BESIDE_ROUTER: &str = "r1";
 /// The generator's device on the link without a router.
-const BESIDE: &str = "beside";
+pub const BESIDE: &str = "beside";
 
 /// The namespaces and links, which last for a campaign because the router's kernel takes seconds to load its routes.
 /// All of it is removed when this value is dropped.
@@ -53,8 +53,17 @@ pub struct SharedDevices {
 impl Testbed {
     /// Makes namespaces, links and neighbours; the router has only the routes of its links.
     pub fn new() -> Result<Testbed, TestbedError> {
-        let (generator, router, receiver) =
-            (Namespace::new("g")?, Namespace::new("d")?, Namespace::new("r")?);
+        Testbed::of_namespaces(["g", "d", "r"].map(Namespace::new))
+    }
+
+    /// The same, beside others of this process, which have other numbers.
+    pub fn numbered(number: usize) -> Result<Testbed, TestbedError> {
+        Testbed::of_namespaces(["g", "d", "r"].map(|role| Namespace::new(&format!("{role}{number}"))))
+    }
+
+    fn of_namespaces(made: [Result<Namespace, TestbedError>; 3]) -> Result<Testbed, TestbedError> {
+        let [generator, router, receiver] = made;
+        let (generator, router, receiver) = (generator?, router?, receiver?);
         router.within(|| {
             SETTINGS.iter().try_for_each(|(path, value)| {
                 fs::write(path, value).map_err(|error| TestbedError::Setting { path, error })

@@ -27,11 +27,11 @@ mod programs;
 mod records;
 mod tied;
 
-pub use bed::Testbed;
+pub use bed::{BEHIND_ROUTER, BESIDE, BESIDE_ROUTER, TO_RECEIVER, Testbed};
 pub use command::run;
 pub use error::TestbedError;
 pub use forwarders::{Forwarder, Forwarders, Turn};
-pub use frames::{STATIONS, TestbedHeaders, station_of};
+pub use frames::{EGRESS, GENERATOR, INGRESS, STATIONS, TestbedHeaders, station_mac, station_of};
 pub use leftovers::{Leftover, LeftoverKind, remove_leftovers};
 pub use namespace::Namespace;
 pub use owner::OwnerFolder;
