@@ -187,6 +187,12 @@ fn the_program_leaves_to_the_kernel_what_policy_rules_may_concern(engine: &str) 
     // table.
     lab.router.ip("rule add iif lo lookup 100 priority 50");
     lab.router.ip("rule add lookup 100 priority 32767");
+    // These change nothing: the lookup in table 100 is jumped over.
+    lab.router.ip("rule add from 10.0.2.0/24 lookup main priority 60");
+    lab.router.ip("rule add nop priority 61");
+    lab.router.ip("rule add lookup local priority 90");
+    lab.router.ip("rule add goto 90 priority 70");
+    lab.router.ip("rule add lookup 100 priority 80");
     let program = lab.forward(&["--engine", engine]);
     let reaches = || lab.left.try_command("ping -c 1 -W 1 192.0.2.1").status.success();
     assert!(eventually(reaches), "{}", program.output());

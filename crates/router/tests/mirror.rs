@@ -12,7 +12,7 @@ use fullview_plane::wire::ethernet::Mac;
 use fullview_router::mirror::Mirror;
 use fullview_router::netlink::event::{
     ALL_LINKS, ControlEvent, DumpPart, Link, LinkKind, LinkNeighbor, NeighborState, NextHopObject, Placement,
-    RouteEntry, Rule, RuleTarget, Selector,
+    RouteEntry, Rule, RuleIngress, RuleTarget, Selector,
 };
 use fullview_router::route::{AnyPrefix, HopSet, RouteAction, RouteHop};
 use fullview_table::fib::framework::{Settings, Time};
@@ -762,18 +762,44 @@ fn dead_hops_may_be_usable_again_with_an_address() {
     assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet]);
 }
 
+fn main_rule(family: Family) -> Rule {
+    Rule {
+        family,
+        priority: 32_766,
+        ingress: RuleIngress::Any,
+        selects_all: true,
+        target: RuleTarget::Table(MAIN),
+        identity: b"main".to_vec(),
+    }
+}
+
+#[test]
+fn one_of_two_equal_rules_survives_the_removal_of_the_other() {
+    let mut script = Script::new();
+    script.mirror.follow_kernel_forwarding();
+    script.apply([ControlEvent::Forwarding(1, Family::Inet, true)]);
+    let rule = main_rule(Family::Inet);
+    let forwards = |script: &Script| script.view().interface(0).unwrap().forwards_inet;
+    script.mirror.take_suspicions();
+    script.apply([ControlEvent::Rule(rule.clone())]);
+    assert_eq!(script.mirror.take_suspicions(), []);
+    script.apply([ControlEvent::Rule(rule.clone())]);
+    assert_eq!(script.mirror.take_suspicions(), [DumpPart::Rules]);
+    script.apply([ControlEvent::RuleRemoved(rule.clone())]);
+    assert_eq!(script.mirror.take_suspicions(), [DumpPart::Rules]);
+    script.mirror.begin_dump(DumpPart::Rules);
+    script.apply([ControlEvent::Rule(rule)]);
+    assert_eq!(script.mirror.end_dump(DumpPart::Rules), 0);
+    script.settle();
+    assert!(forwards(&script));
+    assert_eq!(script.mirror.take_suspicions(), []);
+}
+
 #[test]
 fn the_kernels_settings_decide_what_is_forwarded() {
     let mut script = Script::new();
     script.mirror.follow_kernel_forwarding();
-    let main = |family| Rule {
-        family,
-        priority: 32_766,
-        interface: None,
-        target: RuleTarget::Table(MAIN),
-        identity: b"main".to_vec(),
-    };
-    script.apply([Family::Inet, Family::Inet6].map(|family| ControlEvent::Rule(main(family))));
+    script.apply([Family::Inet, Family::Inet6].map(|family| ControlEvent::Rule(main_rule(family))));
     let on = |link, family| ControlEvent::Forwarding(link, family, true);
     script.apply([on(1, Family::Inet), on(1, Family::Inet6), on(2, Family::Inet6)]);
     let forwards = |script: &Script, number| {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use fullview_plane::interface::InterfaceAddress;
 
-use crate::netlink::event::{ControlEvent, DumpPart, Link, LinkNeighbor, RouteEntry};
+use crate::netlink::event::{ControlEvent, DumpPart, Link, LinkNeighbor, RouteEntry, Rule};
 use crate::route::{AnyPrefix, LinkIndex};
 
 use super::Mirror;
@@ -30,8 +30,8 @@ impl Mirror {
             ControlEvent::Forwarding(link, family, on) => {
                 self.view_changed |= self.links.set_forwarding(link, family, on);
             }
-            ControlEvent::Rule(rule) => self.view_changed |= self.rules.add(rule),
-            ControlEvent::RuleRemoved(rule) => self.view_changed |= self.rules.remove(&rule),
+            ControlEvent::Rule(rule) => self.add_rule(rule),
+            ControlEvent::RuleRemoved(rule) => self.remove_rule(&rule),
         }
     }
 
@@ -235,6 +235,20 @@ impl Mirror {
     fn remove_host(&mut self, link: LinkIndex, address: IpAddr) {
         self.view_changed = true;
         self.routing.remove_host(link, address);
+    }
+
+    /// The kernel may have the same rule more than once. Only a dump says which of its rules are left, and in which order.
+    fn add_rule(&mut self, rule: Rule) {
+        if self.rules.is_repeated(&rule) {
+            self.suspect(DumpPart::Rules);
+        }
+        self.view_changed |= self.rules.add(rule);
+    }
+
+    /// There may be another one that is the same.
+    fn remove_rule(&mut self, rule: &Rule) {
+        self.view_changed |= self.rules.remove(rule);
+        self.suspect(DumpPart::Rules);
     }
 
     /// A removed IPv4 route that the mirror does not have in this form shows that the kernel's routes differ.

@@ -52,23 +52,39 @@ pub struct Rule {
     pub family: Family,
     /// Rules are evaluated in this order, the lowest number first.
     pub priority: u32,
-    /// It selects only packets that arrived on this link, or on a link of this VRF.
-    pub interface: Option<String>,
-    /// Where the selected packets are looked up.
+    /// The links whose packets it may select.
+    pub ingress: RuleIngress,
+    /// Whether it selects all packets of these links and its family.
+    pub selects_all: bool,
+    /// What is done with the selected packets.
     pub target: RuleTarget,
     /// The bytes of the message that do not change while the rule exists: they tell rules apart.
     pub identity: Vec<u8>,
 }
 
-/// Where a rule has packets looked up.
+/// The links whose packets a rule may select (`iif`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleIngress {
+    /// All links.
+    Any,
+    /// The link of this name, and the links of the VRF of this name.
+    On(String),
+    /// All links except those (`not iif`).
+    NotOn(String),
+}
+
+/// What a rule does with the packets that it selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleTarget {
-    /// All packets that the interface and the family select: in this table.
+    /// They are looked up in this table.
     Table(u32),
-    /// Packets that arrived on links of a VRF: in that VRF's table (`l3mdev`).
+    /// Those that arrived on links of a VRF are looked up in that VRF's table (`l3mdev`).
     VrfTable,
-    /// The rule selects packets by more than their interface, or does something else than a lookup, or has attributes
-    /// that are not known here.
+    /// The first rule of this priority comes next, if there is one.
+    Goto(u32),
+    /// The next rule comes next (`nop`).
+    Next,
+    /// The rule does something else, or does not use all routes of its table, or has attributes that are not known here.
     Other,
 }
 

@@ -39,6 +39,7 @@ pub const AF_INET: u8 = 2;
 pub const AF_INET6: u8 = 10;
 
 pub const FRA_IIFNAME: u16 = 3;
+pub const FRA_GOTO: u16 = 4;
 pub const FRA_PRIORITY: u16 = 6;
 pub const FRA_TABLE: u16 = 15;
 pub const FRA_PAD: u16 = 18;

@@ -6,7 +6,7 @@ use netlink_packet_route::AddressFamily;
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader};
 
 use super::attribute::{Attribute, Attributes, attributes, find_u32, find_value, name};
-use crate::netlink::event::{Rule, RuleTarget};
+use crate::netlink::event::{Rule, RuleIngress, RuleTarget};
 use crate::netlink::uapi;
 
 /// `struct fib_rule_hdr` is 12 bytes, the last four of them flags.
@@ -22,47 +22,93 @@ pub fn rule(body: &[u8]) -> Option<Option<Rule>> {
         AddressFamily::Inet6 => Family::Inet6,
         _ => return Some(None),
     };
-    let inverts = header.flags.contains(RuleFlags::Invert);
+    let selects_all = selects_all(&header, &attributes);
     Some(Some(Rule {
         family,
         priority: find_u32(&attributes, uapi::FRA_PRIORITY).unwrap_or(0),
-        interface: find_value(&attributes, uapi::FRA_IIFNAME).map(name).filter(|_| !inverts),
+        ingress: ingress(&header, &attributes, selects_all),
+        selects_all: selects_all
+            && !(inverts(&header) && find_value(&attributes, uapi::FRA_IIFNAME).is_none()),
         target: target(&header, &attributes),
         identity: identity(body, &header)?,
     }))
 }
 
-/// The table for all packets of the rule's interfaces, if the rule is that simple.
-fn target<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>) -> RuleTarget {
-    let is_plain = [header.dst_len, header.src_len, header.tos] == [0; 3]
-        && header.action == RuleAction::ToTable
-        && !header.flags.contains(RuleFlags::Invert);
-    if !is_plain || attributes.clone().any(selects) {
-        return RuleTarget::Other;
-    }
-    if find_value(attributes, uapi::FRA_L3MDEV).is_some_and(|value| value != [0]) {
-        return RuleTarget::VrfTable;
-    }
-    RuleTarget::Table(find_u32(attributes, uapi::FRA_TABLE).unwrap_or(header.table.into()))
+fn inverts(header: &RuleHeader) -> bool {
+    header.flags.contains(RuleFlags::Invert)
 }
 
-/// Whether an attribute may keep packets from the rule, or the rule from its table's routes: every attribute, unless it
-/// is known not to.
-fn selects(attribute: Attribute<'_>) -> bool {
+/// Whether the rule selects packets by nothing except their interface.
+fn selects_all<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>) -> bool {
+    [header.dst_len, header.src_len, header.tos] == [0; 3]
+        && attributes.clone().all(|attribute| role(attribute) == AttributeRole::Neither)
+}
+
+/// An inverted rule that also selects by something else may select packets of its interface too.
+fn ingress<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>, only: bool) -> RuleIngress {
+    match find_value(attributes, uapi::FRA_IIFNAME).map(name) {
+        Some(name) if !inverts(header) => RuleIngress::On(name),
+        Some(name) if only => RuleIngress::NotOn(name),
+        _ => RuleIngress::Any,
+    }
+}
+
+fn target<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>) -> RuleTarget {
+    if attributes.clone().any(|attribute| role(attribute) == AttributeRole::Unknown) {
+        return RuleTarget::Other;
+    }
+    match header.action {
+        RuleAction::Nop => RuleTarget::Next,
+        RuleAction::Goto => find_u32(attributes, uapi::FRA_GOTO).map_or(RuleTarget::Other, RuleTarget::Goto),
+        RuleAction::ToTable if find_value(attributes, uapi::FRA_L3MDEV).is_some_and(|value| value != [0]) => {
+            // Inverted, it would select packets that have no VRF.
+            if inverts(header) { RuleTarget::Other } else { RuleTarget::VrfTable }
+        }
+        RuleAction::ToTable => {
+            RuleTarget::Table(find_u32(attributes, uapi::FRA_TABLE).unwrap_or(header.table.into()))
+        }
+        _ => RuleTarget::Other,
+    }
+}
+
+/// What an attribute does to a rule.
+#[derive(PartialEq, Eq)]
+enum AttributeRole {
+    /// It keeps no packet of the interface from the rule, and the rule from none of its table's routes.
+    Neither,
+    /// It may keep packets from the rule.
+    Selects,
+    /// It is not known here, or may keep the rule from routes of its table.
+    Unknown,
+}
+
+fn role(attribute: Attribute<'_>) -> AttributeRole {
     const NOTHING: u32 = u32::MAX;
-    match RuleAttribute::parse(&attribute) {
-        Ok(RuleAttribute::SuppressPrefixLen(len)) => len != NOTHING,
-        Ok(RuleAttribute::SuppressIfGroup(group)) => group != NOTHING,
+    let is_neither = match RuleAttribute::parse(&attribute) {
+        Ok(RuleAttribute::SuppressPrefixLen(value) | RuleAttribute::SuppressIfGroup(value)) => {
+            value == NOTHING
+        }
         Ok(
             RuleAttribute::Priority(_)
             | RuleAttribute::Table(_)
             | RuleAttribute::Protocol(_)
+            | RuleAttribute::Goto(_)
             | RuleAttribute::L3MDev(_),
-        ) => false,
-        Ok(RuleAttribute::Other(other)) => other.kind() != uapi::FRA_PAD,
+        ) => true,
+        Ok(
+            RuleAttribute::Source(_)
+            | RuleAttribute::Destination(_)
+            | RuleAttribute::FwMark(_)
+            | RuleAttribute::FwMask(_)
+            | RuleAttribute::IpProtocol(_)
+            | RuleAttribute::SourcePortRange(_)
+            | RuleAttribute::DestinationPortRange(_),
+        ) => return AttributeRole::Selects,
+        Ok(RuleAttribute::Other(other)) => other.kind() == uapi::FRA_PAD,
         // The library rejects names that are not UTF-8.
-        _ => attribute.kind() != uapi::FRA_IIFNAME,
-    }
+        _ => attribute.kind() == uapi::FRA_IIFNAME,
+    };
+    if is_neither { AttributeRole::Neither } else { AttributeRole::Unknown }
 }
 
 /// All that does not change while the rule exists. Its flags change: they say whether its interfaces exist.
@@ -77,7 +123,11 @@ mod tests {
 
     const FR_ACT_TO_TBL: u8 = 1;
     const FIB_RULE_INVERT: u8 = 2;
+    const FR_ACT_GOTO: u8 = 2;
+    const FR_ACT_NOP: u8 = 3;
+    const FR_ACT_UNREACHABLE: u8 = 7;
     const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
+    const UNHEARD_OF: u16 = 99;
 
     /// A permanent rule to table 254, with these attributes besides; `header` changes the first 12 bytes.
     fn read(header: impl Fn(&mut [u8]), attributes: &[(u16, &[u8])]) -> Rule {
@@ -102,17 +152,34 @@ mod tests {
     }
 
     #[test]
-    fn only_a_rule_for_all_packets_has_a_table() {
-        const FWMARK: u16 = 10;
+    fn a_rule_says_what_it_does_with_the_packets_that_it_selects() {
         assert_eq!(target(|_| {}, &[]), RuleTarget::Table(254));
         assert_eq!(target(|_| {}, &[(uapi::FRA_TABLE, &1_000u32.to_ne_bytes())]), RuleTarget::Table(1_000));
         assert_eq!(target(|_| {}, &[(uapi::FRA_L3MDEV, &[1])]), RuleTarget::VrfTable);
-        assert_eq!(target(|_| {}, &[(FWMARK, &[7; 4])]), RuleTarget::Other);
         assert_eq!(target(|_| {}, &[(FRA_SUPPRESS_PREFIXLEN, &[0; 4])]), RuleTarget::Other);
-        // Lengths of destination and source, TOS, an action other than a lookup, and an inverted selection.
-        for (at, value) in [(1, 24), (2, 24), (3, 4), (7, 8), (8, FIB_RULE_INVERT)] {
-            let differs = |body: &mut [u8]| body[at] = value;
-            assert_eq!(target(differs, &[]), RuleTarget::Other, "byte {at}");
+        assert_eq!(target(|_| {}, &[(UNHEARD_OF, &[0; 4])]), RuleTarget::Other);
+        let with_action = |action: u8| move |body: &mut [u8]| body[7] = action;
+        assert_eq!(target(with_action(FR_ACT_NOP), &[]), RuleTarget::Next);
+        assert_eq!(target(with_action(FR_ACT_UNREACHABLE), &[]), RuleTarget::Other);
+        let goto: [(u16, &[u8]); 1] = [(uapi::FRA_GOTO, &200u32.to_ne_bytes())];
+        assert_eq!(target(with_action(FR_ACT_GOTO), &goto), RuleTarget::Goto(200));
+        assert_eq!(target(with_action(FR_ACT_GOTO), &[]), RuleTarget::Other, "without a priority");
+    }
+
+    #[test]
+    fn a_rule_that_selects_by_more_than_the_interface_selects_some_packets() {
+        const FWMARK: u16 = 10;
+        const FRA_SRC: u16 = 2;
+        assert!(read(|_| {}, &[]).selects_all);
+        assert!(read(|_| {}, &[(uapi::FRA_IIFNAME, b"eth1\0")]).selects_all);
+        let marked = read(|_| {}, &[(FWMARK, &[7; 4])]);
+        assert_eq!((marked.selects_all, marked.target), (false, RuleTarget::Table(254)));
+        let from = read(|body| body[2] = 24, &[(FRA_SRC, &[10, 0, 1, 0])]);
+        assert_eq!((from.selects_all, from.target), (false, RuleTarget::Table(254)));
+        assert!(!read(|_| {}, &[(UNHEARD_OF, &[0; 4])]).selects_all);
+        // Lengths of destination and source, TOS, and an inverted selection of everything.
+        for (at, value) in [(1, 24), (2, 24), (3, 4), (8, FIB_RULE_INVERT)] {
+            assert!(!read(|body| body[at] = value, &[]).selects_all, "byte {at}");
         }
     }
 
@@ -120,7 +187,8 @@ mod tests {
     #[test]
     fn an_interface_may_have_any_bytes_in_its_name() {
         let named = read(|_| {}, &[(uapi::FRA_IIFNAME, b"eth\xff\0")]);
-        assert_eq!((named.interface.as_deref(), named.target), (Some("eth\u{fffd}"), RuleTarget::Table(254)));
+        assert_eq!(named.ingress, RuleIngress::On("eth\u{fffd}".into()));
+        assert_eq!((named.selects_all, named.target), (true, RuleTarget::Table(254)));
     }
 
     #[test]
@@ -128,10 +196,12 @@ mod tests {
         const DETACHED: u8 = 8;
         let named: [(u16, &[u8]); 1] = [(uapi::FRA_IIFNAME, b"eth1\0")];
         let known = read(|_| {}, &named);
-        assert_eq!((known.interface.as_deref(), known.priority), (Some("eth1"), 32_766));
+        assert_eq!((&known.ingress, known.priority), (&RuleIngress::On("eth1".into()), 32_766));
         assert_eq!(read(|body| body[8] |= DETACHED, &named), known);
         let inverted = read(|body| body[8] |= FIB_RULE_INVERT, &named);
-        assert_eq!(inverted.interface, None, "it selects packets of other interfaces");
+        assert_eq!((inverted.ingress, inverted.selects_all), (RuleIngress::NotOn("eth1".into()), true));
+        let also_by_source = |body: &mut [u8]| (body[2], body[8]) = (24, body[8] | FIB_RULE_INVERT);
+        assert_eq!(read(also_by_source, &named).ingress, RuleIngress::Any, "from other sources");
         assert_eq!(rule(&[128; 12]), Some(None), "another family");
         assert_eq!(rule(&[2; 11]), None);
     }
