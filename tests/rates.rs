@@ -15,8 +15,12 @@ const SHORT: [&str; 8] =
     ["--repetitions", "1", "--trial-seconds", "0.02", "--most-seconds", "1.5", "--most-load", "5000"];
 
 fn rates(folder: &Path, devices: &str) -> Child {
+    rates_of(folder, devices, "60")
+}
+
+fn rates_of(folder: &Path, devices: &str, size: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
-    command.args(["rates", "--json", "--out", "out", "--devices", devices]).args(SHORT);
+    command.args(["rates", "--json", "--out", "out", "--devices", devices, "--size", size]).args(SHORT);
     command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -31,10 +35,10 @@ fn device<'r>(report: &'r Value, name: &str) -> &'r Value {
 }
 
 /// Measures these devices in a folder, again if other work took the generator's core.
-fn measured(folder: &Path, devices: &str) -> Value {
+fn measured(folder: &Path, devices: &str, size: &str) -> Value {
     for _ in 0..ATTEMPTS {
         let _ = std::fs::remove_dir_all(folder.join("out"));
-        let child = rates(folder, devices);
+        let child = rates_of(folder, devices, size);
         let process = child.id();
         let done = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -65,7 +69,7 @@ fn the_kernel_and_an_engine_carry_loads_and_a_kernel_that_does_not_forward_carri
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let report = measured(folder.path(), "kernel,kernel-stateful,xdp,off");
+    let report = measured(folder.path(), "kernel,kernel-stateful,xdp,off", "60");
     let largest = report["largest_load"].as_f64().unwrap();
     for name in ["kernel", "kernel-stateful", "xdp"] {
         let search = &device(&report, name)["searches"][0];
@@ -85,6 +89,36 @@ fn the_kernel_and_an_engine_carry_loads_and_a_kernel_that_does_not_forward_carri
     assert_eq!(received("off"), 0);
     let page = std::fs::read_to_string(folder.path().join("out/README.md")).unwrap();
     assert!(page.contains("Comparable are") && page.contains("### xdp"), "{page}");
+}
+
+#[test]
+fn packets_of_mixed_and_of_the_largest_size_are_carried() {
+    if !may_run(&["ip", "ethtool", "chrt"]) {
+        return;
+    }
+    let imix = serde_json::json!([60, 590, 60, 60, 590, 60, 1514, 60, 590, 60, 60, 590]);
+    let conditions = "7 × 60, 4 × 590, 1 × 1514 bytes without FCS";
+    for (size, lengths, words) in [("imix", imix, conditions), ("1514", [1514].into(), "(1514 bytes")] {
+        let folder = tempfile::tempdir().unwrap();
+        let report = measured(folder.path(), "kernel,xdp", size);
+        assert_eq!(report["frame_bytes"], lengths);
+        for name in ["kernel", "xdp"] {
+            let search = &device(&report, name)["searches"][0];
+            assert!(search["mrr"].as_f64().unwrap() > 0.0, "{size}, {name}: {search}");
+        }
+        let page = std::fs::read_to_string(folder.path().join("out/README.md")).unwrap();
+        assert!(page.contains(words), "{page}");
+    }
+}
+
+#[test]
+fn a_size_that_no_frame_has_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for size in ["59", "1515", "jumbo"] {
+        let done = rates_of(folder.path(), "link", size).wait_with_output().unwrap();
+        assert_eq!(done.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&done.stderr).contains("60 to 1514, or imix"));
+    }
 }
 
 #[test]

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fullview_bench::rates::SIZES;
+use fullview_bench::traffic::frame::FrameSize;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each device forwards smallest UDP packets between two network namespaces, or with --testbed between hosts
+    after_help = "Each device forwards UDP packets between two network namespaces, or with --testbed between hosts
 (docs/reference/testbed.md). A search (MLRsearch) finds the highest load
 without loss (NDR), that with a loss of 0.5 % (PDR), and what comes out of the largest load (MRR). Needs root, iproute2,
 ethtool, chrt, and nft for kernel-stateful. What is comparable: docs/reference/rates.md.
@@ -21,6 +23,7 @@ Exit codes:
 Examples:
   fullview rates
   fullview rates --devices kernel,xdp --repetitions 5 --out results/xdp-rates
+  fullview rates --devices kernel,xdp --size imix --out results/imix
   fullview rates --devices link,off --trial-seconds 0.1 --json
   fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab"
 )]
@@ -44,6 +47,9 @@ pub struct RatesArgs {
     /// Offer no more packets a second than this [default: as many as the generator holds]
     #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u32).range(2000..))]
     pub most_load: Option<u32>,
+    /// Bytes of each packet's frame without the FCS, 60 to 1514, or imix: 7 of 60, 4 of 590 and 1 of 1514 in turn
+    #[arg(long, value_name = "BYTES|imix", default_value = "60", value_parser = size, conflicts_with = "testbed")]
+    pub size: FrameSize,
     /// Seed of the order of the devices
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -56,6 +62,15 @@ pub struct RatesArgs {
     /// Print the results as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+fn size(text: &str) -> Result<FrameSize, String> {
+    if text == "imix" {
+        return Ok(FrameSize::Imix);
+    }
+    let bytes = text.parse().ok().filter(|bytes| SIZES.contains(bytes));
+    let (least, most) = (SIZES.start(), SIZES.end());
+    bytes.map(FrameSize::Bytes).ok_or_else(|| format!("give bytes from {least} to {most}, or imix"))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

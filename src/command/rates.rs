@@ -30,7 +30,7 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     let wanted = wanted(args, devices(args, wiring.as_ref())?);
     let mut archive = TrialArchive::create(&args.out)?;
     let stop = campaign::stop_on_signal()?;
-    let mut lab = lab(wiring)?;
+    let mut lab = lab(args, wiring)?;
     let bar = progress::steps(wanted.searches() as u64);
     let measured = wanted.run(lab.as_mut(), &mut archive, &stop, &bar);
     bar.finish_and_clear();
@@ -45,11 +45,11 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn lab(wiring: Option<Wiring>) -> anyhow::Result<Box<dyn RateLab>> {
+fn lab(args: &RatesArgs, wiring: Option<Wiring>) -> anyhow::Result<Box<dyn RateLab>> {
     let program = std::env::current_exe().context("the path of this program")?;
     Ok(match wiring {
         Some(wiring) => Box::new(RemoteLab::new(RemoteBed::connect(wiring)?)),
-        None => Box::new(NamespaceLab::new(program)?),
+        None => Box::new(NamespaceLab::new(program, args.size)?),
     })
 }
 

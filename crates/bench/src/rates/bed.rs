@@ -8,6 +8,7 @@ use super::cores::{BedCores, keep, put_last};
 use super::error::RatesError;
 use super::frame::{DEVICE, GENERATOR, SINK, STATION};
 use crate::testbed::{Namespace, TestbedError, run};
+use crate::traffic::frame::FrameSize;
 use fullview_plane::wire::ethernet::Mac;
 
 /// The router's interface to the right host. That to the left one has a unique name, because the kernel names the receiving
@@ -16,6 +17,14 @@ pub const EGRESS: &str = "out";
 /// The interface of each host.
 pub const HOST: &str = "eth0";
 
+/// What every test bed of a campaign has.
+#[derive(Clone, Copy, Debug)]
+pub struct BedPlan {
+    pub cores: BedCores,
+    /// The size of the frames that the left host sends.
+    pub size: FrameSize,
+}
+
 /// The hosts and the router between them, or the hosts on one cable; all of it is removed when this value is dropped.
 pub struct RateBed {
     pub left: Namespace,
@@ -23,11 +32,12 @@ pub struct RateBed {
     pub router: Option<Namespace>,
     pub ingress: String,
     pub cores: BedCores,
+    pub size: FrameSize,
 }
 
 impl RateBed {
     /// Makes hosts with a router between them, whose kernel forwards if `forwards`.
-    pub fn routed(cores: BedCores, forwards: bool) -> Result<RateBed, RatesError> {
+    pub fn routed(BedPlan { cores, size }: BedPlan, forwards: bool) -> Result<RateBed, RatesError> {
         let [left, right, router] = ["rl", "rr", "rd"].map(Namespace::new);
         let (left, right, router) = (left?, right?, router?);
         let ingress = format!("i{}", std::process::id());
@@ -38,11 +48,11 @@ impl RateBed {
         [&ingress, EGRESS].into_iter().try_for_each(|interface| up(&router, interface))?;
         router.batch(&routes(&ingress))?;
         receive_on(&router, &ingress, cores.device)?;
-        Ok(RateBed { left, right, router: Some(router), ingress, cores })
+        Ok(RateBed { left, right, router: Some(router), ingress, cores, size })
     }
 
     /// Makes hosts on one cable. The right host receives as a device would.
-    pub fn direct(cores: BedCores) -> Result<RateBed, RatesError> {
+    pub fn direct(BedPlan { cores, size }: BedPlan) -> Result<RateBed, RatesError> {
         let (left, right) = (Namespace::new("rl")?, Namespace::new("rr")?);
         // The device has a unique name while its thread is looked for.
         let ingress = format!("i{}", std::process::id());
@@ -50,13 +60,13 @@ impl RateBed {
         up(&left, HOST)?;
         up(&right, &ingress)?;
         receive_on(&right, &ingress, cores.device)?;
-        Ok(RateBed { left, right, router: None, ingress, cores })
+        Ok(RateBed { left, right, router: None, ingress, cores, size })
     }
 
     /// Makes hosts on one cable whose receiver stands still while the generator runs.
-    pub fn blocked(cores: BedCores) -> Result<RateBed, RatesError> {
-        let bed = RateBed::direct(cores)?;
-        put_last(receiving_thread(&bed.ingress)?, cores.generator)?;
+    pub fn blocked(plan: BedPlan) -> Result<RateBed, RatesError> {
+        let bed = RateBed::direct(plan)?;
+        put_last(receiving_thread(&bed.ingress)?, plan.cores.generator)?;
         Ok(bed)
     }
 

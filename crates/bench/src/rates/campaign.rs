@@ -70,6 +70,7 @@ impl RatesCampaign {
             seed: self.seed,
             repetitions: self.repetitions,
             trial_seconds: self.trial_seconds,
+            frame_bytes: lab.frame_bytes.clone(),
             smallest_load: SMALLEST,
             largest_load,
             debug_build: cfg!(debug_assertions),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::bed::{EGRESS, RateBed};
-use super::cores::{BedCores, keep};
+use super::bed::{BedPlan, EGRESS, RateBed};
+use super::cores::keep;
 use super::error::RatesError;
 use super::generator::offer;
 use crate::testbed::run;
@@ -84,10 +84,10 @@ pub struct Device {
 
 impl Device {
     /// Starts a device, and waits until it forwards if it is a program.
-    pub fn start(name: DeviceName, cores: BedCores, program: &Path) -> Result<Device, RatesError> {
+    pub fn start(name: DeviceName, plan: BedPlan, program: &Path) -> Result<Device, RatesError> {
         let bed = match name {
-            DeviceName::Link => RateBed::direct(cores)?,
-            _ => RateBed::routed(cores, name != DeviceName::Off)?,
+            DeviceName::Link => RateBed::direct(plan)?,
+            _ => RateBed::routed(plan, name != DeviceName::Off)?,
         };
         let mut device = Device { router: None, bed };
         if name == DeviceName::KernelStateful {

@@ -1,9 +1,12 @@
-//! The frame that is sent: the smallest one, of UDP, in many flows.
+//! The frames that are sent: UDP, in many flows, of one size or of several in turn.
 
 use std::net::Ipv4Addr;
 
-use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
+use fullview_plane::burst::Slot;
+use fullview_plane::wire::ethernet::{EtherType, Frame, MIN_FRAME, Mac};
 use fullview_plane::wire::ipv4::Ipv4Packet;
+
+use crate::traffic::frame::FrameSize;
 
 /// Ethernet addresses of the generator, of the router's interfaces, and of the right host's interface.
 pub const GENERATOR: Mac = Mac([2, 0, 0, 0, 0, 1]);
@@ -16,8 +19,13 @@ pub const STATION: Mac = Mac([2, 0, 0, 0, 0, 4]);
 pub const FLOWS: u16 = 4096;
 const FIRST_PORT: u16 = 1024;
 const SOURCE_PORT: usize = 34;
-/// Bytes of the smallest frame, without the FCS.
-const LENGTH: usize = 60;
+/// Bytes of the headers of Ethernet, IPv4 and UDP.
+const HEADERS: usize = 42;
+/// Bytes of the longest frame that an interface with the usual MTU takes, without the FCS.
+const LONGEST: usize = 1514;
+
+/// The sizes that can be sent, as a range of bytes without the FCS.
+pub const SIZES: std::ops::RangeInclusive<usize> = MIN_FRAME..=LONGEST;
 
 /// Where packets come from and go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,41 +47,95 @@ impl TrafficAddresses {
     };
 }
 
-/// The smallest frame between these addresses.
-pub fn frame(addresses: &TrafficAddresses) -> Vec<u8> {
-    let mut bytes = vec![0; LENGTH];
+/// Bytes of consecutive frames, which repeat from the start.
+pub fn lengths(size: FrameSize) -> Vec<usize> {
+    size.lengths(MIN_FRAME)
+}
+
+/// The frames of a trial: one for each turn of the sizes.
+pub struct TrafficFrames(Vec<Vec<u8>>);
+
+impl TrafficFrames {
+    pub fn new(addresses: &TrafficAddresses, size: FrameSize) -> TrafficFrames {
+        TrafficFrames(lengths(size).into_iter().map(|length| frame(addresses, length)).collect())
+    }
+
+    /// Clears what a slot holds, once. All payloads are zeros, so that packets of any size overwrite the headers only.
+    pub fn prepare(&self, slot: &mut Slot) {
+        slot.set_frame(&[0; LONGEST]);
+    }
+
+    /// Writes the packet of this number into a prepared slot.
+    pub fn write(&self, slot: &mut Slot, packet: u64) {
+        let frame = &self.0[(packet % self.0.len() as u64) as usize];
+        slot.set_frame_len(frame.len());
+        slot.head_mut()[..HEADERS].copy_from_slice(&frame[..HEADERS]);
+        set_flow(slot.frame_mut(), packet);
+    }
+}
+
+/// A frame of this length between these addresses.
+fn frame(addresses: &TrafficAddresses, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
     let mut ethernet = Frame::new_unchecked(&mut bytes);
     ethernet.set_source(addresses.from);
     ethernet.set_destination(addresses.to);
     ethernet.set_outer_ethertype(EtherType::IPV4);
     let mut ip = Ipv4Packet::new_unchecked(&mut bytes[14..]);
     ip.set_header_len(20);
-    ip.set_total_len(46);
+    ip.set_total_len((length - 14) as u16);
     ip.set_ttl(64);
     ip.set_protocol(17);
     ip.set_source(addresses.source.to_bits());
     ip.set_destination(addresses.destination.to_bits());
     ip.fill_checksum();
     // To the port 9, discard. UDP over IPv4 may go without a checksum, so that only the port changes.
-    bytes[SOURCE_PORT..42].copy_from_slice(&[0, 0, 0, 9, 0, 26, 0, 0]);
+    let [high, low] = ((length - 34) as u16).to_be_bytes();
+    bytes[SOURCE_PORT..HEADERS].copy_from_slice(&[0, 0, 0, 9, high, low, 0, 0]);
     bytes
 }
 
 /// Makes it a packet of another flow.
-pub fn set_flow(frame: &mut [u8], packet: u64) {
+fn set_flow(frame: &mut [u8], packet: u64) {
     let port = FIRST_PORT + (packet % u64::from(FLOWS)) as u16;
     frame[SOURCE_PORT..SOURCE_PORT + 2].copy_from_slice(&port.to_be_bytes());
 }
 
 #[cfg(test)]
 mod tests {
+    use fullview_plane::burst::Arena;
+
     use super::*;
+
+    fn written(frames: &TrafficFrames, arena: &mut Arena, packet: u64) -> Vec<u8> {
+        let slot = arena.packets().next().unwrap();
+        frames.write(slot, packet);
+        slot.frame().to_vec()
+    }
 
     #[test]
     fn flows_differ_in_the_port_and_the_frame_stays_right() {
-        let mut bytes = frame(&TrafficAddresses::BED);
-        set_flow(&mut bytes, 4097);
+        let frames = TrafficFrames::new(&TrafficAddresses::BED, FrameSize::Smallest);
+        let bytes = written(&frames, &mut Arena::new(1), 4097);
+        assert_eq!(bytes.len(), 60);
         assert_eq!(bytes[34..36], 1025u16.to_be_bytes());
         assert!(Ipv4Packet::new_checked(&bytes[14..]).unwrap().verify_checksum());
+    }
+
+    #[test]
+    fn sizes_of_a_mix_take_turns_in_the_same_slot() {
+        let frames = TrafficFrames::new(&TrafficAddresses::BED, FrameSize::Imix);
+        let mut arena = Arena::new(1);
+        arena.packets().for_each(|slot| frames.prepare(slot));
+        let cycle: Vec<Vec<u8>> = (0..12).map(|packet| written(&frames, &mut arena, packet)).collect();
+        let count = |length| cycle.iter().filter(|frame| frame.len() == length).count();
+        assert_eq!([60, 590, 1514].map(count), [7, 4, 1]);
+        for bytes in cycle {
+            let ip = Ipv4Packet::new_checked(&bytes[14..]).unwrap();
+            assert!(ip.verify_checksum());
+            assert_eq!(usize::from(ip.total_len()) + 14, bytes.len());
+            assert_eq!(usize::from(u16::from_be_bytes([bytes[38], bytes[39]])) + 34, bytes.len());
+            assert!(bytes[42..].iter().all(|byte| *byte == 0));
+        }
     }
 }

@@ -10,9 +10,10 @@ use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use super::bed::{HOST, RateBed};
 use super::cores::keep_real_time;
 use super::error::RatesError;
-use super::frame::{TrafficAddresses, frame, set_flow};
+use super::frame::{TrafficAddresses, TrafficFrames};
 use super::schedule::SendSchedule;
 use super::trial::Offered;
+use crate::traffic::frame::FrameSize;
 
 /// Nothing is received by the generator's socket.
 const RING_FRAMES: usize = 64;
@@ -24,7 +25,7 @@ const LONGEST_SEND: Duration = Duration::from_millis(10);
 pub fn offer(bed: &RateBed, load: f64, duration: Duration) -> Result<Offered, RatesError> {
     let core = bed.cores.generator;
     let never = AtomicBool::new(false);
-    let load = TimedLoad { load, duration, stop: &never };
+    let load = TimedLoad { load, size: bed.size, duration, stop: &never };
     let sending = || keep_real_time(core).and_then(|()| send(HOST, &TrafficAddresses::BED, load));
     bed.left.within(|| Ok(sending()))?
 }
@@ -34,6 +35,7 @@ pub fn offer(bed: &RateBed, load: f64, duration: Duration) -> Result<Offered, Ra
 pub struct TimedLoad<'s> {
     /// Packets per second.
     pub load: f64,
+    pub size: FrameSize,
     pub duration: Duration,
     pub stop: &'s AtomicBool,
 }
@@ -42,13 +44,13 @@ pub struct TimedLoad<'s> {
 pub fn send(
     interface: &str,
     addresses: &TrafficAddresses,
-    TimedLoad { load, duration, stop }: TimedLoad<'_>,
+    TimedLoad { load, size, duration, stop }: TimedLoad<'_>,
 ) -> Result<Offered, RatesError> {
-    let (mut arena, frame) = (Arena::new(BURST), frame(addresses));
+    let (mut arena, frames) = (Arena::new(BURST), TrafficFrames::new(addresses, size));
     let (mut idle, mut burst) = (Burst::new(), Burst::new());
     idle.fill(arena.packets());
     for slot in idle.iter_mut() {
-        slot.set_frame(&frame);
+        frames.prepare(slot);
     }
     let options = PacketOptions { ring_frames: RING_FRAMES, bypass_queueing: true, filter: None };
     let mut port = PacketPort::open(0, interface, options)?;
@@ -57,9 +59,7 @@ pub fn send(
         let now = began.elapsed().min(duration);
         let due = schedule.due(now.as_secs_f64()) as usize;
         burst.fill(idle.drain_front(due));
-        (schedule.next()..)
-            .zip(burst.iter_mut())
-            .for_each(|(packet, slot)| set_flow(slot.frame_mut(), packet));
+        (schedule.next()..).zip(burst.iter_mut()).for_each(|(packet, slot)| frames.write(slot, packet));
         while !burst.is_empty() && began.elapsed() < duration + LONGEST_SEND {
             schedule.sent(port.transmit(&mut burst)? as u64);
             port.reclaim(&mut idle);

@@ -30,6 +30,8 @@ pub trait RateDevice {
 pub struct LabDescription {
     /// Sentences about traffic and comparability.
     pub conditions: String,
+    /// Bytes of consecutive frames without the FCS; they repeat from the start.
+    pub frame_bytes: Vec<usize>,
     /// Sections of the page, in Markdown.
     pub sections: String,
     /// The same for programs.

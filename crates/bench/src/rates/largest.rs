@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::bed::RateBed;
-use super::cores::BedCores;
+use super::bed::{BedPlan, RateBed};
 use super::error::RatesError;
 use super::generator::offer;
 use super::receiver::{received, settled};
@@ -20,21 +19,21 @@ pub const ROOM: f64 = 0.8;
 /// receiver has room for nothing, because the kernel reports every packet without room by a call of its own. No more than
 /// `most` is offered.
 pub fn largest_load(
-    cores: BedCores,
+    plan: BedPlan,
     [smallest, most]: [f64; 2],
     seconds: f64,
     stop: &AtomicBool,
 ) -> Result<f64, RatesError> {
-    let refused = fastest(&RateBed::blocked(cores)?, seconds)?;
-    let forwarded = fastest(&RateBed::routed(cores, true)?, seconds)?;
-    let linked = fastest(&RateBed::direct(cores)?, seconds)?;
+    let refused = fastest(&RateBed::blocked(plan)?, seconds)?;
+    let forwarded = fastest(&RateBed::routed(plan, true)?, seconds)?;
+    let linked = fastest(&RateBed::direct(plan)?, seconds)?;
     let mut load = most.min(ROOM * linked.min(forwarded).min(refused));
     while load >= 2.0 * smallest {
         if stop.load(Ordering::Relaxed) {
             return Err(RatesError::Stopped);
         }
-        let carried = holds(&RateBed::direct(cores)?, load, seconds, MOST_BEHIND)?;
-        if carried && holds(&RateBed::routed(cores, true)?, load, seconds, 1.0)? {
+        let carried = holds(&RateBed::direct(plan)?, load, seconds, MOST_BEHIND)?;
+        if carried && holds(&RateBed::routed(plan, true)?, load, seconds, 1.0)? {
             return Ok(load);
         }
         load *= ROOM;

@@ -33,7 +33,7 @@ pub use campaign::{RatesCampaign, SMALLEST};
 pub use cores::{BedCores, keep, keep_real_time};
 pub use device::DeviceName;
 pub use error::RatesError;
-pub use frame::TrafficAddresses;
+pub use frame::{SIZES, TrafficAddresses, lengths};
 pub use generator::{TimedLoad, send};
 pub use lab::{LabDescription, RateDevice, RateLab};
 pub use largest::{ALL, ROOM, TRIALS};

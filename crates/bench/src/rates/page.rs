@@ -45,12 +45,24 @@ fn conditions(report: &RatesReport) -> String {
     let RatesReport { repetitions, trial_seconds, seed, .. } = report;
     let [smallest, largest] = [report.smallest_load, report.largest_load].map(|load| load / 1000.0);
     format!(
-        "Thousands of smallest UDP packets a second in 4096 flows, median and range of {repetitions} searches with trials of \
+        "Thousands of UDP packets a second ({}) in 4096 flows, median and range of {repetitions} searches with trials of \
          {trial_seconds} s, devices in a random order (seed {seed}). Comparable are the rows of this table. {} Loads from {smallest:.1} to \
          {largest:.1} were searched. The upper one is what the generator itself holds: a device with that rate carries as \
          much or more (≥).\n",
+        sizes(&report.frame_bytes),
         report.lab.conditions
     )
+}
+
+/// How many frames of each length a cycle has, as in 7 × 60, 4 × 590, 1 × 1514.
+fn sizes(lengths: &[usize]) -> String {
+    if let [length] = lengths {
+        return format!("{length} bytes without FCS");
+    }
+    let mut counts = BTreeMap::<usize, usize>::new();
+    lengths.iter().for_each(|length| *counts.entry(*length).or_default() += 1);
+    let parts: Vec<String> = counts.iter().map(|(length, count)| format!("{count} × {length}")).collect();
+    format!("{} bytes without FCS", parts.join(", "))
 }
 
 /// What a reader has to know about the figures.
@@ -100,6 +112,12 @@ fn losses(device: &DeviceRates) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_counted() {
+        assert_eq!(sizes(&[60]), "60 bytes without FCS");
+        assert_eq!(sizes(&[60, 590, 60]), "2 × 60, 1 × 590 bytes without FCS");
+    }
 
     #[test]
     fn the_generators_limit_is_marked() {

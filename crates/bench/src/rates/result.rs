@@ -46,6 +46,8 @@ pub struct RatesReport {
     pub seed: u64,
     pub repetitions: u32,
     pub trial_seconds: f64,
+    /// Bytes of consecutive frames without the FCS; they repeat from the start.
+    pub frame_bytes: Vec<usize>,
     /// The loads that were searched, in packets per second.
     pub smallest_load: f64,
     pub largest_load: f64,

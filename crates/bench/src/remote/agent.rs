@@ -15,6 +15,7 @@ use super::protocol::{AgentReply, AgentRequest, OfferRequest};
 use super::requests::RequestLines;
 use super::undo::Changes;
 use crate::rates::{Offered, TimedLoad, TrafficAddresses, keep_real_time, send};
+use crate::traffic::frame::FrameSize;
 
 /// A device that sends without end is not waited for.
 const CHECKS: usize = 100;
@@ -121,5 +122,6 @@ fn offer_one(request: &OfferRequest, lost: &AtomicBool) -> Result<Offered, Agent
     let addresses = TrafficAddresses { from: from.parse()?, to: to.parse()?, source, destination };
     let duration = Duration::from_nanos(request.nanoseconds);
     keep_real_time(request.core)?;
-    Ok(send(&request.interface, &addresses, TimedLoad { load: request.load, duration, stop: lost })?)
+    let load = TimedLoad { load: request.load, size: FrameSize::Smallest, duration, stop: lost };
+    Ok(send(&request.interface, &addresses, load)?)
 }

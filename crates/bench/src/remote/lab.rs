@@ -13,7 +13,10 @@ use super::page::machines;
 use super::protocol::{AgentReply, AgentRequest, DeviceNeighbor, DevicePort, DeviceRequest, OfferRequest};
 use super::shell::RemoteLines;
 use super::wiring::PortPlace;
-use crate::rates::{ALL, LabDescription, Offered, ROOM, RateDevice, RateLab, RateTrial, RatesError, TRIALS};
+use crate::rates::{
+    ALL, LabDescription, Offered, ROOM, RateDevice, RateLab, RateTrial, RatesError, TRIALS, lengths,
+};
+use crate::traffic::frame::FrameSize;
 
 /// So often a device gets packets until some come out: it learns the neighbours first.
 const ATTEMPTS: usize = 100;
@@ -110,7 +113,8 @@ impl RateLab for RemoteLab {
         let drawing = draw_text(&self.bed.wiring);
         let sections = format!("\n## The test bed\n\n```text\n{drawing}```\n\n{}", machines(&nodes));
         let facts = json!({ "inventory": self.bed.wiring.inventory, "nodes": nodes });
-        LabDescription { conditions: CONDITIONS.into(), sections, facts: Some(facts) }
+        let frame_bytes = lengths(FrameSize::Smallest);
+        LabDescription { conditions: CONDITIONS.into(), frame_bytes, sections, facts: Some(facts) }
     }
 }
 

@@ -39,6 +39,17 @@ pub enum FrameSize {
     Imix,
 }
 
+impl FrameSize {
+    /// The lengths of consecutive frames, which repeat from the start.
+    pub fn lengths(self, smallest: usize) -> Vec<usize> {
+        match self {
+            FrameSize::Smallest => vec![smallest],
+            FrameSize::Bytes(bytes) => vec![bytes],
+            FrameSize::Imix => IMIX.iter().map(|bytes| smallest.max(*bytes)).collect(),
+        }
+    }
+}
+
 /// The cycle of [`FrameSize::Imix`]: 0 stands for the smallest. The long ones stand as far apart as possible.
 const IMIX: [usize; 12] = [0, 590, 0, 0, 590, 0, 1514, 0, 590, 0, 0, 590];
 
@@ -147,14 +158,9 @@ pub struct Frames<A> {
 impl<A: Headers> Frames<A> {
     /// Templates for all sizes that `size` means.
     pub fn new(size: FrameSize, macs: Macs) -> Result<Self, SizeError> {
-        let asked = match size {
-            FrameSize::Smallest => vec![A::SMALLEST],
-            FrameSize::Bytes(bytes) => vec![bytes],
-            FrameSize::Imix => IMIX.iter().map(|bytes| A::SMALLEST.max(*bytes)).collect(),
-        };
         let body = std::array::from_fn(pattern);
         let mut frames = Frames { templates: Vec::new(), cycle: Vec::new(), body, family: PhantomData };
-        for len in asked {
+        for len in size.lengths(A::SMALLEST) {
             let index = frames.index_of(macs, len)?;
             frames.cycle.push(index);
         }
