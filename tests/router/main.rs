@@ -8,6 +8,8 @@ mod control;
 mod ecmp;
 mod export;
 mod exposition;
+#[cfg(feature = "bpf")]
+mod failover;
 mod filters;
 mod flaps;
 mod fresh;
