@@ -108,6 +108,7 @@ fn settings_that_no_device_has_are_refused() {
         (", slice_ms = 20.0", "", "window.slice_ms"),
         ("device = \"threads\", ", "", "testbed.device"),
         ("device = \"threads\"", "device = \"kernel\"", "testbed.options"),
+        ("device = \"threads\"", "device = \"thread\"", "testbed.device = \"thread\""),
         ("device = \"threads\"", "redirects = true, device = \"threads\"", "testbed.redirects"),
         ("traffic.flows = 200", "traffic.size = 900", "traffic.size belongs to"),
         ("traffic.flows = 200", "router.algorithm = \"radix\"", "router.algorithm belongs to"),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use fullview_router::fence::{Fence, FencedPort};
 use fullview_testnet::{ANSWER, Node, Program, eventually, may_run};
 
 use crate::control::{Control, ask_by_program};
@@ -240,6 +241,59 @@ fn no_other_program_removes_the_fence_of_a_running_router() {
     assert!(lab.has_fence());
     program.end("KILL");
     assert!(lab.has_fence() && nft("delete table inet fullview_fence") && !lab.has_fence());
+}
+
+/// Every other router would forward past the rules of the one that was killed, or let the kernel do so.
+#[test]
+fn a_fence_that_was_left_stops_other_routers() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = FilterLab::new("pf", PF);
+    let (left, other) = (lab.left(5000), lab.right(4001));
+    lab.lab.router.ip("link add eth3 type veth peer name eth4");
+    lab.start().end("KILL");
+    let path = lab.rules();
+    let filter = format!("--filter {}", path.display());
+    for (interfaces, options, expected) in [
+        ("eth1,eth2", "", "table inet fullview_fence, chain eth1 (hook forward)"),
+        (
+            "eth3,eth4",
+            filter.as_str(),
+            "a router with a filter for eth1, eth2 runs in this network namespace",
+        ),
+        ("eth2,eth3", filter.as_str(), "a router with a filter for eth1 runs"),
+    ] {
+        let line = format!("{FULLVIEW} forward --interfaces {interfaces} {options}");
+        let output = lab.lab.router.try_command(&line);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(expected), "{interfaces}: {error}");
+        assert!(lab.has_fence() && is_blocked(&left, &other), "{interfaces}");
+    }
+    // It is not around these.
+    let (code, output) = forward(&lab.lab.router, "eth3,eth4", &[]).end("TERM");
+    assert_eq!(code, Some(0), "{output}");
+    // A router for these interfaces and others takes it over, and its end removes it.
+    let (code, output) = lab.start_between("eth1,eth2,eth3").end("TERM");
+    assert!(code == Some(0) && !lab.has_fence(), "{output}");
+}
+
+#[test]
+fn a_fence_has_room_for_every_vlan_whatever_its_name() {
+    if !may_run(&["ip", "nft"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let port = |vlans: u16| vec![FencedPort::new("eth1", (0..vlans).map(|vlan| format!("customer{vlan}")))];
+    let rules = || lab.router.command("nft list table inet fullview_fence").matches(" drop").count();
+    let few = port(2);
+    // Its socket stays in the namespace in which it was made.
+    let mut fence = lab.router.run(move || Fence::raise(few).unwrap());
+    assert_eq!(rules(), 3 * 4);
+    fence.follow(port(4094)).unwrap();
+    assert_eq!(rules(), 3 * 4096);
+    fence.remove().unwrap();
+    assert!(!lab.router.command("nft list tables").contains("fullview_fence"));
 }
 
 #[test]

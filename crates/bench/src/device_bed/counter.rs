@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 
 use super::error::DeviceBedError;
+use crate::rates::received_packets;
 use crate::testbed::Namespace;
 
 /// The counters of a namespace, readable from every other one.
@@ -27,26 +28,6 @@ impl ReceiveCounter {
         self.text.clear();
         let reread = self.counters.rewind().and_then(|()| self.counters.read_to_string(&mut self.text));
         reread.map_err(DeviceBedError::Counter)?;
-        let figure = self.text.lines().find_map(|line| figure(line, &self.interface));
-        figure.ok_or(DeviceBedError::NoCounter)
-    }
-}
-
-/// The second figure of the interface's line.
-fn figure(line: &str, interface: &str) -> Option<u64> {
-    let (name, figures) = line.split_once(':')?;
-    (name.trim() == interface).then(|| figures.split_ascii_whitespace().nth(1)?.parse().ok())?
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_counts_for_its_own_interface() {
-        let line = "    r0: 600 10 0 0 0 0 0 0 70 1 0 0 0 0 0 0";
-        assert_eq!(figure(line, "r0"), Some(10));
-        assert_eq!(figure(line, "r"), None);
-        assert_eq!(figure(" face |bytes    packets", "r0"), None);
+        received_packets(&self.text, &self.interface).ok_or(DeviceBedError::NoCounter)
     }
 }

@@ -39,5 +39,6 @@ pub use lab::{LabDescription, RateDevice, RateLab};
 pub use largest::{ALL, ROOM, TRIALS};
 pub use namespaces::NamespaceLab;
 pub use page::{notes, page, table};
+pub use receiver::received_packets;
 pub use result::{DeviceRates, DeviceSearch, RatesReport};
 pub use trial::{Offered, RateTrial};

@@ -19,7 +19,7 @@ const CHECKS: usize = 200;
 pub fn received(bed: &RateBed) -> Result<u64, RatesError> {
     let read = || Ok(fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default());
     let text = bed.right.within(read)?;
-    packets(&text, bed.counted()).ok_or(RatesError::NoCounters("the right host"))
+    received_packets(&text, bed.counted()).ok_or(RatesError::NoCounters("the right host"))
 }
 
 /// The same, when no more come.
@@ -36,8 +36,8 @@ pub fn settled(bed: &RateBed) -> Result<u64, RatesError> {
     Ok(before)
 }
 
-/// The second figure of an interface.
-fn packets(text: &str, interface: &str) -> Option<u64> {
+/// The packets that an interface has received, by the text of `/proc/net/dev`: its second figure.
+pub fn received_packets(text: &str, interface: &str) -> Option<u64> {
     let figures = |line: &'_ str| {
         let (name, figures) = line.split_once(':')?;
         (name.trim() == interface).then(|| figures.split_ascii_whitespace().nth(1)?.parse().ok())?
@@ -52,8 +52,8 @@ mod tests {
     #[test]
     fn the_packets_of_one_interface_are_read() {
         let text = "Inter-| Receive\n face |bytes packets\n    lo: 1 2 0\n  eth0: 600 10 3 0\n eth01:7 8 0";
-        assert_eq!(packets(text, "eth0"), Some(10));
-        assert_eq!(packets(text, "eth01"), Some(8));
-        assert_eq!(packets(text, "eth"), None);
+        assert_eq!(received_packets(text, "eth0"), Some(10));
+        assert_eq!(received_packets(text, "eth01"), Some(8));
+        assert_eq!(received_packets(text, "eth"), None);
     }
 }

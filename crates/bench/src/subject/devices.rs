@@ -4,11 +4,13 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use fullview_lab::{
     Experiment, Findings, PanelError, PanelWork, Slice, SliceLimits, SubjectError, Validity, Verified,
 };
 use fullview_plane::burst::{Arena, BURST};
 use fullview_router::error::BadInput;
+use fullview_router::options::EngineName;
 use fullview_table::Family;
 
 use super::arms::{ArmPanel, PanelArm, PanelMember};
@@ -32,8 +34,8 @@ const LONGEST: Duration = Duration::from_secs(4);
 /// The kernel forwards until the router knows the neighbours: so often is a burst repeated.
 const ATTEMPTS: usize = 200;
 const PAUSE: Duration = Duration::from_millis(50);
-/// As many beds as their interfaces have names.
-const MOST_BEDS: usize = 26;
+/// Their interfaces have letters in their names, of which the control has one.
+const MOST_DEVICES: usize = 25;
 
 /// Refuses an experiment that leaves the length of its turns to a calibration, whose shortest turns are too short here.
 pub fn check_window(experiment: &Experiment<Settings>) -> Result<(), BenchError> {
@@ -45,7 +47,11 @@ pub fn check_window(experiment: &Experiment<Settings>) -> Result<(), BenchError>
 /// Refuses settings that no device has.
 pub fn check(settings: &Settings) -> Result<(), BenchError> {
     let DutSettings { options, redirects, .. } = &settings.testbed;
-    let kernel = device(&settings.testbed)? == DutSettings::KERNEL;
+    let device = device(&settings.testbed)?;
+    let kernel = device == DutSettings::KERNEL;
+    require(kernel || EngineName::from_str(device, false).is_ok(), || {
+        format!("testbed.device = \"{device}\": write \"kernel\", or a word of `fullview forward --engine`")
+    })?;
     require(!kernel || options.is_none(), || {
         "testbed.options are arguments of `fullview forward`: leave them out with device = \"kernel\"".into()
     })?;
@@ -150,7 +156,7 @@ impl DeviceFactory {
 
     fn add(&mut self, device: &DutSettings, table: &TableSettings) -> Result<usize, BenchError> {
         let number = self.beds.len() + 1;
-        require(number < MOST_BEDS, || format!("kind \"testbed\": at most {} devices", MOST_BEDS - 2))?;
+        require(number <= MOST_DEVICES, || format!("kind \"testbed\": at most {MOST_DEVICES} devices"))?;
         let cores = BedCores::choose().map_err(DeviceBedError::from)?;
         let bed = DeviceBed::routed(number, cores, device)?;
         let (device, table) = (device.clone(), table.clone());

@@ -18,6 +18,8 @@ pub type Bypassed = Vec<String>;
 #[derive(Clone, Debug)]
 pub struct TakenOver {
     pub interfaces: Vec<String>,
+    /// Whether the router has a filter, and so the fence around these interfaces is or becomes its own.
+    pub is_filtered: bool,
     /// Whether packets leave without the queueing discipline of their interface.
     pub leaves_unqueued: bool,
 }
@@ -40,7 +42,7 @@ impl TakenOver {
     ///
     /// The kernel does not list its rules.
     pub fn bypassed_by_rules(&self) -> io::Result<Bypassed> {
-        let mut found = nftables::chains(&self.interfaces)?;
+        let mut found = nftables::chains(&self.interfaces, self.is_filtered)?;
         found.extend(["ip", "ip6"].into_iter().flat_map(legacy_tables));
         found.extend(xfrm::policies()?.map(str::to_owned));
         if self.leaves_unqueued {
@@ -60,6 +62,15 @@ impl TakenOver {
             ))),
         }
     }
+}
+
+/// The ports that a fence is around, whichever router made it.
+///
+/// # Errors
+///
+/// The kernel does not list its chains.
+pub fn fenced_ports() -> io::Result<Vec<String>> {
+    nftables::fenced_ports()
 }
 
 /// The disciplines that shape what leaves by these interfaces, as text for the operator.

@@ -1,6 +1,7 @@
 //! Chains of nftables, and of iptables on top of it, that forwarded packets pass (linux/netfilter/nf_tables.h).
 
 use std::io;
+use std::slice;
 
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
@@ -28,11 +29,21 @@ const NFPROTO_NETDEV: u8 = 5;
 const NFPROTO_IPV6: u8 = 10;
 
 /// The chains of these families and hooks that have rules, or that drop what no rule accepts. A chain at an interface
-/// counts only if it is one of these.
-pub fn chains(interfaces: &[String]) -> io::Result<Vec<String>> {
+/// counts only if it is one of these. The fence stops what is forwarded past a filter, so it does not concern a router that
+/// has one.
+pub fn chains(interfaces: &[String], is_filtered: bool) -> io::Result<Vec<String>> {
+    let concerns = |chain: &Chain| chain.concerns(interfaces) && !(is_filtered && chain.is_fence());
+    Ok(all()?.iter().filter(|chain| concerns(chain)).map(Chain::describe).collect())
+}
+
+/// The ports that a fence is around.
+pub fn fenced_ports() -> io::Result<Vec<String>> {
+    Ok(all()?.into_iter().filter(Chain::is_fence).map(|chain| chain.name).collect())
+}
+
+fn all() -> io::Result<Vec<Chain>> {
     let bodies = dump(NETLINK_NETFILTER, GET_CHAIN, &[0; HEADER])?;
-    let chains = bodies.iter().filter_map(|body| Chain::parse(body));
-    Ok(chains.filter(|chain| chain.concerns(interfaces)).map(|chain| chain.describe()).collect())
+    Ok(bodies.iter().filter_map(|body| Chain::parse(body)).collect())
 }
 
 /// A chain at a hook.
@@ -69,13 +80,16 @@ impl Chain {
         })
     }
 
-    /// Whether it may decide about packets that are forwarded between these interfaces. The fence stops those that are to be
-    /// forwarded by this router only.
+    /// Whether it may decide about packets that are forwarded between these interfaces.
     fn concerns(&self, interfaces: &[String]) -> bool {
-        let is_ours =
-            self.devices.is_empty() || self.devices.iter().any(|device| interfaces.contains(device));
-        let is_fence = self.family == NFPROTO_INET && self.table == fence::TABLE;
-        self.hook_name().is_some() && is_ours && !is_fence && (self.drops || self.rules > 0)
+        let devices = if self.is_fence() { slice::from_ref(&self.name) } else { &self.devices };
+        let is_ours = devices.is_empty() || devices.iter().any(|device| interfaces.contains(device));
+        self.hook_name().is_some() && is_ours && (self.drops || self.rules > 0)
+    }
+
+    /// Whether it is the fence around the port of its name.
+    fn is_fence(&self) -> bool {
+        self.family == NFPROTO_INET && self.table == fence::TABLE
     }
 
     /// The name of its hook, if forwarded packets pass it.

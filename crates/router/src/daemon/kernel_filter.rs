@@ -13,9 +13,10 @@ use super::error::{DaemonError, system};
 use super::filter_start::start_filter;
 use super::running_filter::{RunningFilter, WorkerFilter};
 use super::wakeup::Wakeup;
+use crate::bypass;
 use crate::error::BadInput;
 use crate::events::EventKind;
-use crate::fence::{self, Fence};
+use crate::fence::{self, Fence, FencedPort};
 use crate::filter::{FilterError, FilterOptions};
 
 /// What rules may refer to, by the number of the interface.
@@ -49,6 +50,23 @@ pub fn check_interface(interface: &str) -> Result<(), BadInput> {
     Ok(())
 }
 
+/// Refuses to replace the fence of a router for other interfaces, between which the kernel would forward then.
+pub fn check_fence(interfaces: &[String]) -> Result<(), BadInput> {
+    let listed = bypass::fenced_ports().map_err(|error| {
+        BadInput(format!("the kernel does not list its chains of nftables ({error}); as root it does"))
+    })?;
+    let others: Vec<String> = listed.into_iter().filter(|port| !interfaces.contains(port)).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    Err(BadInput(format!(
+        "a router with a filter for {} runs in this network namespace, or was killed, and there can be one: end it, or start it \
+         again and end it; if the kernel may forward there without rules, `nft delete table inet {}`",
+        others.join(", "),
+        fence::TABLE
+    )))
+}
+
 impl KernelFilter {
     /// Makes the rules for the interfaces as they are, and then the fence: wrong rules change nothing in the kernel. Returns
     /// the worker's half too.
@@ -61,7 +79,7 @@ impl KernelFilter {
         let interfaces = &view.parts().interfaces;
         let worker = start_filter(options, interfaces, plane, wakeup.clone())?;
         let facts = facts(interfaces);
-        let fence = Fence::raise(&names(&facts))?;
+        let fence = Fence::raise(fenced_ports(interfaces))?;
         let text = format!(
             "the kernel forwards nothing between {} and other interfaces (nftables, table inet {}); packets that pass the rules \
              are forwarded by this program",
@@ -102,7 +120,7 @@ impl KernelFilter {
         if facts == self.facts {
             return Ok(true);
         }
-        self.fence.follow(&names(&facts))?;
+        self.fence.follow(fenced_ports(interfaces))?;
         let Some(filter) = &mut plane.filter else { return Ok(true) };
         let Some(changed) = filter.follow_interfaces(interfaces) else { return Ok(false) };
         match changed {
@@ -126,6 +144,14 @@ impl KernelFilter {
 
 fn facts(interfaces: &[Interface]) -> NamedAddresses {
     interfaces.iter().map(|interface| (interface.name.clone(), interface.addresses.clone())).collect()
+}
+
+/// The ports among the interfaces, each with its VLANs.
+fn fenced_ports(interfaces: &[Interface]) -> Vec<FencedPort> {
+    let (vlans, ports): (Vec<_>, Vec<_>) = interfaces.iter().partition(|one| one.vlan.is_some());
+    let of_port =
+        |port: u16| vlans.iter().filter(move |vlan| vlan.port == port).map(|vlan| vlan.name.clone());
+    ports.into_iter().map(|port| FencedPort::new(&port.name, of_port(port.port))).collect()
 }
 
 fn names(facts: &NamedAddresses) -> Vec<String> {

@@ -96,6 +96,7 @@ pub fn check_host(options: &RouterOptions, choice: &EngineChoice) -> Result<(), 
     options.interfaces.iter().try_for_each(|name| check(name))?;
     if options.filter.is_some() {
         options.interfaces.iter().try_for_each(|name| kernel_filter::check_interface(name))?;
+        kernel_filter::check_fence(&options.interfaces)?;
     }
     if !options.bypass_filters {
         taken_over(options, choice).check()?;
@@ -105,7 +106,11 @@ pub fn check_host(options: &RouterOptions, choice: &EngineChoice) -> Result<(), 
 
 /// What a router with these options takes from the kernel.
 fn taken_over(options: &RouterOptions, choice: &EngineChoice) -> TakenOver {
-    TakenOver { interfaces: options.interfaces.clone(), leaves_unqueued: choice.leaves_unqueued }
+    TakenOver {
+        interfaces: options.interfaces.clone(),
+        is_filtered: options.filter.is_some(),
+        leaves_unqueued: choice.leaves_unqueued,
+    }
 }
 
 /// Learns what to forward, and starts to forward. [`RunRouter::run`] goes on from there. If `stop` is set meanwhile, the

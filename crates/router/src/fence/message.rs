@@ -4,7 +4,6 @@ use netlink_packet_core::{NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_REQUEST};
 
 /// The name of the table, of the family `inet`.
 pub const TABLE: &str = "fullview_fence";
-const CHAIN: &str = "forward";
 
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
@@ -25,7 +24,8 @@ const REGISTER: u32 = 1;
 const VERDICT: u32 = 0;
 const DROP: u32 = 0;
 const EQUAL: u32 = 0;
-const NAME_LENGTH: usize = 16;
+/// The length of an interface's name with its end.
+pub const NAME_LENGTH: usize = 16;
 
 /// An attribute that holds others.
 const NESTED: u16 = 1 << 15;
@@ -72,24 +72,17 @@ impl Batch {
         self.change(NEW_TABLE, NLM_F_CREATE, &[text(1, TABLE), number(2, OWNED_AND_PERSISTENT)].concat());
     }
 
-    pub fn add_forward_chain(&mut self) {
+    pub fn add_forward_chain(&mut self, chain: &str) {
         let hook = [number(1, HOOK_FORWARD), number(2, PRIORITY.cast_unsigned())].concat();
-        let body = [text(1, TABLE), text(3, CHAIN), nested(4, &hook), text(7, "filter")].concat();
+        let body = [text(1, TABLE), text(3, chain), nested(4, &hook), text(7, "filter")].concat();
         self.change(NEW_CHAIN, NLM_F_CREATE, &body);
     }
 
-    /// Drops the packets of an interface, and those of interfaces whose names begin with its name and a dot: its VLANs.
-    pub fn add_drop(&mut self, test: InterfaceTest, name: &str) {
-        let mut whole = name.as_bytes().to_vec();
-        whole.resize(NAME_LENGTH, 0);
-        let vlans = [name.as_bytes(), b"."].concat();
-        for wanted in [whole, vlans] {
-            let wanted = &wanted[..wanted.len().min(NAME_LENGTH)];
-            let expressions =
-                [meta(test), compare(wanted), expression("counter", &[]), drop_packet()].concat();
-            let body = [text(1, TABLE), text(2, CHAIN), nested(4, &expressions)].concat();
-            self.change(NEW_RULE, NLM_F_CREATE | NLM_F_APPEND, &body);
-        }
+    /// Drops the packets of interfaces whose names, with the bytes that end them, begin with `prefix`.
+    pub fn add_drop(&mut self, chain: &str, test: InterfaceTest, prefix: &[u8]) {
+        let expressions = [meta(test), compare(prefix), expression("counter", &[]), drop_packet()].concat();
+        let body = [text(1, TABLE), text(2, chain), nested(4, &expressions)].concat();
+        self.change(NEW_RULE, NLM_F_CREATE | NLM_F_APPEND, &body);
     }
 
     /// The bytes of the batch, and the number of its last change, which the kernel acknowledges.

@@ -75,8 +75,8 @@ impl Reloader {
     }
 }
 
-/// Reads the rules of the filter, if there is one. The caller has locked changes of the filter. They are compiled here, not in the router's thread, which has neighbours
-/// to answer.
+/// Reads the rules of the filter, if there is one. The caller has locked changes of the filter. They are compiled here, not in
+/// the router's thread, which has neighbours to answer.
 fn compile_filter(
     config: &RouterConfig,
     live: &LiveOptions,

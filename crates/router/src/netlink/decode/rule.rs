@@ -57,13 +57,13 @@ fn target<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>) -> RuleTarg
     if attributes.clone().any(|attribute| role(attribute) == AttributeRole::Unknown) {
         return RuleTarget::Other;
     }
+    let selects_by_vrf = find_value(attributes, uapi::FRA_L3MDEV).is_some_and(|value| value != [0]);
     match header.action {
         RuleAction::Nop => RuleTarget::Next,
+        // Inverted, it selects packets that have no VRF.
+        RuleAction::ToTable if selects_by_vrf && !inverts(header) => RuleTarget::VrfTable,
+        _ if selects_by_vrf => RuleTarget::Other,
         RuleAction::Goto => find_u32(attributes, uapi::FRA_GOTO).map_or(RuleTarget::Other, RuleTarget::Goto),
-        RuleAction::ToTable if find_value(attributes, uapi::FRA_L3MDEV).is_some_and(|value| value != [0]) => {
-            // Inverted, it would select packets that have no VRF.
-            if inverts(header) { RuleTarget::Other } else { RuleTarget::VrfTable }
-        }
         RuleAction::ToTable => {
             RuleTarget::Table(find_u32(attributes, uapi::FRA_TABLE).unwrap_or(header.table.into()))
         }
@@ -164,6 +164,12 @@ mod tests {
         let goto: [(u16, &[u8]); 1] = [(uapi::FRA_GOTO, &200u32.to_ne_bytes())];
         assert_eq!(target(with_action(FR_ACT_GOTO), &goto), RuleTarget::Goto(200));
         assert_eq!(target(with_action(FR_ACT_GOTO), &[]), RuleTarget::Other, "without a priority");
+        let of_vrf = [goto[0], (uapi::FRA_L3MDEV, &[1])];
+        assert_eq!(
+            target(with_action(FR_ACT_GOTO), &of_vrf),
+            RuleTarget::Other,
+            "only packets of a VRF jump"
+        );
     }
 
     #[test]
