@@ -139,15 +139,19 @@ struct Exporting {
 }
 
 impl Exporting {
-    fn start(workers: usize) -> Exporting {
+    fn start(engine: &str) -> Exporting {
         let (lab, control) = (Lab::new(), Control::new());
+        #[cfg(feature = "bpf")]
+        if engine == "xdp" {
+            crate::xdp::prepare(&lab, engine);
+        }
         let collector = lab.right.udp("10.0.2.2:6343");
         collector.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("router.toml");
-        let socket = control.options()[1];
+        let (socket, engine) = (control.options()[1], router_keys(engine));
         let text = format!(
-            "[router]\ninterfaces = [\"eth1\", \"eth2\"]\nengine = \"threads\"\nworkers = {workers}\n\
+            "[router]\ninterfaces = [\"eth1\", \"eth2\"]\n{engine}\n\
              [control]\nsocket = \"{socket}\"\n\
              [export]\nsflow = \"10.0.2.2:6343\"\nsample = 1\ncounters-s = 1\n"
         );
@@ -186,22 +190,48 @@ impl Exporting {
     }
 }
 
-fn may_export() -> bool {
-    may_run(&["ip", "setpriv"])
+/// The word of an engine, with two workers if it has some.
+fn router_keys(engine: &str) -> String {
+    let workers = if engine == "threads" { "workers = 2\n" } else { "" };
+    format!("engine = \"{engine}\"\n{workers}")
 }
 
-#[test]
-fn samples_say_what_became_of_packets() {
+fn may_export() -> bool {
+    may_run(&["ip", "setpriv", "ethtool"])
+}
+
+/// Makes tests of these functions, one for each engine.
+macro_rules! with_each_engine {
+    ($($test:ident),* $(,)?) => {
+        mod by_threads {
+            $(#[test] fn $test() { super::$test("threads"); })*
+        }
+        #[cfg(feature = "bpf")]
+        mod at_tc {
+            $(#[test] fn $test() { super::$test("tc"); })*
+        }
+        #[cfg(feature = "bpf")]
+        mod at_xdp {
+            $(#[test] fn $test() { super::$test("xdp"); })*
+        }
+    };
+}
+
+with_each_engine!(samples_say_what_became_of_packets, samples_and_counters_add_up_to_what_the_router_shows,);
+
+fn samples_say_what_became_of_packets(engine: &str) {
     if !may_export() {
         return;
     }
-    let exporting = Exporting::start(1);
+    let exporting = Exporting::start(engine);
+    // The program does not know of which kind the route is; the kernel answers.
+    let prohibited = if engine == "threads" { 13 } else { 256 };
     let mut collected = Collected::default();
     exporting.lab.router.ip("route add prohibit 10.7.0.0/16");
     exporting.lab.router.ip("route add blackhole 10.8.0.0/16");
     let (eth1, eth2) = (exporting.index("eth1"), exporting.index("eth2"));
     for (to, output) in
-        [("10.0.2.2:7001", (0, eth2)), ("10.7.0.1:7002", (1, 13)), ("10.8.0.1:7003", (1, 256))]
+        [("10.0.2.2:7001", (0, eth2)), ("10.7.0.1:7002", (1, prohibited)), ("10.8.0.1:7003", (1, 256))]
     {
         exporting.sends_until(&mut collected, to, output);
     }
@@ -216,12 +246,11 @@ fn samples_say_what_became_of_packets() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-#[test]
-fn samples_and_counters_add_up_to_what_the_router_shows() {
+fn samples_and_counters_add_up_to_what_the_router_shows(engine: &str) {
     if !may_export() {
         return;
     }
-    let exporting = Exporting::start(2);
+    let exporting = Exporting::start(engine);
     let (left, right) = (exporting.lab.left.udp("10.0.1.2:0"), exporting.lab.right.udp("10.0.2.2:9"));
     assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", exporting.router.output());
     let mut collected = Collected::default();

@@ -9,6 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::num::NonZeroU32;
 
 use crate::burst::{BURST, Packet, Slot};
+use crate::program_verdict::ProgramVerdict;
 use crate::verdict::Verdict;
 
 /// Bytes of a frame that a sample has at most.
@@ -17,36 +18,50 @@ pub const MOST_HEADER: usize = 128;
 /// Samples that a worker's ring holds.
 const RING: usize = 1024;
 
+/// Who decided about a packet, and what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The loop of a worker.
+    Loop(Verdict),
+    /// The program in the kernel.
+    Program(ProgramVerdict),
+}
+
 /// A sampled packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSample {
     /// The port that received it.
     pub port: u16,
     /// The length of the frame in bytes, without the FCS.
-    pub frame_len: u16,
-    /// What the loop decided about it.
-    pub verdict: Verdict,
+    pub frame_len: u32,
+    /// What was decided about it.
+    pub decision: Decision,
     /// Of a forwarded packet: the port to send it by. That port may still have no room for it.
     pub egress: Option<u16>,
     /// Packets that the port received since its last sample in the ring, up to this one.
     pub passed: u64,
     /// Samples of the port between the two, which the ring had no room for.
     pub lost: u64,
-    header: [u8; MOST_HEADER],
+    pub(crate) header: [u8; MOST_HEADER],
 }
 
 impl PacketSample {
-    fn of(packet: &Slot, passed: u64) -> PacketSample {
-        let (port, frame_len) = (packet.port, packet.frame_len() as u16);
+    /// A sample of a frame of which these are the first bytes.
+    pub(crate) fn new(port: u16, frame_len: u32, decision: Decision, frame: &[u8]) -> PacketSample {
         let mut header = [0; MOST_HEADER];
-        let copied = packet.frame_len().min(MOST_HEADER);
-        header[..copied].copy_from_slice(&packet.frame()[..copied]);
-        PacketSample { port, frame_len, verdict: packet.verdict, egress: None, passed, lost: 0, header }
+        let copied = frame.len().min(MOST_HEADER);
+        header[..copied].copy_from_slice(&frame[..copied]);
+        PacketSample { port, frame_len, decision, egress: None, passed: 1, lost: 0, header }
+    }
+
+    fn of(packet: &Slot, passed: u64) -> PacketSample {
+        let (frame_len, decision) = (packet.frame_len() as u32, Decision::Loop(packet.verdict));
+        PacketSample { passed, ..PacketSample::new(packet.port, frame_len, decision, packet.frame()) }
     }
 
     /// The first bytes of the frame as it came in.
     pub fn header(&self) -> &[u8] {
-        &self.header[..usize::from(self.frame_len).min(MOST_HEADER)]
+        &self.header[..(self.frame_len as usize).min(MOST_HEADER)]
     }
 }
 
@@ -105,7 +120,8 @@ impl Sampler {
                 continue;
             };
             let egress = (packet.verdict == Verdict::Forward).then_some(packet.port);
-            let sample = port.after_waiting(PacketSample { verdict: packet.verdict, egress, ..sample });
+            let decision = Decision::Loop(packet.verdict);
+            let sample = port.after_waiting(PacketSample { decision, egress, ..sample });
             if self.ring.push(sample).is_err() {
                 (port.waiting, self.are_waiting) = (Some(sample), true);
             }

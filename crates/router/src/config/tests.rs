@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use fullview_plane::interface::SourceCheck;
 
-use super::to_options::port_options;
+use super::to_options::{port_options, threads_only};
 use super::*;
 use crate::error::message;
 use crate::options::PortName;
@@ -41,11 +41,20 @@ fn what_only_threads_have_is_refused_with_a_program() {
             ("workers = 2\n", "router.workers"),
             ("cores = [0]\n", "router.cores"),
             ("algorithm = \"dxr\"\n", "router.algorithm"),
-            ("[capture]\ndrops = \"drops.pcapng\"\n", "capture"),
-            ("[export]\nsflow = \"192.0.2.9:6343\"\n", "export"),
+            ("[filter]\nlanguage = \"pf\"\nfile = \"pf.conf\"\n", "filter"),
         ] {
             let said = refused(&format!("{SMALL}engine = \"{engine}\"\n{settings}"));
             assert!(said.contains(&format!("{key}: only threads have that")), "{said}");
+        }
+    }
+}
+
+#[test]
+fn packets_are_captured_and_sampled_with_every_engine() {
+    for engine in ["threads", "tc", "xdp", "xdp-generic", "auto"] {
+        for settings in ["[capture]\ndrops = \"drops.pcapng\"\n", "[export]\nsflow = \"192.0.2.9:6343\"\n"] {
+            let config = parse(&format!("{SMALL}engine = \"{engine}\"\n{settings}")).unwrap();
+            assert_eq!(threads_only(&config), None, "{engine}: {settings}");
         }
     }
 }

@@ -87,9 +87,7 @@ pub fn threads_only(config: &RouterConfig) -> Option<&'static str> {
         ("router.workers", *workers > 1),
         ("router.cores", !cores.is_empty()),
         ("router.algorithm", algorithm != algorithm::AUTO),
-        ("capture", config.capture.is_some()),
         ("filter", config.filter.is_some()),
-        ("export", config.export.is_some()),
     ];
     settings.into_iter().find_map(|(name, is_made)| is_made.then_some(name))
 }

@@ -7,7 +7,8 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use fullview_plane::sample::PacketSample;
+use fullview_plane::program_verdict::{ProgramVerdict, XdpReason};
+use fullview_plane::sample::{Decision, PacketSample};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use rustix::net::netdevice::name_to_index;
 
@@ -124,7 +125,7 @@ impl SflowExporter {
             pool: port.pool as u32,
             drops: port.drops as u32,
             output,
-            frame_len: sample.frame_len.into(),
+            frame_len: sample.frame_len,
             header: sample.header(),
         });
         self.push(encoded);
@@ -132,14 +133,12 @@ impl SflowExporter {
 
     fn output(&self, sample: &PacketSample) -> SampledOutput {
         let index = |port: u16| self.ports.get(usize::from(port)).and_then(|port| port.index);
-        match sample.verdict {
-            Verdict::Forward => {
+        match sample.decision {
+            Decision::Loop(Verdict::Forward) | Decision::Program(ProgramVerdict::Forward) => {
                 sample.egress.and_then(index).map_or(SampledOutput::Unknown, SampledOutput::Interface)
             }
-            Verdict::Drop(reason) => SampledOutput::Discarded(discard_code(reason)),
-            Verdict::Reject(_) => SampledOutput::Discarded(discard_code(Reason::FilterRule)),
-            Verdict::Punt(Punt::Local) => SampledOutput::Device,
-            Verdict::Punt(_) => SampledOutput::Unknown,
+            Decision::Loop(verdict) => output_of_loop(verdict),
+            Decision::Program(ProgramVerdict::Refuse(reason)) => output_of_program(reason),
         }
     }
 
@@ -187,6 +186,28 @@ fn counters_of(sequence: u32, interface: u32, of_port: &[&InterfaceStatus]) -> C
     }
 }
 
+fn output_of_loop(verdict: Verdict) -> SampledOutput {
+    match verdict {
+        Verdict::Drop(reason) => SampledOutput::Discarded(discard_code(reason)),
+        Verdict::Reject(_) => SampledOutput::Discarded(discard_code(Reason::FilterRule)),
+        Verdict::Punt(Punt::Local) => SampledOutput::Device,
+        Verdict::Punt(_) | Verdict::Forward => SampledOutput::Unknown,
+    }
+}
+
+fn output_of_program(reason: XdpReason) -> SampledOutput {
+    match reason {
+        XdpReason::NoRoute => SampledOutput::Discarded(discard_code(Reason::NoRoute)),
+        XdpReason::TtlExpired => SampledOutput::Discarded(discard_code(Reason::TtlExpired)),
+        XdpReason::Local => SampledOutput::Device,
+        reason if reason.discards() => SampledOutput::Discarded(UNKNOWN_DISCARD),
+        _ => SampledOutput::Unknown,
+    }
+}
+
+/// sFlow's reason for packets that are discarded for another one.
+const UNKNOWN_DISCARD: u32 = 256;
+
 /// Why a packet is discarded, as sFlow numbers reasons: codes of Destination Unreachable below 256, its own from there on.
 fn discard_code(reason: Reason) -> u32 {
     match reason {
@@ -196,7 +217,7 @@ fn discard_code(reason: Reason) -> u32 {
         Reason::TtlExpired | Reason::HopLimitExpired => 257,
         Reason::TooBig => 262,
         reason if reason.is_of_filter() => 258,
-        _ => 256,
+        _ => UNKNOWN_DISCARD,
     }
 }
 
