@@ -42,6 +42,7 @@ fn export_options(section: &ExportSection) -> ExportOptions {
     const COUNTERS_S: u32 = 30;
     ExportOptions {
         sflow: section.sflow,
+        ipfix: section.ipfix,
         agent: section.agent,
         sample: section.sample.or(NonZeroU32::new(SAMPLE)).unwrap_or(NonZeroU32::MIN),
         counters: Duration::from_secs(section.counters_s.map_or(COUNTERS_S, NonZeroU32::get).into()),
