@@ -45,5 +45,5 @@ pub fn run(args: &CaptureDropsArgs) -> anyhow::Result<Exit> {
 fn write(capture: &mut CommentedCapture<BufWriter<File>>, packet: &NotedPacket) -> anyhow::Result<()> {
     let frame = from_hex(&packet.frame).map_err(BadInput)?;
     let at = UNIX_EPOCH + Duration::from_micros(packet.at);
-    Ok(capture.write(&packet.interface, at, &frame, &packet.verdict)?)
+    Ok(capture.write(&packet.interface, at, (&frame, packet.frame_len), &packet.verdict)?)
 }

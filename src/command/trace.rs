@@ -185,6 +185,7 @@ fn describe(frame: &[u8], explanation: &Explanation, outcome: &LoopOutcome<'_>) 
         at: 0,
         interface: String::new(),
         frame: frame.iter().map(|byte| format!("{byte:02x}")).collect(),
+        frame_len: frame.len() as u32,
         verdict: outcome.verdict.to_string(),
         steps: explanation.steps.iter().map(ToString::to_string).collect(),
         disagreement: explanation.disagreement(outcome),

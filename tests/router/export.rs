@@ -129,32 +129,42 @@ fn counts(body: &mut Reader<'_>) -> InterfaceCounts {
     InterfaceCounts { interface, received, sent }
 }
 
+/// What a router sends: its name in the log, its key, and the collector's port.
+pub type Protocol = (&'static str, &'static str, u16);
+
+const SFLOW: Protocol = ("sFlow", "sflow", 6343);
+
 /// A router that samples every packet, and its collector on the right.
-struct Exporting {
-    lab: Lab,
+pub struct Exporting {
+    pub lab: Lab,
     control: Control,
-    router: Program,
-    collector: UdpSocket,
+    pub router: Program,
+    pub collector: UdpSocket,
     _folder: tempfile::TempDir,
 }
 
 impl Exporting {
-    fn start(workers: usize) -> Exporting {
+    pub fn start(engine: &str, (name, key, port): Protocol) -> Exporting {
         let (lab, control) = (Lab::new(), Control::new());
-        let collector = lab.right.udp("10.0.2.2:6343");
+        #[cfg(feature = "bpf")]
+        if engine == "xdp" {
+            crate::xdp::prepare(&lab, engine);
+        }
+        let address = format!("10.0.2.2:{port}");
+        let collector = lab.right.udp(&address);
         collector.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("router.toml");
-        let socket = control.options()[1];
+        let (socket, engine) = (control.options()[1], router_keys(engine));
         let text = format!(
-            "[router]\ninterfaces = [\"eth1\", \"eth2\"]\nengine = \"threads\"\nworkers = {workers}\n\
+            "[router]\ninterfaces = [\"eth1\", \"eth2\"]\n{engine}\n\
              [control]\nsocket = \"{socket}\"\n\
-             [export]\nsflow = \"10.0.2.2:6343\"\nsample = 1\ncounters-s = 1\n"
+             [export]\n{key} = \"{address}\"\nsample = 1\ncounters-s = 1\n"
         );
         std::fs::write(&file, text).unwrap();
         let program = env!("CARGO_BIN_EXE_fullview");
         let mut router = lab.router.start(program, &["forward", "--config", file.to_str().unwrap()]);
-        router.wait_for("export: sFlow to 10.0.2.2:6343, one packet in 1");
+        router.wait_for(&format!("export: {name} to {address}, one packet in 1"));
         Exporting { lab, control, router, collector, _folder: folder }
     }
 
@@ -168,7 +178,7 @@ impl Exporting {
     }
 
     /// The kernel's number of an interface of the router.
-    fn index(&self, name: &str) -> u32 {
+    pub fn index(&self, name: &str) -> u32 {
         let line = self.lab.router.ip(&format!("-o link show dev {name}"));
         line.split(':').next().unwrap().parse().unwrap()
     }
@@ -186,22 +196,48 @@ impl Exporting {
     }
 }
 
-fn may_export() -> bool {
-    may_run(&["ip", "setpriv"])
+/// The word of an engine, with two workers if it has some.
+fn router_keys(engine: &str) -> String {
+    let workers = if engine == "threads" { "workers = 2\n" } else { "" };
+    format!("engine = \"{engine}\"\n{workers}")
 }
 
-#[test]
-fn samples_say_what_became_of_packets() {
+pub fn may_export() -> bool {
+    may_run(&["ip", "setpriv", "ethtool"])
+}
+
+/// Makes tests of these functions, one for each engine.
+macro_rules! with_each_engine {
+    ($($test:ident),* $(,)?) => {
+        mod by_threads {
+            $(#[test] fn $test() { super::$test("threads"); })*
+        }
+        #[cfg(feature = "bpf")]
+        mod at_tc {
+            $(#[test] fn $test() { super::$test("tc"); })*
+        }
+        #[cfg(feature = "bpf")]
+        mod at_xdp {
+            $(#[test] fn $test() { super::$test("xdp"); })*
+        }
+    };
+}
+
+with_each_engine!(samples_say_what_became_of_packets, samples_and_counters_add_up_to_what_the_router_shows,);
+
+fn samples_say_what_became_of_packets(engine: &str) {
     if !may_export() {
         return;
     }
-    let exporting = Exporting::start(1);
+    let exporting = Exporting::start(engine, SFLOW);
+    // The program does not know of which kind the route is; the kernel answers.
+    let prohibited = if engine == "threads" { 13 } else { 256 };
     let mut collected = Collected::default();
     exporting.lab.router.ip("route add prohibit 10.7.0.0/16");
     exporting.lab.router.ip("route add blackhole 10.8.0.0/16");
     let (eth1, eth2) = (exporting.index("eth1"), exporting.index("eth2"));
     for (to, output) in
-        [("10.0.2.2:7001", (0, eth2)), ("10.7.0.1:7002", (1, 13)), ("10.8.0.1:7003", (1, 256))]
+        [("10.0.2.2:7001", (0, eth2)), ("10.7.0.1:7002", (1, prohibited)), ("10.8.0.1:7003", (1, 256))]
     {
         exporting.sends_until(&mut collected, to, output);
     }
@@ -216,12 +252,11 @@ fn samples_say_what_became_of_packets() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-#[test]
-fn samples_and_counters_add_up_to_what_the_router_shows() {
+fn samples_and_counters_add_up_to_what_the_router_shows(engine: &str) {
     if !may_export() {
         return;
     }
-    let exporting = Exporting::start(2);
+    let exporting = Exporting::start(engine, SFLOW);
     let (left, right) = (exporting.lab.left.udp("10.0.1.2:0"), exporting.lab.right.udp("10.0.2.2:9"));
     assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", exporting.router.output());
     let mut collected = Collected::default();

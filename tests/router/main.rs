@@ -15,6 +15,7 @@ mod flaps;
 mod fresh;
 mod frr;
 mod full_view;
+mod ipfix;
 mod kernel_filter;
 mod lab;
 #[cfg(feature = "bpf")]

@@ -225,7 +225,7 @@ fn open(log: Log) -> Stdio {
     }
 }
 
-/// Starts the router, and waits until it knows the hosts. The XDP engine has no captures.
+/// Starts the router, and waits until it knows the hosts. Dropped packets are captured with threads.
 fn start(lab: &Lab, engine: &str, log: Log, control: &Control) -> Program {
     let [option, socket] = control.options();
     let interfaces = ["--interfaces", "eth1,eth2", "--engine", engine, option, socket];

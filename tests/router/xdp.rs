@@ -35,7 +35,7 @@ with_each_engine!(
 
 /// Makes the hosts' interfaces finish checksums and accept frames that an XDP program redirects. At tc, the program works
 /// with the offloads that interfaces have when they are made.
-fn prepare(lab: &Lab, engine: &str) {
+pub fn prepare(lab: &Lab, engine: &str) {
     if engine == "tc" {
         return;
     }

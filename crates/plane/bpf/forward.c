@@ -17,6 +17,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "frame.h"
+#include "observe.h"
 
 /* Sizes and order as in src/engine/layout.rs. All are powers of two, so that indices from tables are masked and not
  * compared: the verifier knows their bounds, and no branch is necessary. */
@@ -28,13 +29,12 @@
 #define SLOTS (1 << 17)
 #define PORT_BITS 12
 #define PORTS (1 << PORT_BITS)
-#define INTERFACES (1 << 10)
 #define DEVICES (1 << 10)
 
 /* Members of a group at most. */
 #define MEMBERS 64
 
-/* Why a packet is not forwarded, in the order of src/engine/reason.rs. The packet is dropped for SOURCE_CHECK and
+/* Why a packet is not forwarded, in the order of src/program_verdict.rs. The packet is dropped for SOURCE_CHECK and
  * BLACKHOLE, and passed to the kernel for all others. */
 enum reason {
 	TOO_SHORT = 1,
@@ -899,8 +899,11 @@ static __always_inline int is_stalled(const struct generation *now)
 	return last && TICKS(bpf_ktime_get_coarse_ns()) - last + BEHIND > LONGEST_SILENCE + BEHIND;
 }
 
-static __always_inline int forward_or_pass(struct frame frame, struct stripped_tag stripped)
+/* With the constant `is_observed`, copies of packets go to the process (observe.h). */
+static __always_inline int forward_or_pass(struct frame frame, struct stripped_tag stripped, _Bool is_observed)
 {
+	struct observer *observer = 0;
+	struct wishes *wishes = 0;
 	struct generation *now;
 	struct all_counters *all;
 	struct packet_state state = { .stripped = stripped };
@@ -918,9 +921,18 @@ static __always_inline int forward_or_pass(struct frame frame, struct stripped_t
 		return pass(frame);
 	if (is_stalled(now))
 		return do_not_forward(frame, 0, ROUTER_STALLED);
+	if (is_observed) {
+		observer = bpf_map_lookup_elem(&observers, &zero);
+		wishes = bpf_map_lookup_elem(&wished, &zero);
+		if (!observer || !wishes)
+			return pass(frame);
+		observe(frame, stripped, observer, wishes);
+	}
 	bytes = length_of(frame);
 	hop = forward_frame(frame, now, &state);
 	interface = state.port ? state.port->number & (INTERFACES - 1) : 0;
+	if (is_observed)
+		report(frame, observer, wishes, interface, hop ? 0 : state.reason, hop ? hop->ifindex : 0);
 	count(&all->by_interface[interface].received, bytes);
 	if (!hop)
 		return do_not_forward(frame, interface, state.reason);
@@ -928,14 +940,25 @@ static __always_inline int forward_or_pass(struct frame frame, struct stripped_t
 	return send(frame, hop);
 }
 
-/* For interfaces whose driver leaves tags in the frames. */
-SEC("xdp")
-int forward(struct xdp_md *xdp)
+static __always_inline int forward_xdp(struct xdp_md *xdp, _Bool is_observed)
 {
 	struct frame frame = { .context = xdp };
 	struct stripped_tag none = {};
 
-	return forward_or_pass(frame, none);
+	return forward_or_pass(frame, none, is_observed);
+}
+
+/* For interfaces whose driver leaves tags in the frames. */
+SEC("xdp")
+int forward(struct xdp_md *xdp)
+{
+	return forward_xdp(xdp, 0);
+}
+
+SEC("xdp")
+int forward_observed(struct xdp_md *xdp)
+{
+	return forward_xdp(xdp, 1);
 }
 
 /* A call of a function of the kernel. Its number is that of the function's type in the running kernel, which
@@ -957,25 +980,47 @@ static __always_inline void read_stripped_tag(struct xdp_md *frame, struct strip
 		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
 }
 
-/* For interfaces whose driver may strip tags and can tell them. Such a program is bound to one interface. */
-SEC("xdp")
-int forward_bound(struct xdp_md *xdp)
+static __always_inline int forward_xdp_bound(struct xdp_md *xdp, _Bool is_observed)
 {
 	struct frame frame = { .context = xdp };
 	struct stripped_tag tag = {};
 
 	read_stripped_tag(xdp, &tag);
-	return forward_or_pass(frame, tag);
+	return forward_or_pass(frame, tag, is_observed);
+}
+
+/* For interfaces whose driver may strip tags and can tell them. Such a program is bound to one interface. */
+SEC("xdp")
+int forward_bound(struct xdp_md *xdp)
+{
+	return forward_xdp_bound(xdp, 0);
+}
+
+SEC("xdp")
+int forward_bound_observed(struct xdp_md *xdp)
+{
+	return forward_xdp_bound(xdp, 1);
+}
+
+static __always_inline int forward_at_tcx(struct __sk_buff *skb, _Bool is_observed)
+{
+	struct frame frame = { .context = skb, .is_skb = 1 };
+
+	pull_headers(skb);
+	return forward_or_pass(frame, tag_beside(skb), is_observed);
 }
 
 /* At tcx, for any interface. */
 SEC("classifier")
 int forward_skb(struct __sk_buff *skb)
 {
-	struct frame frame = { .context = skb, .is_skb = 1 };
+	return forward_at_tcx(skb, 0);
+}
 
-	pull_headers(skb);
-	return forward_or_pass(frame, tag_beside(skb));
+SEC("classifier")
+int forward_skb_observed(struct __sk_buff *skb)
+{
+	return forward_at_tcx(skb, 1);
 }
 
 _Static_assert((REASONS & (REASONS - 1)) == 0 && BROADCAST <= REASONS, "reasons are masked");

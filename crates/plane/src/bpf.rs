@@ -5,7 +5,6 @@
 
 use std::error::Error;
 use std::io;
-use std::os::fd::OwnedFd;
 
 use aya::programs::links::FdLink;
 use aya::programs::xdp::{XdpLink, XdpMode};
@@ -119,6 +118,14 @@ pub enum BpfError {
     /// An interface refused the program at tcx.
     #[error("interface {interface} takes no program at tcx: {error}; Linux 6.6 or newer is needed")]
     AttachAtTcx {
+        /// Its index.
+        interface: u32,
+        /// The cause.
+        error: io::Error,
+    },
+    /// The program of an interface could not be replaced by another one.
+    #[error("interface {interface} keeps its program: {error}")]
+    Replace {
         /// Its index.
         interface: u32,
         /// The cause.
@@ -248,12 +255,7 @@ fn is_interrupted(error: &ProgramError) -> bool {
 
 /// A program on an interface, attached until this value is dropped or the process ends.
 #[derive(Debug)]
-pub enum ProgramAttachment {
-    /// A link that aya made.
-    Aya(FdLink),
-    /// A link that aya cannot make.
-    Link(OwnedFd),
-}
+pub struct ProgramAttachment(#[expect(dead_code, reason = "held, because dropping it detaches")] FdLink);
 
 /// Attaches `program` to an interface by its index.
 pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<ProgramAttachment, BpfError> {
@@ -261,7 +263,7 @@ pub fn attach(program: &mut Xdp, interface: u32, mode: XdpMode) -> Result<Progra
     let id = program.attach_to_if_index(interface, mode).map_err(refused)?;
     let link: XdpLink = program.take_link(id).map_err(refused)?;
     // Without a BPF link the program would stay attached after the end of the process.
-    Ok(ProgramAttachment::Aya(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
+    Ok(ProgramAttachment(FdLink::try_from(link).map_err(|_| BpfError::NoLink { interface })?))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! packet is copied or lost: a packet is an exclusive reference to a slot of an arena ([`burst`]), and a packet that is
 //! not forwarded comes back with its [`verdict`].
 //!
-//! Modules import downwards in this order: `wire`, `verdict`, `burst`, `counters`, `interface`, `adjacency`, `egress`;
-//! then [`view`], [`trace`] and [`sample`]; then [`forward`], [`port`] and [`worker`]. [`explain`] and the XDP engine read a view
+//! Modules import downwards in this order: `wire`, `verdict`, `program_verdict`, `burst`, `counters`, `interface`, `adjacency`, `egress`;
+//! then [`view`], [`trace`], [`sample`] and [`observed`]; then [`forward`], [`port`] and [`worker`]. [`explain`] and the XDP engine read a view
 //! and use nothing of the loop.
 
 #[cfg(test)]
@@ -21,10 +21,13 @@ pub mod engine;
 pub mod explain;
 pub mod forward;
 pub mod interface;
+pub mod observed;
 pub mod port;
+pub mod program_verdict;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod report_time;
 pub mod sample;
+pub mod sample_backlog;
 pub mod trace;
 pub mod verdict;
 pub mod view;

@@ -1,14 +1,15 @@
 //! Samples of the packets that a worker receives, one in N at random, for flow export.
 //!
 //! The numbers of packets between two samples are random, so that periodic traffic cannot escape them. A sample has the
-//! first bytes of the frame as it came in, and what the loop decided about it. The worker never waits: when the ring is
-//! full, the sample is lost, and the next sample of the same port says how many were.
+//! first bytes of the frame as it came in, and what the loop decided about it. The worker never waits: while the ring is
+//! full, the newest sample of each port stays here until there is room, and says how many older ones were lost.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::num::NonZeroU32;
 
 use crate::burst::{BURST, Packet, Slot};
+use crate::program_verdict::ProgramVerdict;
 use crate::verdict::Verdict;
 
 /// Bytes of a frame that a sample has at most.
@@ -17,36 +18,50 @@ pub const MOST_HEADER: usize = 128;
 /// Samples that a worker's ring holds.
 const RING: usize = 1024;
 
+/// Who decided about a packet, and what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The loop of a worker.
+    Loop(Verdict),
+    /// The program in the kernel.
+    Program(ProgramVerdict),
+}
+
 /// A sampled packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSample {
     /// The port that received it.
     pub port: u16,
     /// The length of the frame in bytes, without the FCS.
-    pub frame_len: u16,
-    /// What the loop decided about it.
-    pub verdict: Verdict,
+    pub frame_len: u32,
+    /// What was decided about it.
+    pub decision: Decision,
     /// Of a forwarded packet: the port to send it by. That port may still have no room for it.
     pub egress: Option<u16>,
-    /// Packets that the port received since its last sample in the ring, this one included.
+    /// Packets that the port received since its last sample in the ring, up to this one.
     pub passed: u64,
-    /// Samples of the port that the ring had no room for since then.
+    /// Samples of the port between the two, which the ring had no room for.
     pub lost: u64,
-    header: [u8; MOST_HEADER],
+    pub(crate) header: [u8; MOST_HEADER],
 }
 
 impl PacketSample {
-    fn of(packet: &Slot, passed: u64) -> PacketSample {
-        let (port, frame_len) = (packet.port, packet.frame_len() as u16);
+    /// A sample of a frame of which these are the first bytes.
+    pub(crate) fn new(port: u16, frame_len: u32, decision: Decision, frame: &[u8]) -> PacketSample {
         let mut header = [0; MOST_HEADER];
-        let copied = packet.frame_len().min(MOST_HEADER);
-        header[..copied].copy_from_slice(&packet.frame()[..copied]);
-        PacketSample { port, frame_len, verdict: packet.verdict, egress: None, passed, lost: 0, header }
+        let copied = frame.len().min(MOST_HEADER);
+        header[..copied].copy_from_slice(&frame[..copied]);
+        PacketSample { port, frame_len, decision, egress: None, passed: 1, lost: 0, header }
+    }
+
+    fn of(packet: &Slot, passed: u64) -> PacketSample {
+        let (frame_len, decision) = (packet.frame_len() as u32, Decision::Loop(packet.verdict));
+        PacketSample { passed, ..PacketSample::new(packet.port, frame_len, decision, packet.frame()) }
     }
 
     /// The first bytes of the frame as it came in.
     pub fn header(&self) -> &[u8] {
-        &self.header[..usize::from(self.frame_len).min(MOST_HEADER)]
+        &self.header[..(self.frame_len as usize).min(MOST_HEADER)]
     }
 }
 
@@ -55,7 +70,8 @@ pub fn sampler(rate: NonZeroU32, ports: usize) -> (Sampler, rtrb::Consumer<Packe
     let (ring, samples) = rtrb::RingBuffer::new(RING);
     let mut gaps = RandomGaps::new(rate);
     let (left, chosen) = (gaps.draw(), Vec::with_capacity(BURST));
-    (Sampler { gaps, left, ports: vec![SincePushed::default(); ports], chosen, ring }, samples)
+    let ports = vec![SampledPort::default(); ports];
+    (Sampler { gaps, left, ports, chosen, are_waiting: false, ring }, samples)
 }
 
 /// The worker's end of a ring, for [`Forwarder::set_sampler`](crate::forward::Forwarder::set_sampler). It does not allocate
@@ -64,17 +80,20 @@ pub struct Sampler {
     gaps: RandomGaps,
     /// The next sample is the last of so many packets, one at least.
     left: u64,
-    ports: Vec<SincePushed>,
+    ports: Vec<SampledPort>,
     /// Samples of this burst, by position.
     chosen: Vec<(usize, PacketSample)>,
+    /// Whether a sample of some port waits for room in the ring.
+    are_waiting: bool,
     ring: rtrb::Producer<PacketSample>,
 }
 
-/// Counts of a port since its last sample in the ring.
 #[derive(Clone, Default)]
-struct SincePushed {
+struct SampledPort {
+    /// Packets since its last sample.
     passed: u64,
-    lost: u64,
+    /// Its newest sample, if the ring had no room for it.
+    waiting: Option<PacketSample>,
 }
 
 impl Sampler {
@@ -93,6 +112,7 @@ impl Sampler {
 
     /// Adds the verdicts on the packets of the last [`Self::begin`], and puts the samples into the ring.
     pub(crate) fn finish(&mut self, packets: &[Packet<'_>]) {
+        self.push_waiting();
         for (position, sample) in self.chosen.drain(..) {
             let (Some(packet), Some(port)) =
                 (packets.get(position), self.ports.get_mut(usize::from(sample.port)))
@@ -100,20 +120,43 @@ impl Sampler {
                 continue;
             };
             let egress = (packet.verdict == Verdict::Forward).then_some(packet.port);
-            let sample = PacketSample { verdict: packet.verdict, egress, lost: port.lost, ..sample };
-            match self.ring.push(sample) {
-                Ok(()) => port.lost = 0,
-                Err(_) => port.keep(&sample),
+            let decision = Decision::Loop(packet.verdict);
+            let sample = port.after_waiting(PacketSample { decision, egress, ..sample });
+            if self.ring.push(sample).is_err() {
+                (port.waiting, self.are_waiting) = (Some(sample), true);
             }
         }
     }
+
+    /// Puts the samples that wait into the ring, as far as there is room. The worker also calls it while no packets come: what
+    /// was lost at the end of a burst is reported then, and not by the next traffic.
+    pub(crate) fn push_waiting(&mut self) {
+        if !std::mem::take(&mut self.are_waiting) {
+            return;
+        }
+        for port in &mut self.ports {
+            if let Some(sample) = port.waiting.take()
+                && self.ring.push(sample).is_err()
+            {
+                (port.waiting, self.are_waiting) = (Some(sample), true);
+                break;
+            }
+        }
+        self.are_waiting = self.ports.iter().any(|port| port.waiting.is_some());
+    }
 }
 
-impl SincePushed {
-    /// Leaves to the next sample what a lost one would have reported.
-    fn keep(&mut self, lost: &PacketSample) {
-        self.passed += lost.passed;
-        self.lost += 1;
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.push_waiting();
+    }
+}
+
+impl SampledPort {
+    /// This sample in place of the one that waits, which is lost.
+    fn after_waiting(&mut self, sample: PacketSample) -> PacketSample {
+        let Some(lost) = self.waiting.take() else { return sample };
+        PacketSample { passed: lost.passed + sample.passed, lost: lost.lost + 1, ..sample }
     }
 }
 
@@ -171,16 +214,31 @@ mod tests {
         assert!(samples.pop().is_err());
     }
 
+    fn drained(samples: &mut rtrb::Consumer<PacketSample>) -> Vec<(u64, u64)> {
+        std::iter::from_fn(|| samples.pop().ok()).map(|sample| (sample.passed, sample.lost)).collect()
+    }
+
     #[test]
-    fn samples_that_find_no_room_are_reported_by_the_next_of_their_port() {
+    fn samples_that_find_no_room_are_reported_by_the_last_of_their_port_without_more_packets() {
         let (mut sampler, mut samples) = sampler(NonZeroU32::MIN, 2);
         pass(&mut sampler, RING / 4 + 3);
-        let kept: Vec<_> = std::iter::from_fn(|| samples.pop().ok()).collect();
-        assert!(kept.len() == RING && kept.iter().all(|sample| sample.lost == 0));
-        pass(&mut sampler, 1);
-        let reported: Vec<_> =
-            std::iter::from_fn(|| samples.pop().ok()).map(|sample| (sample.passed, sample.lost)).collect();
-        assert_eq!(reported, [(7, 6), (7, 6), (1, 0), (1, 0)]);
+        sampler.push_waiting();
+        assert_eq!(drained(&mut samples), [(1, 0); RING]);
+        sampler.push_waiting();
+        assert_eq!(drained(&mut samples), [(6, 5), (6, 5)]);
+        sampler.push_waiting();
+        assert_eq!(drained(&mut samples), []);
+    }
+
+    #[test]
+    fn samples_that_wait_come_before_those_of_the_next_burst_and_are_not_lost_with_the_worker() {
+        let (mut sampler, mut samples) = sampler(NonZeroU32::MIN, 2);
+        pass(&mut sampler, RING / 4 + 1);
+        assert_eq!(drained(&mut samples).len(), RING);
+        pass(&mut sampler, RING / 4);
+        assert_eq!(drained(&mut samples)[..3], [(2, 1), (2, 1), (1, 0)]);
+        drop(sampler);
+        assert_eq!(drained(&mut samples), [(2, 1), (2, 1)].map(|_| (1, 0)));
     }
 
     #[test]

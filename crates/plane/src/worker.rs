@@ -181,6 +181,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             received += self.serve(number)?;
         }
         if received == 0 {
+            self.forwarder.push_waiting_samples();
             self.handle_rejected(false);
             self.send()?;
         }

@@ -7,20 +7,45 @@ use fullview_testnet::eventually;
 
 use super::{FULLVIEW, Operated, may_operate};
 
-#[test]
-fn a_packet_is_traced_stage_by_stage() {
+/// Makes tests of these functions, one for each kind of engine.
+macro_rules! with_each_engine {
+    ($($test:ident),* $(,)?) => {
+        mod by_threads {
+            $(#[test] fn $test() { super::$test("threads"); })*
+        }
+        #[cfg(feature = "bpf")]
+        mod at_tc {
+            $(#[test] fn $test() { super::$test("tc"); })*
+        }
+        #[cfg(feature = "bpf")]
+        mod at_xdp {
+            $(#[test] fn $test() { super::$test("xdp-generic"); })*
+        }
+    };
+}
+
+with_each_engine!(a_packet_is_traced_stage_by_stage, drops_are_captured_with_their_reasons_and_within_bounds,);
+
+/// Sends packets until one is dropped for this reason, which workers and the program count by these names.
+fn drops_until(operated: &Operated, to: &str, [by_workers, by_program]: [&str; 2]) {
+    let drops = || {
+        operated.send(to, 1);
+        let counters = operated.json("counters");
+        let counted = [&counters["drops"][by_workers], &counters["program"][by_program]];
+        counted.iter().any(|count| count.as_u64().is_some_and(|count| count > 0))
+    };
+    assert!(eventually(drops), "{}", operated.ask("show counters"));
+}
+
+fn a_packet_is_traced_stage_by_stage(engine: &str) {
     if !may_operate() {
         return;
     }
-    let operated = Operated::start(&["--engine", "threads"]);
-    operated.forwards();
+    let operated = Operated::start(&["--engine", engine]);
+    operated.forwards_itself();
     // Before the traces start: a trace explains a packet by the tables at the time of the explanation.
     operated.lab.router.ip("route add prohibit 10.7.0.0/16");
-    let prohibits = || {
-        operated.send("10.7.0.1:9", 1);
-        operated.ask("show counters").contains("prohibited")
-    };
-    assert!(eventually(prohibits));
+    drops_until(&operated, "10.7.0.1:9", ["prohibited", "discarded"]);
     let socket = operated.socket();
     let trace = |arguments: &'static [&str]| {
         let socket = socket.clone();
@@ -79,14 +104,15 @@ fn read_pcapng(path: &Path) -> Vec<(u32, String, usize)> {
     packets
 }
 
-#[test]
-fn drops_are_captured_with_their_reasons_and_within_bounds() {
+fn drops_are_captured_with_their_reasons_and_within_bounds(engine: &str) {
     if !may_operate() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("drops.pcapng");
     let operated = Operated::start(&[
+        "--engine",
+        engine,
         "--capture-drops",
         file.to_str().unwrap(),
         "--capture-limit",
@@ -95,6 +121,7 @@ fn drops_are_captured_with_their_reasons_and_within_bounds() {
         "200",
     ]);
     operated.lab.router.ip("route add blackhole 10.8.0.0/16");
+    drops_until(&operated, "10.8.0.3:9", ["blackhole"; 2]);
     let asked = operated.path("asked.pcapng");
     let (socket, written) = (operated.socket(), asked.clone());
     let client = std::thread::spawn(move || {

@@ -26,7 +26,7 @@ fn configuration(place: &Place, router: &str, live: &str) -> String {
     )
 }
 
-/// Only workers choose an algorithm, trace packets and capture those that they drop.
+/// Only workers choose an algorithm; in this run, packets are traced and captured with them too.
 fn has_workers(router: &str) -> bool {
     !router.contains("engine")
 }

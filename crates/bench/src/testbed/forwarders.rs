@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use aya::programs::xdp::XdpMode;
 use fullview_table::NextHop;
 
 use fullview_plane::bpf::ProgramAttachment;
-use fullview_plane::engine::{Engine, XdpConfig, XdpInterface, XdpNextHop};
+use fullview_plane::engine::{Engine, XdpConfig, XdpInterface, XdpNextHop, XdpPlace};
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::view::TableReaders;
 
@@ -180,7 +179,7 @@ fn attach(
 
 fn engine(ingress: u32, egress: u32, tables: TableReaders) -> Result<Engine, TestbedError> {
     let mut engine = Engine::load()?;
-    engine.attach(ingress, XdpMode::Driver)?;
+    engine.attach(ingress, XdpPlace::Driver)?;
     engine.publish(&plan(ingress, egress), vec![tables])?;
     Ok(engine)
 }

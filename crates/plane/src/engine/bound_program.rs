@@ -9,24 +9,24 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::OnceLock;
 
 use aya::maps::{Map, MapData, MapError};
-use aya::programs::ProgramError;
 use aya::sys::SyscallError;
 use aya::{Btf, Ebpf, EbpfError};
 use aya_obj::Object;
 use aya_obj::btf::BtfKind;
 use aya_obj::generated::{BPF_CALL, BPF_JMP, BPF_PSEUDO_KFUNC_CALL, bpf_insn};
 
-use crate::bpf::{BpfError, BpfObject, ProgramAttachment, retry_after_signals};
+use crate::bpf::{BpfError, BpfObject, retry_after_signals};
 use crate::port::sys::bpf_call;
 
+use super::attachment::failed;
 use super::spare_room::{kernel_copies_programs, with_spare_room};
 
-const PROGRAM: &str = "forward_bound";
 const READ_TAG: &str = "bpf_xdp_metadata_rx_vlan_tag";
 
 /// The instructions of the program behind its spare room, ready to be loaded for an interface.
 pub(super) struct BoundProgram {
     object: BpfObject,
+    name: &'static str,
     code: RelocatedCode,
 }
 
@@ -38,50 +38,37 @@ struct RelocatedCode {
 }
 
 impl BoundProgram {
-    /// Relocates the program to the maps of a loaded object. `None` if the kernel cannot tell stripped tags (before Linux
+    /// Relocates the program of this name to the maps of a loaded object. `None` if the kernel cannot tell stripped tags (before Linux
     /// 6.8, or without type information), or copies programs (`spare_room.rs`).
-    pub fn new(object: BpfObject, maps: &Ebpf) -> Result<Option<BoundProgram>, BpfError> {
+    pub fn new(object: BpfObject, name: &'static str, maps: &Ebpf) -> Result<Option<BoundProgram>, BpfError> {
         let Some(read_tag) = type_of_read_tag().filter(|_| !kernel_copies_programs()) else {
             return Ok(None);
         };
-        let code = relocated(object, maps, read_tag)
+        let code = relocated(object, name, maps, read_tag)
             .map_err(|error| BpfError::Load { object: object.name(), error: Box::new(error) })?;
-        Ok(Some(BoundProgram { object, code }))
+        Ok(Some(BoundProgram { object, name, code }))
     }
 
-    /// Loads a copy for an interface, and attaches it in the driver.
-    pub fn attach(&self, interface: u32) -> Result<ProgramAttachment, BpfError> {
-        let program = self.load(interface)?;
-        let link = bpf_call::attach_bound_xdp(program.as_fd(), interface);
-        link.map(ProgramAttachment::Link).map_err(|error| BpfError::Attach {
-            interface,
-            error: Box::new(failed("BPF_LINK_CREATE", error)),
-        })
-    }
-
-    fn load(&self, interface: u32) -> Result<OwnedFd, BpfError> {
-        let object = self.object.name();
+    /// Loads a copy for an interface.
+    pub fn load(&self, interface: u32) -> Result<OwnedFd, BpfError> {
+        let (object, name) = (self.object.name(), self.name);
         let mut program = None;
         let load = || {
             let loaded = bpf_call::load_bound_xdp(&self.code.instructions, &self.code.license, interface);
             program = Some(loaded.map_err(|error| failed("BPF_PROG_LOAD", error))?);
             Ok(())
         };
-        let refused = |error| BpfError::Program { object, program: PROGRAM, error: Box::new(error) };
+        let refused = |error| BpfError::Program { object, program: name, error: Box::new(error) };
         retry_after_signals(load).map_err(refused)?;
-        let missing = BpfError::Missing { object, kind: "XDP program", name: PROGRAM };
+        let missing = BpfError::Missing { object, kind: "XDP program", name };
         let program = program.ok_or(missing)?;
         let length = bpf_call::verified_length(program.as_fd())
             .map_err(|error| refused(failed("BPF_OBJ_GET_INFO_BY_FD", error)))?;
         if length > self.code.instructions.len() {
-            return Err(BpfError::Moved { object, program: PROGRAM, length });
+            return Err(BpfError::Moved { object, program: name, length });
         }
         Ok(program)
     }
-}
-
-fn failed(call: &'static str, io_error: io::Error) -> ProgramError {
-    SyscallError { call, io_error }.into()
 }
 
 /// The number of the function's type in the running kernel. It takes a while to find among some 100,000 types.
@@ -90,7 +77,7 @@ fn type_of_read_tag() -> Option<u32> {
     *TYPE.get_or_init(|| Btf::from_sys_fs().ok()?.id_by_type_name_kind(READ_TAG, BtfKind::Func).ok())
 }
 
-fn relocated(object: BpfObject, maps: &Ebpf, read_tag: u32) -> Result<RelocatedCode, EbpfError> {
+fn relocated(object: BpfObject, name: &str, maps: &Ebpf, read_tag: u32) -> Result<RelocatedCode, EbpfError> {
     let mut object = Object::parse(object.bytes())?;
     let (declared, maps) = (object.maps.clone(), descriptors(maps)?);
     let known = maps.iter().filter_map(|(name, fd)| Some((*name, fd.as_raw_fd(), declared.get(*name)?)));
@@ -98,8 +85,7 @@ fn relocated(object: BpfObject, maps: &Ebpf, read_tag: u32) -> Result<RelocatedC
     object.relocate_maps(known, &sections)?;
     object.relocate_calls(&sections)?;
     // If it is missing, there are no instructions, which the kernel refuses.
-    let program =
-        object.programs.get(PROGRAM).map(|program| (program.function_key(), program.license.clone()));
+    let program = object.programs.get(name).map(|program| (program.function_key(), program.license.clone()));
     let (function, license) = program.unwrap_or_default();
     let function = object.functions.get(&function);
     let mut instructions =
@@ -122,9 +108,13 @@ fn is_kernel_call(instruction: &bpf_insn) -> bool {
 }
 
 /// The maps of `bpf/forward.c`.
-fn data(map: &Map) -> Option<&MapData> {
+pub(super) fn data(map: &Map) -> Option<&MapData> {
     match map {
-        Map::Array(data) | Map::PerCpuArray(data) | Map::DevMap(data) | Map::ArrayOfMaps(data) => Some(data),
+        Map::Array(data)
+        | Map::PerCpuArray(data)
+        | Map::DevMap(data)
+        | Map::ArrayOfMaps(data)
+        | Map::RingBuf(data) => Some(data),
         _ => None,
     }
 }

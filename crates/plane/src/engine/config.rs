@@ -7,8 +7,8 @@ use fullview_table::NextHop;
 
 use super::error::EngineError;
 use super::layout::{COUNTED, HOP, HOPS, PORT, PORT_BITS, PORTS, SLOTS, VRFS};
-use super::reason::XdpReason;
 use crate::interface::SourceCheck;
+use crate::program_verdict::XdpReason;
 use crate::wire::ethernet::Mac;
 
 /// Keys of the map of devices, by the device's index in the kernel. 0 is no key.

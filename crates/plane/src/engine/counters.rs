@@ -5,8 +5,8 @@ use aya::maps::{Map, MapData, PerCpuArray};
 use super::config::{XdpConfig, XdpInterface};
 use super::error::EngineError;
 use super::layout::{COUNTED, REASONS};
-use super::reason::XdpReason;
 use crate::counters::{InterfaceCounters, Traffic};
+use crate::program_verdict::XdpReason;
 
 /// Packets by [`XdpReason`].
 type ReasonCounts = [u64; REASONS];

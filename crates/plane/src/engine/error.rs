@@ -27,6 +27,9 @@ pub enum EngineError {
     /// An access to a map failed.
     #[error("a BPF map: {0}")]
     Map(#[from] MapError),
+    /// A descriptor of a program or map could not be copied.
+    #[error("a descriptor of a BPF program or map: {0}")]
+    Descriptor(#[source] io::Error),
     /// A map could not be mapped into this process.
     #[error("a BPF map cannot be mapped: {0}")]
     Mapping(#[source] io::Error),

@@ -3,9 +3,9 @@
 use fullview_table::{Family, NextHop};
 
 use super::config::{XdpConfig, XdpInterface, XdpNextHop};
-use super::reason::XdpReason;
 use crate::adjacency::Adjacency;
 use crate::interface::Interface;
+use crate::program_verdict::XdpReason;
 use crate::view::View;
 use crate::wire::ethernet::Mac;
 

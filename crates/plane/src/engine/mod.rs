@@ -5,17 +5,19 @@
 //! a mixture. The program passes every packet that it does not forward to the kernel unchanged, so the kernel must have
 //! the same routes. When this process ends, however it ends, the kernel removes the program and forwards alone.
 
-use std::os::fd::AsFd;
+use std::io;
+use std::num::NonZeroU32;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use aya::maps::{ArrayOfMaps, Map, MapData};
-use aya::programs::xdp::XdpMode;
 use aya::programs::{SchedClassifier, Xdp};
 
-use crate::bpf::{self, LoadedObject, ProgramAttachment};
+use crate::bpf::{self, LoadedObject};
 use crate::port::sys::SharedWords;
 use crate::view::TableReaders;
 
+mod attachment;
 mod block_ranges;
 mod bound_program;
 mod config;
@@ -25,20 +27,22 @@ mod error;
 mod from_view;
 mod generation;
 mod layout;
-mod reason;
+mod observed;
 mod section_copy;
 mod spare_room;
 mod table_images;
-mod tcx;
 
+pub use crate::port::sys::bpf_call::XdpPlace;
+pub use crate::program_verdict::XdpReason;
 pub use crate::report_time::ReportTime;
 pub use config::{XdpConfig, XdpInterface, XdpNextHop};
 pub use counters::XdpCounters;
 pub use error::EngineError;
 pub use from_view::XdpDevice;
-pub use reason::XdpReason;
+pub use observed::ProgramObserver;
 pub use table_images::{INET_ALGORITHM, INET6_ALGORITHM};
 
+use attachment::{AttachMode, attach, replace};
 use bound_program::BoundProgram;
 use config::CompiledConfig;
 use counters::CounterMaps;
@@ -47,19 +51,10 @@ use generation::Generation;
 use layout::{COUNTED, VRF, VRFS};
 use table_images::EmptyTables;
 
-const PROGRAM: &str = "forward";
-const SKB_PROGRAM: &str = "forward_skb";
-
-/// How the program is attached to an interface.
-#[derive(Clone, Copy, Debug)]
-enum AttachMode {
-    /// To a driver that leaves VLAN tags in the frames.
-    Plain(XdpMode),
-    /// To a driver that tells the tags that it strips.
-    ReadsTags,
-    /// At tcx, to any interface.
-    Tcx,
-}
+/// Each program without the code of `bpf/observe.h`, and with it.
+const PROGRAMS: [&str; 2] = ["forward", "forward_observed"];
+const BOUND_PROGRAMS: [&str; 2] = ["forward_bound", "forward_bound_observed"];
+const SKB_PROGRAMS: [&str; 2] = ["forward_skb", "forward_skb_observed"];
 
 /// The programs and the tables that they look up in.
 pub struct Engine {
@@ -79,11 +74,13 @@ pub struct Engine {
     empty: EmptyTables,
     /// Whether the program uses the tables of the last call.
     serves: bool,
-    /// The program for interfaces whose driver may strip tags; `None` if the kernel cannot tell such tags.
-    bound: Option<BoundProgram>,
+    /// The programs for interfaces whose driver may strip tags; none if the kernel cannot tell such tags.
+    bound: [Option<BoundProgram>; 2],
+    /// Whether the programs are those with the code of `bpf/observe.h`.
+    is_observed: bool,
     /// The interfaces that the program has to be attached to; the first ones are.
     wanted: Vec<(u32, AttachMode)>,
-    attached: Vec<ProgramAttachment>,
+    attached: Vec<OwnedFd>,
 }
 
 impl Engine {
@@ -109,7 +106,9 @@ impl Engine {
         let mut loaded = bpf::FORWARD.load_with(|loader| {
             loader.map_max_entries("vrfs", entries as u32);
         })?;
-        let bound = BoundProgram::new(bpf::FORWARD, &loaded.ebpf)?;
+        let [plain, observed] =
+            BOUND_PROGRAMS.map(|name| BoundProgram::new(bpf::FORWARD, name, &loaded.ebpf));
+        let bound = [plain?, observed?];
         let current = take(&mut loaded, "current")?.try_into()?;
         let counters = CounterMaps::new(take(&mut loaded, "counted")?, take(&mut loaded, "not_forwarded")?)?;
         let devices = Devices::new(take(&mut loaded, "devices")?)?;
@@ -133,6 +132,7 @@ impl Engine {
             empty: EmptyTables::new()?,
             serves: false,
             bound,
+            is_observed: false,
             wanted: Vec::new(),
             attached: Vec::new(),
         })
@@ -191,8 +191,8 @@ impl Engine {
 
     /// Attaches the program to an interface, now or at the first successful [`Self::sync`]. The interface has to leave
     /// VLAN tags in the frames that it receives: otherwise frames of any VLAN would be forwarded as untagged ones.
-    pub fn attach(&mut self, ifindex: u32, mode: XdpMode) -> Result<(), EngineError> {
-        self.want(ifindex, AttachMode::Plain(mode))
+    pub fn attach(&mut self, ifindex: u32, place: XdpPlace) -> Result<(), EngineError> {
+        self.want(ifindex, AttachMode::Plain(place))
     }
 
     /// As [`Self::attach`], in the driver, for an interface that may strip VLAN tags if its driver tells them to XDP programs
@@ -211,7 +211,7 @@ impl Engine {
 
     /// Whether this kernel lets programs read the VLAN tags that drivers strip: Linux 6.8 and newer.
     pub fn reads_stripped_tags(&self) -> bool {
-        self.bound.is_some()
+        self.bound[0].is_some()
     }
 
     fn want(&mut self, ifindex: u32, mode: AttachMode) -> Result<(), EngineError> {
@@ -238,13 +238,62 @@ impl Engine {
         Ok(())
     }
 
-    fn attach_now(&mut self, ifindex: u32, mode: AttachMode) -> Result<ProgramAttachment, EngineError> {
-        Ok(match (mode, &self.bound) {
-            (AttachMode::Plain(mode), _) => bpf::attach(self.loaded.xdp(PROGRAM)?, ifindex, mode)?,
-            (AttachMode::ReadsTags, Some(bound)) => bound.attach(ifindex)?,
-            (AttachMode::Tcx, _) => tcx::attach(self.skb_program()?, ifindex)?,
+    fn attach_now(&mut self, ifindex: u32, mode: AttachMode) -> Result<OwnedFd, EngineError> {
+        Ok(attach(&self.loaded_program(ifindex, mode)?, ifindex, mode)?)
+    }
+
+    /// The program for an interface, loaded.
+    fn loaded_program(&mut self, ifindex: u32, mode: AttachMode) -> Result<OwnedFd, EngineError> {
+        let bound = &self.bound[usize::from(self.is_observed)];
+        let program = match (mode, bound) {
+            (AttachMode::Plain(_), _) => self.program()?.fd(),
+            (AttachMode::Tcx, _) => self.skb_program()?.fd(),
+            (AttachMode::ReadsTags, Some(bound)) => return Ok(bound.load(ifindex)?),
             (AttachMode::ReadsTags, None) => return Err(EngineError::CannotReadTags { ifindex }),
-        })
+        };
+        let program = program.map_err(io::Error::other).map_err(EngineError::Descriptor)?;
+        program.as_fd().try_clone_to_owned().map_err(EngineError::Descriptor)
+    }
+
+    /// Reads what the programs copy while they are observed ([`Self::observe`]): packets that requests ask for, and one
+    /// received packet in `sample`. `devices` are those of the ports, by port number. Call this once.
+    pub fn observer(
+        &self,
+        devices: Vec<u32>,
+        sample: Option<NonZeroU32>,
+    ) -> Result<ProgramObserver, EngineError> {
+        ProgramObserver::new(self.map("copies")?, self.map("wished")?, devices, sample)
+    }
+
+    /// A descriptor of a map that the object keeps.
+    fn map(&self, name: &'static str) -> Result<OwnedFd, EngineError> {
+        let map = self.loaded.ebpf.map(name).and_then(bound_program::data);
+        let map = map.ok_or_else(|| self.loaded.missing_map(name))?;
+        map.fd().as_fd().try_clone_to_owned().map_err(EngineError::Descriptor)
+    }
+
+    /// Has all interfaces run programs that copy packets for [`Self::observer`], or programs without that code. No packet is
+    /// lost between the two.
+    ///
+    /// # Errors
+    /// If the kernel refuses a program, interfaces before the first refused one have it; the next call tries again.
+    pub fn observe(&mut self, is_observed: bool) -> Result<(), EngineError> {
+        if self.is_observed == is_observed {
+            return Ok(());
+        }
+        self.is_observed = is_observed;
+        let replaced = self.replace_all();
+        self.is_observed = if replaced.is_ok() { is_observed } else { !is_observed };
+        replaced
+    }
+
+    fn replace_all(&mut self) -> Result<(), EngineError> {
+        for at in 0..self.attached.len() {
+            let (ifindex, mode) = self.wanted[at];
+            let program = self.loaded_program(ifindex, mode)?;
+            replace(&self.attached[at], &program, ifindex)?;
+        }
+        Ok(())
     }
 
     /// Detaches the program after an error, because stale tables must not forward.
@@ -260,12 +309,12 @@ impl Engine {
 
     /// The XDP program, for test runs on single packets.
     pub fn program(&mut self) -> Result<&mut Xdp, EngineError> {
-        Ok(self.loaded.xdp(PROGRAM)?)
+        Ok(self.loaded.xdp(PROGRAMS[usize::from(self.is_observed)])?)
     }
 
     /// The program for tcx, for test runs too.
     pub fn skb_program(&mut self) -> Result<&mut SchedClassifier, EngineError> {
-        Ok(self.loaded.classifier(SKB_PROGRAM)?)
+        Ok(self.loaded.classifier(SKB_PROGRAMS[usize::from(self.is_observed)])?)
     }
 }
 

@@ -21,6 +21,7 @@ pub use step::Step;
 
 pub(crate) mod addresses;
 mod headers;
+mod program;
 mod step;
 
 /// Names of routes and next hops. The view and the FIBs hold numbers only.

@@ -108,6 +108,13 @@ impl Forwarder {
         self.sampler = Some(Box::new(sampler));
     }
 
+    /// Hands on the samples that found no room; to be called while no packets come.
+    pub(crate) fn push_waiting_samples(&mut self) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.push_waiting();
+        }
+    }
+
     /// Filters packets from now on.
     pub fn set_filter(&mut self, mut filter: BurstFilter) {
         filter.follow(self.state.tables.len());

@@ -39,12 +39,13 @@ impl<W: Write> CommentedCapture<W> {
         Ok(CommentedCapture { writer, interfaces: Vec::new(), room: limit })
     }
 
-    /// Writes a frame that an interface received at a time.
+    /// Writes a frame that an interface received at a time. `len` is the length of the whole frame, of which there may be
+    /// less.
     pub fn write(
         &mut self,
         interface: &str,
         at: SystemTime,
-        frame: &[u8],
+        (frame, len): (&[u8], u32),
         comment: &str,
     ) -> Result<(), CaptureError> {
         // More than the headers, options and paddings of both blocks need.
@@ -53,7 +54,7 @@ impl<W: Write> CommentedCapture<W> {
         let block = EnhancedPacketBlock {
             interface_id: self.interface(interface)?,
             timestamp: at.duration_since(UNIX_EPOCH).unwrap_or_default(),
-            original_len: frame.len() as u32,
+            original_len: len,
             data: Cow::Borrowed(frame),
             options: vec![EnhancedPacketOption::Common(CommonOption::Comment(Cow::Borrowed(comment)))],
         };

@@ -24,7 +24,7 @@ const MOST_TESTS: usize = 16;
 pub struct PacketFilter {
     /// Matches only packets of this port and VLAN; VLAN 0 stands for untagged frames.
     pub ingress: Option<(u16, u16)>,
-    tests: Vec<FilterTest>,
+    pub(super) tests: Vec<FilterTest>,
 }
 
 /// A filter that cannot be parsed.
@@ -36,7 +36,7 @@ pub struct PacketFilter {
 pub struct PacketFilterError(String);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum FilterTest {
+pub(super) enum FilterTest {
     Type(EtherType),
     Vlan(u16),
     Source(FilterPrefix),
@@ -47,7 +47,7 @@ enum FilterTest {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum FilterPrefix {
+pub(super) enum FilterPrefix {
     Inet(Prefix<u32>),
     Inet6(Prefix<u128>),
 }

@@ -16,9 +16,13 @@ use crate::burst::{BURST, Burst, FrameCopy, Packet, Slot};
 use crate::egress::Egress;
 use crate::verdict::Verdict;
 pub use filter::{PacketFilter, PacketFilterError};
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub use filter_mask::FilterMask;
 
 pub mod capture;
 mod filter;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod filter_mask;
 
 /// Packets that a worker's ring holds.
 const RING: usize = 128;
@@ -53,7 +57,8 @@ impl TraceRequest {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    fn take(&self) -> bool {
+    /// Takes a packet that matches, unless all requested packets have been taken.
+    pub fn take(&self) -> bool {
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 }
@@ -126,6 +131,11 @@ impl TraceRequests {
     /// Removes the request of that number.
     pub fn remove(&mut self, number: u64) {
         self.change(|requests| requests.retain(|(known, _)| *known != number));
+    }
+
+    /// The requests with their numbers, for a thread that copies packets elsewhere than in a worker.
+    pub fn active(&self) -> Vec<(u64, Arc<TraceRequest>)> {
+        self.current.load().as_deref().cloned().unwrap_or_default()
     }
 
     fn change(&mut self, change: impl FnOnce(&mut ActiveRequests)) {

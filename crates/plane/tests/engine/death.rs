@@ -3,8 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use aya::programs::xdp::XdpMode;
-use fullview_plane::engine::Engine;
+use fullview_plane::engine::{Engine, XdpPlace};
 use fullview_plane::port::link::Link;
 use fullview_table::Rib;
 use fullview_testnet::{Node, may_load_programs, may_run};
@@ -23,7 +22,7 @@ fn child_that_holds_the_program() {
         return;
     }
     let mut engine = Engine::load().unwrap();
-    engine.attach(Link::named("d0").unwrap().index(), XdpMode::Driver).unwrap();
+    engine.attach(Link::named("d0").unwrap().index(), XdpPlace::Driver).unwrap();
     engine.publish(&plan(1), vec![tables(&Rib::default(), &Rib::default())]).unwrap();
     println!("attached");
     thread::sleep(Duration::from_secs(600)); // the test kills this process long before

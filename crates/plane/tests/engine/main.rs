@@ -9,6 +9,7 @@ mod counts;
 mod death;
 mod dut;
 mod frames;
+mod observed;
 mod passes;
 mod sources;
 mod tags;

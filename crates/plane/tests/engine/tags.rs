@@ -2,8 +2,7 @@
 
 use std::time::Instant;
 
-use aya::programs::xdp::XdpMode;
-use fullview_plane::engine::{Engine, XdpConfig, XdpInterface, XdpNextHop, XdpReason};
+use fullview_plane::engine::{Engine, XdpConfig, XdpInterface, XdpNextHop, XdpPlace, XdpReason};
 use fullview_plane::port::link::Link;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::{NextHop, Prefix, Rib};
@@ -83,13 +82,15 @@ fn a_program_at_tcx_sends_frames_with_the_tag_of_the_next_link() {
     });
 }
 
-/// Whether the program, attached by this function, forwards tagged frames of VLAN 7.
-fn forwards_vlan_7(attach: fn(&mut Engine, u32)) -> bool {
+/// Whether the program, attached by this function, forwards tagged frames of VLAN 7; and so does the one that observes packets,
+/// which takes its place if it is asked for.
+fn forwards_vlan_7(is_observed: bool, attach: fn(&mut Engine, u32)) -> bool {
     let mut rib = Rib::default();
     rib.announce(Prefix::default_route(), NextHop(1));
     let mut engine = Engine::load().unwrap();
     attach(&mut engine, Link::named("in").unwrap().index());
     engine.publish(&of_vlan_7(), vec![tables(&rib, &Rib::default())]).unwrap();
+    engine.observe(is_observed).unwrap();
     let (mut trunk, mut sink) = (PacketSocket::open("trunk"), PacketSocket::open("sink"));
     let of_vlan = |vlan, to: u32| tagged(&frame(0xc000_0201, to), vlan);
     let kept = || count(&engine).of(XdpReason::NoInterface);
@@ -120,10 +121,14 @@ fn a_bound_program_and_one_at_tcx_read_the_tags_that_the_driver_strips() {
     }
     in_namespace(|| {
         bridge();
-        assert!(forwards_vlan_7(|engine, device| engine.attach_reading_tags(device).unwrap()));
-        // At tcx the tags are beside the frames.
-        assert!(forwards_vlan_7(|engine, device| engine.attach_at_tcx(device).unwrap()));
+        for is_observed in [false, true] {
+            assert!(forwards_vlan_7(is_observed, |engine, device| engine
+                .attach_reading_tags(device)
+                .unwrap()));
+            // At tcx the tags are beside the frames.
+            assert!(forwards_vlan_7(is_observed, |engine, device| engine.attach_at_tcx(device).unwrap()));
+        }
         // To another program, the same frames look untagged.
-        assert!(!forwards_vlan_7(|engine, device| engine.attach(device, XdpMode::Driver).unwrap()));
+        assert!(!forwards_vlan_7(false, |engine, device| engine.attach(device, XdpPlace::Driver).unwrap()));
     });
 }

@@ -26,6 +26,8 @@ pub fn check(config: &RouterConfig) -> Result<(), ConfigError> {
         one_worker,
         "filter: packets of a flow and their answers must meet the same states; set router.workers = 1"
     );
+    let has_collector = config.export.as_ref().is_none_or(|export| export.sflow.or(export.ipfix).is_some());
+    ensure!(has_collector, "export: name a collector, sflow or ipfix, or both");
     if *kernel {
         check_with_kernel(config)?
     } else {

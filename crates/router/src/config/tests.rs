@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use fullview_plane::interface::SourceCheck;
 
-use super::to_options::port_options;
+use super::to_options::{port_options, threads_only};
 use super::*;
 use crate::error::message;
 use crate::options::PortName;
@@ -25,6 +25,8 @@ fn a_wrong_value_is_refused_with_its_place() {
     assert!(refused(&format!("{SMALL}[export]\nsflow = \"192.0.2.9\"\n")).contains("line 4, column 9"));
     let never = format!("{SMALL}[export]\nsflow = \"192.0.2.9:6343\"\nsample = 0\n");
     assert!(refused(&never).contains("line 5, column 10"));
+    let nowhere = format!("{SMALL}[export]\nsample = 9\n");
+    assert!(refused(&nowhere).contains("export: name a collector, sflow or ipfix"));
     assert!(refused("[router]\ninterfaces = [\"eth1\", \"eth1\"]\n").contains("named twice"));
     assert!(refused(&format!("{SMALL}workers = 257\n")).contains("1 to 256"));
     assert!(refused(&format!("{SMALL}[control]\nname = \"../edge\"\n")).contains("without /"));
@@ -41,11 +43,20 @@ fn what_only_threads_have_is_refused_with_a_program() {
             ("workers = 2\n", "router.workers"),
             ("cores = [0]\n", "router.cores"),
             ("algorithm = \"dxr\"\n", "router.algorithm"),
-            ("[capture]\ndrops = \"drops.pcapng\"\n", "capture"),
-            ("[export]\nsflow = \"192.0.2.9:6343\"\n", "export"),
+            ("[filter]\nlanguage = \"pf\"\nfile = \"pf.conf\"\n", "filter"),
         ] {
             let said = refused(&format!("{SMALL}engine = \"{engine}\"\n{settings}"));
             assert!(said.contains(&format!("{key}: only threads have that")), "{said}");
+        }
+    }
+}
+
+#[test]
+fn packets_are_captured_and_sampled_with_every_engine() {
+    for engine in ["threads", "tc", "xdp", "xdp-generic", "auto"] {
+        for settings in ["[capture]\ndrops = \"drops.pcapng\"\n", "[export]\nipfix = \"192.0.2.9:4739\"\n"] {
+            let config = parse(&format!("{SMALL}engine = \"{engine}\"\n{settings}")).unwrap();
+            assert_eq!(threads_only(&config), None, "{engine}: {settings}");
         }
     }
 }

@@ -42,6 +42,7 @@ fn export_options(section: &ExportSection) -> ExportOptions {
     const COUNTERS_S: u32 = 30;
     ExportOptions {
         sflow: section.sflow,
+        ipfix: section.ipfix,
         agent: section.agent,
         sample: section.sample.or(NonZeroU32::new(SAMPLE)).unwrap_or(NonZeroU32::MIN),
         counters: Duration::from_secs(section.counters_s.map_or(COUNTERS_S, NonZeroU32::get).into()),
@@ -87,9 +88,7 @@ pub fn threads_only(config: &RouterConfig) -> Option<&'static str> {
         ("router.workers", *workers > 1),
         ("router.cores", !cores.is_empty()),
         ("router.algorithm", algorithm != algorithm::AUTO),
-        ("capture", config.capture.is_some()),
         ("filter", config.filter.is_some()),
-        ("export", config.export.is_some()),
     ];
     settings.into_iter().find_map(|(name, is_made)| is_made.then_some(name))
 }

@@ -211,10 +211,12 @@ pub struct NotedPacket {
     pub interface: String,
     /// The frame as it came in, in hexadecimal digits.
     pub frame: String,
-    /// What the forwarding loop did with the packet.
+    /// The length of the whole frame in bytes, of which `frame` may be the beginning.
+    pub frame_len: u32,
+    /// What the forwarding loop, or the program in the kernel, did with the packet.
     pub verdict: String,
     /// The explanation, stage by stage.
     pub steps: Vec<String>,
-    /// What the loop did differently from the explanation, if it did: a mistake of one of them.
+    /// What it did differently from the explanation, if it did: a mistake of one of them.
     pub disagreement: Option<String>,
 }

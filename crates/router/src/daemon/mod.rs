@@ -77,7 +77,7 @@ use program_choice::ProgramChoice;
 pub use query_queue::{QueryHandle, QueryQueue, open as open_query_queue};
 pub use running_filter::{FilterInForce, check_filter};
 pub use state::RouterState;
-pub use watch_hub::{WatchHub, WatchSession};
+pub use watch_hub::{WatchHub, WatchSession, WatchedPacket};
 use worker_path::WorkerPath;
 use workers::KernelWorkers;
 
@@ -161,7 +161,7 @@ fn in_kernel(
     program: &ProgramChoice,
     taken_over: TakenOver,
     queries: QueryQueue,
-    Shared { events, .. }: &Shared,
+    Shared { events, hub }: &Shared,
     stop: &AtomicBool,
 ) -> Result<Box<dyn RunRouter>, DaemonError> {
     use fullview_plane::engine::Engine;
@@ -171,7 +171,8 @@ fn in_kernel(
     plane.mirror.limit(Engine::MOST_VRFS + 1, Engine::MOST_INTERFACES);
     let mut source = KernelSource::new(options.netlink_buffer, taken_over)?;
     source.fill(&mut plane, &queries, stop)?;
-    let path = xdp::XdpPath::start(&options.interfaces, program.rule, Arc::clone(events), &plane.mirror)?;
+    let shared = xdp::XdpShared { events: Arc::clone(events), hub: Arc::clone(hub) };
+    let path = xdp::XdpPath::start(&options.interfaces, program.rule, shared, &plane.mirror)?;
     Ok(Box::new(Daemon { plane, source, path, queries }))
 }
 

@@ -1,17 +1,28 @@
-//! Carries notes about packets from the workers to the clients that watch packets, and samples to the flow export.
+//! Carries notes about packets from the workers, or from the program in the kernel, to the clients that watch packets, and
+//! samples to the flow export.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fullview_plane::forward::Forwarder;
+use fullview_plane::observed::{ObservedPacket, PacketObserver};
 use fullview_plane::sample::{PacketSample, sampler};
+use fullview_plane::sample_backlog::SampleBacklog;
 use fullview_plane::trace::{TraceReceiver, TraceRequest, TraceRequests, TracedPacket};
 
 /// Notes kept for a client that does not fetch them.
 const MAX_NOTES: usize = 256;
 /// Watches at a time: each costs the workers a look at every packet.
 const MAX_WATCHES: usize = 8;
+
+/// A packet that a client watches.
+pub enum WatchedPacket {
+    /// A worker copied it.
+    Loop(Box<TracedPacket>),
+    /// The program in the kernel copied it.
+    Program(Box<ObservedPacket>),
+}
 
 /// Shared by workers, control clients and captures. No worker ever waits for its lock.
 #[derive(Default)]
@@ -25,12 +36,16 @@ struct HubState {
     /// Workers sample one packet in so many, if any.
     sample: Option<NonZeroU32>,
     samples: Vec<rtrb::Consumer<PacketSample>>,
+    /// Reads what the program in the kernel copies, if one forwards.
+    program: Option<Box<dyn PacketObserver>>,
+    /// Its samples.
+    backlog: SampleBacklog,
 }
 
 /// Notes that a client has not yet fetched.
 #[derive(Default)]
 struct PendingNotes {
-    notes: VecDeque<TracedPacket>,
+    notes: VecDeque<WatchedPacket>,
     missed: u64,
 }
 
@@ -60,11 +75,33 @@ impl WatchHub {
         }
     }
 
-    /// The samples of all workers since the last call.
+    /// One packet in so many is to be sampled, if any.
+    pub fn sample(&self) -> Option<NonZeroU32> {
+        self.state().sample
+    }
+
+    /// Reads the copies of a program from now on. Those of the program before are read to their end.
+    pub fn observe(&self, program: Box<dyn PacketObserver>) {
+        let mut state = self.state();
+        state.read_program();
+        state.program = Some(program);
+        state.change_watches();
+    }
+
+    /// Whether the program in the kernel has to copy packets.
+    pub fn is_observing(&self) -> bool {
+        let state = self.state();
+        state.sample.is_some() || !state.pending.is_empty()
+    }
+
+    /// The samples of all workers, or of the program, since the last call.
     pub fn take_samples(&self) -> Vec<PacketSample> {
         let mut state = self.state();
+        state.read_program();
+        let of_program = state.backlog.take();
         let rings = state.samples.iter_mut();
-        let taken = rings.flat_map(|ring| std::iter::from_fn(|| ring.pop().ok())).collect();
+        let of_workers = rings.flat_map(|ring| std::iter::from_fn(|| ring.pop().ok()));
+        let taken = of_program.into_iter().chain(of_workers).collect();
         state.samples.retain(|ring| !ring.is_abandoned() || !ring.is_empty());
         taken
     }
@@ -77,6 +114,7 @@ impl WatchHub {
         }
         let number = state.watchers.add(Arc::clone(&watch));
         state.pending.insert(number, PendingNotes::default());
+        state.change_watches();
         Some(WatchSession { hub: Arc::clone(self), watch, number })
     }
 
@@ -88,7 +126,7 @@ impl WatchHub {
 
 impl WatchSession {
     /// The notes since the last call, and how many notes were lost meanwhile.
-    pub fn fetch(&self) -> (Vec<TracedPacket>, u64) {
+    pub fn fetch(&self) -> (Vec<WatchedPacket>, u64) {
         let mut state = self.hub.state();
         state.collect();
         let pending = state.pending.entry(self.number).or_default();
@@ -106,24 +144,61 @@ impl Drop for WatchSession {
         let mut state = self.hub.state();
         state.watchers.remove(self.number);
         state.pending.remove(&self.number);
+        state.change_watches();
+    }
+}
+
+impl PendingNotes {
+    fn add(&mut self, note: WatchedPacket) {
+        if self.notes.len() == MAX_NOTES {
+            self.missed += 1;
+        } else {
+            self.notes.push_back(note);
+        }
     }
 }
 
 impl HubState {
-    /// Moves the notes of all workers to the watches they are for. Notes whose watch has ended are dropped.
+    /// Has the program copy what clients watch now.
+    fn change_watches(&mut self) {
+        let watched: Vec<_> = self.watchers.active().into_iter().map(|(_, watch)| watch).collect();
+        self.program.iter_mut().for_each(|program| program.watch(&watched));
+    }
+
+    /// Takes what the program has copied: samples, and notes for the watches that they match.
+    fn read_program(&mut self) {
+        let Some(program) = &mut self.program else { return };
+        let observed = program.read(&mut self.backlog);
+        for (number, watch) in self.watchers.active() {
+            let Some(pending) = self.pending.get_mut(&number) else { continue };
+            pending.missed += observed.missed;
+            for packet in observed.packets.iter().filter(|packet| is_for(&watch, packet)) {
+                if watch.take() {
+                    pending.add(WatchedPacket::Program(Box::new(packet.clone())));
+                } else {
+                    pending.missed += u64::from(watch.drops_only);
+                }
+            }
+        }
+    }
+
+    /// Moves the notes of all workers and of the program to the watches they are for. Notes whose watch has ended are
+    /// dropped.
     fn collect(&mut self) {
+        self.read_program();
         for collector in &mut self.collectors {
             while let Some(note) = collector.pop() {
                 let Some(pending) = self.pending.get_mut(&note.request) else { continue };
-                if pending.notes.len() == MAX_NOTES {
-                    pending.missed += 1;
-                } else {
-                    pending.notes.push_back(note);
-                }
+                pending.add(WatchedPacket::Loop(Box::new(note)));
             }
         }
         let missed: u64 = self.collectors.iter_mut().map(TraceReceiver::take_lost).sum();
         self.pending.values_mut().for_each(|pending| pending.missed += missed);
         self.collectors.retain(|collector| !collector.is_abandoned());
     }
+}
+
+fn is_for(watch: &TraceRequest, packet: &ObservedPacket) -> bool {
+    let has_fate = !watch.drops_only || packet.verdict.discard().is_some();
+    has_fate && watch.filter.matches(packet.port, &packet.frame)
 }

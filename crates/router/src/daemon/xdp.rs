@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use aya::programs::xdp::XdpMode;
 use fullview_plane::counters;
 use fullview_plane::engine::{
     Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, ReportTime, XdpConfig, XdpCounters, XdpDevice,
-    XdpReason,
+    XdpPlace, XdpReason,
 };
 use fullview_plane::view::{TableReaders, View};
 use fullview_table::group::GroupView;
@@ -20,6 +19,7 @@ use super::hook::{Hook, HookChoice, HookRule};
 use super::kernel_source::KernelSource;
 use super::link_presence::is_gone;
 use super::main_loop::{DataPath, RouterCounts};
+use super::watch_hub::WatchHub;
 use super::xdp_devices::{DeviceReader, DeviceState, TagPlace};
 use crate::events::{EventKind, RecentEvents};
 use crate::log::{self, LogLevel};
@@ -28,11 +28,17 @@ use crate::mirror::Mirror;
 /// The algorithms that the program can look up in, one for each family.
 pub const ALGORITHMS: [&str; 2] = [INET_ALGORITHM, INET6_ALGORITHM];
 
+/// What other threads share with the path.
+pub struct XdpShared {
+    pub events: Arc<RecentEvents>,
+    pub hub: Arc<WatchHub>,
+}
+
 /// The program in the kernel, and what is known of it.
 pub struct XdpPath {
     interfaces: Vec<String>,
     devices: DeviceReader,
-    events: Arc<RecentEvents>,
+    shared: XdpShared,
     running: Option<RunningEngine>,
     /// When the program was last up to date, and changes that came later waited to be taken in.
     current_at: ReportTime,
@@ -49,6 +55,8 @@ struct RunningEngine {
     devices: Vec<DeviceState>,
     /// The number of VRFs whose tables the program has room for.
     room: usize,
+    /// Whether the kernel has refused to observe packets.
+    refuses_to_observe: bool,
     /// The view that was published last, and the generations of its tables. The groups are kept too, so that the next hops
     /// of routes mean the same to the program as to the routes.
     view: Arc<View>,
@@ -61,7 +69,7 @@ impl XdpPath {
     pub fn start(
         interfaces: &[String],
         rule: HookRule,
-        events: Arc<RecentEvents>,
+        shared: XdpShared,
         mirror: &Mirror,
     ) -> Result<XdpPath, DaemonError> {
         let mut devices = DeviceReader::new(interfaces, rule);
@@ -69,7 +77,7 @@ impl XdpPath {
         let mut path = XdpPath {
             interfaces: interfaces.to_vec(),
             devices,
-            events,
+            shared,
             running: None,
             current_at: ReportTime::now(),
             warning: None,
@@ -89,12 +97,13 @@ impl XdpPath {
         let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
         if self.running.as_ref().is_none_or(|running| !running.is_for(&devices) || running.room < vrfs) {
             self.end()?;
-            let running = RunningEngine::new(devices.clone(), vrfs, mirror);
+            let running = RunningEngine::new(devices.clone(), vrfs, mirror, &self.shared.hub);
             self.running = Some(running.map_err(DaemonError::Engine)?);
         }
         let Some(running) = &mut self.running else { return Ok(()) };
+        let refusal = running.observe(self.shared.hub.is_observing());
         let warning = match running.follow(mirror, devices) {
-            Ok(()) => None,
+            Ok(()) => refusal,
             Err(
                 warning @ (EngineError::TooLarge { .. }
                 | EngineError::Algorithm { .. }
@@ -119,7 +128,7 @@ impl XdpPath {
     fn log(&self, kind: EventKind, line: &str) {
         let level = if kind == EventKind::Warning { LogLevel::Warning } else { LogLevel::Notice };
         log::at(level, line);
-        self.events.record(kind, line);
+        self.shared.events.record(kind, line);
     }
 
     /// Reports the time of the end of the last call: everything that had happened by then has been taken in since. If this
@@ -206,9 +215,17 @@ impl PathCounts for XdpPath {
 
 impl RunningEngine {
     /// Loads a program with room for that many VRFs, and for some more that may be added.
-    fn new(devices: Vec<DeviceState>, vrfs: usize, mirror: &Mirror) -> Result<RunningEngine, EngineError> {
+    fn new(
+        devices: Vec<DeviceState>,
+        vrfs: usize,
+        mirror: &Mirror,
+        hub: &WatchHub,
+    ) -> Result<RunningEngine, EngineError> {
         let room = if vrfs > 0 { vrfs.next_power_of_two().min(Engine::MOST_VRFS) } else { 0 };
         let mut engine = Engine::with_room(room)?;
+        let indices = devices.iter().map(|state| state.device.index).collect();
+        hub.observe(Box::new(engine.observer(indices, hub.sample())?));
+        engine.observe(hub.is_observing())?;
         devices
             .iter()
             .filter(|state| state.device.index != 0)
@@ -216,7 +233,19 @@ impl RunningEngine {
         // The generations are empty, so the first `follow` publishes.
         let view = mirror.views().current();
         let groups = view.parts().groups.current();
-        Ok(RunningEngine { engine, devices, room, view, groups, generations: Vec::new() })
+        let (generations, refuses_to_observe) = (Vec::new(), false);
+        Ok(RunningEngine { engine, devices, room, refuses_to_observe, view, groups, generations })
+    }
+
+    /// Has the program copy packets for clients, or no more. Returns why the kernel refuses that; it is asked once.
+    fn observe(&mut self, is_observing: bool) -> Option<String> {
+        if self.refuses_to_observe {
+            return None;
+        }
+        let error = self.engine.observe(is_observing).err()?.to_string();
+        self.refuses_to_observe = true;
+        // The text after the first line is the log of the kernel's verifier.
+        Some(format!("packets cannot be observed: {}", error.lines().next().unwrap_or_default()))
     }
 
     /// Whether the program is attached as these interfaces need it.
@@ -255,8 +284,8 @@ fn attach(engine: &mut Engine, state: &DeviceState) -> Result<(), EngineError> {
         (Hook::Tcx, _) => engine.attach_at_tcx(index),
         (_, TagPlace::Driver) => engine.attach_reading_tags(index),
         (_, TagPlace::Nowhere) => Ok(()),
-        (Hook::Driver, TagPlace::Frame) => engine.attach(index, XdpMode::Driver),
-        (Hook::Generic, TagPlace::Frame) => engine.attach(index, XdpMode::Skb),
+        (Hook::Driver, TagPlace::Frame) => engine.attach(index, XdpPlace::Driver),
+        (Hook::Generic, TagPlace::Frame) => engine.attach(index, XdpPlace::BehindDriver),
     }
 }
 

@@ -6,14 +6,15 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use fullview_plane::observed::ObservedPacket;
 use fullview_plane::trace::capture::{CaptureError, CommentedCapture};
 use fullview_plane::trace::{PacketFilter, TraceRequest, TracedPacket};
 use fullview_plane::verdict::{Reason, Verdict};
 
 use super::error::OperationsError;
-use crate::daemon::{WatchHub, WatchSession};
+use crate::daemon::{WatchHub, WatchSession, WatchedPacket};
 use crate::log;
 use crate::options::CaptureOptions;
 
@@ -135,15 +136,12 @@ impl DropWriter {
         }
     }
 
-    fn write(&mut self, note: &TracedPacket) -> Result<(), CaptureError> {
-        let unknown = String::from("unknown");
-        let port = self.ports.get(usize::from(note.port)).unwrap_or(&unknown);
-        let reason = match note.verdict {
-            Verdict::Drop(reason) => format!("dropped: {reason}"),
-            Verdict::Reject(answer) => format!("dropped: {}, answered by {answer}", Reason::FilterRule),
-            Verdict::Forward | Verdict::Punt(_) => return Ok(()),
+    fn write(&mut self, note: &WatchedPacket) -> Result<(), CaptureError> {
+        let Some(DroppedFrame { port, at, frame, len, reason }) = DroppedFrame::of(note) else {
+            return Ok(());
         };
-        self.file.capture.write(port, note.at, note.before.frame(), &reason)?;
+        let port = self.ports.get(usize::from(port)).map_or("unknown", String::as_str);
+        self.file.capture.write(port, at, (frame, len), &format!("dropped: {reason}"))?;
         self.file.capture.flush().map_err(|error: io::Error| CaptureError::Write(error.to_string()))?;
         self.written += 1;
         Ok(())
@@ -155,6 +153,40 @@ impl DropWriter {
             "{}: {written} dropped packets, {missed} left out",
             self.file.options.file.display()
         ));
+    }
+}
+
+/// A frame that was dropped, and why.
+struct DroppedFrame<'n> {
+    port: u16,
+    at: SystemTime,
+    frame: &'n [u8],
+    /// The length of the whole frame.
+    len: u32,
+    reason: String,
+}
+
+impl DroppedFrame<'_> {
+    fn of(note: &WatchedPacket) -> Option<DroppedFrame<'_>> {
+        match note {
+            WatchedPacket::Loop(note) => DroppedFrame::by_loop(note),
+            WatchedPacket::Program(note) => DroppedFrame::by_program(note),
+        }
+    }
+
+    fn by_loop(note: &TracedPacket) -> Option<DroppedFrame<'_>> {
+        let reason = match note.verdict {
+            Verdict::Drop(reason) => reason.to_string(),
+            Verdict::Reject(answer) => format!("{}, answered by {answer}", Reason::FilterRule),
+            Verdict::Forward | Verdict::Punt(_) => return None,
+        };
+        let frame = note.before.frame();
+        Some(DroppedFrame { port: note.port, at: note.at, frame, len: frame.len() as u32, reason })
+    }
+
+    fn by_program(note: &ObservedPacket) -> Option<DroppedFrame<'_>> {
+        let ObservedPacket { port, at, ref frame, frame_len: len, verdict, .. } = *note;
+        Some(DroppedFrame { port, at, frame, len, reason: verdict.discard()?.to_string() })
     }
 }
 

@@ -9,6 +9,8 @@ mod export;
 mod filter;
 mod filter_trace;
 mod inspect;
+mod kernel_names;
+mod program_trace;
 mod reload;
 mod respond;
 mod states;

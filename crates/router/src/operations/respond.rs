@@ -4,24 +4,22 @@ use std::sync::Arc;
 
 use crate::mirror::Mirror;
 use fullview_filter::ruleset::RuleSet;
-use fullview_plane::explain::{Explanation, LoopOutcome, RouteNames, explain};
+use fullview_plane::explain::{Explanation, LoopOutcome, explain};
 use fullview_plane::trace::{PacketFilter, TraceRequest, TracedPacket};
 use fullview_plane::verdict::{Punt, Verdict};
-use fullview_plane::view::View;
-use fullview_table::{Address, NextHop};
 use serde::Serialize;
-use std::net::IpAddr;
 
 use super::filter_trace::TracedSteps;
+use super::kernel_names::{KernelNames, interface_name};
 use super::reload::{NO_FILE, Reloader};
 use super::tables::{self, CollectedChange};
 use super::undelivered::Undelivered;
-use super::{filter, inspect, states, translated};
+use super::{filter, inspect, program_trace, states, translated};
 use crate::control::filter::FilterQuery;
 use crate::control::request::{self, Request};
 use crate::control::server::Responder;
 use crate::control::{Answer, status};
-use crate::daemon::{QueryHandle, RouterState, Shared, WatchHub, WatchSession};
+use crate::daemon::{QueryHandle, RouterState, Shared, WatchHub, WatchSession, WatchedPacket};
 use crate::events::{RecentEvent, RecentEvents, micros};
 use crate::telemetry::metrics::{self, Scrape};
 
@@ -38,7 +36,7 @@ pub struct ClientResponder {
 
 /// Notes that a client asked for.
 struct FetchedNotes {
-    notes: Vec<TracedPacket>,
+    notes: Vec<WatchedPacket>,
     missed: u64,
     finished: bool,
 }
@@ -95,24 +93,11 @@ impl ClientResponder {
                 self.queries.ask(move |state| place(state, &name)).map_err(|error| error.to_string())??,
             );
         }
-        self.check_traces()?;
         let watch = Arc::new(TraceRequest::new(matching, watch.drops_only, watch.count));
         // The client's earlier watch ends first: otherwise, while all places are taken, it could not begin another one.
         (self.session, self.noted) = (None, Undelivered::default());
         self.session = Some(self.hub.watch(watch).ok_or("too many watch packets already; try again")?);
         value(&())
-    }
-
-    /// Only workers trace packets: without them, a client would wait for ever.
-    fn check_traces(&self) -> Result<(), String> {
-        let engine = self.queries.ask(|state| state.engine(0)).map_err(|error| error.to_string())?;
-        if engine.is_threads() {
-            return Ok(());
-        }
-        let name = engine.name;
-        Err(format!(
-            "engine {name} forwards in the kernel, where no packet can be traced; `--engine threads` traces them"
-        ))
     }
 
     fn reload(&self) -> Result<serde_json::Value, String> {
@@ -146,8 +131,11 @@ fn noted(state: &RouterState<'_>, fetched: &FetchedNotes) -> status::NotedPacket
     let FetchedNotes { notes, missed, finished } = fetched;
     let filter = state.filter();
     let rules = filter.as_ref().map(|filter| &**filter.rules.rules());
-    let packets = notes.iter().map(|note| packet(state.mirror(), rules, note)).collect();
-    status::NotedPackets { packets, missed: *missed, finished: *finished }
+    let packets = notes.iter().map(|note| match note {
+        WatchedPacket::Loop(note) => packet(state.mirror(), rules, note),
+        WatchedPacket::Program(note) => program_trace::packet(state.mirror(), note),
+    });
+    status::NotedPackets { packets: packets.collect(), missed: *missed, finished: *finished }
 }
 
 impl Responder for ClientResponder {
@@ -178,33 +166,6 @@ fn place(state: &RouterState<'_>, name: &str) -> Result<(u16, u16), String> {
     Ok((interface.port, interface.vlan.unwrap_or(0)))
 }
 
-/// Names routes and next hops as the kernel does.
-struct KernelNames<'a>(&'a Mirror);
-
-impl RouteNames for KernelNames<'_> {
-    fn table(&self, place: u16) -> u32 {
-        self.0.table_number(place).unwrap_or_else(|| place.into())
-    }
-
-    fn route(&self, table: u16, addr: IpAddr) -> Option<(String, NextHop)> {
-        let (tables, table) = (self.0.tables(), self.0.table_number(table)?);
-        match addr {
-            IpAddr::V4(ip) => {
-                let route = tables.inet.rib(table)?.longest_match(u32::from_ip(ip))?;
-                Some((route.prefix.to_string(), route.next_hop))
-            }
-            IpAddr::V6(ip) => {
-                let route = tables.inet6.rib(table)?.longest_match(u128::from_ip(ip))?;
-                Some((route.prefix.to_string(), route.next_hop))
-            }
-        }
-    }
-
-    fn next_hop(&self, hop: NextHop) -> Option<String> {
-        self.0.next_hop(hop)
-    }
-}
-
 /// Explains a packet by the router's present state, which may have changed since the packet came in.
 fn packet(mirror: &Mirror, rules: Option<&RuleSet>, note: &TracedPacket) -> status::NotedPacket {
     let view = mirror.views().current();
@@ -229,8 +190,9 @@ fn packet(mirror: &Mirror, rules: Option<&RuleSet>, note: &TracedPacket) -> stat
     }
     status::NotedPacket {
         at: micros(note.at),
-        interface: interface_name(&view, note),
+        interface: interface_name(&view, note.port, note.before.frame()),
         frame: note.before.frame().iter().map(|byte| format!("{byte:02x}")).collect(),
+        frame_len: note.before.frame().len() as u32,
         verdict: note.verdict.to_string(),
         disagreement: disagreement(&explanation, note)
             .filter(|_| !was_resolved && !was_filtered && !note.is_translated),
@@ -246,15 +208,6 @@ fn was_resolved(explanation: &Explanation, note: &TracedPacket) -> bool {
 fn disagreement(explanation: &Explanation, note: &TracedPacket) -> Option<String> {
     let departure = note.departure.as_ref().map(|(port, copied)| (*port, copied.frame()));
     explanation.disagreement(&LoopOutcome { verdict: note.verdict, departure })
-}
-
-/// The interface that the packet came in by. For a frame that no interface takes, it is the first interface of the port.
-fn interface_name(view: &View, note: &TracedPacket) -> String {
-    let vlan = fullview_plane::wire::ethernet::Frame::new_checked(note.before.frame());
-    let vlan = vlan.ok().and_then(|frame| frame.vlan()).unwrap_or(0);
-    let number = view.port(note.port).and_then(|port| port.interface(vlan).or_else(|| port.interface(0)));
-    let interface = number.and_then(|number| view.interface(number));
-    interface.map_or_else(|| format!("port {}", note.port), |interface| interface.name.clone())
 }
 
 /// The text of one scrape of the metrics.

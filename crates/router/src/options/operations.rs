@@ -62,15 +62,17 @@ impl CaptureOptions {
     pub const PACKETS_PER_SECOND: u64 = 1000;
 }
 
-/// What is exported to a collector.
+/// What is exported, and to which collectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// The collector of sFlow.
-    pub sflow: SocketAddr,
-    /// The address that datagrams name as the router's; the socket's own if `None`.
+    /// The collector of sFlow, if there is one.
+    pub sflow: Option<SocketAddr>,
+    /// The collector of IPFIX, if there is one.
+    pub ipfix: Option<SocketAddr>,
+    /// The address that datagrams of sFlow name as the router's; the socket's own if `None`.
     pub agent: Option<IpAddr>,
     /// One received packet in so many is sampled.
     pub sample: NonZeroU32,
-    /// How often the counters of interfaces are sent.
+    /// How often the counters of interfaces, and the templates of IPFIX, are sent.
     pub counters: Duration,
 }

@@ -1,5 +1,5 @@
 //! What aya cannot do: load XDP programs that are bound to an interface, and may call functions of its driver; attach a
-//! program at tcx to an interface by its index.
+//! program at tcx to an interface by its index; replace the program of a link.
 
 use std::ffi::CStr;
 use std::io;
@@ -13,8 +13,14 @@ use super::socket::check;
 
 /// `BPF_F_XDP_DEV_BOUND_ONLY` of linux/bpf.h.
 const BOUND: u32 = 1 << 6;
-/// `XDP_FLAGS_DRV_MODE` of linux/if_link.h.
-const DRIVER_MODE: u32 = 1 << 2;
+/// Where an XDP program runs: `XDP_FLAGS_SKB_MODE` and `XDP_FLAGS_DRV_MODE` of linux/if_link.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum XdpPlace {
+    /// Directly behind the driver.
+    BehindDriver = 1 << 1,
+    Driver = 1 << 2,
+}
 
 /// Has the kernel verify and compile an XDP program for this interface alone.
 pub fn load_bound_xdp(instructions: &[bpf_insn], license: &CStr, interface: u32) -> io::Result<OwnedFd> {
@@ -31,14 +37,22 @@ pub fn load_bound_xdp(instructions: &[bpf_insn], license: &CStr, interface: u32)
     run(bpf_cmd::BPF_PROG_LOAD, &mut attributes)
 }
 
-/// Attaches a program to its interface, in the driver, until the returned link is closed.
-pub fn attach_bound_xdp(program: BorrowedFd<'_>, interface: u32) -> io::Result<OwnedFd> {
-    link(program, interface, bpf_attach_type::BPF_XDP, DRIVER_MODE)
+/// Attaches an XDP program to an interface until the returned link is closed.
+pub fn attach_xdp(program: BorrowedFd<'_>, interface: u32, place: XdpPlace) -> io::Result<OwnedFd> {
+    link(program, interface, bpf_attach_type::BPF_XDP, place as u32)
 }
 
 /// Attaches a program to an interface at tcx ingress, after all programs there, until the returned link is closed.
 pub fn attach_at_tcx(program: BorrowedFd<'_>, interface: u32) -> io::Result<OwnedFd> {
     link(program, interface, bpf_attach_type::BPF_TCX_INGRESS, 0)
+}
+
+/// Replaces the program of a link. Packets meet one of the two; none meets neither.
+pub fn replace(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
+    let mut attributes = no_attributes();
+    attributes.link_update.link_fd = link.as_raw_fd() as u32;
+    attributes.link_update.__bindgen_anon_1.new_prog_fd = program.as_raw_fd() as u32;
+    call(bpf_cmd::BPF_LINK_UPDATE, &mut attributes).map(drop)
 }
 
 /// The number of a program's instructions after the verifier has replaced some of them.

@@ -189,12 +189,14 @@ pub struct CaptureSection {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ExportSection {
     /// The collector of sFlow, ADDRESS:PORT.
-    pub sflow: SocketAddr,
-    /// The address that datagrams name as the router's.
+    pub sflow: Option<SocketAddr>,
+    /// The collector of IPFIX, ADDRESS:PORT.
+    pub ipfix: Option<SocketAddr>,
+    /// The address that datagrams of sFlow name as the router's.
     pub agent: Option<IpAddr>,
     /// One received packet in so many is sampled.
     pub sample: Option<NonZeroU32>,
-    /// How often the counters of interfaces are sent.
+    /// How often the counters of interfaces, and the templates of IPFIX, are sent.
     pub counters_s: Option<NonZeroU32>,
 }
 

@@ -1,6 +1,37 @@
-//! The reasons for which the XDP program does not forward a packet.
+//! What the program in the kernel decides about a packet.
 
 use std::fmt::{self, Display};
+
+use crate::verdict::{Punt, Reason, Verdict};
+
+/// What the program decided about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProgramVerdict {
+    /// It was handed to the driver of its egress device.
+    Forward,
+    /// It was not forwarded.
+    Refuse(XdpReason),
+}
+
+impl ProgramVerdict {
+    /// Why the packet goes no further, if it does not.
+    pub fn discard(self) -> Option<XdpReason> {
+        match self {
+            ProgramVerdict::Refuse(reason) if reason.discards() => Some(reason),
+            ProgramVerdict::Refuse(_) | ProgramVerdict::Forward => None,
+        }
+    }
+}
+
+impl Display for ProgramVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProgramVerdict::Forward => f.write_str("forward"),
+            ProgramVerdict::Refuse(reason) if reason.discards() => write!(f, "drop: {reason}"),
+            ProgramVerdict::Refuse(reason) => write!(f, "to the kernel: {reason}"),
+        }
+    }
+}
 
 /// Why the program did not forward a packet, in the order of `enum reason` in `bpf/forward.c`. For some reasons it drops
 /// packets ([`XdpReason::drops`]), for all others it passes them to the kernel.
@@ -82,6 +113,38 @@ impl XdpReason {
         matches!(self, XdpReason::SourceCheck | XdpReason::Blackhole)
     }
 
+    /// The reason of this number.
+    pub fn numbered(number: u8) -> Option<XdpReason> {
+        XdpReason::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+
+    /// Whether the packet goes no further: the program drops it, or the kernel does after it has answered the sender.
+    pub const fn discards(self) -> bool {
+        use XdpReason::{Checksum, Discarded, NoRoute, TooShort, TtlExpired};
+        self.drops() || matches!(self, TooShort | Checksum | TtlExpired | NoRoute | Discarded)
+    }
+
+    /// Whether the loop of a worker may come to this verdict about a packet that the program refuses for this reason. The
+    /// loop does not know what only the program lacks.
+    pub fn fits(self, verdict: Verdict) -> bool {
+        use XdpReason::{NoHeadroom, NoRedirect, NotForwarding, RouterStalled, TooBig, WayBack};
+        match self {
+            NoHeadroom | NoRedirect | NotForwarding | RouterStalled | TooBig | WayBack => true,
+            XdpReason::Checksum => verdict == Verdict::Drop(Reason::Checksum),
+            XdpReason::TtlExpired => {
+                matches!(verdict, Verdict::Drop(Reason::TtlExpired | Reason::HopLimitExpired))
+            }
+            XdpReason::NoRoute => verdict == Verdict::Drop(Reason::NoRoute),
+            XdpReason::Local => verdict == Verdict::Punt(Punt::Local),
+            XdpReason::Discarded => {
+                matches!(verdict, Verdict::Drop(Reason::Unreachable | Reason::Prohibited))
+            }
+            XdpReason::SourceCheck => verdict == Verdict::Drop(Reason::SourceCheck),
+            XdpReason::Blackhole => verdict == Verdict::Drop(Reason::Blackhole),
+            _ => verdict != Verdict::Forward,
+        }
+    }
+
     /// The name telemetry uses.
     pub const fn name(self) -> &'static str {
         match self {
@@ -113,5 +176,32 @@ impl XdpReason {
 impl Display for XdpReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_found_by_their_numbers() {
+        for reason in XdpReason::ALL {
+            assert_eq!(XdpReason::numbered(reason as u8), Some(reason));
+        }
+        assert_eq!([0, 22, 255].map(XdpReason::numbered), [None; 3]);
+    }
+
+    #[test]
+    fn what_the_program_drops_is_discarded_by_the_loop_too() {
+        for (reason, verdict, fits) in [
+            (XdpReason::Blackhole, Verdict::Drop(Reason::Blackhole), true),
+            (XdpReason::Blackhole, Verdict::Drop(Reason::NoRoute), false),
+            (XdpReason::NoNeighbor, Verdict::Punt(Punt::Glean), true),
+            (XdpReason::NoNeighbor, Verdict::Forward, false),
+            (XdpReason::NoRedirect, Verdict::Forward, true),
+        ] {
+            assert_eq!(reason.fits(verdict), fits, "{reason}: {verdict}");
+        }
+        assert!(XdpReason::ALL.into_iter().all(|reason| !reason.drops() || reason.discards()));
     }
 }
