@@ -28,7 +28,7 @@ mod schedule;
 mod trial;
 
 pub use archive::TrialArchive;
-pub use bed::receive_on;
+pub use bed::{hand_over, receive_on};
 pub use campaign::{RatesCampaign, SMALLEST};
 pub use cores::{BedCores, keep, keep_real_time};
 pub use device::DeviceName;
