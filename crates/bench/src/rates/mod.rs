@@ -5,7 +5,7 @@
 //!   generator, on a core     the device, on another one      the kernel's counter
 //! ```
 //!
-//! Read the modules in this order: `frame`, `schedule`, `trial`, `bed`, `generator`, `receiver`, `largest`, `device`,
+//! Read the modules in this order: `frame`, `schedule`, `trial`, `bed`, `parts`, `generator`, `receiver`, `largest`, `device`,
 //! `lab`, `namespaces`, `measurer`, `campaign`. Devices between other hosts are in `crate::remote`.
 
 mod archive;
@@ -22,6 +22,7 @@ mod measurer;
 mod namespaces;
 mod order;
 mod page;
+mod parts;
 mod receiver;
 mod result;
 mod schedule;
