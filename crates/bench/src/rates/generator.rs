@@ -83,10 +83,10 @@ fn send_marked(
 ) -> Result<Offered, RatesError> {
     let mut arena = Arena::new(BURST);
     let frames = TrafficFrames::new(addresses, load.size);
-    let mut generator = Generator::open(interface, frames, &mut arena)?;
+    let mut sender = TrialSender::open(interface, frames, &mut arena)?;
     let mut offered = Offered::default();
     for part in parts(load.duration).take_while(|_| !load.stop.load(Ordering::Relaxed)) {
-        let sent = generator.part(TimedLoad { duration: part, ..load }, mark)?;
+        let sent = sender.part(TimedLoad { duration: part, ..load }, mark)?;
         offered.planned += sent.planned;
         offered.sent += sent.sent;
         thread::sleep(pause(part));
@@ -95,7 +95,7 @@ fn send_marked(
 }
 
 /// What sends the parts of a trial.
-struct Generator<'a> {
+struct TrialSender<'a> {
     port: PacketPort<'a>,
     frames: TrafficFrames,
     idle: Burst<'a>,
@@ -104,18 +104,18 @@ struct Generator<'a> {
     sent: u64,
 }
 
-impl<'a> Generator<'a> {
+impl<'a> TrialSender<'a> {
     fn open(
         interface: &str,
         frames: TrafficFrames,
         arena: &'a mut Arena,
-    ) -> Result<Generator<'a>, RatesError> {
+    ) -> Result<TrialSender<'a>, RatesError> {
         let mut idle = Burst::new();
         idle.fill(arena.packets());
         idle.iter_mut().for_each(|slot| frames.prepare(slot));
         let options = PacketOptions { ring_frames: RING_FRAMES, bypass_queueing: true, filter: None };
         let port = PacketPort::open(0, interface, options)?;
-        Ok(Generator { port, frames, idle, burst: Burst::new(), sent: 0 })
+        Ok(TrialSender { port, frames, idle, burst: Burst::new(), sent: 0 })
     }
 
     fn part(&mut self, part: TimedLoad<'_>, mark: &mut impl PacketMark) -> Result<Offered, RatesError> {
