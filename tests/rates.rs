@@ -19,8 +19,12 @@ fn rates(folder: &Path, devices: &str) -> Child {
 }
 
 fn rates_of(folder: &Path, devices: &str, size: &str) -> Child {
+    rates_with(folder, &["--devices", devices, "--size", size])
+}
+
+fn rates_with(folder: &Path, arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
-    command.args(["rates", "--json", "--out", "out", "--devices", devices, "--size", size]).args(SHORT);
+    command.args(["rates", "--json", "--out", "out"]).args(arguments).args(SHORT);
     command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -36,9 +40,13 @@ fn device<'r>(report: &'r Value, name: &str) -> &'r Value {
 
 /// Measures these devices in a folder, again if other work took the generator's core.
 fn measured(folder: &Path, devices: &str, size: &str) -> Value {
+    measured_with(folder, &["--devices", devices, "--size", size])
+}
+
+fn measured_with(folder: &Path, arguments: &[&str]) -> Value {
     for _ in 0..ATTEMPTS {
         let _ = std::fs::remove_dir_all(folder.join("out"));
-        let child = rates_of(folder, devices, size);
+        let child = rates_with(folder, arguments);
         let process = child.id();
         let done = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -49,15 +57,15 @@ fn measured(folder: &Path, devices: &str, size: &str) -> Value {
         }
         assert!(matches!(done.status.code(), Some(0 | 3)), "{said}");
         let report: Value = serde_json::from_slice(&done.stdout).unwrap();
-        if devices.split(',').all(|name| is_measured(&report, name)) {
+        if report["devices"].as_array().unwrap().iter().all(is_measured) {
             return report;
         }
     }
     panic!("other work took the generator's core {ATTEMPTS} times");
 }
 
-fn is_measured(report: &Value, name: &str) -> bool {
-    let device = device(report, name);
+fn is_measured(device: &Value) -> bool {
+    let name = &device["device"];
     let failed = device["failed"].get(0).map(|failed| failed["reason"].as_str().unwrap());
     failed.inspect(|reason| assert!(reason.contains("fell behind"), "{name}: {reason}"));
     failed.is_none()
@@ -91,6 +99,63 @@ fn the_kernel_and_an_engine_carry_loads_and_a_kernel_that_does_not_forward_carri
     assert!(page.contains("Comparable are") && page.contains("### xdp"), "{page}");
 }
 
+/// The figures of a path in the order of their size.
+fn ordered(delays: &Value) -> Vec<u64> {
+    ["min", "median", "p99", "p99_9", "max"].iter().filter_map(|name| delays[name].as_u64()).collect()
+}
+
+#[test]
+fn latency_is_measured_at_four_loads_over_a_cable_and_through_the_device() {
+    if !may_run(&["ip", "ethtool", "chrt"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let report = measured_with(folder.path(), &["--devices", "kernel,off", "--latency"]);
+    let kernel = &device(&report, "kernel")["searches"][0];
+    let levels = kernel["latency"].as_array().unwrap();
+    let names: Vec<&str> = levels.iter().map(|level| level["level"].as_str().unwrap()).collect();
+    assert_eq!(names, ["pdr-10", "pdr-50", "pdr-90", "overload"]);
+    for path in levels.iter().flat_map(|level| [&level["device"], &level["link"]]) {
+        let [probes, lost] = ["probes", "lost"].map(|count| path[count].as_u64().unwrap());
+        let delays = ordered(&path["delays"]);
+        assert!(probes > 0 && lost <= probes && (delays.is_empty() == (lost == probes)), "{path}");
+        assert!(delays.is_sorted() && delays.iter().all(|delay| *delay > 0), "{path}");
+    }
+    let off = &device(&report, "off")["searches"][0]["latency"];
+    assert_eq!((off[0]["level"].as_str(), off[1].is_null()), (Some("overload"), true), "its PDR is 0: {off}");
+    assert_eq!(off[0]["device"]["lost"], off[0]["device"]["probes"]);
+    archived_probes_are_those_of_the_report(folder.path(), levels);
+    let out = folder.path().join("out");
+    let page = std::fs::read_to_string(out.join("README.md")).unwrap();
+    for name in names {
+        assert!(page.contains(&format!("(latency-{name}.png)")), "{page}");
+        assert!(std::fs::read(out.join(format!("latency-{name}.png"))).unwrap().starts_with(b"\x89PNG"));
+        assert!(
+            std::fs::read_to_string(out.join(format!("latency-{name}.svg"))).unwrap().contains("kernel, ")
+        );
+    }
+}
+
+/// The counts of the last trial at each level.
+fn archived_probes_are_those_of_the_report(folder: &Path, levels: &[Value]) {
+    let text = std::fs::read_to_string(folder.join("out/trials.jsonl")).unwrap();
+    let trials: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (level, path, name) in
+        levels.iter().flat_map(|level| [(level, "device", "kernel"), (level, "link", "link")])
+    {
+        let is_it = |trial: &&Value| {
+            let probes = &trial["latency"];
+            trial["device"] == "kernel" && probes["path"] == name && probes["level"] == level["level"]
+        };
+        let archived = &trials.iter().filter(is_it).next_back().unwrap()["latency"];
+        let counts =
+            archived["nanoseconds"].as_array().unwrap().iter().map(|bucket| bucket[1].as_u64().unwrap());
+        let [probes, lost] = ["probes", "lost"].map(|count| level[path][count].as_u64().unwrap());
+        assert_eq!((archived["probes"].as_u64(), archived["lost"].as_u64()), (Some(probes), Some(lost)));
+        assert_eq!(counts.sum::<u64>() + lost, probes);
+    }
+}
+
 #[test]
 fn packets_of_mixed_and_of_the_largest_size_are_carried() {
     if !may_run(&["ip", "ethtool", "chrt"]) {
@@ -109,6 +174,21 @@ fn packets_of_mixed_and_of_the_largest_size_are_carried() {
         let page = std::fs::read_to_string(folder.path().join("out/README.md")).unwrap();
         assert!(page.contains(words), "{page}");
     }
+}
+
+#[test]
+fn quick_measures_the_kernel_and_auto_once_with_latency() {
+    if !may_run(&["ip", "ethtool", "chrt"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let report = measured_with(folder.path(), &["--quick"]);
+    let names: Vec<&str> =
+        report["devices"].as_array().unwrap().iter().map(|one| one["device"].as_str().unwrap()).collect();
+    assert_eq!(names, ["kernel", "auto"]);
+    assert!(!device(&report, "auto")["searches"][0]["latency"].as_array().unwrap().is_empty());
+    let page = std::fs::read_to_string(folder.path().join("out/README.md")).unwrap();
+    assert!(page.contains("One search for each device"), "{page}");
 }
 
 #[test]

@@ -22,8 +22,10 @@ Exit codes:
 
 Examples:
   fullview rates
+  fullview rates --quick --out results/quick
   fullview rates --devices kernel,xdp --repetitions 5 --out results/xdp-rates
   fullview rates --devices kernel,xdp --size imix --out results/imix
+  fullview rates --devices kernel,auto --latency --out results/latency
   fullview rates --devices link,off --trial-seconds 0.1 --json
   fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab"
 )]
@@ -35,14 +37,18 @@ pub struct RatesArgs {
     /// Measure between the hosts of this inventory instead, over ssh
     #[arg(long, value_name = "FILE")]
     pub testbed: Option<PathBuf>,
+    /// The kernel and auto with latency in less than three minutes; sets the defaults of --devices, --repetitions,
+    /// --trial-seconds and --most-seconds to kernel,auto, 1, 0.05 and 30
+    #[arg(long, conflicts_with = "testbed")]
+    pub quick: bool,
     /// Searches for each device
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, default_value_if("quick", "true", "1"), value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
     /// Seconds of a trial; a load is decided by 21 of them
-    #[arg(long, value_name = "S", default_value_t = 0.2, value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value_t = 0.2, default_value_if("quick", "true", "0.05"), value_parser = seconds)]
     pub trial_seconds: f64,
     /// The most seconds of trials in one search
-    #[arg(long, value_name = "S", default_value_t = 120.0, value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value_t = 120.0, default_value_if("quick", "true", "30"), value_parser = seconds)]
     pub most_seconds: f64,
     /// Offer no more packets a second than this [default: as many as the generator holds]
     #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u32).range(2000..))]
@@ -50,6 +56,9 @@ pub struct RatesArgs {
     /// Bytes of each packet's frame without the FCS, 60 to 1514, or imix: 7 of 60, 4 of 590 and 1 of 1514 in turn
     #[arg(long, value_name = "BYTES|imix", default_value = "60", value_parser = size, conflicts_with = "testbed")]
     pub size: FrameSize,
+    /// Measure one-way latency too, at 10, 50 and 90 % of the PDR and at the largest load
+    #[arg(long, conflicts_with = "testbed")]
+    pub latency: bool,
     /// Seed of the order of the devices
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

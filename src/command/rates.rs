@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use fullview_bench::rates::{
-    DeviceName, NamespaceLab, RateLab, RatesCampaign, RatesError, RatesReport, TrialArchive, notes, page,
-    table,
+    DeviceName, LatencyGraph, NamespaceLab, RateLab, RatesCampaign, RatesError, RatesReport, TrialArchive,
+    latency_graphs, notes, page, table,
 };
 use fullview_bench::remote::{RemoteBed, RemoteLab, Wiring};
 use fullview_router::error::BadInput;
@@ -62,7 +62,7 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
         }
         None => (
             DeviceName::value_variants().iter().map(word).collect(),
-            DeviceName::USUAL.iter().map(word).collect(),
+            usual(args.quick).iter().map(word).collect(),
         ),
     };
     if args.devices.is_empty() {
@@ -78,6 +78,10 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
     Ok(all.into_iter().filter(|device| args.devices.contains(device)).collect())
 }
 
+fn usual(quick: bool) -> &'static [DeviceName] {
+    if quick { &[DeviceName::Kernel, DeviceName::Auto] } else { &DeviceName::USUAL }
+}
+
 fn word(device: &DeviceName) -> String {
     device.word().to_owned()
 }
@@ -90,6 +94,7 @@ fn wanted(args: &RatesArgs, devices: Vec<String>) -> RatesCampaign {
         trial_seconds: args.trial_seconds,
         most_seconds: args.most_seconds,
         most_load: args.most_load.map(f64::from),
+        latency: args.latency || args.quick,
     }
 }
 
@@ -99,7 +104,17 @@ fn write(args: &RatesArgs, report: &RatesReport) -> anyhow::Result<()> {
         let path = args.out.join(name);
         fs::write(&path, text).with_context(|| format!("{}: cannot write", path.display()))?;
     }
-    Ok(())
+    latency_graphs(report).iter().try_for_each(|graph| draw(args, graph))
+}
+
+fn draw(args: &RatesArgs, graph: &LatencyGraph) -> anyhow::Result<()> {
+    let write = |kind: &str, drawn: Result<Vec<u8>, String>| {
+        let path = args.out.join(graph.file(kind));
+        let bytes = drawn.map_err(anyhow::Error::msg);
+        bytes.and_then(|bytes| Ok(fs::write(&path, bytes)?)).with_context(|| path.display().to_string())
+    };
+    write("svg", graph.drawing.svg().map(String::into_bytes))?;
+    write("png", graph.drawing.png())
 }
 
 fn print(args: &RatesArgs, report: &RatesReport) -> anyhow::Result<()> {

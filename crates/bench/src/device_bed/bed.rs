@@ -5,7 +5,7 @@ use std::thread;
 
 use super::counter::ReceiveCounter;
 use super::error::DeviceBedError;
-use crate::rates::{BedCores, keep, receive_on};
+use crate::rates::{BedCores, hand_over, keep, receive_on};
 use crate::settings::DutSettings;
 use crate::testbed::{BEHIND_ROUTER, BESIDE, BESIDE_ROUTER, Namespace, TO_RECEIVER, Testbed, run};
 use crate::veth::{RouterProcess, RouterProgram};
@@ -113,12 +113,6 @@ fn rename(namespace: &Namespace, interface: &str, number: usize) -> Result<Strin
 /// Makes a veth device poll (NAPI), without which it takes no redirected frames and has no thread.
 fn poll(namespace: &Namespace, interface: &str) -> Result<(), DeviceBedError> {
     Ok(run("ip", &["netns", "exec", namespace.name(), "ethtool", "-K", interface, "gro", "on"], "")?)
-}
-
-/// Makes a veth device hand its packets to its peer's thread. A device that may send long segments receives for its peer
-/// itself, because there is nothing to merge; then the generator's core would do the work of the device under test.
-fn hand_over(namespace: &Namespace, interface: &str) -> Result<(), DeviceBedError> {
-    Ok(run("ip", &["netns", "exec", namespace.name(), "ethtool", "-K", interface, "tso", "off"], "")?)
 }
 
 /// Keeps tags in frames. Without its tag a frame of a VLAN could not be told from others by an XDP program.

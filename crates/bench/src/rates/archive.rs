@@ -8,6 +8,7 @@ use fullview_lab::search::TrialRequest;
 use serde::{Deserialize, Serialize};
 
 use super::error::RatesError;
+use super::latency_level::LatencyLevel;
 
 /// One trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,6 +25,20 @@ pub struct ArchivedTrial {
     pub received: u64,
     /// Whether the generator kept its schedule.
     pub counts: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<ArchivedProbes>,
+}
+
+/// The probes of a trial.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ArchivedProbes {
+    pub level: LatencyLevel,
+    /// The device, or the cable in its place.
+    pub path: String,
+    pub probes: u64,
+    pub lost: u64,
+    /// Delays in three digits, with how often each occurred.
+    pub nanoseconds: Vec<(u64, u64)>,
 }
 
 /// The file of all trials.

@@ -45,6 +45,7 @@ impl RateBed {
         router.batch(&cable(&ingress, &left, [DEVICE, GENERATOR]))?;
         router.batch(&cable(EGRESS, &right, [DEVICE, SINK]))?;
         [&left, &right].into_iter().try_for_each(|host| up(host, HOST))?;
+        hand_over(&left, HOST)?;
         [&ingress, EGRESS].into_iter().try_for_each(|interface| up(&router, interface))?;
         router.batch(&routes(&ingress))?;
         receive_on(&router, &ingress, cores.device)?;
@@ -58,6 +59,7 @@ impl RateBed {
         let ingress = format!("i{}", std::process::id());
         right.batch(&cable(&ingress, &left, [SINK, GENERATOR]))?;
         up(&left, HOST)?;
+        hand_over(&left, HOST)?;
         up(&right, &ingress)?;
         receive_on(&right, &ingress, cores.device)?;
         Ok(RateBed { left, right, router: None, ingress, cores, size })
@@ -100,6 +102,12 @@ fn cable(near: &str, host: &Namespace, macs: [Mac; 2]) -> String {
 fn up(namespace: &Namespace, interface: &str) -> Result<(), RatesError> {
     run("ip", &["netns", "exec", namespace.name(), "ethtool", "-K", interface, "gro", "on"], "")?;
     Ok(namespace.batch(&format!("link set {interface} addrgenmode none\nlink set {interface} up\n"))?)
+}
+
+/// Makes a veth device hand its packets to its peer's thread. A device that may send long segments receives for its peer
+/// itself, because there is nothing to merge; then the generator's core would do the work of the device under test.
+pub fn hand_over(namespace: &Namespace, interface: &str) -> Result<(), RatesError> {
+    Ok(run("ip", &["netns", "exec", namespace.name(), "ethtool", "-K", interface, "tso", "off"], "")?)
 }
 
 /// The receiver's neighbour entry names a station that the right host is not: its kernel drops the packets first of all.

@@ -8,9 +8,11 @@ use indicatif::ProgressBar;
 use super::archive::TrialArchive;
 use super::error::RatesError;
 use super::lab::RateLab;
+use super::latency::{LatencyTurn, LevelLatency};
+use super::latency_level::loads;
 use super::measurer::DeviceMeasurer;
 use super::order::orders;
-use super::result::{DeviceRates, DeviceSearch, FailedSearch, RatesReport};
+use super::result::{DeviceRates, DeviceSearch, RatesReport};
 
 /// Packets per second: the smallest load of a search.
 pub const SMALLEST: f64 = 1000.0;
@@ -29,6 +31,8 @@ pub struct RatesCampaign {
     pub most_seconds: f64,
     /// Loads above it are not offered.
     pub most_load: Option<f64>,
+    /// Whether latency is measured after each search.
+    pub latency: bool,
 }
 
 impl RatesCampaign {
@@ -53,11 +57,14 @@ impl RatesCampaign {
             bar.set_message(device.clone());
             let turn = DeviceTurn { campaign: self, largest, repetition, device: &device };
             let searched = turn.search(lab, archive, stop);
+            let latency = turn.latency(searched.as_ref().ok(), lab, archive, stop);
             if stop.load(Ordering::Relaxed) {
                 report.interrupted = true;
                 break;
             }
-            add(&mut report, &device, repetition, searched);
+            if let Some(rates) = report.devices.iter_mut().find(|rates| rates.device == device) {
+                rates.add(repetition, searched, latency);
+            }
             bar.inc(1);
         }
         Ok(report)
@@ -114,12 +121,19 @@ impl DeviceTurn<'_> {
         let receive = receive_rate(&mut measurer, largest, campaign.trial_seconds, RECEIVE_TRIALS)?;
         Ok(DeviceSearch::new(repetition, results, receive))
     }
-}
 
-fn add(report: &mut RatesReport, device: &str, repetition: u32, searched: Result<DeviceSearch, RatesError>) {
-    let Some(rates) = report.devices.iter_mut().find(|rates| rates.device == device) else { return };
-    match searched {
-        Ok(search) => rates.searches.push(search),
-        Err(error) => rates.failed.push(FailedSearch { repetition, reason: error.to_string() }),
+    /// The latency at loads that follow from a search, if it is wanted.
+    fn latency(
+        &self,
+        searched: Option<&DeviceSearch>,
+        lab: &mut dyn RateLab,
+        archive: &mut TrialArchive,
+        stop: &AtomicBool,
+    ) -> Result<Vec<LevelLatency>, RatesError> {
+        let DeviceTurn { campaign: &RatesCampaign { seed, trial_seconds, .. }, repetition, device, .. } =
+            *self;
+        let Some(search) = searched.filter(|_| self.campaign.latency) else { return Ok(vec![]) };
+        let mut turn = LatencyTurn { device, repetition, trial_seconds, seed, archive, stop };
+        turn.measure(lab, &loads(search.pdr, self.largest))
     }
 }

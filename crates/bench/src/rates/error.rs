@@ -20,6 +20,8 @@ pub enum RatesError {
     Search(#[from] SearchError),
     #[error("the generator's interface: {0}")]
     Port(#[from] PortError),
+    #[error("the receiver's interface: {0}")]
+    Capture(#[source] PortError),
     #[error("the generator and the device need a core each, and this process may use {0}")]
     Cores(usize),
     #[error("the generator's core: {0}")]
@@ -43,6 +45,14 @@ pub enum RatesError {
          its core; wait until the machine is quiet"
     )]
     NoLoad { smallest: f64 },
+    #[error("the clock was set while delays were measured: measure again")]
+    ClockSet,
+    #[error("the receiver had no room for {probes} probes")]
+    UnreadProbes { probes: u64 },
+    #[error(
+        "these hosts have no common clock: latency is measured between network namespaces of one machine"
+    )]
+    NoCommonClock,
     #[error("the program forwards nothing here: the kernel carries all packets")]
     ForwardsNothing,
     /// A device that this lab does not have.

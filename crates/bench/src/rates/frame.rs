@@ -20,7 +20,7 @@ pub const FLOWS: u16 = 4096;
 const FIRST_PORT: u16 = 1024;
 const SOURCE_PORT: usize = 34;
 /// Bytes of the headers of Ethernet, IPv4 and UDP.
-const HEADERS: usize = 42;
+pub const HEADERS: usize = 42;
 /// Bytes of the longest frame that an interface with the usual MTU takes, without the FCS.
 const LONGEST: usize = 1514;
 

@@ -1,9 +1,10 @@
 //! Sends packets at a load, by a packet socket.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use fullview_plane::burst::{Arena, BURST, Burst};
+use fullview_plane::burst::{Arena, BURST, Burst, Slot};
 use fullview_plane::port::Port;
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
 
@@ -11,6 +12,7 @@ use super::bed::{HOST, RateBed};
 use super::cores::keep_real_time;
 use super::error::RatesError;
 use super::frame::{TrafficAddresses, TrafficFrames};
+use super::parts::{parts, pause};
 use super::schedule::SendSchedule;
 use super::trial::Offered;
 use crate::traffic::frame::FrameSize;
@@ -23,10 +25,21 @@ const LONGEST_SEND: Duration = Duration::from_millis(10);
 
 /// Offers a load from the left host of a bed.
 pub fn offer(bed: &RateBed, load: f64, duration: Duration) -> Result<Offered, RatesError> {
+    offer_marked(bed, load, duration, &mut Unmarked)
+}
+
+/// The same, with marks in packets.
+pub fn offer_marked(
+    bed: &RateBed,
+    load: f64,
+    duration: Duration,
+    mark: &mut (impl PacketMark + Send),
+) -> Result<Offered, RatesError> {
     let core = bed.cores.generator;
     let never = AtomicBool::new(false);
     let load = TimedLoad { load, size: bed.size, duration, stop: &never };
-    let sending = || keep_real_time(core).and_then(|()| send(HOST, &TrafficAddresses::BED, load));
+    let mut sending =
+        || keep_real_time(core).and_then(|()| send_marked(HOST, &TrafficAddresses::BED, load, mark));
     bed.left.within(|| Ok(sending()))?
 }
 
@@ -40,34 +53,104 @@ pub struct TimedLoad<'s> {
     pub stop: &'s AtomicBool,
 }
 
+/// Writes into packets what a receiver looks for.
+pub trait PacketMark {
+    /// Marks a packet or not. `due` tells when the schedule wants it sent.
+    fn mark(&mut self, slot: &mut Slot, due: impl FnOnce() -> Instant);
+}
+
+/// Marks no packet.
+pub struct Unmarked;
+
+impl PacketMark for Unmarked {
+    fn mark(&mut self, _slot: &mut Slot, _due: impl FnOnce() -> Instant) {}
+}
+
 /// Sends packets from an interface, in the calling thread.
 pub fn send(
     interface: &str,
     addresses: &TrafficAddresses,
-    TimedLoad { load, size, duration, stop }: TimedLoad<'_>,
+    load: TimedLoad<'_>,
 ) -> Result<Offered, RatesError> {
-    let (mut arena, frames) = (Arena::new(BURST), TrafficFrames::new(addresses, size));
-    let (mut idle, mut burst) = (Burst::new(), Burst::new());
-    idle.fill(arena.packets());
-    for slot in idle.iter_mut() {
-        frames.prepare(slot);
+    send_marked(interface, addresses, load, &mut Unmarked)
+}
+
+fn send_marked(
+    interface: &str,
+    addresses: &TrafficAddresses,
+    load: TimedLoad<'_>,
+    mark: &mut impl PacketMark,
+) -> Result<Offered, RatesError> {
+    let mut arena = Arena::new(BURST);
+    let frames = TrafficFrames::new(addresses, load.size);
+    let mut sender = TrialSender::open(interface, frames, &mut arena)?;
+    let mut offered = Offered::default();
+    for part in parts(load.duration).take_while(|_| !load.stop.load(Ordering::Relaxed)) {
+        let sent = sender.part(TimedLoad { duration: part, ..load }, mark)?;
+        offered.planned += sent.planned;
+        offered.sent += sent.sent;
+        thread::sleep(pause(part));
     }
-    let options = PacketOptions { ring_frames: RING_FRAMES, bypass_queueing: true, filter: None };
-    let mut port = PacketPort::open(0, interface, options)?;
-    let (mut schedule, began) = (SendSchedule::new(load), Instant::now());
-    loop {
-        let now = began.elapsed().min(duration);
-        let due = schedule.due(now.as_secs_f64()) as usize;
-        burst.fill(idle.drain_front(due));
-        (schedule.next()..).zip(burst.iter_mut()).for_each(|(packet, slot)| frames.write(slot, packet));
-        while !burst.is_empty() && began.elapsed() < duration + LONGEST_SEND {
-            schedule.sent(port.transmit(&mut burst)? as u64);
-            port.reclaim(&mut idle);
-        }
-        if now == duration || stop.load(Ordering::Relaxed) {
-            break;
-        }
-        std::hint::spin_loop();
+    Ok(offered)
+}
+
+/// What sends the parts of a trial.
+struct TrialSender<'a> {
+    port: PacketPort<'a>,
+    frames: TrafficFrames,
+    idle: Burst<'a>,
+    burst: Burst<'a>,
+    /// Packets of the parts before.
+    sent: u64,
+}
+
+impl<'a> TrialSender<'a> {
+    fn open(
+        interface: &str,
+        frames: TrafficFrames,
+        arena: &'a mut Arena,
+    ) -> Result<TrialSender<'a>, RatesError> {
+        let mut idle = Burst::new();
+        idle.fill(arena.packets());
+        idle.iter_mut().for_each(|slot| frames.prepare(slot));
+        let options = PacketOptions { ring_frames: RING_FRAMES, bypass_queueing: true, filter: None };
+        let port = PacketPort::open(0, interface, options)?;
+        Ok(TrialSender { port, frames, idle, burst: Burst::new(), sent: 0 })
     }
-    Ok(Offered { planned: (load * duration.as_secs_f64()) as u64, sent: schedule.next() })
+
+    fn part(&mut self, part: TimedLoad<'_>, mark: &mut impl PacketMark) -> Result<Offered, RatesError> {
+        let TimedLoad { load, duration, stop, .. } = part;
+        let (mut schedule, began) = (SendSchedule::new(load), Instant::now());
+        loop {
+            let now = began.elapsed().min(duration);
+            let due = schedule.due(now.as_secs_f64());
+            self.write(&schedule, due, |slot, due| mark.mark(slot, || began + due()));
+            while !self.burst.is_empty() && began.elapsed() < duration + LONGEST_SEND {
+                schedule.sent(self.port.transmit(&mut self.burst)? as u64);
+                self.port.reclaim(&mut self.idle);
+            }
+            if now == duration || stop.load(Ordering::Relaxed) {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        self.sent += schedule.next();
+        // What the link did not take is not sent in the next part either.
+        self.idle.fill(self.burst.drain_front(BURST));
+        Ok(Offered { planned: (load * duration.as_secs_f64()) as u64, sent: schedule.next() })
+    }
+
+    /// Writes the next packets into the burst.
+    fn write(
+        &mut self,
+        schedule: &SendSchedule,
+        count: u64,
+        mut mark: impl FnMut(&mut Slot, &dyn Fn() -> Duration),
+    ) {
+        self.burst.fill(self.idle.drain_front(count as usize));
+        for (ahead, slot) in (0..).zip(self.burst.iter_mut()) {
+            self.frames.write(slot, self.sent + schedule.next() + ahead);
+            mark(slot, &|| schedule.due_time(ahead));
+        }
+    }
 }

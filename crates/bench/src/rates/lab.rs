@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 
 use super::error::RatesError;
+use super::probe_trial::ProbeTrial;
 use super::trial::RateTrial;
 
 /// Hosts with a place for one device at a time.
@@ -23,6 +24,11 @@ pub trait RateLab {
 pub trait RateDevice {
     /// Offers a load, and counts what comes out until no more comes.
     fn trial(&mut self, load: f64, seconds: f64) -> Result<RateTrial, RatesError>;
+
+    /// The same with probes, which the seed chooses, if both hosts have one clock.
+    fn probe(&mut self, _load: f64, _seconds: f64, _seed: u64) -> Result<ProbeTrial, RatesError> {
+        Err(RatesError::NoCommonClock)
+    }
 }
 
 /// Facts about a lab.

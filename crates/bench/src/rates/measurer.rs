@@ -45,7 +45,17 @@ impl DeviceMeasurer<'_> {
         let trial = self.running.trial(request.load, request.duration)?;
         let (Offered { planned, sent }, received) = (trial.offered, trial.received);
         let (device, repetition, counts) = (self.device.to_owned(), self.repetition, trial.counts());
-        let line = ArchivedTrial { device, repetition, request, attempt, planned, sent, received, counts };
+        let line = ArchivedTrial {
+            device,
+            repetition,
+            request,
+            attempt,
+            planned,
+            sent,
+            received,
+            counts,
+            latency: None,
+        };
         self.archive.add(&line)?;
         Ok(trial)
     }

@@ -14,6 +14,7 @@ use super::frame::lengths;
 use super::generator::offer;
 use super::lab::{LabDescription, RateDevice, RateLab};
 use super::largest::largest_load;
+use super::probe_trial::{ProbeTrial, probe};
 use super::receiver::{received, settled};
 use super::trial::RateTrial;
 use crate::traffic::frame::FrameSize;
@@ -57,5 +58,9 @@ impl RateDevice for Device {
         let before = received(&self.bed)?;
         let offered = offer(&self.bed, load, Duration::from_secs_f64(seconds))?;
         RateTrial::new(offered, settled(&self.bed)?.saturating_sub(before))
+    }
+
+    fn probe(&mut self, load: f64, seconds: f64, seed: u64) -> Result<ProbeTrial, RatesError> {
+        probe(&self.bed, load, seconds, seed)
     }
 }

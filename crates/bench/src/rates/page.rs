@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use fullview_lab::stats::median;
 
+use super::latency_page::latency_section;
 use super::result::{DeviceRates, DeviceSearch, RateRange, RatesReport};
 
 /// The medians of all devices with their ranges, as a table of Markdown.
@@ -35,6 +36,7 @@ pub fn page(report: &RatesReport) -> String {
     for note in notes(report) {
         let _ = writeln!(text, "- {note}");
     }
+    text.push_str(&latency_section(report));
     text.push_str(&report.lab.sections);
     text.push_str("\n## Loss at each load\n");
     report.devices.iter().for_each(|device| text.push_str(&losses(device)));
@@ -71,6 +73,12 @@ pub fn notes(report: &RatesReport) -> Vec<String> {
     if report.debug_build {
         notes.push(
             "A debug build: rates of this program's threads, and of the generator, mean nothing.".into(),
+        );
+    }
+    if report.repetitions == 1 {
+        notes.push(
+            "One search for each device: nothing shows how much the rates differ from search to search."
+                .into(),
         );
     }
     if report.interrupted {

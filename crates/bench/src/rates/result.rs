@@ -5,7 +5,9 @@ use fullview_lab::stats::median;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::error::RatesError;
 use super::lab::LabDescription;
+use super::latency::LevelLatency;
 
 /// One repetition of a device, in packets per second.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,6 +23,9 @@ pub struct DeviceSearch {
     pub mrr: f64,
     /// The bounds of NDR and PDR.
     pub goals: Vec<GoalResult>,
+    /// At rising loads; empty if it was not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<LevelLatency>,
     #[serde(skip)]
     pub trials: Vec<Trial>,
 }
@@ -75,7 +80,7 @@ impl DeviceSearch {
         let rate = |goal: usize| goals.get(goal).and_then(|goal| rate(goal, end));
         let (ndr, pdr) = (rate(0), rate(1));
         trials.extend(receive.trials);
-        DeviceSearch { repetition, end, ndr, pdr, mrr: receive.mean, goals, trials }
+        DeviceSearch { repetition, end, ndr, pdr, mrr: receive.mean, goals, latency: vec![], trials }
     }
 }
 
@@ -86,6 +91,21 @@ fn rate(goal: &GoalResult, end: SearchEnd) -> Option<f64> {
 }
 
 impl DeviceRates {
+    /// Adds a repetition. Without its latency the rates still count.
+    pub fn add(
+        &mut self,
+        repetition: u32,
+        searched: Result<DeviceSearch, RatesError>,
+        latency: Result<Vec<LevelLatency>, RatesError>,
+    ) {
+        let mut failed = |reason| self.failed.push(FailedSearch { repetition, reason });
+        let latency = latency.map_err(|error| failed(format!("latency: {error}")));
+        match searched {
+            Ok(search) => self.searches.push(DeviceSearch { latency: latency.unwrap_or_default(), ..search }),
+            Err(error) => failed(error.to_string()),
+        }
+    }
+
     /// One kind of rate over the repetitions that have it.
     pub fn range(&self, rate: impl Fn(&DeviceSearch) -> Option<f64>) -> Option<RateRange> {
         let rates: Vec<f64> = self.searches.iter().filter_map(rate).collect();
@@ -99,7 +119,7 @@ impl RatesReport {
     /// Whether every search of every device came to its end.
     pub fn is_complete(&self) -> bool {
         let ended = |device: &DeviceRates| {
-            let all = device.searches.len() == self.repetitions as usize;
+            let all = device.searches.len() == self.repetitions as usize && device.failed.is_empty();
             all && device.searches.iter().all(|search| search.end == SearchEnd::Complete)
         };
         !self.interrupted && self.devices.iter().all(ended)

@@ -1,5 +1,7 @@
 //! When packets are due.
 
+use std::time::Duration;
+
 /// Packets that are sent at once at most: half of the ring of a veth device. What a late generator could only make up for by
 /// a longer burst, which would overflow that ring, is not sent at all.
 pub const LONGEST_BURST: u64 = 128;
@@ -31,6 +33,11 @@ impl SendSchedule {
         self.sent += packets;
     }
 
+    /// When the packet after the next `ahead` ones is due, since the start.
+    pub fn due_time(&self, ahead: u64) -> Duration {
+        Duration::from_secs_f64((self.sent + self.skipped + ahead + 1) as f64 / self.load)
+    }
+
     /// The number of the next packet.
     pub fn next(&self) -> u64 {
         self.sent
@@ -51,5 +58,16 @@ mod tests {
         schedule.sent(LONGEST_BURST);
         assert_eq!(schedule.due(1005e-6), 0, "the others are never sent");
         assert_eq!(schedule.next(), 5 + LONGEST_BURST);
+        assert_eq!(schedule.due_time(0), Duration::from_micros(1006));
+    }
+
+    #[test]
+    fn a_packet_is_due_when_the_schedule_says_however_late_it_is_sent() {
+        let mut schedule = SendSchedule::new(1e6);
+        assert_eq!(schedule.due_time(0), Duration::from_micros(1));
+        assert_eq!(schedule.due(1005e-6), LONGEST_BURST);
+        assert_eq!(schedule.due_time(0), Duration::from_micros(1006 - LONGEST_BURST));
+        schedule.sent(28);
+        assert_eq!(schedule.due_time(99), Duration::from_micros(1005));
     }
 }

@@ -31,7 +31,7 @@ use crate::archive::write_file;
 use crate::error::LabError;
 use crate::stats::Verdict;
 use chart::Curves;
-pub use chart::{Bar, Chart, Group};
+pub use chart::{Bar, Chart, Distribution, Distributions, Group};
 use markdown::Scale;
 pub use markdown::{escaped, fenced, table};
 use overview::Overview;

@@ -29,6 +29,8 @@ pub(crate) mod sys;
 #[cfg(target_os = "linux")]
 pub mod tap;
 #[cfg(target_os = "linux")]
+pub mod timed;
+#[cfg(target_os = "linux")]
 pub mod umem;
 #[cfg(target_os = "linux")]
 pub mod xdp;

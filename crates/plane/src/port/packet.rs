@@ -189,7 +189,7 @@ fn sender(link: &Link, options: PacketOptions<'_>) -> Result<Socket, PortError> 
 }
 
 /// The address of a protocol on the interface.
-fn address(link: &Link, protocol: u16) -> libc::sockaddr_ll {
+pub(super) fn address(link: &Link, protocol: u16) -> libc::sockaddr_ll {
     libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
         sll_protocol: protocol.to_be(),

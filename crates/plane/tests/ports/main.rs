@@ -16,6 +16,8 @@ mod packet;
 mod packets;
 #[cfg(target_os = "linux")]
 mod tap;
+#[cfg(target_os = "linux")]
+mod timed;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod xdp;
 

@@ -10,11 +10,11 @@ use super::page::{AXIS_LABEL, EDGE, FAMILIES, TICK};
 use super::scene::{Align, Edges, HEIGHT, INK, Scene, Shape, Text, WIDTH};
 use super::text::{Breaks, line_height, register, wrap};
 
-const AXIS: RGBColor = RGBColor(0x80, 0x80, 0x80);
-const GRID: RGBColor = RGBColor(0xe2, 0xe2, 0xe2);
-const TITLE: u32 = 46;
-const NOTE: u32 = 25;
-const AXIS_ROOM: i32 = 190;
+pub(super) const AXIS: RGBColor = RGBColor(0x80, 0x80, 0x80);
+pub(super) const GRID: RGBColor = RGBColor(0xe2, 0xe2, 0xe2);
+pub(super) const TITLE: u32 = 46;
+pub(super) const NOTE: u32 = 25;
+pub(super) const AXIS_ROOM: i32 = 190;
 /// Half the side of the square at a point, and half the width of a whisker's ends.
 const POINT: i32 = 7;
 /// The plot ends this much above the highest point, and at its sides this far from the first and the last one.
@@ -133,11 +133,14 @@ impl Curves {
         for to in [(left, top), (right, bottom)] {
             scene.shapes.push(Shape::Line { from: (left, bottom), to, colour: AXIS, width: 2 });
         }
-        let (x, y) = (EDGE + AXIS_LABEL as i32 / 2, (top + bottom) / 2);
-        let text = self.y_label.clone();
-        let label = Text { text, x, y, size: AXIS_LABEL, colour: INK, align: Align::Middle, upright: true };
-        scene.texts.push(label);
+        left_label(scene, &self.y_label, (top + bottom) / 2);
     }
+}
+
+/// Adds the label of the left axis, upright, around this height.
+pub(super) fn left_label(scene: &mut Scene, text: &str, y: i32) {
+    let (text, x) = (text.to_owned(), EDGE + AXIS_LABEL as i32 / 2);
+    scene.texts.push(Text { text, x, y, size: AXIS_LABEL, colour: INK, align: Align::Middle, upright: true });
 }
 
 fn line(scene: &mut Scene, scales: &Scales, curve: &Curve, colour: RGBColor) {
@@ -159,12 +162,12 @@ fn line(scene: &mut Scene, scales: &Scales, curve: &Curve, colour: RGBColor) {
     }
 }
 
-fn set(text: &str, size: u32) -> Result<TextBlock, String> {
+pub(super) fn set(text: &str, size: u32) -> Result<TextBlock, String> {
     Ok(TextBlock { lines: wrap(text, size, WIDTH - 2 * EDGE, Breaks::Spaces)?, size })
 }
 
 /// Adds centred lines; returns their lower edge.
-fn stack(scene: &mut Scene, block: &TextBlock, top: i32) -> i32 {
+pub(super) fn stack(scene: &mut Scene, block: &TextBlock, top: i32) -> i32 {
     for (row, line) in (0..).zip(&block.lines) {
         let at = (scene.width / 2, top + row * line_height(block.size));
         scene.text(line, at, block.size, Align::Middle);

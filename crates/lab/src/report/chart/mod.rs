@@ -3,11 +3,12 @@
 //! [`layout`](layout::layout) turns the figures into a [`Scene`] of rectangles, lines and texts. The scene is drawn as
 //! SVG and as PNG, so that both have the same content and a test can check the box of every text.
 //!
-//! [`Curves`] are a second graph, of points along an axis.
+//! [`Curves`] are a second graph, of points along an axis; [`Distributions`] a third, of shares of values.
 
 mod axis;
 mod bars;
 mod curves;
+mod distributions;
 mod labels;
 mod layout;
 mod legend;
@@ -18,6 +19,7 @@ mod text;
 
 pub use bars::{Bar, Chart, Group};
 pub use curves::{Curve, Curves};
+pub use distributions::{Distribution, Distributions};
 use scene::Scene;
 
 impl Chart {

@@ -83,6 +83,17 @@ impl Socket {
         check(unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), len) }).map(drop)
     }
 
+    /// Receives only the frames that a program of classic BPF selects.
+    pub fn filter(&self, program: &[libc::sock_filter]) -> io::Result<()> {
+        let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+        let (level, option, len) =
+            (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, size_of::<libc::sock_fprog>() as libc::socklen_t);
+        // SAFETY: the kernel copies the program, which is borrowed until the call ends, and writes nothing to it.
+        let set =
+            unsafe { libc::setsockopt(self.0.as_raw_fd(), level, option, (&raw const program).cast(), len) };
+        check(set).map(drop)
+    }
+
     /// Makes the kernel send the frames of a shared ring.
     pub fn kick_send(&self) -> io::Result<()> {
         let (fd, flags, nothing) = (self.0.as_raw_fd(), libc::MSG_DONTWAIT, std::ptr::null());

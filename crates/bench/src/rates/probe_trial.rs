@@ -1,0 +1,62 @@
+//! A trial in which the delays of probes are measured.
+
+use std::time::Duration;
+
+use fullview_plane::port::timed::TimedCapture;
+
+use super::bed::RateBed;
+use super::delays::Delays;
+use super::error::RatesError;
+use super::generator::offer_marked;
+use super::probes::{MOST, ProbeMarker};
+use super::receiver::{received, settled};
+use super::stamp;
+use super::trial::RateTrial;
+
+/// What one trial with probes counted.
+#[derive(Clone, Debug)]
+pub struct ProbeTrial {
+    pub trial: RateTrial,
+    /// Packets with a stamp.
+    pub probes: u64,
+    /// Those of the probes that came out.
+    pub delays: Delays,
+}
+
+impl ProbeTrial {
+    /// The probes that did not come out.
+    pub fn lost(&self) -> u64 {
+        self.probes.saturating_sub(self.delays.count())
+    }
+}
+
+/// Offers a load with probes. They are read after the trial, so that no program takes the device's core meanwhile.
+pub fn probe(bed: &RateBed, load: f64, seconds: f64, seed: u64) -> Result<ProbeTrial, RatesError> {
+    let mut capture = open(bed)?;
+    let before = received(bed)?;
+    let mut marker = ProbeMarker::new(load * seconds, seed);
+    let offered = offer_marked(bed, load, Duration::from_secs_f64(seconds), &mut marker)?;
+    let trial = RateTrial::new(offered, settled(bed)?.saturating_sub(before))?;
+    if marker.clocks().was_set() {
+        return Err(RatesError::ClockSet);
+    }
+    let delays = delays(&mut capture)?;
+    Ok(ProbeTrial { trial, probes: marker.marked(), delays })
+}
+
+fn open(bed: &RateBed) -> Result<TimedCapture, RatesError> {
+    let opened = bed.right.within(|| Ok(TimedCapture::open(bed.counted(), MOST, stamp::PROBES)))?;
+    opened.map_err(RatesError::Capture)
+}
+
+fn delays(capture: &mut TimedCapture) -> Result<Delays, RatesError> {
+    let mut delays = Delays::default();
+    while let Some((received, frame)) = capture.next() {
+        let delay = received.checked_sub(stamp::read(&frame)).ok_or(RatesError::ClockSet)?;
+        delays.record(delay);
+    }
+    match capture.overruns().map_err(RatesError::Capture)? {
+        0 => Ok(delays),
+        probes => Err(RatesError::UnreadProbes { probes }),
+    }
+}
