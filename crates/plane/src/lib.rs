@@ -4,7 +4,7 @@
 //! packet is copied or lost: a packet is an exclusive reference to a slot of an arena ([`burst`]), and a packet that is
 //! not forwarded comes back with its [`verdict`].
 //!
-//! Modules import downwards in this order: `wire`, `verdict`, `burst`, `counters`, `interface`, `adjacency`, `egress`;
+//! Modules import downwards in this order: `wire`, `verdict`, `burst`, `counters`, `policy`, `interface`, `adjacency`, `egress`;
 //! then [`view`], [`trace`] and [`sample`]; then [`forward`], [`port`] and [`worker`]. [`explain`] and the XDP engine read a view
 //! and use nothing of the loop.
 
@@ -21,6 +21,7 @@ pub mod engine;
 pub mod explain;
 pub mod forward;
 pub mod interface;
+pub mod policy;
 pub mod port;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod report_time;

@@ -26,10 +26,12 @@ mod from_view;
 mod generation;
 mod layout;
 mod reason;
+mod rules;
 mod section_copy;
 mod spare_room;
 mod table_images;
 mod tcx;
+mod words;
 
 pub use crate::report_time::ReportTime;
 pub use config::{XdpConfig, XdpInterface, XdpNextHop};
@@ -37,6 +39,7 @@ pub use counters::XdpCounters;
 pub use error::EngineError;
 pub use from_view::XdpDevice;
 pub use reason::XdpReason;
+pub use rules::XdpRules;
 pub use table_images::{INET_ALGORITHM, INET6_ALGORITHM};
 
 use bound_program::BoundProgram;
@@ -44,7 +47,7 @@ use config::CompiledConfig;
 use counters::CounterMaps;
 use devices::Devices;
 use generation::Generation;
-use layout::{COUNTED, VRF, VRFS};
+use layout::{COUNTED, RULES, VRF, VRFS};
 use table_images::EmptyTables;
 
 const PROGRAM: &str = "forward";
@@ -92,6 +95,9 @@ impl Engine {
 
     /// The highest number of interfaces.
     pub const MOST_INTERFACES: u16 = COUNTED as u16 - 1;
+
+    /// The highest number of rules in the lists of all interfaces; interfaces with equal lists share them.
+    pub const MOST_RULES: usize = RULES;
 
     /// Makes the maps. The programs are loaded when they are to be attached; they pass every packet until the first
     /// [`Self::sync`].

@@ -10,6 +10,7 @@ mod death;
 mod dut;
 mod frames;
 mod passes;
+mod rules;
 mod sources;
 mod tags;
 mod updates;
