@@ -147,7 +147,7 @@ fn archived_probes_are_those_of_the_report(folder: &Path, levels: &[Value]) {
             let probes = &trial["latency"];
             trial["device"] == "kernel" && probes["path"] == name && probes["level"] == level["level"]
         };
-        let archived = &trials.iter().filter(is_it).next_back().unwrap()["latency"];
+        let archived = &trials.iter().rfind(is_it).unwrap()["latency"];
         let counts =
             archived["nanoseconds"].as_array().unwrap().iter().map(|bucket| bucket[1].as_u64().unwrap());
         let [probes, lost] = ["probes", "lost"].map(|count| level[path][count].as_u64().unwrap());

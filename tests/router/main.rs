@@ -25,6 +25,8 @@ mod ospf;
 #[cfg(feature = "bpf")]
 mod outage;
 mod resync;
+#[cfg(feature = "bpf")]
+mod rules;
 mod silent;
 mod soak;
 #[cfg(feature = "bpf")]

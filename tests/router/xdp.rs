@@ -26,7 +26,6 @@ with_each_engine!(
     the_program_follows_the_kernels_routes_and_is_removed_when_the_process_is_killed,
     the_program_follows_groups_whose_next_hops_are_known,
     a_neighbour_with_another_mac_address_is_detected,
-    the_program_leaves_to_the_kernel_what_policy_rules_may_concern,
     the_program_drops_packets_with_wrong_sources,
     frames_of_unconfigured_vlans_are_not_forwarded_although_the_driver_strips_their_tags,
     the_kernel_forwards_while_the_process_is_stopped,
@@ -170,56 +169,6 @@ fn a_neighbour_with_another_mac_address_is_detected(engine: &str) {
     lab.right.ip("link set eth0 arp on");
     let is_found = || lab.left.try_command("ping -c 1 -W 1 10.0.2.2").status.success();
     assert!(eventually(is_found), "{}", lab.router.ip("neigh show"));
-}
-
-/// The kernel applies rules of policy routing: the router leaves the packets that a rule may concern to the kernel, and
-/// forwards them again when the rule is removed.
-fn the_program_leaves_to_the_kernel_what_policy_rules_may_concern(engine: &str) {
-    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
-        return;
-    }
-    let lab = Lab::new();
-    prepare(&lab, engine);
-    lab.right.ip("addr add 192.0.2.1/32 dev lo");
-    lab.router.ip("route add 192.0.2.0/24 via 10.0.2.2");
-    lab.router.ip("route add prohibit 192.0.2.0/24 table 100");
-    // These rules concern no forwarded packet: one is for packets of this host, the other one is looked up after the main
-    // table.
-    lab.router.ip("rule add iif lo lookup 100 priority 50");
-    lab.router.ip("rule add lookup 100 priority 32767");
-    // These change nothing: the lookup in table 100 is jumped over.
-    lab.router.ip("rule add from 10.0.2.0/24 lookup main priority 60");
-    lab.router.ip("rule add nop priority 61");
-    lab.router.ip("rule add lookup local priority 90");
-    lab.router.ip("rule add goto 90 priority 70");
-    lab.router.ip("rule add lookup 100 priority 80");
-    let program = lab.forward(&["--engine", engine]);
-    let reaches = || lab.left.try_command("ping -c 1 -W 1 192.0.2.1").status.success();
-    assert!(eventually(reaches), "{}", program.output());
-    assert!(!program.output().contains("ip rule"), "{}", program.output());
-    let rules = [
-        ("iif eth1 lookup 100", "packets of eth1;"),
-        ("from 10.0.1.0/24 lookup 100", "packets of eth1, eth2;"),
-        ("not fwmark 7 lookup 100", "packets of eth1, eth2;"),
-    ];
-    for (count, (rule, concerned)) in (1..).zip(rules) {
-        let said = |words| eventually(|| program.output().matches(words).count() >= count);
-        lab.router.ip(&format!("rule add {rule} priority 100"));
-        assert!(said("rules of `ip rule` may concern"), "{rule}: {}", program.output());
-        assert!(program.output().contains(concerned), "{rule}: {}", program.output());
-        // The router reports it before it is in force.
-        assert!(eventually(|| !reaches() && !reaches()), "{rule}: {}", program.output());
-        // The kernel forwards the packets that no rule forbids.
-        lab.left.command("ping -c 1 -W 60 10.0.2.2");
-        lab.router.ip("rule del priority 100");
-        assert!(said("no longer concern any packets"), "{rule}: {}", program.output());
-        assert!(eventually(reaches), "{rule}: {}", program.output());
-    }
-}
-
-#[test]
-fn workers_leave_to_the_kernel_what_policy_rules_may_concern() {
-    the_program_leaves_to_the_kernel_what_policy_rules_may_concern("threads");
 }
 
 const CHECKED: &str = r#"[router]

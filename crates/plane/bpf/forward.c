@@ -30,9 +30,13 @@
 #define PORT_BITS 12
 #define PORTS (1 << PORT_BITS)
 #define DEVICES (1 << 10)
+#define RULES (1 << 12)
 
 /* Members of a group at most. */
 #define MEMBERS 64
+
+/* Rules of policy routing that the packets of an interface and family meet at most. */
+#define MOST_RULES 32
 
 /* Why a packet is not forwarded, in the order of src/program_verdict.rs. The packet is dropped for SOURCE_CHECK and
  * BLACKHOLE, and passed to the kernel for all others. */
@@ -58,6 +62,7 @@ enum reason {
 	ROUTER_STALLED,
 	WAY_BACK,
 	BROADCAST,
+	POLICY_RULE,
 };
 
 /* Room for more, because indices are masked. */
@@ -92,16 +97,47 @@ struct hop {
 #define FORWARDS_INET6 2
 #define CHECKS_LOOSELY 4
 #define CHECKS_STRICTLY 8
+/* It has rules of policy routing. */
+#define RULES_INET 16
+#define RULES_INET6 32
+/* Above the flags there is the number of a table: 0 is the main one, others are those of VRFs. */
+#define TABLE_SHIFT 8
+#define TABLE 0xff00
+/* One test finds the packets that are looked up in the main table at once. */
+#define ELSEWHERE_INET (TABLE | RULES_INET)
+#define ELSEWHERE_INET6 (TABLE | RULES_INET6)
 
 /* An interface, found by its index and VLAN. */
 struct port {
 	__u32 ifindex;		/* 0: the entry is free */
 	__u16 vlan;
-	__u8 flags;
-	__u8 table;		/* 0: the main one, else a VRF's */
+	__u16 flags;
 	__u32 mac_first;
 	__u16 mac_last;
 	__u16 number;		/* from 1 */
+};
+
+/* The rules that packets of an interface meet, among all rules. */
+struct rule_list {
+	__u16 first, first6;
+	__u16 rules, rules6;
+};
+
+/* What a rule does with the packets that it selects. */
+enum rule_action {
+	LOOK_UP,	/* in a table; those without a route there meet the next rule */
+	SKIP_TO,	/* a place in the list, which is a later one */
+	LEAVE,		/* to the kernel */
+};
+
+/* A rule of policy routing. Low halves of addresses come first, and IPv4 has no others. */
+struct rule {
+	__u64 source[2], source_mask[2];
+	__u64 destination[2], destination_mask[2];
+	__u32 action;
+	__u32 to;		/* a table, or a place */
+	__u32 inverted;		/* it selects the other packets */
+	__u32 place;		/* in its list */
 };
 
 struct branch {
@@ -127,12 +163,15 @@ struct generation {
 	struct hop hops[HOPS];
 	__u16 slots[SLOTS];
 	struct port ports[PORTS];
+	struct rule_list rule_lists[INTERFACES];
+	struct rule rules[RULES];
 	__u64 flow_seed;
 	__u64 port_factor;		/* of the hash by which an interface is found */
 	__u32 leaf_bytes;		/* of dir18: 1 or 2 */
 	__u32 number;			/* 0 or 1; never changes */
 	__u32 last_report;		/* of the process, in TICKS; 0: it makes none */
-	__u32 unused[1017];
+	__u32 zero;
+	__u32 unused[1016];
 };
 
 struct generation_map {
@@ -277,21 +316,25 @@ static __always_inline const struct vrf *vrf_of(const struct generation *now, __
 	return bpf_map_lookup_elem(&vrfs, &place);
 }
 
-/* As lookup_inet, in the table of a VRF. A separate function, so that packets of the main table do not pay for it. */
-static __noinline __u32 lookup_inet_vrf(const struct generation *now, __u32 table, __u32 addr)
+/* As lookup_inet, in any table. A separate function, so that packets that are looked up in the main table at once do not pay
+ * for it. Because of the word that is always zero, the verifier knows nothing of the result, and follows one way from here
+ * instead of one for each range of results. */
+static __noinline __u32 lookup_inet_in(const struct generation *now, __u32 table, __u32 addr)
 {
 	const struct vrf *vrf;
 	__u32 entry;
 
 	if (!now)
 		return 0;
+	if (!table)
+		return lookup_inet(now, addr) ^ now->zero;
 	vrf = vrf_of(now, table);
 	if (!vrf)
 		return 0;
 	entry = vrf->index[addr >> 14];
 	if (vrf->leaf_bytes == 1)
-		return lookup_narrow(now, vrf->first_leaf, entry, addr);
-	return lookup_wide(now, vrf->first_leaf, entry, addr);
+		return lookup_narrow(now, vrf->first_leaf, entry, addr) ^ now->zero;
+	return lookup_wide(now, vrf->first_leaf, entry, addr) ^ now->zero;
 }
 
 /* btree6: crates/table/src/fib/btree6/lines.rs. A place is the offset of a line in bytes. */
@@ -423,20 +466,165 @@ static __always_inline __u32 lookup_inet6(const struct generation *now, __u64 hi
 	return lookup_lines(now, all, now->roots[high >> 48], high, low);
 }
 
-/* As lookup_inet_vrf. */
-static __noinline __u32 lookup_inet6_vrf(const struct generation *now, __u32 table, __u64 high, __u64 low)
+/* As lookup_inet_in. */
+static __noinline __u32 lookup_inet6_in(const struct generation *now, __u32 table, __u64 high, __u64 low)
 {
+	struct lines from = {};
 	const struct vrf *vrf;
-	struct lines from;
+	__u32 root;
 
 	if (!now)
 		return 0;
-	vrf = vrf_of(now, table);
-	if (!vrf)
+	root = now->roots[high >> 48];
+	if (table) {
+		vrf = vrf_of(now, table);
+		if (!vrf)
+			return 0;
+		from.branches = vrf->first_branch;
+		from.leaves = vrf->first_leaf6;
+		root = vrf->roots[high >> 48];
+	}
+	return lookup_lines(now, from, root, high, low) ^ now->zero;
+}
+
+/* No next hop has this number, whose low half is that of no route. */
+#define LEFT_BY_RULE (1 << 16)
+
+/* Rules that a packet meets that select it, at most. The verifier follows the lookup of each, so there cannot be as many as
+ * rules in a list. */
+#define MOST_STEPS 4
+
+static __always_inline const struct rule *rule_at(const struct generation *now, __u32 first, __u32 place)
+{
+	return &now->rules[(first + place) & (RULES - 1)];
+}
+
+/* The place of the first rule from `place` on that selects the packet; MOST_RULES if there is none. It is read from the rule,
+ * so that the verifier follows one way from here. */
+static __noinline __u32 next_rule(const struct generation *now, const struct port *port, __u32 place, __u32 source,
+				  __u32 destination)
+{
+	const struct rule_list *list;
+
+	if (!now || !port)
+		return MOST_RULES;
+	list = &now->rule_lists[port->number & (INTERFACES - 1)];
+	for (int i = 0; i < MOST_RULES && place < list->rules; i++, place++) {
+		const struct rule *rule = rule_at(now, list->first, place);
+		__u32 differs = ((source ^ rule->source[0]) & rule->source_mask[0]) |
+				((destination ^ rule->destination[0]) & rule->destination_mask[0]);
+
+		if ((differs == 0) != rule->inverted)
+			return rule->place;
+	}
+	return MOST_RULES;
+}
+
+/* Looks up by the rules of an interface. */
+static __noinline __u32 lookup_inet_by_rules(const struct generation *now, const struct port *port, __u32 source,
+					     __u32 destination)
+{
+	__u32 place = 0, number, first;
+
+	if (!now || !port)
 		return 0;
-	from.branches = vrf->first_branch;
-	from.leaves = vrf->first_leaf6;
-	return lookup_lines(now, from, vrf->roots[high >> 48], high, low);
+	first = now->rule_lists[port->number & (INTERFACES - 1)].first;
+	for (int i = 0; i < MOST_STEPS; i++) {
+		const struct rule *rule;
+
+		place = next_rule(now, port, place, source, destination);
+		if (place >= MOST_RULES)
+			return 0;
+		rule = rule_at(now, first, place);
+		if (rule->action == LEAVE)
+			return LEFT_BY_RULE;
+		if (rule->action == SKIP_TO) {
+			place = rule->to;
+			continue;
+		}
+		number = lookup_inet_in(now, rule->to, destination);
+		if (number)
+			return number;
+		place++;
+	}
+	return LEFT_BY_RULE;
+}
+
+/* Addresses of a packet, the low half first. */
+struct addresses {
+	__u64 source[2], destination[2];
+};
+
+static __always_inline int selects_inet6(const struct rule *rule, const struct addresses *packet)
+{
+	__u64 differs = 0;
+
+#pragma unroll
+	for (int half = 0; half < 2; half++) {
+		differs |= (packet->source[half] ^ rule->source[half]) & rule->source_mask[half];
+		differs |= (packet->destination[half] ^ rule->destination[half]) & rule->destination_mask[half];
+	}
+	return (differs == 0) != rule->inverted;
+}
+
+/* As next_rule. */
+static __noinline __u32 next_rule6(const struct generation *now, const struct port *port, __u32 place,
+				   const struct addresses *packet)
+{
+	const struct rule_list *list;
+
+	if (!now || !port || !packet)
+		return MOST_RULES;
+	list = &now->rule_lists[port->number & (INTERFACES - 1)];
+	for (int i = 0; i < MOST_RULES && place < list->rules6; i++, place++) {
+		const struct rule *rule = rule_at(now, list->first6, place);
+
+		if (selects_inet6(rule, packet))
+			return rule->place;
+	}
+	return MOST_RULES;
+}
+
+/* As lookup_inet_by_rules. */
+static __noinline __u32 lookup_inet6_by_rules(const struct generation *now, const struct port *port,
+					      const struct addresses *packet)
+{
+	__u32 place = 0, number, first;
+
+	if (!now || !port || !packet)
+		return 0;
+	first = now->rule_lists[port->number & (INTERFACES - 1)].first6;
+	for (int i = 0; i < MOST_STEPS; i++) {
+		const struct rule *rule;
+
+		place = next_rule6(now, port, place, packet);
+		if (place >= MOST_RULES)
+			return 0;
+		rule = rule_at(now, first, place);
+		if (rule->action == LEAVE)
+			return LEFT_BY_RULE;
+		if (rule->action == SKIP_TO) {
+			place = rule->to;
+			continue;
+		}
+		number = lookup_inet6_in(now, rule->to, packet->destination[1], packet->destination[0]);
+		if (number)
+			return number;
+		place++;
+	}
+	return LEFT_BY_RULE;
+}
+
+/* The words of an IPv6 header, with the addresses from the second word on. */
+static __always_inline __u32 lookup_inet6_ruled(const struct generation *now, const struct port *port,
+						const __be64 *words)
+{
+	struct addresses packet = {
+		.source = { bpf_be64_to_cpu(words[2]), bpf_be64_to_cpu(words[1]) },
+		.destination = { bpf_be64_to_cpu(words[4]), bpf_be64_to_cpu(words[3]) },
+	};
+
+	return lookup_inet6_by_rules(now, port, &packet);
 }
 
 /* As in crates/table/src/group/hash.rs: combines both halves of a product of 64 by 64 bits. */
@@ -577,7 +765,10 @@ static __noinline int source_objection(const struct generation *now, const struc
 
 	if (!now || !port)
 		return SOURCE_CHECK;
-	number = port->table ? lookup_inet_vrf(now, port->table, source) : lookup_inet(now, source);
+	/* The way back may be in a table that the rules choose. */
+	if (port->flags & RULES_INET)
+		return WAY_BACK;
+	number = lookup_inet_in(now, port->flags >> TABLE_SHIFT, source);
 	return objection_back(now, number, port);
 }
 
@@ -587,7 +778,9 @@ static __noinline int source_objection6(const struct generation *now, const stru
 
 	if (!now || !port)
 		return SOURCE_CHECK;
-	number = port->table ? lookup_inet6_vrf(now, port->table, high, low) : lookup_inet6(now, high, low);
+	if (port->flags & RULES_INET6)
+		return WAY_BACK;
+	number = lookup_inet6_in(now, port->flags >> TABLE_SHIFT, high, low);
 	return objection_back(now, number, port);
 }
 
@@ -598,11 +791,14 @@ static __always_inline int is_checked(const struct port *port, const struct hop 
 	       (hop->mtu || (hop->reason != LOCAL && hop->reason != BROADCAST));
 }
 
-/* Why a packet that exceeds the MTU of a next hop is not forwarded. A next hop without configuration is all zeroes. */
-static __always_inline int mtu_reason(const struct hop *hop)
+/* Why a packet that exceeds the MTU of a next hop is not forwarded; `number` is what the lookup found. A next hop without
+ * configuration is all zeroes. */
+static __always_inline int mtu_reason(const struct hop *hop, __u32 number)
 {
 	if (hop->mtu)
 		return TOO_BIG;
+	if (number == LEFT_BY_RULE)
+		return POLICY_RULE;
 	return hop->reason ? (int)hop->reason : NO_NEIGHBOR;
 }
 
@@ -730,9 +926,14 @@ static __always_inline const struct hop *forward_inet(struct frame frame, const 
 	if ((void *)(ip + 1) > end)
 		return not_forwarded_for(state, TOO_SHORT);
 	destination = bpf_ntohl(ip->daddr);
-	/* The lookup comes first, so that its memory arrives while the header is checked. */
-	number = port->table ? lookup_inet_vrf(now, port->table, destination) : lookup_inet(now, destination);
 	source = bpf_ntohl(ip->saddr);
+	/* The lookup comes first, so that its memory arrives while the header is checked. */
+	if (!(port->flags & ELSEWHERE_INET))
+		number = lookup_inet(now, destination);
+	else if (port->flags & RULES_INET)
+		number = lookup_inet_by_rules(now, port, source, destination);
+	else
+		number = lookup_inet_in(now, port->flags >> TABLE_SHIFT, destination);
 	total = bpf_ntohs(ip->tot_len);
 	if (*(__u8 *)ip != 0x45 || total < sizeof(*ip) || total > length_from(frame, packet, link_header(state)))
 		return not_forwarded_for(state, HEADER);
@@ -748,7 +949,7 @@ static __always_inline const struct hop *forward_inet(struct frame frame, const 
 	if (objection)
 		return not_forwarded_for(state, objection);
 	if (total > hop->mtu && !segments_fit(frame, hop->ifindex, hop->mtu))
-		return not_forwarded_for(state, mtu_reason(hop));
+		return not_forwarded_for(state, mtu_reason(hop, number));
 	if (ip->ttl <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
 	if (hop->reason && !frame.is_skb)
@@ -790,7 +991,12 @@ static __always_inline const struct hop *forward_inet6(struct frame frame, const
 		return not_forwarded_for(state, HEADER);
 	if (is_special_inet6(high) || is_special_inet6(bpf_be64_to_cpu(words[1])))
 		return not_forwarded_for(state, SPECIAL_ADDRESS);
-	number = port->table ? lookup_inet6_vrf(now, port->table, high, low) : lookup_inet6(now, high, low);
+	if (!(port->flags & ELSEWHERE_INET6))
+		number = lookup_inet6(now, high, low);
+	else if (port->flags & RULES_INET6)
+		number = lookup_inet6_ruled(now, port, words);
+	else
+		number = lookup_inet6_in(now, port->flags >> TABLE_SHIFT, high, low);
 	hop = hop_at(now, number);
 	if (hop->slot_mask)
 		hop = member(now, hop, hash_inet6(now, ip, end));
@@ -799,7 +1005,7 @@ static __always_inline const struct hop *forward_inet6(struct frame frame, const
 	if (objection)
 		return not_forwarded_for(state, objection);
 	if (total > hop->mtu6 && !segments_fit(frame, hop->ifindex, hop->mtu6))
-		return not_forwarded_for(state, mtu_reason(hop));
+		return not_forwarded_for(state, mtu_reason(hop, number));
 	if (ip->hop_limit <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
 	if (hop->reason && !frame.is_skb)
@@ -1023,10 +1229,11 @@ int forward_skb_observed(struct __sk_buff *skb)
 	return forward_at_tcx(skb, 1);
 }
 
-_Static_assert((REASONS & (REASONS - 1)) == 0 && BROADCAST <= REASONS, "reasons are masked");
+_Static_assert((REASONS & (REASONS - 1)) == 0 && POLICY_RULE <= REASONS, "reasons are masked");
 _Static_assert(DEVICES <= 1 << 16, "a next hop has 16 bits for the key of its device");
 _Static_assert(sizeof(struct branch) == 64 && sizeof(struct leaf) == 64, "lines are cache lines");
-_Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16, "as src/engine/layout.rs writes them");
+_Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16 && sizeof(struct rule_list) == 8 &&
+	       sizeof(struct rule) == 80, "as src/engine/layout.rs writes them");
 _Static_assert(sizeof(struct generation) % 4096 == 0, "generations are mapped");
 _Static_assert(sizeof(struct vrf) % 4096 == 0, "VRFs are mapped");
 _Static_assert(sizeof(struct all_counters) <= 32768, "the kernel has no larger values by processor");

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use fullview_table::Family;
 
+use crate::policy::InterfaceRules;
 use crate::wire::ethernet::Mac;
 
 /// An interface of the router. Its number is its index in the `interfaces` of a view.
@@ -26,6 +27,8 @@ pub struct Interface {
     pub up: bool,
     /// The routing table for its packets, by index in the `tables` of a view: its VRF.
     pub table: u16,
+    /// Rules by which its packets are looked up in other tables.
+    pub rules: InterfaceRules,
     /// Whether its IPv4 packets are forwarded. If not, all of them are punted.
     pub forwards_inet: bool,
     /// Whether its IPv6 packets are forwarded. If not, all of them are punted.
@@ -39,8 +42,8 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// An Ethernet interface that takes the untagged frames of a port: up, of table 0, forwarding both families, with
-    /// an MTU of 1,500 bytes, without source check, redirects and addresses.
+    /// An Ethernet interface that takes the untagged frames of a port: up, of table 0 without rules, forwarding both
+    /// families, with an MTU of 1,500 bytes, without source check, redirects and addresses.
     pub fn new(port: u16, mac: Mac) -> Interface {
         Interface {
             name: format!("port{port}"),
@@ -51,6 +54,7 @@ impl Interface {
             mtu6: None,
             up: true,
             table: 0,
+            rules: InterfaceRules::default(),
             forwards_inet: true,
             forwards_inet6: true,
             source_check: SourceCheck::Off,

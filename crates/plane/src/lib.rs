@@ -4,8 +4,8 @@
 //! packet is copied or lost: a packet is an exclusive reference to a slot of an arena ([`burst`]), and a packet that is
 //! not forwarded comes back with its [`verdict`].
 //!
-//! Modules import downwards in this order: `wire`, `verdict`, `program_verdict`, `burst`, `counters`, `interface`, `adjacency`, `egress`;
-//! then [`view`], [`trace`], [`sample`] and [`observed`]; then [`forward`], [`port`] and [`worker`]. [`explain`] and the XDP engine read a view
+//! Modules import downwards in this order: `wire`, `verdict`, `program_verdict`, `burst`, `counters`, `policy`, `interface`,
+//! `adjacency`, `egress`; then [`view`], [`trace`], [`sample`] and [`observed`]; then [`forward`], [`port`] and [`worker`]. [`explain`] and the XDP engine read a view
 //! and use nothing of the loop.
 
 #[cfg(test)]
@@ -22,6 +22,7 @@ pub mod explain;
 pub mod forward;
 pub mod interface;
 pub mod observed;
+pub mod policy;
 pub mod port;
 pub mod program_verdict;
 #[cfg(all(feature = "bpf", target_os = "linux"))]

@@ -80,11 +80,13 @@ pub enum XdpReason {
     WayBack,
     /// The destination is the address of all stations of a network.
     Broadcast,
+    /// A rule of policy routing leaves it to the kernel.
+    PolicyRule,
 }
 
 impl XdpReason {
     /// All reasons in the order of their counters.
-    pub const ALL: [XdpReason; 21] = [
+    pub const ALL: [XdpReason; 22] = [
         XdpReason::TooShort,
         XdpReason::NoInterface,
         XdpReason::OtherStation,
@@ -106,6 +108,7 @@ impl XdpReason {
         XdpReason::RouterStalled,
         XdpReason::WayBack,
         XdpReason::Broadcast,
+        XdpReason::PolicyRule,
     ];
 
     /// Whether the program drops packets for this reason.
@@ -169,6 +172,7 @@ impl XdpReason {
             XdpReason::RouterStalled => "router_stalled",
             XdpReason::WayBack => "way_back",
             XdpReason::Broadcast => "broadcast",
+            XdpReason::PolicyRule => "policy_rule",
         }
     }
 }

@@ -242,6 +242,8 @@ counters! {
         WayBack = "way_back",
         /// Its next hop is on a link of this router, and the MAC address is not known yet.
         Glean = "glean",
+        /// A rule of policy routing leaves it to the slow path.
+        PolicyRule = "policy_rule",
     }
 }
 

@@ -22,6 +22,7 @@ use fullview_table::group::SharedGroupReader;
 
 use crate::adjacency::{Adjacencies, CompiledAdjacencies, NO_INTERFACE};
 use crate::interface::{Interface, SourceCheck};
+use crate::policy::{self, CompiledRule};
 use ports::PortTable;
 
 mod error;
@@ -92,6 +93,8 @@ pub struct View {
     parts: ViewParts,
     ports: PortTable,
     adjacencies: CompiledAdjacencies,
+    /// By interface number: IPv4, IPv6.
+    rules: Box<[[Box<[CompiledRule]>; 2]]>,
     /// Whether any interface has a source check.
     checks_sources: bool,
     /// Whether any interface sends ICMP redirects.
@@ -112,6 +115,8 @@ impl View {
             return Err(ViewError::NoTable);
         }
         parts.interfaces.iter().try_for_each(|interface| check(interface, parts.tables.len()))?;
+        let rules = parts.interfaces.iter().map(|interface| rules_of(interface, parts.tables.len()));
+        let rules = rules.collect::<Result<_, _>>()?;
         let ports = PortTable::new(&parts.interfaces)?;
         let adjacencies =
             CompiledAdjacencies::new(&parts.adjacencies, &parts.interfaces).map_err(|(hop, interface)| {
@@ -120,7 +125,7 @@ impl View {
         let checks_sources =
             parts.interfaces.iter().any(|interface| interface.source_check != SourceCheck::Off);
         let has_redirects = parts.interfaces.iter().any(|interface| interface.redirects);
-        Ok(View { parts, ports, adjacencies, checks_sources, has_redirects })
+        Ok(View { parts, ports, adjacencies, rules, checks_sources, has_redirects })
     }
 
     /// The parts it was compiled from.
@@ -149,6 +154,12 @@ impl View {
         &self.adjacencies
     }
 
+    /// The rules that packets of an interface meet; none if there is no such interface.
+    pub(crate) fn rules(&self, interface: u16, family: Family) -> &[CompiledRule] {
+        let of_both = self.rules.get(usize::from(interface));
+        of_both.map_or(&[], |[inet, inet6]| if family == Family::Inet { inet } else { inet6 })
+    }
+
     pub(crate) fn checks_sources(&self) -> bool {
         self.checks_sources
     }
@@ -166,6 +177,14 @@ fn check(interface: &Interface, tables: usize) -> Result<(), ViewError> {
         _ if usize::from(table) >= tables => Err(ViewError::Table { name, table, tables }),
         _ => Ok(()),
     }
+}
+
+fn rules_of(interface: &Interface, tables: usize) -> Result<[Box<[CompiledRule]>; 2], ViewError> {
+    let compile = |family| {
+        let compiled = policy::compile(interface.rules.of(family), family, tables);
+        compiled.map_err(|error| ViewError::Rules { name: interface.name.clone(), error })
+    };
+    Ok([compile(Family::Inet)?, compile(Family::Inet6)?])
 }
 
 /// The writer's end, which publishes views.

@@ -1,5 +1,5 @@
-//! Compares the explanation of a packet with what the loop does, over random frames and a router with VLANs, tables, groups,
-//! source checks, links that are down, and next hops of all kinds.
+//! Compares the explanation of a packet with what the loop does, over random frames and a router with VLANs, tables, rules,
+//! groups, source checks, links that are down, and next hops of all kinds.
 
 // Helpers of a test panic on failure, as the test itself does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -11,6 +11,7 @@ use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY};
 use fullview_plane::explain::{Explanation, LoopOutcome, RouteNames, explain};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::{Interface, SourceCheck};
+use fullview_plane::policy::{InterfaceRules, PolicyAction, PolicyRule, RulePrefix};
 use fullview_plane::trace::{PacketFilter, TraceReceiver, TraceRequest, TraceRequests};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::view::{TableReaders, View, ViewParts, Views};
@@ -57,21 +58,59 @@ fn interfaces() -> Vec<Interface> {
         Interface { up: false, ..interface("eth3", 3) },
         Interface { vlan: Some(9), forwards_inet: false, ..interface("eth0.9", 0) },
         Interface { vlan: Some(10), forwards_inet6: false, ..interface("eth0.10", 0) },
+        Interface { vlan: Some(8), rules: rules(), ..interface("eth2.8", 2) },
+        Interface {
+            vlan: Some(8),
+            rules: rules(),
+            source_check: SourceCheck::Loose,
+            ..interface("eth1.8", 1)
+        },
     ]
 }
 
-/// The third byte of the address is the next hop, so that every kind is met; some routes differ in table 1.
+/// Some packets are punted, some skip a rule, some are looked up in table 2 first.
+fn rules() -> InterfaceRules {
+    let list = |networks: [&str; 3], len| {
+        let prefixes = networks.map(|network| Some(RulePrefix { address: network.parse().unwrap(), len }));
+        let all = PolicyRule {
+            priority: 40,
+            source: None,
+            destination: None,
+            inverted: false,
+            action: PolicyAction::LookUp(1),
+        };
+        let [punted, skipping, elsewhere] = prefixes;
+        let (skips, to_2) = (PolicyAction::SkipTo(3), PolicyAction::LookUp(2));
+        [
+            PolicyRule { priority: 10, source: punted, action: PolicyAction::Punt, ..all },
+            PolicyRule { priority: 20, destination: skipping, action: skips, ..all },
+            PolicyRule { priority: 30, source: elsewhere, inverted: true, action: to_2, ..all },
+            all,
+        ]
+    };
+    InterfaceRules {
+        inet: list(["10.0.3.0", "10.0.4.0", "10.0.5.0"], 24).into(),
+        inet6: list(["2001:db8:3::", "2001:db8:4::", "2001:db8:5::"], 48).into(),
+    }
+}
+
+/// The third byte of the address is the next hop, so that every kind is met. Routes differ in table 1, and table 2 has half of
+/// them.
 fn inet(shift: u16) -> Rib<u32> {
     let mut rib = Rib::default();
-    for hop in 1..=12 {
+    for hop in networks(shift) {
         rib.announce(format!("10.0.{hop}.0/24").parse().unwrap(), NextHop((hop + shift - 1) % 12 + 1));
     }
     rib
 }
 
+fn networks(shift: u16) -> std::ops::RangeInclusive<u16> {
+    if shift == 10 { 1..=6 } else { 1..=12 }
+}
+
 fn inet6(shift: u16) -> Rib<u128> {
     let mut rib = Rib::default();
-    for hop in 1..=12 {
+    for hop in networks(shift) {
         rib.announce(format!("2001:db8:{hop}::/48").parse().unwrap(), NextHop((hop + shift - 1) % 12 + 1));
     }
     rib
@@ -97,7 +136,7 @@ fn lab() -> Lab {
         TableReaders::fixed(inet, Linear.compile(&inet6(shift)).unwrap().fib())
     };
     let mut parts = ViewParts::new(interfaces(), adjacencies(), table(0));
-    parts.tables.push(table(5));
+    parts.tables.extend([table(5), table(10)]);
     parts.groups = groups.shared_reader();
     let views = Views::new(View::new(parts).unwrap());
     let mut forwarder = Forwarder::new(views.reader());
@@ -147,7 +186,8 @@ struct Choice {
 }
 
 fn choice() -> impl Strategy<Value = Choice> {
-    let link = (0u16..5, prop::option::weighted(0.4, prop::sample::select(vec![0u16, 7, 9, 10, 11])), 0u8..8);
+    let link =
+        (0u16..5, prop::option::weighted(0.4, prop::sample::select(vec![0u16, 7, 8, 8, 9, 10, 11])), 0u8..8);
     let ip = (any::<bool>(), (0u8..18, 0u8..18), prop::sample::select(vec![0u8, 1, 2, 64, 255]), 0usize..200);
     let rest = (0u8..12, prop::sample::select(vec![1u8, 6, 17, 58, 132]), 0u8..8, 0u8..3);
     let harm =
@@ -349,6 +389,23 @@ fn steps_read_as_sentences() {
     let expired = steps(&Choice { hops: 1, ..plain((1, 1)) });
     assert_eq!(expired.last().unwrap(), "dropped: ttl_expired");
     assert_eq!(steps(&Choice { tag: Some(11), ..plain((1, 1)) }), ["handed to the host: other_vlan"]);
+    let mut ruled = |addresses| steps(&Choice { tag: Some(8), ..plain(addresses) });
+    assert_eq!(
+        ruled((1, 9))[2..5],
+        [
+            "rule 30: table 2 has no route to the destination, the next rule decides",
+            "rule 40: look up in table 1",
+            "table 1: 10.0.9.0/24 via next hop 2",
+        ]
+    );
+    assert_eq!(
+        ruled((1, 4))[2..4],
+        ["rule 20: passes over rules that follow", "rule 40: look up in table 1"]
+    );
+    assert_eq!(
+        ruled((3, 1))[2..],
+        ["rule 10: leaves the packet to the host", "handed to the host: policy_rule"]
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use fullview_plane::wire::ethernet::Mac;
 use fullview_router::mirror::Mirror;
 use fullview_router::netlink::event::{
     ALL_LINKS, ControlEvent, DumpPart, Link, LinkKind, LinkNeighbor, NeighborState, NextHopObject, Placement,
-    RouteEntry, Rule, RuleIngress, RuleTarget, Selector,
+    RouteEntry, Rule, RuleSelector, RuleTarget, Selector,
 };
 use fullview_router::route::{AnyPrefix, HopSet, RouteAction, RouteHop};
 use fullview_table::fib::framework::{Settings, Time};
@@ -451,7 +451,7 @@ fn tables_that_no_interface_uses_have_no_position_and_empty_ones_are_released() 
 #[test]
 fn interfaces_of_tables_beyond_the_limit_are_left_to_the_kernel() {
     let mut script = Script::new();
-    script.mirror.limit(2, u16::MAX);
+    script.mirror.limit(2, usize::MAX, u16::MAX);
     let vrf =
         |index, name, table| ControlEvent::Link(Link { kind: LinkKind::Vrf { table }, ..link(index, name) });
     let member = |index, name, vrf| ControlEvent::Link(Link { master: Some(vrf), ..link(index, name) });
@@ -470,7 +470,7 @@ fn interfaces_of_tables_beyond_the_limit_are_left_to_the_kernel() {
 #[test]
 fn numbers_of_removed_vlans_are_given_to_others_when_all_are_taken() {
     let mut script = Script::new();
-    script.mirror.limit(16, 4);
+    script.mirror.limit(16, usize::MAX, 4);
     let vlan = |id: u16| {
         let kind = LinkKind::Vlan { id, parent: 2 };
         ControlEvent::Link(Link { kind, ..link(100 + u32::from(id), &format!("eth2.{id}")) })
@@ -766,8 +766,7 @@ fn main_rule(family: Family) -> Rule {
     Rule {
         family,
         priority: 32_766,
-        ingress: RuleIngress::Any,
-        selects_all: true,
+        selector: RuleSelector::default(),
         target: RuleTarget::Table(MAIN),
         identity: b"main".to_vec(),
     }
@@ -793,6 +792,46 @@ fn one_of_two_equal_rules_survives_the_removal_of_the_other() {
     script.settle();
     assert!(forwards(&script));
     assert_eq!(script.mirror.take_suspicions(), []);
+}
+
+/// A table that answers everything is the interface's own, one that answers some packets is asked first, one without routes
+/// is not asked.
+#[test]
+fn rules_follow_what_their_tables_have() {
+    let mut script = Script::new();
+    script.mirror.follow_kernel_forwarding();
+    let selector = RuleSelector { ingress: Some("eth1".into()), ..RuleSelector::default() };
+    let rule = Rule {
+        priority: 100,
+        selector,
+        target: RuleTarget::Table(100),
+        identity: b"eth1".to_vec(),
+        ..main_rule(Family::Inet)
+    };
+    script.apply([ControlEvent::Rule(main_rule(Family::Inet)), ControlEvent::Rule(rule.clone())]);
+    script.apply([1, 2].map(|link| ControlEvent::Forwarding(link, Family::Inet, true)));
+    let lookups = |script: &Script| {
+        let view = script.view();
+        let interfaces = view.parts().interfaces.iter();
+        let shown = interfaces.map(|of| (script.mirror.table_number(of.table).unwrap(), of.rules.inet.len()));
+        assert!(view.parts().interfaces.iter().all(|interface| interface.forwards_inet));
+        shown.collect::<Vec<_>>()
+    };
+    assert_eq!(lookups(&script), [(MAIN, 0), (MAIN, 0)]);
+    let in_100 = |to: &str| RouteEntry { table: 100, ..route(to, &[by(2, "10.0.2.9")]) };
+    script.apply([add(in_100("198.18.0.0/15"))]);
+    assert_eq!(lookups(&script), [(MAIN, 2), (MAIN, 0)], "table 100, then the main table");
+    script.apply([add(in_100("0.0.0.0/0"))]);
+    assert_eq!(lookups(&script), [(100, 0), (MAIN, 0)]);
+    let throw = RouteEntry { action: RouteAction::Throw, ..in_100("192.0.2.0/24") };
+    script.apply([add(throw.clone())]);
+    assert_eq!(lookups(&script), [(MAIN, 2), (MAIN, 0)], "some packets meet the next rule");
+    assert_eq!(script.mirror.report().ruled, [""; 0]);
+    let gone = [in_100("198.18.0.0/15"), in_100("0.0.0.0/0"), throw];
+    script.apply(gone.map(ControlEvent::RouteRemoved));
+    assert_eq!(lookups(&script), [(MAIN, 0), (MAIN, 0)]);
+    script.apply([add(in_100("0.0.0.0/0")), ControlEvent::RuleRemoved(rule)]);
+    assert_eq!(lookups(&script), [(MAIN, 0), (MAIN, 0)]);
 }
 
 #[test]

@@ -54,6 +54,8 @@ const HOPS: [u32; 4] = [1, 2, 3, 4];
 const HOPS6: [u32; 3] = [21, 22, 23];
 const GROUPS: [u32; 3] = [11, 12, 13];
 const GROUPS6: [u32; 2] = [31, 32];
+/// Those of rules.
+const PRIORITIES: [u32; 3] = [100, 110, 120];
 
 pub struct Changes(pub ChaCha8Rng);
 
@@ -69,8 +71,8 @@ impl Changes {
             50..64 => self.next_hop(),
             64..74 => self.neighbor(),
             74..84 => self.address(),
-            84..89 => self.rule(),
-            89..97 => self.link(),
+            84..91 => self.rule(),
+            91..97 => self.link(),
             _ => return Change::Carrier { side: self.side(), is_there: self.0.random_range(0..3) > 0 },
         };
         Change::Router(line)
@@ -205,19 +207,46 @@ impl Changes {
     }
 
     fn rule(&mut self) -> String {
-        // While a rule stands, the kernel gets many packets, so that there is seldom one.
-        if self.0.random_range(0..5) > 0 {
-            return "rule del pref 100".into();
+        let inet6 = self.is_inet6();
+        let (family, priority) = (if inet6 { "-6 " } else { "" }, self.one(&PRIORITIES));
+        if self.0.random_range(0..5) < 2 {
+            return format!("{family}rule del pref {priority}");
         }
+        let not = self.one(&["", "", "", "not "]);
+        let selector = self.selector(inet6);
+        format!("{family}rule add {not}{selector} {} pref {priority}", self.target())
+    }
+
+    /// The packets that a rule selects; one in some kinds the router leaves to the kernel.
+    fn selector(&mut self, inet6: bool) -> String {
         let side = self.side() + 1;
-        let selector = self.one(&["iif", "from", "to", "all"]);
-        let selector = match selector {
-            "iif" => format!("iif eth{side}"),
-            "from" => format!("from 10.0.{side}.0/24"),
-            "to" => "to 172.16.1.0/24".into(),
-            _ => "fwmark 7".into(),
+        let (from, to) = match inet6 {
+            false => (format!("10.0.{side}.0/24"), self.one(&PREFIXES)),
+            true => (format!("2001:db8:{side}::/64"), self.one(&PREFIXES6)),
         };
-        format!("rule add {selector} lookup 100 pref 100")
+        match self.0.random_range(0..14) {
+            0..3 => format!("iif eth{side}"),
+            3..6 => format!("from {from}"),
+            6..8 => format!("to {to}"),
+            8 => format!("from {from} to {to}"),
+            9 => format!("iif eth{side} to {to}"),
+            10 => "fwmark 7".into(),
+            11 => format!("from {from} ipproto {}", self.one(&["udp", "tcp"])),
+            12 => format!("to {to} tos 0x10"),
+            _ => "from all".into(),
+        }
+    }
+
+    fn target(&mut self) -> String {
+        match self.0.random_range(0..16) {
+            0..8 => "lookup 100".into(),
+            8..10 => "lookup main".into(),
+            10 => "lookup 200".into(),
+            11 => "lookup main suppress_prefixlength 0".into(),
+            12..14 => format!("goto {}", self.one(&[110, 120, 32_766])),
+            14 => "nop".into(),
+            _ => self.one(&["blackhole", "unreachable", "prohibit"]).into(),
+        }
     }
 
     fn link(&mut self) -> String {

@@ -27,6 +27,9 @@ pub fn text(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
+/// Begins a command about rules of IPv6, as `ip` cannot tell their family by other words.
+const INET6: &str = "-6 ";
+
 /// The stations of a side's host, by the last part of their addresses.
 pub const STATIONS: [u8; 3] = [2, 3, 4];
 
@@ -76,14 +79,20 @@ impl Place {
     /// Gives these commands to the router's `ip`. Those that the kernel refuses change nothing. `ip` ends when it cannot
     /// change a neighbour, also with `-force`, so that such a command is the last of its batch.
     pub fn batch(&self, lines: &[String]) {
-        lines.split_inclusive(|line| line.starts_with("neigh")).for_each(|lines| self.batch_once(lines));
+        let is_inet6 = |line: &String| line.starts_with(INET6);
+        lines
+            .chunk_by(|line, next| is_inet6(line) == is_inet6(next))
+            .flat_map(|lines| lines.split_inclusive(|line| line.starts_with("neigh")))
+            .for_each(|lines| self.batch_once(lines, lines.iter().any(is_inet6)));
     }
 
-    fn batch_once(&self, lines: &[String]) {
-        let lines = lines.join("\n") + "\n";
+    fn batch_once(&self, lines: &[String], inet6: bool) {
+        let lines = lines.iter().map(|line| format!("{}\n", line.strip_prefix(INET6).unwrap_or(line)));
+        let lines: String = lines.collect();
         self.router.run(move || {
             let mut ip = Command::new("ip");
-            ip.args(["-force", "-batch", "-"])
+            ip.args(inet6.then_some("-6"))
+                .args(["-force", "-batch", "-"])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());

@@ -279,7 +279,13 @@ fn routes_of_program(control: &Control, table: u32, within: &str) -> Vec<(String
 
 /// The routes, addresses and next hops of a kernel, to see that both kernels have the same.
 pub fn listing(node: &Node) -> Facts {
-    let queries = ["-4 route show table all", "-6 route show table all", "nexthop show", "rule show"];
+    let queries = [
+        "-4 route show table all",
+        "-6 route show table all",
+        "nexthop show",
+        "-4 rule show",
+        "-6 rule show",
+    ];
     let all = queries
         .iter()
         .flat_map(|query| list(node, query).into_iter().map(move |of| format!("{query}: {of}")));

@@ -51,7 +51,7 @@ fn open(bed: &RateBed) -> Result<TimedCapture, RatesError> {
 
 fn delays(capture: &mut TimedCapture) -> Result<Delays, RatesError> {
     let mut delays = Delays::default();
-    while let Some((received, frame)) = capture.next() {
+    while let Some((received, frame)) = capture.next_frame() {
         let delay = received.checked_sub(stamp::read(&frame)).ok_or(RatesError::ClockSet)?;
         delays.record(delay);
     }

@@ -209,5 +209,5 @@ fn plan(ingress: u32, egress: u32) -> XdpConfig {
         table: 0,
         source_check: SourceCheck::Off,
     };
-    XdpConfig { interfaces: vec![ingress], next_hops: ways.collect(), flow_seed: 0 }
+    XdpConfig { interfaces: vec![ingress], next_hops: ways.collect(), ..XdpConfig::default() }
 }

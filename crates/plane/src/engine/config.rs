@@ -7,6 +7,8 @@ use fullview_table::NextHop;
 
 use super::error::EngineError;
 use super::layout::{COUNTED, HOP, HOPS, PORT, PORT_BITS, PORTS, SLOTS, VRFS};
+use super::rules::{RuleMemory, XdpRules};
+use super::words::{half_words, halves_of, pairs, word};
 use crate::interface::SourceCheck;
 use crate::program_verdict::XdpReason;
 use crate::wire::ethernet::Mac;
@@ -70,16 +72,24 @@ pub enum XdpNextHop {
     Blackhole,
 }
 
+/// Flags of an interface in the program.
+const RULES_INET: u16 = 16;
+const RULES_INET6: u16 = 32;
+/// The table is above the flags.
+const TABLE_SHIFT: u32 = 8;
+
 /// The word of `struct hop` with the reason and the interface.
 const REASON_WORD: usize = 5;
 
 /// The configuration of the program besides the tables.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct XdpConfig {
     /// Interfaces whose packets are forwarded; frames of other interfaces are passed.
     pub interfaces: Vec<XdpInterface>,
     /// Next hops in any order; packets with other next hops are passed.
     pub next_hops: Vec<(NextHop, XdpNextHop)>,
+    /// Rules of policy routing, of the interfaces that have any.
+    pub rules: Vec<XdpRules>,
     /// The seed of the flow hash.
     pub flow_seed: u64,
 }
@@ -90,6 +100,7 @@ pub(super) struct CompiledConfig {
     pub hops: Vec<u32>,
     pub slots: Vec<u32>,
     pub ports: IngressTable,
+    pub rules: RuleMemory,
     pub flow_seed: u64,
 }
 
@@ -108,7 +119,8 @@ impl CompiledConfig {
         }
         fits("slots of groups and their members", slots.len(), SLOTS)?;
         compiled.slots = pairs(&slots);
-        compiled.ports = IngressTable::new(&config.interfaces)?;
+        compiled.ports = IngressTable::new(&config.interfaces, &config.rules)?;
+        compiled.rules = RuleMemory::new(&config.rules)?;
         compiled.flow_seed = config.flow_seed;
         Ok(compiled)
     }
@@ -204,16 +216,31 @@ const FACTORS: usize = 64;
 
 impl IngressTable {
     /// Tries factors until every interface has a place.
-    fn new(interfaces: &[XdpInterface]) -> Result<IngressTable, EngineError> {
+    fn new(interfaces: &[XdpInterface], rules: &[XdpRules]) -> Result<IngressTable, EngineError> {
         for interface in interfaces {
             fits("interfaces", usize::from(interface.number) + 1, COUNTED - 1)?;
             fits("tables of VRFs", interface.table.into(), VRFS)?;
         }
         let powers = iter::successors(Some(FIRST_FACTOR), |factor| Some(factor.wrapping_mul(FIRST_FACTOR)));
         let mut others = powers.take(FACTORS).skip(1);
-        IngressTable::with_factor(interfaces, FIRST_FACTOR).or_else(|refused| {
+        let mut ports = IngressTable::with_factor(interfaces, FIRST_FACTOR).or_else(|refused| {
             others.find_map(|factor| IngressTable::with_factor(interfaces, factor).ok()).ok_or(refused)
-        })
+        })?;
+        ports.mark(interfaces, rules);
+        Ok(ports)
+    }
+
+    /// Marks the interfaces that have rules.
+    fn mark(&mut self, interfaces: &[XdpInterface], rules: &[XdpRules]) {
+        let rules: BTreeMap<u16, &XdpRules> = rules.iter().map(|of| (of.interface, of)).collect();
+        for interface in interfaces {
+            let Some(XdpRules { inet, inet6, .. }) = rules.get(&interface.number) else { continue };
+            let mark = |list: &[_], mark| if list.is_empty() { 0 } else { mark };
+            let marks = mark(inet, RULES_INET) | mark(inet6, RULES_INET6);
+            let is_it = |place: &usize| self.words[*place..][..PORT] == port(interface);
+            let place = places(self.factor, interface.ifindex, interface.vlan).find(is_it);
+            place.into_iter().for_each(|place| self.words[place + 1] |= half_words(0, marks));
+        }
     }
 
     /// Each interface at its home place or up to three places after it.
@@ -244,35 +271,10 @@ fn port(interface: &XdpInterface) -> [u32; PORT] {
         SourceCheck::Strict => 8,
     };
     let wanted = u8::from(interface.inet) | u8::from(interface.inet6) << 1 | check;
-    let wanted = u16::from_ne_bytes([wanted, interface.table as u8]);
+    let wanted = u16::from(wanted) | interface.table << TABLE_SHIFT;
     let mac = interface.mac.0;
     let last = half_words(u16::from_ne_bytes([mac[4], mac[5]]), counted_as(interface.number));
     [interface.ifindex, half_words(interface.vlan, wanted), word(&mac[..4]), last]
-}
-
-/// Packs half words in memory order, two per word.
-fn pairs(halves: &[u16]) -> Vec<u32> {
-    halves.chunks(2).map(|pair| half_words(pair[0], pair.get(1).copied().unwrap_or(0))).collect()
-}
-
-fn halves_of(word: u32) -> [u16; 2] {
-    let [a, b, c, d] = word.to_ne_bytes();
-    [u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d])]
-}
-
-fn half_words(first: u16, second: u16) -> u32 {
-    let ([a, b], [c, d]) = (first.to_ne_bytes(), second.to_ne_bytes());
-    u32::from_ne_bytes([a, b, c, d])
-}
-
-pub(super) fn halves(word: u64) -> [u32; 2] {
-    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
-    [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]
-}
-
-/// Four bytes.
-fn word(bytes: &[u8]) -> u32 {
-    bytes.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes))
 }
 
 #[cfg(test)]
@@ -297,7 +299,7 @@ mod tests {
             XdpInterface { number, ifindex, vlan, ..PORT_1 }
         };
         let all: Vec<_> = (0..COUNTED as u16 - 1).map(interface).collect();
-        let IngressTable { words, factor } = IngressTable::new(&all).unwrap();
+        let IngressTable { words, factor } = IngressTable::new(&all, &[]).unwrap();
         for interface in all {
             let mut places = places(factor, interface.ifindex, interface.vlan);
             assert!(places.any(|place| words[place..place + PORT] == port(&interface)), "{interface:?}");
@@ -318,14 +320,14 @@ mod tests {
 
     #[test]
     fn an_interface_that_is_named_too_often_is_refused() {
-        assert!(IngressTable::new(&[PORT_1; 4]).is_ok());
-        let refused = IngressTable::new(&[PORT_1; 5]).err().map(|error| error.to_string());
+        assert!(IngressTable::new(&[PORT_1; 4], &[]).is_ok());
+        let refused = IngressTable::new(&[PORT_1; 5], &[]).err().map(|error| error.to_string());
         assert!(refused.is_some_and(|error| error.contains("interface 1, VLAN 0")));
     }
 
     #[test]
     fn numbers_beyond_the_limits_are_refused() {
-        let refused = |ingress| IngressTable::new(&[ingress]).err().unwrap().to_string();
+        let refused = |ingress| IngressTable::new(&[ingress], &[]).err().unwrap().to_string();
         assert!(refused(XdpInterface { number: COUNTED as u16 - 1, ..PORT_1 }).contains("1023 interfaces"));
         assert!(refused(XdpInterface { table: 256, ..PORT_1 }).contains("255 tables of VRFs"));
         let next_hops = vec![(NextHop(1), XdpNextHop::Unresolved { interface: u16::MAX })];

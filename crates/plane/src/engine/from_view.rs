@@ -3,6 +3,7 @@
 use fullview_table::{Family, NextHop};
 
 use super::config::{XdpConfig, XdpInterface, XdpNextHop};
+use super::rules::XdpRules;
 use crate::adjacency::Adjacency;
 use crate::interface::Interface;
 use crate::program_verdict::XdpReason;
@@ -40,7 +41,9 @@ impl XdpConfig {
         let groups = groups.groups();
         let numbers = (0..=NextHop::MAX).map(NextHop).filter(|hop| groups.is_group(*hop));
         next_hops.extend(numbers.map(|group| (group, XdpNextHop::Group(groups.members(group).to_vec()))));
-        XdpConfig { interfaces: ingress.collect(), next_hops, flow_seed: parts.policy.flow_seed }
+        let rules = (0..).take(parts.interfaces.len()).filter_map(|number| rules(view, number));
+        let (interfaces, rules) = (ingress.collect(), rules.collect());
+        XdpConfig { interfaces, next_hops, rules, flow_seed: parts.policy.flow_seed }
     }
 }
 
@@ -57,6 +60,12 @@ fn ingress(number: u16, interface: &Interface, devices: &[XdpDevice]) -> Option<
         table: interface.table,
         source_check: interface.source_check,
     })
+}
+
+/// The rules of an interface, if it has any.
+fn rules(view: &View, number: u16) -> Option<XdpRules> {
+    let [inet, inet6] = [Family::Inet, Family::Inet6].map(|family| view.rules(number, family));
+    (!inet.is_empty() || !inet6.is_empty()).then(|| XdpRules::new(number, inet, inet6))
 }
 
 fn next_hop(to: Adjacency, view: &View, devices: &[XdpDevice]) -> XdpNextHop {

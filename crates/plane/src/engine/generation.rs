@@ -28,15 +28,16 @@ use aya::maps::MapData;
 use fullview_table::fib::image::BLOCK;
 
 use super::block_ranges::allocate;
-use super::config::{CompiledConfig, halves};
+use super::config::CompiledConfig;
 use super::error::EngineError;
 use super::layout::{
     BTREE6_BRANCHES, BTREE6_LEAVES, BTREE6_ROOTS, BYTES, DIR18_INDEX, DIR18_LEAF_BYTES, DIR18_LEAVES,
-    FLOW_SEED, GROUP_SLOTS, INTERFACES, LAST_REPORT, NEXT_HOPS, NUMBER, PORT_FACTOR, VRF, VRF_INDEX,
-    VRF_PLACES, VRF_ROOTS, WordRange,
+    FLOW_SEED, GROUP_SLOTS, INTERFACES, LAST_REPORT, NEXT_HOPS, NUMBER, POLICY_RULES, PORT_FACTOR,
+    RULE_LISTS, VRF, VRF_INDEX, VRF_PLACES, VRF_ROOTS, WordRange,
 };
 use super::section_copy::{SectionCopy, store};
 use super::table_images::TableImages;
+use super::words::halves;
 use crate::port::sys::SharedWords;
 
 /// A generation and its contents.
@@ -168,6 +169,8 @@ impl Generation {
         self.hops = write(NEXT_HOPS, &config.hops, self.hops);
         self.slots = write(GROUP_SLOTS, &config.slots, self.slots);
         write(INTERFACES, &config.ports.words, 0);
+        write(RULE_LISTS, &config.rules.lists, 0);
+        write(POLICY_RULES, &config.rules.rules, 0);
         write(PORT_FACTOR, &halves(config.ports.factor), 0);
         write(FLOW_SEED, &halves(config.flow_seed), 0);
     }

@@ -29,6 +29,12 @@ pub(super) const PORT: usize = 4;
 pub(super) const COUNTED: usize = 1 << 10;
 /// Counters of reasons for each interface, not all of them in use.
 pub(super) const REASONS: usize = 32;
+/// Rules of policy routing in all lists together.
+pub(super) const RULES: usize = 1 << 12;
+/// Words of a rule.
+pub(super) const RULE: usize = 20;
+/// Words of the place of an interface's two lists of rules.
+pub(super) const RULE_LIST: usize = 2;
 /// VRFs that an interface can name.
 pub(super) const VRFS: usize = 255;
 /// Words after all others, of which seven are used at most.
@@ -63,7 +69,9 @@ pub(super) const BTREE6_LEAVES: WordRange = WordRange::after(BTREE6_BRANCHES, LI
 pub(super) const NEXT_HOPS: WordRange = WordRange::after(BTREE6_LEAVES, HOPS * HOP);
 pub(super) const GROUP_SLOTS: WordRange = WordRange::after(NEXT_HOPS, SLOTS / 2);
 pub(super) const INTERFACES: WordRange = WordRange::after(GROUP_SLOTS, PORTS * PORT);
-pub(super) const FLOW_SEED: WordRange = WordRange::after(INTERFACES, 2);
+pub(super) const RULE_LISTS: WordRange = WordRange::after(INTERFACES, COUNTED * RULE_LIST);
+pub(super) const POLICY_RULES: WordRange = WordRange::after(RULE_LISTS, RULES * RULE);
+pub(super) const FLOW_SEED: WordRange = WordRange::after(POLICY_RULES, 2);
 pub(super) const PORT_FACTOR: WordRange = WordRange::after(FLOW_SEED, 2);
 pub(super) const DIR18_LEAF_BYTES: WordRange = WordRange::after(PORT_FACTOR, 1);
 pub(super) const NUMBER: WordRange = WordRange::after(DIR18_LEAF_BYTES, 1);

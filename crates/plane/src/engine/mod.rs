@@ -28,9 +28,11 @@ mod from_view;
 mod generation;
 mod layout;
 mod observed;
+mod rules;
 mod section_copy;
 mod spare_room;
 mod table_images;
+mod words;
 
 pub use crate::port::sys::bpf_call::XdpPlace;
 pub use crate::program_verdict::XdpReason;
@@ -40,6 +42,7 @@ pub use counters::XdpCounters;
 pub use error::EngineError;
 pub use from_view::XdpDevice;
 pub use observed::ProgramObserver;
+pub use rules::XdpRules;
 pub use table_images::{INET_ALGORITHM, INET6_ALGORITHM};
 
 use attachment::{AttachMode, attach, replace};
@@ -48,7 +51,7 @@ use config::CompiledConfig;
 use counters::CounterMaps;
 use devices::Devices;
 use generation::Generation;
-use layout::{COUNTED, VRF, VRFS};
+use layout::{COUNTED, RULES, VRF, VRFS};
 use table_images::EmptyTables;
 
 /// Each program without the code of `bpf/observe.h`, and with it.
@@ -89,6 +92,9 @@ impl Engine {
 
     /// The highest number of interfaces.
     pub const MOST_INTERFACES: u16 = COUNTED as u16 - 1;
+
+    /// The highest number of rules in the lists of all interfaces; interfaces with equal lists share them.
+    pub const MOST_RULES: usize = RULES;
 
     /// Makes the maps. The programs are loaded when they are to be attached; they pass every packet until the first
     /// [`Self::sync`].

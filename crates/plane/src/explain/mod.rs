@@ -17,11 +17,12 @@ use crate::verdict::{Punt, Reason, Verdict};
 use crate::view::View;
 use crate::wire::ethernet::Mac;
 use headers::{Headers, read};
-pub use step::Step;
+pub use step::{RuleDecision, Step};
 
 pub(crate) mod addresses;
 mod headers;
 mod program;
+mod rules;
 mod step;
 
 /// Names of routes and next hops. The view and the FIBs hold numbers only.
@@ -118,10 +119,12 @@ impl<'a> Path<'a> {
         let (number, interface) = self.arrive(port, frame)?;
         let headers = read(frame, interface, self.view.parts().policy.drops_martians)?;
         self.steps.push(Step::Headers(headers.clone()));
-        let found = self.look_up(interface.table, headers.destination);
         if headers.mac.is_group() {
+            let found = self.look_up(interface.table, headers.destination);
             return Err(in_group_frame(self.view.parts().adjacencies.get(found)));
         }
+        let table = self.choose_table(interface, &headers)?;
+        let found = self.look_up(table, headers.destination);
         let hop = self.pick(found, &headers);
         self.check_source(number, interface, &headers)?;
         self.leave(hop, &headers, frame)

@@ -24,6 +24,13 @@ pub enum Step {
     },
     /// The headers are correct.
     Headers(Headers),
+    /// A rule of policy routing selected the packet.
+    Rule {
+        /// The number that users know it by.
+        priority: u32,
+        /// What follows.
+        decision: RuleDecision,
+    },
     /// The destination was looked up.
     Lookup {
         /// The table's number.
@@ -97,6 +104,32 @@ pub enum Step {
     Rejected(Verdict),
 }
 
+/// What a rule of policy routing does with a packet that it selects. Tables have the numbers that users know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleDecision {
+    /// The packet is looked up in this table.
+    Table(u32),
+    /// This table has no route to the destination, so the next rule decides.
+    NoRoute(u32),
+    /// Some of the rules that follow are passed over.
+    Skips,
+    /// The slow path decides.
+    Punts,
+}
+
+impl Display for RuleDecision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RuleDecision::Table(table) => write!(f, "look up in table {table}"),
+            RuleDecision::NoRoute(table) => {
+                write!(f, "table {table} has no route to the destination, the next rule decides")
+            }
+            RuleDecision::Skips => f.write_str("passes over rules that follow"),
+            RuleDecision::Punts => f.write_str("leaves the packet to the host"),
+        }
+    }
+}
+
 impl Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -107,6 +140,7 @@ impl Display for Step {
                 write!(f, "received on {interface} (VLAN {vlan}), {bytes} bytes")
             }
             Step::Headers(headers) => write_headers(f, headers),
+            Step::Rule { priority, decision } => write!(f, "rule {priority}: {decision}"),
             Step::Lookup { table, addr, prefix, hop, name, is_stale } => {
                 write!(f, "table {table}: ")?;
                 write_route(f, *addr, prefix.as_deref(), *hop, name.as_deref())?;

@@ -3,7 +3,7 @@
 use fullview_table::fib::Fib;
 use fullview_table::fib::framework::{Reader, SharedReader};
 use fullview_table::group::GroupView;
-use fullview_table::{Address, NextHop};
+use fullview_table::{Address, Family, NextHop};
 
 use super::route_cache::{RouteCache, RouteCacheCounters};
 use crate::burst::BURST;
@@ -13,6 +13,15 @@ use crate::view::TableReaders;
 pub(super) enum Destination {
     Inet(u32),
     Inet6(u128),
+}
+
+impl Destination {
+    pub fn family(&self) -> Family {
+        match self {
+            Destination::Inet(_) => Family::Inet,
+            Destination::Inet6(_) => Family::Inet6,
+        }
+    }
 }
 
 /// The addresses of a burst that are looked up in one routing table.

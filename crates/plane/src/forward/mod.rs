@@ -11,6 +11,7 @@
 //! | file | stage |
 //! | --- | --- |
 //! | `parse.rs` | picks one of the parsers: `fast_parse.rs`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
+//! | `rules.rs` | part of the parser: rules of policy routing choose the table |
 //! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
 //! | `known_flows.rs` | part of the filter: packets whose flows need neither the rules nor the lookup |
 //! | `translations.rs` | other addresses and ports, where the filter asks for them; `translate.rs` writes them |
@@ -46,6 +47,7 @@ mod parse;
 mod redirect;
 mod rewrite;
 mod route_cache;
+mod rules;
 mod sctp;
 mod short_burst;
 mod slow_parse;

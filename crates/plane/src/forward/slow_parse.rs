@@ -5,11 +5,11 @@ use fullview_table::NextHop;
 
 use super::keys::Destination;
 use super::stage_state::StageState;
-use super::{martian, vlan};
+use super::{martian, rules, vlan};
 use crate::adjacency::AdjacencyKind;
 use crate::burst::Slot;
 use crate::counters::Traffic;
-use crate::interface::Interface;
+use crate::interface::{Interface, SourceCheck};
 use crate::verdict::{Punt, Reason, Verdict};
 use crate::view::View;
 use crate::wire::Malformed;
@@ -48,7 +48,17 @@ fn judge(state: &mut StageState, view: &View, packet: &mut Slot) -> Result<(Dest
     let destination = admit(&frame, interface).and_then(|()| destination(&frame, interface, view));
     let (group, table) = (frame.destination().is_group(), usize::from(interface.table));
     packet.interface = number;
-    if group { Err(in_group_frame(state, view, table, destination?)) } else { Ok((destination?, table)) }
+    let destination = destination?;
+    match (group, view.rules(number, destination.family())) {
+        (true, _) => Err(in_group_frame(state, view, table, destination)),
+        (false, []) => Ok((destination, table)),
+        // The way back may be another table's.
+        (false, _) if interface.source_check != SourceCheck::Off => Err(Verdict::Punt(Punt::WayBack)),
+        (false, rules) => {
+            let table = rules::choose_table(&mut state.tables, rules, packet, &destination)?;
+            Ok((destination, table))
+        }
+    }
 }
 
 /// The verdict on a unicast packet in a broadcast or multicast frame. It may be a directed broadcast to a network of this

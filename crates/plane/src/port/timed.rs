@@ -44,7 +44,7 @@ impl TimedCapture {
     }
 
     /// The next frame: its first bytes, and when the kernel received it, by CLOCK_REALTIME since 1970.
-    pub fn next(&mut self) -> Option<(Duration, [u8; KEPT])> {
+    pub fn next_frame(&mut self) -> Option<(Duration, [u8; KEPT])> {
         let frame = self.ring.peek()?;
         let received = Duration::new(frame.header.tp_sec.into(), frame.header.tp_nsec);
         let mut bytes = [0; KEPT];

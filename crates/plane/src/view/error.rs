@@ -1,6 +1,7 @@
 //! Parts that do not fit together.
 
 use crate::adjacency::NO_INTERFACE;
+use crate::policy::RuleError;
 
 /// Why parts do not make a view.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +44,14 @@ pub enum ViewError {
         table: u16,
         /// The number of tables.
         tables: usize,
+    },
+    /// An interface with impossible rules.
+    #[error("interface {name}: {error}")]
+    Rules {
+        /// The interface.
+        name: String,
+        /// Why they are impossible.
+        error: RuleError,
     },
     /// A next hop that names an interface that is missing.
     #[error(

@@ -27,8 +27,8 @@ impl PortIngress {
             mac: interface.mac,
             interface: number,
             table: interface.table,
-            inet: interface.up && interface.forwards_inet,
-            inet6: interface.up && interface.forwards_inet6,
+            inet: interface.up && interface.forwards_inet && interface.rules.inet.is_empty(),
+            inet6: interface.up && interface.forwards_inet6 && interface.rules.inet6.is_empty(),
         }
     }
 }

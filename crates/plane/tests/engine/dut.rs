@@ -119,7 +119,7 @@ pub fn plan(hops: u16) -> XdpConfig {
         source_check: SourceCheck::Off,
     };
     let ways = (1..=hops).map(NextHop).map(|hop| (hop, neighbor(hop)));
-    XdpConfig { interfaces: vec![ingress], next_hops: ways.collect(), flow_seed: 7 }
+    XdpConfig { interfaces: vec![ingress], next_hops: ways.collect(), flow_seed: 7, ..XdpConfig::default() }
 }
 
 pub fn tables(inet: &Rib<u32>, inet6: &Rib<u128>) -> TableReaders {

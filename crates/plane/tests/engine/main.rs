@@ -11,6 +11,7 @@ mod dut;
 mod frames;
 mod observed;
 mod passes;
+mod rules;
 mod sources;
 mod tags;
 mod updates;

@@ -37,7 +37,7 @@ fn a_capture_has_the_frames_with_the_word_and_their_times() {
         send(&mut left, &mut burst);
         let mut frames = Vec::new();
         while frames.len() < 2 {
-            frames.extend(capture.next());
+            frames.extend(capture.next_frame());
             assert!(now() < before + Duration::from_secs(30), "a frame with the word is missing");
         }
         let after = now();
@@ -45,6 +45,6 @@ fn a_capture_has_the_frames_with_the_word_and_their_times() {
         assert!(frames.iter().all(|(received, _)| (before..=after).contains(received)), "{frames:?}");
         let kept: Vec<&[u8]> = frames.iter().map(|(_, bytes)| &bytes[..]).collect();
         assert_eq!(kept, [&marked(1)[..KEPT], &marked(3)[..KEPT]]);
-        assert_eq!((capture.next(), capture.overruns().unwrap()), (None, 0));
+        assert_eq!((capture.next_frame(), capture.overruns().unwrap()), (None, 0));
     });
 }

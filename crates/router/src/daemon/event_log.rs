@@ -24,7 +24,7 @@ pub struct EventLog {
     /// The time of the framework's last entry that was logged, and how many entries of that time were.
     last: Duration,
     of_last: usize,
-    /// The names of links that rules of policy routing concern.
+    /// The names of links with packets that rules of policy routing leave to the kernel.
     ruled: Vec<String>,
     statistics: Statistics,
     /// Overruns of each interface when they were last looked at, and the time of that look.
@@ -112,10 +112,10 @@ impl EventLog {
         self.statistics = statistics;
     }
 
-    /// Logs the links that rules concern, if they are others than before.
+    /// Logs the links with packets that rules leave to the kernel, if they are others than before.
     fn record_rules(&mut self, now: Duration, ruled: Vec<String>) {
         let consequence = if super::kernel_split::KERNEL_FORWARDS {
-            "the router does not apply them: it leaves what comes in by these interfaces to the kernel"
+            "the router does not apply them: it leaves those packets to the kernel"
         } else {
             "the router does not apply them: it looks packets up in the main table, or in their VRF's"
         };
@@ -123,8 +123,10 @@ impl EventLog {
             return;
         }
         let text = match &ruled[..] {
-            [] => "rules of `ip rule` no longer concern any packets".to_owned(),
-            links => format!("rules of `ip rule` may concern packets of {}; {consequence}", links.join(", ")),
+            [] => "the router applies all rules of `ip rule` that concern its packets".to_owned(),
+            links => {
+                format!("some rules of `ip rule` may concern packets of {}; {consequence}", links.join(", "))
+            }
         };
         self.line(now, EventKind::Warning, &text);
         self.ruled = ruled;

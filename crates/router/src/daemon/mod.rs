@@ -168,7 +168,7 @@ fn in_kernel(
 
     let mut plane = ControlPlane::new(options, &xdp::ALGORITHMS, events);
     plane.mirror.follow_kernel_forwarding();
-    plane.mirror.limit(Engine::MOST_VRFS + 1, Engine::MOST_INTERFACES);
+    plane.mirror.limit(Engine::MOST_VRFS + 1, Engine::MOST_RULES, Engine::MOST_INTERFACES);
     let mut source = KernelSource::new(options.netlink_buffer, taken_over)?;
     source.fill(&mut plane, &queries, stop)?;
     let shared = xdp::XdpShared { events: Arc::clone(events), hub: Arc::clone(hub) };

@@ -15,10 +15,13 @@ use super::hop_sets::{HopSets, SetId};
 use super::host_routes::HostRoutes;
 use super::next_hops::{BROADCAST, KERNEL};
 use super::route_table::{RouteTable, StoredRoute};
+use super::rule_list::Coverage;
 
 /// The routes of one family, and the changes that the tables do not have yet.
 pub(super) struct FamilyRoutes<A: Address> {
     routes: FxHashMap<u32, RouteTable<A>>,
+    /// The tables that ever had a route that leads to the next rule (`throw`).
+    throwing: FxHashSet<u32>,
     /// What the table `local` puts into every other table.
     local: Rib<A>,
     /// Prefixes whose next hop may have changed, by table.
@@ -44,6 +47,7 @@ impl<A: Address> Default for FamilyRoutes<A> {
     fn default() -> Self {
         FamilyRoutes {
             routes: FxHashMap::default(),
+            throwing: FxHashSet::default(),
             local: Rib::default(),
             touched: FxHashMap::default(),
             hosts: HostRoutes::default(),
@@ -65,6 +69,9 @@ impl<A: Address> FamilyRoutes<A> {
     pub fn add(&mut self, placed: PlacedRoute<A>, placement: Placement, sets: &mut HopSets) {
         let PlacedRoute { table, prefix, route, at_once } = placed;
         let route = StoredRoute { dump: self.dump, ..route };
+        if route.action == RouteAction::Throw {
+            self.throwing.insert(table);
+        }
         let routes = self.routes.entry(table).or_default();
         if A::BITS == 128 && routes.len() > 0 {
             drop_parts(routes, prefix, &route, sets);
@@ -131,9 +138,20 @@ impl<A: Address> FamilyRoutes<A> {
         self.routes.get(&table).is_none_or(|routes| routes.len() == 0)
     }
 
+    /// How much of the address space a table has routes for. The default route may be one that drops packets.
+    pub fn coverage(&self, table: u32, sets: &HopSets) -> Coverage {
+        let Some(routes) = self.routes.get(&table).filter(|routes| routes.len() > 0) else {
+            return Coverage::Nothing;
+        };
+        let is_default =
+            !self.throwing.contains(&table) && routes.best(Prefix::containing(A::zero(), 0), sets).is_some();
+        if is_default { Coverage::All } else { Coverage::Some }
+    }
+
     /// Forgets a table without routes.
     pub fn forget(&mut self, table: u32) {
         self.routes.remove(&table);
+        self.throwing.remove(&table);
         self.touched.remove(&table);
     }
 

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use fullview_plane::policy::PolicyAction;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::NextHop;
 use fullview_table::fib::framework::LogEntry;
@@ -18,7 +19,7 @@ pub struct Report {
     pub inet: usize,
     /// Prefixes that the kernel has IPv6 routes to, in all its tables.
     pub inet6: usize,
-    /// Interfaces whose packets rules of policy routing may have looked up in other tables than this router's, by name.
+    /// Interfaces of whose packets rules of policy routing leave some to the kernel, by name.
     pub ruled: Vec<String>,
 }
 
@@ -145,6 +146,18 @@ impl Mirror {
 
     /// The neighbour to resolve for a packet to `destination` that arrived on an interface with this number.
     pub fn missing_neighbor(&self, interface: u16, destination: IpAddr) -> Option<(LinkIndex, IpAddr)> {
-        resolution::missing(&self.routing, &self.neighbors, &self.links, (interface, destination))
+        resolution::missing(&self.routing, &self.neighbors, self.tables_of(interface), destination)
+    }
+
+    /// The tables that packets of an interface may be looked up in, by their numbers in the kernel.
+    fn tables_of(&self, interface: u16) -> Vec<u32> {
+        let view = self.views().current();
+        let Some(interface) = view.interface(interface) else { return Vec::new() };
+        let rules = interface.rules.inet.iter().chain(interface.rules.inet6.iter());
+        let by_rules = rules.filter_map(|rule| match rule.action {
+            PolicyAction::LookUp(place) => Some(place),
+            PolicyAction::SkipTo(_) | PolicyAction::Punt => None,
+        });
+        by_rules.chain([interface.table]).filter_map(|place| self.table_number(place)).collect()
     }
 }

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 use fullview_plane::view::Views;
+use fullview_table::Family;
 use fullview_table::fib::framework::{Settings, Tables, Time};
 
 use crate::netlink::event::{DumpPart, Link};
@@ -19,6 +20,7 @@ use links::LinkTable;
 use neighbors::NeighborTable;
 use reclaim::Reclaim;
 use routing::Routing;
+use rule_list::Coverage;
 use rules::RuleTable;
 use view::{Publisher, Sources};
 
@@ -28,12 +30,14 @@ mod hop_sets;
 mod host_routes;
 mod inspect;
 mod links;
+mod lookups;
 mod neighbors;
 mod next_hops;
 mod reclaim;
 mod resolution;
 mod route_table;
 mod routing;
+mod rule_list;
 mod rules;
 mod table_places;
 mod view;
@@ -50,6 +54,8 @@ pub struct Mirror {
     routing: Routing,
     reclaim: Reclaim,
     publisher: Publisher,
+    /// The tables that rules name, and how much their routes cover.
+    coverage: Vec<(Family, u32, Coverage)>,
     /// Interfaces, addresses, neighbours or rules changed: the view has to be made again.
     view_changed: bool,
     /// What the kernel may have changed silently: it drops routes and next-hop objects when links or addresses go, and
@@ -70,6 +76,7 @@ impl Mirror {
             publisher: Publisher::new(&routing),
             routing,
             reclaim: Reclaim::default(),
+            coverage: Vec::new(),
             view_changed: true,
             suspected: Vec::new(),
             keeps_routes: false,
@@ -121,10 +128,12 @@ impl Mirror {
         }
     }
 
-    /// Limits how many tables packets are looked up in, the main table among them, and how many interfaces are
-    /// forwarded on, from the next [`Self::commit`] on. The kernel forwards the packets of interfaces beyond that.
-    pub fn limit(&mut self, tables: usize, interfaces: u16) {
+    /// Limits how many tables packets are looked up in, the main table among them, by how many rules of policy routing, and how
+    /// many interfaces are forwarded on, from the next [`Self::commit`] on. The kernel forwards the packets of interfaces beyond
+    /// that.
+    pub fn limit(&mut self, tables: usize, rules: usize, interfaces: u16) {
         self.publisher.tables.limit(tables);
+        self.publisher.most_rules = rules;
         self.links.limit(interfaces);
         self.view_changed = true;
     }
@@ -132,6 +141,7 @@ impl Mirror {
     /// Hands on all that changed.
     pub fn commit(&mut self, now: Time) {
         self.view_changed |= self.routing.refresh(&self.links);
+        self.view_changed |= self.update_coverage();
         self.publish();
         self.routing.commit(now);
         let released = self.routing.release_tables(&self.links.tables());
@@ -153,6 +163,19 @@ impl Mirror {
     /// When [`Self::tick`] has something to do.
     pub fn next_deadline(&self) -> Option<Time> {
         self.routing.tables.next_deadline()
+    }
+
+    /// Returns whether the tables that rules name have a default route, or any route, and did not have it before, or the
+    /// other way round.
+    fn update_coverage(&mut self) -> bool {
+        let Mirror { rules, routing, .. } = &*self;
+        let of_family = |family| {
+            let covers = move |table| (family, table, routing.coverage(family, table));
+            rules.tables(family).into_iter().map(covers)
+        };
+        let coverage: Vec<_> = [Family::Inet, Family::Inet6].into_iter().flat_map(of_family).collect();
+        let before = std::mem::replace(&mut self.coverage, coverage);
+        before != self.coverage
     }
 
     fn publish(&mut self) {

@@ -34,17 +34,16 @@ pub(super) fn stale(neighbors: &NeighborTable, links: &LinkTable) -> Vec<StaleNe
     neighbors.stale().filter_map(stale).collect()
 }
 
-/// The first neighbour without a MAC address that a packet to `destination` needs, if the packet arrived on an
-/// interface with this number.
+/// The first neighbour without a MAC address that a packet to `destination` needs, if it is looked up in one of these
+/// tables.
 pub(super) fn missing(
     routing: &Routing,
     neighbors: &NeighborTable,
-    links: &LinkTable,
-    (interface, destination): (u16, IpAddr),
+    tables: Vec<u32>,
+    destination: IpAddr,
 ) -> Option<(LinkIndex, IpAddr)> {
-    let (_, link) = links.interfaces().nth(usize::from(interface))?;
-    let stations = stations(routing, links.table(link?.index), destination);
-    stations.into_iter().find(|(link, address)| neighbors.get(*link, *address).is_none())
+    let mut stations = tables.into_iter().flat_map(|table| stations(routing, table, destination));
+    stations.find(|(link, address)| neighbors.get(*link, *address).is_none())
 }
 
 /// The stations that packets to `destination` may be sent to, by the RIB of a kernel table: gateways, or the

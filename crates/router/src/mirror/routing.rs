@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 
 use fullview_table::fib::framework::{Tables, Time};
-use fullview_table::{Address, Prefix};
+use fullview_table::{Address, Family, Prefix};
 use rustc_hash::FxHashSet;
 
 use crate::netlink::event::{Placement, RouteEntry};
@@ -17,6 +17,7 @@ use super::family::{self, FamilyRoutes, PlacedRoute};
 use super::hop_sets::{HopSets, SetId};
 use super::links::LinkTable;
 use super::route_table::StoredRoute;
+use super::rule_list::Coverage;
 
 pub(super) struct Routing {
     pub inet: FamilyRoutes<u32>,
@@ -211,6 +212,14 @@ impl Routing {
             let _ = self.tables.remove(*table);
         }
         unused
+    }
+
+    /// How much of the address space a table has routes for, by the routes that are to be handed to it.
+    pub fn coverage(&self, family: Family, table: u32) -> Coverage {
+        match family {
+            Family::Inet => self.inet.coverage(table, &self.sets),
+            Family::Inet6 => self.inet6.coverage(table, &self.sets),
+        }
     }
 
     pub fn local_addresses(&self) -> HashSet<IpAddr> {

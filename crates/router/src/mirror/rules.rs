@@ -1,11 +1,11 @@
-//! Rules of policy routing: whether packets of an interface are looked up in the table that this router uses for them.
-//!
-//! The rules are followed as far as they have the same effect on all packets of an interface. Packets that arrive on an
-//! interface for which rules may choose another table for some of them are left to the kernel.
+//! The rules of policy routing that the kernel has. `rule_list.rs` follows them for one interface.
+
+use std::collections::BTreeSet;
 
 use fullview_table::Family;
 
-use crate::netlink::event::{Rule, RuleIngress, RuleTarget};
+use super::rule_list::{Coverage, Ingress, RuleList};
+use crate::netlink::event::{Rule, RuleTarget};
 use crate::route::{LOCAL_TABLE, MAIN_TABLE};
 
 /// All rules of the kernel, in the order of their priorities.
@@ -22,23 +22,6 @@ struct KnownRule {
     rule: Rule,
     /// Whether the last dump listed it.
     seen: bool,
-}
-
-/// The link on which packets arrive.
-pub(super) struct Ingress<'l> {
-    pub link: &'l str,
-    /// The VRF that the link belongs to.
-    pub vrf: Option<&'l str>,
-}
-
-/// What a rule does with the packets of an interface.
-enum Effect {
-    /// The next rule comes next, or all packets without a route are the kernel's in any case.
-    Next,
-    /// The first rule of this priority comes next, if there is one.
-    Goto(u32),
-    /// Whether all packets are looked up in the interface's own table.
-    Decided(bool),
 }
 
 impl RuleTable {
@@ -89,182 +72,97 @@ impl RuleTable {
         before - self.known.len()
     }
 
-    /// Whether packets of this family that arrive there are looked up in the main table, or in the VRF's, before any
-    /// rule may choose another table for some of them. The table `local` may come before or after: packets for its
-    /// prefixes are the kernel's in any case, and so are packets that this router's table has no route for.
-    pub fn choose_own_table(&self, family: Family, ingress: &Ingress<'_>) -> bool {
-        if !self.families.contains(&family) {
-            return ingress.vrf.is_none();
+    /// The rules that packets of a family meet that arrive there.
+    pub fn list(
+        &self,
+        family: Family,
+        ingress: &Ingress<'_>,
+        coverage: &dyn Fn(u32) -> Coverage,
+    ) -> RuleList {
+        if !self.families.contains(&family) && ingress.vrf.is_none() {
+            return RuleList::of_table(MAIN_TABLE);
         }
-        let rules = || self.known.iter().map(|known| &known.rule).filter(|rule| rule.family == family);
-        let mut lowest = 0;
-        for rule in rules().filter(|rule| ingress.may_be_of(&rule.ingress)) {
-            if rule.priority < lowest {
-                continue;
-            }
-            match ingress.effect(rule) {
-                Effect::Next => {}
-                Effect::Goto(priority) if rules().any(|rule| rule.priority == priority) => lowest = priority,
-                Effect::Goto(_) => {}
-                Effect::Decided(is_own) => return is_own,
-            }
-        }
-        false
-    }
-}
-
-impl Ingress<'_> {
-    /// Whether such a rule may select packets that arrive here. Kernels differ in whether the links of a VRF have their
-    /// own names for rules, or only the VRF's.
-    fn may_be_of(&self, selector: &RuleIngress) -> bool {
-        match selector {
-            RuleIngress::Any => true,
-            RuleIngress::On(name) => self.link == name || self.vrf == Some(name),
-            RuleIngress::NotOn(name) => self.link != name || self.vrf.is_some(),
-        }
+        RuleList::new(self.of(family), ingress, coverage)
     }
 
-    /// A lookup of only some packets in the interface's own table changes nothing: the rules that follow have the others
-    /// looked up there too, or decide that some packets are not.
-    fn effect(&self, rule: &Rule) -> Effect {
-        let own = if rule.selects_all { Effect::Decided(true) } else { Effect::Next };
-        let selects_surely = rule.selects_all && (self.vrf.is_none() || rule.ingress == RuleIngress::Any);
-        match (rule.target, self.vrf) {
-            (RuleTarget::Next | RuleTarget::Table(LOCAL_TABLE), _) | (RuleTarget::VrfTable, None) => {
-                Effect::Next
-            }
-            (RuleTarget::Table(MAIN_TABLE), None) | (RuleTarget::VrfTable, Some(_)) => own,
-            (RuleTarget::Goto(priority), _) if selects_surely => Effect::Goto(priority),
-            _ => Effect::Decided(false),
-        }
+    fn of(&self, family: Family) -> impl Iterator<Item = &Rule> + Clone {
+        self.known.iter().map(|known| &known.rule).filter(move |rule| rule.family == family)
+    }
+
+    /// The tables whose routes decide whether packets meet the next rule.
+    pub fn tables(&self, family: Family) -> BTreeSet<u32> {
+        let table = |rule: &Rule| match rule.target {
+            RuleTarget::Table(table) if ![LOCAL_TABLE, MAIN_TABLE].contains(&table) => Some(table),
+            _ => None,
+        };
+        self.of(family).filter_map(table).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::netlink::event::RuleSelector;
 
-    fn rule(priority: u32, interface: Option<&str>, target: RuleTarget) -> Rule {
-        let identity = format!("{priority} {interface:?} {target:?}").into_bytes();
-        let ingress = interface.map_or(RuleIngress::Any, |name| RuleIngress::On(name.to_owned()));
-        Rule { family: Family::Inet, priority, ingress, selects_all: true, target, identity }
+    fn rule(priority: u32, target: RuleTarget) -> Rule {
+        let identity = format!("{priority} {target:?}").into_bytes();
+        Rule { family: Family::Inet, priority, selector: RuleSelector::default(), target, identity }
     }
 
-    /// The rules that every host with a VRF has, and one more.
-    fn rules(more: Option<Rule>) -> RuleTable {
+    /// The rules that every host with a VRF has.
+    fn rules() -> RuleTable {
         let mut rules = RuleTable::default();
         let usual = [
             (32_767, RuleTarget::Table(253)),
-            (0, RuleTarget::Table(255)),
-            (32_766, RuleTarget::Table(254)),
+            (0, RuleTarget::Table(LOCAL_TABLE)),
+            (32_766, RuleTarget::Table(MAIN_TABLE)),
             (1_000, RuleTarget::VrfTable),
         ];
-        let usual = usual.into_iter().map(|(priority, target)| rule(priority, None, target));
-        usual.chain(more).for_each(|rule| assert!(rules.add(rule)));
+        usual.into_iter().for_each(|(priority, target)| assert!(rules.add(rule(priority, target))));
         rules
     }
 
     const PLAIN: Ingress<'_> = Ingress { link: "eth1", vrf: None };
-    const IN_VRF: Ingress<'_> = Ingress { link: "eth2", vrf: Some("red") };
+    const IN_VRF: Ingress<'_> = Ingress { link: "eth2", vrf: Some(("red", 10)) };
 
-    /// Whether packets of a plain interface and of a VRF's interface are looked up in their own tables.
-    fn own_table(more: Option<Rule>) -> [bool; 2] {
-        [PLAIN, IN_VRF].map(|ingress| rules(more.clone()).choose_own_table(Family::Inet, &ingress))
+    /// The only table in which packets of an interface are looked up.
+    fn table(rules: &RuleTable, ingress: &Ingress<'_>) -> Option<u32> {
+        rules.list(Family::Inet, ingress, &|_| Coverage::All).only_table()
     }
 
     #[test]
-    fn packets_that_a_rule_may_select_are_left_to_the_kernel() {
-        assert_eq!(own_table(None), [true, true]);
-        assert_eq!(own_table(Some(rule(100, None, RuleTarget::Other))), [false, false]);
-        assert_eq!(own_table(Some(rule(100, None, RuleTarget::Table(100)))), [false, false]);
-        assert_eq!(
-            own_table(Some(rule(32_765, None, RuleTarget::Other))),
-            [false, true],
-            "the VRF's comes before"
-        );
-        assert_eq!(own_table(Some(rule(32_766, None, RuleTarget::Other))), [true, true], "main comes before");
-        assert_eq!(own_table(Some(rule(100, Some("eth1"), RuleTarget::Table(100)))), [false, true]);
-        assert_eq!(own_table(Some(rule(100, Some("red"), RuleTarget::Table(100)))), [true, false]);
-        assert_eq!(own_table(Some(rule(100, Some("lo"), RuleTarget::Table(100)))), [true, true]);
-        assert_eq!(
-            own_table(Some(rule(100, None, RuleTarget::Table(254)))),
-            [true, false],
-            "main before the VRF's"
-        );
-        assert!(rules(None).choose_own_table(Family::Inet6, &PLAIN), "a kernel without rules");
+    fn without_other_rules_packets_are_looked_up_in_the_own_table() {
+        assert_eq!([PLAIN, IN_VRF].map(|ingress| table(&rules(), &ingress)), [Some(MAIN_TABLE), Some(10)]);
+        let of_inet6 = rules().list(Family::Inet6, &PLAIN, &|_| Coverage::All);
+        assert_eq!(of_inet6.only_table(), Some(MAIN_TABLE), "a kernel without rules");
+        assert_eq!(rules().tables(Family::Inet), [253].into());
     }
 
     #[test]
     fn a_rule_that_is_removed_or_not_listed_is_forgotten() {
-        let other = rule(100, None, RuleTarget::Other);
-        let mut all = rules(Some(other.clone()));
+        let other = rule(100, RuleTarget::Table(100));
+        let mut all = rules();
+        assert!(all.add(other.clone()) && table(&all, &PLAIN) == Some(100));
         assert!(all.remove(&other) && !all.remove(&other));
-        assert!(all.choose_own_table(Family::Inet, &PLAIN));
-        let mut all = rules(Some(other.clone()));
+        assert_eq!(table(&all, &PLAIN), Some(MAIN_TABLE));
+        all.add(other.clone());
         all.mark();
-        let main = rule(32_766, None, RuleTarget::Table(254));
-        assert!(!all.add(main));
-        assert!(!all.choose_own_table(Family::Inet, &PLAIN), "until the dump is complete");
+        let main = rule(32_766, RuleTarget::Table(MAIN_TABLE));
+        assert!(!all.add(main.clone()));
+        assert_eq!(table(&all, &PLAIN), Some(100), "until the dump is complete");
         assert_eq!(all.sweep(), 4);
-        assert!(all.choose_own_table(Family::Inet, &PLAIN) && !all.choose_own_table(Family::Inet, &IN_VRF));
-        assert!(all.remove(&rule(32_766, None, RuleTarget::Table(254))));
-        assert!(!all.choose_own_table(Family::Inet, &PLAIN), "no rule, no table");
+        let left = [PLAIN, IN_VRF].map(|ingress| table(&all, &ingress));
+        assert_eq!(left, [Some(MAIN_TABLE); 2], "without the VRF's rule");
+        assert!(all.remove(&main));
+        assert!(all.list(Family::Inet, &PLAIN, &|_| Coverage::All).leaves_all(), "no rule, no table");
     }
 
-    #[test]
-    fn rules_that_change_nothing_are_passed() {
-        let nop = rule(100, None, RuleTarget::Next);
-        assert_eq!(own_table(Some(Rule { selects_all: false, ..nop.clone() })), [true, true]);
-        assert_eq!(own_table(Some(nop)), [true, true]);
-        let some = |target| Some(Rule { selects_all: false, ..rule(100, None, target) });
-        assert_eq!(own_table(some(RuleTarget::Table(MAIN_TABLE))), [true, false], "main is not the VRF's");
-        assert_eq!(own_table(some(RuleTarget::Table(LOCAL_TABLE))), [true, true]);
-        assert_eq!(own_table(some(RuleTarget::VrfTable)), [true, true]);
-        assert_eq!(own_table(some(RuleTarget::Table(100))), [false, false]);
-        assert_eq!(own_table(some(RuleTarget::Goto(32_766))), [false, false]);
-    }
-
-    #[test]
-    fn some_packets_in_the_own_table_do_not_decide_for_the_others() {
-        let mut rules = rules(Some(rule(200, None, RuleTarget::Table(100))));
-        let some = Rule { selects_all: false, ..rule(100, None, RuleTarget::Table(MAIN_TABLE)) };
-        assert!(rules.add(some));
-        assert!(!rules.choose_own_table(Family::Inet, &PLAIN));
-    }
-
-    #[test]
-    fn an_inverted_interface_concerns_the_others() {
-        let not_on = |name: &str| {
-            let ingress = RuleIngress::NotOn(name.into());
-            own_table(Some(Rule { ingress, ..rule(100, None, RuleTarget::Table(100)) }))
-        };
-        assert_eq!(not_on("eth1"), [true, false]);
-        assert_eq!(not_on("eth2"), [false, false], "kernels may compare the VRF");
-        assert_eq!(not_on("lo"), [false, false]);
-    }
-
-    #[test]
-    fn a_goto_passes_the_rules_before_its_target() {
-        let with_goto = |goto: Rule| {
-            let mut rules = rules(Some(rule(200, None, RuleTarget::Table(100))));
-            rules.add(goto);
-            [PLAIN, IN_VRF].map(|ingress| rules.choose_own_table(Family::Inet, &ingress))
-        };
-        assert_eq!(with_goto(rule(100, None, RuleTarget::Goto(1_000))), [true, true]);
-        assert_eq!(with_goto(rule(100, None, RuleTarget::Goto(32_766))), [true, false], "past the VRF's");
-        assert_eq!(with_goto(rule(100, None, RuleTarget::Goto(200))), [false, false]);
-        assert_eq!(with_goto(rule(100, None, RuleTarget::Goto(1_001))), [false, false], "no such rule");
-        assert_eq!(with_goto(rule(100, Some("eth1"), RuleTarget::Goto(1_000))), [true, false]);
-        assert_eq!(with_goto(rule(100, Some("eth2"), RuleTarget::Goto(1_000))), [false, false]);
-    }
-
-    /// Whether packets are looked up in main first says which of two rules of one priority is the first.
+    /// Which table comes first says which of two rules of one priority is the first.
     #[test]
     fn rules_of_one_priority_have_the_order_of_the_last_report() {
-        let main = rule(100, None, RuleTarget::Table(MAIN_TABLE));
-        let other = rule(100, None, RuleTarget::Table(100));
-        let mut rules = rules(None);
-        let is_main_first = |rules: &RuleTable| rules.choose_own_table(Family::Inet, &PLAIN);
+        let [main, other] = [MAIN_TABLE, 100].map(|table| rule(100, RuleTarget::Table(table)));
+        let mut rules = rules();
+        let is_main_first = |rules: &RuleTable| table(rules, &PLAIN) == Some(MAIN_TABLE);
         assert!(rules.add(main.clone()) && rules.add(other.clone()));
         assert!(is_main_first(&rules));
         rules.mark();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::interface::{Interface, SourceCheck};
+use fullview_plane::policy::InterfaceRules;
 use fullview_plane::view::{Policy, TableReaders, View, ViewError, ViewParts, Views};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::Family;
@@ -14,10 +15,12 @@ use crate::netlink::event::Link;
 use crate::route::{MAIN_TABLE, NextHopVia, RouteAction};
 
 use super::links::{LinkState, LinkTable, PortVlan};
+use super::lookups::{InterfaceLookups, RuleRoom};
 use super::neighbors::NeighborTable;
 use super::next_hops::NextHopAction;
 use super::routing::Routing;
-use super::rules::{Ingress, RuleTable};
+use super::rule_list::Ingress;
+use super::rules::RuleTable;
 use super::table_places::TablePlaces;
 
 /// Settings of an interface that the kernel does not have.
@@ -32,8 +35,10 @@ pub struct InterfacePolicy {
 /// Publishes views.
 pub(super) struct Publisher {
     views: Views,
-    /// Interfaces whose packets rules may have looked up in other tables than this router's, by name.
+    /// Interfaces of whose packets rules leave some to the kernel, by name.
     ruled: Vec<String>,
+    /// How many rules of policy routing the data path has room for.
+    pub most_rules: usize,
     pub tables: TablePlaces,
     warning: Option<String>,
     pub policies: BTreeMap<String, InterfacePolicy>,
@@ -66,6 +71,7 @@ impl Publisher {
         Publisher {
             views: Views::new(view),
             ruled: Vec::new(),
+            most_rules: usize::MAX,
             tables: TablePlaces::default(),
             warning: None,
             policies: BTreeMap::new(),
@@ -78,7 +84,7 @@ impl Publisher {
         &self.views
     }
 
-    /// The names of interfaces whose packets rules may have looked up in other tables.
+    /// The names of interfaces of whose packets rules leave some to the kernel.
     pub fn ruled(&self) -> &[String] {
         &self.ruled
     }
@@ -86,15 +92,21 @@ impl Publisher {
     /// Makes a view and publishes it. ViewParts that contradict each other would be a defect of the mirror; the last view
     /// stays then.
     pub fn publish(&mut self, sources: &Sources<'_>) -> Result<Arc<View>, ViewError> {
-        self.ruled = sources.ruled();
-        self.warning = self.tables.follow(sources.links.tables());
-        let tables = &sources.routing.tables;
-        let interfaces = sources.interfaces(&self.tables);
+        let links: Vec<_> = sources.links_and_lookups().collect();
+        let used = links.iter().flat_map(|(_, link)| link).flat_map(|(_, lookups)| lookups.tables());
+        self.warning = self.tables.follow(used.collect());
+        self.ruled.clear();
+        let (tables, mut room) = (&sources.routing.tables, RuleRoom::new(self.most_rules));
+        let interfaces = (0..).zip(&links).map(|(number, (place, link))| {
+            let interface = match link {
+                Some((link, lookups)) => self.interface(sources.interface(*place, link), lookups, &mut room),
+                None => sources.absent(*place),
+            };
+            self.closed(number, interface)
+        });
+        let interfaces = interfaces.collect();
         let view = View::new(ViewParts {
-            interfaces: (0..)
-                .zip(interfaces)
-                .map(|(at, one)| self.closed(at, self.with_policy(one)))
-                .collect(),
+            interfaces,
             adjacencies: sources.adjacencies(),
             tables: self.tables.numbers().iter().filter_map(|number| readers(tables, *number)).collect(),
             groups: sources.routing.sets.groups.shared_reader(),
@@ -118,9 +130,31 @@ impl Publisher {
         }
     }
 
-    /// A link that is gone has no policy.
-    fn with_policy(&self, (interface, is_present): (Interface, bool)) -> Interface {
-        match self.policies.get(&interface.name).filter(|_| is_present) {
+    /// An interface that has a link.
+    fn interface(
+        &mut self,
+        interface: Interface,
+        lookups: &InterfaceLookups,
+        room: &mut RuleRoom,
+    ) -> Interface {
+        let place = |family| room.place(lookups.rules(family, &self.tables)?);
+        let [inet, inet6] = [Family::Inet, Family::Inet6].map(place);
+        if lookups.is_ruled || inet.is_none() || inet6.is_none() {
+            self.ruled.push(interface.name.clone());
+        }
+        let table = self.tables.of(lookups.table());
+        let forwards = |on: bool, rules: &Option<_>| on && table.is_some() && rules.is_some();
+        self.with_policy(Interface {
+            table: table.unwrap_or(0),
+            forwards_inet: forwards(interface.forwards_inet, &inet),
+            forwards_inet6: forwards(interface.forwards_inet6, &inet6),
+            rules: InterfaceRules { inet: inet.unwrap_or_default(), inet6: inet6.unwrap_or_default() },
+            ..interface
+        })
+    }
+
+    fn with_policy(&self, interface: Interface) -> Interface {
+        match self.policies.get(&interface.name) {
             Some(policy) => {
                 Interface { source_check: policy.source_check, redirects: policy.redirects, ..interface }
             }
@@ -135,48 +169,33 @@ fn readers(tables: &Tables, number: u32) -> Option<TableReaders> {
 }
 
 impl Sources<'_> {
-    /// All interfaces by number, and whether each has a link now.
-    fn interfaces(&self, tables: &TablePlaces) -> impl Iterator<Item = (Interface, bool)> {
-        self.links.interfaces().map(|(place, link)| match link {
-            Some(link) => (self.interface(place, link, tables), true),
-            None => (self.absent(place), false),
-        })
+    /// All interfaces by number, with the link that each has now, and how its packets are looked up.
+    fn links_and_lookups(&self) -> impl Iterator<Item = (PortVlan, Option<(&Link, InterfaceLookups)>)> {
+        self.links.interfaces().map(|(place, link)| (place, link.map(|link| (link, self.lookups(link)))))
     }
 
-    fn interface(&self, place: PortVlan, link: &Link, tables: &TablePlaces) -> Interface {
-        let table = tables.of(self.links.table(link.index));
-        let forwards = |family| table.is_some() && self.forwards(link, family);
+    fn lookups(&self, link: &Link) -> InterfaceLookups {
+        let vrf = self.links.vrf(link.index).map(|vrf| vrf.name.as_str());
+        let own_table = self.links.table(link.index);
+        let ingress = Ingress { link: &link.name, vrf: vrf.map(|vrf| (vrf, own_table)) };
+        let list = |family| self.rules.list(family, &ingress, &|table| self.routing.coverage(family, table));
+        let lists = [Family::Inet, Family::Inet6].map(list);
+        InterfaceLookups::new(own_table, lists, self.links.follows_kernel)
+    }
+
+    /// An interface as its link is, without what rules say.
+    fn interface(&self, place: PortVlan, link: &Link) -> Interface {
         Interface {
             name: link.name.clone(),
             vlan: place.vlan,
             mtu: link.mtu,
             mtu6: link.mtu6,
             up: self.links.state(link.index) == LinkState::Up,
-            table: table.unwrap_or(0),
-            forwards_inet: forwards(Family::Inet),
-            forwards_inet6: forwards(Family::Inet6),
+            forwards_inet: self.links.forwards(link.index, Family::Inet),
+            forwards_inet6: self.links.forwards(link.index, Family::Inet6),
             addresses: self.links.addresses(link.index),
             ..Interface::new(place.port, link.mac)
         }
-    }
-
-    /// Where the kernel forwards what this router does not, it also gets the packets that its rules may have looked up
-    /// in another table.
-    fn forwards(&self, link: &Link, family: Family) -> bool {
-        self.links.forwards(link.index, family) && !(self.links.follows_kernel && self.is_ruled(link, family))
-    }
-
-    fn ruled(&self) -> Vec<String> {
-        let links = self.links.interfaces().filter_map(|(_, link)| link);
-        let is_ruled =
-            |link: &&Link| [Family::Inet, Family::Inet6].iter().any(|family| self.is_ruled(link, *family));
-        links.filter(is_ruled).map(|link| link.name.clone()).collect()
-    }
-
-    /// Whether rules may have packets that arrive on a link looked up in another table than this router does.
-    fn is_ruled(&self, link: &Link, family: Family) -> bool {
-        let vrf = self.links.vrf(link.index).map(|vrf| vrf.name.as_str());
-        !self.rules.choose_own_table(family, &Ingress { link: &link.name, vrf })
     }
 
     /// An interface whose link is gone keeps its number, because the link may come back.

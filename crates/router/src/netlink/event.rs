@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use fullview_plane::interface::InterfaceAddress;
+use fullview_plane::policy::RulePrefix;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::Family;
 
@@ -52,25 +53,29 @@ pub struct Rule {
     pub family: Family,
     /// Rules are evaluated in this order, the lowest number first.
     pub priority: u32,
-    /// The links whose packets it may select.
-    pub ingress: RuleIngress,
-    /// Whether it selects all packets of these links and its family.
-    pub selects_all: bool,
+    /// The packets that it selects.
+    pub selector: RuleSelector,
     /// What is done with the selected packets.
     pub target: RuleTarget,
     /// The bytes of the message that do not change while the rule exists: they tell rules apart.
     pub identity: Vec<u8>,
 }
 
-/// The links whose packets a rule may select (`iif`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RuleIngress {
-    /// All links.
-    Any,
-    /// The link of this name, and the links of the VRF of this name.
-    On(String),
-    /// All links except those (`not iif`).
-    NotOn(String),
+/// The packets that a rule selects: those for which everything here holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuleSelector {
+    /// They arrived on the link of this name, or on a link of the VRF of this name (`iif`).
+    pub ingress: Option<String>,
+    /// Their sources (`from`).
+    pub source: Option<RulePrefix>,
+    /// Their destinations (`to`).
+    pub destination: Option<RulePrefix>,
+    /// They have a mark (`fwmark`), which forwarded packets do not have.
+    pub is_marked: bool,
+    /// They have something else that the router does not look at: TOS, ports, what an unknown attribute asks for.
+    pub has_others: bool,
+    /// It selects all other packets instead (`not`).
+    pub inverted: bool,
 }
 
 /// What a rule does with the packets that it selects.
@@ -84,7 +89,8 @@ pub enum RuleTarget {
     Goto(u32),
     /// The next rule comes next (`nop`).
     Next,
-    /// The rule does something else, or does not use all routes of its table, or has attributes that are not known here.
+    /// The kernel drops them, or does something else, or the rule does not use all routes of its table, or has attributes
+    /// that are not known here.
     Other,
 }
 

@@ -38,10 +38,14 @@ pub const AF_UNSPEC: u8 = 0;
 pub const AF_INET: u8 = 2;
 pub const AF_INET6: u8 = 10;
 
+pub const FRA_DST: u16 = 1;
+pub const FRA_SRC: u16 = 2;
 pub const FRA_IIFNAME: u16 = 3;
 pub const FRA_GOTO: u16 = 4;
 pub const FRA_PRIORITY: u16 = 6;
+pub const FRA_FWMARK: u16 = 10;
 pub const FRA_TABLE: u16 = 15;
+pub const FRA_FWMASK: u16 = 16;
 pub const FRA_PAD: u16 = 18;
 pub const FRA_L3MDEV: u16 = 19;
 

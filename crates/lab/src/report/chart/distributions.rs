@@ -161,7 +161,8 @@ mod tests {
 
     fn drawn(curves: &[(&str, f64)]) -> Distributions {
         let points = |factor: f64| {
-            (0..=30).map(|step| (1.0 - 10f64.powf(-f64::from(step) / 10.0), factor * f64::from(step + 1)))
+            (0..=30)
+                .map(move |step| (1.0 - 10f64.powf(-f64::from(step) / 10.0), factor * f64::from(step + 1)))
         };
         let curve = |(name, factor): &(&str, f64)| Distribution {
             name: (*name).into(),

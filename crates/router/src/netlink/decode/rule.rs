@@ -1,12 +1,13 @@
 //! Rules of policy routing.
 
+use fullview_plane::policy::RulePrefix;
 use fullview_table::Family;
 use netlink_packet_core::{Nla, Parseable};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader};
 
-use super::attribute::{Attribute, Attributes, attributes, find_u32, find_value, name};
-use crate::netlink::event::{Rule, RuleIngress, RuleTarget};
+use super::attribute::{Attribute, Attributes, attributes, find_u32, find_value, ip, name};
+use crate::netlink::event::{Rule, RuleSelector, RuleTarget};
 use crate::netlink::uapi;
 
 /// `struct fib_rule_hdr` is 12 bytes, the last four of them flags.
@@ -22,13 +23,10 @@ pub fn rule(body: &[u8]) -> Option<Option<Rule>> {
         AddressFamily::Inet6 => Family::Inet6,
         _ => return Some(None),
     };
-    let selects_all = selects_all(&header, &attributes);
     Some(Some(Rule {
         family,
         priority: find_u32(&attributes, uapi::FRA_PRIORITY).unwrap_or(0),
-        ingress: ingress(&header, &attributes, selects_all),
-        selects_all: selects_all
-            && !(inverts(&header) && find_value(&attributes, uapi::FRA_IIFNAME).is_none()),
+        selector: selector(&header, &attributes)?,
         target: target(&header, &attributes),
         identity: identity(body, &header)?,
     }))
@@ -38,19 +36,33 @@ fn inverts(header: &RuleHeader) -> bool {
     header.flags.contains(RuleFlags::Invert)
 }
 
-/// Whether the rule selects packets by nothing except their interface.
-fn selects_all<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>) -> bool {
-    [header.dst_len, header.src_len, header.tos] == [0; 3]
-        && attributes.clone().all(|attribute| role(attribute) == AttributeRole::Neither)
+/// `None` if a prefix has a length but no address.
+fn selector<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>) -> Option<RuleSelector> {
+    let is_other =
+        |attribute| matches!(role(attribute), AttributeRole::SelectsByOthers | AttributeRole::Unknown);
+    Some(RuleSelector {
+        ingress: find_value(attributes, uapi::FRA_IIFNAME).map(name),
+        source: prefix(attributes, uapi::FRA_SRC, header.src_len)?,
+        destination: prefix(attributes, uapi::FRA_DST, header.dst_len)?,
+        is_marked: is_marked(attributes),
+        has_others: header.tos != 0 || attributes.clone().any(is_other),
+        inverted: inverts(header),
+    })
 }
 
-/// An inverted rule that also selects by something else may select packets of its interface too.
-fn ingress<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>, only: bool) -> RuleIngress {
-    match find_value(attributes, uapi::FRA_IIFNAME).map(name) {
-        Some(name) if !inverts(header) => RuleIngress::On(name),
-        Some(name) if only => RuleIngress::NotOn(name),
-        _ => RuleIngress::Any,
+/// `None` within for all addresses.
+fn prefix<'a>(attributes: &impl Attributes<'a>, kind: u16, len: u8) -> Option<Option<RulePrefix>> {
+    if len == 0 {
+        return Some(None);
     }
+    let address = ip(find_value(attributes, kind)?)?;
+    Some(Some(RulePrefix { address, len }))
+}
+
+/// Whether packets need a mark. Without a mask all bits of a mark count.
+fn is_marked<'a>(attributes: &impl Attributes<'a>) -> bool {
+    let mark = find_u32(attributes, uapi::FRA_FWMARK).unwrap_or(0);
+    mark & find_u32(attributes, uapi::FRA_FWMASK).unwrap_or(u32::MAX) != 0
 }
 
 fn target<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>) -> RuleTarget {
@@ -74,10 +86,11 @@ fn target<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>) -> RuleTarg
 /// What an attribute does to a rule.
 #[derive(PartialEq, Eq)]
 enum AttributeRole {
-    /// It keeps no packet of the interface from the rule, and the rule from none of its table's routes.
+    /// It keeps no packet from the rule that the rest of the selector does not, and the rule from none of its table's
+    /// routes.
     Neither,
     /// It may keep packets from the rule.
-    Selects,
+    SelectsByOthers,
     /// It is not known here, or may keep the rule from routes of its table.
     Unknown,
 }
@@ -93,17 +106,17 @@ fn role(attribute: Attribute<'_>) -> AttributeRole {
             | RuleAttribute::Table(_)
             | RuleAttribute::Protocol(_)
             | RuleAttribute::Goto(_)
-            | RuleAttribute::L3MDev(_),
-        ) => true,
-        Ok(
-            RuleAttribute::Source(_)
+            | RuleAttribute::L3MDev(_)
+            | RuleAttribute::Source(_)
             | RuleAttribute::Destination(_)
             | RuleAttribute::FwMark(_)
-            | RuleAttribute::FwMask(_)
-            | RuleAttribute::IpProtocol(_)
+            | RuleAttribute::FwMask(_),
+        ) => true,
+        Ok(
+            RuleAttribute::IpProtocol(_)
             | RuleAttribute::SourcePortRange(_)
             | RuleAttribute::DestinationPortRange(_),
-        ) => return AttributeRole::Selects,
+        ) => return AttributeRole::SelectsByOthers,
         Ok(RuleAttribute::Other(other)) => other.kind() == uapi::FRA_PAD,
         // The library rejects names that are not UTF-8.
         _ => attribute.kind() == uapi::FRA_IIFNAME,
@@ -173,28 +186,42 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_selects_by_more_than_the_interface_selects_some_packets() {
-        const FWMARK: u16 = 10;
-        const FRA_SRC: u16 = 2;
-        assert!(read(|_| {}, &[]).selects_all);
-        assert!(read(|_| {}, &[(uapi::FRA_IIFNAME, b"eth1\0")]).selects_all);
-        let marked = read(|_| {}, &[(FWMARK, &[7; 4])]);
-        assert_eq!((marked.selects_all, marked.target), (false, RuleTarget::Table(254)));
-        let from = read(|body| body[2] = 24, &[(FRA_SRC, &[10, 0, 1, 0])]);
-        assert_eq!((from.selects_all, from.target), (false, RuleTarget::Table(254)));
-        assert!(!read(|_| {}, &[(UNHEARD_OF, &[0; 4])]).selects_all);
-        // Lengths of destination and source, TOS, and an inverted selection of everything.
-        for (at, value) in [(1, 24), (2, 24), (3, 4), (8, FIB_RULE_INVERT)] {
-            assert!(!read(|body| body[at] = value, &[]).selects_all, "byte {at}");
-        }
+    fn a_rule_selects_by_addresses_and_marks() {
+        let selector = |body: &[(usize, u8)], attributes: &[(u16, &[u8])]| {
+            let set = |header: &mut [u8]| body.iter().for_each(|(at, value)| header[*at] = *value);
+            read(set, attributes).selector
+        };
+        let all = RuleSelector::default();
+        assert_eq!(selector(&[], &[]), all);
+        let prefix = |address: [u8; 4]| Some(RulePrefix { address: address.into(), len: 24 });
+        let from = selector(&[(2, 24)], &[(uapi::FRA_SRC, &[10, 0, 1, 0])]);
+        assert_eq!(from, RuleSelector { source: prefix([10, 0, 1, 0]), ..all.clone() });
+        let to = selector(&[(1, 24), (8, FIB_RULE_INVERT)], &[(uapi::FRA_DST, &[10, 0, 2, 0])]);
+        assert_eq!(to, RuleSelector { destination: prefix([10, 0, 2, 0]), inverted: true, ..all.clone() });
+        let marked = |mark: u32, mask: u32| {
+            let values = [mark, mask].map(u32::to_ne_bytes);
+            selector(&[], &[(uapi::FRA_FWMARK, &values[0]), (uapi::FRA_FWMASK, &values[1])]).is_marked
+        };
+        assert_eq!(
+            [(7, 0xff), (0, 0xff), (8, 7), (7, 0)].map(|(mark, mask)| marked(mark, mask)),
+            [true, false, false, false]
+        );
+        assert!(selector(&[], &[(uapi::FRA_FWMARK, &[7; 4])]).is_marked, "without a mask");
+        assert!(selector(&[], &[(UNHEARD_OF, &[0; 4])]).has_others);
+        assert!(selector(&[(3, 4)], &[]).has_others, "TOS");
+        let mut body = vec![uapi::AF_INET, 0, 24, 0, 254, 0, 0, FR_ACT_TO_TBL, 0, 0, 0, 0];
+        assert_eq!(rule(&body), None, "a length without an address");
+        body[2] = 0;
+        assert!(rule(&body).is_some());
     }
 
     /// The library rejects such a name; the rule still selects only packets of that interface.
     #[test]
     fn an_interface_may_have_any_bytes_in_its_name() {
         let named = read(|_| {}, &[(uapi::FRA_IIFNAME, b"eth\xff\0")]);
-        assert_eq!(named.ingress, RuleIngress::On("eth\u{fffd}".into()));
-        assert_eq!((named.selects_all, named.target), (true, RuleTarget::Table(254)));
+        let ingress = Some("eth\u{fffd}".into());
+        assert_eq!(named.selector, RuleSelector { ingress, ..RuleSelector::default() });
+        assert_eq!(named.target, RuleTarget::Table(254));
     }
 
     #[test]
@@ -202,12 +229,8 @@ mod tests {
         const DETACHED: u8 = 8;
         let named: [(u16, &[u8]); 1] = [(uapi::FRA_IIFNAME, b"eth1\0")];
         let known = read(|_| {}, &named);
-        assert_eq!((&known.ingress, known.priority), (&RuleIngress::On("eth1".into()), 32_766));
+        assert_eq!((known.selector.ingress.as_deref(), known.priority), (Some("eth1"), 32_766));
         assert_eq!(read(|body| body[8] |= DETACHED, &named), known);
-        let inverted = read(|body| body[8] |= FIB_RULE_INVERT, &named);
-        assert_eq!((inverted.ingress, inverted.selects_all), (RuleIngress::NotOn("eth1".into()), true));
-        let also_by_source = |body: &mut [u8]| (body[2], body[8]) = (24, body[8] | FIB_RULE_INVERT);
-        assert_eq!(read(also_by_source, &named).ingress, RuleIngress::Any, "from other sources");
         assert_eq!(rule(&[128; 12]), Some(None), "another family");
         assert_eq!(rule(&[2; 11]), None);
     }

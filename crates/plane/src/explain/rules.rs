@@ -1,0 +1,61 @@
+//! Explains which table the rules of policy routing choose for a packet.
+
+use std::net::IpAddr;
+
+use super::Path;
+use super::headers::Headers;
+use super::step::{RuleDecision, Step};
+use crate::interface::{Interface, InterfaceAddress, SourceCheck};
+use crate::policy::{PolicyAction, PolicyRule, RulePrefix};
+use crate::verdict::{Punt, Reason, Verdict};
+
+impl Path<'_> {
+    /// The table that the packet is looked up in.
+    pub(super) fn choose_table(&mut self, interface: &Interface, headers: &Headers) -> Result<u16, Verdict> {
+        let rules = interface.rules.of(headers.family());
+        match (rules, interface.source_check) {
+            ([], _) => Ok(interface.table),
+            (_, SourceCheck::Off) => self.follow_rules(rules, headers),
+            (_, SourceCheck::Loose | SourceCheck::Strict) => Err(Verdict::Punt(Punt::WayBack)),
+        }
+    }
+
+    fn follow_rules(&mut self, rules: &[PolicyRule], headers: &Headers) -> Result<u16, Verdict> {
+        let mut first = 0;
+        for (place, rule) in (0..).zip(rules) {
+            if place < first || !selects(rule, headers) {
+                continue;
+            }
+            let decision = self.decide(rule.action, headers);
+            self.steps.push(Step::Rule { priority: rule.priority, decision });
+            match (decision, rule.action) {
+                (RuleDecision::Punts, _) => return Err(Verdict::Punt(Punt::PolicyRule)),
+                (RuleDecision::Table(_), PolicyAction::LookUp(table)) => return Ok(table),
+                (_, PolicyAction::SkipTo(to)) => first = to,
+                _ => {}
+            }
+        }
+        Err(Verdict::Drop(Reason::NoRoute))
+    }
+
+    fn decide(&self, action: PolicyAction, headers: &Headers) -> RuleDecision {
+        match action {
+            PolicyAction::Punt => RuleDecision::Punts,
+            PolicyAction::SkipTo(_) => RuleDecision::Skips,
+            PolicyAction::LookUp(table) => match self.next_hop(table, headers.destination).is_some() {
+                true => RuleDecision::Table(self.names.table(table)),
+                false => RuleDecision::NoRoute(self.names.table(table)),
+            },
+        }
+    }
+}
+
+fn selects(rule: &PolicyRule, headers: &Headers) -> bool {
+    let holds = |prefix: Option<RulePrefix>, addr: IpAddr| {
+        prefix.is_none_or(|RulePrefix { address, len }| {
+            InterfaceAddress { ip: address, len }.network_holds(addr)
+        })
+    };
+    let both = holds(rule.source, headers.source) && holds(rule.destination, headers.destination);
+    both != rule.inverted
+}
