@@ -16,6 +16,8 @@ mod fresh;
 mod frr;
 mod full_view;
 mod kernel_filter;
+#[cfg(feature = "bpf")]
+mod kernel_flows;
 mod lab;
 #[cfg(feature = "bpf")]
 mod many_tables;

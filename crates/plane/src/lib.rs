@@ -5,7 +5,7 @@
 //! not forwarded comes back with its [`verdict`].
 //!
 //! Modules import downwards in this order: `wire`, `verdict`, `burst`, `counters`, `interface`, `adjacency`, `egress`;
-//! then [`view`], [`trace`] and [`sample`]; then [`forward`], [`port`] and [`worker`]. [`explain`] and the XDP engine read a view
+//! then [`view`], [`trace`] and [`sample`]; then [`kernel_flows`], [`forward`], [`port`] and [`worker`]. [`explain`] and the XDP engine read a view
 //! and use nothing of the loop.
 
 #[cfg(test)]
@@ -19,8 +19,10 @@ mod egress;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod engine;
 pub mod explain;
+mod filter_time;
 pub mod forward;
 pub mod interface;
+pub mod kernel_flows;
 pub mod port;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod report_time;

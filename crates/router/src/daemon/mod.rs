@@ -71,6 +71,7 @@ pub use filter_handle::FilterUnanswered;
 pub use interface_lock::{InterfaceLocks, lock};
 use kernel_filter::KernelFilter;
 use kernel_source::KernelSource;
+use kernel_split::FilterSplit;
 use main_loop::Daemon;
 pub use main_loop::{RouterCounts, RunRouter};
 use program_choice::ProgramChoice;
@@ -144,7 +145,9 @@ fn by_workers(
     source.fill(&mut plane, &queries, stop)?;
     let (count, ports) = (options.workers, options.ports.clone());
     let filter = options.filter.as_ref().map(|filter| KernelFilter::start(filter, &mut plane)).transpose()?;
+    let split = options.filter.as_ref().map(|filter| FilterSplit { kernel_flows: filter.kernel_flows });
     let (filter, of_worker) = filter.unzip();
+    let of_worker = of_worker.zip(split).map(|((worker, wakeup), split)| (worker, wakeup, split));
     let workers = KernelWorkers::new(count, ports, source.refresh.used(), Arc::clone(hub), of_worker)?;
     let path = WorkerPath::start(&options.interfaces, workers, filter, &choice.why, &plane)?;
     Ok(Box::new(Daemon { plane, source, path, queries }))

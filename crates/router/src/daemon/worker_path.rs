@@ -46,6 +46,11 @@ impl DataPath<KernelSource> for WorkerPath {
         let now = plane.now();
         plane.log.record_overruns(now, &plane.mirror, &self.workers)?;
         source.resolve(plane, self.workers.unresolved())?;
+        if self.workers.shares_flows() {
+            source.refresh_all(plane)?
+        } else {
+            source.refresh_used(plane)?
+        }
         self.filter.as_mut().map_or(Ok(()), |filter| filter.follow(plane))?;
         self.follow_ports(plane)
     }

@@ -3,9 +3,11 @@
 use std::os::fd::BorrowedFd;
 
 use fullview_plane::burst::Slot;
+use fullview_plane::kernel_flows::{FlowSharing, PortDevice, PortProgram};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
 
+use super::FilterSplit;
 use crate::daemon::error::DaemonError;
 use crate::error::BadInput;
 use crate::mirror::Mirror;
@@ -15,8 +17,25 @@ use crate::route::LinkIndex;
 pub struct KernelSplit;
 
 impl KernelSplit {
-    pub fn new(_workers: usize, _is_filtered: bool) -> Result<KernelSplit, DaemonError> {
+    pub fn new(_workers: usize, _filter: Option<FilterSplit>) -> Result<KernelSplit, DaemonError> {
         Ok(KernelSplit)
+    }
+
+    /// No program forwards anything.
+    pub fn shares_flows(&self) -> bool {
+        false
+    }
+
+    /// No program forwards anything.
+    pub fn flow_sharing(&self) -> Option<FlowSharing> {
+        None
+    }
+
+    pub fn devices(
+        &mut self,
+        _ports: impl Iterator<Item = (LinkIndex, Option<PortProgram>)>,
+    ) -> Vec<PortDevice> {
+        Vec::new()
     }
 
     pub fn follow(&mut self, _mirror: &Mirror) -> Result<(), DaemonError> {
