@@ -127,6 +127,7 @@ fn flows_in_the_kernel_change_nothing(language: &str, rules: &str, port: &str) {
     });
     assert!(is_same, "{language}: {counted:#?} instead of {:#?}", expected.1);
     assert!(lab.in_kernel() > 50, "{language}: {}", lab.filter());
+    assert!(lab.ask("show interfaces").contains("forwards known flows"), "{}", lab.ask("show interfaces"));
     let (code, output) = lab.program.end("TERM");
     assert_eq!(code, Some(0), "{output}");
 }
