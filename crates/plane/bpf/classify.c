@@ -394,6 +394,15 @@ static __always_inline bool claim_segments(struct __sk_buff *skb, struct flow *f
 	       claim(flow, skb->len - ETH_HLEN, 0, bpf_ktime_get_coarse_ns());
 }
 
+/* Whether the frame is one that to_ring may have found a flow for. A decision can be that about another frame, if that did not
+ * get as far as here, and if this one did not come past to_ring: then no packet socket is open. */
+static __always_inline bool skb_is_of(struct __sk_buff *skb, const struct flow *flow)
+{
+	struct shown shown = {};
+
+	return skb_show(skb, &shown) && is_of(flow, &shown);
+}
+
 /* Sends a frame on by its flow. */
 static __always_inline int skb_send(struct __sk_buff *skb, const struct flow *flow)
 {
@@ -421,7 +430,7 @@ int not_to_kernel(struct __sk_buff *skb)
 	decision->class = NOT_OURS;
 	flow = FLOW_BUCKETS && decision->flow ? flow_at(decision->flow) : 0;
 	decision->flow = 0;
-	if (flow && (class == KNOWN_FLOW || claim_segments(skb, flow)))
+	if (flow && skb_is_of(skb, flow) && (class == KNOWN_FLOW || claim_segments(skb, flow)))
 		return skb_send(skb, flow);
 	count(class);
 	return is_dropped(class) ? TCX_DROP : TCX_NEXT;
