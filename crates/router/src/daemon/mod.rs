@@ -71,7 +71,6 @@ pub use filter_handle::FilterUnanswered;
 pub use interface_lock::{InterfaceLocks, lock};
 use kernel_filter::KernelFilter;
 use kernel_source::KernelSource;
-use kernel_split::FilterSplit;
 use main_loop::Daemon;
 pub use main_loop::{RouterCounts, RunRouter};
 use program_choice::ProgramChoice;
@@ -80,7 +79,7 @@ pub use running_filter::{FilterInForce, check_filter};
 pub use state::RouterState;
 pub use watch_hub::{WatchHub, WatchSession};
 use worker_path::WorkerPath;
-use workers::KernelWorkers;
+use workers::{FilteringWorker, KernelWorkers};
 
 /// What the daemon shares with other threads.
 pub struct Shared {
@@ -145,9 +144,11 @@ fn by_workers(
     source.fill(&mut plane, &queries, stop)?;
     let (count, ports) = (options.workers, options.ports.clone());
     let filter = options.filter.as_ref().map(|filter| KernelFilter::start(filter, &mut plane)).transpose()?;
-    let split = options.filter.as_ref().map(|filter| FilterSplit { kernel_flows: filter.kernel_flows });
     let (filter, of_worker) = filter.unzip();
-    let of_worker = of_worker.zip(split).map(|((worker, wakeup), split)| (worker, wakeup, split));
+    // Samples are of all packets, so all packets have to meet the worker.
+    let may_share = !hub.is_sampling();
+    let kernel_flows = options.filter.as_ref().filter(|_| may_share).map_or(0, |filter| filter.kernel_flows);
+    let of_worker = of_worker.map(|(filter, wakeup)| FilteringWorker { filter, wakeup, kernel_flows });
     let workers = KernelWorkers::new(count, ports, source.refresh.used(), Arc::clone(hub), of_worker)?;
     let path = WorkerPath::start(&options.interfaces, workers, filter, &choice.why, &plane)?;
     Ok(Box::new(Daemon { plane, source, path, queries }))

@@ -23,7 +23,7 @@ use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::counts::{CountSnapshot, PathCounts};
 use super::error::DaemonError;
-use super::kernel_split::{FilterSplit, KernelSplit, Reinjector};
+use super::kernel_split::{KernelSplit, Reinjector};
 use super::link_presence::is_gone;
 use super::neighbor_refresh::{TrackingPort, UsedNeighbors};
 use super::neighbor_resolution::UnresolvedDestination;
@@ -68,6 +68,15 @@ struct KernelWorker {
     unresolved: Receiver<UnresolvedDestination>,
 }
 
+/// What the only worker of a router with a filter gets.
+pub struct FilteringWorker {
+    pub filter: WorkerFilter,
+    /// Wakes the worker.
+    pub wakeup: Wakeup,
+    /// Known flows that a program in the kernel forwards at most.
+    pub kernel_flows: u16,
+}
+
 /// The ports of a worker by number; `None` for an interface that does not exist now.
 type WorkerPorts = Vec<Option<TrackingPort>>;
 
@@ -79,11 +88,11 @@ impl KernelWorkers {
         options: PortOptions,
         used: Arc<UsedNeighbors>,
         hub: Arc<WatchHub>,
-        filter: Option<(WorkerFilter, Wakeup, FilterSplit)>,
+        filter: Option<FilteringWorker>,
     ) -> Result<KernelWorkers, DaemonError> {
-        let split = KernelSplit::new(count, filter.as_ref().map(|(_, _, split)| *split))?;
+        let split = KernelSplit::new(count, filter.as_ref().map(|filter| filter.kernel_flows))?;
         let (memory, counters) = (PacketMemory::new(), Counters::new(0));
-        let (mut filter, wakeup) = filter.map(|(filter, wakeup, _)| (filter, wakeup)).unzip();
+        let (mut filter, wakeup) = filter.map(|worker| (worker.filter, worker.wakeup)).unzip();
         if let (Some(WorkerFilter { filter, .. }), Some(sharing)) = (&mut filter, split.flow_sharing()) {
             filter.share_flows(sharing);
         }

@@ -16,7 +16,6 @@ use fullview_plane::report_time::ReportTime;
 use fullview_plane::verdict::Verdict;
 use fullview_plane::view::View;
 
-use super::FilterSplit;
 use super::shared_flows::{SharedFlows, barriers};
 use crate::daemon::error::DaemonError;
 use crate::mirror::Mirror;
@@ -36,11 +35,12 @@ pub struct KernelSplit {
 }
 
 impl KernelSplit {
-    /// With a filter the router also gets the packets that it only judges, for the kernel to answer.
-    pub fn new(workers: usize, filter: Option<FilterSplit>) -> Result<KernelSplit, DaemonError> {
-        let grace = filter.and_then(|filter| barriers(filter.kernel_flows));
-        let room = filter.filter(|_| grace.is_some()).map_or(0, |filter| filter.kernel_flows);
-        let loaded = filter.map_or_else(Classifier::load, |_| Classifier::load_for_filter(room));
+    /// With a filter the router also gets the packets that it only judges, for the kernel to answer, and the classifier
+    /// forwards packets of so many known flows at most.
+    pub fn new(workers: usize, kernel_flows: Option<u16>) -> Result<KernelSplit, DaemonError> {
+        let grace = kernel_flows.and_then(barriers);
+        let room = kernel_flows.filter(|_| grace.is_some()).unwrap_or(0);
+        let loaded = kernel_flows.map_or_else(Classifier::load, |_| Classifier::load_for_filter(room));
         let mut classifier = loaded.map_err(DaemonError::LoadClassifier)?;
         let memory = classifier.flow_memory()?;
         let flows = memory.zip(grace).map(|(memory, grace)| SharedFlows::new(memory, grace));

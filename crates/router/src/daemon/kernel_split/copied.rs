@@ -7,7 +7,6 @@ use fullview_plane::kernel_flows::{FlowSharing, PortDevice, PortProgram};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
 
-use super::FilterSplit;
 use crate::daemon::error::DaemonError;
 use crate::error::BadInput;
 use crate::mirror::Mirror;
@@ -17,7 +16,7 @@ use crate::route::LinkIndex;
 pub struct KernelSplit;
 
 impl KernelSplit {
-    pub fn new(_workers: usize, _filter: Option<FilterSplit>) -> Result<KernelSplit, DaemonError> {
+    pub fn new(_workers: usize, _kernel_flows: Option<u16>) -> Result<KernelSplit, DaemonError> {
         Ok(KernelSplit)
     }
 

@@ -22,13 +22,6 @@ pub use classified::{KernelSplit, Reinjector};
 #[cfg(not(feature = "bpf"))]
 pub use copied::{KernelSplit, Reinjector};
 
-/// What programs in the kernel do for a filter.
-#[derive(Clone, Copy)]
-pub struct FilterSplit {
-    /// Known flows whose packets they forward at most.
-    pub kernel_flows: u16,
-}
-
 /// Whether the kernel must forward by the router's interfaces too: it forwards what the router reinjects, and everything
 /// once the router has ended.
 pub const KERNEL_FORWARDS: bool = cfg!(feature = "bpf");
