@@ -9,41 +9,45 @@ use fullview_filter::rule::{CompiledRule, RuleAction};
 use fullview_filter::ruleset::{Language, RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
-use fullview_plane::burst::{Arena, Burst};
+use fullview_plane::burst::Burst;
 use fullview_plane::forward::{BurstFilter, EnforceableRules, Forwarder};
 use fullview_plane::interface::Interface;
 use fullview_plane::kernel_flows::{FlowControl, FlowSharing, GraceThread, PortDevice, PortProgram};
 use fullview_plane::port::Port;
-use fullview_plane::port::classify::{CLASSES, Classifier, IngressKey, IngressSettings};
+use fullview_plane::port::classify::{CLASSES, Classifier, IngressKey, IngressSettings, RedirectScope};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
+use fullview_plane::port::umem::Umem;
+use fullview_plane::port::xdp::{XdpOptions, XdpPort};
 use fullview_plane::report_time::ReportTime;
 use fullview_plane::view::{TableReaders, View, ViewParts, Views};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::{Algorithm, linear::Linear};
 use fullview_table::{NextHop, Rib};
-use fullview_testnet::current::ip;
+use fullview_testnet::current::{accept_redirected_frames, ip, keep_tags};
 use fullview_testnet::in_namespace;
 
 use crate::classify::{arrived, open, put, routing_kernel};
-use crate::conformance::Pool;
+use crate::conformance::{PATIENCE, Pool};
 use crate::packets::{ROUTER, echo, udp, udp6};
 
 const NEXT: [u8; 6] = [2, 0, 0, 0, 0, 0xbb];
 /// The VLAN of both ports.
 const VLAN: u16 = 7;
-const SLOTS: usize = 4000;
+const SLOTS: usize = 12_000;
+/// Rounds in which a frame leaves, if it does.
+const ROUNDS: usize = 10;
 /// More than a step of the filter's clock.
 const STEP: Duration = Duration::from_millis(150);
 
 /// A router with the ports `in` and `out`, which passes everything and keeps states.
-struct Router<'a> {
+struct Router {
     classifier: Classifier,
     control: FlowControl,
     _grace: GraceThread,
     views: Views,
     forwarder: Forwarder,
-    ports: [PacketPort<'a>; 2],
+    ports: [Box<dyn Port<'static>>; 2],
 }
 
 fn view() -> View {
@@ -70,8 +74,25 @@ fn pass_with_states() -> EnforceableRules {
     EnforceableRules::new(RuleSet::new(parts).unwrap()).unwrap()
 }
 
-impl<'a> Router<'a> {
-    fn new() -> Router<'a> {
+/// Opens both ports where the classifier's programs run.
+fn open_ports(program: PortProgram, classifier: &mut Classifier, umem: &Umem) -> [Box<dyn Port<'static>>; 2] {
+    [(0, "in"), (1, "out")].map(|(number, name)| -> Box<dyn Port<'static>> {
+        let link = Link::named(name).unwrap();
+        if program == PortProgram::Xdp {
+            keep_tags(name);
+            let port = XdpPort::open(number, name, umem, XdpOptions::default()).unwrap();
+            classifier.redirect(&link, RedirectScope::Forwardable, &[port.as_fd()]).unwrap();
+            return Box::new(port);
+        }
+        let filter = Some(classifier.filter().unwrap());
+        let port = PacketPort::open(number, name, PacketOptions { filter, ..Default::default() }).unwrap();
+        classifier.take_from_kernel(&link).unwrap();
+        Box::new(port)
+    })
+}
+
+impl Router {
+    fn new(program: PortProgram, umem: &Umem) -> Router {
         let mut classifier = Classifier::load_for_filter(16).unwrap();
         let grace = GraceThread::start().unwrap();
         let memory = Arc::new(classifier.flow_memory().unwrap().unwrap());
@@ -80,19 +101,11 @@ impl<'a> Router<'a> {
         let places = links.iter().flat_map(|link| [None, Some(VLAN)].map(|vlan| (link.index(), vlan)));
         let places = places.map(|(interface, vlan)| (IngressKey { interface, vlan }, station));
         classifier.set_ingress(&places.collect::<HashMap<_, _>>()).unwrap();
-        let ports = ["in", "out"].map(|name| {
-            let filter = Some(classifier.filter().unwrap());
-            PacketPort::open(u16::from(name == "out"), name, PacketOptions { filter, ..Default::default() })
-                .unwrap()
-        });
-        links.iter().for_each(|link| classifier.take_from_kernel(link).unwrap());
+        let ports = open_ports(program, &mut classifier, umem);
         let mut filter = BurstFilter::new(&pass_with_states(), WorkerLimits::default(), 1);
         filter.share_flows(FlowSharing::new(Arc::clone(&memory), grace.periods()));
-        let device = |link: &Link| PortDevice {
-            index: link.index(),
-            program: Some(PortProgram::Tc),
-            takes_frames: false,
-        };
+        let device =
+            |link: &Link| PortDevice { index: link.index(), program: Some(program), takes_frames: true };
         filter.set_devices(links.iter().map(device).collect());
         let views = Views::new(view());
         let mut forwarder = Forwarder::new(views.reader());
@@ -102,7 +115,7 @@ impl<'a> Router<'a> {
     }
 
     /// What the worker does once it has received what there is.
-    fn round(&mut self, pool: &mut Pool<'a>) {
+    fn round(&mut self, pool: &mut Pool<'static>) {
         self.control.follow(&self.views.current(), ReportTime::now());
         self.forwarder.change_rules();
         for number in 0..2 {
@@ -122,9 +135,8 @@ impl<'a> Router<'a> {
         }
     }
 
-    fn known(&mut self) -> u64 {
-        let place = CLASSES.iter().position(|class| *class == "known_flow").unwrap();
-        self.classifier.counts().unwrap()[place]
+    fn counts(&mut self) -> [u64; CLASSES.len()] {
+        self.classifier.counts().unwrap()
     }
 }
 
@@ -190,33 +202,54 @@ fn special() -> Vec<Vec<u8>> {
 }
 
 /// The router between a source and a sink.
-struct FlowLab<'a> {
-    router: Router<'a>,
-    source: PacketPort<'a>,
-    sink: PacketPort<'a>,
-    pool: Pool<'a>,
+struct FlowLab {
+    router: Router,
+    source: PacketPort<'static>,
+    sink: PacketPort<'static>,
+    pool: Pool<'static>,
 }
 
-impl FlowLab<'_> {
+impl FlowLab {
     /// What arrives of a frame, and how many frames the classifier forwarded.
     fn carry(&mut self, frame: &[u8]) -> (Vec<Vec<u8>>, u64) {
-        let before = self.router.known();
+        let before = self.router.counts();
         put(&mut self.source, &mut self.pool, &[frame.to_vec()]);
-        self.router.round(&mut self.pool);
-        (arrived(&mut self.sink, &mut self.pool), self.router.known() - before)
+        let of =
+            |class: &str, counts: &[u64]| counts[CLASSES.iter().position(|name| *name == class).unwrap()];
+        let mut after = before;
+        for _ in 0..PATIENCE {
+            after = self.router.counts();
+            if after != before {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        let [known, forwarded] =
+            ["known_flow", "forward"].map(|class| of(class, &after) - of(class, &before));
+        let mut frames = Vec::new();
+        for _ in 0..ROUNDS {
+            self.router.round(&mut self.pool);
+            frames = arrived(&mut self.sink, &mut self.pool);
+            if !frames.is_empty() || known + forwarded == 0 {
+                break;
+            }
+        }
+        (frames, known)
     }
 }
 
-#[test]
-fn frames_of_known_flows_leave_as_the_worker_sends_them() {
+fn forwards_frames_as_the_worker(program: PortProgram) {
     in_namespace(|| {
         routing_kernel();
         for end in ["in", "source"] {
             ip(&format!("link set dev {end} mtu 1600"));
         }
-        let mut arena = Arena::new(SLOTS);
-        let pool = Pool::new(&mut arena);
-        let mut lab = FlowLab { router: Router::new(), source: open("source"), sink: open("sink"), pool };
+        accept_redirected_frames("sink");
+        let (umem, packets) = Umem::new(SLOTS);
+        let (router, pool) = (Router::new(program, &umem), Pool::of(packets));
+        let mut lab = FlowLab { router, source: open("source"), sink: open("sink"), pool };
+        // Ports have slots before the first frame comes.
+        lab.router.round(&mut lab.pool);
         for frame in plain() {
             (0..2).for_each(|_| assert_eq!(lab.carry(&frame).0.len(), 1, "{frame:02x?}"));
             lab.router.forwarder.take_back_flows();
@@ -234,4 +267,14 @@ fn frames_of_known_flows_leave_as_the_worker_sends_them() {
             assert_eq!(lab.carry(&frame).1, 0, "{frame:02x?}");
         }
     });
+}
+
+#[test]
+fn frames_of_known_flows_leave_as_the_worker_sends_them() {
+    forwards_frames_as_the_worker(PortProgram::Tc);
+}
+
+#[test]
+fn frames_of_known_flows_leave_the_driver_as_the_worker_sends_them() {
+    forwards_frames_as_the_worker(PortProgram::Xdp);
 }
