@@ -5,8 +5,8 @@
 //! not forwarded comes back with its [`verdict`].
 //!
 //! Modules import downwards in this order: `wire`, `verdict`, `burst`, `counters`, `interface`, `adjacency`, `egress`;
-//! then [`view`], [`trace`] and [`sample`]; then [`kernel_flows`], [`forward`], [`port`] and [`worker`]. [`explain`] and the XDP engine read a view
-//! and use nothing of the loop.
+//! then [`view`], [`trace`] and [`sample`]; then [`kernel_flows`], [`forward`], [`port`] and [`worker`]. [`explain`] and the
+//! XDP engine read a view and use nothing of the loop.
 
 #[cfg(test)]
 mod address_rules;
